@@ -1,10 +1,10 @@
 // Makes dist/page.js and dist/page.css from src/, the same bytes on every machine. `--check` writes nothing and fails
-// when what is committed is not what would be made. Called by npm and by ci.sh; knows nothing of the report.
+// when the committed files differ from the build's. Called by npm and by ci.sh; knows nothing of the report.
 import { build } from "esbuild";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { gzipSync } from "node:zlib";
 
-/** The bundle goes into every report, so its size is a promise. */
+/** The bundle goes into every report, so its size is limited. */
 const BYTES_MAX = 150_000;
 
 const folder = new URL(".", import.meta.url).pathname;

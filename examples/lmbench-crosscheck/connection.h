@@ -9,7 +9,7 @@
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
-/* A socket of a type with a port of 127.0.0.1, and its address. */
+/* A socket of a type, bound to a port of 127.0.0.1, and its address. */
 __attribute__((unused)) static int bound(int type, struct sockaddr_in *address) {
     int end = (int)must(socket(AF_INET, type, 0), "socket");
     socklen_t length = sizeof *address;
@@ -36,7 +36,7 @@ __attribute__((unused)) static void connect_tcp(int ends[2]) {
     close(listener);
 }
 
-/* What is written is sent at once. */
+/* Makes writes be sent at once. */
 __attribute__((unused)) static void connect_tcp_nodelay(int ends[2]) {
     int on = 1;
     connect_tcp(ends);

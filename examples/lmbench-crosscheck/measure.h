@@ -4,8 +4,8 @@
  * It is written from the definitions in docs/lmbench.md and from manual pages alone, so that an error of ours would have to
  * be made twice. `cargo xtask crosscheck-lmbench` builds the programs, runs them and Headwater by turns, and compares.
  *
- * Each row runs in a process of its own. It is prepared, repeated until a batch lasts a 20th of the time it is given, warmed
- * up, and timed in 20 batches, of which the median counts. Where something is subtracted, batches of both alternate.
+ * Each row runs in a process of its own. It is prepared, repeated until a batch lasts a 20th of its time, warmed
+ * up, and timed in 20 batches, of which the median counts. If a part is subtracted, batches of both alternate.
  */
 #ifndef MEASURE_H
 #define MEASURE_H
@@ -25,12 +25,12 @@
 #include <time.h>
 #include <unistd.h>
 
-/* What is measured. */
+/* The measured row. */
 struct row {
     const char *name;
     /* "us" and "ns": time of one; "MB/s": 10^6 bytes per second; "MHz": 10^6 per second. */
     const char *unit;
-    /* How much one operation counts: hops, calls, bytes. 0 stands for 1. */
+    /* The count of one operation: hops, calls, bytes. 0 stands for 1. */
     double quantity;
     /* The share of the time that is timed, where tidying takes long. 0 stands for 1, or for a half where a part is subtracted. */
     double timed_share;
@@ -38,12 +38,12 @@ struct row {
     long first, second;
     void (*prepare)(const struct row *row);
     void (*run)(const struct row *row, long operations);
-    /* What is subtracted, or null. */
+    /* The part that is subtracted, or null. */
     void (*subtracted)(const struct row *row, long operations);
-    /* Called untimed before every so many operations; 0 and null where nothing is to be tidied. */
+    /* Called untimed before each `piece_max` operations; 0 and null if there is nothing to tidy. */
     long piece_max;
     void (*tidy)(const struct row *row, long operations);
-    /* Removes what has a name; may be null. */
+    /* Removes names that the row has made; may be null. */
     void (*clean)(const struct row *row);
 };
 
@@ -115,7 +115,7 @@ static int ascending(const void *one, const void *other) {
     return (difference > 0) - (difference < 0);
 }
 
-/* The duration or bandwidth that `ns` for `operations` mean. */
+/* The duration or bandwidth for `ns` and `operations`. */
 static double value_of(const struct row *row, double ns, long operations) {
     double quantity = row->quantity > 0 ? row->quantity : 1, one = ns / (double)operations;
     if (!strcmp(row->unit, "us")) return one / quantity / 1e3;

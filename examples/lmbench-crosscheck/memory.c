@@ -9,17 +9,17 @@ static const size_t page = 4096, mebi = 1 << 20;
 
 static void nothing(const struct row *row) { (void)row; }
 
-/* What is summed goes here, so that it is summed. */
+/* The sums are stored here, so that the compiler keeps them. */
 static volatile uint64_t sink;
 
-/* Anonymous memory whose pages are there. */
+/* Anonymous memory with resident pages. */
 static void *populated(size_t bytes) {
     void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
     ensure(memory != MAP_FAILED, "mmap");
     return memory;
 }
 
-/* Brings numbers into an order by chance. */
+/* Shuffles numbers. */
 static void shuffle(uint32_t *numbers, size_t count) {
     uint64_t state = 88172645463325252;
     for (size_t last = count - 1; last > 0; last--) {
@@ -37,7 +37,7 @@ static int file_fd;
 
 static void make_file(const struct row *row) {
     size_t bytes = (size_t)row->first * mebi;
-    /* What is written at a time becomes a folio of ext4, and a folio is mapped at once. */
+    /* The bytes of one write become a folio of ext4, and a folio is mapped at once. */
     static uint64_t chunk[1 << 10];
     strcpy(file, "/tmp/crosscheck-XXXXXX");
     int fd = (int)must(mkstemp(file), "mkstemp");
@@ -99,7 +99,7 @@ static volatile char *forbidden;
 
 static volatile long faults_wanted;
 
-/* Returns to the store, which faults again, until so many faults have come. */
+/* Returns to the store, which faults again, until the wanted number of faults has occurred. */
 static void count_fault(int number) {
     (void)number;
     if (faults_wanted <= 0) _exit(99);
@@ -197,7 +197,8 @@ static void receive(const struct row *row, long operations) {
 
 /* --- Loops over memory --- */
 
-/* Turns of 32 elements as ours, for a shorter one is slower: its few loads are foreseen less far. The elements are not
+/* Turns of 32 elements as ours, because shorter ones are slower: their few loads are predicted less far. The elements
+/* are not
  * volatile, so that a load and its addition may be one instruction; but no two loads may: it is compiled without
  * vectors and reassociation. Two sums, by turns. */
 #define ADD(at, step) sums[0] += from[at], sums[1] += from[at + step], sums[0] += from[at + 2 * step], \
@@ -219,7 +220,7 @@ static uint64_t sum_of_fourth_integers(const void *memory, size_t bytes) {
 __attribute__((noinline))
 static uint64_t sum_of_words(const void *memory, size_t bytes) { SUM_OF_TURNS(uint64_t, 1, ALL); }
 
-/* What is stored and copied by hand: volatile, so that no two stores become one. */
+/* The words for explicit stores and copies: volatile, so that no two stores become one. */
 typedef volatile uint32_t integer;
 
 enum { PIECE = 8 << 20 };
@@ -277,7 +278,7 @@ static void zero(const struct row *row, long operations) {
     }
 }
 
-/* The copy begins with a page, or `row->second` bytes behind its begin. */
+/* The copy starts at a page, or `row->second` bytes behind its start. */
 static void make_areas(const struct row *row) {
     make_area(row);
     copy_area = populated((size_t)row->first * mebi + page);
@@ -372,7 +373,7 @@ static void open_map_close(const struct row *row, long operations) {
 
 static void **place;
 
-/* A ring of pointers 128 bytes apart through `row->first` KiB, forwards, or by chance. */
+/* A ring of pointers 128 bytes apart through `row->first` KiB, forwards, or in random order. */
 static void make_ring(const struct row *row) {
     size_t bytes = (size_t)row->first * 1024, places = bytes / 128;
     char *memory = populated(bytes);
@@ -421,7 +422,7 @@ static void add(const struct row *row, long operations) {
 #define OF_FILE .first = 64, .clean = remove_file
 #define OF_PIECES .quantity = PIECE
 
-/* Of the caches main knows the size. */
+/* `main` knows the sizes of the caches. */
 static struct row rows[] = {
     {"mmap-latency", US, OF_FILE, .prepare = make_file, .run = map_and_store},
     {"prot-fault", US, .prepare = forbid, .run = store_and_ask, .subtracted = signal_self},

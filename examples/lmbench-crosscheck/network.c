@@ -9,7 +9,7 @@
 
 static int to_other, from_other;
 
-/* The other process sends back what it gets. */
+/* The other process sends the received bytes back. */
 static void serve_socket(int ends[2], long bytes) {
     to_other = ends[0];
     if (fork_helper(1) != 0) {
@@ -91,7 +91,7 @@ static void write_call(uint32_t *words) {
     for (int word = 0; word < CALL_WORDS; word++) words[word] = htonl(call[word]);
 }
 
-/* The reply to it: number, reply, accepted, no verifier, and the status that the service finds. */
+/* The reply to it: number, reply, accepted, no verifier, and the service's status. */
 static void write_reply(const uint32_t *call, uint32_t *words) {
     uint32_t status = 0;
     ensure(ntohl(call[1]) == 0 && ntohl(call[2]) == 2, "not a call");
@@ -141,7 +141,7 @@ static void call_udp(const struct row *row, long operations) {
     }
 }
 
-/* A message behind its mark, which says that it is the last fragment and how long it is. */
+/* A message behind its mark, which marks it as the last fragment and gives its length. */
 static void receive_record(int from, uint32_t *words) {
     size_t filled = 0, wanted = 4;
     while (filled < wanted) {

@@ -160,7 +160,7 @@ static void execute_shell(const struct row *row, long operations) {
 static fd_set chosen;
 static int highest;
 
-/* `first` descriptors of what `of` is. */
+/* `first` descriptors of the file of `of`. */
 static void choose(const struct row *row, int of) {
     FD_ZERO(&chosen);
     for (long member = 0; member < row->first; member++) {

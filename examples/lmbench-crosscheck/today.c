@@ -147,7 +147,7 @@ static void wait_now(const struct row *row, long operations) {
     while (operations--) ensure(epoll_wait(set, events, 16, 0) == 1, "not one is ready");
 }
 
-/* --- io_uring, by the calls themselves --- */
+/* --- io_uring, by the system calls --- */
 
 static struct {
     int fd;

@@ -1,4 +1,4 @@
-/* Its description: the form that LTTng-UST wants, which includes it several times. */
+/* Its description, in the form for LTTng-UST, which includes it several times. */
 #undef LTTNG_UST_TRACEPOINT_PROVIDER
 #define LTTNG_UST_TRACEPOINT_PROVIDER headwater_cost
 

@@ -1,5 +1,5 @@
-/* How a peer is timed, as `cargo xtask trace-cost` asks for it: each line of the input is the name of an arm and how many
- * batches; the answer is a line with the ns per event of each. */
+/* Times a peer for `cargo xtask trace-cost`: each line of the input is the name of an arm and how many
+ * batches; the output is a line with the ns per event of each. */
 #ifndef MEASURE_H
 #define MEASURE_H
 

@@ -1,11 +1,11 @@
-// What others are compared with: a run, a variant or a subject, as the reader chose it. Knows no chart.
+// The baseline of comparisons: a run, a variant or a subject, as the reader chose it. Knows no chart.
 
 import { type Model, type Row, unique } from "./model";
 import type { State } from "./state";
 
 export type BaselineKind = "run" | "variant" | "subject";
 
-/** `run:0`, `variant:old`, `subject:pipe`: how the address and the page name a baseline. */
+/** `run:0`, `variant:old`, `subject:pipe`: the name of a baseline in the address and the page. */
 export class Baseline {
   constructor(
     private readonly kind: BaselineKind,
@@ -13,7 +13,7 @@ export class Baseline {
     private readonly model: Model,
   ) {}
 
-  /** The one in force: chosen, else the one that the page was made with, else a pipe. */
+  /** The current baseline: the chosen one, else that of the page, else a pipe. */
   static of(state: State, model: Model): Baseline {
     return parsed(state.get("baseline"), model) ?? Baseline.atFirst(model);
   }
@@ -34,7 +34,7 @@ export class Baseline {
     return model.runs.length > 1 ? new Baseline("run", "0", model) : new Baseline("subject", first, model);
   }
 
-  /** Everything that may be chosen, in groups. */
+  /** All options, in groups. */
   static options(model: Model): { label: string; options: [value: string, text: string][] }[] {
     const groups: { label: string; options: [string, string][] }[] = [];
     if (model.runs.length > 1) {
@@ -60,7 +60,7 @@ export class Baseline {
     return valueOf(row, this.kind) === this.value;
   }
 
-  /** Finds for each row the one that it is compared with: equal in everything but what the baseline names. */
+  /** Finds for each row the one that it is compared with: equal in all but the baseline's own part. */
   finder(rows: Row[]): (row: Row) => Row | undefined {
     const kinds: BaselineKind[] = ["run", "variant", "subject"];
     const others = kinds.filter((kind) => kind !== this.kind);

@@ -7,10 +7,10 @@ import { unique } from "./model";
 import { applyTheme, type Theme, THEMES } from "./theme";
 import type { Context } from "./view";
 
-/** The attributes by which figures can be chosen, and what they are called. */
+/** The attributes by which figures can be chosen, and their labels. */
 const RESTRICTIONS = [["pattern", "Pattern"], ["placement", "Placement"]] as const;
 
-/** Fills the place for controls and shows it. Returns what brings everything up to date after a change of state. */
+/** Fills the place for controls and shows it. Returns the function that updates all after a change of state. */
 export function pageControls(place: HTMLElement, figures: HTMLElement[], context: Context): (key: string) => void {
   const { state, model } = context;
   const updates: ((key: string) => void)[] = [];
@@ -62,7 +62,7 @@ export function pageControls(place: HTMLElement, figures: HTMLElement[], context
   return (key) => updates.forEach((update) => update(key));
 }
 
-/** Hides the figures that are not of the chosen pattern and placement; what names neither stays. */
+/** Hides the figures that are not of the chosen pattern and placement; figures that name neither stay. */
 function restrict(figures: HTMLElement[], { state }: Context): void {
   const chosen = RESTRICTIONS.map(([name]) => [name, state.get(name)] as const);
   for (const figure of figures) {

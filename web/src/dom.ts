@@ -1,4 +1,4 @@
-// Making elements. Text is always text: nothing here parses markup, so that a hostile name stays a name.
+// Makes elements. Text is always text: no function here parses markup, so that a hostile name stays a name.
 
 const SVG = "http://www.w3.org/2000/svg";
 

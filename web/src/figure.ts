@@ -1,5 +1,5 @@
-// A figure of lines that answers: the static drawing is replaced by one that follows the pointer, the arrow keys, the
-// legend and the switches. Which chart it is, its ViewKind says.
+// An interactive figure of lines: the static drawing is replaced by one that follows the pointer, the arrow keys, the
+// legend and the switches. Its ViewKind decides which chart it is.
 
 import { html, px, svg } from "./dom";
 import { choice, Legend, press } from "./legend";
@@ -16,7 +16,7 @@ const SENTENCES_OPEN_MAX = 4;
 
 const SPREAD_NAMES: Record<Spread, string> = { linear: "linear", log: "log", percentile: "tail" };
 
-/** Turns a static figure into a live one. Returns what draws it again when a choice has changed. */
+/** Turns a static figure into a live one. Returns the function that draws it again when a choice has changed. */
 export function enliven(
   figure: HTMLElement,
   kind: ViewKind,
@@ -97,14 +97,14 @@ class LineFigure {
     this.stage.replaceChildren(this.drawing.element, this.readout.element);
   }
 
-  /** The report's caption without what does not hold of a live chart: that series or sizes are left out. */
+  /** The report's caption without the sentences that are wrong for a live chart: that series or sizes are left out. */
   private liveCaption(): string {
     const kept = this.still.replace(/ [^.]*only in the table of rows\./g, "").replace(/ Lines are drawn through some of their sizes;[^.]*\./, "");
     const harness = [...new Set(this.view.series.filter((one) => one.points[0]?.row.standing === "null").map((one) => one.subject))];
     return harness.length === 0 ? kept : `${kept} ${harness.join(", ")} is the harness alone, hidden at first.`;
   }
 
-  /** A few sentences stand open, many are folded until the reader opens them. */
+  /** A few sentences are shown, many are folded until the reader opens them. */
   private writeWords(visible: Series[]): void {
     const sentences = visible.flatMap((series) => (this.view.words?.(series) ?? []).map((text) => ({ series, text })));
     this.words.hidden = sentences.length === 0;
@@ -121,7 +121,7 @@ class LineFigure {
     return spreads.find((spread) => spread === stored) ?? this.firstSpread(axis);
   }
 
-  /** What the static drawing had, where it says so. */
+  /** The scale of the static drawing, where an attribute names it. */
   private firstSpread(axis: "x" | "y"): Spread {
     const spreads = this.view[axis].spreads;
     return spreads.find((spread) => spread === this.drawn[axis]) ?? spreads[0] ?? "linear";
@@ -174,7 +174,7 @@ class LineFigure {
     this.setCursor(nearest);
   }
 
-  /** Moves the cursor by a key. False if the key means nothing here. */
+  /** Moves the cursor by a key. False if the key has no meaning here. */
   private steer(key: string): boolean {
     if (key === "Escape") {
       this.clearCursor();

@@ -17,7 +17,7 @@ export class Legend {
 
   constructor(private readonly hidden: Hidden) {}
 
-  /** Brings the buttons up to date; those that stay are the same elements, so that focus and double clicks survive. */
+  /** Updates the buttons; those that stay are the same elements, so that focus and double clicks survive. */
   update(all: Series[]): void {
     const groups = [subjects(all), circumstances(all)].filter((entries, index) => entries.length > (index === 0 ? 0 : 1));
     const tokens = groups.flat().map((entry) => entry.token).join("\n");
@@ -88,7 +88,7 @@ export function choice<T extends string>(
   return html("span", { class: "control" }, label, group);
 }
 
-/** Shows which of a choice is in force. */
+/** Shows the current option of a choice. */
 export function press(control: HTMLElement, value: string): void {
   for (const button of control.querySelectorAll("[data-value]")) {
     button.setAttribute("aria-pressed", String(button.getAttribute("data-value") === value));

@@ -1,5 +1,5 @@
-// A live list of lines with intervals: follows the pointer and the keys, and shows more on demand. Which lines, and which
-// controls stand above them, the chart says.
+// A live list of lines with intervals: follows the pointer and the keys, and shows more on demand. The chart decides
+// which lines there are, and which controls are above them.
 
 import { html } from "./dom";
 import { Readout } from "./readout";
@@ -11,7 +11,7 @@ export interface ListView {
   empty: string;
 }
 
-/** So many lines at first, and with each press of the button. */
+/** The number of lines at first, and added with each press of the button. */
 const PAGE = 50;
 
 export class ListFigure {

@@ -1,5 +1,6 @@
-// How a series is told from the others: colour class, marker, dash, so that a chart reads in black and white too.
-// A subject has one look on the whole page; runs and variants of it differ in dash and in the filling of the marker.
+// How a series is distinguished from the others: colour class, marker, dash, so that a chart reads in black and white
+// too. A subject has one look on the whole page; runs and variants of it differ in dash and in the filling of the
+// marker.
 
 import { px, svg } from "./dom";
 import { type Model, type Row, unique } from "./model";
@@ -27,7 +28,7 @@ const RADIUS = 3.4;
 export interface Look {
   /** `s0` .. `s11`. */
   colour: string;
-  /** As the attribute stroke-dasharray has it; empty for a solid line. */
+  /** The value of the attribute stroke-dasharray; empty for a solid line. */
   dash: string;
   shape: number;
   hollow: boolean;
@@ -55,7 +56,7 @@ export class Looks {
     const round = Math.floor(main / COLOURS);
     return {
       colour: `s${main % COLOURS}`,
-      // Where there are several runs the dash is theirs alone.
+      // Where there are several runs only they decide the dash.
       dash: DASHES[(this.others.length > 1 && this.subjects.length > 1 ? minor : round) % DASHES.length] ?? "",
       shape: main % SHAPES.length,
       hollow: (minor + Math.floor(main / SHAPES.length)) % 2 === 1,
@@ -73,7 +74,7 @@ export function marker(look: Look, x: number, y: number): SVGPathElement {
   return svg("path", { class: look.hollow ? "point hollow" : "point", d: path });
 }
 
-/** Line and marker as they stand in a legend. */
+/** Line and marker as in a legend. */
 export function sample(look: Look): SVGSVGElement {
   return svg(
     "svg",

@@ -1,4 +1,4 @@
-// What the report page does beyond what it says without a script. Reads the data, then hands each part of the page to
+// The script of the report page, which is complete without it. Reads the data, then hands each part of the page to
 // its module. If anything fails, the page stays as the report wrote it.
 
 import { delay } from "./charts/delay";
@@ -25,7 +25,7 @@ import type { Context } from "./view";
 /** Charts of lines; a new one is a file and its place here. */
 const VIEWS = [performance, delay, throughput, improvement, distribution];
 
-/** What draws a part of the page again when that choice has changed. */
+/** Draws a part of the page again when that choice has changed. */
 type Update = (key: string) => void;
 
 async function main(): Promise<void> {
@@ -50,11 +50,11 @@ async function main(): Promise<void> {
     part.dataset["live"] = "";
   });
   navigation(state);
-  // For tests and the curious: ready, and after how many milliseconds.
+  // For tests: ready, and after how many milliseconds.
   document.documentElement.dataset["ready"] = globalThis.performance.now().toFixed(0);
 }
 
-/** Makes one figure answer. Figures that this script does not know stay as they are. */
+/** Makes one figure interactive. Figures that this script does not know stay as they are. */
 function enlivened(figure: HTMLElement, data: PageData, context: Context): Update | undefined {
   const { view, pattern, placement, variant, metric, size, candidate, baseline } = figure.dataset;
   const scope: Scope = { pattern, placement, variant, metric, size };
@@ -75,7 +75,7 @@ function enlivened(figure: HTMLElement, data: PageData, context: Context): Updat
   }
 }
 
-/** Calls back with each part of the page before it comes into sight, and with all of them before they are printed. */
+/** Calls back with each part of the page before it becomes visible, and with all of them before they are printed. */
 function whenNear(parts: HTMLElement[], callback: (part: HTMLElement) => void): void {
   const waiting = new Set(parts);
   const take = (part: HTMLElement): void => {

@@ -1,8 +1,8 @@
-// The rows as objects, and questions to them: which are a figure's, which belong to one series. Never draws.
+// The rows as objects, and queries: the rows of a figure, the rows of one series. Never draws.
 
 import type { Fit, PageData, RunInfo } from "./data";
 
-/** One metric of one measured row. Names that there are none of are empty. */
+/** One metric of one measured row. Missing names are empty. */
 export interface Row {
   index: number;
   run: number;
@@ -28,7 +28,7 @@ export interface Row {
   flags: string;
 }
 
-/** What a figure shows, from its data attributes; what is missing is not restricted. */
+/** The scope of a figure, from its data attributes; a missing attribute is no restriction. */
 export interface Scope {
   pattern?: string | undefined;
   placement?: string | undefined;
@@ -39,7 +39,7 @@ export interface Scope {
 
 export class Model {
   readonly rows: Row[];
-  /** How many different ones there are decides what a series' name must say. */
+  /** The number of different ones decides the parts of a series' name. */
   readonly variants: string[];
 
   constructor(readonly data: PageData) {
@@ -101,7 +101,7 @@ export class Model {
     );
   }
 
-  /** What each letter of a row's flags means. */
+  /** The meaning of each letter of a row's flags. */
   flagSentences(row: Row): [letter: string, sentence: string][] {
     return [...row.flags].map((letter) => [letter, this.data.flag_sentences[letter] ?? "a flag without a description"]);
   }
@@ -112,7 +112,7 @@ export function unique<T>(values: Iterable<T>): T[] {
   return [...new Set(values)];
 }
 
-/** Messages, operations or the like per second, whichever way the row says it; `undefined` if it is neither. */
+/** Messages, operations or the like per second, from a rate or a duration; `undefined` if it is neither. */
 export function ratePerSecond(value: number, unit: string): number | undefined {
   if (unit === "messages/s" || unit === "operations/s" || unit === "1/s") return value;
   const seconds = secondsOf(value, unit);

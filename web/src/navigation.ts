@@ -1,4 +1,4 @@
-// The links within the page: they keep the reader's choices in the address, move the focus with the eye, and say which
+// The links within the page: they keep the reader's choices in the address, move the focus, and mark which
 // section is in sight. Without the script they are plain links.
 
 import { byId } from "./dom";

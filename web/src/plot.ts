@@ -1,5 +1,5 @@
-// Draws a view of lines into an SVG of the width that there is. Pure in what it is given: it keeps nothing, listens to
-// nothing, and returns where every point has come to lie.
+// Draws a view of lines into an SVG of the available width. A pure function: it keeps no state, listens to
+// no event, and returns the place of every point.
 
 import { px, svg } from "./dom";
 import { marker } from "./look";
@@ -22,7 +22,7 @@ export interface Drawing {
   area: [number, number, number, number];
 }
 
-/** Below this width the names at the lines' ends would take the chart's room; the legend has them. */
+/** Below this width the names at the lines' ends would take the chart's space; the legend has them. */
 const WIDTH_WITH_NAMES = 620;
 const NAMES_MAX = 16;
 const NAME_LETTERS_MAX = 24;
@@ -165,7 +165,7 @@ function baseAxis(
   return [group, ...texts, title];
 }
 
-/** What stands at the ends of the lines: no more than tells these series apart. */
+/** The names at the ends of the lines: only the parts that differ between these series. */
 function endNames(visible: Series[]): string[] {
   const isOneOf = (part: (series: Series) => string): boolean => new Set(visible.map(part)).size < 2;
   const [oneSubject, oneCircumstance] = [isOneOf((series) => series.subject), isOneOf((series) => series.circumstance)];
@@ -205,7 +205,7 @@ function nameEnds(element: SVGSVGElement, all: End[], right: number, top: number
 /** Ascending places moved as little as needed to be `gap` apart and within `low..high`, if there is room at all. */
 export function spreadOut(places: number[], gap: number, low: number, high: number): number[] {
   const step = Math.min(gap, (high - low) / Math.max(places.length - 1, 1));
-  // Blocks of touching labels stand centred on what their members wanted.
+  // Blocks of touching labels are centred on the wanted places of their members.
   const blocks: { sum: number; count: number }[] = [];
   const start = (block: { sum: number; count: number }): number => {
     const room = high - (block.count - 1) * step;
@@ -263,7 +263,7 @@ export function shortened(name: string, letters = NAME_LETTERS_MAX): string {
   return characters.length <= letters ? name : `${characters.slice(0, letters - 1).join("")}…`;
 }
 
-/** The name, cut so that it is at most so wide, px. */
+/** The name, cut to a largest width, px. */
 export function fitted(name: string, width: number): string {
   const all = [...name].length;
   let letters = all;

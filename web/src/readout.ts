@@ -1,5 +1,5 @@
-// The box that says what is under the pointer or the keyboard's cursor: value, interval, n, flags. Read aloud when it
-// changes (role=status). Knows no chart: it is given lines.
+// The box that describes the point under the pointer or the keyboard's cursor: value, interval, n, flags. Read aloud
+// when it changes (role=status). Knows no chart: it shows given lines.
 
 import { html } from "./dom";
 import { inUnit, size } from "./units";
@@ -38,7 +38,7 @@ export class Readout {
   }
 }
 
-/** What is said of every row: parameters, interval, n and flags. */
+/** The text for every row: parameters, interval, n and flags. */
 export function readingOf(row: Row, model: Model, name: string, value: string, interval: string): Reading {
   const parameters = [
     row.size === null ? "" : size(row.size),

@@ -1,5 +1,5 @@
-// Draws lines of a list, one above the other: a name, a dot with its interval on a common axis, a value. Pure in what it
-// is given. Used by the forest plot and by the rows without a sweep of sizes.
+// Draws lines of a list, one above the other: a name, a dot with its interval on a common axis, a value. A pure
+// function. Used by the forest plot and by the rows without a sweep of sizes.
 
 import { px, svg } from "./dom";
 import { type Look, marker } from "./look";
@@ -16,7 +16,7 @@ export interface Line {
   /** Class of the group: a verdict or a series' colour. */
   tone: string;
   look: Look;
-  /** What stands at the right. */
+  /** The text at the right. */
   text: string;
   reading: Reading;
 }
@@ -38,10 +38,10 @@ export interface RowsDrawing {
   half: number;
 }
 
-/** Below this width the name stands above its line. */
+/** Below this width the name is above its line. */
 const WIDTH_WITH_NAMES = 560;
 
-/** From this height on the scale stands above too. */
+/** From this height on the scale is above too. */
 const LONG_PX = 400;
 
 export function drawRows(lines: Line[], axis: RowsAxis, width: number): RowsDrawing {

@@ -1,6 +1,6 @@
 // From values to places along an axis, and the ticks between: the same rules as crates/report/src/chart/scale.rs.
 
-/** How values spread along an axis. `percentile`: each further nine takes the same length. */
+/** How values are spread along an axis. `percentile`: each further nine takes the same length. */
 export type Spread = "linear" | "log" | "percentile";
 
 export interface Scale {
@@ -55,7 +55,7 @@ export function rounded([low, high]: [number, number], count: number): [number, 
 
 const PERCENTILES = [0, 50, 90, 99, 99.9, 99.99, 99.999];
 
-/** Values that deserve a tick, ascending, at most about `count`; of sizes at powers of two. */
+/** Values with a tick, ascending, at most about `count`; for sizes at powers of two. */
 export function ticksOf(scale: Scale, count: number, isBinary: boolean): number[] {
   const [low, high] = scale.domain;
   let ticks: number[];
@@ -81,7 +81,7 @@ function stepOfTwo(raw: number): number {
 
 function multiples(low: number, high: number, step: number): number[] {
   const ticks: number[] = [];
-  // The bound only guards against a step that is lost to rounding.
+  // The bound only protects against a step that is lost to rounding.
   for (let index = Math.ceil(low / step - 1e-9); ticks.length < 1000; index += 1) {
     const tick = Number((index * step).toPrecision(12));
     if (tick > high + step * 1e-9) break;

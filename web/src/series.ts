@@ -18,7 +18,7 @@ export interface Series {
   key: string;
   name: string;
   look: Look;
-  /** What is measured, and the run, variant and the like under which: the two ways to hide a series. */
+  /** The measured subject, and its run, variant and the like: the two ways to hide a series. */
   subject: string;
   circumstance: string;
   /** The circumstance for a reader; empty where the chart has but one. */
@@ -61,17 +61,17 @@ export function seriesOf(
   return all;
 }
 
-/** What tells the series of a chart apart. */
+/** The parts that distinguish the series of a chart. */
 export function keyOf(row: Row): string {
   return `${row.subject}\n${circumstanceOf(row)}`;
 }
 
-/** Under what a subject was measured: the run, the variant, and what else makes a series of its own. */
+/** The circumstance of a measurement: the run, the variant, and all else that makes a separate series. */
 export function circumstanceOf(row: Row): string {
   return [row.run, row.variant, row.messages ?? "", row.workerKind].join("/").replace(/\/+$/, "");
 }
 
-/** Names a circumstance by whatever differs within the chart. */
+/** Names a circumstance by the parts that differ within the chart. */
 function namer(rows: Row[], model: Model): (row: Row) => string {
   const severalOf = (value: (row: Row) => unknown): boolean => unique(rows.map(value)).length > 1;
   const [runs, variants] = [severalOf((row) => row.run), severalOf((row) => row.variant)];
@@ -87,7 +87,7 @@ function namer(rows: Row[], model: Model): (row: Row) => string {
       .join(" · ");
 }
 
-/** What the reader has hidden, on the whole page: subjects, and circumstances (with a mark in front). */
+/** The series that the reader has hidden, on the whole page: subjects, and circumstances (with a mark in front). */
 export class Hidden {
   private readonly atFirst: string[];
 
@@ -95,11 +95,11 @@ export class Hidden {
     private readonly state: State,
     model: Model,
   ) {
-    // What the harness itself costs is no candidate and would flatten every linear scale.
+    // The harness's own cost is no candidate and would flatten every linear scale.
     this.atFirst = unique(model.rows.filter((row) => row.standing === "null").map((row) => row.subject));
   }
 
-  /** Whether a series is not to be drawn. */
+  /** Whether a series is hidden. */
   has(series: Series): boolean {
     const hidden = this.tokens();
     return hidden.includes(series.subject) || hidden.includes(circumstanceToken(series));

@@ -1,4 +1,4 @@
-// What the reader has chosen, kept in the address behind `#` so that a view can be shared and reloads the same:
+// The reader's choices, kept in the address behind `#` so that a view can be shared and reloads the same:
 // `#delay&baseline=subject:pipe&theme=dark`. The first part is the section, as in any page. Knows no chart.
 
 export class State {
@@ -46,7 +46,7 @@ export class State {
     history.pushState(null, "", this.hash(section));
   }
 
-  /** Calls back with the key of whatever changes. */
+  /** Calls back with the key of each change. */
   onChange(listener: (key: string) => void): void {
     this.listeners.push(listener);
   }

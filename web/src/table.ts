@@ -1,5 +1,5 @@
 // The raw data as a table: sorted by its header's buttons, filtered by words, downloaded as CSV. Only the rows in sight
-// are elements, so that 50,000 rows scroll as well as 50. The report's static table stays for paper.
+// are elements, so that 50,000 rows scroll as well as 50. The report's static table stays for printing.
 
 import { type Cell, csv, download } from "./csv";
 import { html } from "./dom";
@@ -11,7 +11,7 @@ interface Column {
   name: string;
   title: string;
   text(row: Row): string;
-  /** What it is sorted by. */
+  /** The key by which it is sorted. */
   value(row: Row): string | number;
   isNumber?: boolean;
 }
@@ -21,18 +21,18 @@ const ROW_HEIGHT = 28;
 const MARGIN = 12;
 const TYPING_MS = 120;
 
-/** Puts the live table into the section. Returns what brings it up to date after a change of state. */
+/** Puts the live table into the section. Returns the function that updates it after a change of state. */
 export function rawTable(section: HTMLElement, model: Model, state: State): (key: string) => void {
   const still = section.querySelector("table");
   const live = new LiveTable(model, state);
   if (still === null) section.append(live.tools, live.scroll);
   else {
-    // The wrapper, if the static table has one, goes to paper with it.
+    // The wrapper, if the static table has one, is printed with it.
     const wrapper = still.closest(".scroll");
     const outer = wrapper !== null && section.contains(wrapper) ? wrapper : still;
     outer.before(live.tools, live.scroll);
     outer.classList.add("print-only");
-    // It counts the lines of the table for paper.
+    // It counts the lines of the printed table.
     section.querySelector(":scope > .note")?.classList.add("print-only");
   }
   live.update();
@@ -78,7 +78,7 @@ class LiveTable {
     });
   }
 
-  /** Filters and sorts anew. */
+  /** Filters and sorts again. */
   update(): void {
     const wanted = this.state.get("data.filter") ?? "";
     if (this.filter.value.trim() !== wanted) this.filter.value = wanted;

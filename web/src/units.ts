@@ -1,7 +1,7 @@
 // Numbers for a reader, by the same rules as crates/report/src/units.rs: three significant digits, a prefix, a unit.
 // Prefixes of rates and durations are powers of 1000, those of message sizes powers of 1024.
 
-/** What an axis or a value counts; decides prefix and unit. */
+/** The quantity of an axis or a value; decides prefix and unit. */
 export type Quantity = "size" | "rate" | "seconds" | "bits" | "percent" | "gain" | "ratio" | "count" | "percentile" | "plain";
 
 const SI: [scale: number, prefix: string][] = [
@@ -90,7 +90,7 @@ export function size(bytes: number): string {
   return `${grouped(count)}${GLUE}${names[unit]}`;
 }
 
-/** Three significant digits, or all digits before the point; never an exponent. */
+/** Three significant digits, or all digits before the point; never with an exponent. */
 export function significant(value: number): string {
   const magnitude = Math.abs(value);
   if (magnitude === 0) return "0";
@@ -99,7 +99,7 @@ export function significant(value: number): string {
   return magnitude < 999.5 ? minus(value.toFixed(decimals)) : grouped(value);
 }
 
-/** A whole number with its thousands apart. */
+/** A whole number with separated thousands. */
 export function grouped(value: number): string {
   return minus(Math.round(value).toString().replace(/\B(?=(\d{3})+$)/g, ","));
 }

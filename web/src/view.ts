@@ -1,4 +1,4 @@
-// What a chart of lines shows: the interface between one file per chart and the drawing, which knows no chart by name.
+// The view of a chart of lines: the interface between one file per chart and the drawing, which knows no chart by name.
 
 import type { Looks } from "./look";
 import type { Model, Scope } from "./model";
@@ -8,7 +8,7 @@ import type { Hidden, Point, Series } from "./series";
 import type { State } from "./state";
 import type { Quantity } from "./units";
 
-/** What every chart is given. */
+/** The input of every chart. */
 export interface Context {
   readonly model: Model;
   readonly state: State;
@@ -19,7 +19,7 @@ export interface Context {
 export interface Axis {
   quantity: Quantity;
   title: string;
-  /** What the reader may choose from, the default first. */
+  /** The reader's choices, the default first. */
   spreads: Spread[];
   /** Whether a linear axis begins at zero. */
   fromZero: boolean;
@@ -31,23 +31,23 @@ export interface Curves {
   knees: [x: number, y: number][];
 }
 
-/** One chart of lines over one figure's rows, as the reader's choices stand now. */
+/** One chart of lines over one figure's rows, with the reader's current choices. */
 export interface View {
   x: Axis;
   y: Axis;
   series: Series[];
-  /** What to say below the chart, where that depends on choices; else the report's caption stays. */
+  /** The caption, where it depends on choices; else the report's caption stays. */
   caption?: string;
-  /** What to say instead of an empty chart. */
+  /** The text in place of an empty chart. */
   empty?: string;
   /** A line across the chart: the value and its name. */
   reference?: [value: number, label: string];
-  /** What is drawn through a series' points instead of a line from each to the next. */
+  /** The lines that are drawn through a series' points instead of a line from each to the next. */
   curves?(series: Series): Curves;
   reading(point: Point, series: Series): Reading;
   /** Sentences on a visible series, below the chart. */
   words?(series: Series): string[];
-  /** What the sentences are about. */
+  /** The title of the sentences. */
   wordsTitle?: string;
 }
 

@@ -44,7 +44,7 @@ export class Browser {
     rmSync(this.profile, { recursive: true, force: true });
   }
 
-  /** Opens a page and hands it to `work`; fails if the page did anything that it must not. */
+  /** Opens a page and hands it to `work`; fails if the page broke one of the rules above. */
   async with(file, work, { hash = "", viewport, colorScheme, reducedMotion } = {}) {
     const page = await this.context.newPage();
     const wrongs = [];
@@ -82,7 +82,7 @@ export class Browser {
   }
 }
 
-/** The first live figure of a view; brings it into sight. */
+/** The first live figure of a view; scrolls to it. */
 export async function figure(page, view, more = "") {
   const found = page.locator(`figure[data-view="${view}"]${more}`).first();
   await found.scrollIntoViewIfNeeded();
@@ -90,7 +90,7 @@ export async function figure(page, view, more = "") {
   return found;
 }
 
-/** Keeps a picture for people to look at. */
+/** Keeps a picture for inspection. */
 export async function picture(target, name) {
   mkdirSync(join(ARTEFACTS, "pictures"), { recursive: true });
   await target.screenshot({ path: join(ARTEFACTS, "pictures", `${name}.png`) });

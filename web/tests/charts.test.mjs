@@ -1,4 +1,4 @@
-// Every chart and every control of it: what the reader does, and what the page then shows.
+// Every chart and each of its controls: the reader's actions, and the resulting page.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -169,7 +169,7 @@ test("improvement: the choice of baseline is computed in the browser", () =>
     await token(chart, "tcp").click({ modifiers: ["Shift"] });
     await chart.locator(".stage").focus();
     await page.keyboard.press("End");
-    // tcp was slowed down by 10 %: its rate is 1 / 1.1 of what it was.
+    // tcp was slowed down by 10 %: its rate is 1 / 1.1 of the former one.
     assert.match((await chart.locator(".readout .value").textContent()).replace(/\s/g, " "), /^−(8|9|10)\.\d+ %$/);
     await token(chart, "fifo").click({ modifiers: ["Shift"] });
     await chart.locator(".stage").focus();

@@ -1,4 +1,4 @@
-// Any report that somebody hands over: it opens quietly, every figure answers, and there is a picture of each.
+// Any given report: it opens quietly, every figure answers, and there is a picture of each.
 
 import { after, before, test } from "node:test";
 import { Browser, picture } from "./browser.mjs";

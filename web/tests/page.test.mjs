@@ -153,7 +153,7 @@ test("the table's rows are those in sight, at the top, the middle and the end", 
 
 test("a report of 50,000 rows opens in less than 3 s", () =>
   browser.with("large.html", async (page) => {
-    // The best of three: other work of the machine only ever adds.
+    // The best of three: other load of the machine only adds time.
     const times = [];
     for (let load = 0; load < 3; load += 1) {
       await page.reload();
@@ -344,7 +344,7 @@ test("without a script: words, still charts and tables", async () => {
   }
 });
 
-/** Scrolls to the table, which is made when it comes near. */
+/** Scrolls to the table, which is made shortly before it becomes visible. */
 async function showTable(page) {
   await page.locator("#data").scrollIntoViewIfNeeded();
   await page.locator("table.live").waitFor();

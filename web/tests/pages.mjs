@@ -1,5 +1,5 @@
 // Makes the pages that the tests open, by the real `headwater report`. HEADWATER names the program; with HEADWATER_REPORT
-// a folder that holds the pages already is used as it is.
+// an existing folder with the pages is used unchanged.
 
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -14,7 +14,7 @@ const WEB = fileURLToPath(new URL("..", import.meta.url));
 export const ARTEFACTS = join(WEB, "artefacts");
 export const PAGES = process.env.HEADWATER_REPORT ?? join(ARTEFACTS, "pages");
 
-/** What must stay text wherever it comes from. */
+/** A text that must stay text in every place. */
 export const HOSTILE = {
   run: "<img src=x onerror=alert(1)>",
   pipe: "</script><script>alert(2)</script>",
@@ -51,7 +51,7 @@ export function makePages() {
   rmSync(runs, { recursive: true });
 }
 
-/** A page whose data has so many rows: more than a report of 1.5 MB holds, to show that the script is not what limits. */
+/** A page with this many rows: more than fit into a report of 1.5 MB, to show that the script is not the limit. */
 function withRows(page, count) {
   const [, json] = /<script type="application\/json" id="headwater-data">(.*?)<\/script>/s.exec(inflated(page)) ?? [];
   const data = JSON.parse(json);
@@ -70,7 +70,7 @@ function inflated(page) {
   throw new Error("the small page's data is expected to stand in the clear");
 }
 
-/** Whether the page carries this very bundle, and its policy the bundle's hash. */
+/** Whether the page contains exactly this bundle, and its policy the bundle's hash. */
 export function carriesBundle(page) {
   const text = readFileSync(join(PAGES, page), "utf8");
   return ["page.js", "page.css"].every((name) => {

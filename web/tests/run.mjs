@@ -1,5 +1,5 @@
 // `npm test`: makes the pages by the report command, then runs every test file. `--report FILE` instead looks at one page
-// of the caller's: it must open without a complaint, answer in every figure, and is photographed.
+// of the caller's: it must open without a message, every figure must react, and pictures are taken.
 
 import { spawnSync } from "node:child_process";
 import { copyFileSync, mkdirSync } from "node:fs";

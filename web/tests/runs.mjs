@@ -1,5 +1,5 @@
 // Runs for the tests, as `headwater run` would store them: made of a formula and a seeded generator, so that every test
-// knows what it must see. The report command reads them like any other run; nothing here knows the page.
+// knows the expected result. The report command reads them like any other run; nothing here knows the page.
 
 const RELEASE = "6.12.0-fixture";
 
@@ -46,7 +46,7 @@ export function smallRun({ id, factors = {}, seed, rename = (name) => name, comm
   return run(id, results, command);
 }
 
-/** A run of so many rows, as a very long sweep of sizes would have. */
+/** A run with a given number of rows, as in a very long sweep of sizes. */
 export function largeRun(id, rows) {
   const random = generator(5);
   const results = [];
@@ -66,7 +66,7 @@ function metric(name, unit, better) {
 function row(random, subject, standing, pattern, placement, parameters, own, value, launches = 12) {
   const values = Array.from({ length: launches }, () => value * (1 + 0.012 * (random() + random() - 1)));
   const sorted = [...values].sort((a, b) => a - b);
-  // The ranks that `results` takes for 12 launches and for fewer than 6.
+  // The ranks that `results` uses for 12 launches and for fewer than 6.
   const rank = launches >= 12 ? 2 : 0;
   const estimate = {
     median: (sorted[Math.floor((launches - 1) / 2)] + sorted[Math.ceil((launches - 1) / 2)]) / 2,

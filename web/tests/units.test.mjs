@@ -1,4 +1,4 @@
-// What needs no browser: numbers in words, ticks, places of labels, CSV, and the contrast of the colours.
+// Tests without a browser: formatted numbers, ticks, places of labels, CSV, and the contrast of the colours.
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";

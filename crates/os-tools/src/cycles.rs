@@ -1,10 +1,10 @@
-//! A loop that takes a known number of the processor's cycles: additions of which each waits for the one before. No
-//! processor that this knows does one in less than a cycle, and all do it in one.
+//! A loop that takes a known number of the processor's cycles: a chain of dependent additions. No known processor does
+//! one in less than a cycle, and all do it in one.
 
-/// Additions in a block, so many that the loop around them is done meanwhile.
+/// Additions in a block, enough that the loop around them adds no time.
 pub const BLOCK: u64 = 200;
 
-/// Does `blocks` blocks of [`BLOCK`] dependent additions, and answers with their sum: `blocks` x [`BLOCK`] x `step`. None
+/// Does `blocks` blocks of [`BLOCK`] dependent additions, and returns their sum: `blocks` x [`BLOCK`] x `step`. None
 /// for a processor whose addition is not known here.
 #[inline]
 pub fn add(blocks: u64, step: u64) -> Option<u64> {

@@ -1,14 +1,14 @@
 //! Several datagrams per system call: `sendmmsg(2)` and `recvmmsg(2)` over a [`Batch`], and UDP's segmentation offload,
 //! where one large buffer crosses the kernel as a single packet that stands for many datagrams.
 //!
-//! Called by the UDP transports. It owns the buffers but no socket, and knows nothing of what the datagrams say.
+//! Called by the UDP transports. It owns the buffers but no socket, and knows nothing of the datagrams' contents.
 
 use std::io;
 use std::mem;
 use std::os::fd::{AsFd, AsRawFd};
 use std::ptr;
 
-/// Buffers for a number of datagrams that go, or come, in one call.
+/// Buffers for a number of datagrams that are sent or received in one call.
 #[derive(Debug)]
 pub struct Batch {
     /// The slots, one behind the other, `stride` bytes each.
@@ -38,7 +38,7 @@ impl Batch {
         }
     }
 
-    /// How many slots there are.
+    /// The number of slots.
     pub fn slots(&self) -> usize {
         self.headers.len()
     }
@@ -56,7 +56,7 @@ impl Batch {
         &self.buffer[index * self.stride..][..length]
     }
 
-    /// Sends slots `first .. first + count` over a connected socket in one call; answers with how many the system took.
+    /// Sends slots `first .. first + count` over a connected socket in one call; returns how many the system took.
     ///
     /// # Errors
     /// What `sendmmsg(2)` reports of the first of them; an error of a later one shows in the next call.
@@ -72,7 +72,7 @@ impl Batch {
         usize::try_from(sent).map_err(|_| io::Error::last_os_error())
     }
 
-    /// Receives what is there, and waits for the first datagram if the socket does; answers with how many came.
+    /// Receives the available datagrams, and waits for the first if the socket does; returns how many.
     ///
     /// # Errors
     /// What `recvmmsg(2)` reports: `EAGAIN` from a non-blocking socket, or after the socket's receive timeout.
@@ -107,7 +107,7 @@ impl Batch {
     }
 }
 
-/// Has the kernel cut what is sent over a UDP socket into datagrams of `bytes` each (`UDP_SEGMENT`, Linux 4.18); a
+/// Makes the kernel cut the data sent over a UDP socket into datagrams of `bytes` each (`UDP_SEGMENT`, Linux 4.18); a
 /// shorter rest goes as a shorter datagram.
 ///
 /// # Errors
@@ -138,7 +138,7 @@ fn set_udp_option(socket: impl AsFd, option: libc::c_int, value: libc::c_int) ->
     if answer == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// What [`receive_segments`] put into the buffer.
+/// The datagrams that [`receive_segments`] put into the buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segments {
     /// Bytes in all.

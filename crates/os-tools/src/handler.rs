@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::process::Signal;
 
-/// What happens when the signal comes.
+/// The action for a signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Handler {
     /// The system's default.
@@ -25,7 +25,7 @@ pub fn counted() -> u64 {
     COUNTED.load(Ordering::Relaxed)
 }
 
-/// Sets what happens when `signal` comes: one `sigaction(2)`, which also says what happened before. The other signals are
+/// Sets the action for `signal`: one `sigaction(2)`, which also returns the action before. The other signals are
 /// not blocked meanwhile.
 ///
 /// # Errors
@@ -41,8 +41,8 @@ pub fn install(signal: Signal, handler: Handler) -> io::Result<()> {
     let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
     action.sa_sigaction = address;
     let mut before = std::mem::MaybeUninit::uninit();
-    // SAFETY: the action is initialised and is not kept; there is room for the one before, which nobody reads; both functions
-    // are safe in a handler, because they take no lock, allocate nothing and leave errno alone.
+    // SAFETY: the action is initialised and is not kept; there is room for the one before, which is never read; both
+    // functions are safe in a handler, because they take no lock, allocate nothing and leave errno alone.
     match unsafe { libc::sigaction(signal.as_raw(), &action, before.as_mut_ptr()) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),

@@ -1,5 +1,5 @@
 //! System calls and primitives that the runtime does without: what the gauge measures (locks, queues, batches of datagrams,
-//! io_uring, userfaultfd, mappings, signals), and what tools ask and do (facts of the machine, limits, usage, signals as
+//! io_uring, userfaultfd, mappings, signals), and the needs of tools (facts of the machine, limits, usage, signals as
 //! events, a process that cleans up after a killed one).
 //!
 //! Only the command and the tracer's tools use it, and tests. It knows no transport, no pattern and no statistics; each module

@@ -10,7 +10,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 pub struct Limit {
     /// The name in lower case without `RLIMIT_`, as prlimit(1) takes it: `nofile`.
     pub name: &'static str,
-    /// What holds now, in the unit of the resource (bytes, descriptors, processes).
+    /// The current limit, in the unit of the resource (bytes, descriptors, processes).
     pub soft: Option<u64>,
     /// How far this process may raise the soft limit.
     pub hard: Option<u64>,

@@ -1,4 +1,5 @@
-//! Facts of the machine that only a system call tells: names, CPUs, who runs this process, what a directory permits.
+//! Facts of the machine that only a system call tells: names, CPUs, the user of this process, the permissions of a
+//! directory.
 //!
 //! Called by the command's `environment` and `doctor`, and around every launch for [`CpuTimes`]. It never changes
 //! anything and never waits. Facts that are files are read by the command itself.
@@ -18,7 +19,7 @@ pub use hypervisor::hypervisor_signature;
 pub use private_ipc::{PrivateIpc, try_private_ipc};
 pub use room::available_bytes;
 
-/// What `uname(2)` says.
+/// The result of `uname(2)`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Uname {
     /// `uname -s`.

@@ -229,22 +229,23 @@ impl Memory {
 
     /// Its bytes, for reading.
     pub fn bytes(&self) -> &[u8] {
-        // SAFETY: the range is readable and private, and whoever stores borrows it mutably.
+        // SAFETY: the range is readable and private, and every store needs a mutable borrow.
         unsafe { std::slice::from_raw_parts(self.0.base.as_ptr(), self.0.len) }
     }
 
     /// Its bytes.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
-        // SAFETY: the range is readable, writable, private and borrowed mutably, so nobody else accesses it.
+        // SAFETY: the range is readable, writable, private and borrowed mutably, so nothing else accesses it.
         unsafe { std::slice::from_raw_parts_mut(self.0.base.as_ptr(), self.0.len) }
     }
 
-    /// Where it begins. Whoever accesses it through this answers for the borrows.
+    /// Where it begins. A caller that accesses it through this pointer is responsible for the borrows.
     pub(crate) fn base(&self) -> NonNull<u8> {
         self.0.base
     }
 
-    /// Changes the protection. Whoever takes writing away sees to it that nobody stores, or that the fault is handled.
+    /// Changes the protection. A caller that makes it read-only ensures that no store follows, or that the fault is
+    /// handled.
     #[inline]
     pub(crate) fn protect(&mut self, flags: MprotectFlags) -> io::Result<()> {
         // SAFETY: the range is our own mapping; no protection makes an access wrong, it can only fault.
@@ -260,8 +261,8 @@ pub struct MappedFile {
     len: usize,
 }
 
-/// A mapping of a [`MappedFile`]. Unmapped when dropped. If somebody truncates the file, an access beyond its new end ends
-/// the process with SIGBUS.
+/// A mapping of a [`MappedFile`]. Unmapped when dropped. If a process truncates the file, an access beyond its new end
+/// ends the process with SIGBUS.
 #[derive(Debug)]
 pub struct View(Range);
 
@@ -341,7 +342,7 @@ impl View {
     }
 }
 
-/// What is mapped. It is readable as long as it lives.
+/// A mapping. It is readable until it is dropped.
 #[derive(Debug)]
 struct Range {
     base: NonNull<u8>,
@@ -386,7 +387,7 @@ impl Range {
     #[inline]
     fn words(&self) -> &[Word] {
         // SAFETY: mapped and readable while `self` lives, aligned to a page; every bit pattern is a word, and its loads are
-        // atomic, so that others may store meanwhile. A shared borrow of a word stores nothing.
+        // atomic, so that other processes may store meanwhile. A shared borrow of a word stores nothing.
         unsafe { std::slice::from_raw_parts(self.base.as_ptr().cast(), self.len / size_of::<Word>()) }
     }
 

@@ -1,12 +1,12 @@
-//! A private IPC namespace: System V and POSIX queues that nobody else sees, with limits of their own, and that vanish
-//! with the last process in it, however that ends.
+//! A private IPC namespace: System V and POSIX queues that no other process sees, with limits of their own, and that
+//! vanish with the last process in it, however that ends.
 
 use std::fs;
 use std::io;
 use std::process;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// The process that has entered a namespace of its own; a child of it is none, though it shares the namespace.
+/// The process that has entered a namespace of its own; a child of it does not count, though it shares the namespace.
 static ENTERED: AtomicU32 = AtomicU32::new(0);
 
 /// Moves the calling process (and its later children) into a new IPC namespace; without the privilege, into a new user

@@ -1,4 +1,4 @@
-//! What is asked of a process by a descriptor (pidfd_open(2)), by the very calls that programs make: `rustix` has no signal
+//! Queries of a process by a descriptor (pidfd_open(2)), by the very calls that programs make: `rustix` has no signal
 //! 0, and its poll is ppoll(2).
 
 use std::io;
@@ -8,7 +8,7 @@ use std::ptr;
 /// Sends signal 0: asks whether the process could be sent a signal, and sends none.
 ///
 /// # Errors
-/// What `pidfd_send_signal(2)` reports: `ESRCH` if it has been waited for, `EPERM` if it is somebody else's.
+/// What `pidfd_send_signal(2)` reports: `ESRCH` if it has been waited for, `EPERM` if it belongs to another user.
 #[inline]
 pub fn send_nothing(process: impl AsFd) -> io::Result<()> {
     let (descriptor, none) = (process.as_fd().as_raw_fd(), ptr::null::<libc::siginfo_t>());

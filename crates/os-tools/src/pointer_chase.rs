@@ -11,7 +11,7 @@ use crate::mapping::Memory;
 #[derive(Debug)]
 pub struct Ring {
     at: Place,
-    /// Holds the places; nobody else has access.
+    /// Holds the places; nothing else accesses it.
     memory: Memory,
 }
 
@@ -47,7 +47,7 @@ impl Ring {
         Ok(Ring { at: address(first), memory })
     }
 
-    /// Follows `loads` pointers from where it stands.
+    /// Follows `loads` pointers from the current place.
     ///
     /// The loads of a turn of the loop are 64 different instructions: a processor that foresees addresses by the instruction
     /// that loads them sees strides that lead out of the page, where none follows.
@@ -66,7 +66,7 @@ impl Ring {
         self.at = black_box(at);
     }
 
-    /// Where it stands: the offset of the place in the memory, bytes.
+    /// The offset of the current place in the memory, bytes.
     pub fn offset(&self) -> usize {
         self.at.addr().get() - self.memory.base().addr().get()
     }

@@ -1,8 +1,8 @@
 //! A page that may not be written to, and stores to it: each raises a protection fault, for which a SIGSEGV handler runs.
 //!
-//! The handler returns to the store, which faults again, until so many faults have come as were asked for; then it lets the
-//! store through. It is a plain handler, without SA_SIGINFO, so that the kernel fills in no information for it. It knows
-//! no other fault: one that comes while none is asked for gets the system's default, and ends the process.
+//! The handler returns to the store, which faults again, until the requested number of faults has occurred; then it
+//! lets the store through. It is a plain handler, without SA_SIGINFO, so that the kernel fills in no information for
+//! it. It knows no other fault: one that comes while none is asked for gets the system's default, and ends the process.
 
 use std::io;
 use std::ptr;
@@ -18,10 +18,10 @@ pub struct ReadOnlyPage {
     page: Memory,
 }
 
-/// Where the page is that the handler knows; 0 for none.
+/// The address of the page that the handler knows; 0 for none.
 static PAGE: AtomicUsize = AtomicUsize::new(0);
 
-/// Faults that are still to come before the store is let through. Written by the thread that stores and by its handler.
+/// Faults that must still occur before the store is let through. Written by the thread that stores and by its handler.
 static WANTED: AtomicU64 = AtomicU64::new(0);
 
 /// Faults that the handler has handled.

@@ -1,8 +1,8 @@
-//! A process that removes a directory of the kernel when the process that made it is gone, however it went.
+//! A process that removes a directory of the kernel when the process that made it is gone, however it ended.
 //!
-//! What a descriptor holds goes with its process; a directory that stands for something in the kernel, such as an instance
-//! of tracefs or a cgroup, does not. The guard is forked, sleeps until its parent ends or lets it go, saves what it was told to
-//! save of what the kernel holds there, and ends.
+//! The kernel closes the descriptors of a process that ends; a directory that stands for something in the kernel, such
+//! as an instance of tracefs or a cgroup, stays. The guard is forked, sleeps until its parent ends or releases it,
+//! saves the requested contents of the directory, and ends.
 
 use std::ffi::{CString, c_char};
 use std::io;
@@ -23,27 +23,27 @@ const PAUSE_MS: i32 = 20;
 /// Bytes that are saved by one call.
 const PIECE: usize = 16 << 10;
 
-/// What a guard does before it removes the directory, in that order, and holds until then.
+/// The guard's work before it removes the directory, in that order, and a descriptor that it holds until then.
 #[derive(Debug, Default)]
 pub struct Will<'a> {
-    /// What is saved. What fails is left out, and so is what follows it for the same file.
+    /// What to save. A failed item is left out, and so are the following items for the same file.
     pub saved: Vec<Saved<'a>>,
-    /// A descriptor that it holds open until it has ended: a lock on it lasts until nothing is written any more.
+    /// A descriptor that it holds open until it has ended: a lock on it lasts until the last write.
     pub held: Option<BorrowedFd<'a>>,
 }
 
 /// Something that is saved: all that can be read from `from` without waiting goes to the end of `to`.
 #[derive(Debug)]
 pub struct Saved<'a> {
-    /// Where it is.
+    /// The source.
     pub from: Source<'a>,
     /// A file that exists, by its absolute path.
     pub to: &'a Path,
-    /// The file is cut to a multiple of so many bytes first; 1 leaves it as it is.
+    /// The file is cut to a multiple of this number of bytes first; 1 leaves it as it is.
     pub unit_bytes: u32,
 }
 
-/// Where something that is saved comes from.
+/// The source of a saved item.
 #[derive(Debug, Clone, Copy)]
 pub enum Source<'a> {
     /// The end of a pipe that is read; held open until then.
@@ -52,19 +52,19 @@ pub enum Source<'a> {
     File(&'a Path),
 }
 
-/// As [`Saved`], in the terms of a process that may not allocate.
+/// As [`Saved`], for a process that may not allocate.
 struct Order {
     from: Result<RawFd, CString>,
     to: CString,
     unit: libc::off_t,
 }
 
-/// A guard; it does its work when this is dropped, or when the process ends, but for [`Guard::let_go`].
+/// A guard; it does its work when this is dropped, or when the process ends, except after [`Guard::let_go`].
 #[derive(Debug)]
 pub struct Guard {
     line: OwnedFd,
     pid: libc::pid_t,
-    /// Who forked it: a forked child has a copy of this that is not its own.
+    /// The process that forked it: a forked child has a copy of this value, but is not its parent.
     parent: u32,
 }
 
@@ -84,7 +84,8 @@ impl Guard {
         let switch = string(&directory.join(switch))?;
         let orders: Vec<Order> = will.saved.iter().map(Order::new).collect::<io::Result<_>>()?;
         let (end, line) = pipe_with(PipeFlags::CLOEXEC)?;
-        // Children that hold the line too hide its end; the process itself cannot be hidden. Before Linux 5.3 the line is all.
+        // Children that hold the pipe's end too hide its closing; the end of the process itself cannot be hidden.
+        // Before Linux 5.3 there is only the pipe.
         let process = pidfd_open(getpid(), PidfdFlags::empty()).ok();
         let watched = [end.as_raw_fd(), process.as_ref().map_or(-1, AsRawFd::as_raw_fd)];
         let pipes = orders.iter().filter_map(|order| order.from.as_ref().ok().copied());
@@ -104,7 +105,7 @@ impl Guard {
         self.pid.unsigned_abs()
     }
 
-    /// Ends it: the directory is gone already, or is to stay.
+    /// Ends it without its work: the directory is gone already, or is to stay.
     pub fn let_go(self) {
         if self.lives() {
             // SAFETY: touches no memory; a child of ours that was not waited for, so the pid names no other process.
@@ -113,7 +114,7 @@ impl Guard {
         }
     }
 
-    /// Leaves the work to it for when the process ends.
+    /// Detaches it; it does its work when the process ends.
     pub fn leave(self) {
         std::mem::forget(self);
     }
@@ -123,7 +124,7 @@ impl Guard {
         self.parent == std::process::id() && self.wait(libc::WNOHANG) == 0
     }
 
-    /// What waitpid(2) answers: its id once it has ended, 0 while it lives, -1 if somebody has waited for it before.
+    /// The result of waitpid(2): its id once it has ended, 0 while it runs, -1 if it was already waited for.
     fn wait(&self, options: i32) -> libc::pid_t {
         loop {
             // SAFETY: no status is asked for, so no memory is touched.
@@ -138,7 +139,7 @@ impl Guard {
 impl Drop for Guard {
     fn drop(&mut self) {
         if self.lives() {
-            // Not only by closing the line, of which children may hold copies.
+            // Not only by closing the pipe, of which children may hold copies.
             let _ = rustix::io::write(&self.line, b"!");
             self.wait(0);
         }
@@ -181,8 +182,8 @@ fn copy(from: RawFd, to: RawFd, is_pipe: bool) -> bool {
         let mut there = libc::pollfd { fd: from, events: libc::POLLIN, revents: 0 };
         // SAFETY: places on the stack with their size.
         unsafe {
-            // A read from a pipe would wait if others hold its other end. A file does not wait, and may have something to
-            // read where poll(2) says that it is not worth it yet, as the buffers of tracefs do.
+            // A read from a pipe would wait if other processes hold its other end. A file does not wait, and may have
+            // something to read where poll(2) says that it is not worth it yet, as the buffers of tracefs do.
             if is_pipe && (libc::poll(&raw mut there, 1, 0) != 1 || there.revents & libc::POLLIN == 0) {
                 return true;
             }
@@ -204,7 +205,7 @@ fn string(path: &Path) -> io::Result<CString> {
     Ok(CString::new(path.as_os_str().as_bytes())?)
 }
 
-/// The life of the guard. `path` and `switch` are strings of the parent's that nobody changes; `kept` is sorted.
+/// The body of the guard. `path` and `switch` are strings of the parent that never change; `kept` is sorted.
 fn guard(watched: [RawFd; 2], kept: &[RawFd], orders: &[Order], path: *const c_char, switch: *const c_char) -> ! {
     // SAFETY: every call takes numbers, strings that end with a zero byte and live for ever in this copy of the process, or
     // places on the stack; each is one system call. _exit ends the process at once, without the parent's destructors.
@@ -228,7 +229,7 @@ fn guard(watched: [RawFd; 2], kept: &[RawFd], orders: &[Order], path: *const c_c
             if attempt == 0 {
                 let mut failed: Option<&CString> = None;
                 for order in orders {
-                    // What would come behind a gap in a file is no use.
+                    // Data behind a gap in a file is useless.
                     if failed != Some(&order.to) && !order.carry_out() {
                         failed = Some(&order.to);
                     }
@@ -249,7 +250,7 @@ fn close_others(kept: &[RawFd]) {
     for fd in kept.iter().copied().chain([RawFd::MAX]) {
         if from < fd {
             let (from, to) = (from as libc::c_uint, (fd - 1) as libc::c_uint);
-            // SAFETY: numbers only, in a process that nobody else's code runs in; nothing uses what is closed.
+            // SAFETY: numbers only, in a process that runs no other code; nothing uses what is closed.
             unsafe {
                 if libc::syscall(libc::SYS_close_range, from, to, 0) != 0 {
                     (from..=to.min(1 << 16)).for_each(|fd| {

@@ -39,7 +39,7 @@ impl<D: AsFd> Writers<D> {
         Ok(Writers { set, limit, members })
     }
 
-    /// Those it asks about.
+    /// The members of the set.
     pub fn members(&self) -> &[D] {
         &self.members
     }

@@ -10,11 +10,11 @@ use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 
 use headwater_os::futex;
 
-/// What may lie in memory that several processes change at the same time.
+/// A type whose values may lie in memory that several processes change at the same time.
 ///
 /// # Safety
-/// A type may say so only if it is changed through shared references alone (atomics, or calls that are specified to work
-/// between processes), holds no pointer into one process's memory, and needs no destructor.
+/// A type may implement it only if it is changed through shared references alone (atomics, or calls that are specified
+/// to work between processes), holds no pointer into one process's memory, and needs no destructor.
 pub unsafe trait ProcessShared: Sync {}
 
 // SAFETY: atomics are changed through shared references, hold no pointer and need no destructor.
@@ -74,7 +74,7 @@ impl<T: ProcessShared> Drop for Shared<T> {
     }
 }
 
-/// Where several processes or threads wait for each other, again and again.
+/// A barrier at which several processes or threads wait for each other repeatedly.
 #[derive(Debug, Default)]
 pub struct Barrier {
     arrived: AtomicU32,
@@ -91,8 +91,8 @@ impl Barrier {
     /// Only matters after a lost wake-up, which would be a bug in the kernel or here.
     const PATIENCE: Duration = Duration::from_secs(1);
 
-    /// Waits until `parties` have called it: spins for about 20 us, then sleeps. Whoever dies in between leaves the
-    /// others waiting; the harness kills them.
+    /// Waits until `parties` have called it: spins for about 20 us, then sleeps. A process that dies in between leaves
+    /// the others waiting; the harness kills them.
     pub fn wait(&self, parties: u32) {
         // Pairs with the Release in the last arrival's store below.
         let generation = self.generation.load(Ordering::Acquire);

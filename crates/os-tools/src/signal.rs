@@ -24,7 +24,7 @@ impl StopSignals {
         if raw < 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: signalfd has just made this descriptor and nobody else holds it.
+        // SAFETY: signalfd has just made this descriptor and nothing else holds it.
         Ok(StopSignals { descriptor: unsafe { OwnedFd::from_raw_fd(raw) } })
     }
 
@@ -54,7 +54,8 @@ impl AsFd for StopSignals {
     }
 }
 
-/// Whether a stop signal waits to be taken, where they are blocked: for who waits for something else and has no descriptor.
+/// Whether a stop signal is pending while they are blocked: for a caller that waits for something else and has no
+/// descriptor.
 pub fn is_stop_asked() -> bool {
     let mut pending = MaybeUninit::<libc::sigset_t>::uninit();
     // SAFETY: the set is written by sigpending before it is read; all numbers are valid signals.

@@ -10,7 +10,7 @@ use std::ptr;
 
 use crate::mapping::Memory;
 
-/// How a child ends that could not become the program, as shells say it.
+/// The exit status of a child that could not execute the program, as in shells.
 pub const NOT_STARTED: i32 = 127;
 
 /// Forks a child that ends at once with `code`, and waits for it.
@@ -35,8 +35,8 @@ pub fn clone3_and_wait(code: i32) -> io::Result<ExitStatus> {
     // SAFETY: all zeros are arguments that ask for nothing.
     let mut arguments: libc::clone_args = unsafe { std::mem::zeroed() };
     arguments.exit_signal = libc::SIGCHLD as u64;
-    // SAFETY: a copy of the process as by fork: no memory is shared, and the child goes on where the parent does, on a copy
-    // of its stack. It calls nothing but _exit.
+    // SAFETY: a copy of the process as by fork: no memory is shared, and the child continues where the parent does, on
+    // a copy of its stack. It calls nothing but _exit.
     match unsafe { libc::syscall(libc::SYS_clone3, &raw const arguments, size_of_val(&arguments)) } {
         -1 => Err(io::Error::last_os_error()),
         // SAFETY: as in `fork_and_wait`.
@@ -65,7 +65,7 @@ impl Vfork {
     }
 
     /// Starts a child that ends at once with `code`, and waits for it. It has a stack of its own, because a function that
-    /// returned in the child would take away what the parent returns to.
+    /// returned in the child would destroy the stack frame to which the parent returns.
     ///
     /// # Errors
     /// What `clone(2)` reports: `EAGAIN` or `ENOMEM`.
@@ -82,7 +82,7 @@ impl Vfork {
     }
 }
 
-/// What a child of [`Vfork`] does.
+/// The body of a child of [`Vfork`].
 extern "C" fn end(code: *mut libc::c_void) -> libc::c_int {
     // SAFETY: ends the child at once; in the parent's memory no destructor may run.
     unsafe { libc::_exit(code.addr() as i32) }
@@ -91,17 +91,17 @@ extern "C" fn end(code: *mut libc::c_void) -> libc::c_int {
 /// A program with its arguments and its environment, laid out for `execve(2)`: to start it allocates nothing.
 #[derive(Debug)]
 pub struct Program {
-    /// The path, then the arguments; what the pointers point to.
+    /// The path, then the arguments; the pointers refer to them.
     words: Vec<CString>,
     arguments: Vec<*const libc::c_char>,
-    /// The one variable, `PATH`; what the other pointers point to.
+    /// The one variable, `PATH`; the other pointers refer to it.
     _variable: CString,
     environment: [*const libc::c_char; 2],
 }
 
 impl Program {
     /// The program at `path`, which is also its argument 0, with `arguments` and nothing in its environment but
-    /// `PATH=/usr/bin:/bin`: what it costs does not depend on whose environment it is.
+    /// `PATH=/usr/bin:/bin`: the cost does not depend on the caller's environment.
     ///
     /// # Errors
     /// `InvalidInput` for a word with a zero byte.

@@ -1,4 +1,5 @@
-//! The names of system calls, by the numbers that this processor's kernel has for them. For tools that show what was called.
+//! The names of system calls, by the numbers that this processor's kernel has for them. For tools that show system
+//! calls.
 
 /// Pairs of a number and a name, the latter with `SYS_` before it.
 macro_rules! named {
@@ -58,7 +59,7 @@ const COMMON: &[(u64, &str)] = named! {
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 const COMMON: &[(u64, &str)] = &[];
 
-/// Calls that others have not.
+/// Calls that other processors do not have.
 #[cfg(target_arch = "x86_64")]
 #[rustfmt::skip]
 const OWN: &[(u64, &str)] = named! {

@@ -47,7 +47,7 @@ impl Uring {
         self.request(&opcode::Nop::new().build()).map(|_| ())
     }
 
-    /// Reads from `offset` of a file; answers with what was read.
+    /// Reads from `offset` of a file; returns the bytes read.
     ///
     /// # Errors
     /// What `io_uring_enter(2)` or the read reports.
@@ -60,7 +60,7 @@ impl Uring {
         Ok(&self.ring.buffer[..count as usize])
     }
 
-    /// Submits the request and waits until it is done; answers with its result.
+    /// Submits the request and waits until it is done; returns its result.
     #[inline]
     fn request(&mut self, entry: &squeue::Entry) -> io::Result<u32> {
         if !self.is_idle {

@@ -1,4 +1,4 @@
-//! What a process has cost: CPU time, context switches and page faults, from `getrusage(2)`.
+//! The resource usage of a process: CPU time, context switches and page faults, from `getrusage(2)`.
 
 use std::mem::MaybeUninit;
 
@@ -9,9 +9,9 @@ pub struct Usage {
     pub user_s: f64,
     /// CPU time in the kernel, s.
     pub system_s: f64,
-    /// Times it gave up the CPU by itself, mostly to sleep.
+    /// How often it gave up the CPU by itself, mostly to sleep.
     pub voluntary_switches: u64,
-    /// Times the CPU was taken from it.
+    /// How often it was preempted.
     pub involuntary_switches: u64,
     /// Page faults that needed no reading from a disk.
     pub minor_faults: u64,

@@ -16,7 +16,7 @@ use rustix::mm::{UserfaultfdFlags, userfaultfd};
 use crate::mapping::{Memory, page_bytes};
 use headwater_os::cpu;
 
-/// Faults of the kernel itself are not waited for, so that anybody may have the descriptor.
+/// Faults of the kernel itself do not wait, so that an unprivileged process may have the descriptor.
 const USER_MODE_ONLY: UserfaultfdFlags = UserfaultfdFlags::from_bits_retain(UFFD_USER_MODE_ONLY);
 
 /// The byte that every page supplied is full of.
@@ -25,7 +25,7 @@ pub const SUPPLIED: u8 = 0x5a;
 /// Pages that come when they are touched, from a thread of their own.
 #[derive(Debug)]
 pub struct SuppliedMemory {
-    /// The last page is the thread's sign to end.
+    /// A fault in the last page tells the thread to end.
     memory: Memory,
     supplier: Option<JoinHandle<io::Result<()>>>,
 }
@@ -40,7 +40,8 @@ impl SuppliedMemory {
         let page = page_bytes();
         let len = pages.checked_add(1).and_then(|pages| pages.checked_mul(page)).ok_or(io::ErrorKind::InvalidInput)?;
         let mut memory = Memory::new(len, 0)?;
-        // A huge page would be supplied in small ones all the same; without this the kernel may join them behind our back.
+        // A huge page would be supplied in small ones all the same; without this the kernel may join them without
+        // notice.
         match memory.ask_for_small_pages() {
             Err(error) if error.kind() != io::ErrorKind::InvalidInput => return Err(error),
             _ => {}
@@ -50,13 +51,13 @@ impl SuppliedMemory {
         let last = memory.base().addr().get() + pages * page;
         let supplier = thread::Builder::new().name("supplier".to_owned()).spawn(move || {
             cpu.map_or(Ok(()), cpu::bind)?;
-            // Whatever ends the thread closes the descriptor, and who waits for a page then finds zeros.
+            // When the thread ends it closes the descriptor, and a thread that waits for a page then finds zeros.
             supply(&descriptor, last)
         })?;
         Ok(SuppliedMemory { memory, supplier: Some(supplier) })
     }
 
-    /// How many pages it has.
+    /// The number of pages.
     pub fn pages(&self) -> usize {
         self.memory.words().len() * size_of::<u64>() / page_bytes() - 1
     }
@@ -137,7 +138,7 @@ fn supply(descriptor: &OwnedFd, last: usize) -> io::Result<()> {
         let src = source.base().addr().get() as u64;
         let mut copy = uffdio_copy { dst: address, src, len: page as u64, mode: 0, copy: 0 };
         match control(descriptor, UFFDIO_COPY, &mut copy) {
-            // Somebody else touched the page in the same moment, and has it.
+            // Another thread touched the page in the same moment, and it is already supplied.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             supplied => supplied?,
         }

@@ -1,5 +1,5 @@
 //! Calls that a C library may answer without entering the kernel, by the code that the kernel maps into every process
-//! (vdso(7)): the way a program takes, and the system call itself.
+//! (vdso(7)): the call of the library, and the system call itself.
 
 use std::io;
 

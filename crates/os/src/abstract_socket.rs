@@ -1,7 +1,8 @@
-//! Local sockets with names, outside of the file system or in it, by which processes meet that cannot look at each other, and what
-//! the kernel knows of who is at the other side.
+//! Local sockets with names, outside of the file system or in it, by which processes meet that cannot inspect each
+//! other, and what the kernel knows of the process at the other side.
 //!
-//! A name outside protects nothing: anybody may take or use it. Who needs to know with whom he speaks asks for the [`Peer`].
+//! A name outside of the file system protects nothing: any process may take or use it. A caller that must know its peer
+//! asks for the [`Peer`].
 
 use std::fs;
 use std::io;
@@ -19,7 +20,7 @@ use rustix::net::{
 /// Connections that may wait to be accepted.
 const BACKLOG: i32 = 16;
 
-/// A named socket that others connect to.
+/// A named socket that other processes connect to.
 #[derive(Debug)]
 pub struct Listener(OwnedFd);
 
@@ -32,7 +33,7 @@ impl Listener {
         Listener::bind_to(&address(name)?)
     }
 
-    /// Listens at a path of the file system, where whoever may write the socket's node may connect.
+    /// Listens at a path of the file system, where every process that may write the socket's node may connect.
     ///
     /// # Errors
     /// `AddrInUse` for a path that is taken; `InvalidInput` for one that is too long (107 bytes); what bind(2) reports.
@@ -47,7 +48,7 @@ impl Listener {
         Ok(Listener(socket))
     }
 
-    /// The next who has connected; None if there is none now.
+    /// The next connection; None if there is none now.
     ///
     /// # Errors
     /// What accept4(2) reports.
@@ -59,7 +60,7 @@ impl Listener {
         }
     }
 
-    /// Sleeps until somebody has connected.
+    /// Sleeps until a peer has connected.
     ///
     /// # Errors
     /// What poll(2) reports.
@@ -70,7 +71,7 @@ impl Listener {
         }
     }
 
-    /// Sleeps until somebody has connected or something can be read from `other`; returns whether that can.
+    /// Sleeps until a peer has connected or `other` is readable; returns whether `other` is readable.
     ///
     /// # Errors
     /// What poll(2) reports.
@@ -108,10 +109,10 @@ pub fn connect_at(path: &Path, patience: Duration) -> io::Result<OwnedFd> {
     connect_with(&SocketAddrUnix::new(path)?, patience)
 }
 
-/// Connects to a listener. What is received over the socket afterwards is waited for at most so long.
+/// Connects to a listener. A receive over the socket afterwards waits for at most `patience`.
 ///
 /// # Errors
-/// `ConnectionRefused` if nobody listens under that name; `WouldBlock` if too many others wait.
+/// `ConnectionRefused` if no process listens under that name; `WouldBlock` if too many connections wait.
 pub fn connect(name: &str, patience: Duration) -> io::Result<OwnedFd> {
     connect_with(&address(name)?, patience)
 }
@@ -125,7 +126,8 @@ fn connect_with(address: &SocketAddrUnix, patience: Duration) -> io::Result<Owne
     Ok(socket)
 }
 
-/// Sleeps until something can be read from one of several sockets, or `patience` is over; returns of each whether it can.
+/// Sleeps until something can be read from one of several sockets, or `patience` is over; returns for each whether it
+/// is readable.
 ///
 /// # Errors
 /// `Interrupted` when a signal handler ran; else what poll(2) reports.
@@ -136,7 +138,7 @@ pub fn wait_for_any<T: AsFd>(sockets: &[T], patience: Duration) -> io::Result<Ve
     Ok(polled.iter().map(|polled| !polled.revents().is_empty()).collect())
 }
 
-/// The names of that beginning under which somebody listens.
+/// The names with that prefix under which a process listens.
 ///
 /// # Errors
 /// What reading /proc reports.
@@ -171,7 +173,8 @@ pub fn send(socket: impl AsFd, message: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// The next message, as far as `place` has room, waiting for it for at most so long; empty when the other side has closed.
+/// The next message, cut to the length of `place`, after a wait of at most `patience`; empty when the other side has
+/// closed.
 ///
 /// # Errors
 /// `TimedOut`; what recv(2) reports.
@@ -198,7 +201,7 @@ pub struct Peer {
 }
 
 impl Peer {
-    /// Whose socket it was when the connection began. Another process may have the socket by now.
+    /// The process that had the socket when the connection began. Another process may have the socket by now.
     ///
     /// # Errors
     /// `Unsupported` before Linux 6.5; `NotFound` for a process that has ended, or is of another PID namespace.
@@ -214,7 +217,7 @@ impl Peer {
             }
             done => done?,
         };
-        // SAFETY: the kernel has just made this descriptor and nobody else holds it.
+        // SAFETY: the kernel has just made this descriptor and nothing else holds it.
         let pidfd = unsafe { OwnedFd::from_raw_fd(pidfd) };
         let [pid, _user, _group]: [u32; 3] = option(socket.as_fd(), libc::SO_PEERCRED)?;
         match pid {
@@ -228,7 +231,7 @@ impl Peer {
         self.pid
     }
 
-    /// Whether it still lives: whatever was true of its number just now was true of it.
+    /// Whether it is still alive: then what was found out through its number was true of this process.
     ///
     /// # Errors
     /// What poll(2) reports.
@@ -253,7 +256,7 @@ fn option<T: Plain>(socket: BorrowedFd<'_>, name: libc::c_int) -> io::Result<T> 
     }
 }
 
-/// Any bytes are a value of it.
+/// A type for which any bytes are a value.
 trait Plain {
     const ZERO: Self;
 }
@@ -327,7 +330,7 @@ mod tests {
         };
         let peer = Peer::of(&accepted).expect("it lives");
         assert_eq!(peer.pid(), child.id());
-        // Time for what the child asserts: it would end.
+        // Time for the child's assertions: a failed one would end it.
         std::thread::sleep(PATIENCE);
         assert!(peer.is_alive().expect("poll"));
         child.kill();

@@ -1,5 +1,5 @@
-//! Memory that is never given back, for what must be made where the C library's allocator may not be called: in a signal
-//! handler. It takes no lock: whoever is interrupted in the middle of it hinders nobody.
+//! Memory that is never freed, for values that are made where the C library's allocator may not be called: in a signal
+//! handler. It takes no lock: a thread that is interrupted in the middle of it hinders no other.
 
 use std::mem::MaybeUninit;
 use std::ptr::{self, NonNull};
@@ -8,25 +8,25 @@ use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
 use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 
-/// Bytes that are mapped at once; more for something larger.
+/// Bytes that are mapped at once; more for a larger value.
 const CHUNK: usize = 64 << 10;
 
-/// What stands at the beginning of a mapping.
+/// The head of a mapping.
 #[repr(C, align(64))]
 struct Chunk {
     /// Bytes of the mapping.
     len: usize,
-    /// Bytes that are taken, this head included.
+    /// Bytes in use, this head included.
     used: AtomicUsize,
 }
 
-/// The mapping that is taken from now.
+/// The mapping from which memory is taken.
 static CURRENT: AtomicPtr<Chunk> = AtomicPtr::new(ptr::null_mut());
 
 /// Keeps a value for ever. None if there is no memory.
 pub fn keep<T: Send + Sync>(value: T) -> Option<&'static T> {
     let place = take(size_of::<T>(), align_of::<T>())?.cast::<T>();
-    // SAFETY: the place has the value's size and alignment, and nobody else has it.
+    // SAFETY: the place has the value's size and alignment, and no other reference to it exists.
     unsafe {
         place.write(value);
         Some(place.as_ref())
@@ -39,14 +39,14 @@ pub fn keep_text(text: &str) -> Option<&'static str> {
     Some(std::str::from_utf8(bytes).expect("a text's bytes"))
 }
 
-/// Keeps values for ever, one behind the other. None if there is no memory.
+/// Keeps values for ever, one after the other. None if there is no memory.
 ///
 /// # Panics
-/// If the iterator does not tell its length.
+/// If the iterator yields another number of values than its length.
 pub fn keep_all<T: Copy + Send + Sync>(values: impl ExactSizeIterator<Item = T>) -> Option<&'static [T]> {
     let count = values.len();
     let place = take(size_of::<T>().checked_mul(count)?, align_of::<T>())?.cast::<MaybeUninit<T>>();
-    // SAFETY: the place has room for so many, is aligned to them, and nobody else has it.
+    // SAFETY: the place has room for so many, is aligned to them, and no other reference to it exists.
     let places = unsafe { slice::from_raw_parts_mut(place.as_ptr(), count) };
     let mut written = 0;
     for (place, value) in places.iter_mut().zip(values) {
@@ -58,7 +58,7 @@ pub fn keep_all<T: Copy + Send + Sync>(values: impl ExactSizeIterator<Item = T>)
     Some(unsafe { slice::from_raw_parts(place.cast::<T>().as_ptr(), count) })
 }
 
-/// So many bytes that nobody else has.
+/// Returns `bytes` bytes that are handed out once.
 fn take(bytes: usize, align: usize) -> Option<NonNull<u8>> {
     loop {
         let chunk = CURRENT.load(Ordering::Acquire);
@@ -75,9 +75,9 @@ fn take(bytes: usize, align: usize) -> Option<NonNull<u8>> {
             new.write(Chunk { len, used: AtomicUsize::new(size_of::<Chunk>()) });
             new
         };
-        // Release: who takes from it sees its head.
+        // Release: a thread that takes memory from it sees its head.
         if CURRENT.compare_exchange(chunk, new, Ordering::Release, Ordering::Relaxed).is_err() {
-            // SAFETY: nobody else has seen it.
+            // SAFETY: the mapping was not published.
             let _ = unsafe { munmap(new.cast(), len) };
         }
     }
@@ -88,7 +88,7 @@ fn from(chunk: NonNull<Chunk>, bytes: usize, align: usize) -> Option<NonNull<u8>
     let head = unsafe { chunk.as_ref() };
     let begin = |used: usize| used.checked_next_multiple_of(align);
     let next = |used| begin(used)?.checked_add(bytes).filter(|end| *end <= head.len);
-    // Relaxed: only that nobody gets the same bytes; the mapping is of zeros.
+    // Relaxed: the exchange only keeps two callers from getting the same bytes; the mapping is of zeros.
     let used = head.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).ok()?;
     // SAFETY: within the mapping, which is aligned to a page.
     Some(unsafe { chunk.cast::<u8>().byte_add(begin(used)?) })

@@ -1,7 +1,8 @@
-//! A thread that hands descriptors to whoever connects to a named socket.
+//! A thread that sends descriptors to every process that connects to a named socket.
 //!
-//! It is for processes that meet by a name and have no server: each that has the descriptors keeps such a thread, at the same
-//! socket, so that any of them answers as long as one lives. Who may connect is the business of the socket's name.
+//! It is for processes that meet by a name and have no server: each process that has the descriptors keeps such a
+//! thread, at the same socket, so that one of them answers as long as one is alive. The permissions of the socket's
+//! name decide who may connect.
 
 use std::io;
 use std::mem::ManuallyDrop;
@@ -12,7 +13,7 @@ use crate::abstract_socket::Listener;
 use crate::background::Background;
 use crate::descriptors;
 
-/// How long it waits when it has no descriptor left for somebody who comes.
+/// How long it waits when it has no descriptor left for a process that connects.
 const REST: Duration = Duration::from_millis(50);
 
 /// The thread, until it is dropped.
@@ -40,7 +41,7 @@ impl Attendant {
         Ok(Attendant { thread, listener, files })
     }
 
-    /// The attendant in this process: another one in a forked child, which has no thread of its parent's.
+    /// The attendant in this process: another one in a forked child, which has none of its parent's threads.
     ///
     /// # Errors
     /// As [`Attendant::start`].
@@ -59,7 +60,7 @@ fn attend(listener: RawFd, files: &[RawFd], stopped: BorrowedFd<'_>) {
     };
     while let Ok(false) = listener.wait_beside(stopped) {
         match listener.accept() {
-            // Who has gone meanwhile gets nothing.
+            // A process that has left meanwhile gets nothing.
             Ok(Some(socket)) => drop(descriptors::send(socket.as_fd(), &files)),
             // Another process has been faster.
             Ok(None) => {}

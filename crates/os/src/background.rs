@@ -1,4 +1,5 @@
-//! A thread that works for a value of this process until that is dropped. A forked child has the value, and no such thread.
+//! A thread that works for a value of this process until the value is dropped. A forked child has the value, but no
+//! such thread.
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
@@ -9,17 +10,17 @@ use crate::files;
 use crate::fork::{self, Epoch};
 use crate::thread::{self, Thread};
 
-/// The thread, until it is dropped. Whoever holds it drops it before what the thread uses.
+/// The thread, until it is dropped. Its owner drops it before the values that the thread uses.
 #[derive(Debug)]
 pub struct Background {
-    /// A byte in it ends the thread.
+    /// Writing a byte to it ends the thread.
     stop: OwnedFd,
-    /// Where the thread sees that. Here and not with the thread, so that a forked child closes its copy.
+    /// The other end, which the thread polls. Held here and not by the thread, so that a forked child closes its copy.
     _stopped: OwnedFd,
     thread: Option<Thread>,
     /// The thread's number, once it runs.
     id: Arc<AtomicU32>,
-    /// The process that the thread is of.
+    /// The process of the thread, by its fork epoch.
     epoch: u64,
     epoch_word: Epoch,
 }
@@ -46,7 +47,7 @@ impl Background {
         Ok(Background { stop, _stopped: stopped, thread: Some(thread), id, epoch, epoch_word })
     }
 
-    /// Whether the thread is this process's: a forked child has none.
+    /// Whether the thread runs in this process: a forked child has none.
     pub fn is_here(&self) -> bool {
         self.epoch_word.is(self.epoch)
     }

@@ -35,8 +35,8 @@ impl Child {
         }
     }
 
-    /// As [`Child::fork`], but the child goes on when the parent ends, and whoever waits for it does so by the id that is
-    /// given back.
+    /// As [`Child::fork`], but the child continues when the parent ends; the caller waits for it by the id that is
+    /// returned.
     ///
     /// The caller must have one thread only, as there.
     ///

@@ -22,7 +22,7 @@ pub struct ClockCost {
     pub resolution_ns: f64,
 }
 
-/// Measures the clock itself: the cheapest of several short loops, because whatever disturbs a loop makes it longer.
+/// Measures the clock itself: the cheapest of several short loops, because any disturbance makes a loop longer.
 pub fn measure() -> ClockCost {
     const LOOPS: usize = 20;
     const READS: u64 = 2_000;
@@ -43,13 +43,13 @@ pub fn measure() -> ClockCost {
     ClockCost { read_ns, resolution_ns: step_ns as f64 }
 }
 
-/// Sleeps for `duration`, going on after a signal.
+/// Sleeps for `duration`, continuing after a signal.
 pub fn sleep(duration: Duration) {
     std::thread::sleep(duration);
 }
 
-/// Sleeps until `CLOCK_MONOTONIC` reads `deadline_ns` or later, going on after a signal. The kernel may add the timer slack
-/// of the thread (50 us by default).
+/// Sleeps until `CLOCK_MONOTONIC` reads `deadline_ns` or later, continuing after a signal. The kernel may add the timer
+/// slack of the thread (50 us by default).
 pub fn sleep_until(deadline_ns: u64) {
     const SECOND_NS: u64 = 1_000_000_000;
     let deadline = Timespec { tv_sec: (deadline_ns / SECOND_NS) as i64, tv_nsec: (deadline_ns % SECOND_NS) as i64 };

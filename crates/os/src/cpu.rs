@@ -1,4 +1,4 @@
-//! CPUs: which there are, which this process may use, and moving the calling thread.
+//! CPUs: those of the machine, those that this process may use, and moving the calling thread.
 
 use std::io;
 

@@ -1,5 +1,5 @@
-//! Descriptors beyond one's own handles: finding them by what they refer to, in this process and in others of the same
-//! user, and handing them on.
+//! Descriptors in this process and in other processes of the same user: finding them by the file that they refer to,
+//! and passing them on.
 //!
 //! What a process may see in `/proc/PID/fd` is the kernel's decision; another user's descriptors are not found.
 
@@ -15,10 +15,10 @@ use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg}
 
 use crate::files::{self, Status};
 
-/// A descriptor somewhere.
+/// A descriptor of some process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Found {
-    /// Whose.
+    /// The process.
     pub pid: u32,
     /// Its number there.
     pub number: u32,
@@ -30,7 +30,7 @@ impl Found {
         Found { pid: std::process::id(), number: fd.as_raw_fd().unsigned_abs() }
     }
 
-    /// Takes hold of what it refers to, without opening it.
+    /// Pins the file that it refers to, without opening it.
     ///
     /// # Errors
     /// What open(2) reports; `NotFound` if it has been closed since.
@@ -39,8 +39,8 @@ impl Found {
         Ok(Pinned(rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?))
     }
 
-    /// Opens what it refers to anew, whatever that is: for one of this process, or in a test. Of what another process has
-    /// chosen, see first what it is: [`Found::pin`].
+    /// Opens the file that it refers to anew, whatever that is: for descriptors of this process, or in a test. If
+    /// another process has chosen the file, check first what it is: [`Found::pin`].
     ///
     /// # Errors
     /// What open(2) reports; `NotFound` if it has been closed since.
@@ -49,8 +49,9 @@ impl Found {
     }
 }
 
-/// What a descriptor refers to, held by a descriptor of our own (O_PATH), so that it cannot be exchanged between a look at it
-/// and its use. It has not been opened: that can have effects, and another process may have chosen it.
+/// The file that a descriptor refers to, held by a descriptor of our own (O_PATH), so that it cannot be exchanged
+/// between a check and its use. It has not been opened: opening can have effects, and another process may have chosen
+/// the file.
 #[derive(Debug)]
 pub struct Pinned(OwnedFd);
 
@@ -67,8 +68,8 @@ impl Pinned {
         Pinned(fd)
     }
 
-    /// Whether it is a pipe without a name, of that inode, that its owner has opened to all users: one that [`files::pipe`]
-    /// has made. Any other pipe may be one that whoever names it must not use.
+    /// Whether it is a pipe without a name, with that inode, that its owner has opened to all users: one that
+    /// [`files::pipe`] has made. Any other pipe may be one that the process that names it must not use.
     ///
     /// # Errors
     /// What fstat(2) and fstatfs(2) report.
@@ -94,7 +95,7 @@ impl Pinned {
         Ok(link.to_str().and_then(|link| link.strip_prefix("/memfd:")?.strip_suffix(" (deleted)")) == Some(name))
     }
 
-    /// What its file system says of it.
+    /// Its status in its file system.
     ///
     /// # Errors
     /// What fstat(2) reports.
@@ -112,7 +113,7 @@ impl Pinned {
     }
 
     fn file_system(&self) -> io::Result<i64> {
-        // The type of the field differs between architectures.
+        // The field has different types on different architectures.
         #[allow(clippy::unnecessary_cast)]
         Ok(rustix::fs::fstatfs(&self.0)?.f_type as i64)
     }
@@ -151,7 +152,7 @@ pub fn of(pid: u32) -> io::Result<Vec<Found>> {
     Ok(found)
 }
 
-/// What a descriptor refers to, as the kernel writes it: `/memfd:NAME (deleted)`, `pipe:[NUMBER]`, a path.
+/// The link of a descriptor, as the kernel writes it: `/memfd:NAME (deleted)`, `pipe:[NUMBER]`, a path.
 ///
 /// # Errors
 /// `NotFound` if it has been closed.
@@ -167,7 +168,7 @@ pub fn anywhere(wanted: &str) -> io::Result<impl Iterator<Item = Found> + '_> {
     let own = std::process::id();
     let others = fs::read_dir("/proc")?.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok());
     let pids = others.filter(move |pid| *pid != own).chain([own]);
-    // A process that ends meanwhile, or is another user's, has nothing to be found.
+    // A process that ends meanwhile, or belongs to another user, shows no descriptors.
     let descriptors = pids.filter_map(|pid| of(pid).ok()).flatten();
     Ok(descriptors.filter(move |found| link(*found).is_ok_and(|link| link.as_os_str() == wanted)))
 }
@@ -188,7 +189,7 @@ pub fn duplicate(number: u32) -> io::Result<OwnedFd> {
     if copy < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: fcntl has just made this descriptor and nobody else holds it.
+    // SAFETY: fcntl has just made this descriptor and nothing else holds it.
     Ok(unsafe { OwnedFd::from_raw_fd(copy) })
 }
 
@@ -212,7 +213,7 @@ pub fn send(socket: BorrowedFd<'_>, files: &[BorrowedFd<'_>]) -> io::Result<()> 
     send_with(socket, b"h", files)
 }
 
-/// As [`send`], with these bytes; of no descriptors the bytes alone.
+/// As [`send`], with these bytes; without descriptors the bytes alone.
 pub(crate) fn send_with(socket: BorrowedFd<'_>, bytes: &[u8], files: &[BorrowedFd<'_>]) -> io::Result<()> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(FILES_MAX))];
     let mut ancillary = SendAncillaryBuffer::new(&mut space);
@@ -225,8 +226,8 @@ pub(crate) fn send_with(socket: BorrowedFd<'_>, bytes: &[u8], files: &[BorrowedF
     Ok(())
 }
 
-/// Receives descriptors that were sent by [`send`]. Whatever else comes with the message is closed: process descriptors, which
-/// the kernel adds if who gave us the socket has asked for them (SO_PASSPIDFD).
+/// Receives descriptors that were sent by [`send`]. All other descriptors that come with the message are closed:
+/// process descriptors, which the kernel adds if the process that gave us the socket has asked for them (SO_PASSPIDFD).
 ///
 /// # Errors
 /// `UnexpectedEof` when the other side is gone; `InvalidData` when there were more than eight, or more than this process
@@ -279,8 +280,9 @@ pub struct Sender {
     pub group: u32,
 }
 
-/// The descriptor in the first packet of a socket, which stays there, with who has sent it if the socket asks for that
-/// (SO_PASSCRED), and whether there was more than has space: what else the kernel adds is closed. Does not wait.
+/// The descriptor in the first packet of a socket, which stays there; its sender, if the socket asks for that
+/// (SO_PASSCRED); and whether there was more than fits: any further descriptors that the kernel adds are closed. Does
+/// not wait.
 ///
 /// # Errors
 /// What recvmsg(2) reports.
@@ -302,7 +304,7 @@ pub(crate) fn peek(socket: BorrowedFd<'_>, bytes: &mut [u8]) -> io::Result<(Opti
     Ok((file, sender, message.msg_flags & libc::MSG_CTRUNC != 0))
 }
 
-/// Who has sent a message.
+/// The sender of a message.
 ///
 /// # Safety
 /// recvmsg(2) has just filled in the message, and its control part is still there.
@@ -332,11 +334,11 @@ const CONTROL_BYTES: usize = 256;
 /// # Safety
 /// recvmsg(2) has just filled in the message, and its control part is still there.
 unsafe fn descriptors_in(message: &libc::msghdr) -> Vec<OwnedFd> {
-    // As linux/socket.h has it.
+    // As in linux/socket.h.
     const SCM_PIDFD: libc::c_int = 4;
     let mut files = Vec::new();
     // SAFETY: the caller's promise; the macros stay inside the control part, and CMSG_DATA is followed by the bytes that
-    // cmsg_len says. Descriptors there were made by the kernel for this process, and nobody else knows them yet.
+    // cmsg_len says. Descriptors there were made by the kernel for this process, and nothing else uses them yet.
     unsafe {
         let mut control = libc::CMSG_FIRSTHDR(message);
         while let Some(header) = control.as_ref() {
@@ -368,7 +370,7 @@ pub fn has_copy(fd: BorrowedFd<'_>) -> bool {
     wanted.is_some() && others.map(of).any(|other| other == wanted)
 }
 
-/// The kernel's number of what a descriptor refers to.
+/// The inode number of the file that a descriptor refers to.
 ///
 /// # Errors
 /// What fstat(2) reports.
@@ -404,7 +406,7 @@ mod tests {
         assert_eq!(receive(far.as_fd()).expect_err("the end").kind(), io::ErrorKind::UnexpectedEof);
     }
 
-    /// As asm-generic/socket.h has it.
+    /// As in asm-generic/socket.h.
     const SO_PASSPIDFD: libc::c_int = 76;
 
     #[test]
@@ -438,7 +440,7 @@ mod tests {
         assert!(ancillary.push(SendAncillaryMessage::ScmRights(&many)));
         sendmsg(near.as_fd(), &[IoSlice::new(b"h")], &mut ancillary, SendFlags::NOSIGNAL).expect("send");
         assert_eq!(receive(far.as_fd()).expect_err("too many").kind(), io::ErrorKind::InvalidData);
-        // Nobody has the writing end any more.
+        // The writing end is closed everywhere.
         drop(sink);
         assert_eq!(io::Read::read(&mut &source, &mut [0]).expect("read"), 0);
     }

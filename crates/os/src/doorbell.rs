@@ -8,8 +8,8 @@
 //! end has not taken, if it is large enough ([`Doorbell::block_room`]), makes it not writable; taking it, or a larger
 //! limit ([`Doorbell::nudge_own`]), makes it writable again, with an event for edge-triggered pollers.
 //!
-//! What is received is input from another process, which may be hostile or may be no user of this library at all. No
-//! file is taken into this process but by [`Doorbell::peek_file`].
+//! Received packets are input from another process, which may be hostile or may not use this library at all. Only
+//! [`Doorbell::peek_file`] takes a file into this process.
 
 use std::io::{self, IoSlice};
 use std::mem::MaybeUninit;
@@ -41,12 +41,12 @@ use packet::{FILLING, LEN};
 /// One end.
 #[derive(Debug)]
 pub struct Doorbell {
-    /// What is polled.
+    /// The descriptor that is polled.
     own: OwnedFd,
     kind: Kind,
 }
 
-/// What an end is.
+/// The kind of an end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     /// One of a pair, which both hears and rings.
@@ -71,7 +71,7 @@ pub enum Interest {
 /// Why [`Doorbell::wait`] came back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Heard {
-    /// What was waited for.
+    /// The event that the caller waits for.
     Ready,
     /// Another user of our own end has called [`Doorbell::nudge_own`]; or the other end has taken a packet.
     Nudged,
@@ -91,7 +91,7 @@ const SEND_BUFFER: usize = 8 << 10;
 /// With this one a socket is writable whatever lies there.
 const SEND_BUFFER_WIDE: usize = 64 << 10;
 
-/// Files that are waited at beside a doorbell and its watch, at most.
+/// The largest number of files to wait for beside a doorbell and its watch.
 pub const BESIDE_MAX: usize = readiness::FILES_MAX - 2;
 
 impl Doorbell {
@@ -116,12 +116,13 @@ impl Doorbell {
         if !fits {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "descriptor is no end of a doorbell"));
         }
-        // The giver may have asked for more than packets: a descriptor of each sender's process with every packet.
+        // The process that passed the socket may have asked for a descriptor of each sender's process with every
+        // packet.
         refuse_extras(socket.as_fd());
         Ok(Doorbell { own: socket, kind: Kind::Socket })
     }
 
-    /// An end of a pipe, which becomes non-blocking. The other end is gone when nobody has it open.
+    /// An end of a pipe, which becomes non-blocking. The other end is gone when no process has it open.
     ///
     /// # Errors
     /// `InvalidInput` if it is open for reading and writing; what fcntl(2) reports.
@@ -138,7 +139,8 @@ impl Doorbell {
         Ok(Doorbell { own, kind })
     }
 
-    /// Gives up this copy of the end, for good, also while other threads use it: its descriptor is a copy of `instead` from now on.
+    /// Gives up this copy of the end, for good, also while other threads use it: its descriptor becomes a copy of
+    /// `instead`.
     ///
     /// # Errors
     /// What dup3(2) reports.
@@ -160,12 +162,13 @@ impl Doorbell {
         self.kind == Kind::Writer
     }
 
-    /// Rings at the other end. True also if its queue is full: then it has heard. False if nobody is there.
+    /// Rings at the other end. True also if its queue is full: then it is readable already. False if every copy of it
+    /// is closed.
     pub fn ring(&self, number: u32) -> bool {
         match self.kind {
             Kind::Socket => self.send(Packet::Bell(number), &[]),
             Kind::Writer => pipe::ring(self.own.as_fd()),
-            // Writers hear nothing but that there is room.
+            // A writer only waits for room.
             Kind::Reader => true,
         }
     }
@@ -217,7 +220,7 @@ impl Doorbell {
     }
 
     /// Of a pipe's reading end: takes what keeps the writing ends from being writable, but for a last byte. Returns how many
-    /// bytes this library has not written.
+    /// bytes were not written by this library.
     ///
     /// # Errors
     /// What ioctl(2) and read(2) report.
@@ -225,7 +228,7 @@ impl Doorbell {
         if self.kind == Kind::Reader { pipe::free(self.own.as_fd()) } else { Ok(0) }
     }
 
-    /// Of a pipe's reading end: takes everything. Returns how many bytes this library has not written.
+    /// Of a pipe's reading end: takes everything. Returns how many bytes were not written by this library.
     ///
     /// # Errors
     /// What read(2) reports.
@@ -236,7 +239,7 @@ impl Doorbell {
     /// Passes an open file to the other end, under a number.
     ///
     /// # Errors
-    /// `WouldBlock` while the other end has many untaken; `EPIPE` if it is gone; `Unsupported` over a pipe.
+    /// `WouldBlock` while many files wait at the other end; `EPIPE` if it is gone; `Unsupported` over a pipe.
     pub fn pass(&self, file: BorrowedFd<'_>, number: u32) -> io::Result<()> {
         if self.is_of_pipe() {
             return Err(io::Error::new(io::ErrorKind::Unsupported, "no file is passed through a named FIFO"));
@@ -244,7 +247,8 @@ impl Doorbell {
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1), ScmCredentials(1))];
         let mut ancillary = SendAncillaryBuffer::new(&mut space);
         let files = [file];
-        // Said by us and checked by the kernel, which would say nothing of a sender that the receiver has not asked for yet.
+        // We state the sender and the kernel checks it: without this the kernel adds no sender if the receiver has not
+        // asked for it yet.
         let (pid, uid, gid) = (getpid(), geteuid(), getegid());
         let pushed = ancillary.push(SendAncillaryMessage::ScmRights(&files))
             && ancillary.push(SendAncillaryMessage::ScmCredentials(UCred { pid, uid, gid }));
@@ -261,7 +265,7 @@ impl Doorbell {
         self.receive(RecvFlags::empty())
     }
 
-    /// What the first packet says, which stays. Of a pipe: a bell of number 0, whatever lies there.
+    /// The first packet, which stays. Of a pipe: a bell with the number 0, whatever its contents.
     ///
     /// # Errors
     /// What recv(2) and ioctl(2) report.
@@ -273,23 +277,24 @@ impl Doorbell {
         }
     }
 
-    /// Whether the packet of [`Doorbell::block_room`] can be among those that lie here: they are at least as long as it is.
+    /// Whether the packet of [`Doorbell::block_room`] can be in the queue: the queued bytes are at least as many.
     ///
     /// # Errors
     /// What ioctl(2) reports.
     pub fn may_hold_no_room(&self) -> io::Result<bool> {
-        // Of a packet socket the kernel tells the sum of all packets.
+        // For a packet socket the kernel returns the sum of all packets.
         Ok(rustix::io::ioctl_fionread(&self.own)? >= (LEN + FILLING.len()) as u64)
     }
 
-    /// The file in the first packet, which stays, and who has sent it, if the kernel says so. None if the packet carries none.
+    /// The file in the first packet, which stays, and its sender, if the kernel reports it. None if the packet carries
+    /// none.
     ///
     /// # Errors
     /// `EMFILE` without a free descriptor; what recvmsg(2) reports.
     pub fn peek_file(&self) -> io::Result<Option<(OwnedFd, Option<Sender>)>> {
         let mut bytes = [0; LEN];
         for _ in 0..2 {
-            // The sender is told by who is asked for it when the packet is looked at.
+            // The kernel adds the sender only if the socket asks for it when the packet is looked at.
             ask_for_senders(self.own.as_fd(), true);
             let peeked = descriptors::peek(self.own.as_fd(), &mut bytes);
             ask_for_senders(self.own.as_fd(), false);
@@ -302,7 +307,7 @@ impl Doorbell {
         Err(Errno::MFILE.into())
     }
 
-    /// Sleeps until what is waited for, the end of the other end, or `timeout` is over (None: no bound); with a watch also
+    /// Sleeps until the event, the end of the other end, or the end of `timeout` (None: no bound); with a watch also
     /// until another user of our own end nudges us.
     ///
     /// # Errors
@@ -311,8 +316,8 @@ impl Doorbell {
         self.wait_beside(interest, watch, &mut [], timeout)
     }
 
-    /// As [`Doorbell::wait`], and also until one of these files is ready, at most [`BESIDE_MAX`]: what has come there is said of
-    /// each, whatever is returned.
+    /// As [`Doorbell::wait`], and also until one of these files is ready, at most [`BESIDE_MAX`]; their events are
+    /// stored in each, whatever is returned.
     ///
     /// # Errors
     /// What poll(2) reports.
@@ -323,7 +328,7 @@ impl Doorbell {
         beside: &mut [Watched<'_>],
         timeout: Option<Duration>,
     ) -> io::Result<Heard> {
-        // Of a pipe's reading end the kernel shows no room, and of its writing end nothing to read.
+        // The kernel reports no room for a pipe's reading end, and nothing to read for its writing end.
         let wanted = match interest {
             Interest::Packets => Watched::IN,
             Interest::Room => Watched::OUT,
@@ -366,7 +371,7 @@ impl Doorbell {
         Ok(self.poll_now(PollFlags::empty())?.contains(self.gone_flag()))
     }
 
-    /// Says to the kernel that this end reads, or writes, no more: the descriptor of the other end then shows it.
+    /// Tells the kernel that this end reads, or writes, no more: the descriptor of the other end then shows it.
     ///
     /// # Errors
     /// What shutdown(2) reports.
@@ -377,7 +382,7 @@ impl Doorbell {
             Shutdown::Both => rustix::net::Shutdown::Both,
         };
         match rustix::net::shutdown(&self.own, how) {
-            // The other end is gone: there is nobody to be told.
+            // The other end is gone: there is no peer to tell.
             Err(Errno::NOTCONN) => Ok(()),
             done => Ok(done?),
         }
@@ -411,7 +416,7 @@ impl Doorbell {
         }
     }
 
-    /// Another descriptor of the same end, as another process has one.
+    /// Another descriptor of the same end, as another process holds it.
     #[cfg(test)]
     fn try_clone(&self) -> io::Result<Doorbell> {
         Ok(Doorbell { own: self.own.try_clone()?, kind: self.kind })
@@ -468,7 +473,7 @@ impl Doorbell {
         Ok(Packet::Gone)
     }
 
-    /// A packet without bytes is another program's, and looks like the end.
+    /// A packet without bytes comes from another program, and looks like the end of the stream.
     fn nothing_or_gone(&self) -> io::Result<Packet> {
         let ended = self.poll_now(PollFlags::RDHUP)?.intersects(PollFlags::HUP | PollFlags::RDHUP);
         Ok(if ended { Packet::Gone } else { Packet::Foreign(0) })
@@ -492,7 +497,7 @@ impl Doorbell {
 /// A caller that rings must neither wait nor be killed by SIGPIPE.
 const QUIETLY: SendFlags = SendFlags::DONTWAIT.union(SendFlags::NOSIGNAL);
 
-/// Asks the kernel to add nothing to what is received. An option that it does not know adds nothing.
+/// Asks the kernel to add nothing to received packets. An option that the kernel does not know adds nothing.
 fn refuse_extras(socket: BorrowedFd<'_>) {
     const PASSPIDFD: libc::c_int = 76;
     for option in [libc::SO_PASSCRED, libc::SO_PASSSEC, PASSPIDFD] {
@@ -500,7 +505,7 @@ fn refuse_extras(socket: BorrowedFd<'_>) {
     }
 }
 
-/// Asks the kernel to add to what is received who has sent it, or not to.
+/// Asks the kernel to add the sender to received packets, or to stop that.
 fn ask_for_senders(socket: BorrowedFd<'_>, ask: bool) {
     set_option(socket, libc::SO_PASSCRED, libc::c_int::from(ask));
 }

@@ -1,4 +1,4 @@
-//! The environment, as far as a program may believe it: one that has more rights than whoever started it may not.
+//! The environment, as far as a program may trust it: a program with more rights than its starter may not.
 
 use std::ffi::OsString;
 
@@ -11,8 +11,8 @@ pub fn trusted(name: &str) -> Option<OsString> {
     if has_more_rights { None } else { std::env::var_os(name) }
 }
 
-/// Removes a variable, so that programs that this one starts do not get it, if no other thread is there: in C, another thread may
-/// read the environment at any time, and must not while it changes. Returns whether it was removed.
+/// Removes a variable, so that programs that this one starts do not get it, if the process has one thread: in C,
+/// another thread may read the environment at any time, and must not while it changes. Returns whether it was removed.
 pub fn forget(name: &str) -> bool {
     let is_alone = std::fs::read_dir("/proc/self/task").is_ok_and(|threads| threads.count() == 1);
     if is_alone {

@@ -1,4 +1,4 @@
-//! Nodes of the file system that are not read or written: FIFOs as names, locks, pipes.
+//! Nodes of the file system that are not read or written (FIFOs as names), locks and pipes.
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io;
@@ -22,25 +22,25 @@ pub fn make_fifo(path: &Path, mode: u32) -> io::Result<()> {
     Ok(rustix::fs::mknodat(CWD, path, FileType::Fifo, Mode::from_raw_mode(mode), 0)?)
 }
 
-/// What the file system says of a node.
+/// The status of a node in its file system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Status {
-    /// The number of the file system that it is in.
+    /// The number of its file system.
     pub device: u64,
-    /// Its number there, which is given to another node only when nobody has it open any more.
+    /// Its number there, which is reused only when no process has the node open any more.
     pub number: u64,
-    /// The user whose it is.
+    /// The user that owns it.
     pub owner: u32,
     /// Its permissions: the lower twelve bits of the mode.
     pub permissions: u32,
 }
 
-/// Takes hold of a FIFO's node without opening it.
+/// Pins a FIFO's node without opening it.
 ///
 /// # Errors
 /// `InvalidInput` if the path leads to something else; what open(2) reports.
 pub fn find_fifo(path: &Path) -> io::Result<Pinned> {
-    // Nothing else is opened: that might wait, or do something.
+    // Other files are not opened: that might wait, or have an effect.
     let node = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
     if !is_fifo(&node)? {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a FIFO (mkfifo makes one)"));
@@ -56,8 +56,8 @@ pub fn open_fifo(path: &Path) -> io::Result<OwnedFd> {
     find_fifo(path)?.open(OFlags::RDWR | OFlags::NONBLOCK)
 }
 
-/// Whether anybody has a FIFO open for writing, or something is in it. `fifo` is open for reading alone, and nothing is taken
-/// out of it.
+/// Whether a process has a FIFO open for writing, or the FIFO contains data. `fifo` is open for reading alone, and
+/// nothing is taken out of it.
 ///
 /// # Errors
 /// What pipe2(2) and tee(2) report.
@@ -71,7 +71,7 @@ pub fn has_writers(fifo: impl AsFd) -> io::Result<bool> {
     }
 }
 
-/// What the file system says of what a descriptor is of.
+/// The status of a descriptor's file.
 ///
 /// # Errors
 /// What fstat(2) reports.
@@ -81,7 +81,7 @@ pub fn status(fd: impl AsFd) -> io::Result<Status> {
     Ok(Status { device: status.st_dev, number: status.st_ino, owner: status.st_uid, permissions })
 }
 
-/// Takes hold of a directory without opening it. The last part of the path must be no symbolic link.
+/// Pins a directory without opening it. The last part of the path must be no symbolic link.
 ///
 /// # Errors
 /// `ENOTDIR` for something else, a symbolic link too; what open(2) reports.
@@ -90,8 +90,8 @@ pub fn find_directory(path: &Path) -> io::Result<OwnedFd> {
     Ok(rustix::fs::open(path, flags, Mode::empty())?)
 }
 
-/// Opens a plain file of a directory for reading and writing, with an open file description of its own; makes it with these
-/// permissions, whatever the process's mask is, if it is not there.
+/// Opens a plain file of a directory for reading and writing, with an open file description of its own; creates it with
+/// these permissions, whatever the process's mask is, if it is not there.
 ///
 /// # Errors
 /// `InvalidInput` for something else than a plain file; `ELOOP` for a symbolic link; what open(2) reports.
@@ -131,7 +131,8 @@ pub fn set_permissions_at(directory: impl AsFd, name: &str, mode: u32) -> io::Re
     Ok(rustix::fs::chmodat(directory, name, Mode::from_raw_mode(mode), rustix::fs::AtFlags::empty())?)
 }
 
-/// Makes a directory, and those above it that are missing, for this process's user alone. One that is there stays as it is.
+/// Makes a directory, and those above it that are missing, for this process's user alone. An existing directory stays
+/// as it is.
 ///
 /// # Errors
 /// What mkdir(2) reports.
@@ -139,15 +140,15 @@ pub fn make_private_directory(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
-/// How files are opened that are for this process's user alone, if they are made by it.
+/// Options to open files that, if created, only this process's user may access.
 pub fn private() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.mode(0o600);
     options
 }
 
-/// Sees to it that the first `bytes` of a file find room on a disk that is full by then; its length stays. Where the file
-/// system cannot do that, nothing is done.
+/// Reserves space for the first `bytes` of a file, so that a full disk cannot stop later writes; its length stays.
+/// Where the file system does not support that, nothing is done.
 ///
 /// # Errors
 /// What fallocate(2) reports: `StorageFull` if there is no room now.
@@ -176,9 +177,9 @@ pub fn is_fifo(fd: impl AsFd) -> io::Result<bool> {
     Ok(FileType::from_raw_mode(rustix::fs::fstat(fd)?.st_mode) == FileType::Fifo)
 }
 
-/// Locks an open file, if nobody else has locked it so, until the result and its duplicates are closed. The lock is not that
-/// of the descriptor given: neither that one nor a mapping of it, in a forked child for instance, prolongs it. A second lock
-/// by the same process is refused too.
+/// Locks an open file, unless another open file description has locked it this way, until the result and its duplicates
+/// are closed. The lock does not belong to the given descriptor: neither that one nor a mapping of it, for instance in
+/// a forked child, prolongs it. A second lock by the same process is refused too.
 ///
 /// # Errors
 /// What flock(2) reports, and open(2) of the descriptor's file in /proc.
@@ -200,7 +201,7 @@ pub fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     Ok(pipe_with(PipeFlags::CLOEXEC)?)
 }
 
-/// A pipe whose ends do not wait. Any user who has a descriptor of one may open either anew.
+/// A pipe whose ends do not wait. Any user with a descriptor of one end may open either end anew.
 ///
 /// # Errors
 /// What pipe2(2) reports.
@@ -210,7 +211,7 @@ pub fn shared_pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     Ok((source, sink))
 }
 
-/// Writes a byte that says nothing.
+/// Writes a byte without a meaning.
 ///
 /// # Errors
 /// What write(2) reports.

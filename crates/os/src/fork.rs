@@ -1,10 +1,10 @@
 //! Telling a forked child from its parent by one load: a word in a page that the kernel wipes in every child.
 //!
-//! What a process caches about memory that it shares (who it is, which lock it holds) is copied by fork and then holds
-//! in the parent alone. Whoever caches such a thing keeps the [`epoch`] beside it and compares.
+//! A value that a process caches about memory that it shares (its identity, a lock that it holds) is copied by fork and
+//! is then valid in the parent alone. Code that caches such a value keeps the [`epoch`] beside it and compares.
 //!
 //! Where the kernel refuses to wipe the page (before Linux 4.14, or a system call filter), a handler of fork(3) wipes it; a
-//! child of a bare clone(2) is then found out by [`epoch`] alone.
+//! child of a bare clone(2) is then detected by [`epoch`] alone.
 
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
@@ -27,8 +27,8 @@ impl Epoch {
     }
 }
 
-/// The word; null before the first call. No lock guards it: a process that is forked while a thread maps it has no such thread,
-/// and would wait for it for ever.
+/// The word; null before the first call. No lock guards it: in a process that is forked while a thread maps the word,
+/// that thread is missing and the lock would never be released.
 static WORD: AtomicPtr<AtomicU64> = AtomicPtr::new(ptr::null_mut());
 /// The process that has the word, where the kernel does not wipe it; else 0.
 static UNWIPED: AtomicU32 = AtomicU32::new(0);
@@ -42,13 +42,13 @@ pub fn word() -> Epoch {
     Epoch(unsafe { &*word })
 }
 
-/// This process's number: never 0, the same for all its life, another in every child and after exec.
+/// This process's number: never 0, constant during its life, different in every child and after exec.
 #[inline]
 pub fn epoch() -> u64 {
     let word = word().0;
     let process = UNWIPED.load(Ordering::Relaxed);
     if process != 0 && process != std::process::id() {
-        // Two threads cannot come here: a child has one, until it makes others.
+        // Only one thread can get here: a child has one, until it starts others.
         UNWIPED.store(std::process::id(), Ordering::Relaxed);
         word.store(0, Ordering::Relaxed);
     }
@@ -77,24 +77,25 @@ pub fn in_children(reset: extern "C" fn()) -> std::io::Result<()> {
     }
 }
 
-/// In the low half the threads that are in [`held_off`], in the high half those in fork(3).
+/// The low half counts the threads in [`held_off`], the high half those in fork(3).
 static TURN: AtomicU64 = AtomicU64::new(0);
 const FORKING: u64 = 1 << 32;
-/// How long who waits for the others sleeps: a thread of a higher priority that only yielded would keep them from going on.
+/// How long a waiter sleeps: a thread of a higher priority that only yielded would keep the others from running.
 const LOOK_EVERY: Duration = Duration::from_micros(20);
 
-/// Does something while no thread of this process is in fork(3): what is opened and closed in it, no child gets. A child of a bare
-/// clone(2) does. `action` makes a few system calls that do not wait; signals are handled after it, so that no handler forks in it.
+/// Runs `action` while no thread of this process is in fork(3): no child gets descriptors that are opened and closed in
+/// it. A child of a bare clone(2) does. `action` makes a few system calls that do not wait; signals are handled after
+/// it, so that no handler forks in it.
 pub fn held_off<T>(action: impl FnOnce() -> T) -> T {
     static HANDLERS: AtomicU32 = AtomicU32::new(0);
-    // Two threads that come first both install them, which does no harm but is not repeated.
+    // Two threads that get here first both install them, which does no harm but is not repeated.
     if HANDLERS.load(Ordering::Relaxed) == 0 {
         // SAFETY: the handlers take nothing, and do what a signal handler may.
         let installed = unsafe { libc::pthread_atfork(Some(begin_fork), Some(end_fork), Some(begin_child)) };
         HANDLERS.store(u32::from(installed == 0), Ordering::Relaxed);
     }
     without_signals(|| {
-        // Acquire and Release in the whole: what is done inside stays between the two.
+        // Acquire here and Release at the end: the action stays between the two.
         while TURN
             .fetch_update(Ordering::Acquire, Ordering::Relaxed, |turn| (turn < FORKING).then_some(turn + 1))
             .is_err()
@@ -115,7 +116,7 @@ unsafe extern "C" fn begin_fork() {
 }
 
 unsafe extern "C" fn end_fork() {
-    // A handler that was installed in the middle of a fork may have seen no beginning.
+    // A handler that was installed in the middle of a fork may not have run at its beginning.
     let _ = TURN.fetch_update(Ordering::Release, Ordering::Relaxed, |turn| turn.checked_sub(FORKING));
 }
 
@@ -123,7 +124,7 @@ unsafe extern "C" fn begin_child() {
     TURN.store(0, Ordering::Relaxed);
 }
 
-/// What the kernel would do in a child.
+/// Does in a child what the kernel would do.
 extern "C" fn wipe() {
     // SAFETY: as in `word`.
     if let Some(word) = unsafe { WORD.load(Ordering::Relaxed).as_ref() } {
@@ -131,12 +132,12 @@ extern "C" fn wipe() {
     }
 }
 
-/// Makes a new word the one of this process, unless another thread was faster: then that one's.
+/// Makes a new word the one of this process, unless another thread was faster: then returns that thread's word.
 fn publish(new: *mut AtomicU64) -> *mut AtomicU64 {
     match WORD.compare_exchange(ptr::null_mut(), new, Ordering::AcqRel, Ordering::Acquire) {
         Ok(_) => new,
         Err(there) => {
-            // SAFETY: `map` has just mapped it, and nobody else has seen it.
+            // SAFETY: `map` has just mapped it, and it was not published.
             let _ = unsafe { munmap(new.cast(), size_of::<AtomicU64>()) };
             there
         }
@@ -155,7 +156,7 @@ fn map() -> *mut AtomicU64 {
         .expect("a process without room for one page cannot go on");
         if madvise(page, 4096, Advice::LinuxWipeOnFork).is_err() {
             UNWIPED.store(std::process::id(), Ordering::Relaxed);
-            // Without the handler a child is found out by its number.
+            // Without the handler a child is detected by its process id.
             let _ = in_children(wipe);
         }
         page.cast::<AtomicU64>()

@@ -1,4 +1,4 @@
-//! Sleeping on a word and waking who sleeps there, across processes.
+//! Sleeping on a word and waking its sleepers, across processes.
 //!
 //! Used by `headwater-shm`, the streams' sleep and the gauge's ring and futex lock. It never spins and never retries: what the
 //! word means, and when to look again, is the caller's business.

@@ -9,7 +9,7 @@ use rustix::io::fcntl_dupfd_cloexec;
 
 use crate::descriptors;
 
-/// The lowest number that is given: below are standard input and output.
+/// The lowest number that is used: below it are standard input, output and error.
 const NUMBER_MIN: RawFd = 3;
 
 /// Has every program that `command` starts get these descriptors, and returns the numbers that they have there. Other programs
@@ -26,8 +26,9 @@ pub fn pass<'f>(command: &mut Command, files: impl Iterator<Item = BorrowedFd<'f
     Ok(numbers)
 }
 
-/// Takes a descriptor that this program got from [`pass`] if it is still the file of that inode: the number is free afterwards,
-/// and no program that this one starts gets it. None if another file has the number now, which is left alone.
+/// Takes a descriptor that this program got from [`pass`] if its file still has that inode: the number is free
+/// afterwards, and no program that this one starts inherits it. None if another file has the number now, which is left
+/// alone.
 ///
 /// # Errors
 /// `EBADF` if no file has the number; `EMFILE` without a free descriptor.
@@ -37,7 +38,8 @@ pub fn take(number: u32, inode: u64) -> io::Result<Option<OwnedFd>> {
         return Ok(None);
     }
     let number = number.cast_signed();
-    // SAFETY: the file is the one that was passed for this call to take, so nobody else in the process owns the number.
+    // SAFETY: the file is the one that was passed for this call to take, so nothing else in the process owns the
+    // number.
     drop(unsafe { OwnedFd::from_raw_fd(number) });
     Ok(Some(file))
 }

@@ -44,7 +44,7 @@ pub mod ticks;
 pub mod watch;
 pub mod watcher;
 
-/// What several threads of a process use at once, or pass on.
+/// Types that several threads of a process share or send.
 const _: () = {
     const fn is_sent<T: Send>() {}
     const fn is_shared<T: Send + Sync>() {}

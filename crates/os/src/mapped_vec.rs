@@ -1,4 +1,4 @@
-//! A vector in memory of its own from the kernel: for what a signal handler may do, which may have interrupted the allocator.
+//! A vector in memory from the kernel, for code that runs in signal handlers, which may have interrupted the allocator.
 
 use std::io;
 use std::marker::PhantomData;
@@ -50,14 +50,14 @@ impl<T: Copy> MappedVec<T> {
         self.len = 0;
     }
 
-    /// Makes it so long. What is new has that value.
+    /// Changes its length. New elements have that value.
     ///
     /// # Errors
     /// As [`MappedVec::push`].
     pub fn resize(&mut self, len: usize, value: T) -> io::Result<()> {
         self.reserve(len)?;
         let known = self.len.min(len);
-        // SAFETY: there is room for so many; those before are values already.
+        // SAFETY: there is room for `len` values; those before are values already.
         (known..len).for_each(|at| unsafe { self.memory.add(at).write(value) });
         self.len = len;
         Ok(())
@@ -85,7 +85,7 @@ impl<T: Copy> MappedVec<T> {
             // SAFETY: a new mapping, wherever the kernel likes.
             unsafe { mmap_anonymous(ptr::null_mut(), size, ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE)? }
         } else {
-            // SAFETY: our own mapping of that size, to which nobody has a reference: we are borrowed alone.
+            // SAFETY: our own mapping of that size, to which no reference exists: `self` is borrowed mutably.
             unsafe { mremap(self.memory.as_ptr().cast(), self.size, size, MremapFlags::MAYMOVE)? }
         };
         self.memory = NonNull::new(memory.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
@@ -99,7 +99,7 @@ impl<T> Deref for MappedVec<T> {
 
     #[inline]
     fn deref(&self) -> &[T] {
-        // SAFETY: so many values were written.
+        // SAFETY: `len` values were written.
         unsafe { NonNull::slice_from_raw_parts(self.memory, self.len).as_ref() }
     }
 }

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicI32, AtomicU8, AtomicU16, AtomicU32, AtomicU64};
 use rustix::fs::{FallocateFlags, MemfdFlags, Mode, OFlags, SealFlags};
 use rustix::mm::{Advice, MapFlags, ProtFlags};
 
-/// The seals that every shared memory carries: its size is fixed, and nobody adds or removes a seal afterwards.
+/// The seals that every shared memory carries: its size is fixed, and no process can change the seals afterwards.
 const SEALS: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW).union(SealFlags::SEAL);
 
 /// A fixed piece of memory that every process holding its descriptor, and every forked child, sees alike.
@@ -29,7 +29,7 @@ pub struct SharedMemory {
 }
 
 // SAFETY: the mapping belongs to the process, not to a thread, and stays until drop; what is handed out is either a
-// `Shareable` reference (atomics) or a raw pointer whose user answers for its accesses.
+// `Shareable` reference (atomics) or a raw pointer whose user is responsible for its accesses.
 unsafe impl Send for SharedMemory {}
 // SAFETY: as for Send; no method changes the struct itself.
 unsafe impl Sync for SharedMemory {}
@@ -37,7 +37,7 @@ unsafe impl Sync for SharedMemory {}
 /// A type that may be laid over shared memory and borrowed from there.
 ///
 /// # Safety
-/// Every bit pattern must be valid, and all of its bytes must be inside atomics (or padding that nobody reads): other
+/// Every bit pattern must be valid, and all of its bytes must be inside atomics (or padding that is never read): other
 /// processes write to it at any time while a `&Self` lives.
 pub unsafe trait Shareable: Sync {}
 // SAFETY: an atomic accepts every bit pattern and concurrent writes.
@@ -72,10 +72,10 @@ impl SharedMemory {
         SharedMemory::map(fd, len)
     }
 
-    /// Maps the shared memory behind a descriptor that another process gave us.
+    /// Maps the shared memory behind a descriptor from another process.
     ///
     /// # Errors
-    /// `InvalidInput` if the descriptor is no memfd, lacks one of the seals (its giver could then truncate it
+    /// `InvalidInput` if the descriptor is no memfd, lacks one of the seals (the other process could then truncate it
     /// under us), or is empty or longer than `len_max` bytes.
     pub fn from_fd(fd: OwnedFd, len_max: usize) -> io::Result<SharedMemory> {
         let refuse = |why| Err(io::Error::new(io::ErrorKind::InvalidInput, why));
@@ -92,11 +92,11 @@ impl SharedMemory {
         }
     }
 
-    /// Creates a file of `len` bytes of zeros, for its owner alone, and maps it: memory that outlives all who map it. The
-    /// space is taken at once, so that a full file system is an error here and no SIGBUS later.
+    /// Creates a file of `len` bytes of zeros, for its owner alone, and maps it: memory that outlives all processes
+    /// that map it. The space is taken at once, so that a full file system is an error here and no SIGBUS later.
     ///
-    /// A file carries no seals: who may write to it can also truncate it, and so end the processes that map it. It is
-    /// therefore for processes of one user, who could end each other anyway.
+    /// A file carries no seals: a process that may write to it can also truncate it, and so end the processes that map
+    /// it. It is therefore for processes of one user, who could end each other anyway.
     ///
     /// # Errors
     /// `AlreadyExists` if there is such a file; what open(2), fallocate(2) and mmap(2) report.
@@ -133,7 +133,8 @@ impl SharedMemory {
 
     fn map(fd: OwnedFd, len: usize) -> io::Result<SharedMemory> {
         // SAFETY: a fresh mapping at an address of the kernel's choice replaces nothing; what is mapped is `len` bytes long,
-        // and a memfd sealed, checked by the callers. Who truncates a file ends this process, and does nothing worse.
+        // and a memfd sealed, checked by the callers. A process that truncates the file ends this process, and does
+        // nothing worse.
         #[cfg(not(miri))]
         let base = unsafe {
             rustix::mm::mmap(std::ptr::null_mut(), len, ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED, &fd, 0)?
@@ -162,7 +163,7 @@ impl SharedMemory {
         }
     }
 
-    /// Gives the pages of a range back to the kernel: whoever reads there finds zeros, in all processes. Whole pages only.
+    /// Gives the pages of a range back to the kernel: all processes read zeros there. Whole pages only.
     ///
     /// # Errors
     /// What fallocate(2) reports.

@@ -1,13 +1,14 @@
-//! Record locks that say something instead of protecting something: who has a file open, and how.
+//! Record locks that carry information instead of protecting data: which process has a file open, and how.
 //!
-//! The kernel grants a lock only to who has the file open, for reading or for writing as the lock is, gives it up when its
-//! owner dies, and tells everybody who has the file open too. So a lock is news that nobody else can forge.
+//! The kernel grants a lock only to a process that has the file open, for reading or for writing as the lock requires,
+//! releases it when its owner dies, and reports it to every process that has the file open. So no other process can
+//! forge it.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 
-/// Marks a range of bytes for as long as the open file description of `file`, which is open for writing, is open anywhere.
-/// False if another description has marked some of them.
+/// Marks a range of bytes for as long as the open file description of `file`, which is open for writing, is open
+/// anywhere. False if another description has marked part of the range.
 ///
 /// # Errors
 /// What fcntl(2) reports.
@@ -27,13 +28,13 @@ pub struct Marked {
     pub len: u64,
 }
 
-/// A mark that another open file description than that of `file` has in a range, if there is any; it may go beyond the range.
-/// Locks of those who may only read the file are none.
+/// A mark in the range by another open file description than that of `file`, if there is any; it may extend beyond the
+/// range. Locks by descriptions that are open for reading alone are not marks.
 ///
 /// # Errors
 /// What fcntl(2) reports.
 pub fn marked(file: impl AsFd, start: u64, len: u64) -> io::Result<Option<Marked>> {
-    // Whoever wants to lock for reading is stopped by locks for writing alone.
+    // Only locks for writing conflict with a lock for reading.
     let mut asked = range(libc::F_RDLCK, start, len);
     call(file, libc::F_OFD_GETLK, &mut asked)?;
     let to_the_end = if asked.l_len == 0 { u64::MAX } else { asked.l_len as u64 };
@@ -51,7 +52,7 @@ pub fn is_locked(file: impl AsFd, start: u64, len: u64) -> io::Result<bool> {
     Ok(asked.l_type != libc::F_UNLCK as libc::c_short)
 }
 
-/// What a claim shows.
+/// The right that a claim proves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Right {
     /// The file is open for reading.
@@ -60,8 +61,8 @@ pub enum Right {
     Write,
 }
 
-/// Claims a byte for this process, until it closes any descriptor of the same file. Asked for what it has claimed already, it
-/// does so anew.
+/// Claims a byte for this process, until it closes any descriptor of the same file. A byte that it has already claimed
+/// is claimed anew.
 ///
 /// # Errors
 /// `EBADF` without that right; `WouldBlock` if another process has claimed it.
@@ -70,7 +71,7 @@ pub fn claim(file: impl AsFd, right: Right, byte: u64) -> io::Result<()> {
     call(file, libc::F_SETLK, &mut range(kind, byte, 1))
 }
 
-/// Which other process has claimed a byte, and the right that it showed.
+/// The other process that has claimed a byte, and the right that it proved.
 ///
 /// # Errors
 /// What fcntl(2) reports.
@@ -82,7 +83,7 @@ pub fn claimant(file: impl AsFd, byte: u64) -> io::Result<Option<(u32, Right)>> 
         libc::F_WRLCK => Right::Write,
         _ => return Ok(None),
     };
-    // Marks are of no process.
+    // Marks belong to no process.
     Ok(u32::try_from(asked.l_pid).ok().map(|pid| (pid, right)))
 }
 
@@ -127,13 +128,13 @@ mod tests {
         drop(one);
         assert!(is_marked(&other, 5, 1).is_some() && is_locked(&other, 5, 1).expect("fcntl"));
         drop(copy);
-        // A process that another test has forked meanwhile has a copy too, for as long as it lives.
+        // A process that another test has forked meanwhile has a copy too, until it ends.
         let give_up = Instant::now() + Duration::from_secs(20);
         while is_marked(&other, 5, 1).is_some() || is_locked(&other, 5, 1).expect("fcntl") {
             assert!(Instant::now() < give_up, "the last copy is closed");
             std::thread::sleep(Duration::from_millis(1));
         }
-        // A lock for reading, up to the end, by a description that may do no more.
+        // A lock for reading, up to the end, by a description that is open for reading alone.
         let reader = std::fs::File::open(&path).expect("open");
         call(&reader, libc::F_OFD_SETLK, &mut range(libc::F_RDLCK, 50, 0)).expect("fcntl");
         assert!(is_marked(&other, 50, 100).is_none() && is_locked(&other, 50, 100).expect("fcntl"));

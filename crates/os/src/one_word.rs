@@ -1,5 +1,5 @@
-//! One word that is a reference to something static, a box of the same type, or a number: for a value that is nearly always a known
-//! one and has to fit a register, such as an error.
+//! One word that is a reference to a static value, a box of the same type, or a number: for a value that is nearly
+//! always a known one and has to fit a register, such as an error.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -17,11 +17,11 @@ pub const NUMBER_BITS: u32 = usize::BITS - 2;
 /// A reference that lives for ever, a box, or a number.
 pub struct OneWord<T: 'static> {
     word: NonNull<T>,
-    /// What is dropped with it.
+    /// The box that is dropped with it.
     owned: PhantomData<Box<T>>,
 }
 
-/// What it is.
+/// The contents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum View<'a, T> {
     /// A value, static or in a box.
@@ -33,7 +33,7 @@ pub enum View<'a, T> {
 impl<T> OneWord<T> {
     const HAS_FREE_BITS: () = assert!(align_of::<T>() > (BOXED | NUMBER), "the lowest bits of the address are needed");
 
-    /// Refers to something static.
+    /// Refers to a static value.
     pub fn of_static(value: &'static T) -> OneWord<T> {
         let () = Self::HAS_FREE_BITS;
         OneWord { word: NonNull::from(value), owned: PhantomData }
@@ -46,14 +46,14 @@ impl<T> OneWord<T> {
         OneWord { word, owned: PhantomData }
     }
 
-    /// Is a number of [`NUMBER_BITS`] bits; what is above them is lost.
+    /// Holds a number of [`NUMBER_BITS`] bits; higher bits are lost.
     pub fn of_number(number: usize) -> OneWord<T> {
         let () = Self::HAS_FREE_BITS;
         let word = NonZero::new(number << 2 | NUMBER).expect("a bit is set");
         OneWord { word: NonNull::without_provenance(word), owned: PhantomData }
     }
 
-    /// What it is.
+    /// Returns the contents.
     #[inline]
     pub fn view(&self) -> View<'_, T> {
         let word = self.word.addr().get();

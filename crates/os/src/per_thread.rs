@@ -1,10 +1,11 @@
-//! A value for each thread that uses something, found without a lock: two loads and two stores of a cache line that is the
-//! thread's own.
+//! A value for each thread that uses something, found without a lock: two loads and two stores of a cache line that
+//! only the thread uses.
 //!
-//! A thread's first call makes its value, in memory from the kernel, so that it may be in a signal handler; the value of a thread that has ended goes to the next one that comes. A signal
-//! handler that interrupts its thread in the middle of a call gets a second value of that thread, marked as nested.
-//! What a forked child finds are copies: the thread that called fork(2) goes on with its own, the others' are left alone,
-//! because they may have been in the middle of anything.
+//! A thread's first call makes its value, in memory from the kernel, so that the call may be in a signal handler; the
+//! value of a thread that has ended is reused for the next new thread. A signal handler that interrupts its thread in
+//! the middle of a call gets a second value of that thread, marked as nested. A forked child has copies: the thread
+//! that called fork(2) continues with its own; those of other threads are left alone, because their threads may have
+//! been in the middle of a call.
 
 use std::alloc::{Layout, handle_alloc_error};
 use std::cell::{Cell, UnsafeCell};
@@ -18,7 +19,8 @@ use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 
 use crate::fork;
 
-/// Threads that find their value at once, if their numbers differ in the last bits. Others walk the list.
+/// The number of threads that find their value at once, if their numbers differ in the last bits. Other threads walk
+/// the list.
 const RECENT: usize = 8;
 
 /// In `Slot::owner`: the slot is being taken over.
@@ -26,17 +28,18 @@ const NOBODY: u64 = 0;
 
 /// Values of type `T`, each used by one thread at a time.
 pub struct PerThread<T> {
-    /// The slot that the threads whose number ends so used last.
+    /// The slots that were used last, by the last bits of the thread's number.
     recent: [AtomicPtr<Slot<T>>; RECENT],
-    /// All slots, the newest first. A slot stays in the list until the whole is dropped.
+    /// All slots, the newest first. A slot stays in the list until the list is dropped.
     first: AtomicPtr<Slot<T>>,
     owns: PhantomData<Slot<T>>,
 }
 
 struct Slot<T> {
-    /// The number of the thread that the slot belongs to. Written by whoever takes over the slot of a thread that has ended.
+    /// The number of the thread that the slot belongs to. Written by the thread that takes over the slot of a thread
+    /// that has ended.
     owner: AtomicU64,
-    /// That thread as the kernel knows it, and the process (by its epoch) in which that is so.
+    /// The kernel's id of that thread, and the process (by its epoch) in which it is valid.
     tid: AtomicI32,
     epoch: AtomicU64,
     /// The owner is in the middle of a call. Written by the owner alone.
@@ -116,19 +119,20 @@ impl<T> PerThread<T> {
             next: self.first.load(Ordering::Relaxed),
         });
         loop {
-            // SAFETY: nobody else knows the slot yet.
+            // SAFETY: the slot is not published yet.
             let next = unsafe { (*slot).next };
             // Release publishes the slot to `slots`.
             match self.first.compare_exchange(next, slot, Ordering::Release, Ordering::Relaxed) {
                 // SAFETY: as in `get`.
                 Ok(_) => return unsafe { &*slot },
-                // SAFETY: nobody else knows the slot yet.
+                // SAFETY: the slot is not published yet.
                 Err(first) => unsafe { (*slot).next = first },
             }
         }
     }
 
-    /// Whether another thread of this process is in the middle of a call. What one that is not any more has done is seen.
+    /// Whether another thread of this process is in the middle of a call. The effects of calls that have ended are
+    /// visible.
     pub fn is_used_by_another(&self) -> bool {
         let (me, epoch) = (number(), fork::epoch());
         self.slots().any(|slot| {
@@ -152,18 +156,18 @@ impl<T> PerThread<T> {
 }
 
 impl<T> Slot<T> {
-    /// Makes a slot ours whose thread has ended, and that it did not leave in the middle of a call.
+    /// Takes over the slot of a thread that has ended outside of a call.
     fn take_over(&self, me: u64) -> bool {
         let owner = self.owner.load(Ordering::Acquire);
-        // Of a thread of the parent's, a child knows nothing; the forking thread itself is one of them.
+        // A child knows nothing of its parent's threads; the forking thread is one of them.
         if self.epoch.load(Ordering::Relaxed) != fork::epoch()
             || self.busy.load(Ordering::Relaxed)
             || is_alive(self.tid.load(Ordering::Relaxed))
         {
             return false;
         }
-        // Of two that come at once one gets it, and nobody believes in the old `tid` while it is replaced. What the ended
-        // thread did last was before the kernel's answer; the fence keeps our accesses behind that.
+        // Of two threads that come at once one gets it, and no thread relies on the old `tid` while it is replaced. The
+        // ended thread's last accesses were before the kernel's answer; the fence keeps our accesses behind that.
         if owner == NOBODY || self.owner.compare_exchange(owner, NOBODY, Ordering::Acquire, Ordering::Relaxed).is_err()
         {
             return false;
@@ -184,7 +188,7 @@ fn place<T>(slot: Slot<T>) -> *mut Slot<T> {
     let mapped = unsafe { mmap_anonymous(ptr::null_mut(), size_of::<Slot<T>>(), access, MapFlags::PRIVATE) };
     let Ok(mapped) = mapped else { handle_alloc_error(Layout::new::<Slot<T>>()) };
     let place = mapped.cast::<Slot<T>>();
-    // SAFETY: as long as a slot, aligned, and nobody else's.
+    // SAFETY: as long as a slot, aligned, and not shared.
     unsafe { place.write(slot) };
     place
 }
@@ -193,12 +197,13 @@ impl<'a, T> Held<'a, T> {
     #[inline]
     fn of(slot: &'a Slot<T>, nested: bool) -> Held<'a, T> {
         slot.busy.store(true, Ordering::Relaxed);
-        // Only a signal handler of this thread is to see it.
+        // Only a signal handler of this thread reads it.
         compiler_fence(Ordering::SeqCst);
         Held { slot, nested, stays: PhantomData }
     }
 
-    /// Whether the thread is in the middle of another call: this one runs in a signal handler, or below that call.
+    /// Whether the thread is in the middle of another call: this one runs in a signal handler, or is nested in that
+    /// call.
     pub fn is_nested(&self) -> bool {
         self.nested
     }
@@ -209,7 +214,7 @@ impl<T> Deref for Held<'_, T> {
 
     #[inline]
     fn deref(&self) -> &T {
-        // SAFETY: the slot is this thread's, and busy: nobody else has a reference into it.
+        // SAFETY: the slot is this thread's, and busy: no other reference into it exists.
         unsafe { &*self.slot.value.get() }
     }
 }
@@ -236,11 +241,11 @@ impl<T> Drop for PerThread<T> {
         let mut next = *self.first.get_mut();
         while !next.is_null() {
             let place = next;
-            // SAFETY: made by `place` in `add`, and in the list once; nobody else has a reference any more.
+            // SAFETY: made by `place` in `add`, and in the list once; no other reference exists any more.
             let slot = unsafe { &mut *place };
             next = slot.next;
             if !*slot.busy.get_mut() {
-                // SAFETY: dropped here alone. What a thread of a parent process was in the middle of is left as it is.
+                // SAFETY: dropped here alone. A value that a thread of a parent process was using is left as it is.
                 unsafe { ManuallyDrop::drop(slot.value.get_mut()) };
             }
             // SAFETY: mapped by `place` with that length, and used no more.
@@ -279,7 +284,7 @@ fn tid() -> i32 {
     rustix::thread::gettid().as_raw_nonzero().get()
 }
 
-/// Whether this process has a thread of that number. One that has the number of a thread that has ended passes for it.
+/// Whether this process has a thread of that number. A thread that reuses the id of an ended thread is taken for it.
 fn is_alive(tid: i32) -> bool {
     // SAFETY: signal 0 is not sent, it only asks; the arguments are numbers.
     unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), tid, 0) == 0 }

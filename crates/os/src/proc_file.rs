@@ -1,4 +1,4 @@
-//! Files of /proc, read without an allocation: whoever asks whether a process lives may be a signal handler, which may have
+//! Files of /proc, read without an allocation: a signal handler may ask whether a process is alive, and may have
 //! interrupted the allocator.
 
 use std::fmt;
@@ -36,7 +36,7 @@ impl<const MAX: usize> Start<MAX> {
     }
 }
 
-/// Whether a line of the file is what is looked for, as far as it fits into some KiB. False if the file cannot be read.
+/// Whether `fits` accepts a line of the file, cut to some KiB. False if the file cannot be read.
 pub(crate) fn any_line(path: fmt::Arguments<'_>, mut fits: impl FnMut(&[u8]) -> bool) -> bool {
     let Some(file) = open(path) else { return false };
     let (mut bytes, mut len, mut skips) = ([0; 4096], 0, false);

@@ -7,17 +7,17 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
-/// Files that one call waits at, at most.
+/// The largest number of files of one call.
 pub const FILES_MAX: usize = 12;
 
-/// A file, what is waited for there, and what has come: bits of poll(2).
+/// A file, the events to wait for, and those that have occurred: bits of poll(2).
 #[derive(Debug, Clone, Copy)]
 pub struct Watched<'a> {
     /// The file.
     pub file: BorrowedFd<'a>,
-    /// What is waited for. Errors and hang-ups always are.
+    /// The events to wait for. Errors and hang-ups are always included.
     pub wanted: u16,
-    /// What has come; 0: nothing.
+    /// The events that have occurred; 0: none.
     pub ready: u16,
 }
 
@@ -26,17 +26,17 @@ impl<'a> Watched<'a> {
     pub const IN: u16 = PollFlags::IN.bits();
     /// The file is writable.
     pub const OUT: u16 = PollFlags::OUT.bits();
-    /// What is told of whether or not it is waited for: an error, a hang-up, a descriptor that is none.
+    /// Events that are always reported: an error, a hang-up, an invalid descriptor.
     pub const ALWAYS: u16 = PollFlags::ERR.bits() | PollFlags::HUP.bits() | PollFlags::NVAL.bits();
 
-    /// A file at which these events are waited for.
+    /// A file with the events to wait for.
     pub fn new(file: BorrowedFd<'a>, wanted: u16) -> Watched<'a> {
         Watched { file, wanted, ready: 0 }
     }
 }
 
 /// Sleeps until one of the files is ready, at most for `timeout` (None: no bound). Returns how many are; 0 also after a signal
-/// handler has run, which the second value says. Allocates nothing.
+/// handler has run, which the second value reports. Allocates nothing.
 ///
 /// # Errors
 /// `InvalidInput` for more files than [`FILES_MAX`]; what poll(2) reports.

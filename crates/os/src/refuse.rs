@@ -12,11 +12,11 @@ pub struct Refusal {
     pub call: i64,
     /// Only with this value of an argument: its index, and the value's low half.
     pub argument: Option<(usize, u32)>,
-    /// What it fails with.
+    /// The error with which it fails.
     pub errno: i32,
 }
 
-/// Has the kernel answer every call from that number on as one that it does not know (`ENOSYS`), as [`refuse`] does: calls
+/// Makes the kernel answer every call from that number on as an unknown one (`ENOSYS`), as [`refuse`] does: calls
 /// are numbered in the order in which Linux got them, from `pidfd_send_signal` (424, Linux 5.1) on everywhere alike.
 ///
 /// # Errors
@@ -30,7 +30,8 @@ pub fn refuse_from(number: u32) -> io::Result<()> {
     ])
 }
 
-/// Has the kernel refuse calls of the calling thread, and of what it forks and starts, for good.
+/// Makes the kernel refuse calls of the calling thread, and of processes that it forks and programs that it starts, for
+/// good.
 ///
 /// # Errors
 /// What prctl(2) reports: a kernel without seccomp.
@@ -57,7 +58,7 @@ const JUMP_IF_AT_LEAST: u32 = libc::BPF_JMP | libc::BPF_JGE | libc::BPF_K;
 const RETURN: u32 = libc::BPF_RET | libc::BPF_K;
 const ALLOW: u32 = libc::SECCOMP_RET_ALLOW;
 
-/// Compares, and goes on behind what is refused if something differs.
+/// Compares, and continues behind the refusal if something differs.
 fn program(refusal: &Refusal) -> Vec<libc::sock_filter> {
     let mut steps = vec![
         step(LOAD, offset_of!(libc::seccomp_data, nr) as u32),
@@ -76,7 +77,7 @@ fn step(code: u32, value: u32) -> libc::sock_filter {
     libc::sock_filter { code: code as u16, jt: 0, jf: 0, k: value }
 }
 
-/// Goes on with the next step if equal, else so many further.
+/// Continues with the next step if equal, else skips `otherwise` steps.
 fn jump(value: u32, otherwise: u8) -> libc::sock_filter {
     libc::sock_filter { code: JUMP_IF_EQUAL as u16, jt: 0, jf: otherwise, k: value }
 }

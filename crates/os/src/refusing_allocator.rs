@@ -1,6 +1,6 @@
 //! An allocator that ends the process when it is used where a signal handler may run.
 //!
-//! For tests: a test program makes [`RefusingAllocator`] its global allocator, and calls what must not allocate by
+//! For tests: a test program makes [`RefusingAllocator`] its global allocator, and calls code that must not allocate by
 //! [`in_handler`].
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -9,7 +9,7 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 thread_local! {
-    /// This thread is in a signal handler, or does as if it were.
+    /// This thread is in a signal handler, or simulates one.
     static FORBIDDEN: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -19,7 +19,7 @@ pub struct RefusingAllocator;
 
 fn check() {
     static IS_REPORTED: AtomicBool = AtomicBool::new(false);
-    // The first report ends the process. A handler that interrupts it must let it go on.
+    // The first report ends the process. A handler that interrupts it must let it continue.
     if FORBIDDEN.get() && !IS_REPORTED.swap(true, Ordering::Relaxed) {
         // A panic would allocate.
         FORBIDDEN.set(false);
@@ -32,13 +32,13 @@ fn check() {
 unsafe impl GlobalAlloc for RefusingAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         check();
-        // SAFETY: as the caller has promised.
+        // SAFETY: as the caller has guaranteed.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
         check();
-        // SAFETY: as the caller has promised.
+        // SAFETY: as the caller has guaranteed.
         unsafe { System.dealloc(pointer, layout) }
     }
 }

@@ -1,9 +1,9 @@
-//! Restartable sequences, rseq(2): a few stores to memory of the CPU that one runs on, which happen as a whole or not at
+//! Restartable sequences, rseq(2): a few stores to memory of the current CPU, which happen as a whole or not at
 //! all, without an atomic instruction. If the thread is preempted, moved or handles a signal in between, the kernel lets
 //! it begin again.
 //!
-//! It has the two that [`crate::ticks`]-stamped logs need: appending an entry to the CPU's log, and counting one that
-//! found no room. What a log looks like to them is [`LogWords`]; who owns the memory is `headwater_shm::logs`.
+//! It has the two that [`crate::ticks`]-stamped logs need: appending an entry to the CPU's log, and counting an entry
+//! that found no room. [`LogWords`] is their view of a log; `headwater_shm::logs` owns the memory.
 
 use std::sync::atomic::{AtomicIsize, AtomicU64, Ordering};
 
@@ -13,7 +13,7 @@ pub const BLOCK: usize = 4096;
 /// Where the data of a log begins: on the page behind the words.
 pub const DATA_AT: usize = BLOCK;
 
-/// Where the index of a log begins that has so many bytes of data (a power of two, at least [`BLOCK`]): behind the data.
+/// The offset of the index of a log with this many bytes of data (a power of two, at least [`BLOCK`]): behind the data.
 pub const fn index_at(bytes: usize) -> usize {
     DATA_AT + bytes
 }
@@ -26,7 +26,7 @@ pub const fn log_bytes(bytes: usize) -> usize {
 /// Words up to which an entry is appended from registers.
 pub const SHORT: usize = 4;
 
-/// What stands before the data and the index of a log. Positions and counts only grow.
+/// The words before the data and the index of a log. Positions and counts only grow.
 #[derive(Debug)]
 #[repr(C, align(128))]
 pub struct LogWords {
@@ -36,9 +36,9 @@ pub struct LogWords {
     pub count: AtomicU64,
     /// Entries that found no room.
     pub lost: AtomicU64,
-    /// Whose log it is: a thread's id, for those that are not a CPU's.
+    /// The owner, a thread's id, of a log that is not a CPU's.
     pub owner: AtomicU64,
-    /// Apart from what the writer writes: position up to which the reader has taken, bytes. Written by the reader.
+    /// The reader's position, bytes, on another cache line than the writer's words. Written by the reader.
     pub tail: Line,
 }
 
@@ -47,7 +47,7 @@ pub struct LogWords {
 #[repr(C, align(128))]
 pub struct Line(pub AtomicU64);
 
-/// Of a block of the data: where the first entry begins that begins in it. Written by the writer before the entry is one.
+/// For a block of the data: where the first entry in it begins. Written by the writer before it publishes the entry.
 #[derive(Debug)]
 #[repr(C, align(16))]
 pub struct Mark {
@@ -63,11 +63,11 @@ pub struct Mark {
 pub struct CpuLog {
     /// Its [`LogWords`].
     log: *mut u8,
-    /// Bytes that may lie between tail and head. More than there are: what is old is overwritten.
+    /// Bytes that may lie between tail and head. More than the log has: old entries are overwritten.
     limit: u64,
     /// Bytes of data minus one.
     mask: u64,
-    /// Where a thread's rseq area is, from the thread pointer.
+    /// The offset of a thread's rseq area from the thread pointer.
     area: isize,
     cpu: u32,
 }
@@ -77,7 +77,7 @@ unsafe impl Send for CpuLog {}
 // SAFETY: as above.
 unsafe impl Sync for CpuLog {}
 
-/// What became of an entry.
+/// The outcome of an append.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Appended {
     /// It is in the log.
@@ -104,8 +104,8 @@ fn area() -> Option<isize> {
     /// No distance of an area from a thread's pointer: not looked up yet; there is none.
     const UNKNOWN: isize = isize::MIN;
     const NONE: isize = isize::MIN + 1;
-    // Not a lock for the first one: a child that is forked while another thread looks it up would wait for that thread for
-    // ever. Relaxed: whoever looks it up finds the same.
+    // Not a lock for the first one: a child that is forked while another thread looks it up would wait for that thread
+    // for ever. Relaxed: every thread that looks it up finds the same.
     static AREA: AtomicIsize = AtomicIsize::new(UNKNOWN);
     let found = match AREA.load(Ordering::Relaxed) {
         UNKNOWN => {
@@ -140,7 +140,7 @@ fn read_cpu(area: isize) -> Option<u32> {
         std::arch::asm!("mov {cpu:e}, dword ptr fs:[{area} + 4]", cpu = out(reg) cpu, area = in(reg) area,
             options(nostack, readonly, preserves_flags));
     }
-    // Of a thread that is not registered it is -1 or -2.
+    // For a thread that is not registered it is -1 or -2.
     (cpu as i32 >= 0).then_some(cpu)
 }
 
@@ -156,12 +156,12 @@ fn read_cpu(_area: isize) -> Option<u32> {
 
 /// A sequence between the labels 4 and 9. When it is interrupted it begins again at 2.
 ///
-/// Why it is sound: by [`CpuLog::new`] the log is writable memory; positions in it are masked, and places in the index
+/// Soundness: by [`CpuLog::new`] the log is writable memory; positions in it are masked, and places in the index
 /// follow from masked positions, so whatever the memory holds, no store leaves the log. Between the labels no register
-/// changes that is needed when it begins again, and nothing is stored that counts before the last store. The descriptor,
+/// changes that is needed when it begins again, and nothing is published before the last store. The descriptor,
 /// and the signature before the code for an interruption, are as rseq(2) wants them.
 ///
-/// Why it is fast: nothing overlaps with the reading of the counter, so every other instruction counts.
+/// Speed: nothing overlaps with the reading of the counter, so every other instruction counts.
 #[cfg(all(target_arch = "x86_64", target_os = "linux", not(miri)))]
 macro_rules! sequence {
     ($log:ident, elsewhere: $elsewhere:block, [$($line:literal,)*], $($operands:tt)*) => {
@@ -174,7 +174,7 @@ macro_rules! sequence {
             ".quad 4f, 9f - 4f, 8f",
             ".popsection",
             ".pushsection __rseq_failure, \"ax\"",
-            // The signature, as the operand of an instruction that is none.
+            // The signature, as the operand of an invalid instruction.
             ".byte 0x0f, 0xb9, 0x3d",
             ".long 0x53053053",
             "8:",
@@ -209,8 +209,8 @@ impl CpuLog {
     ///
     /// # Safety
     /// For as long as a copy of the result is used, `log` must point to [`log_bytes`]`(bytes)` bytes that are writable and
-    /// aligned to [`BLOCK`]; `bytes` is a power of two of at least [`BLOCK`]. Nobody writes to them but by these sequences,
-    /// and the reader to the tail; others who do can spoil what is in the log and nothing else.
+    /// aligned to [`BLOCK`]; `bytes` is a power of two of at least [`BLOCK`]. Only these sequences write to them, and
+    /// the reader to the tail; a program that breaks this can corrupt the contents of the log and nothing else.
     pub unsafe fn new(log: *mut u8, bytes: usize, limit: u64, cpu: u32) -> Option<CpuLog> {
         area().map(|area| CpuLog { log, limit, mask: bytes as u64 - 1, area, cpu })
     }
@@ -250,7 +250,7 @@ impl CpuLog {
                     ".if {bytes} > 24",
                     "mov qword ptr [{log} + {head} + 4120], {fourth}",
                     ".endif",
-                    // Head and count, both stored at once: that makes it an entry.
+                    // Head and count, both stored at once: that publishes the entry.
                     "movdqa xmm0, xmmword ptr [{log}]",
                     ".pushsection .rodata.cst16, \"aM\", @progbits, 16",
                     ".balign 16",
@@ -323,7 +323,7 @@ impl CpuLog {
                     "movq xmm0, rax",
                     "movq xmm1, rdx",
                     "punpcklqdq xmm0, xmm1",
-                    // Head and count, both stored at once: that makes it an entry.
+                    // Head and count, both stored at once: that publishes the entry.
                     "movdqa xmmword ptr [{log}], xmm0",
                 ],
                 len = in(reg) words.len() * 8,

@@ -1,10 +1,11 @@
 //! Static probes: places in a program that bpftrace, perf, SystemTap and gdb find by notes in the file (`.note.stapsdt`), and
-//! that are one `nop` as long as nobody looks.
+//! that are one `nop` as long as no tool is attached.
 //!
-//! The form of a note is SystemTap's, version 3: the place, the section that says how far it was moved, no semaphore; then
-//! provider, name and arguments as text. An argument is its size, negative if it is signed, and the register that has it.
+//! The format of a note is SystemTap's, version 3: the place, the section that says how far it was moved, no semaphore;
+//! then provider, name and arguments as text. An argument is its size, negative if it is signed, and the register that
+//! has it.
 
-/// A probe's name, as a type has it, so that it is known when the place is assembled.
+/// A probe's name, as a constant of a type, so that it is known when the place is assembled.
 pub trait Probe {
     /// `provider:name`; each of them becomes a text of the note.
     const NAME: &'static str;
@@ -19,7 +20,7 @@ pub const ARGUMENTS_MAX: usize = 6;
 #[cfg(all(target_arch = "x86_64", target_os = "linux", not(miri)))]
 const WORDS: usize = 16;
 
-/// What of a name the assembler is told: it takes numbers, not texts.
+/// The form in which the assembler gets a name: it takes numbers, not texts.
 #[cfg(all(target_arch = "x86_64", target_os = "linux", not(miri)))]
 struct Spelled<P>(std::marker::PhantomData<P>);
 
@@ -43,7 +44,7 @@ impl<P: Probe> Spelled<P> {
     const LEN: usize = P::NAME.len() + 1;
 }
 
-/// A place of the probe, with the first `N` of these arguments. Nothing happens there unless somebody looks.
+/// A place of the probe, with the first `N` of these arguments. It does nothing unless a tool is attached.
 #[inline(always)]
 pub fn probe<P: Probe, const N: usize>(arguments: [u64; ARGUMENTS_MAX]) {
     #[cfg(all(target_arch = "x86_64", target_os = "linux", not(miri)))]

@@ -1,11 +1,13 @@
-//! Open files that several processes have in common, also those that one of them has opened after the others came.
+//! Open files that several processes share, also those that one of them has opened after the others have started.
 //!
-//! They lie in the queue of a pair of sockets, both of whose ends each process holds: in flight there, they live as long as
-//! any process has the pair, however the one that opened them ends. Whoever needs them takes copies (MSG_PEEK), and
-//! whoever changes them puts a new packet behind the old one and takes the old one out. The queue always has at least one.
+//! They are queued in a pair of sockets, both of whose ends each process holds: in flight there, they stay open as long
+//! as any process has the pair, even when the process that opened them ends. A process that needs them takes copies
+//! (MSG_PEEK); a process that changes them puts a new packet behind the old one and removes the old one. The queue
+//! always has at least one.
 //!
-//! Nothing is sent in the other direction. So there is always room, and raising the send limit there wakes all who watch it for
-//! edges of room: no event is lost, as it can be at a doorbell that another process makes not writable at the same moment.
+//! No packet is sent in the other direction. So there is always room, and raising the send limit there wakes all processes
+//! that watch it for edges of room: no event is lost, as it can be at a doorbell that another process makes not writable at
+//! the same moment.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -15,22 +17,22 @@ use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType, recv, socke
 use crate::descriptors;
 use crate::doorbell::OwnWatch;
 
-/// Files that are shared at most.
+/// The largest number of shared files.
 pub const PLACES: usize = 8;
 
-/// Bytes of a packet: the version, and which places are taken.
+/// Bytes of a packet: the version, and which places are in use.
 const LEN: usize = 8;
-/// Any limit: the wake-up comes of its being set.
+/// Any limit: setting it causes the wake-up.
 const SEND_BUFFER: usize = 4096;
-/// Packets that one call takes. More can only come of a process that sends for ever.
+/// The largest number of packets that one call takes. Only a process that sends for ever causes more.
 const PACKETS_MAX: u32 = 256;
 
-/// The pair. Dropped everywhere, the files are closed.
+/// The pair. The files are closed when the last process has dropped it.
 #[derive(Debug)]
 pub struct SharedFiles {
-    /// Where the files lie.
+    /// The socket in whose queue the files lie.
     inside: OwnedFd,
-    /// By which they are put there.
+    /// The socket that sends them there.
     outside: OwnedFd,
 }
 
@@ -110,7 +112,7 @@ impl SharedFiles {
         let files: Vec<BorrowedFd<'_>> = files.into_iter().flatten().collect();
         descriptors::send_with(self.outside.as_fd(), &bytes, &files)?;
         for _ in 0..PACKETS_MAX {
-            // Of a packet socket the kernel tells the sum of all packets.
+            // For a packet socket the kernel returns the sum of all packets.
             if rustix::io::ioctl_fionread(&self.inside)? <= LEN as u64 {
                 break;
             }
@@ -120,7 +122,7 @@ impl SharedFiles {
         Ok(())
     }
 
-    /// Copies of the files that lie there. None were put there yet: none, under version 0.
+    /// Copies of the shared files. Before the first [`SharedFiles::replace`] there are none, and the version is 0.
     ///
     /// # Errors
     /// `EMFILE` without free descriptors; `InvalidData` for what [`SharedFiles::replace`] has not put there.

@@ -1,4 +1,4 @@
-//! A thread that a library keeps for itself: without signals, small, and safe to start in a forked child.
+//! A background thread of a library: without signals, small, and safe to start in a forked child.
 //!
 //! The standard library's threads take locks of its own when they start; a process that is forked while another thread starts
 //! has those locks taken for ever. The C library's own locks are freed by fork.
@@ -34,8 +34,8 @@ pub(crate) fn without_signals<T>(action: impl FnOnce() -> T) -> T {
     }
 }
 
-/// Something that is done at the end of each thread that has asked for it. Unlike a thread-local with a destructor, asking
-/// for it allocates nothing, so a signal handler may.
+/// An action at the end of each thread that has asked for it. Unlike a thread-local with a destructor, asking for it
+/// allocates nothing, so a signal handler may.
 #[derive(Debug)]
 pub struct AtEnd {
     what: extern "C" fn(*mut c_void),
@@ -58,7 +58,8 @@ impl AtEnd {
             return Ok(());
         }
         let mut key: libc::pthread_key_t = 0;
-        // SAFETY: the key is written to a place on the stack, and what is called at a thread's end is a function for ever.
+        // SAFETY: the key is written to a place on the stack, and the function that is called at a thread's end is
+        // never unloaded.
         let code = unsafe {
             let what = std::mem::transmute::<extern "C" fn(*mut c_void), unsafe extern "C" fn(*mut c_void)>(self.what);
             libc::pthread_key_create(&mut key, Some(what))
@@ -73,7 +74,8 @@ impl AtEnd {
     /// Has it done at the end of this thread. glibc allocates nothing for the first 32 keys of a process; musl never does.
     pub fn ask(&self) {
         if let Some(key) = self.key.load(Ordering::Acquire).checked_sub(1) {
-            // SAFETY: the key was made by `prepare`. The value is not null, so that it is done, and nobody follows it.
+            // SAFETY: the key was made by `prepare`. The value is not null, so that the action runs, and it is never
+            // dereferenced.
             unsafe { libc::pthread_setspecific(key, std::ptr::from_ref(self).cast()) };
         }
     }
@@ -118,9 +120,9 @@ impl Thread {
         Ok(Thread(unsafe { thread.assume_init() }))
     }
 
-    /// Waits until it has ended. In a forked child, which does not have it, it is to be forgotten instead.
+    /// Waits until it has ended. A forked child, which does not have the thread, forgets the value instead.
     pub fn join(self) {
-        // SAFETY: the thread is of this process and nobody else has joined it, since that takes the `Thread`.
+        // SAFETY: the thread is of this process and nothing else has joined it, since that takes the `Thread`.
         unsafe { libc::pthread_join(self.0, std::ptr::null_mut()) };
     }
 }

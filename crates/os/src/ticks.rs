@@ -1,7 +1,7 @@
-//! The processor's time-stamp counter: the cheapest clock there is, where it is one.
+//! The processor's time-stamp counter: the cheapest clock, where it is usable as one.
 //!
-//! It is a clock if it runs at one speed and alike on all CPUs. The kernel has found out: it says so by using the counter
-//! for its own clock, or by the paravirtual clock of a guest, which is made of it.
+//! It is a clock if it runs at a constant speed and equally on all CPUs. The kernel checks that, and shows the result
+//! by using the counter for its own clock, or by the paravirtual clock of a guest, which is derived from it.
 
 use std::fs;
 use std::io;
@@ -19,7 +19,7 @@ pub fn now() -> u64 {
     return now_ns();
 }
 
-/// Why the counter is no clock here, if it is none.
+/// The reason why the counter is no clock on this machine; None if it is one.
 pub fn unsound() -> Option<String> {
     if !cfg!(all(target_arch = "x86_64", not(miri))) {
         return Some("this processor has no time-stamp counter that is known here".to_owned());

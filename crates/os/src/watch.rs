@@ -15,7 +15,7 @@ use rustix::process::{Pid, PidfdFlags};
 use crate::fork;
 use crate::proc_file::{self, Start};
 
-/// The part of [`ProcessId::birth`] that says that neither start time nor image are known.
+/// The lower half of [`ProcessId::birth`] if the place of the program is not known.
 const UNKNOWN: u64 = 1;
 /// State and further fields of /proc/PID/stat, counted from behind the name.
 const STATE: usize = 0;
@@ -29,22 +29,22 @@ const START_STACK: usize = 25;
 /// It is published as three words: `place` first, the others when that word is there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProcessId {
-    /// The inode of its PID namespace above (0: unknown), its number there below. 0 is no process.
+    /// Upper half: the inode of its PID namespace (0: unknown); lower half: its number there. 0 names no process.
     place: u64,
-    /// Low half of its start time in clock ticks since boot above (0: unknown), a fingerprint of where its program lies in
-    /// memory below, which changes at exec ([`UNKNOWN`]: unknown). 0: not published yet.
+    /// Upper half: the low half of its start time in clock ticks since boot (0: unknown); lower half: a fingerprint of
+    /// where its program lies in memory, which changes at exec ([`UNKNOWN`]: unknown). 0: not published yet.
     birth: u64,
     /// Random bytes that the kernel gives to every program that it starts. 0: unknown. Only the process itself can read it.
     image: u64,
 }
 
 impl ProcessId {
-    /// The calling process. What cannot be found out, because /proc is missing, reads as unknown.
+    /// The calling process. Facts that are not available, because /proc is missing, are unknown.
     pub fn own() -> ProcessId {
         Own::get().id
     }
 
-    /// From the words that another process published; any are accepted, most name no process.
+    /// From the words that another process published; any words are accepted, most name no process.
     pub fn from_words(place: u64, birth: u64, image: u64) -> ProcessId {
         ProcessId { place, birth, image }
     }
@@ -75,7 +75,7 @@ impl ProcessId {
         namespace != 0 && namespace == ProcessId::own().place >> 32
     }
 
-    /// True if it is certain that the process has ended, be it reaped or not, or has executed another program.
+    /// True if it is certain that the process has ended, whether or not it was reaped, or has executed another program.
     ///
     /// False for every process of another PID namespace, and for one that cannot be seen. Uses a pidfd; where the kernel
     /// refuses that (before Linux 5.3, a system call filter, the limit of descriptors), signal 0 and /proc.
@@ -102,7 +102,7 @@ impl ProcessId {
             return true;
         }
         let Some(stat) = self.stat() else { return false };
-        // A first thread that ended before others is a zombie too.
+        // A first thread that ended before the other threads is a zombie too.
         let is_zombie =
             matches!(stat.field(STATE), Some("Z" | "X")) && stat.number(THREADS).is_some_and(|all| all <= 1);
         is_zombie || self.birth_differs(stat.birth(Own::get().time_is_ours))
@@ -135,7 +135,8 @@ struct Own {
 
 impl Own {
     fn get() -> Own {
-        /// The epoch in which the words were written; they are written by whoever comes first, or by several alike.
+        /// The epoch in which the words were written; they are written by the first thread, or by several threads with
+        /// the same values.
         static EPOCH: AtomicU64 = AtomicU64::new(0);
         static WORDS: [AtomicU64; 4] = [const { AtomicU64::new(0) }; 4];
         let epoch = fork::epoch();
@@ -188,7 +189,7 @@ fn namespace() -> u32 {
     u32::try_from(inode).unwrap_or(0)
 }
 
-/// The first bytes of what AT_RANDOM points to.
+/// The first bytes to which AT_RANDOM points.
 fn random_of_image() -> u64 {
     if cfg!(miri) {
         return 0;
@@ -218,10 +219,10 @@ fn time_is_ours() -> bool {
     !proc_file::any_line(format_args!("/proc/self/timens_offsets"), differs)
 }
 
-/// What /proc/PID/stat says.
+/// The contents of /proc/PID/stat.
 struct Stat {
     text: Start<1024>,
-    /// Where the name ends, which may hold anything.
+    /// The end of the name, which may contain any bytes.
     name_end: usize,
 }
 
@@ -244,7 +245,7 @@ impl Stat {
         self.field(at)?.parse().ok()
     }
 
-    /// [`ProcessId::birth`]. Where the program lies is shown to those alone who may trace the process.
+    /// [`ProcessId::birth`]. The kernel shows where the program lies only to processes that may trace the process.
     fn birth(&self, time_is_ours: bool) -> u64 {
         let start = if time_is_ours { self.number(START_TIME).unwrap_or(0) } else { 0 };
         let image = match (self.number(START_CODE), self.number(START_STACK)) {

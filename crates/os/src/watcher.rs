@@ -1,4 +1,4 @@
-//! A thread that sleeps until one of several files is ready, for a process that is not in a call of the library meanwhile:
+//! A thread that sleeps until one of several files is ready, for a process that is outside of the library's calls:
 //! its program sleeps in an event loop of its own.
 
 use std::io;
@@ -15,17 +15,18 @@ use crate::readiness::{self, FILES_MAX, Watched};
 /// How long the thread rests when it cannot wait.
 const REST: Duration = Duration::from_millis(10);
 
-/// What the thread is to sleep on next.
+/// The files and the time of the thread's next sleep.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Sleep {
-    /// The numbers of files, and bits of poll(2). One may be closed while the thread sleeps: then it wakes up in vain.
+    /// The numbers of files, and bits of poll(2). One may be closed while the thread sleeps: then it wakes up without a
+    /// reason.
     pub files: [Option<(RawFd, u16)>; FILES_MAX - 2],
     /// The time of the monotonic clock at which it wakes up at the latest.
     pub until_ns: Option<u64>,
 }
 
 impl Sleep {
-    /// Nothing but so much time.
+    /// A sleep without files.
     pub fn after(time: Duration) -> Sleep {
         Sleep { until_ns: Some(now_ns().saturating_add(time.as_nanos() as u64)), ..Sleep::default() }
     }
@@ -34,17 +35,17 @@ impl Sleep {
 /// The thread, until it is dropped.
 #[derive(Debug)]
 pub struct Watcher {
-    // First, so that it has ended before the other is closed.
+    // First, so that it has ended before the watch is closed.
     thread: Background,
-    /// What wakes the thread to look anew. Here and not with the thread, so that a forked child, which has no such thread,
+    /// Wakes the thread. Held here and not by the thread, so that a forked child, which has no such thread,
     /// closes its copy.
     _watch: OwnWatch,
 }
 
 impl Watcher {
-    /// Starts a thread that calls `serve` again and again, and sleeps in between on what that returns, until it returns None;
+    /// Starts a thread that calls `serve` again and again, and sleeps in between as it returns, until it returns None;
     /// a nudge of the watched end wakes it. While `serve` runs, no other thread of the process gets through fork(3), so that no
-    /// child has what it holds at the moment.
+    /// child has the locks and descriptors that it holds at the moment.
     ///
     /// # Errors
     /// `EMFILE` without two free descriptors; `EAGAIN` when the process has as many threads as it may.
@@ -54,7 +55,7 @@ impl Watcher {
         Ok(Watcher { thread, _watch: watch })
     }
 
-    /// Whether the thread is this process's: a forked child has none.
+    /// Whether the thread runs in this process: a forked child has none.
     pub fn is_here(&self) -> bool {
         self.thread.is_here()
     }
@@ -63,14 +64,14 @@ impl Watcher {
 fn run(watch: RawFd, stopped: BorrowedFd<'_>, mut serve: impl FnMut() -> Option<Sleep>) {
     while let Some(sleep) = held_off(&mut serve) {
         // SAFETY: the watcher owns it, and closes it only after it has waited for this thread; or in this thread, from `serve`,
-        // when what it served was the last that was left of its stream, and which then returns None.
+        // if `serve` was the last user of its stream, and which then returns None.
         let watch = ManuallyDrop::new(OwnWatch::from(unsafe { OwnedFd::from_raw_fd(watch) }));
         let mut polled = [Watched::new(watch.as_fd(), Watched::IN); FILES_MAX];
         polled[1] = Watched::new(stopped, Watched::IN);
         let mut count = 2;
         for (number, wanted) in sleep.files.into_iter().flatten() {
-            // SAFETY: whoever has it may close it meanwhile, and another file may get its number. It is polled here and nothing
-            // else, and what that tells is taken for a reason to look, whatever it is.
+            // SAFETY: the owner of the file may close it meanwhile, and another file may get its number. The file is
+            // only polled here, and any event is only a reason to call `serve` again.
             polled[count] = Watched::new(unsafe { BorrowedFd::borrow_raw(number) }, wanted);
             count += 1;
         }

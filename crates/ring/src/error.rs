@@ -10,9 +10,9 @@ pub enum Error {
     Closed,
     /// The stream ended inside what [`Receiver::read_exact`](crate::Receiver::read_exact) was to read.
     UnexpectedEnd,
-    /// What the region says cannot be true; the text names it. The peer is broken or hostile.
+    /// The region contains an impossible value; the text names it. The peer is broken or hostile.
     Corrupt(&'static str),
-    /// This half is already in use, by the process of that number.
+    /// This half is already in use, by the process with this id.
     InUse(u32),
     /// The kernel refused something; `Unsupported` if this process cannot join the region's fence.
     System(io::Error),

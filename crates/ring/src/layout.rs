@@ -1,12 +1,12 @@
-//! Where everything lies in a region: header, words, then the window of bytes. Offsets only, no pointer.
+//! The layout of a region: header, words, then the window of bytes. Offsets only, no pointer.
 //!
 //! | offset | what | who writes |
 //! |---|---|---|
-//! | 0 | [`Header`] | the creator, before anybody else sees the region |
+//! | 0 | [`Header`] | the creator, before another process sees the region |
 //! | 128 | [`Words`] | each field says so |
 //! | 4096 | the window, a power of two of bytes | the sender |
 //!
-//! Whoever attaches reads it with checks; nothing here is trusted (see `region`).
+//! A process that attaches reads it with checks; nothing here is trusted (see `region`).
 
 use headwater_shm::sync::{AtomicU32, AtomicU64};
 use headwater_shm::{CachePadded, shareable};
@@ -48,21 +48,23 @@ shareable! {
         pub receiver: CachePadded<End>,
     }
 
-    /// One end's standing. The peer reads `status` on each operation, so all that lies beside it changes seldom.
+    /// One end's state. The peer reads `status` on each operation, so all other fields of this cache line change
+    /// seldom.
     pub(crate) struct End {
         /// A `parker` state. The end itself writes it; the peer only turns ASLEEP into AWAKE.
         pub status: AtomicU32,
-        /// The CPU on which the end last waited, plus one; 0: it has not said. The end writes it; a hint.
+        /// The CPU on which the end last waited, plus one; 0: not known. The end writes it; a hint.
         pub cpu: AtomicU32,
-        /// The place of the `os::watch::ProcessId` that holds the end; 0: nobody yet. Set once, by the process that attaches.
+        /// The place of the `os::watch::ProcessId` that holds the end; 0: none yet. Set once, by the process that
+        /// attaches.
         pub owner: AtomicU64,
-        /// The birth of that process; 0: it has not said yet.
+        /// The birth of that process; 0: not stored yet.
         pub birth: AtomicU64,
     }
 }
 
-/// How much may lie in the ring when a sender that met a full one goes on. Half: it then has as much room before it as
-/// the receiver has work, and is woken once per half window instead of once per message.
+/// The number of bytes in the ring below which a sender that met a full ring continues. Half of the window: the sender
+/// then has as much room as the receiver has data, and is woken once per half window instead of once per message.
 pub(crate) fn low_water(window: u64) -> u64 {
     window / 2
 }

@@ -1,5 +1,5 @@
-//! Byte streams between two processes over memory they share: the region, the ring in it, and the parker by which one end
-//! sleeps until the other has done something.
+//! Byte streams between two processes over shared memory: the region, the ring in it, and the parker on which one end
+//! sleeps until the other end has published something.
 //!
 //! The gauge measures it as the limit of what a local transport can reach; nothing else uses it. It knows no message and no
 //! descriptor beyond the memfd of the region. Everything read from shared memory is input: the other process may be hostile

@@ -16,17 +16,17 @@ use headwater_shm::sync::{Fence, Ordering, futex_wait, futex_wake};
 
 use crate::layout::End;
 
-/// The end runs; nobody need wake it. Also the state of an end that nobody has attached yet.
+/// The end runs and needs no wake-up. Also the state of an end that no process has attached yet.
 pub(crate) const AWAKE: u32 = 0;
 /// The end sleeps, or is about to look once more and then sleep.
 pub(crate) const ASLEEP: u32 = 1;
-/// The end is gone for good. It said so itself.
+/// The end is closed for good. The end itself stores this.
 pub(crate) const CLOSED: u32 = 2;
 
 /// The other end's status. One plain load; what it says is a snapshot, and any number may come from a hostile peer.
 #[inline(always)]
 pub(crate) fn status(end: &End) -> u32 {
-    // Acquire pairs with the Release in `close`: who sees CLOSED sees all that was published before.
+    // Acquire pairs with the Release in `close`: a reader of CLOSED sees all that was published before.
     end.status.load(Ordering::Acquire)
 }
 

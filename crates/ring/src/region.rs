@@ -1,6 +1,6 @@
 //! The shared memory of one ring, checked once when it is opened: header, words and window.
 //!
-//! What the header says is copied into this process at opening and never read again.
+//! The header's values are copied into this process at opening and never read again.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -37,7 +37,7 @@ impl Region {
         let memory = SharedMemory::create("headwater-ring", WINDOW_AT + window_bytes)?;
         let fence = Fence::best();
         let header: &Header = memory.get(0).expect("the header is inside");
-        // Relaxed: the descriptor, without which nobody else comes here, is passed on later through the kernel.
+        // Relaxed: another process reaches this only with the descriptor, which is passed on later through the kernel.
         header.version.store(VERSION, Ordering::Relaxed);
         header.fence.store(fence as u32, Ordering::Relaxed);
         header.window.store(window_bytes as u64, Ordering::Relaxed);

@@ -5,9 +5,9 @@
 //! when that is not enough, so that the cache lines of the indices travel as seldom as possible. After publishing, each
 //! looks whether the other sleeps (`parker`).
 //!
-//! A half belongs to the process that attaches it, by [`Sender::attach`] or by its first use. Until then it belongs to
-//! nobody: a pair made before a fork can be dropped by the parent, and each child drops the half it does not use,
-//! without effect on the stream. Dropping an attached half closes it. See docs/decisions/0002-ring.md.
+//! A half belongs to the process that attaches it, by [`Sender::attach`] or by its first use. Until then it has no
+//! owner: the parent can drop a pair made before a fork, and each child drops the half that it does not use, without
+//! effect on the stream. Dropping an attached half closes it. See docs/decisions/0002-ring.md.
 
 pub(crate) mod receiver;
 pub(crate) mod sender;
@@ -29,14 +29,14 @@ pub fn pair(window_bytes: usize, wait: Wait) -> io::Result<(Sender, Receiver)> {
     Ok((Sender::over(region.clone(), wait), Receiver::over(region, wait)))
 }
 
-/// How a half stands.
+/// The state of a half.
 #[derive(Debug, Clone, Copy)]
 enum Standing {
-    /// Nobody owns it as far as this half knows; first use claims it.
+    /// Not claimed by this half; its first use claims it.
     Unattached,
     /// Ours. Holds the process number, so that a forked child which drops its copy closes nothing.
     Attached { pid: u32 },
-    /// The region contradicted itself; the text says how. Nothing is read from it any more.
+    /// The region contained an impossible value; the text names it. Nothing is read from it any more.
     Corrupt { pid: u32, why: &'static str },
 }
 

@@ -13,7 +13,7 @@ use crate::layout::End;
 use crate::owner;
 use crate::parker;
 
-/// What an end does while it cannot go on.
+/// What an end does while it cannot continue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wait {
     /// Spins on the processor until it can. For measuring limits: the caller guarantees that the ends run on two CPUs,
@@ -23,7 +23,7 @@ pub enum Wait {
     Sleep,
 }
 
-/// How often an end did what, counted in its own process since it was made.
+/// Counts of an end's wake-ups and waits, in its own process since it was made.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Wake-ups sent to the other end (one system call each).
@@ -46,8 +46,8 @@ const WATCH_EVERY_NS: u64 = WATCH_EVERY.as_nanos() as u64;
 /// Why the wait is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Waited {
-    /// `ready` held, or 100 ms have passed: the caller tries again what it could not do. So a sender above the
-    /// low-water mark uses what room there is after that time, though nobody wakes it.
+    /// `ready` held, or 100 ms have passed: the caller retries the operation. So a sender above the low-water mark uses
+    /// the available room after that time, although the receiver does not wake it.
     LookAgain,
     /// The process that holds the other end has ended.
     PeerEnded,
@@ -111,7 +111,7 @@ impl Waiter {
         mut ready: impl FnMut() -> bool,
     ) -> Result<Waited, Error> {
         let start_ns = now_ns();
-        // By the clock, not by the reason of the return: a peer that wakes us in vain cannot keep us from the watch.
+        // By the clock, not by the reason of the return: a peer that wakes us without a reason cannot keep us from the watch.
         while now_ns() - start_ns < WATCH_EVERY_NS {
             let slept = parker::sleep(own, fence, WATCH_EVERY, &mut ready)?;
             self.counters.sleeps += u64::from(slept != Slept::Changed);
@@ -129,7 +129,7 @@ fn watch(peer: &End) -> Waited {
     if owner::has_ended(peer) { Waited::PeerEnded } else { Waited::LookAgain }
 }
 
-/// Tells the other end where we run, if that has changed; returns it in the word's form.
+/// Publishes the CPU on which this end runs, if that has changed; returns it in the word's form.
 pub(crate) fn note_cpu(own: &End) -> u32 {
     let here = current_cpu() + 1;
     // Relaxed: a hint, and only we write it. Not written without need, since the peer reads this line all the time.

@@ -1,4 +1,4 @@
-//! A biased, robust lock in shared memory: it stays with its last user, and survives the death of any.
+//! A biased, robust lock in shared memory: it stays with its last user, and survives the death of any member.
 //!
 //! As long as one member alone uses a side, it enters and leaves by a plain store and a plain load: the lock is *biased*
 //! to it. Another member that wants the lock first takes the bias away: it announces itself in the lock word, makes all
@@ -6,16 +6,18 @@
 //! lock that changes hands again and again is an ordinary lock, and becomes biased again when one member has used it
 //! alone for a while.
 //!
-//! A holder that dies is found out by those who wait for it, and its lock is taken over. Whatever the lock protects
-//! must therefore be sound at every single store; [`Hold::Stale`] tells the new holder to read it anew, and to repair
-//! what is repaired after a death. A holder that is not known to be dead keeps its lock, however long: a process may be
-//! stopped, frozen, or of another PID namespace. How long a member waits for it is the member's [`Limit`](crate::Limit).
+//! Members that wait for a lock detect that its holder has died, and take the lock over. The data that the lock
+//! protects must therefore be sound after every single store; [`Hold::Stale`] tells the new holder to read it anew, and
+//! to repair what is repaired after a death. A holder that is not known to be dead keeps its lock, however long: a
+//! process may be stopped, frozen, or in another PID namespace. How long a member waits for it is the member's
+//! [`Limit`](crate::Limit).
 //!
-//! Who sleeps says so by a bit in the lock word, which the holder clears when it leaves and wakes one sleeper; one that has
-//! slept sets it again, for others may. So a sleeper that is killed costs one vain wake-up, and no more.
+//! A sleeper sets a bit in the lock word; the holder clears the bit when it leaves and wakes one sleeper. A member that
+//! has slept sets the bit again, because other members may still sleep. So a sleeper that is killed costs one useless
+//! wake-up and no more.
 //!
-//! The lock word also carries *notices* of up to eight kinds to the holder: anybody may set them, and they turn the next
-//! entry by bias into the slow way, where they are read. See Dice, Moir, Scherer: "Quickly Reacquirable Locks" (2003).
+//! The lock word also carries *notices* of up to eight kinds to the holder. Any member may set them; they send the next
+//! biased entry down the slow path, where they are read. See Dice, Moir, Scherer: "Quickly Reacquirable Locks" (2003).
 
 use std::time::Duration;
 
@@ -36,15 +38,16 @@ const BIASED: u32 = 1 << 16;
 const HELD: u32 = 1 << 17;
 /// The holder waits until the victim is not busy, and will then be inside.
 const SEIZING: u32 = 1 << 18;
-/// Somebody may sleep on the word.
+/// A member may sleep on the word.
 const WAITERS: u32 = 1 << 19;
-/// Which of those that had the holder's slot it is, so that a dead one's word is not its successor's.
+/// Tells apart the members that have had the holder's slot, so that a dead member's word is not taken for its
+/// successor's.
 const TAG_SHIFT: u32 = 20;
 const TAG: u32 = 0xf << TAG_SHIFT;
 /// The notices, whose meaning is the user's.
 const NOTICE_SHIFT: u32 = 24;
 const NOTICES: u32 = 0xff << NOTICE_SHIFT;
-/// What stands for a member in the words of the locks that it holds.
+/// The value that names a member in the words of the locks that it holds.
 pub(crate) fn mark(number: u32, tag: u32) -> u32 {
     number | tag << TAG_SHIFT & TAG
 }
@@ -52,17 +55,18 @@ pub(crate) fn mark(number: u32, tag: u32) -> u32 {
 /// No lock word looks like this.
 const NO_BIAS: u32 = u32::MAX;
 
-/// Looks at the word before the first sleep: about a microsecond, longer than any holder is inside that runs.
+/// Looks at the word before the first sleep: about a microsecond, longer than any running holder keeps the lock.
 const SPINS: u32 = 200;
-/// A holder that shares our CPU gets on only if we let it.
+/// A holder that shares our CPU continues only if we yield.
 const YIELDS: u32 = 20;
 /// Looks at a busy word before the first sleep.
 const LOOKS: u32 = 1000;
-/// The first sleep of one who waits until a biased member is not busy, and the longest: nobody wakes it.
+/// The first sleep of a member that waits until a biased member is not busy, and the longest: no member wakes it.
 const NAP_MIN: Duration = Duration::from_micros(50);
 const NAP_MAX: Duration = Duration::from_millis(10);
-/// A lock that was taken away becomes biased again after this many uses by one member, twice as many each time; in the end
-/// after as many as cost, by the lock, what taking the bias away costs: so it costs at most twice what is best.
+/// A lock whose bias was taken away becomes biased again after this many uses in a row by one member, twice as many
+/// each time. The limit is the number of uses that cost as much as taking the bias away once: so the lock costs at most
+/// twice the optimum.
 const STREAK: u32 = 8;
 const STREAK_DOUBLINGS_MAX: u32 = 4;
 
@@ -71,7 +75,7 @@ shareable! {
     pub struct BiasedLockWords {
         /// State, holder and notices; changed by exchanges only.
         lock: AtomicU32,
-        /// Who held it last. Written by the holder.
+        /// The member that held it last. Written by the holder.
         last: AtomicU32,
         /// How often a bias was taken away. Written by the holder.
         seizures: AtomicU32,
@@ -79,7 +83,7 @@ shareable! {
 }
 
 impl BiasedLockWords {
-    /// Frees the lock from a holder that is no more, because another process now has its number. For
+    /// Frees the lock from a holder that is dead, because another process now has its number. For
     /// [`Membership::join`].
     pub(crate) fn strike_out(&self, number: u32) {
         loop {
@@ -89,7 +93,7 @@ impl BiasedLockWords {
             }
             let victim = (lock >> VICTIM_SHIFT) & HOLDER;
             let state = if lock & SEIZING == 0 { 0 } else { BIASED | victim };
-            // AcqRel: passes on what the dead one did to the next holder.
+            // AcqRel: passes on what the dead holder did to the next holder.
             if self.lock.compare_exchange(lock, state | lock & NOTICES, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
                 probe::at();
                 if lock & WAITERS != 0 {
@@ -107,7 +111,7 @@ pub struct BiasedLock {
     words: Placed<BiasedLockWords>,
     /// Our bit in the busy word of a member.
     bit: u32,
-    /// The lock word under which we may enter by the busy word alone; none while the lock is held outright.
+    /// The lock word under which we may enter by the busy word alone; none while the lock is held without a bias.
     bias: u32,
     /// Uses in a row by us. 0: the next hold is [`Hold::Stale`].
     streak: u32,
@@ -116,9 +120,10 @@ pub struct BiasedLock {
 /// What a holder may assume.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hold {
-    /// Nobody held the lock since we did.
+    /// No other member has held the lock since this one did.
     Kept,
-    /// Somebody may have, and may have died inside: what we remember of the protected is out of date.
+    /// Another member may have held the lock, and may have died holding it: cached copies of the protected data are out
+    /// of date.
     Stale,
 }
 
@@ -128,8 +133,8 @@ impl BiasedLock {
         BiasedLock { words, bit: 1 << index, bias: NO_BIAS, streak: 0 }
     }
 
-    /// Enters if the lock is biased to us and nobody wants anything of us. Then [`BiasedLock::leave`] must follow. For one who
-    /// is inside no other lock by its bias.
+    /// Enters if the lock is biased to us and no notice or seizure is pending. Then [`BiasedLock::leave`] must follow.
+    /// For a member that is inside no other lock by its bias.
     #[inline(always)]
     pub fn enter(&self, me: &Membership) -> bool {
         let busy = &me.own().busy;
@@ -146,7 +151,8 @@ impl BiasedLock {
         false
     }
 
-    /// As [`BiasedLock::enter`], for one who may be inside another lock by its bias. Then [`BiasedLock::leave_inner`] must follow.
+    /// As [`BiasedLock::enter`], for a member that may be inside another lock by its bias. Then
+    /// [`BiasedLock::leave_inner`] must follow.
     #[inline]
     pub fn enter_inner(&self, me: &Membership) -> bool {
         let busy = &me.own().busy;
@@ -186,13 +192,13 @@ impl BiasedLock {
     /// Leaves after [`BiasedLock::enter`].
     #[inline(always)]
     pub fn leave_quick(&self, me: &Membership) {
-        // Release pairs with the Acquire load in `seize`: whoever takes the bias away sees all that we did.
+        // Release pairs with the Acquire load in `seize`: the member that takes the bias away sees all that we did.
         probe::at();
         me.own().busy.store(0, Ordering::Release);
         probe::at();
     }
 
-    /// Takes the lock outright, without a bias, waiting for it if need be, as long as the member's limit allows. Then
+    /// Takes the lock without a bias, waiting for it if necessary, as long as the member's limit allows. Then
     /// [`BiasedLock::leave`] must follow.
     ///
     /// # Errors
@@ -209,7 +215,7 @@ impl BiasedLock {
             // Acquire pairs with the Release in `release`.
             let lock = self.words.lock.load(Ordering::Acquire);
             let holder = lock & HOLDER;
-            // One that has slept does not know whether others sleep still.
+            // A member that has slept does not know whether others still sleep.
             let kept = lock & (NOTICES | WAITERS) | if patience.slept { WAITERS } else { 0 };
             match lock & (BIASED | HELD | SEIZING) {
                 0 => {
@@ -249,7 +255,7 @@ impl BiasedLock {
         }
     }
 
-    /// Gives back a lock that is held outright, biased to us if we alone have used it lately.
+    /// Releases a lock that is held without a bias; the lock becomes biased to us if we alone have used it lately.
     #[cold]
     #[inline(never)]
     fn release(&mut self, me: &Membership) {
@@ -265,7 +271,7 @@ impl BiasedLock {
         probe::at();
     }
 
-    /// Gives up a bias, so that nobody has to take it away from a member that is gone.
+    /// Gives up a bias, so that no other member has to take it away from a member that is gone.
     pub fn retire(&mut self) {
         if self.bias != NO_BIAS {
             let bias = std::mem::replace(&mut self.bias, NO_BIAS);
@@ -275,13 +281,13 @@ impl BiasedLock {
         }
     }
 
-    /// What the lock protects was found unsound, or could not be read: our next hold is [`Hold::Stale`], so that it is found
-    /// again. For the holder of the lock.
+    /// Makes our next hold [`Hold::Stale`], because the data that the lock protects was found unsound or could not be
+    /// read. For the holder of the lock.
     pub fn doubt(&mut self) {
         self.streak = 0;
     }
 
-    /// Forgets what we knew, in a forked child: the parent holds it.
+    /// Forgets the cached state in a forked child: the parent holds the bias.
     pub fn forget(&mut self) {
         self.bias = NO_BIAS;
         self.streak = 0;
@@ -293,7 +299,7 @@ impl BiasedLock {
         (self.words.lock.load(Ordering::Acquire) >> NOTICE_SHIFT) as u8
     }
 
-    /// Sets notices for whoever holds the lock now or next; it sees them at its next entry.
+    /// Sets notices for the current or next holder of the lock, which sees them at its next entry.
     pub fn notify(&self, notices: u8) {
         // Release pairs with the Acquire in `notices`.
         self.words.lock.fetch_or(u32::from(notices) << NOTICE_SHIFT, Ordering::Release);
@@ -311,10 +317,10 @@ impl BiasedLock {
         notices
     }
 
-    /// We are the first in the word; waits until the member `victim`, which had the bias, is not inside.
+    /// The lock word names us; waits until the member `victim`, which had the bias, is not inside.
     fn seize(&mut self, me: &Membership, victim: u32, patience: &mut Patience<'_>) -> Result<Hold, Error> {
         if let Err(error) = self.wait_out(me, victim & HOLDER, patience) {
-            // We have not got it, and others shall not wait for us. The victim keeps what it had.
+            // We did not get the lock, and other members shall not wait for us. The victim keeps its bias.
             self.pass_on(Ordering::Relaxed, |lock| BIASED | victim | lock & NOTICES);
             return Err(error);
         }
@@ -347,7 +353,7 @@ impl BiasedLock {
                 0..=SPINS => spin_loop(),
                 looks if looks <= LOOKS => yield_now(),
                 _ => {
-                    // Nobody wakes us: the biased one does not know that it lost its bias.
+                    // No member wakes us: the biased member does not know that it lost its bias.
                     let longest = nap.min(patience.next());
                     patience.note(futex_wait(word, busy, Some(longest))?);
                     if (nap == NAP_MAX || patience.next().is_zero()) && me.has_ended(victim)? {
@@ -360,11 +366,11 @@ impl BiasedLock {
         }
     }
 
-    /// Waits a little for the holder. Returns the word if it is of one that is no more, None if it has changed.
+    /// Waits briefly for the holder. Returns the word if its holder is dead, None if the word has changed.
     fn wait(&self, me: &Membership, lock: u32, patience: &mut Patience<'_>) -> Result<Option<u32>, Error> {
         let holder = lock & HOLDER;
         if holder == me.number() {
-            // We do not hold it: that was a predecessor in our slot.
+            // We do not hold it: the word names a predecessor in our slot.
             return Ok(Some(lock));
         }
         me.other(holder)?;
@@ -386,7 +392,7 @@ impl BiasedLock {
             patience.slept = true;
             patience.note(futex_wait(&self.words.lock, asleep, Some(longest))?);
         }
-        // What was seen last, before the question: the word is of a dead one only if that was dead by then.
+        // The word that was last seen before the check: it names a dead holder only if the holder was dead by then.
         let now = self.words.lock.load(Ordering::Relaxed);
         if now & !NOTICES & !WAITERS != lock & !NOTICES & !WAITERS {
             return patience.look_again().map(|()| None);
@@ -427,7 +433,7 @@ impl BiasedLock {
         lock
     }
 
-    /// Changes the word so that we do not hold it any more, and wakes one who waits for that.
+    /// Changes the word so that we no longer hold it, and wakes one sleeper.
     fn pass_on(&self, order: Ordering, change: impl Fn(u32) -> u32) {
         if self.update(order, change) & WAITERS != 0 {
             probe::at();

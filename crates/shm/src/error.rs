@@ -1,19 +1,19 @@
-//! What can go wrong with what lies in shared memory.
+//! Errors of the structures in shared memory.
 
 use std::fmt;
 use std::io;
 
-/// What [`Error::Corrupt`] says of a lock's word.
+/// The text of [`Error::Corrupt`] for a lock's word.
 pub const LOCK_STATE: &str = "a lock's state";
-/// What it says of the member that a lock names.
+/// The text for the member that a lock names.
 pub const LOCK_HOLDER: &str = "a lock's holder is no member";
 
 /// Why an operation failed.
 #[derive(Debug)]
 pub enum Error {
-    /// What the region says cannot be true; the text names it. The peer is broken or hostile.
+    /// The region contains an impossible value; the text names it. The peer is broken or hostile.
     Corrupt(&'static str),
-    /// The region has no room for another member; holds how many it has room for.
+    /// The region has no room for another member; holds the number of members that it has room for.
     Full(usize),
     /// Another member holds a [`BiasedLock`](crate::BiasedLock), and the call is not to wait for it.
     WouldBlock,

@@ -4,7 +4,7 @@
 //! STREAMS and the tracer lay their structures over it, and so does the gauge's ring. It is a part of `headwater-streams` and
 //! `headwater-trace`, for no other use: its API is exempt from semantic versioning and may change in any version, so the two
 //! depend on exactly one. It knows no message and no descriptor. Everything read from shared memory is input: the other
-//! processes may be hostile or dying, and the worst they can do is spoil what lies there ([`Error::Corrupt`]).
+//! processes may be hostile or dying, and the worst they can do is corrupt the data there ([`Error::Corrupt`]).
 
 #![deny(unsafe_code, missing_docs, missing_debug_implementations)]
 #![warn(clippy::missing_errors_doc, clippy::missing_panics_doc)]
@@ -46,7 +46,7 @@ pub use stages::{Stage, Stages, spin_for};
 #[cfg(not(loom))]
 pub use window::Window;
 
-/// What several threads of a process use at once, or pass on. loom's model of it is used by loom's threads alone.
+/// Types that several threads of a process share or send. loom's model of it is used by loom's threads alone.
 #[cfg(not(loom))]
 const _: () = {
     const fn is_shared<T: Send + Sync>() {}

@@ -1,4 +1,4 @@
-//! How long a call may wait for what another member holds.
+//! How long a call may wait for a lock that another member holds.
 
 use std::time::Duration;
 
@@ -11,19 +11,19 @@ use crate::sync::{nap, now_ns};
 /// How long a call may wait for a [`BiasedLock`](crate::BiasedLock) that another member holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Limit {
-    /// As little as can be: 10 ms, in which a holder that runs, but was taken off its CPU, comes out. Then
+    /// The minimum: 10 ms, in which a holder that is runnable but has been preempted leaves the lock. Then
     /// [`Error::WouldBlock`].
     Now,
     /// Until that time of the monotonic clock, in ns: then [`Error::TimedOut`]; or until a signal handler runs.
     Until(u64),
     /// Until a signal handler runs: [`Error::Interrupted`].
     Signal,
-    /// As long as it takes, signals or not: for what has begun and must not end half-way.
+    /// As long as it takes, signals or not: for operations that must not stop half-way.
     Unlimited,
 }
 
 impl Limit {
-    /// As one word, for a place that threads share.
+    /// The limit as one word, which threads share.
     pub(crate) fn word(self) -> u64 {
         match self {
             Limit::Now => 0,
@@ -43,12 +43,11 @@ impl Limit {
     }
 }
 
-/// How long a call waits that is not to wait.
+/// How long a call with [`Limit::Now`] waits.
 const NOW_NS: u64 = 10_000_000;
-/// How long a dead holder may go unnoticed, and a call that was cancelled goes on waiting.
+/// How long a dead holder may go unnoticed, and a cancelled call continues to wait.
 const WATCH_NS: u64 = 10_000_000;
-/// After so many changes of the word that brought nothing, a waiter gets off its CPU: a hostile process can change it for
-/// ever.
+/// After this many changes of the word without success a waiter sleeps: a hostile process can change the word for ever.
 const VAIN_MAX: u32 = 1000;
 
 /// One call's wait for a lock.
@@ -56,9 +55,9 @@ const VAIN_MAX: u32 = 1000;
 pub(crate) struct Patience<'m> {
     me: &'m Membership,
     limit: Limit,
-    /// When it is over; 0: it has not begun.
+    /// The end of the wait; 0: the wait has not begun.
     until_ns: u64,
-    /// How often it went on in vain.
+    /// How often the word changed without success.
     vain: u32,
     /// A signal handler has run.
     interrupted: bool,
@@ -71,7 +70,7 @@ impl Patience<'_> {
         Patience { me, limit: me.limit(), until_ns: 0, vain: 0, interrupted: false, slept: false }
     }
 
-    /// How long the next sleep may be: not at all once the time is over.
+    /// The longest allowed next sleep; zero once the time is over.
     pub fn next(&mut self) -> Duration {
         let now_ns = now_ns();
         if self.until_ns == 0 {
@@ -85,12 +84,12 @@ impl Patience<'_> {
     }
 
     pub fn note(&mut self, slept: Slept) {
-        // A call that waits so little has nothing to be interrupted in.
+        // A call with one of the other limits is not interrupted.
         let can_be = matches!(self.limit, Limit::Until(_) | Limit::Signal);
         self.interrupted |= slept == Slept::Interrupted && can_be;
     }
 
-    /// Whether the call goes on waiting, after it has found the holder alive.
+    /// Decides whether the call continues to wait after it has found the holder alive.
     pub fn go_on(&mut self) -> Result<(), Error> {
         if self.interrupted {
             return Err(Error::Interrupted);
@@ -104,7 +103,7 @@ impl Patience<'_> {
         Ok(())
     }
 
-    /// The word has changed, and what is waited for may still not have come.
+    /// The word has changed, but the lock may still be held.
     pub fn look_again(&mut self) -> Result<(), Error> {
         self.vain += 1;
         if self.vain.is_multiple_of(VAIN_MAX) {

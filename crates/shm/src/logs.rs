@@ -1,12 +1,14 @@
-//! Logs in shared memory: entries that begin with a time stamp, appended by many and taken by one reader, or overwritten.
+//! Logs in shared memory: entries that begin with a time stamp, appended by many threads and consumed by one reader, or
+//! overwritten.
 //!
 //! There is one log for each CPU, to which any thread of any process appends without an atomic instruction
-//! ([`headwater_os::rseq`]); or one for a thread, of the same form, where that cannot be had. An entry is there when the
-//! position behind it has been stored, by the last store of its writer: whoever dies before has left nothing, whoever dies
-//! after has left all of it.
+//! ([`headwater_os::rseq`]). Where that is not available there is one log per thread, in the same format. An entry
+//! exists once the position behind it has been stored, which is the last store of its writer: a writer that dies before
+//! this store has left nothing, a writer that dies after it has left the whole entry.
 //!
 //! A log is a [`LogWords`], a power of two of bytes, and an index of [`Mark`]s that say where the first entry of each block
-//! begins. In a log that is not overwritten the writer refuses, and counts, what finds no room before the reader's tail.
+//! begins. In a log that is not overwritten the writer refuses and counts entries that do not fit before the reader's
+//! tail.
 
 use std::ops::Range;
 use std::ptr::NonNull;
@@ -21,13 +23,13 @@ use crate::window::Window;
 
 /// Smallest log, bytes of data: with fewer an overwriting writer would leave no whole block to a reader.
 pub const LOG_MIN: usize = 4 * BLOCK;
-/// Largest log, bytes of data: seconds of a CPU that does nothing but append.
+/// Largest log, bytes of data: some seconds of appending without a pause.
 pub const LOG_MAX: usize = 1 << 30;
 
 // SAFETY: all of its bytes but the padding are atomics.
 unsafe impl Shareable for OfLog {}
 
-/// [`LogWords`], as something that may be shared.
+/// [`LogWords`], as a `Shareable` type.
 #[derive(Debug)]
 #[repr(transparent)]
 struct OfLog(LogWords);
@@ -35,7 +37,7 @@ struct OfLog(LogWords);
 // SAFETY: two atomics.
 unsafe impl Shareable for OfMark {}
 
-/// [`Mark`], as something that may be shared.
+/// [`Mark`], as a `Shareable` type.
 #[derive(Debug)]
 #[repr(transparent)]
 struct OfMark(Mark);
@@ -59,13 +61,13 @@ impl WhenFull {
     }
 }
 
-/// More than any log writes in its life, and less than what lies between a head and the tail of a closed log.
+/// More bytes than any log ever writes, and fewer than between the head and the tail of a closed log.
 const UNLIMITED: u64 = u64::MAX / 2;
 
 /// The tail of a closed log is so far behind the head that it seems full.
 const CLOSED: u64 = u64::MAX / 4;
 
-/// So many logs of one size, one behind the other.
+/// A number of logs of one size, one after the other.
 #[derive(Debug, Clone)]
 pub struct Logs {
     memory: Arc<SharedMemory>,
@@ -95,7 +97,7 @@ impl Logs {
         sound.then(|| Logs { memory: Arc::clone(memory), offset, count, bytes, when_full })
     }
 
-    /// How many there are.
+    /// The number of logs.
     #[expect(clippy::len_without_is_empty, reason = "nobody asks")]
     pub fn len(&self) -> usize {
         self.count
@@ -106,7 +108,7 @@ impl Logs {
         self.when_full
     }
 
-    /// The log with that number as the one of the CPU with that number, to append to. None without restartable sequences.
+    /// The log `cpu`, as the log of the CPU with that number, to append to. None without restartable sequences.
     pub fn of_cpu(&self, cpu: usize) -> Option<OfCpu> {
         let place = self.place(cpu)?;
         // SAFETY: the log lies inside the mapping, which is aligned to a page and lives as long as `memory` beside it.
@@ -114,7 +116,7 @@ impl Logs {
         Some(OfCpu { log, _memory: Arc::clone(&self.memory) })
     }
 
-    /// The log with that number for the one thread that has claimed it.
+    /// The log `number`, for the one thread that has claimed it.
     pub fn alone(&self, number: usize) -> Option<Alone> {
         Some(Alone {
             place: self.place(number)?,
@@ -125,13 +127,13 @@ impl Logs {
         })
     }
 
-    /// Where a log begins.
+    /// The first byte of a log.
     fn place(&self, number: usize) -> Option<NonNull<u8>> {
         let stride = Logs::stride(self.bytes);
         if number < self.count { self.memory.bytes(self.offset + number * stride, stride) } else { None }
     }
 
-    /// The log with that number.
+    /// The log `number`.
     pub fn log(&self, number: usize) -> Option<Log> {
         if number >= self.count {
             return None;
@@ -144,7 +146,7 @@ impl Logs {
     }
 }
 
-/// The log of a CPU, for all who append to it there.
+/// The log of a CPU, for the threads that append to it there.
 #[derive(Debug)]
 pub struct OfCpu {
     log: CpuLog,
@@ -159,8 +161,7 @@ impl OfCpu {
         self.log.append(words)
     }
 
-    /// As [`OfCpu::append`], of two to four words, if nothing is in the way; if something is, nothing is done but
-    /// `otherwise`.
+    /// As [`OfCpu::append`], of two to four words, if the fast path applies; if it does not, only calls `otherwise`.
     #[inline(always)]
     pub fn append_short<const WORDS: usize>(&self, words: [u64; WORDS], otherwise: impl FnOnce()) {
         self.log.append_short(words, otherwise);
@@ -176,7 +177,7 @@ pub struct Log {
     when_full: WhenFull,
 }
 
-/// What a log holds at a moment.
+/// The contents of a log at a moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Held {
     /// Positions of the entries, from the oldest one's beginning to behind the newest.
@@ -194,29 +195,29 @@ impl Log {
     /// Position behind the newest entry.
     #[inline]
     pub fn head(&self) -> u64 {
-        // Acquire pairs with the store that makes an entry one: its bytes are there.
+        // Acquire pairs with the store that publishes an entry: its bytes are visible.
         self.words.0.head.load(Ordering::Acquire)
     }
 
-    /// Position up to which the reader has taken.
+    /// The reader's position.
     #[inline]
     pub fn tail(&self) -> u64 {
         self.words.0.tail.0.load(Ordering::Relaxed)
     }
 
-    /// The reader has taken what lies before a position. For the reader alone.
+    /// Releases the data before a position, which the reader has consumed. For the reader alone.
     pub fn take_to(&self, tail: u64) {
         // Release: the writer overwrites what was read before.
         self.words.0.tail.0.store(tail, Ordering::Release);
     }
 
-    /// Closes the log: from now on every entry is refused and counted. What it holds can be read by what [`Log::held`]
-    /// said before. For the reader alone.
+    /// Closes the log: from now on every entry is refused and counted. The entries that an earlier [`Log::held`]
+    /// returned can still be read. For the reader alone.
     pub fn close(&self) {
         self.take_to(self.head().wrapping_add(CLOSED));
     }
 
-    /// Entries so far, but those that were lost.
+    /// Entries so far, without the lost ones.
     pub fn count(&self) -> u64 {
         self.words.0.count.load(Ordering::Relaxed)
     }
@@ -226,7 +227,7 @@ impl Log {
         self.words.0.lost.load(Ordering::Relaxed)
     }
 
-    /// Copies the bytes from a position on.
+    /// Copies the bytes from a position onwards.
     ///
     /// # Panics
     /// If they are more than the log has.
@@ -234,7 +235,7 @@ impl Log {
         self.window.copy_out(from, target);
     }
 
-    /// What the reader finds now that has not been taken. None if the positions make no sense.
+    /// The entries that the reader has not consumed. None if the positions are inconsistent.
     pub fn held(&self) -> Option<Held> {
         let (tail, head) = (self.tail(), self.head());
         match self.when_full {
@@ -246,13 +247,13 @@ impl Log {
         }
     }
 
-    /// Of what was copied when the head was `before`: what still stood there when it is `now`. None if there is no mark that
-    /// makes sense.
+    /// The entries of a copy made when the head was `before` that had not been overwritten when the head is `now`. None
+    /// if no mark is consistent.
     pub fn kept_since(&self, before: u64, now: u64) -> Option<Held> {
         if now < before || now > u64::MAX / 2 {
             return None;
         }
-        // A writer may be at an entry that is not one yet: a block more.
+        // A writer may be writing an unpublished entry: one more block.
         let oldest = (now + BLOCK as u64).saturating_sub(self.bytes());
         if oldest == 0 {
             return Some(Held { range: 0..before, overwritten: 0 });
@@ -269,32 +270,32 @@ impl Log {
         None
     }
 
-    /// Takes a log that belongs to nobody for one that appends alone. `owner` is not 0.
+    /// Claims a log without an owner, for one thread that appends alone. `owner` is not 0.
     pub fn claim(&self, owner: u64) -> bool {
         // AcqRel: what the last owner did comes before what we do.
         self.words.0.owner.compare_exchange(0, owner, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
 
-    /// Gives it back.
+    /// Releases the claim.
     pub fn give_back(&self) {
         self.words.0.owner.store(0, Ordering::Release);
     }
 
-    /// Whose it is; 0: nobody's.
+    /// The owner; 0: none.
     pub fn owner(&self) -> u64 {
         self.words.0.owner.load(Ordering::Relaxed)
     }
 }
 
-/// A log for the one thread that appends to it, as a pointer: every instruction of it counts.
+/// A log for the one thread that appends to it, as a pointer, because every instruction counts.
 #[derive(Debug)]
 pub struct Alone {
-    /// Of the whole log, which is aligned to a page: words, data, index.
+    /// The start of the whole log, which is aligned to a page: words, data, index.
     place: NonNull<u8>,
     /// Bytes of data minus one, without the lowest bits.
     mask: u64,
     limit: u64,
-    /// Keeps what is pointed to.
+    /// Keeps the memory mapped.
     log: Log,
 }
 
@@ -304,13 +305,13 @@ unsafe impl Send for Alone {}
 unsafe impl Sync for Alone {}
 
 impl Alone {
-    /// The log, to claim it and to give it back.
+    /// The log, to claim and release it.
     pub fn log(&self) -> &Log {
         &self.log
     }
 
-    /// Appends an entry, as the log's owner, with that time stamp in place of the first word. Whether there was room; if
-    /// not, that is counted. At most 4096 bytes.
+    /// Appends an entry, as the log's owner, with this time stamp in place of the first word. Returns whether there was
+    /// room; an entry without room is counted. At most 4096 bytes.
     pub fn append(&self, time: u64, words: &[u64]) -> bool {
         let own = self.words();
         let head = own.head.load(Ordering::Relaxed);
@@ -331,8 +332,8 @@ impl Alone {
         true
     }
 
-    /// As [`Alone::append`], if nothing is in the way: there is room, and the entry is not the last one of its block. If
-    /// not, nothing is done, and the clock is not asked. Whether it is there.
+    /// As [`Alone::append`], if the fast path applies: there is room, and the entry is not the last one of its block.
+    /// If not, nothing is done, and the clock is not read. Returns whether the entry was appended.
     #[inline(always)]
     pub fn append_short<const WORDS: usize>(&self, time: impl FnOnce() -> u64, mut words: [u64; WORDS]) -> bool {
         let own = self.words();
@@ -359,7 +360,7 @@ impl Alone {
         unsafe { self.place.cast().as_ref() }
     }
 
-    /// Where a position lies: of 8 bytes of the data, whatever it is.
+    /// The address of 8 bytes of the data; valid for every position.
     #[inline(always)]
     fn data(&self, at: u64) -> NonNull<AtomicU64> {
         // SAFETY: the masked position is within the data, which lies inside the log.
@@ -393,12 +394,13 @@ impl Alone {
     }
 }
 
-/// Makes what lies before a position an entry.
+/// Publishes the entry that ends at a position.
 #[inline(always)]
 fn publish(own: &LogWords, head: u64, count: u64) {
-    // Release: makes it an entry; pairs with the load in `Log::head`.
+    // Release: publishes the entry; pairs with the load in `Log::head`.
     own.head.store(head, Ordering::Release);
-    // A signal handler sees it whole; who is killed in between is one short, which shows in nothing but the count.
+    // A signal handler sees both stores or none; a writer that is killed between them leaves only the count one too
+    // small.
     compiler_fence(Ordering::SeqCst);
     own.count.store(count, Ordering::Relaxed);
 }

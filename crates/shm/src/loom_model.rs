@@ -241,8 +241,8 @@ pub fn futex_wake(word: &AtomicU32, _count: u32) -> io::Result<usize> {
     Ok(1)
 }
 
-/// A full fence on both sides. Loom knows no membarrier; that its two sides are as good is the kernel's promise, which
-/// the tests of `headwater_os::fence` try.
+/// A full fence on both sides. Loom knows no membarrier; the kernel promises that its two sides are equivalent, which
+/// the tests of `headwater_os::fence` check.
 #[derive(Debug, Clone, Copy)]
 pub struct Fence;
 
@@ -269,7 +269,7 @@ impl Fence {
     }
 }
 
-/// Time stands still and nobody moves: what depends on either is outside the model.
+/// Time stands still and threads stay on their CPUs: the model covers nothing that depends on either.
 pub fn now_ns() -> u64 {
     0
 }
@@ -288,7 +288,7 @@ pub(crate) fn nap(_duration: Duration) -> io::Result<Slept> {
     Ok(Slept::TimedOut)
 }
 
-/// Every process of the model lives on.
+/// Every process of the model stays alive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProcessId(u64);
 

@@ -12,7 +12,7 @@ fn explore(preemptions: usize, model: impl Fn() + Sync + Send + 'static) {
     builder.check(model);
 }
 
-/// Two members and a lock: never are both inside, whoever has the bias and however it changes hands.
+/// Two members and a lock: they are never both inside, whichever has the bias and however it changes hands.
 #[test]
 #[allow(unsafe_code, reason = "loom's cell")]
 fn loom_a_lock_admits_one() {
@@ -30,8 +30,8 @@ fn loom_a_lock_admits_one() {
     });
 }
 
-/// Three members take a lock outright, and two may sleep at the same time: each is woken, for a sleeper that nobody wakes
-/// sleeps for ever here.
+/// Three members take a lock without a bias, and two may sleep at the same time: each is woken, because a sleeper
+/// without a wake-up sleeps for ever in the model.
 #[test]
 fn loom_no_sleeper_is_forgotten() {
     explore(2, || {

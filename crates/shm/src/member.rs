@@ -1,13 +1,13 @@
-//! Who uses a region: a table of members, each with its process and what it is busy with.
+//! The users of a region: a table of members, each with its process and the locks that it is busy with.
 //!
-//! A member is one handle of one process; its number stands in the [`lock`](crate::biased_lock)s that it holds, so that others
-//! can tell a holder that works from one that has died. A forked child is another member, and so is the program that a
-//! member's process executes. It trusts the table no further than one read: a number is checked before it leads to a slot,
-//! and a slot says no more than which process to ask after.
+//! A member is one handle of one process. Its number is written into the [`lock`](crate::biased_lock)s that it holds,
+//! so that other members can tell a live holder from a dead one. A forked child is another member, and so is the
+//! program that a member's process executes. Code that uses the table trusts it no further than one read: a number is
+//! checked before it selects a slot, and a slot only names the process to ask the kernel about.
 //!
-//! A member counts as dead only on proof: its slot is free; the kernel says that its process, in this PID namespace, has
-//! ended or executed another program; or the kernel has said that nobody is left at its side of the stream. A member of
-//! another PID namespace counts as alive until then.
+//! A member counts as dead only on proof: its slot is free; the kernel reports that its process, in this PID namespace,
+//! has ended or executed another program; or the kernel has reported that no process is left at its side of the stream.
+//! A member of another PID namespace counts as alive until then.
 
 use std::sync::Arc;
 
@@ -24,33 +24,33 @@ use crate::sync::{AtomicU32, AtomicU64, Fence, LocalBool, LocalU64, Ordering, Pl
 pub const MEMBERS: usize = 64;
 
 shareable! {
-    /// One member's standing. Whoever has the slot writes it, but for a newcomer that takes it from a dead one, which sets
-    /// `birth` to 0 and then `place` to its own: what else the slot says counts only while `birth` is not 0.
+    /// One member's slot. Only its member writes it, except for a newcomer that takes it from a dead member: it sets
+    /// `birth` to 0 and then `place` to its own. The other fields are valid only while `birth` is not 0.
     pub struct Member {
         /// The `os::watch::ProcessId` of its process: the place; 0: the slot is free.
         pub(crate) place: AtomicU64,
-        /// The birth; 0: the member has not said yet.
+        /// The birth; 0: the member has not stored it yet.
         pub(crate) birth: AtomicU64,
         /// The image.
         pub(crate) image: AtomicU64,
         /// The bits of the locks that it uses by its bias at this moment. Only the member writes it.
         pub(crate) busy: AtomicU32,
-        /// The side of the stream that it is at, plus one; 0: it has not said.
+        /// The member's side of the stream, plus one; 0: not set.
         pub(crate) side: AtomicU32,
-        /// Counts who has had the slot: what a lock says of one is not taken for the next.
+        /// Counts the members that have had the slot: a lock word that names one of them is not taken for the next.
         pub(crate) tag: AtomicU32,
     }
 }
 
 impl Member {
-    /// Whether somebody has the slot, be he alive or dead.
+    /// Whether a process has taken the slot, whether or not it is still alive.
     pub fn is_taken(&self) -> bool {
         self.place.load(Ordering::Relaxed) != 0
     }
 
-    /// The process that has the slot, and its side plus one; None: the slot is free, or changes hands at this moment.
+    /// The process that has the slot, and its side plus one; None while the slot is free or changes hands.
     fn occupant(&self) -> Option<(ProcessId, u32)> {
-        // Acquire pairs with the Release stores of the member: what is read next is as new.
+        // Acquire pairs with the Release stores of the member: the next reads see values at least as new.
         let place = self.place.load(Ordering::Acquire);
         let birth = self.birth.load(Ordering::Acquire);
         let (image, side) = match birth {
@@ -61,7 +61,7 @@ impl Member {
     }
 }
 
-/// Whether a process other than this one has a member at a side, as far as is known: one that has ended has none.
+/// Whether a process other than this one has a member at a side that is not known to have ended.
 pub fn is_used_by_another(table: &Members, side: usize) -> bool {
     let own = ProcessId::own();
     let occupants = table.iter().filter_map(|slot| slot.0.occupant());
@@ -79,36 +79,37 @@ pub struct Membership {
     /// Our own slot.
     own: Placed<Member>,
     table: Members,
-    /// Slot number plus one, so that 0 is nobody.
+    /// Slot number plus one, so that 0 names no member.
     number: u32,
-    /// What stands for us in the locks that we hold: the number, and the slot's tag.
+    /// The value that names this member in the locks that it holds: the number, and the slot's tag.
     mark: u32,
     /// The `os::fork` epoch of the process: a forked child has a copy of us.
     epoch: u64,
     pub(crate) fence: Fence,
     /// A [`Limit`], for this call of the handle's thread.
     limit: LocalU64,
-    /// One bit for each side of which the kernel has said that nobody is left.
+    /// One bit for each side at which, as the kernel has reported, no process is left.
     gone: LocalU64,
     /// Set when calls that wait are to end.
     cancel: Option<Arc<LocalBool>>,
 }
 
 impl Membership {
-    /// Takes a free slot, or that of a process that has ended, and makes this process reachable for the others' barriers.
-    /// `locks` are all that the members of this table use: what they still say of the slot's last user is struck out.
+    /// Takes a free slot, or that of a process that has ended, and makes this process reachable for the other members'
+    /// barriers. `locks` are all locks that the members of this table use: their words are cleared of the slot's
+    /// previous member.
     ///
     /// # Errors
     /// [`Error::Full`] when all slots are taken by the living; [`Error::System`] as [`Fence::join`] says.
     pub fn join(table: &Members, fence: Fence, locks: &[&BiasedLockWords]) -> Result<Membership, Error> {
-        // First the fence, then the slot: whoever is seen as member is also reached by barriers.
+        // First the fence, then the slot: a process that is seen as a member is also reached by barriers.
         fence.join()?;
         let process = ProcessId::own();
         let slot = take_free(table, process).map_or_else(|| take_dead(table, process), Ok)?;
         probe::at();
         let number = slot as u32 + 1;
         locks.iter().for_each(|lock| lock.strike_out(number));
-        // Release: who waits until our predecessor is not busy goes on, and sees what it did before it died.
+        // Release: a waiter for our predecessor continues, and sees what the predecessor did before it died.
         let own = table.part(|table| &table[slot].0);
         own.busy.store(0, Ordering::Release);
         probe::at();
@@ -124,13 +125,14 @@ impl Membership {
         Ok(Membership { own, table: table.clone(), number, mark, epoch: epoch(), fence, limit, gone, cancel: None })
     }
 
-    /// Says at which side of the stream (below 64) this member is, for [`Membership::note_gone`] of others.
+    /// Stores the side of the stream (below 64) at which this member is, for [`Membership::note_gone`] of others.
     pub fn set_side(&self, side: usize) {
         // Release pairs with the Acquire in `occupant`.
         self.own.side.store(side as u32 + 1, Ordering::Release);
     }
 
-    /// Names the flag by which another thread of this process cancels calls that wait for locks, but those without a limit.
+    /// Sets the flag by which another thread of this process cancels calls that wait for locks, except those without a
+    /// limit.
     pub fn set_cancel(&mut self, cancel: Arc<LocalBool>) {
         self.cancel = Some(cancel);
     }
@@ -140,7 +142,7 @@ impl Membership {
         self.cancel.as_ref().is_some_and(|cancel| cancel.load(Ordering::Relaxed))
     }
 
-    /// The kernel has said that nobody is left at a side, and nobody can come again: its members are dead.
+    /// Notes that the kernel reports no process at a side, and none can come again: its members are dead.
     pub fn note_gone(&self, side: usize) {
         self.gone.fetch_or(1 << side, Ordering::Relaxed);
     }
@@ -166,7 +168,7 @@ impl Membership {
         self.number
     }
 
-    /// What stands for us in the locks that we hold.
+    /// The value that names this member in the locks that it holds.
     pub(crate) fn mark(&self) -> u32 {
         self.mark
     }
@@ -177,13 +179,13 @@ impl Membership {
         &self.own
     }
 
-    /// The slot of another member, or an error for a number that is none.
+    /// The slot of another member, or an error for an invalid number.
     pub(crate) fn other(&self, number: u32) -> Result<&Member, Error> {
         let slot = (number as usize).checked_sub(1).and_then(|slot| self.table.get(slot));
         Ok(&slot.ok_or(Error::Corrupt(LOCK_HOLDER))?.0)
     }
 
-    /// Whether it is certain that the member is no more: its slot is free, or its process has ended.
+    /// Whether it is certain that the member has ended: its slot is free, or its process has ended.
     pub(crate) fn has_ended(&self, number: u32) -> Result<bool, Error> {
         let Some((process, side)) = self.other(number)?.occupant() else { return Ok(false) };
         let gone = self.gone.load(Ordering::Relaxed);
@@ -200,7 +202,7 @@ impl Drop for Membership {
     fn drop(&mut self) {
         // A forked child that drops its copy leaves the parent's slot alone.
         if self.is_ours() {
-            // First what depends on it: the next one that takes the slot has not said anything yet.
+            // First `birth`, which validates the other fields: the next member of the slot has not stored anything yet.
             self.own().birth.store(0, Ordering::Relaxed);
             probe::at();
             // Release pairs with the Acquire in `take_free`: what we did as member comes before what the next one does.
@@ -222,8 +224,8 @@ fn take_dead(table: &Members, process: ProcessId) -> Result<usize, Error> {
         if found.place() != 0 && !found.has_ended() {
             continue;
         }
-        // Either exchange fails if another newcomer was faster. A word is never the same again: it says when its process
-        // was born, or that its own taker has not said yet.
+        // Either exchange fails if another newcomer was faster. A word never has the same value again: it holds its
+        // process's birth, or 0 until its own taker has stored that.
         let taken = member.birth.compare_exchange(found.birth(), 0, Ordering::AcqRel, Ordering::Relaxed).is_ok()
             && member
                 .place

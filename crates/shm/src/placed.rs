@@ -1,7 +1,8 @@
 //! A value inside shared memory, held together with the mapping that it lies in.
 //!
-//! Whoever lays structures over a region uses it: the check that a structure lies inside is made once, when it is placed,
-//! and a use is a plain dereference. It hands out shared references to atomics only, so that a hostile process which
+//! Code that lays structures over a region uses it: the check that a structure lies inside is made once, when it is
+//! placed, and a use is a plain dereference. It hands out shared references to atomics only, so that a hostile process
+//! that
 //! writes there can spoil values but not memory.
 
 use std::ops::Deref;

@@ -1,13 +1,13 @@
-//! Places at which a process can be killed on purpose, to test what it leaves behind.
+//! Points at which a test kills a process, to check the state that it leaves behind.
 //!
-//! Between any two stores that others see stands a call of [`at`]. It compiles to nothing, but with the feature `probes`
-//! a test can arm it: then the process kills itself (SIGKILL) at the Nth place that it comes to. Each process counts for
-//! itself; a child is armed after the fork.
+//! A call of [`at`] stands between any two stores that other processes see. It compiles to nothing; with the feature
+//! `probes` a test can arm it: then the process kills itself (SIGKILL) at the Nth probe that it reaches. Each process
+//! counts by itself; a child is armed after the fork.
 
 #[cfg(feature = "probes")]
 pub use self::armed::{arm, at, passed};
 
-/// A place between two stores. Without the feature `probes` there is nothing here.
+/// A probe between two stores. It does nothing without the feature `probes`.
 #[cfg(not(feature = "probes"))]
 #[inline(always)]
 pub fn at() {}
@@ -20,13 +20,13 @@ mod armed {
     use std::sync::OnceLock;
     use std::sync::atomic::{AtomicU64, Ordering};
 
-    /// Places still to be passed alive.
+    /// The number of probes that the process still passes alive.
     static LEFT: AtomicU64 = AtomicU64::new(u64::MAX);
     static PASSED: AtomicU64 = AtomicU64::new(0);
     static REPORT: OnceLock<File> = OnceLock::new();
 
-    /// Kills this process when it has passed so many places. A dying process says in `report` at which one it was, and on
-    /// its standard error from where it came there, if `HEADWATER_LOUD` is set.
+    /// Kills this process when it has passed this many probes. The dying process writes to `report` at which probe it
+    /// was, and to its standard error from where the probe was called, if `HEADWATER_LOUD` is set.
     pub fn arm(places: u64, report: Option<File>) {
         if let Some(report) = report {
             let _ = REPORT.set(report);
@@ -35,12 +35,12 @@ mod armed {
         LEFT.store(places, Ordering::Relaxed);
     }
 
-    /// How many places this process has passed since it was armed.
+    /// The number of probes that this process has passed since it was armed.
     pub fn passed() -> u64 {
         PASSED.load(Ordering::Relaxed)
     }
 
-    /// A place between two stores.
+    /// A probe between two stores.
     #[track_caller]
     #[inline]
     pub fn at() {

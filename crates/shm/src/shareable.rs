@@ -7,7 +7,7 @@
 /// use std::sync::atomic::AtomicU64;
 ///
 /// headwater_shm::shareable! {
-///     /// How many came, and how many went.
+///     /// The numbers of arrivals and departures.
 ///     pub struct Count {
 ///         pub came: AtomicU64,
 ///         pub went: AtomicU64,
@@ -32,7 +32,7 @@ macro_rules! shareable {
         };
         #[cfg(not(loom))]
         #[allow(unsafe_code, reason = "every field is checked above")]
-        // SAFETY: every field is `Shareable`, checked above; padding is read by nobody.
+        // SAFETY: every field is `Shareable`, checked above; padding is never read.
         unsafe impl $crate::Shareable for $name {}
     )+ };
 }

@@ -1,7 +1,7 @@
 //! The stages before a sleep: spin where the other side runs on another CPU, yield where it shares ours.
 //!
-//! Whoever waits for another process passes them first. They change nothing that the other side sees, and cost at most
-//! some microseconds; what comes after them (a futex, a descriptor) is the caller's.
+//! A process that waits for another one passes them first. They change nothing that the other side sees, and cost at
+//! most some microseconds; the final wait (on a futex or a descriptor) is up to the caller.
 
 use crate::sync::{now_ns, spin_loop, yield_now};
 
@@ -9,32 +9,32 @@ use crate::sync::{now_ns, spin_loop, yield_now};
 const SPIN_NS: u64 = 20_000;
 /// PAUSE takes 10 to 150 cycles, so the clock, not a count, ends the spinning; it is read this seldom.
 const SPINS_PER_CLOCK: u32 = 16;
-/// A yield that finds the other end runnable ends the wait; two in vain mean that it is not.
+/// A yield that finds the other end runnable ends the wait; two without success mean that it is not runnable.
 const YIELDS: u32 = 2;
-/// A yield that takes longer than this gave the CPU to others: their time slice is 1.4 to 4 ms, while the peer fills or
-/// empties 64 KiB byte by byte in half a millisecond.
+/// A yield that takes longer than this gave the CPU to other processes: their time slice is 1.4 to 4 ms, while the peer
+/// fills or empties 64 KiB byte by byte in half a millisecond.
 const YIELD_NS_MAX: u64 = 1_000_000;
 /// After a slow yield this many waits go straight to sleep, four times as many after the next. 64 sleeps cost less than
 /// the time slice that one slow yield loses.
 const YIELDS_BARRED: std::ops::RangeInclusive<u32> = 64..=4096;
-/// After a stage in vain so many waits go without it, twice as many after the next, up to the second number. A message now
-/// and then, which no stage can meet, so costs a 64th of a spin; one late message in a stream of quick ones costs one
-/// sleep. Yields in vain cost more than their time: the scheduler lets others run before a process that has yielded, also
-/// when it is woken later.
+/// After a stage without success this many waits skip it, twice as many after the next, up to the second number. An
+/// occasional message, which no stage can meet, thus costs a 64th of a spin; one late message in a stream of quick ones
+/// costs one sleep. Yields without success cost more than their time: the scheduler prefers other processes to a
+/// process that has yielded, also when that is woken later.
 const IN_VAIN_BARRED: std::ops::RangeInclusive<u32> = 1..=64;
-/// After so many quick yields in a row only one of so many is timed: two readings of the clock cost as much as a tenth of a
-/// yield to the other end and back.
+/// After this many quick yields in a row only one of as many is timed: two readings of the clock cost as much as a
+/// tenth of a yield to the other end and back.
 const QUICK_IN_ROW: u32 = 64;
 const TIMED_OF: u32 = 8;
 
-/// Whether spinning and yielding pay, learnt from the waits before. A spin pays if the other side answers within it. On a
-/// CPU that others use too, a yield gives them their whole time slice (milliseconds), while a sleeper that is woken gets
-/// the CPU back soon. So spins in vain bar spinning for a while, and slow yields bar yielding.
+/// Whether spinning and yielding pay, learnt from earlier waits. A spin pays if the other side answers within it. On a
+/// CPU that other processes use too, a yield gives them their whole time slice (milliseconds), while a sleeper that is
+/// woken gets the CPU back soon. So spins without success bar spinning for a while, and slow yields bar yielding.
 #[derive(Debug, Default)]
 pub struct Stages {
     /// Waits left that must not yield.
     barred: u32,
-    /// How many the last slow yield barred; 0 after a quick one.
+    /// The number of waits that the last slow yield barred; 0 after a quick one.
     last_barred: u32,
     /// Yields since the last slow one.
     quick_in_row: u32,
@@ -42,12 +42,12 @@ pub struct Stages {
     yielding: Earnings,
 }
 
-/// Whether a stage has ended waits lately.
+/// Whether a stage has recently ended waits.
 #[derive(Debug, Default)]
 struct Earnings {
-    /// Waits left that go without it.
+    /// Waits left that skip the stage.
     barred: u32,
-    /// How many the last one in vain barred; 0 after one that was not.
+    /// The number of waits that the last failure barred; 0 after a success.
     last_barred: u32,
 }
 
@@ -78,7 +78,7 @@ pub enum Stage {
 }
 
 impl Stages {
-    /// Waits for `ready` through the stages; returns the one that ended the wait, or None if it did not come.
+    /// Waits for `ready` through the stages; returns the one that ended the wait, or None if none did.
     pub fn pass(&mut self, same_cpu: bool, mut ready: impl FnMut() -> bool) -> Option<Stage> {
         if same_cpu {
             let mut yielding = std::mem::take(&mut self.yielding);
@@ -117,7 +117,7 @@ impl Stages {
         allowed
     }
 
-    /// Whether the next yield may go untimed.
+    /// Whether the next yield needs no timing.
     fn trusts(&mut self) -> bool {
         self.quick_in_row = self.quick_in_row.wrapping_add(1);
         self.quick_in_row > QUICK_IN_ROW && !self.quick_in_row.is_multiple_of(TIMED_OF)
@@ -137,7 +137,7 @@ impl Stages {
     }
 }
 
-/// Spins until `ready`, at most for `limit_ns`; returns whether it came.
+/// Spins until `ready`, at most for `limit_ns`; returns whether `ready` held.
 pub fn spin_for(limit_ns: u64, ready: &mut impl FnMut() -> bool) -> bool {
     let start_ns = now_ns();
     loop {

@@ -1,9 +1,9 @@
-//! Atomics, fences, futexes, processes and clocks: the real ones, or loom's. What uses them does not know which.
+//! Atomics, fences, futexes, processes and clocks: the real ones, or loom's. Their users do not know which.
 //!
-//! Nothing else in this crate names an atomic, a futex, a fence or a clock of its own. What is public is for algorithms
-//! of other crates over this memory, which loom shall model too: STREAMS' lanes, the ring.
+//! No other file of this crate names an atomic, a futex, a fence or a clock. The public items are for algorithms of
+//! other crates over this memory that loom also models: STREAMS' lanes, the ring.
 
-/// Words of this process alone, which no model is about.
+/// Words that only this process uses, which no model covers.
 pub(crate) use std::sync::atomic::{AtomicBool as LocalBool, AtomicU64 as LocalU64};
 
 #[cfg(not(loom))]

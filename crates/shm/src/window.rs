@@ -1,7 +1,7 @@
 //! A window of shared bytes whose length is a power of two: copies in and out of it at positions that are masked.
 //!
-//! The ring and STREAMS' lanes and buffers keep their bytes in windows. No position can lead outside, whatever number it
-//! is, so what a hostile peer writes into an index spoils bytes and nothing else. It knows no index itself.
+//! The ring and STREAMS' lanes and buffers keep their bytes in windows. No position leads outside, whatever its value,
+//! so a hostile peer that writes an index corrupts bytes and nothing else. The window itself knows no index.
 
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -38,7 +38,7 @@ impl Window {
         self.mask + 1
     }
 
-    /// Copies `source` into the window, where the byte number `at` of the stream belongs. The caller knows that no other process
+    /// Copies `source` into the window, starting at byte `at` of the stream. The caller knows that no other process
     /// uses that place.
     ///
     /// # Panics
@@ -57,7 +57,7 @@ impl Window {
         }
     }
 
-    /// Copies the stream's bytes from number `at` on out of the window. As [`Window::copy_in`].
+    /// Copies the stream's bytes from byte `at` onwards out of the window. As [`Window::copy_in`].
     #[inline(always)]
     pub fn copy_out(&self, at: u64, target: &mut [u8]) {
         let offset = (at & self.mask) as usize;
@@ -71,8 +71,8 @@ impl Window {
         }
     }
 
-    /// The `len` bytes from number `at` on, in place: up to the end of the window, and what goes on at its start.
-    /// Atomic, because another process may write there at any time.
+    /// The `len` bytes from byte `at` onwards, in place: the part up to the end of the window, and the rest at its
+    /// start. Atomic, because another process may write there at any time.
     ///
     /// # Panics
     /// If `len` is longer than the window.
@@ -89,7 +89,7 @@ impl Window {
         }
     }
 
-    /// The copy runs over the end of the window and goes on at its start.
+    /// The copy crosses the end of the window and continues at its start.
     #[cold]
     #[inline(never)]
     fn copy_in_two(&self, at: u64, source: &[u8]) {

@@ -1,5 +1,5 @@
-//! What a message to an `echo` device and back costs in one process, with nobody waiting, beside a pipe of ours that is written and
-//! read, and two pipes of the kernel's, forth and back: the least of many runs.
+//! Measures the cost of a message to an `echo` device and back in one process, without waiting, beside a write and a
+//! read of a streams pipe, and a round trip through two kernel pipes: the minimum of many runs.
 //!
 //! `cargo run --release -p headwater-streams --example device_cost`
 
@@ -39,7 +39,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// The least cost of a call, in runs of 48.
+/// The minimal cost of a call, in runs of 48.
 fn least(mut call: impl FnMut()) -> f64 {
     const CALLS: u32 = 48;
     let run = |_| {

@@ -1,4 +1,5 @@
-//! What opening and closing a FIFO costs: as the first, and while another process has it open. Median of many rounds.
+//! Measures the cost of opening and closing a FIFO: as the first process, and while another process has it open. Median
+//! of many rounds.
 
 use std::path::Path;
 use std::time::Instant;

@@ -34,10 +34,10 @@ impl Module for Adder {
                 let address = data.first_chunk().map_or(0, |bytes| u64::from_ne_bytes(*bytes));
                 queue.copy_in(&message, address, 8, [0; 2])
             }
-            // What was copied; or it could not be, and the caller knows.
+            // The copied data. (After a failed copy the caller has its error already.)
             (Kind::IocData, SUM_AT) if block.error == 0 => queue.acknowledge(&message, sum(data), None),
             (Kind::IocData, SUM_AT) => Ok(()),
-            // Somebody further down may know it.
+            // A module or driver further down may know it.
             _ => queue.put_next(message),
         }
     }

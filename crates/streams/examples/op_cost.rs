@@ -1,5 +1,5 @@
-//! What one write and one read cost in one process, with nobody waiting: the least of many runs. For a look after a change;
-//! `headwater run why` is the one that measures with statistics.
+//! Measures one write and one read in one process, without waiting: the minimum of many runs. For a quick check after a
+//! change; `headwater run why` is the one that measures with statistics.
 //!
 //! `cargo run --release -p headwater-streams --example op_cost`
 
@@ -59,7 +59,7 @@ fn main() {
     }
 }
 
-/// The least cost of a write and of a read, in runs of 48.
+/// The minimal cost of a write and of a read, in runs of 48.
 fn least(mut write: impl FnMut(), mut read: impl FnMut()) -> (f64, f64) {
     const CALLS: u32 = 48;
     let mut best = (f64::MAX, f64::MAX);

@@ -1,4 +1,4 @@
-//! What opening and closing a pipe costs, with and without a byte through it.
+//! Measures the cost of opening and closing a pipe, with and without a byte through it.
 use headwater_os::clock::now_ns;
 fn main() {
     for byte in [false, true] {

@@ -11,7 +11,8 @@ use headwater_streams::{Stream, pipe};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (near, far) = pipe()?;
-    // What a process does not use it drops: the end of the stream comes when the last copy of the other end is gone.
+    // Each process drops the end that it does not use: the end of the stream comes when the last copy of the other end
+    // is gone.
     let (mut near, mut far) = (Some(near), Some(far));
     let mut child = Child::fork(|| {
         drop(near.take());

@@ -1,4 +1,4 @@
-//! What a message now and then costs on one CPU: the delay of each, by the clock that both processes share.
+//! Measures rare messages on one CPU: the delay of each, by the clock that both processes share.
 use headwater_os::{child::Child, clock::now_ns, cpu};
 use std::time::Duration;
 fn main() {

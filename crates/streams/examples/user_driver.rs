@@ -1,11 +1,11 @@
-//! A driver of one's own: whoever opens it writes words, and reads how many letters it has written in all, which the driver
-//! keeps in its memory for each stream.
+//! A user-defined driver: a process that opens it writes words, and reads how many letters it has written in all. The
+//! driver keeps that number in its memory for each stream.
 //!
 //! `cargo run -p headwater-streams --example user_driver`
 
 use headwater_streams::{Device, Driver, DriverInfo, Errno, Kind, Message, Queue, Result, register_driver};
 
-/// Counts what is written.
+/// Counts the written letters.
 #[derive(Debug)]
 struct Counter;
 

@@ -1,5 +1,5 @@
-//! A module of one's own: pushed on an end, it passes on what is written with a count of the messages before it, which it
-//! keeps in its state.
+//! A user-defined module: pushed on an end, it passes on written messages with a count of the messages before them,
+//! which it keeps in its state.
 //!
 //! `cargo run -p headwater-streams --example user_module`
 

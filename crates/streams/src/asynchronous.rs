@@ -1,9 +1,9 @@
 //! Streams under tokio: bytes by `AsyncRead` and `AsyncWrite`, messages by `Stream` and `Sink`. Feature `tokio`.
 //!
 //! A call first tries; only when it would wait the task waits for the doorbell: a reader until it is readable, a writer
-//! until it is writable. So two tasks can use the two halves (`tokio::io::split`). What another handle of the same end does
-//! for readers shows as an edge of writability ([`Doorbell::nudge_own`](headwater_os::doorbell::Doorbell::nudge_own)), so
-//! both are woken by that.
+//! until it is writable. So two tasks can use the two halves (`tokio::io::split`). Actions of another handle of the
+//! same end for readers show as an edge of writability
+//! ([`Doorbell::nudge_own`](headwater_os::doorbell::Doorbell::nudge_own)), so both are woken by that.
 
 use std::fmt;
 use std::io;
@@ -29,13 +29,13 @@ pub struct AsyncStream {
     /// Dropped before the stream, which then tells the other end to look whether it was the last handle.
     waits: Arc<Waits>,
     stream: Handle,
-    /// What this end's own handles had done when the last read was tried in vain; None: it is to be tried.
+    /// The count of this end's own events at the last read without success; None: a read is to be tried.
     seen: Option<u32>,
-    /// A message that the sink has accepted and that has found no room yet. It goes before all else.
+    /// A message that the sink has accepted and that has found no room yet. It is sent before all else.
     unsent: Option<Message<'static>>,
 }
 
-/// What the tasks of a stream wait at.
+/// The descriptor and the wakers at which the tasks of a stream wait.
 #[derive(Debug)]
 struct Waits {
     /// Another descriptor of the doorbell. None once the end was closed.
@@ -52,7 +52,7 @@ impl Waits {
 impl OnClose for Waits {
     fn end_is_closed(&self) {
         drop(self.doorbell().take());
-        // Who comes from now on finds no doorbell.
+        // Later calls find no doorbell.
         self.tasks.wake_by_ref();
     }
 }
@@ -107,7 +107,7 @@ impl AsyncStream {
         let waits = Arc::new(Waits { doorbell: Mutex::new(Some(doorbell)), tasks: Arc::default() });
         let weak = Arc::downgrade(&waits);
         stream.end.endpoint.tell_of_close(weak);
-        // A close that did not find it.
+        // A close that did not find this value.
         stream.end.check_open()?;
         Ok(AsyncStream { waits, stream, seen: None, unsent: None })
     }
@@ -119,7 +119,7 @@ impl AsyncStream {
         &mut self.stream
     }
 
-    /// Takes the next message, whatever it is; None at the end of the stream.
+    /// Takes the next message, of any kind; None at the end of the stream.
     ///
     /// # Errors
     /// As [`Handle::receive`].
@@ -165,7 +165,7 @@ impl AsyncStream {
         sent
     }
 
-    /// `EAGAIN` says that nothing of the message was sent, so it is sent again as a whole.
+    /// `EAGAIN` means that no part of the message was sent, so it is sent again as a whole.
     fn poll_send_now(&mut self, context: &mut Context<'_>, message: &Message<'_>) -> Poll<Result<()>> {
         loop {
             match self.stream.send_message(message) {
@@ -177,8 +177,8 @@ impl AsyncStream {
         }
     }
 
-    /// Whether a read is worth a try. If the last one was in vain, and neither the doorbell nor a handle of this end has told
-    /// of anything since, the task was woken for something else.
+    /// Whether a read is worth a try. If the last one had no success, and neither the doorbell nor a handle of this end
+    /// has reported anything since, the task was woken for another reason.
     fn poll_news(&mut self, context: &mut Context<'_>) -> Poll<Result<()>> {
         match self.seen.take() {
             Some(seen) => self.poll_packets(context, seen),
@@ -186,8 +186,8 @@ impl AsyncStream {
         }
     }
 
-    /// Waits until the doorbell is readable, or a handle of this end has done something since `seen`. The caller has tried
-    /// in vain after that, and the doorbell was armed by it.
+    /// Waits until the doorbell is readable, or a handle of this end has done something since `seen`. The caller has
+    /// tried without success after that, which has armed the doorbell.
     fn poll_packets(&mut self, context: &mut Context<'_>, seen: u32) -> Poll<Result<()>> {
         let Waits { tasks, .. } = &*self.waits;
         Tasks::set(&tasks.reader, context.waker());
@@ -195,10 +195,10 @@ impl AsyncStream {
         let Some(doorbell) = &mut *doorbell else { return Poll::Ready(Err(closed())) };
         if self.stream.end.endpoint.access == Access::Both {
             let waker = Waker::from(Arc::clone(tasks));
-            // An edge from before the registration is no news: what it tells of is seen below.
+            // An edge from before the registration is skipped: its cause is seen below.
             while let Poll::Ready(edge) = doorbell.poll_write_ready_mut(&mut Context::from_waker(&waker)) {
                 let mut edge = edge?;
-                // Nothing is written any more, so that no module answers.
+                // This end writes no more, so no module answers.
                 if edge.ready().is_write_closed() {
                     break;
                 }
@@ -208,7 +208,7 @@ impl AsyncStream {
         if self.stream.end.own_events() != seen {
             return Poll::Ready(Ok(()));
         }
-        // What came before the attempt is forgotten; what comes after it is not, and makes the next attempt.
+        // Readiness from before the attempt is cleared; later readiness is not, and causes the next attempt.
         match doorbell.poll_read_ready_mut(context) {
             Poll::Ready(edge) => edge?.clear_ready(),
             Poll::Pending => {
@@ -231,8 +231,8 @@ impl AsyncStream {
     }
 }
 
-/// Another user of the stream is in the middle of a call, and nobody tells when it comes out: the task tries again when
-/// others have had their turn. A try waits some milliseconds, so this does not keep a CPU busy.
+/// Another user of the stream is in the middle of a call, and there is no notification of its end: the task tries again
+/// after other tasks have run. A try waits some milliseconds, so this does not keep a CPU busy.
 fn come_again<T>(context: &Context<'_>) -> Poll<T> {
     context.waker().wake_by_ref();
     Poll::Pending
@@ -302,7 +302,7 @@ impl Sink<Message<'static>> for AsyncStream {
     type Error = Error;
 
     fn poll_ready(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<()>> {
-        // The band of the next message is not known: there is a place for one, whatever it is.
+        // The band of the next message is not known: there is a place for one of any band.
         self.poll_unsent(context)
     }
 

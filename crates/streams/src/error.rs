@@ -1,7 +1,7 @@
-//! What an operation on a stream can fail with: the errno that the specification names, and why in words.
+//! The error of an operation on a stream: the errno that the specification names, and the reason in words.
 //!
-//! Every module of the crate returns it. It becomes an [`io::Error`] of the same number at the Rust face, and a number at the
-//! C face.
+//! Every module of the crate returns it. It becomes an [`io::Error`] of the same number in the Rust interface, and a
+//! number in the C interface.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -41,7 +41,7 @@ errnos! {
     Intr = 4,
     /// An I/O error: push and pop on a stream with an error.
     Io = 5,
-    /// No such device or address: the stream has been hung up, or nobody reads the FIFO.
+    /// No such device or address: the stream has been hung up, or the FIFO has no reader.
     Nxio = 6,
     /// Not a descriptor that the call can use.
     Badf = 9,
@@ -71,7 +71,7 @@ errnos! {
     Time = 62,
     /// The stream's memory is used up.
     Nosr = 63,
-    /// The stream is broken: its shared memory says what cannot be.
+    /// The stream is broken: its shared memory contains an impossible value.
     Proto = 71,
     /// The message at the front is of another kind.
     Badmsg = 74,
@@ -103,9 +103,9 @@ impl fmt::Debug for Errno {
 /// An errno, and why.
 ///
 /// The reason is the error's text. [`io::Error`] has room for a number or for a text, and not for both: by `?` and `From` it keeps
-/// the number, for which programs ask, and says what strerror(3) says. [`Error::into_io_with_reason`] keeps the text. So do
-/// the calls of [`Stream`](crate::Stream) and [`Handle`](crate::Handle) themselves, which return this type; those of
-/// [`io::Read`] and [`io::Write`] cannot.
+/// the number, for which programs ask, and has the text of strerror(3). [`Error::into_io_with_reason`] keeps the text.
+/// So do the calls of [`Stream`](crate::Stream) and [`Handle`](crate::Handle) themselves, which return this type; those
+/// of [`io::Read`] and [`io::Write`] cannot.
 ///
 /// ```
 /// use headwater_streams::{Errno, Error};
@@ -116,7 +116,7 @@ impl fmt::Debug for Errno {
 /// assert_eq!(described.to_string(), "a part of 9 bytes exceeds strctlsz 8");
 /// assert_eq!(Error::from(described).errno(), Errno::Range);
 /// ```
-// One word, so that what a call returns fits in registers; no allocation where the reason is known when
+// One word, so that a call's result fits in registers; no allocation where the reason is known when
 /// the library is compiled, as that of every `EAGAIN` is.
 pub struct Error(OneWord<Cause>);
 
@@ -124,18 +124,18 @@ pub struct Error(OneWord<Cause>);
 pub(crate) struct Cause {
     errno: Errno,
     why: Cow<'static, str>,
-    /// The shared memory contradicts itself, in the way that `why` says.
+    /// The shared memory contradicts itself; `why` describes how.
     corrupt: bool,
-    /// The stream's memory makes no sense: no call on it can succeed any more.
+    /// The stream's memory is invalid: no call on it can succeed any more.
     fatal: bool,
     /// Another user of the stream is in the middle of a call, and this call does not wait for it (any longer).
     held: bool,
-    /// What the kernel said, where it is the cause.
+    /// The kernel's error, where it is the cause.
     source: Option<io::Error>,
 }
 
 impl Clone for Cause {
-    /// Without what the kernel said, which cannot be copied.
+    /// Without the kernel's error, which cannot be copied.
     fn clone(&self) -> Cause {
         Cause { why: self.why.clone(), source: None, ..*self }
     }
@@ -147,7 +147,7 @@ impl Cause {
         Cause { errno, why: Cow::Borrowed(why), corrupt: false, fatal: false, held: false, source: None }
     }
 
-    /// Of a stream that is dead; the text says how its memory contradicts itself.
+    /// Of a stream that is dead; the text describes how its memory contradicts itself.
     pub const fn corrupt(what: &'static str) -> Cause {
         Cause { errno: Errno::Proto, why: Cow::Borrowed(what), corrupt: true, fatal: true, held: false, source: None }
     }
@@ -164,7 +164,7 @@ impl Cause {
     }
 }
 
-/// An [`Error`] of that name, for that reason, without an allocation.
+/// An [`Error`] with that number and reason, without an allocation.
 macro_rules! fixed {
     ($errno:ident, $why:literal) => {
         $crate::error::Error::of_static(const { &$crate::error::Cause::fixed($crate::error::Errno::$errno, $why) })
@@ -173,7 +173,7 @@ macro_rules! fixed {
 #[cfg_attr(loom, allow(unused_imports, reason = "only the lane is left"))]
 pub(crate) use fixed;
 
-/// The error of a stream that is dead: its shared memory contradicts itself, in the way that the text says.
+/// The error of a stream that is dead: its shared memory contradicts itself, as the text describes.
 macro_rules! corrupt {
     ($what:literal) => {
         $crate::error::Error::of_static(const { &$crate::error::Cause::corrupt($what) })
@@ -181,7 +181,7 @@ macro_rules! corrupt {
 }
 pub(crate) use corrupt;
 
-/// What operations on streams return.
+/// The result of operations on streams.
 pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {
@@ -233,8 +233,8 @@ impl Error {
         Error::of(Cause { errno, why: why.into(), corrupt: false, fatal: true, held: false, source: None })
     }
 
-    /// As an error of the standard library that says the reason, and has the kind that belongs to the number.
-    /// [`io::Error::raw_os_error`] does not give the number; what `Error::from` makes of it has it again. It allocates.
+    /// Converts it to an error of the standard library that has the reason as its text, and has the kind that belongs
+    /// to the number. [`io::Error::raw_os_error`] does not give the number; `Error::from` restores it. It allocates.
     #[doc = include_str!("../doc/errors.md")]
     pub fn into_io_with_reason(self) -> io::Error {
         io::Error::new(io::Error::from_raw_os_error(self.errno().number()).kind(), self)
@@ -247,7 +247,7 @@ impl Error {
 
     /// Whether the call failed because another user of the same end is in the middle of a call and does not come out of it,
     /// being stopped for instance. Nothing was done, and no descriptor tells when it does: try again after a while, but after
-    /// `EBADF`, which says that the end was closed meanwhile.
+    /// `EBADF`, which means that the end was closed meanwhile.
     #[doc = include_str!("../doc/errors.md")]
     pub fn is_held(&self) -> bool {
         self.cause().is_some_and(|cause| cause.held)

@@ -1,4 +1,4 @@
-//! The stream head: what a process that holds an end can do with it. One file for each group of calls.
+//! The stream head: the calls of a process that holds an end. One file for each group of calls.
 
 pub(crate) use crate::options::head as options;
 

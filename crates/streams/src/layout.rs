@@ -1,10 +1,10 @@
-//! Where everything lies in a stream's region. Offsets only, no pointer; nothing here is trusted by whoever reads it.
+//! The layout of a stream's region. Offsets only, no pointer; a process that reads it trusts nothing.
 //!
 //! | what | who writes |
 //! |---|---|
 //! | [`Fixed`]: header, members, ends, lanes, plumbing | each field says so |
 //! | the marks of lane 0, then of lane 1 | the lane's writer |
-//! | the store of direction 0, then of 1: queues, blocks, pages | whoever holds the store's lock |
+//! | the store of direction 0, then of 1: queues, blocks, pages | the holder of the store's lock |
 //! | the window of lane 0, then of lane 1 | the lane's writer |
 //! | the memory of the driver's instance, if the stream ends in a driver | the driver's procedures |
 //!
@@ -17,22 +17,22 @@ use headwater_shm::{BiasedLockWords, CachePadded, MEMBERS, Member, shareable};
 
 use crate::limits::{BANDS, BLOCKS, FASTBUF, LISTENERS, NSTRPUSH, PAGE, RECORDS};
 
-/// "HWSTREAM": what this memory is.
+/// "HWSTREAM": the kind of this memory.
 pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"HWSTREAM");
 /// Raised by any change of this file's meaning; ends of different versions refuse each other.
 pub(crate) const VERSION: u32 = 14;
 /// Queues of a direction: the head's, one for each module of either end, one for the answers to the head's ioctls, and the
 /// driver's.
 pub(crate) const QUEUES: usize = 1 + 2 * NSTRPUSH + 2;
-/// What stands for a slot of end 1 in the driver's place: it has one of its own, and its queue is the last one.
+/// The slot number of a driver in the place of end 1: it has one of its own, and its queue is the last one.
 pub(crate) const DRIVER: usize = NSTRPUSH + 1;
 /// Bytes of module state in shared memory.
 pub(crate) const STATE_WORDS: usize = 8;
 
 shareable! {
-    /// All that has a fixed size.
+    /// The part of a fixed size.
     pub(crate) struct Fixed {
-        // First what every stream uses, in one page with its first members.
+        // First the words that every stream uses, in one page with its first members.
         pub header: CachePadded<Header>,
         pub ends: [CachePadded<EndWords>; 2],
         pub lanes: [LaneWords; 2],
@@ -44,34 +44,37 @@ shareable! {
         pub listeners: [[Listener; LISTENERS]; 2],
         pub device: DeviceWords,
         /// The earliest time at which a module or driver has asked to be called, ns of the monotonic clock; 0: none has. A hint
-        /// that is never late: changed by exchanges, by whoever sets a time or has found none left.
+        /// that is never late: changed by exchanges, by the process that sets a time or has found none left.
         pub due_ns: AtomicU64,
     }
 
     /// Of a stream that ends in a driver: end 0 is the user's, and in the place of end 1 is the driver.
     pub(crate) struct DeviceWords {
-        /// The driver. Its name is written once by the creator, and read once by whoever attaches.
+        /// The driver. Its name is written once by the creator, and read once by each process that attaches.
         pub driver: Slot,
         /// The minor number. Written once by the creator.
         pub minor: AtomicU32,
         /// How often the stream was opened by name.
         pub opens: AtomicU32,
-        /// 1 from when somebody calls the driver's close procedure. Set by an exchange.
+        /// 1 once a process calls the driver's close procedure. Set by an exchange.
         pub closed: AtomicU32,
-        /// The cookie by which end 0 of the partner is known; 0: it has none yet. Written once, by whoever opens the later one of the
-        /// two: of its own stream by an exchange, of the other under the writer's lock of direction 1.
+        /// The cookie by which end 0 of the partner is known; 0: it has none yet. Written once, by the process that
+        /// opens the later one of the two: of its own stream by an exchange, of the other under the writer's lock of
+        /// direction 1.
         pub partner: AtomicU64,
-        /// By which descriptors the driver's shared files are known, if it has any; else 0. Written once by the creator.
+        /// The cookies of the driver's shared files, if it has any; else 0. Written once by the creator.
         pub shared_files: [AtomicU64; 2],
-        /// The version of these files. Written under the writer's lock of direction 0, and by whoever finds a newer one.
+        /// The version of these files. Written under the writer's lock of direction 0, and by a process that finds a
+        /// newer one.
         pub files_version: AtomicU32,
-        /// What the driver waits for at each of its files: bits of poll(2). Changed by exchanges.
+        /// The events that the driver waits for at each of its files: bits of poll(2). Changed by exchanges.
         pub watched: [AtomicU32; PLACES],
-        /// 1: some process sleeps on these files, or is about to. Set by the sleeper, cleared by whoever tells it to look anew.
+        /// 1: some process sleeps on these files, or is about to. Set by the sleeper, cleared by the process that makes
+        /// it look anew.
         pub watchers: AtomicU32,
     }
 
-    /// What the region is. Written once by the creator, checked once by whoever attaches.
+    /// The description of the region. Written once by the creator, checked once by each process that attaches.
     pub(crate) struct Header {
         pub magic: AtomicU64,
         pub version: AtomicU32,
@@ -86,19 +89,19 @@ shareable! {
         pub strmsgsz: AtomicU32,
         pub strctlsz: AtomicU32,
         pub nstrpush: AtomicU32,
-        /// By which descriptor the ends are known: the cookies of their doorbells. Of a FIFO: twice that of its pipe.
+        /// The cookies of the ends' doorbells, by which the ends are found. Of a FIFO: twice that of its pipe.
         pub cookies: [AtomicU64; 2],
         /// Length of the driver's own memory, bytes; 0 or a power of two.
         pub instance: AtomicU64,
-        /// Of a FIFO: whether this is the stream of all who open the node; see `process::fifo::meet`. Written by whoever opens
-        /// the node, by an exchange.
+        /// Of a FIFO: whether this is the stream of all who open the node; see `process::fifo::meet`. Written by the
+        /// process that opens the node, by an exchange.
         pub settled: AtomicU32,
     }
 
-    /// One end's standing and options. Options are changed by the end's own members, then announced by a notice.
+    /// One end's state and options. Options are changed by the end's own members, then announced by a notice.
     pub(crate) struct EndWords {
-        /// How often a handle of the end has asked to be told of what it can read. What the other end sends to the doorbell
-        /// carries it. Written under the reader's lock (a FIFO's writers: the writer's).
+        /// How often a handle of the end has asked to be notified of readable data. The packets of the other end to the
+        /// doorbell carry it. Written under the reader's lock (a FIFO's writers: the writer's).
         pub arms: AtomicU32,
         /// Packets that were sent to the end's doorbell. Counted by the sender before it sends.
         pub sent: AtomicU32,
@@ -108,23 +111,24 @@ shareable! {
         pub read_options: AtomicU32,
         /// Write options (SNDZERO ...).
         pub write_options: AtomicU32,
-        /// Bits of `head::state`: hung up, read error, write error. Written by whoever delivers such a message.
+        /// Bits of `head::state`: hung up, read error, write error. Written by the process that delivers such a
+        /// message.
         pub state: AtomicU32,
         /// The errno of a read error, and of a write error.
         pub read_error: AtomicU32,
         pub write_error: AtomicU32,
         /// Error options (RERRNONPERSIST ...).
         pub error_options: AtomicU32,
-        /// The CPU on which a member of this end last waited, plus one; 0: none has yet. A hint, written by who waits.
+        /// The CPU on which a member of this end last waited, plus one; 0: none has yet. A hint, written by the waiter.
         pub cpu: AtomicU32,
-        /// How often a handle of this end was opened by name. Who waits for the end to appear sleeps on it.
+        /// How often a handle of this end was opened by name. A process that waits for the end to appear sleeps on it.
         pub opened: AtomicU32,
         /// Handles in use at the end. A hint: those of a process that was killed stay counted.
         pub joined: AtomicU32,
-        /// How often a handle of the end was closed. Written by who closes one, after the descriptor.
+        /// How often a handle of the end was closed. Written by the process that closes one, after the descriptor.
         pub closes: AtomicU32,
-        /// Bits of `process::end`: the end writes no more, reads no more; its close was told. Set by a handle of the end, never
-        /// cleared.
+        /// Bits of `process::end`: the end writes no more, reads no more; its close was reported. Set by a handle of
+        /// the end, never cleared.
         pub shut: AtomicU32,
         /// The number of the last open file that the end has sent. Written under the writer's lock.
         pub files: AtomicU32,
@@ -133,33 +137,33 @@ shareable! {
         pub files_put: AtomicU32,
         /// The number of the last open file of the other end that the end has received. Written under the reader's lock.
         pub files_taken: AtomicU32,
-        /// How often a handle of the end has done something for the end's own readers, before it has nudged them.
+        /// How often a handle of the end has caused an event for the end's own readers, before it has nudged them.
         pub own_events: AtomicU32,
-        /// How often those who wait at the end were to look anew at what they wait for beside messages. Counted by whoever has
-        /// changed that, after the change.
+        /// How often waiters at the end had to look anew at their conditions beside messages. Counted by the process
+        /// that has changed these, after the change.
         pub looks: AtomicU32,
         /// Signals that were raised and not yet taken, one bit each.
         pub signals: AtomicU64,
-        /// Who of the end is in an ioctl; only one is.
+        /// The lock of the end's ioctl: one is under way at a time.
         pub ioctl_lock: BiasedLockWords,
         /// The number of the ioctl whose answer is awaited; 0: of none. Written under the lock above.
         pub ioctl: AtomicU32,
         /// The number of the end's last ioctl. Written under the same lock.
         pub ioctls: AtomicU32,
-        /// Counts what whoever is in an ioctl is to look at: answers, hang-ups, errors. Its lowest bit says that somebody
-        /// sleeps on it; see `head::ioctl::answer`. Changed by exchanges only.
+        /// Counts the events for the process in an ioctl: answers, hang-ups, errors. Its lowest bit means that a
+        /// process sleeps on it; see `head::ioctl::answer`. Changed by exchanges only.
         pub answers: AtomicU32,
         /// How long a close waits for the end's own modules, ms (I_SETCLTIME). Written by the end's members.
         pub close_ms: AtomicU32,
-        /// What some process is registered for (I_SETSIG). A hint: more than that at times. Changed by exchanges, and stored by
-        /// who ends a registration.
+        /// The events for which a process is registered (I_SETSIG). A hint: sometimes more than that. Changed by
+        /// exchanges, and stored by the process that ends a registration.
         pub listened: AtomicU32,
-        /// The bands in which a writer of the end was refused since it was last told of room, a bit each. Set by the writer,
-        /// cleared by whoever tells.
+        /// The bands in which a writer of the end was refused since it was last notified of room, a bit each. Set by
+        /// the writer, cleared by the process that notifies.
         pub refused: [AtomicU64; BANDS / 64],
     }
 
-    /// A direction's fast way: plain bytes and marked messages of band 0, in order.
+    /// A direction's fast path: plain bytes and marked messages of band 0, in order.
     pub(crate) struct LaneWords {
         pub tail: CachePadded<Tail>,
         pub head: CachePadded<ReadPosition>,
@@ -177,19 +181,19 @@ shareable! {
     pub(crate) struct Tail {
         pub bytes: AtomicU64,
         pub records: AtomicU64,
-        /// The position whose byte lies at the window's beginning. Changed only while nothing lies in the lane, before what is
-        /// written next is published.
+        /// The position whose byte lies at the window's beginning. Changed only while nothing lies in the lane, before
+        /// the next byte that is written is published.
         pub origin: AtomicU64,
     }
 
     /// A process that is sent signals of an end (I_SETSIG). Written by the one that registers it, once it has taken the entry by
     /// an exchange of `place`; see `head::signals`.
     pub(crate) struct Listener {
-        /// Which process, as `os::watch::ProcessId` says it; 0: the entry is free.
+        /// The process, as a place of `os::watch::ProcessId`; 0: the entry is free.
         pub place: AtomicU64,
         pub birth: AtomicU64,
         pub image: AtomicU64,
-        /// What for: bits of I_SETSIG.
+        /// The events: bits of I_SETSIG.
         pub events: AtomicU32,
         /// Not the process itself but a process group, of that number; 0: the process.
         pub group: AtomicU32,
@@ -201,7 +205,7 @@ shareable! {
         pub records: AtomicU64,
     }
 
-    /// One side of a lane, as somebody to be woken.
+    /// One side of a lane: the state of its sleepers.
     pub(crate) struct Side {
         /// Bits of `process::sleep`: what this side waits for, and how. Set by the waiter, cleared by the waker.
         pub sleep: AtomicU32,
@@ -226,14 +230,14 @@ shareable! {
         pub lengths: AtomicU64,
         /// Kind, then flags.
         pub header: AtomicU64,
-        /// How much of control (below) and data (above) has been taken; [`ABSENT`] for a part of no bytes that was. Written by
-        /// the holder of the reader's lock.
+        /// How many bytes of control (below) and data (above) have been taken; [`ABSENT`] for a part of no bytes that
+        /// was. Written by the holder of the reader's lock.
         pub taken: AtomicU64,
     }
 
     /// The modules of one end, from the stream head down.
     pub(crate) struct Plumbing {
-        /// How many. Written under both writer's locks.
+        /// The number of modules. Written under both writer's locks.
         pub count: AtomicU32,
         /// Slots in the order of the stack: the first is next to the head.
         pub order: [AtomicU8; NSTRPUSH],
@@ -250,9 +254,9 @@ shareable! {
         pub due_ns: [AtomicU64; 2],
     }
 
-    /// A direction's store: queues of messages that wait somewhere else than in the lane.
+    /// A direction's store: queues of messages that do not wait in the lane.
     pub(crate) struct StoreWords {
-        /// 1 while the store is being changed: whoever finds it set after taking the lock repairs it first.
+        /// 1 while the store is being changed: a process that finds it set after taking the lock repairs it first.
         pub dirty: AtomicU32,
         /// First free block and page, plus one; 0: none. Free ones are linked like messages and pages.
         pub free_block: AtomicU32,
@@ -260,7 +264,7 @@ shareable! {
         /// How many of the blocks and pages were ever used: those beyond are free and in no list.
         pub used_blocks: AtomicU32,
         pub used_pages: AtomicU32,
-        /// The block, plus one, of a message that a service procedure has got and not yet passed on; 0: none.
+        /// The block, plus one, of a message that a service procedure has taken and not yet passed on; 0: none.
         pub in_transfer: AtomicU32,
         /// How many messages were lifted so far.
         pub transfers: AtomicU32,
@@ -313,7 +317,7 @@ shareable! {
         pub data_taken: AtomicU32,
         /// Kind, band and flags, as in a [`RecordHeader`].
         pub header: AtomicU64,
-        /// The number of the lifted message that became this one; 0: it is of no other.
+        /// The number of the lifted message that became this one; 0: it was not lifted.
         pub origin: AtomicU64,
     }
 }
@@ -321,7 +325,7 @@ shareable! {
 /// The length of a part that is not there, other than one of no bytes.
 pub(crate) const ABSENT: u32 = u32::MAX;
 
-/// Offsets of the parts, which follow of the header's sizes.
+/// Offsets of the parts, derived from the header's sizes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Offsets {
     pub window_bytes: usize,

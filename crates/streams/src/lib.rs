@@ -18,8 +18,9 @@
 //! # Which type
 //! - [`pipe`], [`Options::pipe`], [`Fifo::open`] and [`Device::open`] give a [`Stream`]: an end of a stream, for all threads of the
 //!   process at once. Its clones are the same end. This is the type to use.
-//! - [`Stream::handle`] gives a [`Handle`]: one thread's use of an end. Take it where a thread makes millions of calls, of which it
-//!   spares some 2 ns each, or to send and receive without a copy ([`Handle::reserve`], [`Handle::borrow`]).
+//! - [`Stream::handle`] gives a [`Handle`]: one thread's use of an end. Use it where a thread makes millions of calls,
+//!   because it saves some 2 ns per call, or to send and receive without a copy ([`Handle::reserve`],
+//!   [`Handle::borrow`]).
 //! - `AsyncStream` (feature `tokio`) is an end for tasks.
 //! - [`Message`] is a message, as users send and receive it whole and as modules pass it on. [`Stream::getmsg`] reads the parts of
 //!   one into the caller's buffers instead, and returns [`Received`].
@@ -29,9 +30,9 @@
 //! [`Stream::from_env`], over a socket by [`Stream::send_over`]. It is no [`Stdio`](std::process::Stdio): a program that does not use
 //! this library cannot read or write its data, and fails.
 //!
-//! A stream is one piece of shared memory and a pair of connected sockets: the kernel keeps count of who holds an end,
-//! and wakes who sleeps; data and flow control never enter it. The behaviour is that of SVR4 and POSIX (XSR option), the
-//! names are theirs, spelled out; docs/streams.md tells what differs.
+//! A stream is one piece of shared memory and a pair of connected sockets: the kernel counts the holders of an end, and
+//! wakes sleepers; data and flow control never enter it. The behaviour is that of SVR4 and POSIX (XSR option), the
+//! names are theirs, spelled out; docs/streams.md lists the differences.
 
 #![deny(unsafe_code)]
 #![deny(missing_docs, missing_debug_implementations)]
@@ -75,7 +76,7 @@ pub use error::{Errno, Error, Result};
 #[cfg(not(loom))]
 pub use public::*;
 
-/// What several threads use at once, or pass on.
+/// Types that several threads share or send.
 #[cfg(not(loom))]
 const _: () = {
     const fn is_sent<T: Send>() {}
@@ -112,7 +113,7 @@ const _: () = {
     is_sent::<AsyncStream>();
 };
 
-/// What users of the crate see; loom models the lane alone.
+/// The public items of the crate; loom models the lane alone.
 #[cfg(not(loom))]
 mod public {
     #[cfg(feature = "tokio")]

@@ -1,13 +1,13 @@
-//! Every limit of a stream, in one place, with its reason. What a stream can be created with is in [`Options`].
+//! Every limit of a stream, in one place, with its reason. The options of a new stream are in [`Options`].
 //!
 //! Sizes are bytes and times milliseconds unless the name says otherwise. The historical values are those of SVR4.
 //!
 //! [`Options`]: crate::Options
 
-/// High water mark of a head's read queue. SVR4's is 5120; a pipe of Linux holds 64 KiB, and so did the pipes of the
+/// High-water mark of a head's read queue. SVR4's is 5120; a pipe of Linux holds 64 KiB, and so did the pipes of the
 /// experiment that this library repeats.
 pub const HIWAT: u32 = 64 << 10;
-/// Low water mark of a head's read queue. Half: a writer that met a full queue then has as much room before it as the
+/// Low-water mark of a head's read queue. Half: a writer that met a full queue then has as much room before it as the
 /// reader has work, and is woken once for half a queue.
 pub const LOWAT: u32 = 32 << 10;
 /// Largest data part that one message takes (maxpsz); write cuts what is longer. SVR4's is 4096.
@@ -26,15 +26,15 @@ pub const INSTANCE_MAX: usize = 16 << 20;
 pub const DRIVER_FILES: usize = headwater_os::shared_files::PLACES;
 /// Priority bands, 0 included: the band of a message is a byte.
 pub const BANDS: usize = 256;
-/// High water mark of a module's queues that asks for none.
+/// High-water mark of a module's queues that asks for none.
 pub const MODULE_HIWAT: u32 = 5120;
-/// Low water mark of a module's queues that asks for none.
+/// Low-water mark of a module's queues that asks for none.
 pub const MODULE_LOWAT: u32 = 1024;
 /// How long a close waits for the queues of its own modules, ms, unless the end was told otherwise (I_SETCLTIME).
 pub const CLOSE_MS: u32 = 15_000;
-/// How long an ioctl waits for its answer that names no time of its own, s (I_STR with an ic_timout of 0).
+/// How long an ioctl without a time of its own waits for its answer, s (I_STR with an ic_timout of 0).
 pub const IOCTL_TIMEOUT_S: u64 = 15;
-/// Processes that are sent signals of an end (I_SETSIG); each that comes costs whoever signals a look into /proc.
+/// Processes that are sent signals of an end (I_SETSIG); each one costs the signalling process a look into /proc.
 pub const LISTENERS: usize = 32;
 /// How long a write with SNDHOLD may be held back, ms.
 pub const HOLD_MS: u64 = 10;
@@ -58,10 +58,10 @@ pub const FASTBUF: usize = 256;
 /// messages of full length, 2 MiB with the default sizes. Where there are not enough for one more call, a writer waits,
 /// whatever its band: for [`CUT_MAX`] messages, [`HIGH_BLOCKS`], and one that a service procedure puts back.
 pub const BLOCKS: usize = 1024;
-/// Blocks that are kept for messages of high priority, and the pages of one of full length: they wait for nobody, so they
+/// Blocks that are kept for messages of high priority, and the pages of one of full length: they do not wait, so they
 /// must find room whatever bands hold. One waits at a head; modules may queue some.
 pub const HIGH_BLOCKS: usize = 16;
-/// Messages without bytes for the caller that one call passes over. More can only come of a list that leads back to itself,
+/// Messages without bytes for the caller that one call passes over. More can only come from a cyclic list,
 /// or of a peer that sends nothing else for ever.
 pub const EMPTY_MAX: usize = 64 * BLOCKS;
 /// Bytes of a page, of which a message longer than [`FASTBUF`] takes as many as it needs.

@@ -1,7 +1,7 @@
-//! A message: what it is, and its parts.
+//! A message: its header and its parts.
 //!
-//! Between the put procedures a message lies in the memory of the process that sends it, borrowed from the caller where
-//! nobody has changed it. Only where it waits in a queue it is copied into shared memory, once.
+//! Between the put procedures a message lies in the memory of the process that sends it, borrowed from the caller
+//! unless a module has changed it. It is copied into shared memory once, when it is queued.
 
 mod chain;
 pub mod ioctl;
@@ -48,8 +48,8 @@ impl<'a> Message<'a> {
         Message { header: MessageHeader::of(Kind::Data), control: None, data: Some(Chain::borrowed(data)) }
     }
 
-    /// A message of any type. Of an [`Kind::Ioctl`] and its answers, [`Kind::Flush`], [`Kind::Error`] and the like the
-    /// data part is theirs to define.
+    /// A message of any type. For an [`Kind::Ioctl`] and its answers, [`Kind::Flush`], [`Kind::Error`] and the like the
+    /// type defines the data part.
     #[doc = include_str!("../doc/message_parts.md")]
     pub fn new(header: MessageHeader, control: Option<&'a [u8]>, data: Option<&'a [u8]>) -> Message<'a> {
         Message { header, control: control.map(Chain::borrowed), data: data.map(Chain::borrowed) }
@@ -76,13 +76,13 @@ impl<'a> Message<'a> {
         self
     }
 
-    /// Its priority class.
+    /// Returns its priority class.
     #[doc = include_str!("../doc/message_parts.md")]
     pub fn priority(&self) -> Priority {
         self.header.priority()
     }
 
-    /// A message of bytes of its own.
+    /// A message that owns its bytes.
     pub(crate) fn of_parts(header: MessageHeader, control: Option<Vec<u8>>, data: Option<Vec<u8>>) -> Message<'static> {
         Message { header, control: control.map(Chain::owned), data: data.map(Chain::owned) }
     }
@@ -109,7 +109,7 @@ impl<'a> Message<'a> {
         self.data.iter().flat_map(Chain::blocks)
     }
 
-    /// Does something with each block of the data part. For the way on which nearly all have one.
+    /// Calls `each` with each block of the data part. For paths on which nearly all messages have one block.
     #[inline]
     pub(crate) fn each_data_block<E>(&self, mut each: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
         match &self.data {
@@ -145,7 +145,8 @@ impl<'a> Message<'a> {
         Some(Message { header: MessageHeader::of(Kind::Data), control: None, data: Some(rest) })
     }
 
-    /// Another message of the same parts, whose bytes are shared: whoever changes one of the two copies them first (dupmsg).
+    /// Returns another message of the same parts, which shares the bytes: they are copied before one of the two changes
+    /// them (dupmsg).
     ///
     /// ```
     /// use headwater_streams::Message;
@@ -163,8 +164,8 @@ impl<'a> Message<'a> {
         Message { header: self.header, control: share(&mut self.control), data: share(&mut self.data) }
     }
 
-    /// Removes so many bytes from the beginning of the data part, or from its end if the number is negative. False: it has not
-    /// so many, and nothing is changed (adjmsg).
+    /// Removes `count` bytes from the beginning of the data part, or from its end if the number is negative. Returns
+    /// false, and changes nothing, if the part has fewer bytes (adjmsg).
     #[doc(alias = "adjmsg")]
     #[doc = include_str!("../doc/message_parts.md")]
     pub fn trim(&mut self, count: isize) -> bool {
@@ -180,13 +181,13 @@ impl<'a> Message<'a> {
         true
     }
 
-    /// The data part, to be changed; it is there afterwards.
+    /// The data part, for changes; it exists afterwards.
     #[doc = include_str!("../doc/message_parts.md")]
     pub fn data_mut(&mut self) -> &mut Vec<u8> {
         self.data.get_or_insert_with(|| Chain::owned(Vec::new())).to_mut()
     }
 
-    /// The control part, to be changed; it is there afterwards.
+    /// The control part, for changes; it exists afterwards.
     #[doc = include_str!("../doc/message_parts.md")]
     pub fn control_mut(&mut self) -> &mut Vec<u8> {
         self.control.get_or_insert_with(|| Chain::owned(Vec::new())).to_mut()
@@ -214,7 +215,7 @@ impl<'a> Message<'a> {
         (bytes(self.control), bytes(self.data))
     }
 
-    /// The same message with bytes of its own.
+    /// The same message with its own copy of the bytes.
     #[doc = include_str!("../doc/message_parts.md")]
     pub fn into_owned(self) -> Message<'static> {
         let own = |part: Option<Chain<'_>>| part.map(Chain::into_owned);

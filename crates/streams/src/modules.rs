@@ -11,7 +11,7 @@ pub mod testmod;
 static TABLE: &[&dyn Module] =
     &[&nullmod::NullModule, &pipemod::PipeModule, &srvmod::ServiceModule, &testmod::TestModule];
 
-/// The module of that name.
+/// The module with this name.
 pub(crate) fn find(name: &str) -> Option<&'static dyn Module> {
     TABLE.iter().find(|module| module.info().name == name).copied()
 }

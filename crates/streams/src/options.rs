@@ -1,4 +1,4 @@
-//! What a stream is created with.
+//! The options of a new stream.
 
 use crate::error::{Errno, Error, Result};
 use crate::limits;
@@ -7,7 +7,7 @@ use crate::policy::Policy;
 pub mod events;
 pub mod head;
 
-/// What a new stream is made with: its sizes, in bytes, and its policy.
+/// The options of a new stream: its sizes, in bytes, and its policy.
 ///
 /// ```
 /// use headwater_streams::Options;
@@ -19,9 +19,9 @@ pub mod head;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Options {
-    /// High water mark of each head's read queue: a writer waits while more than this is unread.
+    /// High-water mark of each head's read queue: a writer waits while more than this is unread.
     pub hiwat: u32,
-    /// Low water mark: a writer that met a full queue goes on below it.
+    /// Low-water mark: a writer that met a full queue continues below it.
     pub lowat: u32,
     /// Largest data part that one message takes; write cuts what is longer.
     pub maxpsz: u32,
@@ -31,7 +31,7 @@ pub struct Options {
     pub strctlsz: u32,
     /// Modules that an end may have.
     pub nstrpush: u32,
-    /// Which mechanisms it uses.
+    /// The mechanisms that the stream uses.
     pub policy: Policy,
 }
 
@@ -56,14 +56,14 @@ impl Options {
         }
     }
 
-    /// Sets the high water mark of each head's read queue: a writer waits while more than this is unread.
+    /// Sets the high-water mark of each head's read queue: a writer waits while more than this is unread.
     #[must_use]
     #[doc = include_str!("../doc/pipe_options.md")]
     pub const fn hiwat(self, hiwat: u32) -> Options {
         Options { hiwat, ..self }
     }
 
-    /// Sets the low water mark: a writer that met a full queue goes on below it.
+    /// Sets the low-water mark: a writer that met a full queue continues below it.
     #[must_use]
     #[doc = include_str!("../doc/pipe_options.md")]
     pub const fn lowat(self, lowat: u32) -> Options {

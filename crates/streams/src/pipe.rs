@@ -24,7 +24,7 @@ pub fn pipe() -> Result<(Stream, Stream)> {
 }
 
 impl Options {
-    /// Makes a pipe of these options: two ends, each of which reads what the other writes.
+    /// Makes a pipe with these options: two ends, each of which reads what the other writes.
     ///
     /// # Errors
     /// `EINVAL` for sizes beyond a limit; `EMFILE` without three free descriptors; what the kernel reports for the memory.
@@ -35,7 +35,7 @@ impl Options {
         Ok((near.into(), far.into()))
     }
 
-    /// Makes a pipe of these options, as [`Options::pipe`], and returns a [`Handle`] of each end.
+    /// Makes a pipe with these options, as [`Options::pipe`], and returns a [`Handle`] of each end.
     ///
     /// # Errors
     /// As [`Options::pipe`].

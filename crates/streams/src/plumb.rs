@@ -1,4 +1,4 @@
-//! Modules and drivers: what they are, how a name leads to one, and the chain that they form along a direction.
+//! Modules and drivers: their code, the lookup by name, and the chain that they form along a direction.
 
 pub(crate) mod chain;
 pub mod data;

@@ -1,6 +1,6 @@
 //! The mechanisms that make streams fast, each of which can be switched off, so that its share can be measured.
 
-/// Which mechanisms a stream uses. Fixed when it is created; the gauge switches off one at a time (suite `why`).
+/// The mechanisms that a stream uses. Fixed when it is created; the gauge switches off one at a time (suite `why`).
 ///
 /// ```
 /// use headwater_streams::{Options, Policy};
@@ -14,9 +14,9 @@
 pub struct Policy {
     /// A write is appended to the unread one before it, as long as both are plain data.
     pub coalescing: bool,
-    /// A full queue accepts again at its low water mark only; without, as soon as it is not above hiwat.
+    /// A full queue accepts again at its low-water mark only; without, as soon as it is not above hiwat.
     pub hysteresis: bool,
-    /// A reader is woken only if it sleeps and was told that nothing is there; without, each message makes a wake-up call.
+    /// A reader is woken only if it sleeps and has announced that; without, each message makes a wake-up call.
     pub wake_once: bool,
     /// Plain messages go through the lane: no allocation, no lock. Without, each is allocated and queued under one lock.
     pub lane: bool,
@@ -29,8 +29,8 @@ impl Policy {
     pub const DEFAULT: Policy =
         Policy { coalescing: true, hysteresis: true, wake_once: true, lane: true, stages: true };
 
-    /// None: a wake-up call, an allocation and a lock for each message, as the older STREAMS for Linux had it. It shows
-    /// what the rest is worth.
+    /// None: a wake-up call, an allocation and a lock for each message, as in the older STREAMS for Linux. It shows
+    /// the benefit of the mechanisms.
     pub const EAGER: Policy =
         Policy { coalescing: false, hysteresis: false, wake_once: false, lane: false, stages: false };
 
@@ -41,7 +41,7 @@ impl Policy {
         Policy { coalescing, ..self }
     }
 
-    /// Whether a full queue accepts again at its low water mark only.
+    /// Whether a full queue accepts again at its low-water mark only.
     #[must_use]
     #[doc = include_str!("../doc/policies.md")]
     pub const fn hysteresis(self, hysteresis: bool) -> Policy {
@@ -69,7 +69,7 @@ impl Policy {
         Policy { stages, ..self }
     }
 
-    /// Its form in shared memory.
+    /// Its representation in shared memory.
     pub(crate) fn bits(self) -> u32 {
         let Policy { coalescing, hysteresis, wake_once, lane, stages } = self;
         [coalescing, hysteresis, wake_once, lane, stages]
@@ -78,7 +78,7 @@ impl Policy {
             .fold(0, |bits, on| bits << 1 | u32::from(on))
     }
 
-    /// Back from shared memory; None for bits that this version does not know.
+    /// Decodes the bits from shared memory; None for bits that this version does not know.
     pub(crate) fn from_bits(bits: u32) -> Option<Policy> {
         let on = |bit: u32| bits >> bit & 1 == 1;
         let policy = Policy { coalescing: on(0), hysteresis: on(1), wake_once: on(2), lane: on(3), stages: on(4) };

@@ -1,4 +1,5 @@
-//! Queues: the lane for band 0, the store for everything else, and the two rules of both: flow control, and the order of messages.
+//! Queues: the lane for band 0, the store for all other messages, and the two rules of both: flow control and the order
+//! of messages.
 pub(crate) mod flow;
 pub(crate) mod lane;
 #[cfg(not(loom))]

@@ -1,9 +1,9 @@
 //! A run along one direction: put procedures, then the service procedures that they enabled.
 //!
-//! Whoever sends, or makes room for those who wait, holds the direction's writer lock and makes a run. A message is
-//! passed from put procedure to put procedure in the sender's memory; a queue's newest message stays there until the run
-//! ends, because its service procedure usually passes it on at once. What then still waits is stored. Nothing of a run
-//! that its process does not survive has happened, but what was stored or delivered.
+//! A process that sends, or makes room for waiters, holds the direction's writer lock and makes a run. A message is
+//! passed from put procedure to put procedure in the sender's memory; a queue's newest message stays there until the
+//! run ends, because its service procedure usually passes it on at once. Messages that still wait then are stored. If
+//! the process dies during a run, only stored and delivered messages remain.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::Ordering;
@@ -26,10 +26,11 @@ use crate::process::region::Region;
 use crate::process::sleep::{OWED, SERVICE};
 use crate::queue::store::{HEAD, Store, StoreGuard};
 
-/// Services of one run, and messages that they get. More can only come of a peer that enables queues for ever.
+/// The largest number of services of one run, and of messages that they take. Only a peer that enables queues for ever
+/// causes more.
 pub(crate) const SERVICES_MAX: usize = 100_000;
 
-/// A message that goes the other way, after the run.
+/// A message in the other direction, sent after the run.
 #[derive(Debug)]
 pub(crate) struct Reply {
     /// The module that sent it, by end and slot; None: the head at the end of this direction.
@@ -37,16 +38,16 @@ pub(crate) struct Reply {
     pub message: Message<'static>,
 }
 
-/// What is to be done when the lock is given back.
+/// The work to do after the lock is released.
 #[derive(Debug, Default)]
 pub(crate) struct Effects {
     /// Something was delivered to the reading head.
     pub delivered: bool,
-    /// It is to be told at once, however little it waits for.
+    /// The head is to be notified at once, regardless of the number of bytes that it waits for.
     pub urgent: bool,
-    /// What has happened at the reading end that signals are sent for.
+    /// The events at the reading end for which signals are sent.
     pub happened: SignalEvents,
-    /// Writers that waited for room may go on.
+    /// Writers that waited for room may continue.
     pub room: bool,
     /// The state of the reading end has changed: all of its sleepers look again.
     pub changed: bool,
@@ -56,9 +57,9 @@ pub(crate) struct Effects {
     pub used_other: bool,
     /// A queue of the other direction was enabled.
     pub enabled_other: bool,
-    /// There is room for what the partner's driver sends.
+    /// There is room for messages of the partner's driver.
     pub enabled_partner: bool,
-    /// The driver waits for more at its files than before: who sleeps there is told.
+    /// The driver waits for more events at its files than before: sleepers there are notified.
     pub watches_more: bool,
     /// A time was asked for that is earlier than all others.
     pub sooner: bool,
@@ -70,7 +71,7 @@ pub(crate) struct Effects {
 /// The other direction of the stream, as a run knows it.
 #[derive(Debug)]
 pub(crate) enum Other<'s> {
-    /// All of it.
+    /// The whole direction.
     Direction(&'s mut Direction),
     /// The store: it is the direction of the run from which this one is made.
     Outer(&'s mut Store),
@@ -79,7 +80,7 @@ pub(crate) enum Other<'s> {
 impl Other<'_> {
     pub fn store(&mut self) -> &mut Store {
         match self {
-            Other::Direction(way) => &mut way.store,
+            Other::Direction(direction) => &mut direction.store,
             Other::Outer(store) => store,
         }
     }
@@ -91,7 +92,7 @@ pub(crate) struct Run<'s, 'm> {
     pub region: &'s Region,
     pub me: &'s Membership,
     pub direction: usize,
-    /// The direction, whose lock is held as long as the run lasts.
+    /// The direction, whose lock is held during the run.
     pub side: WriteSide<'s>,
     pub other: Other<'s>,
     pub counters: &'s mut Counters,
@@ -106,8 +107,8 @@ pub(crate) struct Run<'s, 'm> {
     gets: usize,
     /// How long the call waits for other users of the stream.
     limit: Limit,
-    /// Something has been done that others see, and that repeating the call, or the service procedure that runs, would do
-    /// again: what is under way is completed, whoever has to be waited for.
+    /// The call has had an effect that other processes see, and that repeating the call, or the running service
+    /// procedure, would repeat: the call is completed, even if it has to wait for other users.
     acted: bool,
     /// What was under way met another user that does not come out of its call, and was given up.
     gave_up: bool,
@@ -157,21 +158,21 @@ impl<'s, 'm> Run<'s, 'm> {
         }
     }
 
-    /// What is under way must be completed from here on.
+    /// Notes an effect: the operation must be completed from here on.
     #[inline]
     pub fn act(&mut self) {
         self.acted = true;
     }
 
     /// Makes a run back, from a driver's place in direction 0 on, while this one has its lock: so what several processes send
-    /// back has the order in which it was sent forth. Locks are taken along the flow, direction 0 before direction 1, and whatever
-    /// goes against the flow is done after a run: nobody waits for one that waits for him.
+    /// back has the order in which it was sent forth. Locks are taken along the flow, direction 0 before direction 1,
+    /// and work against the flow is done after a run: no two processes wait for each other.
     pub fn back<'n, T>(&mut self, action: impl FnOnce(&mut Run<'_, 'n>) -> Result<T>) -> Result<T> {
         self.set_limit();
         self.effects.went_back = true;
         self.effects.used_other = true;
-        let Other::Direction(way) = &mut self.other else { return Err(corrupt!("a run back from a run back")) };
-        let begun = way.begin_inside(self.me, self.region);
+        let Other::Direction(direction) = &mut self.other else { return Err(corrupt!("a run back from a run back")) };
+        let begun = direction.begin_inside(self.me, self.region);
         self.gave_up |= begun.as_ref().is_err_and(Error::is_held);
         let (side, inner_effects) = begun?;
         let outer = Other::Outer(self.side.store.unlocked());
@@ -182,7 +183,7 @@ impl<'s, 'm> Run<'s, 'm> {
         let done = run.finish(done);
         let (acted, gave_up) = (run.acted, run.gave_up);
         if run.effects.owed {
-            // Before the lock is given back: whoever takes it next looks.
+            // Before the lock is released: its next holder checks the flags.
             self.region.fixed.lanes[1 - self.direction].writer.0.sleep.fetch_or(SERVICE | OWED, Ordering::Relaxed);
         }
         *inner_effects = std::mem::take(&mut run.effects);
@@ -195,7 +196,7 @@ impl<'s, 'm> Run<'s, 'm> {
         done
     }
 
-    /// What was lifted has arrived elsewhere, and is not put back when this process dies.
+    /// Notes that the lifted message has arrived elsewhere, so that it is not put back when this process dies.
     fn note_arrival(&mut self) -> Result<()> {
         if !self.store.is_transferring() {
             return Ok(());
@@ -206,8 +207,8 @@ impl<'s, 'm> Run<'s, 'm> {
         })
     }
 
-    /// Makes a run along the way to the partner's head. None if there is no partner. As with [`Run::back`], locks are taken along the
-    /// flow.
+    /// Makes a run along the path to the partner's head. None if there is no partner. As with [`Run::back`], locks are
+    /// taken along the flow.
     pub fn along_partner<T>(&mut self, action: impl FnOnce(&mut Run<'_, 'm>) -> Result<T>) -> Option<Result<T>> {
         let limit = if self.acted { Limit::Unlimited } else { self.limit };
         let done = self.partner?.run(limit, action)?;
@@ -222,8 +223,8 @@ impl<'s, 'm> Run<'s, 'm> {
         self.note_arrival()
     }
 
-    /// Does something under the store's lock, waiting for it as long as may be. Without modules it stays ours until the run is
-    /// over; what a module does may wait for locks that come before this one.
+    /// Calls `action` under the store's lock, waiting for it as long as the limit allows. Without modules the lock
+    /// stays ours until the run is over; a module's procedures may wait for locks that come before this one.
     pub fn with_store<T>(&mut self, action: impl FnOnce(&mut StoreGuard<'_>) -> Result<T>) -> Result<T> {
         self.set_limit();
         let done = self.side.store.lock().and_then(|mut store| action(&mut store));
@@ -241,12 +242,12 @@ impl<'s, 'm> Run<'s, 'm> {
         self.note(done)
     }
 
-    /// Before anything that waits for a lock.
+    /// Called before each wait for a lock.
     pub fn set_limit(&self) {
         self.me.set_limit(if self.acted { Limit::Unlimited } else { self.limit });
     }
 
-    /// After anything that waits for a lock.
+    /// Called after each wait for a lock.
     pub fn note<T>(&mut self, done: Result<T>) -> Result<T> {
         self.gave_up |= done.as_ref().is_err_and(Error::is_held);
         done
@@ -269,7 +270,8 @@ impl<'s, 'm> Run<'s, 'm> {
     }
 
     /// Whether a message of that band may be sent from a place of the chain on: whether the next queue with a service
-    /// procedure, or the head's, takes it (bcanputnext). If not, whoever makes room enables the asking queue again.
+    /// procedure, or the head's, takes it (bcanputnext). If not, the process that makes room enables the asking queue
+    /// again.
     pub fn can_put_from(&mut self, at: usize, band: u8) -> Result<bool> {
         if let Some(link) = chain::next_service(self.chain, at) {
             let queue = link.queue;
@@ -302,7 +304,7 @@ impl<'s, 'm> Run<'s, 'm> {
     /// Queues a message at a place of the chain, and enables the queue (putq).
     pub fn put_queue(&mut self, at: usize, message: Message<'m>) -> Result<()> {
         let queue = self.chain[at].queue;
-        // What was lifted from another queue has been written: it waits in the store alone.
+        // A message lifted from another queue was reported as written, so it waits only in the store.
         let fresh = !self.store.is_transferring();
         let idle = self.store.is_empty(queue) && !self.store.is_disabled(queue);
         if fresh && self.pending.is_none() && self.chain[at].service && idle {
@@ -354,7 +356,7 @@ impl<'s, 'm> Run<'s, 'm> {
             return Err(corrupt!("a queue has no end"));
         }
         if self.store.is_transferring() {
-            // The one before it is not put back any more.
+            // The message before it is not put back any more.
             self.act();
         }
         let (queue, tail) = (self.chain[at].queue, self.lane.tail());
@@ -369,7 +371,7 @@ impl<'s, 'm> Run<'s, 'm> {
     }
 
     /// Room has been made at a place of the chain: enables the queue before it that has a service procedure, or the
-    /// writers at the head. The one arrow against the flow.
+    /// writers at the head. The only step against the flow.
     #[doc(alias = "backenable")]
     pub fn back_enable(&mut self, at: usize) {
         self.counters.back_enables += 1;
@@ -381,10 +383,10 @@ impl<'s, 'm> Run<'s, 'm> {
     }
 
     /// Runs the service procedures of all enabled queues, those nearest to the head first, until none is enabled; then
-    /// stores what still waits. What the run was made for has been `done`, or not.
+    /// stores the messages that still wait. `done` is the result of the run's own operation.
     pub fn finish<T>(&mut self, done: Result<T>) -> Result<T> {
         if self.gave_up && done.is_err() {
-            // Nothing has happened; and what was asked for before waits for the same user.
+            // The call has had no effect; and earlier requests wait for the same user.
             let enabled = |link: &Link| link.service && self.store.is_enabled(link.queue);
             self.effects.owed = self.chain.iter().any(enabled);
             return done;
@@ -408,7 +410,7 @@ impl<'s, 'm> Run<'s, 'm> {
         done
     }
 
-    /// What was lifted has been passed on.
+    /// The lifted message has been passed on.
     fn commit_transfer(&mut self) -> Result<()> {
         if !self.store.is_transferring() {
             return Ok(());
@@ -427,7 +429,7 @@ impl<'s, 'm> Run<'s, 'm> {
             };
             let Some(at) = self.chain.iter().rposition(enabled) else { break };
             self.counters.service_runs += 1;
-            // What this call has brought is still in its hands: then this is a part of the call.
+            // The call's own message is still pending: then this is a part of the call.
             let (own, carries) = (self.acted, self.pending.is_some());
             (self.acted, self.gave_up) = (own && carries, false);
             probe::at();
@@ -441,7 +443,8 @@ impl<'s, 'm> Run<'s, 'm> {
             self.acted = own || carries && acted;
             if self.gave_up && !acted {
                 self.owe_service(at);
-                // The call has failed, if what it brought went into the service; else it is as good as without the service.
+                // The call has failed if its message went into the service; else its result does not depend on the
+                // service.
                 return if carries { done } else { Ok(()) };
             }
             done?;
@@ -450,22 +453,22 @@ impl<'s, 'm> Run<'s, 'm> {
         Ok(())
     }
 
-    /// A service procedure was given up before it had done anything. What it had lifted goes back.
+    /// A service procedure was given up before it had an effect. The message that it had lifted goes back.
     #[cold]
     fn owe_service(&mut self, at: usize) {
         self.store.enable(self.chain[at].queue);
         self.effects.owed = true;
     }
 
-    /// Asks for the service of the last queue before the head, because there is room in the head's; and of whoever waits for
-    /// memory, if there is some now.
+    /// Asks for the service of the last queue before the head, because there is room in the head's; and of queues that
+    /// wait for memory, if there is some now.
     pub fn enable_last(&mut self) {
         self.back_enable(self.chain.len());
         self.enable_for_memory();
     }
 
-    /// If somebody was refused for want of memory and there is some: enables all queues that hold something, and the writers
-    /// at the head, whatever their band. Returns whether it was so.
+    /// If a writer was refused for lack of memory and there is some: enables all non-empty queues, and the writers at
+    /// the head, of all bands. Returns whether that was the case.
     fn enable_for_memory(&mut self) -> bool {
         if !self.store.take_memory_awaited() {
             return false;
@@ -479,7 +482,7 @@ impl<'s, 'm> Run<'s, 'm> {
         true
     }
 
-    /// Stores the newest message of a queue, if that is still in our hands.
+    /// Stores the newest message of a queue, if it is still pending.
     pub fn store_pending_of(&mut self, queue: usize) -> Result<()> {
         if self.pending.as_ref().is_some_and(|(pending, _)| *pending == queue) {
             self.store.enable(queue);

@@ -1,5 +1,5 @@
-//! One end of a stream, for all threads of a process at once. Each thread's calls go through a handle of its own, which the
-//! stream makes at the thread's first call and keeps.
+//! One end of a stream, for all threads of a process at once. Each thread's calls go through the thread's own handle,
+//! which the stream makes at the thread's first call and keeps.
 
 use std::fmt;
 use std::io::{self, IoSlice, IoSliceMut};
@@ -35,7 +35,7 @@ pub use halves::{ReadHalf, WriteHalf};
 ///
 /// A call in a signal handler that interrupts a call of its own thread on the same end does not wait for that one: where it
 /// would have to, it fails with `EAGAIN`. Reads, writes, messages, polls and waits allocate nothing, a thread's first calls
-/// neither, so a handler may make them; which calls allocate stands in docs/streams.md.
+/// neither, so a handler may make them; docs/streams.md lists the calls that allocate.
 ///
 /// ```
 /// use std::io::{Read, Write};
@@ -55,7 +55,7 @@ pub struct Stream {
     shared: Arc<Shared>,
 }
 
-/// What the clones of an end share.
+/// The state that the clones of an end share.
 struct Shared {
     /// Dropped before the endpoint, which the last of them would close.
     handles: PerThread<Handle>,
@@ -73,7 +73,7 @@ impl Stream {
         action(&mut handle)
     }
 
-    /// Has the calling thread's handle make a call, unless the end was closed.
+    /// Makes a call through the calling thread's handle, unless the end was closed.
     #[inline]
     fn call<T>(&self, call: impl FnOnce(&mut Handle) -> Result<T>) -> Result<T> {
         let done = self.with(|handle| {
@@ -83,7 +83,7 @@ impl Stream {
             call(handle)
         });
         match done {
-            // Closed meanwhile: what the call has met is what was left of the descriptor.
+            // Closed meanwhile: the call's error comes from the replaced descriptor.
             Err(_) if self.shared.endpoint.is_closed() => Err(closed()),
             done => done,
         }
@@ -94,7 +94,7 @@ impl Stream {
     /// handles and of an `AsyncStream` that were made of it. Its descriptor is not given to another file before the last clone is
     /// dropped.
     ///
-    /// Dropping the last clone closes the end as well; this is for the thread that does not know where the others are.
+    /// Dropping the last clone closes the end as well; this is for a thread that cannot drop the other clones.
     ///
     /// ```
     /// let (near, far) = headwater_streams::pipe()?;
@@ -116,9 +116,9 @@ impl Stream {
         if !endpoint.announce_close() {
             return Err(closed());
         }
-        // Where it fails a call may begin meanwhile. Its data may then come after the end, and is lost.
+        // If it fails a call may begin meanwhile. Its data may then arrive after the end, and is lost.
         let _ = endpoint.region.fence.heavy();
-        // Without it they wake up later: no reason to leave the end open.
+        // Without it the sleepers wake up later: no reason to leave the end open.
         let woken = self.with(|handle| {
             handle.end_quick_calls();
             handle.end.wake_own()
@@ -131,8 +131,8 @@ impl Stream {
         woken
     }
 
-    /// A handle of this end, for one thread and apart from those that the stream keeps: calls on it spare the look for the
-    /// thread's own, and it can lend out memory ([`Handle::reserve`], [`Handle::borrow`]).
+    /// A handle of this end, for one thread and apart from those that the stream keeps: calls on it save the lookup of
+    /// the thread's own, and it can lend out memory ([`Handle::reserve`], [`Handle::borrow`]).
     #[doc = include_str!("../doc/handles.md")]
     pub fn handle(&self) -> Handle {
         let mut handle = Handle::on(self.shared.endpoint.clone());
@@ -171,7 +171,7 @@ impl Stream {
         self.shared.endpoint.nonblocking.load(Ordering::Relaxed)
     }
 
-    /// What the calling thread's calls on this end have counted.
+    /// The counts of the calling thread's calls on this end.
     #[doc = include_str!("../doc/users.md")]
     pub fn counters(&self) -> Counters {
         self.with(|handle| handle.counters())
@@ -237,7 +237,7 @@ impl Stream {
         self.call(|handle| handle.putmsg_naming(control, data, priority, &other, offset))
     }
 
-    /// How long [`Handle::close`] waits at most.
+    /// The longest time that [`Handle::close`] waits.
     #[doc(alias = "I_GETCLTIME")]
     #[doc = include_str!("../doc/close_time.md")]
     pub fn close_time(&self) -> Duration {
@@ -252,7 +252,7 @@ impl Stream {
         self.with(|handle| handle.take_signals())
     }
 
-    /// The most bytes of one write's message.
+    /// The largest number of bytes of one write's message.
     #[doc = include_str!("../doc/sizes.md")]
     #[doc(alias = "q_maxpsz")]
     pub fn maxpsz(&self) -> usize {
@@ -266,7 +266,7 @@ impl Stream {
         self.shared.endpoint.minor()
     }
 
-    /// Throws away what waits in queues.
+    /// Discards messages that wait in queues.
     ///
     /// # Errors
     /// As [`Handle::flush_queues`], which says more.
@@ -364,7 +364,7 @@ calls! {
     #[doc(alias = "MSG_BAND")]
     #[doc(alias = "RS_HIPRI")]
     putpmsg(control: Option<&[u8]>, data: Option<&[u8]>, priority: impl Into<Priority>) -> ();
-    /// Takes the first message, whatever it is, and waits for one if nothing is there.
+    /// Takes the first message, of any priority, and waits for one if there is none.
     #[doc = include_str!("../doc/messages.md")]
     getmsg(control: Option<&mut [u8]>, data: Option<&mut [u8]>) -> Received;
     /// Takes the message at the front, if it is one of those that are wanted.
@@ -456,7 +456,7 @@ calls! {
     #[doc(alias = "I_SETSIG")]
     #[doc = include_str!("../doc/signals.md")]
     set_signals(events: SignalEvents) -> ();
-    /// What this process is registered for.
+    /// The events for which this process is registered.
     #[doc(alias = "I_GETSIG")]
     #[doc = include_str!("../doc/signals.md")]
     signals() -> SignalEvents;
@@ -464,7 +464,7 @@ calls! {
     #[doc(alias = "I_ESETSIG")]
     #[doc = include_str!("../doc/signals.md")]
     set_signals_of(pid: i32, events: SignalEvents) -> ();
-    /// What another process, or a process group, is registered for.
+    /// The events for which another process, or a process group, is registered.
     #[doc(alias = "I_EGETSIG")]
     #[doc = include_str!("../doc/signals.md")]
     signals_of(pid: i32) -> SignalEvents;

@@ -11,7 +11,7 @@ fn pair(options: &Options) -> (AsyncStream, AsyncStream) {
     (AsyncStream::new(near).expect("runtime"), AsyncStream::new(far).expect("runtime"))
 }
 
-/// What takes longer than this hangs.
+/// A call that takes longer than this hangs.
 async fn soon<T>(future: impl Future<Output = T>) -> T {
     tokio::time::timeout(Duration::from_secs(20), future).await.expect("it hangs")
 }
@@ -163,7 +163,7 @@ async fn a_close_ends_the_futures_of_the_end() {
             })
         };
         let (reader, writer) = (task(false), task(true));
-        // One that no task waits on.
+        // A stream on which no task waits.
         let mut idle = AsyncStream::new(far.clone()).expect("runtime");
         (0..rounds).for_each(|_| std::hint::spin_loop());
         tokio::task::yield_now().await;

@@ -1,5 +1,5 @@
-//! Streams that end in a driver, in one process and in those that it forks: what is written reaches the driver, what the driver
-//! answers reaches the reader, both are flow controlled, and the driver is opened and closed once.
+//! Streams that end in a driver, in one process and in those that it forks: written messages reach the driver, its
+//! answers reach the reader, both are flow controlled, and the driver is opened and closed once.
 
 mod common;
 
@@ -159,7 +159,7 @@ fn a_writer_that_outruns_its_reader_is_stopped_and_goes_on_and_nothing_is_lost()
     calm();
 }
 
-/// The number of the next message; None if nothing is there.
+/// The number of the next message; None if there is none.
 fn number(stream: &mut Handle) -> Option<u32> {
     let (mut control, mut data) = ([0; 4], [0; 512]);
     match stream.getpmsg(Some(&mut control), Some(&mut data), MessageFilter::Any) {
@@ -377,7 +377,7 @@ fn a_flush_reaches_the_drivers_queues_and_comes_back() {
     let mut stream = small("echo", 1000, true);
     while stream.write(&[1; 300]).is_ok() {}
     stream.flush_queues(Flush::WRITE).expect("flush");
-    // What waited in the driver's write queue is gone, what waits at the head is not.
+    // Messages in the driver's write queue are gone, messages at the head are not.
     let mut count = 0;
     let mut buffer = [0; 64];
     while let Ok(bytes) = stream.read(&mut buffer) {
@@ -406,7 +406,7 @@ fn a_device_goes_to_another_process_with_its_descriptors() {
     again.set_read_options(ReadOptions::new().mode(ReadMode::MessageKeep)).expect("known");
     assert_eq!(stream.read_options().mode, ReadMode::MessageKeep);
     assert_eq!(stream.look().expect("the driver"), "echo");
-    // What only pipes can do.
+    // Calls for pipes only.
     assert_eq!(stream.shutdown(std::net::Shutdown::Write).expect_err("no pipe").errno(), Errno::Inval);
     assert_eq!(stream.send_file(near.as_fd()).expect_err("no pipe").errno(), Errno::Inval);
     calm();

@@ -1,5 +1,5 @@
-//! Drivers with open files of their own: a driver over a datagram socket, whose messages go out by the socket and whose datagrams
-//! come up, whoever waits and wherever.
+//! Drivers with open files of their own: a driver over a datagram socket, whose messages go out by the socket and whose
+//! datagrams come up, in every process and every form of waiting.
 
 mod common;
 
@@ -48,7 +48,7 @@ impl Datagrams {
                 queue.watch(SOCKET, Events::OUT)?;
                 Ok(false)
             }
-            // Nobody is there: the datagram is lost.
+            // No socket receives it: the datagram is lost.
             _ => Ok(true),
         }
     }
@@ -220,7 +220,7 @@ fn a_reader_that_is_behind_stops_the_socket_and_nothing_spins() {
     let (count, _) = stream.nread().expect("no error");
     assert!(count > 0);
     let reads = READS.load(Ordering::Relaxed);
-    // Nobody reads the socket while the reader is behind, and who waits for something else does not spin.
+    // No process reads the socket while the reader is behind, and a waiter for other events does not spin.
     let begun = (Instant::now(), cpu_time());
     assert!(stream.poll(Events::PRI, Some(Duration::from_millis(200))).expect("poll").is_empty());
     assert!(cpu_time() - begun.1 < begun.0.elapsed() / 4, "{:?} of {:?}", cpu_time() - begun.1, begun.0.elapsed());
@@ -267,7 +267,7 @@ fn a_writer_waits_for_room_in_the_socket() {
     for number in 0..COUNT {
         stream.putmsg(None, Some(format!("{number:0500}").as_bytes())).expect("room, in the end");
     }
-    // What waits in the driver's queue goes out while somebody waits at the stream.
+    // Messages in the driver's queue are sent while a process waits at the stream.
     while !reader.is_finished() {
         stream.poll(Events::PRI, Some(Duration::from_millis(10))).expect("poll");
     }
@@ -339,7 +339,7 @@ fn processes_that_had_the_stream_before_get_the_socket_too() {
         peer.send(b"for the child").expect("connected");
         let mut buffer = [0; 16];
         assert_eq!(peer.recv(&mut buffer).expect("the child has answered"), 6, "round {round}");
-        // Told at once, and not found by a look now and then.
+        // Notified at once, and not found by a periodic check.
         assert!(begun.elapsed() < Duration::from_millis(600), "round {round}: {:?}", begun.elapsed());
         joined(reader);
         // Another socket: the old one is closed everywhere.
@@ -396,17 +396,17 @@ fn many_readers_in_several_processes_lose_no_wake_up() {
         "readers and a writer in processes and threads".to_owned(),
     );
     let (source, sink) = std::io::pipe().expect("pipe");
-    // Each reads what it gets and says so, by blocking calls, by polls, and by an event loop.
+    // Each reads its messages and reports them, by blocking calls, by polls, and by an event loop.
     let mut readers: Vec<Child> = (0..3)
-        .map(|way| {
+        .map(|form| {
             child(|| {
-                let mut random = Random(way);
-                if way == 2 {
+                let mut random = Random(form);
+                if form == 2 {
                     stream.set_nonblocking(true)?;
                 }
                 loop {
                     let mut bytes = [0; 8];
-                    match way {
+                    match form {
                         0 => {}
                         1 => drop(stream.poll(Events::IN, None)?),
                         _ => drop(polled(&stream, libc::POLLIN, Duration::MAX)),
@@ -532,7 +532,7 @@ fn a_timeout_is_called_by_who_waits_at_the_stream_in_time() {
             }
         }
     }
-    // Nobody waits: it is called by the next one that does.
+    // No process waits: the next waiter calls it.
     near.write(b"held").expect("room");
     std::thread::sleep(2 * HOLD);
     assert_eq!(far.nread().expect("it calls it"), (4, 1));

@@ -17,12 +17,12 @@ struct Counting;
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATIONS.set(ALLOCATIONS.get() + 1);
-        // SAFETY: as the caller has promised.
+        // SAFETY: as the caller has guaranteed.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: as the caller has promised.
+        // SAFETY: as the caller has guaranteed.
         unsafe { System.dealloc(pointer, layout) }
     }
 }

@@ -1,5 +1,5 @@
 //! FIFOs: opened by a path, by unrelated processes that come and go, and carried to others as pipes are.
-//! Who may open one is in `users.rs`.
+//! The permissions are tested in `users.rs`.
 
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::net::UnixStream;
@@ -118,7 +118,7 @@ fn a_stopped_opener_stops_nobody() {
         within(Duration::from_secs(10), format!("opening beside a stopped process, round {round}"));
         std::thread::sleep(Duration::from_micros(random.next() % 1000));
         signal(&other, libc::SIGSTOP);
-        // Waiting for each other: what comes after an open may need something that the stopped process holds.
+        // Waiting for each other: calls after an open may need a lock that the stopped process holds.
         let (mut reader, mut writer) = std::thread::scope(|scope| {
             let reader =
                 scope.spawn(|| Fifo::open(&path, Access::Read).map(Stream::into_handle).expect("a writer comes"));
@@ -288,7 +288,7 @@ fn an_end_of_a_fifo_that_is_not_to_be_inherited_is_not() {
     // The descriptor whose number is told, and nothing else.
     headwater_os::descriptors::set_inheritable(reader.as_fd(), true).expect("fcntl");
     assert!(exec(&reader, "STREAM_LOST").wait().expect("wait").success());
-    // Those who have the descriptor keep nothing alive without the rest.
+    // Processes that have only the descriptor do not keep the end alive.
     drop(reader);
     assert_eq!(open(&path, Access::Write).expect_err("nobody reads").errno(), Errno::Nxio);
 }
@@ -345,7 +345,7 @@ fn a_duplicate_is_another_handle_of_the_same_end() {
     drop(reader);
     writer.write(b"x").expect("the copy is there");
     assert_eq!(copy.read(&mut [0; 8]).expect("there"), 1);
-    // It holds the node, so the other end may go and come again.
+    // It holds the node, so the other end may close and open again.
     drop(writer);
     assert_eq!(copy.read(&mut [0; 8]).expect("the end"), 0);
     copy.set_nonblocking(true).expect("no error");

@@ -1,4 +1,4 @@
-//! What a process sees at a stream head, call by call: the behaviour that the specification names.
+//! The behaviour of a stream head, call by call: the behaviour that the specification names.
 
 use headwater_streams::{
     ControlMode, Errno, Events, Flush, Handle, MessageFilter, Options, Policy, Priority, ReadMode, ReadOptions,
@@ -86,7 +86,7 @@ fn priority_then_band_then_age() {
         near.putpmsg(Some(b"b3"), None, 3).expect("room");
         near.putpmsg(Some(b"B1"), None, 1).expect("room");
         near.putpmsg(Some(b"high"), None, Priority::High).expect("always");
-        // Only one of high priority waits; a second is thrown away.
+        // Only one of high priority waits; a second is discarded.
         near.putpmsg(Some(b"gone"), None, Priority::High).expect("always");
         let order: Vec<Vec<u8>> = (0..5)
             .map(|_| get(&mut far, MessageFilter::Any).expect("there"))
@@ -401,7 +401,8 @@ fn pipemod_turns_a_flush() {
     near.push("pipemod").expect("known");
     far.write(b"kept or gone").expect("room");
     near.write(b"unread").expect("room");
-    // What near has not read itself: turned by the module, FLUSHR becomes FLUSHW at the far head, which turns it back.
+    // The messages that near has not read: turned by the module, FLUSHR becomes FLUSHW at the far head, which turns it
+    // back.
     near.flush_queues(Flush::READ).expect("fine");
     assert_eq!(read(&mut near, 20), Err(Errno::Again));
     assert_eq!(read(&mut far, 20), Ok(b"unread".to_vec()));

@@ -1,4 +1,4 @@
-//! What happens at the limits of a stream: sizes of messages, room for them, memory that bands share.
+//! Behaviour at the limits of a stream: sizes of messages, room for them, memory that bands share.
 
 use std::sync::Mutex;
 use std::time::Duration;
@@ -20,7 +20,7 @@ fn svr4(policy: Policy) -> Options {
     Options::new().hiwat(5120).lowat(1024).maxpsz(4096).policy(policy)
 }
 
-/// Lengths of the messages of data that are there.
+/// Lengths of the available messages of data.
 fn lengths(stream: &mut Handle) -> Vec<usize> {
     let mut data = vec![0; 300_000];
     std::iter::from_fn(|| stream.getmsg(None, Some(&mut data)).ok()?.data).collect()
@@ -73,7 +73,7 @@ fn what_can_put_says_holds_for_the_largest_call() {
     }
 }
 
-/// Notes the lengths of what it gets, and sends what it gets so many times.
+/// Stores the lengths of its messages, and sends each message several times.
 #[derive(Debug)]
 struct Noting {
     name: &'static str,
@@ -101,7 +101,7 @@ fn a_write_is_cut_at_maxpsz_however_short_it_is() {
     let (mut near, mut far) = with(svr4(Policy::DEFAULT).hiwat(100_000));
     near.push("noting").expect("known");
     for _ in 0..2 {
-        // The second goes the quick way.
+        // The second uses the fast path.
         assert_eq!(near.write(&[1; 8192]).expect("room"), 8192);
         assert_eq!(near.write(&[1; 4096]).expect("room"), 4096);
     }
@@ -117,7 +117,7 @@ fn a_write_is_cut_at_maxpsz_however_short_it_is() {
 fn a_write_goes_on_only_while_the_queue_is_not_above_hiwat() {
     let (mut near, mut far) = with(svr4(Policy::DEFAULT));
     for _ in 0..3 {
-        // The quick way is open, from the second round on.
+        // The fast path is open, from the second round on.
         assert_eq!(near.write(&[1; 2000]).expect("room"), 2000);
         // 2000 and 4096 are above 5120.
         assert_eq!(near.write(&[1; 8192]).expect("room for a piece"), 4096);
@@ -140,7 +140,7 @@ fn a_module_that_makes_too_many_messages_is_told_and_spoils_nothing() {
             got += 1;
         }
         assert_eq!(got, 2048);
-        // A message without boundaries, of any length, goes on.
+        // A message without boundaries, of any length, is passed on.
         near.write(b"12345678").expect("3000 pieces of plain data are no messages");
         assert_eq!(lengths(&mut far), [24_000]);
     }
@@ -181,7 +181,7 @@ fn a_writer_waits_for_memory_that_another_band_holds_and_is_woken() {
     }
     // Band 0 is full and stays so; band 1 holds all blocks, and none of its writers was refused.
     let (mut first, mut second, mut far) = pair();
-    // A newcomer wakes everybody, so it comes before.
+    // A newcomer wakes all waiters, so it comes before.
     assert_eq!(far.nread().expect("fine"), (0, 0));
     while first.write(&[0; 1000]).is_ok() {}
     (0..sent).for_each(|_| first.putpmsg(Some(b"1"), None, 1).expect("room"));
@@ -190,7 +190,7 @@ fn a_writer_waits_for_memory_that_another_band_holds_and_is_woken() {
         second.putpmsg(Some(b"2"), None, 2).expect("room at last");
         second
     });
-    // Longer than a sleeper looks by itself.
+    // Longer than the interval at which a sleeper looks by itself.
     std::thread::sleep(Duration::from_millis(60));
     let start = std::time::Instant::now();
     for _ in 0..sent {

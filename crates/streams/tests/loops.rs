@@ -1,5 +1,5 @@
-//! `loop`: two streams that a driver pairs, in one process and in two: what is written to the one is read from the other, flow
-//! controlled, and each is hung up when the last process that has the other has ended.
+//! `loop`: two streams that a driver pairs, in one process and in two: data written to the one is read from the other,
+//! flow controlled, and each is hung up when the last process that has the other has ended.
 
 mod common;
 
@@ -148,7 +148,7 @@ fn the_descriptor_tells_of_data_of_room_and_of_the_partner_s_death() {
             Ok(())
         });
         let (mut stream, go) = parents.take().expect("a copy");
-        // An event loop of no library: it calls when the descriptor is ready.
+        // An event loop outside of the library: it makes calls when the descriptor is ready.
         let mut got = Vec::new();
         while got.len() < 5 {
             assert_ne!(polled(&stream, libc::POLLIN, Duration::from_secs(10)) & libc::POLLIN, 0);
@@ -249,7 +249,7 @@ fn partners_that_are_killed_at_any_moment_leave_the_other_usable_or_hung_up() {
         partner.wait().expect("wait");
         stream.set_nonblocking(false).expect("wait");
         if met {
-            // What is left, and then the end.
+            // The remaining data, and then the end.
             while stream.read(&mut [0; 4000]).expect("no error") > 0 {}
             assert_eq!(stream.write(b"x").expect_err("it is gone").errno(), Errno::Pipe);
             hung_up += 1;

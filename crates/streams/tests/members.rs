@@ -1,4 +1,4 @@
-//! As many handles of a stream are in use as its table has room for, and no more; who dies makes room.
+//! As many handles of a stream are in use as its table has room for, and no more; a member that dies makes room.
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
@@ -46,7 +46,7 @@ fn the_sixty_fifth_process_is_told_of_the_limit() {
     let _alone = alone();
     let (mut near, far) = Handle::pair().expect("pipe");
     let mut users = users(MEMBERS, || Ok(far.another()));
-    // A handle that is only carried along does not count; each use of it fails alike, and spoils nothing.
+    // A handle that has made no call does not count; each use of it fails in the same way, and breaks nothing.
     let mut buffer = [0; 8];
     assert!(is_full(&near.attach().expect_err("full")));
     assert!(is_full(&near.write(b"x").expect_err("full")));

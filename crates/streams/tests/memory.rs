@@ -1,11 +1,12 @@
-//! How much memory a stream keeps that messages have gone through. A program of its own: it looks at all streams of the process.
+//! The memory that a stream keeps after messages have passed through it. A separate program: it checks all streams of
+//! the process.
 
 use std::os::unix::fs::MetadataExt;
 use std::time::{Duration, Instant};
 
 use headwater_streams::{Errno, Handle};
 
-/// One test at a time: each looks at all streams of the process.
+/// One test at a time: each checks all streams of the process.
 static ALONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
 
 fn alone() -> std::sync::MutexGuard<'static, ()> {
@@ -106,8 +107,8 @@ fn a_stream_whose_reader_keeps_up_stays_small() {
     assert!(marked <= 104 << 10, "{marked} bytes are kept of a stream with at most 1 KB unread");
 }
 
-/// What a stream keeps at most, through which 16 MB go of which at most one kilobyte is unread. One message in so many has
-/// boundaries.
+/// The largest memory that a stream keeps through which 16 MB pass, with at most one kilobyte unread. One message in
+/// `marked_every` has boundaries.
 fn kept_with_little_unread(marked_every: u64) -> u64 {
     let (mut near, mut far) = nonblocking();
     let (mut next, mut expected) = (0u64, 0u64);
@@ -125,7 +126,7 @@ fn kept_with_little_unread(marked_every: u64) -> u64 {
         loop {
             let wanted = if round % 3 == 0 { 8 } else { buffer.len() };
             let count = match far.read(&mut buffer[..wanted]) {
-                // As a program reads that polls; one that reads what is there alone is found behind.
+                // As a program that polls reads; one that reads only the available bytes counts as behind.
                 Err(error) => break assert_eq!(error.errno(), Errno::Again),
                 Ok(count) => count,
             };

@@ -68,7 +68,7 @@ impl Message {
         self.control.as_ref().map_or(0, VecDeque::len) + self.data.as_ref().map_or(0, VecDeque::len)
     }
 
-    /// What it counts in flow control. In a lane a message gives its place back from the front alone, and one without
+    /// Its bytes in flow control. In a lane a message gives its place back from the front alone, and one without
     /// bytes takes a place too.
     fn weight(&self, lane: bool) -> usize {
         match lane && self.rank == 0 {
@@ -82,7 +82,7 @@ impl Message {
     }
 }
 
-/// What the stream should do.
+/// The expected behaviour of the stream.
 struct Model {
     queue: Vec<Message>,
     policy: Policy,
@@ -190,7 +190,8 @@ impl Model {
             let controls = if discarded { 0 } else { first.control.as_ref().map_or(0, VecDeque::len) };
             let datas = first.data.as_ref().map_or(0, VecDeque::len);
             if controls + datas == 0 {
-                // Of a control part alone that is thrown away nothing is left, not even a message without bytes.
+                // A message whose only part, a control part, is discarded leaves nothing, not even a message without
+                // bytes.
                 let ends = first.data.is_some() || !discarded;
                 if ends && !read.is_empty() {
                     return Ok(read);

@@ -1,4 +1,4 @@
-//! When the procedures of a module are called, and what happens when they fail or panic.
+//! When the procedures of a module are called, and the effects when they fail or panic.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -84,11 +84,11 @@ fn modules_are_closed_once_with_the_last_handle_or_when_popped() {
     assert_eq!(closes(), 4);
 }
 
-/// Passes on what it gets, and panics behind what begins with a 'p'.
+/// Passes messages on, and panics after one that begins with a 'p'.
 #[derive(Debug)]
 struct Panicking {
     name: &'static str,
-    /// By the short way for data, and by a service procedure.
+    /// By the short path for data, and by a service procedure.
     data: bool,
     serves: bool,
 }
@@ -167,7 +167,8 @@ fn a_panic_of_a_module_leaves_the_stream_to_others() {
             while let Ok(count) = far.read(&mut buffer) {
                 text.push_str(std::str::from_utf8(&buffer[..count]).expect("text"));
             }
-            // What a service procedure did not come to pass on is gone with the panic of its sender, or was passed on.
+            // A message that a service procedure did not pass on is lost with the panic of its sender, or was passed on
+            // later.
             assert_eq!(text.replace("panic ", ""), "before other after", "{name}, round {round}");
             assert_eq!(near.read(&mut buffer).expect("there"), 4);
         }

@@ -1,5 +1,5 @@
-//! Modules that take plain data without a message around it: what comes out is what the modules make of what is written,
-//! in its order, whichever way each write took.
+//! Modules that take plain data without a message around it: the output is the written data as changed by the modules,
+//! in its order, on whichever path each write went.
 
 mod common;
 
@@ -8,7 +8,7 @@ use std::sync::Once;
 use common::Random;
 use headwater_streams::{Errno, Handle, Kind, Message, Module, ModuleInfo, Next, Options, Queue, Result, register};
 
-/// What a module makes of data, and whether it queues it.
+/// A module's change of data, and whether it queues the data.
 #[derive(Debug, Clone, Copy)]
 struct Maker {
     name: &'static str,
@@ -93,7 +93,7 @@ fn with_modules(names: &[&str], hiwat: u32) -> (Handle, Handle) {
     (near, far)
 }
 
-/// What modules, the last one first, make of what is written.
+/// The written data as changed by the modules, the last one first.
 fn expected(names: &[&str], written: &[u8]) -> Vec<u8> {
     let mut pieces = vec![written.to_vec()];
     for name in names.iter().rev() {
@@ -157,7 +157,7 @@ fn a_service_module_is_served_once_for_each_write() {
     assert_eq!(far.read(&mut buffer).expect("there"), 400);
 }
 
-/// Sends 300 times what it gets.
+/// Sends each message 300 times.
 #[derive(Debug)]
 struct Flood;
 
@@ -180,7 +180,7 @@ fn a_module_that_makes_more_than_there_is_room_for_is_told_and_spoils_nothing() 
     register(Flood).expect("new");
     let (mut near, mut far) = with_modules(&["flood"], 2000);
     let block = [7; 5000];
-    // By the message's way, then by the data's.
+    // As a message, then as plain data.
     near.write(&[7; 1]).expect("300 bytes");
     for _ in 0..2 {
         let error = near.write(&block).expect_err("1.5 MB");

@@ -1,5 +1,5 @@
-//! Devices that processes find by name: minor numbers, clone opens, the same stream for the same number, and what is left when
-//! holders close, are killed, or do not answer.
+//! Devices that processes find by name: minor numbers, clone opens, the same stream for the same number, and the state
+//! after holders close, are killed, or do not answer.
 
 mod common;
 
@@ -41,7 +41,7 @@ fn minor(stream: &Stream) -> u32 {
     stream.minor().expect("a device")
 }
 
-/// A process that has a device open, until it is told to go on.
+/// A process that has a device open, until it is told to continue.
 struct Holder {
     child: Child,
     go: Option<std::io::PipeWriter>,
@@ -125,7 +125,7 @@ fn clone_opens_get_numbers_that_nobody_has() {
     let elsewhere = Holder::start(|| open(directory.path(), "echo", None));
     let streams: Vec<_> = (0..3).map(|_| open(directory.path(), "echo", None).expect("free")).collect();
     assert_eq!(streams.iter().map(minor).collect::<Vec<_>>(), [1, 2, 3], "0 is open in the other process");
-    // Of another driver they are others.
+    // Another driver has separate numbers.
     assert_eq!(minor(&open(directory.path(), "nuls", None).expect("free")), 0);
     elsewhere.end();
     assert_eq!(minor(&open(directory.path(), "echo", None).expect("free")), 0);
@@ -157,7 +157,7 @@ fn the_same_number_is_the_same_stream_in_unrelated_processes() {
         assert_eq!(minor(&stream), 7);
         let mut text = [0; 32];
         assert_eq!(stream.read(&mut text).expect("one stream"), 14, "round {round}");
-        // It is handed on by whoever has it, also after the first has gone.
+        // Each process that has it hands it on, also after the first has gone.
         if round % 2 == 0 {
             writer.end()
         } else {

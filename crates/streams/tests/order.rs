@@ -1,7 +1,7 @@
-//! The order in which a reader finds messages, with a writer on another thread: what was sent before is read before,
-//! unless what came after it is of a higher band or priority.
+//! The order in which a reader finds messages, with a writer on another thread: earlier messages are read before later
+//! ones, unless the later one is of a higher band or priority.
 //!
-//! The moment in which a reader could be wrong is some ten nanoseconds long, so this is a sample; `HEADWATER_ORDER_MS` makes
+//! The critical moment of a reader is some ten nanoseconds long, so this is a sample; `HEADWATER_ORDER_MS` makes
 //! it longer. The unit test of `head::front` interrupts a reader in that very moment.
 
 mod common;
@@ -28,12 +28,12 @@ fn send(near: &mut Handle, high: bool, taken: &AtomicU64, stop: &AtomicBool) {
             }
             std::thread::yield_now();
         }
-        // The reader looks again and again while nothing is there, and so it is often taken off its CPU between two looks.
+        // The reader looks again and again while nothing is there, and so it is often preempted between two looks.
         (0..round % 16 * 50).for_each(|_| std::hint::spin_loop());
     }
 }
 
-/// Runs a reader that says of each message whether it is plain, against that writer.
+/// Runs a reader that returns for each message whether it is plain, against that writer.
 fn read_in_order(high: bool, mut next: impl FnMut(&mut Handle) -> Option<(bool, u64)>) {
     let _alone = common::alone();
     let (mut near, mut far) = Handle::pair().expect("pipe");
@@ -69,7 +69,7 @@ fn number(bytes: &[u8]) -> u64 {
     u64::from_le_bytes(bytes.try_into().expect("8 bytes"))
 }
 
-/// Peeks until something is there, which makes no call of the kernel, and then gets it.
+/// Peeks until there is a message, which makes no call of the kernel, and then gets it.
 fn get(far: &mut Handle) -> Option<(bool, u64)> {
     let (mut control, mut data) = ([0; 8], [0; 8]);
     far.peek(None, None, MessageFilter::Any).expect("fine")?;
@@ -80,7 +80,7 @@ fn get(far: &mut Handle) -> Option<(bool, u64)> {
     }
 }
 
-/// Reads; a control part as data. What came ahead and what is plain are told apart by their turn.
+/// Reads; a control part as data. Messages sent ahead and plain ones are distinguished by their turn.
 fn reader() -> impl FnMut(&mut Handle) -> Option<(bool, u64)> {
     let mut seen = 0;
     let mut options = Some(ReadOptions::new().control(ControlMode::AsData));

@@ -1,4 +1,4 @@
-//! Parts of messages, and what read, getmsg and poll make of them: what is there, what was taken, what has no bytes.
+//! Parts of messages in read, getmsg and poll: present parts, parts that were taken, parts of no bytes.
 
 use std::sync::Once;
 use std::time::Duration;
@@ -229,7 +229,7 @@ fn a_fifo_is_ready_for_what_it_was_opened_for() {
     assert_eq!(now(&mut reader), Events::IN | Events::RDNORM);
 }
 
-/// Marks what has an 'm' for its first byte.
+/// Marks messages whose first byte is an 'm'.
 #[derive(Debug)]
 struct Marker;
 

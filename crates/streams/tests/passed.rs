@@ -7,10 +7,10 @@ use std::process::Command;
 use headwater_streams::{Access, CommandStream, Device, Errno, FifoOptions, Stream, pipe};
 
 const NAME: &str = "HEADWATER_TEST_STREAM";
-/// Which of the programs below is to run.
+/// The name of the program below that is to run.
 const PROGRAM: &str = "HEADWATER_TEST_PROGRAM";
 
-/// Not a test of its own: the programs that the tests start. Each says what it finds.
+/// Not a separate test: the programs that the tests start. Each prints its results.
 #[test]
 fn program() {
     match std::env::var(PROGRAM).as_deref() {
@@ -30,7 +30,7 @@ fn program() {
             drop(unsafe { File::from_raw_fd(number) });
             println!("closed {:?}", Stream::from_env(NAME).map(drop).map_err(|error| error.errno()));
             let other = File::open("/dev/null").expect("open");
-            // SAFETY: the number is free, and nobody else knows it.
+            // SAFETY: the number is free, and nothing else uses it.
             assert_eq!(unsafe { libc::dup2(other.as_raw_fd(), number) }, number);
             // SAFETY: as above; the test puts the variable back that the call has removed.
             unsafe { std::env::set_var(NAME, value) };

@@ -1,4 +1,4 @@
-//! A pipe among processes: fork, dup, exec, sockets; and what is left when they are gone.
+//! A pipe among processes: fork, dup, exec, sockets; and that nothing is left when they have ended.
 
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::net::UnixStream;
@@ -35,7 +35,7 @@ fn many_processes_share_an_end() {
     drop(near);
     let all = read_all(&mut far);
     writers.into_iter().for_each(joined);
-    // A write of so few bytes is not mixed with what others write.
+    // A write of so few bytes is not mixed with other writes.
     let mut counts = [0; 4];
     for message in all.chunks(100) {
         assert!(message.iter().all(|byte| *byte == message[0]), "{message:?}");

@@ -1,5 +1,5 @@
-//! What modules do with their queues beyond passing messages on: rmvq, insq, noenable, bufcall, the other queue, and messages
-//! of several blocks.
+//! Modules' operations on their queues beyond passing messages on: rmvq, insq, noenable, bufcall, the other queue, and
+//! messages of several blocks.
 
 mod common;
 
@@ -12,7 +12,7 @@ use headwater_streams::{
     Side, register,
 };
 
-/// Queues what comes, and does with its queue what a message of one control part, a word, asks for.
+/// Queues arriving messages, and runs the queue operation that a message of one control part, a word, requests.
 #[derive(Debug)]
 struct Desk;
 
@@ -58,7 +58,7 @@ impl Module for Desk {
                 queue.put_next(message)?;
             }
             "memory" => {
-                // Takes nearly all there is, keeps it, and asks to be told.
+                // Takes nearly all memory, keeps it, and asks for a notification.
                 while queue.has_memory() {
                     queue.put_queue(Message::data_of(b"x").into_owned())?;
                 }
@@ -89,12 +89,12 @@ fn ends(policy: Policy) -> (Handle, Handle) {
     (near, far)
 }
 
-/// A request goes ahead of what waits.
+/// A request goes ahead of waiting messages.
 fn ask(near: &mut Handle, request: &str) -> std::result::Result<(), Errno> {
     near.putpmsg(Some(request.as_bytes()), None, Priority::High).map_err(|error| error.errno())
 }
 
-/// What has come, a message a piece.
+/// The arrived messages.
 fn received(stream: &mut Handle) -> Vec<String> {
     let part = |part: Option<&[u8]>| part.map(|bytes| String::from_utf8_lossy(bytes).into_owned()).unwrap_or_default();
     std::iter::from_fn(|| {
@@ -194,7 +194,7 @@ fn linked_and_shared_blocks_arrive_in_their_order() {
     }
 }
 
-/// Who waits for memory is enabled when there is some, though nothing is in its queue that would be.
+/// A queue that waits for memory is enabled when there is some, although it is empty.
 #[test]
 fn a_queue_that_asked_for_memory_is_enabled_when_there_is_some() {
     let (mut near, mut far) = ends(Policy::DEFAULT);
@@ -202,7 +202,7 @@ fn a_queue_that_asked_for_memory_is_enabled_when_there_is_some() {
     ask(&mut near, "memory").expect("it is used up");
     let count = received(&mut far).len();
     assert_eq!(count, 0);
-    // Bands above 0 share the memory; what is there of them was sent before.
+    // Bands above 0 share the memory; their messages were sent before.
     ask(&mut near, "remove 0").expect("there");
     let mut all = 0;
     for _ in 0..10 {

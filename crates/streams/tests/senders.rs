@@ -1,4 +1,4 @@
-//! Who has sent a file, on the kernel's word.
+//! The sender of a file, as the kernel reports it.
 
 mod common;
 
@@ -19,7 +19,7 @@ fn a_received_file_says_who_has_sent_it() {
     if !is_root() {
         return;
     }
-    // Sent before anybody looks for the sender, by a process that is gone by then.
+    // Sent before a receiver asks for the sender, by a process that is gone by then.
     joined(child(|| {
         become_user(NOBODY);
         far.send_file(std::io::stdin().as_fd())

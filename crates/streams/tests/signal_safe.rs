@@ -1,8 +1,8 @@
 //! Calls on an open stream allocate nothing, so that a signal handler may make them: a thread's first calls too, and calls below
 //! another one of the same thread. The allocator refuses while such a call is made.
 //!
-//! What allocates is said in docs/streams.md: `receive`, ioctls, modules that keep or answer messages, and the rare errors that are
-//! named there.
+//! docs/streams.md lists the calls that allocate: `receive`, ioctls, modules that keep or answer messages, and the rare
+//! errors that are named there.
 
 use std::os::unix::thread::JoinHandleExt;
 use std::sync::OnceLock;
@@ -19,7 +19,7 @@ use headwater_streams::{
 #[global_allocator]
 static REFUSING: RefusingAllocator = RefusingAllocator;
 
-/// Every call of the data's way, also those that fail because they would wait.
+/// Every call that transfers data, also those that fail because they would wait.
 fn use_both(near: &Stream, far: &Stream) {
     let (mut control, mut data) = ([0; 64], [0; 4096]);
     let again = |errno: Errno| assert_eq!(errno, Errno::Again);

@@ -1,4 +1,4 @@
-//! Signals for what happens at a stream (I_SETSIG): which, for what, and to whom.
+//! Signals for events at a stream (I_SETSIG): their numbers, events and receivers.
 
 mod common;
 
@@ -27,13 +27,13 @@ fn counting() -> std::sync::MutexGuard<'static, ()> {
     alone
 }
 
-/// How many SIGPOLL and SIGURG have come since the last time. The kernel gives them to any thread, which takes a moment.
+/// The numbers of SIGPOLL and SIGURG since the last call. The kernel gives them to any thread, which takes a moment.
 fn taken() -> (u32, u32) {
     std::thread::sleep(Duration::from_millis(2));
     (POLLS.swap(0, Ordering::Relaxed), URGENT.swap(0, Ordering::Relaxed))
 }
 
-/// As [`taken`], of signals that are to have come.
+/// As [`taken`], for expected signals.
 fn taken_like(expected: (u32, u32)) -> (u32, u32) {
     let start = Instant::now();
     let there = || (POLLS.load(Ordering::Relaxed), URGENT.load(Ordering::Relaxed));
@@ -115,14 +115,14 @@ fn what_comes_is_told_by_its_own_event() {
             for (at, (events, send, expected)) in cases.iter().enumerate() {
                 let (mut near, mut far) = ends(policy);
                 module.iter().for_each(|module| far.push(module).expect("known"));
-                // The quick way is open by then.
+                // The fast path is open by then.
                 (0..3).for_each(|_| plain(&mut far).expect("room"));
                 near.set_signals(*events).expect("room");
                 taken();
-                // Some of the writes would take the quick way.
+                // Some of the writes would use the fast path.
                 for round in 0..10 {
                     send(&mut far).expect("room");
-                    // A second message of high priority is thrown away.
+                    // A second message of high priority is discarded.
                     let expected = if round > 0 && *events == SignalEvents::HIPRI { (0, 0) } else { *expected };
                     assert_eq!(taken_like(expected), expected, "{policy:?} {module:?}, case {at}, round {round}");
                 }
@@ -244,7 +244,7 @@ fn processes_are_told_apart() {
     registered.kill();
     registered.wait().expect("wait");
     far.write(b"x").expect("no error");
-    // A writer of another process tells us.
+    // A writer of another process signals us.
     near.set_signals(SignalEvents::INPUT).expect("room");
     joined(child(|| far.write(b"x").map(drop)));
     assert_eq!(taken_like((1, 0)), (1, 0));
@@ -277,7 +277,7 @@ fn places_of_the_dead_are_taken_and_no_more_than_there_are() {
     calm();
 }
 
-/// Whoever writes to the memory may name any process there: one that does not use the stream gets nothing.
+/// A process that writes to the memory may name any process there: one that does not use the stream gets no signal.
 #[test]
 fn a_process_that_does_not_use_the_stream_is_not_signalled() {
     let _alone = counting();
@@ -366,7 +366,7 @@ fn a_hang_up_is_told_once_when_the_last_of_an_end_is_closed() {
     assert_eq!(taken(), (0, 0), "the child has it");
     go.write(b"!").expect("room");
     child.wait().expect("wait");
-    // A child that ends has its copies closed by the kernel, and tells nobody.
+    // A child that ends has its copies closed by the kernel, and sends no signal.
     drop(near);
     taken();
 }

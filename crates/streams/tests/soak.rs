@@ -1,6 +1,6 @@
 //! Long traffic: messages by the hundred million arrive in order and complete, and a thousand pipes work at once.
 //!
-//! `cargo xtask soak` runs the long form, `HEADWATER_MESSAGES` says how many messages.
+//! `cargo xtask soak` runs the long form, `HEADWATER_MESSAGES` sets the number of messages.
 
 mod common;
 
@@ -10,17 +10,17 @@ use common::{Random, alone, setting};
 use headwater_os::child::Child;
 use headwater_streams::{ControlMode, Handle, MessageFilter, Options, ReadOptions, Result};
 
-/// One message of so many is longer than its number.
+/// One message of this many is longer than its number.
 const LONG_EVERY: u64 = 64;
 /// Words of the longest message.
 const WORDS_MAX: usize = 512;
 
-/// What message `number` is: its length in words, each of which is the number.
+/// The length of message `number` in words, each of which is the number.
 fn words_of(number: u64) -> usize {
     if number.is_multiple_of(LONG_EVERY) { 1 + Random(number).below(WORDS_MAX) } else { 1 }
 }
 
-/// Checks a stream of words against what is written, in whatever pieces it comes.
+/// Checks a stream of words against the written ones, regardless of the pieces.
 #[derive(Debug, Default)]
 struct Check {
     number: u64,
@@ -107,7 +107,7 @@ fn messages_arrive_in_order_and_complete() {
     common::calm();
 }
 
-/// Traffic through a thousand pipes, by two processes: the child sends back what it gets.
+/// Traffic through a thousand pipes, by two processes: the child sends its data back.
 #[test]
 fn a_thousand_pipes_carry_traffic_at_once() {
     let _alone = alone();

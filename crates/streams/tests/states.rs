@@ -1,5 +1,5 @@
-//! The table of the stream head: what each call does after a hang-up, a read error, a write error, and both; and the signal
-//! that some of it raises.
+//! The table of the stream head: the result of each call after a hang-up, a read error, a write error, and both; and
+//! the signal that some of it raises.
 
 mod common;
 
@@ -13,7 +13,7 @@ use headwater_streams::{
     SignalEvents, WriteOptions,
 };
 
-/// What is raised, in the order of the table's columns.
+/// The raised states, in the order of the table's columns.
 const RAISED: [&str; 4] = ["hangup", "error 71 0", "error 0 71", "error 71 71"];
 
 fn raised(request: &str) -> (Handle, Handle) {
@@ -215,7 +215,7 @@ fn a_write_that_nobody_will_read_raises_sigpipe_where_it_is_asked_for() {
             let (mut near, _far) = broken("");
             assert_eq!(is_killed(|| write(&mut near).map(drop)), pipe);
         }
-        // As the specification has it: no signal after a hang-up, nor for the calls that only look.
+        // As the specification requires: no signal after a hang-up, nor for the calls that only look.
         let (mut near, _far) = broken("hangup");
         assert!(!is_killed(|| near.write(b"x").map(drop)));
         let (mut near, _far) = broken("");

@@ -1,4 +1,5 @@
-//! What users can do to a FIFO that they may not, or may only partly, open: nothing but cost time, and little of that.
+//! The effects of users on a FIFO that they may not, or may only partly, open: they cost a little time and nothing
+//! else.
 
 use std::fs::{File, OpenOptions, Permissions};
 use std::io::Read;
@@ -20,15 +21,15 @@ mod common;
 use common::users::{NOBODY, become_user, fifo, holder, is_root};
 use common::{alone, calm, child, joined, open, within};
 
-/// As `fifo/broker.rs` and `fifo/marks.rs` have them.
+/// As in `fifo/broker.rs` and `fifo/marks.rs`.
 const CLAIMS_TO_READ: u64 = 1 << 40;
 const CLAIMS_TO_WRITE: u64 = 2 << 40;
 const MARKS: u64 = 1 << 60;
 
-/// Much longer than any open may take, whatever strangers do, and much shorter than what the faults cost.
+/// Much longer than any open may take beside strangers, and much shorter than with the faults that the tests detect.
 const SOON: Duration = Duration::from_secs(3);
 
-/// Bytes of a stream's memory, among them all that says who sleeps.
+/// Bytes of a stream's memory, among them all words of sleepers.
 const BEGINNING: u64 = 64 << 10;
 
 /// The beginning of the names of the sockets of a node's brokers.
@@ -63,14 +64,14 @@ fn passes_a_message(path: &Path) {
     assert!(took < SOON, "{took:?}");
 }
 
-/// A process that passes for a broker of the FIFO at `path` and hands out a file instead of the pipe. It has a stream
+/// A process that poses as a broker of the FIFO at `path` and sends a file instead of the pipe. It has a stream
 /// of its own at `other`, and sends a copy of its memory with the file's inode as the number of the pipe.
 fn false_broker(path: &Path, other: &Path, victim: &Path, sent: UnixStream) -> Child {
     holder(move || {
         become_user(NOBODY);
         let mut reader = open(other, Access::Read)?;
         let writer = open(other, Access::Write)?;
-        // A reader that was refused wants to be told of a message: by a byte into the pipe.
+        // A reader that was refused waits for the notification of a message: by a byte into the pipe.
         reader.read(&mut [0; 8]).expect_err("nothing is there");
         let link = |found| descriptors::link(found).unwrap_or_default().into_os_string().into_string().expect("ASCII");
         let own = || descriptors::own().expect("/proc").into_iter();
@@ -79,7 +80,7 @@ fn false_broker(path: &Path, other: &Path, victim: &Path, sent: UnixStream) -> C
         let copy = SharedMemory::create(beginning(path).trim_end_matches('-'), original.metadata()?.len() as usize)?;
         let memory = File::from(copy.as_fd().try_clone_to_owned()?);
         std::io::copy(&mut (&original).take(BEGINNING), &mut &memory)?;
-        // O_PATH: who may not open a file may still have a descriptor of it.
+        // O_PATH: a user that may not open a file may still have a descriptor of it.
         let file = OpenOptions::new().read(true).custom_flags(libc::O_PATH).open(victim)?;
         let pipes: Vec<u64> = descriptors::own()?
             .into_iter()
@@ -184,7 +185,7 @@ fn strangers_locks_keep_nobody_from_meeting() {
     if !is_root() {
         return;
     }
-    // Nobody can mark the node: those who open it at the same time see each other in /proc alone.
+    // No process can mark the node: processes that open it at the same time see each other in /proc alone.
     for _ in 0..8 {
         let (_directory, path) = fifo(0o644);
         let mut stranger = holder(|| {
@@ -194,7 +195,7 @@ fn strangers_locks_keep_nobody_from_meeting() {
             Ok(node)
         });
         common::meet_at_the_same_time(&path);
-        // One who could not mark the node is found by the next, also when the locks are gone.
+        // The next process finds one that could not mark the node, also when the locks are gone.
         let mut reader = open(&path, Access::Read).expect("root may");
         stranger.kill();
         stranger.wait().expect("wait");
@@ -215,7 +216,7 @@ fn squatted_names_delay_no_open() {
         let names = (0..20).map(|count| format!("{}0-{count}", beginning(&path)));
         Ok(names.map(|name| Listener::bind(&name).expect("free")).collect::<Vec<_>>())
     });
-    // Whose descriptors the other user does not see.
+    // The other user does not see its descriptors.
     let _holder = holder(|| open(&path, Access::Read));
     joined(child(|| {
         become_user(NOBODY);

@@ -155,7 +155,7 @@ fn threads_that_come_and_go_do_not_use_up_the_places() {
     assert_eq!(far.read(&mut [0; 2000]).expect("all of them"), 1000);
 }
 
-/// What the handler below uses: an end, which it borrows, and what its write gave.
+/// The values of the handler below: an end, which it borrows, and the result of its write.
 static SEEN: AtomicI64 = AtomicI64::new(i64::MIN);
 static END: std::sync::OnceLock<Stream> = std::sync::OnceLock::new();
 

@@ -1,4 +1,4 @@
-//! A process that does not know a module of the stream: none of its calls goes by the module.
+//! A process that does not know a module of the stream: none of its calls bypasses the module.
 //!
 //! In a program of its own, since a forked child keeps all ends open that other tests use.
 
@@ -21,7 +21,7 @@ fn a_module_that_this_process_does_not_know_is_never_passed_by() {
     let (mut near, mut far) = Handle::pair().expect("pipe");
     near.set_nonblocking(true).expect("arm");
     far.set_nonblocking(true).expect("arm");
-    // The quick ways are open.
+    // The fast paths are open.
     for stream in [&mut near, &mut far] {
         stream.write(b"before").expect("room");
     }
@@ -55,7 +55,7 @@ fn a_module_that_this_process_does_not_know_is_never_passed_by() {
             assert!(error.to_string().contains("stranger"), "{call}: {error}");
         }
     }
-    // Known at last, nothing was lost or came by.
+    // Known at last; nothing was lost or bypassed the module.
     register(Stranger).expect("new here");
     let mut buffer = [0; 20];
     let count = far.read(&mut buffer).expect("there");

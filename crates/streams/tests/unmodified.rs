@@ -1,5 +1,5 @@
-//! Programs that know nothing of streams and are handed an end as their standard input or output: what they see, and what the
-//! user of the other end does.
+//! Programs that do not use the library and have an end as their standard input or output: their results, and the
+//! results of the user of the other end.
 
 use std::os::fd::AsFd;
 use std::process::{Child, Command, Output, Stdio};
@@ -17,7 +17,7 @@ fn shell(script: &str) -> Command {
     shell
 }
 
-/// What a read by the library fails with.
+/// The error of a read by the library.
 fn refusal(end: &Stream) -> Error {
     let read = end.read(&mut [0; 100]);
     let refused =
@@ -31,7 +31,7 @@ fn run(program: &mut Command) -> Output {
     ended(program.spawn().expect("sh"))
 }
 
-/// The output of a program that is to end by itself.
+/// The output of a program that ends by itself.
 fn ended(mut program: Child) -> Output {
     let start = Instant::now();
     while program.try_wait().expect("wait").is_none() {
@@ -118,7 +118,7 @@ fn other_users_of_the_end_are_told_too() {
     assert_eq!(other.read(&mut [0; 9]).expect_err("one told the others").errno(), Errno::Proto);
     // That the sockets were shut down shows first.
     assert_eq!(other.write(b"lost").expect_err("one told the others").errno(), Errno::Pipe);
-    // Whoever has the program's end sees that this one is gone.
+    // A user of the program's end sees that this one is gone.
     assert_eq!(far.write(b"lost").expect_err("nobody will read").errno(), Errno::Pipe);
 }
 

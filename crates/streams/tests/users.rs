@@ -1,4 +1,5 @@
-//! Who may open a FIFO: users and privileges. All of it needs a root to become somebody else, and is left out without.
+//! The permission to open a FIFO: users and privileges. The tests need root to become other users, and are skipped
+//! otherwise.
 
 use std::fs::Permissions;
 use std::os::fd::AsFd;
@@ -15,21 +16,21 @@ mod common;
 use common::users::{NOBODY, become_powerless, become_user, fifo, holder, is_root, started};
 use common::{alone, child, joined, open, read_all};
 
-/// Opening fails for want of permission.
+/// Opening fails for lack of permission.
 fn is_refused(path: &Path, access: Access) -> Result<()> {
     let error = open(path, access).expect_err("no permission");
     assert_eq!(error.errno(), Errno::Acces, "{error}");
     Ok(())
 }
 
-/// A process of a user that reads what it is to find in a FIFO, to the end.
+/// A process of a user that reads the expected data from a FIFO, to the end.
 fn reader(path: &Path, become_reader: impl Fn(), expected: &[u8]) -> Child {
     started(|ready| {
         become_reader();
         let mut stream = open(path, Access::Read)?;
         ready();
         stream.set_nonblocking(false)?;
-        // Until somebody writes, nobody does.
+        // The first read waits for a writer.
         let mut all = Vec::new();
         while all.len() < expected.len() {
             all.extend(read_all(&mut stream));
@@ -46,7 +47,7 @@ fn who_may_not_both_read_and_write_is_refused() {
     if !is_root() {
         return;
     }
-    // All who use a FIFO have its memory in common: one permission alone would give the other as well.
+    // All users of a FIFO share its memory: one permission alone would give the other as well.
     for permissions in [0o600, 0o644, 0o622, 0o000] {
         let (_directory, path) = fifo(permissions);
         let _reader = open(&path, Access::Read).expect("root may");
@@ -89,7 +90,7 @@ fn nobody_is_lured_by_a_name() {
     let node = headwater_os::files::open_fifo(&path).and_then(headwater_os::files::status).expect("fstat");
     let _lure = holder(|| {
         become_user(NOBODY);
-        // Of two users, whom root both sees: who may not open the node has memory of that name.
+        // Root sees the processes of both users: the one that may not open the node has memory of that name.
         let name = format!("headwater-fifo-{}-{}", node.device, node.number);
         Ok(headwater_os::memory::SharedMemory::create(&name, 1 << 20)?)
     });
@@ -113,7 +114,7 @@ fn users_who_may_both_read_and_write_meet() {
             open(&path, Access::Write)?.write(b"from another user").map(drop)
         }));
         joined(reader);
-        // Of neither is anything left: the next one makes a stream of its own.
+        // Neither has left a trace: the next one makes a stream of its own.
         joined(child(|| {
             become_user(other);
             assert_eq!(open(&path, Access::Write).expect_err("nobody reads").errno(), Errno::Nxio);
@@ -148,7 +149,7 @@ fn a_process_that_has_changed_its_user_meets_others_of_that_user() {
     if !is_root() {
         return;
     }
-    // The kernel shows its descriptors to nobody but root.
+    // The kernel shows its descriptors only to root.
     let (_directory, path) = fifo(0o600);
     std::os::unix::fs::chown(&path, Some(NOBODY), Some(NOBODY)).expect("chown");
     let reader = reader(&path, || become_user(NOBODY), b"of one user");
@@ -231,7 +232,7 @@ fn who_may_not_open_the_node_gets_nothing_at_its_broker() {
     let (directory, path) = fifo(0o666);
     let _holder = holder(|| open(&path, Access::Read));
     let node = std::fs::metadata(&path).expect("stat");
-    // What may be reached is guarded by the way to it as well.
+    // The permissions of the directory count as well.
     std::fs::set_permissions(directory.path(), Permissions::from_mode(0o700)).expect("chmod");
     joined(child(|| {
         become_user(NOBODY);
@@ -254,7 +255,7 @@ fn nobody_is_lured_by_a_broker() {
     }
     let (_directory, path) = fifo(0o600);
     let node = std::fs::metadata(&path).expect("stat");
-    // One whom the powerless cannot see and who lets nobody in, and one who has no right to.
+    // A process that the powerless user cannot see and that lets no other in, and a user without the permission.
     let _holder = holder(|| open(&path, Access::Read));
     let _lure = holder(|| {
         become_user(NOBODY);
@@ -313,7 +314,7 @@ fn a_broker_may_die_at_any_time() {
         match met_or_not {
             Some(0) => met += 1,
             Some(libc::ENXIO) => alone += 1,
-            // Killed, and not yet torn down: its lock says that somebody is there who does not answer.
+            // Killed, and not yet torn down: its lock shows a process that does not answer.
             Some(libc::EACCES) => assert_eq!(writer(), Some(libc::ENXIO), "it has ended"),
             code => panic!("{code:?}"),
         }

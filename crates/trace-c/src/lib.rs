@@ -1,8 +1,8 @@
-//! The tracer for C and C++: what `include/headwater/trace.h` declares. Nothing of ours uses it; it is linked to others'
-//! programs.
+//! The tracer for C and C++, declared in `include/headwater/trace.h`. No other crate of this workspace uses it; it is
+//! linked into programs in C and C++.
 //!
-//! `unsafe` is allowed here, because C's pointers are what it is given: every one is what the header says, or the caller has
-//! broken C's rules already. No panic leaves it: what would panic does nothing.
+//! `unsafe` is allowed here, because its arguments are pointers from C: every one is what the header documents, or the
+//! caller has broken the rules of C already. No panic leaves the library: a function that would panic does nothing.
 
 use std::ffi::{CStr, OsStr, c_char, c_int};
 use std::io;
@@ -16,10 +16,10 @@ use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 use headwater_trace::event::{Event, FIELDS_MAX, Type};
 use headwater_trace::record::HEAD;
 
-/// How the structures lie; as `HW_TRACE_ABI` in the header.
+/// The version of the structure layout; as `HW_TRACE_ABI` in the header.
 const ABI: u32 = 1;
 
-/// Most fields of an event, as the header's macros have them.
+/// The largest number of fields of an event, as in the header's macros.
 const FIELDS: usize = 8;
 
 /// `struct hw_trace_field`.
@@ -78,10 +78,11 @@ pub extern "C" fn hw_trace_leave() {
 /// Writes a record.
 ///
 /// # Safety
-/// `event` is one of the header's, in a static; `words` are as many as `bytes` take, of which nobody else has a pointer.
+/// `event` is a static that the header's macros define; `words` has room for `bytes` bytes, and no other pointer to it
+/// is in use.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hw_trace_write(event: *const OfC, words: *mut u64, bytes: usize) {
-    // SAFETY: by the contract, and a static lives as long as anybody asks for it.
+    // SAFETY: by the contract, and a static lives as long as the program.
     let of_c: &'static OfC = unsafe { &*event };
     if !(HEAD..=HEAD + FIELDS_MAX).contains(&bytes) {
         return;
@@ -90,10 +91,10 @@ pub unsafe extern "C" fn hw_trace_write(event: *const OfC, words: *mut u64, byte
     let words = unsafe { slice::from_raw_parts_mut(words, bytes.div_ceil(8)) };
     let _ = catch_unwind(AssertUnwindSafe(|| {
         let made = of_c.event.load(Ordering::Acquire);
-        // SAFETY: what is not null was put there by `make`, and is never freed.
+        // SAFETY: a pointer that is not null was stored by `make`, and is never freed.
         match unsafe { made.as_ref() }.or_else(|| make(of_c)) {
             Some(event) => event.write_made(words, bytes),
-            // It is none that could be recorded.
+            // The event cannot be recorded.
             None => of_c.state.store(0, Ordering::Relaxed),
         }
     }));
@@ -113,13 +114,14 @@ fn code(what: impl FnOnce() -> io::Result<()>) -> c_int {
     }
 }
 
-/// The event as the tracer knows it; made by whoever comes first.
+/// Returns the tracer's form of the event; the first thread that gets here makes it.
 #[cold]
 fn make(of_c: &'static OfC) -> Option<&'static Event> {
     if of_c.abi != ABI {
         return None;
     }
-    // SAFETY: the header's macros make names of literals, and the fields an array of that length, or null of none.
+    // SAFETY: the header's macros make names of literals, and `fields` is an array of that length, or null if there are
+    // none.
     let (name, fields) = unsafe {
         let count = usize::try_from(of_c.count).ok()?;
         let fields = if count == 0 { &[][..] } else { slice::from_raw_parts(of_c.fields, count) };
@@ -145,7 +147,8 @@ fn make(of_c: &'static OfC) -> Option<&'static Event> {
     }
     let event = Event::make(name.to_str().ok()?, &all[..fields.len()], Some(&of_c.state))?;
     let own = ptr::from_ref(event).cast_mut();
-    // AcqRel: pairs with the Acquire in `hw_trace_write`. Who comes second has made one that nobody asks for any more.
+    // AcqRel: pairs with the Acquire in `hw_trace_write`. A thread that comes second has made an event that is never
+    // used.
     match of_c.event.compare_exchange(ptr::null_mut(), own, Ordering::AcqRel, Ordering::Acquire) {
         Ok(_) => Some(event),
         // SAFETY: as in `hw_trace_write`.
@@ -154,6 +157,6 @@ fn make(of_c: &'static OfC) -> Option<&'static Event> {
 }
 
 const _: () = {
-    // As the header has them.
+    // As in the header.
     assert!(size_of::<OfC>() == 40 && std::mem::offset_of!(OfC, event) == 32 && size_of::<Field>() == 16);
 };

@@ -1,5 +1,5 @@
-//! What an event costs, arm by arm, as `cargo xtask trace-cost` asks for it: each line of the input is the name of an arm
-//! and how many batches; the answer is a line with the ns per event of each. With a path it makes a session there.
+//! Measures the cost of an event for each arm of `cargo xtask trace-cost`: each line of the input is the name of an arm
+//! and how many batches; the output is a line with the ns per event of each. With a path it makes a session there.
 
 use std::hint::black_box;
 use std::io::{self, BufRead};
@@ -19,7 +19,7 @@ headwater_trace::events! {
 const BATCH: u64 = 20_000;
 const WORDS: usize = 1 << 15;
 
-/// What a record of 32 bytes costs at least: a time stamp and four stores.
+/// The minimal work for a record of 32 bytes: a time stamp and four stores.
 struct Bare {
     ring: Box<[u64; WORDS]>,
     head: usize,

@@ -1,4 +1,4 @@
-//! A program with events of its own, to try `headwater trace` with, and to see how a program gets them:
+//! A program with its own events, to try `headwater trace` with, and to show how a program declares them:
 //!
 //! ```text
 //! headwater trace record -o trace -- target/debug/examples/traced --rate 100000 --seconds 2 --threads 2
@@ -10,7 +10,7 @@
 mod shop;
 
 headwater_trace::events! {
-    /// A request has come.
+    /// A request has arrived.
     asked_begin("shop:ask_begin") { request: u64, thread: u32 }
     /// It has been answered.
     asked_end("shop:ask_end") { request: u64, status: u16, path: &str }

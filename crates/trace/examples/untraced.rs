@@ -1,4 +1,4 @@
-//! The program `traced` without events: what the others are compared with.
+//! The program `traced` without events: the baseline of comparisons.
 //!
 //! ```text
 //! headwater overhead --built 'target/release/examples/traced --count 200000 --work 500' \

@@ -1,8 +1,8 @@
 //! The events of a program. [`events!`](crate::events!) declares them; each costs one load and one branch where it stands
 //! as long as no session records it.
 //!
-//! Programs read what is here; they make no [`Event`] themselves. The macro, the C library and the layer for `tracing` use the
-//! functions that this documentation leaves out.
+//! Programs only read the items of this module; they make no [`Event`] themselves. The macro, the C library and the
+//! layer for `tracing` use the functions that this documentation leaves out.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -19,31 +19,31 @@ mod value;
 pub use value::Words;
 pub use value::{TEXT_MAX, Type, Value};
 
-/// Nobody records it.
+/// No session records it.
 const OFF: u32 = 0;
-/// It has not been hit yet, so nobody knows it.
+/// It has not been hit yet, so whether it is recorded is not known.
 const UNKNOWN: u32 = 1;
-/// Some thread makes it known; above it the mark of that thread's process ([`session::process_mark`]).
+/// A thread makes it known; above it the mark of that thread's process ([`session::process_mark`]).
 const BUSY: u32 = 2;
 /// The lowest tag of a session. An event that is recorded has the session's tag and above it its id there.
 pub(crate) const ON: u8 = 3;
-/// The tag of an event that several sessions record, or one that has no room for its kind: `places` says more.
+/// The tag of an event that several sessions record, or one that has no room for its kind: `places` has the details.
 const SEVERAL: u8 = 0xff;
 const _: () = assert!(session::SESSIONS < (SEVERAL - ON) as usize);
 
 /// The id of a kind of event in a session that has no room for it: each event of it is counted as lost.
 const NOWHERE: u32 = 0xff_ffff;
 
-/// The event by which a thread says who it is.
+/// The event by which a thread identifies itself.
 #[doc(hidden)]
 pub const THREAD: &str = "headwater:thread";
 pub(crate) const THREAD_FIELDS: &[(&str, Type)] = &[("pid", Type::Unsigned(4)), ("name", Type::Text)];
 pub(crate) const THREAD_WORDS: usize = entry_words(&[4, TEXT_MAX + 1]);
 
-/// How often a thread lets others run that makes the event known, before it counts its own as lost.
+/// How often a thread yields while another makes the event known, before it counts its own event as lost.
 const YIELDS: u32 = 100_000;
 
-/// Words of the longest event: what a text and some numbers take.
+/// Words of the longest event: enough for a text and some numbers.
 pub(crate) const WORDS_MAX: usize = 64;
 
 /// A kind of event of this process, and whether a session records it.
@@ -72,11 +72,11 @@ pub struct Event {
     name: &'static str,
     /// Names and types of its fields.
     fields: &'static [(&'static str, Type)],
-    /// Follows `state` for a call site in another language: 0 if nobody records it.
+    /// Follows `state` for a call site in another language: 0 if no session records it.
     mirror: Option<&'static AtomicU32>,
 }
 
-/// Where an event goes in a session: the session's tag, and above it the event's id there.
+/// The destination of an event in a session: the session's tag, and above it the event's id there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Place(u32);
 
@@ -154,7 +154,7 @@ impl Event {
         if !is_name(name) || !are_apart || sizes > FIELDS_MAX {
             return None;
         }
-        // No field has an empty name: it stands for one that found no memory.
+        // No field has an empty name: an empty name means that there was no memory.
         let kept = fields.iter().map(|(field, kind)| (arena::keep_text(field).unwrap_or_default(), *kind));
         let fields = arena::keep_all(kept)?;
         if fields.iter().any(|(field, _)| field.is_empty()) {
@@ -163,14 +163,14 @@ impl Event {
         arena::keep(Event { mirror, ..Event::new(arena::keep_text(name)?, fields) })
     }
 
-    /// Whether an entry is to be made: it is recorded, or that is not known yet.
+    /// Whether to make an entry: the event is recorded, or that is not known yet.
     #[doc(hidden)]
     #[inline(always)]
     pub fn is_on(&self) -> bool {
         self.state.load(Ordering::Relaxed) != OFF
     }
 
-    /// Writes a record of `len` bytes whose fields are there.
+    /// Writes a record of `len` bytes whose fields are filled in.
     #[doc(hidden)]
     #[inline(always)]
     pub fn write<const N: usize>(&'static self, mut words: Words<N>, len: usize) {
@@ -182,13 +182,13 @@ impl Event {
         self.write_anyway(state, &mut words[..len.div_ceil(8)]);
     }
 
-    /// Of few words. What is rare is the last thing that it does, and takes in registers what it needs: so there is no frame
-    /// on the stack, which would cost a tenth of the event.
+    /// For few words. The rare case comes last and takes its arguments in registers: so there is no stack frame, which
+    /// would cost a tenth of the event.
     #[inline(always)]
     fn write_short<const N: usize>(&'static self, state: u32, mut words: Words<N>) {
         let [third, fourth] = [2, 3].map(|place| words.get(place).copied().unwrap_or_default());
         words[1] = second_word(N, state);
-        // Of an event that is off the tag is no session's.
+        // For an event that is off, the tag belongs to no session.
         session::write_short(tag(state), words, move || self.write_otherwise::<N>(third, fourth));
     }
 
@@ -198,7 +198,7 @@ impl Event {
         self.write_anyway(self.state.load(Ordering::Acquire), &mut [0, 0, third, fourth][..N]);
     }
 
-    /// As [`Event::write`], of an event that is known at run time only. The words from `len` on are 0 up to the next
+    /// As [`Event::write`], for an event that is known at run time only. The words from `len` on are 0 up to the next
     /// multiple of 8 bytes.
     ///
     /// # Panics
@@ -215,7 +215,7 @@ impl Event {
         }
     }
 
-    /// To wherever it belongs, after it has become known.
+    /// Writes the record to its sessions, after making the event known.
     #[inline(never)]
     fn write_anyway(&'static self, state: u32, words: &mut [u64]) {
         let state = if state == OFF || is_recorded(state) { state } else { self.become_known(state) };
@@ -227,7 +227,7 @@ impl Event {
         }
     }
 
-    /// To each session that records it.
+    /// Writes the record to each session that records it.
     #[cold]
     #[inline(never)]
     fn write_to_several(&'static self, words: &mut [u64]) {
@@ -266,9 +266,9 @@ impl Event {
     #[inline(never)]
     fn become_known(&'static self, state: u32) -> u32 {
         let busy = session::process_mark() << 8 | BUSY;
-        // In a forked child the thread that was at it in the parent is not there.
+        // In a forked child the parent's thread that was making it known does not exist.
         let is_free = state == UNKNOWN || tag(state) == BUSY as u8 && state != busy;
-        // Before the exchange, for a signal handler that comes right behind it.
+        // Before the exchange, for a signal handler that runs right behind it.
         let outer = MAKING_KNOWN.replace(true);
         if session::is_inside() {
             // A signal handler that has interrupted this thread while it joins a session.
@@ -276,7 +276,7 @@ impl Event {
         } else if is_free && self.state.compare_exchange(state, busy, Ordering::Acquire, Ordering::Relaxed).is_ok() {
             session::make_known(self);
         } else if outer {
-            // A signal handler that has interrupted this thread just then.
+            // A signal handler that has interrupted this thread while it makes an event known.
             session::count_lost();
         } else {
             for _ in 0..YIELDS {
@@ -285,7 +285,7 @@ impl Event {
                 }
                 std::thread::yield_now();
             }
-            // Twice does no harm.
+            // Making it known twice does no harm.
             if self.state.compare_exchange(busy, UNKNOWN, Ordering::Acquire, Ordering::Relaxed).is_ok() {
                 session::count_lost();
             }
@@ -329,7 +329,7 @@ pub(crate) fn second_word(used: usize, state: u32) -> u64 {
 /// ```
 pub const FIELDS_MAX: usize = WORDS_MAX * 8 - HEAD;
 
-/// Words of an entry whose fields take so many bytes at most.
+/// Words of an entry whose fields take at most `fields` bytes.
 #[doc(hidden)]
 pub const fn entry_words(bytes: &[usize]) -> usize {
     let (mut sum, mut at) = (HEAD, 0);
@@ -366,8 +366,8 @@ pub const fn entry_words(bytes: &[usize]) -> usize {
 /// ```
 ///
 /// A call may stand in a signal handler, once [`init`](crate::init) has returned: from then on it allocates no memory and
-/// takes no lock. It reports no error: an event for which there is no room is counted, and the trace says how many are
-/// missing.
+/// takes no lock. It reports no error: an event for which there is no room is counted, and the trace reports how many
+/// are missing.
 ///
 /// With the feature `sdt` each event is also a USDT probe, as SystemTap's `sys/sdt.h` makes them (an ELF note of the owner
 /// `stapsdt`). Without the feature there is no code for it.
@@ -379,7 +379,7 @@ macro_rules! events {
     )+) => { $(
         #[doc = concat!("The event `", $name, "`.")]
         $seen mod $event {
-            /// Its standing in this process.
+            /// Its state in this process.
             pub static EVENT: $crate::event::Event = $crate::event::Event::new($name, &[
                 $( (stringify!($field), <$type as $crate::event::Value>::TYPE) ),*
             ]);

@@ -26,11 +26,11 @@ use crate::session;
 /// ```
 pub const VARIABLE: &str = "HEADWATER_TRACE_LISTEN";
 
-/// How long either side waits for what the other says.
+/// How long either side waits for the other's message.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Longest path of a session.
 const PATH_MAX: usize = 4096;
-/// What the answer is if all is well.
+/// The answer after success.
 const JOINED: &[u8] = b"joined";
 
 /// Lets recorders in from now on: `headwater trace attach PID` finds this process. A forked child calls it again.
@@ -83,7 +83,7 @@ fn answer(socket: &OwnedFd) -> io::Result<()> {
 /// Tells a process that listens of the session whose memory is that file. For recorders.
 ///
 /// # Errors
-/// `ConnectionRefused` if the process does not listen; `Other` with what the process has against it.
+/// `ConnectionRefused` if the process does not listen; `Other` with the process's reason for refusing.
 #[doc(hidden)]
 pub fn attach(pid: u32, session: &Path) -> io::Result<()> {
     let socket = abstract_socket::connect(&name(pid), PATIENCE)?;

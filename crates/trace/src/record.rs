@@ -1,5 +1,5 @@
-//! The form of a record, in rings and in trace files alike: a head of 16 bytes, the fields without gaps, and padding to a
-//! multiple of 8. All little-endian:
+//! The format of a record, in rings and in trace files alike: a head of 16 bytes, the fields without gaps, and padding
+//! to a multiple of 8. All little-endian:
 //!
 //! | bytes | what |
 //! |---|---|
@@ -12,7 +12,7 @@
 /// Bytes before the fields.
 pub const HEAD: usize = 16;
 
-/// Longest record, bytes: a page, so that no reader has to look far for the next one.
+/// Longest record, bytes: a page, so that a reader finds the next one nearby.
 pub const RECORD_MAX: usize = 4096;
 
 /// The head of a record.
@@ -29,7 +29,7 @@ pub struct Head {
 }
 
 impl Head {
-    /// Bytes of a record with so many bytes of fields.
+    /// Bytes of a record with `fields` bytes of fields.
     pub const fn len_with(fields: usize) -> usize {
         (HEAD + fields).next_multiple_of(8)
     }
@@ -56,7 +56,7 @@ impl Head {
     }
 }
 
-/// The records that stand one behind the other in `bytes`, each with its fields and padding; ends before one that is not
+/// The consecutive records in `bytes`, each with its fields and padding; ends before one that is not
 /// whole.
 pub fn records(bytes: &[u8]) -> impl Iterator<Item = (Head, &[u8])> {
     let mut rest = bytes;

@@ -1,15 +1,15 @@
-//! The memory of a session: what is recorded, the table of events, and the logs. A file or a memfd, so that it outlives the
-//! programs that write there.
+//! The memory of a session: the patterns of recorded events, the table of events, and the logs. A file or a memfd, so
+//! that it outlives the programs that write there.
 //!
 //! | what | who writes |
 //! |---|---|
-//! | header | who makes the session, before anybody else sees it; `state` and `outside`: see there |
+//! | header | the creator of the session, before another process sees it; `state` and `outside`: see there |
 //! | table of events | programs, each slot once |
 //! | table of threads | programs, each place once |
 //! | a log for each CPU | programs, by restartable sequences |
 //! | logs for threads | threads that have no such sequences, each the one that it has claimed |
 //!
-//! Whatever is read from it is checked: a program that spoils it spoils the trace and nothing else.
+//! All values read from it are checked: a program that corrupts it corrupts the trace and nothing else.
 
 use std::ffi::OsString;
 use std::io;
@@ -53,7 +53,7 @@ const WHO_AT: usize = TABLE_AT + EVENTS_MAX * size_of::<Slot>();
 const LOGS_AT: usize = (WHO_AT + who::WHO_MAX * size_of::<Who>()).next_multiple_of(4096);
 
 shareable! {
-    /// What the session is.
+    /// The description of the session.
     pub(crate) struct Header {
         pub magic: AtomicU64,
         pub version: AtomicU32,
@@ -72,19 +72,20 @@ shareable! {
         pub cpu_bytes: AtomicU64,
         /// Events that were written to no log at all. Added to by programs.
         pub outside: AtomicU64,
-        /// Places of the table of threads that are taken, or more. Programs add to it.
+        /// At least the number of used places in the table of threads. Programs add to it.
         pub who: AtomicU32,
         pub patterns_len: AtomicU32,
         /// Which events are recorded, separated by commas.
         pub patterns: [AtomicU8; 2000],
-        /// The directory that its consumer writes to, which who recovers it looks for. The consumer writes it.
+        /// The directory that its consumer writes to, for which `headwater trace recover` looks. The consumer writes
+        /// it.
         pub home_len: AtomicU32,
         pub home: [AtomicU8; 1024],
     }
 
     /// An event of the table.
     pub(crate) struct Slot {
-        /// 0: free; 1: being written; 2: there. Whoever turns 0 into 1 writes the rest.
+        /// 0: free; 1: being written; 2: written. The program that changes 0 to 1 writes the rest.
         state: AtomicU32,
         len: AtomicU32,
         /// `provider:event field:type field:type`.
@@ -95,7 +96,7 @@ shareable! {
 pub(crate) const RUNNING: u32 = 1;
 pub(crate) const OVER: u32 = 2;
 
-/// What a session is made with.
+/// The parameters of a new session.
 #[derive(Debug, Clone)]
 pub struct Layout {
     /// Names with `*`, such as `headwater:*`; an event is recorded if one of them matches.
@@ -119,10 +120,10 @@ pub struct Region {
     /// Of threads without restartable sequences.
     pub(crate) threads: Logs,
     clock: Clock,
-    /// Which events are recorded, as it was said when the memory was mapped.
+    /// The patterns of recorded events, as read when the memory was mapped.
     patterns: Arc<str>,
     memory: Arc<SharedMemory>,
-    /// The lock of who carries, if that is this one or a clone of it.
+    /// The lock of the consumer, if that is this value or a clone of it.
     claimed: Arc<OnceLock<OwnedFd>>,
 }
 
@@ -157,7 +158,7 @@ impl Layout {
 }
 
 impl Region {
-    /// Makes a session's memory in a file that outlives everybody.
+    /// Makes a session's memory in a file that outlives all processes.
     ///
     /// # Errors
     /// `InvalidInput` for sizes that no session can have; what [`SharedMemory::create_file`] reports.
@@ -167,7 +168,7 @@ impl Region {
         let len = Layout::file_bytes(layout.cpu_bytes);
         let memory = Arc::new(SharedMemory::create_file(path, len)?);
         let header: Placed<Header> = Placed::at(&memory, 0).expect("the header is inside");
-        // Relaxed: nobody else knows the file yet.
+        // Relaxed: no other process knows the file yet.
         for (byte, value) in header.patterns.iter().zip(patterns.bytes()) {
             byte.store(value, Ordering::Relaxed);
         }
@@ -239,7 +240,8 @@ impl Region {
         file(self).is_some() && file(self) == file(other)
     }
 
-    /// Whether nobody else carries what the session records, and this process does as long as it has the region.
+    /// Claims the role of the session's consumer for this process, as long as it has the region. False if another
+    /// process has it.
     ///
     /// # Errors
     /// What flock(2) reports, and open(2) of the memory in /proc.
@@ -290,7 +292,7 @@ impl Region {
         }
     }
 
-    /// The directory of its recording, if one was noted. Any program of the session may have spoiled it.
+    /// The directory of its recording, if one was noted. Any program of the session may have changed it.
     pub fn home(&self) -> Option<PathBuf> {
         // Acquire pairs with the Release in `set_home`.
         let len = self.header.home_len.load(Ordering::Acquire) as usize;
@@ -308,7 +310,7 @@ impl Region {
         self.patterns.split(',').any(|pattern| matches(pattern, name))
     }
 
-    /// The id of an event, which is entered in the table if it is new there. None if the table is full, or the event's
+    /// The id of an event, which is added to the table if it is new. None if the table is full, or the event's
     /// description too long. Allocates nothing: the event may stand in a signal handler.
     pub(crate) fn enter(&self, name: &str, fields: &[(&str, Type)]) -> Option<u32> {
         let text = Description { name, fields };
@@ -328,7 +330,7 @@ impl Region {
                     return Some(id as u32);
                 }
                 2 if slot.bytes().is_some_and(|there| there.eq(text.bytes())) => return Some(id as u32),
-                // Somebody else's. Two that enter the same event at once give it two ids, which is one too many and no more.
+                // Another event's. Two programs that enter the same event at once give it two ids, which is harmless.
                 _ => {}
             }
         }
@@ -340,12 +342,14 @@ impl Region {
         self.table.iter().all(|slot| slot.state.load(Ordering::Relaxed) != 0)
     }
 
-    /// Notes who a thread is, which the trace says whenever it is written; whether there was room.
+    /// Stores the identity of a thread, which goes into the trace whenever it is written; returns whether there was
+    /// room.
     pub(crate) fn greet(&self, time: u64, thread: u32, pid: u32, name: &str) -> bool {
         who::note(&self.who, &self.header.who, time, thread, pid, name)
     }
 
-    /// Who has been noted so, from a place of the table on; None for a place that was taken and says nothing.
+    /// The threads that have been stored this way, from a place of the table onwards; None for a place that was taken
+    /// but not filled in.
     pub fn greetings(&self, first: u32) -> impl Iterator<Item = Option<Greeting>> {
         who::noted(&self.who, &self.header.who, first as usize)
     }
@@ -357,7 +361,7 @@ impl Region {
     }
 }
 
-/// What the table says of an event: `provider:event field:type field:type`.
+/// The table's description of an event: `provider:event field:type field:type`.
 #[derive(Debug, Clone, Copy)]
 struct Description<'a> {
     name: &'a str,
@@ -365,7 +369,7 @@ struct Description<'a> {
 }
 
 impl<'a> Description<'a> {
-    /// The text, byte by byte: so nothing is allocated for it.
+    /// The text, byte by byte: so it allocates nothing.
     fn bytes(self) -> impl Iterator<Item = u8> + 'a {
         // No number has more than 8 bytes; one that had would be none that a reader knows.
         let number = |letter: u8, bytes: u8| [letter, b'0' + bytes.min(9), 0, 0];

@@ -1,9 +1,9 @@
-//! What the records of a trace are: its clock, and for each stream the kinds of events with their fields.
+//! The description of a trace's records: its clock, and for each stream the kinds of events with their fields.
 
-/// Everything that is to be known to read a trace.
+/// The information that is needed to read a trace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Schema {
-    /// What the time stamps count.
+    /// The clock of the time stamps.
     pub clock: Clock,
     /// A stream's id is its place.
     pub streams: Vec<StreamKind>,
@@ -11,16 +11,16 @@ pub struct Schema {
     pub environment: Vec<(String, String)>,
 }
 
-/// What a time stamp counts.
+/// The clock of time stamps.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Clock {
     /// `tsc` or `monotonic`.
     pub name: String,
     /// Ticks a second.
     pub frequency_hz: u64,
-    /// When the clock stood at 0: seconds since 1970, and ticks on top.
+    /// The time when the clock was 0: seconds since 1970, and ticks on top.
     pub offset_s: i64,
-    /// At most a second's.
+    /// Less than a second's worth.
     pub offset_ticks: u64,
 }
 
@@ -34,7 +34,7 @@ impl Clock {
     }
 }
 
-/// Where records come from: programs, or the kernel.
+/// A source of records: programs, or the kernel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StreamKind {
     /// Such as `user` or `kernel`.
@@ -57,20 +57,20 @@ pub struct EventKind {
 /// One field of an event. In a record fields follow each other without gaps, little-endian.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Field {
-    /// A C identifier.
+    /// The name, a C identifier.
     pub name: String,
-    /// How it lies in a record.
+    /// Its representation in a record.
     pub kind: FieldKind,
 }
 
-/// How a field lies in a record.
+/// The representation of a field in a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FieldKind {
     /// An unsigned integer of 1, 2, 4 or 8 bytes.
     Unsigned {
         /// Its size.
         bytes: u8,
-        /// How it is shown.
+        /// The base in which it is shown.
         base: Base,
     },
     /// A signed integer of 1, 2, 4 or 8 bytes.
@@ -85,11 +85,11 @@ pub enum FieldKind {
     },
     /// UTF-8 and a NUL.
     Text,
-    /// So many of the same.
+    /// An array.
     Array {
-        /// Each of them; no array and no text.
+        /// The type of an item; no array and no text.
         item: Box<FieldKind>,
-        /// How many.
+        /// The number of items.
         count: u32,
     },
     /// An unsigned integer of 1, 2 or 4 bytes whose values have names.
@@ -102,7 +102,7 @@ pub enum FieldKind {
 }
 
 impl FieldKind {
-    /// Bytes that it takes in every record; None for a text, which is as long as it is.
+    /// Bytes that it takes in every record; None for a text, whose length varies.
     pub fn size(&self) -> Option<usize> {
         match self {
             FieldKind::Unsigned { bytes, .. }
@@ -115,7 +115,7 @@ impl FieldKind {
     }
 }
 
-/// In which base a number is shown.
+/// The base in which a number is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Base {
     /// 42

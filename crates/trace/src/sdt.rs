@@ -4,7 +4,7 @@ pub use headwater_os::sdt::{ARGUMENTS_MAX, Probe, probe};
 
 use crate::event::{Type, Value};
 
-/// How many arguments a probe has whose event has fields of these types: a text is two, and what is too many is left out.
+/// The number of arguments of a probe for fields of these types: a text takes two; surplus arguments are left out.
 pub const fn count(types: &[Type]) -> usize {
     let (mut count, mut at) = (0, 0);
     while at < types.len() {
@@ -14,7 +14,7 @@ pub const fn count(types: &[Type]) -> usize {
     if count > ARGUMENTS_MAX { ARGUMENTS_MAX } else { count }
 }
 
-/// The sizes of its arguments, as a note has them.
+/// The sizes of its arguments, in the form of the note.
 pub const fn sizes(types: &[Type]) -> [i8; ARGUMENTS_MAX] {
     let (mut sizes, mut count, mut at) = ([8; ARGUMENTS_MAX], 0, 0);
     while at < types.len() {

@@ -1,5 +1,5 @@
-//! The sessions of a traced process. It joins the one that its environment names, or those whose recorders come to it, and
-//! writes the records of its events there.
+//! The sessions of a traced process. It joins the one that its environment names, or those to which recorders invite
+//! it, and writes the records of its events there.
 //!
 //! A session is made by a recorder, such as `headwater trace record`: a file in memory with buffers for each CPU. The recorder
 //! copies the records from there into a trace.
@@ -37,8 +37,8 @@ use turn::{Taken, Turn};
 /// ```
 pub const VARIABLE: &str = "HEADWATER_TRACE";
 
-/// The environment variable that gives each thread a buffer of its own, if it is `thread`, in place of one for each CPU. So it
-/// is without being asked where the kernel has no restartable sequences (rseq(2)); there is room for 64 threads.
+/// The environment variable that gives each thread a buffer of its own, if it is `thread`, in place of one for each
+/// CPU. Where the kernel has no restartable sequences (rseq(2)) this is always so; there is room for 64 threads.
 ///
 /// ```
 /// assert_eq!(headwater_trace::session::LOGS_VARIABLE, "HEADWATER_TRACE_LOGS");
@@ -52,20 +52,21 @@ pub(crate) const AT_ONCE: usize = 4;
 /// Events of a program.
 const EVENTS: usize = 1024;
 
-/// In the order in which they were joined. A number is used once: where [`NEXT`] tells, and that only by who has the [`Turn`].
+/// In the order in which they were joined. A number is used once; [`NEXT`] names the next, and only the thread with the
+/// [`Turn`] changes it.
 static JOINED: [OnceLock<Session>; SESSIONS] = [const { OnceLock::new() }; SESSIONS];
 static NEXT: AtomicUsize = AtomicUsize::new(0);
 /// The tags of the sessions that the process is in; [`NONE`]. Each keeps its place as long as it is in one.
 static ACTIVE: [AtomicU8; AT_ONCE] = [const { AtomicU8::new(NONE) }; AT_ONCE];
-/// Raised behind each change of [`ACTIVE`].
+/// Raised after each change of [`ACTIVE`].
 static CHANGES: AtomicU32 = AtomicU32::new(0);
 static KNOWN: [OnceLock<&'static Event>; EVENTS] = [const { OnceLock::new() }; EVENTS];
 static KNOWN_COUNT: AtomicUsize = AtomicUsize::new(0);
-/// Events that could not be written while the first session was being joined: it counts them as lost.
+/// Events that could not be written while the first session was being joined: the session counts them as lost.
 static EARLY: AtomicU64 = AtomicU64::new(0);
-/// Whether the environment has been asked, and what it names joined if that can be.
+/// Whether the environment has been read, and its session joined if possible.
 static IS_INITIALISED: AtomicBool = AtomicBool::new(false);
-/// Whose turn it is to join or leave.
+/// Admits one thread at a time that joins or leaves.
 static TURN: Turn = Turn::new();
 
 /// A session that this process has joined.
@@ -76,9 +77,9 @@ struct Session {
     here: Vec<Here>,
     /// Logs that threads claim.
     own: Vec<OwnLog>,
-    /// The id of the event by which a thread says who it is, if the session has room for its kind.
+    /// The id of the event by which a thread identifies itself, if the session has room for its kind.
     thread: Option<u32>,
-    /// What stamps events.
+    /// The clock of the stamps.
     now: fn() -> u64,
 }
 
@@ -90,14 +91,14 @@ struct Here {
     tag: u8,
 }
 
-/// No session has this tag; those that there are count from [`ON`] in the order in which they were joined.
+/// No session has this tag; tags count from [`ON`] in the order in which they were joined.
 const NONE: u8 = 0;
 
-/// What a thread knows since it last wrote. Together, because in a shared library each look for such a value is a call.
+/// A thread's cached values. Together, because in a shared library each access to a thread-local is a call.
 struct ThisThread {
-    /// The log of the CPU on which it was.
+    /// The log of the CPU on which it last ran.
     here: Cell<Option<&'static Here>>,
-    /// The thread's id, where records have it: in the upper half.
+    /// The thread's id, in the upper half as in records.
     id: Cell<u64>,
     /// The sessions that it has greeted, a bit each.
     greeted: Cell<u64>,
@@ -125,11 +126,11 @@ thread_local! {
 /// ```
 ///
 /// # Errors
-/// Those of [`join_beside`] and [`listen()`](crate::listen()), with the name of the variable. The program can go on: its events
-/// are not recorded. `WouldBlock` in a signal handler whose thread joins or leaves a session.
+/// Those of [`join_beside`] and [`listen()`](crate::listen()), with the name of the variable. The program can continue:
+/// its events are not recorded. `WouldBlock` in a signal handler whose thread joins or leaves a session.
 pub fn init() -> io::Result<()> {
     static FAILED: AtomicBool = AtomicBool::new(false);
-    // What has failed is tried again, and at least said again.
+    // A failed attempt is repeated, and its error reported again.
     let is_done = || IS_INITIALISED.load(Ordering::Acquire) && !FAILED.load(Ordering::Relaxed);
     if is_done() {
         return Ok(());
@@ -155,7 +156,7 @@ pub fn init() -> io::Result<()> {
     joined
 }
 
-/// What becomes of the sessions that the process is in when it joins another one.
+/// The effect of joining on the sessions that the process is in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Others {
     Stay,
@@ -183,8 +184,8 @@ pub fn join(path: &Path) -> io::Result<()> {
     join_now(path, wants_own_logs(), Others::Leave)
 }
 
-/// As [`join`], but stays in the sessions that the process is in. Each has all the events that it wants, in buffers of its own.
-/// To join a session twice changes nothing.
+/// As [`join`], but stays in the sessions that the process is in. Each records the events that it wants, in buffers of
+/// its own. To join a session twice changes nothing.
 ///
 /// ```
 /// use std::path::Path;
@@ -227,13 +228,14 @@ fn join_by(_: &Taken<'_>, path: &Path, own_logs: bool, others: Others) -> io::Re
     if others == Others::Leave {
         leave_if(|tag, _| Some(tag) != is_in_it);
     } else {
-        // A program that has no events now has not noticed.
+        // A program without recent events has not noticed their end.
         leave_if(|_, session| session.is_over());
     }
     if is_in_it.is_none() {
         enter(region, own_logs)?;
     }
-    // Also in a session that it was in already: in a forked child who joined it may not have come so far.
+    // Also for a session that it was in already: the parent's thread that joined it may not have got this far before
+    // the fork.
     switch_all();
     Ok(())
 }
@@ -250,10 +252,10 @@ fn enter(region: Region, own_logs: bool) -> io::Result<()> {
     let place = ACTIVE.iter().find(|place| place.load(Ordering::Relaxed) == NONE);
     let place = place.ok_or_else(|| full(format!("this process is in {AT_ONCE} sessions")))?;
     let tsc = region.clock().name == "tsc";
-    // A sequence stamps with the counter; no other clock can be read in it. Pages come when they are touched: to have all
-    // of them at once would take a short program longer than its own work.
+    // A sequence stamps with the counter; no other clock can be read in it. Pages come when they are touched: touching
+    // all of them at once would cost a short program more than its own work.
     let sequences = tsc && !own_logs && rseq::is_available();
-    // Before it is used: a forked child would wait for ever for who was just making this one.
+    // Before it is used: a forked child would wait for ever for a thread of its parent that was just making this one.
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
     if number >= SESSIONS {
         NEXT.store(SESSIONS, Ordering::Relaxed);
@@ -262,7 +264,7 @@ fn enter(region: Region, own_logs: bool) -> io::Result<()> {
     let tag = ON + number as u8;
     let here = |cpu| Some(Here { log: region.cpus.of_cpu(cpu)?, tag });
     let here = if sequences { (0..region.cpus.len()).filter_map(here).collect() } else { Vec::new() };
-    // A thread that has no CPU's log, because its processor came later or a signal handler is early, needs one as well.
+    // A thread without a CPU's log, because its CPU was added later or a signal handler runs early, needs one as well.
     let own = own::all(&region.threads, tag, tsc);
     let thread = region.enter(THREAD, THREAD_FIELDS);
     let now = if tsc { ticks::now as fn() -> u64 } else { clock::now_ns };
@@ -291,7 +293,7 @@ pub fn leave() {
     changed();
 }
 
-/// Leaves those sessions; the events are still to be switched.
+/// Leaves those sessions; the caller switches the events afterwards.
 fn leave_if(which: impl Fn(u8, &Session) -> bool) {
     for place in &ACTIVE {
         let tag = place.load(Ordering::Acquire);
@@ -320,13 +322,13 @@ pub(crate) fn wants(name: &str) -> bool {
     active().any(|(_, session)| session.region.wants(name))
 }
 
-/// Tells those who have asked before what is recorded.
+/// Makes call sites of `tracing` ask again what is recorded.
 fn changed() {
     #[cfg(feature = "tracing")]
     crate::tracing::ask_again();
 }
 
-/// Switches each event as it is to be now. May be in a signal handler.
+/// Switches each event to its current state. May be in a signal handler.
 fn switch_all() {
     CHANGES.fetch_add(1, Ordering::AcqRel);
     // Pairs with the one in `settle`.
@@ -334,7 +336,7 @@ fn switch_all() {
     KNOWN.iter().take(KNOWN_COUNT.load(Ordering::Acquire)).filter_map(OnceLock::get).for_each(|event| settle(event));
 }
 
-/// Switches an event as it is to be now.
+/// Switches an event to its current state.
 fn settle(event: &'static Event) {
     loop {
         let before = CHANGES.load(Ordering::Acquire);
@@ -344,8 +346,8 @@ fn settle(event: &'static Event) {
             *place = joined(tag).and_then(|session| session.place_of(event, tag));
         }
         event.switch(places);
-        // Pairs with the one in `switch_all`: whoever has changed what is recorded has seen the event, or is seen here. Of
-        // two threads that switch an event at once, each looks again after its own stores.
+        // Pairs with the one in `switch_all`: a thread that has changed what is recorded has seen the event, or its
+        // change is seen here. Of two threads that switch an event at once, each looks again after its own stores.
         fence(Ordering::SeqCst);
         if CHANGES.load(Ordering::Acquire) == before {
             return;
@@ -354,15 +356,15 @@ fn settle(event: &'static Event) {
 }
 
 /// An event was hit for the first time: it is recorded if a session wants it. Once [`init`] has been called it allocates
-/// nothing and waits for nobody, so it may be in a signal handler.
+/// nothing and does not wait, so it may be in a signal handler.
 pub(crate) fn make_known(event: &'static Event) {
     if !IS_INITIALISED.load(Ordering::Acquire) {
-        // A session that cannot be joined is not this program's fault, and its events go nowhere.
+        // If the session cannot be joined, the program's events are not recorded.
         let _ = init();
     }
     let number = KNOWN_COUNT.fetch_add(1, Ordering::AcqRel);
     let Some(place) = KNOWN.get(number) else {
-        // Nobody could switch it off.
+        // Nothing could switch it off later.
         event.switch([None; AT_ONCE]);
         return count_lost();
     };
@@ -370,7 +372,7 @@ pub(crate) fn make_known(event: &'static Event) {
     settle(event);
 }
 
-/// By what a process differs from the one that it was forked from: 24 bits.
+/// A number of 24 bits by which a process differs from its parent.
 pub(crate) fn process_mark() -> u32 {
     // Two differ by their time or their id, in the lowest bits or in those from the 22nd on.
     let epoch = fork::epoch();
@@ -389,7 +391,7 @@ pub(crate) fn count_lost() {
     }
 }
 
-/// Counts an event of that session, if it is one, that was written to no log.
+/// Counts an event that was written to no log in its session, if the tag belongs to one.
 #[cold]
 #[inline(never)]
 pub(crate) fn count_outside(tag: u8) {
@@ -398,8 +400,7 @@ pub(crate) fn count_outside(tag: u8) {
     }
 }
 
-/// In a forked child: its thread has another id than the one whose memory it has, and what its parent counts the child does
-/// not.
+/// In a forked child: forgets the thread's id, which the child's thread does not have, and the counts of the parent.
 extern "C" fn forget_thread() {
     let _ = THIS.try_with(|this| {
         this.greeted.set(0);
@@ -409,8 +410,9 @@ extern "C" fn forget_thread() {
     own::forget();
 }
 
-/// Writes a record of two to four words to a session's log, if nothing is in the way; if something is, nothing is done but
-/// `otherwise`. The words are whole but for the stamp and the thread's id, which goes to the upper half of the second one.
+/// Writes a record of two to four words to a session's log, if the fast path applies; if it does not, only calls
+/// `otherwise`. The words are whole but for the stamp and the thread's id, which goes to the upper half of the second
+/// one.
 #[inline(always)]
 pub(crate) fn write_short<const N: usize>(tag: u8, mut words: [u64; N], otherwise: impl FnOnce()) {
     let (here, id) = THIS.with(|this| (this.here.get(), this.id.get()));
@@ -426,15 +428,15 @@ pub(crate) fn write_short<const N: usize>(tag: u8, mut words: [u64; N], otherwis
     }
 }
 
-/// Writes a record to a session, wherever it belongs: also of a thread that is new here, or has been moved, or has no CPU's
-/// log. The words are as those of [`write_short`], but as many as there are.
+/// Writes a record to the right log of a session: also for a thread that is new here, or was moved, or has no CPU's log.
+/// The words are as those of [`write_short`], in any number.
 pub(crate) fn write(tag: u8, words: &mut [u64]) {
     let Some(session) = joined(tag) else { return };
     if THIS.with(|this| this.greeted.get()) & bit(tag) == 0 {
         session.greet(tag);
     }
     words[1] |= THIS.with(|this| this.id.get());
-    // Each turn but the last one, somebody has moved us meanwhile.
+    // In each turn but the last one, the scheduler has moved this thread meanwhile.
     while let Some(here) = rseq::cpu().and_then(|cpu| session.here.get(cpu as usize)) {
         THIS.with(|this| this.here.set(Some(here)));
         match here.log.append(words) {
@@ -469,17 +471,17 @@ fn bit(tag: u8) -> u64 {
 }
 
 impl Session {
-    /// Whether its recorder has ended it.
+    /// Whether the recorder has ended the session.
     fn is_over(&self) -> bool {
         self.region.is_over()
     }
 
-    /// Where an event goes from now on; None if it is not wanted.
+    /// The place of an event in this session; None if it is not wanted.
     fn place_of(&self, event: &Event, tag: u8) -> Option<Place> {
         self.region.wants(event.name()).then(|| Place::new(tag, self.region.enter(event.name(), event.fields())))
     }
 
-    /// The first record of this thread in a session: says who it is.
+    /// The first record of this thread in a session: identifies it.
     #[cold]
     #[inline(never)]
     fn greet(&self, tag: u8) {

@@ -1,17 +1,17 @@
 //! The events and spans of `tracing`, recorded as those of [`crate::events!`] are: a [`layer`] for a subscriber of
 //! `tracing-subscriber`.
 //!
-//! A call site becomes a kind of event `target:name`. What `tracing` allows and a name does not becomes `_`; an event that
-//! was given no name is called after its place, such as `main_rs_12`. A span becomes two, `..._begin` with its fields when it is
-//! entered and `..._end` when it is left, with the fields that it was given meanwhile.
+//! A call site becomes a kind of event `target:name`. Characters that `tracing` allows and a name does not become `_`;
+//! an event that was given no name is called after its place, such as `main_rs_12`. A span becomes two, `..._begin`
+//! with its fields when it is entered and `..._end` when it is left, with the fields that it was given meanwhile.
 //!
-//! Fields are `u64`, `i64`, `f64`, `bool` or text; everything else is the text that `Debug` makes of it, and so is the
-//! message. Of which types they are shows when values come, so a call site has a kind for each combination that it is hit
-//! with. What does not fit (a text beyond 127 bytes or with a NUL, fields beyond 494 bytes) is left out, and the kind
-//! ends with a field `cut`: how many fields it has befallen.
+//! Fields are `u64`, `i64`, `f64`, `bool` or text; all other values become the text that `Debug` makes of them, and so
+//! does the message. The types are known when values arrive, so a call site has a kind for each combination of types.
+//! Values that do not fit (a text beyond 127 bytes or with a NUL, fields beyond 494 bytes) are cut or left out, and the
+//! kind ends with a field `cut`: the number of such fields.
 //!
-//! The level is not recorded. A call site that no session wants costs what one costs that `tracing` has switched off. When
-//! a session is joined or left, the call sites are asked again: for that, the subscriber must be the global one.
+//! The level is not recorded. A call site that no session wants costs as much as one that `tracing` has switched off.
+//! When a session is joined or left, the call sites are asked again: for that, the subscriber must be the global one.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -32,11 +32,11 @@ use site::{Series, Site};
 #[derive(Debug)]
 struct Recorder;
 
-/// Lets through what a session wants.
+/// Lets through the events that a session wants.
 #[derive(Debug)]
 struct Wanted;
 
-/// A layer has been made, so call sites know what is wanted.
+/// A layer has been made, so call sites have cached what is wanted.
 static IS_USED: AtomicBool = AtomicBool::new(false);
 
 /// Returns a layer that records what the sessions of this process want: the one that the environment names, which it joins
@@ -55,32 +55,33 @@ pub fn layer<S>() -> impl Layer<S> + Send + Sync
 where
     S: Subscriber + for<'a> LookupSpan<'a>,
 {
-    // Now, because `tracing` must not be called back while it asks whether a call site is wanted. What stands in the way
-    // of a session is no reason not to go on.
+    // Now, because `tracing` must not be called back while it asks whether a call site is wanted. An error of joining
+    // does not stop the program.
     let _ = crate::init();
     IS_USED.store(true, Ordering::Release);
     Recorder.with_filter(Wanted)
 }
 
-/// What is recorded has changed: every call site is asked again.
+/// Asks every call site again, because the set of recorded events has changed.
 pub(crate) fn ask_again() {
     if IS_USED.load(Ordering::Acquire) {
         tracing_core::callsite::rebuild_interest_cache();
     }
 }
 
-/// The session has ended, as an event was told that may stand in a signal handler: nobody is asked here.
+/// Notes that the session has ended. May be called in a signal handler, so no call site is asked here.
 pub(crate) fn is_over() {
     ENDED.store(true, Ordering::Relaxed);
 }
 
 static ENDED: AtomicBool = AtomicBool::new(false);
 
-/// After [`is_over`], outside of any signal handler but within `tracing`: it must be asked from another thread.
+/// After [`is_over`], outside of any signal handler but within `tracing`: the call sites must be asked from another
+/// thread.
 #[cold]
 fn ask_elsewhere() {
     if ENDED.swap(false, Ordering::Relaxed) {
-        // Without one, call sites stay as dear as they are.
+        // Without a thread, call sites stay as expensive as they are.
         let _ = Thread::start(ask_again);
     }
 }

@@ -1,4 +1,4 @@
-//! What is compiled into a program is what its features ask for: without `sdt` it has no probe, and streams without `trace` do not
+//! A program contains only what its features ask for: without `sdt` it has no probe, and streams without `trace` do not
 //! link the tracer. Programs outside of the workspace, because this crate's own tests have every feature.
 
 use std::fs;

@@ -1,5 +1,5 @@
-//! A program that was started with more rights than its starter has believes no environment variable: it joins no session and
-//! lets no recorder in. Its starter could read its events, and so its data.
+//! A program that was started with more rights than its starter has reads no environment variable: it joins no session
+//! and lets no recorder in. Its starter could read its events, and so its data.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -15,7 +15,7 @@ headwater_trace::events! {
     told("rights:told") { number: u64 }
 }
 
-/// Not a test: the program that the other one starts. Without being asked it does nothing.
+/// Not a test: the program that the other one starts. It does nothing unless its variable is set.
 #[test]
 fn the_program() {
     if std::env::var_os(session::VARIABLE).is_some() {

@@ -2,8 +2,8 @@
 //! first event of its kind, the first of a thread or of a forked child, one among many, one that finds no room. The allocator
 //! ends the process when a handler calls it.
 //!
-//! What may not stand in a handler: `init`, `join` and `listen`, which map memory and start threads, and the layer for
-//! `tracing`, which is as little made for it as the crate `tracing`.
+//! Not allowed in a handler: `init`, `join` and `listen`, which map memory and start threads, and the layer for
+//! `tracing`, like the crate `tracing` itself.
 
 use std::os::unix::thread::JoinHandleExt;
 use std::path::PathBuf;
@@ -34,7 +34,7 @@ fn emit(number: u64) {
     unwanted(number);
 }
 
-/// The sessions of a process are one state, so one test at a time.
+/// The sessions are state of the whole process, so one test runs at a time.
 static TURN: Mutex<()> = Mutex::new(());
 
 /// A session's file, removed with it.
@@ -72,7 +72,7 @@ impl Drop for Session {
 /// By CPU, and by thread as where there are no restartable sequences.
 const WAYS_TO_JOIN: [fn(&std::path::Path) -> std::io::Result<()>; 2] = [headwater_trace::join, session::join_alone];
 
-/// Does it in new threads, one after the other, in a handler of SIGUSR1.
+/// Runs `body` in new threads, one after the other, in a handler of SIGUSR1.
 fn in_handlers_of_new_threads(count: usize, body: extern "C" fn(libc::c_int)) {
     // SAFETY: the handler does what this test is about.
     unsafe { libc::signal(libc::SIGUSR1, body as *const () as libc::sighandler_t) };
@@ -171,7 +171,7 @@ fn the_first_event_of_a_forked_child_allocates_nothing() {
     headwater_trace::join(&session.path).expect("it can be joined");
     emit(0);
     let before = session.threads();
-    // What fork(3) calls in the child is on the way of a handler too.
+    // A handler of fork(3) in the child is part of the call too.
     let mut child = in_handler(|| {
         Child::fork(|| {
             emit(1);

@@ -12,7 +12,7 @@
 
 namespace ipc = boost::interprocess;
 
-// Both directions, as their sender and receiver have them.
+// Both directions, as seen by their sender and receiver.
 static std::unique_ptr<ipc::message_queue> outgoing, incoming;
 // Names that have to be removed: plain memory, because a signal handler reads it.
 static char names[2][160];
@@ -21,7 +21,7 @@ static std::unique_ptr<ipc::message_queue> open_queue(const peer_order &order, c
 {
     if (!order.receiver) {
         auto queue = std::make_unique<ipc::message_queue>(ipc::open_only, name);
-        // Both ends have it now; without its name it goes with the last of them.
+        // Both ends have it now; without its name it is freed with the last of them.
         ipc::message_queue::remove(name);
         return queue;
     }
@@ -32,7 +32,7 @@ static std::unique_ptr<ipc::message_queue> open_queue(const peer_order &order, c
 
 static int transport_prepare(const peer_order *order)
 {
-    // A shared memory object has no directory: its name says whose it is.
+    // A shared memory object has no directory: its name identifies the owner.
     snprintf(names[0], sizeof names[0], "%s-forth", order->token);
     if (order->rtt)
         snprintf(names[1], sizeof names[1], "%s-back", order->token);

@@ -1,6 +1,6 @@
 /* An external transport of Headwater in C or C++: the line protocol, the payload and the two patterns, so that a program
- * only has to say how its end is opened, how a message is sent and how one is received.
- * docs/external-transports.md is the contract that this file keeps.
+ * only has to define how its end is opened, how a message is sent and how one is received.
+ * docs/external-transports.md is the protocol that this file implements.
  *
  * Include it once, define the five transport_ functions below, and return peer_serve(&description) from main. They are
  * static, so that the compiler can put them into the timed loops. One thread, no allocation while a round runs.
@@ -29,10 +29,10 @@
 #error "stamps are little endian: this file would have to swap them"
 #endif
 
-/* What the program says of itself. */
+/* The description of the program. */
 struct peer_description {
-    const char *name;     /* of its rows */
-    const char *version;  /* of the library that it stands for */
+    const char *name;     /* the name of its rows */
+    const char *version;  /* the version of the measured library */
     const char *summary;  /* one line */
     const char *blocking; /* how an end waits */
     uint64_t size_max;    /* largest message, bytes; 0: no limit */
@@ -41,23 +41,23 @@ struct peer_description {
 /* The order to open an end. */
 struct peer_order {
     bool receiver;        /* or else the sender */
-    bool rtt;             /* or else stream: nothing goes back */
+    bool rtt;             /* or else stream: no answers */
     size_t size;          /* bytes per message */
-    char directory[4096]; /* for what needs a path */
-    char token[128];      /* a name that no other launch has */
+    char directory[4096]; /* for files and sockets with a path */
+    char token[128];      /* a name that is unique to this launch */
 };
 
 enum peer_answer { PEER_OK = 0, PEER_ERROR = -1, PEER_SKIPPED = 1 };
 
-/* To be defined by the program. Each but the last answers with PEER_OK, or with what peer_fail returned. */
+/* To be defined by the program. Each but the last returns PEER_OK, or the result of peer_fail. */
 
-/* Opens the end; the receiver is asked first and must not wait for the sender. May answer PEER_SKIPPED. */
+/* Opens the end; the receiver is called first and must not wait for the sender. May return PEER_SKIPPED. */
 static int transport_prepare(const struct peer_order *order);
-/* Before the first round: both ends are open now. */
+/* Called before the first round: both ends are open now. */
 static int transport_connected(void);
 static int transport_send(const unsigned char *message, size_t size);
 static int transport_receive(unsigned char *buffer, size_t size);
-/* Removes whatever has a name and would outlive the process. May be called from a signal handler, and twice. */
+/* Removes all names that would outlive the process. May be called from a signal handler, and twice. */
 static void transport_remove(void);
 
 /* Messages for the user. */
@@ -125,7 +125,7 @@ static inline bool peer_holds_stamps(const unsigned char *buffer, size_t size, u
 
 struct peer_payload {
     size_t size;
-    unsigned char *buffer;   /* what is sent and received */
+    unsigned char *buffer;   /* the bytes sent and received */
     unsigned char *expected; /* for the full check */
 };
 
@@ -201,7 +201,7 @@ struct peer_round {
     bool full, timed;
 };
 
-/* Does a round. stamps_ns has room for a time per batch. */
+/* Runs a round. stamps_ns has room for a time per batch. */
 static int peer_run(const struct peer_order *order, const struct peer_round *round, struct peer_payload *payload,
                     uint64_t *start_ns, uint64_t *stamps_ns)
 {
@@ -233,7 +233,7 @@ static int peer_run(const struct peer_order *order, const struct peer_round *rou
     return PEER_OK;
 }
 
-/* JSON, as far as requests need it. */
+/* JSON, the part that requests need. */
 
 static const char *peer_skip_space(const char *at)
 {
@@ -312,7 +312,7 @@ static const char *peer_member(const char *line, const char *name)
         if ((at = peer_string(begin, key, sizeof key)) == NULL) {
             if ((at = peer_string(begin, NULL, 0)) == NULL)
                 return NULL;
-            key[0] = '\0'; /* longer than any that is known */
+            key[0] = '\0'; /* longer than any known key */
         }
         at = peer_skip_space(at);
         if (*at++ != ':')
@@ -366,7 +366,8 @@ static void peer_print(const char *text)
     putchar('"');
 }
 
-/* The end of the input, while a round keeps the program from reading it: SIGIO comes, and the process goes. Outside of a
+/* The end of the input during a round, in which the program does not read it: SIGIO arrives, and the process ends.
+/* Outside of a
  * round the input is read in order, so that `echo '{"op":"describe"}' | program` gets its answer. */
 
 static bool peer_input_is_closed(void)
@@ -484,7 +485,7 @@ static int peer_do_round(const char *line, const struct peer_order *order, struc
     return answer;
 }
 
-/* Answers requests until the input ends. The exit status of the program. */
+/* Answers requests until the input ends. Returns the exit status of the program. */
 static int peer_serve(const struct peer_description *description)
 {
     static struct peer_order order;

@@ -1,12 +1,12 @@
 /* The kernel's pipe in a plain C loop: the cross-check of Headwater's own `pipe` rows, which it must match within 5 %.
  *
- * The two ends are programs of their own, so the receiver makes the pipes and the sender opens them through /proc.
+ * The two ends are separate programs, so the receiver makes the pipes and the sender opens them through /proc.
  */
 #define _GNU_SOURCE
 #include "peer.h"
 
 static int read_end = -1, write_end = -1;
-/* The receiver's copies of the ends that the sender takes up. */
+/* The receiver's copies of the ends that the sender opens. */
 static int others[2] = {-1, -1};
 static char note[4096 + 128 + 16];
 

@@ -33,7 +33,7 @@ def stamp(sequence):
 
 
 def positions(size):
-    """Where the stamps of a message of at least 8 bytes begin."""
+    """The offsets of the stamps in a message of at least 8 bytes."""
     return [0] if size < 16 else [0, *range(4096, size - 15, 4096), size - 8]
 
 
@@ -47,14 +47,14 @@ class Payload:
         self.positions = positions(size)
 
     def message(self, sequence):
-        """Message `sequence`, ready to be sent."""
+        """Returns message `sequence`, ready to be sent."""
         mark = stamp(sequence)
         for position in self.positions:
             self.outgoing[position:position + 8] = mark[:self.size]
         return self.outgoing
 
     def verify(self, sequence, full):
-        """Checks the stamps of what has come, or every byte of it."""
+        """Checks the stamps of the received bytes, or every byte."""
         mark = stamp(sequence)[:self.size]
         right = all(self.incoming[position:position + 8] == mark for position in self.positions)
         if not right or full and self.incoming != self.message(sequence):
@@ -115,7 +115,7 @@ def now_ns():
 
 
 def run(end, order):
-    """Does one round and answers with its result."""
+    """Runs one round and returns its result."""
     end.accept()
     full, timed = order["full_check"], order["histogram"]
     sequence, stamps, durations = order["first"], [], {}

@@ -1,4 +1,4 @@
-// What the charts over message size (or over the number of workers) have in common.
+// The common parts of the charts over message size (or over the number of workers).
 
 import type { Row } from "../model";
 import { format, type Quantity } from "../units";
@@ -6,7 +6,7 @@ import { intervalText, ownText, type Reading, readingOf } from "../readout";
 import type { Point, Series } from "../series";
 import type { Axis, Context } from "../view";
 
-/** Where a row stands on the base axis. */
+/** The place of a row on the base axis. */
 export function baseOf(row: Row): number | undefined {
   return row.size ?? row.workers ?? row.messages ?? undefined;
 }
@@ -21,7 +21,7 @@ export function baseAxis(rows: Row[], first: "log" | "linear"): Axis {
   return { quantity: "count", title: "Messages", spreads, fromZero: true };
 }
 
-/** What is read off a point: the chart's own figure, and beside it the measured one if that is another. */
+/** The text for a point: the chart's own figure, and the measured one if that is different. */
 export function readPoint(context: Context, point: Point, series: Series, quantity: Quantity): Reading {
   const { row } = point;
   const own = ownText(row);

@@ -93,7 +93,7 @@ function residuals(context: Context, rows: Row[]): View {
   };
 }
 
-/** Seconds per message, whichever way the row says it. */
+/** Seconds per message, from a duration or a rate. */
 function secondsPerMessage(row: Row, value: number): number | undefined {
   const seconds = secondsOf(value, row.unit);
   if (seconds !== undefined) return seconds;
@@ -101,7 +101,7 @@ function secondsPerMessage(row: Row, value: number): number | undefined {
   return rate === undefined ? undefined : 1 / rate;
 }
 
-/** Enough places that the line is one on a logarithmic axis too. */
+/** Enough places that the line is smooth on a logarithmic axis too. */
 function line(segment: Segment): [number, number][] {
   const places = 48;
   return Array.from({ length: places + 1 }, (_, index) => {
@@ -136,6 +136,6 @@ function inWords(segment: Segment, fit: Fit): string {
 }
 
 function withInterval([value, low, high]: Interval, write: (value: number) => string): string {
-  // What is the same to three digits needs no interval.
+  // An interval with equal ends to three digits is not shown.
   return write(low) === write(high) ? write(value) : `${write(value)} (${intervalText(write(low), write(high), 0)})`;
 }

@@ -19,7 +19,7 @@ interface Dot {
   name: string;
 }
 
-/** Enlivens a figure of dots. Returns what draws it again. */
+/** Makes a figure of dots interactive. Returns the function that draws it again. */
 export function dots(figure: HTMLElement, scope: Scope, context: Context): (key: string) => void {
   const { state, model } = context;
   const all = model.inScope(scope);
@@ -82,7 +82,7 @@ function lineOf({ row, series, name }: Dot, context: Context): Line {
   };
 }
 
-/** How the unit is drawn, and what turns a value into the axis' own unit. */
+/** The axis of a unit, and the conversion of a value to the axis' own unit. */
 function quantityOf(unit: string): [Quantity, number] {
   const seconds = { ns: 1e-9, us: 1e-6, µs: 1e-6, ms: 1e-3, s: 1 }[unit];
   if (seconds !== undefined) return ["seconds", seconds];

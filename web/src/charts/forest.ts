@@ -24,7 +24,7 @@ const LOOKS: Record<Verdict, Look> = {
   unjudged: look(3, true),
 };
 
-/** Enlivens the figure of one comparison. Returns what draws it again. */
+/** Makes the figure of one comparison interactive. Returns the function that draws it again. */
 export function forest(figure: HTMLElement, comparison: Comparison, context: Context): (key: string) => void {
   const { state } = context;
   const toolbar = html("div", { class: "toolbar" });
@@ -75,7 +75,7 @@ export function forest(figure: HTMLElement, comparison: Comparison, context: Con
   };
 }
 
-/** As the report's, but that all rows can be reached. */
+/** As the report's, but all rows can be shown. */
 function captionOf({ candidate, baseline, minimum_effect, alpha }: Comparison): string {
   const percent = (share: number): string => format(share * 100, "percent").replace("+", "");
   return (
@@ -130,7 +130,7 @@ function domainOf(rows: ComparisonRow[], effect: number): [number, number] {
   return [low / margin, high * margin];
 }
 
-/** Said in the axis' title only where it holds for all. */
+/** In the axis' title only where it holds for all. */
 function sameDirection(rows: ComparisonRow[]): string {
   const [first] = rows;
   return first !== undefined && rows.every((row) => row.better === first.better) ? ` (${first.better} is better)` : "";

@@ -10,13 +10,13 @@ import { type Series, seriesOf } from "../series";
 import { format, grouped, inUnit, size } from "../units";
 import type { Context } from "../view";
 
-/** Where a step of colour ends and the next begins, for better and, turned over, for worse. */
+/** The limits between steps of colour, for better and, inverted, for worse. */
 const STEPS = [1.05, 1.2, 1.5, 2.5, 5];
 
-/** The most columns; more are chosen evenly. */
+/** The largest number of columns; of more sizes an even selection is shown. */
 const SIZES_MAX = 24;
 
-/** Enlivens a heat map. Returns what draws it again. */
+/** Makes a heat map interactive. Returns the function that draws it again. */
 export function heatmap(figure: HTMLElement, scope: Scope, context: Context): (key: string) => void {
   const still = figure.querySelector(":scope > svg");
   const readout = new Readout();
@@ -38,7 +38,7 @@ export function heatmap(figure: HTMLElement, scope: Scope, context: Context): (k
     const sizes = chosen(all);
     const table = new Heat(series, sizes, baseline, rows, context, readout, stage);
     scroll.replaceChildren(table.element);
-    // The still drawing is shaded by another rule: nearness to the best.
+    // The static drawing is shaded by another rule: nearness to the best.
     const some = sizes.length < all.length ? ` ${sizes.length} of ${grouped(all.length)} sizes.` : "";
     if (caption !== null) caption.textContent = captionOf(rows[0], baseline) + some;
     key.replaceChildren(...scaleKey(baseline));
@@ -96,7 +96,7 @@ class Heat {
     const base = baseOf(row);
     const ratio = base === undefined ? undefined : speedUp(row, base);
     const tone = ratio === undefined ? "" : `h${step(ratio[0])}`;
-    // The unit stands in the caption where it is the same for all; durations keep theirs.
+    // The unit is in the caption where it is the same for all; durations keep theirs.
     const cell = html("td", { tabindex: -1, class: tone }, inUnit(row.median, row.unit).replace(/\/s$/, "").trim());
     const show = (): void => {
       const { value, interval } = ownText(row);

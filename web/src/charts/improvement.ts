@@ -34,7 +34,7 @@ export const improvement: ViewKind = {
       reading: (point, series) => {
         const reading = readPoint(context, point, series, "gain");
         const base = baseOfRow(point.row);
-        // The two rows' intervals at their far ends: wider than a paired comparison of launches would say.
+        // The two rows' intervals at their far ends: wider than in a paired comparison of launches.
         if (point.row.n > 1) reading.lines[0] = `${reading.lines[0]}, from both intervals`;
         if (base !== undefined) reading.flags.push(...flagsOnlyOf(base.flags, point.row.flags, context.model.flagSentences(base)));
         return reading;

@@ -9,17 +9,17 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use crate::shared::{ProcessShared, Shared};
 use headwater_os::futex;
 
-/// Nobody holds it.
+/// Free.
 const FREE: u32 = 0;
-/// Somebody holds it, nobody sleeps.
+/// Held, without sleepers.
 const HELD: u32 = 1;
-/// Somebody holds it, and others may sleep.
+/// Held, and threads may sleep.
 const CONTENDED: u32 = 2;
 
 /// A lock of our own.
 #[derive(Debug)]
 pub struct FutexLock {
-    /// Anybody may write [`HELD`] over [`FREE`] and [`CONTENDED`] over anything; the holder alone writes [`FREE`].
+    /// Every thread may write [`HELD`] over [`FREE`] and [`CONTENDED`] over anything; the holder alone writes [`FREE`].
     state: AtomicU32,
 }
 
@@ -49,7 +49,8 @@ impl FutexLock {
         Ok(FutexLockGuard { lock: self })
     }
 
-    /// Whoever slept cannot know whether others sleep, so it takes the lock as contended: at most one wake-up too many.
+    /// A thread that has slept cannot know whether others sleep, so it takes the lock as contended: at most one wake-up
+    /// too many.
     #[cold]
     fn lock_contended(&self, mut seen: u32) -> io::Result<()> {
         // The Acquires below pair with the Release in `FutexLockGuard::drop`.

@@ -1,9 +1,9 @@
 //! Locks that exclude processes as well as threads: those of the C library and of the kernel, and one of our own on a
-//! futex. Who calls them: the gauge's `sync` facility, which measures what each costs.
+//! futex. Called by the gauge's `sync` facility, which measures the cost of each.
 //!
-//! What lies in memory is made in place, in a [`Shared`](crate::shared::Shared) of its own: the C library forbids to
+//! Locks in memory are made in place, in a [`Shared`](crate::shared::Shared) of its own: the C library forbids to
 //! move it. Nothing here is left behind: names are gone before the constructor returns. No lock here notices that its
-//! owner died; whoever uses them across processes must be able to kill the others.
+//! owner died; a user across processes must be able to kill the other processes.
 
 mod futex_lock;
 mod mutex;
@@ -21,12 +21,12 @@ pub use system_v::{SystemVSemaphore, Undo};
 
 use std::io;
 
-/// What a pthread function reports: an error number as its result, not in `errno`.
+/// Converts the result of a pthread function: an error number, not in `errno`.
 fn check(code: libc::c_int) -> io::Result<()> {
     if code == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(code)) }
 }
 
-/// What a system call reports: -1, and the error number in `errno`.
+/// Converts the result of a system call: -1, and the error number in `errno`.
 #[inline]
 fn check_call(result: libc::c_int) -> io::Result<()> {
     if result == -1 { Err(io::Error::last_os_error()) } else { Ok(()) }

@@ -32,7 +32,7 @@ impl Mutex {
         let mutex = Shared::new(Mutex { raw: UnsafeCell::new(libc::PTHREAD_MUTEX_INITIALIZER) })?;
         let mut attributes = MaybeUninit::uninit();
         // SAFETY: the attributes are initialised by the first call, used by the next three and destroyed by the last;
-        // nobody else knows the mutex yet, so it is initialised before its first use, where it stays.
+        // the mutex is not shared yet, so it is initialised before its first use, where it stays.
         unsafe {
             check(libc::pthread_mutexattr_init(attributes.as_mut_ptr()))?;
             let initialised =

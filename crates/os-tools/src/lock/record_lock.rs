@@ -11,12 +11,12 @@ use rustix::fs::{MemfdFlags, memfd_create};
 
 use super::{check_call, uninterrupted};
 
-/// To whom the kernel says that a lock belongs.
+/// The owner of a lock, for the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Owner {
     /// To the process (POSIX record lock): excludes other processes, never the threads of one process.
     Process,
-    /// To the open file description (`F_OFD_SETLKW`): excludes whoever holds another description of the file.
+    /// To the open file description (`F_OFD_SETLKW`): excludes the users of other descriptions of the file.
     Description,
 }
 

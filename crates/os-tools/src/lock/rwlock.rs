@@ -31,7 +31,7 @@ impl RwLock {
         let lock = Shared::new(RwLock { raw: UnsafeCell::new(libc::PTHREAD_RWLOCK_INITIALIZER) })?;
         let mut attributes = MaybeUninit::uninit();
         // SAFETY: the attributes are initialised by the first call, used by the next two and destroyed by the last;
-        // nobody else knows the lock yet, so it is initialised before its first use, where it stays.
+        // the lock is not shared yet, so it is initialised before its first use, where it stays.
         unsafe {
             check(libc::pthread_rwlockattr_init(attributes.as_mut_ptr()))?;
             let initialised =

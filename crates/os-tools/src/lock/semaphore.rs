@@ -1,5 +1,5 @@
 //! POSIX semaphores: one in memory that we map, and one that the C library maps from a name. A semaphore has no owner;
-//! anybody may post.
+//! any thread may post.
 
 use std::cell::UnsafeCell;
 use std::ffi::CString;
@@ -31,7 +31,7 @@ impl Semaphore {
     /// What `mmap(2)` or `sem_init` reports: `EINVAL` for a value beyond `SEM_VALUE_MAX`.
     pub fn shared(initial: u32) -> io::Result<Shared<Semaphore>> {
         let semaphore = Shared::new(Semaphore { raw: UnsafeCell::new(MaybeUninit::zeroed()) })?;
-        // SAFETY: nobody else knows it yet, so it is initialised before its first use, where it stays.
+        // SAFETY: it is not shared yet, so it is initialised before its first use, where it stays.
         check_call(unsafe { libc::sem_init(semaphore.raw.get().cast(), 1, initial) })?;
         Ok(semaphore)
     }
@@ -57,7 +57,7 @@ impl Semaphore {
     }
 }
 
-/// A semaphore that was opened by name. The name is gone: children forked later share it, nobody else finds it.
+/// A semaphore that was opened by name. The name is gone: only children forked later share it.
 #[derive(Debug)]
 pub struct NamedSemaphore {
     /// In a shared mapping of the C library, which a forked child inherits.

@@ -10,7 +10,7 @@ use super::{check_call, uninterrupted};
 /// Whether the kernel takes an operation back when its process ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Undo {
-    /// No: who dies in between leaves the others waiting.
+    /// No: a process that dies in between leaves the others waiting.
     Never,
     /// Yes (`SEM_UNDO`), for which the kernel keeps account with each operation.
     AtExit,

@@ -1,5 +1,5 @@
-//! How much memory a process could still take before the kernel kills somebody for it: of the machine, and of the control
-//! groups of this process.
+//! How much memory a process could still take before the kernel kills a process for it: of the machine, and of the
+//! control groups of this process.
 
 use std::fs;
 use std::path::Path;
@@ -23,7 +23,8 @@ fn of_machine(text: &str) -> Option<u64> {
     line.trim().strip_suffix(" kB")?.parse::<u64>().ok()?.checked_mul(1024)
 }
 
-/// Where a generation of control groups says it: limit, usage, and in `memory.stat` the cached files that are easily freed.
+/// The files of a generation of control groups: limit, usage, and in `memory.stat` the cached files that are easily
+/// freed.
 #[derive(Clone, Copy, Debug)]
 struct Files {
     limit: &'static str,
@@ -43,7 +44,7 @@ fn files(group: &Group) -> Option<Files> {
     }
 }
 
-/// What the group in `directory` leaves; `None` without a limit.
+/// The bytes that the group in `directory` leaves; `None` without a limit.
 fn of_group(directory: &Path, files: Files) -> Option<u64> {
     let read = |name: &str| fs::read_to_string(directory.join(name)).ok();
     // "max" where there is none.

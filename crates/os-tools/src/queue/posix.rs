@@ -1,4 +1,4 @@
-//! A POSIX message queue without a name: it is unlinked before anybody else can open it, and lives as long as a
+//! A POSIX message queue without a name: it is unlinked before another process can open it, and lives as long as a
 //! descriptor of it does.
 
 use std::ffi::CString;
@@ -7,13 +7,13 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::ptr;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Where messages go in.
+/// The sending end.
 #[derive(Debug)]
 pub struct Sender {
     descriptor: OwnedFd,
 }
 
-/// Where they come out, in the order in which they were sent.
+/// The receiving end; messages come in the order in which they were sent.
 #[derive(Debug)]
 pub struct Receiver {
     descriptor: OwnedFd,
@@ -59,8 +59,8 @@ fn open(name: &CString, flags: i32, attributes: *mut libc::mq_attr) -> io::Resul
     // SAFETY: the name ends with a NUL; the attributes are null or a valid mq_attr of the caller's.
     match unsafe { libc::mq_open(name.as_ptr(), flags, MODE, attributes) } {
         -1 => Err(io::Error::last_os_error()),
-        // SAFETY: on Linux a message queue descriptor is a file descriptor (mq_overview(7)); this one is new, so nobody
-        // else owns it.
+        // SAFETY: on Linux a message queue descriptor is a file descriptor (mq_overview(7)); this one is new, so
+        // nothing else owns it.
         descriptor => Ok(unsafe { OwnedFd::from_raw_fd(descriptor) }),
     }
 }
@@ -79,7 +79,7 @@ impl Sender {
 }
 
 impl Receiver {
-    /// Takes the oldest message out and answers with its length; waits for one unless the queue is non-blocking. The
+    /// Takes the oldest message out and returns its length; waits for one unless the queue is non-blocking. The
     /// buffer must hold as many bytes as the queue's largest message, however short the message is.
     ///
     /// # Errors

@@ -1,5 +1,5 @@
 //! A System V message queue without a key. It outlives its processes, so that it belongs into a private IPC namespace
-//! ([`crate::namespace::private_ipc`]), which ends with its last process; [`Queue::remove`] is for everybody else.
+//! ([`crate::namespace::private_ipc`]), which ends with its last process; all other users call [`Queue::remove`].
 
 use std::io;
 
@@ -73,7 +73,7 @@ impl Queue {
         if sent == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
     }
 
-    /// Takes the oldest message out and answers with its length; waits for one unless it is not to block.
+    /// Takes the oldest message out and returns its length; waits for one unless it is not to block.
     ///
     /// # Errors
     /// `EAGAIN` (`WouldBlock`) when it is empty and not to block, `E2BIG` for a message that `buffer` or the envelope
@@ -93,7 +93,7 @@ impl Queue {
         Ok(count)
     }
 
-    /// Removes the queue; whoever waits in it gets `EIDRM`.
+    /// Removes the queue; its waiters get `EIDRM`.
     ///
     /// # Errors
     /// `EINVAL` when it is gone already.

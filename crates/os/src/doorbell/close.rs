@@ -8,8 +8,8 @@ use rustix::fs::{Mode, OFlags, open};
 use super::Doorbell;
 
 impl Doorbell {
-    /// Closes this process's copy of the end. The descriptor's number stays taken until the doorbell is dropped, so that a
-    /// thread in the middle of a call meets no other file under it: whatever it does there fails with `EBADF`, and a poll
+    /// Closes this process's copy of the end. The descriptor's number stays taken until the doorbell is dropped, so
+    /// that a thread in the middle of a call finds no other file under it: its calls fail with `EBADF`, and a poll
     /// returns at once.
     ///
     /// # Errors

@@ -1,8 +1,8 @@
-//! How users of one end wake each other: none can send to its own socket, but whoever raises its send limit wakes all who
-//! poll it for room.
+//! How users of one end wake each other: none can send to its own socket, but a user that raises its send limit wakes
+//! all users that poll it for room.
 //!
-//! A reader that sleeps wants to hear that and does not want to hear that there is room, which is nearly always so. It
-//! polls a set (epoll) in which the socket is watched for room, and tells of each event once.
+//! A sleeping reader waits for such a nudge, but not for room, which is nearly always there. It polls a set (epoll) in
+//! which the socket is watched for room and which reports each event once.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -13,12 +13,13 @@ use rustix::net::sockopt;
 
 use super::{Doorbell, Kind, SEND_BUFFER_WIDE, pipe};
 
-/// Tells a sleeper at [`Doorbell::wait`] of [`Doorbell::nudge_own`]. It is its process's own: a forked child makes another.
+/// Tells a sleeper at [`Doorbell::wait`] of [`Doorbell::nudge_own`]. It belongs to one process: a forked child makes
+/// another.
 #[derive(Debug)]
 pub struct OwnWatch(OwnedFd);
 
 impl Doorbell {
-    /// A watch for what other users of this end say from now on. None over a pipe, whose reading end can ring itself.
+    /// A watch for later nudges by other users of this end. None for a pipe, whose reading end can ring itself.
     ///
     /// # Errors
     /// `EMFILE` without a free descriptor.
@@ -31,10 +32,10 @@ impl Doorbell {
         Ok(Some(watch))
     }
 
-    /// Wakes who sleeps at our own end, in whatever process: with a watch, or by an event loop that is told of edges of
+    /// Wakes the sleepers at our own end, in every process: those with a watch, and event loops that poll for edges of
     /// readability and room. The descriptor is writable afterwards, whether or not there is room; that of a pipe's reading end
     /// is readable. A watch is not told if the end is made not writable ([`Doorbell::block_room`]) before its sleeper has run: the
-    /// kernel drops an event whose cause is gone. Who sleeps on it looks now and then.
+    /// kernel drops an event whose cause is gone. A sleeper on it checks at intervals.
     ///
     /// # Errors
     /// What setsockopt(2) reports; of a pipe, what open(2) and read(2) do.
@@ -51,18 +52,18 @@ impl Doorbell {
 }
 
 impl OwnWatch {
-    /// Is told of each edge of room at this socket too.
+    /// Adds another socket, of which each edge of room is reported too.
     ///
     /// # Errors
     /// What epoll_ctl(2) reports.
     pub(crate) fn add(&self, socket: BorrowedFd<'_>) -> io::Result<()> {
         let room = epoll::EventFlags::OUT | epoll::EventFlags::ET;
         epoll::add(&self.0, socket, epoll::EventData::new_u64(0), room)?;
-        // There is room now, and that is no news.
+        // The first event only reports the room that is there already.
         self.clear()
     }
 
-    /// Forgets what it was told.
+    /// Discards the reported events.
     ///
     /// # Errors
     /// What epoll_wait(2) reports.
@@ -75,7 +76,7 @@ impl OwnWatch {
 }
 
 impl From<OwnedFd> for OwnWatch {
-    /// The watch behind a descriptor that was one.
+    /// The watch behind a descriptor of an earlier watch.
     fn from(set: OwnedFd) -> OwnWatch {
         OwnWatch(set)
     }

@@ -1,12 +1,13 @@
-//! What goes through a doorbell: small packets of text that name their kind and a number.
+//! The packets of a doorbell: short texts that name their kind and a number.
 //!
-//! They are text because of programs that know nothing of this library: one that is handed an end as its standard input
-//! reads the packets, and then shows what it was given instead of losing it in silence.
+//! They are text because of programs that do not use this library: a program that has an end as its standard input
+//! reads the packets as text, so its output shows what it was given.
 
-/// What one packet says.
+/// The meaning of one packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Packet {
-    /// Something has happened that the receiver waits for. The number is the receiver's own, as the sender has seen it.
+    /// Something has happened that the receiver waits for. The number is one that the receiver has published and the
+    /// sender has read.
     Bell(u32),
     /// Keeps the sender's descriptor from being writable until the receiver takes it.
     NoRoom,
@@ -14,22 +15,22 @@ pub enum Packet {
     Echo,
     /// An open file with its number.
     File(u32),
-    /// So many bytes that this library has not written.
+    /// This number of bytes, which this library has not written.
     Foreign(usize),
-    /// Nothing lies there.
+    /// The queue is empty.
     Nothing,
-    /// Nothing lies there, and nothing will: every copy of the other end is gone, or it sends no more.
+    /// The queue is empty for good: every copy of the other end is gone, or it sends no more.
     Gone,
 }
 
-/// What a program reads that takes the descriptor for a byte stream.
+/// The text that a program reads if it takes the descriptor for a byte stream.
 const TEXT: &[u8] =
     b"headwater: this descriptor is one end of a STREAMS pipe, and its data is in shared memory (see headwater_streams). ";
 
 /// Length of every packet but [`Packet::NoRoom`]: the text, a letter, a number of eight hexadecimal digits, a newline.
 pub(super) const LEN: usize = TEXT.len() + 10;
 
-/// Where the number stands.
+/// The position of the number.
 const DIGITS: std::ops::Range<usize> = TEXT.len() + 1..LEN - 1;
 const HEX: &[u8; 16] = b"0123456789abcdef";
 
@@ -67,9 +68,9 @@ impl Packet {
         bytes
     }
 
-    /// What the first bytes of a packet of `len` bytes say.
+    /// Decodes the first bytes of a packet of `len` bytes.
     pub(super) fn of(bytes: &[u8; LEN], len: usize) -> Packet {
-        // A digit that is none, or a capital, is found by the comparison below.
+        // The comparison below detects an invalid or upper-case digit.
         let value = |digit: u8| u32::from(if digit >= b'a' { digit - b'a' + 10 } else { digit & 0xf });
         let number = bytes[DIGITS].iter().fold(0, |number, &digit| number << 4 | value(digit) & 0xf);
         let (packet, expected_len) = match bytes[TEXT.len()] {

@@ -4,9 +4,9 @@
 //! what they see of a kernel FIFO. All bytes are newlines. A full pipe is made free by taking all of it but the last byte: the
 //! reading end stays readable.
 //!
-//! A pipe is full when all of its slots are used, and vmsplice(2) uses one for each piece, however short: so sixteen bytes fill
-//! it. Unlike write(2) and read(2) it can be told not to wait: whoever was given an end shares its open file, and may clear
-//! O_NONBLOCK there.
+//! A pipe is full when all of its slots are used, and vmsplice(2) uses one for each piece, however short: so sixteen
+//! bytes fill it. Unlike write(2) and read(2) it can be told not to wait: a process that was given an end shares its
+//! open file, and may clear O_NONBLOCK there.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -23,18 +23,19 @@ use crate::fork::held_off;
 
 /// Slots of the pipe, each of a page: as many as the kernel gives it.
 const SLOTS: usize = 16;
-/// Slots of a pipe that is to be writable whatever lies there.
+/// Slots of a pipe that is to be writable whatever its contents.
 const SLOTS_WIDE: usize = 32;
 
-/// What rings, and fills. A page of it where vmsplice(2) is refused, because a page fills a slot.
+/// The bytes that ring and fill. Where vmsplice(2) is refused, a whole page is written, because a page fills a slot.
 static BELLS: [u8; 4096] = [b'\n'; 4096];
 
-/// Calls that one filling makes at most. More than a few are needed only of a pipe that somebody has enlarged.
+/// The largest number of calls of one filling. More than a few are needed only if another process has enlarged the
+/// pipe.
 const FILLINGS_MAX: usize = 64;
-/// Reads that one call makes. More can only come of a peer that writes for ever.
+/// The largest number of reads of one call. Only a peer that writes for ever causes more.
 const READS_MAX: usize = 64;
 
-/// Writes a bell. True also if the pipe is full: then it says so already. False if nobody reads it.
+/// Writes a bell. True also if the pipe is full: then it is readable already. False if it has no reader.
 pub(super) fn ring(pipe: BorrowedFd<'_>) -> bool {
     matches!(put(pipe, 1), Ok(()) | Err(Errno::AGAIN))
 }
@@ -44,8 +45,8 @@ pub(super) fn ring_own(pipe: BorrowedFd<'_>) -> bool {
     at_other_end(pipe, OFlags::WRONLY, ring).unwrap_or(false)
 }
 
-/// Does something at the pipe's other end, which is opened for the moment. A child that got that descriptor would be a writer, or
-/// a reader, for as long as it lives.
+/// Does something at the pipe's other end, which is opened for the moment. A child that inherited that descriptor would
+/// be a writer, or a reader, as long as it lives.
 fn at_other_end<T>(pipe: BorrowedFd<'_>, access: OFlags, action: impl FnOnce(BorrowedFd<'_>) -> T) -> io::Result<T> {
     held_off(|| Ok(action(Found::own(pipe).open(access | OFlags::NONBLOCK)?.as_fd())))
 }
@@ -57,7 +58,7 @@ pub(super) fn fill(pipe: BorrowedFd<'_>, is_writable: impl Fn() -> io::Result<bo
     for _ in 0..FILLINGS_MAX {
         match put(pipe, SLOTS) {
             Ok(()) => filled = true,
-            // Full; or nobody reads it, which poll shows.
+            // Full; or without a reader, which poll shows.
             Err(Errno::AGAIN | Errno::PIPE) => break,
             Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),
@@ -74,7 +75,7 @@ pub(super) fn widen(pipe: BorrowedFd<'_>) -> io::Result<()> {
     if resize(pipe, SLOTS_WIDE) {
         return Ok(());
     }
-    // The user has as many pages in pipes as one may have (pipe-user-pages-soft).
+    // The user has reached the limit of pages in pipes (pipe-user-pages-soft).
     at_other_end(pipe, OFlags::RDONLY, free)?.map(drop)
 }
 
@@ -109,23 +110,23 @@ fn take(pipe: BorrowedFd<'_>, most: usize) -> io::Result<usize> {
     Ok(foreign)
 }
 
-/// Gives the pipe so many slots if it has another number of them. False if it keeps that.
+/// Gives the pipe this number of slots if it has another. False if the number does not change.
 fn resize(pipe: BorrowedFd<'_>, slots: usize) -> bool {
     let wanted = slots * page_size();
-    // Not without need: it wakes all who poll.
+    // Only if needed: it wakes all pollers.
     fcntl_getpipe_size(pipe) == Ok(wanted) || fcntl_setpipe_size(pipe, wanted).is_ok()
 }
 
 /// Reads without waiting.
 fn get(pipe: BorrowedFd<'_>, bytes: &mut [u8]) -> Result<usize, Errno> {
-    // SAFETY: of a reading end the call copies to the valid place that the one piece is.
+    // SAFETY: for a reading end the call copies to the one piece, which is valid memory.
     match unsafe { vmsplice(pipe, &[IoSliceRaw::from_slice_mut(bytes)], SpliceFlags::NONBLOCK) } {
         refused if is_refused(refused) => rustix::io::read(pipe, bytes),
         done => done,
     }
 }
 
-/// Uses so many slots, or as many as are free, without waiting and without SIGPIPE.
+/// Uses this number of slots, or as many as are free, without waiting and without SIGPIPE.
 fn put(pipe: BorrowedFd<'_>, slots: usize) -> Result<(), Errno> {
     let piece = || IoSliceRaw::from_slice(&BELLS[..1]);
     let pieces: [IoSliceRaw<'_>; SLOTS] = std::array::from_fn(|_| piece());

@@ -226,7 +226,7 @@ fn descriptors_that_nobody_asked_for_are_not_taken_in() {
     near.pass(file.as_fd(), 9).expect("pass");
     drop(far.peek_file().expect("recvmsg").expect("a file"));
     assert_eq!(far.take().expect("recv"), Packet::File(9));
-    // No file where one is announced: then there is space for what nobody asked for.
+    // No file where one is announced: then there is space for unrequested descriptors.
     assert!(near.send(Packet::File(10), &[]));
     for _ in 0..8 {
         assert!(far.peek_file().expect("recvmsg").is_none());

@@ -63,7 +63,7 @@ fn play(own: &Side, other: &Side, order: impl Fn()) -> Vec<bool> {
         .collect()
 }
 
-/// Dekker's pattern, many rounds: never do both sides miss the other's write.
+/// Dekker's pattern, many rounds: the two sides never both miss the other's write.
 fn never_both_blind(kind: Fence) {
     kind.join().expect("join");
     let sides = Arc::new([0, 1].map(|_| Side { written: AtomicU32::new(0), arrived: AtomicU32::new(0) }));

@@ -20,7 +20,7 @@ fn logs(limit: u64) -> Option<Logs> {
 }
 
 impl Logs {
-    /// To the log of the CPU that we are on, however often we are moved.
+    /// Appends to the log of the current CPU, however often the thread is moved.
     fn append(&self, words: &[u64]) -> Appended {
         loop {
             match self.1[cpu().expect("a CPU") as usize].append(words) {

@@ -1,5 +1,6 @@
-//! Signals to a process that another one has named in shared memory: sent to that very process alone, and only if it uses that
-//! memory. Whoever can write to the memory could otherwise have us send signals to any process that we may.
+//! Signals to a process that another one has named in shared memory: sent to exactly that process, and only if it uses
+//! that memory. Otherwise any process that can write to the memory could make us send signals to any process to which
+//! we may.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -25,10 +26,10 @@ impl ProcessId {
         })
     }
 
-    /// Sends a signal to the process if it is still the one that is named, and has `memory` mapped. Returns whether it was
-    /// sent: not if the process has ended or runs another program, is of another PID namespace, or cannot be looked at. Uses a
-    /// pidfd, so that a process that comes to the same number meanwhile gets nothing; where the kernel has none (before Linux
-    /// 5.3, a system call filter), it is a moment in which it could.
+    /// Sends a signal to the process if it is still the one that is named, and has `memory` mapped. Returns whether it
+    /// was sent: not if the process has ended or runs another program, is in another PID namespace, or cannot be
+    /// inspected. Uses a pidfd, so that a process that reuses the number meanwhile gets nothing; where the kernel has
+    /// none (before Linux 5.3, a system call filter), a reuse between the check and the signal is possible.
     ///
     /// # Errors
     /// What the kernel reports: `PermissionDenied` for a process that the caller may not send signals to.
@@ -36,7 +37,7 @@ impl ProcessId {
         let Some(signal) = Signal::from_named_raw(number) else { return Err(Errno::INVAL.into()) };
         let own = ProcessId::own();
         if self.place == own.place {
-            // A program that this process runs no more is not signalled.
+            // A program that this process no longer runs is not signalled.
             return if self.has_ended() { Ok(false) } else { sent(kill_process(getpid(), signal)) };
         }
         if !self.is_visible() {

@@ -19,7 +19,7 @@ fn sleeper() -> std::process::Child {
     child
 }
 
-/// What a kernel without pidfds answers, and a filter, and a process without descriptors.
+/// The errors of a kernel without pidfds, of a filter, and of a process without free descriptors.
 const REFUSALS: [i32; 3] = [libc::ENOSYS, libc::EPERM, libc::EMFILE];
 
 fn without_pidfds(errno: i32, body: impl FnOnce()) {
@@ -132,7 +132,7 @@ fn a_process_that_executes_another_program_has_ended() {
     child.wait().expect("reap");
 }
 
-/// What only the process itself can read tells of an exec where the program lies at the same place again.
+/// The word that only the process itself can read shows an exec after which the program lies at the same place again.
 #[test]
 fn the_same_process_before_its_exec_has_ended() {
     let own = ProcessId::own();

@@ -60,7 +60,7 @@ impl Receiver {
             Standing::Corrupt { why, .. } => return Err(Error::Corrupt(why)),
             Standing::Unattached => {}
         }
-        // First the fence, then the claim: who is seen as owner is also reached by the other end's barriers.
+        // First the fence, then the claim: a process that is seen as owner is also reached by the other end's barriers.
         self.region.fence().join()?;
         self.region.populate()?;
         let words = self.region.words();
@@ -135,7 +135,7 @@ impl Receiver {
         Ok(())
     }
 
-    /// The sender sleeps, has closed, or is out of its mind.
+    /// The sender sleeps, has closed, or has written an impossible status.
     #[cold]
     #[inline(never)]
     fn attend_sender(&mut self) -> Result<(), Error> {
@@ -155,7 +155,7 @@ impl Receiver {
         }
     }
 
-    /// All that is not one copy of known bytes: the first use, too few bytes, long reads, a spoiled region.
+    /// Every read that is not one copy of known bytes: the first use, too few bytes, long reads, a corrupt region.
     #[inline(never)]
     fn read_slowly(&mut self, buffer: &mut [u8]) -> Result<usize, Error> {
         if self.limit - self.head < buffer.len() as u64 || buffer.is_empty() {

@@ -64,7 +64,7 @@ impl Sender {
             Standing::Corrupt { why, .. } => return Err(Error::Corrupt(why)),
             Standing::Unattached => {}
         }
-        // First the fence, then the claim: who is seen as owner is also reached by the other end's barriers.
+        // First the fence, then the claim: a process that is seen as owner is also reached by the other end's barriers.
         self.region.fence().join()?;
         self.region.populate()?;
         let words = self.region.words();
@@ -122,7 +122,7 @@ impl Sender {
         Ok(())
     }
 
-    /// The receiver sleeps, has closed, or is out of its mind.
+    /// The receiver sleeps, has closed, or has written an impossible status.
     #[cold]
     #[inline(never)]
     fn attend_receiver(&mut self) -> Result<(), Error> {
@@ -141,7 +141,8 @@ impl Sender {
         }
     }
 
-    /// All that is not one copy into known room: the first use, too little room, long messages, a spoiled region.
+    /// Every write that is not one copy into known room: the first use, too little room, long messages, a corrupt
+    /// region.
     #[inline(never)]
     fn write_slowly(&mut self, bytes: &[u8]) -> Result<usize, Error> {
         if self.limit - self.tail < bytes.len() as u64 || bytes.is_empty() {

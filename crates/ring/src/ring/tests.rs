@@ -17,7 +17,7 @@ fn ring(window: usize) -> (Sender, Receiver) {
     pair(window, Wait::Sleep).expect("ring")
 }
 
-/// The same region as the pair's, as a peer that keeps no protocol sees it.
+/// The same region as the pair's, as a peer that breaks the protocol sees it.
 fn hostile(end: &impl AsFd) -> Region {
     Region::open(end.as_fd().try_clone_to_owned().expect("dup")).expect("open")
 }
@@ -207,7 +207,7 @@ fn no_wake_up_is_lost() {
     assert!(there.sleeps + back.sleeps > 100, "hardly anybody slept: nothing was tested");
 }
 
-/// Spins, or for a short time sleeps: then the other end finds nobody who runs, and sleeps too.
+/// Spins, or for a short time sleeps: then the other end finds no running peer, and sleeps too.
 fn pause(microseconds: u32) {
     if microseconds < 16 {
         return thread::sleep(Duration::from_micros(100));
@@ -254,7 +254,8 @@ fn wakes_while_draining() -> (u64, u64) {
 
 #[test]
 fn a_sleeping_sender_is_woken_once_and_at_low_water() {
-    // On a busy machine the sender may look by itself, after 100 ms; then there is nobody to wake, and we try again.
+    // On a busy machine the sender may look by itself, after 100 ms; then no sleeper is left to wake, and the test
+    // tries again.
     let wakes = (0..20).map(|_| wakes_while_draining()).find(|(_, all)| *all > 0);
     assert_eq!(wakes, Some((0, 1)));
 }
@@ -284,7 +285,7 @@ fn a_dead_owner_ends_the_stream() {
     assert!(matches!(sender.attach(), Err(Error::InUse(_))));
 }
 
-/// What one word of garbage does to each end. The words are written by a peer that keeps no protocol.
+/// What one word of garbage does to each end. The words are written by a peer that breaks the protocol.
 fn spoil(write: impl Fn(&Words), act: impl Fn(&mut Sender, &mut Receiver) -> Result<usize, Error>) -> Error {
     let (mut sender, mut receiver) = ring(64);
     sender.write_all(&[1; 16]).expect("room");
@@ -326,7 +327,7 @@ fn hostile_status_is_corrupt() {
     }
 }
 
-/// Garbage rains on all words while both ends run; each must come to an end by itself: an error, the end of the
+/// A thread writes garbage to all words while both ends run; each end must finish by itself: an error, the end of the
 /// stream, or its share of the work.
 #[test]
 fn garbage_on_every_word_never_hangs_or_crashes() {

@@ -73,7 +73,7 @@ fn a_holder_remembers_until_another_has_held_it() {
         hold
     };
     for _ in 0..5 {
-        // Taken away, it is a lock for a while.
+        // Taken away, it is an ordinary lock for a while.
         assert_eq!(hold(&me, &mut lock), Hold::Stale);
         assert_eq!(hold(&me, &mut lock), Hold::Kept);
         assert_eq!(hold(&other, &mut others), Hold::Stale);
@@ -86,7 +86,7 @@ fn a_holder_remembers_until_another_has_held_it() {
     lock.leave(&me);
     assert!(!lock.enter(&me), "what is in doubt is looked at by the next hold");
     assert_eq!(hold(&me, &mut lock), Hold::Stale);
-    // Another one in its slot, where the last holder was.
+    // Another member takes the slot of the last holder.
     let number = me.number();
     drop(me);
     let (heir, mut heirs) = shared.join();
@@ -260,7 +260,7 @@ fn an_inner_lock_does_not_free_the_outer() {
     assert!(outer.enter(&me));
     assert!(inner.enter_inner(&me), "biased");
     inner.leave_inner(&me);
-    // Somebody who wants the outer one waits until we are out.
+    // A thread that wants the outer lock waits until we have left it.
     let taken = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -276,7 +276,7 @@ fn an_inner_lock_does_not_free_the_outer() {
     assert!(taken.load(Ordering::SeqCst));
 }
 
-/// Two ways to hold a lock: outright, and by a bias.
+/// Two ways to hold a lock: without and with a bias.
 const WAYS: [bool; 2] = [false, true];
 
 /// Goes in and stays there.
@@ -313,7 +313,7 @@ fn a_call_that_is_not_to_wait_does_not() {
     }
 }
 
-/// A biased member that is inside while another waits in vain stays alone there.
+/// A biased member that is inside while another waits without success stays alone there.
 #[test]
 fn a_signal_ends_the_wait_for_a_lock() {
     extern "C" fn nothing(_: libc::c_int) {}
@@ -343,7 +343,7 @@ fn a_signal_ends_the_wait_for_a_lock() {
     }
 }
 
-/// The holder is stopped for longer than anybody was ever patient, and then goes on as if nothing had been.
+/// The holder is stopped for longer than any waiter's limit, and then continues unaffected.
 #[test]
 fn a_stopped_holder_keeps_its_lock() {
     for biased in WAYS {
@@ -377,7 +377,7 @@ fn a_stopped_holder_keeps_its_lock() {
     }
 }
 
-/// A member of another PID namespace: whether it lives cannot be seen, so it does.
+/// A member of another PID namespace: its death cannot be detected, so it counts as alive.
 #[test]
 fn a_foreign_holder_keeps_its_lock_until_its_side_is_gone() {
     for biased in WAYS {
@@ -406,7 +406,7 @@ fn a_foreign_holder_keeps_its_lock_until_its_side_is_gone() {
     }
 }
 
-/// As after an exec: the same process with another image.
+/// As after an exec: the same process with another program.
 #[test]
 fn what_a_process_had_before_an_exec_is_free() {
     let shared = Shared::new();
@@ -442,7 +442,7 @@ fn a_forked_child_does_not_give_up_its_parents_place() {
     others.hold(&other).expect("free");
 }
 
-/// The words of a killed sleeper: one wake-up in vain, and nothing more.
+/// The words of a killed sleeper: one useless wake-up, and nothing more.
 #[test]
 fn a_killed_waiter_costs_one_wake_up() {
     let shared = Shared::new();
@@ -467,7 +467,7 @@ fn a_killed_waiter_costs_one_wake_up() {
     lock.leave(&me);
 }
 
-/// Somebody left the lock, and died before waking those who sleep.
+/// A member left the lock, and died before it woke the sleepers.
 #[test]
 fn a_wake_up_that_never_comes_is_not_waited_for() {
     let shared = Shared::new();
@@ -489,7 +489,7 @@ fn a_wake_up_that_never_comes_is_not_waited_for() {
     });
 }
 
-/// A word of one that had a slot is not taken for that of the next.
+/// The word of a slot's former member is not taken for that of the next member.
 #[test]
 fn tokens_tell_one_user_of_a_slot_from_the_next() {
     let shared = Shared::new();
@@ -502,7 +502,7 @@ fn tokens_tell_one_user_of_a_slot_from_the_next() {
     assert!(one.0 == other.0 && one.1 != other.1, "{one:x?} {other:x?}");
 }
 
-/// Many that sleep, one after the other: nobody is forgotten.
+/// Many sleepers, one after the other: each is woken.
 #[test]
 fn sleepers_wake_one_another() {
     let shared = Shared::new();

@@ -1,6 +1,6 @@
 use super::{QUICK_IN_ROW, Stages, TIMED_OF, YIELD_NS_MAX};
 
-/// How many waits go without a yield until the next one may.
+/// The number of waits without a yield until the next one may yield.
 fn barred(stages: &mut Stages) -> u32 {
     std::iter::repeat_with(|| stages.allowed()).take_while(|allowed| !allowed).count() as u32
 }
@@ -41,7 +41,7 @@ fn yields_are_timed_until_they_are_trusted_and_now_and_then_after() {
     assert_eq!(timed(&mut stages, QUICK_IN_ROW), QUICK_IN_ROW as usize, "a slow one: from the beginning");
 }
 
-/// How many waits of another CPU's side go without a look until one spins, in vain or not.
+/// The number of waits for a peer on another CPU that skip the spin until one spins, successfully or not.
 fn waits_without_a_spin(stages: &mut Stages, comes: bool) -> u32 {
     for waits in 0.. {
         let mut looks = 0;

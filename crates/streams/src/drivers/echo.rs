@@ -28,7 +28,7 @@ impl Driver for Echo {
                 queue.reply(message)
             }
             Kind::Data | Kind::Proto => queue.put_queue(message),
-            // What asks a device for something that this one has not.
+            // Requests for a device's features that this one does not have.
             _ => Ok(()),
         }
     }

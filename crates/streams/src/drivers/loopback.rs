@@ -31,14 +31,14 @@ impl Driver for Loop {
                 queue.put_partner(message)
             }
             Kind::Data | Kind::Proto | Kind::PcProto => queue.put_queue(message),
-            // What asks a device for something that this one has not.
+            // Requests for a device's features that this one does not have.
             _ => Ok(()),
         }
     }
 
     fn service(&self, queue: &mut Queue<'_, '_, '_>) -> Result<()> {
         if queue.side() == Side::Read {
-            // There is room above: the partner goes on.
+            // There is room above: the partner continues.
             queue.enable_partner();
             return Ok(());
         }

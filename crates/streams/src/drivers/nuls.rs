@@ -1,4 +1,4 @@
-//! `nuls`: throws away what is written; a read finds the end of the file at once, as POSIX has it of `/dev/null`. An empty
+//! `nuls`: discards written data; a read finds the end of the file at once, as POSIX has it of `/dev/null`. An empty
 //! reader asks for data by M_READ, which the driver turns on when it is opened, and is answered by a message of no bytes. So
 //! poll shows nothing to read until a read has asked.
 

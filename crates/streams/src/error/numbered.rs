@@ -1,5 +1,5 @@
-//! Errors that name a value: a fixed text with one or two numbers in it, which fit into the error's one word. Nothing is allocated:
-//! the call that fails may be a signal handler's.
+//! Errors that name a value: a fixed text with one or two numbers in it, which fit into the error's one word. Nothing
+//! is allocated: the failing call may be in a signal handler.
 
 use std::fmt;
 
@@ -10,8 +10,8 @@ use crate::limits::{HIWAT_MAX, STRMSGSZ_MAX};
 
 /// Bits of the number of a text.
 const TEXT_BITS: u32 = 5;
-/// Bits of the first value where there are two, and of the second, which is a limit of the stream. A value alone has both. What does
-/// not fit is named as the largest that does.
+/// Bits of the first value where there are two, and of the second, which is a limit of the stream. A value alone has
+/// both. A larger value is shown as the largest that fits.
 const FIRST_BITS: u32 = 28;
 const SECOND_BITS: u32 = 29;
 
@@ -66,7 +66,7 @@ const _: () = {
 pub(super) struct Numbered(pub usize);
 
 impl Error {
-    /// An error of that text with its two values; the second is 0 where the text has one.
+    /// An error with that text and its two values; the second is 0 where the text has one.
     #[cold]
     pub(crate) fn numbered(text: Text, a: u64, b: u64) -> Error {
         let fit = |value: u64, bits: u32| value.min((1 << bits) - 1) as usize;

@@ -1,10 +1,10 @@
-//! Every order in which waiters and those who publish use a word of flags, with the orderings of the language: a wake-up
+//! Every order in which waiters and publishers use a word of flags, with the orderings of the language: a wake-up
 //! that is lost leaves a reader asleep for ever, which loom reports.
 //!
 //! `RUSTFLAGS="--cfg loom" cargo test -p headwater-streams --release --lib loom_flags`
 //!
 //! The barrier is modelled as what membarrier(2) is: the other side passes a full fence somewhere between two of its
-//! steps, and passes none of its own accord. The descriptor is a queue of packets, of which a reader takes only what was
+//! steps, and passes none by itself. The descriptor is a queue of packets, of which a reader takes only what was
 //! counted as sent before a look that found nothing, as `inbox` does.
 
 use std::collections::VecDeque;
@@ -49,7 +49,7 @@ struct Doorbell {
     nudges: u32,
 }
 
-/// The writer has ended: whatever it did is seen.
+/// The writer has ended: all of its stores are visible.
 const ENDED: u32 = 1 << 16;
 
 impl Room {
@@ -104,7 +104,7 @@ impl Room {
         self.step();
     }
 
-    /// Takes what is published, until it is so much.
+    /// Takes published messages until `count` were read.
     fn read(&self, count: u32) {
         let mut left = count;
         while left > 0 {
@@ -128,7 +128,7 @@ impl Room {
         }
     }
 
-    /// Takes what was published since, and not more than `most`; if there is less, the doorbell tells when there is something.
+    /// Takes what was published since, and at most `most`; if there is less, the doorbell reports the next message.
     fn take_at_most(&self, most: u32) -> u32 {
         let mut head = self.head.lock().expect("no holder panics");
         let before = *head;
@@ -156,14 +156,15 @@ impl Room {
         }
         let is_ready = ready();
         if is_ready {
-            // What was taken out may have been another's.
+            // The packets may have answered another reader.
             self.doorbell.lock().expect("no holder panics").nudges += 1;
             self.arrived.notify_all();
         }
         !is_ready
     }
 
-    /// Takes packets out that were counted, and those that nobody counted. Returns whether one answers the latest arming.
+    /// Takes packets out that were counted, and those that were not counted. Returns whether one answers the latest
+    /// arming.
     fn take(&self, until: u32, arms: u32, was_armed: bool) -> bool {
         let packets = &mut self.doorbell.lock().expect("no holder panics").packets;
         let mut fresh = false;
@@ -198,7 +199,7 @@ impl Barrier for &Room {
     }
 }
 
-/// A writer in a thread, which has found no reader so often.
+/// A writer in a thread, which has found no reader `quiet` times.
 fn publish_two(room: &Arc<Room>, mut quiet: u32) -> thread::JoinHandle<()> {
     let room = room.clone();
     thread::spawn(move || {

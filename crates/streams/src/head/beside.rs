@@ -1,8 +1,10 @@
-//! What a stream waits for beside messages and room: the files of its driver, and times that modules and drivers have asked for.
+//! Waits of a stream beside messages and room: for the files of its driver, and for times that modules and drivers have
+//! asked for.
 //!
-//! Whoever waits at a stream waits for these too, and calls the procedures of the driver and of modules when they are due. What is
-//! waited for may change meanwhile, in any process. So whoever is about to sleep says so (`DeviceWords::watchers`) and then
-//! looks what it is to wait for; whoever asks for more looks afterwards whether anybody sleeps, and nudges them all.
+//! A process that waits at a stream waits for these too, and calls the procedures of the driver and of modules when
+//! they are due. The files and times may change meanwhile, in any process. So a process that is about to sleep
+//! announces that (`DeviceWords::watchers`) and then reads what to wait for; a process that asks for more then checks
+//! whether there are sleepers, and nudges them all.
 
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::atomic::{Ordering, fence};
@@ -25,32 +27,33 @@ use crate::process::endpoint::Endpoint;
 /// How long a procedure of a driver or module that is due waits for another user of the stream.
 const HELD_NS: u64 = 10_000_000;
 
-/// How long the library's thread rests when another user of the stream does not come out, or a procedure has failed.
+/// How long the library's thread rests when another user of the stream keeps its lock, or a procedure has failed.
 const REST: Duration = Duration::from_millis(10);
 
 /// Files that are waited for, each with bits of poll(2).
 pub(super) type Wanted = [Option<(Arc<OwnedFd>, u16)>; PLACES];
 
-/// What has come at each file: bits of poll(2).
+/// The events at each file: bits of poll(2).
 pub(super) type Ready = [u16; PLACES];
 
 impl Handle {
-    /// Whether the stream waits for more than messages and room: then nobody sleeps where nothing else wakes it.
+    /// Whether the stream waits for more than messages and room: then a waiter must not sleep where they do not wake
+    /// it.
     pub(super) fn waits_for_more(&self) -> bool {
         self.end.endpoint.files().is_some() || self.end.region.fixed.due_ns.load(Ordering::Relaxed) != 0
     }
 
-    /// The earliest time that somebody has asked to be called at.
+    /// The earliest time at which a module or driver has asked to be called.
     pub(super) fn due_ns(&self) -> Option<u64> {
         Some(self.end.region.fixed.due_ns.load(Ordering::SeqCst)).filter(|due_ns| *due_ns != 0)
     }
 
-    /// The files that are waited for, from now on: who asks for others tells us.
+    /// The files to wait for, from now on: a process that asks for others notifies us.
     pub(super) fn watched_files(&self) -> Result<Wanted> {
         let Some(files) = self.end.endpoint.files() else { return Ok(Wanted::default()) };
         let device = &self.end.region.fixed.device;
         device.watchers.store(1, Ordering::SeqCst);
-        // Pairs with the fence in `tell_to_look`: it sees us, or we see what it has asked for.
+        // Pairs with the fence in `tell_to_look`: it sees us, or we see its request.
         fence(Ordering::SeqCst);
         probe::at();
         let mut files = files.all(device)?;
@@ -60,8 +63,8 @@ impl Handle {
         }))
     }
 
-    /// Calls the driver's procedure for each file at which something has come. False: another user of the stream is in the
-    /// middle of a call, and it is to be tried again.
+    /// Calls the driver's procedure for each file with an event. False: another user of the stream is in the
+    /// middle of a call, and the call must be repeated.
     pub(super) fn serve_files(&mut self, ready: Ready) -> Result<bool> {
         let Some(driver) = self.end.region.driver else { return Ok(true) };
         for (place, events) in ready.into_iter().enumerate().filter(|(_, events)| *events != 0) {
@@ -76,7 +79,8 @@ impl Handle {
         Ok(true)
     }
 
-    /// Does at once what is due, before a call says that nothing has come. Not from within another call on the stream.
+    /// Runs the procedures that are due, before a call reports that there is nothing. Not from within another call on
+    /// the stream.
     pub(crate) fn serve_now(&mut self) -> Result<()> {
         if self.nested || self.end.side != 0 && self.end.region.driver.is_some() {
             return Ok(());
@@ -90,7 +94,7 @@ impl Handle {
         self.serve_files(ready).map(drop)
     }
 
-    /// Calls the timeout procedures whose time is over. False: another user of the stream is in the middle of a call.
+    /// Calls the timeout procedures that are due. False: another user of the stream is in the middle of a call.
     pub(crate) fn serve_times(&mut self) -> Result<bool> {
         let due = |handle: &Handle| handle.due_ns().is_some_and(|due_ns| due_ns <= now_ns());
         if !due(self) || self.nested || self.serves_times {
@@ -140,7 +144,8 @@ impl Handle {
         done
     }
 
-    /// Somebody has asked for more files or events, or for an earlier time: all that sleep look anew what to wait for.
+    /// Called after a request for more files or events, or for an earlier time: makes all sleepers read anew what to
+    /// wait for.
     #[cold]
     pub(super) fn tell_to_look(&mut self, sooner: bool) -> Result<()> {
         let region = self.end.region.clone();
@@ -163,8 +168,8 @@ impl Handle {
         Ok(())
     }
 
-    /// From now on a thread does in this process what is due at a stream with files, since the caller is going to sleep outside of
-    /// the library.
+    /// Starts a thread that runs the due procedures of a stream with files in this process, since the caller is going
+    /// to sleep outside of the library.
     pub(crate) fn serve_in_background(&mut self) {
         if self.end.endpoint.files().is_none() || self.end.side != 0 || self.nested {
             return;
@@ -173,7 +178,7 @@ impl Handle {
     }
 }
 
-/// What poll(2) tells of that a driver may wait for, and what it is told.
+/// The events of poll(2) for which a driver may wait.
 const MAY_BE_WATCHED: u16 = Events::IN.union(Events::OUT).union(Events::PRI).bits();
 const SHOWN: u16 = MAY_BE_WATCHED | Events::ERR.union(Events::HUP).bits();
 
@@ -185,7 +190,7 @@ fn is_done(served: Result<()>) -> Result<bool> {
     }
 }
 
-/// What has come at files by now.
+/// The present events at files.
 fn look(wanted: &Wanted) -> Result<Ready> {
     let mut ready = [0; PLACES];
     let mut polled: Vec<Watched<'_>> = list(wanted).collect();
@@ -196,12 +201,12 @@ fn look(wanted: &Wanted) -> Result<Ready> {
     Ok(ready)
 }
 
-/// Files as poll(2) gets them.
+/// The files in the form for poll(2).
 pub(super) fn list(wanted: &Wanted) -> impl Iterator<Item = Watched<'_>> {
     wanted.iter().flatten().map(|(file, wanted)| Watched::new(file.as_fd(), *wanted))
 }
 
-/// Notes what has come at each file of [`list`].
+/// Stores the events at each file of [`list`].
 pub(super) fn note(wanted: &Wanted, polled: &[Watched<'_>], ready: &mut Ready) {
     let places = (0..PLACES).filter(|place| wanted[*place].is_some());
     for (place, polled) in places.zip(polled) {
@@ -209,16 +214,16 @@ pub(super) fn note(wanted: &Wanted, polled: &[Watched<'_>], ready: &mut Ready) {
     }
 }
 
-/// All that may have asked for a time, with the end that it is of.
+/// All slots that may have a time, with their ends.
 fn slots(fixed: &Fixed) -> impl Iterator<Item = (&Slot, usize)> {
     let modules = fixed.slots.iter().enumerate().flat_map(|(end, slots)| slots.iter().map(move |slot| (slot, end)));
     // The driver has its write side in direction 0, as the modules of end 0.
     modules.chain([(&fixed.device.driver, 0)])
 }
 
-/// Which of a module's sides lies in a direction: the write side of its own end's.
+/// The side of a module that lies in a direction: the write side in its own end's.
 fn side_in(end: usize, direction: usize) -> usize {
-    // As `Side` has them: 0 reads, 1 writes.
+    // As in `Side`: 0 reads, 1 writes.
     usize::from(end == direction)
 }
 
@@ -227,8 +232,8 @@ fn is_over(slot: &Slot, side: usize, now_ns: u64) -> bool {
     due_ns != 0 && due_ns <= now_ns
 }
 
-/// Finds the earliest time that is left. Whoever asks for one meanwhile has stored it before it looks at the earliest: it is
-/// seen by the second look, or has been noted.
+/// Finds the earliest remaining time. A module that sets one meanwhile has stored it before it reads the earliest: the
+/// second look sees it, or it was noted.
 fn settle(fixed: &Fixed) {
     let earliest = || {
         let times = slots(fixed).flat_map(|(slot, _)| slot.due_ns.iter()).map(|word| word.load(Ordering::SeqCst));
@@ -243,11 +248,11 @@ fn settle(fixed: &Fixed) {
     }
 }
 
-/// Starts the thread. It keeps the stream open only while it does something.
+/// Starts the thread. It keeps the stream open only while it works.
 fn start(endpoint: &Arc<Endpoint>) -> Option<Watcher> {
     let watch = endpoint.watch_own().ok()??;
     let endpoint = Arc::downgrade(endpoint);
-    // What a driver does in here fails for itself: an error goes to whoever calls, and a panic ends the thread.
+    // A driver's failure in here affects no call: a later call reports an error, and a panic ends the thread.
     let serve = move || {
         let serve = std::panic::AssertUnwindSafe(|| serve(&endpoint));
         std::panic::catch_unwind(serve).unwrap_or(None)
@@ -261,7 +266,7 @@ fn serve(endpoint: &Weak<Endpoint>) -> Option<Sleep> {
     handle.end.helps = true;
     let sleep = handle.serve_and_plan();
     drop(handle);
-    // It may have been the last that was left of the stream.
+    // It may have been the last user of the stream.
     (endpoint.strong_count() > 0).then(|| sleep.unwrap_or_else(|_| Sleep::after(REST)))
 }
 
@@ -276,7 +281,7 @@ impl Handle {
             return Ok(Sleep::after(REST));
         }
         if ready != [0; PLACES] {
-            // And looks what is left.
+            // Then checks for further events.
             return Ok(Sleep::after(Duration::ZERO));
         }
         let mut sleep = Sleep { until_ns: self.due_ns(), ..Sleep::default() };

@@ -1,4 +1,4 @@
-//! What is done beyond a run's own direction: back along the same stream, or along the partner of one that a driver pairs.
+//! Runs beyond a run's own direction: back along the same stream, or along the partner of one that a driver pairs.
 
 use headwater_shm::Limit;
 
@@ -8,7 +8,7 @@ use crate::process::device::partner::Partner;
 use crate::sched::{Effects, Run};
 
 impl Handle {
-    /// Makes a run whose locks are waited for as long as `limit` says; for what follows of it nobody is waited for.
+    /// Makes a run that waits for its locks as `limit` allows; its follow-up does not wait.
     pub(crate) fn run_inside<'m, T>(
         &mut self,
         outward: bool,
@@ -26,17 +26,17 @@ impl Handle {
         done
     }
 
-    /// The stream has a partner: all of its users look at everything anew.
+    /// Called when the stream has got a partner: makes all of its users read everything anew.
     pub(crate) fn announce_all(&mut self) -> Result<()> {
         self.out.announce();
         self.back.announce();
         self.tell_changed(true)
     }
 
-    /// As [`Handle::follow_up`], of what a run along `outward` has done in the other direction.
+    /// As [`Handle::follow_up`], for the effects of a run along `outward` in the other direction.
     pub(super) fn follow_up_back(&mut self, outward: bool) -> Result<()> {
-        let way = if outward { &mut self.back } else { &mut self.out };
-        let mut effects = std::mem::take(&mut way.inner_effects);
+        let direction = if outward { &mut self.back } else { &mut self.out };
+        let mut effects = std::mem::take(&mut direction.inner_effects);
         self.tell(!outward, &effects)?;
         if !effects.replies.is_empty() {
             self.send_replies(!outward, &mut effects)?;
@@ -56,7 +56,7 @@ impl Handle {
             let endpoint = self.end.endpoint.clone();
             endpoint.partner().map_or(Ok(()), Partner::enable)?;
         }
-        // Another user that is in the way does it when it comes out.
+        // Another user that holds the lock does it when it releases it.
         if effects.enabled_other { self.service_if_free(!outward).map(drop) } else { Ok(()) }
     }
 }

@@ -11,11 +11,11 @@ use super::handle::Handle;
 use crate::error::{Errno, Error, Result};
 use crate::plumb::direction::CHANGED;
 
-/// How often a close looks whether the queues are empty: whoever reads empties them, and tells nobody.
+/// How often a close looks whether the queues are empty: a reader empties them, without a notification.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
 impl Handle {
-    /// How long [`Handle::close`] waits at most (I_GETCLTIME).
+    /// The longest time that [`Handle::close`] waits (I_GETCLTIME).
     #[doc(alias = "I_GETCLTIME")]
     #[doc = include_str!("../../doc/close_time.md")]
     pub fn close_time(&self) -> Duration {
@@ -36,8 +36,8 @@ impl Handle {
     }
 
     /// Drops the handle when nothing waits in the write queues of the end's own modules any more, or the close time is over, a
-    /// signal handler has run, or nobody is there to read; a non-blocking handle does not wait. What waits is not lost by that:
-    /// a reader of the other end runs the modules' service procedures.
+    /// signal handler has run, or there is no reader; a non-blocking handle does not wait. What waits is not lost by
+    /// that: a reader of the other end runs the modules' service procedures.
     #[doc(alias = "close(2)")]
     #[doc = include_str!("../../doc/close.md")]
     pub fn close(mut self) {
@@ -49,7 +49,7 @@ impl Handle {
         }
     }
 
-    /// The end was closed in this process: no call takes a quick way any more, and none is in the middle of one.
+    /// The end was closed in this process: no call takes a fast path any more, and none is in the middle of one.
     pub(crate) fn end_quick_calls(&mut self) {
         self.out.writer.notify(CHANGED);
         self.back.reader.notify(CHANGED);
@@ -60,14 +60,15 @@ impl Handle {
         }
         self.end.set_limit(Limit::Now);
         let me = self.end.me();
-        // Whoever has the lock knows that nobody else is inside. What another handle has lent out is not waited for.
+        // The holder of the lock knows that no other user is inside. This does not wait for memory that another handle
+        // has lent out.
         drop(self.out.writer.hold(me));
         drop(self.back.reader.hold(me));
         let _ = self.serve_owed(true);
         let _ = self.serve_owed_to_reader();
     }
 
-    /// Whether something waits in the write queues of the end's own modules, and somebody may still read it.
+    /// Whether a message waits in the write queues of the end's own modules, and there may still be a reader.
     fn holds_something(&mut self) -> bool {
         // Reads anew which modules there are.
         let known = self.attach().and_then(|()| self.run(true, |_| Ok(()))).and_then(|()| self.end.ask_for_peer());

@@ -1,4 +1,4 @@
-//! What a head does with a message that arrives (strrput). It runs in the process that sends.
+//! The head's handling of an arriving message (strrput). It runs in the process that sends.
 
 use std::sync::atomic::Ordering;
 
@@ -32,7 +32,7 @@ impl<'m> Run<'_, 'm> {
             self.effects.delivered = true;
             self.happens(SignalEvents::INPUT | SignalEvents::RDNORM);
             let data = message.data().unwrap_or_default();
-            // What comes out of a module's queue is all there or not at all; see `Store::recover_transfer`.
+            // A message from a module's queue arrives whole or not at all; see `Store::recover_transfer`.
             let done =
                 if self.store.is_transferring() { self.lane.append_whole(data) } else { self.lane.append_plain(data) };
             self.act();
@@ -69,13 +69,13 @@ impl<'m> Run<'_, 'm> {
                 self.lane.append(message.header, message.control(), message.data())
             }
             Kind::PcProto => {
-                // Only one waits at a head; a second is thrown away.
+                // Only one waits at a head; a second is discarded.
                 let waits = |store: &mut StoreGuard<'_>| store.find(HEAD, |stored| stored.header.kind == Kind::PcProto);
                 if self.with_store(waits)?.is_some() { Ok(()) } else { self.queue_at_head(&message) }
             }
             Kind::Data | Kind::Proto => self.queue_at_head(&message),
             Kind::IocAck | Kind::IocNak | Kind::CopyIn | Kind::CopyOut => self.deliver_answer(&message),
-            // It keeps its place behind what waits there, and is raised when it comes to the front.
+            // It keeps its place behind the waiting messages, and is raised when it comes to the front.
             Kind::Signal if self.lane.count_now() > 0 && self.region.policy.lane => {
                 self.effects.delivered = true;
                 let header = MessageHeader { band: 0, ..message.header };
@@ -111,7 +111,7 @@ impl<'m> Run<'_, 'm> {
                 Ok(())
             }
             Kind::Read => {
-                // The reader at the other side of our lane waits for so much.
+                // The reader at the other side of our lane waits for this many bytes.
                 let words = message.data().and_then(|data| data.first_chunk::<4>());
                 let wanted = words.map_or(1, |bytes| u32::from_le_bytes(*bytes));
                 self.region.fixed.lanes[1 - self.direction].reader.0.wanted.store(wanted, Ordering::Relaxed);
@@ -121,7 +121,7 @@ impl<'m> Run<'_, 'm> {
                 self.refuse_ioctl(message);
                 Ok(())
             }
-            // For drivers, which a pipe has none of, and for neighbouring modules.
+            // For drivers, of which a pipe has none, and for neighbouring modules.
             Kind::Break | Kind::Delay | Kind::Control | Kind::Stop | Kind::Start => Ok(()),
             Kind::StopInput | Kind::StartInput | Kind::Event | Kind::Reserved | Kind::PcReserved => Ok(()),
         }
@@ -142,13 +142,13 @@ impl<'m> Run<'_, 'm> {
         Ok(())
     }
 
-    /// Something has happened at the reading end that signals are sent for, when the lock is given back.
+    /// Notes events at the reading end, for which signals are sent after the lock is released.
     #[inline]
     fn happens(&mut self, events: SignalEvents) {
         self.effects.happened |= events;
     }
 
-    /// The reading end's members look again at what it may do, those who sleep too.
+    /// Makes the reading end's members check its state again, also those that sleep.
     fn announce(&mut self) {
         self.far.notify(CHANGED | URGENT);
         self.effects.changed = true;
@@ -168,13 +168,14 @@ impl<'m> Run<'_, 'm> {
         Ok(())
     }
 
-    /// Throws away what waits at the head.
+    /// Discards the messages at the head.
     fn flush_head(&mut self, which: Which) -> Result<()> {
         self.set_limit();
         let WriteSide { far, store, .. } = &mut self.side;
         // It comes after the reader's.
         store.unlock();
-        // Under the reader's lock: a reader in the middle of a call goes by the message that it has found at the front.
+        // Under the reader's lock: a reader in the middle of a call relies on the message that it has found at the
+        // front.
         let flushed = far.hold(self.me).and_then(|(mut far, _)| {
             store.lock()?.flush(HEAD, which)?;
             store.unlock();
@@ -204,7 +205,7 @@ impl<'m> Run<'_, 'm> {
     }
 }
 
-/// Notes a signal for the end's processes to take. Returns what that is for those that are registered for signals.
+/// Notes a signal for the end's processes to take. Returns the event for processes that are registered for signals.
 pub(crate) fn raise(end: &EndWords, number: u8) -> SignalEvents {
     if (1..64).contains(&number) {
         end.signals.fetch_or(1 << number, Ordering::Release);

@@ -1,8 +1,8 @@
 //! Passing open files (I_SENDFD, I_RECVFD): the file waits in the doorbell, under a number, and an M_PASSFP that carries
 //! the number keeps its place in the stream.
 //!
-//! The file stays in the kernel until it is received, whoever sent it and whatever else is read meanwhile. One whose
-//! message was flushed is dropped with the next file that is received, or when the queue is empty.
+//! The file stays in the kernel until it is received, also if its sender ends or other messages are read meanwhile. One
+//! whose message was flushed is dropped with the next file that is received, or when the queue is empty.
 
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::atomic::Ordering;
@@ -19,14 +19,14 @@ use crate::plumb::direction::WriteSide;
 use crate::process::end::{Access, End};
 use crate::process::inbox::{is_after, ring};
 
-/// An open file that was received, and who has sent it.
+/// An open file that was received, and its sender.
 #[derive(Debug)]
 #[non_exhaustive]
 #[doc(alias = "strrecvfd")]
 pub struct ReceivedFile {
     /// The file.
     pub file: OwnedFd,
-    /// Effective user of the process that sent it, on the kernel's word; None if the kernel does not say.
+    /// Effective user of the process that sent it, as the kernel reports it; None if the kernel does not.
     pub user: Option<u32>,
     /// Its effective group.
     pub group: Option<u32>,
@@ -75,14 +75,14 @@ impl Handle {
             if self.remember_failure(sent)? {
                 return Ok(());
             }
-            // The descriptor tells of room from now on.
+            // The descriptor reports room from now on.
             if self.arm_to_write(0)? {
                 return Err(fixed!(Again, "the stream is full (its queue is above hiwat)"));
             }
         }
     }
 
-    /// Takes an open file that the other end has sent. As [`Handle::receive_file_from`], without who has sent it.
+    /// Takes an open file that the other end has sent. As [`Handle::receive_file_from`], without the sender.
     ///
     /// # Errors
     /// As [`Handle::receive_file_from`].
@@ -92,8 +92,8 @@ impl Handle {
         Ok(self.receive_file_from()?.file)
     }
 
-    /// Takes an open file that the other end has sent, with the user and the group that have sent it (I_RECVFD). If several processes read the same end, the one that takes it may
-    /// find that another has received it.
+    /// Takes an open file that the other end has sent, with the user and the group of the sender (I_RECVFD). If several
+    /// processes read the same end, the one that takes it may find that another has received it.
     ///
     /// # Errors
     /// `EBADMSG` if the message at the front is another; `EAGAIN` for a non-blocking handle when nothing is there; `ENXIO`
@@ -115,7 +115,7 @@ impl Handle {
         }
     }
 
-    /// Takes the file of the message at the front, then the message. None if nothing is there.
+    /// Takes the file of the message at the front, then the message. None if there is no message.
     fn take_file(&mut self) -> Result<Option<ReceivedFile>> {
         let options = self.read_options();
         let Handle { back, end, .. } = self;
@@ -146,9 +146,9 @@ impl ReadSide<'_> {
 }
 
 impl WriteSide<'_> {
-    /// Finds out up to which number the files of the other end have no message any more that is still to be delivered, for
-    /// the next look at the descriptor: whoever sent them died on the way, or a module has dropped them. Of the direction that
-    /// `end` reads: nobody is about to deliver one.
+    /// Finds the number up to which the files of the other end have no message any more that is still to be delivered,
+    /// for the next check of the descriptor: their sender died on the way, or a module has dropped them. For the
+    /// direction that `end` reads, while no process is about to deliver one.
     pub(super) fn find_files_lost(&mut self, end: &End) -> Result<()> {
         let waiting = self.first_file_waiting()?;
         let peer = end.peer_words();
@@ -182,7 +182,7 @@ pub(super) fn file_number(data: &[u8]) -> u32 {
 /// No message of a file of that number, or of one before it, is on its way any more. Under the writer's lock.
 pub(super) fn note_delivered(sender: &EndWords, number: u32) {
     if is_after(number, sender.files_put.load(Ordering::Relaxed)) {
-        // Release pairs with the Acquire in `Inbox::arm`: whoever sees the number finds the message.
+        // Release pairs with the Acquire in `Inbox::arm`: a process that sees the number finds the message.
         sender.files_put.store(number, Ordering::Release);
     }
 }

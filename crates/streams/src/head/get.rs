@@ -11,10 +11,10 @@ use crate::message::kind::{Kind, MessageHeader};
 use crate::message::priority::Priority;
 use crate::queue::store::HEAD;
 
-/// Which message is wanted (the flags of getpmsg).
+/// The wanted message (the flags of getpmsg).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum MessageFilter {
-    /// The first, whatever it is (MSG_ANY).
+    /// The first, of any priority (MSG_ANY).
     #[default]
     #[doc(alias = "MSG_ANY")]
     Any,
@@ -24,7 +24,7 @@ pub enum MessageFilter {
     Band(u8),
 }
 
-/// What getmsg or getpmsg has copied to the caller's buffers, and what is left of the message.
+/// The result of getmsg or getpmsg: the bytes copied to the caller's buffers, and the rest of the message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Received {
@@ -41,14 +41,14 @@ pub struct Received {
     pub priority: Priority,
 }
 
-/// How much of a message is taken.
+/// The bytes of a message to take.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Taken {
     /// Bytes of each part: the part goes with its last byte, and one of no bytes with `Some(0)`; None leaves it alone. The
     /// message goes with its last part.
     pub control: Option<usize>,
     pub data: Option<usize>,
-    /// All that is left is given up.
+    /// The rest is discarded.
     pub all: bool,
 }
 
@@ -64,7 +64,7 @@ impl Received {
 }
 
 impl Handle {
-    /// Takes the first message, whatever it is. As [`Handle::getpmsg`] with [`MessageFilter::Any`].
+    /// Takes the first message, of any priority. As [`Handle::getpmsg`] with [`MessageFilter::Any`].
     ///
     /// # Errors
     /// As [`Handle::getpmsg`].
@@ -74,8 +74,9 @@ impl Handle {
     }
 
     /// Takes the message at the front, if it is one of those that are wanted; waits for one if nothing is there. A part
-    /// for which there is no buffer stays where it is (maxlen -1), also one of no bytes, and so does what a buffer has no room
-    /// for; the rest keeps its type and band. A part that has been taken as a whole is not there any more: data whose control
+    /// for which there is no buffer stays where it is (maxlen -1), also one of no bytes, and so do the bytes for which
+    /// a buffer has no room; the rest keeps its type and band. A part that has been taken as a whole is not there any
+    /// more: data whose control
     /// part is gone can be read. At the end of the stream both parts have length 0.
     ///
     /// # Errors
@@ -134,8 +135,8 @@ impl Handle {
         }
     }
 
-    /// Takes the first message whole, whatever it is, and waits for one if nothing is there; None at the end of the stream.
-    /// Of plain bytes, what is there of them and at most strmsgsz.
+    /// Takes the first message whole, of any kind, and waits for one if there is none; None at the end of the stream.
+    /// Plain bytes become one message of the available data, up to `strmsgsz` bytes.
     ///
     /// # Errors
     /// As [`Handle::getpmsg`].
@@ -183,14 +184,14 @@ impl Handle {
             let len = |part: &Option<Vec<u8>>| part.as_ref().map(Vec::len);
             let taken = Taken { control: len(&control), data: len(&data), all: !item.is_plain() };
             let MessageHeader { kind, band, .. } = item.header;
-            // What is left of an M_PROTO whose control part was taken before is data.
+            // The rest of an M_PROTO whose control part was taken before is data.
             let kind = if kind == Kind::Proto && control.is_none() { Kind::Data } else { kind };
             let header = MessageHeader { band, ..MessageHeader::of(kind) };
             Ok((Message::of_parts(header, control, data), Some(taken)))
         })
     }
 
-    /// What is there now, taken or only copied.
+    /// The available message, taken or only copied.
     fn get_now(
         &mut self,
         control: Option<&mut [u8]>,
@@ -216,8 +217,8 @@ impl Handle {
         })
     }
 
-    /// Does something with the message at the front, under the reader's lock, and takes of it what that says. None if
-    /// nothing is there. Signals on the way to the front are raised.
+    /// Calls `action` with the message at the front, under the reader's lock, and takes the parts that it returns. None
+    /// if there is no message. Signals before the front are raised.
     pub(crate) fn take_front<T>(
         &mut self,
         action: impl FnOnce(&mut ReadSide<'_>, &PeekedMessage) -> Result<(T, Option<Taken>)>,
@@ -321,7 +322,7 @@ impl Handle {
         state::check(self.end.words(), Call::SetWrite)?;
         let can_put = self.run(true, |run| run.can_put_from(0, band))?;
         if !can_put && self.end.words().listened.load(Ordering::Relaxed) != 0 {
-            // There is a signal when there is room.
+            // A signal is sent when there is room.
             self.note_refused(band);
             return self.arm_to_write(band).map(|armed| !armed);
         }
@@ -339,8 +340,8 @@ impl Handle {
         Ok(self.can_put(0)? || self.run(true, |run| run.can_put_in_some_band())?)
     }
 
-    /// Whether nothing will be read but what is there: the end has been hung up, its peer is gone, or one of the two has
-    /// shut the direction down, as far as is known.
+    /// Whether only the available data can still be read: the end has been hung up, its peer is gone, or one of the two
+    /// has shut the direction down, as far as is known.
     pub(crate) fn is_at_end(&self) -> bool {
         self.is_hung_up() || self.end.shut_to_read()
     }
@@ -356,7 +357,7 @@ impl ReadSide<'_> {
         &mut self,
         action: impl FnOnce(&mut Self, &PeekedMessage) -> Result<(T, Option<Taken>)>,
     ) -> Result<Option<T>> {
-        // All plain bytes that are there are one message.
+        // All available plain bytes are one message.
         self.lane.look()?;
         let Some(item) = self.front_but_signals()? else { return Ok(None) };
         let (done, taken) = action(self, &item)?;

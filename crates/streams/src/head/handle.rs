@@ -1,4 +1,4 @@
-//! A handle of one end of a stream: how it is made, and what all of its calls have in common.
+//! A handle of one end of a stream: how it is made, and the common parts of all its calls.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -34,7 +34,7 @@ pub struct Handle {
     pub(crate) back: Direction,
     pub(crate) end: End,
     pub(crate) nonblocking: bool,
-    /// A poll is under way: it waits where it chooses to.
+    /// A poll is under way, which waits by itself.
     pub(super) polls: bool,
     /// An ioctl is under way: when it is over.
     pub(super) ioctl_until_ns: Option<u64>,
@@ -43,7 +43,7 @@ pub struct Handle {
     /// Answers of modules that could not be sent, because another user of the other direction is in the middle of a call:
     /// with the next call. The direction is out or not.
     unsent: Vec<(bool, Reply)>,
-    /// What others have left to do is being done.
+    /// The work that other users have left is being done.
     pub(super) serves: bool,
     /// Timeout procedures are being called.
     pub(super) serves_times: bool,
@@ -52,7 +52,7 @@ pub struct Handle {
     scratch: MappedVec<u8>,
 }
 
-/// Replies to replies, in one call. More can only come of modules that talk to each other for ever.
+/// Replies to replies, in one call. Only modules that answer each other for ever cause more.
 const REPLIES_MAX: usize = 10_000;
 
 /// So many bytes of its own memory a handle keeps after a readv or writev.
@@ -121,7 +121,7 @@ impl Handle {
             self.attach()?;
         } else if nonblocking {
             match self.arm_to_read() {
-                // Another user is in the middle of a read. The descriptor is readable if there is something.
+                // Another user is in the middle of a read. The descriptor is readable if there is data.
                 Err(error) if error.is_held() => {}
                 armed => {
                     armed?;
@@ -214,8 +214,8 @@ impl Handle {
         let (done, effects) = self.run_once(outward, action)?;
         let used_other = effects.used_other;
         self.follow_up(outward, effects)?;
-        let way = if outward { &self.out } else { &self.back };
-        if way.chain.is_empty() {
+        let direction = if outward { &self.out } else { &self.back };
+        if direction.chain.is_empty() {
             return done;
         }
         let mut served = self.serve_owed(outward);
@@ -234,11 +234,11 @@ impl Handle {
     ) -> Result<(Result<T>, Effects)> {
         self.with_modules(outward, |handle| {
             let Handle { out, back, end, .. } = handle;
-            let direction = if outward { end.side } else { 1 - end.side };
-            let (way, other) = if outward { (out, back) } else { (back, out) };
+            let index = if outward { end.side } else { 1 - end.side };
+            let (direction, other) = if outward { (out, back) } else { (back, out) };
             let (region, me, counters, endpoint) = end.parts_for_run();
-            let side = way.begin(me, region)?;
-            let mut run = Run::new(region, me, direction, side, Other::Direction(other), counters);
+            let side = direction.begin(me, region)?;
+            let mut run = Run::new(region, me, index, side, Other::Direction(other), counters);
             (run.partner, run.files) = (endpoint.partner(), endpoint.files());
             // The run changes it: from the first thing on that it has done, it does not stop half-way.
             let limit = me.limit();
@@ -248,14 +248,14 @@ impl Handle {
             }
             me.set_limit(limit);
             if run.effects.owed {
-                // Before the lock is given back: whoever takes it next looks.
-                region.fixed.lanes[direction].writer.0.sleep.fetch_or(SERVICE | OWED, Ordering::Relaxed);
+                // Before the lock is released: its next holder checks the flags.
+                region.fixed.lanes[index].writer.0.sleep.fetch_or(SERVICE | OWED, Ordering::Relaxed);
             }
             Ok((done, run.effects))
         })
     }
 
-    /// Wakes whom a run has done something for, and sends what it answered.
+    /// Wakes the waiters for which a run has made progress, and sends its answers.
     #[inline]
     pub(crate) fn follow_up(&mut self, outward: bool, mut effects: Effects) -> Result<()> {
         probe::at();
@@ -309,7 +309,7 @@ impl Handle {
         done
     }
 
-    /// Notes what a run has answered, and wakes whom it has done something for.
+    /// Stores the answers of a run, and wakes the waiters for which it has made progress.
     fn tell_of_run(&mut self, direction: bool, mut effects: Effects) -> Result<()> {
         self.unsent.extend(effects.replies.drain(..).map(|reply| (!direction, reply)));
         self.tell(direction, &effects)?;
@@ -350,8 +350,8 @@ impl Handle {
     /// The end at the far side of a direction has a new state: its readers and writers look at it.
     #[cold]
     pub(super) fn tell_changed(&mut self, outward: bool) -> Result<()> {
-        let way = if outward { &self.back } else { &self.out };
-        way.announce();
+        let direction = if outward { &self.back } else { &self.out };
+        direction.announce();
         if outward {
             self.end.wake_readers();
             self.wake_writers()
@@ -361,7 +361,7 @@ impl Handle {
         }
     }
 
-    /// Somebody at the reading side of a direction sleeps, or was closed.
+    /// A process at the reading side of a direction sleeps, or a handle there was closed.
     #[cold]
     #[inline(never)]
     pub(crate) fn wake_far_reader(&mut self, outward: bool, urgent: bool) -> Result<()> {
@@ -374,7 +374,7 @@ impl Handle {
         if !calls_for_more(asleep) && self.end.region.policy.wake_once {
             return Ok(());
         }
-        // A process that only writes never waits, and so tells here on which CPU it runs.
+        // A process that only writes never waits, and so stores here the CPU on which it runs.
         note_cpu(self.end.words());
         self.end.look_for_peer()?;
         if self.end.peer_gone {
@@ -386,7 +386,7 @@ impl Handle {
             self.end.counters.wake_ups += 1;
             WaitSide { stream: self.end.region.inode, end: 1 - self.end.side, writes: false }.wake(false);
         }
-        // A sleeper on the futex looks by itself when the hold time is over; who polls does not.
+        // A sleeper on the futex looks by itself when the hold time is over; a process that polls does not.
         let wanted = lane.reader.0.wanted.load(Ordering::Relaxed);
         if asleep & (FUTEX | BELL | RINGING) == FUTEX && !urgent && self.out.writer.count_now() < u64::from(wanted) {
             return Ok(());
@@ -421,7 +421,8 @@ impl Handle {
         Err(fixed!(Pipe, "the other end of the stream is gone"))
     }
 
-    /// Somebody at the writing side of the direction that we read sleeps, waits to be serviced, or was closed.
+    /// A process at the writing side of the direction that we read sleeps, a queue there waits for service, or a handle
+    /// was closed.
     #[cold]
     #[inline(never)]
     pub(crate) fn wake_far_writer(&mut self) -> Result<()> {
@@ -449,7 +450,7 @@ impl Handle {
         match done {
             Err(error) => {
                 if error.is_fatal() {
-                    // Whoever takes the quick way looks at everything once more.
+                    // A call on the fast path checks everything once more.
                     self.out.announce();
                     self.back.announce();
                 }

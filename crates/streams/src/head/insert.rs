@@ -9,7 +9,7 @@ use crate::message::priority::Priority;
 const WORD: usize = 8;
 
 impl Handle {
-    /// A number that no other end on this machine has, for [`Handle::putmsg_naming`]. It says nothing else.
+    /// A number that no other end on this machine has, for [`Handle::putmsg_naming`]. It has no other meaning.
     #[doc = include_str!("../../doc/identity.md")]
     pub fn id(&self) -> u64 {
         self.end.region.inode << 1 | self.end.side as u64

@@ -3,7 +3,7 @@
 //!
 //! One ioctl is under way at an end at a time. The next waits for its turn at a lock, which is free when its holder has died.
 //! The head sends an M_IOCTL with a number of its own and waits for the answer of that number ([`answer`]); a later answer is
-//! thrown away where it arrives. What is waited for, turn and locks included, ends with the ioctl's time-out.
+//! discarded where it arrives. All waits, for the turn and for locks too, end with the ioctl's time-out.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -35,7 +35,7 @@ pub enum IoctlTimeout {
     /// [`IOCTL_TIMEOUT_S`], 15 seconds (0 in ic_timout).
     #[default]
     Usual,
-    /// So long.
+    /// For this time.
     After(Duration),
     /// Until a signal handler runs (-1 in ic_timout, INFTIM).
     #[doc(alias = "INFTIM")]
@@ -43,7 +43,7 @@ pub enum IoctlTimeout {
 }
 
 impl IoctlTimeout {
-    /// As ic_timout says it.
+    /// Converts an ic_timout.
     ///
     /// # Errors
     /// `EINVAL` below -1 (SUSv2, ioctl of STREAMS, I_STR).
@@ -68,13 +68,15 @@ impl IoctlTimeout {
     }
 }
 
-/// How long a waiting ioctl sleeps at first, and at most, before it asks whether the other end lives. Its answer wakes it.
+/// How long a waiting ioctl sleeps at first, and at most, before it checks whether the other end is alive. Its answer
+/// wakes it.
 const SLEEP_NS: u64 = 10_000_000;
 const SLEEP_NS_MAX: u64 = 100_000_000;
 
 impl Handle {
-    /// Sends an ioctl down the stream with this data, and waits for the answer of a module or driver (I_STR). Returns what the
-    /// answer says (ioc_rval); `data` is then what came with it. A stream without anybody who knows the command, as every pipe
+    /// Sends an ioctl down the stream with this data, and waits for the answer of a module or driver (I_STR). Returns
+    /// the answer's value (ioc_rval); `data` is then the answer's data. A stream without a module or driver that knows
+    /// the command, as every pipe
     /// without modules, refuses it with `EINVAL` at once.
     ///
     /// One ioctl is under way at an end; others of that end wait for their turn, which counts for their time-out. To wait for
@@ -86,7 +88,7 @@ impl Handle {
     /// let (mut near, _far) = Handle::pair()?;
     /// let mut data = b"abc".to_vec();
     /// let refused = near.ioctl(testmod::ioctl::REVERSE, &mut data, IoctlTimeout::Usual);
-    /// assert_eq!(refused.expect_err("nobody knows it").errno(), Errno::Inval);
+    /// assert_eq!(refused.expect_err("no module knows it").errno(), Errno::Inval);
     ///
     /// near.push("testmod")?;
     /// assert_eq!(near.ioctl(testmod::ioctl::REVERSE, &mut data, IoctlTimeout::Usual)?, 3);
@@ -95,9 +97,10 @@ impl Handle {
     /// ```
     ///
     /// # Errors
-    /// `EINVAL` for data longer than strmsgsz, and for a command that nobody knows; what else an answer names (M_IOCNAK, or an
-    /// M_IOCACK with ioc_error); `ETIME` when the time is over; `EINTR` after a signal; `ENXIO` after a hang-up, and when the
-    /// other end of a pipe is gone; those of a stream with an error. As SUSv2, ioctl of STREAMS, I_STR.
+    /// `EINVAL` for data longer than strmsgsz, and for a command that no module or driver knows; any other error of an
+    /// answer (M_IOCNAK, or an M_IOCACK with ioc_error); `ETIME` when the time is over; `EINTR` after a signal; `ENXIO`
+    /// after a hang-up, and when the other end of a pipe is gone; those of a stream with an error. As SUSv2, ioctl of
+    /// STREAMS, I_STR.
     #[doc = include_str!("../../doc/ioctl.md")]
     #[doc(alias = "I_STR")]
     #[doc(alias = "strioctl")]
@@ -107,15 +110,15 @@ impl Handle {
             return Err(Error::numbered(Text::IoctlTooLong, len as u64, most as u64));
         }
         let block = IoctlBlock { command, count: Some(len as u64), ..IoctlBlock::default() };
-        // Whoever hands its data over has no addresses that a module could know.
+        // A caller that hands its data over has no addresses for a module.
         let (value, answer) = self.ioctl_of(block, data, &mut Vec::new(), timeout)?;
         *data = answer;
         Ok(value)
     }
 
-    /// Sends an ioctl down the stream with its argument alone, usually an address, and copies from and to `memory` what the
-    /// module or driver that knows the command asks for by M_COPYIN and M_COPYOUT: a transparent ioctl. Returns what the answer
-    /// says (ioc_rval). It waits until a signal handler runs.
+    /// Sends an ioctl down the stream with its argument alone, usually an address, and copies from and to `memory` the
+    /// bytes that the module or driver requests by M_COPYIN and M_COPYOUT: a transparent ioctl. Returns the answer's
+    /// value (ioc_rval). It waits until a signal handler runs.
     ///
     /// ```
     /// use headwater_streams::{Handle, MemoryAt, modules::testmod};
@@ -132,7 +135,7 @@ impl Handle {
     /// ```
     ///
     /// # Errors
-    /// What `memory` fails with, as a rule `EFAULT`; `EINVAL` if more than strmsgsz is to be copied at a time; else as
+    /// The errors of `memory`, usually `EFAULT`; `EINVAL` if more than strmsgsz is to be copied at a time; else as
     /// [`Handle::ioctl`].
     #[doc(alias = "M_COPYIN")]
     #[doc(alias = "M_COPYOUT")]
@@ -143,7 +146,7 @@ impl Handle {
         self.ioctl_of(block, &argument.to_ne_bytes(), memory, IoctlTimeout::Never).map(|(value, _)| value)
     }
 
-    /// Returns what the answer says, and its data.
+    /// Returns the answer's value, and its data.
     fn ioctl_of(
         &mut self,
         block: IoctlBlock,
@@ -155,7 +158,7 @@ impl Handle {
         self.remember_failure(done)
     }
 
-    /// Whether an ioctl may go down, or be waited for.
+    /// Checks whether an ioctl may be sent, or waited for.
     fn check_ioctl(&mut self) -> Result<()> {
         self.end.check_open()?;
         self.end.look_for_peer()?;
@@ -169,7 +172,7 @@ impl Handle {
     }
 }
 
-/// The ioctl that is under way at an end. Dropped, it is over, whether by its answer, an error, or a panic of a module.
+/// The ioctl that is under way at an end. Dropping it ends it, after its answer, an error, or a panic of a module.
 #[derive(Debug)]
 struct UnderWay<'h> {
     handle: &'h mut Handle,
@@ -183,7 +186,7 @@ impl UnderWay<'_> {
     fn begin(handle: &mut Handle, until_ns: u64) -> Result<UnderWay<'_>> {
         handle.ioctl_until_ns = Some(until_ns);
         let mut ioctl = UnderWay { handle, turn: None, id: 0 };
-        // What is waited for in here, too, ends with the time.
+        // Waits in here, too, end with the time.
         ioctl.handle.attach()?;
         ioctl.handle.check_ioctl()?;
         let side = ioctl.handle.end.side;
@@ -195,13 +198,13 @@ impl UnderWay<'_> {
         // 0 is no ioctl.
         ioctl.id = words.ioctls.load(Ordering::Relaxed).wrapping_add(1).max(1);
         words.ioctls.store(ioctl.id, Ordering::Relaxed);
-        // Release: what answers an earlier one is not taken any more; see `answer`.
+        // Release: answers to an earlier one are not taken any more; see `answer`.
         words.ioctl.store(ioctl.id, Ordering::Release);
         Ok(ioctl)
     }
 
     fn perform(&mut self, block: IoctlBlock, data: &[u8], memory: &mut dyn UserMemory) -> Result<(i32, Vec<u8>)> {
-        // What came for an earlier one, whose caller was killed.
+        // Answers to an earlier one, whose caller was killed.
         while self.take_any()?.is_some() {}
         let (user, group) = (files::own_user(), files::own_group());
         let bytes = IoctlBlock { id: self.id, user, group, ..block }.bytes();
@@ -214,7 +217,7 @@ impl UnderWay<'_> {
                 Kind::CopyOut => memory::copy_out(memory, &block, answer.data().unwrap_or_default()).map(|()| None),
                 kind => return outcome(kind, &block, answer),
             };
-            // The module is told also if nothing was copied, so that it gives up what it had for this ioctl.
+            // The module is notified also if nothing was copied, so that it releases its state for this ioctl.
             let (error, data) = match &copied {
                 Ok(data) => (0, data.clone()),
                 Err(error) => (error.errno().number(), None),
@@ -233,7 +236,7 @@ impl UnderWay<'_> {
         let mut sleep_ns = SLEEP_NS;
         loop {
             let words = self.handle.end.words();
-            // Acquire pairs with the exchange in `answer::tell`: what is told of after this look wakes us.
+            // Acquire pairs with the exchange in `answer::tell`: a later notification wakes us.
             let seen = words.answers.load(Ordering::Acquire);
             if let Some(answer) = self.take()? {
                 return Ok(answer);
@@ -253,7 +256,7 @@ impl UnderWay<'_> {
                 return Err(fixed!(Intr, "a signal handler ran"));
             }
             sleep_ns = (2 * sleep_ns).min(SLEEP_NS_MAX);
-            // An answer of our own module may wait for another user of the way back.
+            // An answer of our own module may wait for another user of the direction back.
             self.handle.send_what_waits()?;
         }
     }
@@ -262,12 +265,12 @@ impl UnderWay<'_> {
     fn take(&mut self) -> Result<Option<(Message<'static>, IoctlBlock)>> {
         let Some(answer) = self.take_any()? else { return Ok(None) };
         let expected = matches!(answer.header.kind, Kind::IocAck | Kind::IocNak | Kind::CopyIn | Kind::CopyOut);
-        // What else lies there was put there by nobody who keeps the rules.
+        // Any other message there comes from a process that breaks the protocol.
         let block = IoctlBlock::of(&answer).ok().filter(|block| expected && block.id == self.id);
         Ok(block.map(|block| (answer, block)))
     }
 
-    /// What lies among the answers, to whichever ioctl.
+    /// A message among the answers, to any ioctl.
     fn take_any(&mut self) -> Result<Option<Message<'static>>> {
         let Handle { back, end, .. } = &mut *self.handle;
         if back.store.is_empty(ANSWERS) {
@@ -299,11 +302,11 @@ impl Drop for UnderWay<'_> {
     }
 }
 
-/// What the last answer says.
+/// The result in the last answer.
 fn outcome(kind: Kind, block: &IoctlBlock, answer: Message<'static>) -> Result<(i32, Vec<u8>)> {
     let refused = kind == Kind::IocNak;
     if refused || block.error != 0 {
-        // A word that nobody writes, if it is no number.
+        // If it is no number, no user of the library has written it.
         let number = if block.error > 0 { block.error } else { Errno::Inval.number() };
         let text = if refused { Text::IoctlRefused } else { Text::IoctlFailed };
         return Err(Error::numbered(text, number.unsigned_abs().into(), 0));

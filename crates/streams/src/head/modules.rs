@@ -16,8 +16,8 @@ use crate::process::region::Region;
 use crate::queue::store::{Store, Which};
 
 impl Handle {
-    /// Puts a module between this end's head and what is below (I_PUSH). All users of the stream must know it; those of
-    /// [`crate::modules`] everybody knows.
+    /// Puts a module between this end's head and what is below (I_PUSH). All users of the stream must know it; the
+    /// modules of [`crate::modules`] are known in every process.
     ///
     /// # Errors
     /// `EINVAL` for a name that is not known, or when the end has as many modules as it takes; `ENXIO` after a hang-up,
@@ -51,7 +51,7 @@ impl Handle {
         opened
     }
 
-    /// Takes the module away that was pushed last (I_POP). What waits in its queues is thrown away.
+    /// Takes the module away that was pushed last (I_POP). Messages in its queues are discarded.
     ///
     /// # Errors
     /// `EINVAL` if there is none; `ENXIO` after a hang-up, `EIO` after an error.
@@ -70,7 +70,7 @@ impl Handle {
         Ok(())
     }
 
-    /// Takes the module away that was pushed last, and what waits in its queues.
+    /// Removes the module that was pushed last, and the messages in its queues.
     fn unplug(&mut self) -> Result<()> {
         let side = self.end.side;
         self.replumb(|region, me, stores| {
@@ -83,14 +83,15 @@ impl Handle {
         self.enable_all()
     }
 
-    /// Whoever waits for room behind a module that has come or gone looks again: who makes room now does not know of it.
+    /// Makes waiters for room behind a module that was pushed or popped look again: a process that makes room now does
+    /// not know of them.
     fn enable_all(&mut self) -> Result<()> {
         for outward in [true, false] {
-            let way = if outward { &self.out } else { &self.back };
+            let direction = if outward { &self.out } else { &self.back };
             let mut may_wait = false;
-            chain::resolve(&self.end.region, way.direction(), |link| {
-                if link.service && (link.is_driver() || !way.store.is_empty(link.queue)) {
-                    way.store.enable(link.queue);
+            chain::resolve(&self.end.region, direction.direction(), |link| {
+                if link.service && (link.is_driver() || !direction.store.is_empty(link.queue)) {
+                    direction.store.enable(link.queue);
                     may_wait = true;
                 }
                 Ok(())
@@ -146,8 +147,8 @@ impl Handle {
         chain::stack(&fixed.plumbing[side])?.iter().rev().map(name).collect()
     }
 
-    /// Throws away what waits in queues (I_FLUSH, I_FLUSHBAND): an M_FLUSH goes down the stream and does it. On a pipe the
-    /// far head takes "read" for its own; push `pipemod` on one end to have it turned.
+    /// Discards messages that wait in queues (I_FLUSH, I_FLUSHBAND): an M_FLUSH goes down the stream and does it. On a
+    /// pipe the far head takes "read" for its own; push `pipemod` on one end to turn it.
     ///
     /// # Errors
     /// `EINVAL` if neither side is to be flushed; `ENXIO` after a hang-up; those of a stream with an error.
@@ -165,8 +166,8 @@ impl Handle {
         self.remember_failure(done)
     }
 
-    /// Changes the plumbing while nobody sends in either direction; all members read it anew at their next call. `change` gets
-    /// both stores.
+    /// Changes the plumbing while no process sends in either direction; all members read it anew at their next call.
+    /// `change` gets both stores.
     fn replumb<T>(&mut self, change: impl FnOnce(&Region, &Membership, [&mut Store; 2]) -> Result<T>) -> Result<T> {
         let changed = self.replumb_alone(change);
         self.serve_owed(true)?;
@@ -179,15 +180,15 @@ impl Handle {
         change: impl FnOnce(&Region, &Membership, [&mut Store; 2]) -> Result<T>,
     ) -> Result<T> {
         let (region, me, _) = self.end.parts();
-        // Always direction 0 first, so that two who do this do not wait for each other.
+        // Always direction 0 first, so that two processes that do this do not wait for each other.
         let (first, second) =
             if self.out.direction() == 0 { (&mut self.out, &mut self.back) } else { (&mut self.back, &mut self.out) };
         let (first_lane, _) = first.writer.hold(me)?;
         probe::at();
         let (second_lane, _) = second.writer.hold(me)?;
         probe::at();
-        // Another user that is stopped with a store's lock is waited for as long as the call may, and no longer. What follows
-        // is not done by halves.
+        // Another user that is stopped with a store's lock is waited for as long as the call may, and no longer. The
+        // following change is completed.
         first.store.side(me).lock()?;
         second.store.side(me).lock()?;
         me.set_limit(Limit::Unlimited);

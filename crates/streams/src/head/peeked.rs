@@ -1,4 +1,4 @@
-//! The message at the front of the head's queue, wherever it lies: in the lane, or in the store; and the guard of the reader's
+//! The message at the front of the head's queue, which is in the lane or in the store; and the guard of the reader's
 //! side, which alone can look at it.
 
 use headwater_shm::Hold;
@@ -18,13 +18,13 @@ use crate::queue::lane::reader::{LaneFront, ReaderGuard};
 use crate::queue::lane::{Guard, Kept, Record, there};
 use crate::queue::store::{HEAD, Store, StoreGuard, StoreSide, Stored};
 
-/// The message at the front, and how much is left of it.
+/// The message at the front, and the number of bytes left.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PeekedMessage {
     pub header: MessageHeader,
     /// Bytes left of the control part, if there is one.
     pub control: Option<usize>,
-    /// Bytes left of the data part, if there is one. Of plain bytes: those that are known to be there.
+    /// Bytes left of the data part, if there is one. For plain bytes: the known ones.
     pub data: Option<usize>,
     place: Location,
 }
@@ -37,7 +37,7 @@ enum Location {
 }
 
 impl PeekedMessage {
-    /// Bytes of writes that nobody has put boundaries around.
+    /// Bytes of writes without boundaries.
     pub fn is_plain(&self) -> bool {
         matches!(self.place, Location::Plain)
     }
@@ -51,8 +51,8 @@ impl PeekedMessage {
     }
 }
 
-/// A direction's reading side, under the reader's lock. Dropped, it gives the lock back, and opens the quick way if nothing
-/// stands before plain data.
+/// A direction's reading side, under the reader's lock. Dropping it releases the lock, and opens the fast path if
+/// nothing is in front of plain data.
 #[derive(Debug)]
 pub(crate) struct ReadSide<'w> {
     pub lane: ReaderGuard<'w>,
@@ -60,14 +60,14 @@ pub(crate) struct ReadSide<'w> {
     end: &'w End,
     /// Plain data is read as bytes.
     plain: bool,
-    /// What was taken of the store has made room for somebody who waits there.
+    /// A take from the store has made room for a waiter there.
     room: bool,
 }
 
 impl Direction {
-    /// Takes the reader's lock. Notices are cleared: what they are about is looked at by everyone who holds it.
+    /// Takes the reader's lock. Notices are cleared: every holder of the lock checks what they announce.
     ///
-    /// Errors: `EINVAL` if this process does not know a module on the way, whose service procedure a reader may have to run;
+    /// Errors: `EINVAL` if this process does not know a module on the path, whose service procedure a reader may have to run;
     /// before anything is taken.
     #[inline(always)]
     pub fn begin_reading<'w>(&'w mut self, end: &'w End, options: ReadOptions) -> Result<ReadSide<'w>> {
@@ -86,8 +86,8 @@ impl Direction {
     }
 }
 
-/// Looks at what others have changed, after a side's lock was taken outright.
-// By value, and back: a guard that nobody has a reference to stays in registers.
+/// Reads changes by other members, after a side's lock was taken without a bias.
+// By value, and back: a guard without a reference to it stays in registers.
 #[cold]
 #[inline(never)]
 fn look_at_notices<'w>(mut lane: ReaderGuard<'w>, hold: Hold, end: &End, direction: usize) -> Result<ReaderGuard<'w>> {
@@ -122,28 +122,28 @@ impl<'w> ReadSide<'w> {
         ReadSide { lane, store: store.side(end.me()), end, plain: options.mode == ReadMode::Bytes, room: false }
     }
 
-    /// Gives the lock back. Returns whether what was taken has made room for somebody who waits for the store (who waits for
-    /// the lane has a word for it).
+    /// Releases the lock. Returns whether a take has made room for a waiter for the store (waiters for the lane have a
+    /// word of flags).
     #[inline]
     pub fn end(self) -> bool {
         self.room
     }
 
-    /// The store under its lock, which is given back with the lane's.
+    /// The store under its lock, which is released with the lane's.
     #[inline]
     pub fn store(&mut self) -> Result<StoreGuard<'_>> {
         self.store.lock()
     }
 
-    /// Whether anything may be there.
+    /// Whether there may be a message.
     pub fn is_readable(&self) -> bool {
         is_readable(&self.lane, &self.store)
     }
 
     /// The message at the front: of the store, where those of higher bands and priority are, then of the lane.
     ///
-    /// The lane is looked at first, then the store, and the lane not again: what was sent before the data that are found in
-    /// the lane is then seen in the store.
+    /// The lane is looked at first, then the store, and the lane not again: messages that were sent before the data
+    /// that are found in the lane are then seen in the store.
     pub fn front(&mut self) -> Result<Option<PeekedMessage>> {
         self.lane.find()?;
         #[cfg(test)]
@@ -174,7 +174,7 @@ impl<'w> ReadSide<'w> {
         }))
     }
 
-    /// As [`ReadSide::peeked`], after the signals that stand there were raised.
+    /// As [`ReadSide::peeked`], after raising the signals at the front.
     pub fn front_but_signals(&mut self) -> Result<Option<PeekedMessage>> {
         for _ in 0..EMPTY_MAX {
             let peeked = self.front()?;
@@ -207,7 +207,7 @@ impl<'w> ReadSide<'w> {
         }
     }
 
-    /// Takes so much of the message at the front.
+    /// Takes the given bytes of the message at the front.
     pub fn take(&mut self, item: &PeekedMessage, taken: Taken) -> Result<()> {
         let Taken { control, data, all } = taken;
         match &item.place {

@@ -1,4 +1,4 @@
-//! poll: what a stream is ready for, and waiting until it is.
+//! poll: the events for which a stream is ready, and waiting for them.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -12,13 +12,13 @@ use crate::process::end::Access;
 
 pub use crate::options::events::Events;
 
-/// After so many looks in vain [`Handle::poll`] looks at this rate only.
+/// After this many looks without success [`Handle::poll`] looks at this rate only.
 const LOOKS: u32 = 10;
 const LOOK_EVERY: Duration = Duration::from_millis(1);
 
 impl Handle {
-    /// What of `wanted` the stream is ready for; waits until there is something, at most for `timeout` (None: no limit;
-    /// zero: not at all). None of them: the time is over.
+    /// Returns the events of `wanted` for which the stream is ready; waits until there is one, at most for `timeout`
+    /// (None: no limit; zero: not at all). No event: the time is over.
     ///
     /// # Errors
     /// `EINTR` after a signal; `EPROTO` on a broken stream.
@@ -48,7 +48,7 @@ impl Handle {
             }
             looks += 1;
             if looks > LOOKS {
-                // Something is there, and it is not what is wanted: no bell tells when that changes.
+                // There is a message, but not a wanted one: no bell reports when that changes.
                 if futex::nap(LOOK_EVERY)? == Slept::Interrupted {
                     return Err(fixed!(Intr, "a signal handler ran"));
                 }
@@ -58,7 +58,7 @@ impl Handle {
                 // The end of the data is read without waiting.
                 return Ok(wanted & (Events::IN | Events::RDNORM));
             }
-            // Nothing more comes at the end, and the descriptor stays readable.
+            // Nothing more arrives at the end of the stream, and the descriptor stays readable.
             let reads = wanted.intersects(Events::IN | Events::PRI | Events::RDNORM | Events::RDBAND) && !at_end;
             let writes = wanted.intersects(Events::OUT | Events::WRNORM);
             let waited = match (self.end.endpoint.access, reads, writes) {
@@ -67,7 +67,8 @@ impl Handle {
                 (Access::Write, ..) | (Access::Both, false, _) => self.wait_for_room(0, until_ns),
             };
             match waited {
-                // Another user of a side is in the middle of a call: what it keeps from us is not ready, and is looked at again.
+                // Another user of a side is in the middle of a call: the events behind its lock are not ready, and are
+                // checked again.
                 Err(error) if error.is_held() && error.errno() != Errno::Intr => {}
                 Err(error) if error.errno() == Errno::Time => return Ok(Events::default()),
                 waited => waited?,
@@ -75,7 +76,7 @@ impl Handle {
         }
     }
 
-    /// What the stream is ready for now.
+    /// The events for which the stream is ready now.
     fn ready(&mut self, wanted: Events) -> Result<Events> {
         let mut events = Events::default();
         self.end.look_for_peer()?;
@@ -85,7 +86,7 @@ impl Handle {
             events |= Events::ERR;
         }
         if self.end.endpoint.access != Access::Write && self.back.is_readable() {
-            // What lies in the lane is seen also while another user is in the middle of a read.
+            // Data in the lane is seen also while another user is in the middle of a read.
             let plain = self.back.reader.bytes_there() != 0;
             let seen = if plain { Events::IN | Events::RDNORM } else { Events::default() };
             events |= unless_held(self.front_events(), seen)?;
@@ -107,8 +108,8 @@ impl Handle {
         Ok(events)
     }
 
-    /// What the message at the front makes the stream ready for: that one alone, so never both for one of high priority and
-    /// for another. Signals that stand there are raised.
+    /// The events of the message at the front: of that one alone, so never both for one of high priority and
+    /// for another. Signals at the front are raised.
     fn front_events(&mut self) -> Result<Events> {
         let header = self.take_front(|_, item| Ok((item.header, None)))?;
         Ok(header.map_or(Events::default(), |header| match header.band {
@@ -119,7 +120,7 @@ impl Handle {
     }
 }
 
-/// What cannot be looked at, because another user of the stream is in the middle of a call, is not ready.
+/// An event that cannot be checked, because another user of the stream is in the middle of a call, is not ready.
 fn unless_held<T>(looked: Result<T>, not_ready: T) -> Result<T> {
     match looked {
         Err(error) if error.is_held() && error.errno() != Errno::Intr => Ok(not_ready),

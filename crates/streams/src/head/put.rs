@@ -10,7 +10,7 @@ use crate::message::kind::{Kind, MessageHeader};
 use crate::message::priority::Priority;
 
 impl Handle {
-    /// Sends an ordinary message of these parts, in band 0 (putmsg with flags 0). As [`Handle::putpmsg`] with
+    /// Sends an ordinary message with these parts, in band 0 (putmsg with flags 0). As [`Handle::putpmsg`] with
     /// [`Priority::NORMAL`].
     ///
     /// # Errors

@@ -20,12 +20,12 @@ use crate::process::end::Access;
 use crate::queue::lane::writer::Quick;
 use crate::queue::store::HEAD;
 
-/// What one look at the queue gave a reader.
+/// The result of one look at the queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Step {
-    /// So many bytes more, and the call may go on.
+    /// This many more bytes, and the call may continue.
     More(usize),
-    /// So many bytes more, and the call is over.
+    /// This many more bytes, and the call is over.
     Last(usize),
     /// The queue is empty.
     Empty,
@@ -41,7 +41,7 @@ impl Handle {
     ///
     /// # Errors
     /// `EAGAIN` for a non-blocking handle when nothing is there; `EBADMSG` for a control part, or another message that
-    /// read does not take; what a module raised; `EINTR` after a signal; `EPROTO` on a broken stream.
+    /// read does not take; an error that a module raised; `EINTR` after a signal; `EPROTO` on a broken stream.
     #[inline]
     #[doc = include_str!("../../doc/bytes.md")]
     #[doc(alias = "read(2)")]
@@ -94,7 +94,7 @@ impl Handle {
         let mut taken = 0;
         let done = self.read_until_enough(buffer, &mut taken);
         let done = self.remember_failure(done);
-        // What was taken is said first: nobody else can read it. A fault that stays is found by the next call.
+        // The bytes taken are reported first: no other call can read them. The next call detects a lasting fault.
         if taken > 0 { Ok(taken) } else { done.map(|()| 0) }
     }
 
@@ -108,7 +108,7 @@ impl Handle {
                 let lane = &self.back.reader;
                 self.batching.before_look(lane.found(), buffer.len() - read, lane.hiwat(), self.out.writer.sent());
             }
-            // A look from without the lock, which costs less than one under it.
+            // A check without the lock, which costs less than one under it.
             let there = self.back.reader.known() != 0 || self.back.is_readable();
             if there && options.mode == ReadMode::Bytes && self.read_plain(&mut buffer[read..])? {
                 *taken = buffer.len();
@@ -134,7 +134,7 @@ impl Handle {
         }
     }
 
-    /// Fills the buffer if the lock is ours and so much plain data stands at the front: what most reads after a wait find.
+    /// Fills the buffer if the lock is ours and so much plain data stands at the front: the usual case after a wait.
     fn read_plain(&mut self, buffer: &mut [u8]) -> Result<bool> {
         let (_, me, _) = self.end.parts();
         let Direction { reader, store, .. } = &mut self.back;
@@ -145,7 +145,7 @@ impl Handle {
         Ok(taken != Quick::Refused)
     }
 
-    /// Takes what one hold of the lock gives.
+    /// Takes the data that one hold of the lock finds.
     fn read_step(&mut self, buffer: &mut [u8], options: ReadOptions, read: usize) -> Result<Step> {
         let Handle { back, end, .. } = self;
         let mut side = back.begin_reading(end, options)?;
@@ -155,8 +155,8 @@ impl Handle {
         step
     }
 
-    /// Tells those who wait for room, after something was taken or nothing was there. What was taken is not lost by an error: a
-    /// fault that stays is found by the next call.
+    /// Notifies the waiters for room, after a take or when there was nothing. An error does not lose the bytes taken:
+    /// the next call detects a lasting fault.
     pub(crate) fn after_taking(&mut self, room: bool) {
         let told = self.tell_writers(room);
         let _ = self.remember_failure(told);
@@ -182,7 +182,7 @@ impl Handle {
         self.end.check_access(Access::Read)?;
         self.end.look_for_peer()?;
         if self.nonblocking {
-            // A peer that was killed has said nothing; who waits is told by the kernel.
+            // A killed peer has sent no notification; the kernel reports its death to a waiter.
             self.end.ask_for_peer()?;
             self.serve_now()?;
         }
@@ -190,9 +190,9 @@ impl Handle {
             return Ok(true);
         }
         if self.is_at_end() {
-            // What was held there is free, if nobody can come again.
+            // The locks held there are free, if no process can come again.
             self.end.set_limit(self.limit());
-            // What its modules still hold comes before the end.
+            // Messages that its modules still hold come before the end.
             let more = self.drain_back()?;
             if !more && self.end.peer_gone {
                 self.refuse_strangers()?;
@@ -201,7 +201,7 @@ impl Handle {
         }
         let asks = WriteOptions::notifies(self.end.words());
         if asks {
-            // Before it waits, or refuses.
+            // Before the call waits, or is refused.
             self.send_read_request(wanted)?;
             if self.back.is_readable() {
                 return Ok(true);
@@ -214,7 +214,7 @@ impl Handle {
                 self.send_read_request(wanted)?;
             }
             if self.owes_service() {
-                // Those who wait for room were not serviced, because a writer was in the middle of a call.
+                // The waiters for room were not serviced, because a writer was in the middle of a call.
                 self.wake_far_writer()?;
                 let soon_ns = headwater_os::clock::now_ns() + SERVICE_AGAIN_NS;
                 return match self.wait_to_read(Some(soon_ns)) {
@@ -230,8 +230,8 @@ impl Handle {
         Ok(true)
     }
 
-    /// Whether what is left in the descriptor was written by a program that does not use the library, and has ended: that is no
-    /// end of the stream.
+    /// Checks whether the rest in the descriptor was written by a program that does not use the library, and has ended:
+    /// that is no end of the stream.
     #[cold]
     fn refuse_strangers(&mut self) -> Result<()> {
         if matches!(self.end.doorbell().peek()?, Packet::Nothing | Packet::Gone) {
@@ -240,21 +240,21 @@ impl Handle {
         let options = self.read_options();
         let Handle { back, end, .. } = self;
         let side = match back.begin_reading(end, options) {
-            // Who is in the middle of a read there looks as well.
+            // A user in the middle of a read there checks it as well.
             Err(error) if error.is_held() => return Ok(()),
             side => side?,
         };
         end.inbox().refuse_strangers(|| side.is_readable())
     }
 
-    /// Tells the other head how much we wait for (M_READ), and how long we let it gather.
+    /// Tells the other head for how many bytes this reader waits (M_READ), and how many it may collect.
     fn send_read_request(&mut self, wanted: usize) -> Result<()> {
         let own = &self.end.region.fixed.lanes[1 - self.end.side].reader.0.wanted;
         if WriteOptions::notifies(self.end.words()) {
             let words = (wanted as u32).min(self.end.region.gather_max()).to_le_bytes();
             return self.run(true, |run| run.put(0, Message::new(MessageHeader::of(Kind::Read), None, Some(&words))));
         }
-        // A writer that holds back gathers a buffer.
+        // A writer that holds back collects a page.
         let wanted = if WriteOptions::holds(self.end.peer_words()) { crate::limits::PAGE as u32 } else { 0 };
         // Not written without need: a writer looks at this line at every write.
         if own.load(Ordering::Relaxed) != wanted {
@@ -265,14 +265,14 @@ impl Handle {
 }
 
 impl ReadSide<'_> {
-    /// Reads until the buffer is full, the options say that it is enough, or nothing is left. The call has `read` so many bytes
-    /// before.
+    /// Reads until the buffer is full, the options say that it is enough, or nothing is left. The call has already
+    /// `read` this many bytes.
     #[inline]
     fn read(&mut self, buffer: &mut [u8], options: ReadOptions, read: usize) -> Result<Step> {
         let (mut taken, mut empty) = (0, 0);
         loop {
             let front = match self.front_but_signals() {
-                // What was taken before is read first.
+                // The bytes taken before are returned first.
                 Err(error) if !error.is_fatal() && taken > 0 => return Ok(Step::Last(taken)),
                 front => front?,
             };
@@ -295,13 +295,13 @@ impl ReadSide<'_> {
             }
             let control = match ControlUse::of(&item, options) {
                 Ok(control) => control,
-                // The bytes before it are read first.
+                // The bytes before it are returned first.
                 Err(_) if before > 0 => return Ok(Step::Last(taken)),
                 Err(error) => return Err(error),
             };
             let there = control.to_read().unwrap_or(0) + item.data.unwrap_or(0);
             if there == 0 {
-                // A message without bytes; or nothing, once its control part is thrown away.
+                // A message without bytes; or nothing, once its control part is discarded.
                 let is_message = item.data.is_some() || !matches!(control, ControlUse::Discard(_));
                 if is_message && before > 0 {
                     return Ok(Step::Last(taken));
@@ -329,7 +329,7 @@ impl ReadSide<'_> {
         }
     }
 
-    /// Reads plain data that was written before the mode was set: all that is there of it is one message.
+    /// Reads plain data that was written before the mode was set: all of the available data is one message.
     fn read_run(&mut self, buffer: &mut [u8], options: ReadOptions) -> Result<Step> {
         self.lane.look()?;
         let count = self.lane.take_plain(buffer);
@@ -339,7 +339,7 @@ impl ReadSide<'_> {
         Ok(Step::Last(count))
     }
 
-    /// Takes what the buffer has room for of a message with boundaries; and gives up the rest, if `all`.
+    /// Takes the bytes of a message with boundaries for which the buffer has room; and discards the rest, if `all`.
     #[inline]
     fn read_message(
         &mut self,
@@ -363,7 +363,7 @@ impl ReadSide<'_> {
     }
 }
 
-/// What a read does with the control part at the front, and how many bytes are left of that.
+/// The handling of the control part at the front by a read, with the number of bytes left.
 #[derive(Debug, Clone, Copy)]
 enum ControlUse {
     /// There is none.

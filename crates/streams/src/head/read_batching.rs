@@ -1,21 +1,22 @@
-//! Letting messages come together, for a reader that keeps up with its writer message by message.
+//! Batching of reads, for a reader that keeps up with its writer message by message.
 //!
-//! Such a reader pays for each message with a transfer of the cache line that says how far the writer is, and so does the
-//! writer. Some patience before the next look saves most of them: more as long as it brings something, none when it does
-//! not. A reader that also writes is waited for by its peer, and has no patience.
+//! Such a reader pays for each message with a transfer of the cache line that holds the writer's position, and so does
+//! the writer. A short batching delay before the next look saves most of these transfers: the delay grows as long as it
+//! collects messages, and ends when it does not. A reader that also writes is awaited by its peer, and has no delay.
 
 use headwater_os::clock::now_ns;
 
-/// Patience begins after so many looks in a row that found little.
+/// The delay begins after this many looks in a row that found little.
 const AFTER: u32 = 16;
-/// The shortest: some tens of small messages of a writer.
+/// The shortest delay: some tens of small messages of a writer.
 const LEAST_NS: u64 = 400;
-/// The longest: ten transfers of a line, and a tenth of what waking somebody costs.
+/// The longest delay: ten transfers of a line, and a tenth of the cost of a wake-up.
 const MOST_NS: u64 = 4_000;
-/// Little is less than so many of the messages that the reader takes, and less than so many bytes.
+/// A look finds little if it finds less than this many messages of the reader's size, and less than this many bytes.
 const MESSAGES: u64 = 16;
 const BYTES: u64 = 4096;
-/// Enough is so much, or half a queue: a writer is not to fill it while its reader is patient.
+/// A look finds enough with this many bytes, or half a queue: the delay is then halved, so that a writer does not fill the
+/// queue during it.
 const ENOUGH: u64 = 16384;
 
 /// How a reader has found the queue lately.
@@ -23,20 +24,20 @@ const ENOUGH: u64 = 16384;
 pub(crate) struct ReadBatching {
     /// Looks in a row that found little, without a message of ours in between.
     found_little: u32,
-    /// How long we wait before a look; 0 without patience.
+    /// The delay before a look; 0: none.
     delay_ns: u64,
-    /// What we had sent at the last of them.
+    /// The value of `sent` at the last of them.
     sent: u64,
 }
 
 impl ReadBatching {
-    /// The reader has slept: nothing has come for long.
+    /// The reader has slept: nothing has arrived for long.
     pub fn forget(&mut self) {
         self.found_little = 0;
         self.delay_ns = 0;
     }
 
-    /// Notes what the last look found, for a reader of `wanted` bytes, and is patient before the next if that pays. `hiwat`
+    /// Notes what the last look found, for a reader of `wanted` bytes, and delays the next if that pays. `hiwat`
     /// is the queue's; `sent` is anything that changes when this handle writes.
     #[inline]
     pub fn before_look(&mut self, found: u64, wanted: usize, hiwat: u64, sent: u64) {
@@ -73,7 +74,7 @@ mod tests {
 
     const HIWAT: u64 = 65536;
 
-    /// The patience before the last of so many looks that each found so much.
+    /// The delay before the last of `looks` looks that each found `found` bytes.
     fn after(batching: &mut ReadBatching, looks: u32, found: u64, sent: impl Fn(u32) -> u64) -> u64 {
         for look in 0..looks {
             let start_ns = now_ns();

@@ -1,5 +1,6 @@
-//! Running the service procedures that wait for room: for oneself, and for others who could not, because another user was in the
-//! middle of a call. Called by whoever has made room, or comes out of a lock of a direction with modules.
+//! Running the service procedures that wait for room: for oneself, and for others who could not, because another user
+//! was in the middle of a call. Called by a process that has made room, or has released a lock of a direction with
+//! modules.
 
 use std::sync::atomic::Ordering;
 
@@ -21,8 +22,9 @@ const SERVE_MAX: u32 = 100;
 const SERVICE_EVERY_NS: u64 = 10_000_000;
 
 impl Handle {
-    /// Runs the service procedures of a direction that wait for room. Whoever has made it is not to wait for another user
-    /// that is stopped in the middle of a call: that one does it when it comes out. False: it is left to that one.
+    /// Runs the service procedures of a direction that wait for room. The process that has made room must not wait for
+    /// another user that is stopped in the middle of a call: that one does it when it comes out. False: it is left to
+    /// that one.
     pub(crate) fn service_if_free(&mut self, outward: bool) -> Result<bool> {
         if now_ns() >= self.end.service_after_ns {
             match self.service_within(Limit::Now, outward) {
@@ -94,12 +96,12 @@ impl Handle {
         self.serve_owed(false)
     }
 
-    /// The writing side of a direction, as somebody to be woken.
+    /// The writing side of a direction, as a side with sleepers.
     fn writing_side(&self, outward: bool) -> &Side {
         &self.end.region.fixed.lanes[if outward { self.end.side } else { 1 - self.end.side }].writer.0
     }
 
-    /// Whether service procedures of the direction that we read wait for somebody who runs them.
+    /// Whether service procedures of the direction that we read wait for a process that runs them.
     pub(crate) fn owes_service(&self) -> bool {
         self.writing_side(false).sleep.load(Ordering::Relaxed) & SERVICE != 0
     }
@@ -116,7 +118,8 @@ impl Handle {
         if owed { Err(headwater_shm::Error::WouldBlock.into()) } else { self.serve_owed(outward) }
     }
 
-    /// Runs whatever still waits in the queues of modules on the way to us. True if there is something to read then.
+    /// Runs the service procedures of modules' queues towards us that still hold messages. True if there is something
+    /// to read then.
     ///
     /// That nothing waits is seen under the lock: a look from without could fall into another reader's run, which has a
     /// message in its hands that it may yet leave to us.
@@ -139,8 +142,8 @@ impl Handle {
                 let held = Err(headwater_shm::Error::WouldBlock.into());
                 return if self.back.is_readable() { Ok(true) } else { held };
             }
-            // What was delivered, another reader has taken already; or has just made room. A module that then delivers
-            // nothing keeps it for good.
+            // Another reader has already taken the delivered message; or has just made room. A module that then
+            // delivers nothing keeps it for good.
             in_vain = if delivered { 0 } else { in_vain + 1 };
             if !waited || in_vain > 1 {
                 return Ok(false);

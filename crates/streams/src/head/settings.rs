@@ -1,4 +1,4 @@
-//! What an end is told and asks: options, water marks, signals that have come.
+//! The settings and queries of an end: options, water marks, raised signals.
 
 use std::sync::atomic::Ordering;
 
@@ -62,7 +62,7 @@ impl Handle {
         self.end.words().error_options.store(options.bits(), Ordering::Relaxed);
     }
 
-    /// High and low water mark of this end's read queue, bytes.
+    /// High-water and low-water mark of this end's read queue, bytes.
     #[doc = include_str!("../../doc/water_marks.md")]
     #[doc(alias = "SO_HIWAT")]
     #[doc(alias = "SO_LOWAT")]
@@ -92,12 +92,12 @@ impl Handle {
     }
 
     /// The signals that modules have raised at this end (M_SIG, M_PCSIG) since the last call: bit N for signal N. An M_SIG is
-    /// raised when it has come to the front of the queue.
+    /// raised when it has reached the front of the queue.
     #[doc = include_str!("../../doc/raised_signals.md")]
     #[doc(alias = "M_SIG")]
     #[doc(alias = "M_PCSIG")]
     pub fn take_signals(&mut self) -> u64 {
-        // On a broken stream none is there.
+        // A broken stream has none.
         let _ = self.attach().and_then(|()| self.take_front(|_, _| Ok(((), None))));
         self.end.words().signals.swap(0, Ordering::AcqRel)
     }

@@ -45,12 +45,12 @@ impl Handle {
             Shutdown::Write => (0, WRITES),
             Shutdown::Both => (READS, WRITES),
         };
-        // Release pairs with the Acquire loads in `End::shut_to_*`: what was written before is there.
+        // Release pairs with the Acquire loads in `End::shut_to_*`: earlier writes are visible.
         self.end.words().shut.fetch_or(reads | writes, Ordering::Release);
-        // Whoever takes the quick way looks at everything once more.
+        // A call on the fast path checks everything once more.
         self.out.announce();
         self.back.announce();
-        // The kernel shows it to those who poll the descriptors.
+        // The kernel shows it to pollers of the descriptors.
         self.end.doorbell().shutdown(direction)?;
         if writes != 0 {
             self.end.wake_readers();

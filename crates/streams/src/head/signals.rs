@@ -1,4 +1,4 @@
-//! I_SETSIG and its family: registering for signals. What is registered, and the sending: `process::listeners`.
+//! I_SETSIG and its family: registering for signals. The table and the sending are in `process::listeners`.
 
 use std::sync::atomic::Ordering;
 
@@ -12,8 +12,8 @@ use crate::process::listeners::{SignalEvents, note_fewer, signal, take};
 impl Handle {
     /// Registers this process to be sent SIGPOLL when one of the events happens at this end (I_SETSIG), or SIGURG, instead of
     /// what it was registered for; no events end that, and so do an exec and the drop of the process's last handle. A forked
-    /// child is not registered. Each message that comes is told of. Its default is that either signal ends the process, or
-    /// does nothing (SIGURG): install a handler first.
+    /// child is not registered. A signal is sent for each message. Its default is that either signal ends the process,
+    /// or does nothing (SIGURG): install a handler first.
     ///
     /// # Errors
     /// `EINVAL` for no events when the process is not registered, and for bits that mean nothing; `EAGAIN` when 32 processes
@@ -24,7 +24,7 @@ impl Handle {
         self.register(ProcessId::own(), 0, events)
     }
 
-    /// What this process is registered for (I_GETSIG).
+    /// The events for which this process is registered (I_GETSIG).
     ///
     /// # Errors
     /// `EINVAL` if it is not.
@@ -35,7 +35,7 @@ impl Handle {
     }
 
     /// As [`Handle::set_signals`], for the process of that number, or the process group if it is negative (I_ESETSIG). A group
-    /// is registered as long as the process lives that has done it.
+    /// is registered until the process that has registered it ends.
     ///
     /// # Errors
     /// `ESRCH` if there is none; `EPERM` if this process may not send signals to it; else as [`Handle::set_signals`].
@@ -47,7 +47,7 @@ impl Handle {
         self.register(process, group, events)
     }
 
-    /// What a process, or a process group if the number is negative, is registered for (I_EGETSIG).
+    /// The events for which a process, or a process group if the number is negative, is registered (I_EGETSIG).
     ///
     /// # Errors
     /// `EINVAL` if it is not; `ESRCH` if there is none.
@@ -76,10 +76,10 @@ impl Handle {
             let entry = own.take(1).next().or_else(|| take(table, process));
             let entry = entry.ok_or_else(|| Error::numbered(Text::AllRegistered, table.len() as u64, 0))?;
             entry.set(process, group, events.bits());
-            // After the entry: who ends another registration sees it, or the bits.
+            // After the entry: a process that ends another registration sees it, or the bits.
             self.end.words().listened.fetch_or(events.bits(), Ordering::AcqRel);
         }
-        // Writers take no quick way past those who are to be told.
+        // Makes writers leave the fast path, which sends no signals.
         self.back.announce();
         Ok(())
     }
@@ -91,23 +91,23 @@ impl Handle {
         events.map(SignalEvents::from_bits_truncate).ok_or_else(not_registered)
     }
 
-    /// Somebody was refused for want of room in a band: there will be a signal when there is some.
+    /// Notes that a writer was refused for lack of room in a band: a signal is sent when there is room.
     pub(super) fn note_refused(&self, band: u8) {
         let word = &self.end.words().refused[usize::from(band) / 64];
         word.fetch_or(1 << (band % 64), Ordering::AcqRel);
     }
 
-    /// There may be room for the writers of a direction: those who were refused are sent their signals.
+    /// Sends signals to the writers of a direction that were refused, if there is room now.
     pub(super) fn signal_room(&self, outward: bool) {
-        let way = if outward { &self.out } else { &self.back };
-        let (region, writers) = (&self.end.region, way.direction());
+        let direction = if outward { &self.out } else { &self.back };
+        let (region, writers) = (&self.end.region, direction.direction());
         let end = &region.fixed.ends[writers].0;
         let mut events = SignalEvents::empty();
         for (at, word) in end.refused.iter().enumerate() {
             let refused = word.load(Ordering::Acquire);
             for bit in (0..64).filter(|bit| refused >> bit & 1 == 1) {
                 let band = (64 * at + bit) as u8;
-                if way.may_write(region, band) && word.fetch_and(!(1 << bit), Ordering::AcqRel) >> bit & 1 == 1 {
+                if direction.may_write(region, band) && word.fetch_and(!(1 << bit), Ordering::AcqRel) >> bit & 1 == 1 {
                     events |= if band == 0 { SignalEvents::OUTPUT } else { SignalEvents::WRBAND };
                 }
             }
@@ -116,7 +116,7 @@ impl Handle {
     }
 }
 
-/// Who is to be signalled, and of which group.
+/// The process to be signalled, or the group.
 fn target(pid: i32) -> Result<(ProcessId, u32)> {
     match pid {
         0 => Err(fixed!(Inval, "0 is no process")),

@@ -1,4 +1,4 @@
-//! What an end may still do after a hang-up or an error: the table of the stream head, in one place.
+//! The calls that an end still allows after a hang-up or an error: the table of the stream head, in one place.
 
 use std::sync::atomic::Ordering;
 
@@ -6,15 +6,15 @@ use super::options::ErrorOptions;
 use crate::error::{Errno, Error, Result, Text, fixed};
 use crate::layout::EndWords;
 
-/// M_HANGUP has come.
+/// M_HANGUP has arrived.
 pub(crate) const HUNG_UP: u32 = 1;
-/// M_ERROR has come, for reading.
+/// M_ERROR has arrived, for reading.
 pub(crate) const READ_ERROR: u32 = 2;
-/// M_ERROR has come, for writing.
+/// M_ERROR has arrived, for writing.
 pub(crate) const WRITE_ERROR: u32 = 4;
 
 impl EndWords {
-    /// Has calls of all users of the end that read or write fail with this error, as an M_ERROR does.
+    /// Makes reads and writes of all users of the end fail with this error, as an M_ERROR does.
     pub fn raise_error(&self, errno: Errno) {
         for word in [&self.read_error, &self.write_error] {
             word.store(errno.number().unsigned_abs(), Ordering::Relaxed);
@@ -26,7 +26,7 @@ impl EndWords {
 /// Groups of calls that behave alike.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Call {
-    /// read, getmsg and their like: what is there is read after a hang-up.
+    /// read, getmsg and their like: available data is read after a hang-up.
     Read,
     /// write, putmsg and their like.
     Write,
@@ -42,10 +42,10 @@ pub(crate) enum Call {
     GetBand,
 }
 
-/// Whether the call may go on.
+/// Checks whether the call may continue.
 ///
-/// Errors: those of the table: `ENXIO` after a hang-up, what the M_ERROR said after an error, `EIO` for changes of the
-/// plumbing then.
+/// Errors: those of the table: `ENXIO` after a hang-up, the error of the M_ERROR after an error, `EIO` for changes of
+/// the plumbing then.
 pub(crate) fn check(end: &EndWords, call: Call) -> Result<()> {
     let state = end.state.load(Ordering::Acquire);
     if state == 0 { Ok(()) } else { check_slowly(end, state, call) }
@@ -73,7 +73,7 @@ fn check_slowly(end: &EndWords, state: u32, call: Call) -> Result<()> {
                 end.state.fetch_and(!bit, Ordering::AcqRel);
             }
             let number = word.load(Ordering::Relaxed);
-            // A word that nobody writes, if it is no number.
+            // If it is no number, no user of the library has written it.
             let errno = i32::try_from(number).ok().filter(|number| *number > 0).map_or(Errno::Io, Errno::new);
             return Err(Error::numbered(Text::Raised, errno.number().unsigned_abs().into(), 0));
         }

@@ -1,4 +1,4 @@
-//! Waiting for the other end, and refusing to.
+//! Waiting for the other end, and refusing a call that must not wait.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -18,29 +18,29 @@ use crate::process::end::{End, Standing, waiter};
 use crate::process::inbox::block_room;
 use crate::process::sleep::{BELL, RINGING, Waited, announce, futex_ns_after};
 
-/// How long a sleeper on the doorbell believes that nothing has come, where several handles use the other end: one of them
-/// may have been killed after it published and before it told anyone. If the only one dies, the kernel tells.
+/// How long a sleeper on the doorbell relies on it without a check, where several handles use the other end: one of
+/// them may have been killed after it published and before it notified. If the only one dies, the kernel reports it.
 const WATCH_NS: u64 = 1_000_000_000;
-/// How often a reader looks where several handles use its own end, or may come to, because modules were pushed there, if
-/// it has no descriptor left for a watch on what they do, or the end is a FIFO's.
+/// How often a reader checks where several handles use its own end, or may come to, because modules were pushed there,
+/// if it has no descriptor left for a watch on their actions, or the end is a FIFO's.
 const LOOK_NS: u64 = 20_000_000;
 
-/// After so many wake-ups in vain of one call the descriptor tells nothing, and is looked at at this rate.
+/// After this many useless wake-ups of one call the descriptor is not reliable, and is checked at this rate.
 const VAIN_MAX: u32 = 100;
 const VAIN_PAUSE: Duration = Duration::from_millis(1);
 /// A reader leaves the pages as they are if no more than these were in use: they are soon used again.
 const PAGES_KEPT: u64 = 64 << 10;
-/// So often a sleeping reader tries, every [`LOOK_NS`], to give pages back while a writer is in the middle of a call.
+/// How often a sleeping reader tries, every [`LOOK_NS`], to give pages back while a writer is in the middle of a call.
 const GIVE_BACK_TRIES: u32 = 50;
-/// A reader that does not wait, and may come again soon, gives pages back so often: that costs some tens of microseconds, and as
-/// much when they are used again.
+/// A reader that does not wait, and may come again soon, gives pages back at this interval: that costs some tens of
+/// microseconds, and as much again when they are used again.
 const GIVE_BACK_EVERY_NS: u64 = 100_000_000;
 
 impl Handle {
-    /// Waits until there is something to read, or the end of it. None: no time limit.
+    /// Waits until there is data to read, or the end of the stream. None: no time limit.
     pub(crate) fn wait_to_read(&mut self, until_ns: Option<u64>) -> Result<()> {
         let before = self.end.standing()?;
-        // Only on the doorbell it sleeps beside files, and no longer than it is to.
+        // Only on the doorbell it sleeps beside files, and only until the next time is due.
         let more = self.waits_for_more();
         let Handle { back, end, .. } = self;
         let End { region, counters, stages, side, futex_ns, .. } = end;
@@ -52,9 +52,9 @@ impl Handle {
             None => self.wait_on_doorbell(Interest::Packets, 0, before, until_ns)?,
         };
         if waited == Waited::Watched {
-            // What waits in modules' queues for a process that was to run them.
+            // Runs queues of modules that wait for a process that died before it ran them.
             match self.drain_back() {
-                // Another process runs it, or is stopped in the middle of that.
+                // Another process runs them, or is stopped in the middle of that.
                 Err(error) if error.is_held() && error.errno() != Errno::Intr => {}
                 drained => drained.map(drop)?,
             }
@@ -78,14 +78,14 @@ impl Handle {
         self.after_waiting(waited)
     }
 
-    /// Waits for something to read, or for room for a message of band 0. None: no time limit.
+    /// Waits for data to read, or for room for a message of band 0. None: no time limit.
     pub(crate) fn wait_for_either(&mut self, until_ns: Option<u64>) -> Result<()> {
         let before = self.end.standing()?;
         let waited = self.wait_on_doorbell(Interest::Both, 0, before, until_ns)?;
         self.after_waiting(waited)
     }
 
-    /// Sleeps on the doorbell, and looks now and then.
+    /// Sleeps on the doorbell, and checks at intervals.
     fn wait_on_doorbell(
         &mut self,
         interest: Interest,
@@ -94,18 +94,18 @@ impl Handle {
         until_ns: Option<u64>,
     ) -> Result<Waited> {
         let begin_ns = now_ns();
-        // Who waits for either has not been on the futex.
+        // A waiter for either has not been on the futex.
         let before_ns = if interest == Interest::Both { 0 } else { self.end.futex_ns };
         let (mut in_vain, mut tries) = (0, 0);
         loop {
-            // Before the look: what is done after it is told.
+            // Before the look: later actions are reported.
             let watched = match interest {
                 Interest::Room if self.end.endpoint.files().is_none() => !self.end.doorbell().is_of_pipe(),
                 _ => self.end.watch_own(),
             };
             let armed = (interest == Interest::Room || self.arm_to_read()?)
                 && (interest == Interest::Packets || self.arm_to_write(band)?);
-            // Before the look at what has changed: what changes after it nudges us.
+            // Before the look at the changes: a later change nudges us.
             let wanted = self.watched_files()?;
             if !armed || self.end.standing()? != before {
                 return Ok(Waited::LookAgain);
@@ -116,7 +116,7 @@ impl Handle {
             // Another handle may come to be used while we sleep.
             let has_modules = self.end.region.driver.is_some()
                 || self.end.region.fixed.plumbing[self.end.side].count.load(Ordering::Relaxed) != 0;
-            // And who closes the end wakes a reader by the watch; that of a pipe is rung.
+            // A close of the end wakes a reader through the watch; the reader of a pipe gets a bell.
             let deaf = !watched && (own || has_modules || !self.end.doorbell().is_of_pipe());
             let look_ns = if deaf { now_ns() + LOOK_NS } else { u64::MAX };
             let due_ns = self.due_ns().unwrap_or(u64::MAX);
@@ -135,14 +135,15 @@ impl Handle {
                 let left = (end_ns < u64::MAX).then(|| Duration::from_nanos(end_ns.saturating_sub(now_ns())));
                 let heard = self.sleep(interest, &wanted, &mut ready, left)?;
                 wait_side.block_end(true, heard == Heard::Ready);
-                // The other end has taken a packet of ours, or a nudge was for others: the doorbell is armed as before.
+                // The other end has taken a packet of ours, or a nudge was for other users: the doorbell is armed as
+                // before.
                 if heard != Heard::Nudged || self.may_go_on(interest, band) || self.end.standing()? != before {
                     break heard;
                 }
             };
             let now_ns = now_ns();
             if ready != Ready::default() || due_ns <= now_ns {
-                // Of a user in the way it is tried again by the next wait.
+                // If another user holds the lock, the next wait tries again.
                 self.serve_files(ready)?;
                 self.serve_times()?;
                 return Ok(if heard == Heard::Interrupted { Waited::Interrupted } else { Waited::LookAgain });
@@ -156,8 +157,8 @@ impl Handle {
                 _ if until_ns.is_some_and(|until| until <= now_ns) => return Ok(Waited::TimedOut),
                 _ if watch_ns <= now_ns => return Ok(Waited::Watched),
                 Heard::TimedOut | Heard::Nudged | Heard::Beside => {}
-                // What told us was for others, or is left by a process that died. Arming takes it away. Or another program
-                // has shut the socket down: then it is always ready.
+                // The notification was for other users, or was left by a process that died. Arming removes it. Or
+                // another program has shut the socket down: then it is always ready.
                 Heard::Ready => in_vain += 1,
             }
             if in_vain > VAIN_MAX {
@@ -166,7 +167,7 @@ impl Handle {
         }
     }
 
-    /// Sleeps at the doorbell and at files, and notes what has come at these.
+    /// Sleeps at the doorbell and at files, and stores their events.
     fn sleep(&self, interest: Interest, wanted: &Wanted, ready: &mut Ready, left: Option<Duration>) -> Result<Heard> {
         let mut places = wanted.iter().flatten();
         if places.next().is_none() {
@@ -178,8 +179,8 @@ impl Handle {
         Ok(heard)
     }
 
-    /// A reader that finds nothing gives the memory back that messages have gone through, if that is much and no writer is in
-    /// the middle of a call. True if one is: then it is to be tried again.
+    /// A reader that finds nothing gives the window's pages back if many were in use and no writer is in the middle of
+    /// a call. True if one is: then it must be tried again.
     fn give_pages_back(&mut self) -> Result<bool> {
         if self.back.reader.reach() <= PAGES_KEPT {
             return Ok(false);
@@ -188,7 +189,7 @@ impl Handle {
         let (region, me, _) = self.end.parts();
         let direction = self.back.direction();
         let held = self.back.writer.hold(me).map(|(writing, _)| {
-            // Nobody writes, and nobody has anything to read there. A failure costs memory, and nothing else.
+            // No process writes, and there is nothing to read. A failure costs memory, and nothing else.
             let is_empty = writing.count_now() == 0;
             if is_empty {
                 let _ = region.discard_window(direction);
@@ -210,7 +211,7 @@ impl Handle {
         }
     }
 
-    /// Whether what is waited for has come: a look from without the locks.
+    /// Whether the wait's condition holds, read without the locks.
     fn may_go_on(&self, interest: Interest, band: u8) -> bool {
         interest != Interest::Room && self.back.is_readable()
             || interest != Interest::Packets && self.out.may_write(&self.end.region, band)
@@ -229,7 +230,7 @@ impl Handle {
         }
     }
 
-    /// Makes the descriptor become readable when there is something to read. False if there is already.
+    /// Makes the descriptor become readable when there is data to read. False if there is already.
     pub(crate) fn arm_to_read(&mut self) -> Result<bool> {
         self.attach()?;
         let options = self.read_options();
@@ -245,13 +246,13 @@ impl Handle {
 
     /// The other end is in the middle of sending a file, and its descriptor may have come before its message; or the message
     /// waits in a module's queue; or the sender has died there, and the message will not come. Waits until the sender comes
-    /// out of it, but not for one that is stopped. False: there is something to read. Otherwise the descriptor stays readable
-    /// as long as the file lies there.
+    /// out of it, but not for one that is stopped. False: there is data to read. Otherwise the descriptor stays
+    /// readable as long as the file is in the queue.
     #[cold]
     fn wait_for_file(&mut self) -> Result<bool> {
         self.end.set_limit(Limit::Now);
         let Handle { back, end, .. } = self;
-        // Nobody sends now: a file without a message is thrown away by the next look.
+        // No process sends now: the next check discards a file without a message.
         let found = back.begin(end.me(), &end.region).and_then(|mut side| side.find_files_lost(end));
         self.end.set_limit(self.limit());
         self.serve_owed(false)?;
@@ -273,7 +274,7 @@ impl Handle {
         self.remember_failure(armed)
     }
 
-    /// Wakes the other end's writers: those that sleep, and those whose descriptor tells of room.
+    /// Wakes the other end's writers: those that sleep, and those that poll their descriptor for room.
     pub(crate) fn wake_writers(&mut self) -> Result<()> {
         self.end.wake_writers();
         let side = &self.end.region.fixed.lanes[1 - self.end.side].writer.0;
@@ -283,8 +284,8 @@ impl Handle {
         self.tell_of_room()
     }
 
-    /// Takes the packet that keeps the other end's descriptor from being writable. What has been read before is not lost by
-    /// what is found here: a broken stream fails at the next call, and where another reader is in the middle of a call, the
+    /// Takes the packet that keeps the other end's descriptor from being writable. An error here does not lose the
+    /// bytes read before: a broken stream fails at the next call, and if another reader is in the middle of a call, the
     /// flag stays for the next.
     #[cold]
     fn tell_of_room(&mut self) -> Result<()> {
@@ -300,10 +301,10 @@ impl Handle {
         let free = || {
             if !packets.free_room()? {
                 if side.is_readable() {
-                    // Told when the file has been received.
+                    // The writers are notified when the file has been received.
                     writers.sleep.fetch_or(BELL, Ordering::AcqRel);
                 } else {
-                    // The file's message was flushed. All that lies there is of the past.
+                    // The file's message was flushed. All packets in the queue are stale.
                     packets.arm(|| side.is_readable())?;
                 }
             }
@@ -317,7 +318,7 @@ impl Handle {
         Ok(())
     }
 
-    /// Nothing is there: `EAGAIN` for a handle that is not to wait, once its descriptor would tell of something.
+    /// There is no data: `EAGAIN` for a handle that must not wait, once its descriptor would report data.
     pub(crate) fn refuse_to_read(&mut self) -> Result<()> {
         self.end.check_open()?;
         let refused = self.nonblocking && self.arm_to_read()?;
@@ -335,15 +336,15 @@ impl Handle {
         Ok(())
     }
 
-    /// There is no room for a message of that band: `EAGAIN` for a handle that is not to wait, once its descriptor would
-    /// tell of room; otherwise waits for it.
+    /// There is no room for a message of that band: `EAGAIN` for a handle that must not wait, once its descriptor would
+    /// report room; otherwise waits for it.
     pub(crate) fn wait_or_refuse(&mut self, band: u8) -> Result<()> {
         self.end.check_open()?;
         self.note_refused(band);
         if !self.nonblocking {
             return self.wait_for_room(band, None);
         }
-        // A peer that was killed has said nothing; who waits is told by the kernel.
+        // A killed peer has sent no notification; the kernel reports its death to a waiter.
         self.end.ask_for_peer()?;
         self.serve_now()?;
         let refused = !self.end.peer_gone && self.arm_to_write(band)?;
@@ -374,7 +375,7 @@ fn arm_writer(end: &End, side: &WriteSide<'_>, band: u8) -> Result<bool> {
     if !room() {
         return Ok(true);
     }
-    // Others poll the descriptor, and we may write nothing that a reader could take.
+    // Other processes poll the descriptor, and we may write nothing that a reader could take.
     doorbell.nudge_own()?;
     Ok(false)
 }

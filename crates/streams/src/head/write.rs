@@ -16,18 +16,18 @@ use crate::sched::Run;
 
 impl Handle {
     /// Writes bytes and returns how many: all of them, unless the handle is non-blocking and there was room for a part, or
-    /// a signal came after a part. What is not longer than maxpsz is not mixed with what others write.
+    /// a signal came after a part. What is not longer than maxpsz is not mixed with other writes.
     ///
     /// # Errors
     /// `EAGAIN` for a non-blocking handle when the stream is full; `EPIPE` when the other end is gone; `ENXIO` after a
-    /// hang-up; what a module raised; `EINTR` after a signal; `EPROTO` on a broken stream.
+    /// hang-up; an error that a module raised; `EINTR` after a signal; `EPROTO` on a broken stream.
     #[inline]
     #[doc = include_str!("../../doc/bytes.md")]
     #[doc(alias = "write(2)")]
     pub fn write(&mut self, bytes: &[u8]) -> Result<usize> {
         if let Some(me) = self.end.member() {
             if !self.out.chain.is_empty() {
-                // That the other end has gone shows in what a reader looks at, which modules do not.
+                // The end of the peer is visible in words that a reader checks, but modules do not.
                 if !self.end.peer_gone && self.out.writer.is_open_for(bytes.len()) {
                     return self.write_through(bytes);
                 }
@@ -66,7 +66,7 @@ impl Handle {
     #[inline(never)]
     fn write_as_message(&mut self, bytes: &[u8]) -> Result<usize> {
         self.end.check_open()?;
-        // Another thread may have made the end one that does not wait.
+        // Another thread may have made the end non-blocking.
         self.end.set_limit(self.limit());
         let sent = self.run(true, |run| {
             // Closed if something has changed.
@@ -86,7 +86,7 @@ impl Handle {
         match pieces {
             [] => Ok(0),
             [piece] => self.write(piece),
-            // One message, so that nobody's bytes come between them.
+            // One message, so that no other writer's bytes come between them.
             pieces => self.with_scratch(|handle, whole| {
                 whole.clear();
                 pieces.iter().try_for_each(|piece| whole.extend_from_slice(piece))?;
@@ -112,7 +112,7 @@ impl Handle {
             let step = self.write_piece(&bytes[written..]);
             match step {
                 Ok(count) => written += count,
-                // What was written before is said first.
+                // The bytes written before are reported first.
                 Err(error) if written > 0 && matches!(error.errno(), Errno::Again | Errno::Intr) => break,
                 Err(error) => return Err(error),
             }
@@ -165,10 +165,11 @@ impl Handle {
         }
     }
 
-    /// Whether a write may go on. If nobody reads or the stream has a write error, SIGPIPE is raised where the write options
-    /// say so (SNDPIPE), as a pipe of the kernel does; Rust programs ignore it unless they are told otherwise.
+    /// Checks whether a write may continue. If there is no reader or the stream has a write error, SIGPIPE is raised
+    /// where the write options say so (SNDPIPE), as a pipe of the kernel does; Rust programs ignore it unless they are
+    /// told otherwise.
     pub(crate) fn check_write(&mut self) -> Result<()> {
-        // Before the look, which ends an error that is told once.
+        // Before the check, which clears an error that is reported once.
         let has_error = self.end.words().state.load(Ordering::Relaxed) & WRITE_ERROR != 0;
         let checked = self.may_write();
         if let Err(error) = &checked

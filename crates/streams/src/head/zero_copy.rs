@@ -1,8 +1,9 @@
 //! Sending and receiving without a copy: messages are filled in and read where they lie in shared memory.
 //!
-//! The bytes are handed out as atomics, because another process may change them at any time; what one means to trust one
-//! copies first. Nobody else can write (or read) at this end while a place is reserved (or borrowed): their calls wait, or
-//! fail with `EAGAIN` if they are not to wait. So be short. A forked child's copy of either is nothing.
+//! The bytes are handed out as atomics, because another process may change them at any time; copy them before you rely
+//! on their values. No other user can write (or read) at this end while a place is reserved (or borrowed): their calls
+//! wait, or fail with `EAGAIN` if they must not wait. So hold it briefly. A forked child's copy of either has no
+//! effect.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
@@ -16,20 +17,20 @@ use crate::plumb::direction::WriteSide;
 use crate::process::listeners::{SignalEvents, signal};
 use crate::queue::lane::Kept;
 
-/// A place in the stream for a message that is being filled in. Dropped, it was never there.
+/// A place in the stream for a message that is being filled in. Dropping it sends nothing.
 #[derive(Debug)]
 pub struct WriteGrant<'s> {
     stream: &'s mut Handle,
-    /// The writer's side; none once it was given back.
+    /// The writer's side; none once it was released.
     kept: Option<Kept>,
     len: usize,
 }
 
-/// A message where it lies. Dropped, it is still there.
+/// A message in place. Dropping it leaves the message in the queue.
 #[derive(Debug)]
 pub struct ReadGrant<'s> {
     stream: &'s mut Handle,
-    /// The reader's side; none once it was given back.
+    /// The reader's side; none once it was released.
     kept: Option<Kept>,
     item: PeekedMessage,
 }
@@ -57,7 +58,7 @@ impl Handle {
         }
     }
 
-    /// Keeps the writer's side, if there is room.
+    /// Takes and keeps the writer's side, if there is room.
     fn reserve_now(&mut self) -> Result<Option<Kept>> {
         let (region, me, _) = self.end.parts();
         let mut side = self.out.begin(me, region)?;
@@ -86,7 +87,7 @@ impl Handle {
         }
     }
 
-    /// Keeps the reader's side, if there is something.
+    /// Takes and keeps the reader's side, if there is a message.
     fn borrow_now(&mut self) -> Result<Option<(Kept, PeekedMessage)>> {
         let options = self.read_options();
         let Handle { back, end, .. } = self;
@@ -102,7 +103,7 @@ impl Handle {
 }
 
 impl WriteGrant<'_> {
-    /// The place: up to the end of the window, and what goes on at its start.
+    /// The place: up to the end of the window, and the rest at its start.
     #[doc = include_str!("../../doc/zero_copy.md")]
     pub fn bytes(&self) -> [&[AtomicU8]; 2] {
         self.kept.as_ref().map_or([&[], &[]], |kept| self.stream.out.writer.place(kept, self.len))
@@ -148,7 +149,7 @@ impl Drop for WriteGrant<'_> {
 }
 
 impl ReadGrant<'_> {
-    /// The bytes: up to the end of the window, and what goes on at its start.
+    /// The bytes: up to the end of the window, and the rest at its start.
     #[doc = include_str!("../../doc/zero_copy.md")]
     pub fn bytes(&self) -> [&[AtomicU8]; 2] {
         let reader = &self.stream.back.reader;
@@ -165,7 +166,7 @@ impl ReadGrant<'_> {
         self.bytes().into_iter().flatten().map(|byte| byte.load(Ordering::Relaxed)).collect()
     }
 
-    /// Takes so many of the bytes; all of a message makes room for others.
+    /// Takes `count` of the bytes; taking all of a message makes room for others.
     ///
     /// # Errors
     /// `EPROTO` on a broken stream.
@@ -188,13 +189,13 @@ impl Drop for ReadGrant<'_> {
     fn drop(&mut self) {
         let Some(side) = self.stream.reading_again(&mut self.kept) else { return };
         drop(side);
-        // A failure is found again by the next call.
+        // The next call detects the failure again.
         let _ = self.stream.serve_owed_to_reader();
     }
 }
 
 impl Handle {
-    /// What a forked child has of a place or of a message is a copy: its parent has both.
+    /// A forked child has only a copy of a place or a message: its parent has both.
     fn check_ours(&self) -> Result<()> {
         match self.end.membership_is_ours() {
             true => Ok(()),

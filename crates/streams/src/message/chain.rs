@@ -1,19 +1,19 @@
 //! The bytes of a message's part: one block as a rule, several where procedures have linked messages, and blocks that several
 //! messages share.
 //!
-//! A part of one block is borrowed from whoever sends it, and costs nothing. A part of several is copied block by block where
-//! it comes to rest; only who asks for it as a whole has it joined (pullupmsg), once.
+//! A part of one block is borrowed from the sender, and costs nothing. A part of several is copied block by block when
+//! it is queued; it is joined only for a caller that asks for it as a whole (pullupmsg), once.
 
 use std::sync::{Arc, OnceLock};
 
 /// A block of a message (mblk with its dblk).
 #[derive(Debug, Clone)]
 pub(crate) enum Block<'a> {
-    /// Somebody else's bytes.
+    /// The caller's bytes.
     Borrowed(&'a [u8]),
     /// The message's own.
     Owned(Vec<u8>),
-    /// Those of several messages; whoever changes them copies them first.
+    /// Bytes of several messages, copied before a change.
     Shared(Arc<Vec<u8>>),
 }
 
@@ -55,7 +55,7 @@ pub(crate) enum Chain<'a> {
 #[derive(Debug, Clone)]
 pub(crate) struct Many<'a> {
     blocks: Vec<Block<'a>>,
-    /// All blocks as one, if somebody has asked for them.
+    /// All blocks as one, if a caller has asked for them.
     joined: OnceLock<Vec<u8>>,
 }
 
@@ -113,7 +113,7 @@ impl<'a> Chain<'a> {
         }
     }
 
-    /// All bytes in one block of the message's own, to be changed.
+    /// All bytes in one block that the message owns, for changes.
     pub fn to_mut(&mut self) -> &mut Vec<u8> {
         if let Chain::Many(_) | Chain::One(Block::Borrowed(_)) = self {
             *self = Chain::owned(self.bytes().to_vec());
@@ -154,7 +154,7 @@ impl<'a> Chain<'a> {
         std::mem::take(self.to_mut())
     }
 
-    /// The same chain with bytes of its own.
+    /// The same chain with its own copy of the bytes.
     pub fn into_owned(self) -> Chain<'static> {
         match self {
             Chain::One(block) => Chain::One(block.into_owned()),
@@ -164,7 +164,7 @@ impl<'a> Chain<'a> {
 }
 
 impl PartialEq for Chain<'_> {
-    /// By their bytes, however they lie in blocks.
+    /// Compares the bytes, regardless of the blocks.
     fn eq(&self, other: &Chain<'_>) -> bool {
         self.len() == other.len() && self.blocks().flatten().eq(other.blocks().flatten())
     }

@@ -1,5 +1,5 @@
-//! What the messages of an ioctl say, and how that lies in their control part: the one layout of SVR4's `iocblk`, `copyreq`
-//! and `copyresp`, which share a block there too. What the ioctl transfers is the message's data part.
+//! The control part of an ioctl's messages: the one layout of SVR4's `iocblk`, `copyreq` and `copyresp`, which share a
+//! block there too. The data that the ioctl transfers is the message's data part.
 //!
 //! The head makes the M_IOCTL, a module or driver turns it into an answer ([`crate::Queue::acknowledge`] and its
 //! neighbours), and `head::ioctl` takes that. A block that comes from shared memory is read as bytes and checked here.
@@ -24,16 +24,16 @@ const TRANSPARENT: u64 = u64::MAX;
 #[doc(alias = "copyreq")]
 #[doc(alias = "copyresp")]
 pub struct IoctlBlock {
-    /// What is asked for (ioc_cmd).
+    /// The command (ioc_cmd).
     #[doc(alias = "ioc_cmd")]
     pub command: u32,
-    /// Which ioctl of its head it is; never 0 (ioc_id). An answer with another number is thrown away.
+    /// The number of the ioctl at its head; never 0 (ioc_id). An answer with another number is discarded.
     #[doc(alias = "ioc_id")]
     pub id: u32,
-    /// Effective user of the caller (ioc_uid), as the caller says.
+    /// Effective user of the caller (ioc_uid), as the caller states.
     #[doc(alias = "ioc_uid")]
     pub user: u32,
-    /// Effective group of the caller (ioc_gid), as the caller says.
+    /// Effective group of the caller (ioc_gid), as the caller states.
     #[doc(alias = "ioc_gid")]
     pub group: u32,
     /// Bytes of data (ioc_count); None: the ioctl is transparent, and its data part is the caller's argument, eight bytes in
@@ -41,29 +41,29 @@ pub struct IoctlBlock {
     #[doc(alias = "ioc_count")]
     #[doc(alias = "TRANSPARENT")]
     pub count: Option<u64>,
-    /// What the ioctl fails with (ioc_error); of an M_IOCDATA, why nothing was copied (cp_rval). 0: it does not fail.
+    /// The error of the ioctl (ioc_error); in an M_IOCDATA, why nothing was copied (cp_rval). 0: no error.
     #[doc(alias = "ioc_error")]
     #[doc(alias = "cp_rval")]
     pub error: i32,
     /// What the ioctl returns (ioc_rval).
     #[doc(alias = "ioc_rval")]
     pub value: i32,
-    /// Where in the caller's memory is to be copied from or to (cq_addr).
+    /// The address in the caller's memory to copy from or to (cq_addr).
     #[doc(alias = "cq_addr")]
     pub address: u64,
     /// How many bytes an M_COPYIN asks for (cq_size). An M_COPYOUT brings as many as its data part has.
     #[doc(alias = "cq_size")]
     pub size: u64,
-    /// The module's own, kept in the M_IOCDATA that answers its request (cq_private).
+    /// The module's private words, returned in the M_IOCDATA that answers its request (cq_private).
     #[doc(alias = "cq_private")]
     pub private: [u64; PRIVATE_WORDS],
 }
 
 impl IoctlBlock {
-    /// What a message says.
+    /// Reads the block of a message.
     ///
     /// # Errors
-    /// `EINVAL` for one without such a block.
+    /// `EINVAL` for a message without such a block.
     #[doc = include_str!("../../doc/ioctl_blocks.md")]
     pub fn of(message: &Message<'_>) -> Result<IoctlBlock> {
         let bytes = message.control().and_then(|control| control.first_chunk::<IOCTL_BLOCK>());
@@ -74,7 +74,7 @@ impl IoctlBlock {
         })
     }
 
-    /// A message of this block.
+    /// A message with this block.
     pub(crate) fn message(self, kind: Kind, data: Option<Vec<u8>>) -> Message<'static> {
         Message::of_parts(MessageHeader::of(kind), Some(self.bytes().to_vec()), data)
     }

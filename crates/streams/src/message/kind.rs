@@ -1,4 +1,4 @@
-//! What a message is: its type, its band, and its flags, and the one word that carries them in shared memory.
+//! The header of a message: type, band and flags, and the one word that stores them in shared memory.
 
 use crate::error::{Result, corrupt};
 
@@ -19,7 +19,7 @@ pub enum Kind {
     /// An open file on its way to the other end.
     #[doc(alias = "M_PASSFP")]
     PassFile = 0x09,
-    /// For a system's own events; a head throws it away. SVR4 names the type and gives it no use.
+    /// For a system's own events; a head discards it. SVR4 names the type without a use.
     #[doc(alias = "M_EVENT")]
     Event = 0x0a,
     /// Raises a signal at the head when it comes to the front.
@@ -37,7 +37,7 @@ pub enum Kind {
     /// Sets options of the head.
     #[doc(alias = "M_SETOPTS")]
     SetOptions = 0x10,
-    /// Reserved for messages of a system's own; a head throws it away.
+    /// Reserved for messages of a system's own; a head discards it.
     #[doc(alias = "M_RSE")]
     Reserved = 0x11,
     /// The ioctl was done.
@@ -55,13 +55,13 @@ pub enum Kind {
     /// A reader waits for that many bytes.
     #[doc(alias = "M_READ")]
     Read = 0x85,
-    /// Throws away what waits in queues; see [`Flush`].
+    /// Discards messages that wait in queues; see [`Flush`].
     #[doc(alias = "M_FLUSH")]
     Flush = 0x86,
     /// Stops output.
     #[doc(alias = "M_STOP")]
     Stop = 0x87,
-    /// Goes on with output.
+    /// Continues output.
     #[doc(alias = "M_START")]
     Start = 0x88,
     /// The stream has been hung up.
@@ -76,7 +76,7 @@ pub enum Kind {
     /// Asks the head to copy to the caller's memory, for an ioctl.
     #[doc(alias = "M_COPYOUT")]
     CopyOut = 0x8c,
-    /// What was copied for an ioctl, or that it was.
+    /// The data copied for an ioctl, or the confirmation of a copy.
     #[doc(alias = "M_IOCDATA")]
     IocData = 0x8d,
     /// As [`Kind::Reserved`], at high priority.
@@ -85,7 +85,7 @@ pub enum Kind {
     /// Stops input.
     #[doc(alias = "M_STOPI")]
     StopInput = 0x8f,
-    /// Goes on with input.
+    /// Continues input.
     #[doc(alias = "M_STARTI")]
     StartInput = 0x90,
     /// The hang-up is over.
@@ -132,7 +132,7 @@ impl Kind {
     }
 }
 
-/// What a message is, apart from its bytes.
+/// The type, band and flags of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct MessageHeader {
@@ -144,9 +144,9 @@ pub struct MessageHeader {
     pub whole: bool,
     /// The end of a record: a read stops behind it (MSGDELIM).
     pub delimited: bool,
-    /// The reader is told where the mark is (MSGMARK).
+    /// The message has the mark, whose place is reported to the reader (MSGMARK).
     pub marked: bool,
-    /// A head has turned it round once, and no head does so again (MSGNOLOOP).
+    /// A head has sent it back once, and no head does so again (MSGNOLOOP).
     pub turned: bool,
 }
 
@@ -162,7 +162,7 @@ impl MessageHeader {
         MessageHeader { kind, band: 0, whole: false, delimited: false, marked: false, turned: false }
     }
 
-    /// Its form in shared memory.
+    /// Its representation in shared memory.
     pub(crate) fn word(self) -> u64 {
         let flag = |on: bool, flag: u64| if on { flag } else { 0 };
         let flags = flag(self.delimited, DELIMITED)
@@ -172,7 +172,7 @@ impl MessageHeader {
         self.kind as u64 | u64::from(self.band) << 8 | flags
     }
 
-    /// Back from shared memory.
+    /// Decodes the word from shared memory.
     pub(crate) fn from_word(word: u64) -> Result<MessageHeader> {
         let kind = KINDS.into_iter().find(|kind| *kind as u64 == word & 0xff);
         let kind = kind.ok_or_else(|| corrupt!("a message's type"))?;
@@ -182,7 +182,7 @@ impl MessageHeader {
     }
 }
 
-/// What an M_FLUSH throws away: the queues that lead to a reader, those that lead from a writer, or both.
+/// What an M_FLUSH discards: the queues that lead to a reader, those that lead from a writer, or both.
 ///
 /// ```
 /// use headwater_streams::Flush;
@@ -226,7 +226,7 @@ impl Flush {
         [u8::from(self.read) | u8::from(self.write) << 1 | u8::from(self.band.is_some()) << 2, self.band.unwrap_or(0)]
     }
 
-    /// What an M_FLUSH says; nothing if it is malformed.
+    /// Decodes an M_FLUSH; a malformed one flushes nothing.
     #[doc = include_str!("../../doc/kinds.md")]
     pub fn of(message: &super::Message<'_>) -> Flush {
         let [flags, band] = match message.data() {

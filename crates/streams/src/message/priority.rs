@@ -19,7 +19,7 @@ pub enum Priority {
     /// An ordinary message in this band; most are in band 0 (MSG_BAND).
     #[doc(alias = "MSG_BAND")]
     Band(u8),
-    /// A message of high priority, which waits for no room (RS_HIPRI, MSG_HIPRI).
+    /// A message of high priority, which does not wait for room (RS_HIPRI, MSG_HIPRI).
     #[doc(alias = "RS_HIPRI")]
     #[doc(alias = "MSG_HIPRI")]
     High,

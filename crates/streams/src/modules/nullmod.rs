@@ -1,4 +1,4 @@
-//! `nullmod`: passes everything on. What it costs is what a put procedure costs; also the template to copy.
+//! `nullmod`: passes everything on. Its cost is the cost of a put procedure; also the template for a new module.
 
 use crate::plumb::module::{Module, ModuleInfo};
 

@@ -22,7 +22,7 @@ impl Module for ServiceModule {
                 queue.flush_as(&message)?;
                 queue.put_next(message)
             }
-            // What is of high priority waits for nobody.
+            // Messages of high priority do not wait.
             kind if kind.is_high_priority() => queue.put_next(message),
             _ => queue.put_queue(message),
         }

@@ -1,11 +1,12 @@
-//! `testmod`: does on request what drivers and other modules do: hangs up, raises errors and signals, sets options. The
+//! `testmod`: imitates drivers and other modules on request: hangs up, raises errors and signals, sets options. The
 //! request is an M_PROTO from the head whose control part is a line of words, or an ioctl of [`ioctl`]; everything else
 //! passes.
 //!
 //! | request | effect |
 //! |---|---|
 //! | `hangup`, `unhangup` | M_HANGUP, M_UNHANGUP to the module's own head |
-//! | `hangup N` | M_HANGUP, and M_UNHANGUP ahead of the Nth message that then comes from the other end, as a line's carrier comes back |
+//! | `hangup N` | M_HANGUP, and M_UNHANGUP ahead of the Nth message that then comes from the other end, as when a
+//! line's carrier returns |
 //! | `error R W` | M_ERROR with these errnos for reading and writing; 0 clears, 255 leaves |
 //! | `signal N`, `pcsignal N` | M_SIG, M_PCSIG |
 //! | `flush R W` | M_FLUSH with these flags, 0 or 1 |
@@ -50,10 +51,11 @@ impl Module for TestModule {
     }
 }
 
-/// The word of the state that says after how many messages from the other end the hang-up is over; 0: not by them.
+/// The word of the state with the number of messages from the other end after which the hang-up is over; 0: not by
+/// messages.
 const UNHANGUP_AFTER: usize = 0;
 
-/// A message comes from the other end.
+/// Counts a message from the other end.
 fn count_down(queue: &mut Queue<'_, '_, '_>) -> Result<()> {
     let mut state = queue.state();
     if state[UNHANGUP_AFTER] == 0 {

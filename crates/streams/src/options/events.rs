@@ -1,7 +1,7 @@
-//! What a stream, or a driver's file, may be ready for.
+//! The events of a stream, or of a driver's file.
 
 bitflags::bitflags! {
-    /// What a stream may be ready for; the values are those of poll(2) on Linux.
+    /// The events for which a stream may be ready; the values are those of poll(2) on Linux.
     ///
     /// ```
     /// use headwater_streams::Events;

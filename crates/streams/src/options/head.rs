@@ -1,4 +1,5 @@
-//! What a head can be told: how it reads, how it writes, how it reports errors; and M_SETOPTS, by which a module tells it.
+//! The options of a head: how it reads, how it writes, how it reports errors; and M_SETOPTS, by which a module sets
+//! them.
 
 use std::sync::atomic::Ordering;
 
@@ -14,7 +15,7 @@ pub enum ReadMode {
     /// Bytes without boundaries; a message without bytes ends a read (RNORM).
     #[default]
     Bytes = 0,
-    /// One message a call; what does not fit the buffer is thrown away (RMSGD).
+    /// One message a call; what does not fit the buffer is discarded (RMSGD).
     MessageDiscard = 1,
     /// One message a call; what does not fit the buffer is read by the next (RMSGN).
     MessageKeep = 2,
@@ -29,7 +30,7 @@ pub enum ControlMode {
     Refuse = 0x10,
     /// It is read as data, before the data (RPROTDAT).
     AsData = 0x4,
-    /// It is thrown away (RPROTDIS).
+    /// It is discarded (RPROTDIS).
     Discard = 0x8,
 }
 
@@ -62,7 +63,7 @@ pub struct ReadOptions {
 const RFILL: u32 = 0x20;
 
 impl ReadOptions {
-    /// What every end begins with: bytes, and EBADMSG for a control part (RNORM, RPROTNORM).
+    /// The default of every end: bytes, and EBADMSG for a control part (RNORM, RPROTNORM).
     #[doc = include_str!("../../doc/read_mode.md")]
     pub const fn new() -> ReadOptions {
         ReadOptions { mode: ReadMode::Bytes, control: ControlMode::Refuse, fill: false }
@@ -89,7 +90,7 @@ impl ReadOptions {
         ReadOptions { fill, ..self }
     }
 
-    /// Those of an end; the usual ones if its word makes no sense.
+    /// The options of an end; the defaults if its word is invalid.
     #[inline]
     pub(crate) fn of(end: &EndWords) -> ReadOptions {
         ReadOptions::from_bits(end.read_options.load(Ordering::Relaxed)).unwrap_or_default()
@@ -142,14 +143,14 @@ impl ReadOptions {
 pub struct WriteOptions {
     /// A write of no bytes sends a message without bytes (SNDZERO).
     pub zero: bool,
-    /// A write that nobody will read, or that fails for an error that a module raised, also raises SIGPIPE in the thread that
-    /// writes (SNDPIPE), as with a pipe of the kernel. Rust programs ignore that signal, unless they change it.
+    /// A write that has no reader, or that fails for an error that a module raised, also raises SIGPIPE in the thread
+    /// that writes (SNDPIPE), as with a pipe of the kernel. Rust programs ignore that signal, unless they change it.
     pub pipe: bool,
     /// A sleeping reader is not woken for little: it sleeps on for at most the hold time (SNDHOLD).
     pub hold: bool,
     /// Each write ends a record: nothing is appended to it (SNDDELIM).
     pub delimit: bool,
-    /// An empty reader tells the other head how much it waits for, and is not woken for less (SNDMREAD).
+    /// An empty reader tells the other head for how many bytes it waits, and is not woken for fewer (SNDMREAD).
     pub notify: bool,
 }
 
@@ -158,10 +159,10 @@ const HOLD: u32 = 1 << 2;
 const NOTIFY: u32 = 1 << 4;
 
 impl WriteOptions {
-    /// What a pipe begins with.
+    /// The default of a pipe.
     pub const PIPE: WriteOptions = WriteOptions { zero: false, pipe: true, hold: false, delimit: false, notify: false };
 
-    /// What a device begins with.
+    /// The default of a device.
     pub const DEVICE: WriteOptions = WriteOptions { zero: true, pipe: false, ..WriteOptions::PIPE };
 
     /// Whether a write of no bytes sends a message (SNDZERO).
@@ -171,7 +172,7 @@ impl WriteOptions {
         WriteOptions { zero, ..self }
     }
 
-    /// Whether a write that nobody will read also raises SIGPIPE (SNDPIPE).
+    /// Whether a write without a reader also raises SIGPIPE (SNDPIPE).
     #[must_use]
     #[doc = include_str!("../../doc/write_mode.md")]
     pub const fn pipe(self, pipe: bool) -> WriteOptions {
@@ -192,14 +193,14 @@ impl WriteOptions {
         WriteOptions { delimit, ..self }
     }
 
-    /// Whether an empty reader tells the other head how much it waits for (SNDMREAD).
+    /// Whether an empty reader tells the other head for how many bytes it waits (SNDMREAD).
     #[must_use]
     #[doc = include_str!("../../doc/write_mode.md")]
     pub const fn notify(self, notify: bool) -> WriteOptions {
         WriteOptions { notify, ..self }
     }
 
-    /// Those of an end; a pipe's if its word makes no sense.
+    /// The options of an end; a pipe's if its word is invalid.
     #[inline]
     pub(crate) fn of(end: &EndWords) -> WriteOptions {
         WriteOptions::from_bits(end.write_options.load(Ordering::Relaxed)).unwrap_or(WriteOptions::PIPE)
@@ -259,14 +260,14 @@ impl WriteOptions {
 #[non_exhaustive]
 #[doc(alias = "I_SERROPT")]
 pub struct ErrorOptions {
-    /// A read error is told once (RERRNONPERSIST).
+    /// A read error is reported once (RERRNONPERSIST).
     pub read_once: bool,
-    /// A write error is told once (WERRNONPERSIST).
+    /// A write error is reported once (WERRNONPERSIST).
     pub write_once: bool,
 }
 
 impl ErrorOptions {
-    /// What every end begins with: errors stay (RERRNORM, WERRNORM).
+    /// The default of every end: errors stay (RERRNORM, WERRNORM).
     #[doc = include_str!("../../doc/error_mode.md")]
     pub const fn new() -> ErrorOptions {
         ErrorOptions { read_once: false, write_once: false }
@@ -295,7 +296,7 @@ impl ErrorOptions {
     }
 }
 
-/// What a module sets at a head by M_SETOPTS. None leaves as it is.
+/// The options that a module sets at a head by M_SETOPTS. None leaves an option unchanged.
 ///
 /// ```
 /// use headwater_streams::SetOptions;
@@ -310,9 +311,9 @@ impl ErrorOptions {
 pub struct SetOptions {
     /// Read options, as bits of I_SRDOPT.
     pub read: Option<u32>,
-    /// High water mark of the head's read queue, bytes.
+    /// High-water mark of the head's read queue, bytes.
     pub hiwat: Option<u32>,
-    /// Low water mark of the head's read queue, bytes.
+    /// Low-water mark of the head's read queue, bytes.
     pub lowat: Option<u32>,
     /// Largest data part of a message, bytes.
     pub maxpsz: Option<u32>,
@@ -321,7 +322,7 @@ pub struct SetOptions {
 }
 
 impl SetOptions {
-    /// Leaves everything as it is.
+    /// Leaves everything unchanged.
     #[doc = include_str!("../../doc/set_options.md")]
     pub const fn new() -> SetOptions {
         SetOptions { read: None, hiwat: None, lowat: None, maxpsz: None, notify: None }
@@ -334,14 +335,14 @@ impl SetOptions {
         SetOptions { read: Some(options.bits()), ..self }
     }
 
-    /// Sets the high water mark of the head's read queue, bytes (SO_HIWAT).
+    /// Sets the high-water mark of the head's read queue, bytes (SO_HIWAT).
     #[must_use]
     #[doc = include_str!("../../doc/set_options.md")]
     pub const fn hiwat(self, hiwat: u32) -> SetOptions {
         SetOptions { hiwat: Some(hiwat), ..self }
     }
 
-    /// Sets the low water mark of the head's read queue, bytes (SO_LOWAT).
+    /// Sets the low-water mark of the head's read queue, bytes (SO_LOWAT).
     #[must_use]
     #[doc = include_str!("../../doc/set_options.md")]
     pub const fn lowat(self, lowat: u32) -> SetOptions {
@@ -370,7 +371,7 @@ impl SetOptions {
         Message::of_parts(MessageHeader::of(Kind::SetOptions), None, Some(bytes))
     }
 
-    /// What an M_SETOPTS says; nothing if it is malformed.
+    /// Decodes an M_SETOPTS; a malformed one sets nothing.
     pub(crate) fn of(message: &Message<'_>) -> SetOptions {
         let bytes = message.data().unwrap_or_default();
         let word = |at: usize| match bytes.get(5 * at..5 * at + 5) {
@@ -381,7 +382,7 @@ impl SetOptions {
     }
 }
 
-/// A zero says that the word counts.
+/// A zero means that the word is valid.
 fn with_flag(word: u32) -> [u8; 5] {
     let [a, b, c, d] = word.to_le_bytes();
     [0, a, b, c, d]

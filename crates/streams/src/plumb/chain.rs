@@ -17,7 +17,7 @@ pub(crate) struct Link {
     pub module: &'static dyn Module,
     /// Its queue's number in the direction's store.
     pub queue: usize,
-    /// Whose module it is, and its slot there; [`DRIVER`] for the driver.
+    /// The end of the module, and its slot there; [`DRIVER`] for the driver.
     pub end: usize,
     pub slot: usize,
     pub side: Side,
@@ -25,8 +25,8 @@ pub(crate) struct Link {
     pub service: bool,
 }
 
-/// The next queue with a service procedure from a place of the chain on: whether it, or the head's if there is none, takes a
-/// message is what whoever sends from there asks (canputnext).
+/// The next queue with a service procedure from a place of the chain on: a sender there asks whether this queue takes a
+/// message, or the head's if there is none (canputnext).
 pub(crate) fn next_service(chain: &[Link], at: usize) -> Option<&Link> {
     chain.get(at..)?.iter().find(|link| link.service)
 }
@@ -48,7 +48,7 @@ impl Link {
         self.slot == DRIVER
     }
 
-    /// What the module or driver has in shared memory.
+    /// The words of the module or driver in shared memory.
     pub fn words<'f>(&self, fixed: &'f Fixed) -> &'f Slot {
         if self.is_driver() { &fixed.device.driver } else { &fixed.slots[self.end][self.slot] }
     }
@@ -87,8 +87,8 @@ fn driver_link(region: &Region, side: Side) -> Option<Link> {
     Some(Link { module, queue: queue_of(1, DRIVER), end: 1, slot: DRIVER, side, service })
 }
 
-/// Calls `close` of an end's modules, the last pushed first: its last handle in use is gone. One that this process does not
-/// know is left out.
+/// Calls `close` of an end's modules, the last pushed first: its last handle in use is gone. Modules that this process
+/// does not know are left out.
 pub(crate) fn close_modules(fixed: &Fixed, end: usize) {
     for slot in stack(&fixed.plumbing[end]).unwrap_or_default().iter().rev() {
         if let Ok(module) = name(fixed, end, slot).and_then(|name| registry::find(&name)) {

@@ -1,14 +1,15 @@
-//! Plain data on its way through put and service procedures, without a message around it: what a run is for messages.
+//! Plain data on its path through put and service procedures, without a message around it: the counterpart of a run of
+//! messages.
 //!
-//! It is taken only while no queue on the way holds anything and the head has room. So a queue that takes data holds it no
-//! longer than until the put procedures before it have returned; then its service procedure gets it, which finds room.
+//! It is used only while all queues on the path are empty and the head has room. So a queue that takes data holds it
+//! only until the put procedures before it have returned; then its service procedure takes it, and finds room.
 
 use crate::error::{Error, Result, corrupt};
 use crate::plumb::chain::Link;
 use crate::queue::lane::writer::WriterGuard;
 use crate::sched::SERVICES_MAX;
 
-/// The rest of the way of plain data, for a put or service procedure of the library's own modules.
+/// The rest of the path of plain data, for a put or service procedure of the library's own modules.
 #[derive(Debug)]
 #[doc(hidden)]
 pub struct Next<'a, 'w> {
@@ -32,7 +33,7 @@ impl Next<'_, '_> {
     /// returned.
     ///
     /// # Errors
-    /// `EPROTO` if service procedures queue again and again what they get.
+    /// `EPROTO` if service procedures queue the data again and again.
     ///
     /// [`service_data`]: crate::Module::service_data
     #[doc(alias = "putq")]
@@ -42,18 +43,19 @@ impl Next<'_, '_> {
     }
 }
 
-/// The modules of a direction as plain data meet them, and what their queues hold of it.
+/// The modules of a direction, and the plain data that their queues hold.
 #[derive(Debug, Default)]
 pub(crate) struct DataChain {
-    /// All modules on the way take plain data.
+    /// All modules on the path take plain data.
     pub takes_all: bool,
-    /// Where what is written begins, and how long it is. For comparing only.
+    /// The address and length of the written data. For comparing only.
     written: (usize, usize),
-    /// Some queue holds something.
+    /// A queue holds data.
     holds: bool,
-    /// What one holds, by its place and as a part of what is written: from, to.
+    /// The data that one queue holds, by its place and as a range of the written data: from, to.
     held: Option<(usize, usize, usize)>,
-    /// What else queues hold, because it is not a part of what is written or not alone; the oldest first.
+    /// Other data that queues hold, because it is not a range of the written data or not the only one; the oldest
+    /// first.
     copied: Vec<(usize, Vec<u8>)>,
     /// Service procedures that have run.
     pub services: u64,
@@ -72,7 +74,7 @@ impl DataChain {
         self.queue_copy(at, data)
     }
 
-    /// Forgets what queues hold: a procedure has panicked.
+    /// Forgets the data in queues: a procedure has panicked.
     pub fn abandon(&mut self) {
         self.held = None;
         self.copied.clear();
@@ -99,8 +101,8 @@ struct DataRun<'w> {
 }
 
 impl DataChain {
-    /// Sends what is written through modules that take plain data, and gives the lane back. No queue holds anything, and there
-    /// is room in the lane. Also returns whether the reading side is to be attended to.
+    /// Sends written data through modules that take plain data, and releases the lane. No queue holds anything, and
+    /// there is room in the lane. Also returns whether the reading side must be notified.
     #[inline]
     pub fn send(&mut self, lane: WriterGuard<'_>, links: &[Link], written: &[u8]) -> (Result<()>, bool) {
         self.written = (written.as_ptr().addr(), written.len());
@@ -122,7 +124,7 @@ impl DataRun<'_> {
         }
     }
 
-    /// Runs the service procedures of the queues that hold something, until none does.
+    /// Runs the service procedures of the queues that hold data, until none does.
     #[inline]
     fn serve(&mut self, written: &[u8]) -> Result<()> {
         let end = self.chain.services + SERVICES_MAX as u64;

@@ -1,4 +1,4 @@
-//! A direction as one handle uses it: lane, store, and the chain of modules that it has found there.
+//! A direction as one handle uses it: lane, store, and the chain of modules.
 
 use std::sync::atomic::Ordering;
 
@@ -28,10 +28,10 @@ pub(crate) struct Direction {
     pub store: Store,
     pub chain: MappedVec<Link>,
     direction: usize,
-    /// Which quick way plain data may take.
+    /// The fast path that plain data may use.
     quick: Open,
     pub data: DataChain,
-    /// What runs back from within runs along the other direction have to tell when those are over.
+    /// The effects of runs back from within runs along the other direction, which are reported when those are over.
     pub inner_effects: Effects,
 }
 
@@ -58,7 +58,7 @@ impl Direction {
         }
     }
 
-    /// Takes the writer's lock, and reads anew what has changed.
+    /// Takes the writer's lock, and reads changed options, state and modules anew.
     // In line, so that the guard is made where it stays.
     #[inline(always)]
     pub fn begin<'w>(&'w mut self, me: &'w Membership, region: &Region) -> Result<WriteSide<'w>> {
@@ -71,8 +71,8 @@ impl Direction {
         Ok(side)
     }
 
-    /// As [`Direction::begin`], for one who may be inside of another lock by its bias: the lock is taken outright.
-    /// With it comes what such runs have to tell.
+    /// As [`Direction::begin`], for a member that may be inside another lock by its bias: the lock is taken without a
+    /// bias. The effects of such runs go into [`Direction::inner_effects`].
     pub fn begin_inside<'w>(
         &'w mut self,
         me: &'w Membership,
@@ -96,30 +96,30 @@ impl Direction {
         self.direction
     }
 
-    /// Whether a writer that waits for room for a message of that band may go on: a look from without the lock.
+    /// Whether a writer that waits for room for a message of that band may continue, read without the lock.
     pub fn may_write(&self, region: &Region, band: u8) -> bool {
         may_write(&self.chain, &self.store, &self.writer, region, band)
     }
 
-    /// Whether anything may be there to be read: a look from without the lock.
+    /// Whether there may be readable data, read without the lock.
     pub fn is_readable(&self) -> bool {
         is_readable(&self.reader, &self.store)
     }
 
-    /// Makes the next call of any member of this direction look at options, state and modules again.
+    /// Makes the next call of any member of this direction read options, state and modules anew.
     pub fn announce(&self) {
         self.writer.notify(CHANGED);
         self.reader.notify(CHANGED);
     }
 
-    /// Forgets what was another process's, in a forked child.
+    /// Forgets the parent's state, in a forked child.
     pub fn forget(&mut self) {
         self.writer.forget();
         self.reader.forget();
         self.store.forget();
     }
 
-    /// Gives up what this handle alone had.
+    /// Gives up the biases of this handle.
     pub fn retire(&mut self) {
         self.writer.retire();
         self.reader.retire();
@@ -127,12 +127,12 @@ impl Direction {
     }
 }
 
-/// A direction's writing side, under the writer's lock. Dropped, it gives the lock back, and opens a quick way if plain data
-/// may take one.
+/// A direction's writing side, under the writer's lock. Dropping it releases the lock, and opens a fast path if plain
+/// data may use one.
 #[derive(Debug)]
 pub(crate) struct WriteSide<'w> {
     pub lane: WriterGuard<'w>,
-    /// The reading side of the same lane: for what flushes throw away.
+    /// The reading side of the same lane: for flushes.
     pub far: &'w mut LaneReader,
     pub store: StoreSide<'w>,
     pub chain: &'w mut MappedVec<Link>,
@@ -150,11 +150,11 @@ impl Drop for WriteSide<'_> {
     #[inline]
     fn drop(&mut self) {
         self.store.unlock();
-        // What was lifted was not passed on: whoever takes the direction next, we too, puts it back.
+        // The lifted message was not passed on: the next holder of the direction, possibly this one, puts it back.
         if !self.chain.is_empty() && self.store.is_transferring() {
             self.lane.notify(CHANGED);
         }
-        // What waits in a module's queue goes before what is written next. Only the lock's holder queues something there.
+        // Messages in a module's queue go before the next write. Only the lock's holder queues messages there.
         let waits = |link: &Link| link.service && !self.store.is_empty(link.queue);
         let is_clear = !self.chain.iter().any(waits) && !events::are_calls_recorded();
         self.lane.open(if is_clear { *self.quick } else { Open::Closed });
@@ -173,11 +173,11 @@ impl WriteSide<'_> {
         if hold == Hold::Kept && notices == 0 {
             return Ok(());
         }
-        // A module that is not known is not passed by.
+        // An unknown module is not bypassed.
         self.refresh(region, direction).inspect_err(|_| self.lane.doubt())
     }
 
-    /// Somebody else may have held the lock, or has changed something.
+    /// Another member may have held the lock, or has set a notice.
     fn refresh(&mut self, region: &Region, direction: usize) -> Result<()> {
         *self.quick = Open::Closed;
         self.store.abort_transfer(self.lane.tail())?;
@@ -191,7 +191,7 @@ impl WriteSide<'_> {
         let (from, to) = (&fixed.ends[direction].0, &fixed.ends[1 - direction].0);
         let (read, write) = (ReadOptions::of(to), WriteOptions::of(from));
         let policy = region.policy;
-        // A reader of messages is to find the boundaries of writes.
+        // A reader in a message mode must find the boundaries of writes.
         let coalescing = policy.coalescing && read.mode == ReadMode::Bytes && !write.delimit;
         self.lane.set_flow(coalescing);
         self.chain.clear();
@@ -216,7 +216,7 @@ fn may_write(chain: &[Link], store: &Store, lane: &LaneWriter, region: &Region, 
     }
 }
 
-/// Whether anything may be there for the head: a look from without the lock.
+/// Whether there may be data for the head, read without the lock.
 pub(crate) fn is_readable(lane: &LaneReader, store: &Store) -> bool {
     lane.bytes_there() != 0 || !store.is_empty(HEAD)
 }

@@ -1,7 +1,7 @@
-//! What a driver is: the code at the end of a stream that a user opens by name, where a pipe has its other end.
+//! A driver: the code at the end of a stream that a user opens by name, where a pipe has its other end.
 //!
-//! As of a module, the code is in each process that uses the stream, and runs in whichever process calls: its write put
-//! procedure in the one that writes. No daemon has it. A driver writes to the stream that it is the end of by
+//! As of a module, the code is in each process that uses the stream, and runs in the process that calls: its write put
+//! procedure in the one that writes. There is no daemon. A driver writes to the stream that it is the end of by
 //! [`Queue::reply`] on the write side, and by [`Queue::put_next`] on the read side.
 
 use std::fmt;
@@ -13,7 +13,7 @@ use crate::limits;
 use crate::message::Message;
 use crate::options::events::Events;
 
-/// What a driver says of itself (module_info, and what the kernel's configuration says).
+/// The description of a driver (module_info, and the kernel's configuration).
 ///
 /// ```
 /// use headwater_streams::{DriverInfo, Side};
@@ -89,7 +89,7 @@ impl DriverInfo {
     }
 }
 
-/// Who opens a stream, and how (the arguments of a driver's open procedure).
+/// The user that opens a stream, and the mode (the arguments of a driver's open procedure).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Opening {
@@ -109,7 +109,7 @@ pub struct Opening {
 
 /// A driver's code. See `examples/user_driver.rs`.
 pub trait Driver: Send + Sync + fmt::Debug {
-    /// What it says of itself.
+    /// Returns the driver's description.
     fn info(&self) -> DriverInfo;
 
     /// The device is opened; `queue` is that of the write side. Called for each open of a minor device, also if it is open.
@@ -122,12 +122,12 @@ pub trait Driver: Send + Sync + fmt::Debug {
     }
 
     /// The stream was closed by its last user; `queue` is that of the write side. The process that closes last calls it; if the last
-    /// process was killed nobody does, and the stream's memory is gone with it.
+    /// process was killed it is not called, and the stream's memory is gone with it.
     fn close(&self, queue: &mut Queue<'_, '_, '_>) {
         let _ = queue;
     }
 
-    /// A message has come to the write side (put procedure); on the read side nothing comes but what
+    /// A message has arrived at the write side (put procedure); on the read side nothing comes but what
     /// [`Queue::put_other_queue`] queues, which does not go by here. What is neither answered nor queued is gone.
     /// Of failing operations see [`Module::put`].
     ///
@@ -145,8 +145,9 @@ pub trait Driver: Send + Sync + fmt::Debug {
 
     /// One of the driver's files has what [`Queue::watch`] has asked for, or an error or a hang-up: what an interrupt is to a
     /// driver of hardware. `queue` is that of the read side; what comes is sent up by [`Queue::put_next`], and
-    /// [`Queue::enable_other`] has the service procedure of the write side run. Called by whichever process waits at the stream, of
-    /// several perhaps by each in turn, so what is announced may be gone: the files are read and written without waiting.
+    /// [`Queue::enable_other`] has the service procedure of the write side run. Called by a process that waits at the
+    /// stream, of several perhaps by each in turn, so what is announced may be gone: the files are read and written
+    /// without waiting.
     ///
     /// It is called again as long as the file is ready, so what it is not to be told of now it takes back by [`Queue::unwatch`]:
     /// what is readable, when [`Queue::can_put_next`] says that the reader is behind, until the read side's service procedure runs.
@@ -190,7 +191,7 @@ impl Module for DriverLink {
 }
 
 impl DriverLink {
-    /// Whether what the driver says of itself can be.
+    /// Whether the driver's description is valid.
     pub fn is_possible(&self) -> bool {
         self.0.info().instance <= limits::INSTANCE_MAX
     }

@@ -1,8 +1,8 @@
-//! What a module is.
+//! A module: its description and its procedures.
 //!
-//! The code of a module is not in the stream but in each process that uses it, found by the module's name; what it must
-//! remember between messages it keeps in its queues and its [state](Queue::state), which all processes share. A put
-//! procedure runs in whichever process sends, a service procedure in whichever finds it to be run.
+//! The code of a module is not in the stream but in each process that uses it, found by the module's name. The module
+//! keeps its state in its queues and its [state words](Queue::state), which all processes share. A put procedure runs
+//! in the process that sends, a service procedure in a process that finds it enabled.
 
 use std::fmt;
 
@@ -15,13 +15,13 @@ use crate::message::Message;
 /// The direction of a queue: towards the head that pushed the module, or away from it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Side {
-    /// What the module's head will read.
+    /// Messages that the module's head will read.
     Read,
-    /// What the module's head has written.
+    /// Messages that the module's head has written.
     Write,
 }
 
-/// What a module says of itself (module_info, qinit).
+/// The description of a module (module_info, qinit).
 ///
 /// ```
 /// use headwater_streams::{ModuleInfo, Side};
@@ -34,21 +34,21 @@ pub enum Side {
 #[doc(alias = "module_info")]
 #[doc(alias = "qinit")]
 pub struct ModuleInfo {
-    /// By which it is pushed: 1 to 16 bytes (FMNAMESZ).
+    /// The name by which it is pushed: 1 to 16 bytes (FMNAMESZ).
     pub name: &'static str,
-    /// High water mark of its queues, bytes.
+    /// High-water mark of its queues, bytes.
     pub hiwat: u32,
-    /// Low water mark of its queues, bytes.
+    /// Low-water mark of its queues, bytes.
     pub lowat: u32,
     /// Whether it has a service procedure on the read side, and on the write side. Flow control skips a queue without.
     pub services: [bool; 2],
-    /// Whether it has a put procedure for plain data, [`Module::put_data`], which then gets what writes send. For modules of
-    /// the library.
+    /// Whether it has a put procedure for plain data, [`Module::put_data`], which then gets the data of writes. For
+    /// modules of the library.
     #[doc(hidden)]
     pub data: bool,
 }
 
-/// Longest name of a module in bytes. FMNAMESZ is 8; longer names are no harm.
+/// Longest name of a module in bytes. FMNAMESZ is 8; longer names do no harm.
 pub const NAME_MAX: usize = 16;
 
 impl ModuleInfo {
@@ -95,7 +95,7 @@ impl ModuleInfo {
 
 /// A module's code. See `examples/user_module.rs`.
 pub trait Module: Send + Sync + fmt::Debug {
-    /// What it says of itself.
+    /// Returns the module's description.
     fn info(&self) -> ModuleInfo;
 
     /// It was pushed; `queue` is that of the write side.
@@ -107,11 +107,11 @@ pub trait Module: Send + Sync + fmt::Debug {
         Ok(())
     }
 
-    /// It is about to be popped, or the last handle of its end that was in use was dropped. Nobody calls it for an end whose
-    /// last process was killed.
+    /// It is about to be popped, or the last handle of its end that was in use was dropped. It is not called for an end
+    /// whose last process was killed.
     fn close(&self) {}
 
-    /// A message has come (put procedure). What is neither passed on nor queued is gone.
+    /// A message has arrived (put procedure). A message that is neither passed on nor queued is dropped.
     ///
     /// An operation on the queue may fail because another user of the stream does not come out of its call
     /// ([`Error::is_held`](crate::Error::is_held)), as long as the call has not passed on or queued anything, answered, or changed
@@ -123,9 +123,9 @@ pub trait Module: Send + Sync + fmt::Debug {
         queue.put_next(message)
     }
 
-    /// Plain data has come, on a stream all of whose modules take it so and whose queues are empty: the short way for what a
-    /// write sends, without a message around it. It must do with the bytes what [`Module::put`] does with such a message. Called only if
-    /// [`ModuleInfo::data`] says so. For modules of the library.
+    /// Plain data has arrived, on a stream all of whose modules take plain data and whose queues are empty: the short
+    /// path for the data of a write, without a message around it. It must treat the bytes as [`Module::put`] does with
+    /// such a message. Called only if [`ModuleInfo::data`] is set. For modules of the library.
     ///
     /// # Errors
     /// Those of passing it on.
@@ -134,8 +134,8 @@ pub trait Module: Send + Sync + fmt::Debug {
         next.put(data)
     }
 
-    /// Plain data that [`Module::put_data`] has queued ([`Next::queue`]); there is room for it in the next queue. It must
-    /// do with it what [`Module::service`] does with such a message.
+    /// Plain data that [`Module::put_data`] has queued ([`Next::queue`]); there is room for it in the next queue. It
+    /// must treat it as [`Module::service`] treats such a message.
     ///
     /// # Errors
     /// Those of passing it on.
@@ -145,8 +145,8 @@ pub trait Module: Send + Sync + fmt::Debug {
     }
 
     /// The queue was enabled (service procedure): passes on what the next queue takes, and puts back what it does not. If an
-    /// operation fails as described at [`Module::put`], the message that was got last goes back to its queue, and the procedure
-    /// is run again when the other user has come out.
+    /// operation fails as described at [`Module::put`], the message that was taken last goes back to its queue, and the
+    /// procedure is run again when the other user has come out.
     ///
     /// # Errors
     /// Those of the operations on the queue, passed on.

@@ -1,4 +1,4 @@
-//! What a module does with its queue: the calls of the DDI/DKI, under names spelled out.
+//! A module's operations on its queue: the calls of the DDI/DKI, under names spelled out.
 
 use std::sync::atomic::Ordering;
 
@@ -99,7 +99,7 @@ impl<'m> Queue<'_, '_, 'm> {
         self.run.put_back(self.at, message)
     }
 
-    /// Takes the first message. Who waited for room in the queue is enabled when it is low.
+    /// Takes the first message. A waiter for room in the queue is enabled at the low-water mark.
     ///
     /// # Errors
     /// `EPROTO` if the shared memory makes no sense.
@@ -131,7 +131,7 @@ impl<'m> Queue<'_, '_, 'm> {
         self.run.with_other_store(|store| Ok(store.can_put(queue, band)))
     }
 
-    /// Passes on whatever the next queue takes: the usual service procedure.
+    /// Passes on messages as long as the next queue takes them: the usual service procedure.
     ///
     /// # Errors
     /// Those of the calls above.
@@ -183,8 +183,8 @@ impl<'m> Queue<'_, '_, 'm> {
         Ok(())
     }
 
-    /// Does what an M_FLUSH asks of a driver: throws away what waits in its queues, and sends the message back to have the
-    /// read side of what is above it flushed.
+    /// Does what an M_FLUSH asks of a driver: discards the messages in its queues, and sends the message back to have
+    /// the read side of what is above it flushed.
     ///
     /// # Errors
     /// `EPROTO` if the shared memory makes no sense.
@@ -207,7 +207,7 @@ impl<'m> Queue<'_, '_, 'm> {
         self.run.store.size(self.run.chain[self.at].queue, band)
     }
 
-    /// What the module remembers, shared by all processes; zeros when it is pushed. Other processes may change it between
+    /// The module's state, shared by all processes; zeros when it is pushed. Other processes may change it between
     /// two runs.
     #[doc = include_str!("../../doc/queue_state.md")]
     #[doc(alias = "q_ptr")]
@@ -217,7 +217,7 @@ impl<'m> Queue<'_, '_, 'm> {
         std::array::from_fn(|at| words[at].load(Ordering::Relaxed))
     }
 
-    /// Changes what the module remembers.
+    /// Changes the module's state.
     #[doc = include_str!("../../doc/queue_state.md")]
     #[doc(alias = "q_ptr")]
     pub fn set_state(&mut self, state: [u64; STATE_WORDS]) {

@@ -1,4 +1,4 @@
-//! Which modules and drivers this process knows, by name. A name is of one of them.
+//! The modules and drivers that this process knows, by name. Modules and drivers share one space of names.
 
 use std::collections::BTreeMap;
 use std::sync::{PoisonError, RwLock};
@@ -8,7 +8,7 @@ use super::module::{Module, NAME_MAX};
 use crate::error::{Errno, Error, Result};
 use crate::{drivers, modules};
 
-/// Those that were made known beside the ones of [`modules`] and [`drivers`].
+/// The modules and drivers that were registered beside those of [`modules`] and [`drivers`].
 static KNOWN: RwLock<Known> = RwLock::new(Known { modules: BTreeMap::new(), drivers: BTreeMap::new() });
 
 struct Known {
@@ -25,7 +25,7 @@ impl Known {
         modules::find(name).or_else(|| self.modules.get(name).copied())
     }
 
-    /// Whether something may be made known under that name.
+    /// Whether the name may be registered.
     fn check_new(&self, name: &str) -> Result<()> {
         if name.is_empty() || name.len() > NAME_MAX || name.contains(['\0', '/']) || name.starts_with('.') {
             let why = format!(
@@ -40,8 +40,8 @@ impl Known {
     }
 }
 
-/// Makes a module known to this process, under the name that it says. Every process that uses a stream with that module
-/// does so, before it writes or reads there. It stays known until the process ends.
+/// Makes a module known to this process, under the name of its description. Every process that uses a stream with that
+/// module does so, before it writes or reads there. It stays known until the process ends.
 ///
 /// # Errors
 /// `EINVAL` for an empty or too long name; `EBUSY` for one that is taken.
@@ -54,8 +54,8 @@ pub fn register(module: impl Module + 'static) -> Result<()> {
     Ok(())
 }
 
-/// Makes a driver known to this process, under the name that it says. Every process that opens its devices does so before. It
-/// stays known until the process ends.
+/// Makes a driver known to this process, under the name of its description. Every process that opens its devices does
+/// so before. It stays known until the process ends.
 ///
 /// # Errors
 /// `EINVAL` for an empty or too long name, or more memory than [`limits::INSTANCE_MAX`](crate::limits::INSTANCE_MAX); `EBUSY` for

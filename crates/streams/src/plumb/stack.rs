@@ -9,7 +9,7 @@ use crate::error::{Errno, Error, Result, fixed};
 use crate::layout::{Fixed, Plumbing};
 use crate::limits::NSTRPUSH;
 
-/// Puts a module of that name on top; returns its slot. The last store makes it so.
+/// Puts a module of that name on top; returns its slot. The last store takes effect.
 pub(crate) fn push(fixed: &Fixed, end: usize, name: &str, most: usize) -> Result<usize> {
     let plumbing = &fixed.plumbing[end];
     let stack = chain::stack(plumbing)?;

@@ -2,8 +2,8 @@
 //!
 //! An end of a pipe is its doorbell's descriptor and the memory's, and both must arrive; one of a FIFO is three: an end of
 //! its pipe, the memory and the node. A device is both ends of its doorbell, the memory, and the file in which its minor number is
-//! locked, if others find it by name. After exec they are found among the process's own descriptors: the memory's header names
-//! the doorbell.
+//! locked, if other processes find it by name. After exec they are found among the process's own descriptors: the
+//! memory's header names the doorbell.
 
 use std::fs::File;
 use std::mem::offset_of;

@@ -1,7 +1,7 @@
 //! Streams that end in a driver: opening them, and their last close.
 //!
 //! Such a stream is a region as a pipe's. End 0 is the user's; in the place of end 1 stands the driver, whose procedures run
-//! in whichever process calls. Both ends of the doorbell are held by whoever holds the stream, so that what a driver
+//! in the process that calls. Each process with the stream holds both ends of the doorbell, so that what a driver
 //! answers makes the descriptor readable, whichever process it runs in.
 
 use std::os::fd::OwnedFd;
@@ -48,7 +48,8 @@ pub(crate) mod partner;
 pub struct Device;
 
 impl Device {
-    /// Opens a new stream to a driver under a minor number that nobody has open (clone open); [`Stream::minor`] tells it.
+    /// Opens a new stream to a driver under a minor number that no process has open (clone open); [`Stream::minor`]
+    /// tells it.
     ///
     /// # Errors
     /// As [`DeviceOptions::open`].
@@ -66,8 +67,8 @@ impl Device {
         DeviceOptions::new().minor(minor).open(driver)
     }
 
-    /// Opens a new stream to a driver, which this process and those that it forks or passes it to know alone: nobody else can open
-    /// it by its number, which is 0.
+    /// Opens a new stream to a driver, which this process and those that it forks or passes it to know alone: no other
+    /// process can open it by its number, which is 0.
     ///
     /// # Errors
     /// `EINVAL` for a driver that this process does not know; what the driver's open procedure reports; `EMFILE` without three
@@ -90,7 +91,7 @@ impl Device {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Hash)]
 #[non_exhaustive]
 pub struct DeviceOptions {
-    /// The minor number; None: any that nobody has open (clone open).
+    /// The minor number; None: any that no process has open (clone open).
     pub minor: Option<u32>,
     /// The directory in which processes find the device, which is this user's or one for a group that its administrator has made.
     /// None: `$HEADWATER_RUNTIME_DIR`, else `headwater` in `$XDG_RUNTIME_DIR` or `/run/user/UID`, else `headwater-UID` in the
@@ -139,7 +140,7 @@ impl DeviceOptions {
     }
 
     /// Opens a device that other processes find by its name and minor number. As long as the stream is open, a thread of this
-    /// process hands it to those who open the same number.
+    /// process hands it to processes that open the same number.
     ///
     /// # Errors
     /// `EINVAL` for a driver that this process does not know, a minor number beyond [`limits::MINORS`](crate::limits::MINORS), or
@@ -214,7 +215,7 @@ fn with_queue(
     procedure: impl FnOnce(&mut Queue<'_, '_, '_>) -> Result<()>,
 ) -> Result<()> {
     stream.run(outward, |run| {
-        // Nobody takes it away: it is always the last.
+        // The driver is never removed: it is always the last.
         let at = run.chain.len().checked_sub(1).ok_or_else(|| no_stream("the stream has no driver"))?;
         procedure(&mut Queue { run, at })
     })
@@ -228,14 +229,14 @@ pub(crate) fn close_last(region: &Region, far: Doorbell, name: Option<&Name>, fi
         return;
     }
     if let Some(name) = name {
-        // The minor number is still locked, so nobody else has a socket there.
+        // The minor number is still locked, so no other process has a socket there.
         name.remove_socket();
     }
     if region.fixed.device.closed.swap(1, Ordering::AcqRel) != 0 {
         return;
     }
     let mut stream = Handle::of(Endpoint::in_drivers_place(region.clone(), far, files));
-    // Nobody is left to be told of an error.
+    // No process is left to receive an error.
     let _ = stream.attach().and_then(|()| {
         with_queue(&mut stream, false, |queue| {
             driver.0.close(queue);

@@ -1,4 +1,4 @@
-//! A driver's open files in a process that has the stream: copies of what all its processes share.
+//! A driver's open files in a process that has the stream: copies of the files that all its processes share.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::Ordering;
@@ -13,12 +13,12 @@ use crate::layout::DeviceWords;
 /// The files, each at its place.
 pub(crate) type Files = [Option<Arc<OwnedFd>>; PLACES];
 
-/// Of one stream.
+/// The files of one stream.
 #[derive(Debug)]
 pub(crate) struct DriverFiles {
     shared: SharedFiles,
-    /// What this process has copied, and the version of that. Nobody waits for the lock: in a forked child another thread of the
-    /// parent may have it, and a signal handler may interrupt its holder.
+    /// The copies of this process, and their version. No thread waits for the lock: in a forked child another thread of
+    /// the parent may have it, and a signal handler may interrupt its holder.
     copies: Mutex<(u32, Files)>,
 }
 
@@ -27,12 +27,12 @@ impl DriverFiles {
         DriverFiles { shared, copies: Mutex::default() }
     }
 
-    /// What goes along with the stream.
+    /// The descriptors that are passed on with the stream.
     pub fn descriptors(&self) -> [BorrowedFd<'_>; 2] {
         self.shared.descriptors()
     }
 
-    /// What wakes those who sleep beside the files, to look anew at what they sleep on.
+    /// Returns the shared files, through which processes that sleep beside the files are woken to read anew what to sleep on.
     pub fn shared(&self) -> &SharedFiles {
         &self.shared
     }
@@ -76,7 +76,7 @@ impl DriverFiles {
 
     fn copy(&self, device: &DeviceWords) -> Result<(u32, Files)> {
         let copied = self.shared.copy()?;
-        // Whoever has put them there may have been killed before it said so.
+        // The process that has put them there may have been killed before it stored the version.
         device.files_version.fetch_max(copied.version, Ordering::AcqRel);
         Ok((copied.version, copied.files.map(|file| file.map(Arc::new))))
     }

@@ -1,7 +1,7 @@
-//! One thread's use of an end: its place among the members, and what it remembers.
+//! One thread's use of an end: its place among the members, and its cached state.
 //!
-//! It belongs to one handle and is used by one thread at a time. A forked child finds by the epoch that the membership is
-//! its parent's, and joins anew.
+//! It belongs to one handle and is used by one thread at a time. A forked child detects by the epoch that the
+//! membership is its parent's, and joins anew.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -21,7 +21,7 @@ use crate::error::{Cause, Error, Result, fixed};
 use crate::events::{self, WaitSide};
 use crate::layout::{EndWords, Side};
 
-/// What an end is used for: how a FIFO is opened.
+/// The use of an end: how a FIFO is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Access {
     /// Reading alone: a FIFO's reader.
@@ -50,19 +50,19 @@ pub(crate) struct End {
     pub stages: Stages,
     /// How long the next wait stays on the futex; see `sleep::futex_ns_after`.
     pub futex_ns: u64,
-    /// Tells a sleeper of what other handles of this end do.
+    /// Notifies a sleeper of actions of other handles of this end.
     own_watch: Option<OwnWatch>,
-    /// Before that a reader that does not wait gives no pages back.
+    /// Before this time a reader that does not wait gives no pages back.
     pub discard_after_ns: u64,
     /// How often no waiter was at the other side, after a write and after a read; see `sleep::look_at`.
     pub quiet: [u32; 2],
     /// How many closes of the other end's handles were looked at.
     closes_seen: u32,
-    /// Until then nobody tries again to run the service procedures of the direction that we read.
+    /// Until this time the handle does not try again to run the service procedures of the direction that it reads.
     pub service_after_ns: u64,
     /// Of the library's own thread: it does not count as a user of the end.
     pub helps: bool,
-    /// What all threads of the process share. Dropped last: with the last one the end is closed.
+    /// The state that all threads of the process share. Dropped last: with the last one the end is closed.
     pub endpoint: Arc<Endpoint>,
 }
 
@@ -70,7 +70,7 @@ pub(crate) struct End {
 pub(crate) const WRITES: u32 = 1;
 /// The end reads no more.
 pub(crate) const READS: u32 = 2;
-/// The other end was told that this one is closed (S_HANGUP).
+/// The other end was notified that this one is closed (S_HANGUP).
 pub(crate) const HANGUP_TOLD: u32 = 4;
 
 impl End {
@@ -107,11 +107,11 @@ impl End {
         self.membership.as_ref().is_some_and(Membership::is_ours)
     }
 
-    /// Joins if this process has not yet; returns whether it just has: then what is remembered of locks is another
+    /// Joins if this process has not yet; returns whether it just has: then the cached state of locks is another
     /// process's.
     #[inline]
     pub fn join(&mut self) -> Result<bool> {
-        // Not only by the word: where the kernel does not wipe it, this finds out that we are a child.
+        // Not only by the word: where the kernel does not wipe it, this detects that we are a child.
         if fork::epoch() == self.epoch && self.member().is_some() { Ok(false) } else { self.join_anew().map(|()| true) }
     }
 
@@ -128,7 +128,7 @@ impl End {
         membership.set_side(self.side);
         self.membership = Some(membership);
         self.epoch = fork::epoch();
-        // A child's copy would take away what its parent is told.
+        // A child's copy would take its parent's notifications.
         self.own_watch = None;
         if self.helps {
             return Ok(());
@@ -140,7 +140,8 @@ impl End {
             incoming.fetch_and(!UNMET, Ordering::Release);
         }
         if others == 1 {
-            // Who sleeps on a doorbell without a look, because each end had one user, has to look from now on.
+            // A sleeper on a doorbell that does not look again by itself, because each end had one user, has to do so
+            // from now on.
             self.wake_readers();
             self.wake_writers();
             self.wake_own_readers();
@@ -164,9 +165,10 @@ impl End {
     pub fn set_limit(&self, limit: Limit) {
         if let Some(me) = self.member() {
             me.set_limit(limit);
-            // The kernel also shows a hang-up when both directions were shut down, and that proves nobody's death.
+            // The kernel also shows a hang-up when both directions were shut down, and that proves no death.
             if self.peer_gone && !self.endpoint.is_fifo() && !(self.shut_to_write() && self.shut_to_read()) {
-                // Of a pipe nobody can come again: what they held is free, wherever they were.
+                // No process can come to a pipe's end again: its locks are free, in whichever namespace the holders
+                // were.
                 me.note_gone(1 - self.side);
             }
         }
@@ -202,13 +204,13 @@ impl End {
         self.membership.as_ref().expect("a call joins before anything else")
     }
 
-    /// What a run needs of an end that has joined.
+    /// The parts that a run needs of an end that has joined.
     pub fn parts_for_run(&mut self) -> (&Region, &Membership, &mut Counters, &Endpoint) {
         let me = self.membership.as_ref().expect("a call joins before anything else");
         (&self.region, me, &mut self.counters, &self.endpoint)
     }
 
-    /// What a call needs of an end that has joined.
+    /// The parts that a call needs of an end that has joined.
     pub fn parts(&mut self) -> (&Region, &Membership, &mut Counters) {
         (&self.region, self.membership.as_ref().expect("a call joins before anything else"), &mut self.counters)
     }
@@ -225,7 +227,7 @@ impl End {
             || self.peer_words().shut.load(Ordering::Acquire) & WRITES != 0
     }
 
-    /// What has been closed and shut down: a waiter compares it with what it has seen.
+    /// The state of closes and shut-downs: a waiter compares it with the state that it has seen.
     ///
     /// # Errors
     /// `EBADF` if the end was closed in this process.
@@ -245,7 +247,7 @@ impl End {
         if self.endpoint.is_closed() { Err(closed()) } else { Ok(()) }
     }
 
-    /// Wakes the other end's readers. Returns false if some have said that they sleep, and none was found.
+    /// Wakes the other end's readers. Returns false if readers are flagged as asleep, and none was found.
     pub fn wake_readers(&mut self) -> bool {
         let fixed = &self.region.fixed;
         let wait_side = WaitSide { stream: self.region.inode, end: 1 - self.side, writes: false };
@@ -256,9 +258,9 @@ impl End {
         woken != Some(0) && told != Some(false)
     }
 
-    /// Whether what is written next wakes the other end's readers, and so finds out whether they live: some say that they
-    /// sleep until anything comes. Not of a FIFO: its bells are sent whether or not somebody is there, and its next reader
-    /// would find what a failed write has left.
+    /// Whether the next write wakes the other end's readers, and so checks whether they are alive: some are flagged as
+    /// asleep until anything arrives. Not for a FIFO: its bells are sent whether or not there is a reader, and its next
+    /// reader would find the bytes of a failed write.
     pub fn wake_up_tells(&self) -> bool {
         let side = &self.region.fixed.lanes[self.side].reader.0;
         side.sleep.load(Ordering::Relaxed) & (sleep::FUTEX | sleep::BELL | sleep::RINGING) != 0
@@ -273,7 +275,8 @@ impl End {
         sleep::wake_on_futex(&self.region.fixed.lanes[1 - self.side].writer.0, wait_side, &mut self.counters);
     }
 
-    /// Watches what other handles of this end do. Returns false if no descriptor is left for that, or the end is a FIFO's.
+    /// Watches the actions of other handles of this end. Returns false if no descriptor is left for that, or the end is
+    /// a FIFO's.
     pub fn watch_own(&mut self) -> bool {
         if self.own_watch.is_none() {
             self.own_watch = self.endpoint.watch_own().unwrap_or(None);
@@ -297,15 +300,15 @@ impl End {
         Ok(self.doorbell().wait_beside(interest, watch, beside, timeout)?)
     }
 
-    /// How often something was done for the readers of this end by a handle of it.
+    /// The number of events that handles of this end have caused for its readers.
     #[cfg(feature = "tokio")]
     pub fn own_events(&self) -> u32 {
         self.words().own_events.load(Ordering::Acquire)
     }
 
     /// Wakes the readers of our own end, other threads, tasks and processes that share it. A program that polls the
-    /// descriptor and is not of this library is told when the other end's process rings back, or some handle of it does
-    /// something.
+    /// descriptor and does not use this library is notified when the other end's process rings back, or a handle of it
+    /// acts.
     pub fn wake_own_readers(&mut self) {
         let fixed = &self.region.fixed;
         let side = &fixed.lanes[1 - self.side].reader.0;
@@ -315,11 +318,11 @@ impl End {
             return;
         }
         if let Some(far) = self.endpoint.far() {
-            // The driver's end tells them.
+            // The driver's end notifies them.
             tell_by_bell(side, wait_side, &fixed.ends[self.side].0, far, &mut self.counters);
             return;
         }
-        // Release pairs with the Acquire in `own_events`: before whoever is nudged looks.
+        // Release pairs with the Acquire in `own_events`: before a nudged reader looks.
         self.words().own_events.fetch_add(1, Ordering::Release);
         probe::at();
         let doorbell = self.doorbell();
@@ -341,7 +344,7 @@ impl End {
         Ok(())
     }
 
-    /// Wakes all who wait at our own end.
+    /// Wakes all waiters at our own end.
     pub fn wake_own(&mut self) -> Result<()> {
         self.wake_own_readers();
         self.wake_own_writers()
@@ -392,7 +395,7 @@ impl End {
         Ok(())
     }
 
-    /// Every copy of the other end is gone. All handles of this end are told, also those that take the quick way.
+    /// Every copy of the other end is gone. All handles of this end are notified, also those on the fast path.
     pub fn note_gone(&mut self) {
         self.peer_gone = true;
         let fixed = &self.region.fixed;
@@ -403,7 +406,8 @@ impl End {
         }
     }
 
-    /// Whether what we have sent to the other end's descriptor was read by a program that is no user of the stream.
+    /// Checks whether a program that does not use the library has read our notifications from the other end's
+    /// descriptor.
     pub fn check_for_strangers(&mut self) -> Result<()> {
         let flags = &self.region.fixed.lanes[self.side].reader.0.sleep;
         let peer = self.peer_words();
@@ -434,7 +438,7 @@ impl End {
     }
 }
 
-/// Rings if the side's descriptor is to tell. Returns whether anybody is there to hear it, if so.
+/// Rings if the side wants to be notified through its descriptor. Returns whether the other end has a holder, if so.
 fn tell_by_bell(
     side: &Side,
     wait_side: WaitSide,
@@ -454,7 +458,8 @@ fn tell_by_bell(
     told
 }
 
-/// What the two ends have closed and shut down, what modules have raised, and what else is waited for: whoever waits looks again when it changes.
+/// The closes and shut-downs of the two ends, the state that modules have raised, and the other conditions of a waiter:
+/// a waiter looks again when it changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Standing {
     closes: [u32; 2],
@@ -477,7 +482,7 @@ impl Standing {
     }
 }
 
-/// What a call on an end fails with after it was closed in this process.
+/// The error of a call on an end after it was closed in this process.
 #[cold]
 pub(crate) fn closed() -> Error {
     fixed!(Badf, "the end was closed in this process")

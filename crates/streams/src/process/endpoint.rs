@@ -1,4 +1,4 @@
-//! An end of a stream in a process: what all of its threads share. Dropping it closes the end here.
+//! An end of a stream in a process: the state that all of its threads share. Dropping it closes the end here.
 
 #[cfg(feature = "tokio")]
 use std::fmt;
@@ -45,23 +45,23 @@ pub(crate) struct Endpoint {
     /// None once it is closed.
     doorbell: Option<Doorbell>,
     pub access: Access,
-    /// Of a device: the other end of the doorbell, by which the driver tells our own end. None once it is closed.
+    /// Of a device: the other end of the doorbell, by which the driver notifies our own end. None once it is closed.
     far: Option<Doorbell>,
-    /// Of a FIFO: its node in the file system, which stays what it is as long as we hold it. Of a device that others find by
+    /// Of a FIFO: its node in the file system, which is not reused while we hold it. Of a device that others find by
     /// name: the file in which its minor number is locked.
     held_file: OnceLock<OwnedFd>,
-    /// Of a FIFO that others may open too: who lets them in. A lock that another thread has when the process is forked stays
-    /// locked in the child, so nobody waits for it.
+    /// Of a FIFO that other users may open: the thread that lets them in. A lock that another thread holds when the
+    /// process is forked stays locked in the child, so no thread waits for it.
     broker: Mutex<Option<Broker>>,
-    /// Of a device that others find by name: who hands it to them.
+    /// Of a device that others find by name: the thread that hands it to them.
     attendant: Mutex<Option<Attendant>>,
-    /// Where they find it.
+    /// The name under which they find it.
     name: OnceLock<Name>,
     /// Of a device whose driver pairs streams: the other one.
     partner: OnceLock<Box<Partner>>,
     /// Of a device: its driver's open files, if it has any.
     files: Option<DriverFiles>,
-    /// Who serves these while this process polls the descriptor.
+    /// The thread that serves these files while this process polls the descriptor.
     watcher: Mutex<Option<Watcher>>,
     /// Whether `far` was given up: the partner's processes alone have it.
     is_far_given: AtomicBool,
@@ -69,17 +69,17 @@ pub(crate) struct Endpoint {
     pub nonblocking: AtomicBool,
     /// The end was closed while clones of it were left. Set once.
     closed: Arc<AtomicBool>,
-    /// What is told of a close while clones are left.
+    /// The listeners that are notified of a close while clones are left.
     #[cfg(feature = "tokio")]
     on_close: Mutex<Vec<Weak<dyn OnClose>>>,
     /// Threads that sleep on the doorbell, or are about to. In a forked child it counts the parent's, too.
     sleepers: AtomicU32,
 }
 
-/// What has a descriptor of the end beside the endpoint's own, and is told when the end is closed while clones of it are left.
+/// A holder of another descriptor of the end, which is notified when the end is closed while clones of it are left.
 #[cfg(feature = "tokio")]
 pub(crate) trait OnClose: fmt::Debug + Send + Sync {
-    /// Closes that descriptor, and ends what waits on it.
+    /// Closes that descriptor, and ends the waits on it.
     fn end_is_closed(&self);
 }
 
@@ -130,7 +130,7 @@ impl Endpoint {
         self.files.as_ref()
     }
 
-    /// What tells a sleeper of what other handles of the end do, and of changes of what a driver waits for. None over a pipe.
+    /// A watch that reports actions of other handles of the end, and changes of a driver's requests. None over a pipe.
     ///
     /// # Errors
     /// `EMFILE` without a free descriptor.
@@ -142,7 +142,8 @@ impl Endpoint {
         Ok(Some(watch))
     }
 
-    /// Has these files served in the background from now on. A forked child has no thread of its parent's, and starts one.
+    /// Starts serving these files in the background. A forked child, which has none of its parent's threads, starts
+    /// one.
     pub fn watch_by(&self, start: impl FnOnce() -> Option<Watcher>) {
         if let Ok(mut watcher) = self.watcher.try_lock()
             && !watcher.as_ref().is_some_and(Watcher::is_here)
@@ -158,12 +159,13 @@ impl Endpoint {
         drop(watcher);
     }
 
-    /// Of a device: what rings at our own end.
+    /// Of a device: the doorbell that rings at our own end.
     pub fn far(&self) -> Option<&Doorbell> {
         self.far.as_ref().filter(|_| !self.is_far_given.load(Ordering::Acquire))
     }
 
-    /// Gives up the other end of the doorbell, which the partner's processes have now, and lets nobody in any more.
+    /// Gives up the other end of the doorbell, which the partner's processes have now, and lets no other process in any
+    /// more.
     pub fn give_far_up(&self) {
         if let Ok(mut attendant) = self.attendant.try_lock() {
             *attendant = None;
@@ -212,14 +214,15 @@ impl Endpoint {
         self.access != Access::Both
     }
 
-    /// Lets others in who may open the FIFO, if the node is theirs to open too. Where that cannot be done they are refused.
+    /// Lets other users of the FIFO in, if the node's permissions allow others. Where that cannot be done they are
+    /// refused.
     pub fn keep(&self, node: BorrowedFd<'_>) {
         if let Ok(mut broker) = self.broker.try_lock() {
             *broker = Broker::start(self, node).ok().flatten();
         }
     }
 
-    /// Lets others in who open the device by name.
+    /// Lets processes in that open the device by name.
     pub fn attend(&self, attendant: Attendant, name: Name) {
         let _ = self.name.set(name);
         if let Ok(mut current) = self.attendant.try_lock() {
@@ -227,7 +230,7 @@ impl Endpoint {
         }
     }
 
-    /// After a fork: the child's own broker, which it does not have yet.
+    /// After a fork: starts the child's own broker, which it does not have yet.
     pub fn keep_here(&self) {
         if let Ok(mut current) = self.attendant.try_lock()
             && let Some(attendant) = current.take()
@@ -239,7 +242,7 @@ impl Endpoint {
         }
     }
 
-    /// The flag that says so, for calls that wait for locks.
+    /// The flag that the end is closed, for calls that wait for locks.
     pub fn cancel(&self) -> Arc<AtomicBool> {
         self.closed.clone()
     }
@@ -250,16 +253,16 @@ impl Endpoint {
         self.closed.load(Ordering::Acquire)
     }
 
-    /// From now on calls of this process fail. Those that wait see the count of closes change, once they are woken. False if
-    /// that was so before.
+    /// From now on calls of this process fail. Those that wait see the count of closes change, once they are woken.
+    /// False if it was called before.
     pub fn announce_close(&self) -> bool {
-        // SeqCst: of a sleeper that is not counted yet, `fall_asleep`, this is seen.
+        // SeqCst: a sleeper that is not counted yet sees this in `fall_asleep`.
         let first = !self.closed.swap(true, Ordering::SeqCst);
         self.words().closes.fetch_add(1, Ordering::AcqRel);
         first
     }
 
-    /// Has it told of a close.
+    /// Registers a listener for a close.
     #[cfg(feature = "tokio")]
     pub fn tell_of_close(&self, whom: Weak<dyn OnClose>) {
         let mut on_close = self.on_close.lock().unwrap_or_else(PoisonError::into_inner);
@@ -267,14 +270,14 @@ impl Endpoint {
         on_close.push(whom);
     }
 
-    /// After [`Endpoint::announce_close`]: tells those who are to be told.
+    /// After [`Endpoint::announce_close`]: notifies the listeners.
     #[cfg(feature = "tokio")]
     pub fn end_futures(&self) {
         let on_close = std::mem::take(&mut *self.on_close.lock().unwrap_or_else(PoisonError::into_inner));
         on_close.iter().filter_map(Weak::upgrade).for_each(|whom| whom.end_is_closed());
     }
 
-    /// Counts a sleeper on the doorbell, who looks afterwards whether the end is closed.
+    /// Counts a sleeper on the doorbell, which checks afterwards whether the end is closed.
     pub fn fall_asleep(&self) -> Asleep<'_> {
         // SeqCst pairs with `announce_close`: either the closer finds the sleeper, or the sleeper the close.
         self.sleepers.fetch_add(1, Ordering::SeqCst);
@@ -282,13 +285,14 @@ impl Endpoint {
         Asleep(&self.sleepers)
     }
 
-    /// After [`Endpoint::announce_close`]: waits until no call is under way that may still write, and nobody sleeps on the
-    /// doorbell: the kernel then closes the end when it is told to, and the other end finds it gone and all that was written.
+    /// After [`Endpoint::announce_close`]: waits until no call is under way that may still write, and no thread sleeps
+    /// on the doorbell: the kernel then closes the end when the descriptor is replaced, and the other end finds it gone
+    /// after all written data.
     /// Not for long: a call may be one of those that wait for another user of the end, or a sleeper the parent's.
     pub fn wait_for_calls(&self, under_way: impl Fn() -> bool) {
         let until_ns = now_ns() + CALLS_NS_MAX;
         while (self.sleepers.load(Ordering::SeqCst) > 0 || under_way()) && now_ns() < until_ns {
-            // Who is about to sleep has announced it after the first.
+            // A thread that is about to sleep has counted itself after the first check.
             let _ = self.doorbell().nudge_own();
             let _ = futex::nap(CALLS_NAP);
         }
@@ -312,8 +316,8 @@ impl Endpoint {
         Ok(())
     }
 
-    /// Tells who waits at the other end. The descriptor was closed before: whoever reads these words asks the kernel and finds
-    /// it gone.
+    /// Notifies the waiters at the other end. The descriptor was closed before: a process that reads these words asks
+    /// the kernel and finds the end gone.
     fn tell_closed(&self, is_last: bool) {
         probe::at();
         let fixed = &self.region.fixed;
@@ -324,7 +328,7 @@ impl Endpoint {
         }
         for (side, writes) in [(&fixed.lanes[self.side].reader.0, false), (&fixed.lanes[1 - self.side].writer.0, true)]
         {
-            // Who sleeps on the doorbell is woken by the kernel.
+            // The kernel wakes the sleepers on the doorbell.
             let wait_side = WaitSide { stream: self.region.inode, end: 1 - self.side, writes };
             sleep::wake_on_futex(side, wait_side, &mut Counters::default());
         }
@@ -335,7 +339,7 @@ impl Endpoint {
 
     /// Before the descriptor is closed: ends this process's registrations for signals, if it has no other descriptor of the end.
     /// Returns whether the other end is to be sent S_HANGUP: of a pipe, when no other process has the end, as far as is known.
-    /// One that has a copy of the descriptor and has not used it is not seen.
+    /// A process that has a copy of the descriptor and has not used it is not seen.
     fn end_registrations(&self) -> bool {
         let peer = &self.region.fixed.ends[1 - self.side].0;
         let is_registered = listeners::is_registered(&self.region, self.side);
@@ -351,8 +355,8 @@ impl Endpoint {
         is_awaited && !is_used_by_another(&self.region.fixed.part(|fixed| &fixed.members[..]), self.side)
     }
 
-    /// All that the end is in the kernel: the doorbell first, then the memory, then a FIFO's node or a device's other doorbell and its driver's
-    /// shared files.
+    /// All of the end's descriptors: the doorbell first, then the memory, then a FIFO's node or a device's other
+    /// doorbell and its driver's shared files.
     pub fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         [self.doorbell().as_fd(), self.region.as_fd()]
             .into_iter()
@@ -375,9 +379,9 @@ impl Drop for Asleep<'_> {
 impl Drop for Endpoint {
     fn drop(&mut self) {
         *self.watcher.get_mut().unwrap_or_else(PoisonError::into_inner) = None;
-        // Of a FIFO: a process that is stopped in here must not pass for one that still lets others in.
+        // Of a FIFO: a process that is stopped in here must not seem to let others in.
         *self.broker.get_mut().unwrap_or_else(PoisonError::into_inner) = None;
-        // It has copies of the descriptors. A device's minor number is locked until its stream is closed.
+        // The attendant has copies of the descriptors. A device's minor number is locked until its stream is closed.
         *self.attendant.get_mut().unwrap_or_else(PoisonError::into_inner) = None;
         if self.far.is_none() {
             drop(self.held_file.take());

@@ -1,8 +1,7 @@
 //! FIFOs: streams that unrelated processes find by a path.
 //!
 //! The path is a FIFO node of the file system; it gives the name and the permissions, and nothing is ever written to it.
-//! Nothing else is kept anywhere: when the last process that had it open has ended, however it ended, nothing is left but
-//! the node.
+//! There is no other state: when the last process that had it open has ended, however it ended, only the node is left.
 //!
 //! The ends are many writers and many readers, and either may go and come again. The doorbell is therefore a pipe, which the
 //! kernel lets others open anew, and not a pair of sockets.
@@ -57,15 +56,15 @@ mod pipe;
 #[non_exhaustive]
 pub struct Fifo;
 
-/// How a FIFO is opened, beyond the direction: the options of open(2) that concern it, and what a new stream is made with.
+/// How a FIFO is opened, beyond the direction: the options of open(2) that concern it, and the options of a new stream.
 ///
 /// ```
 /// use headwater_streams::{Access, Errno, FifoOptions};
 ///
 /// let path = std::env::temp_dir().join(format!("headwater-fifo-options-{}", std::process::id()));
 /// let options = FifoOptions::new().create(0o600).nonblocking(true);
-/// let nobody_reads = options.open(&path, Access::Write).unwrap_err();
-/// assert_eq!(nobody_reads.errno(), Errno::Nxio);
+/// let without_reader = options.open(&path, Access::Write).unwrap_err();
+/// assert_eq!(without_reader.errno(), Errno::Nxio);
 /// let reader = options.open(&path, Access::Read)?;
 /// let writer = options.open(&path, Access::Write)?;
 /// std::fs::remove_file(path)?;
@@ -86,12 +85,12 @@ pub struct FifoOptions {
 const WRITER: usize = 0;
 const READER: usize = 1;
 
-/// How long an open may be kept busy by others before it has found their stream: by the answers of those who are not to be seen,
-/// and by streams that come and go; the second if it is told not to wait.
+/// How long an open may be delayed by other processes before it has found their stream: by the answers of processes
+/// that the kernel hides, and by streams that come and go; the second if it must not wait.
 const FOR_ANSWERS: Duration = Duration::from_millis(500);
 const WITHOUT_WAITING: Duration = Duration::from_millis(200);
 
-/// A sleeper that waits for the other end to be opened looks again by itself so often.
+/// A sleeper that waits for the other end to be opened looks again by itself at this interval.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 impl Fifo {
@@ -104,12 +103,12 @@ impl Fifo {
         Ok(files::make_fifo(path.as_ref(), mode)?)
     }
 
-    /// Opens a FIFO for reading or writing, and waits until somebody has it open the other way.
+    /// Opens a FIFO for reading or writing, and waits until a process has it open in the other direction.
     ///
     /// # Errors
     /// `EACCES` without the permission to read and to write, or if it is open in a process that this one may not look into and
-    /// that lets nobody in; `EINVAL` for a path that is no FIFO; `EINTR` if a signal handler ran; `EMFILE` without twelve free
-    /// descriptors; what open(2) reports of the path.
+    /// that lets no other process in; `EINVAL` for a path that is no FIFO; `EINTR` if a signal handler ran; `EMFILE`
+    /// without twelve free descriptors; what open(2) reports of the path.
     #[doc = include_str!("../../doc/fifos.md")]
     pub fn open(path: impl AsRef<Path>, access: Access) -> Result<Stream> {
         FifoOptions::new().open(path, access)
@@ -123,7 +122,7 @@ impl FifoOptions {
         FifoOptions { create: None, nonblocking: false, stream: Options::new() }
     }
 
-    /// Has the node made with this mode, less the process's umask, if the path does not exist (O_CREAT).
+    /// Creates the node with this mode, less the process's umask, if the path does not exist (O_CREAT).
     #[must_use]
     #[doc(alias = "O_CREAT")]
     #[doc = include_str!("../../doc/fifos.md")]
@@ -146,13 +145,13 @@ impl FifoOptions {
         FifoOptions { stream, ..self }
     }
 
-    /// Opens a FIFO for reading or writing. The first to open it gives it its sizes and its policy. A non-blocking open waits for
-    /// nothing but the answer of processes that have the FIFO open and whose descriptors the kernel does not show to this one. All
-    /// that others can make it wait for or do again has 0.2 s together, and 0.5 s if it may wait; a look at the open descriptors
-    /// that has begun by then is the last.
+    /// Opens a FIFO for reading or writing. The first open sets its sizes and its policy. A non-blocking open waits
+    /// only for the answer of processes that have the FIFO open and whose descriptors the kernel does not show to this
+    /// one. All delays by other processes are limited to 0.2 s together, and to 0.5 s if the open may wait; a look at
+    /// the open descriptors that has begun by then is the last.
     ///
     /// # Errors
-    /// `ENXIO` for a non-blocking writer if nobody reads; else as [`Fifo::open`].
+    /// `ENXIO` for a non-blocking writer if there is no reader; else as [`Fifo::open`].
     #[doc = include_str!("../../doc/fifos.md")]
     pub fn open(&self, path: impl AsRef<Path>, access: Access) -> Result<Stream> {
         let path = path.as_ref();
@@ -178,9 +177,9 @@ impl FifoOptions {
         probe::at();
         let Joined { mut stream, seen } = node.join(side, options, &mut budget)?;
         probe::at();
-        // Whoever opens the other end either sees that this one is there, or is counted after `seen` was read. Both count
-        // themselves before they go on, so neither can go again unseen by the other: a peer that waits for us is seen here, and
-        // one that is not seen will be counted.
+        // A process that opens the other end either sees that this one is there, or is counted after `seen` was read.
+        // Both count themselves before they continue, so neither can leave unseen by the other: a peer that waits for
+        // us is seen here, and one that is not seen will be counted.
         let is_met = !stream.end.doorbell().is_alone()?;
         if nonblocking && access == Access::Write && !is_met {
             return Err(Error::new(Errno::Nxio, format!("nobody reads {}", path.display())));
@@ -208,7 +207,7 @@ impl FifoOptions {
     }
 }
 
-/// The end behind a descriptor of its pipe, of this process, that was there before it could know of it.
+/// The end behind a descriptor of its pipe that this process has inherited.
 pub(super) fn of_own_descriptors(pipe: OwnedFd) -> Result<Handle> {
     let cookie = descriptors::inode(&pipe)?;
     let region = Region::open(own_memory(NAME, cookie)?)?;
@@ -227,7 +226,7 @@ pub(super) fn of_own_descriptors(pipe: OwnedFd) -> Result<Handle> {
 pub(super) fn of_parts([pipe, memory, node]: [OwnedFd; 3]) -> Result<Handle> {
     let region = Region::open(memory)?;
     let memory = descriptors::link(Found::own(region.as_fd()))?;
-    // What others sent is not opened anew before it has been seen what it is.
+    // A received file is opened anew only after a check of its kind.
     let pinned = Pinned::of(pipe);
     let fits = pinned.is_shared_pipe(region.cookie())?
         && files::is_fifo(&node)?

@@ -1,14 +1,14 @@
-//! The packets in an end's doorbell: when its descriptor is readable, and what may be taken out.
+//! The packets in an end's doorbell: when its descriptor is readable, and which packets may be taken out.
 //!
-//! What poll and epoll see must be true for every process that holds the end, whichever of them reads. The rule: **while
-//! there is something to read, a packet lies in the doorbell, or the reader's side is armed and a writer that has
-//! published is about to ring**. It holds from the beginning, because a stream is made armed. A writer rings first and
-//! clears the flag afterwards, so one that is killed in between leaves the flag to the next. A reader takes packets out
-//! only after it has armed the side anew and then found nothing to read; what was counted as sent before that look
-//! belongs to messages that have been taken. All of this is under the lock of the side.
+//! The descriptor's state must be right for every process that holds the end, whichever of them reads. The rule:
+//! **while there is something to read, a packet lies in the doorbell, or the reader's side is armed and a writer that
+//! has published is about to ring**. It holds from the beginning, because a stream is made armed. A writer rings first
+//! and clears the flag afterwards, so one that is killed in between leaves the flag to the next. A reader takes packets
+//! out only after it has armed the side anew and then found nothing to read; packets that were counted as sent before
+//! that look belong to messages that have been taken. All of this is under the lock of the side.
 //!
-//! Packets that nobody counted are left by processes that died. They are found when the descriptor is readable for
-//! nothing a second time, and told from new ones by the number that they carry.
+//! Uncounted packets are left by processes that died. They are found when the descriptor is readable without a reason a
+//! second time, and are distinguished from new ones by their number.
 
 use std::net::Shutdown;
 use std::os::fd::OwnedFd;
@@ -23,7 +23,7 @@ use super::sleep::{BELL, ECHO, RINGING, announce};
 use crate::error::{Errno, Error, Result};
 use crate::layout::{EndWords, Side};
 
-/// Packets that one call takes. More can only come of a peer that sends for ever.
+/// The largest number of packets that one call takes. Only a peer that sends for ever causes more.
 const PACKETS_MAX: u32 = 256;
 
 /// The doorbell of one end, as a user of one of its sides sees it.
@@ -32,27 +32,27 @@ pub(crate) struct Inbox<'a> {
     /// The end that receives, and the other one.
     pub end: &'a EndWords,
     pub peer: &'a EndWords,
-    /// The side that is told by its packets: the end's readers.
+    /// The side that is notified by its packets: the end's readers.
     pub side: &'a Side,
     pub doorbell: &'a Doorbell,
-    /// Of a device: what rings at this very end.
+    /// Of a device: the doorbell that rings at this end.
     pub far: Option<&'a Doorbell>,
     /// Of a device whose driver pairs streams, in a process that has not met the partner: where its cookie comes to stand.
     pub partner: Option<&'a AtomicU64>,
     pub fence: Fence,
 }
 
-/// What taking packets out has found.
+/// The result of taking packets out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Drained {
-    /// Only what was told before.
+    /// Only bells that answer earlier armings.
     Stale,
     /// A bell that answers the latest arming.
     Fresh,
 }
 
 impl Inbox<'_> {
-    /// Makes the descriptor readable from when `ready` comes to hold, and not before. Returns false if it holds already.
+    /// Makes the descriptor readable once `ready` holds, and not before. Returns false if it holds already.
     ///
     /// Errors: `EPROTO` if another program has written to the descriptor.
     pub fn arm(&self, ready: impl Fn() -> bool) -> Result<bool> {
@@ -70,7 +70,7 @@ impl Inbox<'_> {
         probe::at();
         // A ringer that has turned BELL into RINGING before has published before.
         announce(self.side, BELL, RINGING, self.fence)?;
-        // Before the look: what is counted here was published before it; so were the messages of these files.
+        // Before the look: the packets counted here belong to messages that were published before it, files too.
         let until = self.end.sent.load(Ordering::Acquire);
         let files_put = self.peer.files_put.load(Ordering::Acquire);
         if ready() {
@@ -89,7 +89,8 @@ impl Inbox<'_> {
         self.arm_again()?;
         let is_ready = ready();
         if is_ready {
-            // Others at this end look now; one that is not of this library when the other end's process rings back.
+            // Other users of this end look now; a program without the library is notified when the other end's process
+            // rings back.
             self.end.own_events.fetch_add(1, Ordering::Release);
             self.doorbell.nudge_own()?;
             match self.far {
@@ -121,7 +122,7 @@ impl Inbox<'_> {
     }
 
     /// Takes the packet that keeps the other end's descriptor from being writable, and those before it. A bell lies
-    /// behind it. If it is not there, the others stay: nothing else may tell of what is there to be read. False if a file
+    /// behind it. If it is not there, the others stay: nothing else may report the readable data. False if a file
     /// lies before it whose message has not been received.
     pub fn free_room(&self) -> Result<bool> {
         if self.doorbell.is_of_pipe() {
@@ -162,7 +163,7 @@ impl Inbox<'_> {
         Ok(None)
     }
 
-    /// Of a device: rings at this very end.
+    /// Of a device: rings at this end.
     pub fn ring_by_driver(&self) {
         if let Some(far) = self.far {
             ring(self.end, far);
@@ -191,7 +192,7 @@ impl Inbox<'_> {
             match self.doorbell.peek()? {
                 // Not taken: a file may come after this look.
                 packet @ (Packet::Nothing | Packet::Gone) => return Ok(Some(packet)),
-                // A number that the other end has not given away is a hostile one's.
+                // A number that the other end has not assigned comes from a hostile peer.
                 Packet::File(number)
                     if is_after(number, files_put) && !is_after(number, self.peer.files.load(Ordering::Relaxed)) =>
                 {
@@ -221,7 +222,7 @@ impl Inbox<'_> {
         Ok(drained)
     }
 
-    /// Takes out what answers earlier armings.
+    /// Takes out the packets that answer earlier armings.
     fn take_stale(&self, arms: u32, files_put: u32) -> Result<Drained> {
         for _ in 0..PACKETS_MAX {
             match self.doorbell.peek()? {
@@ -240,7 +241,8 @@ impl Inbox<'_> {
         Ok(Drained::Stale)
     }
 
-    /// Looks through what is left when the other end is gone: a program that knows nothing of streams may have written there.
+    /// Checks the remaining packets when the other end is gone: a program that knows nothing of streams may have
+    /// written there.
     ///
     /// Errors: `EPROTO` if one has.
     pub fn refuse_strangers(&self, ready: impl Fn() -> bool) -> Result<()> {
@@ -257,12 +259,12 @@ impl Inbox<'_> {
         Ok(())
     }
 
-    /// Of so many bytes in a FIFO's pipe that this library has not written.
+    /// Fails if a FIFO's pipe has `len` bytes, more than 0, that this library has not written.
     fn refuse_foreign(&self, len: usize) -> Result<()> {
         if len == 0 { Ok(()) } else { Err(self.foreign(len)) }
     }
 
-    /// The other end's descriptor is used by a program that knows nothing of streams, and wrote so many bytes.
+    /// The other end's descriptor is used by a program that knows nothing of streams, and wrote `len` bytes.
     #[cold]
     fn foreign(&self, len: usize) -> Error {
         refuse_program(self.end, self.doorbell);
@@ -273,7 +275,7 @@ impl Inbox<'_> {
         Error::broken(Errno::Proto, why)
     }
 
-    /// Takes one packet, and does what it asks for.
+    /// Takes one packet, and handles a request in it.
     fn take(&self) -> Result<Packet> {
         let taken = self.end.taken.load(Ordering::Relaxed);
         let packet = self.doorbell.take()?;
@@ -293,9 +295,9 @@ impl Inbox<'_> {
 }
 
 /// Rings at the end that `end` describes, whose doorbell's other end is `doorbell`.
-/// Returns false if nobody is there.
+/// Returns false if every copy of that end is closed.
 pub(crate) fn ring(end: &EndWords, doorbell: &Doorbell) -> bool {
-    // AcqRel: counted after what was published, and before it is sent.
+    // AcqRel: counted after the publication, and before the packet is sent.
     end.sent.fetch_add(1, Ordering::AcqRel);
     probe::at();
     // Acquire pairs with the Release in `Inbox::arm`: the number is that of the arming that was seen, or later.
@@ -304,19 +306,19 @@ pub(crate) fn ring(end: &EndWords, doorbell: &Doorbell) -> bool {
     heard
 }
 
-/// A program that knows nothing of streams uses the other end's descriptor. All users of our own end are told so by `EPROTO`, and
+/// A program that knows nothing of streams uses the other end's descriptor. All users of our own end get `EPROTO`, and
 /// the program by an error of its next write and the end of the file: the sockets are shut down. A FIFO's pipe cannot be.
 #[cold]
 pub(crate) fn refuse_program(own: &EndWords, doorbell: &Doorbell) {
     own.raise_error(Errno::Proto);
     if !doorbell.is_of_pipe() {
-        // Where it fails the program is told when this end is closed.
+        // If it fails the program notices when this end is closed.
         let _ = doorbell.shutdown(Shutdown::Both);
     }
 }
 
-/// Asks the other end's processes to ring back, because readers of our own end wait for something that this end itself has
-/// caused. Once, until they do.
+/// Asks the other end's processes to ring back, because readers of our own end wait for an event that this end itself
+/// has caused. Once, until they do.
 pub(crate) fn ask_echo(own: &Side, peer: &EndWords, doorbell: &Doorbell) {
     if own.sleep.fetch_or(ECHO, Ordering::Relaxed) & ECHO == 0 {
         peer.sent.fetch_add(1, Ordering::AcqRel);

@@ -1,9 +1,10 @@
-//! Which processes are sent SIGPOLL or SIGURG when something happens at an end (I_SETSIG), and sending it.
+//! The processes that are sent SIGPOLL or SIGURG for events at an end (I_SETSIG), and sending the signals.
 //!
-//! A process registers in a table in shared memory, for each end (`head::signals`). Whoever brings a message, raises an error or
-//! makes room sends the signals, when it has given its locks back: to the very process that is named and only if it has this
-//! stream's memory mapped, so that nobody can have others signalled by what it writes there. What the kernel refuses is no failure of
-//! the call that signals. A process that is killed between the two leaves the signal unsent.
+//! A process registers in a table in shared memory, for each end (`head::signals`). The process that brings a message,
+//! raises an error or makes room sends the signals, after it has released its locks: to exactly the named process and
+//! only if it has this stream's memory mapped, so that no process can cause signals to others by writing to the table.
+//! A signal that the kernel refuses is no failure of the call. A process that is killed before that leaves the signal
+//! unsent.
 
 use std::sync::atomic::Ordering;
 
@@ -16,7 +17,7 @@ use crate::layout::{EndWords, Listener};
 use crate::message::kind::MessageHeader;
 
 bitflags::bitflags! {
-    /// What a process is to be told of by a signal; the bits are those of I_SETSIG.
+    /// The events that are reported to a process by a signal; the bits are those of I_SETSIG.
     ///
     /// ```
     /// use headwater_streams::SignalEvents;
@@ -27,17 +28,17 @@ bitflags::bitflags! {
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
     #[doc(alias = "I_SETSIG")]
     pub struct SignalEvents: u32 {
-        /// A message that is not of high priority has come (S_INPUT).
+        /// A message that is not of high priority has arrived (S_INPUT).
         #[doc(alias = "S_INPUT")]
         const INPUT = 0x001;
-        /// A message of high priority has come (S_HIPRI).
+        /// A message of high priority has arrived (S_HIPRI).
         #[doc(alias = "S_HIPRI")]
         const HIPRI = 0x002;
         /// A message of band 0 can be written, after one could not (S_OUTPUT, S_WRNORM).
         #[doc(alias = "S_OUTPUT")]
         #[doc(alias = "S_WRNORM")]
         const OUTPUT = 0x004;
-        /// An M_SIG or M_PCSIG of SIGPOLL has come to the front (S_MSG).
+        /// An M_SIG or M_PCSIG of SIGPOLL has reached the front (S_MSG).
         #[doc(alias = "S_MSG")]
         const MSG = 0x008;
         /// The stream has an error (S_ERROR).
@@ -46,10 +47,10 @@ bitflags::bitflags! {
         /// The stream was hung up, or the other end of a pipe was closed (S_HANGUP).
         #[doc(alias = "S_HANGUP")]
         const HANGUP = 0x020;
-        /// A message of band 0 has come (S_RDNORM).
+        /// A message of band 0 has arrived (S_RDNORM).
         #[doc(alias = "S_RDNORM")]
         const RDNORM = 0x040;
-        /// A message of another band has come (S_RDBAND).
+        /// A message of another band has arrived (S_RDBAND).
         #[doc(alias = "S_RDBAND")]
         const RDBAND = 0x080;
         /// A message of another band can be written, after one could not (S_WRBAND).
@@ -62,7 +63,7 @@ bitflags::bitflags! {
 }
 
 impl SignalEvents {
-    /// What the arrival of a message is, if it is one that is read.
+    /// The events of a message's arrival, if the message is one that is read.
     pub(crate) fn of_arrival(header: MessageHeader) -> SignalEvents {
         match header.band {
             _ if header.kind.is_high_priority() => SignalEvents::HIPRI,
@@ -72,7 +73,7 @@ impl SignalEvents {
     }
 }
 
-/// Sends the signals for what has happened at an end.
+/// Sends the signals for events at an end.
 #[inline]
 pub(crate) fn signal(region: &Region, end: usize, events: SignalEvents) {
     // Acquire pairs with the exchange in `register`: the entry is there.
@@ -93,7 +94,7 @@ fn signal_all(region: &Region, end: usize, events: SignalEvents) {
         let urgent = both & SignalEvents::RDBAND.bits() != 0 && asked & SignalEvents::BANDURG.bits() != 0;
         let number = if urgent { SIGURG } else { SIGPOLL };
         probe::at();
-        // What the kernel refuses concerns that process, and not the one that signals.
+        // A refusal by the kernel concerns that process, and not the one that signals.
         if group == 0 {
             let _ = process.signal(number, region);
         } else if process == ProcessId::own() {
@@ -108,7 +109,7 @@ pub(crate) fn is_registered(region: &Region, end: usize) -> bool {
     region.fixed.listeners[end].iter().any(|entry| entry.is_by(own))
 }
 
-/// The registrations of this process at an end are over: its last descriptor of it is closed.
+/// Ends the registrations of this process at an end, whose last descriptor it closes.
 pub(crate) fn forget(region: &Region, end: usize) {
     let table = &region.fixed.listeners[end];
     let own = ProcessId::own();
@@ -117,16 +118,16 @@ pub(crate) fn forget(region: &Region, end: usize) {
     }
 }
 
-/// A registration has ended: what nobody is registered for any more is not looked up any more.
+/// After the end of a registration: clears the events for which no process is registered any more.
 pub(crate) fn note_fewer(end: &EndWords, table: &[Listener]) {
     let all = || table.iter().filter_map(Listener::read).fold(0, |all, (_, _, events)| all | events);
     end.listened.store(all(), Ordering::SeqCst);
     probe::at();
-    // One that has come meanwhile has written its entry before the word.
+    // A process that has registered meanwhile has written its entry before the word.
     end.listened.fetch_or(all(), Ordering::SeqCst);
 }
 
-/// A free entry, or that of a process that has ended.
+/// Takes a free entry, or that of a process that has ended.
 pub(crate) fn take(table: &[Listener], process: ProcessId) -> Option<&Listener> {
     let take = |entry: &&Listener, from: u64| {
         entry.place.compare_exchange(from, process.place(), Ordering::AcqRel, Ordering::Relaxed).is_ok()
@@ -147,7 +148,7 @@ impl Listener {
         ProcessId::from_words(place, self.birth.load(Ordering::Relaxed), self.image.load(Ordering::Relaxed))
     }
 
-    /// Who is registered, with its group, and for what; None: nobody.
+    /// The registered process, its group, and the events; None if the entry is free.
     pub(crate) fn read(&self) -> Option<(ProcessId, u32, u32)> {
         let process = self.process();
         let events = self.events.load(Ordering::Acquire);
@@ -163,9 +164,9 @@ impl Listener {
         self.is_by(process) && self.group.load(Ordering::Relaxed) == group
     }
 
-    /// By the one that has taken the entry.
+    /// Fills the entry in. For the process that has taken it.
     pub(crate) fn set(&self, process: ProcessId, group: u32, events: u32) {
-        // Whoever reads it meanwhile finds nothing, or a process that does not fit its number.
+        // A process that reads it meanwhile finds nothing, or a process that does not fit its number.
         self.events.store(0, Ordering::Relaxed);
         self.birth.store(process.birth(), Ordering::Relaxed);
         self.image.store(process.image(), Ordering::Relaxed);

@@ -1,5 +1,5 @@
-//! An end that a program gets from the process that starts it: its descriptors are inherited, and an environment variable says
-//! their numbers. The numbers alone are not believed: the variable also says which files they must be, and which end.
+//! An end that a program gets from the process that starts it: its descriptors are inherited, and an environment
+//! variable contains their numbers. The numbers alone are not trusted: the variable also names their files and the end.
 //!
 //! The value: `headwater-stream`, the end's id, and each descriptor as NUMBER:INODE, in the order in which they are sent over a
 //! socket.
@@ -13,7 +13,7 @@ use crate::error::{Errno, Error, Result};
 use crate::head::handle::Handle;
 use crate::stream::Stream;
 
-/// What the value of the variable begins with.
+/// The beginning of the variable's value.
 const MAGIC: &str = "headwater-stream";
 
 /// Passes ends to a program that [`Command`] starts.
@@ -35,8 +35,9 @@ const MAGIC: &str = "headwater-stream";
 ///
 /// For a command of tokio: `command.as_std_mut().stream(..)`.
 pub trait CommandStream {
-    /// Has the programs that this command starts get this end, as [`Stream::from_env`] of `name`. The command holds a copy of
-    /// the end's descriptors until it is dropped, so drop it, and `end`, before waiting for the end of the stream.
+    /// Makes the programs that this command starts inherit this end, as [`Stream::from_env`] of `name`. The command
+    /// holds a copy of the end's descriptors until it is dropped, so drop it, and `end`, before waiting for the end of
+    /// the stream.
     ///
     /// # Errors
     /// `EINVAL` for a name that no environment variable can have; `EBADF` for an end that was closed; `EMFILE` without two to
@@ -66,14 +67,14 @@ impl Stream {
     /// taken once: its descriptors are not passed on to programs that this one starts, and the variable is removed as long as
     /// this process has one thread.
     ///
-    /// The variable is not believed blindly. A descriptor that has become another file, because a program in between closed it
-    /// and opened something else, is refused and left alone. A program with more rights than its starter (set-user-ID) reads
-    /// no variable.
+    /// The variable is not trusted blindly. A descriptor that has become another file, because a program in between
+    /// closed it and opened something else, is refused and left alone. A program with more rights than its starter
+    /// (set-user-ID) reads no variable.
     ///
     /// ```
     /// use headwater_streams::{Errno, Stream};
     ///
-    /// let error = Stream::from_env("NOBODY_PASSED_THIS").unwrap_err();
+    /// let error = Stream::from_env("NOT_PASSED").unwrap_err();
     /// assert_eq!(error.errno(), Errno::Noent);
     /// ```
     ///
@@ -82,7 +83,7 @@ impl Stream {
     /// a first call; `ENOSTR` if it is another file, or not of that stream; `EPROTO` for a stream of another version of the
     /// library.
     pub fn from_env(name: &str) -> Result<Stream> {
-        // Two threads must not both take the numbers, which may be somebody else's after the first.
+        // Two threads must not both take the numbers, which may belong to another file after the first.
         static TAKING: Mutex<()> = Mutex::new(());
         let _taking = TAKING.lock().unwrap_or_else(PoisonError::into_inner);
         let value = environment::trusted(name).ok_or_else(|| {
@@ -95,13 +96,13 @@ impl Stream {
             Error::new(Errno::Inval, format!("the environment variable {name} names no stream: its value is {value:?}"))
         })?;
         let taken = passed.take(name);
-        // It names nothing any more. Where it cannot be removed, whoever believes it is refused as well.
+        // It names nothing any more. If it cannot be removed, a later call that uses it is refused as well.
         environment::forget(name);
         taken
     }
 }
 
-/// What the variable says.
+/// The contents of the variable.
 #[derive(Debug, PartialEq, Eq)]
 struct Passed {
     id: u64,

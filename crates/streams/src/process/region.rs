@@ -1,7 +1,7 @@
-//! A stream's shared memory: made once, checked once by whoever attaches.
+//! A stream's shared memory: made once, checked once by each process that attaches.
 //!
-//! What the header says is copied into this process and never read again. It knows where the parts lie, and nothing of
-//! what they are for.
+//! The header's values are copied into this process and never read again. The region knows where the parts lie, but not
+//! their purpose.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
@@ -42,7 +42,7 @@ pub(crate) struct Region {
     pub driver: Option<&'static DriverLink>,
     /// The driver's own memory, if it has asked for some.
     pub instance: Option<Window>,
-    /// The memory's inode: what the tracer calls the stream.
+    /// The memory's inode: the stream's name for the tracer.
     pub inode: u64,
 }
 
@@ -82,7 +82,7 @@ impl Region {
         let fence = Fence::best();
         let fixed: Placed<Fixed> = Placed::at(&memory, 0).expect("the region was made for it");
         let header = &fixed.header.0;
-        // Relaxed: the descriptor, without which nobody else comes here, is passed on later through the kernel.
+        // Relaxed: the descriptor, without which no other process gets here, is passed on later through the kernel.
         header.version.store(VERSION, Ordering::Relaxed);
         header.fence.store(fence as u32, Ordering::Relaxed);
         header.window.store(window_bytes as u64, Ordering::Relaxed);
@@ -97,7 +97,7 @@ impl Region {
         }
         for lane in &fixed.lanes {
             lane.flow.0.maxpsz.store(options.maxpsz, Ordering::Relaxed);
-            // The descriptor tells of the first message; see `inbox`.
+            // The descriptor reports the first message; see `inbox`.
             lane.reader.0.sleep.store(BELL, Ordering::Relaxed);
         }
         for end in &fixed.ends {
@@ -109,7 +109,7 @@ impl Region {
             chain::write_name(&fixed.device.driver, info.name);
             fixed.device.minor.store(minor, Ordering::Relaxed);
             fixed.ends[0].0.write_options.store(WriteOptions::DEVICE.bits(), Ordering::Relaxed);
-            // At the driver's end nobody reads, and nobody is to be told.
+            // The driver's end has no reader to notify.
             fixed.lanes[0].reader.0.sleep.store(0, Ordering::Relaxed);
         }
         header.magic.store(MAGIC, Ordering::Relaxed);
@@ -178,18 +178,18 @@ impl Region {
         Ok(Region { memory, fixed, offsets, fence, policy, strmsgsz, strctlsz, nstrpush, driver, instance, inode })
     }
 
-    /// Which end is known by that cookie: 0, 1, or none.
+    /// The end with that cookie: 0, 1, or none.
     pub fn side_of(&self, cookie: u64) -> Option<usize> {
         let cookies = &self.fixed.header.0.cookies;
         cookies.iter().position(|word| word.load(Ordering::Relaxed) == cookie)
     }
 
-    /// The cookie by which an end is known.
+    /// The cookie of an end.
     pub fn cookie_of(&self, side: usize) -> u64 {
         self.fixed.header.0.cookies[side].load(Ordering::Relaxed)
     }
 
-    /// Of a FIFO: the number of its pipe, by which both ends are known.
+    /// Of a FIFO: the number of its pipe, the cookie of both ends.
     pub fn cookie(&self) -> u64 {
         self.fixed.header.0.cookies[0].load(Ordering::Relaxed)
     }
@@ -220,12 +220,12 @@ impl Region {
         Store::new(words, flow, links, fast, pages, self.message_max(), BiasedLock::new(lock, 3 * direction as u32 + 2))
     }
 
-    /// The largest high water mark that the windows have room for.
+    /// The largest high-water mark that the windows have room for.
     pub fn hiwat_max(&self) -> u64 {
         self.offsets.window_bytes as u64 - self.message_max()
     }
 
-    /// What a reader may ask to be gathered at most: what the low water mark lets lie.
+    /// The largest number of bytes for which a reader may wait: the low-water mark.
     pub fn gather_max(&self) -> u32 {
         self.fixed.lanes.iter().map(|lane| lane.flow.0.lowat.load(Ordering::Relaxed)).min().unwrap_or(1).max(1)
     }

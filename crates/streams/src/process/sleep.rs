@@ -1,11 +1,11 @@
-//! How a handle waits until the other end has done something, and how it is woken.
+//! How a handle waits for the other end, and how it is woken.
 //!
 //! A wait goes in stages: spin or yield, then 10 to 50 ms on a futex in shared memory, which is woken soonest, then
 //! on the doorbell, where it costs nothing until something happens, and which the kernel also ends when the other end is
 //! gone. This file has the first two, and the wake-ups; [`super::inbox`] has the rules of the doorbell.
 //!
 //! Each side of a lane has one word of flags, whose rules are in [`crate::flags`]. Readers and writers of an end have words of
-//! their own, and are told by different signals: a packet in the doorbell, and room in its send buffer.
+//! their own, and are notified by different signals: a packet in the doorbell, and room in its send buffer.
 
 use std::sync::atomic::{self, Ordering};
 use std::time::Duration;
@@ -22,13 +22,15 @@ use crate::events::WaitSide;
 pub(crate) use crate::flags::*;
 use crate::layout::{EndWords, Side};
 
-/// How long a sleeper stays on the futex before it goes to the doorbell, unless it has learnt better.
+/// How long a sleeper stays on the futex before it goes to the doorbell, unless earlier waits have changed that.
 pub(crate) const FUTEX_NS: u64 = 10_000_000;
-/// A wait up to this may come again. So nobody is on the futex for more than twice as long, where a death is not noticed.
+/// A wait of at most this time may recur. So no process is on the futex, where a death is not noticed, for more than
+/// twice as long.
 const AGAIN_NS: u64 = 25_000_000;
 
-/// How long the next sleeper stays on the futex after a wait that went beyond it and took so long: twice that, so that messages
-/// at such a rate find it there, where they cost least. After one that was too long for that it goes to the doorbell at once.
+/// How long the next sleeper stays on the futex after a wait of `waited_ns` that went beyond it: twice that, so that
+/// messages at such a rate find it there, where they cost least. After one that was too long for that it goes to the
+/// doorbell at once.
 pub(crate) fn futex_ns_after(waited_ns: u64) -> u64 {
     if waited_ns <= AGAIN_NS { FUTEX_NS.max(2 * waited_ns) } else { 0 }
 }
@@ -38,7 +40,7 @@ pub(crate) fn futex_ns_after(waited_ns: u64) -> u64 {
 pub(crate) struct Waiter<'a> {
     /// The side of the lane that it waits on.
     pub own: &'a Side,
-    /// What the tracer calls it.
+    /// Its name for the tracer.
     pub wait_side: WaitSide,
     /// Its end, and the other one.
     pub end: &'a EndWords,
@@ -53,11 +55,11 @@ pub(crate) struct Waiter<'a> {
 /// Why a wait is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Waited {
-    /// What was waited for may have come.
+    /// The condition may hold.
     LookAgain,
     /// Every copy of the other end is gone.
     Gone,
-    /// Nothing has come for long, and a process that shares the stream may have died that was to tell of something.
+    /// There was no event for long, and a process that shares the stream may have died before it notified.
     Watched,
     /// The time is over.
     TimedOut,
@@ -66,8 +68,8 @@ pub(crate) enum Waited {
 }
 
 impl Waiter<'_> {
-    /// Spins, yields, and sleeps on the futex until `ready`, a signal, or `until_ns`. None: nothing has happened for as long
-    /// as a handle sleeps there.
+    /// Spins, yields, and sleeps on the futex until `ready`, a signal, or `until_ns`. None: there was no event for as
+    /// long as a handle sleeps there.
     #[cold]
     #[inline(never)]
     pub fn wait_briefly(
@@ -104,7 +106,7 @@ impl Waiter<'_> {
         ready: &mut impl FnMut() -> bool,
     ) -> Result<Option<Waited>> {
         let mut now = now_ns();
-        // Who waits for more than a message is not woken for less, and is to look soon.
+        // A reader that waits for more than a message is not woken for less, and must look soon.
         let wants_all = self.own.wanted.load(Ordering::Relaxed) == 0;
         let end_ns = now + if wants_all { self.futex_ns } else { self.futex_ns.min(FUTEX_NS) };
         loop {
@@ -131,7 +133,7 @@ impl Waiter<'_> {
     }
 }
 
-/// Tells the other side where we run, if that has changed; returns it in the word's form.
+/// Publishes the CPU on which we run, if that has changed; returns it in the word's form.
 pub(crate) fn note_cpu(end: &EndWords) -> u32 {
     let here = cpu::current() + 1;
     // Relaxed: a hint. Not written without need, since the peer reads this line all the time.
@@ -141,13 +143,13 @@ pub(crate) fn note_cpu(end: &EndWords) -> u32 {
     here
 }
 
-/// Wakes all that sleep on a side's word, if any say so. Returns how many there were: none of a process that was killed, or
-/// has not fallen asleep yet.
+/// Wakes all sleepers on a side's word, if the flag is set. Returns how many there were: none of a process that was
+/// killed, or has not fallen asleep yet.
 pub(crate) fn wake_on_futex(side: &Side, wait_side: WaitSide, counters: &mut Counters) -> Option<usize> {
-    // What is told of was stored before the look at the flags, also by those who do not come by `look_at`.
+    // The event was stored before the look at the flags, also by callers that do not use `look_at`.
     atomic::fence(Ordering::SeqCst);
     if side.sleep.load(Ordering::Relaxed) & FUTEX != 0 && side.sleep.fetch_and(!FUTEX, Ordering::Relaxed) & FUTEX != 0 {
-        // One that is killed here leaves sleepers that look by themselves when they have slept long enough.
+        // A process that is killed here leaves sleepers that look by themselves when they have slept long enough.
         probe::at();
         counters.wake_ups += 1;
         wait_side.wake(false);

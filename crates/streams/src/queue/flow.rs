@@ -1,11 +1,11 @@
-//! Flow control: when a queue is full, when it has room again, and who is then told. The one place that knows the rule.
+//! Flow control: when a queue is full, when it has room again, and which waiter is then enabled. The rule is only here.
 //!
-//! A queue that is above its high water mark is full (QFULL), and stays so until it is below its low water mark, or empty.
-//! Whoever was refused waits (QWANTW), and is enabled once, by whoever makes that room (back-enable). "Above" is judged when
-//! somebody asks, and not at each message.
+//! A queue that is above its high-water mark is full (QFULL), and stays so until it is below its low-water mark, or
+//! empty. A writer that was refused waits (QWANTW), and is enabled once, by the process that makes the room
+//! (back-enable). "Above" is judged when a caller asks, and not at each message.
 //!
-//! Called by the lane for band 0 of a head's queue, by the store for all other bands and queues, and by whoever sets water
-//! marks. Which queue of a chain is asked, and which is enabled, says [`crate::plumb::chain`].
+//! Called by the lane for band 0 of a head's queue, by the store for all other bands and queues, and by the code that
+//! sets water marks. [`crate::plumb::chain`] decides which queue of a chain is asked, and which is enabled.
 
 use headwater_shm::probe;
 use headwater_shm::sync::{AtomicU32, Ordering};
@@ -27,7 +27,7 @@ impl WaterMarks {
         WaterMarks { hiwat: u64::from(hiwat.load(Ordering::Relaxed)), lowat: u64::from(lowat.load(Ordering::Relaxed)) }
     }
 
-    /// Those of a head's queue.
+    /// The water marks of a head's queue.
     #[inline]
     pub fn of(flow: &Flow) -> WaterMarks {
         WaterMarks::load(&flow.hiwat, &flow.lowat)
@@ -38,7 +38,7 @@ impl WaterMarks {
         (self.hiwat as u32, self.lowat as u32)
     }
 
-    /// The same for a queue that has room for no more than so much above which it is full.
+    /// The same, limited to `most` bytes.
     pub fn within(self, most: u64) -> WaterMarks {
         let hiwat = self.hiwat.min(most);
         WaterMarks { hiwat, lowat: if self.lowat > self.hiwat { hiwat + 1 } else { self.lowat.min(hiwat) } }
@@ -51,13 +51,13 @@ impl WaterMarks {
         flow.lowat.store(lowat, Ordering::Relaxed);
     }
 
-    /// Whether a queue with so many bytes is full, that was or was not when somebody asked last.
+    /// Whether a queue with `count` bytes is full, given whether it was at the last check.
     #[inline]
     pub fn is_full(self, count: u64, was_full: bool) -> bool {
         if was_full { !self.is_low(count) } else { count > self.hiwat }
     }
 
-    /// Whether a queue with so many bytes has room for whoever was refused.
+    /// Whether a queue with `count` bytes has room for a writer that was refused.
     #[inline]
     pub fn is_low(self, count: u64) -> bool {
         count == 0 || count < self.lowat
@@ -66,11 +66,11 @@ impl WaterMarks {
 
 /// The band is full (QFULL).
 const FULL: u32 = 1;
-/// Somebody was told so, and waits (QWANTW).
+/// A writer was refused, and waits (QWANTW).
 const WANTED: u32 = 2;
 
-/// Whether a band of a stored queue takes another message (bcanput), if there is `memory` for it. If not, whoever makes room is
-/// asked to say so. Under the store's lock.
+/// Whether a band of a stored queue takes another message (bcanput), if there is `memory` for it. If not, the process
+/// that makes room enables the waiter. Under the store's lock.
 pub(crate) fn can_put(band: &Band, marks: WaterMarks, memory: bool) -> bool {
     let flags = band.flags.load(Ordering::Relaxed);
     let full = marks.is_full(count_of(band), flags & FULL != 0);
@@ -83,12 +83,12 @@ pub(crate) fn can_put(band: &Band, marks: WaterMarks, memory: bool) -> bool {
     open
 }
 
-/// Bytes have come into a band. Under the store's lock.
+/// Counts bytes that were put into a band. Under the store's lock.
 pub(crate) fn count_up(band: &Band, bytes: usize) {
     band.count.store(band.count.load(Ordering::Relaxed).wrapping_add(bytes as u32), Ordering::Relaxed);
 }
 
-/// Bytes have left a band; whether that makes room for somebody who waits. Under the store's lock.
+/// Counts bytes that have left a band; returns whether that makes room for a waiter. Under the store's lock.
 pub(crate) fn count_down(band: &Band, marks: WaterMarks, bytes: usize) -> bool {
     let count = band.count.load(Ordering::Relaxed).saturating_sub(bytes as u32);
     band.count.store(count, Ordering::Relaxed);
@@ -102,7 +102,7 @@ pub(crate) fn count_down(band: &Band, marks: WaterMarks, bytes: usize) -> bool {
     low && flags & WANTED != 0
 }
 
-/// Whether somebody who waits for room in a band may go on: a look from without the lock.
+/// Whether a waiter for room in a band may continue: a check without the lock.
 pub(crate) fn may_go_on(band: &Band, marks: WaterMarks) -> bool {
     marks.is_low(count_of(band)) || band.flags.load(Ordering::Relaxed) & FULL == 0
 }

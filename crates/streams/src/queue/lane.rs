@@ -1,9 +1,9 @@
-//! A lane: the fast way of a direction's band 0, from the last put procedure to the reading head.
+//! A lane: the fast path of a direction's band 0, from the last put procedure to the reading head.
 //!
 //! It is the head's queue for band 0, stored as a ring of bytes. Plain data needs nothing beside its bytes: a write that
 //! follows another is thereby appended to it (write coalescing). A message with boundaries has a *mark* in a second ring:
-//! where it begins, how long its parts are, and what it is. One side writes and one reads, each under its lock, and each
-//! publishes by one store; what is not published does not exist, so a process may die between any two stores.
+//! its beginning, the lengths of its parts, and its header. One side writes and one reads, each under its lock, and
+//! each publishes by one store; what is not published does not exist, so a process may die between any two stores.
 //!
 //! Everything that does not arrive in the order in which it was sent (bands, high priority) is in the direction's store.
 
@@ -17,7 +17,8 @@ use crate::message::kind::MessageHeader;
 pub(crate) mod reader;
 pub(crate) mod writer;
 
-/// A side that stays held without its guard, until that is made again of this. Lost, it stays held.
+/// The right to a side that stays held without its guard, from which the guard is made again. If it is lost, the side
+/// stays held.
 #[cfg(not(loom))]
 #[derive(Debug)]
 #[must_use]
@@ -26,7 +27,7 @@ pub(crate) struct Kept(());
 /// A guard of a side.
 #[cfg(not(loom))]
 pub(crate) trait Guard {
-    /// Gives back what is held beside the lane's lock.
+    /// Releases what is held beside the lane's lock.
     fn keep_lane_alone(&mut self);
 }
 
@@ -45,12 +46,12 @@ impl Kept {
 pub(crate) struct Part {
     pub len: u32,
     pub taken: u32,
-    /// It has been taken as a whole. That is more than that nothing of it is left: a part of no bytes can be there.
+    /// It has been taken as a whole. A part of no bytes has nothing left, and may still be there.
     pub gone: bool,
 }
 
 impl Part {
-    /// From its words in shared memory; None for a part that was never there.
+    /// From its words in shared memory; None for a part that the message never had.
     pub fn of(len: u32, taken: u32) -> Result<Option<Part>> {
         match (len, taken) {
             (ABSENT, _) => Ok(None),
@@ -70,7 +71,8 @@ impl Part {
         (self.len - self.taken) as usize
     }
 
-    /// What is left after so many bytes more were taken, and the part with the last of them. None: it was left alone.
+    /// The rest after `count` more bytes were taken, and the part with the last of them. None: the part was not
+    /// touched.
     pub fn less(self, count: Option<usize>) -> Part {
         let Some(count) = count else { return self };
         let count = count.min(self.left());
@@ -130,12 +132,12 @@ impl Record {
         self.at.wrapping_add(self.control_len())
     }
 
-    /// Number of the byte behind it. A message without bytes takes one, so that it has a place in the order.
+    /// Number of the byte behind it. A message without bytes occupies one, so that it has a place in the order.
     pub fn end(&self) -> u64 {
         self.at.wrapping_add((self.control_len() + self.data_len()).max(1))
     }
 
-    /// How far the lane is free for the writer again, after what has been taken of this message.
+    /// The position up to which the lane is free for the writer again, given the bytes taken of this message.
     fn given_back(&self) -> u64 {
         match (self.control, self.data) {
             (Some(control), _) if control.left() > 0 => self.at.wrapping_add(u64::from(control.taken)),

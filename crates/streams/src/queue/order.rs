@@ -2,7 +2,7 @@
 
 use crate::message::kind::MessageHeader;
 
-/// Where a message belongs: a higher rank comes first, equal ranks in the order of their age.
+/// The place of a message in its queue: a higher rank comes first, equal ranks in the order of their age.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Rank(u16);
 

@@ -1,9 +1,9 @@
-//! A direction's store: the queues whose messages wait somewhere else than in the lane, and the blocks that hold them.
+//! A direction's store: the queues whose messages do not wait in the lane, and the blocks that hold them.
 //!
 //! Modules' queues, bands above 0 and messages of high priority are kept here, and everything where a stream has no lane.
 //! A message is one block, which holds it whole if it is small (the fast buffer), and pages for what is longer. All is
 //! done under one lock. A change is made visible by one store of a link, so that after a death in between the lists are
-//! whole; what is derived from them (ends, counts, free lists) is then made anew ([`repair`]).
+//! whole; the values derived from them (ends, counts, free lists) are then computed anew ([`repair`]).
 
 use std::sync::atomic::{AtomicU32, Ordering, fence};
 
@@ -28,9 +28,10 @@ pub(crate) use guard::{StoreGuard, StoreSide};
 
 /// The queue's service procedure is to run (QENAB).
 const ENABLED: u32 = 1;
-/// Of the head's queue, for all of them: somebody was refused because the store's memory is used up, and waits.
+/// In the head's queue, for all queues: a writer was refused because the store's memory is used up, and waits.
 const MEMORY: u32 = 4;
-/// It has put a message back, so ordinary messages that follow do not enable it: who makes room does (QWANTR not set).
+/// It has put a message back, so later ordinary messages do not enable it; the process that makes room does (QWANTR not
+/// set).
 const PUT_BACK: u32 = 2;
 /// Ordinary messages that arrive do not enable it (QNOENB).
 const DISABLED: u32 = 8;
@@ -42,7 +43,7 @@ const BAND_MASK: u32 = 0xff << BAND_SHIFT;
 
 /// The queue of the reading head; those of modules follow.
 pub(crate) const HEAD: usize = 0;
-/// The queue of what answers the reading head's ioctl.
+/// The queue of the answers to the reading head's ioctl.
 pub(crate) const ANSWERS: usize = QUEUES - 2;
 
 /// One member's view of a direction's store.
@@ -71,7 +72,7 @@ pub(crate) struct Stored {
     pub data: Option<Part>,
 }
 
-/// What is to be thrown away.
+/// The messages to flush.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Which {
     /// Everything.
@@ -94,7 +95,7 @@ impl Store {
         Store { words, flow, links, fast, pages, message_max, message_pages, lock }
     }
 
-    /// Forgets what another process's lock was, in a forked child.
+    /// Forgets the parent's lock, in a forked child.
     pub fn forget(&mut self) {
         self.lock.forget();
     }
@@ -103,24 +104,24 @@ impl Store {
         self.lock.retire();
     }
 
-    /// Whether a queue is empty: a look from without the lock.
+    /// Whether a queue is empty, read without the lock.
     #[inline]
     pub fn is_empty(&self, queue: usize) -> bool {
         self.words.queues[queue].first.load(Ordering::Relaxed) == 0
     }
 
-    /// Whether somebody who waits for room in a band may go on: a look from without the lock.
+    /// Whether a waiter for room in a band may continue, read without the lock.
     pub fn may_go_on(&self, queue: usize, band: u8) -> bool {
         flow::may_go_on(self.band(queue, band), self.water_marks(queue)) && self.may_allocate()
     }
 
-    /// Whether somebody waits for memory, and there is some: a look from without the lock.
+    /// Whether a process waits for memory, and there is some, read without the lock.
     #[inline]
     pub fn is_memory_awaited(&self) -> bool {
         self.words.queues[HEAD].flags.load(Ordering::Relaxed) & MEMORY != 0 && self.may_allocate()
     }
 
-    /// As [`Store::is_memory_awaited`]; whoever waits is told by the caller, and not noted any more.
+    /// As [`Store::is_memory_awaited`]; clears the note, and the caller notifies the waiter.
     pub fn take_memory_awaited(&self) -> bool {
         let flags = &self.words.queues[HEAD].flags;
         self.is_memory_awaited() && flags.fetch_and(!MEMORY, Ordering::Relaxed) & MEMORY != 0
@@ -149,7 +150,7 @@ impl Store {
         (queue.messages.load(Ordering::Relaxed) as usize, bytes as usize)
     }
 
-    /// Somebody waits for memory.
+    /// Notes that a process waits for memory.
     fn await_memory(&self) {
         self.words.queues[HEAD].flags.fetch_or(MEMORY, Ordering::Relaxed);
         probe::at();
@@ -161,7 +162,7 @@ impl Store {
         probe::at();
     }
 
-    /// A message has been queued: its service procedure is to run, unless it has put back what came before.
+    /// Enables a queue for a new message, unless its service procedure has put the message before it back.
     pub fn enable_for(&self, queue: usize, header: MessageHeader) {
         let (high, flags) = (header.kind.is_high_priority(), self.words.queues[queue].flags.load(Ordering::Relaxed));
         let ordinary = !high && header.band == 0;
@@ -170,7 +171,7 @@ impl Store {
         }
     }
 
-    /// A queue's service procedure has put a message back.
+    /// Notes that a queue's service procedure has put a message back.
     pub fn note_put_back(&self, queue: usize) {
         self.words.queues[queue].flags.fetch_or(PUT_BACK, Ordering::Relaxed);
         probe::at();
@@ -181,7 +182,7 @@ impl Store {
         self.words.queues[queue].flags.load(Ordering::Relaxed) & ENABLED != 0
     }
 
-    /// Whether a queue's service procedure was to run; now it is not any more.
+    /// Clears the request to run a queue's service procedure; returns whether it was set.
     pub fn take_enabled(&self, queue: usize) -> bool {
         let flags = &self.words.queues[queue].flags;
         let taken = ENABLED | PUT_BACK;
@@ -189,9 +190,10 @@ impl Store {
     }
 }
 
-/// What is done under the lock.
+/// The operations under the lock.
 impl StoreGuard<'_> {
-    /// Whether a queue takes another message of that band (bcanput). If not, whoever makes room is asked to say so.
+    /// Whether a queue takes another message of that band (bcanput). If not, the process that makes room enables the
+    /// waiter.
     pub fn can_put(&mut self, queue: usize, band: u8) -> bool {
         let memory = self.may_allocate();
         if !memory {
@@ -200,7 +202,8 @@ impl StoreGuard<'_> {
         flow::can_put(self.band(queue, band), self.water_marks(queue), memory)
     }
 
-    /// Stores a message behind so many of its queue, which the order must allow. False if there is no memory for it.
+    /// Stores a message behind `place` others of its queue, which the order must allow. False if there is no memory for
+    /// it.
     pub fn put_at(&mut self, queue: usize, message: &Message<'_>, place: usize) -> Result<bool> {
         if !self.leaves_spare(message) {
             return Ok(false);
@@ -219,8 +222,8 @@ impl StoreGuard<'_> {
         self.insert(queue, message, |other| rank.stands_behind(other))
     }
 
-    /// Stores a message before those of its rank (putbq). False if there is no memory for it, which cannot be of one
-    /// message that was got before: [`Store::put`] leaves as much as the largest takes.
+    /// Stores a message before those of its rank (putbq). False if there is no memory for it, which cannot happen for
+    /// one message that was taken before: [`Store::put`] leaves as much as the largest takes.
     pub fn put_back(&mut self, queue: usize, message: &Message<'_>) -> Result<bool> {
         let rank = Rank::of(message.header);
         self.insert(queue, message, |other| rank.goes_back_behind(other))
@@ -234,7 +237,7 @@ impl StoreGuard<'_> {
         }
     }
 
-    /// The first message that fits, and its place.
+    /// The first message that `fits` accepts, and its place.
     pub fn find(&self, queue: usize, mut fits: impl FnMut(&Stored) -> bool) -> Result<Option<Stored>> {
         let mut next = self.words.queues[queue].first.load(Ordering::Acquire);
         for _ in 0..=BLOCKS {
@@ -248,7 +251,7 @@ impl StoreGuard<'_> {
         Err(corrupt!("a queue has no end"))
     }
 
-    /// How many messages in a queue fit.
+    /// The number of messages in a queue that `fits` accepts.
     pub fn count(&self, queue: usize, fits: impl Fn(MessageHeader) -> bool) -> Result<usize> {
         let mut count = 0;
         self.find(queue, |stored| {
@@ -269,9 +272,9 @@ impl StoreGuard<'_> {
         self.copy_part(stored.block, skip, stored.data, buffer)
     }
 
-    /// Takes so many more bytes of the parts of the message at the front, a part with its last byte, and nothing of a part
-    /// that is None; it goes when no part of it is left, or `all` is given up. Returns whether that makes room for somebody
-    /// who waits.
+    /// Takes the given numbers of further bytes of the parts of the message at the front, a part with its last byte,
+    /// and nothing of a part that is None; it is removed when no part of it is left, or if `all` is set. Returns
+    /// whether that makes room for a waiter.
     pub fn take(
         &mut self,
         queue: usize,
@@ -317,7 +320,7 @@ impl StoreGuard<'_> {
         Ok(Message::of_parts(stored.header, control, data))
     }
 
-    /// Throws messages away (flushq, flushband). Returns whether that makes room for somebody who waits.
+    /// Discards messages (flushq, flushband). Returns whether that makes room for a waiter.
     pub fn flush(&mut self, queue: usize, which: Which) -> Result<bool> {
         let fits = |header: MessageHeader| match which {
             Which::All => true,
@@ -424,7 +427,7 @@ impl StoreGuard<'_> {
         Ok(())
     }
 
-    /// Bytes have come into a band. Those of high priority, which waits for nobody, are not counted.
+    /// Counts bytes that were put into a band. Messages of high priority, which do not wait, are not counted.
     fn count_up(&self, words: &QueueWords, header: MessageHeader, bytes: usize) {
         if !header.kind.is_high_priority() {
             flow::count_up(&words.bands[usize::from(header.band)], bytes);
@@ -441,7 +444,7 @@ impl StoreGuard<'_> {
         (1..=highest as u8).any(|band| self.can_put(queue, band))
     }
 
-    /// Bytes have left a band; whether that makes room for somebody who waits.
+    /// Counts bytes that have left a band; returns whether that makes room for a waiter.
     fn count_down(&self, queue: usize, header: MessageHeader, bytes: usize) -> bool {
         let counts = !header.kind.is_high_priority();
         counts && flow::count_down(self.band(queue, header.band), self.water_marks(queue), bytes)
@@ -454,7 +457,7 @@ impl StoreGuard<'_> {
             |len: &AtomicU32, taken: &AtomicU32| Part::of(len.load(Ordering::Relaxed), taken.load(Ordering::Relaxed));
         let header = MessageHeader::from_word(header.load(Ordering::Relaxed))?;
         let (control, data) = (part(control, control_taken)?, part(data, data_taken)?);
-        // Who copies it makes a buffer of that length.
+        // A copy allocates a buffer of that length.
         let len: u64 = [control, data].into_iter().flatten().map(|part| u64::from(part.len)).sum();
         if len > self.message_max {
             return Err(corrupt!("a stored message is longer than the stream allows"));
@@ -473,7 +476,7 @@ impl StoreGuard<'_> {
 
     fn begin(&self) {
         self.words.dirty.store(1, Ordering::Relaxed);
-        // Before all that follows: whoever finds a half-made change also finds the mark.
+        // Before the following stores: a process that finds a partial change also finds the mark.
         fence(Ordering::Release);
         probe::at();
     }

@@ -14,7 +14,7 @@ pub struct ReadHalf(Stream);
 #[derive(Debug)]
 pub struct WriteHalf {
     stream: Stream,
-    /// Whether the other end is told when it is dropped.
+    /// Whether dropping it notifies the other end.
     tells: bool,
 }
 
@@ -29,10 +29,10 @@ impl ReadHalf {
         &self.0
     }
 
-    /// The whole end, of its two halves.
+    /// Joins two halves into the whole end.
     ///
     /// # Errors
-    /// Gives both back if they are halves of two ends.
+    /// Returns both if they are halves of two different ends.
     #[doc = include_str!("../../doc/halves.md")]
     pub fn reunite(self, other: WriteHalf) -> Result<Stream, (ReadHalf, WriteHalf)> {
         if !Arc::ptr_eq(&self.0.shared, &other.stream.shared) {
@@ -61,7 +61,7 @@ impl Drop for WriteHalf {
     fn drop(&mut self) {
         // An end of a FIFO has one direction, and is closed with its last clone.
         if self.tells && self.stream.has_both_directions() {
-            // A stream that is broken has no reader that could be told.
+            // A broken stream has no reader to notify.
             let _ = self.stream.shutdown(Shutdown::Write);
         }
     }

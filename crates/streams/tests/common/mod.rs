@@ -1,4 +1,4 @@
-//! What the tests of reliability share: a seeded generator, a watchdog, and the count of what a process has open.
+//! Shared parts of the reliability tests: a seeded generator, a watchdog, and the count of what a process has open.
 
 #![allow(dead_code, reason = "each test program uses its part")]
 
@@ -35,13 +35,13 @@ impl Random {
         choices[self.below(choices.len())]
     }
 
-    /// True in one of so many cases.
+    /// True in one of `cases` cases.
     pub fn one_in(&mut self, cases: usize) -> bool {
         self.below(cases) == 0
     }
 }
 
-/// A number from the environment, or the default: how the long forms of these tests are asked for.
+/// A number from the environment, or the default: which selects the long forms of these tests.
 pub fn setting(name: &str, default: u64) -> u64 {
     std::env::var(name).map_or(default, |text| text.parse().unwrap_or_else(|_| panic!("{name}={text} is no number")))
 }
@@ -52,7 +52,7 @@ pub fn alone() -> std::sync::MutexGuard<'static, ()> {
     ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-/// What poll(2) says of a descriptor after at most so long; [`Duration::MAX`] is no bound.
+/// The events that poll(2) reports for a descriptor within `timeout`; [`Duration::MAX`] is no bound.
 pub fn polled(fd: impl AsFd, wanted: i16, timeout: Duration) -> i16 {
     let mut polled = libc::pollfd { fd: fd.as_fd().as_raw_fd(), events: wanted, revents: 0 };
     // SAFETY: one valid pollfd.
@@ -64,8 +64,8 @@ pub fn polled(fd: impl AsFd, wanted: i16, timeout: Duration) -> i16 {
 static DEADLINE_NS: AtomicU64 = AtomicU64::new(u64::MAX);
 static DOING: Mutex<String> = Mutex::new(String::new());
 
-/// Ends the whole program, saying what it was doing, unless [`calm`] or another [`within`] comes in time. Children die
-/// with it.
+/// Ends the whole program, saying what it was doing, unless [`calm`] or another [`within`] is called in time. Children
+/// die with it.
 pub fn within(time: Duration, doing: String) {
     static STARTED: std::sync::Once = std::sync::Once::new();
     STARTED.call_once(|| {
@@ -88,7 +88,7 @@ pub fn within(time: Duration, doing: String) {
     DEADLINE_NS.store(now_ns() + time.as_nanos() as u64, Ordering::Relaxed);
 }
 
-/// Nothing is to be done in time any more.
+/// Ends the time limit of [`within`].
 pub fn calm() {
     DEADLINE_NS.store(u64::MAX, Ordering::Relaxed);
 }
@@ -207,7 +207,7 @@ pub fn meet_at_the_same_time(path: &Path) {
     start.give();
     let mut reader = Fifo::open(path, Access::Read).map(Stream::into_handle).expect("they meet");
     let mut count = 0;
-    // Who finds another stream than the reader's waits for ever. When those who have come have gone, there is an end.
+    // A writer that finds another stream than the reader's waits for ever. When all writers have left, the stream ends.
     while count < WRITERS {
         count += read_all(&mut reader).len();
         std::thread::sleep(Duration::from_micros(100));
@@ -216,7 +216,7 @@ pub fn meet_at_the_same_time(path: &Path) {
     calm();
 }
 
-/// A FIFO of this user alone.
+/// A FIFO that only this user may open.
 pub fn fifo() -> (tempfile::TempDir, PathBuf) {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("fifo");

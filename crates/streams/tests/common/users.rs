@@ -1,4 +1,4 @@
-//! Becoming other users, for tests that run as root and leave themselves out otherwise.
+//! Becoming other users, for tests that run as root and are skipped otherwise.
 
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
@@ -13,7 +13,7 @@ use super::child;
 
 pub const NOBODY: u32 = 65534;
 
-/// Whether this process can become somebody else.
+/// Whether this process can become another user.
 pub fn is_root() -> bool {
     let root = headwater_os::files::own_user() == 0;
     if !root {
@@ -22,14 +22,14 @@ pub fn is_root() -> bool {
     root
 }
 
-/// Becomes somebody else, for good.
+/// Becomes another user, for good.
 pub fn become_user(user: u32) {
     // SAFETY: the calls touch no memory of ours but the null list, which is empty.
     let done = unsafe { libc::setgroups(0, std::ptr::null()) | libc::setgid(user) | libc::setuid(user) };
     assert_eq!(done, 0, "{}", std::io::Error::last_os_error());
 }
 
-/// Stays root and gives up what root may do beyond others.
+/// Stays root and gives up root's capabilities.
 pub fn become_powerless() {
     let header: [u32; 2] = [0x2008_0522, 0];
     let none = [0u32; 6];
@@ -38,7 +38,7 @@ pub fn become_powerless() {
     assert_eq!(done, 0, "{}", std::io::Error::last_os_error());
 }
 
-/// A FIFO with these permissions in a directory that everybody may search.
+/// A FIFO with these permissions in a directory that every user may search.
 pub fn fifo(permissions: u32) -> (tempfile::TempDir, PathBuf) {
     let (directory, path) = super::fifo();
     for (path, permissions) in [(directory.path(), 0o755), (&path, permissions)] {
@@ -47,7 +47,7 @@ pub fn fifo(permissions: u32) -> (tempfile::TempDir, PathBuf) {
     (directory, path)
 }
 
-/// Starts a process and waits until it says that it is ready.
+/// Starts a process and waits until it reports that it is ready.
 pub fn started(body: impl FnOnce(&dyn Fn()) -> Result<()>) -> Child {
     let (ready, is_ready) = UnixStream::pair().expect("pair");
     let child = child(|| body(&|| std::io::Write::write_all(&mut &ready, b"x").expect("the parent waits")));
@@ -56,7 +56,7 @@ pub fn started(body: impl FnOnce(&dyn Fn()) -> Result<()>) -> Child {
     child
 }
 
-/// A process that has something until it is dropped.
+/// A process that holds a value until the result is dropped.
 pub fn holder<T>(make: impl FnOnce() -> Result<T>) -> Child {
     started(|ready| {
         let _made = make()?;

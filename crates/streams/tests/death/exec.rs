@@ -1,4 +1,4 @@
-//! A process that executes another program is the same process, with the same start time; what it had is gone.
+//! A process that executes another program is the same process, with the same start time; its handles are gone.
 
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::process::CommandExt;
@@ -25,7 +25,7 @@ fn again() {
         std::process::exit(1);
     }
     if left > 0 {
-        // As a program that knows nothing of the handle: it is not dropped, and its descriptors stay.
+        // As a program that does not know the handle: it is not dropped, and its descriptors stay.
         let error = myself(&number, left - 1).exec();
         panic!("exec: {error}");
     }
@@ -63,7 +63,7 @@ fn a_process_may_execute_again_and_again() {
     calm();
 }
 
-/// One thread is in the middle of a call, another executes a program that goes on for long.
+/// One thread is in the middle of a call, another executes a program that runs for long.
 #[test]
 fn what_a_program_held_is_free_when_its_process_executes_another() {
     let _alone = alone();

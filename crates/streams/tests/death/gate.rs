@@ -1,5 +1,5 @@
-//! A writer that stays inside a module's put procedure, as one that is stopped there: what others of its end and the reader
-//! see meanwhile, and that nothing is forgotten when it comes out.
+//! A writer that stays inside a module's put procedure, like one that is stopped there: the effects on other users of
+//! its end and on the reader, and that all work is done when it leaves.
 
 use std::sync::{Condvar, Mutex};
 use std::thread::JoinHandle;
@@ -11,14 +11,15 @@ use headwater_streams::{
 
 use super::common::{Interruptible, alone, calm, polled, within};
 
-/// Where the writer is: [`OUTSIDE`], [`INSIDE`], or told to come out.
+/// Where the writer is: [`OUTSIDE`], [`INSIDE`], or told to leave.
 static PLACE: Mutex<u32> = Mutex::new(OUTSIDE);
 static MOVED: Condvar = Condvar::new();
 const OUTSIDE: u32 = 0;
 const INSIDE: u32 = 1;
 const LEAVING: u32 = 2;
 
-/// A put procedure that keeps whoever sends the control part `stay` until it is told to let go; the message is then dropped.
+/// A put procedure that keeps the sender of the control part `stay` until it is told to let go; the message is then
+/// dropped.
 #[derive(Debug)]
 struct Gate;
 
@@ -54,7 +55,7 @@ impl Held {
     /// The module is pushed already.
     fn by(mut stream: Handle) -> Held {
         set_place(OUTSIDE);
-        // High priority waits for no room.
+        // High priority does not wait for room.
         let writer = std::thread::spawn(move || {
             stream.putpmsg(Some(b"stay"), None, Priority::High).expect("the reader lives");
             stream
@@ -125,7 +126,7 @@ fn a_poll_behind_a_stopped_holder_waits_its_time_and_says_not_ready() {
         let ready = other.poll(wanted, Some(Duration::ZERO)).unwrap_or_else(|error| panic!("{wanted:?}: {error}"));
         assert!(ready.is_empty(), "{wanted:?}: {ready:?}");
     }
-    // What happens while it waits is seen.
+    // The poll sees events that happen while it waits.
     let polling = std::thread::spawn(move || {
         let ready = other.poll(Events::OUT, Some(Duration::from_secs(10))).expect("no error");
         (ready, other)
@@ -159,12 +160,13 @@ fn a_signal_ends_a_poll_behind_a_stopped_holder() {
         assert_eq!(polling.join().expect_err("a handler ran").errno(), Errno::Intr);
         drop(held.let_go());
     }
-    // One that comes while the thread does not sleep is lost, and half of them if a poll looks for the writer deaf to signals.
+    // A signal that comes while the thread does not sleep is lost, and half of them if a poll looks for the writer deaf
+    // to signals.
     assert!(signals <= POLLS * 3 / 2, "{POLLS} polls were ended by {signals} signals");
     calm();
 }
 
-/// What waits in a module's queue behind a full head is owed to the reader as soon as there is room: by the reader, and if a
+/// Messages in a module's queue behind a full head are passed on as soon as there is room: by the reader, and if a
 /// writer is in the middle of a call, by that one when it comes out.
 #[test]
 fn a_writer_that_comes_out_runs_the_services_that_a_reader_could_not() {
@@ -181,7 +183,7 @@ fn a_writer_that_comes_out_runs_the_services_that_a_reader_could_not() {
         assert_eq!(polled(&far, libc::POLLIN, Duration::from_millis(50)), 0, "nobody can run the service");
         let writer = if nonblocking {
             let writer = held.let_go();
-            // The writer does nothing more, nor does anybody else.
+            // Neither the writer nor another user makes a further call.
             assert_eq!(polled(&far, libc::POLLIN, Duration::from_secs(5)), libc::POLLIN, "what waited was forgotten");
             writer
         } else {

@@ -11,7 +11,7 @@ use super::common::{Interruptible, alone, calm, joined, read_all, within};
 use super::{HELD, Holds, hold, holder, refusal, signal, tell, use_side, wait_for};
 
 const SIDES: [Holds; 2] = [Holds::Writing, Holds::Reading];
-/// Longer than a living holder was ever given.
+/// Longer than the limit for a live holder ever was.
 const LONG: Duration = Duration::from_millis(2300);
 
 /// The end whose side is held: with a message there to be borrowed, and another behind it.
@@ -84,7 +84,8 @@ fn a_signal_ends_the_wait_for_a_stopped_holder() {
     calm();
 }
 
-/// A read that wants more than is there has taken what was there, and then waits for another reader, which has come before it.
+/// A read that wants more than is there has taken the available bytes, and then waits for another reader, which has
+/// come before it.
 #[test]
 fn what_a_read_has_taken_is_said_though_another_reader_is_in_the_way_of_the_rest() {
     let _alone = alone();
@@ -99,7 +100,7 @@ fn what_a_read_has_taken_is_said_though_another_reader_is_in_the_way_of_the_rest
         let waiter = Interruptible::start(move || reader.read(&mut [0; 30]));
         std::thread::sleep(Duration::from_millis(2));
         near.write(b"x").expect("room");
-        // Whoever of the two comes first has it.
+        // The first of the two gets it.
         let done = if let Ok(_borrowed) = far.borrow() {
             met += 1;
             waiter.end(Duration::from_millis(5))
@@ -210,15 +211,15 @@ fn a_forked_childs_copy_of_a_place_is_nothing() {
     calm();
 }
 
-/// A control group of its own, removed in the end.
+/// A separate control group, removed in the end.
 struct Group {
     path: PathBuf,
-    /// The file that freezes it, and what it takes.
+    /// The file that freezes it, and its values.
     freeze: (&'static str, &'static str, &'static str),
 }
 
 impl Group {
-    /// Err: why there is none.
+    /// Err: the reason why there is none.
     fn new() -> Result<Group, String> {
         let name = format!("headwater-death-{}", std::process::id());
         let kinds = [
@@ -274,7 +275,7 @@ impl Drop for Group {
     }
 }
 
-/// As a container is paused: the process neither runs nor looks stopped.
+/// As a container is paused: the process does not run, but is not shown as stopped.
 #[test]
 fn a_frozen_holder_is_waited_for() {
     let _alone = alone();

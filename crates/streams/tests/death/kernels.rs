@@ -1,4 +1,4 @@
-//! Older kernels, and filters that refuse system calls: what is missing costs something, and never a healthy call.
+//! Older kernels, and filters that refuse system calls: missing calls have a cost, but never break a healthy stream.
 
 use std::process::Command;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use headwater_streams::{Events, Handle};
 use super::common::{self, alone, calm, fifo, joined, open, read_all, within};
 use super::{Holds, holder, use_side};
 
-/// A kernel, or a container's filter, by what it does not offer.
+/// A kernel, or a container's filter, described by the calls that it does not offer.
 struct Kernel {
     name: &'static str,
     /// Calls from this number on are unknown.

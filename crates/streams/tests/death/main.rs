@@ -1,6 +1,6 @@
 //! Death needs a proof. A user of a stream that is stopped, frozen, slow, or in another PID namespace is not dead, and
-//! whoever meets it in the middle of a call waits as long as the call may: not at all, for a time, or until a signal. One
-//! that has died, or executes another program, is out of the way at once, also where the kernel is old.
+//! a user that finds it in the middle of a call waits as long as the call may: not at all, for a time, or until a
+//! signal. One that has died, or executes another program, does not block other users, also where the kernel is old.
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -18,7 +18,7 @@ use std::os::unix::net::UnixStream;
 use headwater_os::child::Child;
 use headwater_streams::{Errno, Handle};
 
-/// How a user of an end is in the middle of a call for as long as it likes.
+/// How a user of an end stays in the middle of a call.
 #[derive(Debug, Clone, Copy)]
 enum Holds {
     /// The writing side: a place is reserved, and will be committed.
@@ -30,7 +30,7 @@ enum Holds {
 /// Bytes of a message that a holder commits, or consumes.
 const HELD: &[u8] = b"held";
 
-/// Is in the middle of a call, says so, and comes out when it is told to; false if it is told to end as it is.
+/// Enters a call, reports that, and leaves the call when it is told to; false if it is told to end inside it.
 fn hold(stream: &mut Handle, holds: Holds, control: &UnixStream) -> headwater_streams::Result<bool> {
     let go_on = |control: &UnixStream| {
         (&mut &*control).write_all(b"x")?;
@@ -58,7 +58,7 @@ fn hold(stream: &mut Handle, holds: Holds, control: &UnixStream) -> headwater_st
     Ok(true)
 }
 
-/// A forked process that holds a side of an end, and has said so. Told by a byte, it comes out.
+/// A forked process that holds a side of an end, and has reported that. A byte tells it to release the side.
 fn holder(mut stream: Handle, holds: Holds) -> (Child, UnixStream) {
     let (here, there) = UnixStream::pair().expect("pair");
     let child = common::child(|| {
@@ -77,7 +77,7 @@ fn tell(control: &UnixStream) {
     (&mut &*control).write_all(b"x").expect("it listens");
 }
 
-/// What a user of the same side of the same end does meanwhile.
+/// The call of another user of the same side of the same end.
 fn use_side(stream: &mut Handle, holds: Holds) -> headwater_streams::Result<usize> {
     match holds {
         Holds::Writing => stream.write(b"more"),

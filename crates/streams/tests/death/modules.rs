@@ -11,7 +11,7 @@ use super::{HELD, Holds, holder, refusal, signal, tell};
 
 const FLUSH: Flush = Flush::READ;
 
-/// What a flush through a module throws away is borrowed at the other end, by a process that is stopped.
+/// A message that a flush through a module discards is borrowed at the other end, by a process that is stopped.
 fn borrowed_behind(module: &str) -> (Handle, Handle) {
     let (mut near, far) = Handle::pair().expect("pipe");
     near.push(module).expect("known");
@@ -36,7 +36,7 @@ fn a_flush_through_a_module_that_is_not_to_wait_does_not_wait_for_a_stopped_read
             assert!(error.is_held());
         }
         assert!(start.elapsed() < Duration::from_secs(3), "{:?}", start.elapsed());
-        // What is not in the way goes through.
+        // Calls that do not need the held side succeed.
         assert_eq!(near.write(b"more").expect("room"), 4);
         signal(child.id(), libc::SIGCONT);
         tell(&control);

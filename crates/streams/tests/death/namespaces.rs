@@ -1,4 +1,4 @@
-//! Users of one stream in two PID namespaces: neither can see whether the other lives.
+//! Users of one stream in two PID namespaces: neither can see whether the other is alive.
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
@@ -17,11 +17,11 @@ fn leave_namespace() -> bool {
     unsafe { libc::unshare(libc::CLONE_NEWPID) == 0 || libc::unshare(libc::CLONE_NEWUSER | libc::CLONE_NEWPID) == 0 }
 }
 
-/// What a child exits with that may not make namespaces.
+/// The exit status of a child that may not make namespaces.
 const NOT_ALLOWED: i32 = 77;
 
-/// Runs `body` in another PID namespace, as its first process. The one that is given back forks it, waits for it, and kills
-/// it when it hears of `control` that its other end is closed.
+/// Runs `body` in another PID namespace, as its first process. The returned process forks it, waits for it, and kills
+/// it when the other end of `control` is closed.
 fn elsewhere(control: &UnixStream, body: impl FnOnce() -> headwater_streams::Result<()>) -> Child {
     Child::fork(|| {
         if !leave_namespace() {
@@ -50,7 +50,7 @@ fn elsewhere(control: &UnixStream, body: impl FnOnce() -> headwater_streams::Res
     .expect("fork")
 }
 
-/// The sockets by which the one elsewhere, and who forked it, are told to go on.
+/// The sockets that tell the process elsewhere, and the one that forked it, to continue.
 fn sockets() -> [UnixStream; 4] {
     let ((here, there), (end, ends)) = (UnixStream::pair().expect("pair"), UnixStream::pair().expect("pair"));
     [here, there, end, ends]
@@ -90,7 +90,7 @@ fn a_writer_elsewhere_keeps_its_side() {
     wait_for(&here);
     near.set_nonblocking(false).expect("no error");
     assert_eq!(near.write(b"more").expect("it came out"), 4);
-    // Who forked it has a copy of our end of the socket too.
+    // The process that forked it has a copy of our end of the socket too.
     end.shutdown(std::net::Shutdown::Both).expect("a socket");
     assert!(parent.wait().expect("wait").success());
     drop((near, foreign));
@@ -131,7 +131,8 @@ fn a_writer_here_keeps_its_side_against_one_elsewhere() {
     calm();
 }
 
-/// Killed in the middle of a call, and nobody can see it: its side stays held, until the kernel says that nobody is left.
+/// Killed in the middle of a call, and no other process can see that: its side stays held, until the kernel reports
+/// that no process is left.
 #[test]
 fn a_side_whose_users_are_all_gone_is_free_wherever_they_were() {
     let _alone = alone();

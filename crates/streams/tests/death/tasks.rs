@@ -1,4 +1,5 @@
-//! Tasks of a tokio runtime that meet a holder which is stopped: other tasks run, and theirs get on when it does.
+//! Tasks of a tokio runtime that meet a holder which is stopped: other tasks run, and the waiting ones continue when it
+//! does.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! A hostile process at the other end of the descriptors: what this process calls returns in time, and leaves it no
+//! A hostile process at the other end of the descriptors: the calls of this process return in time, and leaves it no
 //! descriptor that it did not ask for, and no memory that grows.
 
 use std::cell::RefCell;
@@ -14,12 +14,12 @@ use crate::common::{self, Random, alone, setting};
 use crate::peer::{self, Peer};
 use crate::{Done, PATIENCE, reopen};
 
-/// No call that does not wait, or waits for so many milliseconds, lasts longer.
+/// No call that does not wait, or waits for some milliseconds, lasts longer.
 const CALL_MAX: Duration = Duration::from_secs(5);
-/// What this process may come to need, in pages.
+/// The largest allowed memory of this process, in pages.
 const PAGES_MAX: u64 = 40_000;
 
-/// What the cases have shown.
+/// The results of the cases.
 #[derive(Debug, Default)]
 struct Found {
     done: Done,
@@ -52,7 +52,7 @@ fn abused_descriptors_make_errors_and_nothing_worse() {
          longest call {longest:.1?}",
         seed - 1
     );
-    // Else nothing was hit.
+    // Otherwise the fuzzer has hit nothing.
     assert!(broken * 20 > seed - first && calls > errors && (files > 0 || calls < 10_000));
 }
 
@@ -75,7 +75,7 @@ fn case(seed: u64) -> Found {
     let shares = random.one_in(3);
     let modules = random.one_in(3);
     let mut hostile = Child::fork(|| {
-        // What it panics about is its own affair.
+        // Its own panics do not matter.
         std::panic::set_hook(Box::new(|_| {}));
         if !shares {
             // SAFETY: the handle behind it is never used in this process.
@@ -96,7 +96,7 @@ fn case(seed: u64) -> Found {
         if random.one_in(25) {
             reopen(&mut end);
         }
-        // It is stopped in whatever it does.
+        // It is stopped at an arbitrary moment.
         if !modules && random.one_in(40) {
             signal(&hostile, libc::SIGSTOP);
         } else if random.one_in(10) {
@@ -126,7 +126,7 @@ fn case(seed: u64) -> Found {
     found
 }
 
-/// One of all calls that there are.
+/// One of all calls.
 fn call(end: &mut Handle, random: &mut Random, files: &mut u64, modules: bool) -> Result<()> {
     match random.below(30) {
         0..=5 => {

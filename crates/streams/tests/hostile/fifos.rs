@@ -1,6 +1,6 @@
-//! A hostile process that has the same FIFO open: it spoils the pipe, the memory and the node's locks, passes for a broker, and
-//! hands out whatever it has. What this process calls returns in time, also its opens, and when the other is gone the FIFO is
-//! as new.
+//! A hostile process that has the same FIFO open: it corrupts the pipe, the memory and the node's locks, poses as a
+//! broker, and sends arbitrary files. The calls of this process return in time, also its opens, and when the hostile
+//! process is gone the FIFO works as a new one.
 
 use std::cell::RefCell;
 use std::fs::{File, OpenOptions, Permissions};
@@ -25,10 +25,10 @@ use crate::{Done, PATIENCE};
 /// No call and no open that does not wait lasts longer.
 const CALL_MAX: Duration = Duration::from_secs(5);
 
-/// An open may wait for the answers of those who have the FIFO open, for some time. So many fill a case.
+/// An open may wait some time for the answers of processes that have the FIFO open. This many fill a case.
 const REFUSED_MAX: u64 = 3;
 
-/// As `fifo/broker.rs` and `fifo/marks.rs` have them.
+/// As in `fifo/broker.rs` and `fifo/marks.rs`.
 const CLAIMS: [u64; 2] = [1 << 40, 2 << 40];
 const MARKS: u64 = 1 << 60;
 
@@ -57,7 +57,7 @@ fn abused_descriptors_of_fifos_make_errors_and_nothing_worse() {
          call {longest:.1?}",
         seed - 1
     );
-    // Else nothing was hit. One FIFO of twenty is, about.
+    // Otherwise the fuzzer has hit nothing. One FIFO of twenty is, about.
     assert!((broken > 0 || seed - first < 40) && calls > errors);
 }
 
@@ -69,7 +69,7 @@ struct Shown {
 }
 
 impl Shown {
-    /// Runs what is not to last long.
+    /// Runs a call that must not last long.
     fn timed<T>(&mut self, header: impl FnOnce() -> T) -> T {
         let start = Instant::now();
         let done = header();
@@ -83,7 +83,7 @@ impl Shown {
 fn case(seed: u64) -> Shown {
     let mut random = Random(seed ^ 0xf1f0 << 32);
     let (_directory, path) = fifo();
-    // With permissions for others there are brokers.
+    // With permissions for other users there are brokers.
     let mode = random.one_of(&[0o600, 0o666, 0o622]);
     std::fs::set_permissions(&path, Permissions::from_mode(mode)).expect("chmod");
     let policy = random.one_of(&[Policy::DEFAULT, Policy::DEFAULT, Policy::EAGER]);
@@ -103,7 +103,7 @@ fn case(seed: u64) -> Shown {
         Rival::new(seed, &path, end.as_mut().expect("open"), victim, options).rage()
     })
     .expect("fork");
-    // The hostile process alone has that end, at times.
+    // Sometimes only the hostile process has that end.
     if random.one_in(2) {
         theirs.take();
     }
@@ -153,7 +153,7 @@ fn case(seed: u64) -> Shown {
     found
 }
 
-/// What the hostile process does in one case, some of these.
+/// The actions of the hostile process; a case has some of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Deed {
     /// Bells, and fillings.
@@ -161,7 +161,7 @@ enum Deed {
     Fill,
     /// Bytes of another program.
     Foreign,
-    /// Takes out of the pipe what is not its own.
+    /// Takes bytes out of the pipe that are not its own.
     Steal,
     Resize,
     Flags,
@@ -177,9 +177,9 @@ enum Deed {
     Mark,
     Lock,
     Claim,
-    /// Passes for a broker, and hands out anything.
+    /// Poses as a broker, and sends arbitrary files.
     Keep,
-    /// Asks brokers and does not take what they give.
+    /// Asks brokers and does not take their answers.
     Ask,
 }
 
@@ -347,7 +347,7 @@ impl<'s> Rival<'s> {
         }
     }
 
-    /// As a broker: to whoever has come.
+    /// As a broker: to every process that has connected.
     fn serve(&mut self) {
         for listener in &self.listeners {
             let Ok(Some(socket)) = listener.accept() else { continue };

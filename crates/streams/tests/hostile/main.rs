@@ -26,7 +26,7 @@ use headwater_streams::{
 };
 use places::{BLOCK, BLOCKS, FIXED, LANES, QUEUE, QUEUES, RECORDS};
 
-/// What one case may take.
+/// The time limit of one case.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// How often a blocking call is interrupted: a lock that a living process seems to hold is waited for until then.
 const INTERRUPT_EVERY: Duration = Duration::from_millis(50);
@@ -71,7 +71,7 @@ fn scribble_at(case: fn(u64) -> Done) {
     common::calm();
     assert_eq!(common::open_things(), before, "something is left");
     println!("seeds {first} to {}: {calls} calls, {errors} errors, {broken} streams found broken", seed - 1);
-    // Else nothing was hit.
+    // Otherwise the fuzzer has hit nothing.
     assert!(broken * 10 > seed - first && calls > errors);
 }
 
@@ -79,7 +79,7 @@ fn scribble_at(case: fn(u64) -> Done) {
 struct Done {
     calls: u64,
     errors: u64,
-    /// Some call gave EPROTO.
+    /// A call has failed with EPROTO.
     broken: bool,
 }
 
@@ -125,7 +125,7 @@ fn case_of(seed: u64, open: impl Fn(&Options) -> (Handle, Handle)) -> Done {
             end.push(random.one_of(&["srvmod", "nullmod", "pipemod", "testmod"])).expect("known");
         }
     }
-    // Something is there before the memory is spoiled.
+    // There are messages before the memory is corrupted.
     for _ in 0..random.below(20) {
         let end = ends[random.below(2)].as_mut().expect("open");
         done.note(call(end, &mut random));
@@ -204,7 +204,7 @@ impl Drop for Stop<'_> {
     }
 }
 
-/// Another handle of the same end instead of this one: what it knows it reads from the memory.
+/// Another handle of the same end instead of this one: it reads its state from the memory.
 fn reopen(end: &mut Option<Handle>) {
     *end = end.as_ref().map(Handle::another);
 }
@@ -217,7 +217,7 @@ fn memory_of_stream() -> File {
     File::from(headwater_os::descriptors::duplicate(found.expect("it is open").number).expect("dup"))
 }
 
-/// Half the size of what is behind the records but for the windows.
+/// Half the size of the part behind the records, without the windows.
 fn store_len(len: u64, options: &Options) -> u64 {
     let window = u64::from(options.hiwat + options.strmsgsz + options.strctlsz).next_power_of_two();
     (len - FIXED - RECORDS - 2 * window) / 2
@@ -251,7 +251,7 @@ fn scribble(memory: &File, len: u64, options: &Options, random: &mut Random) {
     let width = random.one_of(&[1, 2, 4, 4, 8]);
     let aligned = at / width as u64 * width as u64;
     if aligned + 8 <= len {
-        // A change by what is there already, or something else altogether.
+        // A change of the present value, or a new random value.
         if random.one_in(3) {
             let mut now = [0; 8];
             let _ = memory.read_at(&mut now, aligned);
@@ -263,7 +263,7 @@ fn scribble(memory: &File, len: u64, options: &Options, random: &mut Random) {
     }
 }
 
-/// One of all calls that there are, which is not to wait.
+/// One of all calls, without waiting.
 fn call(end: &mut Handle, random: &mut Random) -> Result<()> {
     let number = random.below(CALLS);
     call_by_number(number, end, random)

@@ -5,7 +5,7 @@ use std::os::fd::RawFd;
 
 use headwater_os::doorbell::Doorbell;
 
-/// What every packet of the library begins with.
+/// The beginning of every packet of the library.
 const TEXT: &str = "headwater: this descriptor is one end of a STREAMS pipe, and its data is in shared memory (see headwater_streams). ";
 
 /// Descriptors that the kernel takes in one packet.
@@ -20,7 +20,7 @@ pub fn packet(kind: char, number: u32) -> Vec<u8> {
     bytes
 }
 
-/// Sends a packet with descriptors, without waiting and whatever comes of it.
+/// Sends a packet with descriptors, without waiting, and ignores the result.
 pub fn send(socket: RawFd, bytes: &[u8], files: &[RawFd]) {
     let mut control = [0u64; 32 + FILES_MAX.div_ceil(2)];
     let mut piece = libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
@@ -59,7 +59,7 @@ pub fn set(socket: RawFd, option: i32, value: i32) {
     unsafe { libc::setsockopt(socket, libc::SOL_SOCKET, option, (&raw const value).cast(), len) };
 }
 
-/// Lets through only the first bytes of what is sent to this socket; none, and nothing arrives.
+/// Lets through only the first bytes of each packet to this socket; with 0, nothing arrives.
 pub fn cut(socket: RawFd, len: u32) {
     let mut code = [libc::sock_filter { code: 0x06, jt: 0, jf: 0, k: len }];
     let program = libc::sock_fprog { len: 1, filter: code.as_mut_ptr() };

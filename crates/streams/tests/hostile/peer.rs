@@ -1,4 +1,5 @@
-//! The hostile process: it has the far end, at times the victim's own socket, too, and the memory, and keeps no rule.
+//! The hostile process: it has the far end, sometimes the victim's own socket, too, and the memory, and breaks every
+//! rule.
 
 use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd, RawFd};
@@ -11,7 +12,7 @@ use crate::packets::{FILES_MAX, cut, packet, send, set, steal};
 use crate::rage::{Deeds, rage};
 use crate::{CALLS, PUSH, call_by_number};
 
-/// What it does in one case, some of these.
+/// Its actions; a case has some of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Deed {
     Bell,
@@ -25,7 +26,7 @@ enum Deed {
     Large,
     Option,
     Shutdown,
-    /// A filter cuts what arrives.
+    /// A filter cuts arriving packets.
     Cut,
     /// Takes packets that are not its own.
     Steal,
@@ -66,12 +67,12 @@ pub struct Peer<'s> {
     pub theirs: Option<RawFd>,
     pub memory: File,
     pub options: Options,
-    /// Whether modules are pushed. A procedure that has done something waits for the store as long as it takes, so a peer with
-    /// modules does not pretend to be in the middle of a call for ever.
+    /// Whether modules are pushed. A procedure that has had an effect waits for the store without a limit, so a peer
+    /// with modules does not pretend to be in the middle of a call for ever.
     pub modules: bool,
 }
 
-/// A call of the library that is not to wait, with modules or without.
+/// A call of the library that does not wait, with modules or without.
 pub fn call(end: &mut Handle, random: &mut Random, modules: bool) -> Result<()> {
     let number = random.below(CALLS);
     if number == PUSH && !modules { Ok(()) } else { call_by_number(number, end, random) }
@@ -189,8 +190,8 @@ impl Peer<'_> {
         let file = self.memory.as_raw_fd();
         let len = self.memory.metadata().map_or(0, |data| data.len());
         let at = (self.random.next() % len.max(1)) as i64;
-        let (way, seals) = (self.random.below(6), self.random.one_of(&[libc::F_SEAL_WRITE, 16, libc::F_SEAL_GROW]));
-        match way {
+        let (action, seals) = (self.random.below(6), self.random.one_of(&[libc::F_SEAL_WRITE, 16, libc::F_SEAL_GROW]));
+        match action {
             0 => _ = self.memory.set_len(self.random.next() % (2 * len)),
             // SAFETY: the calls touch no memory of this process but the mapping, which may change at any time.
             1 => _ = unsafe { libc::fcntl(file, libc::F_ADD_SEALS, seals) },

@@ -1,4 +1,4 @@
-//! Where in a stream's memory the words lie that lead somewhere, bytes from its beginning: what the fuzzer aims at. The unit test
+//! The offsets of words with links in a stream's memory, bytes from its beginning: the fuzzer's targets. The unit test
 //! `the_fuzzer_aims_at_what_is_there` of `layout` holds them against the library's own sizes.
 
 /// The lanes' words, behind the header and both ends.

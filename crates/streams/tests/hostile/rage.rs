@@ -1,19 +1,19 @@
-//! What a hostile process does all the time: some of the deeds that its kind knows, in any order.
+//! The loop of a hostile process: some of the actions of its kind, in random order.
 
 use std::time::Duration;
 
 use crate::common::Random;
 
-/// What it knows, and how it is made to do it.
+/// Its actions, and the function that runs one.
 pub struct Deeds<'d, H, D> {
     pub mild: &'d [D],
-    /// Most cases have none of these, which spoil a stream at once.
+    /// Most cases have none of these, which break a stream at once.
     pub harsh: &'d [D],
-    /// How often in a row a deed is done, now and then.
+    /// How often an action is sometimes repeated.
     pub often: usize,
     pub random: fn(&mut H) -> &mut Random,
     pub commit: fn(&mut H, D),
-    /// What it does after each, besides.
+    /// Called after each action.
     pub after: fn(&mut H),
 }
 

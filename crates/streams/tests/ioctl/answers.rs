@@ -1,4 +1,4 @@
-//! What an ioctl returns.
+//! The results of ioctls.
 
 use std::time::{Duration, Instant};
 
@@ -44,7 +44,7 @@ fn data_go_there_and_come_back() {
         for module in ["testmod", "srvmod", "nullmod"] {
             near.push(module).expect("known");
         }
-        // To be told to be nonblocking is of no account.
+        // O_NONBLOCK has no effect.
         near.set_nonblocking(true).expect("set");
         let most = options.strmsgsz as usize;
         for len in [0, 1, 3, 1000, most] {
@@ -53,7 +53,7 @@ fn data_go_there_and_come_back() {
             assert_eq!(ask(&mut near, REVERSE, &data, LONG), Ok((len as i32, reversed)), "{len} bytes");
         }
         assert_eq!(ask(&mut near, REVERSE, &vec![0; most + 1], LONG), Err(Errno::Inval));
-        // It did not take the way of data.
+        // It did not arrive as data.
         assert_eq!(near.read(&mut [0]).expect_err("nothing").errno(), Errno::Again);
         far.set_nonblocking(true).expect("set");
         assert_eq!(far.read(&mut [0]).expect_err("nothing").errno(), Errno::Again);
@@ -119,7 +119,7 @@ fn a_signal_ends_the_wait_for_an_answer() {
     calm();
 }
 
-/// What is raised while an ioctl is under way ends it at once.
+/// An error or hang-up ends an ioctl that is under way at once.
 #[test]
 fn a_hang_up_or_an_error_ends_the_wait_for_an_answer() {
     let _alone = alone();

@@ -1,4 +1,4 @@
-//! Transparent ioctls: what is copied from and to the caller's memory.
+//! Transparent ioctls: the copies from and to the caller's memory.
 
 use std::cell::Cell;
 
@@ -7,7 +7,7 @@ use headwater_streams::{Errno, Error, Handle, MemoryAt, Result, UserMemory};
 
 use super::{LONG, answering, ask};
 
-/// Has three words at 1000 and text at 2000 copied; what it returns, and what the text is then.
+/// Makes the module copy three words at 1000 and text at 2000; returns the result and the text.
 fn copy(
     stream: &mut Handle,
     argument: u64,
@@ -53,7 +53,7 @@ fn a_bad_address_is_efault_and_the_module_is_told() {
     assert_eq!(ask(&mut near, REVERSE, b"ab", LONG), Ok((2, b"ba".to_vec())));
 }
 
-/// I_STR hands its data over: nobody may ask for more.
+/// I_STR hands its data over: a module may not ask for more.
 #[test]
 fn an_ioctl_with_data_of_its_own_has_no_memory_to_copy_from() {
     let (mut near, _far) = answering();
@@ -66,7 +66,7 @@ fn nobody_knows_a_transparent_ioctl_on_a_bare_pipe() {
     assert_eq!(copy(&mut near, 1000, [2000, 2000, 1], b"a"), Err(Errno::Inval));
 }
 
-/// A memory whose errors are its own, and which is asked as often as the module asks.
+/// A memory with its own errors, which is called once for each request of the module.
 #[test]
 fn the_memory_s_own_error_is_the_ioctl_s() {
     struct Broken(Cell<u32>);

@@ -1,5 +1,5 @@
-//! Ioctls that go down a stream: their answers, their turns, what is copied for them, and what happens when somebody on the
-//! way is killed or stopped.
+//! Ioctls that go down a stream: their answers, their turns, their copies, and the effects when a process on the path
+//! is killed or stopped.
 
 mod answers;
 #[path = "../common/mod.rs"]
@@ -11,9 +11,9 @@ use std::time::Duration;
 
 use headwater_streams::{Errno, Handle, IoctlTimeout};
 
-/// A time-out that is to pass.
+/// A time-out that passes in the test.
 const SHORT: IoctlTimeout = IoctlTimeout::After(Duration::from_millis(60));
-/// One that is not.
+/// A time-out that does not pass in the test.
 const LONG: IoctlTimeout = IoctlTimeout::After(Duration::from_secs(20));
 
 /// A pipe whose first end has a module that answers ioctls.

@@ -50,7 +50,7 @@ fn many_threads_get_their_own_answers() {
     calm();
 }
 
-/// Waits until somebody is in an ioctl at the end.
+/// Waits until a process is in an ioctl at the end.
 fn until_taken(stream: &mut Handle) {
     while ask(stream, REVERSE, b"", SHORT).is_ok() {}
 }
@@ -77,7 +77,7 @@ fn nobody_waits_for_a_caller_that_was_killed() {
     calm();
 }
 
-/// A caller that is stopped keeps its turn; those behind it have their time.
+/// A caller that is stopped keeps its turn; those behind it wait for their time.
 #[test]
 fn a_stopped_caller_keeps_its_turn() {
     let _alone = alone();
@@ -101,19 +101,19 @@ fn a_stopped_caller_keeps_its_turn() {
 fn a_panic_of_a_module_ends_the_ioctl() {
     let (near, _far) = with_gate(answering());
     let (mut theirs, mut ours) = (near.another(), near.another());
-    // Its handle lives on.
+    // Its handle stays in use.
     let ask_for_it = std::panic::AssertUnwindSafe(|| ask(&mut theirs, PANIC, b"", LONG));
     assert!(std::panic::catch_unwind(ask_for_it).is_err());
     assert_eq!(ask(&mut ours, REVERSE, b"ab", LONG), Ok((2, b"ba".to_vec())));
 }
 
-/// A module that keeps whoever sends the control part `stay` in its put procedure until its socket says otherwise, and
-/// panics when it is told to.
+/// A module that keeps the sender of the control part `stay` in its put procedure until its socket tells it to leave,
+/// and panics when it is told to.
 #[derive(Debug)]
 struct Gate;
 
 const PANIC: u32 = 0x1234;
-/// The socket by which a process that stays is told to go on: its number in the processes of these tests.
+/// The socket by which a process that stays is told to continue: its number in the processes of these tests.
 static STAYS: std::sync::Mutex<Option<UnixStream>> = std::sync::Mutex::new(None);
 
 impl Module for Gate {
@@ -143,7 +143,7 @@ fn with_gate((mut near, far): (Handle, Handle)) -> (Handle, Handle) {
     (near, far)
 }
 
-/// A process that stays in a module's put procedure, as a user of this end. Told by a byte, it comes out.
+/// A process that stays in a module's put procedure, as a user of this end. A byte tells it to leave.
 fn staying(mut stream: Handle) -> (Child, UnixStream) {
     let (here, there) = UnixStream::pair().expect("pair");
     let process = child(|| {
@@ -159,7 +159,7 @@ fn signal(process: &Child, number: i32) {
     assert_eq!(unsafe { libc::kill(process.id() as libc::pid_t, number) }, 0);
 }
 
-/// Somebody is stopped in a module on the way of the ioctl, or of its answer.
+/// A process is stopped in a module on the path of the ioctl, or of its answer.
 #[test]
 fn a_process_that_is_stopped_in_a_module_is_not_waited_for_beyond_the_time() {
     let _alone = alone();
@@ -170,7 +170,7 @@ fn a_process_that_is_stopped_in_a_module_is_not_waited_for_beyond_the_time() {
         );
         let (mut near, far) = with_gate(answering());
         let (mut process, control) = staying(if answers_way {
-            // The gate is on the way of what the other end writes, too.
+            // The gate is on the path of the other end's writes, too.
             far.another()
         } else {
             near.another()
@@ -181,7 +181,7 @@ fn a_process_that_is_stopped_in_a_module_is_not_waited_for_beyond_the_time() {
             assert_eq!(ask(&mut near, REVERSE, b"ab", SHORT), Err(Errno::Time));
         }
         assert!(start.elapsed() < Duration::from_secs(2), "{:?}", start.elapsed());
-        // One that comes out in time is waited for.
+        // The ioctl waits for a process that leaves in time.
         let mut other = near.another();
         let waiter = std::thread::spawn(move || ask(&mut other, REVERSE, b"ab", LONG));
         std::thread::sleep(Duration::from_millis(100));
@@ -191,7 +191,7 @@ fn a_process_that_is_stopped_in_a_module_is_not_waited_for_beyond_the_time() {
         assert_eq!(waiter.join().expect("no panic"), Ok((2, b"ba".to_vec())));
         assert!(process.wait().expect("wait").success());
         assert_eq!(ask(&mut near, REVERSE, b"cd", LONG), Ok((2, b"dc".to_vec())));
-        // One that is killed there is not.
+        // It does not wait for one that is killed there.
         let (mut process, _control) = staying(if answers_way { far.another() } else { near.another() });
         signal(&process, libc::SIGSTOP);
         assert_eq!(ask(&mut near, REVERSE, b"ab", SHORT), Err(Errno::Time));

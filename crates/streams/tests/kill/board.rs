@@ -1,7 +1,7 @@
-//! What the processes of a case tell each other beside the stream: how far each has come, and which words have arrived.
+//! The shared state of a case's processes beside the stream: the progress of each, and which words have arrived.
 //!
-//! All payload is words of eight bytes, and every word of a case is another: so whatever arrives says what it is, and
-//! one bit for each shows what was lost or came twice.
+//! All payload is words of eight bytes, and every word of a case is different: so each arriving word identifies itself,
+//! and one bit for each shows which were lost or came twice.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -9,7 +9,7 @@ use headwater_os_tools::shared::Shared;
 
 /// Words that the scripts of one case may have, in all.
 pub const WORDS: usize = 1 << 18;
-/// Where the second writer's words begin.
+/// The first word of the second writer.
 pub const SECOND: u64 = WORDS as u64 / 2;
 
 const MAGIC: u64 = 0xa5c3 << 48;

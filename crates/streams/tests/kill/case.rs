@@ -1,4 +1,5 @@
-//! A case: who plays what at which end; one run of it, with a victim that is killed; and what must then be true.
+//! A case: the processes and their scripts at each end; one run of it, with a victim that is killed; and the conditions
+//! that must then hold.
 
 #[cfg(feature = "probes")]
 use std::fs::File;
@@ -15,10 +16,10 @@ use crate::common::{self, Random};
 use crate::meeting::Meeting;
 use crate::script::{self, Flavour, Operation, Reader};
 
-/// How long a survivor may take: to end, and to be told that the other end is gone.
+/// How long a survivor may take: to end, and to notice that the other end is gone.
 const BOUND: Duration = Duration::from_secs(5);
 
-/// What the victim does.
+/// The victim's calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
     Writes,
@@ -66,7 +67,7 @@ impl Case {
         defaults.hiwat(self.hiwat).lowat(self.hiwat / 2).policy(self.policy)
     }
 
-    /// Words by which a write exceeds what is published at a time; with a fellow, bytes of both would then be mixed.
+    /// Whether writes exceed the bytes that are published at a time; with a fellow, bytes of both would then be mixed.
     fn long(&self) -> bool {
         !self.fellow && self.part == Part::Writes
     }
@@ -75,7 +76,7 @@ impl Case {
 /// How the victim dies.
 #[derive(Debug)]
 pub enum Death {
-    /// At this place of those that it passes.
+    /// At this one of the probes that it passes.
     #[cfg(feature = "probes")]
     At(u64, Arc<File>),
     /// After this time.
@@ -123,7 +124,7 @@ impl Scripts {
     }
 }
 
-/// Runs a case once; whether the victim was killed before its end.
+/// Runs a case once; returns whether the victim was killed before its end.
 pub fn run(case: &Case, seed: u64, death: Death) -> bool {
     let doing = format!("{}, seed {seed}, {death}", case.name);
     common::within(2 * BOUND, doing.clone());
@@ -216,7 +217,8 @@ fn victim(case: &Case, scripts: &Scripts, board: &Board, mut near: Handle, rando
         Part::Writes => script::write(&mut near, &scripts.victim, board, Who::Victim)?,
         Part::Reads if case.fellow => reader.read_all(&mut near)?,
         Part::Reads => {
-            // Not to the end: the survivor waits for our death, not we for its. What it writes after its script is no word.
+            // Not to the end: the survivor waits for our death, not we for its. Its writes after its script are no
+            // words.
             let all_read = || scripts.survivor.iter().flat_map(Operation::words).all(|word| board.has(word));
             for _ in 0..scripts.survivor.len() {
                 if all_read() || !reader.step(&mut near)? {
@@ -252,14 +254,14 @@ fn fellow(case: &Case, scripts: &Scripts, board: &Board, mut near: Handle, rando
     }
 }
 
-/// What the other end does. `over`: nobody of the victim's end is left.
+/// The calls of the other end. `over`: no process of the victim's end is left.
 fn survivor(case: &Case, scripts: &Scripts, board: &Board, far: &mut Handle, random: Random, over: impl Fn() -> bool) {
     let read = [scripts.victim.as_slice(), scripts.fellow.as_slice()];
     match case.part {
         Part::Writes => {
             let mut reader = Reader::new(board, Who::Survivor, &read, random);
             reader.read_all(far).expect("no error");
-            // A FIFO's end is no end as long as others may open it.
+            // A FIFO does not end as long as other processes may open it.
             while case.fifo && !over() {
                 std::thread::sleep(Duration::from_micros(100));
                 reader.read_all(far).expect("no error");

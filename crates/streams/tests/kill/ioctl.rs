@@ -1,5 +1,5 @@
-//! The caller of an ioctl is killed at any place on its way, also where it copies for it: the next one at that end gets its
-//! own answer, and soon.
+//! The caller of an ioctl is killed at any place on its way, also where it copies for it: the next caller at that end
+//! gets its own answer soon.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! A process is killed anywhere, and whoever is left ends well: no hang, no lost message, nothing twice.
+//! A process is killed at any place, and the remaining processes end well: no hang, no lost message, no message twice.
 //!
 //! With the feature `probes` the victim kills itself at the Nth place between two stores, for each N until it comes
 //! through; without, it is killed after a random time. `cargo xtask crash` runs the long form.
@@ -89,7 +89,7 @@ fn a_process_killed_at_any_time_leaves_a_whole_stream() {
     println!("{kills} kills in {runs} runs");
 }
 
-/// After so many runs in a row that the victim has come through there is no place behind.
+/// After this many runs in a row without a kill there is no later probe.
 #[cfg(feature = "probes")]
 const ESCAPES: u32 = 20;
 
@@ -111,7 +111,7 @@ fn a_process_killed_between_any_two_stores_leaves_a_whole_stream() {
                 runs += 1;
                 let killed = case::run(case, seed, Death::At(place, report.clone()));
                 if !killed {
-                    // Where two share an end, how far the victim comes is chance.
+                    // Where two share an end, the victim's progress is random.
                     escapes += 1;
                     if escapes > if case.fellow { ESCAPES } else { 0 } {
                         break;

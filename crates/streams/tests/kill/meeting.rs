@@ -1,5 +1,5 @@
-//! How the processes of a case come by their ends: of a pipe that was made beforehand, or of a FIFO that each opens by its
-//! name while others open, use and leave it.
+//! How the processes of a case get their ends: of a pipe that was made beforehand, or of a FIFO that each opens by its
+//! name while other processes open, use and leave it.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,14 +11,14 @@ use tempfile::TempDir;
 use crate::case::{Case, Part};
 use crate::script;
 
-/// Much longer than anybody looks.
+/// Much longer than any periodic check.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
 pub struct Meeting {
     fifo: Option<Node>,
-    /// The victim's end, or one that its fellow uses; and the survivor's. Of a FIFO they are open already if there is a
-    /// fellow, who may else have come and gone before the others meet.
+    /// The victim's end, or one that its fellow uses; and the survivor's. For a FIFO they are open already if there is
+    /// a fellow, which may otherwise have come and gone before the others meet.
     near: Option<Handle>,
     far: std::sync::Mutex<Option<Handle>>,
     fellow: bool,
@@ -32,7 +32,7 @@ struct Node {
     options: Options,
     victim: Access,
     survivor: Access,
-    /// The survivor has met somebody.
+    /// The survivor has met a peer.
     met: AtomicBool,
 }
 
@@ -55,7 +55,7 @@ impl Node {
             .map(prepared)
     }
 
-    /// Opened without waiting, for who waits from then on.
+    /// Opened without waiting, for a process that waits from then on.
     fn open_at_once(&self, access: Access) -> Result<Handle> {
         let mut stream = self.open(access, true)?;
         stream.set_nonblocking(false)?;
@@ -93,7 +93,7 @@ impl Meeting {
         Meeting { fifo: None, near: Some(near), far: Some(far).into(), fellow }
     }
 
-    /// In the victim, before it may be killed: closes what others use.
+    /// In the victim, before it may be killed: closes the ends of the other processes.
     pub fn leave_to_victim(&mut self) {
         drop(self.far.get_mut().expect("one thread").take());
         if self.fifo.is_some() {
@@ -104,7 +104,7 @@ impl Meeting {
     /// The victim's end.
     pub fn victim(&mut self) -> Result<Handle> {
         match &self.fifo {
-            // Who is not alone at its end may come when the others have gone.
+            // A process that shares its end may come when the others have left.
             Some(node) if self.fellow && node.victim == Access::Read => node.open_at_once(node.victim),
             Some(node) => node.open(node.victim, false),
             None => Ok(self.near.take().expect("there")),
@@ -127,12 +127,12 @@ impl Meeting {
         Ok(stream)
     }
 
-    /// Nobody comes any more: whom the survivor still waits for it meets here, for a moment.
+    /// No other process comes any more: the survivor that still waits for a peer meets one here, for a moment.
     pub fn victim_has_ended(&self) {
         let Some(node) = self.fifo.as_ref().filter(|_| !self.fellow) else { return };
         while !node.met.load(Ordering::Acquire) {
             match node.open(node.victim, true) {
-                // A writer is let in only if the reader waits, to whom it is enough that somebody was there.
+                // A writer is let in only if the reader waits, for which a short visit is enough.
                 Ok(stream) if node.victim == Access::Write => {
                     drop(stream);
                     let start = Instant::now();
@@ -148,8 +148,8 @@ impl Meeting {
         }
     }
 
-    /// Every holder of the other end is gone, or will be at once: writes fail, and reads find the end. Those who open a FIFO
-    /// next use it as if nothing had been, with the survivor and without.
+    /// Every holder of the other end is gone, or will be at once: writes fail, and reads find the end. Processes that
+    /// open a FIFO next can use it normally, with the survivor and without.
     pub fn is_over(&self, mut far: Handle) {
         let mut buffer = [0; 4096];
         let node = self.fifo.as_ref();
@@ -164,14 +164,15 @@ impl Meeting {
         let mut next = node.open(node.victim, true).expect("the survivor is there");
         let (reader, writer) = if node.victim == Access::Read { (&mut next, &mut far) } else { (&mut far, &mut next) };
         reader.set_nonblocking(true).expect("no error");
-        // What nobody has read waits for whoever reads next.
+        // Unread messages wait for the next reader.
         while reader.read(&mut buffer).is_ok() {}
         writer.write(b"next").expect("somebody reads");
         assert_eq!(reader.read(&mut buffer).expect("there"), 4);
         writer.write(b"last").expect("somebody reads");
     }
 
-    /// Everybody is gone: those who open the FIFO now find nothing of them, and the file system has its node alone.
+    /// All processes are gone: a process that opens the FIFO now finds no trace of them, and the file system has only
+    /// its node.
     pub fn leaves_nothing(&self) {
         let Some(node) = &self.fifo else { return };
         let mut reader = node.open(Access::Read, true).expect("opens at once");

@@ -1,5 +1,5 @@
 //! A writer that is refused is killed at any place on its way; the survivor at its end does nothing, and the reader's
-//! descriptor still tells the truth.
+//! descriptor still shows the right events.
 
 use std::time::Duration;
 
@@ -37,7 +37,7 @@ fn a_refused_writer_killed_at_any_place_leaves_what_is_unread_to_be_seen() {
             assert_eq!(far.read(&mut [0; MESSAGE]).expect("there"), MESSAGE);
         }
         assert_eq!(far.read(&mut [0]).expect_err("nothing").errno(), Errno::Again);
-        // Once more where a dead process has left something.
+        // Once more if a dead process has left packets.
         assert_eq!(far.read(&mut [0]).expect_err("nothing").errno(), Errno::Again);
         assert!(!is_readable(&far), "killed at place {place}: readable, and nothing is there");
         near.write(b"x").expect("room");

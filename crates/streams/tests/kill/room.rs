@@ -1,5 +1,5 @@
-//! A user of a FIFO is killed at any place on its way to make room or to wait for it, and the writer that is left is told of
-//! room all the same.
+//! A user of a FIFO is killed at any place on its way to make room or to wait for it, and the remaining writer is still
+//! notified of room.
 
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ fn full() -> (tempfile::TempDir, Handle, Handle) {
     (directory, reader, writer)
 }
 
-/// Writes until that is refused.
+/// Writes until it is refused.
 fn fill(writer: &mut Handle) -> Errno {
     loop {
         if let Err(error) = writer.write(&[1; MESSAGE]) {
@@ -48,7 +48,7 @@ fn read_to_low_water(reader: &mut Handle) {
     }
 }
 
-/// Has another process of the end be killed at each place that it comes to, and a reader then make room.
+/// Kills another process of the end at each probe that it reaches, and lets a reader then make room.
 fn killed_at_any_place(what: &str, mut dies: impl FnMut(&mut Handle, &mut Handle, u64) -> bool) {
     let _alone = alone();
     for place in 0.. {

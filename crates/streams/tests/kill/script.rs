@@ -1,5 +1,5 @@
-//! What a process does at its end: a list of operations made from a seed, how a writer plays it, and how a reader takes
-//! what comes.
+//! The calls of a process at its end: a list of operations made from a seed, how a writer plays it, and how a reader
+//! takes the messages.
 
 use std::time::{Duration, Instant};
 
@@ -38,7 +38,8 @@ impl Operation {
         self.first..self.first + (self.control + self.data) as u64
     }
 
-    /// A call of which a part may arrive although it did not return: longer than what is published at a time.
+    /// A call of which a part may arrive although it did not return: longer than the bytes that are published at a
+    /// time.
     pub fn may_come_in_part(&self) -> bool {
         self.call == Call::Write && self.data * 8 > headwater_streams::limits::PIECE
     }
@@ -53,7 +54,7 @@ impl Operation {
     }
 }
 
-/// What kinds of calls a script is of.
+/// The kinds of calls in a script.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Flavour {
     /// Plain writes.
@@ -115,7 +116,7 @@ pub fn write(stream: &mut Handle, script: &[Operation], board: &Board, who: Who)
 /// Plays one operation of a script.
 pub fn write_one(stream: &mut Handle, script: &[Operation], number: usize, board: &Board, who: Who) -> Result<()> {
     let operation = &script[number];
-    // A second message of high priority would be thrown away, and so would be what waits in a popped module.
+    // A second message of high priority would be discarded, and so would be messages in a popped module.
     if matches!(operation.call, Call::HighPriority | Call::Pop) && !settle(board, &script[..number], who) {
         assert!(who == Who::Survivor, "what was written does not arrive");
         return Ok(());
@@ -126,10 +127,10 @@ pub fn write_one(stream: &mut Handle, script: &[Operation], number: usize, board
     Ok(())
 }
 
-/// Waits until all of it has arrived. False if nobody takes it.
+/// Waits until all of it has arrived. False if no process takes it.
 fn settle(board: &Board, script: &[Operation], who: Who) -> bool {
     let start = Instant::now();
-    // What a killed reader took never arrives.
+    // Words that a killed reader took never arrive.
     let patience = Duration::from_millis(if who == Who::Survivor { 20 } else { 3000 });
     while !script.iter().all(|operation| operation.words().all(|word| board.has(word))) {
         if start.elapsed() > patience {
@@ -162,7 +163,7 @@ fn call(stream: &mut Handle, operation: &Operation) -> Result<()> {
     }
 }
 
-/// Takes what comes, in many ways, and checks it.
+/// Takes messages, in many ways, and checks them.
 #[derive(Debug)]
 pub struct Reader<'s> {
     board: &'s Board,
@@ -181,7 +182,7 @@ impl<'s> Reader<'s> {
         Reader { board, who, scripts, random, last: std::collections::HashMap::new(), control, data }
     }
 
-    /// Takes something. False at the end of the stream.
+    /// Takes some bytes or a message. False at the end of the stream.
     pub fn step(&mut self, stream: &mut Handle) -> Result<bool> {
         let (control_words, data_words) = (self.random.one_of(&[1, 48]), self.random.one_of(&[2, 40, 512, 4096]));
         let (mut control, mut data) = (std::mem::take(&mut self.control), std::mem::take(&mut self.data));
@@ -263,7 +264,7 @@ fn borrow(stream: &mut Handle) -> Result<Option<headwater_streams::ReadGrant<'_>
     }
 }
 
-/// The other end is gone: what a script may end with.
+/// The errors with which a script may end: the other end is gone.
 pub fn is_gone(error: &Error) -> bool {
     error.errno() == Errno::Pipe
 }

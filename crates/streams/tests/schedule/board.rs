@@ -1,4 +1,4 @@
-//! What the processes of a round tell each other beside the stream: how far each worker has come, and which words have
+//! The shared state of a round's processes beside the stream: the progress of each worker, and which words have
 //! arrived. It lies in a file, which stays open through exec.
 
 use std::fs::File;
@@ -15,14 +15,14 @@ const MAGIC: u64 = 0x5ced << 48;
 const EACH: usize = 16;
 const CELLS: usize = WORKERS * EACH + WORKERS * WORDS as usize / 64;
 
-/// What a worker notes.
+/// A worker's counters.
 #[derive(Debug, Clone, Copy)]
 pub enum Cell {
     /// Words of all writes that it has begun.
     Begun,
     /// Words of all writes that have returned.
     Returned,
-    /// Words that its read of this moment may take.
+    /// Words that its current read may take.
     InHand,
     /// Words that reads may have taken which an exec has ended.
     Lost,
@@ -34,7 +34,7 @@ pub enum Cell {
     /// Words of the write that an exec has ended, which may have come or not: the first, and the one behind the last,
     /// above 32 bits.
     Skipped,
-    /// Not 0: its process was killed or replaced, with what it had in its hands.
+    /// Not 0: its process was killed or replaced, with the words that it had in hand.
     Gone,
 }
 
@@ -46,7 +46,7 @@ pub struct Board {
 
 impl Board {
     pub fn create() -> Board {
-        // SAFETY: memfd_create makes a descriptor that nobody else has.
+        // SAFETY: memfd_create makes a new descriptor.
         let file = unsafe { File::from_raw_fd(libc::memfd_create(c"schedule-board".as_ptr(), 0)) };
         file.set_len(size_of::<[u64; CELLS]>() as u64).expect("memory");
         Board::over(file)
@@ -116,7 +116,7 @@ impl Board {
         (0..self.get(worker, Cell::Returned)).filter(missing).count() as u64
     }
 
-    /// A number that changes whenever anybody has got on.
+    /// A number that changes whenever a worker has made progress.
     pub fn progress(&self) -> u64 {
         let written: u64 = (0..WORKERS).map(|worker| self.get(worker, Cell::Returned)).sum();
         let finished: u64 = (0..WORKERS).map(|worker| self.get(worker, Cell::Finished)).sum();
@@ -140,7 +140,7 @@ pub fn words(bytes: &[u8]) -> impl Iterator<Item = u64> {
     })
 }
 
-/// Whose word it is, and its number.
+/// The worker of a word, and its number.
 pub fn of_word(word: u64) -> (usize, u64) {
     ((word / WORDS) as usize, word % WORDS)
 }

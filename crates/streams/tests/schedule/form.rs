@@ -1,4 +1,4 @@
-//! The forms of waiting: what a program does between a call that was refused and the next one.
+//! The forms of waiting: a program's steps between a call that was refused and the next one.
 
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::time::Duration;
@@ -53,7 +53,7 @@ impl Waiter {
         let descriptor = stream.as_fd().as_raw_fd();
         let mut waiter = Waiter { form, descriptor, set: None, interest: 0 };
         if matches!(form, Form::Level | Form::Edge) {
-            // SAFETY: epoll_create1 makes a descriptor that nobody else has.
+            // SAFETY: epoll_create1 makes a new descriptor.
             waiter.set = Some(unsafe { OwnedFd::from_raw_fd(libc::epoll_create1(libc::EPOLL_CLOEXEC)) });
             let edge = if form == Form::Edge { libc::EPOLLET } else { 0 };
             waiter.register(libc::EPOLL_CTL_ADD, libc::EPOLLIN | libc::EPOLLOUT | edge);
@@ -70,8 +70,8 @@ impl Waiter {
         self.interest = interest;
     }
 
-    /// Waits until it may be worth to read or to write again, without a time limit. Whether the stream hangs is judged by
-    /// whoever looks at the board.
+    /// Waits until it may be worth to read or to write again, without a time limit. The process that watches the board
+    /// decides whether the stream hangs.
     pub fn wait(&mut self, stream: &mut Handle, reads: bool, writes: bool, random: &mut Random) {
         match self.form {
             Form::Level => {

@@ -2,7 +2,7 @@
 //! stopped, replaced by exec or forked: no wait lasts longer than its bound, and no message is lost or doubled.
 //!
 //! `cargo xtask schedule` runs the long form. A failure names its forms and its seed; `HEADWATER_CASE=edge/tokio` and
-//! `HEADWATER_SEED` repeat it; `HEADWATER_EVENT=Kill` leaves out what happens to nobody, or otherwise. With `HEADWATER_JOBS=6`
+//! `HEADWATER_SEED` repeat it; `HEADWATER_EVENT=Kill` selects rounds with that event only. With `HEADWATER_JOBS=6`
 //! and `HEADWATER_JOB=0` to 5 six runs divide the pairs.
 
 mod board;
@@ -24,10 +24,10 @@ use form::{FORMS, Form};
 use round::Outcome;
 use setup::Setup;
 
-/// What a round may take besides the stalls that it looks for itself.
+/// The time limit of a round besides the stalls that it detects itself.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// What the rounds of one pair of forms, or of one kind of event, have shown.
+/// The results of the rounds of one pair of forms, or of one kind of event.
 #[derive(Debug, Default)]
 struct Counts {
     rounds: u64,
@@ -99,7 +99,7 @@ fn no_wait_lasts_long_and_no_message_is_lost_in_any_form() {
     }
 }
 
-/// Not a test of its own: what a process becomes that executes itself in the middle of a round.
+/// Not a separate test: the program of a process that executes itself in the middle of a round.
 #[test]
 fn carries_on_after_exec() {
     if let Some((setup, board, process, stream)) = process::of_environment() {

@@ -1,4 +1,4 @@
-//! A process of a round: its workers in threads, and what happens to it while they work.
+//! A process of a round: its workers in threads, and its event while they work.
 
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::process::CommandExt;
@@ -16,7 +16,7 @@ use crate::worker::work;
 /// Names the round to a process that executes itself.
 const VARIABLE: &str = "HEADWATER_SCHEDULE";
 
-/// Does what a process has to do from the beginning.
+/// Runs a process from the beginning.
 pub fn run(setup: &Setup, board: &Board, process: usize, stream: Handle) {
     let hit = setup.victim == process;
     #[cfg(feature = "probes")]
@@ -36,7 +36,7 @@ pub fn run(setup: &Setup, board: &Board, process: usize, stream: Handle) {
     });
 }
 
-/// After exec: the workers do what is left, but for what they had in their hands.
+/// After exec: the workers do the rest, without the words that they had in hand.
 pub fn carry_on(setup: &Setup, board: &Board, process: usize, stream: Handle) {
     std::thread::scope(|scope| {
         for worker in setup.workers(process) {
@@ -85,7 +85,7 @@ fn happen(setup: &Setup, board: &Board, process: usize, stream: &Handle) -> Opti
             let extra = setup.extra();
             let child = Child::fork(|| {
                 if setup.seed.is_multiple_of(3) {
-                    // It knows nothing of streams, and just has the descriptors for a while.
+                    // It does not use the library, and only holds the descriptors for a while.
                     board.set(extra.number, Cell::Finished, 1);
                     std::thread::sleep(Duration::from_micros(setup.for_us));
                 } else {
@@ -98,15 +98,15 @@ fn happen(setup: &Setup, board: &Board, process: usize, stream: &Handle) -> Opti
     }
 }
 
-/// What a process is that was just executed, if it was executed for a round.
+/// The state of a process that was just executed, if it was executed for a round.
 pub fn of_environment() -> Option<(Setup, Board, usize, Handle)> {
     let text = std::env::var(VARIABLE).ok()?;
     let words: Vec<usize> = text.split(' ').map(|word| word.parse().expect("a number")).collect();
     let [seed, writer, reader, process, number, board] = words[..] else { panic!("{text}") };
     let setup = Setup::of([FORMS[writer], FORMS[reader]], seed as u64);
     let stream = Handle::from_number(number as u32).expect("it came through exec");
-    // The number itself is no handle's any more.
-    // SAFETY: nobody else in this program knows it.
+    // No handle has the number itself any more.
+    // SAFETY: nothing else in this program uses it.
     unsafe { libc::close(number as i32) };
     Some((setup, Board::of_number(board as i32), process, stream))
 }

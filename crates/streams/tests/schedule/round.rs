@@ -1,4 +1,4 @@
-//! One round: starts the processes, lets something happen to one of them, and watches the board.
+//! One round: starts the processes, causes an event in one of them, and watches the board.
 
 use std::time::{Duration, Instant};
 
@@ -11,16 +11,17 @@ use crate::process;
 use crate::setup::{Event, Setup, side_of};
 use crate::threads::Threads;
 
-/// So long nothing may move while somebody could. A sleeper that was told nothing looks after a second.
+/// The longest time without progress while a process could make some. A sleeper without a notification looks after a
+/// second.
 const BOUND: Duration = Duration::from_secs(3);
 /// A tick that lasts longer was the machine's load, and does not count beyond this.
 const TICK: Duration = Duration::from_millis(4);
 
-/// What a round has shown.
+/// The result of a round.
 #[derive(Debug)]
 pub struct Outcome {
     pub words: u64,
-    /// The longest time in which nothing moved.
+    /// The longest time without progress.
     pub longest: Duration,
 }
 
@@ -33,7 +34,7 @@ struct Member {
 }
 
 /// # Panics
-/// If something hangs, fails, is lost or comes twice.
+/// If a process hangs or fails, or a word is lost or comes twice.
 pub fn run(setup: &Setup, board: &Board) -> Outcome {
     board.clear();
     let (near, far) = if setup.fifo { ends_of_fifo(setup) } else { setup.options().pair().expect("pipe") };
@@ -73,7 +74,7 @@ fn ends_of_fifo(setup: &Setup) -> (Handle, Handle) {
     (open(Access::Write), reader)
 }
 
-/// Until all processes have ended. Returns the longest time in which nothing moved.
+/// Until all processes have ended. Returns the longest time without progress.
 fn watch(setup: &Setup, board: &Board, members: &mut [Member], ends: &mut [Option<Handle>; 2]) -> Duration {
     let (mut still, mut longest, mut progress) = (Duration::ZERO, Duration::ZERO, 0);
     let mut starved: Option<Threads> = None;
@@ -115,7 +116,7 @@ fn watch(setup: &Setup, board: &Board, members: &mut [Member], ends: &mut [Optio
     }
 }
 
-/// Both ends write and read: the end of a direction is told when all of it was written. Returns whether it just was.
+/// Both ends write and read: a direction is shut down when all of it was written. Returns whether it just was.
 fn close(setup: &Setup, board: &Board, members: &[Member], side: usize, end: &mut Option<Handle>) -> bool {
     let Some(stream) = end else { return false };
     let mut here = members.iter().filter(|member| side_of(member.process) == side);
@@ -137,7 +138,7 @@ fn close(setup: &Setup, board: &Board, members: &[Member], side: usize, end: &mu
     finished
 }
 
-/// Stops the victim, and lets it go on.
+/// Stops the victim, and lets it continue.
 #[derive(Debug)]
 struct Freezer {
     start: Instant,
@@ -173,14 +174,14 @@ impl Freezer {
     }
 }
 
-/// Nothing is lost but what a reader had in its hands when it was killed or replaced.
+/// Only words that a reader had in hand when it was killed or replaced may be lost.
 fn check_words(setup: &Setup, board: &Board, members: &[Member]) {
     let mut lost = [0; 2];
     for worker in 0..WORKERS {
         lost[worker / 4] += board.missing(worker);
     }
     for (side, lost) in lost.into_iter().enumerate() {
-        // Nobody may have been left who would read it.
+        // There may have been no reader left.
         let readers = members.iter().filter(|member| side_of(member.process) != side);
         if setup.may_lose(1 - side) && readers.clone().all(|member| member.killed) {
             continue;
@@ -213,7 +214,7 @@ fn describe(setup: &Setup, board: &Board, members: &[Member]) -> String {
     workers.collect::<String>() + &threads_of(members).describe() + &format!("\n{} words have arrived", board.count())
 }
 
-/// Of the processes that have not ended.
+/// The threads of the processes that have not ended.
 fn threads_of(members: &[Member]) -> Threads {
     Threads::of(members.iter().filter(|member| !member.over).map(|member| member.child.id()))
 }

@@ -1,11 +1,11 @@
-//! What a round is made of, as it follows from the forms and the seed: also in a process that has executed itself.
+//! The setup of a round, derived from the forms and the seed: also in a process that has executed itself.
 
 use headwater_streams::Options;
 
 use crate::common::Random;
 use crate::form::{FORMS, Form};
 
-/// What happens to one process in the middle of a round.
+/// The event of one process in the middle of a round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event {
     Nothing,
@@ -50,9 +50,9 @@ pub struct Setup {
     pub duplex: bool,
     pub sharing: [Sharing; 2],
     pub event: Event,
-    /// The process that it happens to.
+    /// The process with the event.
     pub victim: usize,
-    /// When, and for how long.
+    /// The time of the event, and its duration.
     pub after_us: u64,
     pub for_us: u64,
     /// The place between two stores at which it is killed, if there are such places.
@@ -63,7 +63,7 @@ pub struct Setup {
     words: u64,
 }
 
-/// Of which process a number on the board is: two of each end.
+/// The end of a process: each end has two.
 pub fn side_of(process: usize) -> usize {
     process / 2
 }
@@ -100,7 +100,7 @@ impl Setup {
         Options::new().hiwat(self.hiwat).lowat(self.hiwat / 2)
     }
 
-    /// What it is counted under.
+    /// The name under which it is counted.
     pub fn label(&self) -> String {
         let whom = if self.victim == 0 { "writer" } else { "reader" };
         let kind = if self.fifo { "FIFO: " } else { "" };
@@ -138,12 +138,12 @@ impl Setup {
         Worker { number: side * 4 + number, form, words, reads: self.duplex || side == 1 }
     }
 
-    /// Whether everybody at an end may be gone before the others have written all.
+    /// Whether all processes at an end may be gone before the others have written all words.
     pub fn may_lose(&self, side: usize) -> bool {
         self.event == Event::Kill && side_of(self.victim) == side && self.sharing[side] != Sharing::Processes
     }
 
-    /// Whether what a reader has taken may have been in the hands of a process that was killed or replaced.
+    /// Whether words of this worker may have been in hand of a reader that was killed or replaced.
     pub fn may_drop(&self, worker: usize) -> bool {
         let hit = matches!(self.event, Event::Kill | Event::Exec);
         hit && self.workers(self.victim).iter().any(|hit| hit.number == worker)

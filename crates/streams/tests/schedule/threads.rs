@@ -1,5 +1,5 @@
-//! What the threads of a round's processes are doing: for the report of a wait without end, and to tell it from a machine that gives
-//! no CPU to who wants to run.
+//! The states of the threads of a round's processes: for the report of a wait without end, and to distinguish it from a
+//! machine that gives no CPU to runnable threads.
 
 /// The threads of some processes, as they are at one moment.
 #[derive(Debug)]
@@ -8,7 +8,7 @@ pub struct Threads(Vec<Thread>);
 #[derive(Debug)]
 struct Thread {
     number: String,
-    /// R: it wants to run, S: it sleeps, T: it is stopped.
+    /// R: it is runnable, S: it sleeps, T: it is stopped.
     state: String,
     /// CPU time.
     ticks: u64,
@@ -16,7 +16,7 @@ struct Thread {
 }
 
 impl Threads {
-    /// CPU time between two looks, in ticks of 10 ms, of threads that run and get nowhere.
+    /// CPU time between two looks, in ticks of 10 ms, of threads that run without progress.
     const BUSY: u64 = 50;
 
     pub fn of(processes: impl Iterator<Item = u32>) -> Threads {
@@ -49,8 +49,8 @@ impl Threads {
         self.0.iter().map(|thread| thread.ticks).sum()
     }
 
-    /// Whether a thread would go on, and the machine gives it no CPU: between two looks at threads that could run they had
-    /// hardly any. At the first look it is not known yet.
+    /// Whether a thread is runnable, and the machine gives it no CPU: between two looks at threads that could run they
+    /// had hardly any. At the first look it is not known yet.
     pub fn want_to_run(&self, before: Option<&Threads>) -> bool {
         let used = before.map_or(0, |before| self.ticks().saturating_sub(before.ticks()));
         self.0.iter().any(|thread| thread.state == "R") && used < Self::BUSY

@@ -1,4 +1,4 @@
-//! A worker: one handle in one thread, which writes its words, reads what comes, and waits in its form.
+//! A worker: one handle in one thread, which writes its words, reads arriving words, and waits in its form.
 
 use std::time::Duration;
 
@@ -10,17 +10,17 @@ use crate::common::Random;
 use crate::form::{Form, Waiter};
 use crate::setup::{Setup, Worker};
 
-/// What a refusal says that is another user's of the same end, who has been stopped in the middle of a call.
+/// The text of a refusal because of another user of the same end that was stopped in the middle of a call.
 const HELD: &str = "in the middle of a call";
 const HELD_PAUSE: Duration = Duration::from_millis(1);
 
-/// What a worker has in its hands.
+/// The state of a worker.
 #[derive(Debug)]
 struct Hands<'b> {
     board: &'b Board,
     worker: Worker,
     random: Random,
-    /// Everybody at the other end may be killed.
+    /// All processes at the other end may be killed.
     may_lose: bool,
     /// The next word, and the bytes of a write that was begun.
     next: u64,
@@ -33,7 +33,7 @@ struct Hands<'b> {
     last: [Option<u64>; WORKERS],
 }
 
-/// Does all that a worker has to do: until its words are written, and the end of the stream is read.
+/// Runs a worker until its words are written, and the end of the stream is read.
 pub fn work(setup: &Setup, board: &Board, worker: Worker, stream: Handle) {
     let mut hands = Hands::new(setup, board, worker);
     match worker.form {
@@ -87,7 +87,7 @@ impl<'b> Hands<'b> {
         std::thread::sleep(Duration::from_micros(self.random.next() % pause_us));
     }
 
-    /// Makes up the bytes of the next write, unless they are there.
+    /// Makes up the bytes of the next write, unless it has them.
     fn prepare_to_write(&mut self) {
         if self.pending.is_empty() && self.writes {
             let words = self.random.one_of(&[1, 1, 3, 8, 30, 100, 300]).min(self.worker.words - self.next);
@@ -96,7 +96,7 @@ impl<'b> Hands<'b> {
         }
     }
 
-    /// Deals with what a write has returned. False if it is to be tried again later.
+    /// Handles the result of a write. False if it is to be tried again later.
     fn wrote(&mut self, done: Result<usize>) -> bool {
         match done {
             Ok(count) => {
@@ -119,7 +119,7 @@ impl<'b> Hands<'b> {
         }
     }
 
-    /// Waits until what it has written was read: nothing that it does later wakes a reader that was told nothing.
+    /// Waits until what it has written was read: none of its later calls wakes a reader without a notification.
     fn settle(&self) {
         let reader = |number: &usize| number / 4 != self.worker.number / 4;
         let is_lost = || (0..WORKERS).filter(reader).any(|number| self.board.get(number, Cell::Gone) != 0);
@@ -136,7 +136,7 @@ impl<'b> Hands<'b> {
 
     fn is_refused(&self, error: &Error) -> bool {
         match error.errno() {
-            // Nobody tells when the other user comes out: it is to be tried again after a while.
+            // There is no notification when the other user leaves: try again after a while.
             Errno::Again if error.to_string().contains(HELD) => {
                 std::thread::sleep(HELD_PAUSE);
                 true
@@ -153,7 +153,7 @@ impl<'b> Hands<'b> {
         self.note(Cell::InHand, words as u64);
     }
 
-    /// Deals with what a read has returned. False if it is to be tried again later.
+    /// Handles the result of a read. False if it is to be tried again later.
     fn read(&mut self, done: Result<usize>) -> bool {
         let again = match done {
             Ok(0) => {
@@ -209,7 +209,7 @@ impl<'b> Hands<'b> {
         let mut waiter = Waiter::new(self.worker.form, &stream);
         while self.reads || self.writes {
             self.pause();
-            // Whoever is told of levels may ask before it tries; who is told of edges has to try until it is refused.
+            // A level-triggered worker may poll before it tries; an edge-triggered one has to try until it is refused.
             let asks_first = self.worker.form != Form::Edge && self.random.one_in(4);
             if asks_first || !self.try_both(&mut stream) {
                 self.note(Cell::Reading, u64::from(self.reads));
@@ -239,7 +239,7 @@ impl<'b> Hands<'b> {
         done
     }
 
-    /// A task that waits for whatever comes first.
+    /// A task that waits for the first of both events.
     fn select(&mut self, stream: Handle) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
         runtime.block_on(async {

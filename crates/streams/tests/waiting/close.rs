@@ -11,7 +11,7 @@ use headwater_streams::{
 
 use crate::common::{alone, calm, within};
 
-/// The error that each of these calls ends with, made by threads of their own, when `end` is closed.
+/// The error with which each of these calls ends, made by threads of their own, when `end` is closed.
 fn ended_by_close(end: Stream, calls: Vec<Box<dyn FnOnce(Stream) -> Error + Send>>, pause: Duration) -> Vec<Errno> {
     let threads: Vec<_> = calls
         .into_iter()
@@ -25,7 +25,7 @@ fn ended_by_close(end: Stream, calls: Vec<Box<dyn FnOnce(Stream) -> Error + Send
     threads.into_iter().map(|thread| thread.join().expect("no panic").errno()).collect()
 }
 
-/// Writes until that fails.
+/// Writes until a write fails.
 fn fill(end: Stream) -> Error {
     loop {
         if let Err(error) = end.write(&[0; 100]) {
@@ -260,7 +260,7 @@ fn a_handle_by_hand_does_nothing_after_a_close() {
         modules.iter().for_each(|name| far.push(name).expect("known"));
         let mut by_hand = far.handle();
         near.write(&[1; 100]).expect("room");
-        // The quick ways are open by then.
+        // The fast paths are open by then.
         for _ in 0..200 {
             by_hand.write(b"before").expect("room");
             by_hand.read(&mut [0]).map(drop).unwrap_or_else(|error| panic!("{error}"));

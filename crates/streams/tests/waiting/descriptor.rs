@@ -1,4 +1,4 @@
-//! What programs see that poll the raw descriptor: readable when there is something to read, writable while there is room.
+//! The events of the raw descriptor for pollers: readable when there is data, writable while there is room.
 
 use std::os::fd::{AsFd, AsRawFd, RawFd};
 use std::time::{Duration, Instant};
@@ -8,7 +8,7 @@ use headwater_streams::{Access, Errno, Events, Handle, Options};
 use crate::common::{alone, child, fifo, open, polled};
 
 pub const NOW: Duration = Duration::ZERO;
-/// What takes longer has been forgotten.
+/// A notification that takes longer was forgotten.
 pub const SOON: Duration = Duration::from_secs(5);
 
 /// An epoll set over one descriptor.
@@ -16,7 +16,7 @@ pub struct Epoll(std::os::fd::OwnedFd);
 
 impl Epoll {
     pub fn over(fd: RawFd, events: i32) -> Epoll {
-        // SAFETY: epoll_create1 makes a descriptor that nobody else has; the event is valid.
+        // SAFETY: epoll_create1 makes a descriptor that nothing else uses; the event is valid.
         unsafe {
             let set: std::os::fd::OwnedFd =
                 std::os::fd::FromRawFd::from_raw_fd(libc::epoll_create1(libc::EPOLL_CLOEXEC));
@@ -26,7 +26,7 @@ impl Epoll {
         }
     }
 
-    /// The events of at most so long; 0: none came.
+    /// The events within `timeout`; 0: none.
     pub fn wait(&self, timeout: Duration) -> i32 {
         let mut event = libc::epoll_event { events: 0, u64: 0 };
         // SAFETY: room for one event.
@@ -162,7 +162,7 @@ fn what_one_reader_leaves_shows_to_another_process_though_the_first_dies() {
 
 #[test]
 fn a_poll_for_either_sees_both_again_and_again() {
-    // Small queues: both sides are refused all the time, and each waits for whatever comes first.
+    // Small queues: both sides are refused all the time, and each waits for the first of both events.
     let (near, far) = nonblocking(&Options::new().hiwat(3000).lowat(1000));
     const TOTAL: usize = 2_000_000;
     let pump = |mut stream: Handle| {
@@ -202,7 +202,7 @@ fn a_writer_that_fills_the_stream_and_polls_for_either_hears_of_a_byte() {
             while left > 0 {
                 left -= far.read(&mut buffer[..left.min(40_000)]).expect("no error");
             }
-            // At times the writer polls before the byte comes, at times after it.
+            // Sometimes the writer polls before the byte comes, at times after it.
             let pause = Instant::now();
             while pause.elapsed() < Duration::from_micros(round * 7 % 50) {
                 std::hint::spin_loop();
@@ -259,7 +259,7 @@ fn a_reader_that_reads_once_for_each_event_is_told_of_everything() {
             while let Err(error) = near.write(&[1; 8]) {
                 assert_eq!(error.errno(), Errno::Again);
             }
-            // Nothing that is written later tells the reader of this one.
+            // No later write notifies the reader of this one.
             while written % 30 == 0 && seen.load(std::sync::atomic::Ordering::Acquire) < 8 * written {
                 std::hint::spin_loop();
             }
@@ -267,7 +267,7 @@ fn a_reader_that_reads_once_for_each_event_is_told_of_everything() {
     });
     let mut count = 0;
     while count < 8 * TOTAL {
-        // Never until it is refused: a level tells as long as something is there.
+        // Never until it is refused: a level is reported as long as there is data.
         assert_eq!(polled(&far, libc::POLLIN, SOON), libc::POLLIN, "{count} bytes read, and nothing is told");
         match far.read(&mut [0; 24]) {
             Ok(bytes) => count += bytes,

@@ -1,4 +1,4 @@
-//! Passed files: each arrives where its message is received, whatever happens around it.
+//! Passed files: each arrives where its message is received, in every circumstance.
 
 use std::fs::File;
 use std::os::fd::AsFd;
@@ -32,7 +32,7 @@ fn a_file_outlives_a_sender_that_left_something_unread() {
     let (mut near, mut far) = Handle::pair().expect("pipe");
     let file = open("/dev/null");
     near.send_file(file.as_fd()).expect("room");
-    // Its own doorbell has something in it when it goes.
+    // Its own doorbell has packets in it when it is dropped.
     near.set_nonblocking(true).expect("set");
     assert_eq!(near.read(&mut [0]).expect_err("nothing").errno(), Errno::Again);
     far.write(b"never read").expect("room");
@@ -50,7 +50,7 @@ fn another_handle_that_finds_nothing_leaves_the_file() {
     near.write(b"x").expect("room");
     near.send_file(file.as_fd()).expect("room");
     near.putpmsg(None, Some(b"urgent"), 3).expect("room");
-    // It reads what stands before the file, and is refused by the file itself.
+    // It reads the message before the file, and is refused by the file itself.
     assert_eq!(other.read(&mut [0; 6]).expect("the band"), 6);
     assert_eq!(other.read(&mut [0]).expect("x"), 1);
     assert_eq!(other.read(&mut [0]).expect_err("a file").errno(), Errno::Badmsg);
@@ -168,7 +168,7 @@ fn a_file_before_the_signal_of_room_delays_it_until_it_is_received() {
     assert_eq!(polled(&near, libc::POLLOUT, SOON), libc::POLLOUT);
 }
 
-/// Queues whatever comes until it is told by an M_PROTO to let go.
+/// Queues all messages until an M_PROTO tells it to pass them on.
 #[derive(Debug)]
 struct Hoard;
 

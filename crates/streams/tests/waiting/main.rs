@@ -1,4 +1,4 @@
-//! Waiting in every form: blocking, poll(2), epoll, tasks; what the descriptor shows; who is woken by whom.
+//! Waiting in every form: blocking, poll(2), epoll, tasks; the events of the descriptor; the wake-ups.
 
 mod close;
 #[path = "../common/mod.rs"]

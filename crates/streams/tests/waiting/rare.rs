@@ -1,4 +1,4 @@
-//! Messages now and then: where their reader waits, and how it notices that no more will come.
+//! Rare messages: where their reader waits, and how it notices the end.
 
 use std::time::{Duration, Instant};
 

@@ -103,7 +103,7 @@ fn a_program_that_writes_to_a_fifo_s_writer_is_noticed() {
     assert_eq!(reader.read(&mut [0; 8]).expect_err("said, and not lost").errno(), Errno::Proto);
 }
 
-/// Writes so many bytes in one of several ways of waiting.
+/// Writes `total` bytes in one of several ways of waiting.
 fn write_all(mut writer: Handle, way: usize, total: usize, done: &AtomicBool) {
     let edges = Epoll::over(writer.as_fd().as_raw_fd(), libc::EPOLLOUT | libc::EPOLLET);
     writer.set_nonblocking(way != 0).expect("set");

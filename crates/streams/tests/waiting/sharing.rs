@@ -6,7 +6,7 @@ use headwater_streams::{Errno, Handle, Options};
 
 use crate::common::{alone, child, joined};
 
-/// Longer than any wait may last that something ends; the watch of a sleeper is a second.
+/// Longer than any wait that is ended by an event; the watch of a sleeper is a second.
 const LATE: Duration = Duration::from_millis(600);
 /// Until a waiter sleeps on its doorbell.
 const ASLEEP: Duration = Duration::from_millis(40);
@@ -46,7 +46,7 @@ fn one_thread_reads_while_another_writes_and_none_stalls() {
     echo.join().expect("no panic");
 }
 
-/// Runs `wait` on one handle of an end until it sleeps, then has the module of that end do something by another handle.
+/// Runs `wait` on one handle of an end until it sleeps, then makes the module of that end act through another handle.
 fn own_module_does<T: Send + 'static>(
     request: &'static [u8],
     prepare: impl FnOnce(&mut Handle),
@@ -120,7 +120,7 @@ fn an_answer_wakes_a_reader_that_slept_before_the_other_handle_was_in_use() {
     assert_eq!(got.expect("a message"), Some(5));
 }
 
-/// What `act` does with another handle of the end wakes a reader that has slept alone; returns after what time.
+/// Checks that `act` with another handle of the end wakes a reader that has slept alone; returns the delay.
 fn wakes_a_lone_sleeper(act: impl FnOnce(Handle)) -> Duration {
     let (mut reader, _far) = Handle::pair().expect("pipe");
     let other = reader.another();
@@ -139,7 +139,7 @@ fn wakes_a_lone_sleeper(act: impl FnOnce(Handle)) -> Duration {
     woken.saturating_duration_since(start)
 }
 
-/// Pushes a module and has it answer.
+/// Pushes a module and makes it answer.
 fn answer(mut stream: Handle) -> headwater_streams::Result<()> {
     stream.push("testmod")?;
     stream.putpmsg(Some(b"proto hello"), None, 1)

@@ -1,4 +1,4 @@
-//! Programs that know nothing of streams and are handed an end as their standard input or output.
+//! Programs that do not use the library and have an end as their standard input or output.
 
 use std::os::fd::{AsFd, AsRawFd};
 use std::process::{Command, Stdio};
@@ -77,7 +77,7 @@ fn a_slow_user_of_the_stream_is_no_stranger() {
 #[test]
 fn a_socket_that_was_shut_down_behind_the_library_s_back_does_not_hold_a_poll_beyond_its_time() {
     let (mut near, far) = Handle::pair().expect("pipe");
-    // SAFETY: touches no memory. The other end's readers are shown an end that the stream knows nothing of.
+    // SAFETY: touches no memory. The other end's readers see an end of the stream that its memory does not record.
     assert_eq!(unsafe { libc::shutdown(far.as_fd().as_raw_fd(), libc::SHUT_WR) }, 0);
     let (says, hears) = std::sync::mpsc::channel();
     std::thread::spawn(move || {

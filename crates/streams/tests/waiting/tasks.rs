@@ -13,7 +13,7 @@ fn pair(options: &Options) -> (AsyncStream, AsyncStream) {
     (AsyncStream::new(near).expect("runtime"), AsyncStream::new(far).expect("runtime"))
 }
 
-/// What takes longer than this hangs.
+/// A call that takes longer than this hangs.
 async fn soon<T>(future: impl Future<Output = T>) -> T {
     tokio::time::timeout(Duration::from_secs(30), future).await.expect("it hangs")
 }
@@ -137,7 +137,7 @@ async fn what_the_own_module_raises_wakes_the_task_that_reads() {
         let (mut near, _far) = pair(&Options::default());
         near.get_mut().push("testmod").expect("known");
         let (mut to, mut from) = near.split();
-        // A task of its own: nothing else has it look again.
+        // A separate task: nothing else makes it look again.
         let reading = tokio::spawn(async move { from.next().await });
         tokio::time::sleep(Duration::from_millis(5)).await;
         let control = Message::new(MessageHeader::of(Kind::Proto), Some(request.as_bytes()), None);
@@ -147,7 +147,7 @@ async fn what_the_own_module_raises_wakes_the_task_that_reads() {
     }
 }
 
-/// Two streams of one end: what the module answers to one is for the other. The other end does nothing.
+/// Two streams of one end: the module's answer to one is for the other. The other end does nothing.
 #[tokio::test]
 async fn an_answer_to_one_stream_wakes_the_task_that_reads_by_another_of_the_same_end() {
     know_mirror();
@@ -171,7 +171,7 @@ async fn an_answer_to_one_stream_wakes_the_task_that_reads_by_another_of_the_sam
     soon(reading).await.expect("no panic");
 }
 
-/// The same from a forked process, which shares nothing with the runtime but the end.
+/// The same from a forked process, which shares only the end with the runtime.
 #[test]
 fn an_answer_to_another_process_wakes_the_task_that_reads() {
     let _alone = crate::common::alone();

@@ -10,7 +10,8 @@
  * most 127 bytes are written). An event has at most 8 fields. Its name is a provider and an event, letters, digits and _
  * around a colon; an event with another name, or two fields of one name, is never recorded.
  *
- * Each file that declares an event has one of its own; of one name and the same fields they are one in the trace.
+ * Each file that declares an event has its own copy; copies with one name and the same fields are one event in the
+ * trace.
  *
  * A program joins the session that HEADWATER_TRACE names at its first event. The functions may be called by any thread;
  * events also in a signal handler, if hw_trace_init() was called before.
@@ -38,7 +39,7 @@ struct hw_trace_field {
 
 /* An event. The library writes to `state` and `event`. */
 struct hw_trace_event {
-    uint32_t state; /* 0: nobody records it. Read and written as an atomic. */
+    uint32_t state; /* 0: no session records it. Read and written as an atomic. */
     uint32_t abi;
     const char *name;
     const struct hw_trace_field *fields;
@@ -48,10 +49,10 @@ struct hw_trace_event {
 
 /*
  * Joins the session that the environment names, if it names one, and lets tracers in if HEADWATER_TRACE_LISTEN=1. 0, or an
- * errno that says what stands in the way: the program can go on without.
+ * errno with the reason of a failure: the program can continue without.
  */
 int hw_trace_init(void);
-/* Joins the session whose memory is that file, and leaves the one before. 0 or an errno. */
+/* Joins the session whose memory is the file `path`, and leaves the one before. 0 or an errno. */
 int hw_trace_join(const char *path);
 /* Leaves the session. */
 void hw_trace_leave(void);
@@ -80,7 +81,7 @@ void hw_trace_write(struct hw_trace_event *event, uint64_t *words, size_t bytes)
 
 /* The bytes of a text that are written, without its NUL: no character of UTF-8 is cut. */
 static inline HW_TRACE_UNUSED size_t hw_trace_text(const char *text) {
-    /* It looks no further than to the NUL, which may be the last byte that there is. */
+    /* It reads no further than the NUL, which may be the last mapped byte. */
     const char *end = (const char *)memchr(text, 0, HW_TRACE_TEXT_MAX + 1);
     size_t bytes = HW_TRACE_TEXT_MAX;
     if (end != NULL) {
@@ -134,7 +135,7 @@ static inline HW_TRACE_UNUSED size_t hw_trace_text(const char *text) {
 #define HW_TRACE_PLUS() +
 #define HW_TRACE_NOTHING()
 
-/* Does `what` to each field, with `between` between. */
+/* Applies `what` to each field, with `between` between. */
 #define HW_TRACE_EACH_1(what, between, a) what a
 #define HW_TRACE_EACH_2(what, between, a, b) what a between() what b
 #define HW_TRACE_EACH_3(what, between, a, b, c) HW_TRACE_EACH_2(what, between, a, b) between() what c
@@ -153,7 +154,7 @@ static inline HW_TRACE_UNUSED size_t hw_trace_text(const char *text) {
 #define HW_TRACE_COUNT(...) HW_TRACE_COUNT_(__VA_ARGS__, _8, _7, _6, _5, _4, _3, _2, _1, _0, )
 #define HW_TRACE_COUNT_(name, a, b, c, d, e, f, g, h, count, ...) count
 
-/* The event's standing in this process. */
+/* The event's state in this process. */
 #define HW_TRACE_STANDING(function, name, fields, count) \
     static struct hw_trace_event function##_event = {1, HW_TRACE_ABI, name, fields, count, NULL};
 

@@ -1,4 +1,4 @@
-/* The first event of each thread, and of the program, stands in a signal handler; in there nothing may be allocated. C11. */
+/* The first event of each thread, and of the program, is in a signal handler, which must not allocate. C11. */
 #include <headwater/trace.h>
 
 #include <pthread.h>

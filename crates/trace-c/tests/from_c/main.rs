@@ -1,4 +1,5 @@
-//! Programs in C and C++ have events: each is in the trace once, with what it was given. Skipped where there is no compiler.
+//! Programs in C and C++ have events: each is in the trace once, with its arguments. Skipped where there is no
+//! compiler.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -14,14 +15,14 @@ const SOURCE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/from_c/program.
 const HANDLER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/from_c/handler.c");
 const INCLUDE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/include");
 
-/// The languages that the header is for: compiler, and how it is told.
+/// The languages that the header is for: compiler and options.
 const LANGUAGES: [(&str, &[&str]); 2] =
     [("cc", &["-std=c11", "-D_DEFAULT_SOURCE"]), ("c++", &["-std=c++11", "-x", "c++"])];
 
 /// The library's name for the run-time linker.
 const SONAME: &str = "libheadwater_trace_c.so.1";
 
-/// Where Cargo has put the library: beside this program.
+/// The library that Cargo has built, beside this program.
 fn library() -> PathBuf {
     let place = std::env::current_exe().expect("an executable").parent().expect("a directory").to_owned();
     assert!(place.join("libheadwater_trace_c.so").exists(), "no library in {}", place.display());
@@ -45,7 +46,7 @@ fn compiled((compiler, options): (&str, &[&str]), source: &Path, directory: &Pat
     None
 }
 
-/// What the program's trace holds: for each event its name and fields as text.
+/// The events in the program's trace: name and fields as text.
 fn played(program: &Path, part: &str, count: u64, logs: &str) -> (Vec<String>, Totals) {
     let directory = tempfile::tempdir_in("/dev/shm").expect("a directory");
     let session = directory.path().join("session");
@@ -152,7 +153,7 @@ fn threads_and_children_lose_nothing() {
     let directory = tempfile::tempdir().expect("a directory");
     for language in LANGUAGES {
         let Some(program) = compiled(language, Path::new(SOURCE), directory.path()) else { continue };
-        // A thread's own log has room for some 2000, and may be all threads' one after the other.
+        // A thread's own log has room for some 2000 events, and all threads may use it one after the other.
         for (part, logs, count) in [("threads", "", 20_000), ("fork", "", 20_000), ("threads", "thread", 200)] {
             let (lines, totals) = played(&program, part, count, logs);
             let mut steps: BTreeMap<u64, Vec<u64>> = BTreeMap::new();

@@ -1,5 +1,5 @@
-//! The program of `traced` and `untraced`: threads that answer imaginary requests, and say of each when it came and when it was
-//! answered.
+//! The program of `traced` and `untraced`: threads that answer imaginary requests, and report when each request has
+//! arrived and when it was answered.
 
 use std::time::{Duration, Instant};
 
@@ -14,13 +14,13 @@ struct Plan {
     /// Events of each thread, after which it ends.
     count: Option<u64>,
     threads: u32,
-    /// What a request is besides: so many rounds of arithmetic.
+    /// The work of a request: a number of rounds of arithmetic.
     work: u64,
     /// The exit status.
     status: i32,
 }
 
-/// What is said of a request when it has come, and when it has been answered.
+/// The reports of a request: when it has arrived, and when it has been answered.
 pub trait Say: Copy + Send {
     fn begin(self, request: u64, thread: u32);
     fn end(self, request: u64, status: u16, path: &str);
@@ -75,7 +75,7 @@ fn plan(mut words: impl Iterator<Item = String>) -> Result<Plan, String> {
     Ok(plan)
 }
 
-/// One thread's requests; gives back how many events they were.
+/// One thread's requests; returns the number of their events.
 fn serve(plan: &Plan, thread: u32, say: impl Say) -> u64 {
     let begun = Instant::now();
     let mut emitted = 0;

@@ -1,5 +1,5 @@
-//! The values that a field of an event can have, and the forms in which a record holds them. [`events!`](crate::events!) calls
-//! what is here; no value allocates memory.
+//! The values that a field of an event can have, and the forms in which a record holds them.
+//! [`events!`](crate::events!) uses this module; no value allocates memory.
 
 /// The length in bytes at which the text of a field is cut. A record holds the text up to there, or up to its first NUL.
 ///
@@ -50,13 +50,13 @@ pub enum Type {
 pub trait Value: Copy + sealed::Sealed {
     /// The type that the trace gives for the field.
     const TYPE: Type;
-    /// Most bytes that it takes in a record.
+    /// The largest number of bytes that it takes in a record.
     #[doc(hidden)]
     const BYTES_MAX: usize;
     /// Appends it to a record that has `len` bytes so far.
     #[doc(hidden)]
     fn put<const N: usize>(self, words: &mut Words<N>, len: &mut usize);
-    /// What a probe is given of it: a number, a float's bits; of a text where it begins, and its bytes.
+    /// The arguments of a probe: a number, a float's bits; for a text its address and its length.
     #[doc(hidden)]
     fn bits(self) -> [u64; 2];
 }
@@ -71,7 +71,7 @@ mod sealed {
 pub type Words<const N: usize> = [u64; N];
 
 impl Type {
-    /// Most bytes that a field of it takes in a record.
+    /// The largest number of bytes that a field of this type takes in a record.
     pub(super) const fn bytes_max(self) -> usize {
         match self {
             Type::Unsigned(bytes) | Type::Signed(bytes) | Type::Float(bytes) => bytes as usize,
@@ -106,7 +106,7 @@ macro_rules! number {
             #[inline(always)]
             fn bits(self) -> [u64; 2] {
                 let bits = u64::from(<$bits>::from_ne_bytes(self.to_ne_bytes()));
-                // All bits above a negative number are its sign's.
+                // All bits above a negative number are copies of its sign.
                 let unused = if let Type::Signed(bytes) = Self::TYPE { 64 - 8 * u32::from(bytes) } else { 0 };
                 [(((bits << unused) as i64) >> unused) as u64, 0]
             }

@@ -1,17 +1,17 @@
-//! The threads of a session: what each says of itself before it writes its first record. Here it stays, while a record in a log
-//! would be the first that is overwritten, or find a log full.
+//! The threads of a session: each stores its identity here before it writes its first record. A record in a log would
+//! be the first to be overwritten, or could find the log full.
 
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 use headwater_shm::{Placed, shareable};
 
-/// Threads in a session. Who comes later says who it is by a record.
+/// The number of threads in the table. A thread that comes later identifies itself by a record.
 pub const WHO_MAX: usize = 4096;
 
 shareable! {
-    /// A thread. Who has raised the header's count to its place writes it, once.
+    /// A thread. The thread that raised the header's count to this place writes it, once.
     pub(crate) struct Who {
-        /// 1: it is there.
+        /// 1: written.
         state: AtomicU32,
         thread: AtomicU32,
         pid: AtomicU32,
@@ -21,7 +21,7 @@ shareable! {
     }
 }
 
-/// What a thread has said of itself.
+/// The identity of a thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Greeting {
     /// When, in the session's ticks.
@@ -30,13 +30,13 @@ pub struct Greeting {
     pub thread: u32,
     /// That of its process.
     pub pid: u32,
-    /// Without a NUL; whatever stands there.
+    /// Without a NUL; any bytes.
     pub name: Vec<u8>,
 }
 
-/// Notes a thread at the next place that `count` tells; whether there was one. Allocates nothing.
+/// Stores a thread at the next place according to `count`; returns whether there was one. Allocates nothing.
 pub(crate) fn note(table: &Placed<[Who]>, count: &AtomicU32, time: u64, thread: u32, pid: u32, name: &str) -> bool {
-    // It does not overflow: by then each of 2^32 threads would have been.
+    // It does not overflow: that would take 2^32 threads.
     if count.load(Ordering::Relaxed) as usize >= table.len() {
         return false;
     }
@@ -52,8 +52,8 @@ pub(crate) fn note(table: &Placed<[Who]>, count: &AtomicU32, time: u64, thread: 
     true
 }
 
-/// The threads at the places from `first` on that have been taken; None for one whose thread has not said so yet, or was killed
-/// before.
+/// The threads at the used places from `first` onwards; None for a place whose thread has not written it yet, or was
+/// killed before.
 pub(crate) fn noted(table: &Placed<[Who]>, count: &AtomicU32, first: usize) -> impl Iterator<Item = Option<Greeting>> {
     let taken = (count.load(Ordering::Relaxed) as usize).min(table.len());
     table[first.min(taken)..taken].iter().map(|place| {

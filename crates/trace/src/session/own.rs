@@ -11,37 +11,38 @@ use headwater_shm::logs::{Alone, Logs};
 
 use super::{AT_ONCE, count_outside, is_active, refused};
 
-/// A log for a thread, in a session that this process has joined. On lines of its own: a flag on one line with a neighbour's,
-/// whose thread writes to it as often, makes an event cost more than twice as much.
+/// A log for a thread, in a session that this process has joined. On separate cache lines: if two threads' flags shared
+/// a line, an event would cost more than twice as much.
 #[derive(Debug)]
 #[repr(align(128))]
 pub(super) struct OwnLog {
     alone: Alone,
     /// Of the session, as events have it.
     tag: u8,
-    /// Its stamps are the counter's.
+    /// Its stamps come from the time-stamp counter.
     ticks: bool,
-    /// Its thread is at an entry: what a signal handler writes meanwhile has no place. Written by that thread.
+    /// Its thread is writing an entry: entries of a signal handler are lost meanwhile. Written by that thread.
     busy: AtomicBool,
 }
 
-// None of them has a destructor: to note one allocates, and the first event of a thread may stand in a signal handler.
+// None of them has a destructor: registering one allocates, and the first event of a thread may stand in a signal
+// handler.
 thread_local! {
-    /// The log that this thread has claimed and may write to without a look at anything else.
+    /// The log that this thread has claimed and may write to without further checks.
     static OWN: Cell<Option<&'static OwnLog>> = const { Cell::new(None) };
-    /// What it has claimed, in each session that its process is in; and the process that has claimed it: a forked child has
-    /// another thread than the one whose log it is.
+    /// Its claims, in each session of its process, and the process that has claimed: a forked child has another thread
+    /// than the owner of the log.
     static CLAIMS: [Claim; AT_ONCE] = const { [const { Cell::new(None) }; AT_ONCE] };
-    /// The thread is claiming one: what a signal handler writes meanwhile has no place.
+    /// The thread is claiming one: entries of a signal handler are lost meanwhile.
     static CLAIMING: Cell<bool> = const { Cell::new(false) };
 }
 
 type Claim = Cell<Option<(&'static OwnLog, u64)>>;
 
-/// When a thread ends that has claimed something, others may go on with its logs.
+/// When a thread with claims ends, other threads may use its logs.
 static AT_END: AtEnd = AtEnd::new(give_back);
 
-/// Before a thread can claim a log.
+/// Must be called before a thread can claim a log.
 ///
 /// # Errors
 /// As those of [`AtEnd::prepare`].
@@ -66,8 +67,8 @@ pub(super) fn forget() {
     let _ = OWN.try_with(|own| own.set(None));
 }
 
-/// Appends an entry to this thread's log, after it has claimed one of `logs`, which are a session's, if it has none. What
-/// cannot be written is counted.
+/// Appends an entry to this thread's log; without one it first claims one of `logs`, which belong to a session. An
+/// entry that cannot be written is counted.
 #[cold]
 #[inline(never)]
 pub(super) fn claim_and_append(logs: &'static [OwnLog], tag: u8, words: &[u64]) {
@@ -88,8 +89,8 @@ pub(super) fn claim_and_append(logs: &'static [OwnLog], tag: u8, words: &[u64]) 
 }
 
 impl OwnLog {
-    /// Appends an entry with the counter's stamp, as its owner, if nothing is in the way; if something is, nothing is done
-    /// but `otherwise`.
+    /// Appends an entry with the counter's stamp, as its owner, if the fast path applies; if it does not, only calls
+    /// `otherwise`.
     #[inline(always)]
     pub fn append_short<const WORDS: usize>(&self, words: [u64; WORDS], otherwise: impl FnOnce()) {
         if !self.at_an_entry(|| self.alone.append_short(ticks::now, words)).unwrap_or(false) {
@@ -97,7 +98,7 @@ impl OwnLog {
         }
     }
 
-    /// Appends an entry, as its owner. What cannot be written is counted.
+    /// Appends an entry, as its owner. An entry that cannot be written is counted.
     fn append(&self, time: impl Fn() -> u64, words: &[u64]) {
         match self.at_an_entry(|| self.alone.append(time(), words)) {
             Some(true) => {}
@@ -106,11 +107,11 @@ impl OwnLog {
         }
     }
 
-    /// Does it, unless this is a signal handler that has interrupted the thread at an entry.
+    /// Calls `append`, unless this is a signal handler that has interrupted the thread in an entry.
     #[inline(always)]
     fn at_an_entry(&self, append: impl FnOnce() -> bool) -> Option<bool> {
-        // Relaxed: one thread's own affair, like the fences: its signal handlers find it busy from before the first store
-        // to after the last.
+        // Relaxed: only one thread uses it, as with the fences: its signal handlers find it busy from before the first
+        // store to after the last.
         if self.busy.load(Ordering::Relaxed) {
             return None;
         }
@@ -123,7 +124,7 @@ impl OwnLog {
     }
 }
 
-/// What this thread has in that session; what it takes now, if it can.
+/// This thread's log in that session; claims one if it has none.
 fn claim(claims: &[Claim], logs: &'static [OwnLog], tag: u8) -> Option<&'static OwnLog> {
     let (epoch, thread) = (fork::epoch(), u64::from(headwater_os::thread::id()));
     let held = |claim: &Claim| claim.get().filter(|(_, process)| *process == epoch).map(|(own, _)| own);
@@ -132,18 +133,18 @@ fn claim(claims: &[Claim], logs: &'static [OwnLog], tag: u8) -> Option<&'static 
     }
     let is_free = |claim: &&Claim| held(claim).is_none_or(|own| !is_active(own.tag));
     let place = claims.iter().find(is_free)?;
-    // Of a session that was left.
+    // A log of a session that was left.
     held(place).inspect(|own| own.alone.log().give_back());
     place.set(None);
     let own = logs.iter().find(|own| own.alone.log().claim(thread))?;
-    // In a forked child it may have been another thread's.
+    // In a forked child it may have belonged to another thread.
     own.busy.store(false, Ordering::Relaxed);
     place.set(Some((own, epoch)));
     AT_END.ask();
     Some(own)
 }
 
-/// The thread ends: others may go on with its logs.
+/// At the end of a thread: other threads may use its logs.
 extern "C" fn give_back(_: *mut c_void) {
     OWN.set(None);
     let here = fork::epoch();

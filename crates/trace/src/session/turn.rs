@@ -1,5 +1,5 @@
-//! Whose turn it is to join or leave: one thread's at a time. As a lock of the standard library, but for two who would wait for
-//! ever: a signal handler whose thread has the turn, and a process that was forked while another thread had it.
+//! A lock for joining and leaving. Unlike a lock of the standard library, it does not block for ever in two cases: a
+//! signal handler whose thread has the turn, and a process that was forked while another thread had it.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,14 +10,14 @@ use headwater_os::fork;
 /// How long a thread sleeps before it looks again. To join takes a fifth of a millisecond.
 const PAUSE: Duration = Duration::from_micros(50);
 
-/// The turn of a process.
+/// The lock of a process.
 #[derive(Debug)]
 pub(super) struct Turn(
-    /// The [`fork::epoch`] of the process whose thread has it; 0: nobody has it.
+    /// The [`fork::epoch`] of the process whose thread has it; 0: free.
     AtomicU64,
 );
 
-/// Has the turn until it is dropped.
+/// Holds the turn until it is dropped.
 #[derive(Debug)]
 pub(super) struct Taken<'a>(&'a Turn);
 
@@ -26,7 +26,7 @@ thread_local! {
     static INSIDE: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Whether this thread has a turn: then this is a signal handler that has interrupted it, or what it calls itself.
+/// Whether this thread has a turn: then this is a signal handler that has interrupted it, or a nested call.
 pub(crate) fn is_inside() -> bool {
     INSIDE.get()
 }
@@ -44,9 +44,9 @@ impl Turn {
         let here = fork::epoch();
         loop {
             let there = self.0.load(Ordering::Relaxed);
-            // A thread of the process from which this one was forked, which does not have it.
+            // A thread of the parent process, which does not exist in this one.
             let is_free = there == 0 || there != here;
-            // Acquire pairs with the Release in `drop`: what was joined meanwhile.
+            // Acquire pairs with the Release in `drop`: the sessions joined meanwhile are visible.
             if is_free && self.0.compare_exchange(there, here, Ordering::Acquire, Ordering::Relaxed).is_ok() {
                 return Some(Taken(self));
             }

@@ -1,4 +1,4 @@
-//! The values of an event or span of `tracing`, as they will lie in a record, and what types they turned out to have.
+//! The values of an event or span of `tracing`, in the form of a record, and their types.
 
 use std::fmt::{self, Debug, Write};
 
@@ -38,7 +38,7 @@ impl Packed {
         self.types | if self.cut == 0 { 0 } else { CUT }
     }
 
-    /// Writes it, as often as wanted.
+    /// Writes the record. May be called repeatedly.
     pub(super) fn write(&self, event: &'static event::Event) {
         let (mut words, mut len) = (self.words, self.len);
         if self.cut != 0 {
@@ -51,7 +51,7 @@ impl Packed {
         self.put_in(field, value, V::BYTES_MAX);
     }
 
-    /// Of a value that takes so many bytes. Whether it had a place.
+    /// Appends a value of `bytes` bytes. Returns whether it had a place.
     fn put_in<V: Value>(&mut self, field: &Field, value: V, bytes: usize) -> bool {
         let Some(shift) = self.place(field, bytes) else { return false };
         let kind = TYPES.iter().position(|kind| *kind == V::TYPE).expect("one of those");
@@ -63,14 +63,14 @@ impl Packed {
     fn put_text(&mut self, field: &Field, text: &str, is_cut: bool) {
         let kept = &text[..text.floor_char_boundary(TEXT_MAX)];
         let is_cut = is_cut || kept.len() < text.len() || kept.as_bytes().contains(&0);
-        // What has no place is counted there.
+        // `put_in` counts a value without a place.
         if self.put_in(field, kept, kept.len() + 1) && is_cut {
             self.cut = self.cut.saturating_add(1);
         }
     }
 
-    /// Where a field's type stands in the signature, if there is room for so many bytes, and it comes behind those that are
-    /// there: fields lie in the order in which they were declared.
+    /// The index of a field's type in the signature, if there is room for `bytes` bytes and the field comes behind
+    /// those already present: fields lie in the order in which they were declared.
     fn place(&mut self, field: &Field, bytes: usize) -> Option<usize> {
         let shift = field.index() * BITS;
         let is_behind = shift < 128 && self.types >> shift == 0;
@@ -89,7 +89,7 @@ pub(super) fn types(signature: u128) -> (impl Iterator<Item = (usize, Type)>, bo
     (types, signature & CUT != 0)
 }
 
-/// What `Debug` writes, up to what a field takes.
+/// The output of `Debug`, up to the capacity of a field.
 struct Shown {
     bytes: [u8; TEXT_MAX],
     len: usize,
@@ -103,7 +103,7 @@ impl Write for Shown {
         self.bytes[self.len..][..kept].copy_from_slice(&text.as_bytes()[..kept]);
         self.len += kept;
         self.is_cut = kept < text.len();
-        // Nothing may follow what was left out.
+        // Nothing may follow a cut.
         if self.is_cut { Err(fmt::Error) } else { Ok(()) }
     }
 }
@@ -131,7 +131,7 @@ impl Visit for Packed {
 
     fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
         let mut shown = Shown { bytes: [0; TEXT_MAX], len: 0, is_cut: false };
-        // What fails by itself is as far as it came.
+        // An error of `Debug` itself leaves the text up to there.
         let failed = write!(shown, "{value:?}").is_err();
         let text = std::str::from_utf8(&shown.bytes[..shown.len]).expect("cut between characters");
         self.put_text(field, text, failed || shown.is_cut);

@@ -18,17 +18,17 @@ const KINDS: usize = 8;
 const NAME_MAX: usize = 40;
 const PROVIDER_MAX: usize = 64 - 1 - NAME_MAX;
 
-/// By the hash of the metadata's place, or behind.
+/// At the hash of the metadata's address, or behind it.
 static ALL: [OnceLock<&'static Site>; SITES] = [const { OnceLock::new() }; SITES];
 
 /// A call site.
 #[derive(Debug)]
 pub(super) struct Site {
-    /// Where its metadata stand, which are a static or as good as one.
+    /// The address of its metadata, which live for ever.
     metadata: usize,
-    /// Of an event, or of the beginning of a span.
+    /// The kinds of an event, or of the beginning of a span.
     pub(super) first: Series,
-    /// Of a span's end.
+    /// The kinds of a span's end.
     pub(super) last: Series,
 }
 
@@ -38,7 +38,7 @@ pub(super) struct Series {
     name: String,
     /// The names of all fields, made to fit.
     fields: Vec<String>,
-    /// By signature; those that are there stand in front.
+    /// By signature; used places come first.
     kinds: [OnceLock<Kind>; KINDS],
 }
 
@@ -84,7 +84,7 @@ impl Series {
         Series { name, fields, kinds: [const { OnceLock::new() }; KINDS] }
     }
 
-    /// The event for records of this kind. None if it cannot be had; that is counted as lost.
+    /// The event for records of this kind. None if it cannot be made; that is counted as lost.
     pub(super) fn kind(&self, packed: &Packed) -> Option<&'static Event> {
         let signature = packed.signature();
         let mut kinds = self.kinds.iter().map(|kind| kind.get_or_init(|| self.make(signature)));
@@ -106,7 +106,7 @@ impl Series {
     }
 }
 
-/// The names that a call site's events have: of an event the first, of a span both.
+/// The names of a call site's events: one for an event, both for a span.
 fn names(metadata: &Metadata<'_>) -> [String; 2] {
     let provider = fitting(metadata.target(), PROVIDER_MAX);
     let (name, suffixes) = if metadata.is_span() {
@@ -135,8 +135,8 @@ fn fields(metadata: &Metadata<'_>) -> Vec<String> {
     names
 }
 
-/// A text of letters, digits and `_`, neither empty nor longer than so many bytes. What was cut off leaves a number, by
-/// which two that begin alike differ.
+/// A text of letters, digits and `_`, neither empty nor longer than `bytes_max`. A text that is cut ends with a number
+/// that distinguishes it from others with the same beginning.
 fn fitting(text: &str, bytes_max: usize) -> String {
     let fits = |character: char| if character.is_ascii_alphanumeric() { character } else { '_' };
     let mut own: String = text.replace("::", "_").chars().map(fits).collect();

@@ -11,7 +11,7 @@ headwater_trace::events! {
 const PART: &str = "HEADWATER_TEST_PART";
 const COUNT: u64 = 1000;
 
-/// Not a test: the program with the probes. Without being asked it does nothing.
+/// Not a test: the program with the probes. It does nothing unless its variable is set.
 #[test]
 fn the_program() {
     if std::env::var_os(PART).is_some() {
@@ -27,7 +27,7 @@ fn this() -> String {
     std::env::current_exe().expect("an executable").to_str().expect("UTF-8").to_owned()
 }
 
-/// What a tool prints; None, and why on the terminal, if it is not there or may not.
+/// The output of a tool; None, with the reason on the terminal, if it is missing or not permitted.
 fn said_by(tool: &str, arguments: &[&str]) -> Option<String> {
     let mut command = Command::new(tool);
     match command.args(arguments).env(PART, "1").output() {

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// A queue that goes with the test.
+/// A queue that is removed with the test.
 struct Removed(Queue);
 
 impl Removed {

@@ -8,7 +8,7 @@ use crate::files;
 
 fn ends() -> (Doorbell, Doorbell) {
     let (source, sink) = files::shared_pipe().expect("pipe");
-    // As those have it who come later.
+    // As processes that come later have it.
     let sink = Found::own(sink.as_fd()).open(OFlags::WRONLY | OFlags::NONBLOCK).expect("open");
     (Doorbell::of_pipe(sink).expect("it writes"), Doorbell::of_pipe(source).expect("it reads"))
 }

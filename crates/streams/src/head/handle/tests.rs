@@ -1,5 +1,5 @@
-//! Another user stays in the middle of a call with the lock of a store: how long calls wait for it whose modules' procedures
-//! need the store, and who does what was left undone.
+//! Another user stays in the middle of a call with the lock of a store: how long calls wait for it whose modules'
+//! procedures need the store, and which user completes the remaining work.
 
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Sender, channel};
@@ -24,7 +24,7 @@ struct Holder {
 }
 
 impl Holder {
-    /// Of what the handle reads.
+    /// The store of the direction that the handle reads.
     fn of_store(handle: Handle) -> Holder {
         Holder::new(handle, true)
     }
@@ -62,7 +62,7 @@ fn ends(modules: &[&str]) -> (Handle, Handle) {
     (near, far)
 }
 
-/// Does it in a thread, which is left behind if it does not end in time.
+/// Runs `action` in a thread, which is left behind if it does not end in time.
 fn within<T: Send + 'static>(action: impl FnOnce() -> T + Send + 'static) -> T {
     let (tell, told) = channel();
     std::thread::spawn(move || {
@@ -141,7 +141,7 @@ fn what_a_service_procedure_could_not_pass_on_is_passed_on_when_the_store_is_fre
     });
     assert!(read_meanwhile < written, "something waits in the module's queue");
     drop(holder.let_go());
-    // Whoever had the store has run the service procedure.
+    // The former holder of the store has run the service procedure.
     assert!(far.back.is_readable(), "what waits was forgotten");
     let mut read = read_meanwhile;
     while let Ok(count) = far.read(&mut [0; 300]) {
@@ -150,7 +150,8 @@ fn what_a_service_procedure_could_not_pass_on_is_passed_on_when_the_store_is_fre
     assert_eq!(read, written);
 }
 
-/// Its service procedure keeps what it gets at first, and then has another user take the store's lock before it passes it on.
+/// Its service procedure keeps the first message that it takes, and then makes another user take the store's lock
+/// before it passes the message on.
 #[derive(Debug)]
 struct Later;
 
@@ -229,9 +230,9 @@ fn a_service_procedure_that_was_given_up_is_run_again_by_who_comes_next() {
     for (between, serves) in [(false, true), (false, false), (true, true), (true, false)] {
         let case = format!("held between get and put: {between}, the holder serves: {serves}");
         KEEPS.store(true, Ordering::Relaxed);
-        // The first of the way is the last pushed: it is not asked only because there is room at the head.
+        // The first of the path is the last pushed: it is not asked only because there is room at the head.
         let (mut near, mut far) = ends(&[]);
-        // What lies in the lane is no reason to run service procedures: it is above the low-water mark.
+        // Data in the lane is no reason to run service procedures: it is above the low-water mark.
         near.write(&[0; 600]).expect("room");
         ["srvmod", "later"].iter().for_each(|name| near.push(name).expect("known"));
         near.putpmsg(Some(b"one"), None, 1).expect("room");
@@ -267,7 +268,7 @@ fn a_service_procedure_that_was_given_up_is_run_again_by_who_comes_next() {
     }
 }
 
-/// Sends two messages for one, and has another user take the store's lock in between.
+/// Sends two messages for one, and makes another user take the store's lock in between.
 #[derive(Debug)]
 struct Twice;
 
@@ -307,7 +308,7 @@ fn what_a_call_has_begun_is_completed() {
     }
 }
 
-/// Sends all that comes in a band, which does not lie in the lane.
+/// Sends every message in a band, which is not in the lane.
 #[derive(Debug)]
 struct Banded;
 
@@ -328,7 +329,7 @@ fn a_short_write_goes_by_what_another_thread_has_made_of_the_end() {
     let (mut near, far) = ends(&["banded"]);
     near.write(b"a").expect("room");
     near.write(b"b").expect("room");
-    // As `Stream` does it before each call.
+    // As `Stream` does before each call.
     near.nonblocking = true;
     let holder = Holder::of_store(far.another());
     let near = within(move || {

@@ -1,4 +1,4 @@
-//! The memory of an ioctl's caller, from which and to which the head copies what a module or driver asks for.
+//! The memory of an ioctl's caller, from which and to which the head copies the bytes that a module or driver requests.
 
 use crate::error::{Errno, Error, Result, Text};
 use crate::message::ioctl::IoctlBlock;
@@ -35,7 +35,7 @@ impl<'b> MemoryAt<'b> {
         MemoryAt { address, bytes }
     }
 
-    /// The part of so many bytes at an address.
+    /// The range of `len` bytes at an address.
     fn part(&self, address: u64, len: usize) -> Option<std::ops::Range<usize>> {
         let from = usize::try_from(address.checked_sub(self.address)?).ok()?;
         let to = from.checked_add(len)?;
@@ -73,7 +73,7 @@ fn fault(address: u64, len: usize) -> Error {
     Error::new(Errno::Fault, format!("the caller has no {len} bytes at {address:#x}"))
 }
 
-/// What an M_COPYIN asks for, at most so many bytes.
+/// Copies the bytes that an M_COPYIN requests, at most `most`.
 pub(super) fn copy_in(memory: &dyn UserMemory, block: &IoctlBlock, most: usize) -> Result<Vec<u8>> {
     let len = usize::try_from(block.size)
         .ok()
@@ -84,7 +84,7 @@ pub(super) fn copy_in(memory: &dyn UserMemory, block: &IoctlBlock, most: usize) 
     Ok(bytes)
 }
 
-/// What an M_COPYOUT brings.
+/// Copies the bytes of an M_COPYOUT.
 pub(super) fn copy_out(memory: &mut dyn UserMemory, block: &IoctlBlock, bytes: &[u8]) -> Result<()> {
     memory.copy_out(block.address, bytes)
 }

@@ -6,7 +6,7 @@ thread_local! {
     static BETWEEN: RefCell<Option<Box<dyn FnOnce()>>> = const { RefCell::new(None) };
 }
 
-/// What another thread does between the reader's look at the lane and its look at the store.
+/// The action of another thread between the reader's look at the lane and its look at the store.
 pub(super) fn between_looks() {
     if let Some(action) = BETWEEN.take() {
         action();

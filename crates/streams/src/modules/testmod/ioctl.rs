@@ -1,4 +1,4 @@
-//! The ioctls of `testmod`: every way in which a module answers one, or does not.
+//! The ioctls of `testmod`: all ways in which a module answers an ioctl, or does not.
 
 use crate::error::{Errno, Result};
 use crate::message::Message;
@@ -20,13 +20,13 @@ pub const DELAY: u32 = 0x4805;
 pub const DELAY_COPY: u32 = 0x4806;
 /// Is answered under the number of another ioctl.
 pub const MISTAKE: u32 = 0x4807;
-/// Transparent: the argument is the address of three words, an address to copy from, one to copy to in reverse order, and how
-/// many bytes. Returns that.
+/// Transparent: the argument is the address of three words, an address to copy from, one to copy to in reverse order,
+/// and the number of bytes. Returns that number.
 pub const COPY: u32 = 0x4808;
 /// Returns how many M_IOCDATA with an error have come.
 pub const COUNT_FAILED_COPIES: u32 = 0x4809;
 
-/// What an answer returns that comes too late.
+/// The return value of an answer that comes too late.
 pub const LATE_VALUE: i32 = 4711;
 
 /// The words of the module's state that ioctls use: the number of the ioctl whose answer is delayed, and its command; how many
@@ -74,7 +74,8 @@ pub(super) fn put<'m>(message: Message<'m>, queue: &mut Queue<'_, '_, 'm>) -> Re
     }
 }
 
-/// How far a [`COPY`] is, in the first private word: the three words were asked for, then the bytes, then those were sent.
+/// The progress of a [`COPY`], in the first private word: the three words were asked for, then the bytes, then those
+/// were sent.
 const ASKED: u64 = 1;
 const FETCHED: u64 = 2;
 const SENT: u64 = 3;

@@ -5,7 +5,7 @@ use crate::error::Errno;
 fn read_options_are_their_bits() {
     for bits in 0..0x40 {
         match ReadOptions::from_bits(bits) {
-            // RPROTNORM may be said or left out.
+            // RPROTNORM may be given or left out.
             Ok(options) => assert_eq!(options.bits(), if bits & 0x1c == 0 { bits | 0x10 } else { bits }),
             Err(error) => assert_eq!(error.errno(), Errno::Inval),
         }

@@ -1,5 +1,5 @@
-//! What a driver does with its open files: sockets, timers, whatever poll(2) tells of. They belong to the stream: each process
-//! that has it gets copies.
+//! A driver's open files: sockets, timers, and other files that poll(2) supports. They belong to the stream: each
+//! process that has it gets copies.
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -50,7 +50,7 @@ impl Queue<'_, '_, '_> {
         self.files(place)?;
         let wanted = u32::from(events.bits());
         let before = self.run.region.fixed.device.watched[place].fetch_or(wanted, Ordering::SeqCst);
-        // Who sleeps on less is told.
+        // Sleepers on fewer events are notified.
         self.run.effects.watches_more |= wanted & !before != 0;
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! What a module does with the messages that wait in its queue, and with the queue's own settings.
+//! A module's operations on the messages that wait in its queue, and on the queue's settings.
 
 use std::sync::atomic::Ordering;
 
@@ -9,7 +9,7 @@ use crate::message::kind::MessageHeader;
 use crate::process::sleep::{OWED, SERVICE};
 
 impl<'m> Queue<'_, '_, 'm> {
-    /// What the messages of the queue are, in their order.
+    /// The headers of the queue's messages, in their order.
     ///
     /// # Errors
     /// `EPROTO` if the shared memory makes no sense.
@@ -160,7 +160,7 @@ impl<'m> crate::sched::Run<'_, 'm> {
         }
         self.act();
         self.other.store().enable_for(queue, message.header);
-        // Who leaves the direction next runs it: we do, after this run.
+        // The process that leaves the direction next runs it: this one, after this run.
         let other = &self.region.fixed.lanes[1 - self.direction].writer.0;
         other.sleep.fetch_or(SERVICE | OWED, Ordering::Relaxed);
         Ok(())

@@ -10,8 +10,8 @@ use super::Queue;
 
 impl Queue<'_, '_, '_> {
     /// Has the timeout procedure of this queue ([`Module::timeout`](crate::Module::timeout)) called once, after that time and
-    /// instead of what was asked for before (timeout, qtimeout). No daemon does it: a process that waits at the stream, or makes a
-    /// call there that does not take the quick way, calls it; if there is none, it is called later. Of a driver that
+    /// instead of what was asked for before (timeout, qtimeout). No daemon does it: a process that waits at the stream,
+    /// or makes a call there outside of the fast path, calls it; if there is none, it is called later. Of a driver that
     /// [has files](crate::DriverInfo::with_files) a thread of the library does it too, in a process that polls the descriptor.
     #[doc(alias = "timeout")]
     #[doc(alias = "qtimeout")]

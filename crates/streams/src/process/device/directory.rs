@@ -70,7 +70,7 @@ impl Directory {
         Ok(files::remove_at(&self.fd, &node(driver, minor))?)
     }
 
-    /// Lets those connect to a socket who may use the directory.
+    /// Lets users of the directory connect to a socket.
     pub fn admit(&self, driver: &str, minor: u32) -> Result<()> {
         Ok(files::set_permissions_at(self.fd.as_fd(), &node(driver, minor), self.mode())?)
     }

@@ -1,8 +1,9 @@
 //! Devices that unrelated processes find by name: a driver and a minor number.
 //!
 //! A minor number is taken by a lock on its byte of the driver's file, which lasts as long as any copy of the open file description:
-//! the kernel gives it up when the last process that has the stream has ended, however it ended. Whoever has the lock listens at
-//! the socket of that number, and hands the stream to those who open it again; so does whoever has got it from there.
+//! the kernel gives it up when the last process that has the stream has ended, however it ended. The holder of the lock
+//! listens at the socket of that number, and hands the stream to processes that open it again; so does a process that has
+//! got it from there.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
@@ -28,7 +29,7 @@ use crate::process::driver_files::DriverFiles;
 use crate::process::endpoint::Endpoint;
 use crate::process::region::Region;
 
-/// How long an open waits for an answer of those who have the device open; the second if it is told not to wait.
+/// How long an open waits for an answer of the processes that have the device open; the second if it must not wait.
 const FOR_ANSWERS: Duration = Duration::from_millis(500);
 const WITHOUT_WAITING: Duration = Duration::from_millis(200);
 /// How long between two looks: the lock is there before the socket.
@@ -50,7 +51,7 @@ pub(crate) struct Name {
     minor: u32,
 }
 
-/// What the processes that have a stream open hand to those who open it.
+/// The files that processes with a stream open hand to processes that open it.
 #[derive(Debug)]
 pub(super) struct Fetched {
     pub near: Doorbell,
@@ -85,7 +86,7 @@ impl Name {
             // This process has no descriptor left.
             Err(error) if matches!(error.raw_os_error(), Some(EMFILE | ENFILE)) => return Err(error.into()),
             Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => return Err(error.into()),
-            // Nobody listens yet, or any more.
+            // No process listens yet, or any more.
             Err(_) => return Ok(None),
         };
         let strange = |why: &str| Error::new(Errno::Proto, format!("'{driver}' {minor}: {why}"));
@@ -107,7 +108,7 @@ impl Name {
 }
 
 impl Named<'_> {
-    /// Opens a minor number that nobody has open (clone open).
+    /// Opens a minor number that no process has open (clone open).
     ///
     /// Errors: `EAGAIN` if all are open.
     pub fn open_any(&self) -> Result<Handle> {
@@ -149,7 +150,7 @@ impl Named<'_> {
         }
     }
 
-    /// Takes a minor number, if nobody has it.
+    /// Takes a minor number, if it is free.
     fn lock(&self, minor: u32) -> Result<Option<OwnedFd>> {
         let table = self.directory.table(self.name())?;
         let is_locked = ofd_lock::mark(&table, u64::from(minor), 1)?;
@@ -162,7 +163,7 @@ impl Named<'_> {
         let endpoint = stream.end.endpoint.clone();
         endpoint.hold_file(lock);
         opened(&mut stream, self.driver, &self.options.opening(minor, is_clone, true))?;
-        // Nobody else does anything with the socket while the number is locked.
+        // No other process uses the socket while the number is locked.
         self.directory.remove_socket(self.name(), minor)?;
         probe::at();
         let listener = Listener::bind_at(&self.directory.socket(self.name(), minor))?;

@@ -43,8 +43,8 @@ impl Partner {
         }
     }
 
-    /// Makes a run along the partner's direction 1, from within a run along ours to it. What goes against the flow is not waited
-    /// for, so nobody waits for one who waits for him.
+    /// Makes a run along the partner's direction 1, from within a run along ours to it. Locks against the flow are not
+    /// waited for, so no two processes wait for each other.
     pub fn run<'m, T>(&self, limit: Limit, action: impl FnOnce(&mut Run<'_, 'm>) -> Result<T>) -> Option<Result<T>> {
         self.with(|handle, outward| handle.run_inside(outward, limit, action))
     }
@@ -151,7 +151,8 @@ fn hand_over(there: &mut Handle, own: &Endpoint) -> Result<bool> {
     let Some(far) = own.far() else { return Ok(false) };
     let endpoint = there.end.endpoint.clone();
     let (ends, device) = (&endpoint.region.fixed.ends, &endpoint.region.fixed.device);
-    // Under the writer's lock: of those who come at the same time one is the partner, and nobody takes the files for lost.
+    // Under the writer's lock: of several processes that come at the same time one is the partner, and none takes the
+    // files for lost.
     there.run(true, |run| {
         let cookie = own.region.cookie_of(0);
         if device.partner.load(Ordering::Acquire) != 0 {
@@ -167,8 +168,8 @@ fn hand_over(there: &mut Handle, own: &Endpoint) -> Result<bool> {
         endpoint.doorbell().pass(far.as_fd(), last)?;
         run.act();
         probe::at();
-        // In this order: a reader that sees the files put knows that they are a partner's, and leaves them to `meet_partner`. If
-        // this process is killed in between, a look for lost files puts them.
+        // In this order: a reader that sees the files put knows that they are a partner's, and leaves them to
+        // `meet_partner`. If this process is killed in between, a check for lost files puts them.
         device.partner.store(cookie, Ordering::Release);
         probe::at();
         sender.files_put.store(last, Ordering::Release);

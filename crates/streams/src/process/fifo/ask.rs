@@ -1,7 +1,8 @@
-//! Asking the brokers of those who have a FIFO open to be let in: see `broker`.
+//! Asks the brokers of the processes that have a FIFO open to be let in: see `broker`.
 //!
-//! Anybody may listen under the name of a broker. So many are asked at a time, all within the time that the open has, and none is
-//! believed before the kernel has told whose process it is and that it has the node open for reading and for writing.
+//! Any process may listen under the name of a broker. A limited number is asked at a time, all within the time that the
+//! open has, and none is trusted before the kernel has reported which process it is and that it has the node open for
+//! reading and for writing.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
@@ -17,7 +18,7 @@ use super::node::Node;
 use super::pipe::if_there;
 use crate::error::Result;
 
-/// How many are asked at a time, and how long they are waited for while others are left.
+/// How many are asked at a time, and how long the open waits for them while others are left.
 const AT_A_TIME: usize = 16;
 const TURN: Duration = Duration::from_millis(50);
 
@@ -30,8 +31,8 @@ pub(super) fn ask(node: &Node, budget: &Budget) -> Result<Option<Located>> {
     if names.is_empty() {
         return Ok(None);
     }
-    // Before anybody is asked, who then looks for it at once. Another thread of ours that closes the same node takes the claims
-    // away; then the broker refuses, and is asked again.
+    // Before any broker is asked, which then checks it at once. Another thread of ours that closes the same node
+    // removes the claims; then the broker refuses, and is asked again.
     let file = node.open_both()?;
     show(&file)?;
     let mut names = names.iter().filter_map(|name| Some((name.as_str(), process_of(name, &beginning)?))).peekable();
@@ -45,7 +46,7 @@ pub(super) fn ask(node: &Node, budget: &Budget) -> Result<Option<Located>> {
                 break;
             }
         }
-        // How much of the time is kept for the others.
+        // The part of the time that is reserved for the others.
         let kept = if names.peek().is_some() { budget.left().saturating_sub(TURN) } else { Duration::ZERO };
         if let Some(located) = first_of(node, &file, asked, budget, kept)? {
             return Ok(Some(located));
@@ -54,12 +55,12 @@ pub(super) fn ask(node: &Node, budget: &Budget) -> Result<Option<Located>> {
     Ok(None)
 }
 
-/// The process that listens under a name, as the name has it.
+/// The process that listens under a name, according to the name.
 fn process_of(name: &str, beginning: &str) -> Option<u32> {
     name.strip_prefix(beginning)?.split('-').next()?.parse().ok()
 }
 
-/// A connection to a broker that is what its name says. Who cannot be a broker is not waited for.
+/// A connection to a broker whose name is correct. Other listeners are not waited for.
 fn connect(name: &str, pid: u32) -> Result<Option<(OwnedFd, Peer)>> {
     let Some(socket) = if_there(abstract_socket::connect(name, Duration::from_secs(1)))? else { return Ok(None) };
     let Some(peer) = if_there(Peer::of(&socket))? else { return Ok(None) };
@@ -68,7 +69,7 @@ fn connect(name: &str, pid: u32) -> Result<Option<(OwnedFd, Peer)>> {
     Ok(is_broker.then_some((socket, peer)))
 }
 
-/// The first stream that comes over one of these connections, until so much of the time is left.
+/// The first stream that comes over one of these connections, until only `kept` of the time is left.
 fn first_of(
     node: &Node,
     file: &OwnedFd,
@@ -88,7 +89,7 @@ fn first_of(
             let Some(files) = if_there(descriptors::receive(socket.as_fd()))? else { continue };
             probe::at();
             let Ok(files) = <[OwnedFd; 2]>::try_from(files) else { continue };
-            // What is no stream is not ours to complain about.
+            // Files that are no stream are ignored.
             if let Ok(Some(located)) = Located::of_files(node, files) {
                 return Ok(Some(located));
             }

@@ -1,10 +1,12 @@
-//! Letting in those who may open a FIFO and cannot see the descriptors of those who have it open: other users, mostly.
+//! Lets in processes that may open a FIFO but cannot see the descriptors of the processes that have it open: other
+//! users, mostly.
 //!
-//! Somebody has to hand them the descriptors, and between two calls nothing of this library runs. So a process that has a
-//! FIFO open which others may open too keeps a thread that waits for them, at a socket whose name tells the node. A name
-//! protects nothing, and neither side hands the other anything before it has seen that the other may open the node: each
-//! claims a byte of it for reading and one for writing, at places of its own process number, and the kernel tells the other
-//! whose claims those are. A process that has no more than one permission, or none, can make no such claims.
+//! A process has to hand them the descriptors, and between two calls nothing of this library runs. So a process that
+//! has a FIFO open which other users may open too keeps a thread that waits for them, at a socket whose name contains
+//! the node. A name protects nothing, and neither side hands the other anything before it has checked that the other
+//! may open the node: each claims a byte of it for reading and one for writing, at places of its own process number,
+//! and the kernel reports to the other which process has claimed them. A process that has no more than one permission,
+//! or none, can make no such claims.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
@@ -27,33 +29,33 @@ use crate::process::endpoint::Endpoint;
 const CLAIMS_TO_READ: u64 = 1 << 40;
 const CLAIMS_TO_WRITE: u64 = 2 << 40;
 
-/// How long a broker waits when it has no descriptor left for somebody who comes.
+/// How long a broker waits when it has no descriptor left for a process that comes.
 const REST: Duration = Duration::from_millis(50);
 
 /// Read and write permission of a class of users that is not the owner.
 const GROUP: u32 = 0o060;
 const OTHERS: u32 = 0o006;
 
-/// A thread that lets others in, until the last handle is dropped that has it.
+/// A thread that lets other processes in, until its last handle is dropped.
 #[derive(Debug)]
 pub(crate) struct Broker {
-    /// Dropped first: who comes next must not meet it.
+    /// Dropped first: a process that comes next must not reach it.
     thread: Background,
     gate: Arc<Gate>,
 }
 
-/// What the thread uses.
+/// The files that the thread uses.
 #[derive(Debug)]
 struct Gate {
     listener: Listener,
     /// Open for reading and writing.
     node: OwnedFd,
-    /// The memory, and the pipe, which is pinned and not open: so nobody thinks that an end is there.
+    /// The memory, and the pipe, which is pinned and not open: so it does not count as an open end.
     files: [OwnedFd; 2],
 }
 
 impl Broker {
-    /// Starts one, if others may open the node.
+    /// Starts a broker, if other users may open the node.
     pub fn start(end: &Endpoint, node: BorrowedFd<'_>) -> Result<Option<Broker>> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let status = files::status(node)?;
@@ -66,7 +68,8 @@ impl Broker {
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let name = format!("{}{}-{count}", beginning(&name_of_memory(status)), std::process::id());
         let node = Found::own(node).open(OFlags::RDWR | OFlags::NONBLOCK)?;
-        // Of this process, which a forked child's handle is not: others look for the brokers of those who have marked the node.
+        // Of this process, which a forked child's handle is not: other processes look for the brokers of processes that
+        // have marked the node.
         marks::set(&node, &end.region)?;
         let gate = Arc::new(Gate { listener: Listener::bind(&name)?, node, files });
         let thread = Background::start({
@@ -89,10 +92,10 @@ impl Gate {
     fn keep(&self, stopped: BorrowedFd<'_>) {
         while let Ok(false) = self.listener.wait_beside(stopped) {
             match self.listener.accept() {
-                // Who is refused finds the socket closed.
+                // A process that is refused finds the socket closed.
                 Ok(Some(socket)) => drop(self.admit(&socket)),
                 Ok(None) => {}
-                // No descriptor is left, and somebody still waits.
+                // No descriptor is left, and a process still waits.
                 Err(_) => std::thread::sleep(REST),
             }
         }
@@ -111,23 +114,23 @@ impl Gate {
     }
 }
 
-/// How the names of the sockets begin at which one is let in.
+/// The prefix of the names of brokers' sockets.
 pub(super) fn beginning(name: &str) -> String {
     format!("{name}-")
 }
 
-/// Shows to others that this process has the node open for reading and for writing.
+/// Proves to other processes that this one has the node open for reading and for writing.
 pub(super) fn show(node: &OwnedFd) -> std::io::Result<()> {
     let own = u64::from(std::process::id());
     ofd_lock::claim(node, Right::Read, CLAIMS_TO_READ + own)?;
     ofd_lock::claim(node, Right::Write, CLAIMS_TO_WRITE + own)
 }
 
-/// Whether the process at the other side of a socket has shown that.
+/// Whether the process at the other side of a socket has proved that.
 pub(super) fn shows(node: &OwnedFd, peer: &Peer) -> std::io::Result<bool> {
     let pid = peer.pid();
     let claimed =
         |right: Right, from: u64| ofd_lock::claimant(node, from + u64::from(pid)).map(|who| who == Some((pid, right)));
-    // At last: the number was its own, and not that of one who has it now.
+    // Last: so the number was its own, and was not reused.
     Ok(claimed(Right::Read, CLAIMS_TO_READ)? && claimed(Right::Write, CLAIMS_TO_WRITE)? && peer.is_alive()?)
 }

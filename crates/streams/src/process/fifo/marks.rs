@@ -1,10 +1,11 @@
-//! Marks: locks on a FIFO's node (`F_OFD_SETLK`, for writing) that tell who has it open.
+//! Marks: locks on a FIFO's node (`F_OFD_SETLK`, for writing) that show which processes have it open.
 //!
 //! A mark lies on a byte whose number names the process and its descriptor of the stream's memory, so that the memory is found
-//! without a look at other processes. It is a hint: what is found there is looked at as if somebody else had named it. The kernel
-//! takes a mark away with the last copy of its open file, and lets nobody make one who may not write the node.
+//! without a look at other processes. It is a hint: the file found there is checked like any file that another process
+//! names. The kernel removes a mark with the last copy of its open file, and lets only processes mark the node that may
+//! write it.
 //!
-//! A user who may only read the node can lock it for reading, and so keep others from marking it.
+//! A user who may only read the node can lock it for reading, and so keep other processes from marking it.
 
 use std::os::fd::AsFd;
 
@@ -14,11 +15,11 @@ use headwater_os::ofd_lock::{self, Marked};
 use crate::error::Result;
 use crate::process::region::Region;
 
-/// The bytes that are marked: no file is as long.
+/// The first marked byte: no file is as long.
 const FIRST: u64 = 1 << 60;
 const COUNT: u64 = 1 << 60;
 
-/// The number of a byte: from above the stream's tag, the process, the descriptor, and one of several for the case that a
+/// The number of a byte: from above the stream's tag, the process, the descriptor, and a counter for the case that a
 /// forked child still has a mark of the same.
 const TAG_BITS: u32 = 14;
 const PID_BITS: u32 = 22;
@@ -26,7 +27,7 @@ const NUMBER_BITS: u32 = 20;
 const VARIANT_BITS: u32 = 4;
 const _: () = assert!(1 << (TAG_BITS + PID_BITS + NUMBER_BITS + VARIANT_BITS) == COUNT);
 
-/// Marks that are looked at, at most. A stream has 64 members; what exceeds that several times is not ours.
+/// The largest number of marks that are checked. A stream has 64 members; several times that number are not ours.
 const LOOKS: usize = 256;
 
 /// The bytes of the streams that are told apart from others by their memory's inode.
@@ -54,7 +55,7 @@ pub(super) fn are_locked(node: impl AsFd) -> Result<bool> {
     Ok(ofd_lock::is_locked(node, FIRST, COUNT)?)
 }
 
-/// What the marks name, but those of `except`. None for a mark that names nothing.
+/// The descriptors that the marks name, without those of `except`. None for a mark that names nothing.
 pub(super) struct Marks<N> {
     node: N,
     /// Ranges that have not been asked for.

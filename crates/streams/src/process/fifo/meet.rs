@@ -1,16 +1,16 @@
-//! How those who open a FIFO come to one stream, without a lock that a stranger could hold.
+//! How the processes that open a FIFO agree on one stream, without a lock that a stranger could hold.
 //!
-//! Whoever opens the node looks for a stream that others have open, by their marks on the node, and makes one if there is none.
-//! Then it marks the node itself and looks once more, for another stream than its own. Of two that look at the same time at
-//! least one sees the other's mark (Dekker's pattern, over the kernel's table of locks). A stream becomes the one of all by the
-//! word `settled` of its header, which changes once, by an exchange:
+//! A process that opens the node looks for a stream that others have open, by their marks on the node, and makes one if
+//! there is none. Then it marks the node itself and looks once more, for another stream than its own. Of two processes
+//! that look at the same time at least one sees the other's mark (Dekker's pattern, over the kernel's table of locks).
+//! A stream becomes the common one by the word `settled` of its header, which changes once, by an exchange:
 //!
-//! - who sees no other stream settles its own;
-//! - who sees a settled one goes there;
+//! - a process that sees no other stream settles its own;
+//! - a process that sees a settled one joins it;
 //! - of two that are not settled the one whose memory has the lower inode withdraws the other.
 //!
-//! A process that is killed or stopped anywhere in between is waited for by nobody: its mark ends with it, and whoever finds its
-//! stream settles or withdraws it.
+//! No process waits for one that is killed or stopped anywhere in between: its mark ends with it, and a process that
+//! finds its stream settles or withdraws it.
 //!
 //! Where marks are missing, because a stranger's locks are in the way or because they name a process that has ended and left a
 //! child, the memory is looked for in all of /proc by its name. Where the kernel hides the holder, see `ask`.
@@ -37,14 +37,14 @@ use crate::head::handle::Handle;
 use crate::options::Options;
 use crate::process::region::Region;
 
-/// Values of the header's word `settled`. Nobody has decided about the stream.
+/// Values of the header's word `settled`. The stream is undecided.
 const NEW: u32 = 0;
-/// It is the one of all who open the node.
+/// It is the common stream of the node.
 const SETTLED: u32 = 1;
-/// Nobody uses it: those who have it open look for another one.
+/// It is not used: processes that have it open look for another one.
 const WITHDRAWN: u32 = 2;
 
-/// The user who may open everything.
+/// The user that may open everything.
 const ROOT: u32 = 0;
 
 /// How often a mark is looked up that names nothing, or a stream that changes while it is opened, and the time in between.
@@ -60,31 +60,31 @@ pub(super) struct Located {
     pub pipe: Pipe,
 }
 
-/// A handle, before anybody else counts it.
+/// A handle, before another process counts it.
 pub(super) struct Joined {
     pub stream: Handle,
     /// How often the other end had been opened before this handle could be seen by its users.
     pub seen: u32,
 }
 
-/// What a look for streams has brought.
+/// The result of a search for streams.
 enum Look {
     Nothing,
     Stream(Located),
-    /// Somebody has the node open whose stream is not to be seen.
+    /// A process has the node open whose stream is hidden from this one.
     Hidden,
 }
 
-/// The time that an open has for all that others may make it wait for or do again, and how often it has looked. What it has
-/// begun when the time is over is the last thing that it does.
+/// The time that an open may lose to delays by other processes, and the number of its searches. A step that it has
+/// begun when the time is over is its last one.
 pub(super) struct Budget {
     left: Cell<Duration>,
     asked_ns: Cell<u64>,
     tries: u32,
 }
 
-/// No more than this counts of the time between two questions what is left. Nothing that is done in between takes longer, unless
-/// this process was stopped, which is no reason to give up.
+/// The most that counts of the time between two queries of the rest. No step takes longer, unless this process was
+/// stopped, which is no reason to give up.
 const STEP_MAX: Duration = Duration::from_millis(50);
 
 impl Budget {
@@ -92,7 +92,7 @@ impl Budget {
         Budget { left: Cell::new(time), asked_ns: Cell::new(now_ns()), tries: 0 }
     }
 
-    /// What is left of the time.
+    /// The rest of the time.
     pub fn left(&self) -> Duration {
         let now_ns = now_ns();
         let step = Duration::from_nanos(now_ns.saturating_sub(self.asked_ns.replace(now_ns)));
@@ -130,7 +130,8 @@ impl Located {
         if !if_there(pinned.is_memory(&node.name))?.unwrap_or(false) {
             return Ok(None);
         }
-        // Whoever likes can give memory such a name. A privileged process sees that of those too who may not open the node.
+        // Any process can give memory such a name. A privileged process sees also the memory of users that may not open
+        // the node.
         let maker = pinned.status()?.owner;
         if ![files::own_user(), node.status.owner, ROOT].contains(&maker) {
             return Ok(None);
@@ -138,12 +139,12 @@ impl Located {
         let Some(memory) = if_there(pinned.open(OFlags::RDWR))? else { return Ok(None) };
         let Some(region) = region(memory)? else { return Ok(None) };
         probe::at();
-        // Who has the memory alone is about to join, or to leave, and is nobody whom others could join.
+        // A process with the memory alone is about to join, or to leave, and cannot be joined.
         let pipe = Pipe::of_process(found, &region)?;
         Ok(pipe.map(|pipe| Located { region, pipe }))
     }
 
-    /// The stream that descriptors from a broker are of: the memory and the pipe.
+    /// The stream of a broker's descriptors: the memory and the pipe.
     pub fn of_files(node: &Node, [memory, pipe]: [OwnedFd; 2]) -> Result<Option<Located>> {
         let memory = Pinned::of(memory);
         if !if_there(memory.is_memory(&node.name))?.unwrap_or(false) {
@@ -160,7 +161,7 @@ impl Located {
 
     /// Opens one end.
     fn join(self, side: usize) -> Result<Joined> {
-        // Before the pipe is opened, by which others see that somebody is there; see `FifoOptions::open`.
+        // Before the pipe is opened, by which other processes see this one; see `FifoOptions::open`.
         let seen = opened(&self.region, 1 - side).load(Ordering::Acquire);
         probe::at();
         let doorbell = self.pipe.doorbell(side)?;
@@ -186,7 +187,7 @@ fn settled(region: &Region) -> &AtomicU32 {
     &region.fixed.header.0.settled
 }
 
-/// Decides about a stream; true if nobody has decided otherwise.
+/// Decides about a stream; false if another process has decided otherwise.
 fn decide(region: &Region, decision: u32) -> bool {
     let done = settled(region).compare_exchange(NEW, decision, Ordering::AcqRel, Ordering::Acquire);
     done.is_ok() || done == Err(decision)
@@ -195,7 +196,7 @@ fn decide(region: &Region, decision: u32) -> bool {
 impl Node {
     /// The stream that others have open, or a new one.
     ///
-    /// Errors: `EACCES` if somebody has it open who is not to be seen; `EINTR`.
+    /// Errors: `EACCES` if a hidden process has it open; `EINTR`.
     pub fn join(&self, side: usize, options: &Options, budget: &mut Budget) -> Result<Joined> {
         let mut next = None;
         loop {
@@ -228,9 +229,9 @@ impl Node {
         }
     }
 
-    /// Marks the node for a stream, and lets others in who cannot see it. Returns whether it is marked.
+    /// Marks the node for a stream, and starts letting processes in that cannot see it. Returns whether it is marked.
     fn hold(&self, stream: &Handle) -> Result<bool> {
-        // Who sees the mark may ask at once to be let in.
+        // A process that sees the mark may ask at once to be let in.
         stream.end.endpoint.keep(self.file.as_fd());
         probe::at();
         let (marked, is_marked) = self.open_marked(&stream.end.region)?;
@@ -238,8 +239,8 @@ impl Node {
         Ok(is_marked)
     }
 
-    /// Makes a stream that this process has joined, and marked if nobody's locks were in the way, the one of all. `Nothing` if
-    /// it is; else the stream to join instead, or `Hidden` to look for it.
+    /// Makes a stream that this process has joined, and marked if no locks were in the way, the common one. `Nothing`
+    /// if it is; else the stream to join instead, or `Hidden` to look for it.
     fn settle(&self, region: &Region, is_marked: bool, budget: &mut Budget) -> Result<Look> {
         let mut rounds = 0;
         loop {
@@ -271,8 +272,8 @@ impl Node {
         }
     }
 
-    /// Looks for a stream, other than `except`, that somebody has open and that is not withdrawn. Without a mark of its own this
-    /// process looks everywhere.
+    /// Looks for a stream, other than `except`, that a process has open and that is not withdrawn. Without a mark of
+    /// its own this process looks everywhere.
     fn look(&self, except: Option<&Region>, is_marked: bool, budget: &Budget) -> Result<Look> {
         let fits = |located: &Located| {
             except.is_none_or(|except| except.inode != located.region.inode)
@@ -292,7 +293,7 @@ impl Node {
                 Look::Nothing => gone = true,
             }
         }
-        // Nobody but a user of the FIFO is waited for.
+        // The open waits only for users of the FIFO.
         let unknown = (hidden || gone) && self.trusts_marks();
         if unknown
             && hidden

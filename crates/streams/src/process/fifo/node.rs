@@ -1,7 +1,7 @@
-//! A FIFO's node in the file system: opening it, and what a handle holds of it.
+//! A FIFO's node in the file system: opening it, and a handle's descriptor of it.
 //!
-//! All who use a FIFO read and write its memory, whatever they have opened it for. So they need both permissions; with one
-//! alone they would get the other.
+//! All users of a FIFO read and write its memory, in whichever direction they have opened it. So they need both
+//! permissions; with one alone they would get the other.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -14,7 +14,7 @@ use super::marks;
 use crate::error::{Errno, Error, Result};
 use crate::process::region::Region;
 
-/// How the name of a FIFO's memory begins.
+/// The prefix of the name of a FIFO's memory.
 pub(super) const NAME: &str = "headwater-fifo";
 
 pub(super) fn name_of_memory(node: Status) -> String {
@@ -34,12 +34,12 @@ const WRITE: u32 = 2;
 /// The FIFO's node, which this process may read and write.
 pub(super) struct Node {
     pub pinned: Pinned,
-    /// Open for reading alone: whoever looks at the node's locks must not pass for a writer.
+    /// Open for reading alone: a process that checks the node's locks must not count as a writer.
     pub file: OwnedFd,
     pub status: Status,
     /// The name of the stream's memory.
     pub name: String,
-    /// Nobody has marked the node, and yet somebody has it open for writing, who may have been kept from marking it.
+    /// The node has no mark, but a process has it open for writing, which may have been kept from marking it.
     pub is_unmarked: bool,
 }
 
@@ -60,23 +60,23 @@ impl Node {
         let pinned = files::find_fifo(path)?;
         let file = pinned.open(OFlags::RDONLY | OFlags::NONBLOCK)?;
         let status = files::status(&file)?;
-        // Asked for before this process is a writer itself.
+        // Checked before this process is a writer itself.
         let is_unmarked = !marks::are_locked(&file)? && files::has_writers(&file)?;
-        // Closed again: until it is marked, others would look for its stream.
+        // Closed again: until it is marked, other processes would look for its stream.
         drop(reopen(&pinned)?);
         Ok(Node { pinned, file, status, name: name_of_memory(status), is_unmarked })
     }
 
-    /// What a handle holds of the node: it keeps the number from being given to another node, and tells others that the
-    /// FIFO is in use, as long as nobody's locks are in the way; returns whether it does. It is open for writing alone, so that
-    /// those who write to the node otherwise wait for a reader.
+    /// A handle's descriptor of the node: it keeps the number from being given to another node, and shows other
+    /// processes that the FIFO is in use, unless other locks are in the way; returns whether it does. It is open for
+    /// writing alone, so that programs that write to the node otherwise wait for a reader.
     pub fn open_marked(&self, region: &Region) -> Result<(OwnedFd, bool)> {
         let file = reopen(&self.pinned)?;
         let is_marked = marks::set(&file, region)?;
         Ok((file, is_marked))
     }
 
-    /// Whether a mark shows that somebody has the node open who may read it too: not if the mode lets anybody write alone.
+    /// Whether a mark proves that its process may read the node too: not if the mode lets a class of users only write.
     pub fn trusts_marks(&self) -> bool {
         CLASSES.into_iter().all(|class| {
             let permissions = self.status.permissions >> class;

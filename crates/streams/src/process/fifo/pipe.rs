@@ -1,10 +1,10 @@
-//! The pipe of a FIFO's stream: where another process has it, and the doorbell that an end makes of it.
+//! The pipe of a FIFO's stream: finding it in another process, and the doorbell that an end makes of it.
 //!
-//! Readers have it open for reading and writers for writing, as they would have the kernel's FIFO, and what poll shows of it
-//! means the same.
+//! Readers have it open for reading and writers for writing, as with the kernel's FIFO, and poll's events
+//! mean the same.
 //!
-//! It is named by its inode in the stream's header, which any member may overwrite. So nothing is opened before it has been
-//! seen that it is a pipe without a name, of that inode, which its owner has opened to all users.
+//! It is named by its inode in the stream's header, which any member may overwrite. So it is opened only after a check
+//! that it is a pipe without a name, with that inode, which its owner has opened to all users.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -17,7 +17,7 @@ use super::WRITER;
 use crate::error::Result;
 use crate::process::region::Region;
 
-/// The pipe of a stream, checked and not opened. So nobody takes this process for a peer yet.
+/// The pipe of a stream, checked and not opened. So this process does not count as a peer yet.
 #[derive(Debug)]
 pub(super) struct Pipe(Pinned);
 
@@ -25,7 +25,7 @@ pub(super) struct Pipe(Pinned);
 const NEAR: u32 = 16;
 
 impl Pipe {
-    /// That of a process that has the stream's memory. None if it does not have it.
+    /// The pipe of a process that has the stream's memory. None if it does not have it.
     pub fn of_process(memory: Found, region: &Region) -> Result<Option<Pipe>> {
         let (number, inode) = (memory.number, region.cookie());
         let near = (1..=NEAR).flat_map(|far| [number.checked_sub(far), number.checked_add(far)]).flatten();
@@ -44,14 +44,14 @@ impl Pipe {
         Ok(None)
     }
 
-    /// What somebody has sent as such. None if it is something else.
+    /// The pipe behind a received file. None if it is something else.
     pub fn of_file(file: OwnedFd, region: &Region) -> Result<Option<Pipe>> {
         let pinned = Pinned::of(file);
         let fits = pinned.is_shared_pipe(region.cookie())?;
         Ok(fits.then_some(Pipe(pinned)))
     }
 
-    /// Opens the doorbell of one side. A pipe without a name is opened at once, whoever has it open.
+    /// Opens the doorbell of one side. Opening a pipe without a name does not wait.
     pub fn doorbell(&self, side: usize) -> Result<Doorbell> {
         let flags = if side == WRITER { OFlags::WRONLY } else { OFlags::RDONLY };
         Ok(Doorbell::of_pipe(self.0.open(flags | OFlags::NONBLOCK)?)?)
@@ -64,7 +64,8 @@ fn pipe_at(found: Found, inode: u64) -> Result<Option<Pipe>> {
     Ok(fits.then_some(Pipe(pinned)))
 }
 
-/// What another process may close, or hide, at any time. Errors are those of this process: that it has no descriptor left.
+/// The result for a file that another process may close, or hide, at any time: None then. An error means that this
+/// process has no descriptor left.
 pub(super) fn if_there<T>(result: io::Result<T>) -> Result<Option<T>> {
     match result {
         Ok(value) => Ok(Some(value)),

@@ -56,7 +56,7 @@ impl Room {
         Room {
             members: loom_model::members(3),
             words: Placed::new(lane_words(hiwat)),
-            // Of the 2048 of a real lane those that the tests come to.
+            // As many of the 2048 of a real lane as the tests use.
             records: Placed::from_vec((0..4).map(|_| record()).collect()),
             window: Window::new(4 * PIECE as u64, cells),
         }
@@ -99,7 +99,7 @@ fn record() -> RecordHeader {
     RecordHeader { at: word(), lengths: word(), header: word(), taken: word() }
 }
 
-/// MessageHeader came out of a lane: plain data with what follows it appended, or control and data.
+/// A result of reading a lane: plain data with the plain data behind it appended, or control and data.
 #[derive(Debug, PartialEq, Eq)]
 enum Got {
     Plain(Vec<u8>),
@@ -112,7 +112,7 @@ struct Writer {
 }
 
 impl Writer {
-    /// Does one thing under the lock as soon as there is room.
+    /// Calls `append` under the lock as soon as there is room.
     fn append(&mut self, append: impl Fn(&mut WriterGuard<'_>)) {
         loop {
             let (mut lane, _) = self.lane.hold(&self.me).expect("hold");
@@ -149,7 +149,7 @@ struct Reader {
 }
 
 impl Reader {
-    /// MessageHeader stands at the front, if anything does, of plain data at most two bytes.
+    /// Takes the front of the lane, if it is not empty; at most two bytes of plain data.
     fn take(&mut self) -> Option<Got> {
         let mut byte = [0; 1];
         if self.lane.quick(&self.me, &mut byte) != Quick::Refused {
@@ -209,7 +209,7 @@ fn message(control: &[u8], data: &[u8]) -> Got {
     Got::Message(control.to_vec(), data.to_vec())
 }
 
-/// With the quick way, and with a queue that is full for a while.
+/// With the fast path, and with a queue that is full for a while.
 #[test]
 fn loom_bytes_and_messages_arrive_in_order_and_whole() {
     explore(2, || {
@@ -242,7 +242,7 @@ fn loom_room_is_used_again_after_it_was_read() {
     });
 }
 
-/// Who sees the bytes of a message sees its record: at no moment does it pass for plain data.
+/// A reader that sees the bytes of a message sees its record: they are never taken for plain data.
 #[test]
 fn loom_a_message_is_never_seen_without_its_mark() {
     explore(3, || {
@@ -266,7 +266,7 @@ fn loom_a_message_is_never_seen_without_its_mark() {
     });
 }
 
-/// Two writers: their messages come whole, in the order of each, also beside the quick way.
+/// Two writers: their messages come whole, in the order of each, also beside the fast path.
 #[test]
 fn loom_two_writers_interleave_whole_messages() {
     explore(3, || {
@@ -290,7 +290,7 @@ fn loom_two_writers_interleave_whole_messages() {
     });
 }
 
-/// The same while somebody reads.
+/// The same while another thread reads.
 #[test]
 fn loom_two_writers_and_a_reader_agree() {
     explore(1, || {
@@ -306,7 +306,7 @@ fn loom_two_writers_and_a_reader_agree() {
     });
 }
 
-/// Two readers: each byte is read once, and by the quick way too.
+/// Two readers: each byte is read once, and on the fast path too.
 #[test]
 fn loom_two_readers_take_each_byte_once() {
     explore(3, || {
@@ -376,7 +376,7 @@ fn loom_a_mark_without_bytes_is_forgotten_under_the_reader() {
     });
 }
 
-/// The reader says that it sleeps and looks once more, while the writer publishes and looks whether it sleeps.
+/// The reader announces that it sleeps and looks once more, while the writer publishes and looks whether it sleeps.
 #[test]
 fn loom_a_publication_is_seen_or_the_sleeper_is() {
     for quick in [false, true] {
@@ -391,7 +391,7 @@ fn loom_a_publication_is_seen_or_the_sleeper_is() {
                     assert_ne!(done, Quick::Refused);
                     return done == Quick::Attend;
                 }
-                // Before the lock is given back, whose fence would do as well.
+                // Before the lock is released, whose fence would also suffice.
                 let (mut lane, _) = writer.lane.hold(&writer.me).expect("hold");
                 lane.append_plain(&[2]).expect("short");
                 let asleep = lane.reader_sleeps();

@@ -26,9 +26,9 @@ pub(crate) use guard::ReaderGuard;
 /// One member's view of a lane that it reads.
 #[derive(Debug)]
 pub(crate) struct LaneReader {
-    /// Bytes taken, as long as the lock is ours.
+    /// Bytes taken, while the lock is ours.
     head: u64,
-    /// Up to here a quick read may go: `plain_until` when the quick way is open, else `head`.
+    /// The limit of a fast read: `plain_until` while the fast path is open, else `head`.
     quick_until: u64,
     window: Window,
     /// The position that lies at the window's beginning.
@@ -38,7 +38,7 @@ pub(crate) struct LaneReader {
     lock: BiasedLock,
     records: Placed<[RecordHeader]>,
     records_head: u64,
-    /// Up to here plain bytes are known to lie. At most `tail`.
+    /// The end of the known plain bytes. At most `tail`.
     plain_until: u64,
     /// Bytes and marks published, as last seen.
     tail: u64,
@@ -47,11 +47,11 @@ pub(crate) struct LaneReader {
     next: Option<Record>,
     /// Bytes that the last look has found.
     found: u64,
-    /// Up to where the window was seen in use; see [`LaneReader::reach`].
+    /// The end of the window's part that was seen in use; see [`LaneReader::reach`].
     reach: u64,
 }
 
-/// What stands at the front of a lane.
+/// The front of a lane.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum LaneFront {
     /// Plain bytes, at least as many as this.
@@ -88,15 +88,15 @@ impl LaneReader {
         }
     }
 
-    /// Fills the buffer with plain data if so much is known to be there, and nothing has changed since the last time.
+    /// Fills the buffer with plain data if enough is known to be there, and nothing has changed since the last call.
     #[inline(always)]
     pub fn quick(&mut self, me: &Membership, buffer: &mut [u8]) -> Quick {
-        // The subtraction sends the empty read down the slow way as well: one comparison for both.
+        // The subtraction sends the empty read down the slow path as well: one comparison for both.
         if (buffer.len() as u64).wrapping_sub(1) < self.quick_until.wrapping_sub(self.head)
             && buffer.len() <= PIECE
             && self.lock.enter(me)
         {
-            // No guard: there is one way out.
+            // No guard: there is one exit.
             self.take(buffer);
             // A lock is biased only where the light fence is the compiler's.
             compiler_fence(Ordering::SeqCst);
@@ -107,9 +107,9 @@ impl LaneReader {
         Quick::Refused
     }
 
-    /// Looks for data if none is known to be there, and then does what [`LaneReader::quick`] does. Opens the quick way if
-    /// `first` says that the lane's data come before all else: it is asked after the look, since what was sent before the
-    /// data that the look finds is then to be seen.
+    /// Looks for data if none is known to be there, and then does the same as [`LaneReader::quick`]. Opens the fast
+    /// path if `first` returns that the lane's data come before all else: it is called after the look, because messages
+    /// that were sent before the found data must then be visible.
     pub fn look_and_take(&mut self, me: &Membership, buffer: &mut [u8], first: impl FnOnce() -> bool) -> Result<Quick> {
         if buffer.len().wrapping_sub(1) >= PIECE || !self.lock.enter(me) {
             return Ok(Quick::Refused);
@@ -122,8 +122,9 @@ impl LaneReader {
         Ok(self.quick(me, buffer))
     }
 
-    /// Enters if the lock is ours by its bias and nothing has changed; else takes it, and reads anew what others may have
-    /// changed. The quick way is then closed until [`ReaderGuard::open`]. No [`Hold`]: nothing has changed, and no notice was set.
+    /// Enters if the lock is ours by its bias and nothing has changed; else takes it, and reads anew the words that
+    /// other members may have changed. The fast path is then closed until [`ReaderGuard::open`]. No [`Hold`]: nothing
+    /// has changed, and no notice was set.
     #[cfg(not(loom))]
     #[inline(always)]
     pub fn enter<'l>(&'l mut self, me: &'l Membership) -> Result<(ReaderGuard<'l>, Option<Hold>)> {
@@ -133,7 +134,8 @@ impl LaneReader {
         self.hold(me).map(|(guard, hold)| (guard, Some(hold)))
     }
 
-    /// Takes the lock outright; reads anew what others may have changed. Closes the quick way until [`ReaderGuard::open`].
+    /// Takes the lock without a bias; reads anew the words that other members may have changed. Closes the fast path
+    /// until [`ReaderGuard::open`].
     pub fn hold<'l>(&'l mut self, me: &'l Membership) -> Result<(ReaderGuard<'l>, Hold)> {
         let hold = self.lock.hold(me)?;
         self.close();
@@ -181,23 +183,23 @@ impl LaneReader {
         probe::at();
     }
 
-    /// Sets notices for whoever has the reader's lock now or next.
+    /// Sets notices for the current or next holder of the reader's lock.
     pub fn notify(&self, notices: u8) {
         self.lock.notify(notices);
     }
 
-    /// Gives up what this handle alone had.
+    /// Gives up the bias of this handle.
     pub fn retire(&mut self) {
         self.lock.retire();
     }
 
-    /// Forgets what was another process's, in a forked child.
+    /// Forgets the parent's state, in a forked child.
     pub fn forget(&mut self) {
         self.lock.forget();
         self.close();
     }
 
-    /// Closes the quick way, so that the next read looks at everything.
+    /// Closes the fast path, so that the next read checks everything.
     pub fn close(&mut self) {
         self.quick_until = self.head;
     }
@@ -207,7 +209,8 @@ impl LaneReader {
         self.tail.wrapping_sub(self.head)
     }
 
-    /// How many bytes of the window were seen in use, from its beginning, since the last [`LaneReader::forget_reach`].
+    /// The number of bytes of the window that were seen in use, from its beginning, since the last
+    /// [`LaneReader::forget_reach`].
     pub fn reach(&self) -> u64 {
         self.reach
     }
@@ -227,12 +230,12 @@ impl LaneReader {
         WaterMarks::of(&self.words.flow.0).hiwat
     }
 
-    /// A look at the lane from without the lock: whether anything lies in it. For waiting; it changes nothing.
+    /// The number of bytes in the lane, read without the lock. For waiting; it changes nothing.
     pub fn bytes_there(&self) -> u64 {
         self.words.tail.0.bytes.load(Ordering::Relaxed).wrapping_sub(self.words.head.0.bytes.load(Ordering::Relaxed))
     }
 
-    /// Whether somebody on the writing side sleeps, or is gone. After a take.
+    /// Whether a process on the writing side sleeps, or that side is gone. After a take.
     #[inline(always)]
     pub fn writer_sleeps(&self) -> bool {
         self.fence.light();
@@ -247,7 +250,7 @@ impl LaneReader {
         records.filter(|record| Record::read(record).is_ok_and(|message| message.header.marked)).count()
     }
 
-    /// Whether a writer that waits may go on.
+    /// Whether a waiting writer may continue.
     pub fn is_low(&self) -> bool {
         // The writer sleeps, so its position stands still.
         WaterMarks::of(&self.words.flow.0).is_low(self.bytes_there())

@@ -27,7 +27,7 @@ struct Sizes {
 }
 
 const SMALL: Sizes = Sizes { window: 64, message_max: 24, hiwat: 40, lowat: 20 };
-/// The quick way is open.
+/// The fast path is open.
 const LARGE: Sizes = Sizes { window: 32 << 10, message_max: PIECE, hiwat: 20_000, lowat: 10_000 };
 
 /// Memory with a table of members and one lane in it.
@@ -38,7 +38,7 @@ struct Room {
 
 const LANE_AT: usize = MEMBERS * size_of::<CachePadded<Member>>();
 const MARKS_AT: usize = LANE_AT + size_of::<LaneWords>();
-/// What lies before the window and behind it, and nobody may touch.
+/// Bytes before and behind the window, which no call may touch.
 const GUARD: usize = 4096;
 const WINDOW_AT: usize = MARKS_AT + RECORDS * size_of::<RecordHeader>() + GUARD;
 
@@ -83,7 +83,7 @@ impl Room {
         Reader { me, lane: LaneReader::new(self.words(), self.records(), self.window(), fence, 1) }
     }
 
-    /// Publishes a mark and not its bytes, as a writer that dies between the two.
+    /// Publishes a mark without its bytes, as a writer that dies between the two.
     fn publish_mark_alone(&self, len: u32) {
         let words = self.words();
         let (at, records) = (words.tail.0.bytes.load(Ordering::Relaxed), words.tail.0.records.load(Ordering::Relaxed));
@@ -92,7 +92,7 @@ impl Room {
         words.tail.0.records.store(records + 1, Ordering::Relaxed);
     }
 
-    /// Whether nobody has written around the window.
+    /// Whether the bytes around the window are unchanged.
     fn guards_stand(&self) -> bool {
         let untouched = |at: usize| (at..at + GUARD).all(|at| byte(&self.memory, at) == 0);
         untouched(WINDOW_AT - GUARD) && untouched(WINDOW_AT + self.sizes.window)
@@ -116,7 +116,7 @@ impl Writer {
         Ok(lane)
     }
 
-    /// Does one thing under the lock, and opens the quick way.
+    /// Calls `act` under the lock, and opens the fast path.
     fn held<T>(&mut self, act: impl FnOnce(&mut WriterGuard<'_>) -> Result<T>) -> Result<T> {
         let mut lane = self.hold()?;
         let done = act(&mut lane);
@@ -238,7 +238,8 @@ fn a_lowat_of_zero_opens_an_empty_queue() {
     assert!(writer.lane.may_go_on() && writer.has_room());
 }
 
-/// A writer that waits for [`LaneWriter::may_go_on`] must not be told to go on for ever where there is no room.
+/// A writer that waits for [`LaneWriter::may_go_on`] must not be told to continue again and again while there is no
+/// room.
 #[test]
 fn who_may_go_on_has_room() {
     for lowat in [0, 20, 39, 40, 41, 1000, u32::MAX] {
@@ -301,7 +302,7 @@ fn the_quick_way_carries_plain_data_and_keeps_to_hiwat() {
     assert_eq!(writer.lane.quick(&writer.me, &[2; PIECE + 1]), Quick::Refused);
     assert_eq!(writer.lane.quick(&writer.me, &[2; PIECE]), Quick::Done);
     while writer.lane.quick(&writer.me, &[3; 100]) == Quick::Done {}
-    // At times it looks how far the reader has come.
+    // Sometimes it reads the reader's position.
     while writer.has_room() {
         writer.plain(&[3; 100]);
         while writer.lane.quick(&writer.me, &[3; 100]) == Quick::Done {}
@@ -350,7 +351,7 @@ fn an_empty_lane_begins_at_the_beginning_of_its_window() {
         writer.lane.distrust_reader();
         assert!(passed - origin() <= (4 << 10) + 1000, "{passed} bytes have passed, and it begins at {}", origin());
     }
-    // While something lies there it begins where it did. All of the window is used.
+    // While the lane is not empty its origin stays. All of the window is used.
     let mut began = origin();
     let mut unread = VecDeque::new();
     for round in 0..200u32 {
@@ -375,7 +376,7 @@ fn an_empty_lane_begins_at_the_beginning_of_its_window() {
     assert!(room.guards_stand());
 }
 
-/// The room behind hiwat is one message long, and the quick way writes whatever is short.
+/// The room behind hiwat is one message long, and the fast path writes every short message.
 #[test]
 fn the_quick_way_takes_nothing_longer_than_maxpsz() {
     let room = Room::new(SMALL);
@@ -486,7 +487,7 @@ fn what_died_while_it_flushed_is_not_read_as_something_else() {
         writer.message(Kind::Proto, Some(text), None);
     }
     assert!(reader.front().is_some());
-    // All bytes are given up and no mark.
+    // All bytes are released, and no mark.
     room.words().head.0.bytes.store(6, Ordering::Relaxed);
     let mut next = room.reader();
     assert!(next.front().is_none());
@@ -494,7 +495,7 @@ fn what_died_while_it_flushed_is_not_read_as_something_else() {
     assert_eq!(next.plain(9), b"plain");
 }
 
-/// Positions that run over the end of their numbers are as good as others.
+/// Positions may wrap around.
 #[test]
 fn positions_wrap() {
     let room = Room::new(SMALL);

@@ -20,19 +20,20 @@ pub(crate) use guard::WriterGuard;
 /// One member's view of a lane that it writes.
 #[derive(Debug)]
 pub(crate) struct LaneWriter {
-    /// Bytes published, as long as the lock is ours.
+    /// Bytes published, while the lock is ours.
     tail: u64,
-    /// While `tail` is below, plain data goes in without a look: the queue is not above hiwat, nothing is in the way.
-    /// 0 sends every write down the slow way.
+    /// While `tail` is below, plain data is appended without a check: the queue is not above hiwat, and nothing
+    /// precludes it. 0 sends every write down the slow path.
     open_until: u64,
-    /// Below this plain data may be appended to what stands at the end; 0 if that needs a look.
+    /// Below this plain data may be appended to the data at the end; 0 if that needs a check.
     append_until: u64,
-    /// The longest write that goes in without a look: no longer than maxpsz, at which writes are cut.
+    /// The longest write that is appended without a check: no longer than maxpsz, at which writes are cut.
     piece: usize,
     window: Window,
     /// The position that lies at the window's beginning.
     origin: u64,
-    /// So many bytes go in before the next look at how far the reader has come: ever more, until the reader waits.
+    /// The number of bytes that are written before the next look at the reader's position; it grows until the reader
+    /// waits.
     stride: u64,
     words: Placed<LaneWords>,
     fence: Fence,
@@ -44,7 +45,7 @@ pub(crate) struct LaneWriter {
     /// Bytes taken, as last seen.
     head: u64,
     water: WaterMarks,
-    /// Bytes of the largest message: the window has room for so many above hiwat.
+    /// Bytes of the largest message: the window has room for this number above hiwat.
     message_max: u64,
     /// Whether a write may be appended to the one before.
     coalescing: bool,
@@ -53,22 +54,23 @@ pub(crate) struct LaneWriter {
     /// `tail` less the plain bytes that were written here, and those of them that began a run.
     not_plain: u64,
     began: u64,
-    /// Where the kernel was asked whether the reader still lives, and up to where we write without asking. Without a limit
-    /// until [`LaneWriter::distrust_reader`].
+    /// The position at which the kernel was asked whether the reader is alive, and the position up to which we write
+    /// without asking. No limit until [`LaneWriter::distrust_reader`].
     asked_at: u64,
     trusted_until: u64,
 }
 
-/// Bytes after which a writer looks how far the reader has come, if the reader has waited since the last look: about so many of
-/// the window are used then, again and again. A look at a reader on another CPU costs as much as some tens of small messages, so
-/// while messages stream it is made less often, in the end once for as much as the queue holds.
+/// Bytes after which a writer looks at the reader's position, if the reader has waited since the last look: then about
+/// this many bytes of the window are used, again and again. A look at a reader on another CPU costs as much as some
+/// tens of small messages, so while messages stream it is made less often, in the end once for as many bytes as the
+/// queue holds.
 const STRIDE_MIN: u64 = 4 << 10;
 const STRIDE_MAX: u64 = 1 << 32;
 
-/// Which quick way plain data may take from now on.
+/// The fast path that plain data may use from now on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Open {
-    /// None: the next write looks at everything.
+    /// None: the next write checks everything.
     Closed,
     /// Straight into the lane.
     Direct,
@@ -76,12 +78,12 @@ pub(crate) enum Open {
     Through,
 }
 
-/// What a quick write found.
+/// The result of a fast write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Quick {
-    /// Not done: it needs the slow way.
+    /// Not done: it needs the slow path.
     Refused,
-    /// Done, and nobody is to be told.
+    /// Done; no process has to be notified.
     Done,
     /// Done; the other side sleeps or is gone.
     Attend,
@@ -123,34 +125,35 @@ impl LaneWriter {
         }
     }
 
-    /// Writes plain data if it is short, there is room, and nothing has changed since the last time.
+    /// Writes plain data if it is short, there is room, and nothing has changed since the last call.
     #[inline(always)]
     pub fn quick(&mut self, me: &Membership, bytes: &[u8]) -> Quick {
         if !self.is_open_for(bytes.len()) || !self.lock.enter(me) {
             return Quick::Refused;
         }
-        // No guard: there is one way out.
+        // No guard: there is one exit.
         self.publish(bytes);
         let asleep = self.reader_is_flagged();
         self.lock.leave_quick(me);
         if asleep { Quick::Attend } else { Quick::Done }
     }
 
-    /// Whether so much plain data may be sent without a look, if nothing has changed.
+    /// Whether `len` bytes of plain data may be sent without a check, if nothing has changed.
     #[inline(always)]
     pub fn is_open_for(&self, len: usize) -> bool {
-        // The subtraction sends the empty write down the slow way as well: one comparison for both.
+        // The subtraction sends the empty write down the slow path as well: one comparison for both.
         self.tail < self.open_until && len.wrapping_sub(1) < self.piece
     }
 
-    /// Enters if so much plain data may be sent without a look.
+    /// Enters if `len` bytes of plain data may be sent without a check.
     #[inline(always)]
     pub fn enter_quick<'l>(&'l mut self, me: &'l Membership, len: usize) -> Option<WriterGuard<'l>> {
         if self.is_open_for(len) && self.lock.enter(me) { Some(WriterGuard { lane: self, me }) } else { None }
     }
 
-    /// Enters if the lock is ours by its bias and nothing has changed; else takes it, and reads anew what others may have
-    /// changed. The quick way is then closed until [`WriterGuard::open`]. No [`Hold`]: nothing has changed, and no notice was set.
+    /// Enters if the lock is ours by its bias and nothing has changed; else takes it, and reads anew the words that
+    /// other members may have changed. The fast path is then closed until [`WriterGuard::open`]. No [`Hold`]: nothing
+    /// has changed, and no notice was set.
     #[cfg(not(loom))]
     #[inline(always)]
     pub fn enter<'l>(&'l mut self, me: &'l Membership) -> Result<(WriterGuard<'l>, Option<Hold>)> {
@@ -160,7 +163,8 @@ impl LaneWriter {
         self.hold(me).map(|(guard, hold)| (guard, Some(hold)))
     }
 
-    /// Takes the lock outright; reads anew what others may have changed. Closes the quick way until [`WriterGuard::open`].
+    /// Takes the lock without a bias; reads anew the words that other members may have changed. Closes the fast path
+    /// until [`WriterGuard::open`].
     pub fn hold<'l>(&'l mut self, me: &'l Membership) -> Result<(WriterGuard<'l>, Hold)> {
         let hold = self.lock.hold(me)?;
         self.close();
@@ -180,13 +184,13 @@ impl LaneWriter {
         WriterGuard { lane: self, me }
     }
 
-    /// Whether the kernel is to be asked whether the reader still lives: at the first write after the reader has waited, and
+    /// Whether to ask the kernel if the reader is still alive: at the first write after the reader has waited, and
     /// whenever as much again has been written since.
     pub fn is_to_ask(&self) -> bool {
         self.tail >= self.trusted_until
     }
 
-    /// The kernel was asked, and the reader lives.
+    /// The kernel was asked, and the reader is alive.
     pub fn trust_reader(&mut self) {
         let trusted = self.trusted_until.wrapping_sub(self.asked_at);
         let written = self.tail.wrapping_sub(self.asked_at);
@@ -194,7 +198,7 @@ impl LaneWriter {
         self.trusted_until = self.tail.wrapping_add(written.max(2 * trusted).clamp(1, 1 << 30));
     }
 
-    /// The reader waits: whatever happens to it, the next write is to know.
+    /// The reader waits: the next write checks whether it is alive.
     pub fn distrust_reader(&mut self) {
         (self.asked_at, self.trusted_until, self.open_until) = (self.tail, self.tail, 0);
         self.stride = STRIDE_MIN;
@@ -232,7 +236,8 @@ impl LaneWriter {
         probe::at();
     }
 
-    /// Whether somebody on the reading side sleeps, or is gone. After a publication, by one that has entered by the bias.
+    /// Whether a process on the reading side sleeps, or that side is gone. After a publication, by a member that has
+    /// entered by the bias.
     #[inline(always)]
     fn reader_is_flagged(&self) -> bool {
         // A lock is biased only where the light fence is the compiler's.
@@ -240,29 +245,29 @@ impl LaneWriter {
         self.words.reader.0.sleep.load(Ordering::Relaxed) != 0
     }
 
-    /// Sets notices for whoever has the writer's lock now or next.
+    /// Sets notices for the current or next holder of the writer's lock.
     pub fn notify(&self, notices: u8) {
         self.lock.notify(notices);
     }
 
-    /// Gives up what this handle alone had.
+    /// Gives up the bias of this handle.
     pub fn retire(&mut self) {
         self.lock.retire();
     }
 
-    /// Forgets what was another process's, in a forked child.
+    /// Forgets the parent's state, in a forked child.
     pub fn forget(&mut self) {
         self.lock.forget();
         self.close();
     }
 
-    /// Closes the quick way, so that the next write looks at everything.
+    /// Closes the fast path, so that the next write checks everything.
     pub fn close(&mut self) {
         self.open_until = 0;
         self.append_until = 0;
     }
 
-    /// Whether somebody on the reading side sleeps, or is gone. After a publication.
+    /// Whether a process on the reading side sleeps, or that side is gone. After a publication.
     #[inline(always)]
     pub fn reader_sleeps(&self) -> bool {
         self.fence.light();
@@ -275,23 +280,23 @@ impl LaneWriter {
         self.tail.wrapping_sub(self.head)
     }
 
-    /// Bytes in the lane at this moment: a look from without the lock.
+    /// Bytes in the lane at this moment, read without the lock.
     pub fn count_now(&self) -> u64 {
         let head = self.words.head.0.bytes.load(Ordering::Relaxed);
         self.words.tail.0.bytes.load(Ordering::Relaxed).wrapping_sub(head)
     }
 
-    /// Whether the reader has taken all that this member has published: a look from without the lock.
+    /// Whether the reader has taken all that this member has published, read without the lock.
     pub fn is_taken(&self) -> bool {
         let head = &self.words.head.0;
         let is_at = |head: u64, tail: u64| head.wrapping_sub(tail) as i64 >= 0;
-        // Acquire: before what else is looked at.
+        // Acquire: before the caller's next loads.
         is_at(head.bytes.load(Ordering::Acquire), self.tail)
             && is_at(head.records.load(Ordering::Relaxed), self.records_tail)
     }
 
-    /// A look at the lane from without the lock: whether a writer may go on. For waiting; it changes nothing.
-    /// What holds here makes [`LaneWriter::has_room`] true, or a writer would neither sleep nor get on.
+    /// Whether a writer may continue, read without the lock. For waiting; it changes nothing. If it is true,
+    /// [`LaneWriter::has_room`] is true as well; otherwise a writer would neither sleep nor continue.
     pub fn may_go_on(&self) -> bool {
         let count = self
             .words
@@ -311,7 +316,7 @@ impl LaneWriter {
         (low || !self.is_full()) && records <= (RECORDS - CUT_MAX) as u64
     }
 
-    /// How far this member has written, as long as it alone writes: for noticing that it has.
+    /// The position of this member's last write, valid while it alone writes: to detect writes.
     pub fn sent(&self) -> u64 {
         self.tail
     }
@@ -321,12 +326,12 @@ impl LaneWriter {
         self.tail.wrapping_sub(self.not_plain).wrapping_sub(self.began)
     }
 
-    /// The water marks as they are now, as far as the window has room for them.
+    /// The water marks as they are now, limited to the room of the window.
     fn water_marks(&self) -> WaterMarks {
         WaterMarks::of(&self.words.flow.0).within(self.window.len().saturating_sub(self.message_max))
     }
 
-    /// Bytes beyond the reader's last known position that are written without a look.
+    /// Bytes beyond the reader's last known position that are written without another look at it.
     fn unlooked(&self) -> u64 {
         self.water.hiwat.min(self.stride)
     }

@@ -8,7 +8,7 @@ use crate::message::kind::MessageHeader;
 use crate::queue::order::Rank;
 
 impl StoreGuard<'_> {
-    /// What the messages of a queue are, in their order.
+    /// The headers of a queue's messages, in their order.
     pub fn list(&self, queue: usize) -> Result<Vec<MessageHeader>> {
         let mut all = Vec::new();
         self.find(queue, |stored| {
@@ -52,8 +52,8 @@ impl Store {
         self.words.queues[queue].flags.load(Ordering::Relaxed) & DISABLED != 0
     }
 
-    /// The queue is to be enabled when there is memory again (bufcall), or not any more (unbufcall). The head's queue then
-    /// notes that somebody waits.
+    /// Notes whether the queue is to be enabled when there is memory again (bufcall, unbufcall). The head's queue then
+    /// notes that a process waits.
     pub fn set_wants_memory(&self, queue: usize, wants: bool) {
         let flags = &self.words.queues[queue].flags;
         if wants {
@@ -64,7 +64,7 @@ impl Store {
         }
     }
 
-    /// Whether the queue wanted to be enabled when there is memory; now it does not any more.
+    /// Clears the queue's request to be enabled when there is memory; returns whether it was set.
     pub fn take_wants_memory(&self, queue: usize) -> bool {
         let flags = &self.words.queues[queue].flags;
         flags.load(Ordering::Relaxed) & WANTS_MEMORY != 0

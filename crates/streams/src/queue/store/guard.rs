@@ -1,5 +1,5 @@
-//! The store's lock: who holds it, and for how long. What is done to the queues under it are calls of [`StoreGuard`], and of
-//! nothing else.
+//! The store's lock: its holder, and how long it is held. The operations on the queues under it are methods of
+//! [`StoreGuard`] alone.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::Ordering;
@@ -9,8 +9,8 @@ use headwater_shm::Membership;
 use super::Store;
 use crate::error::Result;
 
-/// A store as one side of a direction uses it. The lock is taken when it is needed first, and given back when this is dropped: a
-/// read that finds, copies and takes a message takes it once.
+/// A store as one side of a direction uses it. The lock is taken when it is needed first, and released when this is
+/// dropped: a read that finds, copies and takes a message takes it once.
 #[derive(Debug)]
 pub(crate) struct StoreSide<'s> {
     store: &'s mut Store,
@@ -33,11 +33,12 @@ impl Store {
 }
 
 impl StoreSide<'_> {
-    /// The store under its lock, which is taken unless it is held, and whole: what a death has left half-done was made anew.
+    /// The store under its lock, which is taken unless it is held, and consistent: a change that a dead holder left
+    /// incomplete was repaired.
     #[inline]
     pub fn lock(&mut self) -> Result<StoreGuard<'_>> {
         if !self.held {
-            // Whoever does something here may be inside a lane's lock.
+            // The caller may be inside a lane's lock.
             if !self.store.lock.enter_inner(self.me) {
                 self.store.lock.hold(self.me)?;
             }
@@ -59,7 +60,7 @@ impl StoreSide<'_> {
         repaired
     }
 
-    /// Gives the lock back, if it is held.
+    /// Releases the lock, if it is held.
     #[inline]
     pub fn unlock(&mut self) {
         if self.held {
@@ -68,7 +69,8 @@ impl StoreSide<'_> {
         }
     }
 
-    /// The store alone, with its lock given back: for a run the other way, which may wait for locks that come before this one.
+    /// The store with its lock released: for a run in the other direction, which may wait for locks that come before
+    /// this one.
     pub fn unlocked(&mut self) -> &mut Store {
         self.unlock();
         self.store

@@ -17,7 +17,7 @@ impl Store {
         self.has_left(CUT_MAX + HIGH_BLOCKS, self.message_pages + CUT_MAX + self.message_pages)
     }
 
-    /// Whether so many blocks and pages are left behind what one message takes that goes back to its queue.
+    /// Whether this number of blocks and pages is left beside the reserve for one message that goes back to its queue.
     fn has_left(&self, blocks: usize, pages: usize) -> bool {
         let blocks_taken = self.words.blocks_taken.load(Ordering::Relaxed) as usize;
         let pages_taken = self.words.pages_taken.load(Ordering::Relaxed) as usize;
@@ -27,7 +27,7 @@ impl Store {
 }
 
 impl StoreGuard<'_> {
-    /// Whether behind a message there is memory for those that find room always: one of high priority behind an ordinary one,
+    /// Whether the message leaves memory for those that always find room: one of high priority behind an ordinary one,
     /// and behind both one that goes back to its queue.
     pub(super) fn leaves_spare(&self, message: &Message<'_>) -> bool {
         let len = message.len();
@@ -85,7 +85,7 @@ impl StoreGuard<'_> {
         Err(corrupt!("a message's pages have no end"))
     }
 
-    /// Copies what is left of a part, which begins `skip` bytes behind the message's first.
+    /// Copies the rest of a part, which begins `skip` bytes behind the message's first.
     pub(super) fn copy_part(&self, block: usize, skip: usize, part: Option<Part>, buffer: &mut [u8]) -> Result<usize> {
         let Some(part) = part else { return Ok(0) };
         let count = part.left().min(buffer.len());
@@ -164,7 +164,7 @@ impl StoreGuard<'_> {
         taken.store(taken.load(Ordering::Relaxed).saturating_sub(1), Ordering::Relaxed);
     }
 
-    /// A chain of so many pages; its first, plus one. None if there are not so many.
+    /// A chain of `count` pages; its first, plus one. None if there are fewer.
     fn pop_pages(&self, count: usize) -> Result<Option<u32>> {
         let mut chain = 0;
         for _ in 0..count {

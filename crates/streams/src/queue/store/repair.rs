@@ -1,6 +1,6 @@
-//! Making a store whole after somebody died while he changed it.
+//! Makes a store consistent after a process died while it changed it.
 //!
-//! What the links of the queues lead to is right at every moment; everything else follows from them and is made anew.
+//! The links of the queues are right at every moment; everything else is derived from them and computed anew.
 
 use std::sync::atomic::Ordering;
 
@@ -15,7 +15,7 @@ use crate::limits::BLOCKS;
 impl StoreGuard<'_> {
     /// Walks all queues, counts what is there, and frees the rest. Under the lock.
     pub(super) fn repair(&mut self) -> Result<()> {
-        // Not the allocator's: whoever finds the dead one may be a signal handler.
+        // Not from the allocator: the dead holder may be found in a signal handler.
         let (mut block_used, mut page_used) = (MappedVec::default(), MappedVec::default());
         block_used.resize(BLOCKS, false)?;
         page_used.resize(self.links.len(), false)?;
@@ -27,7 +27,7 @@ impl StoreGuard<'_> {
         }
         if let Some(in_transfer) = self.index(self.words.in_transfer.load(Ordering::Acquire))? {
             if block_used[in_transfer] {
-                // Its lifter had not taken it out of its queue, or somebody has put it back.
+                // The process that lifted it had not taken it out of its queue, or another one has put it back.
                 self.words.in_transfer.store(0, Ordering::Release);
             } else {
                 self.find_arrival()?;
@@ -98,7 +98,7 @@ impl StoreGuard<'_> {
         }
         words.last.store(last, Ordering::Relaxed);
         words.messages.store(messages, Ordering::Relaxed);
-        // Whoever was about to be told of room finds it by being run once in vain.
+        // A queue whose notification of room was lost finds the room by one additional run of its service procedure.
         words.flags.fetch_or(ENABLED, Ordering::Relaxed);
         Ok(())
     }

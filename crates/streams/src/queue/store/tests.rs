@@ -38,7 +38,7 @@ fn get(store: &mut Store, me: &Membership) -> Option<Message<'static>> {
     with(store, me, take_first).expect("sound").map(|(message, _)| message)
 }
 
-/// Puts messages of a length until there is no memory; how many.
+/// Puts messages of a length until there is no memory; returns how many.
 fn fill(store: &mut Store, me: &Membership, len: usize) -> usize {
     (0..).take_while(|number| put(store, me, &message(len, *number as u8))).count()
 }
@@ -98,7 +98,7 @@ fn a_queue_back_enables_once_at_its_low_water_mark() {
     while can_put(&mut store) {
         put(&mut store, &me, &message(997, 0));
     }
-    // 11,000 bytes: full. Room is said when less than 5000 are left, and nobody waits afterwards.
+    // 11,000 bytes: full. Room is reported when less than 5000 are left, and no process waits afterwards.
     let said: Vec<bool> =
         (0..11).map(|_| with(&mut store, &me, take_first).expect("sound").expect("there").1).collect();
     let expected: Vec<bool> = (1..=11).map(|taken| taken == 7).collect();
@@ -115,7 +115,7 @@ fn a_half_made_change_is_repaired() {
         assert!(put(&mut fresh, &me, &small) && put(&mut fresh, &me, &large));
         fill(&mut fresh, &me, 5000)
     };
-    // Somebody died: what follows of the links is wrong, and a block and a page belong to nobody.
+    // A process died: the values derived from the links are wrong, and a block and a page have no owner.
     let queue = &store.words.queues[HEAD];
     queue.last.store(77, Ordering::Relaxed);
     queue.messages.store(0, Ordering::Relaxed);
@@ -142,7 +142,7 @@ fn lists_that_make_no_sense_are_an_error() {
     store.words.queues[HEAD].first.store(u32::MAX, Ordering::Relaxed);
     assert!(corrupt(&mut store));
     store.words.queues[HEAD].first.store(first, Ordering::Relaxed);
-    // A circle: whoever searches it comes to an end.
+    // A cycle: a search of it ends.
     for block in &store.words.blocks {
         block.next.store(first, Ordering::Relaxed);
     }

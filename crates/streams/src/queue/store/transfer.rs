@@ -1,10 +1,10 @@
-//! Messages between two queues: a service procedure has got one, and has not passed it on yet.
+//! Messages between two queues: a service procedure has taken one, and has not passed it on yet.
 //!
-//! Its sender was told that it is written, so it must survive the process that moves it. It therefore stays in its block
-//! until it has arrived elsewhere: in the lane, whose position then is another, or in a queue, which is noted before the
-//! store's lock is given back (and after a death found by the copy, which says of which lift it comes). Who takes over
-//! the direction's writer lock sees by that whether it has to put the message back. All of this is done under that
-//! lock, and under the store's.
+//! Its sender was told that it is written, so it must survive the process that moves it. It therefore stays in its
+//! block until it has arrived elsewhere: in the lane, whose position has then changed, or in a queue, which is noted
+//! before the store's lock is released (and after a death detected by the copy, which names its transfer). The process
+//! that takes over the direction's writer lock uses that to decide whether to put the message back. All of this is done
+//! under that lock, and under the store's.
 
 use std::sync::atomic::Ordering;
 
@@ -17,7 +17,7 @@ use crate::limits::BLOCKS;
 use crate::message::Message;
 
 impl Store {
-    /// Whether a message has been lifted: a look from without the lock.
+    /// Whether a message has been lifted, read without the lock.
     #[inline]
     pub fn is_transferring(&self) -> bool {
         self.words.in_transfer.load(Ordering::Relaxed) != 0
@@ -25,14 +25,14 @@ impl Store {
 }
 
 impl StoreSide<'_> {
-    /// Puts back what somebody who died had taken out of a module's queue. Under the writer's lock, taken anew.
+    /// Puts back a message that a dead process had taken out of a module's queue. Under the writer's lock, taken anew.
     pub fn abort_transfer(&mut self, tail: u64) -> Result<()> {
         if self.is_transferring() { self.lock()?.recover_transfer(tail) } else { Ok(()) }
     }
 }
 
 impl StoreGuard<'_> {
-    /// Takes the message at the front as a whole (getq), and whether that makes room for somebody who waits. It is in
+    /// Takes the message at the front as a whole (getq), and returns whether that makes room for a waiter. It stays in
     /// the store until [`Store::commit_transfer`] or the next lift. `tail` is the lane's position.
     pub fn begin_transfer(&mut self, queue: usize, tail: u64) -> Result<Option<(Message<'static>, bool)>> {
         let first = self.first(queue)?;
@@ -53,7 +53,7 @@ impl StoreGuard<'_> {
         let words = &self.words;
         words.transfer_tail.store(tail, Ordering::Relaxed);
         words.transfer_from.store(queue as u32, Ordering::Relaxed);
-        // Never 0, which is the origin of messages that nobody has lifted.
+        // Never 0, which is the origin of messages that were not lifted.
         words.transfers.store(words.transfers.load(Ordering::Relaxed).wrapping_add(1).max(1), Ordering::Relaxed);
         words.in_transfer.store(stored.block as u32 + 1, Ordering::Release);
         probe::at();
@@ -74,8 +74,8 @@ impl StoreGuard<'_> {
         Ok(())
     }
 
-    /// Somebody died while he had lifted a message: if it has not arrived anywhere, it goes back to where it was. `tail`
-    /// is the lane's position.
+    /// Recovers after a process died that had lifted a message: if the message has not arrived anywhere, it goes back
+    /// to its place. `tail` is the lane's position.
     pub(super) fn recover_transfer(&mut self, tail: u64) -> Result<()> {
         let Some(block) = self.index(self.words.in_transfer.load(Ordering::Relaxed))? else { return Ok(()) };
         let words = &self.words;
@@ -91,16 +91,16 @@ impl StoreGuard<'_> {
         words.first.store(block as u32 + 1, Ordering::Release);
         probe::at();
         self.words.in_transfer.store(0, Ordering::Release);
-        // Counts and ends are made anew, as after a death in between.
+        // Counts and ends are computed anew, as after a death in between.
         self.repair()
     }
 
-    /// What a message that is stored now comes from.
+    /// The origin of a message that is stored now.
     pub(super) fn transfer_number(&self) -> u64 {
         if self.is_transferring() { u64::from(self.words.transfers.load(Ordering::Relaxed)) } else { 0 }
     }
 
-    /// A message has been queued. If it is a copy of the lifted one, that has arrived.
+    /// Notes that a message has been queued: if it is a copy of the lifted one, that has arrived.
     pub fn note_arrival(&self) {
         if self.is_transferring() {
             // Relaxed: read under the store's lock.

@@ -16,7 +16,7 @@ impl Fifo {
     }
 }
 
-/// One who opens the FIFO, step by step.
+/// A process that opens the FIFO, step by step.
 struct Opener {
     node: Node,
     stream: Option<Handle>,
@@ -118,7 +118,7 @@ fn a_stream_that_was_left_gives_way_to_one_that_is_settled() {
     let fifo = Fifo::new();
     let last = fifo.opener().makes().marks();
     last.settles();
-    // One has it open and has not marked it yet when its last holder goes.
+    // A process has it open and has not marked it yet when its last holder leaves.
     let late = fifo.opener().joins();
     drop(last);
     let next = fifo.opener().makes().marks();

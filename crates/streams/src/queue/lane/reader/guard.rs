@@ -1,4 +1,4 @@
-//! What is done to a lane under its reader's lock. The guard has these calls, and nobody else.
+//! The operations on a lane under its reader's lock. Only the guard has them.
 
 use std::ops::{Deref, DerefMut};
 
@@ -11,7 +11,7 @@ use crate::limits::{PIECE, RECORDS};
 use crate::message::kind::Kind;
 use crate::queue::lane::{Part, Record, there};
 
-/// The reading side of a lane, under its lock, which is given back when this is dropped.
+/// The reading side of a lane, under its lock, which is released when this is dropped.
 #[derive(Debug)]
 pub(crate) struct ReaderGuard<'l> {
     pub(super) lane: &'l mut LaneReader,
@@ -42,18 +42,19 @@ impl Drop for ReaderGuard<'_> {
 }
 
 impl ReaderGuard<'_> {
-    /// Has the next one that takes the lock, we too, look at everything: what was found is found again, whoever asks.
+    /// Makes the next holder of the lock, including this member, read everything anew, so that it detects the same
+    /// fault.
     pub fn doubt(&mut self) {
         self.lock.doubt();
     }
 
-    /// Takes the notices that were set: what they are about is looked at now.
+    /// Takes the notices that were set; the caller then checks what they announce.
     #[cfg(not(loom))]
     pub fn take_notices(&mut self) -> u8 {
         self.lock.take_notices()
     }
 
-    /// Opens the quick way for the plain bytes that are known to be there, or closes it.
+    /// Opens the fast path for the plain bytes that are known to be there, or closes it.
     pub fn open(&mut self, open: bool) {
         self.quick_until = if open { self.plain_until } else { self.head };
     }
@@ -63,10 +64,11 @@ impl ReaderGuard<'_> {
         if self.head == self.tail { self.look() } else { Ok(()) }
     }
 
-    /// What stands at the front, as far as [`ReaderGuard::find`] has found it.
+    /// The front, as far as [`ReaderGuard::find`] has found it.
     pub fn front(&mut self) -> Result<Option<LaneFront>> {
         if self.head == self.tail {
-            // Nobody else writes it. Who waits goes by it, and would look again for ever.
+            // Only the holder of this lock writes it. A waiter relies on this word; if it were wrong, the waiter would
+            // spin for ever.
             if self.words.head.0.bytes.load(Ordering::Relaxed) != self.head {
                 return Err(corrupt!("a reader's own position"));
             }
@@ -75,7 +77,7 @@ impl ReaderGuard<'_> {
         match self.plain_until.wrapping_sub(self.head) {
             0 => match self.next {
                 Some(message) => Ok(Some(LaneFront::Record(message))),
-                // A look at it has failed before.
+                // An earlier check of it has failed.
                 None => Err(corrupt!("the mark at the front")),
             },
             plain => Ok(Some(LaneFront::Plain(plain))),
@@ -109,14 +111,14 @@ impl ReaderGuard<'_> {
         self.copy_part(message.data_at(), message.data, buffer)
     }
 
-    /// Gives up plain bytes that were read in place.
+    /// Releases plain bytes that were read in place.
     pub fn drop_plain(&mut self, count: usize) {
         let count = (count as u64).min(self.plain_until.wrapping_sub(self.head));
         self.advance_to(self.head.wrapping_add(count));
     }
 
-    /// Takes so many more bytes of the parts of the message at the front, a part with its last byte, and nothing of a part
-    /// that is None; the message goes when no part of it is left, or `all` is given up.
+    /// Takes the given numbers of further bytes of the parts of the message at the front, a part with its last byte,
+    /// and nothing of a part that is None; the message is removed when no part of it is left, or if `all` is set.
     pub fn take_parts(
         &mut self,
         message: &Record,
@@ -132,7 +134,7 @@ impl ReaderGuard<'_> {
         }
         let taken = |part: Option<Part>| part.map_or(0, |part| u64::from(part.taken_word()));
         let slot = &self.records[self.records_head as usize % RECORDS];
-        // Before the position: whoever comes after our death finds the position from here.
+        // Before the position: a process that takes over after our death computes the position from here.
         slot.taken.store(taken(rest.control) | taken(rest.data) << 32, Ordering::Release);
         probe::at();
         self.next = Some(rest);
@@ -156,7 +158,8 @@ impl ReaderGuard<'_> {
         Ok(())
     }
 
-    /// Messages in the lane as last seen, where plain bytes before each mark and at the end count as one. Signals are none.
+    /// Messages in the lane as last seen, where plain bytes before each mark and at the end count as one. Signals do
+    /// not count.
     pub fn messages(&self) -> usize {
         let (mut count, mut signals) = (0, 0);
         let mut at = self.head;
@@ -185,7 +188,7 @@ impl ReaderGuard<'_> {
 
     /// Reads how far the writer has come.
     pub fn look(&mut self) -> Result<()> {
-        // Ours to write as long as we hold the lock. Who waits goes by these words.
+        // Only we write them while we hold the lock. A waiter relies on these words.
         let own = &self.words.head.0;
         if own.bytes.load(Ordering::Relaxed) != self.head || own.records.load(Ordering::Relaxed) != self.records_head {
             return Err(corrupt!("a reader's own position"));
@@ -208,8 +211,8 @@ impl ReaderGuard<'_> {
         self.find_plain()
     }
 
-    /// Gives room back up to a position. The quick way is closed until [`ReaderGuard::open`]: what stands there next is looked
-    /// at.
+    /// Releases room up to a position. The fast path is closed until [`ReaderGuard::open`], because the next entry must
+    /// be checked.
     fn advance_to(&mut self, head: u64) {
         self.quick_until = head;
         self.publish_head(head);
@@ -219,7 +222,7 @@ impl ReaderGuard<'_> {
         let Some(message) = self.next.take() else { return Ok(()) };
         self.advance_to(message.end());
         self.records_head = self.records_head.wrapping_add(1);
-        // After the position: a mark that is behind the position is skipped by whoever comes after our death.
+        // After the position: a process that takes over after our death skips a mark that is behind the position.
         self.words.head.0.records.store(self.records_head, Ordering::Release);
         probe::at();
         self.find_plain()
@@ -234,13 +237,14 @@ impl ReaderGuard<'_> {
 
     /// Finds the next mark among those published, checks it, and so where plain data ends.
     fn find_plain(&mut self) -> Result<()> {
-        // Nothing, until the mark is found good.
+        // Nothing, until the mark was checked.
         self.plain_until = self.head;
         if self.next.is_none() && self.records_head != self.records_tail {
             let message = Record::read(&self.records[self.records_head as usize % RECORDS])?;
             let known = self.known();
             let begins = message.at.wrapping_sub(self.head);
-            // A mark whose bytes are not published yet is none. One that we have taken a part of begins before us.
+            // A mark whose bytes are not published yet does not count. A message of which we have taken a part begins
+            // before our position.
             let in_part = message.given_back() == self.head && message.given_back() != message.at;
             if in_part || begins < known {
                 if message.end().wrapping_sub(self.head).wrapping_sub(1) >= known {
@@ -259,7 +263,7 @@ impl ReaderGuard<'_> {
         Ok(())
     }
 
-    /// Somebody else may have read since: reads everything anew, from what is certain even after a death.
+    /// Another member may have read since: reads everything anew, from words that are valid even after a death.
     pub(super) fn refresh(&mut self) -> Result<()> {
         self.next = None;
         self.head = self.words.head.0.bytes.load(Ordering::Acquire);

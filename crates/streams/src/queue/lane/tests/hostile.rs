@@ -1,5 +1,5 @@
-//! Garbage in every word, written by a peer that keeps no protocol: no call panics, hangs, or touches anything outside
-//! the window; each succeeds or says `EPROTO`.
+//! Garbage in every word, written by a peer that breaks the protocol: no call panics, hangs, or touches memory outside
+//! the window; each succeeds or fails with `EPROTO`.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 use std::sync::mpsc;
@@ -41,16 +41,16 @@ impl Random {
     }
 }
 
-/// Which words are spoilt.
+/// The words that are corrupted.
 #[derive(Debug, Clone, Copy)]
 enum Target {
-    /// Positions, water marks and what stands in the marks.
+    /// Positions, water marks and the contents of the marks.
     Lane,
     /// Also locks and members.
     All,
 }
 
-/// A lock's state, of which none makes a living member wait for another living one: that is in
+/// A lock's state that never makes a live member wait for another live one: that is in
 /// `a_lock_that_is_not_given_back_is_waited_for_as_long_as_the_call_may`.
 fn lock_lock(random: &mut Random) -> u32 {
     // The members of these tests have the numbers 1 to 4; 5 to 64 are free and 65 up are none.
@@ -121,7 +121,7 @@ fn spoil(room: &Room, target: Target, random: &mut Random) {
             word.store(if is_lock { lock_lock(random) } else { value as u32 }, Ordering::Relaxed);
         }
         _ => {
-            // The process of a living member may be spoilt, what it is busy with not: see `lock_lock`.
+            // The process of a live member may be corrupted, but not its busy word: see `lock_lock`.
             let (slot, word) = if random.below(2) == 0 { (random.below(4), 0) } else { (4 + random.below(60), 8) };
             let at = slot * size_of::<CachePadded<Member>>() + word;
             room.memory.get::<AtomicU64>(at).expect("inside").store(value, Ordering::Relaxed);
@@ -129,7 +129,7 @@ fn spoil(room: &Room, target: Target, random: &mut Random) {
     }
 }
 
-/// Where in the lane's memory a part of it lies.
+/// The offset of a part in the lane's memory.
 fn address<T>(room: &Room, part: &T) -> usize {
     let lane = room.words();
     LANE_AT + (std::ptr::from_ref(part).addr() - std::ptr::from_ref(&*lane).addr())
@@ -152,21 +152,21 @@ fn fine<T>(result: Result<T>) -> Option<T> {
     match result {
         Ok(value) => Some(value),
         Err(error) => {
-            // What says that another member holds a lock may be true.
+            // An error that another member holds a lock may be true.
             assert!(error.errno() == Errno::Proto || error.is_held(), "{error}");
             None
         }
     }
 }
 
-/// A writer and a reader, between whose calls `rain` falls.
+/// A writer and a reader, with `rain` between their calls, which writes garbage.
 struct Ends<Rain> {
     writer: Writer,
     reader: Reader,
     random: Random,
     rain: Rain,
     len_max: usize,
-    /// A lock could not be had.
+    /// A lock could not be taken.
     refused: bool,
 }
 
@@ -278,7 +278,7 @@ fn flat(parts: [&[AtomicU8]; 2]) -> u8 {
     parts.into_iter().flatten().fold(0, |sum, byte| sum ^ byte.load(Ordering::Relaxed))
 }
 
-/// Rounds on fresh lanes: first some honest work, then rain between all calls.
+/// Rounds on fresh lanes: first some regular work, then garbage between all calls.
 fn rounds(seeds: std::ops::Range<u64>, sizes: Sizes, target: Target) {
     watched(move || {
         let (mut wrote, mut read) = (0, 0);
@@ -299,7 +299,7 @@ fn rounds(seeds: std::ops::Range<u64>, sizes: Sizes, target: Target) {
             let ([writer, mut other_writer], [reader, mut other_reader]) = (writers, readers);
             let mut ends = Ends { writer, reader, random, rain, len_max: sizes.message_max, refused: false };
             for _ in 0..100 {
-                // Every further call may be an error after 10 ms.
+                // Every further call may fail after 10 ms.
                 if ends.refused && matches!(target, Target::All) {
                     break;
                 }
@@ -333,12 +333,12 @@ fn garbage_in_tokens_and_members_is_harmless() {
     rounds(1..600, SMALL, Target::All);
 }
 
-/// The rain falls also within the calls.
+/// Garbage is written also during the calls.
 #[test]
 fn garbage_that_falls_at_any_time_is_harmless() {
     for sizes in [SMALL, LARGE] {
         watched(move || {
-            // A spoilt lane stays so: many short rounds find more than few long ones.
+            // A corrupt lane stays so: many short rounds find more than few long ones.
             for seed in 1..=250u64 {
                 let room = Arc::new(Room::new(sizes));
                 let over = AtomicBool::new(false);
@@ -373,7 +373,7 @@ fn garbage_that_falls_at_any_time_is_harmless() {
     }
 }
 
-/// A number in a lock of one that lives and knows nothing of it.
+/// The number of a live member that does not hold the lock.
 #[test]
 fn a_lock_that_is_not_given_back_is_waited_for_as_long_as_the_call_may() {
     watched(|| {
@@ -390,13 +390,13 @@ fn a_lock_that_is_not_given_back_is_waited_for_as_long_as_the_call_may() {
         room.memory.get::<AtomicU32>(busy).expect("inside").store(u32::MAX, Ordering::Relaxed);
         lock.store(1 << 16 | 2, Ordering::Relaxed);
         assert_eq!(writer.hold().expect_err("not given back").errno(), Errno::Again);
-        // One that has left does not hold it.
+        // A member that has left does not hold it.
         drop(reader);
         writer.hold().expect("free");
     });
 }
 
-/// A corrupt word stays an error as long as it stands, and whoever waits by the same words does not spin.
+/// A corrupt word stays an error as long as it stands, and a waiter that relies on the same words does not spin.
 #[test]
 fn what_is_corrupt_is_noticed_by_both_sides() {
     type Spoil = fn(&LaneWords);

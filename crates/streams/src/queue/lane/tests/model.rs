@@ -1,10 +1,11 @@
-//! Random uses of a lane by two writers and two readers, against a queue of messages that is easy to believe.
+//! Random uses of a lane by two writers and two readers, against a queue of messages that is simple enough to be
+//! trusted.
 
 use proptest::prelude::*;
 
 use super::*;
 
-/// One use. `who` is the writer or the reader that does it.
+/// One use. `who` is the index of its writer or reader.
 #[derive(Debug, Clone)]
 enum Op {
     Plain {
@@ -36,7 +37,7 @@ enum Op {
     Flush {
         who: usize,
     },
-    /// Another takes the place of one that ended between two stores, if it had something to do that has two.
+    /// Another member takes the place of one that ended between two stores of an operation with two.
     WriterDies {
         who: usize,
         len: u32,
@@ -76,7 +77,7 @@ fn ops(len_max: usize) -> impl Strategy<Value = Vec<Op>> {
         2 => (who(), len(), len()).prop_map(|(who, control, data)| Op::TakerDies { who, control, data }),
         1 => who().prop_map(|who| Op::DropperDies { who }),
     ];
-    // Runs of one member give it the bias, and so the quick way.
+    // Runs of one member give it the bias, and so the fast path.
     let run = (op, 1..4usize).prop_map(|(op, times)| vec![op; times]);
     prop::collection::vec(run, 1..120).prop_map(|runs| runs.concat())
 }
@@ -110,7 +111,7 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 100, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// With the quick way, and messages of several pieces.
+    /// With the fast path, and messages of several pieces.
     #[test]
     fn a_large_lane_is_a_queue(
         sizes in sizes(Just(32 << 10), PIECE),
@@ -121,7 +122,7 @@ proptest! {
     }
 }
 
-/// What waits in the model.
+/// A waiting entry of the model.
 #[derive(Debug)]
 enum Item {
     Plain(VecDeque<u8>),
@@ -154,7 +155,7 @@ impl Waiting {
         self.control_left().is_empty() && self.data_left().is_empty()
     }
 
-    /// Bytes of the window that it occupies: from the first that is not taken on.
+    /// Bytes of the window that it occupies, from its first byte that was not taken.
     fn count(&self) -> usize {
         let len = |part: Option<&Vec<u8>>| part.map_or(0, Vec::len);
         match (self.control_left().len(), self.data_left().len()) {
@@ -217,7 +218,7 @@ impl World {
         self.model.iter().map(count).sum()
     }
 
-    /// Full above hiwat as found by who asks, and open again below lowat, or when empty.
+    /// Full above hiwat when a caller asks, and open again below lowat, or when empty.
     fn has_room(&mut self) -> bool {
         let Sizes { window, message_max, hiwat, lowat } = self.room.sizes;
         let hiwat = (hiwat as usize).min(window - message_max);
@@ -346,7 +347,7 @@ impl World {
         self.writers[who] = Writer { coalescing: self.coalescing, ..self.room.writer() };
     }
 
-    /// It notes in the mark what it has taken, and does not come to give the room back.
+    /// It stores in the mark what it has taken, and dies before it releases the room.
     fn taker_dies(&mut self, who: usize, control: usize, data: usize) {
         let front = self.readers[who].front();
         if let (Some(LaneFront::Record(_)), Some(Item::Record(waiting))) = (front, self.model.front_mut()) {
@@ -363,11 +364,11 @@ impl World {
             }
         }
         self.readers[who] = self.room.reader();
-        // Whoever comes next finds the position from the mark.
+        // The next reader computes the position from the mark.
         let _ = self.readers[who].front();
     }
 
-    /// It gives the room of a message back, and does not come to count the mark.
+    /// It releases the room of a message, and dies before it counts the mark.
     fn dropper_dies(&mut self, who: usize) {
         if let Some(LaneFront::Record(message)) = self.readers[who].front() {
             self.room.words().head.0.bytes.store(message.end(), Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! What is done to a lane under its writer's lock. The guard has these calls, and nobody else.
+//! The operations on a lane under its writer's lock. Only the guard has them.
 
 use std::ops::{Deref, DerefMut};
 
@@ -12,7 +12,7 @@ use crate::limits::{CUT_MAX, PIECE, RECORDS};
 use crate::message::kind::{Kind, MessageHeader};
 use crate::queue::lane::Record;
 
-/// The writing side of a lane, under its lock, which is given back when this is dropped.
+/// The writing side of a lane, under its lock, which is released when this is dropped.
 #[derive(Debug)]
 pub(crate) struct WriterGuard<'l> {
     pub(super) lane: &'l mut LaneWriter,
@@ -43,27 +43,29 @@ impl Drop for WriterGuard<'_> {
 }
 
 impl WriterGuard<'_> {
-    /// Leaves after [`LaneWriter::enter_quick`]; returns whether somebody on the reading side sleeps, or is gone.
+    /// Leaves after [`LaneWriter::enter_quick`]; returns whether a process on the reading side sleeps, or that side is
+    /// gone.
     #[inline(always)]
     pub fn leave_quick(self) -> bool {
         self.reader_is_flagged()
     }
 
-    /// Has the next one that takes the lock, we too, look at everything: what was found is found again, whoever asks.
+    /// Makes the next holder of the lock, including this member, read everything anew, so that it detects the same
+    /// fault.
     pub fn doubt(&mut self) {
         self.lock.doubt();
     }
 
-    /// Takes the notices that were set: what they are about is looked at now.
+    /// Takes the notices that were set; the caller then checks what they announce.
     #[cfg(not(loom))]
     pub fn take_notices(&mut self) -> u8 {
         self.lock.take_notices()
     }
 
-    /// Opens a quick way, or closes it.
+    /// Opens a fast path, or closes it.
     #[inline]
     pub fn open(&mut self, open: Open) {
-        // Behind hiwat there is room for one message, and a quick write is no longer.
+        // Behind hiwat there is room for one message, and a fast write is not longer than that.
         let appends = self.coalescing && self.run_open;
         let opens = match open {
             Open::Closed => false,
@@ -72,7 +74,7 @@ impl WriterGuard<'_> {
         };
         let until = if self.is_full() { 0 } else { self.head.wrapping_add(self.unlooked()).wrapping_add(1) };
         self.open_until = if opens { until.min(self.trusted_until) } else { 0 };
-        // What a module makes may be longer than any message; then it needs a look.
+        // A module's data may be longer than any message; then it needs a check.
         let short = appends && self.message_max >= PIECE as u64;
         self.append_until = if short { self.head.wrapping_add(self.window.len()).wrapping_add(1) } else { 0 };
     }
@@ -88,12 +90,13 @@ impl WriterGuard<'_> {
         }
     }
 
-    /// Whether the queue accepts another message (canput): it is not above hiwat, and nobody has found it so since it was
-    /// at lowat.
+    /// Whether the queue accepts another message (canput): it is not above hiwat, and no check has found it so since it
+    /// was at lowat.
     pub fn has_room(&mut self) -> Result<bool> {
         if self.is_full() || self.count() > self.unlooked() || self.no_mark_left() {
             let Tail { bytes, records, .. } = &self.words.tail.0;
-            // Nobody else writes them. Who waits goes by them and by the water marks, and would look again for ever.
+            // Only the holder of this lock writes them. A waiter relies on them and on the water marks; if they were
+            // wrong, it would spin for ever.
             if bytes.load(Ordering::Relaxed) != self.tail || records.load(Ordering::Relaxed) != self.records_tail {
                 return Err(corrupt!("a writer's own position"));
             }
@@ -199,18 +202,18 @@ impl WriterGuard<'_> {
     /// Notes whether the queue is full, after a look.
     fn note_flow(&mut self) {
         let full = self.water.is_full(self.count(), self.is_full());
-        // Relaxed: read by the lock's holders, and as a hint by those who wait.
+        // Relaxed: read by the lock's holders, and as a hint by waiters.
         self.words.flow.0.full.store(u32::from(full), Ordering::Relaxed);
         probe::at();
     }
 
-    /// After a look. An empty lane begins at the window's beginning again, so that a stream whose reader keeps up does not use
-    /// all of its window: the same pages stay in use, and in the caches.
+    /// Called after a look. An empty lane begins at the window's beginning again, so that a stream whose reader keeps
+    /// up does not use all of its window: the same pages stay in use, and in the caches.
     fn rewind(&mut self) {
         self.stride = (2 * self.stride).min(STRIDE_MAX);
         if self.count() == 0 && self.origin != self.tail {
             self.origin = self.tail;
-            // Relaxed: published with the bytes. Whoever reads finds nothing before that.
+            // Relaxed: published with the bytes. A reader finds nothing before that.
             self.words.tail.0.origin.store(self.origin, Ordering::Relaxed);
             probe::at();
         }
@@ -228,9 +231,9 @@ impl WriterGuard<'_> {
         self.records_tail.wrapping_sub(self.records_head)
     }
 
-    /// Reads how far the reader has come, and checks it.
+    /// Reads the reader's position, and checks it.
     fn look(&mut self) -> Result<()> {
-        // Ours to write as long as we hold the lock. Who waits goes by these words.
+        // Only we write them while we hold the lock. A waiter relies on these words.
         let own = &self.words.tail.0;
         if own.bytes.load(Ordering::Relaxed) != self.tail || own.records.load(Ordering::Relaxed) != self.records_tail {
             return Err(corrupt!("a writer's own position"));
@@ -245,7 +248,8 @@ impl WriterGuard<'_> {
         Ok(())
     }
 
-    /// Somebody else may have written since: reads everything anew, and forgets a mark whose bytes were never published.
+    /// Another member may have written since: reads everything anew, and forgets a mark whose bytes were never
+    /// published.
     pub(super) fn refresh(&mut self) -> Result<()> {
         self.close();
         let before = self.tail;
@@ -255,7 +259,7 @@ impl WriterGuard<'_> {
         if self.count() > self.window.len() {
             return Err(corrupt!("a writer's position"));
         }
-        // Our own bytes still stand at the end if nobody has written.
+        // Our own bytes are still at the end if no other member has written.
         self.run_open &= self.tail == before;
         self.not_plain = self.not_plain.wrapping_add(self.tail.wrapping_sub(before));
         self.records_tail = self.words.tail.0.records.load(Ordering::Acquire);
