@@ -20,7 +20,7 @@ use crate::limits::{BANDS, BLOCKS, FASTBUF, LISTENERS, NSTRPUSH, PAGE, RECORDS};
 /// "HWSTREAM": what this memory is.
 pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"HWSTREAM");
 /// Raised by any change of this file's meaning; ends of different versions refuse each other.
-pub(crate) const VERSION: u32 = 14;
+pub(crate) const VERSION: u32 = 15;
 /// Queues of a direction: the head's, one for each module of either end, one for the answers to the head's ioctls, and the
 /// driver's.
 pub(crate) const QUEUES: usize = 1 + 2 * NSTRPUSH + 2;
@@ -56,8 +56,15 @@ shareable! {
         pub minor: AtomicU32,
         /// How often the stream was opened by name.
         pub opens: AtomicU32,
-        /// 1 from when somebody calls the driver's close procedure. Set by an exchange.
+        /// 1 from when a process of the stream calls the driver's close procedure. Set by an exchange.
         pub closed: AtomicU32,
+        /// 1: this is an empty stream in the place of one whose memory is gone, for the close procedure. Written by the creator.
+        pub is_stand_in: AtomicU32,
+        /// Of a stream that is found by name: device and inode of the file in which its number is locked; else 0. Written once by
+        /// the creator.
+        pub lock_file: [AtomicU64; 2],
+        /// By which descriptors the witness is known, where the driver pairs streams; else 0. Written once by the creator.
+        pub witness: [AtomicU64; 2],
         /// The cookie by which end 0 of the partner is known; 0: it has none yet. Written once, by whoever opens the later one of the
         /// two: of its own stream by an exchange, of the other under the writer's lock of direction 1.
         pub partner: AtomicU64,
