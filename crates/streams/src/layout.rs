@@ -221,6 +221,8 @@ shareable! {
         pub hiwat: AtomicU32,
         pub lowat: AtomicU32,
         pub maxpsz: AtomicU32,
+        /// The shortest write that the queue takes, bytes.
+        pub minpsz: AtomicU32,
         /// 1 while the queue has been above hiwat and not yet at lowat again. Written by the holder of the writer's lock.
         pub full: AtomicU32,
     }
@@ -295,6 +297,9 @@ shareable! {
         pub flags: AtomicU32,
         /// Messages in it.
         pub messages: AtomicU32,
+        /// The shortest and the longest data part that the stream head may send here; a longest of 0: as the head has it. Of a
+        /// module's or driver's queue, written under the direction's writer lock.
+        pub packet_sizes: [AtomicU32; 2],
         pub bands: [Band; BANDS],
     }
 

@@ -198,6 +198,9 @@ impl<'m> Run<'_, 'm> {
         if let Some(maxpsz) = options.maxpsz {
             flow.maxpsz.store(maxpsz.clamp(1, self.region.strmsgsz), Ordering::Relaxed);
         }
+        if let Some(minpsz) = options.minpsz {
+            flow.minpsz.store(minpsz.min(self.region.strmsgsz), Ordering::Relaxed);
+        }
         if let Some(notify) = options.notify {
             WriteOptions::set_notify(reader, notify != 0);
         }

@@ -32,6 +32,10 @@ pub struct DriverInfo {
     pub hiwat: u32,
     /// Low water mark of its queues, bytes.
     pub lowat: u32,
+    /// Shortest data part that a stream head sends to its write queue, bytes; 0: any.
+    pub minpsz: u32,
+    /// Longest data part that a stream head sends to its write queue, bytes; 0: as the head has it (INFPSZ).
+    pub maxpsz: u32,
     /// Whether it has a service procedure on the read side, and on the write side. Flow control skips a queue without.
     pub services: [bool; 2],
     /// Bytes of its own memory for each stream, at most [`limits::INSTANCE_MAX`]; see [`Queue::read_instance`].
@@ -48,8 +52,8 @@ impl DriverInfo {
     /// A driver of that name without service procedures and without memory.
     #[doc = include_str!("../../doc/driver_info.md")]
     pub const fn new(name: &'static str) -> DriverInfo {
-        let ModuleInfo { hiwat, lowat, services, .. } = ModuleInfo::new(name);
-        DriverInfo { name, hiwat, lowat, services, instance: 0, pairs: false, has_files: false }
+        let ModuleInfo { hiwat, lowat, minpsz, maxpsz, services, .. } = ModuleInfo::new(name);
+        DriverInfo { name, hiwat, lowat, minpsz, maxpsz, services, instance: 0, pairs: false, has_files: false }
     }
 
     /// Sets the water marks of its queues, bytes.
@@ -57,6 +61,16 @@ impl DriverInfo {
     #[doc = include_str!("../../doc/driver_info.md")]
     pub const fn water_marks(self, hiwat: u32, lowat: u32) -> DriverInfo {
         DriverInfo { hiwat, lowat, ..self }
+    }
+
+    /// Sets the shortest and the longest data part that a stream head sends to its write queue, bytes; a longest of 0 leaves that to
+    /// the head.
+    #[must_use]
+    #[doc = include_str!("../../doc/driver_info.md")]
+    #[doc(alias = "mi_minpsz")]
+    #[doc(alias = "mi_maxpsz")]
+    pub const fn packet_sizes(self, minpsz: u32, maxpsz: u32) -> DriverInfo {
+        DriverInfo { minpsz, maxpsz, ..self }
     }
 
     /// Gives the side a service procedure.
@@ -172,8 +186,8 @@ pub(crate) struct DriverLink(pub &'static dyn Driver);
 
 impl Module for DriverLink {
     fn info(&self) -> ModuleInfo {
-        let DriverInfo { name, hiwat, lowat, services, .. } = self.0.info();
-        ModuleInfo { name, hiwat, lowat, services, data: false }
+        let DriverInfo { name, hiwat, lowat, minpsz, maxpsz, services, .. } = self.0.info();
+        ModuleInfo { name, hiwat, lowat, minpsz, maxpsz, services, data: false }
     }
 
     fn put<'m>(&self, message: Message<'m>, queue: &mut Queue<'_, '_, 'm>) -> Result<()> {
