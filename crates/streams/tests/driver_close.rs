@@ -171,6 +171,57 @@ fn the_last_one_left_closes_a_dead_partner_when_it_is_closed() {
 }
 
 #[test]
+fn a_child_that_has_only_a_copy_closes_the_dead_partner_when_it_closes_that() {
+    let (_alone, directory) = start();
+    within(PATIENCE, "a copy is closed after the partner was killed".to_owned());
+    let user = User::start(|| open(directory.path(), PAIRED, 3));
+    let stream = open(directory.path(), PAIRED, 2).expect("free");
+    // It has no thread of the library's, and makes no call.
+    let (waits, go) = std::io::pipe().expect("pipe");
+    let mut parents = Some((stream, go));
+    let heir = child(|| {
+        let (stream, go) = parents.take().expect("a copy");
+        drop(go);
+        let _ = (&waits).read(&mut [0]);
+        drop(stream);
+        Ok(())
+    });
+    let (stream, go) = parents.take().expect("a copy");
+    drop(stream);
+    user.kill();
+    assert_eq!(count("close "), 0);
+    drop(go);
+    joined(heir);
+    assert_eq!((count("close 3 of 0"), count("close 2 of 0"), count("close ")), (1, 1, 2), "{:?}", logged());
+    calm();
+}
+
+#[test]
+fn of_processes_that_close_at_the_same_time_one_calls() {
+    let (_alone, directory) = start();
+    for round in 0..setting("HEADWATER_ROUNDS", 60) {
+        within(PATIENCE, format!("processes close at the same time, round {round}"));
+        forget();
+        let driver = if round % 2 == 0 { ALONE } else { PAIRED };
+        let mut stream = Some(open(directory.path(), driver, 5).expect("free"));
+        let start = common::Start::new();
+        let closers = [0, 1, 2].map(|_| {
+            child(|| {
+                let stream = stream.take();
+                start.wait();
+                drop(stream);
+                Ok(())
+            })
+        });
+        drop(stream.take());
+        start.give();
+        closers.into_iter().for_each(joined);
+        assert_eq!((count("close 5"), count("closed 5")), (1, 1), "{:?}", logged());
+    }
+    calm();
+}
+
+#[test]
 fn the_next_open_closes_what_a_killed_process_has_left() {
     let (_alone, directory) = start();
     within(PATIENCE, "an open after a kill".to_owned());

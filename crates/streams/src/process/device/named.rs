@@ -173,14 +173,15 @@ impl Named<'_> {
         for (word, value) in region.fixed.device.lock_file.iter().zip([device, number]) {
             word.store(value, Ordering::Relaxed);
         }
-        instances::note(&lock, minor, region.cookie_of(0))?;
+        instances::note(&lock, minor, region.cookie_of(0)).map_err(|error| self.directory.told(error))?;
         probe::at();
         stream.end.endpoint.hold_file(lock);
         opened(&mut stream, self.driver, &self.options.opening(minor, is_clone, true))?;
         // Nobody else does anything with the socket while the number is locked.
         self.directory.remove_socket(self.name(), minor)?;
         probe::at();
-        let listener = Listener::bind_at(&self.directory.socket(self.name(), minor))?;
+        let listener = Listener::bind_at(&self.directory.socket(self.name(), minor));
+        let listener = listener.map_err(|error| self.directory.told(error))?;
         self.directory.admit(self.name(), minor)?;
         self.attend(&stream, minor, listener)?;
         probe::at();
