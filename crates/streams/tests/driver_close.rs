@@ -197,25 +197,27 @@ fn a_child_that_has_only_a_copy_closes_the_dead_partner_when_it_closes_that() {
 }
 
 #[test]
-fn of_processes_that_close_at_the_same_time_one_calls() {
+fn of_those_that_close_at_the_same_time_one_calls() {
     let (_alone, directory) = start();
-    for round in 0..setting("HEADWATER_ROUNDS", 60) {
-        within(PATIENCE, format!("processes close at the same time, round {round}"));
+    for round in 0..setting("HEADWATER_ROUNDS", 300) {
+        within(PATIENCE, format!("two close at the same time, round {round}"));
         forget();
         let driver = if round % 2 == 0 { ALONE } else { PAIRED };
-        let mut stream = Some(open(directory.path(), driver, 5).expect("free"));
-        let start = common::Start::new();
-        let closers = [0, 1, 2].map(|_| {
-            child(|| {
-                let stream = stream.take();
-                start.wait();
-                drop(stream);
-                Ok(())
-            })
+        // Each has descriptors of its own, as two processes have.
+        let streams = [0, 1].map(|_| open(directory.path(), driver, 5).expect("the same"));
+        let ready = AtomicU32::new(0);
+        std::thread::scope(|scope| {
+            for stream in streams {
+                let ready = &ready;
+                scope.spawn(move || {
+                    ready.fetch_add(1, Ordering::AcqRel);
+                    while ready.load(Ordering::Acquire) < 2 {
+                        std::hint::spin_loop();
+                    }
+                    drop(stream);
+                });
+            }
         });
-        drop(stream.take());
-        start.give();
-        closers.into_iter().for_each(joined);
         assert_eq!((count("close 5"), count("closed 5")), (1, 1), "{:?}", logged());
     }
     calm();

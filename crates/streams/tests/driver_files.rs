@@ -15,7 +15,9 @@ use std::time::{Duration, Instant};
 use common::{Interruptible, Random, alone, calm, child, joined, polled, setting, within};
 use datagrams::{Delay, HOLD, Line, READS, know, line, paths};
 use headwater_os::child::Child;
-use headwater_streams::{Device, DeviceOptions, Errno, Events, ReadMode, ReadOptions, Stream, register};
+use headwater_streams::{
+    Device, DeviceOptions, Errno, Events, Handle, Options, ReadMode, ReadOptions, Stream, register,
+};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -366,5 +368,100 @@ fn a_timeout_is_called_by_who_waits_at_the_stream_in_time() {
     near.write(b"held").expect("room");
     std::thread::sleep(2 * HOLD);
     assert_eq!(far.nread().expect("it calls it"), (4, 1));
+    calm();
+}
+
+/// Writes as much as the driver queues, without waiting.
+fn fill(stream: &mut Handle) -> u32 {
+    stream.set_nonblocking(true).expect("arm");
+    let mut count = 0;
+    while stream.putmsg(None, Some(&[count as u8; 300])).is_ok() {
+        count += 1;
+    }
+    stream.set_nonblocking(false).expect("wait");
+    count
+}
+
+#[test]
+fn the_last_close_waits_until_the_driver_has_sent_what_it_holds() {
+    let _alone = alone();
+    within(PATIENCE, "a device is closed while its socket is full".to_owned());
+    let full = || {
+        let Line { stream, peer, _directory } = line(4000);
+        let mut stream = stream.into_handle();
+        let count = fill(&mut stream);
+        (stream, peer, count, _directory)
+    };
+    let took = |stream: Handle| {
+        let begun = Instant::now();
+        stream.close();
+        begun.elapsed()
+    };
+    let read_all = |peer: &UnixDatagram, count: u32| {
+        let mut buffer = [0; 400];
+        for number in 0..count {
+            assert_eq!(peer.recv(&mut buffer).expect("sent"), 300);
+            assert_eq!(buffer[0], number as u8, "in order");
+        }
+    };
+    let (stream, peer, count, _directory) = full();
+    let reader = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(100));
+        read_all(&peer, count);
+    });
+    let time = took(stream);
+    assert!(time >= Duration::from_millis(90) && time < Duration::from_secs(10), "{time:?}");
+    reader.join().expect("nothing is lost");
+    // No longer than it was told.
+    let (mut stream, _peer, _, _directory) = full();
+    stream.set_close_time(Duration::from_millis(80)).expect("short");
+    let time = took(stream);
+    assert!(time >= Duration::from_millis(80) && time < Duration::from_secs(5), "{time:?}");
+    // A handle that does not wait, and one that is not the last.
+    let (mut stream, _peer, _, _directory) = full();
+    stream.set_nonblocking(true).expect("arm");
+    assert!(took(stream) < Duration::from_secs(2));
+    let (stream, _peer, _, _directory) = full();
+    let another = stream.another();
+    assert!(took(stream) < Duration::from_secs(2));
+    drop(another);
+    calm();
+}
+
+#[test]
+fn the_last_close_waits_until_the_partner_has_room() {
+    let _alone = alone();
+    within(PATIENCE, "a loop is closed while its partner is behind".to_owned());
+    let directory = tempfile::tempdir().expect("a directory");
+    std::fs::set_permissions(directory.path(), std::os::unix::fs::PermissionsExt::from_mode(0o700)).expect("own");
+    let open = |minor| {
+        let stream = Options::new().hiwat(2000).lowat(500).maxpsz(500);
+        DeviceOptions::new().minor(minor).directory(directory.path()).stream(stream).open("loop")
+    };
+    for is_killed in [false, true] {
+        let mut reader = child(|| {
+            let stream = open(1)?;
+            stream.write(b"here")?;
+            std::thread::sleep(Duration::from_millis(100));
+            if is_killed {
+                headwater_os::child::kill_self();
+            }
+            let (mut read, mut buffer) = (0, [0; 300]);
+            while let count @ 1.. = stream.read(&mut buffer)? {
+                read += count;
+            }
+            stream.handle().close();
+            // All that was written: more than the one queue holds.
+            assert!(read > 5000 && read % 300 == 0, "{read} bytes");
+            Ok(())
+        });
+        let mut stream = open(0).expect("free").into_handle();
+        assert_eq!(stream.read(&mut [0; 8]).expect("the partner is there"), 4);
+        fill(&mut stream);
+        let begun = Instant::now();
+        stream.close();
+        assert!(begun.elapsed() >= Duration::from_millis(50) && begun.elapsed() < Duration::from_secs(10));
+        assert_eq!(reader.wait().expect("wait").success(), !is_killed);
+    }
     calm();
 }
