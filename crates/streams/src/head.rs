@@ -5,7 +5,7 @@ pub(crate) use crate::options::head as options;
 mod beside;
 mod beyond;
 mod close;
-pub(crate) mod deliver;
+mod deliver;
 pub(crate) mod direction;
 mod file;
 mod get;

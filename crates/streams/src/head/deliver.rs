@@ -157,6 +157,11 @@ impl<'m> Run<'_, 'm> {
         answer::tell(&self.region.fixed.ends[1 - self.direction].0);
     }
 
+    /// Something has changed that quick writes do not look at: the next one takes the way by which it does.
+    pub fn close_quick_ways(&mut self) {
+        self.lane.notify(CHANGED);
+    }
+
     fn flush(&mut self, mut message: Message<'m>) -> Result<()> {
         let flush = Flush::of(&message);
         if flush.read {

@@ -42,7 +42,7 @@ pub struct DriverInfo {
     pub instance: usize,
     /// Whether the streams of minor numbers 2n and 2n + 1 are partners: each may be opened by name once, and each may send to the
     /// other ([`Queue::put_partner`]). When the last process that has one of them open has ended, the other is hung up as a pipe
-    /// is; [`Driver::close`] is then not called.
+    /// is.
     pub pairs: bool,
     /// Whether it has open files for its streams, sockets perhaps: see [`Queue::set_file`].
     pub has_files: bool,
@@ -135,8 +135,11 @@ pub trait Driver: Send + Sync + fmt::Debug {
         Ok(())
     }
 
-    /// The stream was closed by its last user; `queue` is that of the write side. The process that closes last calls it; if the last
-    /// process was killed nobody does, and the stream's memory is gone with it.
+    /// The stream was closed by its last user; `queue` is that of the write side. The process that closes last calls it, once. If the
+    /// last process was killed, a process that has the partner open calls it; else the next one that opens a device of the driver in
+    /// the same directory, with an empty stream of that minor number in the place of the other, whose memory is gone
+    /// ([`Queue::is_stand_in`]). A process that is killed in here leaves it to the next, so it is to bear being called again. Nobody
+    /// calls it after a kill for a stream that cannot be found by name.
     fn close(&self, queue: &mut Queue<'_, '_, '_>) {
         let _ = queue;
     }

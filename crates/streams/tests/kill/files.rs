@@ -81,7 +81,7 @@ fn is_whole(line: &Line, place: u64) {
 }
 
 #[test]
-fn one_that_opens_the_socket_killed_at_any_place_leaves_the_old_one_or_the_new_one() {
+fn one_that_opens_the_socket_killed_at_any_place_leaves_it_to_others() {
     let where_to = |line: &Line| {
         let (own, other) = (line._directory.path().join("own"), line._directory.path().join("peer"));
         paths(&own, &other)

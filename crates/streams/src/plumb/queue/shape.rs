@@ -4,7 +4,6 @@ use std::sync::atomic::Ordering;
 
 use super::Queue;
 use crate::error::{Errno, Error, Result, Text};
-use crate::head::deliver::CHANGED;
 use crate::message::Message;
 use crate::message::kind::MessageHeader;
 use crate::process::sleep::{OWED, SERVICE};
@@ -128,8 +127,7 @@ impl<'m> Queue<'_, '_, 'm> {
             return Err(Error::numbered(Text::MinpszAboveMaxpsz, minpsz.into(), maxpsz.into()));
         }
         self.run.store.set_packet_sizes(self.run.chain[self.at].queue, [minpsz, maxpsz]);
-        // Quick writes do not look at them.
-        self.run.lane.notify(CHANGED);
+        self.run.close_quick_ways();
         self.run.act();
         Ok(())
     }
