@@ -26,7 +26,7 @@ pub struct Attendant {
 }
 
 impl Attendant {
-    /// Starts a thread that sends copies of these files, at most seven, and of the listening socket itself, which comes last.
+    /// Starts a thread that sends copies of these files, at most eight, and of the listening socket itself, which comes last.
     ///
     /// # Errors
     /// `EMFILE` without two free descriptors; `EAGAIN` when the process has as many threads as it may.

@@ -159,6 +159,38 @@ pub fn reserve(file: &File, bytes: u64) -> io::Result<()> {
     }
 }
 
+/// Reads words of a file, from word number `first` on; those beyond its end are 0.
+///
+/// # Errors
+/// What pread(2) reports.
+pub fn read_words(file: impl AsFd, first: u64, words: &mut [u64]) -> io::Result<()> {
+    let mut bytes = vec![0; 8 * words.len()];
+    let mut read = 0;
+    while read < bytes.len() {
+        match rustix::io::pread(&file, &mut bytes[read..], 8 * first + read as u64) {
+            Ok(0) => break,
+            Ok(count) => read += count,
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    for (word, bytes) in words.iter_mut().zip(bytes.as_chunks().0) {
+        *word = u64::from_le_bytes(*bytes);
+    }
+    Ok(())
+}
+
+/// Writes a word of a file, the one of that number.
+///
+/// # Errors
+/// What pwrite(2) reports: `StorageFull` on a full disk.
+pub fn write_word(file: impl AsFd, at: u64, word: u64) -> io::Result<()> {
+    match rustix::io::pwrite(&file, &word.to_le_bytes(), 8 * at)? {
+        8 => Ok(()),
+        _ => Err(io::ErrorKind::WriteZero.into()),
+    }
+}
+
 /// The user as whom this process acts.
 pub fn own_user() -> u32 {
     rustix::process::geteuid().as_raw()

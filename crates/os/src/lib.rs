@@ -25,6 +25,7 @@ pub mod fence;
 pub mod files;
 pub mod fork;
 pub mod futex;
+pub mod hangup;
 pub mod inherit;
 pub mod mapped_vec;
 pub mod memory;

@@ -26,6 +26,10 @@ impl<'a> Watched<'a> {
     pub const IN: u16 = PollFlags::IN.bits();
     /// The file is writable.
     pub const OUT: u16 = PollFlags::OUT.bits();
+    /// The other end is gone.
+    pub const HUP: u16 = PollFlags::HUP.bits();
+    /// The descriptor is invalid.
+    pub const INVALID: u16 = PollFlags::NVAL.bits();
     /// Events that are always reported: an error, a hang-up, an invalid descriptor.
     pub const ALWAYS: u16 = PollFlags::ERR.bits() | PollFlags::HUP.bits() | PollFlags::NVAL.bits();
 

@@ -20,7 +20,7 @@ use crate::limits::{BANDS, BLOCKS, FASTBUF, LISTENERS, NSTRPUSH, PAGE, RECORDS};
 /// "HWSTREAM": the kind of this memory.
 pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"HWSTREAM");
 /// Raised by any change of this file's meaning; ends of different versions refuse each other.
-pub(crate) const VERSION: u32 = 14;
+pub(crate) const VERSION: u32 = 15;
 /// Queues of a direction: the head's, one for each module of either end, one for the answers to the head's ioctls, and the
 /// driver's.
 pub(crate) const QUEUES: usize = 1 + 2 * NSTRPUSH + 2;
@@ -56,11 +56,17 @@ shareable! {
         pub minor: AtomicU32,
         /// How often the stream was opened by name.
         pub opens: AtomicU32,
-        /// 1 once a process calls the driver's close procedure. Set by an exchange.
+        /// 1 from when a process of the stream calls the driver's close procedure. Set by an exchange.
         pub closed: AtomicU32,
-        /// The cookie by which end 0 of the partner is known; 0: it has none yet. Written once, by the process that
-        /// opens the later one of the two: of its own stream by an exchange, of the other under the writer's lock of
-        /// direction 1.
+        /// 1: this is an empty stream in the place of one whose memory is gone, for the close procedure. Written by the creator.
+        pub is_stand_in: AtomicU32,
+        /// Of a stream that is found by name: device and inode of the file in which its number is locked; else 0. Written once by
+        /// the creator.
+        pub lock_file: [AtomicU64; 2],
+        /// By which descriptors the witness is known, where the driver pairs streams; else 0. Written once by the creator.
+        pub witness: [AtomicU64; 2],
+        /// The cookie by which end 0 of the partner is known; 0: it has none yet. Written once, by the process that opens the later one of the
+        /// two: of its own stream by an exchange, of the other under the writer's lock of direction 1.
         pub partner: AtomicU64,
         /// The cookies of the driver's shared files, if it has any; else 0. Written once by the creator.
         pub shared_files: [AtomicU64; 2],
@@ -218,6 +224,8 @@ shareable! {
         pub hiwat: AtomicU32,
         pub lowat: AtomicU32,
         pub maxpsz: AtomicU32,
+        /// The shortest write that the queue takes, bytes.
+        pub minpsz: AtomicU32,
         /// 1 while the queue has been above hiwat and not yet at lowat again. Written by the holder of the writer's lock.
         pub full: AtomicU32,
     }
@@ -292,6 +300,9 @@ shareable! {
         pub flags: AtomicU32,
         /// Messages in it.
         pub messages: AtomicU32,
+        /// The shortest and the longest data part that the stream head may send here; a longest of 0: as the head has it. Of a
+        /// module's or driver's queue, written under the direction's writer lock.
+        pub packet_sizes: [AtomicU32; 2],
         pub bands: [Band; BANDS],
     }
 

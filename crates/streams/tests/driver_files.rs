@@ -2,161 +2,24 @@
 //! datagrams come up, in every process and every form of waiting.
 
 mod common;
+#[path = "common/datagrams.rs"]
+mod datagrams;
 
 use std::io::{Read, Write};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::AsFd;
 use std::os::unix::net::UnixDatagram;
-use std::path::{Path, PathBuf};
-use std::sync::Once;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::path::PathBuf;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use common::{Interruptible, Random, alone, calm, child, joined, polled, setting, within};
+use datagrams::{Delay, HOLD, Line, READS, know, line, paths};
 use headwater_os::child::Child;
 use headwater_streams::{
-    Device, DeviceOptions, Driver, DriverInfo, Errno, Events, Kind, Message, MessageHeader, Module, ModuleInfo,
-    Opening, Options, Queue, ReadMode, ReadOptions, Result, Side, Stream, register, register_driver,
+    Device, DeviceOptions, Errno, Events, Handle, Options, ReadMode, ReadOptions, Stream, register,
 };
 
 const PATIENCE: Duration = Duration::from_secs(20);
-
-/// Sends each message as a datagram, and each datagram up as a message. Its socket is bound and connected when the first message
-/// says where: two paths.
-#[derive(Debug)]
-struct Datagrams;
-
-const SOCKET: usize = 2;
-
-static READS: AtomicU32 = AtomicU32::new(0);
-
-impl Datagrams {
-    /// Sends what waits in the write queue.
-    fn send(queue: &mut Queue<'_, '_, '_>) -> Result<()> {
-        while let Some(message) = queue.get()? {
-            if !Self::send_one(&message, queue)? {
-                return queue.put_back(&message);
-            }
-        }
-        Ok(())
-    }
-
-    /// False if the socket takes no more; then it is watched.
-    fn send_one(message: &Message<'_>, queue: &mut Queue<'_, '_, '_>) -> Result<bool> {
-        let Some(socket) = socket(queue)? else { return Ok(true) };
-        match socket.send(message.data().unwrap_or_default()) {
-            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {
-                queue.watch(SOCKET, Events::OUT)?;
-                Ok(false)
-            }
-            // No socket receives it: the datagram is lost.
-            _ => Ok(true),
-        }
-    }
-}
-
-fn socket(queue: &Queue<'_, '_, '_>) -> Result<Option<UnixDatagram>> {
-    let file = queue.file(SOCKET)?;
-    // Its own copy, since the socket's type owns its descriptor.
-    Ok(file.map(|file| file.try_clone()).transpose()?.map(UnixDatagram::from))
-}
-
-fn open_socket(paths: &str) -> std::io::Result<UnixDatagram> {
-    let (own, peer) = paths.split_once(' ').expect("two paths");
-    let socket = UnixDatagram::bind(own)?;
-    socket.set_nonblocking(true)?;
-    socket.connect(peer)?;
-    Ok(socket)
-}
-
-impl Driver for Datagrams {
-    fn info(&self) -> DriverInfo {
-        DriverInfo::new("datagrams").service(Side::Read).service(Side::Write).with_files()
-    }
-
-    fn open(&self, opening: &Opening, queue: &mut Queue<'_, '_, '_>) -> Result<()> {
-        assert_eq!(queue.file(SOCKET)?.is_none(), opening.is_first);
-        assert_eq!(queue.file(99).expect_err("no place").errno(), Errno::Inval);
-        Ok(())
-    }
-
-    fn put<'m>(&self, message: Message<'m>, queue: &mut Queue<'_, '_, 'm>) -> Result<()> {
-        match message.header.kind {
-            Kind::Flush => queue.flush_as_driver(message),
-            Kind::Ioctl => queue.refuse(&message, Errno::Inval),
-            Kind::Proto => {
-                let paths = String::from_utf8_lossy(message.control().unwrap_or_default()).into_owned();
-                let file = if paths.is_empty() { None } else { Some(OwnedFd::from(open_socket(&paths)?)) };
-                let is_open = file.is_some();
-                queue.set_file(SOCKET, file)?;
-                if is_open {
-                    queue.watch(SOCKET, Events::IN)?;
-                }
-                queue.enable();
-                Ok(())
-            }
-            Kind::Data if queue.size(0).0 == 0 && Self::send_one(&message, queue)? => Ok(()),
-            Kind::Data => queue.put_queue(message),
-            _ => Ok(()),
-        }
-    }
-
-    fn service(&self, queue: &mut Queue<'_, '_, '_>) -> Result<()> {
-        match queue.side() {
-            Side::Write => Self::send(queue),
-            // There is room above.
-            Side::Read => queue.watch(SOCKET, Events::IN),
-        }
-    }
-
-    fn ready(&self, place: usize, events: Events, queue: &mut Queue<'_, '_, '_>) -> Result<()> {
-        assert_eq!((place, queue.side()), (SOCKET, Side::Read));
-        assert_eq!(queue.set_file(SOCKET, None).expect_err("the write side's").errno(), Errno::Inval);
-        if events.intersects(Events::OUT) {
-            queue.unwatch(SOCKET, Events::OUT)?;
-            queue.enable_other();
-        }
-        let Some(socket) = socket(queue)? else { return queue.unwatch(place, events) };
-        let mut bytes = [0; 2000];
-        while events.intersects(Events::IN) {
-            if !queue.can_put_next(0)? {
-                return queue.unwatch(SOCKET, Events::IN);
-            }
-            READS.fetch_add(1, Ordering::Relaxed);
-            let Ok(count) = socket.recv(&mut bytes) else { break };
-            queue.put_next(Message::new(MessageHeader::of(Kind::Data), None, Some(&bytes[..count])).into_owned())?;
-        }
-        Ok(())
-    }
-}
-
-fn know() {
-    static KNOWN: Once = Once::new();
-    KNOWN.call_once(|| register_driver(Datagrams).expect("new"));
-}
-
-/// A device whose socket is connected to one of the test's own.
-struct Line {
-    _directory: tempfile::TempDir,
-    stream: Stream,
-    peer: UnixDatagram,
-}
-
-fn line(hiwat: u32) -> Line {
-    know();
-    let directory = tempfile::tempdir().expect("a directory");
-    let (own, other) = (directory.path().join("own"), directory.path().join("peer"));
-    let peer = UnixDatagram::bind(&other).expect("bind");
-    let options = Options::new().hiwat(hiwat).lowat(hiwat / 4).maxpsz(1000);
-    let stream = DeviceOptions::new().stream(options).open_private("datagrams").expect("known");
-    stream.putmsg(Some(paths(&own, &other).as_bytes()), None).expect("room");
-    peer.connect(&own).expect("connect");
-    peer.set_read_timeout(Some(PATIENCE)).expect("a socket");
-    Line { _directory: directory, stream, peer }
-}
-
-fn paths(own: &Path, other: &Path) -> String {
-    format!("{} {}", own.display(), other.display())
-}
 
 fn text(stream: &Stream) -> String {
     let mut bytes = [0; 2000];
@@ -464,33 +327,6 @@ fn a_signal_ends_the_wait_at_a_socket() {
     calm();
 }
 
-/// Holds back what is written for [`HOLD`], counted from the first message.
-#[derive(Debug)]
-struct Delay;
-
-const HOLD: Duration = Duration::from_millis(60);
-
-impl Module for Delay {
-    fn info(&self) -> ModuleInfo {
-        ModuleInfo::new("delay").service(Side::Write)
-    }
-
-    fn put<'m>(&self, message: Message<'m>, queue: &mut Queue<'_, '_, 'm>) -> Result<()> {
-        if queue.side() == Side::Read {
-            return queue.put_next(message);
-        }
-        if queue.size(0).0 == 0 {
-            queue.set_passive();
-            queue.enable_after(HOLD);
-        }
-        queue.put_queue(message)
-    }
-
-    fn timeout(&self, queue: &mut Queue<'_, '_, '_>) -> Result<()> {
-        queue.forward_all()
-    }
-}
-
 #[test]
 fn a_timeout_is_called_by_who_waits_at_the_stream_in_time() {
     let _alone = alone();
@@ -536,5 +372,100 @@ fn a_timeout_is_called_by_who_waits_at_the_stream_in_time() {
     near.write(b"held").expect("room");
     std::thread::sleep(2 * HOLD);
     assert_eq!(far.nread().expect("it calls it"), (4, 1));
+    calm();
+}
+
+/// Writes as much as the driver queues, without waiting.
+fn fill(stream: &mut Handle) -> u32 {
+    stream.set_nonblocking(true).expect("arm");
+    let mut count = 0;
+    while stream.putmsg(None, Some(&[count as u8; 300])).is_ok() {
+        count += 1;
+    }
+    stream.set_nonblocking(false).expect("wait");
+    count
+}
+
+#[test]
+fn the_last_close_waits_until_the_driver_has_sent_what_it_holds() {
+    let _alone = alone();
+    within(PATIENCE, "a device is closed while its socket is full".to_owned());
+    let full = || {
+        let Line { stream, peer, _directory } = line(4000);
+        let mut stream = stream.into_handle();
+        let count = fill(&mut stream);
+        (stream, peer, count, _directory)
+    };
+    let took = |stream: Handle| {
+        let begun = Instant::now();
+        stream.close();
+        begun.elapsed()
+    };
+    let read_all = |peer: &UnixDatagram, count: u32| {
+        let mut buffer = [0; 400];
+        for number in 0..count {
+            assert_eq!(peer.recv(&mut buffer).expect("sent"), 300);
+            assert_eq!(buffer[0], number as u8, "in order");
+        }
+    };
+    let (stream, peer, count, _directory) = full();
+    let reader = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(100));
+        read_all(&peer, count);
+    });
+    let time = took(stream);
+    assert!(time >= Duration::from_millis(90) && time < Duration::from_secs(10), "{time:?}");
+    reader.join().expect("nothing is lost");
+    // No longer than it was told.
+    let (mut stream, _peer, _, _directory) = full();
+    stream.set_close_time(Duration::from_millis(80)).expect("short");
+    let time = took(stream);
+    assert!(time >= Duration::from_millis(80) && time < Duration::from_secs(5), "{time:?}");
+    // A handle that does not wait, and one that is not the last.
+    let (mut stream, _peer, _, _directory) = full();
+    stream.set_nonblocking(true).expect("arm");
+    assert!(took(stream) < Duration::from_secs(2));
+    let (stream, _peer, _, _directory) = full();
+    let another = stream.another();
+    assert!(took(stream) < Duration::from_secs(2));
+    drop(another);
+    calm();
+}
+
+#[test]
+fn the_last_close_waits_until_the_partner_has_room() {
+    let _alone = alone();
+    within(PATIENCE, "a loop is closed while its partner is behind".to_owned());
+    let directory = tempfile::tempdir().expect("a directory");
+    std::fs::set_permissions(directory.path(), std::os::unix::fs::PermissionsExt::from_mode(0o700)).expect("own");
+    let open = |minor| {
+        let stream = Options::new().hiwat(2000).lowat(500).maxpsz(500);
+        DeviceOptions::new().minor(minor).directory(directory.path()).stream(stream).open("loop")
+    };
+    for is_killed in [false, true] {
+        let mut reader = child(|| {
+            let stream = open(1)?;
+            stream.write(b"here")?;
+            std::thread::sleep(Duration::from_millis(100));
+            if is_killed {
+                headwater_os::child::kill_self();
+            }
+            let (mut read, mut buffer) = (0, [0; 300]);
+            while let count @ 1.. = stream.read(&mut buffer)? {
+                read += count;
+            }
+            stream.handle().close();
+            // All that was written: more than the one queue holds.
+            assert!(read > 5000 && read % 300 == 0, "{read} bytes");
+            Ok(())
+        });
+        let mut stream = open(0).expect("free").into_handle();
+        assert_eq!(stream.read(&mut [0; 8]).expect("the partner is there"), 4);
+        fill(&mut stream);
+        let begun = Instant::now();
+        stream.close();
+        assert!(begun.elapsed() >= Duration::from_millis(50) && begun.elapsed() < Duration::from_secs(10));
+        assert_eq!(reader.wait().expect("wait").success(), !is_killed);
+    }
     calm();
 }

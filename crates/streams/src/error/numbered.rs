@@ -34,6 +34,9 @@ macro_rules! texts {
 texts! {
     ControlTooLong = Range, "a control part of {a} bytes exceeds strctlsz {b}";
     DataTooLong = Range, "a data part of {a} bytes exceeds maxpsz {b}";
+    DataTooShort = Range, "{a} bytes of data are less than minpsz {b}";
+    DataOutOfRange = Range, "{a} bytes of data exceed maxpsz {b}, and are not cut where there is a minpsz";
+    MinpszAboveMaxpsz = Inval, "a minpsz of {a} is above maxpsz {b}";
     DataAloneTooLong = Range, "a data part of {a} bytes exceeds {b}: strmsgsz, or the messages of maxpsz into which data alone is cut";
     MessageTooLong = Range, "a message of {a} bytes exceeds the {b} that this stream takes";
     NoMemory = Nosr, "the stream has no memory left for a message of {a} bytes";

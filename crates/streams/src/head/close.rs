@@ -1,14 +1,16 @@
 //! The close time of an end (I_SETCLTIME), and closing with it: waiting until what was written is past the end's own modules.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use headwater_os::clock::now_ns;
 use headwater_os::futex::{self, Slept};
-use headwater_shm::Limit;
+use headwater_shm::{Limit, is_used_by_another};
 
 use super::handle::Handle;
 use crate::error::{Errno, Error, Result};
+use crate::plumb::chain::Link;
 use crate::plumb::direction::CHANGED;
 
 /// How often a close looks whether the queues are empty: a reader empties them, without a notification.
@@ -35,9 +37,10 @@ impl Handle {
         Ok(())
     }
 
-    /// Drops the handle when nothing waits in the write queues of the end's own modules any more, or the close time is over, a
-    /// signal handler has run, or there is no reader; a non-blocking handle does not wait. What waits is not lost by
-    /// that: a reader of the other end runs the modules' service procedures.
+    /// Drops the handle when nothing waits in the write queues of the end's own modules any more, nor in its driver's if this is the
+    /// last use of the stream; or when the close time is over, a signal handler has run, or there is no reader. A
+    /// non-blocking handle does not wait. What waits for modules is not lost by that: a reader of the other end runs their
+    /// service procedures. What waits for a driver is gone with the last close; a drop waits for nothing.
     #[doc(alias = "close(2)")]
     #[doc = include_str!("../../doc/close.md")]
     pub fn close(mut self) {
@@ -71,11 +74,21 @@ impl Handle {
     /// Whether a message waits in the write queues of the end's own modules, and there may still be a reader.
     fn holds_something(&mut self) -> bool {
         // Reads anew which modules there are.
-        let known = self.attach().and_then(|()| self.run(true, |_| Ok(()))).and_then(|()| self.end.ask_for_peer());
+        let known = self.attach().and_then(|()| self.serve_now()).and_then(|()| self.run(true, |_| Ok(())));
+        let known = known.and_then(|()| self.end.ask_for_peer());
         if known.is_err() || self.is_hung_up() {
             return false;
         }
         let side = self.end.side;
-        self.out.chain.iter().any(|link| link.end == side && link.service && !self.out.store.is_empty(link.queue))
+        let is_last = self.is_last_of_device();
+        let is_waited_for = |link: &Link| if link.is_driver() { is_last } else { link.end == side && link.service };
+        self.out.chain.iter().any(|link| is_waited_for(link) && !self.out.store.is_empty(link.queue))
+    }
+
+    /// Whether no other handle uses the device, as far as is known: a process that has a copy and has not used it is not seen.
+    fn is_last_of_device(&self) -> bool {
+        let members = self.end.region.fixed.part(|fixed| &fixed.members[..]);
+        let is_one = Arc::strong_count(&self.end.endpoint) == 1;
+        self.end.region.driver.is_some() && is_one && !is_used_by_another(&members, self.end.side)
     }
 }

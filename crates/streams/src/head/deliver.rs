@@ -155,6 +155,11 @@ impl<'m> Run<'_, 'm> {
         answer::tell(&self.region.fixed.ends[1 - self.direction].0);
     }
 
+    /// Something has changed that quick writes do not look at: the next one takes the way by which it does.
+    pub fn close_quick_ways(&mut self) {
+        self.lane.notify(CHANGED);
+    }
+
     fn flush(&mut self, mut message: Message<'m>) -> Result<()> {
         let flush = Flush::of(&message);
         if flush.read {
@@ -196,6 +201,9 @@ impl<'m> Run<'_, 'm> {
         self.region.set_water_marks(self.direction, hiwat, options.lowat.unwrap_or(marks.1).min(hiwat));
         if let Some(maxpsz) = options.maxpsz {
             flow.maxpsz.store(maxpsz.clamp(1, self.region.strmsgsz), Ordering::Relaxed);
+        }
+        if let Some(minpsz) = options.minpsz {
+            flow.minpsz.store(minpsz.min(self.region.strmsgsz), Ordering::Relaxed);
         }
         if let Some(notify) = options.notify {
             WriteOptions::set_notify(reader, notify != 0);

@@ -33,8 +33,11 @@ impl Handle {
         let slot = self.replumb(|region, _, stores| {
             let slot = stack::push(&region.fixed, side, name, most)?;
             let info = module.info();
-            for store in stores {
-                store.set_marks(queue_of(side, slot), info.hiwat, info.lowat);
+            let queue = queue_of(side, slot);
+            for (direction, store) in stores.into_iter().enumerate() {
+                store.set_marks(queue, info.hiwat, info.lowat);
+                let sizes = if direction == side { [info.minpsz, info.maxpsz] } else { [0; 2] };
+                store.set_packet_sizes(queue, sizes);
             }
             Ok(slot)
         })?;

@@ -8,6 +8,7 @@ use crate::limits::CUT_MAX;
 use crate::message::Message;
 use crate::message::kind::{Kind, MessageHeader};
 use crate::message::priority::Priority;
+use crate::plumb::chain;
 
 impl Handle {
     /// Sends an ordinary message with these parts, in band 0 (putmsg with flags 0). As [`Handle::putpmsg`] with
@@ -27,7 +28,7 @@ impl Handle {
     /// # Errors
     /// `EINVAL` for high priority without a control part; `ERANGE` for parts beyond the stream's limits: a control part longer
     /// than strctlsz, data longer than maxpsz beside a control part, or longer than strmsgsz, or than 64 times maxpsz, without
-    /// one; else as [`Handle::write`]. High priority never waits. After any error but `EPIPE` nothing was sent, unless a module
+    /// one; data shorter than the first module or driver below takes; else as [`Handle::write`]. High priority never waits. After any error but `EPIPE` nothing was sent, unless a module
     /// made it.
     #[inline]
     #[doc = include_str!("../../doc/messages.md")]
@@ -53,9 +54,12 @@ impl Handle {
         let Some(control) = control else {
             return data.map_or(Ok(()), |data| self.put_data(priority.band(), data));
         };
-        let maxpsz = self.maxpsz();
-        if let Some(data) = data.filter(|data| data.len() > maxpsz) {
-            return Err(Error::numbered(Text::DataTooLong, data.len() as u64, maxpsz as u64));
+        if let Some(data) = data {
+            let (minpsz, maxpsz) = self.packet_sizes();
+            if data.len() > maxpsz {
+                return Err(Error::numbered(Text::DataTooLong, data.len() as u64, maxpsz as u64));
+            }
+            check_minpsz(data.len(), minpsz)?;
         }
         self.put_one(Message::new(MessageHeader::of_proto(priority), Some(control), data))
     }
@@ -63,7 +67,7 @@ impl Handle {
     /// Data alone: cut into messages as write does, which are sent all or none. The queue may hold hiwat and all that one call
     /// sends.
     fn put_data(&mut self, band: u8, data: &[u8]) -> Result<()> {
-        let (strmsgsz, maxpsz) = (self.end.region.strmsgsz as usize, self.maxpsz());
+        let (strmsgsz, maxpsz) = (self.end.region.strmsgsz as usize, self.data_sizes(data.len())?);
         let most = strmsgsz.min(CUT_MAX.saturating_mul(maxpsz));
         if data.len() > most {
             return Err(Error::numbered(Text::DataAloneTooLong, data.len() as u64, most as u64));
@@ -93,8 +97,35 @@ impl Handle {
     #[doc = include_str!("../../doc/sizes.md")]
     #[doc(alias = "q_maxpsz")]
     pub fn maxpsz(&self) -> usize {
-        let region = &self.end.region;
-        let maxpsz = region.fixed.lanes[self.end.side].flow.0.maxpsz.load(Ordering::Relaxed);
-        maxpsz.clamp(1, region.strmsgsz) as usize
+        self.packet_sizes().1
     }
+
+    /// Shortest and longest data part: those of the first queue below the head, if it has set any, else the other head's.
+    pub(super) fn packet_sizes(&self) -> (usize, usize) {
+        let region = &self.end.region;
+        let flow = &region.fixed.lanes[self.end.side].flow.0;
+        let set = chain::first_queue(region, self.end.side).map(|queue| self.out.store.packet_sizes(queue));
+        let [minpsz, maxpsz] = set.unwrap_or_else(|| [flow.minpsz.load(Ordering::Relaxed), 0]);
+        let maxpsz = if maxpsz == 0 { flow.maxpsz.load(Ordering::Relaxed) } else { maxpsz };
+        (minpsz as usize, maxpsz.clamp(1, region.strmsgsz) as usize)
+    }
+
+    /// Into messages of which length so much plain data is cut.
+    ///
+    /// Errors: `ERANGE` for data that is too short, or too long for one message where there is a shortest: then none is cut.
+    pub(super) fn data_sizes(&self, len: usize) -> Result<usize> {
+        let (minpsz, maxpsz) = self.packet_sizes();
+        check_minpsz(len, minpsz)?;
+        if minpsz > 0 && len > maxpsz {
+            return Err(Error::numbered(Text::DataOutOfRange, len as u64, maxpsz as u64));
+        }
+        Ok(maxpsz)
+    }
+}
+
+/// Whether a data part is long enough.
+///
+/// Errors: `ERANGE` if not.
+pub(super) fn check_minpsz(len: usize, minpsz: usize) -> Result<()> {
+    if len < minpsz { Err(Error::numbered(Text::DataTooShort, len as u64, minpsz as u64)) } else { Ok(()) }
 }

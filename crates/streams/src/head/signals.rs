@@ -78,6 +78,8 @@ impl Handle {
             entry.set(process, group, events.bits());
             // After the entry: a process that ends another registration sees it, or the bits.
             self.end.words().listened.fetch_or(events.bits(), Ordering::AcqRel);
+            // The program does something else meanwhile: what its driver's files have is sent up by the library's thread.
+            self.serve_in_background();
         }
         // Makes writers leave the fast path, which sends no signals.
         self.back.announce();

@@ -19,7 +19,8 @@ impl Handle {
     /// a signal came after a part. What is not longer than maxpsz is not mixed with other writes.
     ///
     /// # Errors
-    /// `EAGAIN` for a non-blocking handle when the stream is full; `EPIPE` when the other end is gone; `ENXIO` after a
+    /// `EAGAIN` for a non-blocking handle when the stream is full; `ERANGE` if the first module or driver below, or the other head, has
+    /// set a minpsz, and the bytes are less, or too many for one message; `EPIPE` when the other end is gone; `ENXIO` after a
     /// hang-up; an error that a module raised; `EINTR` after a signal; `EPROTO` on a broken stream.
     #[inline]
     #[doc = include_str!("../../doc/bytes.md")]
@@ -107,9 +108,10 @@ impl Handle {
         if bytes.is_empty() {
             return self.write_nothing();
         }
+        let maxpsz = self.data_sizes(bytes.len())?;
         let mut written = 0;
         while written < bytes.len() {
-            let step = self.write_piece(&bytes[written..]);
+            let step = self.write_piece(&bytes[written..], maxpsz);
             match step {
                 Ok(count) => written += count,
                 // The bytes written before are reported first.
@@ -121,8 +123,8 @@ impl Handle {
     }
 
     /// Writes one message of at most maxpsz bytes, waiting for room if need be.
-    fn write_piece(&mut self, bytes: &[u8]) -> Result<usize> {
-        let piece = &bytes[..bytes.len().min(self.maxpsz())];
+    fn write_piece(&mut self, bytes: &[u8], maxpsz: usize) -> Result<usize> {
+        let piece = &bytes[..bytes.len().min(maxpsz)];
         let mut message = Message::data_of(piece);
         message.header.delimited = piece.len() == bytes.len() && self.write_options().delimit;
         self.send(message)?;
@@ -133,6 +135,7 @@ impl Handle {
     fn write_nothing(&mut self) -> Result<usize> {
         self.check_write()?;
         if self.write_options().zero {
+            self.data_sizes(0)?;
             self.send(Message::new(MessageHeader::of(Kind::Data), None, Some(&[])))?;
         }
         Ok(0)

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use super::get::Taken;
 use super::handle::Handle;
 use super::peeked::{PeekedMessage, ReadSide};
+use super::put::check_minpsz;
 use super::state::{self, Call};
 use crate::error::{Error, Result, Text, fixed};
 use crate::message::kind::{Kind, MessageHeader};
@@ -39,15 +40,16 @@ impl Handle {
     /// Reserves a place for a message of `len` bytes of data, waiting for room if need be.
     ///
     /// # Errors
-    /// `ERANGE` beyond maxpsz; `EINVAL` on a stream without lanes, or with modules, which take messages as a whole; else
+    /// `ERANGE` beyond maxpsz, or below the minpsz that the other head has set; `EINVAL` on a stream without lanes, or with modules, which take messages as a whole; else
     /// as [`Handle::write`].
     #[doc = include_str!("../../doc/zero_copy.md")]
     pub fn reserve(&mut self, len: usize) -> Result<WriteGrant<'_>> {
         self.attach()?;
-        let maxpsz = self.maxpsz();
+        let (minpsz, maxpsz) = self.packet_sizes();
         if len > maxpsz {
             return Err(Error::numbered(Text::DataTooLong, len as u64, maxpsz as u64));
         }
+        check_minpsz(len, minpsz)?;
         loop {
             self.check_write()?;
             let kept = self.reserve_now();

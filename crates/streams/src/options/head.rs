@@ -317,6 +317,8 @@ pub struct SetOptions {
     pub lowat: Option<u32>,
     /// Largest data part of a message, bytes.
     pub maxpsz: Option<u32>,
+    /// Shortest data part of a message, bytes.
+    pub minpsz: Option<u32>,
     /// Whether an empty reader sends M_READ (SO_MREADON, SO_MREADOFF): 1 or 0.
     pub notify: Option<u32>,
 }
@@ -325,7 +327,7 @@ impl SetOptions {
     /// Leaves everything unchanged.
     #[doc = include_str!("../../doc/set_options.md")]
     pub const fn new() -> SetOptions {
-        SetOptions { read: None, hiwat: None, lowat: None, maxpsz: None, notify: None }
+        SetOptions { read: None, hiwat: None, lowat: None, maxpsz: None, minpsz: None, notify: None }
     }
 
     /// Sets the read options (SO_READOPT).
@@ -356,6 +358,14 @@ impl SetOptions {
         SetOptions { maxpsz: Some(maxpsz), ..self }
     }
 
+    /// Sets the shortest data part of a message, bytes (SO_MINPSZ): what is written shorter is refused, and what is too long for one
+    /// message is not cut.
+    #[must_use]
+    #[doc = include_str!("../../doc/set_options.md")]
+    pub const fn minpsz(self, minpsz: u32) -> SetOptions {
+        SetOptions { minpsz: Some(minpsz), ..self }
+    }
+
     /// Sets whether an empty reader sends M_READ (SO_MREADON, SO_MREADOFF).
     #[must_use]
     #[doc = include_str!("../../doc/set_options.md")]
@@ -366,7 +376,7 @@ impl SetOptions {
     /// The M_SETOPTS.
     #[doc = include_str!("../../doc/set_options.md")]
     pub fn message(self) -> Message<'static> {
-        let words = [self.read, self.hiwat, self.lowat, self.maxpsz, self.notify];
+        let words = [self.read, self.hiwat, self.lowat, self.maxpsz, self.notify, self.minpsz];
         let bytes = words.iter().flat_map(|word| word.map_or([0xff; 5], with_flag)).collect();
         Message::of_parts(MessageHeader::of(Kind::SetOptions), None, Some(bytes))
     }
@@ -378,7 +388,7 @@ impl SetOptions {
             Some([0, a, b, c, d]) => Some(u32::from_le_bytes([*a, *b, *c, *d])),
             _ => None,
         };
-        SetOptions { read: word(0), hiwat: word(1), lowat: word(2), maxpsz: word(3), notify: word(4) }
+        SetOptions { read: word(0), hiwat: word(1), lowat: word(2), maxpsz: word(3), notify: word(4), minpsz: word(5) }
     }
 }
 

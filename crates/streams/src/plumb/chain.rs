@@ -4,6 +4,8 @@
 use std::ops::Deref;
 use std::sync::atomic::Ordering;
 
+use headwater_shm::sync::AtomicU8;
+
 use super::module::{Module, NAME_MAX, Side};
 use super::registry;
 use crate::error::{Result, corrupt};
@@ -79,6 +81,19 @@ pub(crate) fn resolve(region: &Region, direction: usize, mut link: impl FnMut(Li
         driver_link(region, Side::Write).map_or(Ok(()), &mut link)?;
     }
     Ok(())
+}
+
+/// The number of the first queue below an end's head, of a module or the driver; None without modules and driver.
+pub(crate) fn first_queue(region: &Region, end: usize) -> Option<usize> {
+    let slot = |of: usize, at: fn(&Plumbing, usize) -> &AtomicU8| {
+        let plumbing = &region.fixed.plumbing[of];
+        let count = (plumbing.count.load(Ordering::Acquire) as usize).min(NSTRPUSH);
+        let slot = (count > 0).then(|| usize::from(at(plumbing, count).load(Ordering::Relaxed)))?;
+        (slot < NSTRPUSH).then(|| queue_of(of, slot))
+    };
+    let own = slot(end, |plumbing, count| &plumbing.order[count - 1]);
+    let driver = region.driver.filter(|_| end == 0).map(|_| queue_of(1, DRIVER));
+    own.or(driver).or_else(|| slot(1 - end, |plumbing, _| &plumbing.order[0]))
 }
 
 fn driver_link(region: &Region, side: Side) -> Option<Link> {

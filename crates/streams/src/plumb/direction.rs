@@ -197,7 +197,11 @@ impl WriteSide<'_> {
         self.chain.clear();
         chain::resolve(region, direction, |link| Ok(self.chain.push(link)?))?;
         let undisturbed = from.state.load(Ordering::Relaxed) == 0 && to.listened.load(Ordering::Relaxed) == 0;
-        let usual = policy.lane && policy.wake_once && undisturbed && !write.delimit;
+        let takes_all = match self.chain.first() {
+            Some(first) => self.store.packet_sizes(first.queue) == [0; 2],
+            None => fixed.lanes[direction].flow.0.minpsz.load(Ordering::Relaxed) == 0,
+        };
+        let usual = policy.lane && policy.wake_once && undisturbed && !write.delimit && takes_all;
         *self.quick = match self.chain[..] {
             [] if usual && coalescing => Open::Direct,
             [_, ..] if usual => Open::Through,

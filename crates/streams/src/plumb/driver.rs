@@ -32,13 +32,17 @@ pub struct DriverInfo {
     pub hiwat: u32,
     /// Low water mark of its queues, bytes.
     pub lowat: u32,
+    /// Shortest data part that a stream head sends to its write queue, bytes; 0: any.
+    pub minpsz: u32,
+    /// Longest data part that a stream head sends to its write queue, bytes; 0: as the head has it (INFPSZ).
+    pub maxpsz: u32,
     /// Whether it has a service procedure on the read side, and on the write side. Flow control skips a queue without.
     pub services: [bool; 2],
     /// Bytes of its own memory for each stream, at most [`limits::INSTANCE_MAX`]; see [`Queue::read_instance`].
     pub instance: usize,
     /// Whether the streams of minor numbers 2n and 2n + 1 are partners: each may be opened by name once, and each may send to the
     /// other ([`Queue::put_partner`]). When the last process that has one of them open has ended, the other is hung up as a pipe
-    /// is; [`Driver::close`] is then not called.
+    /// is.
     pub pairs: bool,
     /// Whether it has open files for its streams, sockets perhaps: see [`Queue::set_file`].
     pub has_files: bool,
@@ -48,8 +52,8 @@ impl DriverInfo {
     /// A driver of that name without service procedures and without memory.
     #[doc = include_str!("../../doc/driver_info.md")]
     pub const fn new(name: &'static str) -> DriverInfo {
-        let ModuleInfo { hiwat, lowat, services, .. } = ModuleInfo::new(name);
-        DriverInfo { name, hiwat, lowat, services, instance: 0, pairs: false, has_files: false }
+        let ModuleInfo { hiwat, lowat, minpsz, maxpsz, services, .. } = ModuleInfo::new(name);
+        DriverInfo { name, hiwat, lowat, minpsz, maxpsz, services, instance: 0, pairs: false, has_files: false }
     }
 
     /// Sets the water marks of its queues, bytes.
@@ -57,6 +61,16 @@ impl DriverInfo {
     #[doc = include_str!("../../doc/driver_info.md")]
     pub const fn water_marks(self, hiwat: u32, lowat: u32) -> DriverInfo {
         DriverInfo { hiwat, lowat, ..self }
+    }
+
+    /// Sets the shortest and the longest data part that a stream head sends to its write queue, bytes; a longest of 0 leaves that to
+    /// the head.
+    #[must_use]
+    #[doc = include_str!("../../doc/driver_info.md")]
+    #[doc(alias = "mi_minpsz")]
+    #[doc(alias = "mi_maxpsz")]
+    pub const fn packet_sizes(self, minpsz: u32, maxpsz: u32) -> DriverInfo {
+        DriverInfo { minpsz, maxpsz, ..self }
     }
 
     /// Gives the side a service procedure.
@@ -121,8 +135,11 @@ pub trait Driver: Send + Sync + fmt::Debug {
         Ok(())
     }
 
-    /// The stream was closed by its last user; `queue` is that of the write side. The process that closes last calls it; if the last
-    /// process was killed it is not called, and the stream's memory is gone with it.
+    /// The stream was closed by its last user; `queue` is that of the write side. The process that closes last calls it, once. If the
+    /// last process was killed, a process that has the partner open calls it; else the next one that opens a device of the driver in
+    /// the same directory, with an empty stream of that minor number in the place of the other, whose memory is gone
+    /// ([`Queue::is_stand_in`]). A process that is killed in here leaves it to the next, so it is to bear being called again. It is not
+    /// called after a kill for a stream that cannot be found by name.
     fn close(&self, queue: &mut Queue<'_, '_, '_>) {
         let _ = queue;
     }
@@ -173,8 +190,8 @@ pub(crate) struct DriverLink(pub &'static dyn Driver);
 
 impl Module for DriverLink {
     fn info(&self) -> ModuleInfo {
-        let DriverInfo { name, hiwat, lowat, services, .. } = self.0.info();
-        ModuleInfo { name, hiwat, lowat, services, data: false }
+        let DriverInfo { name, hiwat, lowat, minpsz, maxpsz, services, .. } = self.0.info();
+        ModuleInfo { name, hiwat, lowat, minpsz, maxpsz, services, data: false }
     }
 
     fn put<'m>(&self, message: Message<'m>, queue: &mut Queue<'_, '_, 'm>) -> Result<()> {

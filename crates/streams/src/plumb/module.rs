@@ -40,6 +40,10 @@ pub struct ModuleInfo {
     pub hiwat: u32,
     /// Low-water mark of its queues, bytes.
     pub lowat: u32,
+    /// Shortest data part that a stream head sends to its write queue, bytes; 0: any.
+    pub minpsz: u32,
+    /// Longest data part that a stream head sends to its write queue, bytes; 0: as the head has it (INFPSZ).
+    pub maxpsz: u32,
     /// Whether it has a service procedure on the read side, and on the write side. Flow control skips a queue without.
     pub services: [bool; 2],
     /// Whether it has a put procedure for plain data, [`Module::put_data`], which then gets the data of writes. For
@@ -59,6 +63,8 @@ impl ModuleInfo {
             name,
             hiwat: limits::MODULE_HIWAT,
             lowat: limits::MODULE_LOWAT,
+            minpsz: 0,
+            maxpsz: 0,
             services: [false, false],
             data: false,
         }
@@ -69,6 +75,16 @@ impl ModuleInfo {
     #[doc = include_str!("../../doc/module_info.md")]
     pub const fn water_marks(self, hiwat: u32, lowat: u32) -> ModuleInfo {
         ModuleInfo { hiwat, lowat, ..self }
+    }
+
+    /// Sets the shortest and the longest data part that a stream head sends to its write queue, bytes; a longest of 0 leaves that to
+    /// the head.
+    #[must_use]
+    #[doc = include_str!("../../doc/module_info.md")]
+    #[doc(alias = "mi_minpsz")]
+    #[doc(alias = "mi_maxpsz")]
+    pub const fn packet_sizes(self, minpsz: u32, maxpsz: u32) -> ModuleInfo {
+        ModuleInfo { minpsz, maxpsz, ..self }
     }
 
     /// Gives the side a service procedure.

@@ -275,6 +275,13 @@ impl<'m> Queue<'_, '_, 'm> {
         self.run.region.driver.map(|_| self.run.region.fixed.device.minor.load(Ordering::Relaxed))
     }
 
+    /// In a driver's close procedure: whether this is an empty stream in the place of one whose last process was killed, and whose
+    /// queues, state and memory are gone with it. The minor number is that of the other.
+    #[doc = include_str!("../../doc/driver.md")]
+    pub fn is_stand_in(&self) -> bool {
+        self.run.region.fixed.device.is_stand_in.load(Ordering::Relaxed) != 0
+    }
+
     /// Length of the driver's own memory for this stream, bytes.
     #[doc = include_str!("../../doc/driver.md")]
     pub fn instance_len(&self) -> usize {

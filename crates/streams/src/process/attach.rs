@@ -9,13 +9,16 @@ use std::fs::File;
 use std::mem::offset_of;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::FileExt;
+use std::sync::atomic::Ordering;
 
 use headwater_os::descriptors::{self, Found};
 use headwater_os::doorbell::Doorbell;
 use headwater_os::files;
+use headwater_os::ofd_lock;
 use headwater_os::shared_files::SharedFiles;
 
 use super::device;
+use super::device::witness::Witness;
 use super::end::Access;
 use super::endpoint::Endpoint;
 use super::fifo;
@@ -52,9 +55,14 @@ impl Handle {
             return Handle::of_parts(doorbell, region);
         }
         let far = Doorbell::from_fd(own_socket(region.cookie_of(1))?)?;
-        let shared = device::shared_cookies(&region)
-            .map(|[inside, outside]| Ok::<_, Error>(SharedFiles::of([own_socket(inside)?, own_socket(outside)?])?));
-        device::of_parts(region, doorbell, far, shared.transpose()?)
+        let pair = |cookies: Option<[u64; 2]>| match cookies {
+            Some([one, other]) => Ok(Some([own_socket(one)?, own_socket(other)?])),
+            None => Ok::<_, Error>(None),
+        };
+        let witness = pair(device::witness_cookies(&region))?.map(Witness::of).transpose()?;
+        let shared = pair(device::shared_cookies(&region))?.map(SharedFiles::of).transpose()?;
+        let lock = own_lock(&region)?;
+        device::Parts { near: doorbell, region, lock, far, witness, shared }.into_handle()
     }
 
     /// The end behind a descriptor of that number, which stays open beside the handle's own.
@@ -143,6 +151,24 @@ fn own_socket(cookie: u64) -> Result<OwnedFd> {
     let found = doorbells.find(|doorbell| doorbell.cookie().is_ok_and(|found| found == cookie));
     let socket = found.map(|doorbell| doorbell.as_fd().try_clone_to_owned()).transpose()?;
     socket.ok_or_else(|| no_stream("one of the device's other descriptors was closed (see set_inheritable)"))
+}
+
+/// The file in which a device's minor number is locked, among this process's descriptors, if it is found by name.
+///
+/// Errors: `ENOSTR` if it was closed.
+fn own_lock(region: &Region) -> Result<Option<OwnedFd>> {
+    let device = &region.fixed.device;
+    let Some(wanted) = device::close::lock_file(device) else { return Ok(None) };
+    let minor = device.minor.load(Ordering::Relaxed);
+    let is_it = |file: &OwnedFd| {
+        // Of several open file descriptions of the file, the one that has the lock gets it again.
+        files::status(file).is_ok_and(|status| [status.device, status.number] == wanted)
+            && ofd_lock::mark(file, minor.into(), 1).unwrap_or(false)
+    };
+    let mut copies = descriptors::own()?.into_iter().filter_map(|found| descriptors::duplicate(found.number).ok());
+    let lock = copies.find(is_it);
+    lock.map(Some)
+        .ok_or_else(|| no_stream("the descriptor of the device's minor number was closed (see set_inheritable)"))
 }
 
 /// The memory behind a descriptor, if it is that of the stream whose doorbell has this cookie.

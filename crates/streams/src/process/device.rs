@@ -7,14 +7,15 @@
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use headwater_os::doorbell::Doorbell;
 use headwater_os::files as os_files;
 use headwater_os::shared_files::SharedFiles;
 
 use self::directory::Directory;
-use self::named::{Name, Named};
+use self::named::Named;
+use self::witness::Witness;
 use super::attach::no_stream;
 use super::driver_files::DriverFiles;
 use super::endpoint::Endpoint;
@@ -27,9 +28,12 @@ use crate::plumb::queue::Queue;
 use crate::plumb::registry;
 use crate::stream::Stream;
 
+pub(crate) mod close;
 mod directory;
+mod instances;
 pub(crate) mod named;
 pub(crate) mod partner;
+pub(crate) mod witness;
 
 /// Opening devices.
 ///
@@ -192,7 +196,15 @@ fn make(driver: &'static DriverLink, minor: u32, options: &Options) -> Result<Ha
         }
         files = Some(DriverFiles::new(shared));
     }
-    Ok(Handle::of(Endpoint::of_device(region, near, far, files)))
+    let mut witness = None;
+    if driver.0.info().pairs {
+        let pair = Witness::pair()?;
+        for (word, cookie) in region.fixed.device.witness.iter().zip(pair.cookies()?) {
+            word.store(cookie, Ordering::Relaxed);
+        }
+        witness = Some(pair);
+    }
+    Ok(Handle::of(Endpoint::of_device(region, near, far, files, witness)))
 }
 
 /// Calls the driver's open procedure. A stream that it refuses at its first open is never closed by the driver.
@@ -202,7 +214,7 @@ fn opened(stream: &mut Handle, driver: &'static DriverLink, opening: &Opening) -
     let device = &stream.end.region.fixed.device;
     match &opened {
         Ok(()) => drop(device.opens.fetch_add(1, Ordering::Relaxed)),
-        Err(_) if opening.is_first => device.closed.store(1, Ordering::Relaxed),
+        Err(_) if opening.is_first => close::forget(stream),
         Err(_) => {}
     }
     opened
@@ -221,90 +233,87 @@ fn with_queue(
     })
 }
 
-/// An end of a device was closed here. If no process holds it any more, which the kernel shows at the doorbell's other end,
-/// its driver's close procedure is called, in the driver's place.
-pub(crate) fn close_last(region: &Region, far: Doorbell, name: Option<&Name>, files: Option<DriverFiles>) {
-    let Some(driver) = region.driver else { return };
-    if !far.is_alone().unwrap_or(false) {
-        return;
-    }
-    if let Some(name) = name {
-        // The minor number is still locked, so no other process has a socket there.
-        name.remove_socket();
-    }
-    if region.fixed.device.closed.swap(1, Ordering::AcqRel) != 0 {
-        return;
-    }
-    let mut stream = Handle::of(Endpoint::in_drivers_place(region.clone(), far, files));
-    // No process is left to receive an error.
-    let _ = stream.attach().and_then(|()| {
-        with_queue(&mut stream, false, |queue| {
-            driver.0.close(queue);
-            Ok(())
-        })
-    });
-}
-
-/// The user's end of a device, of descriptors in the order in which [`Endpoint::descriptors`] has them but for the lock.
-///
-/// Errors: `ENOSTR` for descriptors that are not of one device.
-pub(super) fn of_parts(
-    region: Region,
-    doorbell: Doorbell,
-    far: Doorbell,
-    shared: Option<SharedFiles>,
-) -> Result<Handle> {
-    let sides = [region.side_of(doorbell.cookie()?), region.side_of(far.cookie()?)];
-    let expected = shared_cookies(&region);
-    let found = shared.as_ref().map(SharedFiles::cookies).transpose()?;
-    if region.driver.is_none() || sides != [Some(0), Some(1)] || found != expected {
-        return Err(no_stream("the descriptors are not of one device"));
-    }
-    Ok(Handle::on(Arc::new(Endpoint::of_device(region, doorbell, far, shared.map(DriverFiles::new)))))
-}
-
 /// By which descriptors the driver's shared files are known, if there are any.
 pub(super) fn shared_cookies(region: &Region) -> Option<[u64; 2]> {
-    let cookies = region.fixed.device.shared_files.each_ref().map(|word| word.load(Ordering::Relaxed));
+    cookies(&region.fixed.device.shared_files)
+}
+
+/// By which descriptors the witness is known, if there is one.
+pub(super) fn witness_cookies(region: &Region) -> Option<[u64; 2]> {
+    cookies(&region.fixed.device.witness)
+}
+
+fn cookies(words: &[AtomicU64; 2]) -> Option<[u64; 2]> {
+    let cookies = words.each_ref().map(|word| word.load(Ordering::Relaxed));
     (cookies != [0; 2]).then_some(cookies)
 }
 
-/// As [`of_parts`], of descriptors in the order in which [`Endpoint::descriptors`] has them.
+/// The user's end of a device, of descriptors in the order in which [`Endpoint::descriptors`] has them.
 pub(super) fn of_files(files: Vec<OwnedFd>) -> Result<Handle> {
-    let parts = Parts::of(files).ok_or_else(|| no_stream("a device has three to six descriptors"))?;
-    let stream = of_parts(parts.region?, parts.near, parts.far, parts.shared)?;
-    if let Some(lock) = parts.lock {
-        stream.end.endpoint.hold_file(lock);
-    }
-    Ok(stream)
+    let parts = Parts::of(files)?.ok_or_else(|| no_stream("other descriptors came than those of a device"))?;
+    parts.into_handle()
 }
 
 /// What a device is in the kernel.
+#[derive(Debug)]
 pub(super) struct Parts {
     pub near: Doorbell,
-    pub region: Result<Region>,
+    pub region: Region,
+    /// Of one that is found by name.
     pub lock: Option<OwnedFd>,
     pub far: Doorbell,
+    /// If its driver pairs streams.
+    pub witness: Option<Witness>,
+    /// If its driver has files.
     pub shared: Option<SharedFiles>,
 }
 
 impl Parts {
     /// Of descriptors in the order in which [`Endpoint::descriptors`] has them. None if they are others.
-    pub fn of(files: Vec<OwnedFd>) -> Option<Parts> {
-        // The lock is there if others find the device by name, the last two if its driver has files.
-        let (is_locked, has_files) = match files.len() {
-            3 => (false, false),
-            4 => (true, false),
-            5 => (false, true),
-            6 => (true, true),
-            _ => return None,
-        };
+    ///
+    /// Errors: those of the memory.
+    pub fn of(files: Vec<OwnedFd>) -> Result<Option<Parts>> {
         let mut files = files.into_iter();
-        let near = Doorbell::from_fd(files.next()?).ok()?;
-        let region = Region::open(files.next()?);
-        let lock = if is_locked { files.next() } else { None };
-        let far = Doorbell::from_fd(files.next()?).ok()?;
-        let shared = if has_files { Some(SharedFiles::of([files.next()?, files.next()?]).ok()?) } else { None };
-        Some(Parts { near, region, lock, far, shared })
+        let (Some(near), Some(memory)) = (files.next(), files.next()) else { return Ok(None) };
+        let Ok(near) = Doorbell::from_fd(near) else { return Ok(None) };
+        let region = Region::open(memory)?;
+        let (has_witness, has_files) = (witness_cookies(&region).is_some(), shared_cookies(&region).is_some());
+        // Beside the far end, a pair each.
+        let others = 1 + 2 * usize::from(has_witness) + 2 * usize::from(has_files);
+        let lock = match files.len().checked_sub(others) {
+            Some(0) => None,
+            Some(1) => files.next(),
+            _ => return Ok(None),
+        };
+        let Some(far) = files.next().and_then(|far| Doorbell::from_fd(far).ok()) else { return Ok(None) };
+        let mut pair = |is_there: bool| if is_there { Some([files.next()?, files.next()?]) } else { None };
+        let witness = pair(has_witness).map(Witness::of).transpose()?;
+        let shared = pair(has_files).map(SharedFiles::of).transpose()?;
+        Ok(Some(Parts { near, region, lock, far, witness, shared }))
+    }
+
+    /// Whether all of them are of one device.
+    pub fn fit(&self) -> Result<bool> {
+        let Parts { near, region, far, witness, shared, .. } = self;
+        let sides = [region.side_of(near.cookie()?), region.side_of(far.cookie()?)];
+        Ok(region.driver.is_some()
+            && sides == [Some(0), Some(1)]
+            && witness.as_ref().map(Witness::cookies).transpose()? == witness_cookies(region)
+            && shared.as_ref().map(SharedFiles::cookies).transpose()? == shared_cookies(region))
+    }
+
+    /// The user's end.
+    ///
+    /// Errors: `ENOSTR` for descriptors that are not of one device.
+    pub fn into_handle(self) -> Result<Handle> {
+        if !self.fit()? {
+            return Err(no_stream("the descriptors are not of one device"));
+        }
+        let Parts { near, region, lock, far, witness, shared } = self;
+        let stream = Handle::of(Endpoint::of_device(region, near, far, shared.map(DriverFiles::new), witness));
+        if let Some(lock) = lock {
+            stream.end.endpoint.hold_file(lock);
+        }
+        Ok(stream)
     }
 }

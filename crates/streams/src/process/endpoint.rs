@@ -15,12 +15,14 @@ use headwater_os::clock::now_ns;
 use headwater_os::descriptors;
 use headwater_os::doorbell::{Doorbell, OwnWatch};
 use headwater_os::futex;
+use headwater_os::hangup::HangupWatch;
 use headwater_os::watcher::Watcher;
 use headwater_shm::{is_used_by_another, probe};
 
-use super::device;
+use super::device::close::{Remains, close_last};
 use super::device::named::Name;
 use super::device::partner::Partner;
+use super::device::witness::Witness;
 use super::driver_files::DriverFiles;
 use super::end::{Access, HANGUP_TOLD};
 use super::fifo::broker::Broker;
@@ -59,6 +61,10 @@ pub(crate) struct Endpoint {
     name: OnceLock<Name>,
     /// Of a device whose driver pairs streams: the other one.
     partner: OnceLock<Box<Partner>>,
+    /// The thread that waits for the end of the partner's last process.
+    partner_watch: Mutex<Option<HangupWatch>>,
+    /// Of a device whose driver pairs streams: what shows the last close. None once it is closed.
+    witness: Option<Witness>,
     /// Of a device: its driver's open files, if it has any.
     files: Option<DriverFiles>,
     /// The thread that serves these files while this process polls the descriptor.
@@ -96,6 +102,8 @@ impl Endpoint {
             attendant: Mutex::new(None),
             name: OnceLock::new(),
             partner: OnceLock::new(),
+            partner_watch: Mutex::new(None),
+            witness: None,
             files: None,
             watcher: Mutex::new(None),
             is_far_given: AtomicBool::new(false),
@@ -112,9 +120,15 @@ impl Endpoint {
     }
 
     /// The user's end of a stream that ends in a driver.
-    pub fn of_device(region: Region, doorbell: Doorbell, far: Doorbell, files: Option<DriverFiles>) -> Endpoint {
+    pub fn of_device(
+        region: Region,
+        doorbell: Doorbell,
+        far: Doorbell,
+        files: Option<DriverFiles>,
+        witness: Option<Witness>,
+    ) -> Endpoint {
         let mut endpoint = Endpoint::new(region, 0, doorbell, Access::Both);
-        (endpoint.far, endpoint.files) = (Some(far), files);
+        (endpoint.far, endpoint.files, endpoint.witness) = (Some(far), files, witness);
         endpoint
     }
 
@@ -194,6 +208,33 @@ impl Endpoint {
         self.partner.set(Box::new(partner)).is_ok()
     }
 
+    /// Has the thread started that waits for the end of the partner's last process, unless it runs. A forked child has no thread
+    /// of its parent's, and starts one.
+    pub fn watch_for_hangup(&self, start: impl FnOnce(&Doorbell) -> Option<HangupWatch>) {
+        if let Ok(mut watch) = self.partner_watch.try_lock()
+            && !watch.as_ref().is_some_and(HangupWatch::is_here)
+            && !self.is_closed()
+        {
+            *watch = start(self.doorbell());
+        }
+    }
+
+    fn end_hangup_watch(&self) {
+        // Taken out first: it waits for the thread.
+        let watch = self.partner_watch.try_lock().ok().and_then(|mut watch| watch.take());
+        drop(watch);
+    }
+
+    /// Of a device that others find by name: the file in which its minor number is locked.
+    pub fn lock(&self) -> Option<&OwnedFd> {
+        self.held_file.get().filter(|_| !self.is_fifo())
+    }
+
+    /// Where others find it.
+    pub fn name(&self) -> Option<&Name> {
+        self.name.get()
+    }
+
     /// The minor number, of a device.
     pub fn minor(&self) -> Option<u32> {
         self.region.driver.map(|_| self.region.fixed.device.minor.load(Ordering::Relaxed))
@@ -239,6 +280,9 @@ impl Endpoint {
         }
         if let Ok(mut broker) = self.broker.try_lock() {
             *broker = broker.take().and_then(|broker| broker.here(self));
+        }
+        if self.partner().is_some() {
+            self.watch_partner();
         }
     }
 
@@ -310,6 +354,7 @@ impl Endpoint {
             *attendant = None;
         }
         self.stop_watching();
+        self.end_hangup_watch();
         let is_last = self.end_registrations();
         self.doorbell().close()?;
         self.tell_closed(is_last);
@@ -355,13 +400,14 @@ impl Endpoint {
         is_awaited && !is_used_by_another(&self.region.fixed.part(|fixed| &fixed.members[..]), self.side)
     }
 
-    /// All of the end's descriptors: the doorbell first, then the memory, then a FIFO's node or a device's other
-    /// doorbell and its driver's shared files.
+    /// All of the end's descriptors: the doorbell first, then the memory, then a FIFO's node, or of a device the file of its
+    /// number, the other doorbell, the witness and the driver's shared files.
     pub fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         [self.doorbell().as_fd(), self.region.as_fd()]
             .into_iter()
             .chain(self.held_file.get().map(AsFd::as_fd))
             .chain(self.far().map(AsFd::as_fd))
+            .chain(self.witness.iter().flat_map(Witness::descriptors))
             .chain(self.files.iter().flat_map(DriverFiles::descriptors))
     }
 }
@@ -378,6 +424,7 @@ impl Drop for Asleep<'_> {
 
 impl Drop for Endpoint {
     fn drop(&mut self) {
+        *self.partner_watch.get_mut().unwrap_or_else(PoisonError::into_inner) = None;
         *self.watcher.get_mut().unwrap_or_else(PoisonError::into_inner) = None;
         // Of a FIFO: a process that is stopped in here must not seem to let others in.
         *self.broker.get_mut().unwrap_or_else(PoisonError::into_inner) = None;
@@ -389,8 +436,12 @@ impl Drop for Endpoint {
         let is_last = !self.is_closed() && self.end_registrations();
         self.doorbell = None;
         self.tell_closed(is_last);
-        if let Some(far) = self.far.take().filter(|_| !*self.is_far_given.get_mut()) {
-            device::close_last(&self.region, far, self.name.get(), self.files.take());
+        if let Some(far) = self.far.take() {
+            self.close_dead_partner();
+            let witness = self.witness.take().map_or(far, Witness::into_far);
+            let (files, partner) = (self.files.take(), self.partner.take());
+            let (lock, name) = (self.held_file.get(), self.name.get());
+            close_last(Remains { region: self.region.clone(), witness, lock, name, files, partner });
         }
     }
 }

@@ -118,6 +118,7 @@ impl Region {
         if let Some(info) = info {
             let queue = chain::queue_of(1, DRIVER);
             (0..2).for_each(|direction| region.store(direction).set_marks(queue, info.hiwat, info.lowat));
+            region.store(0).set_packet_sizes(queue, [info.minpsz, info.maxpsz]);
         }
         Ok(region)
     }

@@ -143,6 +143,18 @@ impl Store {
         self.words.queues[queue].lowat.store(lowat, Ordering::Relaxed);
     }
 
+    /// The shortest and the longest data part that a module's queue takes from a head; a longest of 0: as the head has it.
+    pub fn packet_sizes(&self, queue: usize) -> [u32; 2] {
+        self.words.queues[queue].packet_sizes.each_ref().map(|word| word.load(Ordering::Relaxed))
+    }
+
+    /// Sets them.
+    pub fn set_packet_sizes(&self, queue: usize, sizes: [u32; 2]) {
+        for (word, size) in self.words.queues[queue].packet_sizes.iter().zip(sizes) {
+            word.store(size, Ordering::Relaxed);
+        }
+    }
+
     /// How many messages are in a queue, and how many bytes in one of its bands.
     pub fn size(&self, queue: usize, band: u8) -> (usize, usize) {
         let queue = &self.words.queues[queue];

@@ -5,8 +5,18 @@
 
 mod board;
 mod case;
+#[cfg(feature = "probes")]
+#[path = "../common/closing.rs"]
+mod closing;
 #[path = "../common/mod.rs"]
 mod common;
+#[cfg(feature = "probes")]
+#[path = "../common/datagrams.rs"]
+mod datagrams;
+#[cfg(feature = "probes")]
+mod drivers;
+#[cfg(feature = "probes")]
+mod files;
 #[cfg(feature = "probes")]
 mod ioctl;
 mod meeting;

@@ -108,6 +108,30 @@ impl<'m> Queue<'_, '_, 'm> {
         Ok(())
     }
 
+    /// The shortest and the longest data part that a stream head sends to the queue, bytes; a longest of 0: as the head has it
+    /// (strqget of QMINPSZ and QMAXPSZ).
+    #[doc(alias = "strqget")]
+    #[doc = include_str!("../../../doc/queue_shape.md")]
+    pub fn packet_sizes(&self) -> (u32, u32) {
+        self.run.store.packet_sizes(self.run.chain[self.at].queue).into()
+    }
+
+    /// Changes them (strqset of QMINPSZ and QMAXPSZ): for writes from now on, if the queue is the first one below a stream head.
+    ///
+    /// # Errors
+    /// `EINVAL` for a shortest above the longest.
+    #[doc(alias = "strqset")]
+    #[doc = include_str!("../../../doc/queue_shape.md")]
+    pub fn set_packet_sizes(&mut self, minpsz: u32, maxpsz: u32) -> Result<()> {
+        if maxpsz != 0 && minpsz > maxpsz {
+            return Err(Error::numbered(Text::MinpszAboveMaxpsz, minpsz.into(), maxpsz.into()));
+        }
+        self.run.store.set_packet_sizes(self.run.chain[self.at].queue, [minpsz, maxpsz]);
+        self.run.close_quick_ways();
+        self.run.act();
+        Ok(())
+    }
+
     /// Whether the stream has memory for one more message of any length, and for what is kept (testb).
     #[doc(alias = "testb")]
     #[doc = include_str!("../../../doc/queue_shape.md")]

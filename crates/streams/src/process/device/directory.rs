@@ -22,6 +22,8 @@ const GROUP: u32 = 0o70;
 #[derive(Debug)]
 pub(super) struct Directory {
     fd: OwnedFd,
+    /// For messages.
+    path: PathBuf,
     /// Whether its group may use it.
     is_shared: bool,
 }
@@ -36,10 +38,7 @@ impl Directory {
             Some(path) => (path.to_owned(), true),
             None => usual(),
         };
-        let told = |error: std::io::Error| {
-            let error = Error::from(error);
-            Error::new(error.errno(), format!("the directory of devices, {}: {error}", path.display()))
-        };
+        let told = |error: std::io::Error| told(&path, error.into());
         files::make_private_directory(&path).map_err(told)?;
         let fd = files::find_directory(&path).map_err(told)?;
         let Status { owner, permissions, .. } = files::status(&fd).map_err(told)?;
@@ -50,14 +49,14 @@ impl Directory {
         } else if permissions & ALL != 0 || is_shared && !may_be_shared {
             format!("its permissions {permissions:o} let others use it")
         } else {
-            return Ok(Directory { fd, is_shared });
+            return Ok(Directory { fd, path, is_shared });
         };
         Err(Error::new(Errno::Acces, format!("the directory of devices, {}, is not safe: {why}", path.display())))
     }
 
     /// The file of a driver, whose bytes stand for its minor numbers: another open file description with each call.
     pub fn table(&self, driver: &str) -> Result<OwnedFd> {
-        Ok(files::open_or_make_at(&self.fd, driver, self.mode())?)
+        files::open_or_make_at(&self.fd, driver, self.mode()).map_err(|error| self.told(error))
     }
 
     /// A path by which the socket of a minor number is reached, short enough for an address.
@@ -75,9 +74,18 @@ impl Directory {
         Ok(files::set_permissions_at(self.fd.as_fd(), &node(driver, minor), self.mode())?)
     }
 
+    /// An error that something in the directory has made: it names the directory.
+    pub fn told(&self, error: impl Into<Error>) -> Error {
+        told(&self.path, error.into())
+    }
+
     fn mode(&self) -> u32 {
         if self.is_shared { 0o660 } else { 0o600 }
     }
+}
+
+fn told(path: &Path, error: Error) -> Error {
+    Error::new(error.errno(), format!("the directory of devices, {}: {error}", path.display()))
 }
 
 /// The name of a socket. A driver's name has no '/'; and the file of one whose name has a '.' is no socket.

@@ -14,24 +14,22 @@ use headwater_os::abstract_socket::{self, Listener};
 use headwater_os::attendant::Attendant;
 use headwater_os::clock::now_ns;
 use headwater_os::descriptors;
-use headwater_os::doorbell::Doorbell;
+use headwater_os::files::{self, Status};
 use headwater_os::ofd_lock;
-use headwater_os::shared_files::SharedFiles;
 use headwater_shm::probe;
 
 use super::directory::Directory;
-use super::{DeviceOptions, Parts, make, opened, shared_cookies};
+use super::{DeviceOptions, Parts, instances, make, opened};
 use crate::error::{Errno, Error, Result};
 use crate::head::handle::Handle;
 use crate::limits::MINORS;
 use crate::plumb::driver::DriverLink;
-use crate::process::driver_files::DriverFiles;
-use crate::process::endpoint::Endpoint;
-use crate::process::region::Region;
 
 /// How long an open waits for an answer of the processes that have the device open; the second if it must not wait.
 const FOR_ANSWERS: Duration = Duration::from_millis(500);
 const WITHOUT_WAITING: Duration = Duration::from_millis(200);
+/// How long an open leaves a stream whose last process was killed to the processes of its partner. Later it closes it itself.
+const FOR_PARTNERS: Duration = Duration::from_millis(100);
 /// How long between two looks: the lock is there before the socket.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(2);
 
@@ -54,11 +52,7 @@ pub(crate) struct Name {
 /// The files that processes with a stream open hand to processes that open it.
 #[derive(Debug)]
 pub(super) struct Fetched {
-    pub near: Doorbell,
-    pub region: Region,
-    pub lock: OwnedFd,
-    pub far: Doorbell,
-    pub shared: Option<SharedFiles>,
+    pub parts: Parts,
     pub listener: Listener,
 }
 
@@ -70,7 +64,12 @@ impl Name {
 
     /// Removes the socket. For the last process that has the stream open.
     pub fn remove_socket(&self) {
-        let _ = self.directory.remove_socket(self.driver.0.info().name, self.minor);
+        self.remove_socket_of(self.minor);
+    }
+
+    /// As [`Name::remove_socket`], of another stream of the driver whose number this process has locked.
+    pub fn remove_socket_of(&self, minor: u32) {
+        let _ = self.directory.remove_socket(self.driver.0.info().name, minor);
     }
 
     /// The stream that others have open under a number, if they hand it over in time.
@@ -92,18 +91,17 @@ impl Name {
         let strange = |why: &str| Error::new(Errno::Proto, format!("'{driver}' {minor}: {why}"));
         let mut files = files;
         let listener = files.pop();
-        let parts = Parts::of(files).zip(listener);
-        let (Parts { near, region, lock, far, shared }, listener) =
-            parts.ok_or_else(|| strange("other descriptors came than those of a device"))?;
-        let (region, lock) = (region?, lock.ok_or_else(|| strange("its number is not locked"))?);
-        let is_it = region.driver.is_some_and(|driver| std::ptr::eq(driver, self.driver))
-            && shared.as_ref().map(SharedFiles::cookies).transpose()? == shared_cookies(&region)
-            && region.fixed.device.minor.load(Ordering::Relaxed) == minor
-            && [region.side_of(near.cookie()?), region.side_of(far.cookie()?)] == [Some(0), Some(1)];
+        let (Some(parts), Some(listener)) = (Parts::of(files)?, listener) else {
+            return Err(strange("other descriptors came than those of a device"));
+        };
+        let is_it = parts.fit()?
+            && parts.lock.is_some()
+            && parts.region.driver.is_some_and(|driver| std::ptr::eq(driver, self.driver))
+            && parts.region.fixed.device.minor.load(Ordering::Relaxed) == minor;
         if !is_it {
             return Err(strange("it is another device"));
         }
-        Ok(Some(Fetched { near, region, lock, far, shared, listener: listener.into() }))
+        Ok(Some(Fetched { parts, listener: listener.into() }))
     }
 }
 
@@ -129,9 +127,19 @@ impl Named<'_> {
             return Err(Error::new(Errno::Inval, format!("minor numbers are below {MINORS}, and {minor} is not")));
         }
         let until_ns = now_ns() + self.patience().as_nanos() as u64;
+        let leave_ns = now_ns() + FOR_PARTNERS.as_nanos() as u64;
         loop {
             if let Some(lock) = self.lock(minor)? {
-                return self.open_first(minor, lock, false);
+                if now_ns() >= leave_ns
+                    || instances::noted(&lock, minor) == 0
+                    || !self.has_living_partner(&lock, minor)?
+                {
+                    return self.open_first(minor, lock, false);
+                }
+                // A process of the partner is about to close it, and has its memory.
+                drop(lock);
+                std::thread::sleep(BETWEEN_LOOKS);
+                continue;
             }
             probe::at();
             if let Some(stream) = self.ask(minor, until_ns)? {
@@ -151,7 +159,7 @@ impl Named<'_> {
     }
 
     /// Takes a minor number, if it is free.
-    fn lock(&self, minor: u32) -> Result<Option<OwnedFd>> {
+    pub(super) fn lock(&self, minor: u32) -> Result<Option<OwnedFd>> {
         let table = self.directory.table(self.name())?;
         let is_locked = ofd_lock::mark(&table, u64::from(minor), 1)?;
         Ok(is_locked.then_some(table))
@@ -159,14 +167,22 @@ impl Named<'_> {
 
     fn open_first(&self, minor: u32, lock: OwnedFd, is_clone: bool) -> Result<Handle> {
         probe::at();
+        self.close_dead(&lock, minor)?;
         let mut stream = make(self.driver, minor, &self.options.stream)?;
-        let endpoint = stream.end.endpoint.clone();
-        endpoint.hold_file(lock);
+        let Status { device, number, .. } = files::status(&lock)?;
+        let region = &stream.end.region;
+        for (word, value) in region.fixed.device.lock_file.iter().zip([device, number]) {
+            word.store(value, Ordering::Relaxed);
+        }
+        instances::note(&lock, minor, region.cookie_of(0)).map_err(|error| self.directory.told(error))?;
+        probe::at();
+        stream.end.endpoint.hold_file(lock);
         opened(&mut stream, self.driver, &self.options.opening(minor, is_clone, true))?;
         // No other process uses the socket while the number is locked.
         self.directory.remove_socket(self.name(), minor)?;
         probe::at();
-        let listener = Listener::bind_at(&self.directory.socket(self.name(), minor))?;
+        let listener = Listener::bind_at(&self.directory.socket(self.name(), minor));
+        let listener = listener.map_err(|error| self.directory.told(error))?;
         self.directory.admit(self.name(), minor)?;
         self.attend(&stream, minor, listener)?;
         probe::at();
@@ -190,17 +206,15 @@ impl Named<'_> {
         Ok(())
     }
 
-    fn name_of(&self, minor: u32) -> Name {
+    pub(super) fn name_of(&self, minor: u32) -> Name {
         Name { driver: self.driver, directory: self.directory.clone(), minor }
     }
 
     /// The stream that others have open, if they hand it over in time.
     fn ask(&self, minor: u32, until_ns: u64) -> Result<Option<Handle>> {
         let Some(fetched) = self.name_of(minor).fetch(minor, until_ns)? else { return Ok(None) };
-        let Fetched { near, region, lock, far, shared, listener } = fetched;
-        let files = shared.map(DriverFiles::new);
-        let stream = Handle::of(Endpoint::of_device(region, near, far, files));
-        stream.end.endpoint.hold_file(lock);
+        let Fetched { parts, listener } = fetched;
+        let stream = parts.into_handle()?;
         self.attend(&stream, minor, listener)?;
         Ok(Some(stream))
     }

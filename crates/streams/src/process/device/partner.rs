@@ -12,8 +12,9 @@ use headwater_os::doorbell::Doorbell;
 use headwater_os::per_thread::PerThread;
 use headwater_shm::{Limit, probe};
 
+use super::Parts;
 use super::named::{Fetched, Name};
-use crate::error::{Result, corrupt};
+use crate::error::{Errno, Result, corrupt};
 use crate::head::handle::Handle;
 use crate::process::end::Access;
 use crate::process::endpoint::Endpoint;
@@ -85,7 +86,8 @@ impl Handle {
 
     /// The stream was opened: looks whether its partner is open, and becomes its partner.
     pub(super) fn look_for_partner(&mut self, name: &Name, until_ns: u64) -> Result<()> {
-        let Some(Fetched { region, far, .. }) = name.fetch(name.partner(), until_ns)? else { return Ok(()) };
+        let Some(Fetched { parts, .. }) = name.fetch(name.partner(), until_ns)? else { return Ok(()) };
+        let Parts { region, far, .. } = parts;
         let own = &self.end.region.fixed.device.partner;
         let cookie = region.cookie_of(0);
         let joined = own.compare_exchange(0, cookie, Ordering::AcqRel, Ordering::Acquire);
@@ -99,8 +101,12 @@ impl Handle {
         }
         let Some(Partner::Forth { endpoint: partner, .. }) = endpoint.partner() else { return Ok(()) };
         let mut handle = Handle::on(partner.clone());
-        if !hand_over(&mut handle, &endpoint)? {
-            return Ok(());
+        match hand_over(&mut handle, &endpoint) {
+            Ok(true) => {}
+            Ok(false) => return Ok(()),
+            // Its last process has ended meanwhile: it was there, and has hung up.
+            Err(error) if error.errno() == Errno::Pipe => return self.settle_with_partner(),
+            Err(error) => return Err(error),
         }
         handle.announce_all()?;
         // What waits there.
@@ -119,6 +125,7 @@ impl Handle {
     fn settle_with_partner(&mut self) -> Result<()> {
         probe::at();
         self.end.endpoint.give_far_up();
+        self.end.endpoint.watch_partner();
         self.end.join()?;
         self.service_if_free(true).map(drop)
     }

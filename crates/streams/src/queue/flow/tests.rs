@@ -30,6 +30,7 @@ fn marks_stay_within_the_window_and_without_hysteresis_lowat_is_above_hiwat() {
         hiwat: AtomicU32::new(0),
         lowat: AtomicU32::new(0),
         maxpsz: AtomicU32::new(0),
+        minpsz: AtomicU32::new(0),
         full: AtomicU32::new(0),
     };
     let (with, without) = (flow(), flow());

@@ -90,7 +90,7 @@ fn lane_words(hiwat: u32) -> LaneWords {
         store_lock: CachePadded(loom_model::lock()),
         writer: side(),
         reader: side(),
-        flow: CachePadded(Flow { hiwat: word(hiwat), lowat: word(2), maxpsz: word(8), full: word(0) }),
+        flow: CachePadded(Flow { hiwat: word(hiwat), lowat: word(2), maxpsz: word(8), minpsz: word(0), full: word(0) }),
     }
 }
 
