@@ -26,6 +26,7 @@ pub mod files;
 pub mod fork;
 pub mod futex;
 pub mod inherit;
+pub mod mailbox;
 pub mod mapped_vec;
 pub mod memory;
 pub mod ofd_lock;

@@ -104,6 +104,7 @@ const _: () = {
     )>();
     is_shared::<(DriverInfo, ModuleInfo, Opening, Received, ReceivedFile, Side, SignalEvents)>();
     is_shared::<MemoryAt<'static>>();
+    is_shared::<drivers::log::Submitter>();
     // One thread at a time uses it.
     is_sent::<Handle>();
     is_sent::<ReadGrant<'static>>();
@@ -118,6 +119,7 @@ mod public {
     #[cfg(feature = "tokio")]
     pub use crate::asynchronous::AsyncStream;
     pub use crate::counters::Counters;
+    pub use crate::drivers::log::strlog;
     pub use crate::head::handle::Handle;
     pub use crate::head::{
         Events, IoctlTimeout, MemoryAt, MessageFilter, ReadGrant, Received, ReceivedFile, SignalEvents, UserMemory,

@@ -135,7 +135,7 @@ impl Named<'_> {
             probe::at();
             if let Some(stream) = self.ask(minor, until_ns)? {
                 let mut stream = stream;
-                opened(&mut stream, self.driver, &self.options.opening(minor, false, false))?;
+                opened(&mut stream, self.driver, &self.options.opening(minor, false, false), Some(&self.directory))?;
                 return Ok(stream);
             }
             if now_ns() >= until_ns {
@@ -161,7 +161,7 @@ impl Named<'_> {
         let mut stream = make(self.driver, minor, &self.options.stream)?;
         let endpoint = stream.end.endpoint.clone();
         endpoint.hold_file(lock);
-        opened(&mut stream, self.driver, &self.options.opening(minor, is_clone, true))?;
+        opened(&mut stream, self.driver, &self.options.opening(minor, is_clone, true), Some(&self.directory))?;
         // Nobody else does anything with the socket while the number is locked.
         self.directory.remove_socket(self.name(), minor)?;
         probe::at();

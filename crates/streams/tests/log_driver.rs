@@ -1,0 +1,676 @@
+//! The `log` driver: who gets which message, from any process, and what is left when loggers and submitters are killed or stopped.
+
+mod common;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::Read;
+use std::os::unix::fs::{FileExt, PermissionsExt};
+use std::path::Path;
+use std::sync::Once;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use common::{Random, alone, calm, child, joined, polled, setting, within};
+use headwater_os::child::Child;
+use headwater_streams::drivers::log::{
+    ERRLOG, IDS_MAX, LOGGERS_MAX, LOST, LogControl, LogFlags, MID, Submitter, TEXT_MAX, TRCLOG, TraceId,
+};
+use headwater_streams::{
+    Device, DeviceOptions, Errno, IoctlTimeout, Message, Module, ModuleInfo, Options, Queue, Result, Stream, register,
+    strlog,
+};
+
+const PATIENCE: Duration = Duration::from_secs(30);
+const TRACE: LogFlags = LogFlags::TRACE;
+const ERROR: LogFlags = LogFlags::ERROR;
+
+fn directory() -> tempfile::TempDir {
+    let directory = tempfile::tempdir().expect("a directory");
+    fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o700)).expect("own");
+    directory
+}
+
+fn at(directory: &Path) -> DeviceOptions {
+    DeviceOptions::new().directory(directory)
+}
+
+fn open(directory: &Path) -> Stream {
+    at(directory).open("log").expect("open")
+}
+
+fn submitter(directory: &Path) -> Submitter {
+    Submitter::open(&at(directory)).expect("own")
+}
+
+fn ioctl(stream: &Stream, command: u32, data: &[u8]) -> Result<i32> {
+    stream.ioctl(command, &mut data.to_vec(), IoctlTimeout::Usual)
+}
+
+fn trace(stream: &Stream, ids: &[TraceId]) {
+    ioctl(stream, TRCLOG, &TraceId::list(ids)).expect("a place is free");
+}
+
+/// A trace logger of all messages.
+fn tracer(directory: &Path) -> Stream {
+    let stream = open(directory);
+    trace(&stream, &[TraceId::ALL]);
+    stream
+}
+
+fn error_logger(directory: &Path) -> Stream {
+    let stream = open(directory);
+    ioctl(&stream, ERRLOG, b"").expect("there is none");
+    stream
+}
+
+fn lost(stream: &Stream) -> u32 {
+    ioctl(stream, LOST, b"").expect("a logger") as u32
+}
+
+/// The next message, which is waited for.
+fn next(stream: &Stream) -> (LogControl, String) {
+    parts(stream.receive().expect("no error").expect("no hang-up"))
+}
+
+fn parts(message: Message<'_>) -> (LogControl, String) {
+    let control = LogControl::of(message.control().expect("an M_PROTO")).expect("a log_ctl");
+    (control, String::from_utf8_lossy(message.data().expect("text")).into_owned())
+}
+
+/// What has come by now.
+fn come(stream: &Stream) -> Vec<(LogControl, String)> {
+    let stream = stream.clone();
+    stream.set_nonblocking(true).expect("open");
+    let all = std::iter::from_fn(|| match stream.receive() {
+        Err(error) if error.errno() == Errno::Again => None,
+        message => message.expect("no error").map(parts),
+    });
+    let all = all.collect();
+    stream.set_nonblocking(false).expect("open");
+    all
+}
+
+fn texts(stream: &Stream) -> Vec<String> {
+    come(stream).into_iter().map(|(_, text)| text).collect()
+}
+
+/// A process that says when it is ready, and then waits to be killed or told to go on.
+struct Waiting {
+    child: Child,
+    go: Option<std::io::PipeWriter>,
+}
+
+impl Waiting {
+    fn start<T>(prepare: impl FnOnce() -> T, then: impl FnOnce(T)) -> Waiting {
+        let (ready, told) = std::io::pipe().expect("pipe");
+        let (waits, go) = std::io::pipe().expect("pipe");
+        let mut ends = Some((ready, go));
+        let process = child(|| {
+            drop(ends.take());
+            let prepared = prepare();
+            std::io::Write::write_all(&mut &told, b"x")?;
+            let _ = (&waits).read(&mut [0]);
+            then(prepared);
+            Ok(())
+        });
+        drop((told, waits));
+        let (ready, go) = ends.take().expect("the child has a copy");
+        assert_eq!((&ready).read(&mut [0]).expect("read"), 1, "the process has failed");
+        Waiting { child: process, go: Some(go) }
+    }
+
+    fn go(&mut self) {
+        drop(self.go.take());
+    }
+
+    fn kill(mut self) {
+        self.child.kill();
+        self.child.wait().expect("wait");
+    }
+
+    fn signal(&self, signal: i32) {
+        // SAFETY: no memory is involved; the child was not waited for, so the number is its own.
+        assert_eq!(unsafe { libc::kill(self.child.id() as i32, signal) }, 0);
+    }
+}
+
+#[test]
+fn a_trace_logger_gets_what_it_asks_for_by_module_number_and_level() {
+    let _alone = alone();
+    let directory = directory();
+    let stream = open(directory.path());
+    let log = submitter(directory.path());
+    let id = |mid, sid, level| TraceId { mid, sid, level };
+    let sent: Vec<(i16, i16, i8)> = [1, 2, 3]
+        .into_iter()
+        .flat_map(|mid| [0, 7].map(|sid| (mid, sid)))
+        .flat_map(|(m, s)| [0, 5, 9].map(|l| (m, s, l)))
+        .collect();
+    type Takes = fn((i16, i16, i8)) -> bool;
+    let cases: [(Vec<TraceId>, Takes); 7] = [
+        (vec![TraceId::ALL], |_| true),
+        (vec![id(Some(2), None, None)], |(mid, ..)| mid == 2),
+        (vec![id(None, Some(7), None)], |(_, sid, _)| sid == 7),
+        (vec![id(None, None, Some(5))], |(.., level)| level <= 5),
+        (vec![id(Some(1), Some(7), Some(5))], |(mid, sid, level)| mid == 1 && sid == 7 && level <= 5),
+        (vec![id(Some(1), None, Some(0)), id(Some(3), Some(0), None)], |(mid, sid, level)| {
+            mid == 1 && level <= 0 || mid == 3 && sid == 0
+        }),
+        (vec![id(Some(4), None, None); IDS_MAX], |_| false),
+    ];
+    for (ids, takes) in cases {
+        // Another I_TRCLOG takes the place of the one before.
+        trace(&stream, &ids);
+        for (mid, sid, level) in &sent {
+            assert!(log.submit(*mid, *sid, *level, TRACE, format_args!("{mid} {sid} {level}")));
+            // Nothing but traces is for a trace logger.
+            assert!(log.submit(*mid, *sid, *level, ERROR | LogFlags::CONSOLE, "an error"));
+        }
+        let come: Vec<_> =
+            come(&stream).iter().map(|(control, _)| (control.mid(), control.sid(), control.level())).collect();
+        let expected: Vec<_> = sent.iter().copied().filter(|message| takes(*message)).collect();
+        assert_eq!(come, expected, "{ids:?}");
+    }
+}
+
+#[test]
+fn each_kind_of_logger_gets_its_own_messages_with_numbers_of_their_own() {
+    let _alone = alone();
+    let directory = directory();
+    let (one, two, errors) = (tracer(directory.path()), open(directory.path()), error_logger(directory.path()));
+    trace(&two, &[TraceId { level: Some(3), ..TraceId::ALL }]);
+    let log = submitter(directory.path());
+    let start =
+        std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("after 1970").as_secs() as u32;
+    for level in 1..=5 {
+        assert!(log.submit(10, 20, level, TRACE, level));
+    }
+    assert!(log.submit(11, 0, 1, ERROR | LogFlags::FATAL, "fatal"));
+    assert!(log.submit(12, 0, 2, ERROR | TRACE | LogFlags::WARN, "both"));
+    assert!(log.submit(13, 0, 2, LogFlags::CONSOLE, "nobody"));
+    let numbers = |all: &[(LogControl, String)]| -> Vec<(u32, String)> {
+        all.iter().map(|(control, text)| (control.seq_no(), text.clone())).collect()
+    };
+    let list =
+        |all: &[(u32, &str)]| -> Vec<(u32, String)> { all.iter().map(|(n, text)| (*n, (*text).into())).collect() };
+    let first = come(&one);
+    assert_eq!(numbers(&first), list(&[(1, "1"), (2, "2"), (3, "3"), (4, "4"), (5, "5"), (6, "both")]));
+    assert_eq!(numbers(&come(&two)), list(&[(1, "1"), (2, "2"), (3, "3"), (6, "both")]));
+    let errors = come(&errors);
+    assert_eq!(numbers(&errors), list(&[(1, "fatal"), (2, "both")]));
+    let (control, _) = &first[0];
+    assert_eq!((control.mid(), control.sid(), control.level(), control.flags(), control.pri()), (10, 20, 1, TRACE, 7));
+    assert!((start..start + 30).contains(&control.ttime()), "{control:?}");
+    let ticks = (headwater_os::clock::now_ns() / 10_000_000) as u32;
+    assert!((ticks.wrapping_sub(3000)..=ticks).contains(&control.ltime()), "{control:?} {ticks}");
+    let priorities: Vec<_> = errors.iter().map(|(control, _)| (control.flags(), control.pri())).collect();
+    assert_eq!(priorities, [(ERROR | LogFlags::FATAL, 2), (ERROR | TRACE | LogFlags::WARN, 4)]);
+    assert_eq!(lost(&one), 0);
+}
+
+#[test]
+fn there_is_one_error_logger_until_its_stream_is_closed_or_its_process_killed() {
+    let _alone = alone();
+    let directory = directory();
+    let busy = |stream: &Stream| ioctl(stream, ERRLOG, b"").expect_err("there is one").errno() == Errno::Busy;
+    let waits = open(directory.path());
+    let first = error_logger(directory.path());
+    assert!(busy(&waits));
+    // It may say so again, and is no trace logger.
+    assert_eq!(ioctl(&first, ERRLOG, b"").expect("it is"), 0);
+    assert_eq!(ioctl(&first, TRCLOG, &TraceId::ALL.bytes()).expect_err("no").errno(), Errno::Busy);
+    drop(first);
+    let killed = Waiting::start(|| error_logger(directory.path()), drop);
+    assert!(busy(&waits));
+    killed.kill();
+    assert_eq!(ioctl(&waits, ERRLOG, b"").expect("it is free"), 0);
+    assert!(submitter(directory.path()).submit(1, 1, 1, ERROR, "to the new one"));
+    assert_eq!(texts(&waits), ["to the new one"]);
+    // A trace logger is no error logger.
+    assert!(busy(&tracer(directory.path())));
+}
+
+#[test]
+fn ioctls_fail_as_specified() {
+    let _alone = alone();
+    let directory = directory();
+    let stream = open(directory.path());
+    let refused = |command, data: &[u8]| ioctl(&stream, command, data).expect_err("refused").errno();
+    assert_eq!(refused(TRCLOG, b""), Errno::Nxio);
+    assert_eq!(refused(TRCLOG, &[0; 5]), Errno::Inval);
+    assert_eq!(refused(TRCLOG, &[0; (IDS_MAX + 1) * TraceId::LEN]), Errno::Inval);
+    assert_eq!(refused(LOST, b""), Errno::Nxio);
+    assert_eq!(refused(0x1234, b""), Errno::Nxio);
+    assert_eq!(Device::open_private("log").expect_err("by name").errno(), Errno::Inval);
+    let group = tempfile::tempdir().expect("a directory");
+    fs::set_permissions(group.path(), fs::Permissions::from_mode(0o770)).expect("own");
+    assert_eq!(at(group.path()).open("log").expect_err("a group's").errno(), Errno::Acces);
+    assert_eq!(Submitter::open(&at(group.path())).expect_err("a group's").errno(), Errno::Acces);
+    let tracers: Vec<_> = (1..LOGGERS_MAX).map(|_| tracer(directory.path())).collect();
+    assert_eq!(refused(TRCLOG, &TraceId::ALL.bytes()), Errno::Nosr);
+    assert!(submitter(directory.path()).submit(1, 1, 1, TRACE, "to all"));
+    assert!(tracers.iter().all(|tracer| texts(tracer) == ["to all"]));
+}
+
+#[test]
+fn a_process_submits_by_putmsg_and_the_driver_fills_in_the_rest() {
+    let _alone = alone();
+    let directory = directory();
+    let (tracer, process) = (tracer(directory.path()), open(directory.path()));
+    let sent = LogControl::new(3, TRACE | LogFlags::NOTE).with_priority(8 | 5);
+    process.putmsg(Some(&sent.bytes()), Some(b"%d is not looked at\0")).expect("room");
+    let (control, text) = next(&tracer);
+    assert_eq!(text, "%d is not looked at\0");
+    assert_eq!((control.level(), control.flags(), control.pri()), (3, TRACE | LogFlags::NOTE, 13));
+    let minor = process.minor().expect("a device") as i16;
+    assert_eq!((control.mid(), control.sid(), control.seq_no()), (MID, minor, 1));
+    assert!(control.ttime() != 0 && control.ltime() != 0);
+    // What is no message is ignored; a text that is too long is cut.
+    process.putmsg(Some(&sent.bytes()[1..]), Some(b"short")).expect("room");
+    process.write(b"no message").expect("room");
+    process.putmsg(Some(&sent.bytes()), Some(&[b'x'; TEXT_MAX + 1])).expect("room");
+    assert_eq!(next(&tracer).1.len(), TEXT_MAX);
+    assert!(submitter(directory.path()).submit(1, 1, 1, TRACE, "ä".repeat(TEXT_MAX)));
+    assert_eq!(next(&tracer).1.len(), TEXT_MAX / 2 * 2);
+    // A logger submits too, and gets what it has submitted itself.
+    tracer.putmsg(Some(&sent.bytes()), Some(b"own")).expect("room");
+    assert_eq!(texts(&tracer), ["own"]);
+    assert_eq!(come(&process), []);
+}
+
+/// Logs what passes.
+#[derive(Debug)]
+struct Logging;
+
+impl Module for Logging {
+    fn info(&self) -> ModuleInfo {
+        ModuleInfo::new("logging")
+    }
+
+    fn put<'m>(&self, message: Message<'m>, queue: &mut Queue<'_, '_, 'm>) -> Result<()> {
+        strlog(99, 0, 1, TRACE, format_args!("{:?} of {} bytes", message.header.kind, message.len()));
+        queue.put_next(message)
+    }
+}
+
+#[test]
+fn modules_of_unrelated_processes_log_and_a_sleeping_logger_is_woken() {
+    let _alone = alone();
+    static KNOWN: Once = Once::new();
+    KNOWN.call_once(|| register(Logging).expect("new"));
+    let directory = directory();
+    within(PATIENCE, "a logger sleeps, and modules of other processes log".into());
+    let tracer = tracer(directory.path());
+    const PROCESSES: usize = 3;
+    let children: Vec<_> = (0..PROCESSES)
+        .map(|number| {
+            child(|| {
+                std::thread::sleep(Duration::from_millis(50));
+                // SAFETY: a forked child has no other thread that reads the environment.
+                unsafe { std::env::set_var("HEADWATER_RUNTIME_DIR", directory.path()) };
+                let (near, far) = headwater_streams::pipe()?;
+                near.push("logging")?;
+                near.write(&vec![0; number + 1])?;
+                assert_eq!(far.read(&mut [0; 80])?, number + 1);
+                Ok(())
+            })
+        })
+        .collect();
+    let come: Vec<_> = (0..PROCESSES).map(|_| next(&tracer)).collect();
+    let texts: BTreeSet<_> = come.iter().map(|(_, text)| text.as_str()).collect();
+    assert_eq!(texts, BTreeSet::from(["Data of 1 bytes", "Data of 2 bytes", "Data of 3 bytes"]));
+    let numbers: BTreeSet<_> = come.iter().map(|(control, _)| (control.mid(), control.seq_no())).collect();
+    assert_eq!(numbers, BTreeSet::from([(99, 1), (99, 2), (99, 3)]));
+    children.into_iter().for_each(joined);
+    calm();
+}
+
+#[test]
+fn a_raw_poll_is_told_of_a_message() {
+    let _alone = alone();
+    let directory = directory();
+    within(PATIENCE, "poll(2) at a logger".into());
+    let tracer = tracer(directory.path());
+    assert_eq!(come(&tracer), []);
+    assert_eq!(polled(&tracer, libc::POLLIN, Duration::ZERO), 0);
+    let submits = child(|| {
+        std::thread::sleep(Duration::from_millis(50));
+        assert!(submitter(directory.path()).submit(1, 1, 1, TRACE, "polled"));
+        Ok(())
+    });
+    assert_eq!(polled(&tracer, libc::POLLIN, Duration::MAX), libc::POLLIN);
+    assert_eq!(texts(&tracer), ["polled"]);
+    joined(submits);
+    calm();
+}
+
+#[test]
+fn a_full_logger_loses_messages_and_the_numbers_and_the_count_say_so() {
+    let _alone = alone();
+    let directory = directory();
+    let stream = at(directory.path()).stream(Options::new().hiwat(2000).lowat(1000)).open("log").expect("open");
+    trace(&stream, &[TraceId::ALL]);
+    let log = submitter(directory.path());
+    const ALL: u32 = 1000;
+    // Someone looks meanwhile, so the queue of the stream head fills too.
+    let got = (1..=ALL).filter(|number| {
+        assert!(stream.nread().is_ok());
+        log.submit(1, 1, 1, TRACE, format_args!("message {number}"))
+    });
+    let got: Vec<u32> = got.collect();
+    assert!(got.len() >= 50 && got.len() < ALL as usize, "{}", got.len());
+    assert_eq!(lost(&stream), ALL - got.len() as u32);
+    let come = come(&stream);
+    assert_eq!(come.iter().map(|(control, _)| control.seq_no()).collect::<Vec<_>>(), got);
+    assert!(come.iter().all(|(control, text)| *text == format!("message {}", control.seq_no())));
+    // Then it goes on.
+    assert!(log.submit(1, 1, 1, TRACE, "again"));
+    let (control, text) = next(&stream);
+    assert_eq!((control.seq_no(), text.as_str()), (ALL + 1, "again"));
+}
+
+#[test]
+fn a_reader_that_is_behind_gets_all_that_was_not_lost() {
+    let _alone = alone();
+    let directory = directory();
+    within(PATIENCE, "a small queue, and a reader that is behind".into());
+    let stream = at(directory.path()).stream(Options::new().hiwat(300).lowat(100)).open("log").expect("open");
+    trace(&stream, &[TraceId::ALL]);
+    const ALL: u32 = 3000;
+    let submits = child(|| {
+        let log = submitter(directory.path());
+        let failed = (1..=ALL).filter(|number| {
+            if number % 100 == 0 {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            !log.submit(1, 1, 1, TRACE, number)
+        });
+        failed.for_each(drop);
+        // The last one arrives.
+        while !log.submit(2, 1, 1, TRACE, "last") {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        Ok(())
+    });
+    let mut count = 0;
+    let mut last = 0;
+    loop {
+        let (control, text) = next(&stream);
+        assert!(control.seq_no() > last, "{control:?} after {last}");
+        last = control.seq_no();
+        if control.mid() == 2 {
+            break;
+        }
+        assert_eq!(text, last.to_string());
+        count += 1;
+    }
+    // Submitter and reader agree on what was lost.
+    assert_eq!(last - 1 - count, lost(&stream));
+    joined(submits);
+    calm();
+}
+
+#[test]
+fn a_stopped_logger_holds_nobody_up_and_goes_on_afterwards() {
+    let _alone = alone();
+    let directory = directory();
+    within(PATIENCE, "a logger is stopped".into());
+    let (result, tell) = std::io::pipe().expect("pipe");
+    let mut stopped = Waiting::start(
+        || tracer(directory.path()),
+        |stream| {
+            let (mut count, mut last) = (0, LogControl::default());
+            while last.mid() != 2 {
+                last = next(&stream).0;
+                count += 1;
+            }
+            let told = format!("{count} {} {}", last.seq_no(), lost(&stream));
+            std::io::Write::write_all(&mut &tell, told.as_bytes()).expect("pipe");
+        },
+    );
+    drop(tell);
+    let other = tracer(directory.path());
+    stopped.signal(libc::SIGSTOP);
+    let log = submitter(directory.path());
+    let mut longest = Duration::ZERO;
+    let mut refused = 0;
+    const ALL: u32 = 2000;
+    for number in 1..=ALL {
+        let start = Instant::now();
+        refused += u32::from(!log.submit(1, 1, 1, TRACE, number));
+        longest = longest.max(start.elapsed());
+        // The other one is not stopped, and gets them all.
+        assert_eq!(next(&other).0.seq_no(), number);
+    }
+    assert!(refused > 0 && longest < Duration::from_secs(2), "{refused} {longest:?}");
+    stopped.signal(libc::SIGCONT);
+    stopped.go();
+    let mut submitted = ALL;
+    loop {
+        submitted += 1;
+        if log.submit(2, 1, 1, TRACE, "last") {
+            break;
+        }
+        refused += 1;
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let mut told = String::new();
+    (&result).read_to_string(&mut told).expect("pipe");
+    assert_eq!(told, format!("{} {submitted} {refused}", submitted - refused));
+    joined(stopped.child);
+    assert_eq!(lost(&other), 0);
+    calm();
+}
+
+#[test]
+fn a_stopped_submitter_holds_nobody_up() {
+    let _alone = alone();
+    let directory = directory();
+    let stream = tracer(directory.path());
+    let rounds = setting("HEADWATER_ROUNDS", 20);
+    let mut random = Random(7);
+    for round in 0..rounds {
+        within(PATIENCE, format!("round {round} with a stopped submitter"));
+        let mut stopped = Waiting::start(
+            || submitter(directory.path()),
+            |log| loop {
+                log.submit(1, 1, 1, TRACE, "one of many");
+            },
+        );
+        stopped.go();
+        std::thread::sleep(Duration::from_micros(random.next() % 5000));
+        stopped.signal(libc::SIGSTOP);
+        let log = submitter(directory.path());
+        while !log.submit(2, 1, 1, TRACE, round) {
+            come(&stream);
+        }
+        while next(&stream).1 != round.to_string() {}
+        drop(error_logger(directory.path()));
+        stopped.kill();
+    }
+    calm();
+}
+
+#[test]
+fn several_submitters_at_once_lose_and_mix_nothing() {
+    let _alone = alone();
+    let directory = directory();
+    within(PATIENCE, "four submitters and a logger".into());
+    let stream = tracer(directory.path());
+    const PROCESSES: usize = 4;
+    const EACH: usize = 500;
+    let children: Vec<_> = (0..PROCESSES)
+        .map(|process| {
+            child(|| {
+                let log = submitter(directory.path());
+                for number in 0..EACH {
+                    let text = format!("{number} {}", "x".repeat((number * 37 + process) % 1500));
+                    while !log.submit(process as i16, 0, 1, TRACE, &text) {
+                        std::thread::sleep(Duration::from_micros(100));
+                    }
+                }
+                Ok(())
+            })
+        })
+        .collect();
+    let mut next_of = [0; PROCESSES];
+    let mut numbers = BTreeSet::new();
+    while next_of != [EACH; PROCESSES] {
+        let (control, text) = next(&stream);
+        let process = control.mid() as usize;
+        let number = next_of[process];
+        assert_eq!(text, format!("{number} {}", "x".repeat((number * 37 + process) % 1500)));
+        next_of[process] += 1;
+        assert!(numbers.insert(control.seq_no()), "{control:?} has come before");
+    }
+    children.into_iter().for_each(joined);
+    let missing = *numbers.last().expect("some") as usize - numbers.len();
+    assert_eq!(missing, lost(&stream) as usize);
+    calm();
+}
+
+#[test]
+fn a_killed_logger_is_forgotten_and_its_place_is_used_again() {
+    let _alone = alone();
+    let directory = directory();
+    let log = submitter(directory.path());
+    for round in 0..3 {
+        let killed = Waiting::start(|| tracer(directory.path()), drop);
+        assert!(log.submit(1, 1, 1, TRACE, "to the one that will be killed"));
+        killed.kill();
+        // Whoever asks has it. The first message finds out, so that the next is not formatted.
+        assert!(log.submit(1, 1, 1, TRACE, "to nobody"));
+        let formatted = AtomicBool::new(false);
+        let text = std::fmt::from_fn(|_| {
+            formatted.store(true, Ordering::Relaxed);
+            Ok(())
+        });
+        assert!(log.submit(1, 1, 1, TRACE, text));
+        assert!(!formatted.load(Ordering::Relaxed));
+        // What the dead one had in its mailbox is not the new one's.
+        let stream = tracer(directory.path());
+        assert!(log.submit(1, 1, 1, TRACE, round));
+        assert_eq!(texts(&stream), [round.to_string()]);
+        assert!(directory.path().join(".log.1").exists() && !directory.path().join(".log.2").exists());
+        drop(stream);
+        within(PATIENCE, "the close procedure, perhaps by the thread that serves poll(2)".into());
+        while directory.path().join(".log.1").exists() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        calm();
+    }
+}
+
+#[test]
+fn a_logger_lives_as_long_as_one_of_its_processes() {
+    let _alone = alone();
+    let directory = directory();
+    within(PATIENCE, "a logger of two processes".into());
+    let stream = open(directory.path());
+    let log = submitter(directory.path());
+    // The process that makes it a logger is killed while it sleeps there.
+    let mut killed = Waiting::start(
+        || trace(&stream, &[TraceId::ALL]),
+        |()| {
+            next(&stream);
+            next(&stream);
+        },
+    );
+    killed.go();
+    assert!(log.submit(1, 1, 1, TRACE, "first"));
+    std::thread::sleep(Duration::from_millis(20));
+    killed.kill();
+    assert!(log.submit(1, 1, 1, TRACE, "second"));
+    assert_eq!(texts(&stream).last().map(String::as_str), Some("second"));
+    calm();
+}
+
+/// A process submits, and is killed after a random time; the numbers of what arrives have no gap but one for each.
+#[test]
+fn killed_submitters_leave_whole_messages() {
+    let _alone = alone();
+    let directory = directory();
+    let stream = tracer(directory.path());
+    let mut random = Random(3);
+    let (mut last, mut seen, mut kills) = (0, 0, 0);
+    for round in 0..setting("HEADWATER_ROUNDS", 30) {
+        within(PATIENCE, format!("round {round} with a killed submitter"));
+        let mut killed = Waiting::start(
+            || submitter(directory.path()),
+            |log| loop {
+                log.submit(1, 1, 1, TRACE, format_args!("{}", "x".repeat(2000)));
+            },
+        );
+        killed.go();
+        let end = Instant::now() + Duration::from_micros(random.next() % 3000);
+        while Instant::now() < end {
+            for (control, text) in come(&stream) {
+                assert!(control.seq_no() > last && text.len() == 2000);
+                (last, seen) = (control.seq_no(), seen + 1);
+            }
+        }
+        killed.kill();
+        kills += 1;
+    }
+    while !submitter(directory.path()).submit(2, 1, 1, TRACE, "last") {
+        seen += come(&stream).len() as u32;
+    }
+    let rest = come(&stream);
+    seen += rest.len() as u32;
+    let missing = rest.last().expect("one was sent").0.seq_no() - seen;
+    let lost = lost(&stream);
+    assert!((lost..=lost + kills).contains(&missing), "{missing} are missing, {lost} were lost, {kills} killed");
+    calm();
+}
+
+#[test]
+fn a_scribbled_table_spoils_messages_and_nothing_else() {
+    let _alone = alone();
+    let directory = directory();
+    let file = fs::OpenOptions::new();
+    let (one, errors) = (tracer(directory.path()), error_logger(directory.path()));
+    let table = file.clone().read(true).write(true).open(directory.path().join(".log")).expect("it is there");
+    let len = table.metadata().expect("fstat").len();
+    let mut random = Random(5);
+    let log = submitter(directory.path());
+    for round in 0..setting("HEADWATER_ROUNDS", 200) {
+        within(PATIENCE, format!("round {round} of a scribbled table"));
+        for _ in 0..64 {
+            // Not the first word: with another one nobody opens it.
+            let at = 8 + random.next() % (len - 16);
+            table.write_all_at(&random.next().to_ne_bytes(), at).expect("write");
+        }
+        if random.one_in(2) {
+            table.write_all_at(&u64::MAX.to_ne_bytes(), 128).expect("write");
+        }
+        log.submit(random.next() as i16, 0, 1, TRACE | ERROR, "hello");
+        let mut packet = vec![0; 1 + random.below(4096)];
+        packet.iter_mut().for_each(|byte| *byte = random.next() as u8);
+        headwater_os::mailbox::send_at(&table_directory(directory.path()), ".log.1", &packet).expect("it is there");
+        for stream in [&one, &errors] {
+            come(stream);
+            lost(stream);
+        }
+    }
+    // Zeros are an empty table, and loggers register anew.
+    table.write_all_at(&vec![0; len as usize - 8], 8).expect("write");
+    trace(&one, &[TraceId::ALL]);
+    assert!(log.submit(1, 1, 1, TRACE, "well again"));
+    assert_eq!(texts(&one), ["well again"]);
+    // Another version is refused, and strlog says no more than that.
+    table.write_all_at(&[9; 8], 0).expect("write");
+    assert_eq!(at(directory.path()).open("log").expect_err("another version").errno(), Errno::Proto);
+    let refused = child(|| {
+        // SAFETY: a forked child has no other thread that reads the environment.
+        unsafe { std::env::set_var("HEADWATER_RUNTIME_DIR", directory.path()) };
+        assert!(!strlog(1, 1, 1, TRACE, "unheard"));
+        Ok(())
+    });
+    joined(refused);
+    calm();
+}
+
+fn table_directory(path: &Path) -> std::os::fd::OwnedFd {
+    at(path).open_directory().expect("own")
+}
