@@ -38,6 +38,7 @@ pub mod refuse;
 pub mod refusing_allocator;
 pub mod rseq;
 pub mod sdt;
+pub mod set_once;
 pub mod shared_files;
 pub mod signal;
 pub mod thread;

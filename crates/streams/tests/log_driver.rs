@@ -224,7 +224,12 @@ fn there_is_one_error_logger_until_its_stream_is_closed_or_its_process_killed() 
     let killed = Waiting::start(|| error_logger(directory.path()), drop);
     assert!(busy(&waits));
     killed.kill();
-    assert_eq!(ioctl(&waits, ERRLOG, b"").expect("it is free"), 0);
+    within(PATIENCE, "the kernel gives up the lock of a process that was killed".into());
+    while let Err(error) = ioctl(&waits, ERRLOG, b"") {
+        assert_eq!(error.errno(), Errno::Busy, "{error}");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    calm();
     assert!(submitter(directory.path()).submit(1, 1, 1, ERROR, "to the new one"));
     assert_eq!(texts(&waits), ["to the new one"]);
     // A trace logger is no error logger.
@@ -349,17 +354,22 @@ fn a_raw_poll_is_told_of_a_message() {
 fn a_full_logger_loses_messages_and_the_numbers_and_the_count_say_so() {
     let _alone = alone();
     let directory = directory();
-    let stream = at(directory.path()).stream(Options::new().hiwat(2000).lowat(1000)).open("log").expect("open");
+    const HIWAT: u32 = 2000;
+    let stream = at(directory.path()).stream(Options::new().hiwat(HIWAT).lowat(1000)).open("log").expect("open");
     trace(&stream, &[TraceId::ALL]);
+    // From here on the library's thread sends up what comes, as long as there is room.
+    assert_eq!(come(&stream), []);
     let log = submitter(directory.path());
     const ALL: u32 = 1000;
-    // Someone looks meanwhile, so the queue of the stream head fills too.
     let got = (1..=ALL).filter(|number| {
-        assert!(stream.nread().is_ok());
+        if number % 50 == 0 {
+            std::thread::sleep(Duration::from_millis(1));
+        }
         log.submit(1, 1, 1, TRACE, format_args!("message {number}"))
     });
     let got: Vec<u32> = got.collect();
-    assert!(got.len() >= 50 && got.len() < ALL as usize, "{}", got.len());
+    let most = 256 + HIWAT as usize / LogControl::LEN + 1;
+    assert!((50..=most).contains(&got.len()), "{}", got.len());
     assert_eq!(lost(&stream), ALL - got.len() as u32);
     let come = come(&stream);
     assert_eq!(come.iter().map(|(control, _)| control.seq_no()).collect::<Vec<_>>(), got);
@@ -530,6 +540,17 @@ fn several_submitters_at_once_lose_and_mix_nothing() {
     calm();
 }
 
+/// Whether a message is formatted, because some logger seems to ask for it.
+fn is_formatted(log: &Submitter) -> bool {
+    let formatted = AtomicBool::new(false);
+    let text = std::fmt::from_fn(|_| {
+        formatted.store(true, Ordering::Relaxed);
+        Ok(())
+    });
+    assert!(log.submit(1, 1, 1, TRACE, text));
+    formatted.load(Ordering::Relaxed)
+}
+
 #[test]
 fn a_killed_logger_is_forgotten_and_its_place_is_used_again() {
     let _alone = alone();
@@ -539,15 +560,9 @@ fn a_killed_logger_is_forgotten_and_its_place_is_used_again() {
         let killed = Waiting::start(|| tracer(directory.path()), drop);
         assert!(log.submit(1, 1, 1, TRACE, "to the one that will be killed"));
         killed.kill();
-        // Whoever asks has it. The first message finds out, so that the next is not formatted.
-        assert!(log.submit(1, 1, 1, TRACE, "to nobody"));
-        let formatted = AtomicBool::new(false);
-        let text = std::fmt::from_fn(|_| {
-            formatted.store(true, Ordering::Relaxed);
-            Ok(())
-        });
-        assert!(log.submit(1, 1, 1, TRACE, text));
-        assert!(!formatted.load(Ordering::Relaxed));
+        // A message finds that out, and from then on none is formatted.
+        within(PATIENCE, "a killed logger is forgotten".into());
+        while is_formatted(&log) {}
         // What the dead one had in its mailbox is not the new one's.
         let stream = tracer(directory.path());
         assert!(log.submit(1, 1, 1, TRACE, round));
@@ -559,6 +574,7 @@ fn a_killed_logger_is_forgotten_and_its_place_is_used_again() {
             std::thread::sleep(Duration::from_millis(1));
         }
         calm();
+        assert!(!is_formatted(&log), "the close procedure forgets it");
     }
 }
 

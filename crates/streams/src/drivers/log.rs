@@ -185,8 +185,8 @@ fn command(message: &Message<'_>, queue: &mut Queue<'_, '_, '_>) -> Result<i32> 
     }
 }
 
-/// Makes the stream a logger: of traces, if it has said which. It may be killed anywhere, and another process of the stream does
-/// it again.
+/// Makes the stream a logger: of traces, if `ids` says of which. If the process is killed in here, another process of the stream can
+/// do it again.
 fn register(ids: Option<&[TraceId]>, queue: &mut Queue<'_, '_, '_>) -> Result<i32> {
     let loggers = loggers(queue)?;
     let place = match place(queue) {
@@ -194,19 +194,20 @@ fn register(ids: Option<&[TraceId]>, queue: &mut Queue<'_, '_, '_>) -> Result<i3
             return Err(fixed!(Busy, "the stream is a logger of the other kind"));
         }
         Some(place) => place,
-        None => loggers.take(ids.is_some())?,
+        None => {
+            let place = loggers.take(ids.is_some())?;
+            probe::at();
+            // A process that was killed in here may have left the mailbox of another place.
+            queue.set_file(MAILBOX, Some(loggers.make_mailbox(place)?))?;
+            probe::at();
+            queue.watch(MAILBOX, Events::IN)?;
+            // Last, so that the stream has all that belongs to a place.
+            let mut state = queue.state();
+            state[0] = place as u64 + 1;
+            queue.set_state(state);
+            place
+        }
     };
-    probe::at();
-    if queue.file(MAILBOX)?.is_none() {
-        let mailbox = loggers.make_mailbox(place)?;
-        probe::at();
-        queue.set_file(MAILBOX, Some(mailbox))?;
-    }
-    probe::at();
-    queue.watch(MAILBOX, Events::IN)?;
-    let mut state = queue.state();
-    state[0] = place as u64 + 1;
-    queue.set_state(state);
     probe::at();
     loggers.register(place, ids.unwrap_or_default());
     probe::at();

@@ -9,6 +9,8 @@ mod case;
 mod common;
 #[cfg(feature = "probes")]
 mod ioctl;
+#[cfg(feature = "probes")]
+mod log;
 mod meeting;
 #[cfg(feature = "probes")]
 mod refused;

@@ -1,11 +1,10 @@
 //! Submitting log messages from code that has no stream open: modules, drivers, programs.
 
 use std::fmt;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use headwater_os::clock::now_ns;
-use headwater_os::fork::held_off;
+use headwater_os::set_once::SetOnce;
 
 use super::control::{LogControl, LogFlags};
 use super::loggers::{Loggers, open_file};
@@ -44,7 +43,7 @@ const RETRY_NS: u64 = 1_000_000_000;
 /// [`DeviceOptions::directory`]: crate::DeviceOptions::directory
 #[inline]
 pub fn strlog(mid: i16, sid: i16, level: i8, flags: LogFlags, text: impl fmt::Display) -> bool {
-    static USUAL: OnceLock<Submitter> = OnceLock::new();
+    static USUAL: SetOnce<Submitter> = SetOnce::new();
     match USUAL.get().or_else(|| find_usual(&USUAL)) {
         Some(submitter) => submitter.submit(mid, sid, level, flags, text),
         None => false,
@@ -52,17 +51,18 @@ pub fn strlog(mid: i16, sid: i16, level: i8, flags: LogFlags, text: impl fmt::Di
 }
 
 #[cold]
-fn find_usual(usual: &'static OnceLock<Submitter>) -> Option<&'static Submitter> {
+fn find_usual(usual: &SetOnce<Submitter>) -> Option<&'static Submitter> {
     static RETRY_AT_NS: AtomicU64 = AtomicU64::new(0);
     if now_ns() < RETRY_AT_NS.load(Ordering::Relaxed) {
         return None;
     }
     match Submitter::open(&DeviceOptions::new()) {
-        // No other thread forks meanwhile: in the child nobody would end what this thread has begun.
-        Ok(found) => drop(held_off(|| usual.set(found))),
-        Err(_) => RETRY_AT_NS.store(now_ns() + RETRY_NS, Ordering::Relaxed),
+        Ok(found) => Some(usual.set(found)),
+        Err(_) => {
+            RETRY_AT_NS.store(now_ns() + RETRY_NS, Ordering::Relaxed);
+            None
+        }
     }
-    usual.get()
 }
 
 /// Submits log messages in a directory of devices.
