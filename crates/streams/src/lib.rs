@@ -70,6 +70,8 @@ mod queue;
 mod sched;
 #[cfg(not(loom))]
 mod stream;
+#[cfg(not(loom))]
+mod strlog;
 
 pub use error::{Errno, Error, Result};
 #[cfg(not(loom))]
@@ -104,7 +106,7 @@ const _: () = {
     )>();
     is_shared::<(DriverInfo, ModuleInfo, Opening, Received, ReceivedFile, Side, SignalEvents)>();
     is_shared::<MemoryAt<'static>>();
-    is_shared::<drivers::log::Submitter>();
+    is_shared::<LogSubmitter>();
     // One thread at a time uses it.
     is_sent::<Handle>();
     is_sent::<ReadGrant<'static>>();
@@ -119,7 +121,6 @@ mod public {
     #[cfg(feature = "tokio")]
     pub use crate::asynchronous::AsyncStream;
     pub use crate::counters::Counters;
-    pub use crate::drivers::log::strlog;
     pub use crate::head::handle::Handle;
     pub use crate::head::{
         Events, IoctlTimeout, MemoryAt, MessageFilter, ReadGrant, Received, ReceivedFile, SignalEvents, UserMemory,
@@ -143,4 +144,5 @@ mod public {
     pub use crate::process::fifo::{Fifo, FifoOptions};
     pub use crate::process::passed::CommandStream;
     pub use crate::stream::{ReadHalf, Stream, WriteHalf};
+    pub use crate::strlog::{LogSubmitter, strlog};
 }

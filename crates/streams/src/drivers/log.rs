@@ -2,7 +2,7 @@
 //!
 //! Each open is a stream of its own (clone open). By an I_STR ioctl it becomes a logger: [`TRCLOG`] or [`ERRLOG`]. A logger gets
 //! M_PROTO messages, whose control part is a [`LogControl`] and whose data part is the text. Messages are submitted by
-//! [`strlog`], by a [`Submitter`], or by putmsg on any stream of the device.
+//! [`strlog`](crate::strlog), by a [`LogSubmitter`](crate::LogSubmitter), or by putmsg on any stream of the device.
 //!
 //! A submitter puts a message into the mailbox of each logger, a FIFO that is one of the stream's files. Whoever waits at the
 //! logger's stream takes it out and sends it up ([`Driver::ready`]).
@@ -43,12 +43,10 @@ use crate::plumb::module::Side;
 use crate::plumb::queue::Queue;
 
 mod control;
-mod loggers;
-mod submit;
+pub(crate) mod loggers;
 
 pub use control::{LogControl, LogFlags, TraceId};
 use loggers::Loggers;
-pub use submit::{Submitter, strlog};
 
 /// Commands of the log driver.
 const COMMANDS: u32 = (b'L' as u32) << 8;
@@ -125,9 +123,8 @@ impl Driver for Log {
                 // log(7): the driver silently ignores a message that is none.
                 let Some(sent) = control else { return Ok(()) };
                 let sid = queue.minor().unwrap_or(0) as i16;
-                let control = LogControl { mid: MID, sid, ..LogControl::new(sent.level, sent.flags) };
-                let text = message.data().unwrap_or_default();
-                loggers(queue)?.submit_bytes(place(queue), control.with_priority(sent.pri), text);
+                let control = LogControl::new(sent.level, sent.flags).with_priority(sent.pri).of_module(MID, sid);
+                loggers(queue)?.submit_bytes(place(queue), control, message.data().unwrap_or_default());
                 Ok(())
             }
             _ => Ok(()),

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use headwater_shm::probe;
-use headwater_streams::drivers::log::{ERRLOG, LOST, LogControl, LogFlags, Submitter, TRCLOG, TraceId};
-use headwater_streams::{DeviceOptions, Errno, IoctlTimeout, Result, Stream};
+use headwater_streams::drivers::log::{ERRLOG, LOST, LogControl, LogFlags, TRCLOG, TraceId};
+use headwater_streams::{DeviceOptions, Errno, IoctlTimeout, LogSubmitter, Result, Stream};
 
 use crate::common::{alone, calm, child, within};
 
@@ -67,7 +67,7 @@ fn a_process_killed_while_it_makes_its_stream_a_logger_leaves_that_to_another() 
                 // Its place, the first one, is free again, and is not the one that the killed process had taken.
                 drop(tracer);
                 register(stream, command).expect("it is not too late");
-                let log = Submitter::open(options).expect("own");
+                let log = LogSubmitter::open(options).expect("own");
                 assert!(log.submit(1, 1, 1, LogFlags::TRACE | LogFlags::ERROR, "hello"));
                 assert_eq!(next(stream).1, "hello");
             },
@@ -81,9 +81,9 @@ fn a_logger_killed_while_it_opens_and_registers_leaves_its_place() {
         "an error logger",
         |options, _| register(&options.open("log")?, ERRLOG).map(drop),
         |options, stream, _, _| {
-            assert!(Submitter::open(options).expect("own").submit(1, 1, 1, LogFlags::ERROR, "to nobody"));
+            assert!(LogSubmitter::open(options).expect("own").submit(1, 1, 1, LogFlags::ERROR, "to nobody"));
             become_error_logger(stream);
-            assert!(Submitter::open(options).expect("own").submit(1, 1, 1, LogFlags::ERROR, "hello"));
+            assert!(LogSubmitter::open(options).expect("own").submit(1, 1, 1, LogFlags::ERROR, "hello"));
             assert_eq!(next(stream).1, "hello");
         },
     );
@@ -94,12 +94,12 @@ fn a_killed_submitter_leaves_at_most_one_number_without_a_message() {
     killed_at_any_place(
         "a submitter",
         |options, _| {
-            let log = Submitter::open(options)?;
+            let log = LogSubmitter::open(options)?;
             assert!((0..3).all(|number| log.submit(1, 1, 1, LogFlags::TRACE, number)));
             Ok(())
         },
         |options, _, tracer, _| {
-            assert!(Submitter::open(options).expect("own").submit(1, 1, 1, LogFlags::TRACE, "last"));
+            assert!(LogSubmitter::open(options).expect("own").submit(1, 1, 1, LogFlags::TRACE, "last"));
             let mut count = 0;
             loop {
                 let (number, text) = next(&tracer);
@@ -121,14 +121,14 @@ fn a_reader_of_a_logger_killed_at_any_place_leaves_the_rest_to_the_other() {
         |options, stream| {
             // Registered and filled here, so that what is killed in between is seen too.
             register(stream, TRCLOG)?;
-            let log = Submitter::open(options)?;
+            let log = LogSubmitter::open(options)?;
             assert!((0..3).all(|number| log.submit(1, 1, 1, LogFlags::TRACE, number)));
             assert_eq!((next(stream).0, next(stream).0), (1, 2));
             Ok(())
         },
         |options, stream, _, came_through| {
             register(stream, TRCLOG).expect("it is not too late");
-            let log = Submitter::open(options).expect("own");
+            let log = LogSubmitter::open(options).expect("own");
             assert!(log.submit(2, 1, 1, LogFlags::TRACE, "last"));
             let mut numbers = Vec::new();
             loop {

@@ -39,7 +39,7 @@ bitflags::bitflags! {
 
 impl LogFlags {
     /// The priority code that log(7) derives from the flags, as `<syslog.h>` numbers it.
-    pub(super) fn priority(self) -> i32 {
+    pub(crate) fn priority(self) -> i32 {
         let codes = [(Self::WARN, 4), (Self::FATAL, 2), (Self::ERROR, 3), (Self::NOTE, 5), (Self::TRACE, 7)];
         codes.into_iter().find(|(flag, _)| self.contains(*flag)).map_or(6, |(_, code)| code)
     }
@@ -100,6 +100,11 @@ impl LogControl {
     #[must_use]
     pub const fn with_priority(self, pri: i32) -> LogControl {
         LogControl { pri, ..self }
+    }
+
+    /// Sets who has submitted the message.
+    pub(crate) const fn of_module(self, mid: i16, sid: i16) -> LogControl {
+        LogControl { mid, sid, ..self }
     }
 
     /// What a control part says; None if it is shorter than [`LogControl::LEN`]. Every other content is a valid one.

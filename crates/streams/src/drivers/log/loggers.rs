@@ -59,7 +59,7 @@ shareable! {
 
 /// The loggers of one directory.
 #[derive(Debug)]
-pub(super) struct Loggers {
+pub(crate) struct Loggers {
     directory: OwnedFd,
     file: Arc<SharedMemory>,
     table: Placed<Table>,
@@ -68,7 +68,7 @@ pub(super) struct Loggers {
 /// Opens the table's file, with an open file description of its own.
 ///
 /// Errors: `EACCES` for a directory that others than this user may use: they could truncate the file under those who map it.
-pub(super) fn open_file(directory: impl AsFd) -> Result<OwnedFd> {
+pub(crate) fn open_file(directory: impl AsFd) -> Result<OwnedFd> {
     let permissions = files::status(&directory)?.permissions;
     if permissions & 0o77 != 0 {
         let why =

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use headwater_os::clock::now_ns;
 use headwater_os::set_once::SetOnce;
 
-use super::control::{LogControl, LogFlags};
-use super::loggers::{Loggers, open_file};
+use crate::drivers::log::loggers::{Loggers, open_file};
+use crate::drivers::log::{LogControl, LogFlags};
 use crate::error::Result;
 use crate::process::device::DeviceOptions;
 
@@ -20,7 +20,7 @@ const RETRY_NS: u64 = 1_000_000_000;
 /// be used. It never waits for another process.
 ///
 /// Without a logger for these flags it costs one look at shared memory, and `text` is not formatted. With one, the message costs a few
-/// system calls for each logger that gets it. Text beyond [`TEXT_MAX`](super::TEXT_MAX) bytes is cut.
+/// system calls for each logger that gets it. Text beyond [`TEXT_MAX`](crate::drivers::log::TEXT_MAX) bytes is cut.
 ///
 /// It must not be called by a signal handler.
 ///
@@ -43,7 +43,7 @@ const RETRY_NS: u64 = 1_000_000_000;
 /// [`DeviceOptions::directory`]: crate::DeviceOptions::directory
 #[inline]
 pub fn strlog(mid: i16, sid: i16, level: i8, flags: LogFlags, text: impl fmt::Display) -> bool {
-    static USUAL: SetOnce<Submitter> = SetOnce::new();
+    static USUAL: SetOnce<LogSubmitter> = SetOnce::new();
     match USUAL.get().or_else(|| find_usual(&USUAL)) {
         Some(submitter) => submitter.submit(mid, sid, level, flags, text),
         None => false,
@@ -51,12 +51,12 @@ pub fn strlog(mid: i16, sid: i16, level: i8, flags: LogFlags, text: impl fmt::Di
 }
 
 #[cold]
-fn find_usual(usual: &SetOnce<Submitter>) -> Option<&'static Submitter> {
+fn find_usual(usual: &SetOnce<LogSubmitter>) -> Option<&'static LogSubmitter> {
     static RETRY_AT_NS: AtomicU64 = AtomicU64::new(0);
     if now_ns() < RETRY_AT_NS.load(Ordering::Relaxed) {
         return None;
     }
-    match Submitter::open(&DeviceOptions::new()) {
+    match LogSubmitter::open(&DeviceOptions::new()) {
         Ok(found) => Some(usual.set(found)),
         Err(_) => {
             RETRY_AT_NS.store(now_ns() + RETRY_NS, Ordering::Relaxed);
@@ -68,15 +68,15 @@ fn find_usual(usual: &SetOnce<Submitter>) -> Option<&'static Submitter> {
 /// Submits log messages in a directory of devices.
 ///
 /// ```
-/// use headwater_streams::drivers::log::{ERRLOG, LogControl, LogFlags, Submitter};
-/// use headwater_streams::{DeviceOptions, IoctlTimeout};
+/// use headwater_streams::drivers::log::{ERRLOG, LogControl, LogFlags};
+/// use headwater_streams::{DeviceOptions, IoctlTimeout, LogSubmitter};
 ///
 /// # let path = std::env::temp_dir().join(format!("headwater-log-{}", std::process::id()));
 /// let options = DeviceOptions::new().directory(&path);
 /// let logger = options.open("log")?;
 /// logger.ioctl(ERRLOG, &mut Vec::new(), IoctlTimeout::Usual)?;
 ///
-/// let submitter = Submitter::open(&options)?;
+/// let submitter = LogSubmitter::open(&options)?;
 /// assert!(submitter.submit(42, 0, 0, LogFlags::ERROR, "the disk is full"));
 ///
 /// let message = logger.receive()?.expect("one was sent");
@@ -86,20 +86,20 @@ fn find_usual(usual: &SetOnce<Submitter>) -> Option<&'static Submitter> {
 /// # Ok::<(), headwater_streams::Error>(())
 /// ```
 #[derive(Debug)]
-pub struct Submitter {
+pub struct LogSubmitter {
     loggers: Loggers,
 }
 
-impl Submitter {
+impl LogSubmitter {
     /// For the loggers of the directory that the options name. It takes two descriptors.
     ///
     /// # Errors
     /// `EACCES` for a directory that others than this user may use; `EPROTO` if another version of the library has used it;
     /// what mkdir(2), open(2) and mmap(2) report.
-    pub fn open(options: &DeviceOptions) -> Result<Submitter> {
+    pub fn open(options: &DeviceOptions) -> Result<LogSubmitter> {
         let directory = options.open_directory()?;
         let file = open_file(&directory)?;
-        Ok(Submitter { loggers: Loggers::of(directory, file)? })
+        Ok(LogSubmitter { loggers: Loggers::of(directory, file)? })
     }
 
     /// As [`strlog`].
@@ -109,7 +109,7 @@ impl Submitter {
         if !self.loggers.has_any(flags) {
             return true;
         }
-        let control = LogControl { mid, sid, ..LogControl::new(level, flags).with_priority(flags.priority()) };
+        let control = LogControl::new(level, flags).with_priority(flags.priority()).of_module(mid, sid);
         self.loggers.submit(None, control, format_args!("{text}"))
     }
 }
