@@ -20,7 +20,8 @@ const RETRY_NS: u64 = 1_000_000_000;
 /// be used. It never waits for another process.
 ///
 /// Without a logger for these flags it costs one look at shared memory, and `text` is not formatted. With one, the message costs a few
-/// system calls for each logger that gets it. Text beyond [`TEXT_MAX`](crate::drivers::log::TEXT_MAX) bytes is cut.
+/// system calls for each logger that gets it. Text beyond [`TEXT_MAX`](crate::drivers::log::TEXT_MAX) bytes is cut. The first call
+/// opens the directory, and makes it if it is not there.
 ///
 /// It must not be called by a signal handler.
 ///

@@ -192,7 +192,7 @@ fn register(ids: Option<&[TraceId]>, queue: &mut Queue<'_, '_, '_>) -> Result<i3
         }
         Some(place) => place,
         None => {
-            let place = loggers.take(ids.is_some())?;
+            let place = if ids.is_some() { loggers.take_traces()? } else { loggers.take_errors()? };
             probe::at();
             // A process that was killed in here may have left the mailbox of another place.
             queue.set_file(MAILBOX, Some(loggers.make_mailbox(place)?))?;

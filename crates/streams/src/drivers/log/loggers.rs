@@ -10,6 +10,7 @@
 //! table are not trusted. They choose who gets a message, and nothing worse.
 
 use std::fmt;
+use std::ops::Range;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -22,7 +23,7 @@ use headwater_shm::{CachePadded, Placed, probe, shareable};
 
 use super::control::{LogControl, LogFlags, TraceId};
 use super::{IDS_MAX, LOGGERS_MAX};
-use crate::error::{Errno, Error, Result};
+use crate::error::{Errno, Error, Result, fixed};
 
 /// The table's file. A driver's name does not begin with a '.', so no table of minor numbers has this name.
 const FILE: &str = ".log";
@@ -94,24 +95,34 @@ impl Loggers {
         }
     }
 
-    /// Takes the place of the error logger (no `ids`) or of a trace logger, or keeps the one that was taken before by the same
-    /// open file description.
+    /// Takes the place of the error logger, or keeps it if the same open file description has taken it before.
     ///
-    /// Errors: `EBUSY` if there is an error logger; `ENOSR` if all places are taken.
-    pub fn take(&self, is_trace: bool) -> Result<usize> {
-        let places = if is_trace { ERROR + 1..LOGGERS_MAX } else { ERROR..ERROR + 1 };
-        for place in places {
-            if ofd_lock::mark(&*self.file, place as u64, 1)? {
-                // What a logger that was killed has left.
-                self.forget(place);
-                self.table.loggers[place].lost.store(0, Ordering::Relaxed);
-                return Ok(place);
-            }
-        }
-        Err(match is_trace {
-            true => Error::new(Errno::Nosr, format!("there are {} trace loggers, which is the limit", LOGGERS_MAX - 1)),
-            false => Error::new(Errno::Busy, "there is an error logger already"),
-        })
+    /// Errors: `EBUSY` if there is an error logger.
+    pub fn take_errors(&self) -> Result<usize> {
+        self.take(ERROR..ERROR + 1)?.ok_or_else(|| fixed!(Busy, "there is an error logger already"))
+    }
+
+    /// Takes the place of a trace logger, or keeps the one that the same open file description has taken before.
+    ///
+    /// Errors: `ENOSR` if all places are taken.
+    pub fn take_traces(&self) -> Result<usize> {
+        let most = LOGGERS_MAX - 1;
+        let full = || Error::new(Errno::Nosr, format!("there are {most} trace loggers, which is the limit"));
+        self.take(ERROR + 1..LOGGERS_MAX)?.ok_or_else(full)
+    }
+
+    /// Takes the first place that no other logger has.
+    fn take(&self, mut places: Range<usize>) -> Result<Option<usize>> {
+        let free = places.find_map(|place| match ofd_lock::mark(&*self.file, place as u64, 1) {
+            Ok(false) => None,
+            Ok(true) => Some(Ok(place)),
+            Err(error) => Some(Err(error)),
+        });
+        let Some(place) = free.transpose()? else { return Ok(None) };
+        // What a logger that was killed has left.
+        self.forget(place);
+        self.table.loggers[place].lost.store(0, Ordering::Relaxed);
+        Ok(Some(place))
     }
 
     /// Makes the mailbox of a place, by which the logger gets its messages.
@@ -191,7 +202,7 @@ impl Loggers {
         if places == 0 {
             return true;
         }
-        // Each step of the two clocks is a part of the message's meaning, so neither is read before somebody asks for it.
+        // Only now: without a logger neither a clock is read nor text formatted.
         control.ltime = (now_ns() / 10_000_000) as u32;
         control.ttime = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs()) as u32;
         let mut packet = Packet::new();
@@ -284,4 +295,27 @@ impl fmt::Write for Packet {
 /// The control part and the text of a packet; None if it is no message.
 pub(super) fn parts(packet: &[u8]) -> Option<(&[u8], &[u8])> {
     packet.split_at_checked(LogControl::LEN)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_registration_is_seen_also_where_a_logger_was_before() {
+        let path = std::env::temp_dir().join(format!("headwater-loggers-{}", std::process::id()));
+        files::make_private_directory(&path).expect("mkdir");
+        let directory = || files::find_directory(&path).expect("it is there");
+        let loggers = Loggers::of(directory(), open_file(directory()).expect("own")).expect("new");
+        let place = loggers.take_traces().expect("free");
+        loggers.register(place, &[TraceId::ALL]);
+        // What a submitter has read before it finds out that the logger is dead.
+        let before = loggers.table.active.0.load(Ordering::Relaxed);
+        loggers.forget(place);
+        loggers.register(place, &[TraceId::ALL]);
+        let after = loggers.table.active.0.load(Ordering::Relaxed);
+        assert_ne!(before, after, "the submitter would take the new logger out");
+        assert_eq!((before % CHANGE, after % CHANGE), (1 << place, 1 << place));
+        std::fs::remove_dir_all(&path).expect("remove");
+    }
 }
