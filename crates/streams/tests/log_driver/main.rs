@@ -75,7 +75,9 @@ fn parts(message: Message<'_>) -> (LogControl, String) {
 
 /// So many messages, which are waited for, and what else has come by now.
 fn at_least(stream: &Stream, count: usize) -> Vec<(LogControl, String)> {
+    within(PATIENCE, format!("{count} messages are waited for"));
     let mut all: Vec<_> = (0..count).map(|_| next(stream)).collect();
+    calm();
     all.extend(come(stream));
     all
 }
