@@ -131,6 +131,24 @@ impl SharedMemory {
         }
     }
 
+    /// Maps the first `len` bytes of a plain file that is open for reading and writing. A shorter file is extended with zeros first,
+    /// and its space taken; several processes may do so at once. As of [`SharedMemory::create_file`], who may truncate the file
+    /// can end the processes that map it.
+    ///
+    /// # Errors
+    /// What fallocate(2), ftruncate(2) and mmap(2) report.
+    pub fn of_file(fd: OwnedFd, len: usize) -> io::Result<SharedMemory> {
+        match rustix::fs::fallocate(&fd, FallocateFlags::empty(), 0, len as u64) {
+            Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::NOSYS) => {
+                if (rustix::fs::fstat(&fd)?.st_size as u64) < len as u64 {
+                    rustix::fs::ftruncate(&fd, len as u64)?;
+                }
+            }
+            taken => taken?,
+        }
+        SharedMemory::map(fd, len)
+    }
+
     fn map(fd: OwnedFd, len: usize) -> io::Result<SharedMemory> {
         // SAFETY: a fresh mapping at an address of the kernel's choice replaces nothing; what is mapped is `len` bytes long,
         // and a memfd sealed, checked by the callers. A process that truncates the file ends this process, and does

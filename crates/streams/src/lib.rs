@@ -71,6 +71,8 @@ mod queue;
 mod sched;
 #[cfg(not(loom))]
 mod stream;
+#[cfg(not(loom))]
+mod strlog;
 
 pub use error::{Errno, Error, Result};
 #[cfg(not(loom))]
@@ -105,6 +107,7 @@ const _: () = {
     )>();
     is_shared::<(DriverInfo, ModuleInfo, Opening, Received, ReceivedFile, Side, SignalEvents)>();
     is_shared::<MemoryAt<'static>>();
+    is_shared::<LogSubmitter>();
     // One thread at a time uses it.
     is_sent::<Handle>();
     is_sent::<ReadGrant<'static>>();
@@ -142,4 +145,5 @@ mod public {
     pub use crate::process::fifo::{Fifo, FifoOptions};
     pub use crate::process::passed::CommandStream;
     pub use crate::stream::{ReadHalf, Stream, WriteHalf};
+    pub use crate::strlog::{LogSubmitter, strlog};
 }

@@ -45,6 +45,7 @@ const COMPONENTS: &[(&str, &[&str])] = &[
             "process/device",
             "pipe",
             "stream",
+            "strlog",
             "asynchronous",
             "face",
             "lib",

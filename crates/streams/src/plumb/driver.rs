@@ -5,6 +5,7 @@
 //! [`Queue::reply`] on the write side, and by [`Queue::put_next`] on the read side.
 
 use std::fmt;
+use std::os::fd::BorrowedFd;
 
 use super::module::{Module, ModuleInfo, Side};
 use super::queue::Queue;
@@ -133,6 +134,18 @@ pub trait Driver: Send + Sync + fmt::Debug {
     fn open(&self, opening: &Opening, queue: &mut Queue<'_, '_, '_>) -> Result<()> {
         let _ = (opening, queue);
         Ok(())
+    }
+
+    /// As [`Driver::open`], of a device that is opened by its name: `directory` is the one in which processes find it, opened
+    /// without rights to read it (O_PATH). A driver whose streams share something beyond each stream's own memory keeps a file
+    /// there, whose name begins with a '.', and gives each stream a copy ([`Queue::set_file`]). This calls [`Driver::open`].
+    ///
+    /// # Errors
+    /// As [`Driver::open`].
+    #[doc = include_str!("../../doc/driver_directory.md")]
+    fn open_named(&self, opening: &Opening, directory: BorrowedFd<'_>, queue: &mut Queue<'_, '_, '_>) -> Result<()> {
+        let _ = directory;
+        self.open(opening, queue)
     }
 
     /// The stream was closed by its last user; `queue` is that of the write side. The process that closes last calls it, once. If the

@@ -164,6 +164,18 @@ impl DeviceOptions {
         Ok(stream.into())
     }
 
+    /// Opens the directory in which devices are found, for files that a driver keeps there ([`Driver::open_named`]): without
+    /// rights to read it (O_PATH). It is made if it is not there.
+    ///
+    /// # Errors
+    /// `EACCES` for a directory that others may use; what mkdir(2) and open(2) report.
+    ///
+    /// [`Driver::open_named`]: crate::Driver::open_named
+    #[doc = include_str!("../../doc/driver_directory.md")]
+    pub fn open_directory(&self) -> Result<OwnedFd> {
+        Ok(Directory::open(self.directory.as_deref())?.into_fd())
+    }
+
     /// As [`Device::open_private`].
     ///
     /// # Errors
@@ -173,7 +185,7 @@ impl DeviceOptions {
         let driver = registry::find_driver(driver)?;
         let mut stream = make(driver, 0, &self.stream)?;
         let opening = self.opening(0, true, true);
-        opened(&mut stream, driver, &opening)?;
+        opened(&mut stream, driver, &opening, None)?;
         stream.set_nonblocking(self.nonblocking)?;
         Ok(stream.into())
     }
@@ -207,10 +219,19 @@ fn make(driver: &'static DriverLink, minor: u32, options: &Options) -> Result<Ha
     Ok(Handle::of(Endpoint::of_device(region, near, far, files, witness)))
 }
 
-/// Calls the driver's open procedure. A stream that it refuses at its first open is never closed by the driver.
-fn opened(stream: &mut Handle, driver: &'static DriverLink, opening: &Opening) -> Result<()> {
+/// Calls the driver's open procedure, with the directory in which the stream is found by name. A stream that it refuses at its
+/// first open is never closed by the driver.
+fn opened(
+    stream: &mut Handle,
+    driver: &'static DriverLink,
+    opening: &Opening,
+    directory: Option<&Directory>,
+) -> Result<()> {
     stream.attach()?;
-    let opened = with_queue(stream, true, |queue| driver.0.open(opening, queue));
+    let opened = with_queue(stream, true, |queue| match directory {
+        Some(directory) => driver.0.open_named(opening, directory.as_fd(), queue),
+        None => driver.0.open(opening, queue),
+    });
     let device = &stream.end.region.fixed.device;
     match &opened {
         Ok(()) => drop(device.opens.fetch_add(1, Ordering::Relaxed)),

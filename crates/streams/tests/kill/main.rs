@@ -19,6 +19,8 @@ mod drivers;
 mod files;
 #[cfg(feature = "probes")]
 mod ioctl;
+#[cfg(feature = "probes")]
+mod log;
 mod meeting;
 #[cfg(feature = "probes")]
 mod refused;

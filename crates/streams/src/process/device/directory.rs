@@ -4,7 +4,7 @@
 //! streams. It belongs to one user, or to a group that an administrator chose by making a directory for it. What is in it is
 //! reached through a descriptor of it, so it cannot be exchanged after it was checked.
 
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use headwater_os::environment;
@@ -52,6 +52,16 @@ impl Directory {
             return Ok(Directory { fd, path, is_shared });
         };
         Err(Error::new(Errno::Acces, format!("the directory of devices, {}, is not safe: {why}", path.display())))
+    }
+
+    /// The directory itself.
+    pub fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+
+    /// The same, for who opens files in it.
+    pub fn into_fd(self) -> OwnedFd {
+        self.fd
     }
 
     /// The file of a driver, whose bytes stand for its minor numbers: another open file description with each call.

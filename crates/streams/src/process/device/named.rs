@@ -144,7 +144,7 @@ impl Named<'_> {
             probe::at();
             if let Some(stream) = self.ask(minor, until_ns)? {
                 let mut stream = stream;
-                opened(&mut stream, self.driver, &self.options.opening(minor, false, false))?;
+                opened(&mut stream, self.driver, &self.options.opening(minor, false, false), Some(&self.directory))?;
                 return Ok(stream);
             }
             if now_ns() >= until_ns {
@@ -177,7 +177,7 @@ impl Named<'_> {
         instances::note(&lock, minor, region.cookie_of(0)).map_err(|error| self.directory.told(error))?;
         probe::at();
         stream.end.endpoint.hold_file(lock);
-        opened(&mut stream, self.driver, &self.options.opening(minor, is_clone, true))?;
+        opened(&mut stream, self.driver, &self.options.opening(minor, is_clone, true), Some(&self.directory))?;
         // No other process uses the socket while the number is locked.
         self.directory.remove_socket(self.name(), minor)?;
         probe::at();

@@ -1,0 +1,64 @@
+//! A value of a process that is set once, without a lock.
+//!
+//! A child that is forked while another thread sets a `std::sync::OnceLock` waits for that thread for ever, if it sets the value too:
+//! it does not have the thread.
+
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+/// The value, which is never dropped once it is set.
+#[derive(Debug)]
+pub struct SetOnce<T: 'static>(AtomicPtr<T>);
+
+impl<T: Send + Sync> SetOnce<T> {
+    /// Without a value.
+    pub const fn new() -> SetOnce<T> {
+        SetOnce(AtomicPtr::new(ptr::null_mut()))
+    }
+
+    /// The value, once it is set.
+    #[inline(always)]
+    pub fn get(&self) -> Option<&'static T> {
+        // Acquire pairs with the exchange in `set`.
+        let value = self.0.load(Ordering::Acquire);
+        // SAFETY: null, or a leaked box that `set` has put there: a shared reference to it lives for ever, and `T` is Sync.
+        unsafe { value.as_ref() }
+    }
+
+    /// Sets the value, unless another thread has been faster: then that one's is returned, and this one dropped.
+    pub fn set(&self, value: T) -> &'static T {
+        let own = Box::into_raw(Box::new(value));
+        match self.0.compare_exchange(ptr::null_mut(), own, Ordering::AcqRel, Ordering::Acquire) {
+            // SAFETY: it was a box a moment ago, and is leaked from now on.
+            Ok(_) => unsafe { &*own },
+            Err(other) => {
+                // SAFETY: no other thread has seen it.
+                drop(unsafe { Box::from_raw(own) });
+                // SAFETY: as in `get`.
+                unsafe { &*other }
+            }
+        }
+    }
+}
+
+impl<T: Send + Sync> Default for SetOnce<T> {
+    fn default() -> SetOnce<T> {
+        SetOnce::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_of_several_values_stays() {
+        static VALUE: SetOnce<usize> = SetOnce::new();
+        assert!(VALUE.get().is_none());
+        let set: Vec<usize> = std::thread::scope(|scope| {
+            let threads: Vec<_> = (1..5).map(|number| scope.spawn(move || *VALUE.set(number))).collect();
+            threads.into_iter().map(|thread| thread.join().expect("no panic")).collect()
+        });
+        assert!(set.iter().all(|value| Some(value) == VALUE.get()), "{set:?}");
+    }
+}
