@@ -1,4 +1,4 @@
-//! Submitters and loggers in several processes: a sleeper, is behind, is stopped or killed, or breaks the protocol.
+//! Submitters and loggers in several processes: asleep, behind, stopped, killed, or breaking the protocol.
 
 use std::collections::BTreeSet;
 use std::fs;
