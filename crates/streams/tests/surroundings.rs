@@ -135,10 +135,8 @@ fn signals_tell_of_what_drivers_send_and_of_room() {
     stream.set_nonblocking(true).expect("arm");
     while stream.write(&[1; 100]).is_ok() {}
     assert_eq!(POLLS.load(Ordering::Relaxed), 0);
-    let mut buffer = [0; 100];
-    while POLLS.load(Ordering::Relaxed) == 0 {
-        stream.read(&mut buffer).expect("that is why it was full");
-    }
+    // It comes before all is read, and takes a moment.
+    while stream.read(&mut [0; 100]).is_ok() {}
     told("room");
     // A datagram, while this process is in no call of the library.
     let Line { stream, peer, _directory } = line(4000);
