@@ -15,12 +15,12 @@ use headwater_os::shared_files::PLACES;
 use headwater_shm::sync::{AtomicU8, AtomicU32, AtomicU64};
 use headwater_shm::{BiasedLockWords, CachePadded, MEMBERS, Member, shareable};
 
-use crate::limits::{BANDS, BLOCKS, FASTBUF, LISTENERS, NSTRPUSH, PAGE, RECORDS};
+use crate::limits::{BANDS, BLOCKS, FASTBUF, LINKS, LISTENERS, NSTRPUSH, PAGE, RECORDS};
 
 /// "HWSTREAM": what this memory is.
 pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"HWSTREAM");
 /// Raised by any change of this file's meaning; ends of different versions refuse each other.
-pub(crate) const VERSION: u32 = 14;
+pub(crate) const VERSION: u32 = 15;
 /// Queues of a direction: the head's, one for each module of either end, one for the answers to the head's ioctls, and the
 /// driver's.
 pub(crate) const QUEUES: usize = 1 + 2 * NSTRPUSH + 2;
@@ -61,6 +61,12 @@ shareable! {
         /// The cookie by which end 0 of the partner is known; 0: it has none yet. Written once, by whoever opens the later one of the
         /// two: of its own stream by an exchange, of the other under the writer's lock of direction 1.
         pub partner: AtomicU64,
+        /// The streams that are linked below, if the driver is a multiplexer.
+        pub links: [LinkWords; LINKS],
+        /// How many links were made: the last mux id. Counted by who makes one.
+        pub links_made: AtomicU32,
+        /// How often a link was made or undone. Counted by who does it, afterwards.
+        pub links_changed: AtomicU32,
         /// By which descriptors the driver's shared files are known, if it has any; else 0. Written once by the creator.
         pub shared_files: [AtomicU64; 2],
         /// The version of these files. Written under the writer's lock of direction 0, and by whoever finds a newer one.
@@ -69,6 +75,16 @@ shareable! {
         pub watched: [AtomicU32; PLACES],
         /// 1: some process sleeps on these files, or is about to. Set by the sleeper, cleared by whoever tells it to look anew.
         pub watchers: AtomicU32,
+    }
+
+    /// A stream that is linked below a multiplexer.
+    pub(crate) struct LinkWords {
+        /// Its mux id; 0: the entry is free. Taken by an exchange by who makes the link, and given back by who undoes it.
+        pub id: AtomicU32,
+        /// Bits of `process::link`.
+        pub flags: AtomicU32,
+        /// Inode of its memory.
+        pub stream: AtomicU64,
     }
 
     /// What the region is. Written once by the creator, checked once by whoever attaches.

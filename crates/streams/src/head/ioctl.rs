@@ -144,7 +144,7 @@ impl Handle {
     }
 
     /// Returns what the answer says, and its data.
-    fn ioctl_of(
+    pub(super) fn ioctl_of(
         &mut self,
         block: IoctlBlock,
         data: &[u8],

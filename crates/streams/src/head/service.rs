@@ -40,7 +40,7 @@ impl Handle {
         }
     }
 
-    fn service_within(&mut self, limit: Limit, outward: bool) -> Result<()> {
+    pub(super) fn service_within(&mut self, limit: Limit, outward: bool) -> Result<()> {
         self.end.set_limit(limit);
         let done = self.service(outward);
         self.end.set_limit(self.limit());

@@ -13,6 +13,15 @@ pub(crate) const READ_ERROR: u32 = 2;
 /// M_ERROR has come, for writing.
 pub(crate) const WRITE_ERROR: u32 = 4;
 
+/// The end is linked below a multiplexer, as far as is known: who made the link may have died since.
+pub(crate) const LINKED: u32 = 8;
+
+/// What a call on such an end fails with.
+#[cold]
+pub(crate) fn linked() -> Error {
+    fixed!(Inval, "the stream is linked below a multiplexer")
+}
+
 impl EndWords {
     /// Has calls of all users of the end that read or write fail with this error, as an M_ERROR does.
     pub fn raise_error(&self, errno: Errno) {
@@ -53,6 +62,9 @@ pub(crate) fn check(end: &EndWords, call: Call) -> Result<()> {
 
 #[cold]
 fn check_slowly(end: &EndWords, state: u32, call: Call) -> Result<()> {
+    if state & LINKED != 0 {
+        return Err(linked());
+    }
     let (reads, writes) = match call {
         Call::Read | Call::Peek | Call::GetBand => (true, false),
         Call::Write | Call::SetWrite => (false, true),

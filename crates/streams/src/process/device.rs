@@ -21,6 +21,7 @@ use super::endpoint::Endpoint;
 use super::region::Region;
 use crate::error::Result;
 use crate::head::handle::Handle;
+use crate::message::link::MuxId;
 use crate::options::Options;
 use crate::plumb::driver::{DriverLink, Opening};
 use crate::plumb::queue::Queue;
@@ -230,6 +231,8 @@ pub(crate) fn close_last(region: &Region, far: Doorbell, name: Option<&Name>, fi
     if let Some(name) = name {
         // The minor number is still locked, so nobody else has a socket there.
         name.remove_socket();
+        let ids = region.fixed.device.links.iter().filter_map(|link| MuxId::new(link.id.load(Ordering::Relaxed)));
+        ids.for_each(|id| name.remove_link(id));
     }
     if region.fixed.device.closed.swap(1, Ordering::AcqRel) != 0 {
         return;

@@ -24,6 +24,7 @@ use super::device::partner::Partner;
 use super::driver_files::DriverFiles;
 use super::end::{Access, HANGUP_TOLD};
 use super::fifo::broker::Broker;
+use super::link::Links;
 use super::listeners::{self, SignalEvents};
 use super::region::Region;
 use super::sleep::{self, LOOK};
@@ -59,6 +60,8 @@ pub(crate) struct Endpoint {
     name: OnceLock<Name>,
     /// Of a device whose driver pairs streams: the other one.
     partner: OnceLock<Box<Partner>>,
+    /// Of a device whose driver is a multiplexer: the streams that are linked below.
+    links: OnceLock<Arc<Links>>,
     /// Of a device: its driver's open files, if it has any.
     files: Option<DriverFiles>,
     /// Who serves these while this process polls the descriptor.
@@ -96,6 +99,7 @@ impl Endpoint {
             attendant: Mutex::new(None),
             name: OnceLock::new(),
             partner: OnceLock::new(),
+            links: OnceLock::new(),
             files: None,
             watcher: Mutex::new(None),
             is_far_given: AtomicBool::new(false),
@@ -167,6 +171,21 @@ impl Endpoint {
     /// The other one of two streams.
     pub fn partner(&self) -> Option<&Partner> {
         self.partner.get().map(|partner| &**partner)
+    }
+
+    /// Where others find the device.
+    pub fn name(&self) -> Option<&Name> {
+        self.name.get()
+    }
+
+    /// The streams that are linked below, if any ever were.
+    pub fn links(&self) -> Option<&Arc<Links>> {
+        self.links.get()
+    }
+
+    /// As [`Endpoint::links`], where one is to be added.
+    pub fn links_or_none_yet(&self) -> &Arc<Links> {
+        self.links.get_or_init(Arc::default)
     }
 
     /// False if it has one already.
@@ -359,6 +378,10 @@ impl Drop for Endpoint {
         *self.watcher.get_mut().unwrap_or_else(PoisonError::into_inner) = None;
         // Of a FIFO: a process that is stopped in here must not pass for one that still lets others in.
         *self.broker.get_mut().unwrap_or_else(PoisonError::into_inner) = None;
+        // What is linked below is free when the upper stream is closed, and its server, which may use this stream, is over.
+        if let Some(links) = self.links.take() {
+            links.close();
+        }
         // It has copies of the descriptors. A device's minor number is locked until its stream is closed.
         *self.attendant.get_mut().unwrap_or_else(PoisonError::into_inner) = None;
         if self.far.is_none() {

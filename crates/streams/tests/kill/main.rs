@@ -9,6 +9,8 @@ mod case;
 mod common;
 #[cfg(feature = "probes")]
 mod ioctl;
+#[cfg(feature = "probes")]
+mod links;
 mod meeting;
 #[cfg(feature = "probes")]
 mod refused;

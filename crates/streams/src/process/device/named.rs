@@ -18,7 +18,7 @@ use headwater_os::ofd_lock;
 use headwater_os::shared_files::SharedFiles;
 use headwater_shm::probe;
 
-use super::directory::Directory;
+use super::directory::{Directory, node};
 use super::{DeviceOptions, Parts, make, opened, shared_cookies};
 use crate::error::{Errno, Error, Result};
 use crate::head::handle::Handle;
@@ -27,6 +27,8 @@ use crate::plumb::driver::DriverLink;
 use crate::process::driver_files::DriverFiles;
 use crate::process::endpoint::Endpoint;
 use crate::process::region::Region;
+
+pub(crate) mod links;
 
 /// How long an open waits for an answer of those who have the device open; the second if it is told not to wait.
 const FOR_ANSWERS: Duration = Duration::from_millis(500);
@@ -69,7 +71,11 @@ impl Name {
 
     /// Removes the socket. For the last process that has the stream open.
     pub fn remove_socket(&self) {
-        let _ = self.directory.remove_socket(self.driver.0.info().name, self.minor);
+        let _ = self.directory.remove_socket(&self.node());
+    }
+
+    fn node(&self) -> String {
+        node(self.driver.0.info().name, self.minor)
     }
 
     /// The stream that others have open under a number, if they hand it over in time.
@@ -78,16 +84,7 @@ impl Name {
     pub(super) fn fetch(&self, minor: u32, until_ns: u64) -> Result<Option<Fetched>> {
         let driver = self.driver.0.info().name;
         let left = Duration::from_nanos(until_ns.saturating_sub(now_ns()).max(1_000_000));
-        let there = abstract_socket::connect_at(&self.directory.socket(driver, minor), left)
-            .and_then(|socket| descriptors::receive(socket.as_fd()));
-        let files = match there {
-            Ok(files) => files,
-            // This process has no descriptor left.
-            Err(error) if matches!(error.raw_os_error(), Some(EMFILE | ENFILE)) => return Err(error.into()),
-            Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => return Err(error.into()),
-            // Nobody listens yet, or any more.
-            Err(_) => return Ok(None),
-        };
+        let Some(files) = self.receive(&node(driver, minor), left)? else { return Ok(None) };
         let strange = |why: &str| Error::new(Errno::Proto, format!("'{driver}' {minor}: {why}"));
         let mut files = files;
         let listener = files.pop();
@@ -103,6 +100,21 @@ impl Name {
             return Err(strange("it is another device"));
         }
         Ok(Some(Fetched { near, region, lock, far, shared, listener: listener.into() }))
+    }
+}
+
+impl Name {
+    /// What is handed over at a socket; None: nobody listens there yet, or any more.
+    fn receive(&self, node: &str, patience: Duration) -> Result<Option<Vec<OwnedFd>>> {
+        let there = abstract_socket::connect_at(&self.directory.socket(node), patience)
+            .and_then(|socket| descriptors::receive(socket.as_fd()));
+        match there {
+            Ok(files) => Ok(Some(files)),
+            // This process has no descriptor left.
+            Err(error) if matches!(error.raw_os_error(), Some(EMFILE | ENFILE)) => Err(error.into()),
+            Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => Err(error.into()),
+            Err(_) => Ok(None),
+        }
     }
 }
 
@@ -163,10 +175,9 @@ impl Named<'_> {
         endpoint.hold_file(lock);
         opened(&mut stream, self.driver, &self.options.opening(minor, is_clone, true))?;
         // Nobody else does anything with the socket while the number is locked.
-        self.directory.remove_socket(self.name(), minor)?;
+        self.directory.remove_socket(&node(self.name(), minor))?;
         probe::at();
-        let listener = Listener::bind_at(&self.directory.socket(self.name(), minor))?;
-        self.directory.admit(self.name(), minor)?;
+        let listener = self.directory.listen(&node(self.name(), minor))?;
         self.attend(&stream, minor, listener)?;
         probe::at();
         if self.driver.0.info().pairs {

@@ -1,0 +1,434 @@
+//! Streams that are linked below a multiplexer: what goes down and comes up, flow control both ways, who may do what, and what is
+//! left when processes end or are killed.
+
+mod common;
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use common::{alone, calm, child, joined, within};
+use headwater_os::child::Child;
+use headwater_streams::{
+    Access, Device, DeviceOptions, Errno, Fifo, FifoOptions, Handle, MuxId, Options, Priority, Result, pipe,
+};
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+fn mux() -> Handle {
+    Device::open_private("mux").expect("known").into_handle()
+}
+
+fn echo() -> Handle {
+    Device::open_private("echo").expect("known").into_handle()
+}
+
+fn ends() -> (Handle, Handle) {
+    let (near, far) = pipe().expect("pipe");
+    (near.into_handle(), far.into_handle())
+}
+
+fn send(upper: &mut Handle, lower: MuxId, text: &[u8]) -> Result<()> {
+    upper.putmsg(Some(&lower.bytes()), Some(text))
+}
+
+/// The lower stream that a message has come from, and its data; None for the end of that stream.
+fn get(upper: &mut Handle) -> (MuxId, Option<String>) {
+    let message = upper.receive().expect("no error").expect("not the end");
+    let (id, rest) = MuxId::split_from(message.control().expect("an id")).expect("an id");
+    assert!(rest.is_empty());
+    (id, message.data().map(|data| String::from_utf8(data.to_vec()).expect("text")))
+}
+
+fn text(handle: &mut Handle) -> String {
+    let mut bytes = [0; 64];
+    let count = handle.read(&mut bytes).expect("no error");
+    String::from_utf8_lossy(&bytes[..count]).into_owned()
+}
+
+fn errno<T: std::fmt::Debug>(done: Result<T>) -> Errno {
+    done.expect_err("refused").errno()
+}
+
+#[test]
+fn what_is_sent_above_goes_to_the_lower_stream_that_it_names_and_comes_back() {
+    let _alone = alone();
+    within(PATIENCE, "messages through a multiplexer".to_owned());
+    let (mut upper, echo, (near, mut far)) = (mux(), echo(), ends());
+    let one = upper.link(&echo).expect("linked");
+    let two = upper.link(&near).expect("linked");
+    assert_ne!(one, two);
+    for round in 0..100 {
+        let words = format!("round {round}");
+        send(&mut upper, one, words.as_bytes()).expect("room");
+        assert_eq!(get(&mut upper), (one, Some(words.clone())));
+        send(&mut upper, two, words.as_bytes()).expect("room");
+        assert_eq!(text(&mut far), words);
+        far.write(words.as_bytes()).expect("room");
+        assert_eq!(get(&mut upper), (two, Some(words)));
+    }
+    // Bands, control parts and priority go along.
+    far.putpmsg(Some(b"control"), Some(b"data"), 3).expect("room");
+    let message = upper.receive().expect("no error").expect("there");
+    assert_eq!(message.priority(), Priority::Band(3));
+    assert_eq!(message.control(), Some(&[&two.bytes()[..], b"control"].concat()[..]));
+    upper.putpmsg(Some(&[&two.bytes()[..], b"now"].concat()), None, Priority::High).expect("waits for nobody");
+    let message = far.receive().expect("no error").expect("there");
+    assert_eq!((message.control(), message.priority()), (Some(&b"now"[..]), Priority::High));
+    assert_eq!(errno(upper.write(b"for whom?")), Errno::Inval);
+    assert_eq!(errno(send(&mut upper, MuxId::new(77).expect("a number"), b"x")), Errno::Nxio);
+    drop(far);
+    assert_eq!(get(&mut upper), (two, None), "its end is told");
+    assert_eq!(errno(send(&mut upper, two, b"x")), Errno::Nxio);
+    calm();
+}
+
+#[test]
+fn the_lower_end_is_nobody_else_s_until_it_is_unlinked() {
+    let _alone = alone();
+    within(PATIENCE, "calls on a linked stream".to_owned());
+    let (mut upper, (mut near, mut far)) = (mux(), ends());
+    far.write(b"from before").expect("room");
+    let reader = near.another();
+    let (sleeps, slept) = std::sync::mpsc::channel();
+    let sleeper = std::thread::spawn(move || {
+        let mut reader = reader;
+        assert_eq!(text(&mut reader), "from before");
+        sleeps.send(()).expect("the test waits");
+        errno(reader.read(&mut [0; 8]))
+    });
+    slept.recv().expect("it reads");
+    std::thread::sleep(Duration::from_millis(50));
+    let id = upper.link(&near).expect("linked");
+    assert_eq!(sleeper.join().expect("no panic"), Errno::Inval, "who sleeps is told");
+    assert_eq!(errno(near.write(b"x")), Errno::Inval);
+    assert_eq!(errno(near.read(&mut [0; 8])), Errno::Inval);
+    assert_eq!(errno(near.getmsg(None, None)), Errno::Inval);
+    assert_eq!(errno(near.push("nullmod")), Errno::Inval);
+    assert_eq!(errno(near.nread()), Errno::Inval);
+    assert_eq!(errno(near.poll(headwater_streams::Events::IN, Some(Duration::ZERO))), Errno::Inval);
+    far.write(b"up").expect("room");
+    assert_eq!(get(&mut upper), (id, Some("up".to_owned())));
+    assert_eq!(errno(upper.unlink(MuxId::new(99))), Errno::Inval);
+    assert_eq!(errno(upper.unlink_persistent(Some(id))), Errno::Inval);
+    upper.unlink(Some(id)).expect("acknowledged");
+    assert_eq!(errno(upper.unlink(Some(id))), Errno::Inval);
+    far.write(b"ours").expect("room");
+    assert_eq!(text(&mut near), "ours");
+    near.write(b"again").expect("room");
+    assert_eq!(text(&mut far), "again");
+    calm();
+}
+
+#[test]
+fn what_cannot_be_linked_is_refused_and_left_alone() {
+    let _alone = alone();
+    within(PATIENCE, "links that are refused".to_owned());
+    let (mut upper, mut other, mut echo, (mut near, mut far)) = (mux(), mux(), echo(), ends());
+    assert_eq!(errno(near.link(&echo)), Errno::Inval, "a pipe is no multiplexer");
+    assert_eq!(errno(echo.link(&near)), Errno::Inval, "a driver that knows no links");
+    let itself = upper.another();
+    assert_eq!(errno(upper.link(&itself)), Errno::Inval);
+    upper.link(&near).expect("linked");
+    assert_eq!(errno(upper.link(&near)), Errno::Inval, "twice");
+    assert_eq!(errno(other.link(&near)), Errno::Inval, "below two");
+    // One below the other, and then the other way round.
+    let middle = upper.link(&other).expect("linked");
+    let mut third = mux();
+    assert_eq!(errno(other.link(&echo)), Errno::Inval, "it is linked itself");
+    assert_eq!(errno(upper.link(&itself)), Errno::Inval);
+    third.link(&upper).expect("linked");
+    upper.unlink(Some(middle)).expect_err("it is linked itself");
+    third.unlink(None).expect("acknowledged");
+    upper.unlink(Some(middle)).expect("acknowledged");
+    let below = other.link(&upper).expect("linked");
+    assert_eq!(errno(upper.link(&other)), Errno::Inval);
+    other.unlink(Some(below)).expect("acknowledged");
+    far.write(b"still linked").expect("room");
+    assert_eq!(get(&mut upper).1.as_deref(), Some("still linked"));
+    let fifos = tempfile::tempdir().expect("a directory");
+    let path = fifos.path().join("fifo");
+    Fifo::create(&path, 0o600).expect("mkfifo");
+    let fifo = FifoOptions::new().nonblocking(true).open(&path, Access::Read).expect("open");
+    assert_eq!(errno(upper.link(&fifo.into_handle())), Errno::Inval);
+    echo.write(b"alone").expect("room");
+    assert_eq!(text(&mut echo), "alone");
+    calm();
+}
+
+#[test]
+fn a_full_lower_stream_stops_the_writer_and_a_full_upper_one_the_lower() {
+    let _alone = alone();
+    let options = Options::new().hiwat(4000).lowat(1000).maxpsz(1000);
+    for round in 0..3 {
+        within(PATIENCE, format!("flow control through a multiplexer, round {round}"));
+        let (near, far) = options.pipe().expect("pipe");
+        let (mut upper, mut far) = (mux(), far.into_handle());
+        let id = upper.link(&near.into_handle()).expect("linked");
+        // Down: nobody reads below.
+        upper.set_nonblocking(true).expect("set");
+        let mut sent = 0;
+        while send(&mut upper, id, &[sent as u8; 500]).is_ok() {
+            sent += 1;
+            assert!(sent < 1000, "nothing stops the writer");
+        }
+        upper.set_nonblocking(false).expect("set");
+        let writer = std::thread::spawn(move || {
+            for number in sent..sent + 100 {
+                send(&mut upper, id, &[number as u8; 500]).expect("there will be room");
+            }
+            upper
+        });
+        for number in 0..sent + 100 {
+            let mut bytes = [0; 500];
+            let mut got = 0;
+            while got < 500 {
+                got += far.read(&mut bytes[got..]).expect("no error");
+            }
+            assert_eq!(bytes, [number as u8; 500], "message {number}");
+        }
+        let mut upper = writer.join().expect("no panic");
+        // Up: nobody reads above.
+        far.set_nonblocking(true).expect("set");
+        let (mut sent, give_up) = (0, Instant::now() + Duration::from_secs(5));
+        let mut refused = 0;
+        while refused < 20 {
+            match far.putmsg(Some(b""), Some(&[sent as u8; 500])) {
+                Ok(()) => (sent, refused) = (sent + 1, 0),
+                Err(_) => {
+                    refused += 1;
+                    std::thread::sleep(Duration::from_millis(2));
+                }
+            }
+            assert!(sent < 2000 && Instant::now() < give_up, "nothing stops the writer below");
+        }
+        far.set_nonblocking(false).expect("set");
+        let writer = std::thread::spawn(move || {
+            for number in sent..sent + 100 {
+                far.putmsg(Some(b""), Some(&[number as u8; 500])).expect("there will be room");
+            }
+            far
+        });
+        for number in 0..sent + 100 {
+            let message = upper.receive().expect("no error").expect("there");
+            assert_eq!(message.data(), Some(&[number as u8; 500][..]), "message {number}");
+        }
+        drop(writer.join().expect("no panic"));
+    }
+    calm();
+}
+
+/// Asks again and again until it is so.
+fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let give_up = Instant::now() + Duration::from_secs(10);
+    while !is_so() {
+        assert!(Instant::now() < give_up, "{what}");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// A child that does something, says so, and then waits to be killed.
+fn stays(body: impl FnOnce() -> Result<()>) -> Child {
+    let (ready, told) = std::io::pipe().expect("pipe");
+    let child = child(|| {
+        body()?;
+        std::io::Write::write_all(&mut &told, b"x").expect("the test waits");
+        std::thread::sleep(Duration::from_secs(60));
+        Ok(())
+    });
+    drop(told);
+    std::io::Read::read_exact(&mut &ready, &mut [0]).expect("it is ready");
+    child
+}
+
+fn kill(mut child: Child) {
+    child.kill();
+    child.wait().expect("wait");
+}
+
+#[test]
+fn the_death_of_the_last_process_that_has_the_upper_stream_gives_the_lower_one_back() {
+    let _alone = alone();
+    for killed in [false, true] {
+        within(PATIENCE, format!("the end of a multiplexer; killed: {killed}"));
+        let (mut near, mut far) = ends();
+        near.attach().expect("room");
+        let holder = stays(|| {
+            let mut upper = mux();
+            let id = upper.link(&near)?;
+            send(&mut upper, id, b"linked")?;
+            if killed {
+                std::mem::forget(upper);
+            }
+            Ok(())
+        });
+        assert_eq!(text(&mut far), "linked");
+        if killed {
+            assert_eq!(errno(near.write(b"x")), Errno::Inval);
+            assert_eq!(errno(near.read(&mut [0])), Errno::Inval);
+        } else {
+            near.write(b"closed").expect("nobody has it any more");
+            assert_eq!(text(&mut far), "closed");
+        }
+        kill(holder);
+        near.write(b"free").expect("nobody has it any more");
+        assert_eq!(text(&mut far), "free");
+        far.write(b"back").expect("room");
+        assert_eq!(text(&mut near), "back");
+        let mut upper = mux();
+        let id = upper.link(&near).expect("free again");
+        send(&mut upper, id, b"anew").expect("room");
+        assert_eq!(text(&mut far), "anew");
+        drop(near);
+        drop(upper);
+        assert_eq!(far.read(&mut [0; 8]).expect("the end"), 0, "the last that had the lower end was the multiplexer");
+    }
+    calm();
+}
+
+#[test]
+fn a_forked_child_serves_the_links_on_when_its_parent_is_killed() {
+    let _alone = alone();
+    within(PATIENCE, "a multiplexer of two processes".to_owned());
+    let (near, mut far) = ends();
+    let holder = stays(|| {
+        let mut upper = mux();
+        let (id, other) = (upper.link(&near)?, upper.link(&echo())?);
+        drop(near);
+        // In the child of the child, which outlives it.
+        // Not one of those that die with their parent.
+        // SAFETY: the child has one thread, which is this one's copy.
+        if unsafe { libc::fork() } == 0 {
+            loop {
+                let (from, words) = get(&mut upper);
+                let Some(words) = words else { break };
+                assert_eq!(from, id);
+                send(&mut upper, other, b"through echo")?;
+                assert_eq!(get(&mut upper), (other, Some("through echo".to_owned())));
+                send(&mut upper, id, words.to_uppercase().as_bytes())?;
+            }
+            // SAFETY: it ends the process.
+            unsafe { libc::_exit(0) };
+        }
+        std::mem::forget(upper);
+        Ok(())
+    });
+    far.write(b"one").expect("room");
+    assert_eq!(text(&mut far), "ONE");
+    kill(holder);
+    for _ in 0..20 {
+        far.write(b"two").expect("room");
+        assert_eq!(text(&mut far), "TWO");
+        std::thread::sleep(Duration::from_millis(3));
+    }
+    far.shutdown(std::net::Shutdown::Write).expect("open");
+    assert_eq!(far.read(&mut [0; 8]).expect("the end"), 0);
+    calm();
+}
+
+fn directory() -> tempfile::TempDir {
+    let directory = tempfile::tempdir().expect("a directory");
+    std::fs::set_permissions(directory.path(), std::os::unix::fs::PermissionsExt::from_mode(0o700)).expect("own");
+    directory
+}
+
+fn named(directory: &Path) -> Result<Handle> {
+    let options = DeviceOptions::new().minor(3).directory(directory);
+    options.open("mux").map(headwater_streams::Stream::into_handle)
+}
+
+#[test]
+fn an_unrelated_process_that_opens_the_upper_stream_by_name_serves_its_links() {
+    let _alone = alone();
+    within(PATIENCE, "a named multiplexer".to_owned());
+    let directory = directory();
+    let (near, mut far) = ends();
+    let ids = std::fs::File::create_new(directory.path().join("ids")).expect("new");
+    let holder = stays(|| {
+        let mut upper = named(directory.path())?;
+        let (pipe, echo) = (upper.link(&near)?, upper.link(&echo())?);
+        std::io::Write::write_all(&mut &ids, &[pipe.bytes(), echo.bytes()].concat()).expect("room");
+        std::mem::forget((near, upper));
+        Ok(())
+    });
+    let ids = std::fs::read(directory.path().join("ids")).expect("written");
+    let (pipe, rest) = MuxId::split_from(&ids).expect("an id");
+    let (echo, _) = MuxId::split_from(rest).expect("an id");
+    let mut upper = named(directory.path()).expect("handed over");
+    send(&mut upper, pipe, b"to the pipe").expect("reached");
+    assert_eq!(text(&mut far), "to the pipe");
+    send(&mut upper, echo, b"to echo").expect("reached");
+    assert_eq!(get(&mut upper), (echo, Some("to echo".to_owned())));
+    far.write(b"from the pipe").expect("room");
+    assert_eq!(get(&mut upper), (pipe, Some("from the pipe".to_owned())));
+    kill(holder);
+    // What it has linked is ours as well.
+    send(&mut upper, echo, b"still").expect("reached");
+    assert_eq!(get(&mut upper), (echo, Some("still".to_owned())));
+    far.write(b"there").expect("room");
+    assert_eq!(get(&mut upper), (pipe, Some("there".to_owned())));
+    // A link that is made later is handed to those that were there before.
+    let (other, mut end) = ends();
+    let later = child(|| {
+        let mut upper = named(directory.path())?;
+        std::io::Write::write_all(&mut &std::fs::File::create(directory.path().join("later")).expect("new"), b"x")
+            .expect("room");
+        until("the id of the later link", || {
+            std::fs::read(directory.path().join("later")).is_ok_and(|bytes| bytes.len() == MuxId::LEN)
+        });
+        let bytes = std::fs::read(directory.path().join("later")).expect("there");
+        send(&mut upper, MuxId::split_from(&bytes).expect("an id").0, b"later")
+    });
+    until("it has opened the stream", || directory.path().join("later").exists());
+    let id = upper.link(&other).expect("linked");
+    std::fs::write(directory.path().join("new"), id.bytes()).expect("room");
+    std::fs::rename(directory.path().join("new"), directory.path().join("later")).expect("there");
+    assert_eq!(text(&mut end), "later");
+    joined(later);
+    drop(upper);
+    drop(other);
+    assert_eq!((far.read(&mut [0; 8]).expect("the end"), end.read(&mut [0; 8]).expect("the end")), (0, 0));
+    let left: Vec<_> =
+        std::fs::read_dir(directory.path()).expect("there").flatten().map(|entry| entry.file_name()).collect();
+    assert!(left.iter().all(|name| !name.to_string_lossy().contains(':')), "sockets are left: {left:?}");
+    calm();
+}
+
+#[test]
+fn a_persistent_link_outlasts_the_upper_stream_in_its_process() {
+    let _alone = alone();
+    within(PATIENCE, "a persistent link".to_owned());
+    let directory = directory();
+    let (near, mut far) = ends();
+    let mut upper = named(directory.path()).expect("free");
+    let id = upper.link_persistent(&near).expect("linked");
+    drop(near);
+    assert_eq!(errno(upper.unlink(Some(id))), Errno::Inval);
+    upper.unlink(None).expect("there is none that does not last");
+    drop(upper);
+    far.write(b"kept").expect("the multiplexer has it open");
+    let mut upper = named(directory.path()).expect("the same");
+    assert_eq!(get(&mut upper), (id, Some("kept".to_owned())));
+    send(&mut upper, id, b"down").expect("reached");
+    assert_eq!(text(&mut far), "down");
+    upper.unlink_persistent(None).expect("acknowledged");
+    assert_eq!(far.read(&mut [0; 8]).expect("the end"), 0);
+    drop(upper);
+    calm();
+}
+
+#[test]
+fn nothing_of_a_multiplexer_is_left_open() {
+    let _alone = alone();
+    within(PATIENCE, "opening and closing".to_owned());
+    let before = common::open_things();
+    for _ in 0..20 {
+        let (mut upper, (near, far)) = (mux(), ends());
+        let (one, two) = (upper.link(&near).expect("linked"), upper.link(&echo()).expect("linked"));
+        send(&mut upper, two, b"x").expect("room");
+        get(&mut upper);
+        upper.unlink(Some(one)).expect("acknowledged");
+        drop((near, far));
+    }
+    assert_eq!(common::open_things(), before);
+    calm();
+}
