@@ -8,6 +8,7 @@ use headwater_shm::{Hold, Membership};
 use super::deliver::CHANGED;
 use super::options::{ReadMode, ReadOptions, WriteOptions};
 use super::peeked::{self, ReadSide};
+use super::state::LINKED;
 use crate::error::Result;
 use crate::events;
 use crate::plumb::chain::{self, Link};
@@ -210,8 +211,9 @@ impl WriteSide<'_> {
         let (from, to) = (&fixed.ends[direction].0, &fixed.ends[1 - direction].0);
         let (read, write) = (ReadOptions::of(to), WriteOptions::of(from));
         let policy = region.policy;
-        // A reader of messages is to find the boundaries of writes.
-        let coalescing = policy.coalescing && read.mode == ReadMode::Bytes && !write.delimit;
+        // A reader of messages is to find the boundaries of writes, and so is a multiplexer above a linked end.
+        let is_linked = to.state.load(Ordering::Acquire) & LINKED != 0;
+        let coalescing = policy.coalescing && read.mode == ReadMode::Bytes && !write.delimit && !is_linked;
         self.lane.set_flow(coalescing);
         self.chain.clear();
         chain::resolve(region, direction, |link| Ok(self.chain.push(link)?))?;

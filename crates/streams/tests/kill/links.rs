@@ -120,7 +120,6 @@ fn check(numbers: &[u8], returned: u8) {
 }
 
 #[test]
-#[ignore = "known to fail: after some places the survivor waits for ever (docs/decisions/0018-multiplexers.md)"]
 fn a_sender_killed_at_any_place_leaves_the_multiplexer_to_the_others() {
     let _alone = alone();
     let kills = at_every_place(Part::Sends, |place| {
