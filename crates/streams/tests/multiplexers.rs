@@ -4,12 +4,14 @@
 mod common;
 
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use common::{alone, calm, child, joined, within};
+use common::{Random, alone, calm, child, joined, setting, within};
 use headwater_os::child::Child;
 use headwater_streams::{
-    Access, Device, DeviceOptions, Errno, Fifo, FifoOptions, Handle, MuxId, Options, Priority, Result, pipe,
+    Access, Device, DeviceOptions, Driver, DriverInfo, Errno, Fifo, FifoOptions, Handle, LinkRequest, Message, MuxId,
+    Options, Priority, Queue, Result, pipe, register_driver,
 };
 
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -116,6 +118,162 @@ fn the_lower_end_is_nobody_else_s_until_it_is_unlinked() {
     assert_eq!(text(&mut near), "ours");
     near.write(b"again").expect("room");
     assert_eq!(text(&mut far), "again");
+    calm();
+}
+
+#[test]
+fn messages_of_bytes_alone_come_up_one_by_one() {
+    let _alone = alone();
+    within(PATIENCE, "boundaries below a multiplexer".to_owned());
+    let (mut upper, echo, (near, mut far)) = (mux(), echo(), ends());
+    far.write(b"one, ").expect("room");
+    far.write(b"run").expect("room");
+    let (pipe, echo) = (upper.link(&near).expect("linked"), upper.link(&echo).expect("linked"));
+    assert_eq!(get(&mut upper), (pipe, Some("one, run".to_owned())), "it was written to a pipe that nobody had linked");
+    // More at once than the server takes before the next one is written.
+    let (from_pipe, from_echo): (Vec<_>, Vec<_>) = (0..200).map(|at| (format!("p{at}"), format!("e{at}"))).unzip();
+    for (one, other) in from_pipe.iter().zip(&from_echo) {
+        far.write(one.as_bytes()).expect("room");
+        send(&mut upper, echo, other.as_bytes()).expect("room");
+    }
+    let (mut of_pipe, mut of_echo) = (Vec::new(), Vec::new());
+    while of_pipe.len() + of_echo.len() < 400 {
+        let (from, words) = get(&mut upper);
+        if from == pipe { &mut of_pipe } else { &mut of_echo }.push(words.expect("not the end"));
+    }
+    assert_eq!((of_pipe, of_echo), (from_pipe, from_echo));
+    upper.unlink(Some(pipe)).expect("acknowledged");
+    let mut near = near;
+    far.write(b"one, ").expect("room");
+    far.write(b"run").expect("room");
+    assert_eq!(text(&mut near), "one, run", "it is a pipe again");
+    calm();
+}
+
+/// A multiplexer that takes its time with what comes up.
+#[derive(Debug)]
+struct Slow;
+
+static TAKES: AtomicBool = AtomicBool::new(false);
+
+impl Driver for Slow {
+    fn info(&self) -> DriverInfo {
+        DriverInfo::new("slowmux").multiplexes()
+    }
+
+    fn put<'m>(&self, message: Message<'m>, queue: &mut Queue<'_, '_, 'm>) -> Result<()> {
+        if LinkRequest::of(&message)?.is_some() { queue.acknowledge(&message, 0, None) } else { Ok(()) }
+    }
+
+    fn lower_put<'m>(&self, _: MuxId, _: Message<'m>, _: &mut Queue<'_, '_, 'm>) -> Result<bool> {
+        TAKES.store(true, Ordering::SeqCst);
+        std::thread::sleep(Duration::from_millis(100));
+        TAKES.store(false, Ordering::SeqCst);
+        Ok(true)
+    }
+}
+
+#[test]
+fn after_an_unlink_the_driver_takes_nothing_more_from_below() {
+    let _alone = alone();
+    within(PATIENCE, "unlinking beside the server".to_owned());
+    register_driver(Slow).expect("a new name");
+    let mut upper = Device::open_private("slowmux").expect("known").into_handle();
+    for _ in 0..3 {
+        let (mut near, mut far) = ends();
+        let id = upper.link(&near).expect("linked");
+        far.write(b"taken").expect("room");
+        far.write(b"taken too, or left").expect("room");
+        until("the driver has the message", || TAKES.load(Ordering::SeqCst));
+        upper.unlink(Some(id)).expect("acknowledged");
+        assert!(!TAKES.load(Ordering::SeqCst), "it takes still");
+        far.write(b"ours").expect("room");
+        let read = text(&mut near);
+        assert!(["ours", "taken too, or left", "taken too, or leftours"].contains(&&*read), "{read}");
+    }
+    calm();
+}
+
+#[test]
+fn a_stream_is_unlinked_while_another_process_sends_there() {
+    let _alone = alone();
+    for round in 0..20 {
+        within(PATIENCE, format!("unlinking beside a sender, round {round}"));
+        let (mut upper, (mut near, mut far)) = (mux(), ends());
+        let id = upper.link(&near).expect("linked");
+        let sender = child(|| {
+            loop {
+                match send(&mut upper, id, b"x") {
+                    Ok(()) => {}
+                    Err(error) if error.errno() == Errno::Nxio => return Ok(()),
+                    other => return other,
+                }
+            }
+        });
+        assert!(text(&mut far).starts_with('x'));
+        upper.unlink(Some(id)).expect("acknowledged");
+        near.write(b"|").expect("it is ours");
+        joined(sender);
+        near.write(b".").expect("it is ours");
+        let mut seen = String::new();
+        while !seen.ends_with('.') {
+            seen += &text(&mut far);
+        }
+        assert!(seen.ends_with("|."), "sent after the unlink: {seen}");
+    }
+    calm();
+}
+
+#[test]
+fn a_process_that_serves_is_stopped_and_the_others_go_on_and_lose_nothing() {
+    let _alone = alone();
+    let mut random = Random(setting("HEADWATER_SEED", 5));
+    for round in 0..12 {
+        within(PATIENCE, format!("a stopped server, round {round}"));
+        let (mut upper, (near, mut far)) = (mux(), ends());
+        let (pipe, echo) = (upper.link(&near).expect("linked"), upper.link(&echo()).expect("linked"));
+        let server = stays(|| {
+            send(&mut upper, pipe, b"here")?;
+            std::mem::forget(upper.another());
+            Ok(())
+        });
+        assert_eq!(text(&mut far), "here");
+        let pid = server.id() as libc::pid_t;
+        let stop = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_micros(random.next() % 3000));
+            // SAFETY: only sends signals, to a child that nobody has waited for.
+            unsafe { libc::kill(pid, libc::SIGSTOP) };
+            // What it holds nobody else may have before it goes on.
+            std::thread::sleep(Duration::from_millis(60));
+            // SAFETY: as above.
+            unsafe { libc::kill(pid, libc::SIGCONT) };
+            random
+        });
+        let (mut of_pipe, mut of_echo) = (0, 0);
+        for number in 0..100_u32 {
+            far.write(&number.to_ne_bytes()).expect("room");
+            upper.putmsg(Some(&echo.bytes()), Some(&number.to_ne_bytes())).expect("room");
+        }
+        while of_pipe + of_echo < 200 {
+            let message = upper.receive().expect("no error").expect("not the end");
+            let (from, _) = MuxId::split_from(message.control().expect("an id")).expect("an id");
+            let next = if from == pipe { &mut of_pipe } else { &mut of_echo };
+            assert_eq!(message.data(), Some(&u32::to_ne_bytes(*next)[..]));
+            *next += 1;
+        }
+        random = stop.join().expect("no panic");
+        // Stopped while it sleeps it is in nobody's way.
+        std::thread::sleep(Duration::from_millis(20));
+        // SAFETY: as above.
+        unsafe { libc::kill(pid, libc::SIGSTOP) };
+        for _ in 0..5 {
+            send(&mut upper, echo, b"on").expect("room");
+            assert_eq!(get(&mut upper), (echo, Some("on".to_owned())));
+            far.write(b"and on").expect("room");
+            assert_eq!(get(&mut upper), (pipe, Some("and on".to_owned())));
+        }
+        kill(server);
+    }
     calm();
 }
 

@@ -9,7 +9,7 @@ use super::direction::WriteSide;
 use super::file::{file_number, note_delivered};
 use super::ioctl::answer;
 use super::options::{ReadOptions, SetOptions, WriteOptions};
-use super::state::{HUNG_UP, LINKED, READ_ERROR, WRITE_ERROR};
+use super::state::{HUNG_UP, READ_ERROR, WRITE_ERROR};
 use crate::error::Result;
 use crate::layout::EndWords;
 use crate::message::Message;
@@ -71,10 +71,9 @@ impl<'m> Run<'_, 'm> {
                 self.lane.append(message.header, message.control(), message.data())
             }
             Kind::PcProto => {
-                // Only one waits at a head; a second is thrown away. A multiplexer's lower queue is not a head's.
-                let is_linked = reader.state.load(Ordering::Acquire) & LINKED != 0;
+                // Only one waits at a head; a second is thrown away.
                 let waits = |store: &mut StoreGuard<'_>| store.find(HEAD, |stored| stored.header.kind == Kind::PcProto);
-                if !is_linked && self.with_store(waits)?.is_some() { Ok(()) } else { self.queue_at_head(&message) }
+                if self.with_store(waits)?.is_some() { Ok(()) } else { self.queue_at_head(&message) }
             }
             Kind::Data | Kind::Proto => self.queue_at_head(&message),
             Kind::IocAck | Kind::IocNak | Kind::CopyIn | Kind::CopyOut => self.deliver_answer(&message),

@@ -4,6 +4,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use headwater_os::fork;
+use headwater_shm::probe;
 
 use super::handle::Handle;
 use super::ioctl::IoctlTimeout;
@@ -156,9 +157,22 @@ impl Handle {
         let command = if lasts == Lasts::Persistently { command::PERSISTENT_UNLINK } else { command::UNLINK };
         for id in ids {
             self.tell_driver(command, id)?;
+            self.withdraw(id)?;
             self.undo(id)?;
         }
         Ok(())
+    }
+
+    /// Frees the entry under the locks under which the driver sends down and takes what comes up: from then on no process does.
+    ///
+    /// Errors: of one that holds such a lock and does not come out of its call; nothing has changed then.
+    fn withdraw(&mut self, id: MuxId) -> Result<()> {
+        self.run(true, |run| {
+            run.back(|run| {
+                free_entry(run.region, id);
+                Ok(())
+            })
+        })
     }
 
     /// Asks the driver, and waits for its answer.
@@ -169,11 +183,9 @@ impl Handle {
 
     /// Gives the entry and the lower end back.
     fn undo(&mut self, id: MuxId) -> Result<()> {
-        let device = &self.end.region.fixed.device;
-        for link in &device.links {
-            let _ = link.id.compare_exchange(id.number(), 0, Ordering::AcqRel, Ordering::Relaxed);
-        }
-        device.links_changed.fetch_add(1, Ordering::AcqRel);
+        free_entry(&self.end.region, id);
+        probe::at();
+        self.end.region.fixed.device.links_changed.fetch_add(1, Ordering::AcqRel);
         if let Some(name) = self.end.endpoint.name() {
             name.remove_link(id);
         }
@@ -198,6 +210,12 @@ impl Handle {
             return Err(fixed!(Inval, "the link would make a cycle: the lower stream leads to the upper one"));
         }
         Ok(())
+    }
+}
+
+fn free_entry(upper: &Region, id: MuxId) {
+    for link in &upper.fixed.device.links {
+        let _ = link.id.compare_exchange(id.number(), 0, Ordering::AcqRel, Ordering::Relaxed);
     }
 }
 

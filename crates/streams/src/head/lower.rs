@@ -7,7 +7,7 @@
 use std::sync::atomic::Ordering;
 
 use headwater_os::clock::now_ns;
-use headwater_shm::Limit;
+use headwater_shm::{Limit, probe};
 
 use super::get::Taken;
 use super::handle::Handle;
@@ -115,16 +115,13 @@ impl Handle {
         self.service_if_free(true).map(drop)
     }
 
-    /// Of a lower stream: runs the service procedures that a user left who was killed in the middle of a call. Nobody reads at a
-    /// linked end but the multiplexer, so no reader finds them.
+    /// Runs the service procedures of queues of either direction in which messages wait: a user may have been killed before it
+    /// has done so. Nobody reads at a linked end but the multiplexer, so no reader finds them.
     pub(crate) fn serve_what_is_left(&mut self) -> Result<()> {
-        let queue = queue_of(1, DRIVER);
-        let limit = || Limit::Until(now_ns() + FOR_THE_DEAD_NS);
-        if !self.out.store.is_empty(queue) {
-            self.out.store.enable(queue);
-            self.service_within(limit(), true)?;
-        }
-        if self.owes_service() { self.service_within(limit(), false) } else { Ok(()) }
+        let out = if self.out.store.holds_for_services() { self.run_waiting(true).map(drop) } else { Ok(()) };
+        let room = if self.owes_service() { self.wake_far_writer() } else { Ok(()) };
+        let back = if self.back.store.holds_for_services() { self.run_waiting(false).map(drop) } else { Ok(()) };
+        out.and(room).and(back)
     }
 
     /// Offers the message at the front, and takes it if it is taken. Under the reader's lock of the lower stream.
@@ -235,16 +232,14 @@ impl Queue<'_, '_, '_> {
             (!error.is_held()).then(|| Message::of_parts(MessageHeader::of(Kind::Error), None, Some(vec![number])))
         });
         let Some(message) = end else { return Ok(()) };
-        if words.flags.fetch_or(ENDED, Ordering::AcqRel) & ENDED != 0 {
-            return Ok(());
+        let told = driver.lower_put(link.id, message, self);
+        if told.as_ref().is_err_and(Error::is_held) {
+            return told.map(drop);
         }
-        match driver.lower_put(link.id, message, self) {
-            Err(error) if error.is_held() => {
-                words.flags.fetch_and(!ENDED, Ordering::AcqRel);
-                Err(error)
-            }
-            told => told.map(drop),
-        }
+        probe::at();
+        // Told first: after a kill in between it is told twice, but never lost. Under the lock of the service procedures.
+        words.flags.fetch_or(ENDED, Ordering::AcqRel);
+        told.map(drop)
     }
 }
 

@@ -307,6 +307,10 @@ impl Endpoint {
             *attendant = None;
         }
         self.stop_watching();
+        // Its server has descriptors of this end.
+        if let Some(links) = self.links.get() {
+            links.close();
+        }
         let is_last = self.end_registrations();
         self.doorbell().close()?;
         self.tell_closed(is_last);

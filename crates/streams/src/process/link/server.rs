@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use headwater_os::clock::now_ns;
 use headwater_os::doorbell::Doorbell;
 use headwater_os::epoll::{Interest, Set, Waker};
 use headwater_os::fork::{self, Epoch};
@@ -109,11 +110,12 @@ impl Drop for Server {
 fn run(shared: &Shared, links: &Weak<Links>, endpoint: Arc<Endpoint>, set: &Set) {
     let mut upper = Handle::on(endpoint);
     upper.end.role = Role::Server;
+    let mut watch_ns = 0;
     while !shared.stops.load(Ordering::Acquire) {
         shared.waker.clear();
         let Some(links) = links.upgrade() else { return };
         // A procedure of the driver that panics has told whoever looks at the process's output.
-        let round = catch_unwind(AssertUnwindSafe(|| round(&mut upper, &links, set)));
+        let round = catch_unwind(AssertUnwindSafe(|| round(&mut upper, &links, set, &mut watch_ns)));
         drop(links);
         let timeout = round.unwrap_or(AGAIN);
         match set.wait(timeout) {
@@ -133,8 +135,8 @@ fn note_room(upper: &Handle, ready: &[(u64, Interest)]) {
     }
 }
 
-/// Does what there is to do, and returns how long to sleep.
-fn round(upper: &mut Handle, links: &Links, set: &Set) -> Duration {
+/// Does what there is to do, and returns how long to sleep. At `watch_ns` it looks at what nobody tells it of.
+fn round(upper: &mut Handle, links: &Links, set: &Set, watch_ns: &mut u64) -> Duration {
     for link in links.all().iter().filter(|link| !link.is_current(&upper.end.region)) {
         // Undone by another process.
         let _ = set.forget(link.endpoint.doorbell().as_fd());
@@ -145,8 +147,13 @@ fn round(upper: &mut Handle, links: &Links, set: &Set) -> Duration {
     if upper.attach().is_err() {
         return WATCH;
     }
-    for link in links.all() {
-        let _ = link.with(Limit::Now, Handle::serve_what_is_left);
+    let now_ns = now_ns();
+    if now_ns >= *watch_ns {
+        *watch_ns = now_ns + WATCH.as_nanos() as u64;
+        for link in links.all() {
+            let _ = link.with(Limit::Now, Handle::serve_what_is_left);
+        }
+        let _ = upper.serve_what_is_left();
     }
     let _ = upper.serve_uppers();
     let _ = upper.serve_lowers();
