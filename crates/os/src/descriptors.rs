@@ -202,9 +202,9 @@ pub fn set_inheritable(fd: BorrowedFd<'_>, inheritable: bool) -> io::Result<()> 
 }
 
 /// Descriptors that go in one message.
-const FILES_MAX: usize = 8;
+const FILES_MAX: usize = 10;
 
-/// Sends at most eight descriptors over a local socket, with one byte.
+/// Sends at most ten descriptors over a local socket, with one byte.
 ///
 /// # Errors
 /// `InvalidInput` for more, else what sendmsg(2) reports.
@@ -229,7 +229,7 @@ pub(crate) fn send_with(socket: BorrowedFd<'_>, bytes: &[u8], files: &[BorrowedF
 /// the kernel adds if who gave us the socket has asked for them (SO_PASSPIDFD).
 ///
 /// # Errors
-/// `UnexpectedEof` when the other side is gone; `InvalidData` when there were more than eight, or more than this process
+/// `UnexpectedEof` when the other side is gone; `InvalidData` when there were more than ten, or more than this process
 /// may have: then all of them are closed.
 pub fn receive(socket: BorrowedFd<'_>) -> io::Result<Vec<OwnedFd>> {
     let (count, files) = receive_with(socket, &mut [0], 0)?;
@@ -399,7 +399,7 @@ mod tests {
         let copies = receive(far.as_fd()).expect("receive");
         assert_eq!(copies.len(), 2);
         assert_eq!(inode(&copies[0]).ok(), inode(&source).ok());
-        assert!(send(near.as_fd(), &[source.as_fd(); 9]).is_err());
+        assert!(send(near.as_fd(), &[source.as_fd(); 11]).is_err());
         drop(near);
         assert_eq!(receive(far.as_fd()).expect_err("the end").kind(), io::ErrorKind::UnexpectedEof);
     }

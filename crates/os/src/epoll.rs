@@ -9,13 +9,24 @@ use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::event::{EventfdFlags, Timespec, eventfd};
 use rustix::io::Errno;
 
-/// What of a descriptor is waited for, or what it is ready for.
+/// What of a descriptor is waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Interest {
     /// Something can be read, or the end was reached.
     pub to_read: bool,
     /// There is room to write, or nobody is left to read.
     pub to_write: bool,
+}
+
+/// A descriptor that is ready.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ready {
+    /// Its number in the set.
+    pub number: u64,
+    /// For what; both, if it has ended.
+    pub interest: Interest,
+    /// Its other end is gone, or it has an error.
+    pub has_ended: bool,
 }
 
 /// Descriptors that are waited for together, each under a number. It keeps none of them open: one that is closed is gone.
@@ -62,12 +73,11 @@ impl Set {
         }
     }
 
-    /// Sleeps until some are ready, or the time is over; a signal handler ends the sleep too. Returns the numbers of those that are
-    /// ready, and for what.
+    /// Sleeps until some are ready, or the time is over; a signal handler ends the sleep too. Returns those that are ready.
     ///
     /// # Errors
     /// What epoll_wait(2) reports.
-    pub fn wait(&self, timeout: Duration) -> io::Result<Vec<(u64, Interest)>> {
+    pub fn wait(&self, timeout: Duration) -> io::Result<Vec<Ready>> {
         let limit = Timespec { tv_sec: timeout.as_secs() as i64, tv_nsec: i64::from(timeout.subsec_nanos()) };
         let mut events = Vec::<Event>::with_capacity(EVENTS);
         match epoll::wait(&self.0, rustix::buffer::spare_capacity(&mut events), Some(&limit)) {
@@ -81,7 +91,7 @@ impl Set {
                 to_read: flags.intersects(EventFlags::IN | ended),
                 to_write: flags.intersects(EventFlags::OUT | ended),
             };
-            (event.data.u64(), interest)
+            Ready { number: event.data.u64(), interest, has_ended: flags.intersects(ended) }
         };
         Ok(events.iter().map(ready).collect())
     }
@@ -127,6 +137,10 @@ mod tests {
     const READ: Interest = Interest { to_read: true, to_write: false };
     const WRITE: Interest = Interest { to_read: false, to_write: true };
 
+    fn ready(number: u64, interest: Interest) -> Ready {
+        Ready { number, interest, has_ended: false }
+    }
+
     #[test]
     fn each_descriptor_is_told_by_its_own_readiness_until_it_is_closed() {
         let (reader, mut writer) = io::pipe().expect("pipe");
@@ -135,14 +149,16 @@ mod tests {
         let now = || set.wait(Duration::ZERO).expect("epoll");
         assert_eq!(now(), []);
         set.watch(writer.as_fd(), 2, WRITE).expect("epoll");
-        assert_eq!(now(), [(2, WRITE)]);
+        assert_eq!(now(), [ready(2, WRITE)]);
         set.watch(writer.as_fd(), 2, Interest::default()).expect("epoll");
         writer.write_all(b"x").expect("room");
-        assert_eq!(now(), [(1, READ)]);
+        assert_eq!(now(), [ready(1, READ)]);
         set.forget(reader.as_fd()).expect("epoll");
         set.forget(reader.as_fd()).expect("it is no error");
         assert_eq!(now(), []);
         set.watch(reader.as_fd(), 3, READ).expect("epoll");
+        drop(writer);
+        assert!(now()[0].has_ended);
         drop(reader);
         assert_eq!(now(), []);
     }
@@ -153,7 +169,7 @@ mod tests {
         set.watch(waker.as_fd(), 7, READ).expect("epoll");
         waker.wake();
         waker.wake();
-        assert_eq!(set.wait(Duration::from_secs(10)).expect("epoll"), [(7, READ)]);
+        assert_eq!(set.wait(Duration::from_secs(10)).expect("epoll"), [ready(7, READ)]);
         waker.clear();
         assert_eq!(set.wait(Duration::ZERO).expect("epoll"), []);
     }

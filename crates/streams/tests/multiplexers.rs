@@ -224,6 +224,27 @@ fn a_stream_is_unlinked_while_another_process_sends_there() {
     calm();
 }
 
+const PATIENCE_STOPPED: Duration = Duration::from_millis(700);
+
+/// Calls `action` while a process is stopped, which goes on after so long. Whether the action was over by then.
+fn stopped_for(process: &Child, time: Duration, action: impl FnOnce()) -> bool {
+    let signal = {
+        let pid = process.id() as libc::pid_t;
+        // SAFETY: only sends a signal, to a child that nobody has waited for.
+        move |number| unsafe { libc::kill(pid, number) }
+    };
+    let (tell, told) = std::sync::mpsc::channel::<()>();
+    signal(libc::SIGSTOP);
+    let waker = std::thread::spawn(move || {
+        let is_over = told.recv_timeout(time).is_ok();
+        signal(libc::SIGCONT);
+        is_over
+    });
+    action();
+    let _ = tell.send(());
+    waker.join().expect("no panic")
+}
+
 #[test]
 fn a_process_that_serves_is_stopped_and_the_others_go_on_and_lose_nothing() {
     let _alone = alone();
@@ -238,40 +259,35 @@ fn a_process_that_serves_is_stopped_and_the_others_go_on_and_lose_nothing() {
             Ok(())
         });
         assert_eq!(text(&mut far), "here");
-        let pid = server.id() as libc::pid_t;
-        let stop = std::thread::spawn(move || {
-            std::thread::sleep(Duration::from_micros(random.next() % 3000));
-            // SAFETY: only sends signals, to a child that nobody has waited for.
-            unsafe { libc::kill(pid, libc::SIGSTOP) };
-            // What it holds nobody else may have before it goes on.
-            std::thread::sleep(Duration::from_millis(60));
-            // SAFETY: as above.
-            unsafe { libc::kill(pid, libc::SIGCONT) };
-            random
-        });
-        let (mut of_pipe, mut of_echo) = (0, 0);
-        for number in 0..100_u32 {
+        // Anywhere; what it holds nobody else may have before it goes on.
+        let (mut of_pipe, mut of_echo, stopped_at) = (0, 0, random.below(100) as u32);
+        let mut send_both = |upper: &mut Handle, number: u32| {
             far.write(&number.to_ne_bytes()).expect("room");
             upper.putmsg(Some(&echo.bytes()), Some(&number.to_ne_bytes())).expect("room");
-        }
-        while of_pipe + of_echo < 200 {
-            let message = upper.receive().expect("no error").expect("not the end");
-            let (from, _) = MuxId::split_from(message.control().expect("an id")).expect("an id");
-            let next = if from == pipe { &mut of_pipe } else { &mut of_echo };
-            assert_eq!(message.data(), Some(&u32::to_ne_bytes(*next)[..]));
-            *next += 1;
-        }
-        random = stop.join().expect("no panic");
-        // Stopped while it sleeps it is in nobody's way.
-        std::thread::sleep(Duration::from_millis(20));
-        // SAFETY: as above.
-        unsafe { libc::kill(pid, libc::SIGSTOP) };
-        for _ in 0..5 {
-            send(&mut upper, echo, b"on").expect("room");
-            assert_eq!(get(&mut upper), (echo, Some("on".to_owned())));
-            far.write(b"and on").expect("room");
-            assert_eq!(get(&mut upper), (pipe, Some("and on".to_owned())));
-        }
+        };
+        (0..stopped_at).for_each(|number| send_both(&mut upper, number));
+        stopped_for(&server, Duration::from_millis(40), || {
+            (stopped_at..100).for_each(|number| send_both(&mut upper, number));
+            while of_pipe + of_echo < 200 {
+                let message = upper.receive().expect("no error").expect("not the end");
+                let (from, _) = MuxId::split_from(message.control().expect("an id")).expect("an id");
+                let next = if from == pipe { &mut of_pipe } else { &mut of_echo };
+                assert_eq!(message.data(), Some(&u32::to_ne_bytes(*next)[..]));
+                *next += 1;
+            }
+        });
+        // Stopped while it sleeps, which it does nearly always, it is in nobody's way.
+        let in_nobodys_way = (0..10).any(|_| {
+            stopped_for(&server, PATIENCE_STOPPED, || {
+                for _ in 0..5 {
+                    send(&mut upper, echo, b"on").expect("room");
+                    assert_eq!(get(&mut upper), (echo, Some("on".to_owned())));
+                    far.write(b"and on").expect("room");
+                    assert_eq!(get(&mut upper), (pipe, Some("and on".to_owned())));
+                }
+            })
+        });
+        assert!(in_nobodys_way);
         kill(server);
     }
     calm();

@@ -33,10 +33,9 @@ impl Driver for Mux {
             Kind::Data | Kind::Proto | Kind::PcProto => {
                 let lower = lower_of(&message)?;
                 let is_high = message.header.kind.is_high_priority();
-                if is_high || queue.size(band).0 == 0 && queue.can_put_lower(lower, band)? {
-                    return put_lower(message, lower, queue);
-                }
-                queue.put_queue(message)
+                let goes = queue.has_lower(lower)?
+                    && (is_high || queue.size(band).0 == 0 && queue.can_put_lower(lower, band)?);
+                if goes { put_lower(message, lower, queue) } else { queue.put_queue(message) }
             }
             // What asks a device for something that this one has not.
             _ => Ok(()),
@@ -49,7 +48,12 @@ impl Driver for Mux {
         }
         while let Some(message) = queue.get()? {
             let lower = lower_of(&message)?;
-            match queue.can_put_lower(lower, message.header.band) {
+            let is_high = message.header.kind.is_high_priority();
+            let goes = match queue.has_lower(lower) {
+                Ok(true) if !is_high => queue.can_put_lower(lower, message.header.band),
+                goes => goes,
+            };
+            match goes {
                 Ok(false) => return queue.put_back(&message),
                 Ok(true) => {}
                 Err(error) if error.is_held() => return Err(error),

@@ -116,21 +116,19 @@ impl Handle {
     fn link_lasting(&mut self, lower: &Handle, lasts: Lasts) -> Result<MuxId> {
         self.check_multiplexer()?;
         self.check_lower(lower)?;
-        let claim = Claim::take(&mut lower.another())?;
-        let claim = claim.ok_or_else(|| fixed!(Inval, "the stream is linked below a multiplexer already"))?;
         let region = self.end.region.clone();
+        let (slot, entry) = free_slot(&region)?;
+        let claim = Claim::take_end(&mut lower.another())?;
+        let claim = claim.ok_or_else(|| fixed!(Inval, "the stream is linked below a multiplexer already"))?;
         let device = &region.fixed.device;
         let made = device.links_made.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
         let id = MuxId::new(made & i32::MAX as u32).unwrap_or_else(|| MuxId::new(1).expect("it is one"));
-        let take = |free: &u32| *free == 0;
-        let slot = device.links.iter().position(|link| {
-            let taken = |now: u32| take(&now).then_some(id.number());
-            link.id.fetch_update(Ordering::AcqRel, Ordering::Relaxed, taken).is_ok()
-        });
-        let slot = slot.ok_or_else(|| Error::new(Errno::Nosr, format!("{LINKS} streams are linked below already")))?;
-        device.links[slot].flags.store(lasts.flags(), Ordering::Release);
-        device.links[slot].stream.store(lower.end.region.inode, Ordering::Release);
-        let link = Link::new(id, slot, lower.end.endpoint.clone(), claim);
+        device.links[slot].flags.store(lasts.flags(), Ordering::Relaxed);
+        device.links[slot].stream.store(lower.end.region.inode, Ordering::Relaxed);
+        // Release: whoever finds the id finds the rest of the entry.
+        device.links[slot].id.store(id.number(), Ordering::Release);
+        probe::at();
+        let link = Link::new(id, slot, lower.end.endpoint.clone(), [claim, entry]);
         let endpoint = self.end.endpoint.clone();
         let links = endpoint.links_or_none_yet();
         let command = if lasts == Lasts::Persistently { command::PERSISTENT_LINK } else { command::LINK };
@@ -211,6 +209,16 @@ impl Handle {
         }
         Ok(())
     }
+}
+
+/// An entry that stands for no link that a process can use, and the claim to it.
+fn free_slot(upper: &Region) -> Result<(usize, Claim)> {
+    for slot in 0..LINKS {
+        if let Some(claim) = Claim::take_entry(upper, slot)? {
+            return Ok((slot, claim));
+        }
+    }
+    Err(Error::new(Errno::Nosr, format!("{LINKS} streams are linked below already")))
 }
 
 fn free_entry(upper: &Region, id: MuxId) {

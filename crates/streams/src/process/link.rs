@@ -54,7 +54,8 @@ pub(crate) struct Link {
 /// What a process has of a link until it is undone.
 #[derive(Debug)]
 struct Held {
-    claim: Option<Claim>,
+    /// Of the lower end, and of the entry.
+    claims: Option<[Claim; 2]>,
     /// Hands it to others that have the upper stream open by its name.
     attendant: Option<Attendant>,
 }
@@ -65,16 +66,16 @@ pub(crate) const FOR_ROOM: u32 = 1;
 pub(crate) const FOR_ROOM_ABOVE: u32 = 2;
 
 impl Link {
-    pub fn new(id: MuxId, slot: usize, endpoint: Arc<Endpoint>, claim: Claim) -> Link {
-        let held = Mutex::new(Held { claim: Some(claim), attendant: None });
+    pub fn new(id: MuxId, slot: usize, endpoint: Arc<Endpoint>, claims: [Claim; 2]) -> Link {
+        let held = Mutex::new(Held { claims: Some(claims), attendant: None });
         Link { id, slot, endpoint, handles: PerThread::default(), held, waits: AtomicU32::new(0) }
     }
 
     /// Hands the link to others that have the upper stream open by its name. They come to `listener`.
     fn attend(&self, name: &Name, listener: Listener) -> Result<()> {
         let attendant = self.with_held(|held| {
-            let claim = held.claim.as_ref();
-            claim.map(|claim| name.hand_over(listener, &self.endpoint, claim.as_fd())).transpose()
+            let claims = held.claims.as_ref().map(|claims| claims.each_ref().map(Claim::as_fd));
+            claims.map(|claims| name.hand_over(listener, &self.endpoint, claims)).transpose()
         })?;
         self.with_held(|held| held.attendant = attendant);
         Ok(())
@@ -123,9 +124,9 @@ impl Link {
 
     /// Gives the lower end back, in all processes: its users go on with it.
     pub fn undo(&self) -> Result<()> {
-        let (claim, attendant) = self.with_held(|held| (held.claim.take(), held.attendant.take()));
+        let (claims, attendant) = self.with_held(|held| (held.claims.take(), held.attendant.take()));
         drop(attendant);
-        claim.map_or(Ok(()), |claim| claim.give_up())?;
+        claims.into_iter().flatten().try_for_each(Claim::give_up)?;
         self.free()
     }
 
@@ -137,10 +138,10 @@ impl Link {
 
 impl Drop for Link {
     fn drop(&mut self) {
-        let Held { claim, attendant } = self.held.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let Held { claims, attendant } = self.held.get_mut().unwrap_or_else(PoisonError::into_inner);
         // It has copies of the descriptors.
         *attendant = None;
-        *claim = None;
+        *claims = None;
         // Whoever uses the end next finds out, should this fail.
         let _ = self.free();
     }
@@ -191,10 +192,10 @@ impl Links {
         for (slot, words) in upper.region.fixed.device.links.iter().enumerate() {
             let id = MuxId::new(words.id.load(Ordering::Acquire)).filter(|id| !known.contains(&id.number()));
             let Some(id) = id else { continue };
-            let Some(fetched) = name.fetch_link(id, words.stream.load(Ordering::Acquire))? else { continue };
+            let Some(fetched) = name.fetch_link(id, &upper.region, slot)? else { continue };
             self.serve(upper)?;
-            let FetchedLink { lower, claim, listener } = fetched;
-            let link = Link::new(id, slot, lower.end.endpoint.clone(), claim);
+            let FetchedLink { lower, claims, listener } = fetched;
+            let link = Link::new(id, slot, lower.end.endpoint.clone(), claims);
             link.attend(name, listener)?;
             self.insert(link);
         }
@@ -300,25 +301,21 @@ impl KnownLinks {
         });
     }
 
-    /// The link of an id.
+    /// The link of an id; None: other processes can use it, and this one cannot, or does not know it yet.
     ///
-    /// Errors: `ENXIO` if there is none, or none that this process can use.
-    pub fn find(&self, upper: &Region, id: MuxId) -> Result<Arc<Link>> {
+    /// Errors: `ENXIO` if there is none.
+    pub fn find(&self, upper: &Region, id: MuxId) -> Result<Option<Arc<Link>>> {
         if let Some(link) = self.current(upper).find(|link| link.id == id) {
-            return Ok(link);
+            return Ok(Some(link));
         }
-        let id = id.number();
-        let is_linked = upper.fixed.device.links.iter().any(|link| link.id.load(Ordering::Relaxed) == id);
         // The next call asks for it again.
         self.changes.store(0, Ordering::Relaxed);
-        Err(Error::new(
-            Errno::Nxio,
-            if is_linked {
-                format!("the lower stream {id} was linked by another process, which has not handed it to this one")
-            } else {
-                format!("no stream is linked below as {id}")
-            },
-        ))
+        let words = &upper.fixed.device.links;
+        let slot = words.iter().position(|link| link.id.load(Ordering::Acquire) == id.number());
+        match slot.map(|slot| claim::is_alive(upper, slot, id)).transpose()? {
+            Some(true) => Ok(None),
+            _ => Err(Error::new(Errno::Nxio, format!("no stream is linked below as {}", id.number()))),
+        }
     }
 
     /// The links that were not undone.

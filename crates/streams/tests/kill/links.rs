@@ -21,6 +21,8 @@ enum Part {
     Sends,
     Receives,
     Links,
+    Unlinks,
+    Ends,
 }
 
 /// Runs `play` with a victim that is killed at ever later places, until it comes through. Returns how many were killed.
@@ -70,6 +72,8 @@ fn ended(mut victim: Child) -> bool {
 /// A multiplexer over a pipe and an echo.
 struct Linked {
     upper: Handle,
+    /// The end of the pipe that is linked.
+    near: Handle,
     far: Handle,
     pipe: MuxId,
     echo: MuxId,
@@ -79,9 +83,10 @@ impl Linked {
     fn new() -> Linked {
         let mut upper = Device::open_private("mux").expect("known").into_handle();
         let (near, far) = pipe().expect("pipe");
-        let pipe = upper.link(&near.into_handle()).expect("linked");
+        let near = near.into_handle();
+        let pipe = upper.link(&near).expect("linked");
         let echo = upper.link(&Device::open_private("echo").expect("known").into_handle()).expect("linked");
-        Linked { upper, far: far.into_handle(), pipe, echo }
+        Linked { upper, near, far: far.into_handle(), pipe, echo }
     }
 
     fn send(&mut self, lower: MuxId, number: u8) -> Result<()> {
@@ -214,5 +219,64 @@ fn one_that_links_killed_at_any_place_gives_the_lower_stream_back() {
         killed
     });
     println!("{kills} killed that link");
+    assert!(kills > 5);
+}
+
+#[test]
+fn one_that_unlinks_killed_at_any_place_leaves_a_link_or_a_free_stream() {
+    let _alone = alone();
+    let kills = at_every_place(Part::Unlinks, |place| {
+        let mut linked = Linked::new();
+        let child = victim(place, || linked.upper.unlink(Some(linked.pipe)));
+        let killed = ended(child);
+        match linked.upper.unlink(Some(linked.pipe)) {
+            Err(error) if error.errno() == Errno::Inval => {}
+            unlinked => unlinked.expect("it is there or not"),
+        }
+        // This process gives back what the victim has not.
+        while let Err(error) = linked.near.write(b"ours") {
+            assert_eq!(error.errno(), Errno::Inval);
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        let mut bytes = [0; 8];
+        assert_eq!(linked.far.read(&mut bytes).expect("it goes on"), 4);
+        linked.far.write(b"ours").expect("it goes on");
+        assert_eq!(linked.near.read(&mut bytes).expect("it is free"), 4);
+        linked.send(linked.echo, 1).expect("the other link stays");
+        assert_eq!(linked.receive().expect("it stays"), (linked.echo, 1));
+        killed
+    });
+    println!("{kills} killed that unlink");
+    assert!(kills > 5);
+}
+
+#[test]
+fn one_killed_at_any_place_beside_the_end_of_a_lower_stream_leaves_its_end_to_the_others() {
+    let _alone = alone();
+    let kills = at_every_place(Part::Ends, |place| {
+        let Linked { mut upper, near, far, pipe, echo } = Linked::new();
+        drop(near);
+        let mut far = Some(far);
+        let child = victim(place, || {
+            far.as_mut().expect("open").write(b"last")?;
+            // Here it may be the last one: what it serves then is the end.
+            drop(far.take());
+            upper.putmsg(Some(&echo.bytes()), Some(b"x"))
+        });
+        drop(far.take());
+        let killed = ended(child);
+        let (mut last, mut is_at_end) = (0, false);
+        while !is_at_end {
+            let message = upper.receive().expect("it goes on").expect("not the end");
+            let (from, _) = MuxId::split_from(message.control().expect("an id")).expect("an id");
+            if from == pipe {
+                is_at_end = message.data().is_none();
+                last += u32::from(message.data() == Some(b"last"));
+            }
+        }
+        assert!(last <= 2 && (killed || last == 1), "{last} came");
+        killed
+    });
+    println!("{kills} killed beside an end");
     assert!(kills > 5);
 }

@@ -16,13 +16,22 @@ impl<'s, 'm> Queue<'_, 's, 'm> {
         ids.filter_map(MuxId::new).collect()
     }
 
-    /// Whether a message of that band can be sent down a lower stream. If not, this write queue is enabled when it can.
+    /// Whether this process can use a lower stream; false if others can. These have the service procedure of this write queue run
+    /// within a second, so what is for that stream is left in the queue.
     ///
     /// # Errors
-    /// `ENXIO` for an id of no lower stream that this process can use; `EINVAL` but on a driver's write side; what the lower stream
-    /// reports.
+    /// `ENXIO` for an id of no lower stream; `EINVAL` but on a driver's write side.
+    pub fn has_lower(&mut self, lower: MuxId) -> Result<bool> {
+        Ok(self.lower(lower)?.1.is_some())
+    }
+
+    /// Whether a message of that band can be sent down a lower stream. If not, this write queue is enabled when it can: by another
+    /// process, if this one [cannot use](Queue::has_lower) it.
+    ///
+    /// # Errors
+    /// `ENXIO` for an id of no lower stream; `EINVAL` but on a driver's write side; what the lower stream reports.
     pub fn can_put_lower(&mut self, lower: MuxId, band: u8) -> Result<bool> {
-        let (known, link) = self.lower(lower)?;
+        let (known, Some(link)) = self.lower(lower)? else { return Ok(false) };
         let limit = self.run.inner_limit();
         let can_put = link.run(limit, |run| run.can_put_from(0, band));
         if self.run.note(can_put)? {
@@ -44,7 +53,10 @@ impl<'s, 'm> Queue<'_, 's, 'm> {
     /// `ENXIO` for an id of no lower stream that this process can use, or whose other end is gone; `EINVAL` but on a driver's write
     /// side; what the way reports, as [`Queue::put_next`].
     pub fn put_lower(&mut self, lower: MuxId, message: Message<'m>) -> Result<()> {
-        let (_, link) = self.lower(lower)?;
+        let (_, Some(link)) = self.lower(lower)? else {
+            let why = format!("the lower stream {} is one of other processes", lower.number());
+            return Err(Error::new(Errno::Nxio, why));
+        };
         self.run.effects.used_lower = true;
         let limit = self.run.inner_limit();
         let put = link.with(limit, |lower| {
@@ -64,7 +76,7 @@ impl<'s, 'm> Queue<'_, 's, 'm> {
         self.run.effects.used_lower = true;
     }
 
-    fn lower(&self, id: MuxId) -> Result<(&'s KnownLinks, Arc<Link>)> {
+    fn lower(&self, id: MuxId) -> Result<(&'s KnownLinks, Option<Arc<Link>>)> {
         if !self.is_last() {
             return Err(fixed!(Inval, "only the write side of a driver sends down lower streams"));
         }

@@ -12,12 +12,12 @@ use std::time::Duration;
 
 use headwater_os::clock::now_ns;
 use headwater_os::doorbell::Doorbell;
-use headwater_os::epoll::{Interest, Set, Waker};
+use headwater_os::epoll::{Interest, Ready, Set, Waker};
 use headwater_os::fork::{self, Epoch};
 use headwater_os::thread::Thread;
 use headwater_shm::Limit;
 
-use super::{FOR_ROOM, FOR_ROOM_ABOVE, Link, Links};
+use super::{FOR_ROOM, FOR_ROOM_ABOVE, Link, Links, claim};
 use crate::error::{Errno, Error, Result};
 use crate::head::handle::Handle;
 use crate::process::driver_files::DriverFiles;
@@ -119,18 +119,22 @@ fn run(shared: &Shared, links: &Weak<Links>, endpoint: Arc<Endpoint>, set: &Set)
         drop(links);
         let timeout = round.unwrap_or(AGAIN);
         match set.wait(timeout) {
-            Ok(ready) => note_room(&upper, &ready),
+            Ok(ready) => note(&upper, &ready),
             Err(_) => std::thread::sleep(AGAIN),
         }
     }
 }
 
-/// There is room in these lower streams.
-fn note_room(upper: &Handle, ready: &[(u64, Interest)]) {
+/// Notes which lower streams have room, and which have ended.
+fn note(upper: &Handle, ready: &[Ready]) {
     for link in upper.end.links.current(&upper.end.region) {
-        let has_room = ready.iter().any(|(id, ready)| *id == u64::from(link.id.number()) && ready.to_write);
-        if has_room {
+        let Some(ready) = ready.iter().find(|ready| ready.number == u64::from(link.id.number())) else { continue };
+        if ready.interest.to_write {
             link.waits.fetch_and(!FOR_ROOM, Ordering::AcqRel);
+        }
+        if ready.has_ended {
+            // One that was killed has told nobody.
+            let _ = link.with(Limit::Now, |lower| lower.end.ask_for_peer());
         }
     }
 }
@@ -150,6 +154,7 @@ fn round(upper: &mut Handle, links: &Links, set: &Set, watch_ns: &mut u64) -> Du
     let now_ns = now_ns();
     if now_ns >= *watch_ns {
         *watch_ns = now_ns + WATCH.as_nanos() as u64;
+        let _ = claim::free_dead_entries(&upper.end.region);
         for link in links.all() {
             let _ = link.with(Limit::Now, Handle::serve_what_is_left);
         }

@@ -2,10 +2,12 @@
 //! its own, so that every process that has the upper stream open can serve them.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use headwater_os::abstract_socket::Listener;
 use headwater_os::attendant::Attendant;
+use headwater_os::descriptors::inode;
 
 use super::Name;
 use crate::error::{Errno, Error, Result};
@@ -14,6 +16,7 @@ use crate::message::link::MuxId;
 use crate::process::device::directory::link_node;
 use crate::process::endpoint::Endpoint;
 use crate::process::link::claim::Claim;
+use crate::process::region::Region;
 
 /// How long an answer is waited for. Who does not answer is asked again with the next call that misses the link.
 const PATIENCE: Duration = Duration::from_millis(200);
@@ -22,7 +25,8 @@ const PATIENCE: Duration = Duration::from_millis(200);
 #[derive(Debug)]
 pub(crate) struct FetchedLink {
     pub lower: Handle,
-    pub claim: Claim,
+    /// Of the lower end, and of the entry.
+    pub claims: [Claim; 2],
     pub listener: Listener,
 }
 
@@ -43,25 +47,27 @@ impl Name {
     }
 
     /// Hands a link over to those who ask, as long as the attendant is kept.
-    pub fn hand_over(&self, listener: Listener, lower: &Endpoint, claim: BorrowedFd<'_>) -> Result<Attendant> {
-        let files = lower.descriptors().chain([claim]).map(|fd| fd.try_clone_to_owned());
+    pub fn hand_over(&self, listener: Listener, lower: &Endpoint, claims: [BorrowedFd<'_>; 2]) -> Result<Attendant> {
+        let files = lower.descriptors().chain(claims).map(|fd| fd.try_clone_to_owned());
         Ok(Attendant::start(listener, files.collect::<std::io::Result<Vec<OwnedFd>>>()?)?)
     }
 
-    /// A link that others have, if they hand it over; `stream` is the inode that the lower stream's memory is to have.
+    /// The link of an entry that others have, if they hand it over.
     ///
     /// Errors: `EPROTO` for something else; `EMFILE`; `EACCES`.
-    pub fn fetch_link(&self, id: MuxId, stream: u64) -> Result<Option<FetchedLink>> {
+    pub fn fetch_link(&self, id: MuxId, upper: &Region, slot: usize) -> Result<Option<FetchedLink>> {
         let Some(mut files) = self.receive(&self.link_node(id), PATIENCE)? else { return Ok(None) };
         let strange = |why: &str| Error::new(Errno::Proto, format!("the link {}: {why}", id.number()));
-        let (Some(listener), Some(claim)) = (files.pop(), files.pop()) else {
+        let (Some(listener), Some(entry), Some(claim)) = (files.pop(), files.pop(), files.pop()) else {
             return Err(strange("too few descriptors came"));
         };
         let lower = Handle::of_files(files)?;
-        if lower.end.region.inode != stream || headwater_os::descriptors::inode(claim.as_fd())? != stream {
+        let stream = upper.fixed.device.links[slot].stream.load(Ordering::Acquire);
+        let inodes = [inode(claim.as_fd())?, inode(entry.as_fd())?];
+        if lower.end.region.inode != stream || inodes != [stream, upper.inode] {
             return Err(strange("it is another stream"));
         }
-        let claim = Claim::of_file(claim, lower.end.side);
-        Ok(Some(FetchedLink { lower, claim, listener: listener.into() }))
+        let claims = [Claim::of_end(claim, lower.end.side), Claim::of_entry(entry, slot)];
+        Ok(Some(FetchedLink { lower, claims, listener: listener.into() }))
     }
 }
