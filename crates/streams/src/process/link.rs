@@ -323,6 +323,12 @@ impl KnownLinks {
         self.links.iter().filter_map(Weak::upgrade).filter(|link| link.is_current(upper))
     }
 
+    /// As [`KnownLinks::read`], for the server, which looks again by itself.
+    pub fn read_as_server(&mut self, links: &Links) {
+        self.read(links);
+        self.server = None;
+    }
+
     /// Has the server of this process look at the links again.
     pub fn wake_server(&self) {
         if let Some(server) = &self.server {

@@ -37,9 +37,16 @@ impl<'s, 'm> Queue<'_, 's, 'm> {
         if self.run.note(can_put)? {
             return Ok(true);
         }
-        let armed = link.with(limit, |lower| Ok(lower.end.peer_gone || lower.arm_to_write(band)?));
-        if !self.run.note(armed)? {
-            return Ok(true);
+        let goes_on = link.with(limit, |lower| {
+            lower.end.look_for_peer()?;
+            // Behind a hang-up nothing makes room: the message is refused.
+            Ok(lower.end.peer_gone || !lower.arm_to_write(band)?)
+        });
+        match goes_on {
+            Ok(true) => return Ok(true),
+            // Another user is in the way there: the server finds the descriptor ready, and comes again.
+            Err(error) if !error.is_held() => return Err(error),
+            _ => {}
         }
         if link.waits.fetch_or(FOR_ROOM, Ordering::AcqRel) & FOR_ROOM == 0 {
             known.wake_server();

@@ -146,7 +146,7 @@ fn round(upper: &mut Handle, links: &Links, set: &Set, watch_ns: &mut u64) -> Du
         let _ = set.forget(link.endpoint.doorbell().as_fd());
         drop(links.remove(link.id));
     }
-    upper.end.links.read(links);
+    upper.end.links.read_as_server(links);
     // What fails here fails in the calls of those who use the stream, and tells them.
     if upper.attach().is_err() {
         return WATCH;
