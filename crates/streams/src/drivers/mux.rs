@@ -25,7 +25,10 @@ pub struct Mux;
 /// Ioctls of the driver.
 pub mod ioctl {
     /// What comes up one lower stream goes down another one. Data: the mux ids of the two. Four zeros in the place of the second:
-    /// it comes up again. Fails with `ENXIO` for an id of no lower stream, `EINVAL` for other data.
+    /// it comes up again.
+    ///
+    /// It fails with `ENXIO` for an id of no lower stream, `EINVAL` for other data.
+    #[doc = include_str!("../../doc/routes.md")]
     pub const ROUTE: u32 = (b'm' as u32) << 8 | 1;
 }
 

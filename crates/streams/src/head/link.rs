@@ -44,25 +44,14 @@ impl Handle {
     /// with `EINVAL` from now on, in all processes; it may be dropped, and stays open below.
     ///
     /// The link lasts until [`Handle::unlink`], or until the last process that has this stream open has closed it or ended. Processes
-    /// that this one forks from now on serve it too. Others cannot: what they send to that lower stream fails with `ENXIO`.
-    ///
-    /// ```
-    /// use headwater_streams::{Device, Handle};
-    ///
-    /// let mut upper = Device::open_private("mux")?.into_handle();
-    /// let lower = Device::open_private("echo")?.into_handle();
-    /// let id = upper.link(&lower)?;
-    /// upper.putmsg(Some(&id.bytes()), Some(b"hello"), false)?;
-    /// let message = upper.receive()?.expect("not the end");
-    /// assert_eq!(message.data.as_deref(), Some(&b"hello"[..]));
-    /// upper.unlink(Some(id))?;
-    /// # Ok::<(), headwater_streams::Error>(())
-    /// ```
+    /// that this one forks from now on serve it too, and those that open the stream by its name. Of other processes that have this stream
+    /// open, what they send to that lower stream waits until one of the former sends it, within a second.
     ///
     /// # Errors
     /// `EINVAL` if this stream's driver is no multiplexer; if the other one is linked already, is this one, has it below, or is
     /// an end of a FIFO; `ENXIO` after a hang-up of this stream; `ENOSR` when [`LINKS`] are linked below; `ETIME` if the driver
-    /// does not answer; what it answers with; `EMFILE` without five free descriptors. As streamio(7), I_LINK.
+    /// does not answer; what it answers with; `EMFILE` without six free descriptors.
+    #[doc = include_str!("../../doc/links.md")]
     #[doc(alias = "I_LINK")]
     pub fn link(&mut self, lower: &Handle) -> Result<MuxId> {
         self.link_lasting(lower, Lasts::WithUpper)
@@ -73,6 +62,7 @@ impl Handle {
     ///
     /// # Errors
     /// As [`Handle::link`].
+    #[doc = include_str!("../../doc/links.md")]
     #[doc(alias = "I_PLINK")]
     pub fn link_persistent(&mut self, lower: &Handle) -> Result<MuxId> {
         let id = self.link_lasting(lower, Lasts::Persistently)?;
@@ -90,6 +80,7 @@ impl Handle {
     ///
     /// # Errors
     /// `EINVAL` for an id of no such link of this stream; else as [`Handle::link`].
+    #[doc = include_str!("../../doc/links.md")]
     #[doc(alias = "I_UNLINK")]
     #[doc(alias = "MUXID_ALL")]
     pub fn unlink(&mut self, lower: Option<MuxId>) -> Result<()> {
@@ -100,6 +91,7 @@ impl Handle {
     ///
     /// # Errors
     /// As [`Handle::unlink`].
+    #[doc = include_str!("../../doc/links.md")]
     #[doc(alias = "I_PUNLINK")]
     pub fn unlink_persistent(&mut self, lower: Option<MuxId>) -> Result<()> {
         self.unlink_lasting(lower, Lasts::Persistently)?;

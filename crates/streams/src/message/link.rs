@@ -30,24 +30,29 @@ pub struct MuxId(NonZeroU32);
 
 impl MuxId {
     /// Bytes of its form in messages.
+    #[doc = include_str!("../../doc/mux_ids.md")]
     pub const LEN: usize = 4;
 
     /// The id of that number; None: there is none, 0 and what is above `i32::MAX`.
+    #[doc = include_str!("../../doc/mux_ids.md")]
     pub fn new(number: u32) -> Option<MuxId> {
         NonZeroU32::new(number).filter(|number| number.get() <= i32::MAX as u32).map(MuxId)
     }
 
     /// Its number, which is positive as an `i32` too.
+    #[doc = include_str!("../../doc/mux_ids.md")]
     pub fn number(self) -> u32 {
         self.0.get()
     }
 
     /// Its form in messages: four bytes in the order of the machine.
+    #[doc = include_str!("../../doc/mux_ids.md")]
     pub fn bytes(self) -> [u8; MuxId::LEN] {
         self.number().to_ne_bytes()
     }
 
     /// The id that bytes begin with, and the bytes behind it.
+    #[doc = include_str!("../../doc/mux_ids.md")]
     pub fn split_from(bytes: &[u8]) -> Option<(MuxId, &[u8])> {
         let (number, rest) = bytes.split_first_chunk::<{ MuxId::LEN }>()?;
         MuxId::new(u32::from_ne_bytes(*number)).map(|id| (id, rest))
@@ -55,7 +60,8 @@ impl MuxId {
 }
 
 /// What is asked of a multiplexer by an M_IOCTL with one of the [`command`]s (linkblk, and its command).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 #[doc(alias = "linkblk")]
 pub enum LinkRequest {
     /// The stream of that id is linked below, if the driver acknowledges it. It can be used from now on.
@@ -69,6 +75,7 @@ impl LinkRequest {
     ///
     /// # Errors
     /// `EINVAL` for an M_IOCTL of a link that names none.
+    #[doc = include_str!("../../doc/multiplexers.md")]
     pub fn of(message: &Message<'_>) -> Result<Option<LinkRequest>> {
         if message.header.kind != Kind::Ioctl {
             return Ok(None);

@@ -93,6 +93,7 @@ impl DriverInfo {
 
     /// Lets other streams be linked below one that ends in the driver ([`Driver::lower_put`]).
     #[must_use]
+    #[doc = include_str!("../../doc/multiplexers.md")]
     pub const fn multiplexes(self) -> DriverInfo {
         DriverInfo { multiplexes: true, ..self }
     }
@@ -155,13 +156,15 @@ pub trait Driver: Send + Sync + fmt::Debug {
     /// Of a multiplexer: a message has come up a stream that is linked below (lower read put procedure); `queue` is that of the read
     /// side of the upper stream. Returns whether the message was taken: false leaves it in the lower stream, whose flow control then
     /// stops who sends there, and it comes again when there is room above ([`Queue::can_put_next`]), or after
-    /// [`Queue::enable_lower`].
+    /// [`Queue::enable_lowers`].
     ///
     /// The end of a lower stream, and its error, come once, behind its last message, as [`Kind::Hangup`](crate::Kind::Hangup) and
     /// [`Kind::Error`](crate::Kind::Error); they have to be taken.
     ///
     /// # Errors
     /// Those of the operations on the queue, passed on: the message stays in the lower stream.
+    #[doc = include_str!("../../doc/multiplexers.md")]
+    #[doc(alias = "qinit")]
     fn lower_put<'m>(&self, lower: MuxId, message: Message<'m>, queue: &mut Queue<'_, '_, 'm>) -> Result<bool> {
         let _ = (lower, message, queue);
         Ok(true)

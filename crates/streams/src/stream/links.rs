@@ -9,6 +9,7 @@ impl Stream {
     ///
     /// # Errors
     /// As [`Handle::link`](crate::Handle::link), which says more.
+    #[doc = include_str!("../../doc/links.md")]
     #[doc(alias = "I_LINK")]
     pub fn link(&self, lower: &Stream) -> Result<MuxId> {
         let lower = lower.handle();
@@ -19,6 +20,7 @@ impl Stream {
     ///
     /// # Errors
     /// As [`Handle::link_persistent`](crate::Handle::link_persistent), which says more.
+    #[doc = include_str!("../../doc/links.md")]
     #[doc(alias = "I_PLINK")]
     pub fn link_persistent(&self, lower: &Stream) -> Result<MuxId> {
         let lower = lower.handle();
@@ -29,6 +31,7 @@ impl Stream {
     ///
     /// # Errors
     /// As [`Handle::unlink`](crate::Handle::unlink), which says more.
+    #[doc = include_str!("../../doc/links.md")]
     #[doc(alias = "I_UNLINK")]
     pub fn unlink(&self, lower: Option<MuxId>) -> Result<()> {
         self.call(|handle| handle.unlink(lower))
@@ -38,6 +41,7 @@ impl Stream {
     ///
     /// # Errors
     /// As [`Handle::unlink_persistent`](crate::Handle::unlink_persistent), which says more.
+    #[doc = include_str!("../../doc/links.md")]
     #[doc(alias = "I_PUNLINK")]
     pub fn unlink_persistent(&self, lower: Option<MuxId>) -> Result<()> {
         self.call(|handle| handle.unlink_persistent(lower))

@@ -11,6 +11,7 @@ use crate::process::link::{FOR_ROOM, KnownLinks, Link};
 
 impl<'s, 'm> Queue<'_, 's, 'm> {
     /// The streams that are linked below, whether or not this process can use them.
+    #[doc = include_str!("../../../doc/multiplexers.md")]
     pub fn lowers(&self) -> Vec<MuxId> {
         let ids = self.run.region.fixed.device.links.iter().map(|link| link.id.load(Ordering::Acquire));
         ids.filter_map(MuxId::new).collect()
@@ -21,6 +22,7 @@ impl<'s, 'm> Queue<'_, 's, 'm> {
     ///
     /// # Errors
     /// `ENXIO` for an id of no lower stream; `EINVAL` but on a driver's write side.
+    #[doc = include_str!("../../../doc/multiplexers.md")]
     pub fn has_lower(&mut self, lower: MuxId) -> Result<bool> {
         Ok(self.lower(lower)?.1.is_some())
     }
@@ -30,6 +32,7 @@ impl<'s, 'm> Queue<'_, 's, 'm> {
     ///
     /// # Errors
     /// `ENXIO` for an id of no lower stream; `EINVAL` but on a driver's write side; what the lower stream reports.
+    #[doc = include_str!("../../../doc/multiplexers.md")]
     pub fn can_put_lower(&mut self, lower: MuxId, band: u8) -> Result<bool> {
         let (known, Some(link)) = self.lower(lower)? else { return Ok(false) };
         let limit = self.run.inner_limit();
@@ -59,6 +62,7 @@ impl<'s, 'm> Queue<'_, 's, 'm> {
     /// # Errors
     /// `ENXIO` for an id of no lower stream that this process can use, or whose other end is gone; `EINVAL` but on a driver's write
     /// side; what the way reports, as [`Queue::put_next`].
+    #[doc = include_str!("../../../doc/multiplexers.md")]
     pub fn put_lower(&mut self, lower: MuxId, message: Message<'m>) -> Result<()> {
         let (_, Some(link)) = self.lower(lower)? else {
             let why = format!("the lower stream {} is one of other processes", lower.number());
@@ -79,6 +83,7 @@ impl<'s, 'm> Queue<'_, 's, 'm> {
     }
 
     /// Has what waits in lower streams offered to [`Driver::lower_put`](crate::Driver::lower_put) again, when the current run is over.
+    #[doc = include_str!("../../../doc/multiplexers.md")]
     pub fn enable_lowers(&mut self) {
         self.run.effects.used_lower = true;
     }
