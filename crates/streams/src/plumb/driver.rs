@@ -162,7 +162,8 @@ pub trait Driver: Send + Sync + fmt::Debug {
     /// [`Kind::Error`](crate::Kind::Error); they have to be taken.
     ///
     /// # Errors
-    /// Those of the operations on the queue, passed on: the message stays in the lower stream.
+    /// Those of the operations on the queue, passed on. If another user is in the way ([`Error::is_held`](crate::Error::is_held)), the
+    /// message stays in the lower stream; after any other one it is gone.
     #[doc = include_str!("../../doc/multiplexers.md")]
     #[doc(alias = "qinit")]
     fn lower_put<'m>(&self, lower: MuxId, message: Message<'m>, queue: &mut Queue<'_, '_, 'm>) -> Result<bool> {
