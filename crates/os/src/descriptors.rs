@@ -203,9 +203,9 @@ pub fn set_inheritable(fd: BorrowedFd<'_>, inheritable: bool) -> io::Result<()> 
 }
 
 /// Descriptors that go in one message.
-const FILES_MAX: usize = 9;
+const FILES_MAX: usize = 12;
 
-/// Sends at most nine descriptors over a local socket, with one byte.
+/// Sends at most twelve descriptors over a local socket, with one byte.
 ///
 /// # Errors
 /// `InvalidInput` for more, else what sendmsg(2) reports.

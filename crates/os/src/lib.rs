@@ -21,6 +21,7 @@ pub mod cpu;
 pub mod descriptors;
 pub mod doorbell;
 pub mod environment;
+pub mod epoll;
 pub mod fence;
 pub mod files;
 pub mod fork;

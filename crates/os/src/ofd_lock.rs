@@ -19,6 +19,14 @@ pub fn mark(file: impl AsFd, start: u64, len: u64) -> io::Result<bool> {
     }
 }
 
+/// Takes the mark away from a range of bytes, for all copies of the open file description.
+///
+/// # Errors
+/// What fcntl(2) reports.
+pub fn unmark(file: impl AsFd, start: u64, len: u64) -> io::Result<()> {
+    call(file, libc::F_OFD_SETLK, &mut range(libc::F_UNLCK, start, len))
+}
+
 /// Bytes that are marked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Marked {
@@ -125,6 +133,8 @@ mod tests {
         assert_eq!(is_marked(&one, 0, 100), None, "one's own is none");
         assert!(!mark(&other, 0, 10).expect("fcntl") && mark(&other, 6, 1).expect("fcntl"));
         let copy = one.try_clone().expect("dup");
+        unmark(&one, 5, 1).expect("fcntl");
+        assert!(is_marked(&other, 5, 1).is_none() && mark(&copy, 5, 1).expect("fcntl"));
         drop(one);
         assert!(is_marked(&other, 5, 1).is_some() && is_locked(&other, 5, 1).expect("fcntl"));
         drop(copy);

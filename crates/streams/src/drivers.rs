@@ -5,11 +5,17 @@ use crate::plumb::driver::DriverLink;
 pub mod echo;
 pub mod log;
 pub mod loopback;
+pub mod mux;
 pub mod nuls;
 
 /// Every driver, by the order of its name.
-static TABLE: &[DriverLink] =
-    &[DriverLink(&echo::Echo), DriverLink(&log::Log), DriverLink(&loopback::Loop), DriverLink(&nuls::Nuls)];
+static TABLE: &[DriverLink] = &[
+    DriverLink(&echo::Echo),
+    DriverLink(&log::Log),
+    DriverLink(&loopback::Loop),
+    DriverLink(&mux::Mux),
+    DriverLink(&nuls::Nuls),
+];
 
 /// The driver of that name.
 pub(crate) fn find(name: &str) -> Option<&'static DriverLink> {

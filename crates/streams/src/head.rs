@@ -11,6 +11,8 @@ mod get;
 pub(crate) mod handle;
 mod insert;
 pub(crate) mod ioctl;
+mod link;
+mod lower;
 mod modules;
 mod panic;
 mod peeked;

@@ -15,7 +15,7 @@ use headwater_os::shared_files::PLACES;
 use headwater_shm::sync::{AtomicU8, AtomicU32, AtomicU64};
 use headwater_shm::{BiasedLockWords, CachePadded, MEMBERS, Member, shareable};
 
-use crate::limits::{BANDS, BLOCKS, FASTBUF, LISTENERS, NSTRPUSH, PAGE, RECORDS};
+use crate::limits::{BANDS, BLOCKS, FASTBUF, LINKS, LISTENERS, NSTRPUSH, PAGE, RECORDS};
 
 /// "HWSTREAM": the kind of this memory.
 pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"HWSTREAM");
@@ -68,6 +68,12 @@ shareable! {
         /// The cookie by which end 0 of the partner is known; 0: it has none yet. Written once, by the process that opens the later one of the
         /// two: of its own stream by an exchange, of the other under the writer's lock of direction 1.
         pub partner: AtomicU64,
+        /// The streams that are linked below, if the driver is a multiplexer.
+        pub links: [LinkWords; LINKS],
+        /// How many links were made: the last mux id. Counted by the process that makes one.
+        pub links_made: AtomicU32,
+        /// How often a link was made or undone. Counted by the process that does it, afterwards.
+        pub links_changed: AtomicU32,
         /// The cookies of the driver's shared files, if it has any; else 0. Written once by the creator.
         pub shared_files: [AtomicU64; 2],
         /// The version of these files. Written under the writer's lock of direction 0, and by a process that finds a
@@ -78,6 +84,16 @@ shareable! {
         /// 1: some process sleeps on these files, or is about to. Set by the sleeper, cleared by the process that makes
         /// it look anew.
         pub watchers: AtomicU32,
+    }
+
+    /// A stream that is linked below a multiplexer.
+    pub(crate) struct LinkWords {
+        /// Its mux id; 0: the entry is free. Taken by an exchange by the process that makes the link, and given back by the one that undoes it.
+        pub id: AtomicU32,
+        /// Bits of `process::link`.
+        pub flags: AtomicU32,
+        /// Inode of its memory.
+        pub stream: AtomicU64,
     }
 
     /// The description of the region. Written once by the creator, checked once by each process that attaches.

@@ -130,6 +130,7 @@ mod public {
     pub use crate::message::Message;
     pub use crate::message::ioctl::{IoctlBlock, PRIVATE_WORDS};
     pub use crate::message::kind::{Flush, Kind, MessageHeader};
+    pub use crate::message::link::{LinkRequest, MuxId, command as link_command};
     pub use crate::message::priority::Priority;
     pub use crate::options::Options;
     pub use crate::options::head::{ControlMode, ErrorOptions, ReadMode, ReadOptions, SetOptions, WriteOptions};

@@ -20,6 +20,9 @@ pub const STRCTLSZ: u32 = 4096;
 pub const NSTRPUSH: usize = 64;
 /// Minor numbers of a driver: as many of its streams may be open in one directory of devices.
 pub const MINORS: u32 = 1024;
+/// Streams that may be linked below one upper stream of a multiplexer. Each is four to nine descriptors in every process that has
+/// the upper stream open.
+pub const LINKS: usize = 32;
 /// Largest memory of one instance of a driver: 16 MiB. Each stream that ends in the driver has one.
 pub const INSTANCE_MAX: usize = 16 << 20;
 /// Open files that a driver has for each stream, at most: as many go in one message over a local socket.

@@ -6,6 +6,7 @@
 mod chain;
 pub mod ioctl;
 pub mod kind;
+pub mod link;
 pub mod priority;
 
 use chain::Chain;

@@ -7,6 +7,7 @@ pub(crate) mod end;
 pub(crate) mod endpoint;
 pub(crate) mod fifo;
 pub(crate) mod inbox;
+pub(crate) mod link;
 pub(crate) mod listeners;
 pub(crate) mod passed;
 pub(crate) mod region;

@@ -19,8 +19,7 @@ use crate::plumb::chain::{self, Link};
 use crate::plumb::direction::{Direction, WriteSide};
 use crate::plumb::module::Module;
 use crate::plumb::queue::Queue;
-use crate::process::device::partner::Partner;
-use crate::process::driver_files::DriverFiles;
+use crate::process::link::Beyond;
 use crate::process::listeners::SignalEvents;
 use crate::process::region::Region;
 use crate::process::sleep::{OWED, SERVICE};
@@ -59,6 +58,8 @@ pub(crate) struct Effects {
     pub enabled_other: bool,
     /// There is room for messages of the partner's driver.
     pub enabled_partner: bool,
+    /// A stream that is linked below was used: what has come up there is looked at.
+    pub used_lower: bool,
     /// The driver waits for more events at its files than before: sleepers there are notified.
     pub watches_more: bool,
     /// A time was asked for that is earlier than all others.
@@ -97,10 +98,8 @@ pub(crate) struct Run<'s, 'm> {
     pub other: Other<'s>,
     pub counters: &'s mut Counters,
     pub effects: Effects,
-    /// The other one of two streams that the driver pairs.
-    pub partner: Option<&'s Partner>,
-    /// The open files of the driver.
-    pub files: Option<&'s DriverFiles>,
+    /// The streams beyond this one that its driver may send to.
+    pub beyond: Beyond<'s>,
     /// The newest message of a queue, which is otherwise empty.
     pending: Option<(usize, Message<'m>)>,
     /// How often a message was asked for.
@@ -148,8 +147,7 @@ impl<'s, 'm> Run<'s, 'm> {
             other,
             counters,
             effects: Effects::default(),
-            partner: None,
-            files: None,
+            beyond: Beyond::default(),
             pending: None,
             gets: 0,
             limit: me.limit(),
@@ -177,7 +175,7 @@ impl<'s, 'm> Run<'s, 'm> {
         let (side, inner_effects) = begun?;
         let outer = Other::Outer(self.side.store.unlocked());
         let mut run = Run::new(self.region, self.me, 1 - self.direction, side, outer, &mut *self.counters);
-        run.files = self.files;
+        run.beyond.files = self.beyond.files;
         run.effects = std::mem::take(inner_effects);
         let done = action(&mut run);
         let done = run.finish(done);
@@ -197,7 +195,7 @@ impl<'s, 'm> Run<'s, 'm> {
     }
 
     /// Notes that the lifted message has arrived elsewhere, so that it is not put back when this process dies.
-    fn note_arrival(&mut self) -> Result<()> {
+    pub fn note_arrival(&mut self) -> Result<()> {
         if !self.store.is_transferring() {
             return Ok(());
         }
@@ -210,9 +208,13 @@ impl<'s, 'm> Run<'s, 'm> {
     /// Makes a run along the path to the partner's head. None if there is no partner. As with [`Run::back`], locks are
     /// taken along the flow.
     pub fn along_partner<T>(&mut self, action: impl FnOnce(&mut Run<'_, 'm>) -> Result<T>) -> Option<Result<T>> {
-        let limit = if self.acted { Limit::Unlimited } else { self.limit };
-        let done = self.partner?.run(limit, action)?;
+        let done = self.beyond.partner?.run(self.inner_limit(), action)?;
         Some(self.note(done))
+    }
+
+    /// How long a run within this one waits for locks.
+    pub fn inner_limit(&self) -> Limit {
+        if self.acted { Limit::Unlimited } else { self.limit }
     }
 
     /// Sends a message to the partner's head.

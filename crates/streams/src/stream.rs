@@ -24,6 +24,7 @@ use crate::process::end::{Access, closed};
 use crate::process::endpoint::Endpoint;
 
 mod halves;
+mod links;
 
 pub use halves::{ReadHalf, WriteHalf};
 

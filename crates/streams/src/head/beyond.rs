@@ -4,10 +4,21 @@ use headwater_shm::Limit;
 
 use super::handle::Handle;
 use crate::error::Result;
+use crate::plumb::driver::DriverLink;
 use crate::process::device::partner::Partner;
 use crate::sched::{Effects, Run};
 
 impl Handle {
+    /// Looks at the streams beyond this one that its driver may send to.
+    #[cold]
+    pub(super) fn look_beyond(&mut self, driver: &'static DriverLink) -> Result<()> {
+        let info = driver.0.info();
+        if info.pairs {
+            self.meet_partner()?;
+        }
+        if info.multiplexes { self.look_for_links() } else { Ok(()) }
+    }
+
     /// Makes a run that waits for its locks as `limit` allows; its follow-up does not wait.
     pub(crate) fn run_inside<'m, T>(
         &mut self,
@@ -55,6 +66,9 @@ impl Handle {
         if effects.enabled_partner {
             let endpoint = self.end.endpoint.clone();
             endpoint.partner().map_or(Ok(()), Partner::enable)?;
+        }
+        if effects.used_lower {
+            self.serve_lowers()?;
         }
         // Another user that holds the lock does it when it releases it.
         if effects.enabled_other { self.service_if_free(!outward).map(drop) } else { Ok(()) }

@@ -8,6 +8,7 @@ use headwater_os::mapped_vec::MappedVec;
 use headwater_shm::{Limit, probe};
 
 use super::read_batching::ReadBatching;
+use super::state::LINKED;
 use crate::counters::Counters;
 use crate::error::{Result, fixed};
 use crate::events::{self, WaitSide};
@@ -45,6 +46,8 @@ pub struct Handle {
     unsent: Vec<(bool, Reply)>,
     /// The work that other users have left is being done.
     pub(super) serves: bool,
+    /// What has come up the streams that are linked below is being looked at, and whether it is to be done again.
+    pub(super) serves_lowers: Option<bool>,
     /// Timeout procedures are being called.
     pub(super) serves_times: bool,
     pub(super) batching: ReadBatching,
@@ -92,6 +95,7 @@ impl Handle {
             nested: false,
             unsent: Vec::new(),
             serves: false,
+            serves_lowers: None,
             serves_times: false,
             batching: ReadBatching::default(),
             scratch: MappedVec::default(),
@@ -167,8 +171,11 @@ impl Handle {
             self.back.forget();
         }
         self.end.set_limit(self.limit());
-        if self.end.region.driver.is_some_and(|driver| driver.0.info().pairs) {
-            self.meet_partner()?;
+        if let Some(driver) = self.end.region.driver {
+            self.look_beyond(driver)?;
+        }
+        if self.end.words().state.load(Ordering::Relaxed) & LINKED != 0 {
+            self.look_at_link()?;
         }
         self.send_what_waits()?;
         self.serve_times().map(drop)
@@ -236,10 +243,10 @@ impl Handle {
             let Handle { out, back, end, .. } = handle;
             let index = if outward { end.side } else { 1 - end.side };
             let (direction, other) = if outward { (out, back) } else { (back, out) };
-            let (region, me, counters, endpoint) = end.parts_for_run();
+            let (region, me, counters, beyond) = end.parts_for_run();
             let side = direction.begin(me, region)?;
             let mut run = Run::new(region, me, index, side, Other::Direction(other), counters);
-            (run.partner, run.files) = (endpoint.partner(), endpoint.files());
+            run.beyond = beyond;
             // The run changes it: from the first thing on that it has done, it does not stop half-way.
             let limit = me.limit();
             let mut done = action(&mut run);
@@ -343,7 +350,7 @@ impl Handle {
             }
             self.signal_room(outward);
         }
-        let more = effects.changed | effects.enabled_other | effects.enabled_partner;
+        let more = effects.changed | effects.enabled_other | effects.enabled_partner | effects.used_lower;
         if more | effects.watches_more | effects.sooner { self.tell_more(outward, effects) } else { Ok(()) }
     }
 

@@ -147,7 +147,7 @@ impl Handle {
     }
 
     /// Returns the answer's value, and its data.
-    fn ioctl_of(
+    pub(super) fn ioctl_of(
         &mut self,
         block: IoctlBlock,
         data: &[u8],

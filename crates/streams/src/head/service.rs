@@ -21,6 +21,17 @@ const SERVE_MAX: u32 = 100;
 /// there.
 const SERVICE_EVERY_NS: u64 = 10_000_000;
 
+/// What became of messages that waited in the queues of a direction.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Waiting {
+    /// There were some.
+    waited: bool,
+    /// Some have come to the head.
+    delivered: bool,
+    /// Another user is in the way: it runs the service procedures when it comes out of its call.
+    owed: bool,
+}
+
 impl Handle {
     /// Runs the service procedures of a direction that wait for room. The process that has made room must not wait for
     /// another user that is stopped in the middle of a call: that one does it when it comes out. False: it is left to
@@ -42,7 +53,7 @@ impl Handle {
         }
     }
 
-    fn service_within(&mut self, limit: Limit, outward: bool) -> Result<()> {
+    pub(super) fn service_within(&mut self, limit: Limit, outward: bool) -> Result<()> {
         self.end.set_limit(limit);
         let done = self.service(outward);
         self.end.set_limit(self.limit());
@@ -118,6 +129,18 @@ impl Handle {
         if owed { Err(headwater_shm::Error::WouldBlock.into()) } else { self.serve_owed(outward) }
     }
 
+    /// Runs the service procedures of all queues of a direction that hold something.
+    pub(super) fn run_waiting(&mut self, outward: bool) -> Result<Waiting> {
+        let (done, effects) = self.run_once(outward, |run| {
+            let waiting = |link: &&Link| link.service && !run.store.is_empty(link.queue);
+            let waits = run.chain.iter().filter(waiting).inspect(|link| run.store.enable(link.queue)).count();
+            Ok(waits > 0)
+        })?;
+        let (delivered, owed) = (effects.delivered, effects.owed);
+        self.follow_up(outward, effects)?;
+        Ok(Waiting { waited: done?, delivered, owed })
+    }
+
     /// Runs the service procedures of modules' queues towards us that still hold messages. True if there is something
     /// to read then.
     ///
@@ -126,14 +149,7 @@ impl Handle {
     pub(crate) fn drain_back(&mut self) -> Result<bool> {
         let mut in_vain = 0;
         loop {
-            let (done, effects) = self.run_once(false, |run| {
-                let waiting = |link: &&Link| link.service && !run.store.is_empty(link.queue);
-                let waits = run.chain.iter().filter(waiting).inspect(|link| run.store.enable(link.queue)).count();
-                Ok(waits > 0)
-            })?;
-            let (delivered, owed) = (effects.delivered, effects.owed);
-            self.follow_up(false, effects)?;
-            let waited = done?;
+            let Waiting { waited, delivered, owed } = self.run_waiting(false)?;
             if self.back.is_readable() {
                 return Ok(true);
             }

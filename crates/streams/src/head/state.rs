@@ -12,6 +12,14 @@ pub(crate) const HUNG_UP: u32 = 1;
 pub(crate) const READ_ERROR: u32 = 2;
 /// M_ERROR has arrived, for writing.
 pub(crate) const WRITE_ERROR: u32 = 4;
+/// The end is linked below a multiplexer.
+pub(crate) use crate::plumb::direction::LINKED;
+
+/// What a call on such an end fails with.
+#[cold]
+pub(crate) fn linked() -> Error {
+    fixed!(Inval, "the stream is linked below a multiplexer")
+}
 
 impl EndWords {
     /// Makes reads and writes of all users of the end fail with this error, as an M_ERROR does.
@@ -53,6 +61,9 @@ pub(crate) fn check(end: &EndWords, call: Call) -> Result<()> {
 
 #[cold]
 fn check_slowly(end: &EndWords, state: u32, call: Call) -> Result<()> {
+    if state & LINKED != 0 {
+        return Err(linked());
+    }
     let (reads, writes) = match call {
         Call::Read | Call::Peek | Call::GetBand => (true, false),
         Call::Write | Call::SetWrite => (false, true),

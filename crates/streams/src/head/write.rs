@@ -10,7 +10,7 @@ use crate::events;
 use crate::message::Message;
 use crate::message::kind::{Kind, MessageHeader};
 use crate::plumb::direction::Direction;
-use crate::process::end::Access;
+use crate::process::end::{Access, Role};
 use crate::queue::lane::writer::Quick;
 use crate::sched::Run;
 
@@ -185,7 +185,7 @@ impl Handle {
 
     #[cold]
     pub(super) fn raise_sigpipe(&self) {
-        if self.write_options().pipe {
+        if self.write_options().pipe && self.end.role == Role::User {
             headwater_os::signal::raise_sigpipe();
         }
     }

@@ -20,6 +20,10 @@ use crate::sched::Effects;
 /// A notice to reader or writer: options, state or modules have changed.
 pub(crate) const CHANGED: u8 = 2;
 
+/// A bit of an end's state, beside those of `head::state`: the end is linked below a multiplexer, as far as is known. The process
+/// that made the link may have died since.
+pub(crate) const LINKED: u32 = 8;
+
 /// One direction of a stream.
 #[derive(Debug)]
 pub(crate) struct Direction {
@@ -191,8 +195,9 @@ impl WriteSide<'_> {
         let (from, to) = (&fixed.ends[direction].0, &fixed.ends[1 - direction].0);
         let (read, write) = (ReadOptions::of(to), WriteOptions::of(from));
         let policy = region.policy;
-        // A reader in a message mode must find the boundaries of writes.
-        let coalescing = policy.coalescing && read.mode == ReadMode::Bytes && !write.delimit;
+        // A reader in a message mode must find the boundaries of writes, and so must a multiplexer above a linked end.
+        let is_linked = to.state.load(Ordering::Acquire) & LINKED != 0;
+        let coalescing = policy.coalescing && read.mode == ReadMode::Bytes && !write.delimit && !is_linked;
         self.lane.set_flow(coalescing);
         self.chain.clear();
         chain::resolve(region, direction, |link| Ok(self.chain.push(link)?))?;

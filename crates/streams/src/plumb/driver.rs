@@ -12,6 +12,7 @@ use super::queue::Queue;
 use crate::error::Result;
 use crate::limits;
 use crate::message::Message;
+use crate::message::link::MuxId;
 use crate::options::events::Events;
 
 /// The description of a driver (module_info, and the kernel's configuration).
@@ -45,6 +46,8 @@ pub struct DriverInfo {
     /// other ([`Queue::put_partner`]). When the last process that has one of them open has ended, the other is hung up as a pipe
     /// is.
     pub pairs: bool,
+    /// Whether other streams may be linked below one that ends in it (I_LINK); see [`Driver::lower_put`].
+    pub multiplexes: bool,
     /// Whether it has open files for its streams, sockets perhaps: see [`Queue::set_file`].
     pub has_files: bool,
 }
@@ -54,7 +57,8 @@ impl DriverInfo {
     #[doc = include_str!("../../doc/driver_info.md")]
     pub const fn new(name: &'static str) -> DriverInfo {
         let ModuleInfo { hiwat, lowat, minpsz, maxpsz, services, .. } = ModuleInfo::new(name);
-        DriverInfo { name, hiwat, lowat, minpsz, maxpsz, services, instance: 0, pairs: false, has_files: false }
+        let (pairs, has_files, multiplexes) = (false, false, false);
+        DriverInfo { name, hiwat, lowat, minpsz, maxpsz, services, instance: 0, pairs, has_files, multiplexes }
     }
 
     /// Sets the water marks of its queues, bytes.
@@ -101,6 +105,13 @@ impl DriverInfo {
     #[doc = include_str!("../../doc/driver_info.md")]
     pub const fn with_files(self) -> DriverInfo {
         DriverInfo { has_files: true, ..self }
+    }
+
+    /// Lets other streams be linked below one that ends in the driver ([`Driver::lower_put`]).
+    #[must_use]
+    #[doc = include_str!("../../doc/multiplexers.md")]
+    pub const fn multiplexes(self) -> DriverInfo {
+        DriverInfo { multiplexes: true, ..self }
     }
 }
 
@@ -173,6 +184,24 @@ pub trait Driver: Send + Sync + fmt::Debug {
         queue.forward_all()
     }
 
+    /// Of a multiplexer: a message has come up a stream that is linked below (lower read put procedure); `queue` is that of the read
+    /// side of the upper stream. Returns whether the message was taken: false leaves it in the lower stream, whose flow control then
+    /// stops who sends there, and it comes again when there is room above ([`Queue::can_put_next`]), or after
+    /// [`Queue::enable_lowers`].
+    ///
+    /// The end of a lower stream, and its error, come once, behind its last message, as [`Kind::Hangup`](crate::Kind::Hangup) and
+    /// [`Kind::Error`](crate::Kind::Error); they have to be taken.
+    ///
+    /// # Errors
+    /// Those of the operations on the queue, passed on. If another user is in the way ([`Error::is_held`](crate::Error::is_held)), the
+    /// message stays in the lower stream; after any other one it is gone.
+    #[doc = include_str!("../../doc/multiplexers.md")]
+    #[doc(alias = "qinit")]
+    fn lower_put<'m>(&self, lower: MuxId, message: Message<'m>, queue: &mut Queue<'_, '_, 'm>) -> Result<bool> {
+        let _ = (lower, message, queue);
+        Ok(true)
+    }
+
     /// One of the driver's files has what [`Queue::watch`] has asked for, or an error or a hang-up: what an interrupt is to a
     /// driver of hardware. `queue` is that of the read side; what comes is sent up by [`Queue::put_next`], and
     /// [`Queue::enable_other`] has the service procedure of the write side run. Called by a process that waits at the
@@ -203,7 +232,9 @@ pub(crate) struct DriverLink(pub &'static dyn Driver);
 
 impl Module for DriverLink {
     fn info(&self) -> ModuleInfo {
-        let DriverInfo { name, hiwat, lowat, minpsz, maxpsz, services, .. } = self.0.info();
+        let DriverInfo { name, hiwat, lowat, minpsz, maxpsz, mut services, multiplexes, .. } = self.0.info();
+        // What comes up from below is taken by the service procedure of the read side.
+        services[Side::Read as usize] |= multiplexes;
         ModuleInfo { name, hiwat, lowat, minpsz, maxpsz, services, data: false }
     }
 
@@ -212,6 +243,13 @@ impl Module for DriverLink {
     }
 
     fn service(&self, queue: &mut Queue<'_, '_, '_>) -> Result<()> {
+        let DriverInfo { services, multiplexes, .. } = self.0.info();
+        if multiplexes && queue.side() == Side::Read {
+            queue.take_from_lowers(self.0)?;
+            if !services[Side::Read as usize] {
+                return Ok(());
+            }
+        }
         self.0.service(queue)
     }
 

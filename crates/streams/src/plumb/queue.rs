@@ -14,6 +14,7 @@ use crate::sched::{Reply, Run};
 
 mod files;
 mod ioctl;
+mod lower;
 mod shape;
 mod time;
 
@@ -232,7 +233,7 @@ impl<'m> Queue<'_, '_, 'm> {
     /// Of a driver that [pairs](super::driver::DriverInfo::pairs) streams: whether the partner is open and reached.
     #[doc = include_str!("../../doc/partners.md")]
     pub fn has_partner(&self) -> bool {
-        self.run.partner.is_some()
+        self.run.beyond.partner.is_some()
     }
 
     /// Whether a message of that band can be sent to the partner's head: false also as long as there is no partner. If not, the

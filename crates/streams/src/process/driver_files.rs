@@ -27,6 +27,13 @@ impl DriverFiles {
         DriverFiles { shared, copies: Mutex::default() }
     }
 
+    /// The same files by descriptors of their own, for a thread that has its own endpoint.
+    pub fn try_clone(&self) -> Result<DriverFiles> {
+        let [inside, outside] = self.descriptors();
+        let descriptors = [inside.try_clone_to_owned()?, outside.try_clone_to_owned()?];
+        Ok(DriverFiles::new(SharedFiles::of(descriptors)?))
+    }
+
     /// The descriptors that are passed on with the stream.
     pub fn descriptors(&self) -> [BorrowedFd<'_>; 2] {
         self.shared.descriptors()

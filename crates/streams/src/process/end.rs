@@ -14,6 +14,7 @@ use headwater_shm::{Limit, Membership, Stages, probe};
 
 use super::endpoint::Endpoint;
 use super::inbox::{self, Inbox, refuse_program};
+use super::link::{Beyond, KnownLinks};
 use super::region::Region;
 use super::sleep::{self, LOOK, UNMET, Waiter};
 use crate::counters::Counters;
@@ -30,6 +31,17 @@ pub enum Access {
     Write,
     /// Both: an end of a pipe.
     Both,
+}
+
+/// On whose behalf an end is used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// A program's.
+    User,
+    /// That of the multiplexer below which the end is linked: it looks itself at what it has caused there.
+    Multiplexer,
+    /// That of the driver at the stream's other end, which serves it also if the end is linked.
+    Server,
 }
 
 /// An end, as one thread uses it.
@@ -58,6 +70,10 @@ pub(crate) struct End {
     pub quiet: [u32; 2],
     /// How many closes of the other end's handles were looked at.
     closes_seen: u32,
+    /// On whose behalf the end is used.
+    pub role: Role,
+    /// The streams that are linked below, as this handle knows them.
+    pub links: KnownLinks,
     /// Until this time the handle does not try again to run the service procedures of the direction that it reads.
     pub service_after_ns: u64,
     /// Of the library's own thread: it does not count as a user of the end.
@@ -90,6 +106,8 @@ impl End {
             discard_after_ns: 0,
             quiet: [0; 2],
             closes_seen: 0,
+            role: Role::User,
+            links: KnownLinks::default(),
             service_after_ns: 0,
             helps: false,
             endpoint,
@@ -204,10 +222,12 @@ impl End {
         self.membership.as_ref().expect("a call joins before anything else")
     }
 
-    /// The parts that a run needs of an end that has joined.
-    pub fn parts_for_run(&mut self) -> (&Region, &Membership, &mut Counters, &Endpoint) {
+    /// The parts that a run needs of an end that has joined, and what lies beyond the stream for its driver.
+    pub fn parts_for_run(&mut self) -> (&Region, &Membership, &mut Counters, Beyond<'_>) {
         let me = self.membership.as_ref().expect("a call joins before anything else");
-        (&self.region, me, &mut self.counters, &self.endpoint)
+        let endpoint = &self.endpoint;
+        let beyond = Beyond { partner: endpoint.partner(), files: endpoint.files(), links: Some(&self.links) };
+        (&self.region, me, &mut self.counters, beyond)
     }
 
     /// The parts that a call needs of an end that has joined.
@@ -310,6 +330,9 @@ impl End {
     /// descriptor and does not use this library is notified when the other end's process rings back, or a handle of it
     /// acts.
     pub fn wake_own_readers(&mut self) {
+        if self.role == Role::Multiplexer {
+            return;
+        }
         let fixed = &self.region.fixed;
         let side = &fixed.lanes[1 - self.side].reader.0;
         let wait_side = WaitSide { stream: self.region.inode, end: self.side, writes: false };

@@ -26,6 +26,7 @@ use super::device::witness::Witness;
 use super::driver_files::DriverFiles;
 use super::end::{Access, HANGUP_TOLD};
 use super::fifo::broker::Broker;
+use super::link::Links;
 use super::listeners::{self, SignalEvents};
 use super::region::Region;
 use super::sleep::{self, LOOK};
@@ -65,6 +66,8 @@ pub(crate) struct Endpoint {
     partner_watch: Mutex<Option<HangupWatch>>,
     /// Of a device whose driver pairs streams: what shows the last close. None once it is closed.
     witness: Option<Witness>,
+    /// Of a device whose driver is a multiplexer: the streams that are linked below.
+    links: OnceLock<Arc<Links>>,
     /// Of a device: its driver's open files, if it has any.
     files: Option<DriverFiles>,
     /// The thread that serves these files while this process polls the descriptor.
@@ -104,6 +107,7 @@ impl Endpoint {
             partner: OnceLock::new(),
             partner_watch: Mutex::new(None),
             witness: None,
+            links: OnceLock::new(),
             files: None,
             watcher: Mutex::new(None),
             is_far_given: AtomicBool::new(false),
@@ -201,6 +205,16 @@ impl Endpoint {
     pub fn partner_to_come(&self) -> Option<&AtomicU64> {
         let awaits = self.region.driver.is_some_and(|driver| driver.0.info().pairs);
         (awaits && self.side == 0 && self.partner().is_none()).then_some(&self.region.fixed.device.partner)
+    }
+
+    /// The streams that are linked below, if any ever were.
+    pub fn links(&self) -> Option<&Arc<Links>> {
+        self.links.get()
+    }
+
+    /// As [`Endpoint::links`], where one is to be added.
+    pub fn links_or_none_yet(&self) -> &Arc<Links> {
+        self.links.get_or_init(Arc::default)
     }
 
     /// False if it has one already.
@@ -355,6 +369,10 @@ impl Endpoint {
         }
         self.stop_watching();
         self.end_hangup_watch();
+        // Its server has descriptors of this end.
+        if let Some(links) = self.links.get() {
+            links.close();
+        }
         let is_last = self.end_registrations();
         self.doorbell().close()?;
         self.tell_closed(is_last);
@@ -428,6 +446,10 @@ impl Drop for Endpoint {
         *self.watcher.get_mut().unwrap_or_else(PoisonError::into_inner) = None;
         // Of a FIFO: a process that is stopped in here must not seem to let others in.
         *self.broker.get_mut().unwrap_or_else(PoisonError::into_inner) = None;
+        // What is linked below is free when the upper stream is closed, and its server, which may use this stream, is over.
+        if let Some(links) = self.links.take() {
+            links.close();
+        }
         // The attendant has copies of the descriptors. A device's minor number is locked until its stream is closed.
         *self.attendant.get_mut().unwrap_or_else(PoisonError::into_inner) = None;
         if self.far.is_none() {

@@ -110,6 +110,11 @@ impl Store {
         self.words.queues[queue].first.load(Ordering::Relaxed) == 0
     }
 
+    /// Whether messages wait in a queue of a module or driver: a look from without the lock.
+    pub fn holds_for_services(&self) -> bool {
+        (HEAD + 1..QUEUES).any(|queue| queue != ANSWERS && !self.is_empty(queue))
+    }
+
     /// Whether a waiter for room in a band may continue, read without the lock.
     pub fn may_go_on(&self, queue: usize, band: u8) -> bool {
         flow::may_go_on(self.band(queue, band), self.water_marks(queue)) && self.may_allocate()

@@ -20,6 +20,8 @@ mod files;
 #[cfg(feature = "probes")]
 mod ioctl;
 #[cfg(feature = "probes")]
+mod links;
+#[cfg(feature = "probes")]
 mod log;
 mod meeting;
 #[cfg(feature = "probes")]

@@ -68,7 +68,7 @@ impl Queue<'_, '_, '_> {
 
     fn files(&self, place: usize) -> Result<&DriverFiles> {
         let of_driver = self.run.chain[self.at].is_driver() && place < crate::limits::DRIVER_FILES;
-        let files = self.run.files.filter(|_| of_driver);
+        let files = self.run.beyond.files.filter(|_| of_driver);
         files.ok_or_else(|| fixed!(Inval, "the driver has no such file"))
     }
 }

@@ -27,6 +27,7 @@ use crate::error::Result;
 use crate::head::handle::Handle;
 use crate::layout::DeviceWords;
 use crate::limits::MINORS;
+use crate::message::link::MuxId;
 use crate::options::Options;
 use crate::plumb::driver::DriverLink;
 use crate::process::driver_files::DriverFiles;
@@ -77,6 +78,8 @@ pub(crate) fn close_last(remains: Remains<'_>) {
     if let Some(name) = name {
         // The number is still locked, so no other process has a socket there.
         name.remove_socket();
+        let ids = device.links.iter().filter_map(|link| MuxId::new(link.id.load(Ordering::Relaxed)));
+        ids.for_each(|id| name.remove_link(id));
     }
 }
 

@@ -7,10 +7,12 @@
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
+use headwater_os::abstract_socket::Listener;
 use headwater_os::environment;
 use headwater_os::files::{self, Status};
 
 use crate::error::{Errno, Error, Result};
+use crate::message::link::MuxId;
 
 /// The variable that names another directory.
 const VARIABLE: &str = "HEADWATER_RUNTIME_DIR";
@@ -69,19 +71,21 @@ impl Directory {
         files::open_or_make_at(&self.fd, driver, self.mode()).map_err(|error| self.told(error))
     }
 
-    /// A path by which the socket of a minor number is reached, short enough for an address.
-    pub fn socket(&self, driver: &str, minor: u32) -> PathBuf {
-        PathBuf::from(format!("/proc/self/fd/{}/{}", self.fd.as_raw_fd(), node(driver, minor)))
+    /// A path by which a socket is reached, short enough for an address.
+    pub fn socket(&self, node: &str) -> PathBuf {
+        PathBuf::from(format!("/proc/self/fd/{}/{node}", self.fd.as_raw_fd()))
     }
 
-    /// Removes what a process that was killed has left of a socket. For the one that has locked the minor number.
-    pub fn remove_socket(&self, driver: &str, minor: u32) -> Result<()> {
-        Ok(files::remove_at(&self.fd, &node(driver, minor))?)
+    /// Removes what a process that was killed has left of a socket. For one that has locked the minor number.
+    pub fn remove_socket(&self, node: &str) -> Result<()> {
+        Ok(files::remove_at(&self.fd, node)?)
     }
 
-    /// Lets users of the directory connect to a socket.
-    pub fn admit(&self, driver: &str, minor: u32) -> Result<()> {
-        Ok(files::set_permissions_at(self.fd.as_fd(), &node(driver, minor), self.mode())?)
+    /// Listens at a socket, to which users of the directory may connect.
+    pub fn listen(&self, node: &str) -> Result<Listener> {
+        let listener = Listener::bind_at(&self.socket(node)).map_err(|error| self.told(error))?;
+        files::set_permissions_at(self.fd.as_fd(), node, self.mode())?;
+        Ok(listener)
     }
 
     /// An error that something in the directory has made: it names the directory.
@@ -98,9 +102,14 @@ fn told(path: &Path, error: Error) -> Error {
     Error::new(error.errno(), format!("the directory of devices, {}: {error}", path.display()))
 }
 
-/// The name of a socket. A driver's name has no '/'; and the file of one whose name has a '.' is no socket.
-fn node(driver: &str, minor: u32) -> String {
+/// The name of a stream's socket. A driver's name has no '/'; and the file of one whose name has a '.' is no socket.
+pub(super) fn node(driver: &str, minor: u32) -> String {
     format!("{driver}.{minor}:")
+}
+
+/// The name of the socket of a stream that is linked below another.
+pub(super) fn link_node(driver: &str, minor: u32, id: MuxId) -> String {
+    format!("{driver}.{minor}:{}", id.number())
 }
 
 /// The user's own directory, and whether a group may use it: if the environment names one.

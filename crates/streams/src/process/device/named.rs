@@ -18,12 +18,14 @@ use headwater_os::files::{self, Status};
 use headwater_os::ofd_lock;
 use headwater_shm::probe;
 
-use super::directory::Directory;
+use super::directory::{Directory, node};
 use super::{DeviceOptions, Parts, instances, make, opened};
 use crate::error::{Errno, Error, Result};
 use crate::head::handle::Handle;
 use crate::limits::MINORS;
 use crate::plumb::driver::DriverLink;
+
+pub(crate) mod links;
 
 /// How long an open waits for an answer of the processes that have the device open; the second if it must not wait.
 const FOR_ANSWERS: Duration = Duration::from_millis(500);
@@ -69,7 +71,7 @@ impl Name {
 
     /// As [`Name::remove_socket`], of another stream of the driver whose number this process has locked.
     pub fn remove_socket_of(&self, minor: u32) {
-        let _ = self.directory.remove_socket(self.driver.0.info().name, minor);
+        let _ = self.directory.remove_socket(&node(self.driver.0.info().name, minor));
     }
 
     /// The stream that others have open under a number, if they hand it over in time.
@@ -78,16 +80,7 @@ impl Name {
     pub(super) fn fetch(&self, minor: u32, until_ns: u64) -> Result<Option<Fetched>> {
         let driver = self.driver.0.info().name;
         let left = Duration::from_nanos(until_ns.saturating_sub(now_ns()).max(1_000_000));
-        let there = abstract_socket::connect_at(&self.directory.socket(driver, minor), left)
-            .and_then(|socket| descriptors::receive(socket.as_fd()));
-        let files = match there {
-            Ok(files) => files,
-            // This process has no descriptor left.
-            Err(error) if matches!(error.raw_os_error(), Some(EMFILE | ENFILE)) => return Err(error.into()),
-            Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => return Err(error.into()),
-            // No process listens yet, or any more.
-            Err(_) => return Ok(None),
-        };
+        let Some(files) = self.receive(&node(driver, minor), left)? else { return Ok(None) };
         let strange = |why: &str| Error::new(Errno::Proto, format!("'{driver}' {minor}: {why}"));
         let mut files = files;
         let listener = files.pop();
@@ -102,6 +95,21 @@ impl Name {
             return Err(strange("it is another device"));
         }
         Ok(Some(Fetched { parts, listener: listener.into() }))
+    }
+}
+
+impl Name {
+    /// What is handed over at a socket; None: nobody listens there yet, or any more.
+    fn receive(&self, node: &str, patience: Duration) -> Result<Option<Vec<OwnedFd>>> {
+        let there = abstract_socket::connect_at(&self.directory.socket(node), patience)
+            .and_then(|socket| descriptors::receive(socket.as_fd()));
+        match there {
+            Ok(files) => Ok(Some(files)),
+            // This process has no descriptor left.
+            Err(error) if matches!(error.raw_os_error(), Some(EMFILE | ENFILE)) => Err(error.into()),
+            Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => Err(error.into()),
+            Err(_) => Ok(None),
+        }
     }
 }
 
@@ -179,11 +187,9 @@ impl Named<'_> {
         stream.end.endpoint.hold_file(lock);
         opened(&mut stream, self.driver, &self.options.opening(minor, is_clone, true), Some(&self.directory))?;
         // No other process uses the socket while the number is locked.
-        self.directory.remove_socket(self.name(), minor)?;
+        self.directory.remove_socket(&node(self.name(), minor))?;
         probe::at();
-        let listener = Listener::bind_at(&self.directory.socket(self.name(), minor));
-        let listener = listener.map_err(|error| self.directory.told(error))?;
-        self.directory.admit(self.name(), minor)?;
+        let listener = self.directory.listen(&node(self.name(), minor))?;
         self.attend(&stream, minor, listener)?;
         probe::at();
         if self.driver.0.info().pairs {

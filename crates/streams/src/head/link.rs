@@ -1,0 +1,246 @@
+//! I_LINK, I_UNLINK, I_PLINK, I_PUNLINK: linking streams below a multiplexer.
+
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use headwater_os::fork;
+use headwater_shm::probe;
+
+use super::handle::Handle;
+use super::ioctl::IoctlTimeout;
+use super::lower::check_upper;
+use crate::error::{Errno, Error, Result, fixed};
+use crate::limits::LINKS;
+use crate::message::ioctl::IoctlBlock;
+use crate::message::link::{MuxId, command};
+use crate::process::end::Access;
+use crate::process::endpoint::Endpoint;
+use crate::process::link::claim::Claim;
+use crate::process::link::{Link, PERSISTENT};
+use crate::process::region::Region;
+
+/// Upper streams that have persistent links, and so stay open in this process until these are undone. Locked for moments, in which
+/// nobody forks.
+static KEPT: Mutex<Vec<Arc<Endpoint>>> = Mutex::new(Vec::new());
+
+/// How a link lasts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Lasts {
+    /// Until the upper stream is closed.
+    WithUpper,
+    /// Until it is undone.
+    Persistently,
+}
+
+impl Lasts {
+    fn flags(self) -> u32 {
+        if self == Lasts::Persistently { PERSISTENT } else { 0 }
+    }
+}
+
+impl Handle {
+    /// Links a stream below this one, which ends in a multiplexer (I_LINK), and returns by what the multiplexer knows it. What is
+    /// written to this stream the multiplexer sends down that one, and takes what comes up there. Calls on the lower stream's end fail
+    /// with `EINVAL` from now on, in all processes; it may be dropped, and stays open below.
+    ///
+    /// The link lasts until [`Handle::unlink`], or until the last process that has this stream open has closed it or ended. Processes
+    /// that this one forks from now on serve it too, and those that open the stream by its name. Of other processes that have this stream
+    /// open, what they send to that lower stream waits until one of the former sends it, within a second.
+    ///
+    /// # Errors
+    /// `EINVAL` if this stream's driver is no multiplexer; if the other one is linked already, is this one, has it below, or is
+    /// an end of a FIFO; `ENXIO` after a hang-up of this stream; `ENOSR` when [`LINKS`] are linked below; `ETIME` if the driver
+    /// does not answer; what it answers with; `EMFILE` without six free descriptors.
+    #[doc = include_str!("../../doc/links.md")]
+    #[doc(alias = "I_LINK")]
+    pub fn link(&mut self, lower: &Handle) -> Result<MuxId> {
+        self.link_lasting(lower, Lasts::WithUpper)
+    }
+
+    /// As [`Handle::link`], and keeps this stream open in this process, whether or not it has handles, until the link is undone
+    /// by [`Handle::unlink_persistent`] or the process ends (I_PLINK). There is no process that could keep it longer.
+    ///
+    /// # Errors
+    /// As [`Handle::link`].
+    #[doc = include_str!("../../doc/links.md")]
+    #[doc(alias = "I_PLINK")]
+    pub fn link_persistent(&mut self, lower: &Handle) -> Result<MuxId> {
+        let id = self.link_lasting(lower, Lasts::Persistently)?;
+        let kept = self.end.endpoint.clone();
+        with_kept(|all| {
+            if !all.iter().any(|one| Arc::ptr_eq(one, &kept)) {
+                all.push(kept);
+            }
+        });
+        Ok(id)
+    }
+
+    /// Undoes a link of [`Handle::link`], or all of them (I_UNLINK; None is MUXID_ALL). The lower stream is its users' again, or is
+    /// closed if there are none.
+    ///
+    /// # Errors
+    /// `EINVAL` for an id of no such link of this stream; else as [`Handle::link`].
+    #[doc = include_str!("../../doc/links.md")]
+    #[doc(alias = "I_UNLINK")]
+    #[doc(alias = "MUXID_ALL")]
+    pub fn unlink(&mut self, lower: Option<MuxId>) -> Result<()> {
+        self.unlink_lasting(lower, Lasts::WithUpper)
+    }
+
+    /// Undoes a link of [`Handle::link_persistent`], or all of them (I_PUNLINK).
+    ///
+    /// # Errors
+    /// As [`Handle::unlink`].
+    #[doc = include_str!("../../doc/links.md")]
+    #[doc(alias = "I_PUNLINK")]
+    pub fn unlink_persistent(&mut self, lower: Option<MuxId>) -> Result<()> {
+        self.unlink_lasting(lower, Lasts::Persistently)?;
+        let region = &self.end.region;
+        let is_kept = ids_of(region, Lasts::Persistently).next().is_some();
+        let given_up = with_kept(|all| {
+            let at = all.iter().position(|one| one.region.inode == region.inode).filter(|_| !is_kept)?;
+            Some(all.swap_remove(at))
+        });
+        drop(given_up);
+        Ok(())
+    }
+
+    fn link_lasting(&mut self, lower: &Handle, lasts: Lasts) -> Result<MuxId> {
+        self.check_multiplexer()?;
+        self.check_lower(lower)?;
+        let region = self.end.region.clone();
+        let (slot, entry) = free_slot(&region)?;
+        let claim = Claim::take_end(&mut lower.another())?;
+        let claim = claim.ok_or_else(|| fixed!(Inval, "the stream is linked below a multiplexer already"))?;
+        let device = &region.fixed.device;
+        let made = device.links_made.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
+        let id = MuxId::new(made & i32::MAX as u32).unwrap_or_else(|| MuxId::new(1).expect("it is one"));
+        device.links[slot].flags.store(lasts.flags(), Ordering::Relaxed);
+        device.links[slot].stream.store(lower.end.region.inode, Ordering::Relaxed);
+        // Release: whoever finds the id finds the rest of the entry.
+        device.links[slot].id.store(id.number(), Ordering::Release);
+        probe::at();
+        let link = Link::new(id, slot, lower.end.endpoint.clone(), [claim, entry]);
+        let endpoint = self.end.endpoint.clone();
+        let links = endpoint.links_or_none_yet();
+        let command = if lasts == Lasts::Persistently { command::PERSISTENT_LINK } else { command::LINK };
+        let linked = links.add(&endpoint, link).and_then(|()| self.tell_driver(command, id));
+        device.links_changed.fetch_add(1, Ordering::AcqRel);
+        if let Err(error) = linked {
+            self.undo(id)?;
+            return Err(error);
+        }
+        // What waited there.
+        self.attach()?;
+        self.serve_lowers()?;
+        Ok(id)
+    }
+
+    fn unlink_lasting(&mut self, lower: Option<MuxId>, lasts: Lasts) -> Result<()> {
+        self.check_multiplexer()?;
+        let ids: Vec<MuxId> =
+            ids_of(&self.end.region, lasts).filter(|id| lower.is_none_or(|lower| lower == *id)).collect();
+        if let Some(lower) = lower.filter(|_| ids.is_empty()) {
+            let why = format!("no stream is linked below as {} in this way", lower.number());
+            return Err(Error::new(Errno::Inval, why));
+        }
+        let command = if lasts == Lasts::Persistently { command::PERSISTENT_UNLINK } else { command::UNLINK };
+        for id in ids {
+            self.tell_driver(command, id)?;
+            self.withdraw(id)?;
+            self.undo(id)?;
+        }
+        Ok(())
+    }
+
+    /// Frees the entry under the locks under which the driver sends down and takes what comes up: from then on no process does.
+    ///
+    /// Errors: of one that holds such a lock and does not come out of its call; nothing has changed then.
+    fn withdraw(&mut self, id: MuxId) -> Result<()> {
+        self.run(true, |run| {
+            run.back(|run| {
+                free_entry(run.region, id);
+                Ok(())
+            })
+        })
+    }
+
+    /// Asks the driver, and waits for its answer.
+    fn tell_driver(&mut self, command: u32, id: MuxId) -> Result<()> {
+        let block = IoctlBlock { command, count: Some(MuxId::LEN as u64), ..IoctlBlock::default() };
+        self.ioctl_of(block, &id.bytes(), &mut Vec::new(), IoctlTimeout::Usual).map(drop)
+    }
+
+    /// Gives the entry and the lower end back.
+    fn undo(&mut self, id: MuxId) -> Result<()> {
+        free_entry(&self.end.region, id);
+        probe::at();
+        self.end.region.fixed.device.links_changed.fetch_add(1, Ordering::AcqRel);
+        if let Some(name) = self.end.endpoint.name() {
+            name.remove_link(id);
+        }
+        let removed = self.end.endpoint.links().and_then(|links| links.remove(id));
+        removed.map_or(Ok(()), |link| link.undo())
+    }
+
+    fn check_multiplexer(&mut self) -> Result<()> {
+        self.attach()?;
+        let driver = self.end.region.driver.filter(|driver| self.end.side == 0 && driver.0.info().multiplexes);
+        driver
+            .ok_or_else(|| fixed!(Inval, "no stream can be linked below this one: it does not end in a multiplexer"))?;
+        check_upper(self)
+    }
+
+    fn check_lower(&self, lower: &Handle) -> Result<()> {
+        lower.end.check_open()?;
+        if lower.end.endpoint.access != Access::Both || lower.end.side == 1 && lower.end.region.driver.is_some() {
+            return Err(fixed!(Inval, "an end of a FIFO cannot be linked below a multiplexer"));
+        }
+        if is_below(&lower.end.endpoint, &self.end.region, LINKS) {
+            return Err(fixed!(Inval, "the link would make a cycle: the lower stream leads to the upper one"));
+        }
+        Ok(())
+    }
+}
+
+/// An entry that stands for no link that a process can use, and the claim to it.
+fn free_slot(upper: &Region) -> Result<(usize, Claim)> {
+    for slot in 0..LINKS {
+        if let Some(claim) = Claim::take_entry(upper, slot)? {
+            return Ok((slot, claim));
+        }
+    }
+    Err(Error::new(Errno::Nosr, format!("{LINKS} streams are linked below already")))
+}
+
+fn free_entry(upper: &Region, id: MuxId) {
+    for link in &upper.fixed.device.links {
+        let _ = link.id.compare_exchange(id.number(), 0, Ordering::AcqRel, Ordering::Relaxed);
+    }
+}
+
+/// Whether a stream is another one, or has it below.
+fn is_below(endpoint: &Endpoint, wanted: &Region, depth: usize) -> bool {
+    let device = &endpoint.region.fixed.device;
+    let stands_in = |link: &crate::layout::LinkWords| {
+        link.id.load(Ordering::Acquire) != 0 && link.stream.load(Ordering::Acquire) == wanted.inode
+    };
+    endpoint.region.inode == wanted.inode
+        || depth == 0
+        || device.links.iter().any(stands_in)
+        || endpoint
+            .links()
+            .is_some_and(|links| links.all().iter().any(|link| is_below(&link.endpoint, wanted, depth - 1)))
+}
+
+/// The links of a stream that last so.
+fn ids_of(region: &Region, lasts: Lasts) -> impl Iterator<Item = MuxId> + '_ {
+    let lasts_so = move |flags: u32| flags & PERSISTENT == lasts.flags();
+    let links = region.fixed.device.links.iter();
+    let links = links.filter(move |link| lasts_so(link.flags.load(Ordering::Acquire)));
+    links.filter_map(|link| MuxId::new(link.id.load(Ordering::Acquire)))
+}
+
+fn with_kept<T>(action: impl FnOnce(&mut Vec<Arc<Endpoint>>) -> T) -> T {
+    fork::held_off(|| action(&mut KEPT.lock().unwrap_or_else(PoisonError::into_inner)))
+}

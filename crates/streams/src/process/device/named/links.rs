@@ -1,0 +1,73 @@
+//! Handing over the streams that are linked below a device that others find by name: at a socket for each, as the device itself is at
+//! its own, so that every process that has the upper stream open can serve them.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use headwater_os::abstract_socket::Listener;
+use headwater_os::attendant::Attendant;
+use headwater_os::descriptors::inode;
+
+use super::Name;
+use crate::error::{Errno, Error, Result};
+use crate::head::handle::Handle;
+use crate::message::link::MuxId;
+use crate::process::device::directory::link_node;
+use crate::process::endpoint::Endpoint;
+use crate::process::link::claim::Claim;
+use crate::process::region::Region;
+
+/// How long an answer is waited for. Who does not answer is asked again with the next call that misses the link.
+const PATIENCE: Duration = Duration::from_millis(200);
+
+/// A stream that is linked below, as it was handed over.
+#[derive(Debug)]
+pub(crate) struct FetchedLink {
+    pub lower: Handle,
+    /// Of the lower end, and of the entry.
+    pub claims: [Claim; 2],
+    pub listener: Listener,
+}
+
+impl Name {
+    fn link_node(&self, id: MuxId) -> String {
+        link_node(self.driver.0.info().name, self.minor, id)
+    }
+
+    /// The socket of a link that was made just now. Its id is of no other link of the stream.
+    pub fn listen_for_link(&self, id: MuxId) -> Result<Listener> {
+        self.remove_link(id);
+        self.directory.listen(&self.link_node(id))
+    }
+
+    /// Removes the socket of a link that was undone.
+    pub fn remove_link(&self, id: MuxId) {
+        let _ = self.directory.remove_socket(&self.link_node(id));
+    }
+
+    /// Hands a link over to those who ask, as long as the attendant is kept.
+    pub fn hand_over(&self, listener: Listener, lower: &Endpoint, claims: [BorrowedFd<'_>; 2]) -> Result<Attendant> {
+        let files = lower.descriptors().chain(claims).map(|fd| fd.try_clone_to_owned());
+        Ok(Attendant::start(listener, files.collect::<std::io::Result<Vec<OwnedFd>>>()?)?)
+    }
+
+    /// The link of an entry that others have, if they hand it over.
+    ///
+    /// Errors: `EPROTO` for something else; `EMFILE`; `EACCES`.
+    pub fn fetch_link(&self, id: MuxId, upper: &Region, slot: usize) -> Result<Option<FetchedLink>> {
+        let Some(mut files) = self.receive(&self.link_node(id), PATIENCE)? else { return Ok(None) };
+        let strange = |why: &str| Error::new(Errno::Proto, format!("the link {}: {why}", id.number()));
+        let (Some(listener), Some(entry), Some(claim)) = (files.pop(), files.pop(), files.pop()) else {
+            return Err(strange("too few descriptors came"));
+        };
+        let lower = Handle::of_files(files)?;
+        let stream = upper.fixed.device.links[slot].stream.load(Ordering::Acquire);
+        let inodes = [inode(claim.as_fd())?, inode(entry.as_fd())?];
+        if lower.end.region.inode != stream || inodes != [stream, upper.inode] {
+            return Err(strange("it is another stream"));
+        }
+        let claims = [Claim::of_end(claim, lower.end.side), Claim::of_entry(entry, slot)];
+        Ok(Some(FetchedLink { lower, claims, listener: listener.into() }))
+    }
+}

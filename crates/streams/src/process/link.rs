@@ -1,0 +1,349 @@
+//! The streams that are linked below a multiplexer, as a process knows them that has the upper stream open.
+//!
+//! A link is an entry in the upper stream's memory, which says that it is there; in each process that serves it, the lower stream's
+//! end; and a [`Claim`], by which everybody else knows that the end is taken. The kernel gives up the claim, and closes the
+//! lower end, with the last process that has the upper stream open, however that ended.
+
+use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use headwater_os::abstract_socket::Listener;
+use headwater_os::attendant::Attendant;
+use headwater_os::fork;
+use headwater_os::per_thread::PerThread;
+use headwater_shm::Limit;
+
+use self::claim::Claim;
+use self::server::Server;
+use super::device::named::Name;
+use super::device::named::links::FetchedLink;
+use super::device::partner::Partner;
+use super::driver_files::DriverFiles;
+use super::end::Role;
+use super::endpoint::Endpoint;
+use super::region::Region;
+use crate::error::{Errno, Error, Result};
+use crate::head::handle::Handle;
+use crate::layout::LinkWords;
+use crate::message::link::MuxId;
+use crate::sched::Run;
+
+pub(crate) mod claim;
+mod server;
+
+/// In `LinkWords::flags`: the driver was told that the lower stream has ended.
+pub(crate) const ENDED: u32 = 1;
+/// The link outlasts the upper stream (I_PLINK).
+pub(crate) const PERSISTENT: u32 = 2;
+
+/// A stream that is linked below, and served by this process.
+#[derive(Debug)]
+pub(crate) struct Link {
+    pub id: MuxId,
+    /// Its entry in the upper stream's memory.
+    slot: usize,
+    pub endpoint: Arc<Endpoint>,
+    handles: PerThread<Handle>,
+    /// What makes the link one. Locked for moments, in which nobody forks.
+    held: Mutex<Held>,
+    /// Bits that say what is waited for; see `server`.
+    pub waits: AtomicU32,
+}
+
+/// What a process has of a link until it is undone.
+#[derive(Debug)]
+struct Held {
+    /// Of the lower end, and of the entry.
+    claims: Option<[Claim; 2]>,
+    /// Hands it to others that have the upper stream open by its name.
+    attendant: Option<Attendant>,
+}
+
+/// In `Link::waits`: something for the lower stream waits in the upper one until there is room.
+pub(crate) const FOR_ROOM: u32 = 1;
+/// What has come up the lower stream waits there until there is room in the upper one.
+pub(crate) const FOR_ROOM_ABOVE: u32 = 2;
+
+impl Link {
+    pub fn new(id: MuxId, slot: usize, endpoint: Arc<Endpoint>, claims: [Claim; 2]) -> Link {
+        let held = Mutex::new(Held { claims: Some(claims), attendant: None });
+        Link { id, slot, endpoint, handles: PerThread::default(), held, waits: AtomicU32::new(0) }
+    }
+
+    /// Hands the link to others that have the upper stream open by its name. They come to `listener`.
+    fn attend(&self, name: &Name, listener: Listener) -> Result<()> {
+        let attendant = self.with_held(|held| {
+            let claims = held.claims.as_ref().map(|claims| claims.each_ref().map(Claim::as_fd));
+            claims.map(|claims| name.hand_over(listener, &self.endpoint, claims)).transpose()
+        })?;
+        self.with_held(|held| held.attendant = attendant);
+        Ok(())
+    }
+
+    /// In a forked child: its own attendant, which it does not have yet.
+    fn attend_here(&self) {
+        if let Some(attendant) = self.with_held(|held| held.attendant.take()) {
+            let here = attendant.here().ok();
+            self.with_held(|held| held.attendant = here);
+        }
+    }
+
+    fn with_held<T>(&self, action: impl FnOnce(&mut Held) -> T) -> T {
+        fork::held_off(|| action(&mut self.held.lock().unwrap_or_else(PoisonError::into_inner)))
+    }
+
+    /// Calls `action` with a handle of the lower stream that waits no longer than `limit`.
+    ///
+    /// Errors: those of `action`, none of which is fatal for the upper stream; `EAGAIN` for a thread that is in the middle of a
+    /// call there.
+    pub fn with<T>(&self, limit: Limit, action: impl FnOnce(&mut Handle) -> Result<T>) -> Result<T> {
+        let mut handle = self.handles.get(|| Handle::on(self.endpoint.clone()));
+        if handle.is_nested() {
+            return Err(headwater_shm::Error::WouldBlock.into());
+        }
+        (handle.end.role, handle.nested) = (Role::Multiplexer, true);
+        handle.attach().map_err(of_lower)?;
+        handle.end.set_limit(limit);
+        action(&mut handle).map_err(of_lower)
+    }
+
+    /// Makes a run down the lower stream, from within one of the upper stream.
+    pub fn run<'m, T>(&self, limit: Limit, action: impl FnOnce(&mut Run<'_, 'm>) -> Result<T>) -> Result<T> {
+        self.with(limit, |handle| handle.run_inside(true, limit, action))
+    }
+
+    /// Whether the link has not been undone.
+    pub fn is_current(&self, upper: &Region) -> bool {
+        self.words(upper).id.load(Ordering::Acquire) == self.id.number()
+    }
+
+    pub fn words<'r>(&self, upper: &'r Region) -> &'r LinkWords {
+        &upper.fixed.device.links[self.slot]
+    }
+
+    /// Gives the lower end back, in all processes: its users go on with it.
+    pub fn undo(&self) -> Result<()> {
+        let (claims, attendant) = self.with_held(|held| (held.claims.take(), held.attendant.take()));
+        drop(attendant);
+        claims.into_iter().flatten().try_for_each(Claim::give_up)?;
+        self.free()
+    }
+
+    /// If no process has the claim any more, lets the users of the end go on.
+    fn free(&self) -> Result<()> {
+        claim::free(&mut Handle::on(self.endpoint.clone()))
+    }
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        let Held { claims, attendant } = self.held.get_mut().unwrap_or_else(PoisonError::into_inner);
+        // It has copies of the descriptors.
+        *attendant = None;
+        *claims = None;
+        // Whoever uses the end next finds out, should this fail.
+        let _ = self.free();
+    }
+}
+
+/// An error of a lower stream is one of the operation on it, and ends no more than that.
+fn of_lower(error: Error) -> Error {
+    if error.is_fatal() { Error::new(error.errno(), format!("the lower stream: {error}")) } else { error }
+}
+
+/// The streams that are linked below an upper one, in this process.
+#[derive(Debug, Default)]
+pub(crate) struct Links {
+    /// Locked for moments, in which nobody forks.
+    table: Mutex<Table>,
+    /// Raised when the table is changed.
+    version: AtomicU32,
+}
+
+#[derive(Debug, Default)]
+struct Table {
+    links: Vec<Arc<Link>>,
+    server: Option<Server>,
+}
+
+impl Links {
+    fn with_table<T>(&self, action: impl FnOnce(&mut Table) -> T) -> T {
+        fork::held_off(|| action(&mut self.table.lock().unwrap_or_else(PoisonError::into_inner)))
+    }
+
+    /// Adds a link, which this process serves from now on.
+    ///
+    /// Errors: `EMFILE` without four free descriptors; `EAGAIN` if the process may have no more threads.
+    pub fn add(self: &Arc<Links>, upper: &Endpoint, link: Link) -> Result<()> {
+        self.serve(upper)?;
+        if let Some(name) = upper.name() {
+            link.attend(name, name.listen_for_link(link.id)?)?;
+        }
+        self.insert(link);
+        Ok(())
+    }
+
+    /// Fetches the links that other processes have made, as far as they hand them over.
+    ///
+    /// Errors: as [`Links::add`]; `EPROTO` for something else.
+    fn fetch(self: &Arc<Links>, upper: &Endpoint, name: &Name) -> Result<()> {
+        let known: Vec<u32> = self.all().iter().map(|link| link.id.number()).collect();
+        for (slot, words) in upper.region.fixed.device.links.iter().enumerate() {
+            let id = MuxId::new(words.id.load(Ordering::Acquire)).filter(|id| !known.contains(&id.number()));
+            let Some(id) = id else { continue };
+            let Some(fetched) = name.fetch_link(id, &upper.region, slot)? else { continue };
+            self.serve(upper)?;
+            let FetchedLink { lower, claims, listener } = fetched;
+            let link = Link::new(id, slot, lower.end.endpoint.clone(), claims);
+            link.attend(name, listener)?;
+            self.insert(link);
+        }
+        Ok(())
+    }
+
+    fn insert(&self, link: Link) {
+        self.with_table(|table| table.links.push(Arc::new(link)));
+        self.changed();
+    }
+
+    /// Takes a link away. It is undone when the last call that uses it returns.
+    pub fn remove(&self, id: MuxId) -> Option<Arc<Link>> {
+        let removed = self.with_table(|table| {
+            let at = table.links.iter().position(|link| link.id == id)?;
+            Some(table.links.remove(at))
+        });
+        self.changed();
+        removed
+    }
+
+    pub fn all(&self) -> Vec<Arc<Link>> {
+        self.with_table(|table| table.links.clone())
+    }
+
+    fn changed(&self) {
+        self.version.fetch_add(1, Ordering::AcqRel);
+        self.with_table(|table| table.server.as_ref().map(Server::wake));
+    }
+
+    /// Has a thread of this process take what comes up from below, if there is none yet.
+    pub fn serve(self: &Arc<Links>, upper: &Endpoint) -> Result<()> {
+        if self.with_table(|table| table.server.as_ref().is_some_and(Server::is_here)) {
+            return Ok(());
+        }
+        let server = Server::start(upper, self)?;
+        // Of a forked child's parent, or of another thread that was faster.
+        let other = self.with_table(|table| match &table.server {
+            Some(other) if other.is_here() => Some(server),
+            _ => table.server.replace(server),
+        });
+        self.version.fetch_add(1, Ordering::AcqRel);
+        if other.is_some() {
+            self.all().iter().for_each(|link| link.attend_here());
+        }
+        drop(other);
+        Ok(())
+    }
+
+    /// The upper stream is closed in this process.
+    pub fn close(&self) {
+        let Table { links, server } = self.with_table(std::mem::take);
+        drop(server);
+        drop(links);
+    }
+}
+
+/// What a handle of the upper stream knows of the links.
+#[derive(Debug, Default)]
+pub(crate) struct KnownLinks {
+    /// The version of [`Links`] that this is, plus one.
+    version: u64,
+    /// The process that the server is of.
+    epoch: u64,
+    links: Vec<Weak<Link>>,
+    server: Option<Arc<server::Shared>>,
+    /// How many changes in the upper stream's memory were looked at; 0: they are to be looked at again.
+    changes: AtomicU32,
+}
+
+impl KnownLinks {
+    /// Looks whether other processes have changed anything, and then fetches what is new.
+    pub fn look(&mut self, upper: &Endpoint) -> Result<()> {
+        let changes = upper.region.fixed.device.links_changed.load(Ordering::Acquire);
+        if let Some(name) = upper.name()
+            && self.changes.swap(changes, Ordering::Relaxed) != changes
+        {
+            upper.links_or_none_yet().fetch(upper, name)?;
+        }
+        upper.links().map_or(Ok(()), |links| self.refresh(links, upper))
+    }
+
+    /// Looks whether this process has changed anything. In a forked child it starts the child's own server.
+    fn refresh(&mut self, links: &Arc<Links>, upper: &Endpoint) -> Result<()> {
+        let version = u64::from(links.version.load(Ordering::Acquire)) + 1;
+        if version == self.version && self.epoch == fork::epoch() {
+            return Ok(());
+        }
+        if self.epoch != fork::epoch() {
+            links.serve(upper)?;
+        }
+        self.read(links);
+        Ok(())
+    }
+
+    /// Reads the links anew.
+    pub fn read(&mut self, links: &Links) {
+        self.version = u64::from(links.version.load(Ordering::Acquire)) + 1;
+        self.epoch = fork::epoch();
+        links.with_table(|table| {
+            self.links = table.links.iter().map(Arc::downgrade).collect();
+            self.server = table.server.as_ref().map(Server::shared);
+        });
+    }
+
+    /// The link of an id; None: other processes can use it, and this one cannot, or does not know it yet.
+    ///
+    /// Errors: `ENXIO` if there is none.
+    pub fn find(&self, upper: &Region, id: MuxId) -> Result<Option<Arc<Link>>> {
+        if let Some(link) = self.current(upper).find(|link| link.id == id) {
+            return Ok(Some(link));
+        }
+        // The next call asks for it again.
+        self.changes.store(0, Ordering::Relaxed);
+        let words = &upper.fixed.device.links;
+        let slot = words.iter().position(|link| link.id.load(Ordering::Acquire) == id.number());
+        match slot.map(|slot| claim::is_alive(upper, slot, id)).transpose()? {
+            Some(true) => Ok(None),
+            _ => Err(Error::new(Errno::Nxio, format!("no stream is linked below as {}", id.number()))),
+        }
+    }
+
+    /// The links that were not undone.
+    pub fn current<'k>(&'k self, upper: &'k Region) -> impl Iterator<Item = Arc<Link>> + 'k {
+        self.links.iter().filter_map(Weak::upgrade).filter(|link| link.is_current(upper))
+    }
+
+    /// As [`KnownLinks::read`], for the server, which looks again by itself.
+    pub fn read_as_server(&mut self, links: &Links) {
+        self.read(links);
+        self.server = None;
+    }
+
+    /// Has the server of this process look at the links again.
+    pub fn wake_server(&self) {
+        if let Some(server) = &self.server {
+            server.wake();
+        }
+    }
+}
+
+/// The streams beyond one that its driver may send to.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Beyond<'s> {
+    /// The other one of two streams that the driver pairs.
+    pub partner: Option<&'s Partner>,
+    /// The open files of the driver.
+    pub files: Option<&'s DriverFiles>,
+    /// Those that are linked below. None in a run within another one.
+    pub links: Option<&'s KnownLinks>,
+}
