@@ -297,3 +297,29 @@ fn a_persistent_link_outlasts_the_upper_stream_in_its_process() {
     drop(upper);
     calm();
 }
+
+#[test]
+fn what_a_process_sends_that_cannot_use_the_link_another_one_sends() {
+    let _alone = alone();
+    within(PATIENCE, "a link of another process".to_owned());
+    let (mut upper, (near, mut far)) = (mux(), ends());
+    let (mut told, tell) = std::io::pipe().expect("pipe");
+    // Forked before there was a link, and nobody hands it one.
+    let sender = child(|| {
+        let mut id = [0; MuxId::LEN];
+        std::io::Read::read_exact(&mut told, &mut id).expect("the test says it");
+        let (id, _) = MuxId::split_from(&id).expect("an id");
+        send(&mut upper, id, b"one")?;
+        send(&mut upper, id, b"two")?;
+        assert_eq!(errno(send(&mut upper, MuxId::new(99).expect("a number"), b"x")), Errno::Nxio);
+        Ok(())
+    });
+    let id = upper.link(&near).expect("linked");
+    std::io::Write::write_all(&mut &tell, &id.bytes()).expect("it waits");
+    joined(sender);
+    let mut seen = String::new();
+    while seen != "onetwo" {
+        seen += &text(&mut far);
+    }
+    calm();
+}
