@@ -14,7 +14,7 @@ use rustix::io::Errno;
 pub struct Interest {
     /// Something can be read, or the end was reached.
     pub to_read: bool,
-    /// There is room to write, or nobody is left to read.
+    /// There is room to write, or the reader is gone.
     pub to_write: bool,
 }
 

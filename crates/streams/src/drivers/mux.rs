@@ -6,7 +6,7 @@
 //! keep up stops the lower streams. Also the template of a multiplexer.
 //!
 //! An ioctl ([`ioctl::ROUTE`]) connects lower streams: what comes up one goes down the other, in whichever process serves them, and
-//! nobody has to read above. So N streams share M others.
+//! no process has to read above. So N streams share M others.
 
 use crate::error::{Errno, Error, Result, fixed};
 use crate::limits::LINKS;
@@ -89,7 +89,7 @@ impl Driver for Mux {
             }
             match put_lower(message, lower, queue) {
                 Err(error) if error.is_held() => return Err(error),
-                // As above: nobody is left to be told.
+                // As above: there is no stream left to notify.
                 _ => {}
             }
         }

@@ -20,7 +20,7 @@ use crate::process::link::{Link, PERSISTENT};
 use crate::process::region::Region;
 
 /// Upper streams that have persistent links, and so stay open in this process until these are undone. Locked for moments, in which
-/// nobody forks.
+/// no thread forks.
 static KEPT: Mutex<Vec<Arc<Endpoint>>> = Mutex::new(Vec::new());
 
 /// How a link lasts.
@@ -117,7 +117,7 @@ impl Handle {
         let id = MuxId::new(made & i32::MAX as u32).unwrap_or_else(|| MuxId::new(1).expect("it is one"));
         device.links[slot].flags.store(lasts.flags(), Ordering::Relaxed);
         device.links[slot].stream.store(lower.end.region.inode, Ordering::Relaxed);
-        // Release: whoever finds the id finds the rest of the entry.
+        // Release: a process that finds the id finds the rest of the entry.
         device.links[slot].id.store(id.number(), Ordering::Release);
         probe::at();
         let link = Link::new(id, slot, lower.end.endpoint.clone(), [claim, entry]);

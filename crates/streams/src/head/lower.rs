@@ -1,7 +1,7 @@
 //! What has come up the streams that are linked below a multiplexer: who looks at it, and how it is taken from there.
 //!
 //! It waits at the lower stream's head, whose queue is the multiplexer's lower read queue. The service procedure of the read side of
-//! the upper stream offers it to the driver ([`Queue::take_from_lowers`]); that is run by whoever has used a lower stream, by a
+//! the upper stream offers it to the driver ([`Queue::take_from_lowers`]); that is run by a process that has used a lower stream, by a
 //! reader that has made room above, and otherwise by the thread of `process::link::server`.
 
 use std::sync::atomic::Ordering;
@@ -99,7 +99,7 @@ impl Handle {
             };
         }
         if !self.service_if_free(false)? {
-            // Whoever is in the way may have died there.
+            // The holder of the lock may have died there.
             self.end.links.wake_server();
         }
         Ok(())
@@ -116,7 +116,7 @@ impl Handle {
     }
 
     /// Runs the service procedures of queues of either direction in which messages wait: a user may have been killed before it
-    /// has done so. Nobody reads at a linked end but the multiplexer, so no reader finds them.
+    /// has done so. Only the multiplexer reads at a linked end, so no reader finds them.
     pub(crate) fn serve_what_is_left(&mut self) -> Result<()> {
         let out = if self.out.store.holds_for_services() { self.run_waiting(true).map(drop) } else { Ok(()) };
         let room = if self.owes_service() { self.wake_far_writer() } else { Ok(()) };
@@ -206,7 +206,7 @@ impl Queue<'_, '_, '_> {
     /// False if another user of the lower stream is in the way.
     fn take_from_lower(&mut self, driver: &dyn Driver, link: &Link) -> Result<bool> {
         for _ in 0..SERVICES_MAX {
-            // For what waits in the lower stream nobody is waited for.
+            // What waits in the lower stream is served without waiting for a lock.
             let offered =
                 link.with(Limit::Now, |lower| lower.offer_front(|message| driver.lower_put(link.id, message, self)));
             match offered {

@@ -1,7 +1,7 @@
 //! The streams that are linked below a multiplexer, as a process knows them that has the upper stream open.
 //!
 //! A link is an entry in the upper stream's memory, which says that it is there; in each process that serves it, the lower stream's
-//! end; and a [`Claim`], by which everybody else knows that the end is taken. The kernel gives up the claim, and closes the
+//! end; and a [`Claim`], by which all other processes know that the end is taken. The kernel gives up the claim, and closes the
 //! lower end, with the last process that has the upper stream open, however that ended.
 
 use std::os::fd::AsFd;
@@ -45,7 +45,7 @@ pub(crate) struct Link {
     slot: usize,
     pub endpoint: Arc<Endpoint>,
     handles: PerThread<Handle>,
-    /// What makes the link one. Locked for moments, in which nobody forks.
+    /// What makes the link one. Locked for moments, in which no thread forks.
     held: Mutex<Held>,
     /// Bits that say what is waited for; see `server`.
     pub waits: AtomicU32,
@@ -142,7 +142,7 @@ impl Drop for Link {
         // It has copies of the descriptors.
         *attendant = None;
         *claims = None;
-        // Whoever uses the end next finds out, should this fail.
+        // The next user of the end finds out, should this fail.
         let _ = self.free();
     }
 }
@@ -155,7 +155,7 @@ fn of_lower(error: Error) -> Error {
 /// The streams that are linked below an upper one, in this process.
 #[derive(Debug, Default)]
 pub(crate) struct Links {
-    /// Locked for moments, in which nobody forks.
+    /// Locked for moments, in which no thread forks.
     table: Mutex<Table>,
     /// Raised when the table is changed.
     version: AtomicU32,

@@ -249,7 +249,7 @@ fn a_full_lower_stream_stops_the_writer_and_a_full_upper_one_the_lower() {
         let (near, far) = options.pipe().expect("pipe");
         let (mut upper, mut far) = (mux(), far.into_handle());
         let id = upper.link(&near.into_handle()).expect("linked");
-        // Down: nobody reads below.
+        // Down: there is no reader below.
         upper.set_nonblocking(true).expect("set");
         let mut sent = 0;
         while send(&mut upper, id, &[sent as u8; 500]).is_ok() {
@@ -272,7 +272,7 @@ fn a_full_lower_stream_stops_the_writer_and_a_full_upper_one_the_lower() {
             assert_eq!(bytes, [number as u8; 500], "message {number}");
         }
         let mut upper = writer.join().expect("no panic");
-        // Up: nobody reads above.
+        // Up: there is no reader above.
         far.set_nonblocking(true).expect("set");
         let (mut sent, give_up) = (0, Instant::now() + Duration::from_secs(5));
         let mut refused = 0;

@@ -41,11 +41,11 @@ fn a_stream_is_unlinked_while_another_process_sends_there() {
 
 const PATIENCE_STOPPED: Duration = Duration::from_millis(700);
 
-/// Calls `action` while a process is stopped, which goes on after so long. Whether the action was over by then.
+/// Calls `action` while a process is stopped, which continues after so long. Whether the action was over by then.
 fn stopped_for(process: &Child, time: Duration, action: impl FnOnce()) -> bool {
     let signal = {
         let pid = process.id() as libc::pid_t;
-        // SAFETY: only sends a signal, to a child that nobody has waited for.
+        // SAFETY: only sends a signal, to a child that was not waited for.
         move |number| unsafe { libc::kill(pid, number) }
     };
     let (tell, told) = std::sync::mpsc::channel::<()>();
@@ -74,7 +74,7 @@ fn a_process_that_serves_is_stopped_and_the_others_go_on_and_lose_nothing() {
             Ok(())
         });
         assert_eq!(text(&mut far), "here");
-        // Anywhere; what it holds nobody else may have before it goes on.
+        // Anywhere; no other process can have the locks that it holds before it continues.
         let (mut of_pipe, mut of_echo, stopped_at) = (0, 0, random.below(100) as u32);
         let mut send_both = |upper: &mut Handle, number: u32| {
             far.write(&number.to_ne_bytes()).expect("room");
@@ -91,7 +91,7 @@ fn a_process_that_serves_is_stopped_and_the_others_go_on_and_lose_nothing() {
                 *next += 1;
             }
         });
-        // Stopped while it sleeps, which it does nearly always, it is in nobody's way.
+        // Stopped while it sleeps, which it does nearly always, it holds no lock.
         let in_nobodys_way = (0..10).any(|_| {
             stopped_for(&server, PATIENCE_STOPPED, || {
                 for _ in 0..5 {
@@ -304,7 +304,7 @@ fn what_a_process_sends_that_cannot_use_the_link_another_one_sends() {
     within(PATIENCE, "a link of another process".to_owned());
     let (mut upper, (near, mut far)) = (mux(), ends());
     let (mut told, tell) = std::io::pipe().expect("pipe");
-    // Forked before there was a link, and nobody hands it one.
+    // Forked before there was a link, and no process hands it one.
     let sender = child(|| {
         let mut id = [0; MuxId::LEN];
         std::io::Read::read_exact(&mut told, &mut id).expect("the test says it");

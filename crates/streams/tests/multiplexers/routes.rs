@@ -1,5 +1,5 @@
 //! Lower streams that the driver `mux` connects with each other: what processes do not know of each other send goes from one stream into
-//! another, and nobody reads above.
+//! another, and no process reads above.
 
 use std::io::{Read, Write};
 use std::time::Duration;

@@ -99,7 +99,7 @@ impl Name {
 }
 
 impl Name {
-    /// What is handed over at a socket; None: nobody listens there yet, or any more.
+    /// What is handed over at a socket; None: no process listens there yet, or any more.
     fn receive(&self, node: &str, patience: Duration) -> Result<Option<Vec<OwnedFd>>> {
         let there = abstract_socket::connect_at(&self.directory.socket(node), patience)
             .and_then(|socket| descriptors::receive(socket.as_fd()));

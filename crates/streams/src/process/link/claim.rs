@@ -23,7 +23,7 @@ const ENDS: u64 = 1 << 62;
 /// The byte of the first entry of an upper stream. Those of the others follow.
 const ENTRIES: u64 = ENDS + 2;
 
-/// The lock, held as long as any copy of it is open and nobody has given it up.
+/// The lock, held as long as any copy of it is open and it was not given up.
 #[derive(Debug)]
 pub(crate) struct Claim {
     file: OwnedFd,
@@ -62,7 +62,7 @@ impl Claim {
         Claim { file, byte: ENTRIES + slot as u64 }
     }
 
-    /// Gives the lock up, whoever has copies of it.
+    /// Gives the lock up, for all processes that have copies of it.
     pub fn give_up(self) -> Result<()> {
         Ok(ofd_lock::unmark(&self.file, self.byte, 1)?)
     }

@@ -1,4 +1,4 @@
-//! The thread that takes what comes up from below a multiplexer while nobody calls: one in each process that has the upper stream
+//! The thread that takes what comes up from below a multiplexer while no process calls: one in each process that has the upper stream
 //! open and streams linked below it. It sleeps at the doorbells of the lower streams, as a program that polls them would.
 //!
 //! It has an endpoint of its own of the upper stream, so that it never keeps that open, and holds nothing of a lower stream while it
@@ -44,7 +44,7 @@ pub(super) struct Server {
     epoch_word: Epoch,
 }
 
-/// What the thread and those who wake it share.
+/// What the thread and the threads that wake it share.
 #[derive(Debug)]
 pub(crate) struct Shared {
     waker: Waker,
@@ -100,7 +100,7 @@ impl Drop for Server {
             thread.join();
             return;
         }
-        // The parent's: its thread has a copy of the endpoint here too, which nobody drops.
+        // The parent's: its thread has a copy of the endpoint here too, which is never dropped.
         let memory = self.endpoint.region.as_fd();
         let _ = self.endpoint.doorbell().give_up(memory);
         self.endpoint.give_far_up();
@@ -114,7 +114,7 @@ fn run(shared: &Shared, links: &Weak<Links>, endpoint: Arc<Endpoint>, set: &Set)
     while !shared.stops.load(Ordering::Acquire) {
         shared.waker.clear();
         let Some(links) = links.upgrade() else { return };
-        // A procedure of the driver that panics has told whoever looks at the process's output.
+        // A procedure of the driver that panics has been reported on the process's standard error.
         let round = catch_unwind(AssertUnwindSafe(|| round(&mut upper, &links, set, &mut watch_ns)));
         drop(links);
         let timeout = round.unwrap_or(AGAIN);
@@ -133,13 +133,13 @@ fn note(upper: &Handle, ready: &[Ready]) {
             link.waits.fetch_and(!FOR_ROOM, Ordering::AcqRel);
         }
         if ready.has_ended {
-            // One that was killed has told nobody.
+            // One that was killed has notified no thread.
             let _ = link.with(Limit::Now, |lower| lower.end.ask_for_peer());
         }
     }
 }
 
-/// Does what there is to do, and returns how long to sleep. At `watch_ns` it looks at what nobody tells it of.
+/// Does what there is to do, and returns how long to sleep. At `watch_ns` it looks at what it is not notified of.
 fn round(upper: &mut Handle, links: &Links, set: &Set, watch_ns: &mut u64) -> Duration {
     for link in links.all().iter().filter(|link| !link.is_current(&upper.end.region)) {
         // Undone by another process.
@@ -147,7 +147,7 @@ fn round(upper: &mut Handle, links: &Links, set: &Set, watch_ns: &mut u64) -> Du
         drop(links.remove(link.id));
     }
     upper.end.links.read_as_server(links);
-    // What fails here fails in the calls of those who use the stream, and tells them.
+    // What fails here fails in the calls of the stream's users too, and is reported there.
     if upper.attach().is_err() {
         return WATCH;
     }
@@ -176,7 +176,7 @@ fn sleep_at(link: &Link, upper: &Handle, set: &Set) -> bool {
     let has_ended = link.has_ended(&upper.end.region);
     let armed = !has_ended && link.with(Limit::Now, Handle::arm_to_read).unwrap_or(false);
     if !armed && !has_ended {
-        // Whoever takes it up wakes us.
+        // The user that takes it up wakes this thread.
         link.waits.fetch_or(FOR_ROOM_ABOVE, Ordering::AcqRel);
     }
     let to_write = link.waits.load(Ordering::Acquire) & FOR_ROOM != 0;

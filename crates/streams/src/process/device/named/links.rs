@@ -46,7 +46,7 @@ impl Name {
         let _ = self.directory.remove_socket(&self.link_node(id));
     }
 
-    /// Hands a link over to those who ask, as long as the attendant is kept.
+    /// Hands a link over to processes that ask, as long as the attendant is kept.
     pub fn hand_over(&self, listener: Listener, lower: &Endpoint, claims: [BorrowedFd<'_>; 2]) -> Result<Attendant> {
         let files = lower.descriptors().chain(claims).map(|fd| fd.try_clone_to_owned());
         Ok(Attendant::start(listener, files.collect::<std::io::Result<Vec<OwnedFd>>>()?)?)
