@@ -170,7 +170,10 @@ fn a_raw_poll_is_told_by_a_thread_that_a_refused_call_has_started() {
     assert_eq!(polled(&stream, libc::POLLOUT, Duration::from_secs(10)) & libc::POLLOUT, libc::POLLOUT);
     stream.write(b"x").expect("room");
     drop((stream, peer));
-    assert_eq!((common::open_things(), threads()), before);
+    // The thread may have the stream for a moment longer.
+    while (common::open_things(), threads()) != before {
+        std::thread::sleep(Duration::from_millis(1));
+    }
     calm();
 }
 

@@ -90,6 +90,41 @@ fn a_partner_that_comes_while_the_stream_is_read_is_met() {
 }
 
 #[test]
+fn what_a_reader_takes_before_it_meets_its_partner_makes_room_too() {
+    const BYTES: usize = 20 * 300;
+    let _alone = alone();
+    within(PATIENCE, "partners come and write beside a reader that does not wait".to_owned());
+    let directory = tempfile::tempdir().expect("a directory");
+    std::fs::set_permissions(directory.path(), std::os::unix::fs::PermissionsExt::from_mode(0o700)).expect("own");
+    for round in 0..setting("HEADWATER_ROUNDS", 300) {
+        let mut one = open_with(directory.path(), 12, 2000).expect("free");
+        one.set_nonblocking(true).expect("arm");
+        let reads = std::thread::spawn(move || {
+            let (end, mut read) = (Instant::now() + Duration::from_secs(5), 0);
+            while read < BYTES {
+                match one.read(&mut [0; BYTES]) {
+                    Ok(count) => read += count,
+                    Err(error) => assert_eq!(error.errno(), Errno::Again, "{error}"),
+                }
+                assert!(Instant::now() < end, "round {round}: {read} bytes, the rest stays with the driver");
+            }
+        });
+        std::thread::sleep(Duration::from_micros(round % 50 * 10));
+        let two = open_with(directory.path(), 13, 2000).expect("free");
+        let writes = std::thread::spawn(move || {
+            let mut two = two;
+            for _ in 0..BYTES / 300 {
+                two.write(&[7; 300]).expect("room, in the end");
+            }
+            two
+        });
+        reads.join().expect("all came");
+        writes.join().expect("no panic");
+    }
+    calm();
+}
+
+#[test]
 fn a_writer_waits_for_the_reader_of_another_process_and_nothing_is_lost() {
     let _alone = alone();
     const BYTES: usize = 300_000;

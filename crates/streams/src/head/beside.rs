@@ -8,7 +8,7 @@
 
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::atomic::{Ordering, fence};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, PoisonError, Weak};
 use std::time::Duration;
 
 use headwater_os::clock::now_ns;
@@ -251,9 +251,10 @@ fn settle(fixed: &Fixed) {
 /// Starts the thread. It keeps the stream open only while it works.
 fn start(endpoint: &Arc<Endpoint>) -> Option<Watcher> {
     let watch = endpoint.watch_own().ok()??;
-    let endpoint = Arc::downgrade(endpoint);
+    let (serving, endpoint) = (endpoint.serving.clone(), Arc::downgrade(endpoint));
     // A driver's failure in here affects no call: a later call reports an error, and a panic ends the thread.
     let serve = move || {
+        let _serving = serving.lock().unwrap_or_else(PoisonError::into_inner);
         let serve = std::panic::AssertUnwindSafe(|| serve(&endpoint));
         std::panic::catch_unwind(serve).unwrap_or(None)
     };

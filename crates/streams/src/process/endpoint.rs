@@ -72,6 +72,8 @@ pub(crate) struct Endpoint {
     files: Option<DriverFiles>,
     /// The thread that serves these files while this process polls the descriptor.
     watcher: Mutex<Option<Watcher>>,
+    /// Held by that thread from before it has the endpoint until it has it no more.
+    pub serving: Arc<Mutex<()>>,
     /// Whether `far` was given up: the partner's processes alone have it.
     is_far_given: AtomicBool,
     /// Whether calls through a [`crate::Stream`] fail rather than wait.
@@ -110,6 +112,7 @@ impl Endpoint {
             links: OnceLock::new(),
             files: None,
             watcher: Mutex::new(None),
+            serving: Arc::default(),
             is_far_given: AtomicBool::new(false),
             nonblocking: AtomicBool::new(false),
             closed: Arc::default(),

@@ -81,7 +81,9 @@ impl Handle {
             return Err(corrupt!("a partner that is another"));
         }
         self.set_partner(region, far);
-        self.settle_with_partner()
+        self.settle_with_partner()?;
+        // What was read before has made room, and there was no partner to enable.
+        endpoint.partner().map_or(Ok(()), Partner::enable)
     }
 
     /// The stream was opened: looks whether its partner is open, and becomes its partner.
