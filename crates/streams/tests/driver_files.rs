@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use common::{Interruptible, Random, alone, calm, child, joined, polled, setting, within};
+use common::{Interruptible, Random, alone, calm, child, joined, polled, private_directory, setting, within};
 use datagrams::{Delay, HOLD, Line, READS, know, line, paths};
 use headwater_os::child::Child;
 use headwater_streams::{
@@ -235,8 +235,7 @@ fn an_open_by_name_gets_the_socket() {
     let _alone = alone();
     within(PATIENCE, "a socket of a device that is opened again".to_owned());
     know();
-    let directory = tempfile::tempdir().expect("a directory");
-    std::fs::set_permissions(directory.path(), std::os::unix::fs::PermissionsExt::from_mode(0o700)).expect("own");
+    let directory = private_directory();
     let (own, other) = (directory.path().join("own"), directory.path().join("peer"));
     let devices: PathBuf = directory.path().join("devices");
     let peer = UnixDatagram::bind(&other).expect("bind");
@@ -445,8 +444,7 @@ fn the_last_close_waits_until_the_driver_has_sent_what_it_holds() {
 fn the_last_close_waits_until_the_partner_has_room() {
     let _alone = alone();
     within(PATIENCE, "a loop is closed while its partner is behind".to_owned());
-    let directory = tempfile::tempdir().expect("a directory");
-    std::fs::set_permissions(directory.path(), std::os::unix::fs::PermissionsExt::from_mode(0o700)).expect("own");
+    let directory = private_directory();
     let open = |minor| {
         let stream = Options::new().hiwat(2000).lowat(500).maxpsz(500);
         DeviceOptions::new().minor(minor).directory(directory.path()).stream(stream).open("loop")

@@ -6,7 +6,7 @@ mod common;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use common::{Random, alone, calm, child, joined, polled, setting, within};
+use common::{Random, alone, calm, child, joined, polled, private_directory, setting, within};
 use headwater_os::child::Child;
 use headwater_streams::{DeviceOptions, Errno, Handle, Options, Priority, Result, Stream};
 
@@ -32,8 +32,7 @@ fn text(handle: &mut Handle) -> String {
 fn what_is_written_to_the_one_is_read_from_the_other() {
     let _alone = alone();
     within(PATIENCE, "a loop in one process".to_owned());
-    let directory = tempfile::tempdir().expect("a directory");
-    std::fs::set_permissions(directory.path(), std::os::unix::fs::PermissionsExt::from_mode(0o700)).expect("own");
+    let directory = private_directory();
     let before = common::open_things();
     let mut one = open(directory.path(), 4).expect("free");
     // It waits in the driver's queue until the partner comes.
@@ -70,8 +69,7 @@ fn what_is_written_to_the_one_is_read_from_the_other() {
 fn a_partner_that_comes_while_the_stream_is_read_is_met() {
     let _alone = alone();
     within(PATIENCE, "partners come and go beside a reader that does not wait".to_owned());
-    let directory = tempfile::tempdir().expect("a directory");
-    std::fs::set_permissions(directory.path(), std::os::unix::fs::PermissionsExt::from_mode(0o700)).expect("own");
+    let directory = private_directory();
     for round in 0..setting("HEADWATER_ROUNDS", 300) {
         let mut one = open(directory.path(), 10).expect("free");
         one.set_nonblocking(true).expect("arm");
@@ -94,8 +92,7 @@ fn what_a_reader_takes_before_it_meets_its_partner_makes_room_too() {
     const BYTES: usize = 20 * 300;
     let _alone = alone();
     within(PATIENCE, "partners come and write beside a reader that does not wait".to_owned());
-    let directory = tempfile::tempdir().expect("a directory");
-    std::fs::set_permissions(directory.path(), std::os::unix::fs::PermissionsExt::from_mode(0o700)).expect("own");
+    let directory = private_directory();
     for round in 0..setting("HEADWATER_ROUNDS", 300) {
         let mut one = open_with(directory.path(), 12, 2000).expect("free");
         one.set_nonblocking(true).expect("arm");
@@ -128,8 +125,7 @@ fn what_a_reader_takes_before_it_meets_its_partner_makes_room_too() {
 fn a_writer_waits_for_the_reader_of_another_process_and_nothing_is_lost() {
     let _alone = alone();
     const BYTES: usize = 300_000;
-    let directory = tempfile::tempdir().expect("a directory");
-    std::fs::set_permissions(directory.path(), std::os::unix::fs::PermissionsExt::from_mode(0o700)).expect("own");
+    let directory = private_directory();
     for (round, modules) in [&[][..], &["srvmod"], &["nullmod"]].into_iter().enumerate() {
         within(PATIENCE, format!("bytes through a loop between two processes, {modules:?}"));
         let reader = child(|| {
@@ -161,8 +157,7 @@ fn a_writer_waits_for_the_reader_of_another_process_and_nothing_is_lost() {
 #[test]
 fn the_descriptor_tells_of_data_of_room_and_of_the_partner_s_death() {
     let _alone = alone();
-    let directory = tempfile::tempdir().expect("a directory");
-    std::fs::set_permissions(directory.path(), std::os::unix::fs::PermissionsExt::from_mode(0o700)).expect("own");
+    let directory = private_directory();
     for kills in [false, true] {
         within(PATIENCE, format!("a foreign event loop at a loop; the partner is killed: {kills}"));
         let (waits, go) = std::io::pipe().expect("pipe");
@@ -228,8 +223,7 @@ fn the_descriptor_tells_of_data_of_room_and_of_the_partner_s_death() {
 #[test]
 fn a_reader_that_sleeps_is_woken_by_the_death_of_the_partner() {
     let _alone = alone();
-    let directory = tempfile::tempdir().expect("a directory");
-    std::fs::set_permissions(directory.path(), std::os::unix::fs::PermissionsExt::from_mode(0o700)).expect("own");
+    let directory = private_directory();
     within(PATIENCE, "a reader of a loop sleeps, and the partner is killed".to_owned());
     let mut partner = child(|| {
         let mut stream = open(directory.path(), 7)?;
@@ -255,8 +249,7 @@ fn partners_that_are_killed_at_any_moment_leave_the_other_usable_or_hung_up() {
     let _alone = alone();
     let until = Instant::now() + Duration::from_secs(setting("HEADWATER_SECONDS", 5));
     let mut random = Random(setting("HEADWATER_SEED", 1));
-    let directory = tempfile::tempdir().expect("a directory");
-    std::fs::set_permissions(directory.path(), std::os::unix::fs::PermissionsExt::from_mode(0o700)).expect("own");
+    let directory = private_directory();
     let before = common::open_things();
     let (mut rounds, mut hung_up) = (0, 0);
     while Instant::now() < until {

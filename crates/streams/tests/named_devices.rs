@@ -11,19 +11,13 @@ use std::sync::Once;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use common::{Random, alone, calm, child, joined, setting, within};
+use common::{Random, alone, calm, child, joined, private_directory, setting, within};
 use headwater_os::child::Child;
 use headwater_streams::{
     DeviceOptions, Driver, DriverInfo, Errno, Message, Opening, Queue, Result, Stream, register_driver,
 };
 
 const PATIENCE: Duration = Duration::from_secs(30);
-
-fn directory() -> tempfile::TempDir {
-    let directory = tempfile::tempdir().expect("a directory");
-    fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o700)).expect("own");
-    directory
-}
 
 fn at(directory: &Path) -> DeviceOptions {
     DeviceOptions::new().directory(directory.to_owned())
@@ -120,7 +114,7 @@ fn know() {
 fn clone_opens_get_numbers_that_nobody_has() {
     let _alone = alone();
     within(PATIENCE, "clone opens".to_owned());
-    let directory = directory();
+    let directory = private_directory();
     let before = common::open_things();
     let elsewhere = Holder::start(|| open(directory.path(), "echo", None));
     let streams: Vec<_> = (0..3).map(|_| open(directory.path(), "echo", None).expect("free")).collect();
@@ -146,7 +140,7 @@ fn clone_opens_get_numbers_that_nobody_has() {
 fn the_same_number_is_the_same_stream_in_unrelated_processes() {
     let _alone = alone();
     within(PATIENCE, "one minor number in two processes".to_owned());
-    let directory = directory();
+    let directory = private_directory();
     for round in 0..20 {
         let writer = Holder::start(|| {
             let stream = open(directory.path(), "echo", Some(7))?;
@@ -179,7 +173,7 @@ fn the_same_number_is_the_same_stream_in_unrelated_processes() {
 fn a_reader_here_is_woken_by_a_writer_that_opened_by_name() {
     let _alone = alone();
     within(PATIENCE, "a sleeping reader of a named device".to_owned());
-    let directory = directory();
+    let directory = private_directory();
     let stream = open(directory.path(), "echo", Some(1)).expect("free");
     for _ in 0..5 {
         let writer = child(|| {
@@ -198,7 +192,7 @@ fn a_driver_is_opened_by_each_and_closed_by_the_last() {
     let _alone = alone();
     know();
     within(PATIENCE, "opens and closes of a named device".to_owned());
-    let directory = directory();
+    let directory = private_directory();
     let counted = || (OPENS.load(Ordering::Relaxed), CLOSES.load(Ordering::Relaxed));
     let before = counted();
     let elsewhere = Holder::start(|| open(directory.path(), "counted", Some(2)));
@@ -220,7 +214,7 @@ fn a_driver_is_opened_by_each_and_closed_by_the_last() {
 fn a_forked_child_goes_on_with_the_device_and_lets_others_in() {
     let _alone = alone();
     within(PATIENCE, "a named device goes to a child".to_owned());
-    let directory = directory();
+    let directory = private_directory();
     let mut parents = Some(open(directory.path(), "echo", Some(3)).expect("free"));
     let heir = Holder::start(|| {
         let stream = parents.take().expect("there");
@@ -241,7 +235,7 @@ fn holders_that_are_killed_leave_nothing_in_the_way() {
     let _alone = alone();
     let until = Instant::now() + Duration::from_secs(setting("HEADWATER_SECONDS", 6));
     let mut random = Random(setting("HEADWATER_SEED", 1));
-    let directory = directory();
+    let directory = private_directory();
     let before = common::open_things();
     let mut rounds = 0;
     while Instant::now() < until {
@@ -288,7 +282,7 @@ fn hold(directory: &Path, seed: u64) -> i32 {
 fn a_number_whose_holder_is_stopped_is_busy_and_nobody_waits_for_ever() {
     let _alone = alone();
     within(PATIENCE, "a holder is stopped".to_owned());
-    let directory = directory();
+    let directory = private_directory();
     let holder = Holder::start(|| open(directory.path(), "echo", Some(5)));
     let pid = holder.child.id() as libc::pid_t;
     // SAFETY: our own child, which has not been waited for.
@@ -312,7 +306,7 @@ fn a_number_whose_holder_is_stopped_is_busy_and_nobody_waits_for_ever() {
 #[test]
 fn a_directory_that_others_may_use_is_refused() {
     let _alone = alone();
-    let directory = directory();
+    let directory = private_directory();
     let refused = |path: &Path| open(path, "echo", None).expect_err("unsafe").errno();
     for mode in [0o701, 0o702, 0o777] {
         fs::set_permissions(directory.path(), fs::Permissions::from_mode(mode)).expect("own");
@@ -342,7 +336,7 @@ fn a_directory_that_others_may_use_is_refused() {
 fn many_who_open_one_number_at_the_same_time_get_one_stream() {
     let _alone = alone();
     const OPENERS: usize = 6;
-    let directory = directory();
+    let directory = private_directory();
     for round in 0..10 {
         within(PATIENCE, format!("{OPENERS} processes open one number, round {round}"));
         let start = common::Start::new();

@@ -173,16 +173,7 @@ impl Handle {
         let most = self.end.region.strmsgsz as usize;
         self.take_front(|front, item| {
             check_wanted(item, MessageFilter::Any)?;
-            let space = |part: Option<usize>| part.map(|len| vec![0; len.min(most)]);
-            let (mut control, mut data) = (space(item.control), space(item.data));
-            if let Some(control) = &mut control {
-                front.copy_control(item, control)?;
-            }
-            if let Some(data) = &mut data {
-                front.copy_data(item, data)?;
-            }
-            let len = |part: &Option<Vec<u8>>| part.as_ref().map(Vec::len);
-            let taken = Taken { control: len(&control), data: len(&data), all: !item.is_plain() };
+            let ([control, data], taken) = front.copy_whole(item, most)?;
             let MessageHeader { kind, band, .. } = item.header;
             // The rest of an M_PROTO whose control part was taken before is data.
             let kind = if kind == Kind::Proto && control.is_none() { Kind::Data } else { kind };
@@ -353,6 +344,21 @@ impl Handle {
 }
 
 impl ReadSide<'_> {
+    /// Copies both parts of a message, of plain bytes at most `most`. Returns what taking the copy takes, too.
+    pub(super) fn copy_whole(&mut self, item: &PeekedMessage, most: usize) -> Result<([Option<Vec<u8>>; 2], Taken)> {
+        let space = |part: Option<usize>| part.map(|len| vec![0; len.min(most)]);
+        let (mut control, mut data) = (space(item.control), space(item.data));
+        if let Some(control) = &mut control {
+            self.copy_control(item, control)?;
+        }
+        if let Some(data) = &mut data {
+            self.copy_data(item, data)?;
+        }
+        let len = |part: &Option<Vec<u8>>| part.as_ref().map(Vec::len);
+        let taken = Taken { control: len(&control), data: len(&data), all: !item.is_plain() };
+        Ok(([control, data], taken))
+    }
+
     fn take_front<T>(
         &mut self,
         action: impl FnOnce(&mut Self, &PeekedMessage) -> Result<(T, Option<Taken>)>,

@@ -132,16 +132,7 @@ impl Handle {
                 // An open file: for the head of a program.
                 return Ok((Offered::Taken, Some(Taken::ALL)));
             }
-            let space = |part: Option<usize>| part.map(|len| vec![0; len.min(most)]);
-            let (mut control, mut data) = (space(item.control), space(item.data));
-            if let Some(control) = &mut control {
-                front.copy_control(item, control)?;
-            }
-            if let Some(data) = &mut data {
-                front.copy_data(item, data)?;
-            }
-            let len = |part: &Option<Vec<u8>>| part.as_ref().map(Vec::len);
-            let taken = Taken { control: len(&control), data: len(&data), all: !item.is_plain() };
+            let ([control, data], taken) = front.copy_whole(item, most)?;
             Ok(match offer(Message::of_parts(item.header, control, data)) {
                 Ok(true) => (Offered::Taken, Some(taken)),
                 Ok(false) => (Offered::Left, None),

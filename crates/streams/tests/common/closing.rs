@@ -4,10 +4,11 @@
 
 use std::fs::File;
 use std::io::Write;
-use std::os::unix::fs::{FileExt, PermissionsExt};
+use std::os::unix::fs::FileExt;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::common::private_directory;
 use headwater_streams::{Driver, DriverInfo, Kind, Message, Opening, Queue, Result, register_driver};
 
 /// The driver's names: with streams that stand alone, and in pairs.
@@ -74,9 +75,7 @@ pub fn start() -> tempfile::TempDir {
         File::options().read(true).append(true).open(&path).expect("it is there")
     });
     forget();
-    let directory = tempfile::tempdir().expect("a directory");
-    std::fs::set_permissions(directory.path(), std::fs::Permissions::from_mode(0o700)).expect("own");
-    directory
+    private_directory()
 }
 
 /// Empties the log.

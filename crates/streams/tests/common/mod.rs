@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "each test program uses its part")]
 
 use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -98,6 +99,13 @@ pub fn open_things() -> (usize, usize) {
     let descriptors = headwater_os::descriptors::own().expect("/proc").len();
     let maps = std::fs::read_to_string("/proc/self/maps").expect("/proc");
     (descriptors, maps.lines().filter(|line| line.contains("/memfd:headwater-")).count())
+}
+
+/// A directory of this user alone, for devices.
+pub fn private_directory() -> tempfile::TempDir {
+    let directory = tempfile::tempdir().expect("a directory");
+    std::fs::set_permissions(directory.path(), std::fs::Permissions::from_mode(0o700)).expect("own");
+    directory
 }
 
 /// Runs in a forked child and must succeed there.

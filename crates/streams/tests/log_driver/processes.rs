@@ -16,10 +16,9 @@ use headwater_streams::{
     Errno, LogSubmitter, Message, Module, ModuleInfo, Options, Queue, Result, Stream, register, strlog,
 };
 
-use crate::common::{Random, alone, calm, child, joined, polled, setting, within};
+use crate::common::{Random, alone, calm, child, joined, polled, private_directory, setting, within};
 use crate::{
-    ERROR, PATIENCE, TRACE, at, at_least, come, directory, error_logger, lost, next, open, submitter, texts, trace,
-    tracer,
+    ERROR, PATIENCE, TRACE, at, at_least, come, error_logger, lost, next, open, submitter, texts, trace, tracer,
 };
 
 /// A process that says when it is ready, and then waits to be killed or told to go on.
@@ -82,7 +81,7 @@ fn modules_of_unrelated_processes_log_and_a_sleeping_logger_is_woken() {
     let _alone = alone();
     static KNOWN: Once = Once::new();
     KNOWN.call_once(|| register(Logging).expect("new"));
-    let directory = directory();
+    let directory = private_directory();
     within(PATIENCE, "a logger sleeps, and modules of other processes log".into());
     let tracer = tracer(directory.path());
     const PROCESSES: usize = 3;
@@ -112,7 +111,7 @@ fn modules_of_unrelated_processes_log_and_a_sleeping_logger_is_woken() {
 #[test]
 fn a_process_that_got_its_streams_over_a_socket_logs_and_submits() {
     let _alone = alone();
-    let directory = directory();
+    let directory = private_directory();
     within(PATIENCE, "a process that has no name for its streams".into());
     let (here, there) = UnixStream::pair().expect("sockets");
     let other = child(|| {
@@ -138,7 +137,7 @@ fn a_process_that_got_its_streams_over_a_socket_logs_and_submits() {
 #[test]
 fn a_raw_poll_is_told_of_a_message() {
     let _alone = alone();
-    let directory = directory();
+    let directory = private_directory();
     within(PATIENCE, "poll(2) at a logger".into());
     let tracer = tracer(directory.path());
     assert_eq!(come(&tracer), []);
@@ -157,7 +156,7 @@ fn a_raw_poll_is_told_of_a_message() {
 #[test]
 fn a_full_logger_loses_messages_and_the_numbers_and_the_count_say_so() {
     let _alone = alone();
-    let directory = directory();
+    let directory = private_directory();
     const HIWAT: u32 = 2000;
     let stream = at(directory.path()).stream(Options::new().hiwat(HIWAT).lowat(1000)).open("log").expect("open");
     trace(&stream, &[TraceId::ALL]);
@@ -187,7 +186,7 @@ fn a_full_logger_loses_messages_and_the_numbers_and_the_count_say_so() {
 #[test]
 fn a_reader_that_is_behind_gets_all_that_was_not_lost() {
     let _alone = alone();
-    let directory = directory();
+    let directory = private_directory();
     within(PATIENCE, "a small queue, and a reader that is behind".into());
     let stream = at(directory.path()).stream(Options::new().hiwat(300).lowat(100)).open("log").expect("open");
     trace(&stream, &[TraceId::ALL]);
@@ -228,7 +227,7 @@ fn a_reader_that_is_behind_gets_all_that_was_not_lost() {
 #[test]
 fn a_stopped_logger_holds_nobody_up_and_goes_on_afterwards() {
     let _alone = alone();
-    let directory = directory();
+    let directory = private_directory();
     within(PATIENCE, "a logger is stopped".into());
     let (result, tell) = std::io::pipe().expect("pipe");
     let mut stopped = Waiting::start(
@@ -280,7 +279,7 @@ fn a_stopped_logger_holds_nobody_up_and_goes_on_afterwards() {
 #[test]
 fn a_stopped_submitter_holds_nobody_up() {
     let _alone = alone();
-    let directory = directory();
+    let directory = private_directory();
     let stream = tracer(directory.path());
     let rounds = setting("HEADWATER_ROUNDS", 20);
     let mut random = Random(7);
@@ -309,7 +308,7 @@ fn a_stopped_submitter_holds_nobody_up() {
 #[test]
 fn several_submitters_at_once_lose_and_mix_nothing() {
     let _alone = alone();
-    let directory = directory();
+    let directory = private_directory();
     within(PATIENCE, "four submitters and a logger".into());
     let stream = tracer(directory.path());
     const PROCESSES: usize = 4;
@@ -358,7 +357,7 @@ fn is_formatted(log: &LogSubmitter) -> bool {
 #[test]
 fn a_killed_logger_is_forgotten_and_its_place_is_used_again() {
     let _alone = alone();
-    let directory = directory();
+    let directory = private_directory();
     let log = submitter(directory.path());
     for round in 0..3 {
         let killed = Waiting::start(|| tracer(directory.path()), drop);
@@ -385,7 +384,7 @@ fn a_killed_logger_is_forgotten_and_its_place_is_used_again() {
 #[test]
 fn a_logger_lives_as_long_as_one_of_its_processes() {
     let _alone = alone();
-    let directory = directory();
+    let directory = private_directory();
     within(PATIENCE, "a logger of two processes".into());
     let stream = open(directory.path());
     let log = submitter(directory.path());
@@ -410,7 +409,7 @@ fn a_logger_lives_as_long_as_one_of_its_processes() {
 #[test]
 fn killed_submitters_leave_whole_messages() {
     let _alone = alone();
-    let directory = directory();
+    let directory = private_directory();
     let stream = tracer(directory.path());
     let mut random = Random(3);
     let (mut last, mut seen, mut kills) = (0, 0, 0);
@@ -453,7 +452,7 @@ fn killed_submitters_leave_whole_messages() {
 #[test]
 fn a_scribbled_table_spoils_messages_and_nothing_else() {
     let _alone = alone();
-    let directory = directory();
+    let directory = private_directory();
     let runtime = at(directory.path()).open_directory().expect("own");
     let (one, errors) = (tracer(directory.path()), error_logger(directory.path()));
     let table = fs::OpenOptions::new().read(true).write(true).open(directory.path().join(".log")).expect("it is there");

@@ -6,7 +6,7 @@ use std::time::Duration;
 use headwater_os::child::Child;
 use headwater_streams::{DeviceOptions, Errno, Handle, MuxId, Result};
 
-use crate::common::{Random, alone, calm, child, joined, setting, within};
+use crate::common::{Random, alone, calm, child, joined, private_directory, setting, within};
 use crate::{PATIENCE, echo, ends, errno, get, mux, send, text, until};
 
 #[test]
@@ -207,12 +207,6 @@ fn a_forked_child_serves_the_links_on_when_its_parent_is_killed() {
     calm();
 }
 
-fn directory() -> tempfile::TempDir {
-    let directory = tempfile::tempdir().expect("a directory");
-    std::fs::set_permissions(directory.path(), std::os::unix::fs::PermissionsExt::from_mode(0o700)).expect("own");
-    directory
-}
-
 fn named(directory: &Path) -> Result<Handle> {
     let options = DeviceOptions::new().minor(3).directory(directory);
     options.open("mux").map(headwater_streams::Stream::into_handle)
@@ -222,7 +216,7 @@ fn named(directory: &Path) -> Result<Handle> {
 fn an_unrelated_process_that_opens_the_upper_stream_by_name_serves_its_links() {
     let _alone = alone();
     within(PATIENCE, "a named multiplexer".to_owned());
-    let directory = directory();
+    let directory = private_directory();
     let (near, mut far) = ends();
     let ids = std::fs::File::create_new(directory.path().join("ids")).expect("new");
     let holder = stays(|| {
@@ -279,7 +273,7 @@ fn an_unrelated_process_that_opens_the_upper_stream_by_name_serves_its_links() {
 fn a_persistent_link_outlasts_the_upper_stream_in_its_process() {
     let _alone = alone();
     within(PATIENCE, "a persistent link".to_owned());
-    let directory = directory();
+    let directory = private_directory();
     let (near, mut far) = ends();
     let mut upper = named(directory.path()).expect("free");
     let id = upper.link_persistent(&near).expect("linked");
