@@ -353,7 +353,7 @@ impl Doorbell {
         if ready == 0 {
             return Ok(Heard::TimedOut);
         }
-        if all[0].ready & self.gone_flag().bits() != 0 {
+        if all[0].ready & readiness::bits(self.gone_flag()) != 0 {
             return Ok(Heard::Gone);
         }
         if let Some(watch) = watch.filter(|_| all[0].ready == 0 && all[1].ready != 0) {

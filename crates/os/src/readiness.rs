@@ -10,6 +10,18 @@ use rustix::io::Errno;
 /// The largest number of files of one call.
 pub const FILES_MAX: usize = 12;
 
+/// The bits of poll(2). Their type is another where rustix goes through libc, as under Miri.
+#[allow(clippy::unnecessary_cast, reason = "not on every back end")]
+pub(crate) const fn bits(flags: PollFlags) -> u16 {
+    flags.bits() as u16
+}
+
+/// The flags of such bits.
+#[allow(clippy::unnecessary_cast, reason = "not on every back end")]
+const fn flags(bits: u16) -> PollFlags {
+    PollFlags::from_bits_retain(bits as _)
+}
+
 /// A file, the events to wait for, and those that have occurred: bits of poll(2).
 #[derive(Debug, Clone, Copy)]
 pub struct Watched<'a> {
@@ -23,15 +35,15 @@ pub struct Watched<'a> {
 
 impl<'a> Watched<'a> {
     /// The file is readable.
-    pub const IN: u16 = PollFlags::IN.bits();
+    pub const IN: u16 = bits(PollFlags::IN);
     /// The file is writable.
-    pub const OUT: u16 = PollFlags::OUT.bits();
+    pub const OUT: u16 = bits(PollFlags::OUT);
     /// The other end is gone.
-    pub const HUP: u16 = PollFlags::HUP.bits();
+    pub const HUP: u16 = bits(PollFlags::HUP);
     /// The descriptor is invalid.
-    pub const INVALID: u16 = PollFlags::NVAL.bits();
+    pub const INVALID: u16 = bits(PollFlags::NVAL);
     /// Events that are always reported: an error, a hang-up, an invalid descriptor.
-    pub const ALWAYS: u16 = PollFlags::ERR.bits() | PollFlags::HUP.bits() | PollFlags::NVAL.bits();
+    pub const ALWAYS: u16 = bits(PollFlags::ERR) | Watched::HUP | Watched::INVALID;
 
     /// A file with the events to wait for.
     pub fn new(file: BorrowedFd<'a>, wanted: u16) -> Watched<'a> {
@@ -55,14 +67,14 @@ pub fn wait(files: &mut [Watched<'_>], timeout: Option<Duration>) -> io::Result<
     }
     let mut polled: [PollFd<'_>; FILES_MAX] = std::array::from_fn(|at| {
         let (file, wanted) = files.get(at).map_or((first, 0), |watched| (watched.file, watched.wanted));
-        PollFd::from_borrowed_fd(file, PollFlags::from_bits_retain(wanted))
+        PollFd::from_borrowed_fd(file, flags(wanted))
     });
     let ready = match poll(&mut polled[..count], timeout.as_ref()) {
         Err(Errno::INTR) => return Ok((0, true)),
         ready => ready?,
     };
     for (watched, polled) in files.iter_mut().zip(&polled) {
-        watched.ready = polled.revents().bits();
+        watched.ready = bits(polled.revents());
     }
     Ok((ready, false))
 }
