@@ -123,12 +123,18 @@ pub fn remove_at(directory: impl AsFd, name: &str) -> io::Result<()> {
     }
 }
 
-/// Gives a node of a directory these permissions.
+/// Gives a socket's node in a directory these permissions. What another user of the directory has put in its place, a symbolic link
+/// to another file say, keeps its own.
 ///
 /// # Errors
-/// What fchmodat(2) reports.
-pub fn set_permissions_at(directory: impl AsFd, name: &str, mode: u32) -> io::Result<()> {
-    Ok(rustix::fs::chmodat(directory, name, Mode::from_raw_mode(mode), rustix::fs::AtFlags::empty())?)
+/// `InvalidInput` for a node that is no socket; what fchmodat(2) reports.
+pub fn set_socket_permissions_at(directory: impl AsFd, name: &str, mode: u32) -> io::Result<()> {
+    let node = rustix::fs::openat(directory, name, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
+    if FileType::from_raw_mode(rustix::fs::fstat(&node)?.st_mode) != FileType::Socket {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a socket"));
+    }
+    let path = format!("/proc/self/fd/{}", node.as_raw_fd());
+    Ok(rustix::fs::chmodat(CWD, path, Mode::from_raw_mode(mode), rustix::fs::AtFlags::empty())?)
 }
 
 /// Makes a directory, and those above it that are missing, for this process's user alone. An existing directory stays

@@ -6,6 +6,7 @@
 //! Where the kernel refuses to wipe the page (before Linux 4.14, or a system call filter), a handler of fork(3) wipes it; a
 //! child of a bare clone(2) is then detected by [`epoch`] alone.
 
+use std::cell::Cell;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
@@ -80,13 +81,20 @@ pub fn in_children(reset: extern "C" fn()) -> std::io::Result<()> {
 /// The low half counts the threads in [`held_off`], the high half those in fork(3).
 static TURN: AtomicU64 = AtomicU64::new(0);
 const FORKING: u64 = 1 << 32;
+thread_local! {
+    /// This thread is in [`held_off`].
+    static INSIDE: Cell<bool> = const { Cell::new(false) };
+}
 /// How long a waiter sleeps: a thread of a higher priority that only yielded would keep the others from running.
 const LOOK_EVERY: Duration = Duration::from_micros(20);
 
 /// Runs `action` while no thread of this process is in fork(3): no child gets descriptors that are opened and closed in
 /// it. A child of a bare clone(2) does. `action` makes a few system calls that do not wait; signals are handled after
-/// it, so that no handler forks in it.
+/// it, so that no handler forks in it. It may be called in itself.
 pub fn held_off<T>(action: impl FnOnce() -> T) -> T {
+    if INSIDE.get() {
+        return action();
+    }
     static HANDLERS: AtomicU32 = AtomicU32::new(0);
     // Two threads that get here first both install them, which does no harm but is not repeated.
     if HANDLERS.load(Ordering::Relaxed) == 0 {
@@ -102,7 +110,9 @@ pub fn held_off<T>(action: impl FnOnce() -> T) -> T {
         {
             std::thread::sleep(LOOK_EVERY);
         }
+        INSIDE.set(true);
         let done = action();
+        INSIDE.set(false);
         TURN.fetch_sub(1, Ordering::Release);
         done
     })

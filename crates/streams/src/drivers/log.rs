@@ -147,7 +147,14 @@ impl Driver for Log {
             probe::at();
             // What is shorter is of a process that breaks the protocol.
             if let Some((control, text)) = loggers::parts(&packet[..len]) {
-                queue.put_next(Message::proto_of(control, text).into_owned())?;
+                let sent = queue.put_next(Message::proto_of(control, text).into_owned());
+                if sent.is_err()
+                    && let Some(place) = place(queue)
+                {
+                    // It has left the mailbox.
+                    loggers(queue)?.note_lost(place);
+                }
+                sent?;
             }
             probe::at();
         }
@@ -195,9 +202,13 @@ fn register(ids: Option<&[TraceId]>, queue: &mut Queue<'_, '_, '_>) -> Result<i3
             let place = if ids.is_some() { loggers.take_traces()? } else { loggers.take_errors()? };
             probe::at();
             // A process that was killed in here may have left the mailbox of another place.
-            queue.set_file(MAILBOX, Some(loggers.make_mailbox(place)?))?;
+            let mailbox = loggers.make_mailbox(place);
+            let is_set = mailbox.and_then(|mailbox| queue.set_file(MAILBOX, Some(mailbox)));
             probe::at();
-            queue.watch(MAILBOX, Events::IN)?;
+            if let Err(error) = is_set.and_then(|()| queue.watch(MAILBOX, Events::IN)) {
+                loggers.give_up(place);
+                return Err(error);
+            }
             // Last, so that the stream has all that belongs to a place.
             let mut state = queue.state();
             state[0] = place as u64 + 1;

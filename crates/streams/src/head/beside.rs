@@ -171,10 +171,26 @@ impl Handle {
     /// Starts a thread that runs the due procedures of a stream with files in this process, since the caller is going
     /// to sleep outside of the library.
     pub(crate) fn serve_in_background(&mut self) {
-        if self.end.endpoint.files().is_none() || self.end.side != 0 || self.nested {
-            return;
+        if !self.nested {
+            self.watch_files();
         }
-        self.end.endpoint.watch_by(|| start(&self.end.endpoint));
+    }
+
+    /// Has the library's thread serve the driver's files from now on, if it has any.
+    fn watch_files(&self) {
+        if self.end.endpoint.files().is_some() && self.end.side == 0 {
+            self.end.endpoint.watch_by(|| start(&self.end.endpoint));
+        }
+    }
+
+    /// Of a stream that is linked below, not from within another call: does what is due there, since no other call does. Returns the
+    /// earliest time that is left.
+    pub(crate) fn serve_as_lower(&mut self) -> Result<Option<u64>> {
+        self.watch_files();
+        self.nested = false;
+        let served = self.serve_times();
+        self.nested = true;
+        served.map(|_| self.due_ns())
     }
 }
 

@@ -47,7 +47,7 @@ impl Handle {
     /// The end has the state of a linked one: whether its users may go on.
     #[cold]
     pub(super) fn look_at_link(&mut self) -> Result<()> {
-        if self.end.role == Role::User { claim::look(self) } else { Ok(()) }
+        if self.end.role == Role::User && !self.end.helps { claim::look(self) } else { Ok(()) }
     }
 
     /// Has all users of this end look at its state, those that sleep too.

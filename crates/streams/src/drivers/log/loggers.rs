@@ -156,7 +156,18 @@ impl Loggers {
         }
     }
 
-    /// How many messages a logger has lost since it was registered, because its mailbox was full.
+    /// The place was taken, and the stream did not become a logger: others may take it.
+    pub fn give_up(&self, place: usize) {
+        self.close(place);
+        let _ = ofd_lock::unmark(&*self.file, place as u64, 1);
+    }
+
+    /// A message for a logger is lost: its mailbox was full, or its stream could not take it.
+    pub fn note_lost(&self, place: usize) {
+        self.table.loggers[place].lost.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How many messages a logger has lost since it was registered.
     pub fn lost(&self, place: usize) -> u64 {
         self.table.loggers[place].lost.load(Ordering::Relaxed)
     }
@@ -243,7 +254,7 @@ impl Loggers {
         }
         let sent = mailbox::send_at(&self.directory, &name(place), packet.bytes()).unwrap_or(false);
         if !sent {
-            self.table.loggers[place].lost.fetch_add(1, Ordering::Relaxed);
+            self.note_lost(place);
         }
         sent
     }

@@ -9,8 +9,8 @@
 //! A process that is killed in a close procedure leaves the word, and the kernel gives up its lock: the next one closes anew.
 
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use headwater_os::descriptors::Found;
@@ -74,7 +74,7 @@ pub(crate) fn close_last(remains: Remains<'_>) {
     }
     // Until the end of this procedure the partner is not told.
     let mut stream = Handle::of(endpoint);
-    call(driver, &mut stream, false, lock);
+    let _ = call(driver, &mut stream, false, lock);
     if let Some(name) = name {
         // The number is still locked, so no other process has a socket there.
         name.remove_socket();
@@ -94,9 +94,9 @@ pub(super) fn forget(stream: &Handle) {
 
 /// Calls the close procedure, and notes that it has returned. If it cannot be called, because other processes have spoilt the
 /// memory, the word stays, and the next process that opens the number has an empty stream closed.
-fn call(driver: &DriverLink, stream: &mut Handle, outward: bool, lock: Option<&OwnedFd>) {
+fn call(driver: &DriverLink, stream: &mut Handle, outward: bool, lock: Option<&OwnedFd>) -> Result<()> {
     let minor = minor(&stream.end.region.fixed.device);
-    let _ = stream.attach().and_then(|()| {
+    stream.attach().and_then(|()| {
         with_queue(stream, outward, |queue| {
             probe::at();
             driver.0.close(queue);
@@ -105,7 +105,7 @@ fn call(driver: &DriverLink, stream: &mut Handle, outward: bool, lock: Option<&O
             probe::at();
             Ok(())
         })
-    });
+    })
 }
 
 /// Where the minor number is locked, of a stream that is found by name: device and inode.
@@ -152,7 +152,7 @@ impl Named<'_> {
         let device = &stream.end.region.clone().fixed.device;
         device.is_stand_in.store(1, Ordering::Relaxed);
         device.closed.store(1, Ordering::Relaxed);
-        call(self.driver, &mut stream, true, Some(lock));
+        let _ = call(self.driver, &mut stream, true, Some(lock));
         self.name_of(minor).remove_socket();
         Ok(())
     }
@@ -164,7 +164,7 @@ impl Named<'_> {
 struct Survivor {
     region: Region,
     /// The driver's place of the partner's region.
-    partner: Arc<Endpoint>,
+    partner: Weak<Endpoint>,
     /// The number of the descriptor by which our own minor number is locked: the partner's is in the same file.
     lock: Option<RawFd>,
     name: Option<Name>,
@@ -197,7 +197,7 @@ impl Endpoint {
 
     fn survivor(&self) -> Option<Survivor> {
         let Some(Partner::Forth { endpoint, .. }) = self.partner() else { return None };
-        let (region, partner) = (self.region.clone(), endpoint.clone());
+        let (region, partner) = (self.region.clone(), Arc::downgrade(endpoint));
         Some(Survivor { region, partner, lock: self.lock().map(AsRawFd::as_raw_fd), name: self.name().cloned() })
     }
 }
@@ -214,9 +214,10 @@ impl Survivor {
     /// Has the partner closed by the driver, if its last process has not done so. False: it is to be tried again, because a
     /// process that ends, or closes it at this moment, has not yet given up its minor number.
     fn close_partner(&mut self) -> bool {
-        let region = &self.partner.region;
+        let Some(partner) = self.partner.upgrade() else { return true };
+        let region = &partner.region;
         let (Some(driver), Some(lock)) = (region.driver, self.lock) else { return true };
-        if !self.partner.doorbell().is_alone().unwrap_or(false) {
+        if !partner.doorbell().is_alone().unwrap_or(false) {
             return false;
         }
         let minor = minor(&region.fixed.device);
@@ -229,7 +230,11 @@ impl Survivor {
             return true;
         }
         if is_ours {
-            call(driver, &mut Handle::on(self.partner.clone()), false, Some(&lock));
+            let mut stream = Handle::on(partner.clone());
+            stream.nonblocking = true;
+            if call(driver, &mut stream, false, Some(&lock)).is_err_and(|error| error.is_held()) {
+                return false;
+            }
             if let Some(name) = &self.name {
                 name.remove_socket_of(minor);
             }

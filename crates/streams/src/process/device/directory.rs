@@ -84,7 +84,7 @@ impl Directory {
     /// Listens at a socket, to which users of the directory may connect.
     pub fn listen(&self, node: &str) -> Result<Listener> {
         let listener = Listener::bind_at(&self.socket(node)).map_err(|error| self.told(error))?;
-        files::set_permissions_at(self.fd.as_fd(), node, self.mode())?;
+        files::set_socket_permissions_at(self.fd.as_fd(), node, self.mode())?;
         Ok(listener)
     }
 

@@ -5,7 +5,7 @@
 //! listens at the socket of that number, and hands the stream to processes that open it again; so does a process that has
 //! got it from there.
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -101,9 +101,9 @@ impl Name {
 impl Name {
     /// What is handed over at a socket; None: no process listens there yet, or any more.
     fn receive(&self, node: &str, patience: Duration) -> Result<Option<Vec<OwnedFd>>> {
-        let there = abstract_socket::connect_at(&self.directory.socket(node), patience)
-            .and_then(|socket| descriptors::receive(socket.as_fd()));
-        match there {
+        let until_ns = now_ns() + patience.as_nanos() as u64;
+        let socket = abstract_socket::connect_at(&self.directory.socket(node), patience);
+        match socket.and_then(|socket| receive_until(socket.as_fd(), until_ns)) {
             Ok(files) => Ok(Some(files)),
             // This process has no descriptor left.
             Err(error) if matches!(error.raw_os_error(), Some(EMFILE | ENFILE)) => Err(error.into()),
@@ -118,9 +118,14 @@ impl Named<'_> {
     ///
     /// Errors: `EAGAIN` if all are open.
     pub fn open_any(&self) -> Result<Handle> {
-        for minor in 0..MINORS {
-            if let Some(lock) = self.lock(minor)? {
-                return self.open_first(minor, lock, true);
+        // A number whose last process was killed is left to the processes of its partner, as long as there is another.
+        for takes_dead in [false, true] {
+            for minor in 0..MINORS {
+                if let Some(lock) = self.lock(minor)?
+                    && (takes_dead || instances::noted(&lock, minor) == 0 || !self.has_living_partner(&lock, minor)?)
+                {
+                    return self.open_first(minor, lock, true);
+                }
             }
         }
         let name = self.name();
@@ -227,6 +232,19 @@ impl Named<'_> {
 
     fn name(&self) -> &'static str {
         self.driver.0.info().name
+    }
+}
+
+/// Receives descriptors until a time, whatever signal handlers run meanwhile.
+fn receive_until(socket: BorrowedFd<'_>, until_ns: u64) -> std::io::Result<Vec<OwnedFd>> {
+    loop {
+        let left = Duration::from_nanos(until_ns.saturating_sub(now_ns()));
+        match abstract_socket::wait_for_any(&[socket], left) {
+            Ok(ready) if ready[0] => return descriptors::receive(socket),
+            Ok(_) => return Err(std::io::ErrorKind::TimedOut.into()),
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
     }
 }
 

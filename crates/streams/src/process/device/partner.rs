@@ -8,13 +8,14 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 
+use headwater_os::clock::now_ns;
 use headwater_os::doorbell::Doorbell;
 use headwater_os::per_thread::PerThread;
 use headwater_shm::{Limit, probe};
 
 use super::Parts;
 use super::named::{Fetched, Name};
-use crate::error::{Errno, Result, corrupt};
+use crate::error::{Errno, Result, corrupt, fixed};
 use crate::head::handle::Handle;
 use crate::process::end::Access;
 use crate::process::endpoint::Endpoint;
@@ -88,7 +89,16 @@ impl Handle {
 
     /// The stream was opened: looks whether its partner is open, and becomes its partner.
     pub(super) fn look_for_partner(&mut self, name: &Name, until_ns: u64) -> Result<()> {
-        let Some(Fetched { parts, .. }) = name.fetch(name.partner(), until_ns)? else { return Ok(()) };
+        let Some(Fetched { parts, .. }) = name.fetch(name.partner(), until_ns)? else {
+            // No process listens there; one that opens it later finds this stream.
+            if now_ns() < until_ns {
+                return Ok(());
+            }
+            return Err(fixed!(
+                Busy,
+                "the partner's process does not answer: it is stopped, or about to end; try again"
+            ));
+        };
         let Parts { region, far, .. } = parts;
         let own = &self.end.region.fixed.device.partner;
         let cookie = region.cookie_of(0);

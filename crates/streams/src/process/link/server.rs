@@ -28,6 +28,8 @@ use crate::process::endpoint::Endpoint;
 const WATCH: Duration = Duration::from_secs(1);
 /// How often it looks at a lower stream that it cannot sleep at, because what is there cannot go up, or is in another's hands.
 const AGAIN: Duration = Duration::from_millis(20);
+/// How long it sleeps at least until a time at a lower stream.
+const SOON: Duration = Duration::from_millis(1);
 /// Drivers' procedures run on it, with a message of up to strmsgsz on the heap.
 const STACK_BYTES: usize = 1 << 20;
 /// The number of the waker among the lower streams, which have their mux ids.
@@ -113,13 +115,16 @@ fn run(shared: &Shared, links: &Weak<Links>, endpoint: Arc<Endpoint>, set: &Set)
     let mut watch_ns = 0;
     while !shared.stops.load(Ordering::Acquire) {
         shared.waker.clear();
-        let Some(links) = links.upgrade() else { return };
-        // A procedure of the driver that panics has been reported on the process's standard error.
-        let round = catch_unwind(AssertUnwindSafe(|| round(&mut upper, &links, set, &mut watch_ns)));
-        drop(links);
+        // A child that is forked meanwhile must not keep what the round holds. A procedure of the driver that panics has been
+        // reported on the process's standard error.
+        let round = fork::held_off(|| {
+            let links = links.upgrade()?;
+            Some(catch_unwind(AssertUnwindSafe(|| round(&mut upper, &links, set, &mut watch_ns))))
+        });
+        let Some(round) = round else { return };
         let timeout = round.unwrap_or(AGAIN);
         match set.wait(timeout) {
-            Ok(ready) => note(&upper, &ready),
+            Ok(ready) => fork::held_off(|| note(&upper, &ready)),
             Err(_) => std::thread::sleep(AGAIN),
         }
     }
@@ -164,6 +169,10 @@ fn round(upper: &mut Handle, links: &Links, set: &Set, watch_ns: &mut u64) -> Du
     let _ = upper.serve_lowers();
     let mut timeout = WATCH;
     for link in links.all() {
+        let due_ns = link.with(Limit::Now, Handle::serve_as_lower).ok().flatten();
+        if let Some(due_ns) = due_ns {
+            timeout = timeout.min(Duration::from_nanos(due_ns.saturating_sub(now_ns)).max(SOON));
+        }
         if !sleep_at(&link, upper, set) {
             timeout = AGAIN;
         }
