@@ -28,8 +28,9 @@ const LOOK_NS: u64 = 20_000_000;
 /// After this many useless wake-ups of one call the descriptor is not reliable, and is checked at this rate.
 const VAIN_MAX: u32 = 100;
 const VAIN_PAUSE: Duration = Duration::from_millis(1);
-/// A reader leaves the pages as they are if no more than these were in use: they are soon used again.
-const PAGES_KEPT: u64 = 64 << 10;
+/// A reader leaves the pages as they are if no more than these were in use: they are soon used again. With the pages of fixed size
+/// less than 64 KiB stay.
+const PAGES_KEPT: u64 = 32 << 10;
 /// How often a sleeping reader tries, every [`LOOK_NS`], to give pages back while a writer is in the middle of a call.
 const GIVE_BACK_TRIES: u32 = 50;
 /// A reader that does not wait, and may come again soon, gives pages back at this interval: that costs some tens of
