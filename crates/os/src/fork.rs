@@ -89,8 +89,8 @@ thread_local! {
 const LOOK_EVERY: Duration = Duration::from_micros(20);
 
 /// Runs `action` while no thread of this process is in fork(3): no child gets descriptors that are opened and closed in
-/// it. A child of a bare clone(2) does. `action` makes a few system calls that do not wait; signals are handled after
-/// it, so that no handler forks in it. It may be called in itself.
+/// it. A child of a bare clone(2) does. `action` waits for nothing for long, because a fork
+/// waits for it; signals are handled after it, so that no handler forks in it. It may be called in itself.
 pub fn held_off<T>(action: impl FnOnce() -> T) -> T {
     if INSIDE.get() {
         return action();

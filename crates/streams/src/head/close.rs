@@ -45,7 +45,7 @@ impl Handle {
     #[doc = include_str!("../../doc/close.md")]
     pub fn close(mut self) {
         let until_ns = now_ns().saturating_add(self.close_time().as_nanos() as u64);
-        self.ioctl_until_ns = Some(until_ns);
+        self.call_until_ns = Some(until_ns);
         while !self.nonblocking && self.holds_something() && now_ns() < until_ns {
             if futex::nap(LOOK_EVERY).is_ok_and(|slept| slept == Slept::Interrupted) {
                 break;

@@ -37,8 +37,8 @@ pub struct Handle {
     pub(crate) nonblocking: bool,
     /// A poll is under way, which waits by itself.
     pub(super) polls: bool,
-    /// An ioctl is under way: when it is over.
-    pub(super) ioctl_until_ns: Option<u64>,
+    /// An ioctl or a close is under way: until when it waits.
+    pub(super) call_until_ns: Option<u64>,
     /// The call runs below another one of its thread, in a signal handler: it must not wait for that.
     pub(crate) nested: bool,
     /// Answers of modules that could not be sent, because another user of the other direction is in the middle of a call:
@@ -91,7 +91,7 @@ impl Handle {
             end,
             nonblocking: false,
             polls: false,
-            ioctl_until_ns: None,
+            call_until_ns: None,
             nested: false,
             unsent: Vec::new(),
             serves: false,
@@ -189,7 +189,7 @@ impl Handle {
     /// How long this call waits for other users of the stream that do not come out of theirs: not at all, or until a signal
     /// handler runs; a poll for a moment, an ioctl for its time, or until a signal handler runs.
     pub(super) fn limit(&self) -> Limit {
-        match self.ioctl_until_ns {
+        match self.call_until_ns {
             _ if self.polls => Limit::Until(now_ns() + POLL_HELD_NS),
             _ if self.nested => Limit::Now,
             Some(until_ns) => Limit::Until(until_ns),

@@ -184,7 +184,7 @@ struct UnderWay<'h> {
 impl UnderWay<'_> {
     /// Waits for its turn.
     fn begin(handle: &mut Handle, until_ns: u64) -> Result<UnderWay<'_>> {
-        handle.ioctl_until_ns = Some(until_ns);
+        handle.call_until_ns = Some(until_ns);
         let mut ioctl = UnderWay { handle, turn: None, id: 0 };
         // Waits in here, too, end with the time.
         ioctl.handle.attach()?;
@@ -245,7 +245,7 @@ impl UnderWay<'_> {
             // It sleeps where no file wakes it.
             self.handle.serve_in_background();
             self.handle.serve_times()?;
-            let until_ns = self.handle.ioctl_until_ns.unwrap_or(0);
+            let until_ns = self.handle.call_until_ns.unwrap_or(0);
             let left_ns = until_ns.saturating_sub(now_ns());
             if left_ns == 0 {
                 return Err(fixed!(Time, "nobody has answered the ioctl in its time"));
@@ -290,7 +290,7 @@ impl UnderWay<'_> {
 
 impl Drop for UnderWay<'_> {
     fn drop(&mut self) {
-        self.handle.ioctl_until_ns = None;
+        self.handle.call_until_ns = None;
         self.handle.end.set_limit(self.handle.limit());
         if let Some(mut turn) = self.turn.take() {
             self.handle.end.words().ioctl.store(0, Ordering::Release);

@@ -149,7 +149,7 @@ impl Handle {
         let state = self.end.words().state.load(Ordering::Acquire);
         if state & READ_ERROR != 0 {
             let number = self.end.words().read_error.load(Ordering::Relaxed) as u8;
-            return Ok(Some(Message::of_parts(MessageHeader::of(Kind::Error), None, Some(vec![number]))));
+            return Ok(Some(error_message(number)));
         }
         let has_ended = state & HUNG_UP != 0 || self.is_at_end();
         Ok(has_ended.then(|| Message::of_parts(MessageHeader::of(Kind::Hangup), None, None)))
@@ -220,7 +220,7 @@ impl Queue<'_, '_, '_> {
         let end = link.with(Limit::Now, Handle::end_as_message);
         let end = end.unwrap_or_else(|error| {
             let number = error.errno().number() as u8;
-            (!error.is_held()).then(|| Message::of_parts(MessageHeader::of(Kind::Error), None, Some(vec![number])))
+            (!error.is_held()).then(|| error_message(number))
         });
         let Some(message) = end else { return Ok(()) };
         let told = driver.lower_put(link.id, message, self);
@@ -232,6 +232,11 @@ impl Queue<'_, '_, '_> {
         words.flags.fetch_or(ENDED, Ordering::AcqRel);
         told.map(drop)
     }
+}
+
+/// M_ERROR with an errno, for the driver.
+fn error_message(number: u8) -> Message<'static> {
+    Message::of_parts(MessageHeader::of(Kind::Error), None, Some(vec![number]))
 }
 
 /// Whether calls on an upper stream may make or undo links.

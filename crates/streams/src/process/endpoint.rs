@@ -166,18 +166,17 @@ impl Endpoint {
     /// Starts serving these files in the background. A forked child, which has none of its parent's threads, starts
     /// one.
     pub fn watch_by(&self, start: impl FnOnce() -> Option<Watcher>) {
-        if let Ok(mut watcher) = self.watcher.try_lock()
-            && !watcher.as_ref().is_some_and(Watcher::is_here)
-            && !self.is_closed()
-        {
-            *watcher = start();
-        }
+        self.start_here(&self.watcher, Watcher::is_here, start);
     }
 
-    fn stop_watching(&self) {
-        // Taken out first: the thread may be in the middle of a call on this end.
-        let watcher = self.watcher.try_lock().ok().and_then(|mut watcher| watcher.take());
-        drop(watcher);
+    /// Starts a thread of this process, unless it runs or the end is closed here.
+    fn start_here<T>(&self, slot: &Mutex<Option<T>>, is_here: fn(&T) -> bool, start: impl FnOnce() -> Option<T>) {
+        if let Ok(mut thread) = slot.try_lock()
+            && !thread.as_ref().is_some_and(is_here)
+            && !self.is_closed()
+        {
+            *thread = start();
+        }
     }
 
     /// Of a device: the doorbell that rings at our own end.
@@ -228,18 +227,7 @@ impl Endpoint {
     /// Has the thread started that waits for the end of the partner's last process, unless it runs. A forked child has no thread
     /// of its parent's, and starts one.
     pub fn watch_for_hangup(&self, start: impl FnOnce(&Doorbell) -> Option<HangupWatch>) {
-        if let Ok(mut watch) = self.partner_watch.try_lock()
-            && !watch.as_ref().is_some_and(HangupWatch::is_here)
-            && !self.is_closed()
-        {
-            *watch = start(self.doorbell());
-        }
-    }
-
-    fn end_hangup_watch(&self) {
-        // Taken out first: it waits for the thread.
-        let watch = self.partner_watch.try_lock().ok().and_then(|mut watch| watch.take());
-        drop(watch);
+        self.start_here(&self.partner_watch, HangupWatch::is_here, || start(self.doorbell()));
     }
 
     /// Of a device that others find by name: the file in which its minor number is locked.
@@ -370,8 +358,8 @@ impl Endpoint {
         if let Ok(mut attendant) = self.attendant.try_lock() {
             *attendant = None;
         }
-        self.stop_watching();
-        self.end_hangup_watch();
+        drop(taken(&self.watcher));
+        drop(taken(&self.partner_watch));
         // Its server has descriptors of this end.
         if let Some(links) = self.links.get() {
             links.close();
@@ -431,6 +419,11 @@ impl Endpoint {
             .chain(self.witness.iter().flat_map(Witness::descriptors))
             .chain(self.files.iter().flat_map(DriverFiles::descriptors))
     }
+}
+
+/// Takes a thread out of its place, to be dropped without the lock: it may be in the middle of a call on this end.
+fn taken<T>(slot: &Mutex<Option<T>>) -> Option<T> {
+    slot.try_lock().ok().and_then(|mut thread| thread.take())
 }
 
 /// A thread that sleeps on the doorbell.
