@@ -1,5 +1,5 @@
 //! `layers`: which crate may use which, after the drawing in ARCHITECTURE.md. `linked`: what a program that uses the
-//! runtime compiles. `libc`: only os and os-tools know the C library. `components`: which
+//! runtime compiles. `libc`: only os, os-tools and capi know the C library. `components`: which
 //! part of streams may use which.
 
 use std::collections::BTreeSet;
@@ -20,6 +20,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("trace-tools", &["os", "os-tools", "shm", "trace"]),
     ("trace-c", &["trace"]),
     ("streams", &["os", "shm", "trace"]),
+    ("capi", &["os", "streams"]),
     ("results", &[]),
     ("report", &["results"]),
     ("headwater", &["os", "os-tools", "ring", "trace", "trace-tools", "streams", "results", "report"]),
@@ -139,8 +140,8 @@ const LINKED: &[(&str, &[&str])] = &[
     ("streams", &["bitflags", "futures-core", "futures-sink", "tokio"]),
 ];
 
-/// The crates that may depend on the C library.
-const C_LIBRARY: [&str; 2] = ["os", "os-tools"];
+/// The crates that may depend on the C library; capi is a part of it for its users.
+const C_LIBRARY: [&str; 3] = ["os", "os-tools", "capi"];
 
 /// Checks that every dependency of one of our crates on another is in [`ALLOWED`], whichever table of the manifest it
 /// is in, or is a dependency of its tests and in [`ALLOWED_IN_TESTS`].
