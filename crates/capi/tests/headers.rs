@@ -212,7 +212,7 @@ fn options_and_events_are_those_of_streams() {
         (abi::S_WRBAND, SignalEvents::WRBAND),
         (abi::S_BANDURG, SignalEvents::BANDURG),
     ] {
-        assert_eq!(number as u32, u32::from(events.bits()), "{events:?}");
+        assert_eq!(number as u32, events.bits(), "{events:?}");
     }
     for (number, events) in [
         (abi::POLLRDNORM, Events::RDNORM),
