@@ -11,3 +11,14 @@
 #![allow(missing_docs, reason = "the man pages in man/ document the entry points")]
 
 pub mod abi;
+
+mod calls;
+mod errno;
+mod inherit;
+mod memory;
+mod next;
+mod own;
+mod restart;
+mod startup;
+mod table;
+mod threads;

@@ -17,6 +17,8 @@ use rustix::net::{
     socket_with, sockopt,
 };
 
+use crate::own_numbers::settled;
+
 /// Connections that may wait to be accepted.
 const BACKLOG: i32 = 16;
 
@@ -54,7 +56,7 @@ impl Listener {
     /// What accept4(2) reports.
     pub fn accept(&self) -> io::Result<Option<OwnedFd>> {
         match accept_with(&self.0, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
-            Ok(socket) => Ok(Some(socket)),
+            Ok(socket) => Ok(Some(settled(socket))),
             Err(Errno::AGAIN | Errno::INTR | Errno::CONNABORTED) => Ok(None),
             Err(error) => Err(error.into()),
         }
@@ -268,7 +270,7 @@ impl Plain for [u32; 3] {
 }
 
 fn packet_socket(flags: SocketFlags) -> io::Result<OwnedFd> {
-    Ok(socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags | SocketFlags::CLOEXEC, None)?)
+    Ok(settled(socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags | SocketFlags::CLOEXEC, None)?))
 }
 
 fn address(name: &str) -> io::Result<SocketAddrUnix> {

@@ -14,6 +14,7 @@ use rustix::io::FdFlags;
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 
 use crate::files::{self, Status};
+use crate::own_numbers::{self, settled};
 
 /// A descriptor of some process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,7 +37,7 @@ impl Found {
     /// What open(2) reports; `NotFound` if it has been closed since.
     pub fn pin(self) -> io::Result<Pinned> {
         let path = format!("/proc/{}/fd/{}", self.pid, self.number);
-        Ok(Pinned(rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?))
+        Ok(Pinned(settled(rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?)))
     }
 
     /// Opens the file that it refers to anew, whatever that is: for descriptors of this process, or in a test. If
@@ -109,7 +110,7 @@ impl Pinned {
     /// What open(2) reports.
     pub fn open(&self, flags: OFlags) -> io::Result<OwnedFd> {
         let path = format!("/proc/self/fd/{}", self.0.as_raw_fd());
-        Ok(rustix::fs::open(path, flags | OFlags::CLOEXEC, Mode::empty())?)
+        Ok(settled(rustix::fs::open(path, flags | OFlags::CLOEXEC, Mode::empty())?))
     }
 
     fn file_system(&self) -> io::Result<i64> {
@@ -184,13 +185,8 @@ pub fn are_visible() -> bool {
 /// `EBADF` if there is none of that number.
 pub fn duplicate(number: u32) -> io::Result<OwnedFd> {
     let number = i32::try_from(number).map_err(|_| rustix::io::Errno::BADF)?;
-    // SAFETY: F_DUPFD_CLOEXEC makes a new descriptor or fails; it does not touch the old one.
-    let copy = unsafe { libc::fcntl(number, libc::F_DUPFD_CLOEXEC, 0) };
-    if copy < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: fcntl has just made this descriptor and nothing else holds it.
-    Ok(unsafe { OwnedFd::from_raw_fd(copy) })
+    // SAFETY: borrowed for one call, which makes a new descriptor or fails and does not touch this one.
+    own_numbers::copy(unsafe { BorrowedFd::borrow_raw(number) })
 }
 
 /// Whether exec keeps the descriptor open.
@@ -244,6 +240,11 @@ pub(crate) fn peek_all(socket: BorrowedFd<'_>, bytes: &mut [u8]) -> io::Result<(
     receive_with(socket, bytes, libc::MSG_PEEK | libc::MSG_DONTWAIT)
 }
 
+/// As [`peek_all`], and takes the packet.
+pub(crate) fn take_all(socket: BorrowedFd<'_>, bytes: &mut [u8]) -> io::Result<(usize, Vec<OwnedFd>)> {
+    receive_with(socket, bytes, libc::MSG_DONTWAIT)
+}
+
 fn receive_with(socket: BorrowedFd<'_>, bytes: &mut [u8], flags: libc::c_int) -> io::Result<(usize, Vec<OwnedFd>)> {
     // Aligned for cmsghdr.
     let mut space = [0u64; CONTROL_BYTES / 8];
@@ -263,7 +264,7 @@ fn receive_with(socket: BorrowedFd<'_>, bytes: &mut [u8], flags: libc::c_int) ->
         }
     };
     // SAFETY: the kernel has filled in the message, whose control part is still there.
-    let files = unsafe { descriptors_in(&message) };
+    let files: Vec<OwnedFd> = unsafe { descriptors_in(&message) }.into_iter().map(settled).collect();
     if message.msg_flags & libc::MSG_CTRUNC != 0 {
         let why = format!("more descriptors came than {FILES_MAX}, or than this process may have open");
         return Err(io::Error::new(io::ErrorKind::InvalidData, why));

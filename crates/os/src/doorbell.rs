@@ -27,6 +27,7 @@ use rustix::net::{
 use rustix::process::{getegid, geteuid, getpid};
 
 use crate::descriptors::{self, Sender};
+use crate::own_numbers::settled;
 use crate::readiness::{self, Watched};
 
 mod close;
@@ -103,6 +104,7 @@ impl Doorbell {
         let (one, other) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
         sockopt::set_socket_send_buffer_size(&one, SEND_BUFFER)?;
         sockopt::set_socket_send_buffer_size(&other, SEND_BUFFER)?;
+        let (one, other) = (settled(one), settled(other));
         Ok((Doorbell { own: one, kind: Kind::Socket }, Doorbell { own: other, kind: Kind::Socket }))
     }
 

@@ -9,6 +9,8 @@ use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::event::{EventfdFlags, Timespec, eventfd};
 use rustix::io::Errno;
 
+use crate::own_numbers::settled;
+
 /// What of a descriptor is waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Interest {
@@ -42,7 +44,7 @@ impl Set {
     /// # Errors
     /// `EMFILE` without a free descriptor.
     pub fn new() -> io::Result<Set> {
-        Ok(Set(epoll::create(CreateFlags::CLOEXEC)?))
+        Ok(Set(settled(epoll::create(CreateFlags::CLOEXEC)?)))
     }
 
     /// Waits for a descriptor from now on, under a number, or for something else of it than before.
@@ -107,7 +109,7 @@ impl Waker {
     /// # Errors
     /// `EMFILE` without a free descriptor.
     pub fn new() -> io::Result<Waker> {
-        Ok(Waker(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?))
+        Ok(Waker(settled(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?)))
     }
 
     /// Makes it ready, until [`Waker::clear`].

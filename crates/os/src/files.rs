@@ -13,6 +13,7 @@ use rustix::pipe::{PipeFlags, SpliceFlags, pipe_with, tee};
 pub use rustix::fs::OFlags;
 
 use crate::descriptors::Pinned;
+use crate::own_numbers::settled;
 
 /// Makes a FIFO node with these permissions, less the process's mask.
 ///
@@ -87,7 +88,7 @@ pub fn status(fd: impl AsFd) -> io::Result<Status> {
 /// `ENOTDIR` for something else, a symbolic link too; what open(2) reports.
 pub fn find_directory(path: &Path) -> io::Result<OwnedFd> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    Ok(rustix::fs::open(path, flags, Mode::empty())?)
+    Ok(settled(rustix::fs::open(path, flags, Mode::empty())?))
 }
 
 /// Opens a plain file of a directory for reading and writing, with an open file description of its own; creates it with
@@ -109,7 +110,7 @@ pub fn open_or_make_at(directory: impl AsFd, name: &str, mode: u32) -> io::Resul
     if FileType::from_raw_mode(rustix::fs::fstat(&file)?.st_mode) != FileType::RegularFile {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a plain file"));
     }
-    Ok(file)
+    Ok(settled(file))
 }
 
 /// Removes a node of a directory, if it is there.
@@ -236,7 +237,8 @@ pub fn try_lock(file: impl AsFd) -> io::Result<Option<OwnedFd>> {
 /// # Errors
 /// What pipe2(2) reports.
 pub fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
-    Ok(pipe_with(PipeFlags::CLOEXEC)?)
+    let (source, sink) = pipe_with(PipeFlags::CLOEXEC)?;
+    Ok((settled(source), settled(sink)))
 }
 
 /// A pipe whose ends do not wait. Any user with a descriptor of one end may open either end anew.
@@ -246,7 +248,7 @@ pub fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
 pub fn shared_pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     let (source, sink) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
     rustix::fs::fchmod(&source, Mode::from_raw_mode(0o666))?;
-    Ok((source, sink))
+    Ok((settled(source), settled(sink)))
 }
 
 /// Writes a byte without a meaning.

@@ -15,6 +15,8 @@ use std::sync::atomic::{AtomicI32, AtomicU8, AtomicU16, AtomicU32, AtomicU64};
 use rustix::fs::{FallocateFlags, MemfdFlags, Mode, OFlags, SealFlags};
 use rustix::mm::{Advice, MapFlags, ProtFlags};
 
+use crate::own_numbers::settled;
+
 /// The seals that every shared memory carries: its size is fixed, and no process can change the seals afterwards.
 const SEALS: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW).union(SealFlags::SEAL);
 
@@ -66,7 +68,7 @@ impl SharedMemory {
         if cfg!(miri) {
             return SharedMemory::map(std::fs::File::open("/dev/null")?.into(), len);
         }
-        let fd = open_memfd(name)?;
+        let fd = settled(open_memfd(name)?);
         rustix::fs::ftruncate(&fd, len as u64)?;
         rustix::fs::fcntl_add_seals(&fd, SEALS)?;
         SharedMemory::map(fd, len)

@@ -16,6 +16,7 @@ use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType, recv, socke
 
 use crate::descriptors;
 use crate::doorbell::OwnWatch;
+use crate::own_numbers::settled;
 
 /// The largest number of shared files.
 pub const PLACES: usize = 8;
@@ -52,7 +53,7 @@ impl SharedFiles {
     /// `EMFILE` without two free descriptors.
     pub fn new() -> io::Result<SharedFiles> {
         let (inside, outside) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
-        Ok(SharedFiles { inside, outside })
+        Ok(SharedFiles { inside: settled(inside), outside: settled(outside) })
     }
 
     /// The pair behind descriptors from elsewhere, in the order of [`SharedFiles::descriptors`].

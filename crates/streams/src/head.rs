@@ -33,5 +33,5 @@ pub use crate::process::listeners::SignalEvents;
 pub use file::ReceivedFile;
 pub use get::{MessageFilter, Received};
 pub use ioctl::{IoctlTimeout, MemoryAt, UserMemory};
-pub use poll::Events;
+pub use poll::{Events, Prepared};
 pub use zero_copy::{ReadGrant, WriteGrant};

@@ -124,7 +124,7 @@ mod public {
     pub use crate::counters::Counters;
     pub use crate::head::handle::Handle;
     pub use crate::head::{
-        Events, IoctlTimeout, MemoryAt, MessageFilter, ReadGrant, Received, ReceivedFile, SignalEvents, UserMemory,
+        Events, IoctlTimeout, MemoryAt, MessageFilter, Prepared, ReadGrant, Received, ReceivedFile, SignalEvents, UserMemory,
         WriteGrant,
     };
     pub use crate::message::Message;

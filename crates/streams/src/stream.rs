@@ -16,7 +16,7 @@ use crate::error::Result;
 use crate::head::handle::Handle;
 use crate::head::ioctl::answer::tell;
 use crate::head::options::{ErrorOptions, ReadOptions, WriteOptions};
-use crate::head::{Events, IoctlTimeout, MessageFilter, Received, ReceivedFile, SignalEvents, UserMemory};
+use crate::head::{Events, IoctlTimeout, MessageFilter, Prepared, Received, ReceivedFile, SignalEvents, UserMemory};
 use crate::message::Message;
 use crate::message::kind::Flush;
 use crate::message::priority::Priority;
@@ -260,6 +260,19 @@ impl Stream {
         self.with(|handle| handle.maxpsz())
     }
 
+    /// Whether the other value is a clone of this one, in this process.
+    #[doc = include_str!("../doc/identity.md")]
+    pub fn is_same(&self, other: &Stream) -> bool {
+        Arc::ptr_eq(&self.shared, &other.shared)
+    }
+
+    /// Whether this end reads, writes, or, unless it is a FIFO's, does both.
+    #[doc = include_str!("../doc/sizes.md")]
+    #[doc(alias = "O_ACCMODE")]
+    pub fn access(&self) -> Access {
+        self.shared.endpoint.access
+    }
+
     /// The minor number, of a device.
     #[doc = include_str!("../doc/sizes.md")]
     #[doc(alias = "getminor")]
@@ -314,6 +327,26 @@ impl Stream {
     #[doc(alias = "SCM_RIGHTS")]
     pub fn receive_over(socket: impl AsFd) -> Result<Stream> {
         Handle::receive_over(socket).map(Stream::from)
+    }
+
+    /// A descriptor that stands for this end wherever one can be passed.
+    ///
+    /// # Errors
+    /// As [`Handle::to_bundle`], which says more.
+    #[doc = include_str!("../doc/bundles.md")]
+    #[doc(alias = "SCM_RIGHTS")]
+    pub fn to_bundle(&self) -> Result<OwnedFd> {
+        self.call(|handle| handle.to_bundle())
+    }
+
+    /// The end for which a descriptor of [`Stream::to_bundle`] stands; None if it is something else.
+    ///
+    /// # Errors
+    /// As [`Handle::from_bundle`].
+    #[doc = include_str!("../doc/bundles.md")]
+    #[doc(alias = "SCM_RIGHTS")]
+    pub fn from_bundle(file: impl AsFd) -> Result<Option<Stream>> {
+        Ok(Handle::from_bundle(file)?.map(Stream::from))
     }
 
     /// Whether this is an end of a pipe, with two directions.
@@ -419,6 +452,10 @@ calls! {
     #[doc(alias = "poll(2)")]
     #[doc = include_str!("../doc/poll.md")]
     poll(wanted: Events, timeout: Option<Duration>) -> Events;
+    /// As `poll` without waiting; where no event is there, prepares the descriptor for a poll(2) of several files.
+    #[doc(alias = "poll(2)")]
+    #[doc = include_str!("../doc/poll.md")]
+    prepare_poll(wanted: Events) -> Prepared;
     /// Closes one direction or both.
     #[doc(alias = "shutdown(2)")]
     #[doc = include_str!("../doc/shutdown.md")]

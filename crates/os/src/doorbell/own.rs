@@ -11,6 +11,8 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::event::{Timespec, epoll};
 use rustix::net::sockopt;
 
+use crate::own_numbers::settled;
+
 use super::{Doorbell, Kind, SEND_BUFFER_WIDE, pipe};
 
 /// Tells a sleeper at [`Doorbell::wait`] of [`Doorbell::nudge_own`]. It belongs to one process: a forked child makes
@@ -27,7 +29,7 @@ impl Doorbell {
         if self.is_of_pipe() {
             return Ok(None);
         }
-        let watch = OwnWatch(epoll::create(epoll::CreateFlags::CLOEXEC)?);
+        let watch = OwnWatch(settled(epoll::create(epoll::CreateFlags::CLOEXEC)?));
         watch.add(self.own.as_fd())?;
         Ok(Some(watch))
     }

@@ -30,7 +30,7 @@
 
 use std::os::fd::BorrowedFd;
 
-use headwater_os::mailbox;
+use headwater_os::{mailbox, own_numbers};
 use headwater_shm::probe;
 
 use crate::error::{Errno, Result, fixed};
@@ -99,9 +99,9 @@ impl Driver for Log {
         }
         let file = loggers::open_file(directory)?;
         // Says now if it is of another version.
-        Loggers::of(directory.try_clone_to_owned()?, file.try_clone()?)?;
+        Loggers::of(own_numbers::copy(directory)?, file.try_clone()?)?;
         queue.set_file(TABLE, Some(file))?;
-        queue.set_file(DIRECTORY, Some(directory.try_clone_to_owned()?))
+        queue.set_file(DIRECTORY, Some(own_numbers::copy(directory)?))
     }
 
     fn close(&self, queue: &mut Queue<'_, '_, '_>) {

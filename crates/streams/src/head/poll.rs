@@ -16,6 +16,26 @@ pub use crate::options::events::Events;
 const LOOKS: u32 = 10;
 const LOOK_EVERY: Duration = Duration::from_millis(1);
 
+/// At this rate a program looks again that polls several files, where actions of the stream's own end may make it ready: no
+/// level of the descriptor reports these.
+const PREPARED_LOOK: Duration = Duration::from_millis(20);
+
+/// The result of [`Handle::prepare_poll`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Prepared {
+    /// These events are there.
+    Ready(Events),
+    /// None is there: poll(2) of the descriptor reports when that may have changed.
+    Armed {
+        /// The program polls for readability.
+        reads: bool,
+        /// The program polls for room.
+        writes: bool,
+        /// It must look again after this time.
+        look_every: Option<Duration>,
+    },
+}
+
 impl Handle {
     /// Returns the events of `wanted` for which the stream is ready; waits until there is one, at most for `timeout`
     /// (None: no limit; zero: not at all). No event: the time is over.
@@ -33,6 +53,56 @@ impl Handle {
         self.polls = false;
         self.end.set_limit(self.limit());
         done
+    }
+
+    /// As [`Handle::poll`] without waiting; where no event is there, the descriptor is prepared for a poll(2) of several files: it
+    /// becomes readable or writable when the stream may be ready.
+    ///
+    /// ```
+    /// use headwater_streams::{Events, Handle, Prepared};
+    ///
+    /// let (mut near, mut far) = Handle::pair()?;
+    /// let Prepared::Armed { reads, look_every, .. } = near.prepare_poll(Events::IN)? else { unreachable!("it is empty") };
+    /// assert!(reads && look_every.is_none());
+    /// // Here the program polls `near.as_fd()` and other files.
+    /// far.write(b"x")?;
+    /// assert_eq!(near.prepare_poll(Events::IN)?, Prepared::Ready(Events::IN));
+    /// # Ok::<(), headwater_streams::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `EPROTO` on a broken stream.
+    #[doc(alias = "poll(2)")]
+    pub fn prepare_poll(&mut self, wanted: Events) -> Result<Prepared> {
+        let mut look_every = None;
+        for _ in 0..LOOKS {
+            let ready = self.poll(wanted, Some(Duration::ZERO))?;
+            if !ready.is_empty() {
+                return Ok(Prepared::Ready(ready));
+            }
+            let access = self.end.endpoint.access;
+            let at_end = self.end.shut_to_read();
+            if at_end && wanted.intersects(Events::IN | Events::RDNORM) {
+                return Ok(Prepared::Ready(wanted & (Events::IN | Events::RDNORM)));
+            }
+            let reads = access != Access::Write && !at_end;
+            let writes = access != Access::Read && wanted.intersects(Events::OUT | Events::WRNORM);
+            let armed = (!reads || self.arm_to_read()?) && (!writes || self.arm_to_write(0)?);
+            if armed {
+                self.serve_in_background();
+                let own = self.end.words().joined.load(Ordering::Relaxed) > 1;
+                let has_modules = self.end.region.driver.is_some()
+                    || self.end.region.fixed.plumbing[self.end.side].count.load(Ordering::Relaxed) != 0;
+                let rare = wanted.intersects(Events::WRBAND);
+                if own || has_modules || rare {
+                    look_every = Some(PREPARED_LOOK);
+                }
+                return Ok(Prepared::Armed { reads, writes, look_every });
+            }
+            // There is a message, but not a wanted one.
+            look_every = Some(LOOK_EVERY);
+        }
+        Ok(Prepared::Armed { reads: false, writes: false, look_every })
     }
 
     fn poll_until(&mut self, wanted: Events, timeout: Option<Duration>, until_ns: Option<u64>) -> Result<Events> {

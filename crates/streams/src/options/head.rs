@@ -96,7 +96,9 @@ impl ReadOptions {
         ReadOptions::from_bits(end.read_options.load(Ordering::Relaxed)).unwrap_or_default()
     }
 
-    pub(crate) fn bits(self) -> u32 {
+    /// The bits of I_GRDOPT.
+    #[doc = include_str!("../../doc/read_mode.md")]
+    pub fn bits(self) -> u32 {
         self.mode as u32 | self.control as u32 | if self.fill { RFILL } else { 0 }
     }
 
@@ -225,7 +227,9 @@ impl WriteOptions {
         }
     }
 
-    pub(crate) fn bits(self) -> u32 {
+    /// The bits of I_GWROPT.
+    #[doc = include_str!("../../doc/write_mode.md")]
+    pub fn bits(self) -> u32 {
         let WriteOptions { zero, pipe, hold, delimit, notify } = self;
         [zero, pipe, hold, delimit, notify].into_iter().rev().fold(0, |bits, on| bits << 1 | u32::from(on))
     }

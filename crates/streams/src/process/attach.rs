@@ -11,10 +11,12 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::Ordering;
 
+use headwater_os::bundle;
 use headwater_os::descriptors::{self, Found};
 use headwater_os::doorbell::Doorbell;
 use headwater_os::files;
 use headwater_os::ofd_lock;
+use headwater_os::own_numbers;
 use headwater_os::shared_files::SharedFiles;
 
 use super::device;
@@ -98,6 +100,26 @@ impl Handle {
         Handle::of_files(descriptors::receive(socket.as_fd())?)
     }
 
+    /// A descriptor that stands for this end wherever one can be passed: over a socket (SCM_RIGHTS) or another stream
+    /// (I_SENDFD). The receiver takes the end up by [`Handle::from_bundle`]. Nothing can be read from it or written to it.
+    ///
+    /// # Errors
+    /// `EMFILE` without two free descriptors.
+    #[doc = include_str!("../../doc/bundles.md")]
+    pub fn to_bundle(&self) -> Result<OwnedFd> {
+        let files: Vec<BorrowedFd<'_>> = self.end.endpoint.descriptors().collect();
+        Ok(bundle::make(&files)?)
+    }
+
+    /// The end for which a descriptor of [`Handle::to_bundle`] stands; None if it is something else, which is left as it is.
+    ///
+    /// # Errors
+    /// `EPROTO` for a stream of another version; `ENOSTR` for descriptors that are not of one stream; `EMFILE`.
+    #[doc = include_str!("../../doc/bundles.md")]
+    pub fn from_bundle(file: impl AsFd) -> Result<Option<Handle>> {
+        bundle::open(file.as_fd(), false)?.map(Handle::of_files).transpose()
+    }
+
     /// The end that these descriptors are, in the order in which [`Endpoint::descriptors`] has them.
     pub(super) fn of_files(files: Vec<OwnedFd>) -> Result<Handle> {
         let files = match <[OwnedFd; 2]>::try_from(files) {
@@ -149,7 +171,7 @@ fn own_socket(cookie: u64) -> Result<OwnedFd> {
     let doorbell = |found: Found| Doorbell::from_fd(descriptors::duplicate(found.number).ok()?).ok();
     let mut doorbells = descriptors::own()?.into_iter().filter(is_socket).filter_map(doorbell);
     let found = doorbells.find(|doorbell| doorbell.cookie().is_ok_and(|found| found == cookie));
-    let socket = found.map(|doorbell| doorbell.as_fd().try_clone_to_owned()).transpose()?;
+    let socket = found.map(|doorbell| own_numbers::copy(doorbell.as_fd())).transpose()?;
     socket.ok_or_else(|| no_stream("one of the device's other descriptors was closed (see set_inheritable)"))
 }
 

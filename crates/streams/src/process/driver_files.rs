@@ -4,6 +4,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
+use headwater_os::own_numbers;
 use headwater_os::shared_files::{PLACES, SharedFiles};
 use headwater_shm::probe;
 
@@ -30,7 +31,7 @@ impl DriverFiles {
     /// The same files by descriptors of their own, for a thread that has its own endpoint.
     pub fn try_clone(&self) -> Result<DriverFiles> {
         let [inside, outside] = self.descriptors();
-        let descriptors = [inside.try_clone_to_owned()?, outside.try_clone_to_owned()?];
+        let descriptors = [own_numbers::copy(inside)?, own_numbers::copy(outside)?];
         Ok(DriverFiles::new(SharedFiles::of(descriptors)?))
     }
 

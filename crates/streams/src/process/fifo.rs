@@ -15,6 +15,7 @@ use headwater_os::descriptors::{self, Found, Pinned};
 use headwater_os::doorbell::Doorbell;
 use headwater_os::files;
 use headwater_os::futex;
+use headwater_os::own_numbers;
 use headwater_shm::probe;
 
 use self::meet::{Budget, Joined, opened};
@@ -218,7 +219,7 @@ pub(super) fn of_own_descriptors(pipe: OwnedFd) -> Result<Handle> {
         (memory.as_os_str() == link_of_memory(&name_of_memory(status)).as_str()).then_some(file)
     });
     let closed = || no_stream("the descriptor of the FIFO's node was closed (see set_inheritable)");
-    of_parts([pipe, region.as_fd().try_clone_to_owned()?, node.ok_or_else(closed)?])
+    of_parts([pipe, own_numbers::copy(region.as_fd())?, node.ok_or_else(closed)?])
 }
 
 /// The end that three descriptors from elsewhere are, in the order in which they are sent: an end of its pipe, the memory, the

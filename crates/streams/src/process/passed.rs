@@ -4,6 +4,7 @@
 //! The value: `headwater-stream`, the end's id, and each descriptor as NUMBER:INODE, in the order in which they are sent over a
 //! socket.
 
+use std::os::fd::AsRawFd;
 use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 
@@ -13,6 +14,8 @@ use crate::error::{Errno, Error, Result};
 use crate::head::handle::Handle;
 use crate::stream::Stream;
 
+/// The most descriptors that an end has: those of a device with a lock, a witness and files.
+const FILES_MAX: usize = 8;
 /// The beginning of the variable's value.
 const MAGIC: &str = "headwater-stream";
 
@@ -63,6 +66,42 @@ impl CommandStream for Command {
 }
 
 impl Stream {
+    /// Describes this end's descriptors in words, for a program that inherits them under their present numbers
+    /// ([`Stream::set_inheritable`]) and takes the end up by [`Stream::from_text`]. [`CommandStream::stream`] does it all for a
+    /// program that a [`Command`] starts.
+    ///
+    /// ```
+    /// use headwater_streams::{Errno, Stream, pipe};
+    ///
+    /// let (near, far) = pipe()?;
+    /// assert!(far.to_text()?.starts_with("headwater-stream "));
+    /// assert_eq!(Stream::from_text("headwater").unwrap_err().errno(), Errno::Inval);
+    /// # Ok::<(), headwater_streams::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// What fstat(2) reports; `EBADF` for an end that was closed.
+    pub fn to_text(&self) -> Result<String> {
+        let handle = self.handle();
+        handle.end.check_open()?;
+        let mut text = format!("{MAGIC} {:x}", handle.id());
+        for file in handle.end.endpoint.descriptors() {
+            text.push_str(&format!(" {}:{}", file.as_raw_fd(), descriptors::inode(file)?));
+        }
+        Ok(text)
+    }
+
+    /// Takes up an inherited end by its description, once. The description is not trusted blindly, as in [`Stream::from_env`].
+    ///
+    /// # Errors
+    /// `EINVAL` for a text of another form; else as [`Stream::from_env`].
+    #[doc = include_str!("../../doc/exec.md")]
+    pub fn from_text(text: &str) -> Result<Stream> {
+        let passed = Passed::of(text)
+            .ok_or_else(|| Error::new(Errno::Inval, format!("{text:?} does not describe a stream's descriptors")))?;
+        passed.take("the description")
+    }
+
     /// The end that the process that started this program has passed under this name ([`CommandStream::stream`]). It can be
     /// taken once: its descriptors are not passed on to programs that this one starts, and the variable is removed as long as
     /// this process has one thread.
@@ -122,7 +161,7 @@ impl Passed {
             Some((number.parse().ok()?, inode.parse().ok()?))
         };
         let files = words.map(file).collect::<Option<Vec<(u32, u64)>>>()?;
-        (2..=4).contains(&files.len()).then_some(Passed { id, files })
+        (2..=FILES_MAX).contains(&files.len()).then_some(Passed { id, files })
     }
 
     /// Takes the descriptors, all of them or none.
@@ -173,7 +212,7 @@ mod tests {
             "headwater-stream 1f 5:70 6:",
             "headwater-stream 1f 5:70 -6:71",
             "headwater-stream 1f 5:70  6:71",
-            "headwater-stream 1f 1:1 2:2 3:3 4:4 5:5",
+            "headwater-stream 1f 1:1 2:2 3:3 4:4 5:5 6:6 7:7 8:8 9:9",
         ] {
             assert_eq!(Passed::of(bad), None, "{bad:?}");
         }

@@ -16,6 +16,7 @@ use headwater_os::clock::now_ns;
 use headwater_os::descriptors;
 use headwater_os::files::{self, Status};
 use headwater_os::ofd_lock;
+use headwater_os::own_numbers;
 use headwater_shm::probe;
 
 use super::directory::{Directory, node};
@@ -212,7 +213,7 @@ impl Named<'_> {
     /// Lets others in from now on.
     fn attend(&self, stream: &Handle, minor: u32, listener: Listener) -> Result<()> {
         let endpoint = &stream.end.endpoint;
-        let files: std::io::Result<Vec<OwnedFd>> = endpoint.descriptors().map(|fd| fd.try_clone_to_owned()).collect();
+        let files: std::io::Result<Vec<OwnedFd>> = endpoint.descriptors().map(own_numbers::copy).collect();
         endpoint.attend(Attendant::start(listener, files?)?, self.name_of(minor));
         Ok(())
     }

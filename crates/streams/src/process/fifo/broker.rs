@@ -18,6 +18,7 @@ use headwater_os::background::Background;
 use headwater_os::descriptors::{self, Found};
 use headwater_os::files::{self, OFlags};
 use headwater_os::ofd_lock::{self, Right};
+use headwater_os::own_numbers;
 use headwater_shm::probe;
 
 use super::marks;
@@ -64,7 +65,7 @@ impl Broker {
             return Ok(None);
         }
         let pipe = Found::own(end.doorbell().as_fd()).pin()?;
-        let files = [end.region.as_fd().try_clone_to_owned()?, pipe.into()];
+        let files = [own_numbers::copy(end.region.as_fd())?, pipe.into()];
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let name = format!("{}{}-{count}", beginning(&name_of_memory(status)), std::process::id());
         let node = Found::own(node).open(OFlags::RDWR | OFlags::NONBLOCK)?;

@@ -14,6 +14,7 @@ use headwater_os::clock::now_ns;
 use headwater_os::doorbell::Doorbell;
 use headwater_os::epoll::{Interest, Ready, Set, Waker};
 use headwater_os::fork::{self, Epoch};
+use headwater_os::own_numbers;
 use headwater_os::thread::Thread;
 use headwater_shm::Limit;
 
@@ -63,7 +64,7 @@ impl Shared {
 impl Server {
     pub fn start(upper: &Endpoint, links: &Arc<Links>) -> Result<Server> {
         let copy = |doorbell: &Doorbell| {
-            let copy = doorbell.as_fd().try_clone_to_owned()?;
+            let copy = own_numbers::copy(doorbell.as_fd())?;
             Doorbell::from_fd(copy).map_err(Error::from)
         };
         let far = upper.far().ok_or_else(|| Error::new(Errno::Inval, "a stream with a partner is no multiplexer"))?;

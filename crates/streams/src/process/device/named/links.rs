@@ -8,6 +8,7 @@ use std::time::Duration;
 use headwater_os::abstract_socket::Listener;
 use headwater_os::attendant::Attendant;
 use headwater_os::descriptors::inode;
+use headwater_os::own_numbers;
 
 use super::Name;
 use crate::error::{Errno, Error, Result};
@@ -48,7 +49,7 @@ impl Name {
 
     /// Hands a link over to processes that ask, as long as the attendant is kept.
     pub fn hand_over(&self, listener: Listener, lower: &Endpoint, claims: [BorrowedFd<'_>; 2]) -> Result<Attendant> {
-        let files = lower.descriptors().chain(claims).map(|fd| fd.try_clone_to_owned());
+        let files = lower.descriptors().chain(claims).map(own_numbers::copy);
         Ok(Attendant::start(listener, files.collect::<std::io::Result<Vec<OwnedFd>>>()?)?)
     }
 

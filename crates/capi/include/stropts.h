@@ -1,0 +1,46 @@
+/*
+ * STREAMS for programs: getmsg(3), putmsg(3), fattach(3), isastream(3) and the ioctls of streamio(7).
+ *
+ * SUSv2 and POSIX.1-2001 to 2008, XSR option. Link with -lheadwater; the flags are those of `pkg-config headwater`.
+ */
+#ifndef _STROPTS_H
+#define _STROPTS_H
+
+#include <unistd.h>
+
+#include <sys/ioctl.h>
+#include <sys/stropts.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Each returns -1 with errno if it fails. The man page of that name lists the errors. */
+
+/* Whether the descriptor is a stream's: 1 or 0. */
+int isastream(int fildes);
+
+/* Attaches a stream to a path, so that an open of the path opens the stream. 0. */
+int fattach(int fildes, const char *path);
+/* Detaches the stream that was attached to a path. 0. */
+int fdetach(const char *path);
+
+/*
+ * Receives the next message. *flagsp is 0 for any or RS_HIPRI, and becomes the received message's. 0, or MORECTL and
+ * MOREDATA for the parts of which there is more.
+ */
+int getmsg(int fildes, struct strbuf *__restrict ctlptr, struct strbuf *__restrict dataptr, int *__restrict flagsp);
+/* As getmsg, by priority band: *flagsp is MSG_ANY, MSG_BAND with the least band in *bandp, or MSG_HIPRI. */
+int getpmsg(int fildes, struct strbuf *__restrict ctlptr, struct strbuf *__restrict dataptr, int *__restrict bandp,
+            int *__restrict flagsp);
+
+/* Sends a message; flags is 0 or RS_HIPRI. 0. */
+int putmsg(int fildes, const struct strbuf *ctlptr, const struct strbuf *dataptr, int flags);
+/* Sends a message in a priority band, 0 to 255: flags is MSG_BAND, or MSG_HIPRI with band 0. 0. */
+int putpmsg(int fildes, const struct strbuf *ctlptr, const struct strbuf *dataptr, int band, int flags);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,21 @@
+/*
+ * Events of poll(2) that streams have, and the system's <poll.h> defines only for some feature test macros. The values are
+ * Linux's.
+ */
+#ifndef _SYS_STRPOLL_H
+#define _SYS_STRPOLL_H
+
+#ifndef POLLRDNORM
+#define POLLRDNORM 0x040 /* a message of band 0 is at the front */
+#endif
+#ifndef POLLRDBAND
+#define POLLRDBAND 0x080 /* a message of another band is at the front */
+#endif
+#ifndef POLLWRNORM
+#define POLLWRNORM 0x100 /* as POLLOUT: room in band 0 */
+#endif
+#ifndef POLLWRBAND
+#define POLLWRBAND 0x200 /* room in another band that was used before */
+#endif
+
+#endif

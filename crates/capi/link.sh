@@ -1,0 +1,52 @@
+#!/bin/sh
+# Makes libheadwater.so and libheadwater.a of the static library that Cargo has built.
+#
+#   link.sh RUST_LIBRARY DIRECTORY SONAME VERSION
+#
+# In the Rust code the library's `read` is called hw_c_read, because the code also calls the C library's. Here hw_c_read becomes
+# `read`, and the Rust code's own calls of `read` become calls of hw_own_read (src/own.rs), so that the library never calls
+# itself. All other names of the Rust code become local.
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+rust=$1 to=$2 soname=$3 version=$4
+cc=${CC:-cc} ld=${LD:-ld} objcopy=${OBJCOPY:-objcopy} nm=${NM:-nm} ar=${AR:-ar}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# Without the bitcode of the Rust standard library, at which some binutils fail.
+$ld -r --whole-archive "$rust" -o "$work/whole.o"
+$objcopy -g -R .llvmbc -R .llvmcmd -R .llvm_addrsig "$work/whole.o" "$work/all.o"
+$nm "$work/all.o" | awk '$2 ~ /^[TW]$/ && $3 ~ /^hw_c_/ { print substr($3, 6) }' | sort -u >"$work/interposed"
+$nm "$work/all.o" | awk '$2 ~ /^[TW]$/ && $3 ~ /^hw_own_/ { print substr($3, 8) }' | sort -u >"$work/own"
+$nm -u "$work/all.o" | awk '{ print $NF }' | sort -u >"$work/called"
+# A call of an interposed function for which src/own.rs has none would be a call of ourselves.
+comm -12 "$work/interposed" "$work/called" >"$work/replaced"
+missing=$(comm -23 "$work/replaced" "$work/own")
+if [ -n "$missing" ]; then
+    echo "link.sh: the library calls functions that it interposes; src/own.rs lacks hw_own_ functions for:" $missing >&2
+    exit 1
+fi
+{
+    sed 's/.*/& hw_own_&/' "$work/replaced"
+    sed 's/.*/hw_c_& &/' "$work/interposed"
+} >"$work/renamed"
+cat "$here/exports" $(ls "$here/ddi.symbols" 2>/dev/null) | sed 's/#.*//; /^ *$/d' | sort -u >"$work/public"
+sort -u "$work/public" "$work/interposed" >"$work/kept"
+$objcopy --redefine-syms="$work/renamed" "$work/all.o" "$work/named.o"
+# The renamed calls find the renamed functions.
+$ld -r "$work/named.o" -o "$work/bound.o"
+$objcopy --keep-global-symbols="$work/kept" "$work/bound.o" "$work/library.o"
+
+# A program's reference to the C library's `read` has a version, and finds a `read` without one; the names that are ours alone
+# have a version of their own.
+{ echo "HEADWATER_1.0 {"; echo "    global:"; sed 's/.*/        &;/' "$work/public"; echo "};"; } >"$work/map"
+mkdir -p "$to"
+$cc -shared -o "$work/lib.so" "$work/library.o" -Wl,-soname,"$soname" -Wl,--version-script="$work/map" \
+    -Wl,--undefined-version -Wl,--gc-sections -Wl,-O1 -Wl,-z,nodelete -Wl,-z,relro -Wl,-z,now -Wl,-z,defs \
+    -lgcc_s -lutil -lrt -lpthread -lm -ldl -lc
+rm -f "$work/lib.a"
+$ar crs "$work/lib.a" "$work/library.o"
+mv -f "$work/lib.so" "$to/libheadwater.so.$version"
+mv -f "$work/lib.a" "$to/libheadwater.a"
+ln -sf "libheadwater.so.$version" "$to/$soname"
+ln -sf "$soname" "$to/libheadwater.so"

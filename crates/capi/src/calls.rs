@@ -1,0 +1,17 @@
+//! The entry points, by the noun that they are about. Those of the C library's names look whether the descriptor is a stream
+//! and pass every other one on, untouched.
+
+pub mod close;
+pub mod control;
+pub mod copies;
+pub mod epoll;
+pub mod ioctl;
+pub mod message;
+pub mod open;
+pub mod poll;
+pub mod process;
+pub mod select;
+pub mod socket;
+pub mod space;
+pub mod status;
+pub mod transfer;

@@ -1,0 +1,111 @@
+//! close, close_range, closefrom.
+
+use std::ffi::{c_int, c_uint};
+
+use super::epoll;
+use crate::errno::set;
+use crate::next::next;
+use crate::{own, table};
+
+pub mod real {
+    //! The next library's.
+    use super::{c_int, c_uint, next};
+
+    next! {
+        close(number: c_int) -> c_int;
+        close_range(first: c_uint, last: c_uint, flags: c_int) -> c_int;
+    }
+}
+
+/// close(2). The library's own descriptors are not open to the program.
+///
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hw_c_close(number: c_int) -> c_int {
+    if table::is_stream(number) {
+        close(number);
+        return 0;
+    }
+    if table::is_any() {
+        epoll::forget(number);
+    }
+    if table::is_own(number) {
+        set(libc::EBADF);
+        return -1;
+    }
+    // SAFETY: by the caller.
+    unsafe { real::close(number) }
+}
+
+/// Takes a number from its stream, whose last number closes it in this process: the driver's queue is waited for as the stream's
+/// close time says.
+pub fn close(number: c_int) {
+    let closed = table::changing(|changes| {
+        if changes.stream(number).is_some() {
+            changes.remove(number);
+            epoll::forget(number);
+            own::close(number);
+        }
+        changes.closed()
+    });
+    drop(closed);
+}
+
+/// close_range(2).
+///
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hw_c_close_range(first: c_uint, last: c_uint, flags: c_int) -> c_int {
+    // SAFETY: by the caller.
+    let pass = |first, last| unsafe { real::close_range(first, last, flags) };
+    if !table::is_any() || first > last {
+        return pass(first, last);
+    }
+    if flags as c_uint & libc::CLOSE_RANGE_CLOEXEC != 0 {
+        // A stream's own descriptors are closed by exec unless a number of the stream is not.
+        return pass(first, last);
+    }
+    let of_table = |number: c_uint| number < table::NUMBERS as c_uint;
+    // The streams first: what closes them needs their own descriptors.
+    let mut number = first;
+    while number <= last && of_table(number) {
+        close(number as c_int);
+        number += 1;
+    }
+    // What lies between the descriptors that the library still has.
+    let mut from = first;
+    loop {
+        while from <= last && of_table(from) && table::is_own(from as c_int) {
+            from += 1;
+        }
+        if from > last {
+            return 0;
+        }
+        let mut to = from;
+        while to < last && of_table(to + 1) && !table::is_own((to + 1) as c_int) {
+            to += 1;
+        }
+        if !of_table(to + 1) {
+            to = last;
+        }
+        if pass(from, to) != 0 {
+            return -1;
+        }
+        if to == last {
+            return 0;
+        }
+        from = to + 1;
+    }
+}
+
+/// closefrom(3).
+///
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hw_c_closefrom(first: c_int) {
+    // SAFETY: by the caller.
+    unsafe { hw_c_close_range(first.max(0) as c_uint, c_uint::MAX, 0) };
+}

@@ -1,0 +1,120 @@
+//! dup, dup2, dup3: other numbers of the same stream.
+
+use std::ffi::c_int;
+
+use crate::errno::{Called, Failure, last, returned};
+use crate::next::next;
+use crate::{own, table};
+
+pub mod real {
+    //! The next library's.
+    use super::{c_int, next};
+
+    next! {
+        dup(number: c_int) -> c_int;
+        dup2(number: c_int, other: c_int) -> c_int;
+        dup3(number: c_int, other: c_int, flags: c_int) -> c_int;
+    }
+}
+
+/// dup(2).
+///
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hw_c_dup(number: c_int) -> c_int {
+    match duplicate(number, 0, false) {
+        Some(copy) => returned(copy),
+        // SAFETY: by the caller.
+        None => unsafe { real::dup(number) },
+    }
+}
+
+/// dup2(2).
+///
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hw_c_dup2(number: c_int, other: c_int) -> c_int {
+    if !concerns(number, other) {
+        // SAFETY: by the caller.
+        return unsafe { real::dup2(number, other) };
+    }
+    if number == other {
+        return if table::is_stream(number) { number } else { returned(Err(Failure(libc::EBADF))) };
+    }
+    returned(replace(number, other, 0))
+}
+
+/// dup3(2).
+///
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hw_c_dup3(number: c_int, other: c_int, flags: c_int) -> c_int {
+    if !concerns(number, other) {
+        // SAFETY: by the caller.
+        return unsafe { real::dup3(number, other, flags) };
+    }
+    if number == other || flags & !libc::O_CLOEXEC != 0 {
+        return returned(Err(Failure(libc::EINVAL)));
+    }
+    returned(replace(number, other, flags))
+}
+
+/// Whether one of the two is a stream, or the library's own.
+#[inline]
+fn concerns(number: c_int, other: c_int) -> bool {
+    [number, other].into_iter().any(|number| table::is_stream(number) || table::is_own(number))
+}
+
+/// Another number of a stream, the lowest that is free from `from` on. None if it is no stream.
+///
+/// Errors: `EMFILE`; `EINVAL` for a number beyond the process's limit.
+pub fn duplicate(number: c_int, from: c_int, closed_by_exec: bool) -> Option<Called<c_int>> {
+    if table::is_own(number) {
+        return Some(Err(Failure(libc::EBADF)));
+    }
+    if !table::is_stream(number) {
+        return None;
+    }
+    Some(table::changing(|changes| {
+        let open = changes.stream(number).ok_or(Failure(libc::EBADF))?;
+        let copy = own::duplicate(number, from, closed_by_exec)?;
+        if copy as usize >= table::NUMBERS {
+            own::close(copy);
+            return Err(Failure(libc::EMFILE));
+        }
+        changes.add(copy, open);
+        Ok(copy)
+    }))
+}
+
+/// Makes `other` another number of what `number` is, in one step.
+fn replace(number: c_int, other: c_int, flags: c_int) -> Called<c_int> {
+    // A number of the library's own is free for the program: the library would have to move.
+    if table::is_own(other) {
+        return Err(Failure(libc::EBUSY));
+    }
+    if table::is_own(number) {
+        return Err(Failure(libc::EBADF));
+    }
+    let (done, closed) = table::changing(|changes| {
+        let open = changes.stream(number);
+        if open.is_some() && other as u32 as usize >= table::NUMBERS {
+            return (Err(Failure(libc::EBADF)), changes.closed());
+        }
+        // SAFETY: both numbers are the program's.
+        if unsafe { own::hw_own_dup3(number, other, flags) } < 0 {
+            return (Err(last()), changes.closed());
+        }
+        // The stream that had the number has it no more, and may be closed by that.
+        changes.remove(other);
+        if let Some(open) = open {
+            changes.add(other, open);
+        }
+        (Ok(other), changes.closed())
+    });
+    drop(closed);
+    done
+}

@@ -1,0 +1,231 @@
+//! ioctl: those of streamio(7). Every other request to a stream goes down it, as a transparent ioctl.
+
+use std::ffi::{c_int, c_ulong, c_void};
+use std::time::Duration;
+
+use headwater_streams::{ErrorOptions, IoctlTimeout, MuxId, ReadOptions, SignalEvents, WriteOptions};
+
+use crate::abi::*;
+use crate::errno::{Called, Failure, returned};
+use crate::memory::{self, Program};
+use crate::next::next;
+use crate::restart::restarting;
+use crate::table::{self, Open};
+use crate::own;
+
+mod files;
+mod messages;
+mod modules;
+
+pub mod real {
+    //! The next library's.
+    use super::{c_int, c_ulong, next};
+
+    next! {
+        ioctl(number: c_int, request: c_ulong, argument: usize) -> c_int;
+    }
+}
+
+const EINVAL: Failure = Failure(libc::EINVAL);
+
+/// ioctl(2). The third argument is a word, of whatever type.
+///
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hw_c_ioctl(number: c_int, request: c_ulong, argument: usize) -> c_int {
+    match table::with(number, |open| control(open, number, request, argument)) {
+        Some(done) => returned(done),
+        None if request == I_ISASTREAM => returned(if own::is_open(number) { Ok(0) } else { Err(Failure(libc::EBADF)) }),
+        // SAFETY: by the caller.
+        None => unsafe { real::ioctl(number, request, argument) },
+    }
+}
+
+/// The argument as a number.
+fn number(argument: usize) -> c_int {
+    argument as c_int
+}
+
+fn control(open: &Open, own_number: c_int, request: c_ulong, argument: usize) -> Called<c_int> {
+    let stream = &open.stream;
+    match request {
+        I_NREAD => {
+            let (bytes, messages) = stream.nread()?;
+            memory::put(argument as *mut c_int, bytes as c_int)?;
+            Ok(messages as c_int)
+        }
+        I_PUSH => modules::push(open, argument),
+        I_POP => modules::pop(open),
+        I_LOOK => modules::look(open, argument),
+        I_FIND => modules::find(open, argument),
+        I_LIST => modules::list(open, argument),
+        I_ANCHOR => modules::anchor(open),
+        I_FLUSH => messages::flush(open, number(argument)),
+        I_FLUSHBAND => messages::flush_band(open, argument),
+        I_SRDOPT => {
+            let bits = number(argument).cast_unsigned();
+            done(stream.set_read_options(ReadOptions::from_bits(bits)?))
+        }
+        I_GRDOPT => memory::put(argument as *mut c_int, stream.read_options().bits().cast_signed()).map(|()| 0),
+        I_SWROPT => {
+            let bits = number(argument).cast_unsigned();
+            done(stream.set_write_options(WriteOptions::from_bits(bits)?))
+        }
+        I_GWROPT => memory::put(argument as *mut c_int, stream.write_options().bits().cast_signed()).map(|()| 0),
+        I_SERROPT => set_error_options(open, number(argument)),
+        I_GERROPT => memory::put(argument as *mut c_int, error_options(open)).map(|()| 0),
+        I_STR => string(open, argument as *mut strioctl),
+        I_SETSIG => done(stream.set_signals(signals(number(argument))?)),
+        I_GETSIG => {
+            let events = stream.signals()?.bits().cast_signed();
+            if events == 0 {
+                return Err(EINVAL);
+            }
+            memory::put(argument as *mut c_int, events).map(|()| 0)
+        }
+        I_ESETSIG => {
+            // SAFETY: any bytes are a value of the type.
+            let wanted = unsafe { memory::get(argument as *const strsigset)? };
+            done(stream.set_signals_of(wanted.ss_pid, signals(wanted.ss_events)?))
+        }
+        I_EGETSIG => {
+            let place = argument as *mut strsigset;
+            // SAFETY: as above.
+            let asked = unsafe { memory::get(place)? };
+            let events = stream.signals_of(asked.ss_pid)?.bits().cast_signed();
+            memory::put(place, strsigset { ss_events: events, ..asked }).map(|()| 0)
+        }
+        I_LINK | I_PLINK => link(open, request, number(argument)),
+        I_UNLINK | I_PUNLINK => unlink(open, request, number(argument)),
+        I_PEEK => messages::peek(open, argument as *mut strpeek),
+        I_FDINSERT => messages::insert(open, argument as *const strfdinsert),
+        I_GETPMSG => messages::get(open, argument as *mut strpmsg),
+        I_PUTPMSG => messages::put(open, argument as *const strpmsg),
+        I_SENDFD => files::send(open, number(argument)),
+        I_RECVFD | I_E_RECVFD => files::receive(open, argument as *mut strrecvfd),
+        I_CKBAND => {
+            let band = u8::try_from(number(argument)).map_err(|_| EINVAL)?;
+            Ok(stream.has_band(band)?.into())
+        }
+        I_GETBAND => {
+            let place = argument as *mut c_int;
+            memory::check_room(place)?;
+            memory::put(place, stream.band()?.into()).map(|()| 0)
+        }
+        I_CANPUT => match number(argument) {
+            // ANYBAND
+            -1 => Ok(stream.can_put_in_any_band()?.into()),
+            band => Ok(stream.can_put(u8::try_from(band).map_err(|_| EINVAL)?)?.into()),
+        },
+        I_ATMARK => match number(argument) {
+            ANYMARK => Ok(stream.is_at_mark()?.into()),
+            LASTMARK => Ok(stream.is_at_last_mark()?.into()),
+            _ => Err(EINVAL),
+        },
+        I_SETCLTIME => {
+            // SAFETY: any bytes are a number.
+            let milliseconds = unsafe { memory::get(argument as *const c_int)? };
+            let time = Duration::from_millis(u64::try_from(milliseconds).map_err(|_| EINVAL)?);
+            done(stream.set_close_time(time))
+        }
+        I_GETCLTIME => {
+            let milliseconds = c_int::try_from(stream.close_time().as_millis()).unwrap_or(c_int::MAX);
+            memory::put(argument as *mut c_int, milliseconds).map(|()| 0)
+        }
+        I_SET_HIWAT => {
+            let hiwat = u32::try_from(number(argument)).map_err(|_| EINVAL)?;
+            done(stream.set_water_marks(hiwat, stream.water_marks().1))
+        }
+        I_SET_LOWAT => {
+            let lowat = u32::try_from(number(argument)).map_err(|_| EINVAL)?;
+            done(stream.set_water_marks(stream.water_marks().0, lowat))
+        }
+        I_GET_HIWAT => memory::put(argument as *mut c_int, stream.water_marks().0.cast_signed()).map(|()| 0),
+        I_GET_LOWAT => memory::put(argument as *mut c_int, stream.water_marks().1.cast_signed()).map(|()| 0),
+        I_ISASTREAM => Ok(1),
+        // Of a stream that is a pipe already, and of one that cannot become one.
+        I_PIPE => Err(EINVAL),
+        libc::FIONREAD => {
+            let (bytes, _) = stream.nread()?;
+            memory::put(argument as *mut c_int, bytes as c_int).map(|()| 0)
+        }
+        libc::FIONBIO => {
+            // SAFETY: any bytes are a number.
+            let on = unsafe { memory::get(argument as *const c_int)? };
+            done(stream.set_nonblocking(on != 0))
+        }
+        // The kernel sets the flag of the number.
+        libc::FIOCLEX | libc::FIONCLEX => {
+            // SAFETY: no memory is touched.
+            match unsafe { real::ioctl(own_number, request, argument) } {
+                -1 => Err(crate::errno::last()),
+                value => Ok(value),
+            }
+        }
+        _ => transparent(open, request, argument),
+    }
+}
+
+fn done(result: headwater_streams::Result<()>) -> Called<c_int> {
+    Ok(result.map(|()| 0)?)
+}
+
+/// A request that no stream head knows.
+fn transparent(open: &Open, request: c_ulong, argument: usize) -> Called<c_int> {
+    let command = u32::try_from(request).map_err(|_| EINVAL)?;
+    restarting(|| Ok(open.stream.transparent_ioctl(command, argument as u64, &mut Program)?))
+}
+
+/// The events of I_SETSIG; 0 ends the registration.
+fn signals(events: c_int) -> Called<SignalEvents> {
+    SignalEvents::from_bits(events.cast_unsigned()).ok_or(EINVAL)
+}
+
+fn set_error_options(open: &Open, bits: c_int) -> Called<c_int> {
+    if bits & !(RERRNONPERSIST | WERRNONPERSIST) != 0 {
+        return Err(EINVAL);
+    }
+    let options = ErrorOptions::new().read_once(bits & RERRNONPERSIST != 0).write_once(bits & WERRNONPERSIST != 0);
+    open.stream.set_error_options(options);
+    Ok(0)
+}
+
+fn error_options(open: &Open) -> c_int {
+    let options = open.stream.error_options();
+    (if options.read_once { RERRNONPERSIST } else { RERRNORM })
+        | (if options.write_once { WERRNONPERSIST } else { WERRNORM })
+}
+
+/// I_STR.
+fn string(open: &Open, place: *mut strioctl) -> Called<c_int> {
+    // SAFETY: any bytes are a value of the type.
+    let wanted = unsafe { memory::get(place)? };
+    memory::check_room(place)?;
+    let timeout = IoctlTimeout::from_seconds(wanted.ic_timout)?;
+    let len = usize::try_from(wanted.ic_len).map_err(|_| EINVAL)?;
+    // SAFETY: the program's bytes, copied at once.
+    let mut data = unsafe { memory::bytes(wanted.ic_dp.cast::<c_void>(), len)? }.to_vec();
+    let value = open.stream.ioctl(wanted.ic_cmd.cast_unsigned(), &mut data, timeout)?;
+    // SAFETY: as above.
+    unsafe { memory::bytes_mut(wanted.ic_dp.cast::<c_void>(), data.len())? }.copy_from_slice(&data);
+    memory::put(place, strioctl { ic_len: data.len() as c_int, ..wanted })?;
+    Ok(value)
+}
+
+fn link(open: &Open, request: c_ulong, lower: c_int) -> Called<c_int> {
+    let Some(found) = table::with(lower, |lower| Ok(lower.stream.clone())) else {
+        return Err(if own::is_open(lower) { EINVAL } else { Failure(libc::EBADF) });
+    };
+    let lower = found?;
+    let id = if request == I_LINK { open.stream.link(&lower)? } else { open.stream.link_persistent(&lower)? };
+    Ok(id.number().cast_signed())
+}
+
+fn unlink(open: &Open, request: c_ulong, id: c_int) -> Called<c_int> {
+    let id = match id {
+        MUXID_ALL => None,
+        id => Some(u32::try_from(id).ok().and_then(MuxId::new).ok_or(EINVAL)?),
+    };
+    done(if request == I_UNLINK { open.stream.unlink(id) } else { open.stream.unlink_persistent(id) })
+}

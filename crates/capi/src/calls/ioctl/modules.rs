@@ -1,0 +1,74 @@
+//! I_PUSH, I_POP, I_LOOK, I_FIND, I_LIST, I_ANCHOR.
+
+use std::ffi::{c_char, c_int};
+
+use crate::abi::{FMNAMESZ, str_list, str_mlist};
+use crate::errno::{Called, Failure};
+use crate::memory;
+use crate::table::Open;
+
+const EINVAL: Failure = Failure(libc::EINVAL);
+
+/// A module's name, as the program passes it.
+///
+/// Errors: `EFAULT`; `EINVAL` for an empty or a too long one.
+fn name<'p>(argument: usize) -> Called<&'p str> {
+    // SAFETY: the program's text, read once.
+    let name = match unsafe { memory::text(argument as *const c_char, FMNAMESZ + 1) } {
+        Err(Failure(libc::ENAMETOOLONG)) => return Err(EINVAL),
+        name => name?,
+    };
+    name.to_str().ok().filter(|name| !name.is_empty()).ok_or(EINVAL)
+}
+
+/// Its name with a NUL in each remaining byte.
+fn field(name: &str) -> [c_char; FMNAMESZ + 1] {
+    let mut field = [0; FMNAMESZ + 1];
+    for (place, byte) in field[..FMNAMESZ].iter_mut().zip(name.bytes()) {
+        *place = byte as c_char;
+    }
+    field
+}
+
+pub fn push(open: &Open, argument: usize) -> Called<c_int> {
+    open.stream.push(name(argument)?)?;
+    Ok(0)
+}
+
+pub fn pop(open: &Open) -> Called<c_int> {
+    open.stream.pop()?;
+    Ok(0)
+}
+
+pub fn look(open: &Open, argument: usize) -> Called<c_int> {
+    let name = open.stream.look()?;
+    memory::put(argument as *mut [c_char; FMNAMESZ + 1], field(&name)).map(|()| 0)
+}
+
+pub fn find(open: &Open, argument: usize) -> Called<c_int> {
+    Ok(open.stream.find(name(argument)?)?.into())
+}
+
+/// I_LIST with a null pointer: how many there are.
+pub fn list(open: &Open, argument: usize) -> Called<c_int> {
+    let names = open.stream.list()?;
+    if argument == 0 {
+        return Ok(names.len() as c_int);
+    }
+    let place = argument as *mut str_list;
+    // SAFETY: any bytes are a value of the type.
+    let wanted = unsafe { memory::get(place)? };
+    memory::check_room(place)?;
+    let room = usize::try_from(wanted.sl_nmods).ok().filter(|room| *room > 0).ok_or(EINVAL)?;
+    let count = names.len().min(room);
+    for (at, name) in names.iter().take(count).enumerate() {
+        memory::put(wanted.sl_modlist.wrapping_add(at), str_mlist { l_name: field(name) })?;
+    }
+    memory::put(place, str_list { sl_nmods: count as c_int, ..wanted })?;
+    Ok(count as c_int)
+}
+
+/// A pipe has nothing below that an anchor could hold (streamio(7I) of SVR4's successors).
+pub fn anchor(_open: &Open) -> Called<c_int> {
+    Err(EINVAL)
+}

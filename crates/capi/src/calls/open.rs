@@ -1,0 +1,255 @@
+//! open, openat, creat, pipe: what makes a stream.
+
+use std::ffi::{CStr, c_char, c_int};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use headwater_streams::{Access, DeviceOptions, FifoOptions, Stream};
+use libc::mode_t;
+
+use crate::errno::{Called, Failure, returned};
+use crate::next::next;
+use crate::restart::restarting;
+use crate::{memory, startup, table};
+
+pub mod real {
+    //! The next library's.
+    use super::{c_char, c_int, mode_t, next};
+
+    next! {
+        open(path: *const c_char, flags: c_int, mode: mode_t) -> c_int;
+        open64(path: *const c_char, flags: c_int, mode: mode_t) -> c_int;
+        openat(directory: c_int, path: *const c_char, flags: c_int, mode: mode_t) -> c_int;
+        openat64(directory: c_int, path: *const c_char, flags: c_int, mode: mode_t) -> c_int;
+        __open_2(path: *const c_char, flags: c_int) -> c_int;
+        __open64_2(path: *const c_char, flags: c_int) -> c_int;
+        __openat_2(directory: c_int, path: *const c_char, flags: c_int) -> c_int;
+        __openat64_2(directory: c_int, path: *const c_char, flags: c_int) -> c_int;
+        creat(path: *const c_char, mode: mode_t) -> c_int;
+        creat64(path: *const c_char, mode: mode_t) -> c_int;
+        pipe(numbers: *mut c_int) -> c_int;
+        pipe2(numbers: *mut c_int, flags: c_int) -> c_int;
+    }
+}
+
+/// Where the drivers are. There are no such files.
+const DEVICES: &[u8] = b"/dev/streams/";
+
+macro_rules! opening {
+    ($($name:ident = $real:ident($([$directory:ident])? $(($mode:ident))?);)*) => {
+        $(
+            /// The C library's; a name of a driver opens a stream, and so does a path of a FIFO where the environment asks for it.
+            ///
+            /// # Safety
+            /// As the C library's.
+            #[unsafe(no_mangle)]
+            pub unsafe extern "C" fn $name(
+                $($directory: c_int,)?
+                path: *const c_char,
+                flags: c_int
+                $(, $mode: mode_t)?
+            ) -> c_int {
+                let from = [$($directory,)? libc::AT_FDCWD][0];
+                match open_stream(from, path, flags) {
+                    Some(opened) => returned(opened),
+                    // SAFETY: by the caller.
+                    None => unsafe { real::$real($($directory,)? path, flags $(, $mode)?) },
+                }
+            }
+        )*
+    };
+}
+
+opening! {
+    hw_c_open = open((mode));
+    hw_c_open64 = open64((mode));
+    hw_c_openat = openat([directory] (mode));
+    hw_c_openat64 = openat64([directory] (mode));
+    hw_c___open_2 = __open_2();
+    hw_c___open64_2 = __open64_2();
+    hw_c___openat_2 = __openat_2([directory]);
+    hw_c___openat64_2 = __openat64_2([directory]);
+}
+
+/// creat(2).
+///
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hw_c_creat(path: *const c_char, mode: mode_t) -> c_int {
+    let flags = libc::O_CREAT | libc::O_WRONLY | libc::O_TRUNC;
+    match open_stream(libc::AT_FDCWD, path, flags) {
+        Some(opened) => returned(opened),
+        // SAFETY: by the caller.
+        None => unsafe { real::creat(path, mode) },
+    }
+}
+
+/// creat(2).
+///
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hw_c_creat64(path: *const c_char, mode: mode_t) -> c_int {
+    match open_stream(libc::AT_FDCWD, path, libc::O_CREAT | libc::O_WRONLY | libc::O_TRUNC) {
+        Some(opened) => returned(opened),
+        // SAFETY: by the caller.
+        None => unsafe { real::creat64(path, mode) },
+    }
+}
+
+/// None: the path names no stream.
+fn open_stream(directory: c_int, path: *const c_char, flags: c_int) -> Option<Called<c_int>> {
+    // A path without an end is the kernel's to refuse.
+    // SAFETY: the program's text, read once.
+    let path = unsafe { memory::text(path, libc::PATH_MAX as usize).ok()? };
+    let bytes = path.to_bytes();
+    if let Some(name) = bytes.strip_prefix(DEVICES) {
+        return Some(open_device(name, flags));
+    }
+    if startup::settings().fifos && flags & libc::O_PATH == 0 && is_fifo(directory, path) {
+        return Some(open_fifo(directory, path, flags));
+    }
+    None
+}
+
+fn open_device(name: &[u8], flags: c_int) -> Called<c_int> {
+    if flags & libc::O_DIRECTORY != 0 {
+        return Err(Failure(libc::ENOTDIR));
+    }
+    let Device { driver, minor } = Device::of(name).ok_or(Failure(libc::ENOENT))?;
+    let mut options = DeviceOptions::new().nonblocking(flags & libc::O_NONBLOCK != 0);
+    if let Some(minor) = minor {
+        options = options.minor(minor);
+    }
+    let stream = crate::errno::guarded(|| {
+        restarting(|| {
+            options.open(driver).map_err(|error| match Failure::from(error) {
+                // A driver that this library does not have is a name that is not there.
+                Failure(libc::EINVAL) => Failure(libc::ENOENT),
+                failure => failure,
+            })
+        })
+    })?;
+    number_of(stream, flags)
+}
+
+/// What a name below `/dev/streams/` says: `DRIVER` and `clone/DRIVER` open a new stream, `DRIVER/N` the one of minor number N.
+#[derive(Debug, PartialEq, Eq)]
+struct Device<'n> {
+    driver: &'n str,
+    minor: Option<u32>,
+}
+
+impl Device<'_> {
+    fn of(name: &[u8]) -> Option<Device<'_>> {
+        let name = std::str::from_utf8(name).ok()?;
+        let mut parts = name.split('/');
+        let (driver, minor) = match (parts.next()?, parts.next(), parts.next()) {
+            ("clone", Some(driver), None) => (driver, None),
+            (driver, None, None) => (driver, None),
+            (driver, Some(minor), None) => (driver, Some(minor.parse().ok()?)),
+            _ => return None,
+        };
+        (!driver.is_empty()).then_some(Device { driver, minor })
+    }
+}
+
+/// Whether a path is a FIFO's, and readable and writable as this process is: the library needs both.
+fn is_fifo(directory: c_int, path: &CStr) -> bool {
+    // SAFETY: zeros are a value of the type; the call fills it in.
+    let (asked, status) = unsafe {
+        let mut status: libc::stat = std::mem::zeroed();
+        (libc::syscall(libc::SYS_newfstatat, directory, path.as_ptr(), &raw mut status, 0), status)
+    };
+    asked == 0 && status.st_mode & libc::S_IFMT == libc::S_IFIFO
+}
+
+fn open_fifo(directory: c_int, path: &CStr, flags: c_int) -> Called<c_int> {
+    let access = match flags & libc::O_ACCMODE {
+        libc::O_RDONLY => Access::Read,
+        libc::O_WRONLY => Access::Write,
+        // A FIFO has two ends here.
+        _ => return Err(Failure(libc::EINVAL)),
+    };
+    let bytes = path.to_bytes();
+    let relative = directory != libc::AT_FDCWD && !bytes.starts_with(b"/");
+    let whole = if relative {
+        [format!("/proc/self/fd/{directory}/").as_bytes(), bytes].concat()
+    } else {
+        bytes.to_vec()
+    };
+    let path = Path::new(std::ffi::OsStr::from_bytes(&whole));
+    let options = FifoOptions::new().nonblocking(flags & libc::O_NONBLOCK != 0);
+    let stream = crate::errno::guarded(|| restarting(|| Ok(options.open(path, access)?)))?;
+    number_of(stream, flags)
+}
+
+/// Gives a stream that was just opened its number.
+fn number_of(stream: Stream, flags: c_int) -> Called<c_int> {
+    table::open(stream, 0, flags & libc::O_CLOEXEC != 0)
+}
+
+/// pipe(2): a STREAMS pipe where the program asks for it.
+///
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hw_c_pipe(numbers: *mut c_int) -> c_int {
+    if startup::settings().pipes {
+        return returned(pipe(numbers, 0));
+    }
+    // SAFETY: by the caller.
+    unsafe { real::pipe(numbers) }
+}
+
+/// pipe2(2): as [`hw_c_pipe`].
+///
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hw_c_pipe2(numbers: *mut c_int, flags: c_int) -> c_int {
+    // Packets and notification pipes are the kernel's.
+    if startup::settings().pipes && flags & !(libc::O_CLOEXEC | libc::O_NONBLOCK) == 0 {
+        return returned(pipe(numbers, flags));
+    }
+    // SAFETY: by the caller.
+    unsafe { real::pipe2(numbers, flags) }
+}
+
+fn pipe(numbers: *mut c_int, flags: c_int) -> Called<c_int> {
+    let place = numbers.cast::<[c_int; 2]>();
+    memory::check_room(place)?;
+    let (near, far) = crate::errno::guarded(|| Ok(headwater_streams::pipe()?))?;
+    if flags & libc::O_NONBLOCK != 0 {
+        near.set_nonblocking(true)?;
+        far.set_nonblocking(true)?;
+    }
+    let near = number_of(near, flags)?;
+    let far = number_of(far, flags).inspect_err(|_| super::close::close(near))?;
+    if let Err(failure) = memory::put(place, [near, far]) {
+        super::close::close(near);
+        super::close::close(far);
+        return Err(failure);
+    }
+    Ok(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_below_the_folder_of_drivers_says_driver_and_minor() {
+        let check = |name: &str, expect: Option<(&str, Option<u32>)>| {
+            let expect = expect.map(|(driver, minor)| Device { driver, minor });
+            assert_eq!(Device::of(name.as_bytes()), expect, "{name}");
+        };
+        check("echo", Some(("echo", None)));
+        check("clone/echo", Some(("echo", None)));
+        check("loop/3", Some(("loop", Some(3))));
+        for wrong in ["", "/", "echo/", "echo/x", "echo/-1", "clone/", "clone/echo/1", "echo/1/2", "echo//1"] {
+            check(wrong, None);
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! poll, ppoll: streams beside any other descriptors.
+//!
+//! A set without a stream is passed on. Of a stream the library itself says whether it is ready; where nothing is, it prepares the
+//! stream's descriptor, and the kernel waits for all.
+
+use std::ffi::{c_int, c_short, c_ulong};
+use std::ptr;
+use std::time::{Duration, Instant};
+
+use headwater_streams::{Events, Prepared};
+use libc::{pollfd, sigset_t, timespec};
+
+use crate::errno::{Called, Failure, last, returned};
+use crate::memory;
+use crate::next::next;
+use crate::table;
+
+pub mod real {
+    //! The next library's.
+    use super::{c_int, c_ulong, next, pollfd, sigset_t, timespec};
+
+    next! {
+        poll(polled: *mut pollfd, count: c_ulong, timeout_ms: c_int) -> c_int;
+        ppoll(polled: *mut pollfd, count: c_ulong, time: *const timespec, mask: *const sigset_t) -> c_int;
+        __poll_chk(polled: *mut pollfd, count: c_ulong, timeout_ms: c_int, room: usize) -> c_int;
+        __ppoll_chk(
+            polled: *mut pollfd, count: c_ulong, time: *const timespec, mask: *const sigset_t, room: usize
+        ) -> c_int;
+    }
+}
+
+/// poll(2).
+///
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hw_c_poll(polled: *mut pollfd, count: c_ulong, timeout_ms: c_int) -> c_int {
+    match streams_in(polled, count) {
+        Some(polled) => {
+            let timeout = u64::try_from(timeout_ms).ok().map(Duration::from_millis);
+            returned(poll(polled, timeout, ptr::null()))
+        }
+        // SAFETY: by the caller.
+        None => unsafe { real::poll(polled, count, timeout_ms) },
+    }
+}
+
+/// ppoll(2).
+///
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hw_c_ppoll(
+    polled: *mut pollfd,
+    count: c_ulong,
+    time: *const timespec,
+    mask: *const sigset_t,
+) -> c_int {
+    match streams_in(polled, count) {
+        Some(polled) => returned(duration(time).and_then(|timeout| poll(polled, timeout, mask))),
+        // SAFETY: by the caller.
+        None => unsafe { real::ppoll(polled, count, time, mask) },
+    }
+}
+
+/// poll(2) of a fortified program.
+///
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hw_c___poll_chk(polled: *mut pollfd, count: c_ulong, timeout_ms: c_int, room: usize) -> c_int {
+    if room / size_of::<pollfd>() >= count as usize {
+        // SAFETY: by the caller.
+        unsafe { hw_c_poll(polled, count, timeout_ms) }
+    } else {
+        // SAFETY: by the caller.
+        unsafe { real::__poll_chk(polled, count, timeout_ms, room) }
+    }
+}
+
+/// ppoll(2) of a fortified program.
+///
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hw_c___ppoll_chk(
+    polled: *mut pollfd,
+    count: c_ulong,
+    time: *const timespec,
+    mask: *const sigset_t,
+    room: usize,
+) -> c_int {
+    if room / size_of::<pollfd>() >= count as usize {
+        // SAFETY: by the caller.
+        unsafe { hw_c_ppoll(polled, count, time, mask) }
+    } else {
+        // SAFETY: by the caller.
+        unsafe { real::__ppoll_chk(polled, count, time, mask, room) }
+    }
+}
+
+/// The set, if there is a stream in it. A set that the program cannot write is the kernel's to refuse.
+#[inline]
+fn streams_in<'p>(polled: *mut pollfd, count: c_ulong) -> Option<&'p mut [pollfd]> {
+    if !table::is_any() || count == 0 {
+        return None;
+    }
+    let len = (count as usize).checked_mul(size_of::<pollfd>())?;
+    // SAFETY: the program's set, for the length of this call.
+    unsafe { memory::bytes_mut(polled.cast(), len).ok()? };
+    // SAFETY: as above; it was just checked.
+    let polled = unsafe { std::slice::from_raw_parts_mut(polled, count as usize) };
+    polled.iter().any(|one| table::is_stream(one.fd)).then_some(polled)
+}
+
+/// The time of a timespec. None: no limit.
+///
+/// Errors: `EFAULT`, `EINVAL`.
+pub fn duration(time: *const timespec) -> Called<Option<Duration>> {
+    if time.is_null() {
+        return Ok(None);
+    }
+    // SAFETY: any bytes are a value of the type.
+    let time = unsafe { memory::get(time)? };
+    match (u64::try_from(time.tv_sec), u32::try_from(time.tv_nsec)) {
+        (Ok(seconds), Ok(nanoseconds)) if nanoseconds < 1_000_000_000 => Ok(Some(Duration::new(seconds, nanoseconds))),
+        _ => Err(Failure(libc::EINVAL)),
+    }
+}
+
+/// What the kernel is asked of a stream's descriptor, or what the library knows already.
+enum Asked {
+    Ready(Events),
+    Kernel(c_short, Option<Duration>),
+    /// It is no stream.
+    Other,
+}
+
+fn ask(one: &pollfd) -> Called<Asked> {
+    let wanted = Events::from_bits_truncate(one.events as u16);
+    let prepared = table::with(one.fd, |open| match open.stream.prepare_poll(wanted) {
+        // A stream below a multiplexer (STREAMS.md, section 4), or one that is broken.
+        Err(error) if error.errno() == headwater_streams::Errno::Inval => Ok(None),
+        Err(error) if error.errno() == headwater_streams::Errno::Intr => Err(error.into()),
+        Err(_) => Ok(Some(Prepared::Ready(Events::ERR))),
+        Ok(prepared) => Ok(Some(prepared)),
+    });
+    Ok(match prepared {
+        None => Asked::Other,
+        Some(prepared) => match prepared? {
+            None => Asked::Ready(Events::from_bits_retain(libc::POLLNVAL as u16)),
+            Some(Prepared::Ready(events)) => Asked::Ready(events),
+            Some(Prepared::Armed { reads, writes, look_every }) => {
+                let events = if reads { libc::POLLIN } else { 0 } | if writes { libc::POLLOUT } else { 0 };
+                Asked::Kernel(events, look_every)
+            }
+        },
+    })
+}
+
+/// So many descriptors need no allocation.
+const FEW: usize = 16;
+
+/// Polls a set in which there are streams. Returns how many descriptors have events.
+///
+/// Errors: `EINTR` after a signal; what ppoll(2) reports.
+pub fn poll(polled: &mut [pollfd], timeout: Option<Duration>, mask: *const sigset_t) -> Called<c_int> {
+    let until = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+    let none = pollfd { fd: -1, events: 0, revents: 0 };
+    let (mut few, mut many) = ([none; FEW], Vec::new());
+    let asked = match polled.len() {
+        len @ ..=FEW => &mut few[..len],
+        len => {
+            many.resize(len, none);
+            &mut many[..]
+        }
+    };
+    loop {
+        let (mut ready, mut look_every) = (0, None::<Duration>);
+        for (one, asks) in polled.iter_mut().zip(asked.iter_mut()) {
+            one.revents = 0;
+            *asks = pollfd { revents: 0, ..*one };
+            match ask(one)? {
+                Asked::Other => {}
+                Asked::Ready(events) => {
+                    one.revents = events.bits() as c_short;
+                    ready += 1;
+                    asks.fd = -1;
+                }
+                Asked::Kernel(events, every) => {
+                    asks.events = events;
+                    look_every = least(look_every, every);
+                }
+            }
+        }
+        let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+        let sleep = if ready > 0 { Some(Duration::ZERO) } else { least(left, look_every) };
+        match wait(asked, sleep, mask) {
+            // What is ready is told, whatever the rest is.
+            Err(_) if ready > 0 => return Ok(ready),
+            waited => waited?,
+        }
+        for (one, asks) in polled.iter_mut().zip(asked.iter()) {
+            if asks.fd >= 0 && !table::is_stream(one.fd) {
+                one.revents = asks.revents;
+                ready += c_int::from(asks.revents != 0);
+            }
+        }
+        let is_over = timeout.is_some() && left == Some(Duration::ZERO);
+        if ready > 0 || is_over {
+            return Ok(ready);
+        }
+    }
+}
+
+fn least(one: Option<Duration>, other: Option<Duration>) -> Option<Duration> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.min(other)),
+        (one, other) => one.or(other),
+    }
+}
+
+/// Waits by the kernel for the prepared descriptors and the others.
+fn wait(asked: &mut [pollfd], sleep: Option<Duration>, mask: *const sigset_t) -> Called<()> {
+    let time = sleep.map(|sleep| timespec {
+        tv_sec: sleep.as_secs().min(i64::MAX as u64) as libc::time_t,
+        tv_nsec: sleep.subsec_nanos().into(),
+    });
+    let time = time.as_ref().map_or(ptr::null(), ptr::from_ref);
+    // SAFETY: the set is ours, and the mask is the program's, which the kernel checks.
+    match unsafe { real::ppoll(asked.as_mut_ptr(), asked.len() as c_ulong, time, mask) } {
+        -1 => Err(last()),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,190 @@
+//! exec, posix_spawn, vfork: a new program gets a stream with all of its descriptors if it gets one of its numbers.
+//!
+//! The numbers that exec leaves open go on as the kernel's descriptors. The stream's own descriptors, and which numbers it has, are
+//! named in an environment variable of the new program, whose library takes the stream up when the program starts.
+
+use std::ffi::{CString, c_char, c_int, c_void};
+use std::ptr;
+
+use libc::pid_t;
+
+use crate::errno;
+use crate::next::next;
+use crate::{inherit, table};
+
+mod spawn;
+#[cfg(target_arch = "x86_64")]
+mod variadic;
+
+pub mod real {
+    //! The next library's.
+    use super::{c_char, c_int, next};
+
+    /// Arguments or an environment: texts, and a null pointer at the end.
+    pub type Texts = *const *const c_char;
+
+    next! {
+        execve(path: *const c_char, arguments: Texts, environment: Texts) -> c_int;
+        execvpe(file: *const c_char, arguments: Texts, environment: Texts) -> c_int;
+        fexecve(number: c_int, arguments: Texts, environment: Texts) -> c_int;
+        execveat(
+            directory: c_int, path: *const c_char, arguments: Texts, environment: Texts, flags: c_int
+        ) -> c_int;
+        fork() -> libc::pid_t;
+    }
+}
+
+use real::Texts;
+
+unsafe extern "C" {
+    static environ: Texts;
+}
+
+/// Calls `exec` with an environment in which the streams that go on are named. It returns only if it fails.
+fn with_streams(environment: Texts, exec: impl FnOnce(Texts) -> c_int) -> c_int {
+    if !table::is_any() {
+        return exec(environment);
+    }
+    let passed = inherit::pass(inherit::kept_open());
+    // SAFETY: the program's environment, as exec reads it.
+    let environment = unsafe { Environment::with(environment, &passed) };
+    let failed = exec(environment.texts());
+    let failure = errno::last();
+    passed.take_back();
+    errno::set(failure.0);
+    failed
+}
+
+/// An environment with the variable that names the streams.
+pub struct Environment {
+    /// Owned here; the texts point to it.
+    _variable: Option<CString>,
+    texts: Vec<*const c_char>,
+}
+
+impl Environment {
+    /// # Safety
+    /// `others` is null, or texts with a null pointer at the end, which live longer than the result.
+    pub unsafe fn with(others: Texts, passed: &inherit::Passed) -> Environment {
+        let variable = passed.variable();
+        let mut texts = Vec::new();
+        let mut at = others;
+        // SAFETY: by the caller.
+        while !at.is_null() && !unsafe { *at }.is_null() {
+            // SAFETY: as above.
+            let text = unsafe { *at };
+            // SAFETY: a text with a NUL.
+            if !inherit::is_variable(unsafe { std::ffi::CStr::from_ptr(text) }) {
+                texts.push(text);
+            }
+            at = at.wrapping_add(1);
+        }
+        texts.extend(variable.as_ref().map(|variable| variable.as_ptr()));
+        texts.push(ptr::null());
+        Environment { _variable: variable, texts }
+    }
+
+    pub fn texts(&self) -> Texts {
+        self.texts.as_ptr()
+    }
+}
+
+/// execve(2).
+///
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hw_c_execve(path: *const c_char, arguments: Texts, environment: Texts) -> c_int {
+    // SAFETY: by the caller.
+    with_streams(environment, |environment| unsafe { real::execve(path, arguments, environment) })
+}
+
+/// execv(3).
+///
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hw_c_execv(path: *const c_char, arguments: Texts) -> c_int {
+    // SAFETY: by the caller; the environment is the program's.
+    unsafe { hw_c_execve(path, arguments, environ) }
+}
+
+/// execvpe(3).
+///
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hw_c_execvpe(file: *const c_char, arguments: Texts, environment: Texts) -> c_int {
+    // SAFETY: by the caller.
+    with_streams(environment, |environment| unsafe { real::execvpe(file, arguments, environment) })
+}
+
+/// execvp(3).
+///
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hw_c_execvp(file: *const c_char, arguments: Texts) -> c_int {
+    // SAFETY: as in `hw_c_execv`.
+    unsafe { hw_c_execvpe(file, arguments, environ) }
+}
+
+/// fexecve(3).
+///
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hw_c_fexecve(number: c_int, arguments: Texts, environment: Texts) -> c_int {
+    // SAFETY: by the caller.
+    with_streams(environment, |environment| unsafe { real::fexecve(number, arguments, environment) })
+}
+
+/// execveat(2).
+///
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hw_c_execveat(
+    directory: c_int,
+    path: *const c_char,
+    arguments: Texts,
+    environment: Texts,
+    flags: c_int,
+) -> c_int {
+    // SAFETY: by the caller.
+    with_streams(environment, |environment| unsafe { real::execveat(directory, path, arguments, environment, flags) })
+}
+
+/// fork(2), for [`hw_c_vfork`]: a child that shares the memory would change the parent's table of streams.
+///
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hw_own_vfork_as_fork() -> pid_t {
+    // SAFETY: by the caller.
+    unsafe { real::fork() }
+}
+
+/// Where vfork(2) continues: the next library's, or fork(2) once this process has a stream.
+#[unsafe(no_mangle)]
+pub extern "C" fn hw_own_vfork_address() -> *const c_void {
+    static NEXT: crate::next::Next = crate::next::Next::new(c"vfork");
+    let next = NEXT.address();
+    if table::is_any() || next.is_null() { hw_own_vfork_as_fork as *const c_void } else { next }
+}
+
+// A function that calls vfork(2) must not return before its child is gone, so this one jumps.
+#[cfg(target_arch = "x86_64")]
+std::arch::global_asm!(
+    ".pushsection .text.hw_c_vfork,\"ax\",@progbits",
+    ".globl hw_c_vfork",
+    ".type hw_c_vfork,@function",
+    "hw_c_vfork:",
+    "sub rsp, 8",
+    "call {address}",
+    "add rsp, 8",
+    "jmp rax",
+    ".size hw_c_vfork, .-hw_c_vfork",
+    ".popsection",
+    address = sym hw_own_vfork_address,
+);

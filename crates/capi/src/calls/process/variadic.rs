@@ -1,0 +1,58 @@
+//! execl, execlp, execle: their arguments lie in registers and on the stack. The registers are put beside the others, so that all are
+//! one list, which is what the others of the family take.
+
+use std::ffi::{c_char, c_int};
+
+use super::{Texts, hw_c_execv, hw_c_execve, hw_c_execvp};
+
+/// Defines `NAME(path, text, ...)` as `TARGET(path, list of texts)`.
+macro_rules! listed {
+    ($($name:literal => $target:ident;)*) => {
+        $(std::arch::global_asm!(
+            concat!(".pushsection .text.", $name, ",\"ax\",@progbits"),
+            concat!(".globl ", $name),
+            concat!(".type ", $name, ",@function"),
+            concat!($name, ":"),
+            // The return address goes below the list, whose last part the caller has on its stack.
+            "pop rax",
+            "push r9",
+            "push r8",
+            "push rcx",
+            "push rdx",
+            "push rsi",
+            "mov rsi, rsp",
+            "push rax",
+            // Aligned: eight words beside the caller's, whose stack was aligned before its call.
+            "sub rsp, 16",
+            "call {target}",
+            "add rsp, 16",
+            "pop rcx",
+            "add rsp, 40",
+            "jmp rcx",
+            concat!(".size ", $name, ", .-", $name),
+            ".popsection",
+            target = sym $target,
+        );)*
+    };
+}
+
+listed! {
+    "hw_c_execl" => hw_c_execv;
+    "hw_c_execlp" => hw_c_execvp;
+    "hw_c_execle" => hw_own_execle;
+}
+
+/// The environment stands behind the null pointer that ends the arguments.
+///
+/// # Safety
+/// As execle(3).
+#[unsafe(no_mangle)]
+unsafe extern "C" fn hw_own_execle(path: *const c_char, arguments: Texts) -> c_int {
+    let mut at = arguments;
+    // SAFETY: by the caller.
+    while !unsafe { *at }.is_null() {
+        at = at.wrapping_add(1);
+    }
+    // SAFETY: by the caller.
+    unsafe { hw_c_execve(path, arguments, at.add(1).cast::<Texts>().read()) }
+}

@@ -1,0 +1,158 @@
+//! select, pselect: as poll, by sets of bits.
+
+use std::ffi::{c_int, c_short};
+use std::ptr;
+use std::time::Duration;
+
+use libc::{fd_set, pollfd, sigset_t, timespec, timeval};
+
+use super::poll::{self, duration};
+use crate::errno::{Called, Failure, returned};
+use crate::memory;
+use crate::next::next;
+use crate::table;
+
+pub mod real {
+    //! The next library's.
+    use super::{c_int, fd_set, next, sigset_t, timespec, timeval};
+
+    next! {
+        select(count: c_int, read: *mut fd_set, write: *mut fd_set, except: *mut fd_set, time: *mut timeval) -> c_int;
+        pselect(
+            count: c_int, read: *mut fd_set, write: *mut fd_set, except: *mut fd_set, time: *const timespec,
+            mask: *const sigset_t
+        ) -> c_int;
+    }
+}
+
+/// select(2).
+///
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hw_c_select(
+    count: c_int,
+    read: *mut fd_set,
+    write: *mut fd_set,
+    except: *mut fd_set,
+    time: *mut timeval,
+) -> c_int {
+    let Some(sets) = Sets::with_streams(count, [read, write, except]) else {
+        // SAFETY: by the caller.
+        return unsafe { real::select(count, read, write, except, time) };
+    };
+    let timeout = if time.is_null() {
+        Ok(None)
+    } else {
+        // SAFETY: any bytes are a value of the type.
+        unsafe { memory::get(time) }.and_then(|time| match (u64::try_from(time.tv_sec), u32::try_from(time.tv_usec)) {
+            (Ok(seconds), Ok(micro)) => Ok(Some(Duration::from_secs(seconds) + Duration::from_micros(micro.into()))),
+            _ => Err(Failure(libc::EINVAL)),
+        })
+    };
+    let begin = std::time::Instant::now();
+    let done = timeout.and_then(|timeout| sets.select(timeout, ptr::null()).map(|done| (done, timeout)));
+    // Linux says how much time is left.
+    if let Ok((_, Some(timeout))) = done {
+        let left = timeout.saturating_sub(begin.elapsed());
+        let left = timeval { tv_sec: left.as_secs() as libc::time_t, tv_usec: left.subsec_micros().into() };
+        let _ = memory::put(time, left);
+    }
+    returned(done.map(|(done, _)| done))
+}
+
+/// pselect(2).
+///
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hw_c_pselect(
+    count: c_int,
+    read: *mut fd_set,
+    write: *mut fd_set,
+    except: *mut fd_set,
+    time: *const timespec,
+    mask: *const sigset_t,
+) -> c_int {
+    match Sets::with_streams(count, [read, write, except]) {
+        Some(sets) => returned(duration(time).and_then(|timeout| sets.select(timeout, mask))),
+        // SAFETY: by the caller.
+        None => unsafe { real::pselect(count, read, write, except, time, mask) },
+    }
+}
+
+/// Bits of a word of a set.
+const BITS: usize = usize::BITS as usize;
+
+/// What each of the three sets asks for, and which events it is told of (select(2), "Correspondence between select() and poll()").
+const ASKED: [c_short; 3] = [libc::POLLIN | libc::POLLRDNORM | libc::POLLRDBAND, libc::POLLOUT | libc::POLLWRNORM, libc::POLLPRI];
+const TOLD: [c_short; 3] = [
+    libc::POLLIN | libc::POLLRDNORM | libc::POLLRDBAND | libc::POLLHUP | libc::POLLERR,
+    libc::POLLOUT | libc::POLLWRNORM | libc::POLLWRBAND | libc::POLLERR,
+    libc::POLLPRI,
+];
+
+/// The sets of a call, copied.
+struct Sets {
+    count: usize,
+    at: [*mut usize; 3],
+    words: [Vec<usize>; 3],
+}
+
+impl Sets {
+    /// None if no stream is in them, or they are the kernel's to refuse.
+    fn with_streams(count: c_int, at: [*mut fd_set; 3]) -> Option<Sets> {
+        let count = usize::try_from(count).ok().filter(|_| table::is_any())?;
+        let len = count.div_ceil(BITS);
+        let words = |set: *mut fd_set| {
+            if set.is_null() {
+                return Some(Vec::new());
+            }
+            // SAFETY: the program's set, of as many words as it says.
+            unsafe { memory::bytes_mut(set.cast(), len * size_of::<usize>()).ok()? };
+            // SAFETY: it was just checked.
+            Some((0..len).map(|at| unsafe { set.cast::<usize>().add(at).read_unaligned() }).collect())
+        };
+        let words = [words(at[0])?, words(at[1])?, words(at[2])?];
+        let sets = Sets { count, at: at.map(|set| set.cast()), words };
+        (0..count).any(|number| table::is_stream(number as c_int) && sets.asked(number) != 0).then_some(sets)
+    }
+
+    fn asked(&self, number: usize) -> c_short {
+        let is_in = |words: &Vec<usize>| words.get(number / BITS).is_some_and(|word| word >> (number % BITS) & 1 != 0);
+        (0..3).filter(|set| is_in(&self.words[*set])).fold(0, |asked, set| asked | ASKED[set])
+    }
+
+    /// Returns how many bits are set in the three sets.
+    ///
+    /// Errors: `EBADF` for a number that is not open; else as poll.
+    fn select(mut self, timeout: Option<Duration>, mask: *const sigset_t) -> Called<c_int> {
+        let numbers = (0..self.count).filter(|number| self.asked(*number) != 0);
+        let mut polled: Vec<pollfd> =
+            numbers.map(|number| pollfd { fd: number as c_int, events: self.asked(number), revents: 0 }).collect();
+        poll::poll(&mut polled, timeout, mask)?;
+        if polled.iter().any(|one| one.revents & libc::POLLNVAL != 0) {
+            return Err(Failure(libc::EBADF));
+        }
+        let mut told = [const { Vec::new() }; 3];
+        let mut count = 0;
+        for set in 0..3 {
+            told[set] = vec![0; self.words[set].len()];
+            for one in &polled {
+                let (word, bit) = (one.fd as usize / BITS, one.fd as usize % BITS);
+                let was_asked = self.words[set].get(word).is_some_and(|word| word >> bit & 1 != 0);
+                if was_asked && one.revents & TOLD[set] != 0 {
+                    told[set][word] |= 1 << bit;
+                    count += 1;
+                }
+            }
+        }
+        self.words = told;
+        for (words, at) in self.words.iter().zip(self.at) {
+            for (index, word) in words.iter().enumerate() {
+                memory::put(at.wrapping_add(index), *word)?;
+            }
+        }
+        Ok(count)
+    }
+}

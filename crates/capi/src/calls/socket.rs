@@ -1,0 +1,92 @@
+//! Calls that are for sockets and files and not for streams: the kernel knows a stream's descriptor as a socket, which a program
+//! must not use as one. They fail as on a FIFO.
+
+use std::ffi::{c_int, c_uint, c_void};
+
+use libc::{off64_t, off_t, sockaddr, socklen_t};
+
+use crate::errno::{Failure, returned};
+use crate::next::next;
+use crate::table;
+
+macro_rules! refused {
+    ($($errno:ident: $name:ident = $real:ident($number:ident: c_int $(, $argument:ident: $type:ty)*) -> $result:ty;)*) => {
+        pub mod real {
+            //! The next library's.
+            use super::*;
+
+            next! { $($real($number: c_int $(, $argument: $type)*) -> $result;)* }
+        }
+
+        $(
+            /// The C library's, which fails on a stream.
+            ///
+            /// # Safety
+            /// As the C library's.
+            #[unsafe(no_mangle)]
+            pub unsafe extern "C" fn $name($number: c_int $(, $argument: $type)*) -> $result {
+                if table::is_stream($number) || table::is_own($number) {
+                    return returned(Err(Failure(libc::$errno)));
+                }
+                // SAFETY: by the caller.
+                unsafe { real::$real($number $(, $argument)*) }
+            }
+        )*
+    };
+}
+
+refused! {
+    ENOTSOCK: hw_c_send = send(number: c_int, bytes: *const c_void, len: usize, flags: c_int) -> isize;
+    ENOTSOCK: hw_c_recv = recv(number: c_int, bytes: *mut c_void, len: usize, flags: c_int) -> isize;
+    ENOTSOCK: hw_c_sendto = sendto(number: c_int, bytes: *const c_void, len: usize, flags: c_int,
+        to: *const sockaddr, to_len: socklen_t) -> isize;
+    ENOTSOCK: hw_c_recvfrom = recvfrom(number: c_int, bytes: *mut c_void, len: usize, flags: c_int,
+        from: *mut sockaddr, from_len: *mut socklen_t) -> isize;
+    ENOTSOCK: hw_c_shutdown = shutdown(number: c_int, how: c_int) -> c_int;
+    ENOTSOCK: hw_c_setsockopt = setsockopt(number: c_int, level: c_int, option: c_int, value: *const c_void,
+        len: socklen_t) -> c_int;
+    ENOTSOCK: hw_c_getsockopt = getsockopt(number: c_int, level: c_int, option: c_int, value: *mut c_void,
+        len: *mut socklen_t) -> c_int;
+    ENOTSOCK: hw_c_getsockname = getsockname(number: c_int, name: *mut sockaddr, len: *mut socklen_t) -> c_int;
+    ENOTSOCK: hw_c_getpeername = getpeername(number: c_int, name: *mut sockaddr, len: *mut socklen_t) -> c_int;
+    ENOTSOCK: hw_c_sendmmsg = sendmmsg(number: c_int, messages: *mut c_void, count: c_uint, flags: c_int) -> c_int;
+    ENOTSOCK: hw_c_recvmmsg = recvmmsg(number: c_int, messages: *mut c_void, count: c_uint, flags: c_int,
+        time: *mut c_void) -> c_int;
+    EINVAL: hw_c_vmsplice = vmsplice(number: c_int, pieces: *const c_void, count: usize, flags: c_uint) -> isize;
+}
+
+macro_rules! refused_pairs {
+    ($($name:ident = $real:ident($one:ident, $other:ident; $($argument:ident: $type:ty),*) -> $result:ty;)*) => {
+        pub mod real_pairs {
+            //! The next library's.
+            use super::*;
+
+            next! { $($real($($argument: $type),*) -> $result;)* }
+        }
+
+        $(
+            /// The C library's, which fails with `EINVAL` if one of the two is a stream.
+            ///
+            /// # Safety
+            /// As the C library's.
+            #[unsafe(no_mangle)]
+            pub unsafe extern "C" fn $name($($argument: $type),*) -> $result {
+                if [$one, $other].into_iter().any(|number| table::is_stream(number) || table::is_own(number)) {
+                    return returned(Err(Failure(libc::EINVAL)));
+                }
+                // SAFETY: by the caller.
+                unsafe { real_pairs::$real($($argument),*) }
+            }
+        )*
+    };
+}
+
+refused_pairs! {
+    hw_c_sendfile = sendfile(out, from; out: c_int, from: c_int, offset: *mut off_t, count: usize) -> isize;
+    hw_c_sendfile64 = sendfile64(out, from; out: c_int, from: c_int, offset: *mut off64_t, count: usize) -> isize;
+    hw_c_splice = splice(from, to; from: c_int, from_offset: *mut off64_t, to: c_int, to_offset: *mut off64_t,
+        len: usize, flags: c_uint) -> isize;
+    hw_c_tee = tee(from, to; from: c_int, to: c_int, len: usize, flags: c_uint) -> isize;
+    hw_c_copy_file_range = copy_file_range(from, to; from: c_int, from_offset: *mut off64_t, to: c_int,
+        to_offset: *mut off64_t, len: usize, flags: c_uint) -> isize;
+}

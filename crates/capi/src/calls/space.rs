@@ -1,0 +1,84 @@
+//! munmap, mprotect, mremap, mmap: what the library knows of the program's memory is forgotten.
+
+use std::ffi::{c_int, c_void};
+
+use libc::off_t;
+
+use crate::errno::CResult;
+use crate::memory;
+use crate::next::next;
+
+impl CResult for *mut c_void {
+    const FAILED: *mut c_void = libc::MAP_FAILED;
+}
+
+pub mod real {
+    //! The next library's.
+    use super::{c_int, c_void, next, off_t};
+
+    next! {
+        munmap(address: *mut c_void, len: usize) -> c_int;
+        mprotect(address: *mut c_void, len: usize, access: c_int) -> c_int;
+        mremap(address: *mut c_void, len: usize, to: usize, flags: c_int, place: *mut c_void) -> *mut c_void;
+        mmap(address: *mut c_void, len: usize, access: c_int, kind: c_int, file: c_int, from: off_t) -> *mut c_void;
+        mmap64(address: *mut c_void, len: usize, access: c_int, kind: c_int, file: c_int, from: off_t) -> *mut c_void;
+        shmdt(address: *const c_void) -> c_int;
+    }
+}
+
+macro_rules! forgetting {
+    ($($name:ident = $real:ident($($argument:ident: $type:ty),*) -> $result:ty;)*) => {
+        $(
+            /// The C library's, after which no memory is known to be there.
+            ///
+            /// # Safety
+            /// As the C library's.
+            #[unsafe(no_mangle)]
+            pub unsafe extern "C" fn $name($($argument: $type),*) -> $result {
+                // SAFETY: by the caller.
+                let done = unsafe { real::$real($($argument),*) };
+                memory::changed();
+                done
+            }
+        )*
+    };
+}
+
+forgetting! {
+    hw_c_munmap = munmap(address: *mut c_void, len: usize) -> c_int;
+    hw_c_mprotect = mprotect(address: *mut c_void, len: usize, access: c_int) -> c_int;
+    hw_c_mremap = mremap(address: *mut c_void, len: usize, to: usize, flags: c_int, place: *mut c_void) -> *mut c_void;
+    hw_c_shmdt = shmdt(address: *const c_void) -> c_int;
+}
+
+macro_rules! mapping {
+    ($($name:ident = $real:ident;)*) => {
+        $(
+            /// mmap(2), after which no memory is known to be there if it may have replaced a mapping.
+            ///
+            /// # Safety
+            /// As the C library's.
+            #[unsafe(no_mangle)]
+            pub unsafe extern "C" fn $name(
+                address: *mut c_void,
+                len: usize,
+                access: c_int,
+                kind: c_int,
+                file: c_int,
+                from: off_t,
+            ) -> *mut c_void {
+                // SAFETY: by the caller.
+                let done = unsafe { real::$real(address, len, access, kind, file, from) };
+                if kind & libc::MAP_FIXED != 0 {
+                    memory::changed();
+                }
+                done
+            }
+        )*
+    };
+}
+
+mapping! {
+    hw_c_mmap = mmap;
+    hw_c_mmap64 = mmap64;
+}

@@ -1,0 +1,154 @@
+//! fstat and its relatives, and isastream: a stream is a FIFO or a character device to the program, and not the socket that the
+//! kernel knows.
+
+use std::ffi::{c_char, c_int, c_uint};
+
+use headwater_streams::Access;
+use libc::{mode_t, stat, statx as statx_t};
+
+use crate::errno::{Failure, returned};
+use crate::next::next;
+use crate::table::{self, Open};
+use crate::{memory, own};
+
+pub mod real {
+    //! The next library's.
+    use super::{c_char, c_int, c_uint, next, stat, statx_t};
+
+    next! {
+        fstat(number: c_int, status: *mut stat) -> c_int;
+        fstat64(number: c_int, status: *mut stat) -> c_int;
+        __fxstat(version: c_int, number: c_int, status: *mut stat) -> c_int;
+        __fxstat64(version: c_int, number: c_int, status: *mut stat) -> c_int;
+        fstatat(number: c_int, path: *const c_char, status: *mut stat, flags: c_int) -> c_int;
+        fstatat64(number: c_int, path: *const c_char, status: *mut stat, flags: c_int) -> c_int;
+        statx(number: c_int, path: *const c_char, flags: c_int, mask: c_uint, status: *mut statx_t) -> c_int;
+    }
+}
+
+/// Whether the descriptor is a stream's: 1 or 0 (SUSv2).
+///
+/// # Safety
+/// None; it is `unsafe` as every entry point.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn isastream(number: c_int) -> c_int {
+    if table::is_stream(number) {
+        return 1;
+    }
+    if own::is_open(number) { 0 } else { returned(Err(Failure(libc::EBADF))) }
+}
+
+/// The type and the permissions of a stream.
+fn mode(open: &Open) -> mode_t {
+    let kind = if open.stream.minor().is_some() { libc::S_IFCHR } else { libc::S_IFIFO };
+    let permissions = match open.stream.access() {
+        Access::Read => 0o400,
+        Access::Write => 0o200,
+        _ => 0o600,
+    };
+    kind | permissions
+}
+
+/// Mends what the kernel has said of a stream's socket. A FIFO's pipe is one to the kernel too.
+fn mend(number: c_int, status: *mut stat) {
+    let _ = table::with(number, |open| {
+        // SAFETY: the kernel has just filled it in.
+        let status = unsafe { &mut *status };
+        if status.st_mode & libc::S_IFMT == libc::S_IFSOCK {
+            status.st_mode = mode(open);
+            if let Some(minor) = open.stream.minor() {
+                status.st_rdev = libc::makedev(0, minor);
+            }
+        }
+        Ok(())
+    });
+}
+
+macro_rules! mended {
+    ($($name:ident = $real:ident($($version:ident: c_int,)? [$number:ident, $status:ident]);)*) => {
+        $(
+            /// The C library's, with the type of a stream.
+            ///
+            /// # Safety
+            /// As the C library's.
+            #[unsafe(no_mangle)]
+            pub unsafe extern "C" fn $name($($version: c_int,)? $number: c_int, $status: *mut stat) -> c_int {
+                // SAFETY: by the caller.
+                let done = unsafe { real::$real($($version,)? $number, $status) };
+                if done == 0 && table::is_stream($number) {
+                    mend($number, $status);
+                }
+                done
+            }
+        )*
+    };
+}
+
+mended! {
+    hw_c_fstat = fstat([number, status]);
+    hw_c_fstat64 = fstat64([number, status]);
+    hw_c___fxstat = __fxstat(version: c_int, [number, status]);
+    hw_c___fxstat64 = __fxstat64(version: c_int, [number, status]);
+}
+
+macro_rules! mended_at {
+    ($($name:ident = $real:ident;)*) => {
+        $(
+            /// The C library's, with the type of a stream that the number itself is (AT_EMPTY_PATH).
+            ///
+            /// # Safety
+            /// As the C library's.
+            #[unsafe(no_mangle)]
+            pub unsafe extern "C" fn $name(
+                number: c_int,
+                path: *const c_char,
+                status: *mut stat,
+                flags: c_int,
+            ) -> c_int {
+                // SAFETY: by the caller.
+                let done = unsafe { real::$real(number, path, status, flags) };
+                if done == 0 && flags & libc::AT_EMPTY_PATH != 0 && table::is_stream(number) && is_empty(path) {
+                    mend(number, status);
+                }
+                done
+            }
+        )*
+    };
+}
+
+mended_at! {
+    hw_c_fstatat = fstatat;
+    hw_c_fstatat64 = fstatat64;
+}
+
+fn is_empty(path: *const c_char) -> bool {
+    // SAFETY: any byte is a value; the kernel has read it just now, or it is null.
+    path.is_null() || unsafe { memory::get(path) } == Ok(0)
+}
+
+/// statx(2), with the type of a stream that the number itself is.
+///
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hw_c_statx(
+    number: c_int,
+    path: *const c_char,
+    flags: c_int,
+    mask: c_uint,
+    status: *mut statx_t,
+) -> c_int {
+    // SAFETY: by the caller.
+    let done = unsafe { real::statx(number, path, flags, mask, status) };
+    if done == 0 && flags & libc::AT_EMPTY_PATH != 0 && table::is_stream(number) && is_empty(path) {
+        let _ = table::with(number, |open| {
+            // SAFETY: the kernel has just filled it in.
+            let status = unsafe { &mut *status };
+            if mode_t::from(status.stx_mode) & libc::S_IFMT == libc::S_IFSOCK {
+                status.stx_mode = mode(open) as u16;
+            }
+            Ok(())
+        });
+    }
+    done
+}

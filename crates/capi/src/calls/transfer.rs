@@ -1,0 +1,245 @@
+//! read, write, readv, writev.
+
+use std::ffi::{c_int, c_void};
+use std::io::{IoSlice, IoSliceMut};
+
+use libc::iovec;
+
+use crate::errno::{Called, Failure, returned};
+use crate::memory::{self, CALL_MAX};
+use crate::next::next;
+use crate::restart::restarting;
+use crate::table::{self, Open};
+
+pub mod real {
+    //! The next library's.
+    use super::{c_int, c_void, iovec, next};
+
+    next! {
+        read(number: c_int, buffer: *mut c_void, count: usize) -> isize;
+        write(number: c_int, buffer: *const c_void, count: usize) -> isize;
+        readv(number: c_int, pieces: *const iovec, count: c_int) -> isize;
+        writev(number: c_int, pieces: *const iovec, count: c_int) -> isize;
+        __read_chk(number: c_int, buffer: *mut c_void, count: usize, room: usize) -> isize;
+    }
+}
+
+/// read(2).
+///
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hw_c_read(number: c_int, buffer: *mut c_void, count: usize) -> isize {
+    match table::with(number, |open| read(open, buffer, count)) {
+        Some(done) => returned(done),
+        // SAFETY: by the caller.
+        None => unsafe { real::read(number, buffer, count) },
+    }
+}
+
+/// read(2) of a fortified program, which ends the program if the buffer is too short.
+///
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hw_c___read_chk(number: c_int, buffer: *mut c_void, count: usize, room: usize) -> isize {
+    if count <= room && table::is_stream(number) {
+        // SAFETY: by the caller.
+        return unsafe { hw_c_read(number, buffer, count) };
+    }
+    // SAFETY: by the caller.
+    unsafe { real::__read_chk(number, buffer, count, room) }
+}
+
+/// write(2).
+///
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hw_c_write(number: c_int, buffer: *const c_void, count: usize) -> isize {
+    match table::with(number, |open| write(open, buffer, count)) {
+        Some(done) => returned(done),
+        // SAFETY: by the caller.
+        None => unsafe { real::write(number, buffer, count) },
+    }
+}
+
+/// readv(2).
+///
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hw_c_readv(number: c_int, pieces: *const iovec, count: c_int) -> isize {
+    match table::with(number, |open| readv(open, pieces, count)) {
+        Some(done) => returned(done),
+        // SAFETY: by the caller.
+        None => unsafe { real::readv(number, pieces, count) },
+    }
+}
+
+/// writev(2).
+///
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hw_c_writev(number: c_int, pieces: *const iovec, count: c_int) -> isize {
+    match table::with(number, |open| writev(open, pieces, count)) {
+        Some(done) => returned(done),
+        // SAFETY: by the caller.
+        None => unsafe { real::writev(number, pieces, count) },
+    }
+}
+
+#[inline(always)]
+fn read(open: &Open, buffer: *mut c_void, count: usize) -> Called<isize> {
+    // SAFETY: the program reads what the stream has, and what another thread writes into its own buffer is its affair.
+    let buffer = unsafe { memory::bytes_mut(buffer, count.min(CALL_MAX))? };
+    if count > CALL_MAX && open.stream.read_options().fill {
+        return read_long(open, buffer.as_mut_ptr().cast(), count);
+    }
+    match open.stream.read(buffer) {
+        Ok(count) => Ok(count as isize),
+        Err(error) => read_again(open, buffer, error.into()),
+    }
+}
+
+#[cold]
+fn read_again(open: &Open, buffer: &mut [u8], failure: Failure) -> Called<isize> {
+    let mut first = Some(failure);
+    restarting(|| match first.take() {
+        Some(failure) => Err(failure),
+        None => Ok(open.stream.read(buffer)? as isize),
+    })
+}
+
+/// A read that blocks until its whole count is there (RFILL), longer than one call takes.
+#[cold]
+fn read_long(open: &Open, buffer: *mut c_void, count: usize) -> Called<isize> {
+    let mut done = 0;
+    while done < count {
+        let more = (count - done).min(CALL_MAX);
+        // SAFETY: as in `read`.
+        let part = unsafe { memory::bytes_mut(buffer.wrapping_byte_add(done), more) };
+        let read = part.and_then(|part| restarting(|| Ok(open.stream.read(part)?)));
+        match read {
+            Ok(0) => break,
+            Ok(read) => done += read,
+            Err(_) if done > 0 => break,
+            Err(failure) => return Err(failure),
+        }
+    }
+    Ok(done as isize)
+}
+
+#[inline(always)]
+fn write(open: &Open, buffer: *const c_void, count: usize) -> Called<isize> {
+    if count > CALL_MAX {
+        return write_long(open, buffer, count);
+    }
+    // SAFETY: as in `read`.
+    let bytes = unsafe { memory::bytes(buffer, count)? };
+    match open.stream.write(bytes) {
+        Ok(count) => Ok(count as isize),
+        Err(error) => write_again(open, bytes, error.into()),
+    }
+}
+
+#[cold]
+fn write_again(open: &Open, bytes: &[u8], failure: Failure) -> Called<isize> {
+    let mut first = Some(failure);
+    restarting(|| match first.take() {
+        Some(failure) => Err(failure),
+        None => Ok(open.stream.write(bytes)? as isize),
+    })
+}
+
+#[cold]
+fn write_long(open: &Open, buffer: *const c_void, count: usize) -> Called<isize> {
+    // Before anything is sent.
+    if !memory::may_use(memory::Use::Read, buffer, count) {
+        return Err(Failure(libc::EFAULT));
+    }
+    let mut done = 0;
+    while done < count {
+        let more = (count - done).min(CALL_MAX);
+        // SAFETY: as in `read`.
+        let part = unsafe { memory::bytes(buffer.wrapping_byte_add(done), more) };
+        match part.and_then(|part| restarting(|| Ok(open.stream.write(part)?))) {
+            Ok(written) => {
+                done += written;
+                if written < more {
+                    break;
+                }
+            }
+            Err(_) if done > 0 => break,
+            Err(failure) => return Err(failure),
+        }
+    }
+    Ok(done as isize)
+}
+
+/// The most pieces of one call (IOV_MAX).
+const PIECES_MAX: c_int = 1024;
+/// So many pieces need no allocation.
+const PIECES: usize = 16;
+
+/// Copies the description of a call's pieces, and checks their lengths.
+fn pieces(at: *const iovec, count: c_int, place: &mut [iovec]) -> Called<()> {
+    let len = size_of_val(place);
+    if !(0..=PIECES_MAX).contains(&count) {
+        return Err(Failure(libc::EINVAL));
+    }
+    // SAFETY: as in `read`; any bytes are a value of the type.
+    let bytes = unsafe { memory::bytes(at.cast(), len)? };
+    // SAFETY: the place has room for as many bytes.
+    unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), place.as_mut_ptr().cast(), len) };
+    let total = place.iter().try_fold(0usize, |sum, piece| sum.checked_add(piece.iov_len));
+    total.filter(|total| isize::try_from(*total).is_ok()).map(drop).ok_or(Failure(libc::EINVAL))
+}
+
+/// Calls `action` with the pieces' description.
+fn with_pieces<T>(at: *const iovec, count: c_int, action: impl FnOnce(&[iovec]) -> Called<T>) -> Called<T> {
+    let none = iovec { iov_base: std::ptr::null_mut(), iov_len: 0 };
+    let len = usize::try_from(count).ok().filter(|len| *len <= PIECES_MAX as usize).ok_or(Failure(libc::EINVAL))?;
+    let (mut few, mut many) = ([none; PIECES], Vec::new());
+    let place = if len <= PIECES {
+        &mut few[..len]
+    } else {
+        many.resize(len, none);
+        &mut many[..]
+    };
+    pieces(at, count, place)?;
+    action(place)
+}
+
+fn readv(open: &Open, at: *const iovec, count: c_int) -> Called<isize> {
+    with_pieces(at, count, |pieces| {
+        let buffer = |piece: &iovec| {
+            // SAFETY: as in `read`.
+            Ok(IoSliceMut::new(unsafe { memory::bytes_mut(piece.iov_base, piece.iov_len)? }))
+        };
+        match pieces {
+            [one] => read(open, one.iov_base, one.iov_len),
+            several => {
+                let mut buffers = several.iter().map(buffer).collect::<Called<Vec<_>>>()?;
+                restarting(|| Ok(open.stream.readv(&mut buffers)? as isize))
+            }
+        }
+    })
+}
+
+fn writev(open: &Open, at: *const iovec, count: c_int) -> Called<isize> {
+    with_pieces(at, count, |pieces| {
+        let bytes = |piece: &iovec| {
+            // SAFETY: as in `read`.
+            Ok(IoSlice::new(unsafe { memory::bytes(piece.iov_base, piece.iov_len)? }))
+        };
+        match pieces {
+            [one] => write(open, one.iov_base, one.iov_len),
+            several => {
+                let all = several.iter().map(bytes).collect::<Called<Vec<_>>>()?;
+                restarting(|| Ok(open.stream.writev(&all)? as isize))
+            }
+        }
+    })
+}

@@ -1,0 +1,77 @@
+//! How a call fails in C: a number in errno and -1. No panic leaves the library.
+
+use std::ffi::c_int;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use headwater_streams::{Errno, Error};
+
+/// Why a call fails.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Failure(pub c_int);
+
+impl From<Error> for Failure {
+    #[inline]
+    fn from(error: Error) -> Failure {
+        Failure(error.errno().number())
+    }
+}
+
+impl From<Errno> for Failure {
+    fn from(errno: Errno) -> Failure {
+        Failure(errno.number())
+    }
+}
+
+impl From<std::io::Error> for Failure {
+    fn from(error: std::io::Error) -> Failure {
+        Failure(error.raw_os_error().unwrap_or(libc::EIO))
+    }
+}
+
+/// The result of a call before it has become a number.
+pub type Called<T> = Result<T, Failure>;
+
+/// The errno of the C library's last failed call.
+pub fn last() -> Failure {
+    // SAFETY: the address of the calling thread's errno is always valid.
+    Failure(unsafe { *libc::__errno_location() })
+}
+
+/// Sets errno.
+pub fn set(number: c_int) {
+    // SAFETY: as in `last`.
+    unsafe { *libc::__errno_location() = number };
+}
+
+/// Calls `action`, and fails with `EIO` if it panics.
+#[inline]
+pub fn guarded<T>(action: impl FnOnce() -> Called<T>) -> Called<T> {
+    // What a panic leaves behind is checked by the next call, as after the death of a process.
+    catch_unwind(AssertUnwindSafe(action)).unwrap_or(Err(Failure(libc::EIO)))
+}
+
+/// A type with a value that says that a call has failed.
+pub trait CResult {
+    /// That value.
+    const FAILED: Self;
+}
+
+impl CResult for c_int {
+    const FAILED: c_int = -1;
+}
+
+impl CResult for isize {
+    const FAILED: isize = -1;
+}
+
+/// What C gets: the value, or -1 with errno.
+#[inline]
+pub fn returned<T: CResult>(called: Called<T>) -> T {
+    match called {
+        Ok(value) => value,
+        Err(Failure(number)) => {
+            set(number);
+            T::FAILED
+        }
+    }
+}

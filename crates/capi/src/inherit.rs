@@ -1,0 +1,129 @@
+//! Streams that a new program gets. Their numbers are the kernel's affair; their own descriptors are kept open by exec, and an
+//! environment variable says which belong to which numbers.
+//!
+//! The variable: for each stream its numbers with commas between, `=`, and the words of [`Stream::to_text`]; `;` between streams.
+//! The library of the new program trusts none of it blindly, and a program with more rights than its starter reads it not at all.
+
+use std::collections::BTreeMap;
+use std::ffi::{CStr, CString, c_int};
+use std::fmt::Write;
+
+use headwater_os::environment;
+use headwater_streams::Stream;
+
+use crate::errno::{Called, guarded};
+use crate::own::hw_own_fcntl;
+use crate::table;
+
+/// The name of the variable.
+const VARIABLE: &str = "HEADWATER_STREAMS";
+
+/// Whether a text of an environment is this variable.
+pub fn is_variable(text: &CStr) -> bool {
+    text.to_bytes().strip_prefix(VARIABLE.as_bytes()).is_some_and(|rest| rest.starts_with(b"="))
+}
+
+/// Which numbers are which stream, and whether exec closes them.
+#[derive(Debug, Default)]
+pub struct Numbers(BTreeMap<c_int, (Stream, bool)>);
+
+/// The numbers of this process.
+pub fn open_numbers() -> Numbers {
+    table::changing(|changes| {
+        let each = changes.streams().map(|(number, open)| {
+            // SAFETY: asks only.
+            let flags = unsafe { hw_own_fcntl(number, libc::F_GETFD, 0) };
+            // SAFETY: not freed while the table is locked.
+            (number, (unsafe { &(*open).stream }.clone(), flags & libc::FD_CLOEXEC != 0))
+        });
+        Numbers(each.collect())
+    })
+}
+
+/// Those that exec leaves open.
+pub fn kept_open() -> Vec<(c_int, Stream)> {
+    open_numbers().kept_by_exec()
+}
+
+impl Numbers {
+    pub fn close(&mut self, number: c_int) {
+        self.0.remove(&number);
+    }
+
+    pub fn close_from(&mut self, first: c_int) {
+        self.0.retain(|number, _| *number < first);
+    }
+
+    /// dup2(2) as a file action: a number that becomes itself is kept open.
+    pub fn copy(&mut self, number: c_int, other: c_int) {
+        match self.0.get(&number).map(|(stream, _)| stream.clone()) {
+            Some(stream) => drop(self.0.insert(other, (stream, false))),
+            None => self.close(other),
+        }
+    }
+
+    pub fn kept_by_exec(self) -> Vec<(c_int, Stream)> {
+        let kept = self.0.into_iter().filter(|(_, (_, closed))| !closed);
+        kept.map(|(number, (stream, _))| (number, stream)).collect()
+    }
+}
+
+/// Streams whose descriptors a new program inherits.
+#[derive(Debug)]
+pub struct Passed {
+    streams: Vec<(Stream, Vec<c_int>)>,
+}
+
+/// Has the next program inherit these streams, and no other.
+pub fn pass(numbers: Vec<(c_int, Stream)>) -> Passed {
+    let mut streams: Vec<(Stream, Vec<c_int>)> = Vec::new();
+    for (number, stream) in numbers {
+        match streams.iter_mut().find(|(known, _)| known.is_same(&stream)) {
+            Some((_, numbers)) => numbers.push(number),
+            None => streams.push((stream, vec![number])),
+        }
+    }
+    for (stream, _) in &streams {
+        // Without it the new program has the number alone, and finds no stream there.
+        let _ = stream.set_inheritable(true);
+    }
+    Passed { streams }
+}
+
+impl Passed {
+    /// NAME=VALUE; None if there is no stream.
+    pub fn variable(&self) -> Option<CString> {
+        let mut value = String::new();
+        for (stream, numbers) in &self.streams {
+            let Ok(text) = stream.to_text() else { continue };
+            let numbers = numbers.iter().map(c_int::to_string).collect::<Vec<_>>().join(",");
+            let separator = if value.is_empty() { "" } else { ";" };
+            let _ = write!(value, "{separator}{numbers}={text}");
+        }
+        if value.is_empty() { None } else { CString::new(format!("{VARIABLE}={value}")).ok() }
+    }
+
+    /// No program has been started, or it has its own copies.
+    pub fn take_back(self) {
+        for (stream, _) in &self.streams {
+            let _ = stream.set_inheritable(false);
+        }
+    }
+}
+
+/// Takes up the streams that this program has inherited.
+pub fn take_up() {
+    let Some(value) = environment::trusted(VARIABLE) else { return };
+    environment::forget(VARIABLE);
+    for stream in value.to_string_lossy().split(';') {
+        // A stream whose descriptors a program in between has closed is none any more.
+        let _ = guarded(|| take_one(stream));
+    }
+}
+
+fn take_one(text: &str) -> Called<()> {
+    let (numbers, text) = text.split_once('=').unwrap_or_default();
+    let stream = Stream::from_text(text)?;
+    let numbers: Vec<c_int> = numbers.split(',').filter_map(|number| number.parse().ok()).collect();
+    table::adopt(stream, &numbers)
+}

@@ -1,0 +1,234 @@
+//! The program's memory: whether an address that the program passes may be read or written. The kernel answers a bad one with
+//! `EFAULT`; a library would end the program.
+//!
+//! A thread remembers the ranges that were found good last, so that a buffer that is used again costs two comparisons. What the
+//! program unmaps or protects by the C library's functions is forgotten by all threads ([`changed`]). A program that frees memory in
+//! another way (a stack of a thread that has ended) and passes its address afterwards is not protected.
+
+use std::cell::Cell;
+use std::ffi::{CStr, c_char, c_void};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use headwater_streams::{Errno, Error, UserMemory};
+
+use crate::errno::{Called, Failure};
+use crate::threads;
+
+/// How many ranges a thread remembers, of each kind.
+const RANGES: usize = 4;
+const PAGE: usize = 4096;
+/// The longest buffer of a call: what is beyond it is left for the next.
+pub const CALL_MAX: usize = 1 << 20;
+
+/// Counts the program's changes of its memory.
+static CHANGES: AtomicU64 = AtomicU64::new(1);
+
+/// The program has unmapped memory, or changed what may be done with it.
+#[inline]
+pub fn changed() {
+    CHANGES.fetch_add(1, Ordering::Release);
+}
+
+/// What a call does with memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Use {
+    Read,
+    Write,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Range {
+    from: usize,
+    to: usize,
+}
+
+/// What a thread knows of the program's memory.
+#[derive(Debug, Default)]
+pub struct Ranges {
+    /// The count of changes for which it is right.
+    changes: Cell<u64>,
+    read: [Cell<Range>; RANGES],
+    written: [Cell<Range>; RANGES],
+    turn: Cell<usize>,
+}
+
+impl Ranges {
+    pub fn forget(&self) {
+        self.changes.set(0);
+    }
+
+    #[inline(always)]
+    fn of(&self, usage: Use) -> &[Cell<Range>; RANGES] {
+        match usage {
+            Use::Read => &self.read,
+            Use::Write => &self.written,
+        }
+    }
+
+    #[inline(always)]
+    fn knows(&self, usage: Use, from: usize, len: usize) -> bool {
+        let known = |range: Range| range.from <= from && from < range.to && len <= range.to - from;
+        self.changes.get() == CHANGES.load(Ordering::Acquire) && self.of(usage).iter().any(|range| known(range.get()))
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn look(&self, usage: Use, from: usize, len: usize) -> bool {
+        let changes = CHANGES.load(Ordering::Acquire);
+        if self.changes.get() != changes {
+            self.read.iter().chain(&self.written).for_each(|range| range.set(Range::default()));
+            self.changes.set(changes);
+        }
+        let first = from & !(PAGE - 1);
+        let Some(last) = from.checked_add(len).and_then(|end| end.checked_next_multiple_of(PAGE)) else { return false };
+        if !is_there(usage, first, last - first) {
+            return false;
+        }
+        let turn = self.turn.get();
+        self.turn.set((turn + 1) % RANGES);
+        self.of(usage)[turn].set(Range { from: first, to: last });
+        true
+    }
+}
+
+/// Asks the kernel, which touches the pages and leaves their contents.
+fn is_there(usage: Use, from: usize, len: usize) -> bool {
+    let advice = if usage == Use::Read { libc::MADV_POPULATE_READ } else { libc::MADV_POPULATE_WRITE };
+    let before = crate::errno::last();
+    // SAFETY: the advice changes no contents and no mapping; any address may be asked for.
+    let told = unsafe { libc::madvise(from as *mut c_void, len, advice) };
+    let error = crate::errno::last();
+    crate::errno::set(before.0);
+    // EINVAL: memory that cannot be asked for in this way, a device's say; or a kernel before 5.14.
+    told == 0 || error.0 == libc::EINVAL && can_be_copied(from, len)
+}
+
+/// Whether each page can be read, as another process would.
+fn can_be_copied(from: usize, len: usize) -> bool {
+    (from..from + len).step_by(PAGE).all(|page| {
+        let mut byte = 0u8;
+        let own = libc::iovec { iov_base: (&raw mut byte).cast(), iov_len: 1 };
+        let other = libc::iovec { iov_base: page as *mut c_void, iov_len: 1 };
+        // SAFETY: the kernel checks the other address and writes one byte to ours.
+        unsafe { libc::process_vm_readv(libc::getpid(), &own, 1, &other, 1, 0) == 1 }
+    })
+}
+
+/// Whether the program may use these bytes.
+#[inline(always)]
+pub fn may_use(usage: Use, address: *const c_void, len: usize) -> bool {
+    let from = address as usize;
+    let ranges = &threads::current().ranges;
+    len == 0 || ranges.knows(usage, from, len) || ranges.look(usage, from, len)
+}
+
+/// The bytes at an address, for reading.
+///
+/// Errors: `EFAULT`.
+///
+/// # Safety
+/// No other thread writes them while the call runs, or the caller accepts what it then reads.
+#[inline(always)]
+pub unsafe fn bytes<'a>(address: *const c_void, len: usize) -> Called<&'a [u8]> {
+    if len == 0 {
+        return Ok(&[]);
+    }
+    if !may_use(Use::Read, address, len) {
+        return Err(Failure(libc::EFAULT));
+    }
+    // SAFETY: the bytes are there; the caller's promise.
+    Ok(unsafe { std::slice::from_raw_parts(address.cast(), len) })
+}
+
+/// The bytes at an address, for writing.
+///
+/// Errors: `EFAULT`.
+///
+/// # Safety
+/// As [`bytes`].
+#[inline(always)]
+pub unsafe fn bytes_mut<'a>(address: *mut c_void, len: usize) -> Called<&'a mut [u8]> {
+    if len == 0 {
+        return Ok(&mut []);
+    }
+    if !may_use(Use::Write, address, len) {
+        return Err(Failure(libc::EFAULT));
+    }
+    // SAFETY: the bytes are there; the caller's promise.
+    Ok(unsafe { std::slice::from_raw_parts_mut(address.cast(), len) })
+}
+
+/// Copies a structure from the program.
+///
+/// Errors: `EFAULT`.
+///
+/// # Safety
+/// Any bytes are a value of `T`.
+pub unsafe fn get<T: Copy>(address: *const T) -> Called<T> {
+    if !may_use(Use::Read, address.cast(), size_of::<T>()) {
+        return Err(Failure(libc::EFAULT));
+    }
+    // SAFETY: the bytes are there, and the caller's promise.
+    Ok(unsafe { address.read_unaligned() })
+}
+
+/// Checks that a structure can be stored there.
+///
+/// Errors: `EFAULT`.
+pub fn check_room<T>(address: *mut T) -> Called<()> {
+    if may_use(Use::Write, address.cast_const().cast(), size_of::<T>()) { Ok(()) } else { Err(Failure(libc::EFAULT)) }
+}
+
+/// Copies a structure to the program.
+///
+/// Errors: `EFAULT`.
+pub fn put<T: Copy>(address: *mut T, value: T) -> Called<()> {
+    check_room(address)?;
+    // SAFETY: the room is there.
+    unsafe { address.write_unaligned(value) };
+    Ok(())
+}
+
+/// A text with a NUL, if there is one within the longest path.
+///
+/// # Safety
+/// As [`bytes`].
+pub unsafe fn text<'a>(address: *const c_char, len_max: usize) -> Called<&'a CStr> {
+    let mut len = 0;
+    while len < len_max {
+        let at = address.wrapping_add(len);
+        let more = (PAGE - at as usize % PAGE).min(len_max - len);
+        // SAFETY: the caller's promise.
+        let piece = unsafe { bytes(at.cast(), more)? };
+        if let Some(end) = piece.iter().position(|byte| *byte == 0) {
+            // SAFETY: these bytes have been read, and end with the only NUL.
+            return Ok(unsafe { CStr::from_bytes_with_nul_unchecked(std::slice::from_raw_parts(address.cast(), len + end + 1)) });
+        }
+        len += more;
+    }
+    Err(Failure(libc::ENAMETOOLONG))
+}
+
+/// The memory of the program that makes a transparent ioctl.
+#[derive(Debug)]
+pub struct Program;
+
+fn fault(address: u64) -> Error {
+    Error::new(Errno::Fault, format!("the program has no such memory at {address:#x}"))
+}
+
+impl UserMemory for Program {
+    fn copy_in(&self, address: u64, buffer: &mut [u8]) -> headwater_streams::Result<()> {
+        // SAFETY: what other threads write there meanwhile is input as any.
+        let bytes = unsafe { bytes(address as *const c_void, buffer.len()) };
+        buffer.copy_from_slice(bytes.map_err(|_| fault(address))?);
+        Ok(())
+    }
+
+    fn copy_out(&mut self, address: u64, bytes: &[u8]) -> headwater_streams::Result<()> {
+        // SAFETY: as above.
+        let room = unsafe { bytes_mut(address as *mut c_void, bytes.len()) };
+        room.map_err(|_| fault(address))?.copy_from_slice(bytes);
+        Ok(())
+    }
+}

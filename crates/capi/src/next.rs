@@ -1,0 +1,68 @@
+//! The functions that this library's entry points stand in front of: those of the C library, or of another library that is
+//! preloaded behind this one.
+
+use std::ffi::{CStr, c_void};
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+use crate::errno;
+
+/// A function that is looked up at its first call.
+#[derive(Debug)]
+pub struct Next {
+    name: &'static CStr,
+    at: AtomicPtr<c_void>,
+}
+
+impl Next {
+    pub const fn new(name: &'static CStr) -> Next {
+        Next { name, at: AtomicPtr::new(std::ptr::null_mut()) }
+    }
+
+    /// Its address. Null if no library has it.
+    #[inline]
+    pub fn address(&self) -> *mut c_void {
+        // Relaxed: a function's address, which does not change.
+        let at = self.at.load(Ordering::Relaxed);
+        if at.is_null() { self.find() } else { at }
+    }
+
+    #[cold]
+    fn find(&self) -> *mut c_void {
+        let before = errno::last();
+        // SAFETY: the name ends with a NUL.
+        let at = unsafe { libc::dlsym(libc::RTLD_NEXT, self.name.as_ptr()) };
+        errno::set(before.0);
+        self.at.store(at, Ordering::Relaxed);
+        at
+    }
+}
+
+/// Defines `next::NAME` as the next library's function of that name, of the type that C knows. A call of one that no library has
+/// fails with `ENOSYS`.
+macro_rules! next {
+    ($($name:ident($($argument:ident: $type:ty),*) -> $result:ty;)*) => {
+        $(
+            /// The next library's function of this name.
+            ///
+            /// # Safety
+            /// Its own.
+            #[inline]
+            pub unsafe fn $name($($argument: $type),*) -> $result {
+                static NEXT: $crate::next::Next = $crate::next::Next::new(
+                    // SAFETY: the text ends with the NUL that is appended here, and has no other.
+                    unsafe { std::ffi::CStr::from_bytes_with_nul_unchecked(concat!(stringify!($name), "\0").as_bytes()) },
+                );
+                let address = NEXT.address();
+                if address.is_null() {
+                    $crate::errno::set(libc::ENOSYS);
+                    return <$result as $crate::errno::CResult>::FAILED;
+                }
+                // SAFETY: the C library's function of this name has this type.
+                let function: unsafe extern "C" fn($($type),*) -> $result = unsafe { std::mem::transmute(address) };
+                // SAFETY: by the caller.
+                unsafe { function($($argument),*) }
+            }
+        )*
+    };
+}
+pub(crate) use next;

@@ -1,0 +1,217 @@
+//! The library's own calls of functions that it interposes. The Makefile renames the library's calls of `close` to
+//! `hw_own_close`, and so on: what the Rust standard library closes never passes through the program's `close`.
+
+use std::ffi::{c_char, c_int, c_uint, c_void};
+use std::ptr;
+
+use libc::{sockaddr, socklen_t};
+
+use crate::errno::{Called, last};
+use crate::next::next;
+use crate::table;
+
+/// What the kernel answers, as the C library's functions return it.
+fn answered(value: libc::c_long) -> c_int {
+    value as c_int
+}
+
+/// Closes a descriptor of the library's own.
+///
+/// # Safety
+/// The descriptor is the caller's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hw_own_close(number: c_int) -> c_int {
+    table::forget_own(number);
+    // SAFETY: by the caller.
+    answered(unsafe { libc::syscall(libc::SYS_close, number) })
+}
+
+macro_rules! own_calls {
+    ($($name:ident = $call:ident($($argument:ident: $type:ty),*) -> $result:ty;)*) => {
+        $(
+            /// The kernel's call, for the library itself.
+            ///
+            /// # Safety
+            /// Its own.
+            #[unsafe(no_mangle)]
+            pub unsafe extern "C" fn $name($($argument: $type),*) -> $result {
+                // SAFETY: by the caller.
+                unsafe { libc::syscall(libc::$call, $($argument),*) as $result }
+            }
+        )*
+    };
+}
+
+own_calls! {
+    hw_own_read = SYS_read(number: c_int, bytes: *mut c_void, count: usize) -> isize;
+    hw_own_write = SYS_write(number: c_int, bytes: *const c_void, count: usize) -> isize;
+    hw_own_readv = SYS_readv(number: c_int, pieces: *const libc::iovec, count: c_int) -> isize;
+    hw_own_writev = SYS_writev(number: c_int, pieces: *const libc::iovec, count: c_int) -> isize;
+    hw_own_fcntl = SYS_fcntl(number: c_int, command: c_int, argument: usize) -> c_int;
+    hw_own_ioctl = SYS_ioctl(number: c_int, request: libc::c_ulong, argument: usize) -> c_int;
+    hw_own_recvmsg = SYS_recvmsg(number: c_int, message: *mut libc::msghdr, flags: c_int) -> isize;
+    hw_own_sendmsg = SYS_sendmsg(number: c_int, message: *const libc::msghdr, flags: c_int) -> isize;
+    hw_own_munmap = SYS_munmap(address: *mut c_void, len: usize) -> c_int;
+    hw_own_mprotect = SYS_mprotect(address: *mut c_void, len: usize, access: c_int) -> c_int;
+    hw_own_pipe2 = SYS_pipe2(numbers: *mut c_int, flags: c_int) -> c_int;
+    hw_own_dup3 = SYS_dup3(from: c_int, to: c_int, flags: c_int) -> c_int;
+    hw_own_dup = SYS_dup(number: c_int) -> c_int;
+    hw_own_copy_file_range = SYS_copy_file_range(from: c_int, from_offset: *mut i64, to: c_int, to_offset: *mut i64,
+        len: usize, flags: c_uint) -> isize;
+    hw_own_splice = SYS_splice(from: c_int, from_offset: *mut i64, to: c_int, to_offset: *mut i64, len: usize,
+        flags: c_uint) -> isize;
+    hw_own_sendfile64 = SYS_sendfile(out: c_int, from: c_int, offset: *mut i64, count: usize) -> isize;
+    hw_own_getpeername = SYS_getpeername(number: c_int, name: *mut sockaddr, len: *mut socklen_t) -> c_int;
+    hw_own_getsockname = SYS_getsockname(number: c_int, name: *mut sockaddr, len: *mut socklen_t) -> c_int;
+    hw_own_getsockopt = SYS_getsockopt(number: c_int, level: c_int, option: c_int, value: *mut c_void,
+        len: *mut socklen_t) -> c_int;
+    hw_own_setsockopt = SYS_setsockopt(number: c_int, level: c_int, option: c_int, value: *const c_void,
+        len: socklen_t) -> c_int;
+    hw_own_shutdown = SYS_shutdown(number: c_int, how: c_int) -> c_int;
+    hw_own_sendmmsg = SYS_sendmmsg(number: c_int, messages: *mut c_void, count: c_uint, flags: c_int) -> c_int;
+    hw_own_recvfrom = SYS_recvfrom(number: c_int, bytes: *mut c_void, len: usize, flags: c_int,
+        from: *mut sockaddr, from_len: *mut socklen_t) -> isize;
+    hw_own_sendto = SYS_sendto(number: c_int, bytes: *const c_void, len: usize, flags: c_int,
+        to: *const sockaddr, to_len: socklen_t) -> isize;
+    hw_own_mmap = SYS_mmap(address: *mut c_void, len: usize, access: c_int, kind: c_int, file: c_int, from: i64)
+        -> *mut c_void;
+    hw_own_mmap64 = SYS_mmap(address: *mut c_void, len: usize, access: c_int, kind: c_int, file: c_int, from: i64)
+        -> *mut c_void;
+    hw_own_fstat64 = SYS_fstat(number: c_int, status: *mut libc::stat) -> c_int;
+    hw_own_fstatat64 = SYS_newfstatat(directory: c_int, path: *const c_char, status: *mut libc::stat, flags: c_int)
+        -> c_int;
+    hw_own_statx = SYS_statx(directory: c_int, path: *const c_char, flags: c_int, mask: c_uint,
+        status: *mut libc::statx) -> c_int;
+    hw_own_epoll_ctl = SYS_epoll_ctl(set: c_int, operation: c_int, number: c_int, event: *mut c_void) -> c_int;
+}
+
+/// send(2) for the library itself.
+///
+/// # Safety
+/// Its own.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hw_own_send(number: c_int, bytes: *const c_void, len: usize, flags: c_int) -> isize {
+    // SAFETY: by the caller.
+    unsafe { hw_own_sendto(number, bytes, len, flags, ptr::null(), 0) }
+}
+
+/// recv(2) for the library itself.
+///
+/// # Safety
+/// Its own.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hw_own_recv(number: c_int, bytes: *mut c_void, len: usize, flags: c_int) -> isize {
+    // SAFETY: by the caller.
+    unsafe { hw_own_recvfrom(number, bytes, len, flags, ptr::null_mut(), ptr::null_mut()) }
+}
+
+/// dup2(2) for the library itself.
+///
+/// # Safety
+/// Its own.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hw_own_dup2(from: c_int, to: c_int) -> c_int {
+    if from == to {
+        return from;
+    }
+    // SAFETY: by the caller.
+    unsafe { hw_own_dup3(from, to, 0) }
+}
+
+next! {
+    // The Rust standard library's, for programs that it starts; this library starts none.
+    execvp(file: *const c_char, arguments: *const *const c_char) -> c_int;
+    posix_spawnp(pid: *mut libc::pid_t, file: *const c_char, actions: *const c_void, attributes: *const c_void,
+        arguments: *const *const c_char, environment: *const *const c_char) -> c_int;
+}
+
+/// execvp(3) for the library itself.
+///
+/// # Safety
+/// Its own.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hw_own_execvp(file: *const c_char, arguments: *const *const c_char) -> c_int {
+    // SAFETY: by the caller.
+    unsafe { execvp(file, arguments) }
+}
+
+/// posix_spawnp(3) for the library itself.
+///
+/// # Safety
+/// Its own.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hw_own_posix_spawnp(
+    pid: *mut libc::pid_t,
+    file: *const c_char,
+    actions: *const c_void,
+    attributes: *const c_void,
+    arguments: *const *const c_char,
+    environment: *const *const c_char,
+) -> c_int {
+    // SAFETY: by the caller.
+    unsafe { posix_spawnp(pid, file, actions, attributes, arguments, environment) }
+}
+
+/// Opens a file for the library itself.
+///
+/// # Safety
+/// The path is a text with a NUL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hw_own_open64(path: *const c_char, flags: c_int, mode: libc::mode_t) -> c_int {
+    // SAFETY: by the caller.
+    answered(unsafe { libc::syscall(libc::SYS_openat, libc::AT_FDCWD, path, flags, mode) })
+}
+
+/// As [`hw_own_open64`], relative to a directory.
+///
+/// # Safety
+/// As there.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hw_own_openat64(
+    directory: c_int,
+    path: *const c_char,
+    flags: c_int,
+    mode: libc::mode_t,
+) -> c_int {
+    // SAFETY: by the caller.
+    answered(unsafe { libc::syscall(libc::SYS_openat, directory, path, flags, mode) })
+}
+
+/// poll(2) for the library itself.
+///
+/// # Safety
+/// `polled` has `count` entries.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hw_own_poll(polled: *mut libc::pollfd, count: libc::nfds_t, timeout_ms: c_int) -> c_int {
+    let time = libc::timespec {
+        tv_sec: (timeout_ms / 1000).into(),
+        tv_nsec: libc::c_long::from(timeout_ms % 1000) * 1_000_000,
+    };
+    let time = if timeout_ms < 0 { ptr::null() } else { &raw const time };
+    // SAFETY: by the caller.
+    answered(unsafe { libc::syscall(libc::SYS_ppoll, polled, count, time, ptr::null::<c_void>(), 8usize) })
+}
+
+/// Another number for an open file: the lowest that is free from `from` on.
+///
+/// Errors: `EMFILE`, `EBADF`, `EINVAL`.
+pub fn duplicate(number: c_int, from: c_int, closed_by_exec: bool) -> Called<c_int> {
+    let command = if closed_by_exec { libc::F_DUPFD_CLOEXEC } else { libc::F_DUPFD };
+    // SAFETY: makes a new descriptor or fails.
+    match unsafe { hw_own_fcntl(number, command, from as usize) } {
+        -1 => Err(last()),
+        copy => Ok(copy),
+    }
+}
+
+/// Closes a number of the program.
+pub fn close(number: c_int) {
+    // SAFETY: the caller has made it.
+    unsafe { hw_own_close(number) };
+}
+
+/// Whether the number is an open file of the program.
+pub fn is_open(number: c_int) -> bool {
+    // SAFETY: asks only.
+    !table::is_own(number) && unsafe { hw_own_fcntl(number, libc::F_GETFD, 0) } >= 0
+}

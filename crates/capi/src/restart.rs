@@ -1,0 +1,36 @@
+//! Whether a call that a signal handler has interrupted begins again (SA_RESTART). The kernel knows which handler ran; a library
+//! does not. So a call begins again if every handler of the process asks for it, and fails with `EINTR` if one does not.
+
+use std::ffi::c_int;
+
+use crate::errno::{Called, Failure};
+
+/// Makes a call, again if it was interrupted and handlers ask for that.
+#[inline]
+pub fn restarting<T>(mut call: impl FnMut() -> Called<T>) -> Called<T> {
+    loop {
+        match call() {
+            Err(Failure(libc::EINTR)) if all_restart() => {}
+            done => return done,
+        }
+    }
+}
+
+/// Signals that the C library uses for itself.
+const INTERNAL: [c_int; 2] = [32, 33];
+
+#[cold]
+fn all_restart() -> bool {
+    let before = crate::errno::last();
+    let restarts = (1..=64).filter(|number| !INTERNAL.contains(number)).all(|number| {
+        // SAFETY: zeros are a value of the type, and the call only asks.
+        let (asked, action) = unsafe {
+            let mut action: libc::sigaction = std::mem::zeroed();
+            (libc::sigaction(number, std::ptr::null(), &mut action), action)
+        };
+        let is_handled = asked == 0 && ![libc::SIG_DFL, libc::SIG_IGN].contains(&action.sa_sigaction);
+        !is_handled || action.sa_flags & libc::SA_RESTART != 0
+    });
+    crate::errno::set(before.0);
+    restarts
+}

@@ -1,0 +1,260 @@
+//! Which of the program's descriptors are streams. Each such number is a kernel descriptor of the end's socket or pipe, so that
+//! fork, exec, poll and the last close work by the kernel's word; the stream itself has its own descriptors elsewhere
+//! (`headwater_os::own_numbers`), and is open in this process as long as one of the numbers is.
+//!
+//! A number that is no stream costs a call one load and one comparison.
+
+use std::ffi::c_int;
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use headwater_os::{descriptors, fork};
+use headwater_streams::Stream;
+
+use crate::errno::{Called, Failure, guarded};
+use crate::own;
+use crate::threads;
+
+/// The numbers that can be streams: below this one. A stream that would get a higher number is refused with `EMFILE`.
+pub const NUMBERS: usize = 1 << 16;
+
+/// In a place of the table: the library's own descriptor, which the program has not got and may not close.
+const OWN: usize = 1;
+
+/// An open stream of this process.
+#[derive(Debug)]
+pub struct Open {
+    pub stream: Stream,
+    /// How many numbers it has. Changed under the lock of the table.
+    numbers: AtomicU32,
+}
+
+static TABLE: [AtomicPtr<Open>; NUMBERS] = [const { AtomicPtr::new(ptr::null_mut()) }; NUMBERS];
+
+/// Held by a thread that changes the table, never while the process is forked.
+static CHANGING: Mutex<()> = Mutex::new(());
+
+/// Streams that were closed while a call was in the middle of using them, to be freed later.
+static RETIRED: Mutex<Vec<Retired>> = Mutex::new(Vec::new());
+
+#[derive(Debug)]
+struct Retired(*mut Open);
+
+// SAFETY: a stream that was taken out of the table is owned by the list alone.
+unsafe impl Send for Retired {}
+
+/// How long a close waits for calls that it has ended, before the stream is left to a later close.
+const CALLS_LOOKS: u32 = 100;
+const CALLS_NAP: Duration = Duration::from_micros(500);
+
+/// How many streams this process has open.
+static STREAMS: AtomicU32 = AtomicU32::new(0);
+
+/// Whether this process has a stream open.
+#[inline]
+pub fn is_any() -> bool {
+    STREAMS.load(Ordering::Relaxed) != 0
+}
+
+/// Whether the number is a stream of the program.
+#[inline(always)]
+pub fn is_stream(number: c_int) -> bool {
+    place(number).is_some_and(|place| place.load(Ordering::Acquire) as usize > OWN)
+}
+
+/// Whether the number is one of the library's own descriptors.
+#[inline]
+pub fn is_own(number: c_int) -> bool {
+    place(number).is_some_and(|place| place.load(Ordering::Relaxed) as usize == OWN)
+}
+
+#[inline(always)]
+fn place(number: c_int) -> Option<&'static AtomicPtr<Open>> {
+    TABLE.get(number as u32 as usize)
+}
+
+/// Makes a call on the stream of that number. None if it is no stream.
+#[inline(always)]
+pub fn with<T>(number: c_int, call: impl FnOnce(&Open) -> Called<T>) -> Option<Called<T>> {
+    let place = place(number)?;
+    if place.load(Ordering::Acquire) as usize <= OWN {
+        return None;
+    }
+    let using = threads::current().enter(place, OWN)?;
+    // SAFETY: it is not freed while the record says that it is used.
+    let open = unsafe { &*using.open };
+    Some(guarded(|| call(open)))
+}
+
+/// As [`with`], where something else than a stream fails with `ENOSTR`, or `EBADF` if it is not open.
+pub fn with_stream<T>(number: c_int, call: impl FnOnce(&Open) -> Called<T>) -> Called<T> {
+    with(number, call).unwrap_or_else(|| Err(Failure(if own::is_open(number) { libc::ENOSTR } else { libc::EBADF })))
+}
+
+/// Does something while no other thread changes the table and none forks. Signals are handled after it.
+pub fn changing<T>(action: impl FnOnce(&Changes) -> T) -> T {
+    fork::held_off(|| {
+        let guard = CHANGING.lock().unwrap_or_else(PoisonError::into_inner);
+        action(&Changes { _guard: guard, closed: Mutex::default() })
+    })
+}
+
+/// The right to change the table.
+#[derive(Debug)]
+pub struct Changes {
+    _guard: MutexGuard<'static, ()>,
+    /// Streams whose last number was taken.
+    closed: Mutex<Vec<Retired>>,
+}
+
+/// Streams whose last number was closed: they are closed in this process when this is dropped, which may wait.
+#[derive(Debug)]
+#[must_use = "the streams are closed by dropping it, outside of the lock"]
+pub struct Closed(Vec<Retired>);
+
+impl Changes {
+    /// Makes `number`, a descriptor of the stream's end that was just made, one of its numbers.
+    pub fn add(&self, number: c_int, open: *const Open) {
+        // SAFETY: a stream in the table or a new one: not freed while the table is locked.
+        unsafe { (*open).numbers.fetch_add(1, Ordering::Relaxed) };
+        TABLE[number as usize].store(open.cast_mut(), Ordering::Release);
+    }
+
+    /// The stream of that number, while the table is locked.
+    pub fn stream(&self, number: c_int) -> Option<*const Open> {
+        let open = place(number)?.load(Ordering::Relaxed);
+        (open as usize > OWN).then_some(open.cast_const())
+    }
+
+    /// The number is no stream any more; its descriptor is the caller's affair.
+    pub fn remove(&self, number: c_int) {
+        let Some(open) = self.stream(number) else { return };
+        TABLE[number as usize].store(ptr::null_mut(), Ordering::Release);
+        // SAFETY: as in `add`.
+        if unsafe { (*open).numbers.fetch_sub(1, Ordering::Relaxed) } == 1 {
+            self.closed.lock().unwrap_or_else(PoisonError::into_inner).push(Retired(open.cast_mut()));
+        }
+    }
+
+    /// What `remove` has taken out.
+    pub fn closed(&self) -> Closed {
+        Closed(std::mem::take(&mut *self.closed.lock().unwrap_or_else(PoisonError::into_inner)))
+    }
+
+    /// All numbers that are streams, ascending.
+    pub fn streams(&self) -> impl Iterator<Item = (c_int, *const Open)> + '_ {
+        (0..NUMBERS as c_int).filter_map(|number| Some((number, self.stream(number)?)))
+    }
+}
+
+impl Drop for Closed {
+    fn drop(&mut self) {
+        for retired in std::mem::take(&mut self.0) {
+            retire(retired);
+        }
+    }
+}
+
+/// Frees a stream that is not in the table any more, and what earlier closes have left.
+fn retire(retired: Retired) {
+    let open = retired.0;
+    let (others, own) = threads::is_used(open);
+    if others || own {
+        // SAFETY: it is freed below, or by a later call.
+        let stream = unsafe { &(*open).stream };
+        // Calls of other threads end with EBADF; one of this thread, which a signal handler has interrupted, when it continues.
+        let _ = guarded(|| Ok(stream.clone().close()?));
+        let waits = (0..if own { 0 } else { CALLS_LOOKS }).any(|_| {
+            std::thread::sleep(CALLS_NAP);
+            threads::is_used(open) == (false, false)
+        });
+        if !waits {
+            RETIRED.lock().unwrap_or_else(PoisonError::into_inner).push(retired);
+            return;
+        }
+    }
+    free(retired);
+    // Not waited for: another thread that frees does the same.
+    let mut late = Vec::new();
+    if let Ok(mut left) = RETIRED.try_lock() {
+        let (used, unused) = left.drain(..).partition(|retired| threads::is_used(retired.0) != (false, false));
+        (*left, late) = (used, unused);
+    }
+    late.into_iter().for_each(free);
+}
+
+/// Closes the stream in this process; the last close of a device waits for its driver's queue.
+fn free(retired: Retired) {
+    STREAMS.fetch_sub(1, Ordering::Relaxed);
+    // SAFETY: made by `Box::into_raw` in `open`; no place names it, and no thread uses it.
+    let open = unsafe { Box::from_raw(retired.0) };
+    let _ = guarded(|| {
+        open.stream.into_handle().close();
+        Ok(())
+    });
+}
+
+fn made(stream: Stream) -> *mut Open {
+    STREAMS.fetch_add(1, Ordering::Relaxed);
+    Box::into_raw(Box::new(Open { stream, numbers: AtomicU32::new(0) }))
+}
+
+/// Gives the program a number of a new stream: the lowest that is free, or one of at least `from`.
+///
+/// Errors: `EMFILE`.
+pub fn open(stream: Stream, from: c_int, closed_by_exec: bool) -> Called<c_int> {
+    let open = made(stream);
+    // SAFETY: just made.
+    let end = unsafe { (*open).stream.as_raw_fd() };
+    let number = changing(|changes| {
+        let number = own::duplicate(end, from, closed_by_exec)?;
+        if number as usize >= NUMBERS {
+            own::close(number);
+            return Err(Failure(libc::EMFILE));
+        }
+        changes.add(number, open);
+        Ok(number)
+    });
+    if number.is_err() {
+        free(Retired(open));
+    }
+    number
+}
+
+/// Makes a stream of descriptors that the program has already got under these numbers. A number that is another file is none.
+pub fn adopt(stream: Stream, numbers: &[c_int]) -> Called<()> {
+    let wanted = descriptors::inode(&stream)?;
+    let is_it = |number: c_int| {
+        // SAFETY: asked for its inode alone, while no other thread of the program runs yet.
+        let file = unsafe { BorrowedFd::borrow_raw(number) };
+        own::is_open(number) && descriptors::inode(file).is_ok_and(|inode| inode == wanted)
+    };
+    let numbers: Vec<c_int> = numbers
+        .iter()
+        .copied()
+        .filter(|number| (0..NUMBERS as c_int).contains(number) && !is_stream(*number) && is_it(*number))
+        .collect();
+    if numbers.is_empty() {
+        return Err(Failure(libc::EBADF));
+    }
+    let open = made(stream);
+    changing(|changes| numbers.iter().for_each(|number| changes.add(*number, open)));
+    Ok(())
+}
+
+/// A descriptor of the library's own has this number.
+pub fn mark_own(number: c_int) {
+    if let Some(place) = place(number) {
+        place.store(OWN as *mut Open, Ordering::Relaxed);
+    }
+}
+
+/// The library has closed a descriptor of its own.
+pub fn forget_own(number: c_int) {
+    if let Some(place) = place(number) {
+        let _ = place.compare_exchange(OWN as *mut Open, ptr::null_mut(), Ordering::Relaxed, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,275 @@
+//! Which thread is in the middle of a call on which stream, so that a close knows when it may free one; and what a thread
+//! knows of the program's memory.
+//!
+//! Each thread has a record, found by one load relative to the thread pointer. A call writes there which stream it uses, by a
+//! plain store; a close makes these stores visible by membarrier(2) and reads all records. Records are never freed: a new thread
+//! takes the record of one that has ended.
+
+use std::cell::Cell;
+use std::ffi::c_void;
+use std::ptr;
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
+
+use headwater_os::fence::Fence;
+use headwater_os::fork;
+use headwater_os::thread::AtEnd;
+
+use crate::memory::Ranges;
+use crate::table::Open;
+
+/// How deep calls of a thread can be nested: a call, and those of signal handlers that interrupt it.
+pub const DEPTH: usize = 8;
+
+/// A thread.
+#[derive(Debug)]
+pub struct Thread {
+    /// The streams that its calls use; the outermost call's first. Written by the thread alone.
+    used: [AtomicPtr<Open>; DEPTH],
+    /// How many of them are in use. Used by the thread alone.
+    depth: Cell<usize>,
+    /// The process (by its epoch) in which the record is valid: a forked child has copies of other threads' records.
+    epoch: AtomicU64,
+    /// Whether a living thread has the record.
+    taken: AtomicBool,
+    /// What the thread knows of the program's memory. Used by the thread alone.
+    pub ranges: Ranges,
+    next: AtomicPtr<Thread>,
+}
+
+// SAFETY: `depth` and `ranges` are used by one thread; the rest are atomics.
+unsafe impl Sync for Thread {}
+
+/// All records, the newest first.
+static FIRST: AtomicPtr<Thread> = AtomicPtr::new(ptr::null_mut());
+
+static AT_END: AtEnd = AtEnd::new(give_back);
+
+#[cfg(target_arch = "x86_64")]
+mod own {
+    //! The calling thread's record in memory that the loader reserves for each thread when the program starts: found without a
+    //! call, unlike a `thread_local!` of a shared library.
+
+    use super::Thread;
+    use std::arch::{asm, global_asm};
+
+    global_asm!(
+        ".pushsection .tbss.hw_own_thread,\"awT\",@nobits",
+        ".balign 8",
+        ".hidden hw_own_thread",
+        ".globl hw_own_thread",
+        ".type hw_own_thread,@object",
+        ".size hw_own_thread,8",
+        "hw_own_thread:",
+        ".zero 8",
+        ".popsection",
+    );
+
+    #[inline(always)]
+    pub fn get() -> *const Thread {
+        let thread: *const Thread;
+        // SAFETY: reads the thread's own word, whose offset from the thread pointer is a constant of the process.
+        unsafe {
+            asm!("mov {0}, qword ptr [rip + hw_own_thread@GOTTPOFF]", "mov {0}, qword ptr fs:[{0}]", out(reg) thread,
+                 options(nostack, preserves_flags, readonly));
+        }
+        thread
+    }
+
+    pub fn set(thread: *const Thread) {
+        // SAFETY: as in `get`; nothing else knows the word.
+        unsafe {
+            asm!("mov {1}, qword ptr [rip + hw_own_thread@GOTTPOFF]", "mov qword ptr fs:[{1}], {0}", in(reg) thread,
+                 out(reg) _, options(nostack, preserves_flags));
+        }
+    }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+mod own {
+    //! The calling thread's record.
+
+    use super::Thread;
+    use std::cell::Cell;
+
+    thread_local!(static OWN: Cell<*const Thread> = const { Cell::new(std::ptr::null()) });
+
+    pub fn get() -> *const Thread {
+        OWN.get()
+    }
+
+    pub fn set(thread: *const Thread) {
+        OWN.set(thread);
+    }
+}
+
+/// The calling thread's record.
+#[inline(always)]
+pub fn current() -> &'static Thread {
+    // SAFETY: null, or a record, which is never freed.
+    match unsafe { own::get().as_ref() } {
+        Some(thread) => thread,
+        None => join(),
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn join() -> &'static Thread {
+    let epoch = fork::epoch();
+    let free = all().find(|thread| {
+        let known = thread.epoch.load(Ordering::Relaxed);
+        // A forked child does not have the thread of a record of another epoch.
+        thread.taken.compare_exchange(false, true, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+            || known != epoch
+                && thread.epoch.compare_exchange(known, epoch, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+    });
+    let thread = free.unwrap_or_else(|| {
+        let fresh = fresh(epoch);
+        let mut first = FIRST.load(Ordering::Relaxed);
+        loop {
+            fresh.next.store(first, Ordering::Relaxed);
+            let place = ptr::from_ref(fresh).cast_mut();
+            // Release publishes the record to `all`.
+            match FIRST.compare_exchange(first, place, Ordering::Release, Ordering::Relaxed) {
+                Ok(_) => break fresh,
+                Err(now) => first = now,
+            }
+        }
+    });
+    thread.epoch.store(epoch, Ordering::Relaxed);
+    thread.depth.set(0);
+    thread.ranges.forget();
+    for used in &thread.used {
+        used.store(ptr::null_mut(), Ordering::Relaxed);
+    }
+    own::set(thread);
+    AT_END.ask();
+    thread
+}
+
+/// A record in memory from the kernel: the call may be in a signal handler.
+fn fresh(epoch: u64) -> &'static Thread {
+    let (access, kind) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+    // SAFETY: a new mapping, at an address of the kernel's choice.
+    let place = unsafe { libc::mmap(ptr::null_mut(), size_of::<Thread>(), access, kind, -1, 0) };
+    if place == libc::MAP_FAILED {
+        // As when the stack cannot grow.
+        std::process::abort();
+    }
+    let place = place.cast::<Thread>();
+    // SAFETY: the mapping is of that size, aligned to a page, and nothing else knows it; it is never unmapped.
+    unsafe {
+        place.write(Thread {
+            used: [const { AtomicPtr::new(ptr::null_mut()) }; DEPTH],
+            depth: Cell::new(0),
+            epoch: AtomicU64::new(epoch),
+            taken: AtomicBool::new(true),
+            ranges: Ranges::default(),
+            next: AtomicPtr::new(ptr::null_mut()),
+        });
+        &*place
+    }
+}
+
+extern "C" fn give_back(_: *mut c_void) {
+    // SAFETY: as in `current`.
+    if let Some(thread) = unsafe { own::get().as_ref() } {
+        own::set(ptr::null());
+        thread.taken.store(false, Ordering::Release);
+    }
+}
+
+/// How `enter` and `is_used` are ordered.
+#[inline(always)]
+pub fn fence() -> Fence {
+    // 0, before `prepare`: no stream is there yet.
+    if FENCE.load(Ordering::Relaxed) == Fence::Asymmetric as u32 { Fence::Asymmetric } else { Fence::Symmetric }
+}
+
+static FENCE: AtomicU32 = AtomicU32::new(0);
+
+/// Prepares what `current` needs, before the first call.
+pub fn prepare() {
+    // Without a key records of ended threads are not used again.
+    let _ = AT_END.prepare();
+    let _ = fork::in_children(after_fork);
+    FENCE.store(Fence::best() as u32, Ordering::Relaxed);
+}
+
+/// The forking thread's record is valid in the child.
+extern "C" fn after_fork() {
+    // SAFETY: as in `current`.
+    if let Some(thread) = unsafe { own::get().as_ref() } {
+        thread.epoch.store(fork::epoch(), Ordering::Relaxed);
+    }
+    // A child that cannot join frees no stream: `is_used` then says that each is used.
+    let _ = fence().join();
+}
+
+fn all() -> impl Iterator<Item = &'static Thread> {
+    // SAFETY: null, or a record, which is never freed. Acquire pairs with the Release in `join`.
+    let first = unsafe { FIRST.load(Ordering::Acquire).as_ref() };
+    // SAFETY: as above.
+    std::iter::successors(first, |thread| unsafe { thread.next.load(Ordering::Relaxed).as_ref() })
+}
+
+impl Thread {
+    /// Says that the calling thread uses what `place` names, until the returned value is dropped. None if it names nothing else than
+    /// `marks`, addresses below which no stream lies; or too many calls are nested.
+    #[inline(always)]
+    pub fn enter(&'static self, place: &AtomicPtr<Open>, marks: usize) -> Option<InUse> {
+        let depth = self.depth.get();
+        let slot = self.used.get(depth)?;
+        loop {
+            let open = place.load(Ordering::Acquire);
+            if open as usize <= marks {
+                return None;
+            }
+            slot.store(open, Ordering::Relaxed);
+            // Pairs with the heavy one in `is_used`: either that sees our store, or we see that the place has changed.
+            fence().light();
+            if place.load(Ordering::Acquire) == open {
+                self.depth.set(depth + 1);
+                return Some(InUse { thread: self, depth, open });
+            }
+            slot.store(ptr::null_mut(), Ordering::Relaxed);
+        }
+    }
+}
+
+/// The stream of a call under way.
+#[derive(Debug)]
+pub struct InUse {
+    thread: &'static Thread,
+    depth: usize,
+    pub open: *const Open,
+}
+
+impl Drop for InUse {
+    #[inline(always)]
+    fn drop(&mut self) {
+        // Release: the call's accesses come before.
+        self.thread.used[self.depth].store(ptr::null_mut(), Ordering::Release);
+        self.thread.depth.set(self.depth);
+    }
+}
+
+/// Whether a thread of this process is in the middle of a call on this stream; the first field is about other threads, the
+/// second about the calling one, whose call a signal handler has interrupted. The stream has been taken out of its place before.
+pub fn is_used(open: *const Open) -> (bool, bool) {
+    if fence().heavy().is_err() {
+        return (true, true);
+    }
+    let epoch = fork::epoch();
+    let me = own::get();
+    let uses = |thread: &Thread| thread.used.iter().any(|used| ptr::eq(used.load(Ordering::Acquire), open));
+    let (mut others, mut own) = (false, false);
+    for thread in all() {
+        if ptr::eq(thread, me) {
+            own |= uses(thread);
+        } else if thread.epoch.load(Ordering::Relaxed) == epoch {
+            others |= uses(thread);
+        }
+    }
+    (others, own)
+}

@@ -1,0 +1,67 @@
+//! Several descriptors passed as one: a socket in which they wait. A program that gets one descriptor, by SCM_RIGHTS or otherwise,
+//! gets all that belongs to it.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair, sockopt};
+
+use crate::descriptors;
+
+/// The first packet's bytes: no other socket has them by chance.
+const MAGIC: &[u8; 32] = b"headwater bundle of descriptors\n";
+
+/// Makes a descriptor that stands for these, at most twelve.
+///
+/// # Errors
+/// `EMFILE` without two free descriptors; `InvalidInput` for more than twelve.
+pub fn make(files: &[BorrowedFd<'_>]) -> io::Result<OwnedFd> {
+    let (inside, outside) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
+    descriptors::send_with(inside.as_fd(), MAGIC, files)?;
+    Ok(outside)
+}
+
+/// The descriptors for which one stands; None if it is another file, which is left as it is. `peek`: they stay there as well.
+///
+/// # Errors
+/// `EMFILE` without so many free descriptors; what recvmsg(2) reports.
+pub fn open(file: BorrowedFd<'_>, peek: bool) -> io::Result<Option<Vec<OwnedFd>>> {
+    let fits = sockopt::socket_type(file) == Ok(SocketType::SEQPACKET)
+        && sockopt::socket_domain(file) == Ok(AddressFamily::UNIX);
+    if !fits {
+        return Ok(None);
+    }
+    let mut bytes = [0; MAGIC.len() + 1];
+    // A socket of the program's keeps its packets: they are only looked at first.
+    match rustix::net::recv(file, &mut bytes[..], rustix::net::RecvFlags::PEEK | rustix::net::RecvFlags::DONTWAIT) {
+        Ok((len, _)) if bytes[..len] == MAGIC[..] => {}
+        _ => return Ok(None),
+    }
+    let (_, files) = match peek {
+        true => descriptors::peek_all(file, &mut bytes)?,
+        false => descriptors::take_all(file, &mut bytes)?,
+    };
+    Ok(Some(files))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn descriptors_come_out_as_they_went_in_and_other_sockets_are_left_alone() {
+        let (source, sink) = io::pipe().expect("pipe");
+        let bundle = make(&[source.as_fd(), sink.as_fd()]).expect("room");
+        let inodes = |files: &[OwnedFd]| files.iter().map(|file| descriptors::inode(file).expect("fstat")).collect::<Vec<_>>();
+        let wanted = [descriptors::inode(&source).expect("fstat"), descriptors::inode(&sink).expect("fstat")];
+        assert_eq!(inodes(&open(bundle.as_fd(), true).expect("room").expect("a bundle")), wanted);
+        assert_eq!(inodes(&open(bundle.as_fd(), false).expect("room").expect("still one")), wanted);
+        assert!(open(bundle.as_fd(), false).expect("asked").is_none(), "it was emptied");
+        assert!(open(source.as_fd(), false).expect("asked").is_none());
+        let (near, far) =
+            socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None).expect("pair");
+        descriptors::send(near.as_fd(), &[source.as_fd()]).expect("room");
+        assert!(open(far.as_fd(), false).expect("asked").is_none());
+        assert_eq!(descriptors::receive(far.as_fd()).expect("it is still there").len(), 1);
+    }
+}
