@@ -190,8 +190,12 @@ static void permissions(void) {
     if (getuid() != 0)
         FAILS(open(path, O_RDONLY | O_NONBLOCK), EACCES, "POSIX open: EACCES");
     chmod(path, 0600);
+    on_signal(SIGALRM, count_signal, 0); /* opens that should fail and wait */
+    ualarm(300000, 0);
     FAILS(open(path, O_RDONLY | O_CREAT | O_EXCL, 0600), EEXIST, "POSIX open: EEXIST");
+    ualarm(300000, 0);
     FAILS(open(path, O_RDONLY | O_DIRECTORY), ENOTDIR, "POSIX open: ENOTDIR");
+    ualarm(0, 0);
     remove_fifo();
 }
 

@@ -220,7 +220,7 @@ static void data_is_read_after_a_hangup(void) {
         EXPECT(put_message(ends[1], NULL, "second", 0), 0, "putmsg before the hang-up");
         request(ends[0], "hangup");
         EXPECT(polled_for(ends[0], POLLIN), POLLIN | POLLHUP, "POSIX poll: POLLHUP and POLLIN do not exclude each other");
-        EXPECT(read(ends[0], text, sizeof text), 5, "STREAMS 4: queued data, then 0");
+        EXPECT(read(ends[0], text, 5), 5, "STREAMS 4: queued data, then 0");
         get_message(ends[0]);
         PARTS(NULL, "second", "STREAMS 4: queued data after a hang-up");
         for (int again = 0; again < 3; again++) {

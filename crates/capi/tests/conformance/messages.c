@@ -75,6 +75,7 @@ static void maxlen_minus_1_leaves_a_part(void) {
 
 static void a_part_of_no_bytes_is_consumed_by_maxlen_0(void) {
     open_ends();
+    EXPECT(ioctl(near, I_SWROPT, SNDZERO), 0, "I_SWROPT");
     EXPECT(put_message(near, NULL, "", 0), 0, "putmsg");
     EXPECT(put_message(near, NULL, "next", 0), 0, "putmsg");
     get_with(far, 0, 0, 0);

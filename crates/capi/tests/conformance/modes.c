@@ -89,6 +89,7 @@ static void zero_length_messages(void) {
     for (int mode = RNORM; mode <= RMSGN; mode++) {
         open_ends();
         in_context("mode %d", mode);
+        EXPECT(ioctl(near, I_SWROPT, SNDZERO), 0, "I_SWROPT");
         EXPECT(ioctl(far, I_SRDOPT, mode), 0, "I_SRDOPT");
         EXPECT(put_message(near, NULL, "", 0), 0, "putmsg");
         EXPECT(put_message(near, NULL, "x", 0), 0, "putmsg");
@@ -130,6 +131,7 @@ static void defaults(void) {
 static void fill_waits_for_the_whole_count(void) {
     open_ends();
     set_nonblocking(far, 0);
+    EXPECT(ioctl(near, I_SWROPT, SNDZERO), 0, "I_SWROPT");
     EXPECT(ioctl(far, I_SRDOPT, RNORM | RFILL), 0, "STREAMS 1: RFILL");
     pid_t child = fork();
     if (child == 0) {

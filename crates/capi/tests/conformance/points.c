@@ -87,6 +87,7 @@ static void p5_getmsg(void) {
 static void p6_read(void) {
     open_ends();
     char text[20];
+    EXPECT(ioctl(near, I_SWROPT, SNDZERO), 0, "I_SWROPT");
     EXPECT(put_message(near, NULL, "ab", 0), 0, "putmsg");
     EXPECT(put_message(near, NULL, "cd", 0), 0, "putmsg");
     EXPECT(put_message(near, NULL, "", 0), 0, "putmsg");
@@ -245,6 +246,7 @@ static void p13_errors_that_are_told_once(void) {
 
 static void p14_poll(void) {
     open_ends();
+    EXPECT(ioctl(far, I_PUSH, "pipemod"), 0, "STREAMS 4.16: a flush of a pipe needs pipemod");
     int all = POLLIN | POLLRDNORM | POLLRDBAND | POLLPRI;
     EXPECT(polled_for(far, all), 0, "STREAMS 4.14: nothing to read");
     EXPECT(write(near, "x", 1), 1, "write");

@@ -11,6 +11,7 @@ static void open_ends(void) {
     open_pipe(ends);
     near = ends[0];
     far = ends[1];
+    set_nonblocking(near, 1);
 }
 
 /* The reader gets the text, or an error. `wrote` is whether the writer's calls succeeded. */
@@ -19,7 +20,6 @@ static void check_arrival(int fd, int wrote, const char *text, const char *rule)
     size_t len = 0;
     ssize_t count = 0;
     long long end = now_ms() + 3000;
-    set_nonblocking(fd, 1);
     while (len < strlen(text) && now_ms() < end) {
         count = read(fd, bytes + len, sizeof bytes - len);
         if (count > 0)
@@ -168,15 +168,34 @@ static void files_are_not_disturbed(void) {
     EXPECT(fclose(file), 0, "POSIX fclose");
 }
 
-static void fileno_and_isastream(void) {
+static void fclose_closes_the_stream(void) {
     open_ends();
     FILE *file = fdopen(far, "r+");
     NEEDS(file != NULL, "POSIX fdopen");
     EXPECT(isastream(fileno(file)), 1, "POSIX isastream of fileno");
     EXPECT(fclose(file), 0, "POSIX fclose");
     EXPECT(read(near, got.data_bytes, 9), 0, "POSIX fclose: the stream is closed, the other end is hung up");
+}
+
+static void the_number_after_fclose(void) {
+    open_ends();
+    FILE *file = fdopen(far, "r+");
+    NEEDS(file != NULL, "POSIX fdopen");
+    EXPECT(fclose(file), 0, "POSIX fclose");
+    FAILS(isastream(far), EBADF, "POSIX fclose: the number is closed");
     int number = open("/dev/null", O_RDWR);
+    EXPECT(number, far, "POSIX fclose: the number is free");
     EXPECT(isastream(number), 0, "POSIX fclose: the number has no memory of the stream");
+    EXPECT(read(number, got.data_bytes, 9), 0, "POSIX fclose: the number has no memory of the stream");
+    EXPECT(write(number, "x", 1), 1, "POSIX fclose: the number has no memory of the stream");
+}
+
+static void freopen_closes_the_stream(void) {
+    open_ends();
+    FILE *file = fdopen(far, "r+");
+    NEEDS(file != NULL && freopen("/dev/null", "r", file) != NULL, "POSIX freopen");
+    EXPECT(isastream(fileno(file)), 0, "POSIX freopen: the number is the file");
+    EXPECT(read(near, got.data_bytes, 9), 0, "POSIX freopen: the stream is closed, the other end is hung up");
 }
 
 static const struct test tests[] = {
@@ -192,6 +211,8 @@ static const struct test tests[] = {
     TEST(a_program_reads_from_a_stream),
     TEST(popen_works),
     TEST(files_are_not_disturbed),
-    TEST(fileno_and_isastream),
+    TEST(fclose_closes_the_stream),
+    TEST(the_number_after_fclose),
+    TEST(freopen_closes_the_stream),
 };
 MAIN(tests)
