@@ -20,5 +20,6 @@ mod next;
 mod own;
 mod restart;
 mod startup;
+mod stdio;
 mod table;
 mod threads;

@@ -202,7 +202,9 @@ pub unsafe fn text<'a>(address: *const c_char, len_max: usize) -> Called<&'a CSt
         let piece = unsafe { bytes(at.cast(), more)? };
         if let Some(end) = piece.iter().position(|byte| *byte == 0) {
             // SAFETY: these bytes have been read, and end with the only NUL.
-            return Ok(unsafe { CStr::from_bytes_with_nul_unchecked(std::slice::from_raw_parts(address.cast(), len + end + 1)) });
+            return Ok(unsafe {
+                CStr::from_bytes_with_nul_unchecked(std::slice::from_raw_parts(address.cast(), len + end + 1))
+            });
         }
         len += more;
     }

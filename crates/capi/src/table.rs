@@ -14,8 +14,9 @@ use std::time::Duration;
 use headwater_os::{descriptors, fork};
 use headwater_streams::Stream;
 
-use crate::errno::{Called, Failure, guarded};
+use crate::errno::{Called, Failure, guarded, last};
 use crate::own;
+use crate::stdio;
 use crate::threads;
 
 /// The numbers that can be streams: below this one. A stream that would get a higher number is refused with `EMFILE`.
@@ -199,6 +200,8 @@ fn free(retired: Retired) {
 
 fn made(stream: Stream) -> *mut Open {
     STREAMS.fetch_add(1, Ordering::Relaxed);
+    // Where it fails, fdopen says so.
+    stdio::prepare();
     Box::into_raw(Box::new(Open { stream, numbers: AtomicU32::new(0) }))
 }
 
@@ -222,6 +225,31 @@ pub fn open(stream: Stream, from: c_int, closed_by_exec: bool) -> Called<c_int> 
         free(Retired(open));
     }
     number
+}
+
+/// Gives a stream the number of a file that the program has received in its place.
+///
+/// Errors: `EMFILE` for a number that no stream can have.
+pub fn replace(stream: Stream, number: c_int, closed_by_exec: bool) -> Called<()> {
+    if number as usize >= NUMBERS {
+        return Err(Failure(libc::EMFILE));
+    }
+    let open = made(stream);
+    // SAFETY: just made.
+    let end = unsafe { (*open).stream.as_raw_fd() };
+    let flags = if closed_by_exec { libc::O_CLOEXEC } else { 0 };
+    let replaced = changing(|changes| {
+        // SAFETY: the number is a file that nothing uses yet.
+        if unsafe { own::hw_own_dup3(end, number, flags) } < 0 {
+            return Err(last());
+        }
+        changes.add(number, open);
+        Ok(())
+    });
+    if replaced.is_err() {
+        free(Retired(open));
+    }
+    replaced
 }
 
 /// Makes a stream of descriptors that the program has already got under these numbers. A number that is another file is none.

@@ -188,12 +188,22 @@ pub fn fence() -> Fence {
 
 static FENCE: AtomicU32 = AtomicU32::new(0);
 
+/// The process that the records are of.
+static PROCESS: AtomicU32 = AtomicU32::new(0);
+
+/// Whether this is the child of a vfork(2) or a posix_spawn(3), which has its own descriptors and its parent's memory: it must leave
+/// the table alone.
+pub fn is_in_borrowed_memory() -> bool {
+    PROCESS.load(Ordering::Relaxed) != std::process::id()
+}
+
 /// Prepares what `current` needs, before the first call.
 pub fn prepare() {
     // Without a key records of ended threads are not used again.
     let _ = AT_END.prepare();
     let _ = fork::in_children(after_fork);
     FENCE.store(Fence::best() as u32, Ordering::Relaxed);
+    PROCESS.store(std::process::id(), Ordering::Relaxed);
 }
 
 /// The forking thread's record is valid in the child.
@@ -202,6 +212,7 @@ extern "C" fn after_fork() {
     if let Some(thread) = unsafe { own::get().as_ref() } {
         thread.epoch.store(fork::epoch(), Ordering::Relaxed);
     }
+    PROCESS.store(std::process::id(), Ordering::Relaxed);
     // A child that cannot join frees no stream: `is_used` then says that each is used.
     let _ = fence().join();
 }

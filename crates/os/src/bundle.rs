@@ -21,11 +21,11 @@ pub fn make(files: &[BorrowedFd<'_>]) -> io::Result<OwnedFd> {
     Ok(outside)
 }
 
-/// The descriptors for which one stands; None if it is another file, which is left as it is. `peek`: they stay there as well.
+/// Takes out the descriptors for which one stands; None if it is another file, which is left as it is.
 ///
 /// # Errors
 /// `EMFILE` without so many free descriptors; what recvmsg(2) reports.
-pub fn open(file: BorrowedFd<'_>, peek: bool) -> io::Result<Option<Vec<OwnedFd>>> {
+pub fn open(file: BorrowedFd<'_>) -> io::Result<Option<Vec<OwnedFd>>> {
     let fits = sockopt::socket_type(file) == Ok(SocketType::SEQPACKET)
         && sockopt::socket_domain(file) == Ok(AddressFamily::UNIX);
     if !fits {
@@ -37,11 +37,7 @@ pub fn open(file: BorrowedFd<'_>, peek: bool) -> io::Result<Option<Vec<OwnedFd>>
         Ok((len, _)) if bytes[..len] == MAGIC[..] => {}
         _ => return Ok(None),
     }
-    let (_, files) = match peek {
-        true => descriptors::peek_all(file, &mut bytes)?,
-        false => descriptors::take_all(file, &mut bytes)?,
-    };
-    Ok(Some(files))
+    Ok(Some(descriptors::take_all(file, &mut bytes)?.1))
 }
 
 #[cfg(test)]
@@ -52,16 +48,16 @@ mod tests {
     fn descriptors_come_out_as_they_went_in_and_other_sockets_are_left_alone() {
         let (source, sink) = io::pipe().expect("pipe");
         let bundle = make(&[source.as_fd(), sink.as_fd()]).expect("room");
-        let inodes = |files: &[OwnedFd]| files.iter().map(|file| descriptors::inode(file).expect("fstat")).collect::<Vec<_>>();
+        let inodes =
+            |files: &[OwnedFd]| files.iter().map(|file| descriptors::inode(file).expect("fstat")).collect::<Vec<_>>();
         let wanted = [descriptors::inode(&source).expect("fstat"), descriptors::inode(&sink).expect("fstat")];
-        assert_eq!(inodes(&open(bundle.as_fd(), true).expect("room").expect("a bundle")), wanted);
-        assert_eq!(inodes(&open(bundle.as_fd(), false).expect("room").expect("still one")), wanted);
-        assert!(open(bundle.as_fd(), false).expect("asked").is_none(), "it was emptied");
-        assert!(open(source.as_fd(), false).expect("asked").is_none());
+        assert_eq!(inodes(&open(bundle.as_fd()).expect("room").expect("a bundle")), wanted);
+        assert!(open(bundle.as_fd()).expect("asked").is_none(), "it was emptied");
+        assert!(open(source.as_fd()).expect("asked").is_none());
         let (near, far) =
             socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None).expect("pair");
         descriptors::send(near.as_fd(), &[source.as_fd()]).expect("room");
-        assert!(open(far.as_fd(), false).expect("asked").is_none());
+        assert!(open(far.as_fd()).expect("asked").is_none());
         assert_eq!(descriptors::receive(far.as_fd()).expect("it is still there").len(), 1);
     }
 }

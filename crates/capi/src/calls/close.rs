@@ -5,7 +5,7 @@ use std::ffi::{c_int, c_uint};
 use super::epoll;
 use crate::errno::set;
 use crate::next::next;
-use crate::{own, table};
+use crate::{own, table, threads};
 
 pub mod real {
     //! The next library's.
@@ -41,6 +41,11 @@ pub unsafe extern "C" fn hw_c_close(number: c_int) -> c_int {
 /// Takes a number from its stream, whose last number closes it in this process: the driver's queue is waited for as the stream's
 /// close time says.
 pub fn close(number: c_int) {
+    // posix_spawn closes numbers in a child that has its parent's memory.
+    if threads::is_in_borrowed_memory() {
+        own::close(number);
+        return;
+    }
     let closed = table::changing(|changes| {
         if changes.stream(number).is_some() {
             changes.remove(number);

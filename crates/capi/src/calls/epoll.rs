@@ -84,9 +84,8 @@ fn asked(events: u32, index: usize) -> epoll_event {
 }
 
 fn control(set: c_int, operation: c_int, number: c_int, event: *mut epoll_event) -> Called<c_int> {
-    let is_it = |member: &Option<Member>| {
-        member.as_ref().is_some_and(|member| (member.set, member.number) == (set, number))
-    };
+    let is_it =
+        |member: &Option<Member>| member.as_ref().is_some_and(|member| (member.set, member.number) == (set, number));
     let wanted = match operation {
         libc::EPOLL_CTL_DEL => epoll_event { events: 0, u64: 0 },
         // SAFETY: any bytes are a value of the type.
@@ -101,8 +100,7 @@ fn control(set: c_int, operation: c_int, number: c_int, event: *mut epoll_event)
             return Err(last());
         }
         let is_in = operation != libc::EPOLL_CTL_DEL;
-        let member =
-            is_in.then_some(Member { set, number, events: wanted.events, data: wanted.u64, spent: false });
+        let member = is_in.then_some(Member { set, number, events: wanted.events, data: wanted.u64, spent: false });
         if index == members.len() {
             members.push(member);
         } else {
@@ -270,7 +268,9 @@ fn ready(number: c_int, wanted: u32, seen: u32) -> Option<c_uint> {
     let always = (libc::EPOLLERR | libc::EPOLLHUP) as u32;
     let looked = table::with(number, |open| Ok(open.stream.prepare_poll(events_of(wanted))?));
     match looked {
-        Some(Ok(Prepared::Ready(events))) => Some(u32::from(events.bits()) & (wanted | always)).filter(|ready| *ready != 0),
+        Some(Ok(Prepared::Ready(events))) => {
+            Some(u32::from(events.bits()) & (wanted | always)).filter(|ready| *ready != 0)
+        }
         Some(Ok(Prepared::Armed { .. })) => None,
         // A stream that is broken, or was closed meanwhile: the kernel's word.
         _ => Some(seen & (wanted | always)).filter(|ready| *ready != 0),

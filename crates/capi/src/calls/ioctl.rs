@@ -9,9 +9,9 @@ use crate::abi::*;
 use crate::errno::{Called, Failure, returned};
 use crate::memory::{self, Program};
 use crate::next::next;
+use crate::own;
 use crate::restart::restarting;
 use crate::table::{self, Open};
-use crate::own;
 
 mod files;
 mod messages;
@@ -36,7 +36,9 @@ const EINVAL: Failure = Failure(libc::EINVAL);
 pub unsafe extern "C" fn hw_c_ioctl(number: c_int, request: c_ulong, argument: usize) -> c_int {
     match table::with(number, |open| control(open, number, request, argument)) {
         Some(done) => returned(done),
-        None if request == I_ISASTREAM => returned(if own::is_open(number) { Ok(0) } else { Err(Failure(libc::EBADF)) }),
+        None if request == I_ISASTREAM => {
+            returned(if own::is_open(number) { Ok(0) } else { Err(Failure(libc::EBADF)) })
+        }
         // SAFETY: by the caller.
         None => unsafe { real::ioctl(number, request, argument) },
     }

@@ -4,9 +4,7 @@ use std::ffi::{c_int, c_void};
 
 use headwater_streams::{MessageFilter, Priority, Received};
 
-use crate::abi::{
-    MORECTL, MOREDATA, MSG_ANY, MSG_BAND, MSG_HIPRI, RS_HIPRI, strbuf,
-};
+use crate::abi::{MORECTL, MOREDATA, MSG_ANY, MSG_BAND, MSG_HIPRI, RS_HIPRI, strbuf};
 use crate::errno::{Called, Failure, returned};
 use crate::memory::{self, CALL_MAX};
 use crate::restart::restarting;

@@ -174,11 +174,8 @@ fn open_fifo(directory: c_int, path: &CStr, flags: c_int) -> Called<c_int> {
     };
     let bytes = path.to_bytes();
     let relative = directory != libc::AT_FDCWD && !bytes.starts_with(b"/");
-    let whole = if relative {
-        [format!("/proc/self/fd/{directory}/").as_bytes(), bytes].concat()
-    } else {
-        bytes.to_vec()
-    };
+    let whole =
+        if relative { [format!("/proc/self/fd/{directory}/").as_bytes(), bytes].concat() } else { bytes.to_vec() };
     let path = Path::new(std::ffi::OsStr::from_bytes(&whole));
     let options = FifoOptions::new().nonblocking(flags & libc::O_NONBLOCK != 0);
     let stream = crate::errno::guarded(|| restarting(|| Ok(options.open(path, access)?)))?;

@@ -85,7 +85,8 @@ pub unsafe extern "C" fn hw_c_pselect(
 const BITS: usize = usize::BITS as usize;
 
 /// What each of the three sets asks for, and which events it is told of (select(2), "Correspondence between select() and poll()").
-const ASKED: [c_short; 3] = [libc::POLLIN | libc::POLLRDNORM | libc::POLLRDBAND, libc::POLLOUT | libc::POLLWRNORM, libc::POLLPRI];
+const ASKED: [c_short; 3] =
+    [libc::POLLIN | libc::POLLRDNORM | libc::POLLRDBAND, libc::POLLOUT | libc::POLLWRNORM, libc::POLLPRI];
 const TOLD: [c_short; 3] = [
     libc::POLLIN | libc::POLLRDNORM | libc::POLLRDBAND | libc::POLLHUP | libc::POLLERR,
     libc::POLLOUT | libc::POLLWRNORM | libc::POLLWRBAND | libc::POLLERR,

@@ -3,7 +3,7 @@
 
 use std::ffi::{c_int, c_uint, c_void};
 
-use libc::{off64_t, off_t, sockaddr, socklen_t};
+use libc::{off_t, off64_t, sockaddr, socklen_t};
 
 use crate::errno::{Failure, returned};
 use crate::next::next;

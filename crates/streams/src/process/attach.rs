@@ -117,7 +117,7 @@ impl Handle {
     /// `EPROTO` for a stream of another version; `ENOSTR` for descriptors that are not of one stream; `EMFILE`.
     #[doc = include_str!("../../doc/bundles.md")]
     pub fn from_bundle(file: impl AsFd) -> Result<Option<Handle>> {
-        bundle::open(file.as_fd(), false)?.map(Handle::of_files).transpose()
+        bundle::open(file.as_fd())?.map(Handle::of_files).transpose()
     }
 
     /// The end that these descriptors are, in the order in which [`Endpoint::descriptors`] has them.

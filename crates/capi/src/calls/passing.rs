@@ -1,0 +1,146 @@
+//! sendmsg, recvmsg: a stream among the descriptors that go over a local socket (SCM_RIGHTS) is replaced by one that stands for all
+//! of its own ([`Stream::to_bundle`]).
+
+use std::ffi::{c_int, c_void};
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+
+use headwater_streams::Stream;
+use libc::{cmsghdr, msghdr};
+
+use crate::errno::{Called, Failure, guarded, returned};
+use crate::memory;
+use crate::next::next;
+use crate::table;
+
+pub mod real {
+    //! The next library's.
+    use super::{c_int, msghdr, next};
+
+    next! {
+        sendmsg(number: c_int, message: *const msghdr, flags: c_int) -> isize;
+        recvmsg(number: c_int, message: *mut msghdr, flags: c_int) -> isize;
+    }
+}
+
+/// sendmsg(2).
+///
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hw_c_sendmsg(number: c_int, message: *const msghdr, flags: c_int) -> isize {
+    if table::is_stream(number) || table::is_own(number) {
+        return returned(Err(Failure(libc::ENOTSOCK)));
+    }
+    let replaced = if table::is_any() { guarded(|| Replaced::of(message)) } else { Ok(None) };
+    match replaced {
+        Err(failure) => returned(Err(failure)),
+        // SAFETY: by the caller.
+        Ok(None) => unsafe { real::sendmsg(number, message, flags) },
+        Ok(Some(replaced)) => {
+            // SAFETY: a copy of the caller's message with a control part of ours.
+            unsafe { real::sendmsg(number, &replaced.message, flags) }
+        }
+    }
+}
+
+/// recvmsg(2).
+///
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hw_c_recvmsg(number: c_int, message: *mut msghdr, flags: c_int) -> isize {
+    if table::is_stream(number) || table::is_own(number) {
+        return returned(Err(Failure(libc::ENOTSOCK)));
+    }
+    // SAFETY: by the caller.
+    let received = unsafe { real::recvmsg(number, message, flags) };
+    // What is only looked at keeps its descriptors.
+    if received >= 0 && flags & libc::MSG_PEEK == 0 {
+        // SAFETY: the kernel has just filled in the message.
+        unsafe {
+            for_each_file(&*message, |place| {
+                let closed_by_exec = flags & libc::MSG_CMSG_CLOEXEC != 0;
+                let _ = guarded(|| take_up(place.read_unaligned(), closed_by_exec));
+            });
+        }
+    }
+    received
+}
+
+/// A received descriptor that stands for a stream becomes one, under the same number.
+fn take_up(number: c_int, closed_by_exec: bool) -> Called<()> {
+    // SAFETY: the kernel has just made it for the program, which does not know it yet.
+    let file = unsafe { BorrowedFd::borrow_raw(number) };
+    match Stream::from_bundle(file)? {
+        Some(stream) => table::replace(stream, number, closed_by_exec),
+        None => Ok(()),
+    }
+}
+
+/// Calls `action` with the place of each descriptor of the message.
+///
+/// # Safety
+/// The control part is there, of the length that the message says.
+unsafe fn for_each_file(message: &msghdr, mut action: impl FnMut(*mut c_int)) {
+    // SAFETY: by the caller; the macros stay within the control part.
+    unsafe {
+        let mut control = libc::CMSG_FIRSTHDR(message);
+        while let Some(header) = control.as_ref() {
+            if (header.cmsg_level, header.cmsg_type) == (libc::SOL_SOCKET, libc::SCM_RIGHTS) {
+                let len = header.cmsg_len.saturating_sub(libc::CMSG_LEN(0) as usize);
+                let files = libc::CMSG_DATA(control).cast::<c_int>();
+                (0..len / size_of::<c_int>()).for_each(|at| action(files.add(at)));
+            }
+            control = libc::CMSG_NXTHDR(message, control);
+        }
+    }
+}
+
+/// A message with the streams replaced.
+struct Replaced {
+    message: msghdr,
+    /// The control part. Aligned as headers of control messages.
+    _control: Vec<u64>,
+    /// Open until the message has been sent.
+    _files: Vec<OwnedFd>,
+}
+
+impl Replaced {
+    /// None if no stream is sent, or the kernel is to refuse the message.
+    fn of(message: *const msghdr) -> Called<Option<Replaced>> {
+        // SAFETY: any bytes are a value of the type.
+        let Ok(mut message) = (unsafe { memory::get(message) }) else { return Ok(None) };
+        if message.msg_control.is_null() || message.msg_controllen < size_of::<cmsghdr>() {
+            return Ok(None);
+        }
+        // SAFETY: the program's control part, for the length of this call.
+        let Ok(bytes) = (unsafe { memory::bytes(message.msg_control.cast_const(), message.msg_controllen) }) else {
+            return Ok(None);
+        };
+        let mut control = vec![0u64; bytes.len().div_ceil(8)];
+        // SAFETY: the copy has room for all bytes.
+        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), control.as_mut_ptr().cast(), bytes.len()) };
+        message.msg_control = control.as_mut_ptr().cast::<c_void>();
+        let (mut files, mut failure) = (Vec::new(), None);
+        // SAFETY: the control part is our copy.
+        unsafe {
+            for_each_file(&message, |place| {
+                let number = place.read_unaligned();
+                match table::with(number, |open| Ok(open.stream.to_bundle()?)) {
+                    Some(Ok(file)) => {
+                        place.write_unaligned(file.as_raw_fd());
+                        files.push(file);
+                    }
+                    Some(Err(why)) => failure = Some(why),
+                    None if table::is_own(number) => failure = Some(Failure(libc::EBADF)),
+                    None => {}
+                }
+            });
+        }
+        match failure {
+            Some(failure) => Err(failure),
+            None if files.is_empty() => Ok(None),
+            None => Ok(Some(Replaced { message, _control: control, _files: files })),
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! stdio on streams. glibc's stdio calls its own read, write and close, and not those that a program's symbols name. So these
+//! few functions of glibc are made to look first whether the descriptor is a stream: when the first stream is opened, a jump is
+//! stored over the first instruction of each. Only instructions that are known are replaced. Elsewhere, and where the kernel
+//! refuses to write to the C library's text, `fdopen` of a stream fails with `ENOTSUP`.
+
+use std::ffi::{c_char, c_int};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use headwater_os::environment;
+use libc::FILE;
+
+use crate::errno;
+use crate::next::next;
+use crate::table;
+
+#[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
+mod hooks;
+#[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
+mod patch;
+
+const UNKNOWN: u32 = 0;
+const WORKS: u32 = 1;
+const FAILS: u32 = 2;
+
+/// Whether stdio works on streams.
+static STATE: AtomicU32 = AtomicU32::new(UNKNOWN);
+
+/// Has stdio look for streams, at the first call. Whether it does.
+pub fn prepare() -> bool {
+    if STATE.load(Ordering::Acquire) == UNKNOWN {
+        let is_off = environment::trusted("HEADWATER_STDIO").is_some_and(|value| value == "0");
+        #[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
+        let works = !is_off && hooks::install();
+        #[cfg(not(all(target_arch = "x86_64", target_env = "gnu")))]
+        let works = is_off && false;
+        // Two threads that open the first streams at the same time install the same.
+        STATE.store(if works { WORKS } else { FAILS }, Ordering::Release);
+    }
+    STATE.load(Ordering::Acquire) == WORKS
+}
+
+impl errno::CResult for *mut FILE {
+    const FAILED: *mut FILE = std::ptr::null_mut();
+}
+
+mod real {
+    //! The next library's.
+    use super::{FILE, c_char, c_int, next};
+
+    next! {
+        fdopen(number: c_int, mode: *const c_char) -> *mut FILE;
+    }
+}
+
+/// fdopen(3). On a stream it fails where stdio would not pass through this library.
+///
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hw_c_fdopen(number: c_int, mode: *const c_char) -> *mut FILE {
+    if table::is_own(number) {
+        return errno::returned(Err(errno::Failure(libc::EBADF)));
+    }
+    if table::is_stream(number) && !prepare() {
+        return errno::returned(Err(errno::Failure(libc::ENOTSUP)));
+    }
+    // SAFETY: by the caller.
+    unsafe { real::fdopen(number, mode) }
+}

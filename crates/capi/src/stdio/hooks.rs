@@ -1,0 +1,88 @@
+//! The functions of glibc that its stdio calls, with a look for streams before them.
+
+use std::ffi::{CStr, c_int, c_void};
+use std::mem;
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+use super::patch::{self, Plan};
+use crate::calls::{close, transfer};
+use crate::table;
+
+/// How the functions' own code is called, in the order of [`HOOKS`].
+static ORIGINAL: [AtomicPtr<c_void>; 4] = [const { AtomicPtr::new(ptr::null_mut()) }; 4];
+
+const HOOKS: [(&CStr, *const c_void); 4] = [
+    (c"read", read as *const c_void),
+    (c"write", write as *const c_void),
+    (c"close", close_function as *const c_void),
+    (c"__close_nocancel", close_for_stdio as *const c_void),
+];
+
+/// Whether all of them look for streams now.
+pub fn install() -> bool {
+    // SAFETY: glibc, which the program has loaded, is looked up by its name.
+    let library = unsafe { libc::dlopen(c"libc.so.6".as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD) };
+    if library.is_null() {
+        return false;
+    }
+    let plan = |(name, hook): (&CStr, *const c_void)| {
+        // SAFETY: a function of glibc.
+        Some((unsafe { Plan::of(libc::dlsym(library, name.as_ptr()))? }, hook))
+    };
+    let Some(plans) = HOOKS.into_iter().map(plan).collect::<Option<Vec<_>>>() else { return false };
+    let publish = |index: usize, original: *const c_void| ORIGINAL[index].store(original.cast_mut(), Ordering::Release);
+    // SAFETY: each hook has the type of its function.
+    unsafe { patch::install(&plans, publish) }.is_some()
+}
+
+/// The address of a function's own code, which is stored before its hook can be called.
+fn original(index: usize) -> *mut c_void {
+    ORIGINAL[index].load(Ordering::Relaxed)
+}
+
+unsafe extern "C" fn read(number: c_int, buffer: *mut c_void, count: usize) -> isize {
+    if table::is_stream(number) {
+        // SAFETY: by the caller.
+        return unsafe { transfer::hw_c_read(number, buffer, count) };
+    }
+    // SAFETY: the code of a function of this type.
+    unsafe {
+        let function: unsafe extern "C" fn(c_int, *mut c_void, usize) -> isize = mem::transmute(original(0));
+        function(number, buffer, count)
+    }
+}
+
+unsafe extern "C" fn write(number: c_int, buffer: *const c_void, count: usize) -> isize {
+    if table::is_stream(number) {
+        // SAFETY: by the caller.
+        return unsafe { transfer::hw_c_write(number, buffer, count) };
+    }
+    // SAFETY: as above.
+    unsafe {
+        let function: unsafe extern "C" fn(c_int, *const c_void, usize) -> isize = mem::transmute(original(1));
+        function(number, buffer, count)
+    }
+}
+
+unsafe extern "C" fn close_function(number: c_int) -> c_int {
+    // SAFETY: by the caller.
+    unsafe { close_by(2, number) }
+}
+
+unsafe extern "C" fn close_for_stdio(number: c_int) -> c_int {
+    // SAFETY: by the caller.
+    unsafe { close_by(3, number) }
+}
+
+unsafe fn close_by(index: usize, number: c_int) -> c_int {
+    if table::is_stream(number) {
+        close::close(number);
+        return 0;
+    }
+    // SAFETY: as above.
+    unsafe {
+        let function: unsafe extern "C" fn(c_int) -> c_int = mem::transmute(original(index));
+        function(number)
+    }
+}

@@ -1,0 +1,192 @@
+//! Replaces the first instruction of a function by a jump, in a process whose other threads may be running it.
+//!
+//! The instruction is at least as long as the jump, and the jump is stored by one store within a cache line: a thread executes either the
+//! old instruction or the jump, and one that has executed the old one continues behind it, where nothing has changed.
+
+use std::ffi::c_void;
+use std::ptr;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::own;
+
+const PAGE: usize = 4096;
+/// `jmp rel32`.
+const JUMP: usize = 5;
+/// `jmp [rip + 0]`, behind which the address lies.
+const FAR_JUMP: [u8; 6] = [0xff, 0x25, 0, 0, 0, 0];
+/// `endbr64`, which stays in front.
+const ENDBR64: [u8; 4] = [0xf3, 0x0f, 0x1e, 0xfa];
+/// Room for one function in the page of stubs.
+const STUB: usize = 64;
+
+/// The first instruction of a function.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum First {
+    /// `mov eax, imm32`, or `mov eax, fs:imm32`: the same anywhere. Its length.
+    Anywhere(usize),
+    /// `cmp byte ptr [rip + disp32], imm8`, whose operand's distance changes with the place.
+    Relative,
+}
+
+impl First {
+    fn len(self) -> usize {
+        match self {
+            First::Anywhere(len) => len,
+            First::Relative => 7,
+        }
+    }
+
+    /// None: another one.
+    fn of(code: &[u8]) -> Option<First> {
+        match code {
+            [0xb8, ..] => Some(First::Anywhere(5)),
+            [0x64, 0x8b, 0x04, 0x25, ..] => Some(First::Anywhere(8)),
+            [0x80, 0x3d, ..] => Some(First::Relative),
+            _ => None,
+        }
+    }
+}
+
+/// A function that is to be replaced, and how its own code is called from then on.
+#[derive(Debug)]
+pub struct Plan {
+    at: *mut u8,
+    first: First,
+}
+
+impl Plan {
+    /// None if the function begins in another way than those that are known.
+    ///
+    /// # Safety
+    /// `function` is one of the C library.
+    pub unsafe fn of(function: *mut c_void) -> Option<Plan> {
+        let mut at = function.cast::<u8>();
+        if at.is_null() || at.addr() % 16 != 0 {
+            return None;
+        }
+        // SAFETY: no function of the C library is shorter; its text can be read.
+        let code = unsafe { std::slice::from_raw_parts(at, 16) };
+        let skipped = if code.starts_with(&ENDBR64) { ENDBR64.len() } else { 0 };
+        at = at.wrapping_add(skipped);
+        Some(Plan { at, first: First::of(&code[skipped..])? })
+    }
+}
+
+/// Has each function jump to its hook. Returns for each how its own code is called; None if the kernel refuses: then nothing is
+/// changed, or what was changed goes on to work.
+///
+/// # Safety
+/// Each hook has its function's type; it calls the original by the address that `publish` is told of before the first jump is stored.
+pub unsafe fn install(plans: &[(Plan, *const c_void)], publish: impl Fn(usize, *const c_void)) -> Option<()> {
+    let stubs = near(plans.first()?.0.at)?;
+    for (index, (plan, hook)) in plans.iter().enumerate() {
+        let stub = stubs.wrapping_add(index * STUB);
+        // SAFETY: the page of stubs is ours and has room; it is not executed yet.
+        unsafe { write_stub(stub, plan, *hook)? };
+        publish(index, stub.wrapping_add(FAR_JUMP.len() + 8).cast_const().cast());
+    }
+    // SAFETY: the page is ours.
+    if unsafe { own::hw_own_mprotect(stubs.cast(), PAGE, libc::PROT_READ | libc::PROT_EXEC) } != 0 {
+        return None;
+    }
+    for (index, (plan, _)) in plans.iter().enumerate() {
+        // SAFETY: the text of the function, and a stub within reach.
+        unsafe { store_jump(plan, stubs.wrapping_add(index * STUB))? };
+    }
+    Some(())
+}
+
+/// A page within reach of a `jmp rel32`.
+fn near(at: *mut u8) -> Option<*mut u8> {
+    const STEP: usize = 1 << 20;
+    let base = at.addr() & !(PAGE - 1);
+    let kind = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED_NOREPLACE;
+    (1..1024).flat_map(|step| [base.checked_sub(step * STEP), base.checked_add(step * STEP)]).flatten().find_map(
+        |place| {
+            // SAFETY: a new mapping, where none is.
+            let page = unsafe {
+                own::hw_own_mmap(place as *mut c_void, PAGE, libc::PROT_READ | libc::PROT_WRITE, kind, -1, 0)
+            };
+            (page.addr() == place).then_some(page.cast())
+        },
+    )
+}
+
+/// The jump to the hook, and behind it the first instruction with a jump to the second.
+///
+/// # Safety
+/// The stub has room, and can be written.
+unsafe fn write_stub(stub: *mut u8, plan: &Plan, hook: *const c_void) -> Option<()> {
+    let len = plan.first.len();
+    let mut code = FAR_JUMP.to_vec();
+    code.extend((hook.addr() as u64).to_ne_bytes());
+    let moved = stub.wrapping_add(code.len());
+    // SAFETY: the function's text.
+    let first = unsafe { std::slice::from_raw_parts(plan.at, len) };
+    match plan.first {
+        First::Anywhere(_) => code.extend(first),
+        First::Relative => {
+            let [a, b, c, d] = [first[2], first[3], first[4], first[5]];
+            let operand = plan.at.addr() as i64 + len as i64 + i64::from(i32::from_le_bytes([a, b, c, d]));
+            let distance = i32::try_from(operand - (moved.addr() as i64 + len as i64)).ok()?;
+            code.extend(&first[..2]);
+            code.extend(distance.to_le_bytes());
+            code.push(first[6]);
+        }
+    }
+    code.extend(FAR_JUMP);
+    code.extend((plan.at.addr() as u64 + len as u64).to_ne_bytes());
+    debug_assert!(code.len() <= STUB);
+    // SAFETY: by the caller.
+    unsafe { ptr::copy_nonoverlapping(code.as_ptr(), stub, code.len()) };
+    Some(())
+}
+
+/// # Safety
+/// The plan's function is one of the C library, and the stub is ready.
+unsafe fn store_jump(plan: &Plan, stub: *mut u8) -> Option<()> {
+    let distance = i32::try_from(stub.addr() as i64 - (plan.at.addr() as i64 + JUMP as i64)).ok()?;
+    let mut code = [0; 8];
+    // SAFETY: the function's text.
+    code.copy_from_slice(unsafe { std::slice::from_raw_parts(plan.at, 8) });
+    code[0] = 0xe9;
+    code[1..JUMP].copy_from_slice(&distance.to_le_bytes());
+    let page = (plan.at.addr() & !(PAGE - 1)) as *mut c_void;
+    // A function that is not at the very end of a page lies in it with its first 12 bytes: it is aligned to 16.
+    // SAFETY: the text stays readable and executable for other threads throughout.
+    unsafe {
+        if own::hw_own_mprotect(page, PAGE, libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC) != 0 {
+            return None;
+        }
+        if plan.at.addr() % 8 == 0 {
+            AtomicU64::from_ptr(plan.at.cast()).store(u64::from_ne_bytes(code), Ordering::SeqCst);
+        } else {
+            // Within a line of the cache, as the function is aligned to 16: x86-64 stores it at once.
+            plan.at.cast::<u64>().write_unaligned(u64::from_ne_bytes(code));
+        }
+        own::hw_own_mprotect(page, PAGE, libc::PROT_READ | libc::PROT_EXEC);
+    }
+    // Other CPUs drop what they have fetched of the old text.
+    const SYNC_CORE: libc::c_int = 1 << 5;
+    const REGISTER: libc::c_int = 1 << 6;
+    for command in [REGISTER, SYNC_CORE] {
+        // SAFETY: a barrier.
+        unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) };
+    }
+    Some(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_known_beginnings_are_replaced() {
+        assert_eq!(First::of(&[0xb8, 1, 0, 0, 0]), Some(First::Anywhere(5)));
+        assert_eq!(First::of(&[0x80, 0x3d, 1, 2, 3, 4, 0]), Some(First::Relative));
+        assert_eq!(First::of(&[0x64, 0x8b, 0x04, 0x25, 0x18, 0, 0, 0]), Some(First::Anywhere(8)));
+        for other in [&[0x55u8, 0x48, 0x89, 0xe5][..], &[0x31, 0xc0], &[0xe9, 1, 2, 3, 4], &[]] {
+            assert_eq!(First::of(other), None, "{other:x?}");
+        }
+    }
+}
