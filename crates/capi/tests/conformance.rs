@@ -1,0 +1,152 @@
+//! The conformance suite: builds the library once, compiles each C program of `conformance/` and runs it with a time limit. A
+//! program prints each check that failed, and its status is their number.
+//!
+//! Each program is run linked with the library, and preloaded with it; `--ignored sanitized` runs them with AddressSanitizer.
+//! `HEADWATER_CAPI_PROFILE=debug` tests a debug build of the library.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+/// For the longest program, on a busy machine.
+const TIME_LIMIT: Duration = Duration::from_secs(400);
+
+#[derive(Debug, Clone, Copy)]
+enum Mode {
+    Linked,
+    Preloaded,
+    Sanitized,
+}
+
+fn package() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Builds the library, once for all tests of this program. Returns the directory that it is in.
+fn library() -> &'static Path {
+    static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
+    LIBRARY.get_or_init(|| {
+        let profile = std::env::var("HEADWATER_CAPI_PROFILE").unwrap_or_else(|_| "release".into());
+        let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("Cargo's directory for build results");
+        let build = target.join(format!("capi-{profile}"));
+        let made = Command::new("make")
+            .arg("-C")
+            .arg(package())
+            .arg(format!("PROFILE={profile}"))
+            .arg(format!("TARGET={}", target.display()))
+            .arg(format!("BUILD={}", build.display()))
+            .env_remove("MAKEFLAGS")
+            .output()
+            .expect("make");
+        assert!(made.status.success(), "make: {}", String::from_utf8_lossy(&made.stderr));
+        build
+    })
+}
+
+/// Compiles a program of the suite. Returns its path.
+fn compiled(name: &str, mode: Mode) -> PathBuf {
+    let library = library();
+    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{mode:?}"));
+    let mut compiler = Command::new("cc");
+    compiler
+        .args(["-std=gnu11", "-g", "-O1", "-Wall", "-Wextra", "-Werror", "-pthread", "-I"])
+        .arg(package().join("include"))
+        .arg(package().join(format!("tests/conformance/{name}.c")))
+        .arg("-o")
+        .arg(&program);
+    match mode {
+        // The preloaded library has what is missing.
+        Mode::Preloaded => compiler.args(["-Wl,--unresolved-symbols=ignore-all", "-Wl,-z,lazy"]),
+        Mode::Linked | Mode::Sanitized => {
+            compiler.arg("-L").arg(library).arg("-lheadwater").arg(format!("-Wl,-rpath,{}", library.display()))
+        }
+    };
+    if matches!(mode, Mode::Sanitized) {
+        compiler.args(["-fsanitize=address", "-fno-omit-frame-pointer"]);
+    }
+    let output = compiler.output().expect("cc");
+    assert!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
+    program
+}
+
+fn run(name: &str, mode: Mode) {
+    let program = compiled(name, mode);
+    let devices = tempfile::tempdir().expect("a directory");
+    // A file: a process that a test has left behind keeps no pipe open.
+    let log = devices.path().join("output");
+    let output = File::create(&log).expect("a file");
+    let mut command = Command::new(program);
+    command
+        .env("HEADWATER_RUNTIME_DIR", devices.path())
+        .env_remove("HEADWATER_FIFO")
+        .env_remove("HEADWATER_PIPE")
+        .stdin(Stdio::null())
+        .stdout(output.try_clone().expect("a descriptor"))
+        .stderr(output);
+    match mode {
+        Mode::Preloaded => {
+            command.env("LD_PRELOAD", library().join("libheadwater.so")).env("HEADWATER_PIPE", "1");
+        }
+        // A program whose children are killed is not asked about leaks, and sleeps of several seconds take longer.
+        Mode::Sanitized => {
+            command.env("ASAN_OPTIONS", "detect_leaks=0:allow_user_segv_handler=1").env("HEADWATER_CYCLES_MIN", "0");
+        }
+        Mode::Linked => {}
+    }
+    let mut child = command.spawn().expect("the program");
+    let start = Instant::now();
+    let status = loop {
+        if let Some(status) = child.try_wait().expect("wait") {
+            break status;
+        }
+        if start.elapsed() > TIME_LIMIT {
+            child.kill().expect("kill");
+            child.wait().expect("wait");
+            panic!("{name}: not ended after {TIME_LIMIT:?}\n{}", fs::read_to_string(&log).expect("output"));
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    };
+    let output = String::from_utf8_lossy(&fs::read(&log).expect("output")).into_owned();
+    println!("{output}");
+    assert!(status.success(), "{name}: {status}\n{output}");
+    // A program whose table is empty would succeed.
+    let checks = output.lines().rev().find_map(|line| line.strip_suffix(" checks, 0 failed")?.parse::<u32>().ok());
+    assert!(checks.is_some_and(|checks| checks >= 10), "{name} has made no checks:\n{output}");
+}
+
+macro_rules! programs {
+    ($($name:ident),+ $(,)?) => {
+        const PROGRAMS: &[&str] = &[$(stringify!($name)),+];
+
+        mod linked {
+            $(#[test] fn $name() { super::run(stringify!($name), super::Mode::Linked); })+
+        }
+
+        mod preloaded {
+            $(#[test] fn $name() { super::run(stringify!($name), super::Mode::Preloaded); })+
+        }
+
+        mod sanitized {
+            $(#[test]
+            #[ignore = "needs libasan, and takes twice as long"]
+            fn $name() { super::run(stringify!($name), super::Mode::Sanitized); })+
+        }
+    };
+}
+
+programs! {
+    attach, clones, descriptors, epoll, events, fault, fifo, interrupts, ioctls, links, matrix, messages, modes, passing, points,
+    processes, readiness, requests, stdio, threads,
+}
+
+#[test]
+fn every_program_has_a_test() {
+    let mut files: Vec<String> = fs::read_dir(package().join("tests/conformance"))
+        .expect("the programs")
+        .filter_map(|entry| Some(entry.ok()?.file_name().to_str()?.strip_suffix(".c")?.to_owned()))
+        .collect();
+    files.sort();
+    assert_eq!(files, PROGRAMS);
+}

@@ -1,0 +1,234 @@
+/* epoll with streams: level and edge, one-shot, several kinds of descriptors, closed and duplicated ones, nested (epoll(7)). */
+#include "stream.h"
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+
+static int near, far, set;
+
+static void open_ends(void) {
+    int ends[2];
+    open_pipe(ends);
+    near = ends[0];
+    far = ends[1];
+    set = epoll_create1(EPOLL_CLOEXEC);
+    NEEDS(set >= 0, "epoll_create1");
+}
+
+static int add(int fd, uint32_t events, uint64_t data) {
+    struct epoll_event event = {.events = events, .data.u64 = data};
+    return epoll_ctl(set, EPOLL_CTL_ADD, fd, &event);
+}
+
+/* The events of the only ready descriptor, within the time; 0: none; -1: more than one or an error. */
+static int events_within(int ms, uint64_t expected_data) {
+    struct epoll_event events[4];
+    int count = epoll_wait(set, events, 4, ms);
+    if (count != 1)
+        return count == 0 ? 0 : -1;
+    EXPECT((long long)events[0].data.u64, (long long)expected_data, "epoll_ctl: the data are returned as they were given");
+    return (int)events[0].events;
+}
+
+static int drain(void) {
+    int sum = 0;
+    ssize_t count;
+    set_nonblocking(far, 1);
+    while ((count = read(far, got.data_bytes, sizeof got.data_bytes)) > 0)
+        sum += (int)count;
+    HOLDS(count == -1 && errno == EAGAIN, "POSIX read: EAGAIN");
+    return sum;
+}
+
+static void level(void) {
+    open_ends();
+    EXPECT(add(far, EPOLLIN, 77), 0, "EPOLL_CTL_ADD");
+    EXPECT(events_within(0, 77), 0, "epoll_wait: nothing is readable");
+    EXPECT(write(near, "x", 1), 1, "write");
+    EXPECT(events_within(1000, 77), EPOLLIN, "epoll_wait: readable");
+    EXPECT(events_within(0, 77), EPOLLIN, "epoll(7): level-triggered: again");
+    EXPECT(drain(), 1, "read");
+    EXPECT(events_within(0, 77), 0, "epoll(7): no longer readable");
+    EXPECT(write(near, "x", 1), 1, "write");
+    EXPECT(events_within(1000, 77), EPOLLIN, "epoll_wait: readable again");
+}
+
+static void level_after_blocking_reads(void) {
+    open_ends();
+    char byte;
+    EXPECT(add(far, EPOLLIN, 77), 0, "EPOLL_CTL_ADD");
+    for (int round = 0; round < 5; round++) {
+        EXPECT(write(near, "x", 1), 1, "write");
+        EXPECT(events_within(1000, 77), EPOLLIN, "epoll_wait: readable");
+        EXPECT(read(far, &byte, 1), 1, "read");
+        EXPECT(events_within(0, 77), 0, "epoll(7): a descriptor without data is not readable, though no read has failed");
+    }
+}
+
+static void edge(void) {
+    open_ends();
+    EXPECT(add(far, EPOLLIN | EPOLLET, 1), 0, "EPOLL_CTL_ADD");
+    EXPECT(write(near, "x", 1), 1, "write");
+    EXPECT(events_within(1000, 1), EPOLLIN, "epoll(7): an edge");
+    EXPECT(events_within(50, 1), 0, "epoll(7): no second event for the same data");
+    EXPECT(drain(), 1, "read until EAGAIN");
+    for (int round = 0; round < 10; round++) {
+        EXPECT(write(near, "yz", 2), 2, "write");
+        EXPECT(events_within(1000, 1), EPOLLIN, "epoll(7): an edge after each EAGAIN");
+        EXPECT(drain(), 2, "read until EAGAIN");
+    }
+}
+
+static void an_edge_for_data_from_before(void) {
+    open_ends();
+    EXPECT(write(near, "x", 1), 1, "write");
+    EXPECT(add(far, EPOLLIN | EPOLLET, 1), 0, "EPOLL_CTL_ADD");
+    EXPECT(events_within(1000, 1), EPOLLIN, "epoll(7): data that was there before the descriptor was added");
+}
+
+static void edges_for_room(void) {
+    open_ends();
+    EXPECT(add(near, EPOLLOUT | EPOLLET, 5), 0, "EPOLL_CTL_ADD");
+    EXPECT(events_within(1000, 5), EPOLLOUT, "epoll(7): writable at first");
+    for (int round = 0; round < 5; round++) {
+        fill(near);
+        EXPECT(events_within(20, 5), 0, "epoll(7): no event while it is full");
+        HOLDS(drain() > 0, "read");
+        EXPECT(events_within(1000, 5), EPOLLOUT, "epoll(7): an edge when there is room again");
+    }
+}
+
+static void one_shot(void) {
+    open_ends();
+    EXPECT(add(far, EPOLLIN | EPOLLONESHOT, 9), 0, "EPOLL_CTL_ADD");
+    EXPECT(write(near, "x", 1), 1, "write");
+    EXPECT(events_within(1000, 9), EPOLLIN, "epoll_ctl: EPOLLONESHOT: once");
+    EXPECT(events_within(20, 9), 0, "epoll_ctl: EPOLLONESHOT: not twice");
+    struct epoll_event event = {.events = EPOLLIN | EPOLLONESHOT, .data.u64 = 10};
+    EXPECT(epoll_ctl(set, EPOLL_CTL_MOD, far, &event), 0, "EPOLL_CTL_MOD");
+    EXPECT(events_within(1000, 10), EPOLLIN, "epoll_ctl: armed again");
+}
+
+static void both_kinds(void) {
+    open_ends();
+    int event = eventfd(0, EFD_NONBLOCK);
+    EXPECT(add(far, EPOLLIN, 1), 0, "EPOLL_CTL_ADD of a stream");
+    EXPECT(add(event, EPOLLIN, 2), 0, "EPOLL_CTL_ADD of an event descriptor");
+    EXPECT(add(near, EPOLLIN | EPOLLOUT, 3), 0, "EPOLL_CTL_ADD of the other end");
+    struct epoll_event events[8];
+    EXPECT(epoll_wait(set, events, 8, 0), 1, "epoll_wait: the writable end alone");
+    EXPECT(write(near, "x", 1), 1, "write");
+    EXPECT(eventfd_write(event, 1), 0, "eventfd_write");
+    EXPECT(epoll_wait(set, events, 8, 1000), 3, "epoll_wait: all of them");
+    int first = epoll_wait(set, events, 1, 0);
+    EXPECT(first, 1, "epoll_wait: at most maxevents");
+    pid_t child = fork();
+    if (child == 0) {
+        sleep_ms(50);
+        _exit(write(far, "back", 4) == 4 ? 0 : 1);
+    }
+    struct epoll_event change = {.events = EPOLLIN, .data.u64 = 3};
+    EXPECT(epoll_ctl(set, EPOLL_CTL_MOD, near, &change), 0, "EPOLL_CTL_MOD");
+    EXPECT(epoll_ctl(set, EPOLL_CTL_DEL, far, NULL), 0, "EPOLL_CTL_DEL");
+    EXPECT(epoll_ctl(set, EPOLL_CTL_DEL, event, NULL), 0, "EPOLL_CTL_DEL");
+    EXPECT(events_within(2000, 3), EPOLLIN, "epoll_wait: woken by a write of another process");
+    EXPECT(ended_within(child, 2000), 0, "the writer ends");
+}
+
+static void errors_of_epoll_ctl(void) {
+    open_ends();
+    struct epoll_event event = {.events = EPOLLIN};
+    FAILS(epoll_ctl(set, EPOLL_CTL_MOD, far, &event), ENOENT, "epoll_ctl: MOD of what is not in the set");
+    FAILS(epoll_ctl(set, EPOLL_CTL_DEL, far, &event), ENOENT, "epoll_ctl: DEL of what is not in the set");
+    EXPECT(add(far, EPOLLIN, 1), 0, "EPOLL_CTL_ADD");
+    FAILS(add(far, EPOLLIN, 1), EEXIST, "epoll_ctl: ADD twice");
+    FAILS(epoll_ctl(set, EPOLL_CTL_ADD, 999, &event), EBADF, "epoll_ctl: a descriptor that is not open");
+    FAILS(epoll_ctl(far, EPOLL_CTL_ADD, near, &event), EINVAL, "epoll_ctl: a stream is no epoll set");
+    FAILS(epoll_wait(far, &event, 1, 0), EINVAL, "epoll_wait: a stream is no epoll set");
+    FAILS(epoll_wait(set, &event, 0, 0), EINVAL, "epoll_wait: maxevents 0");
+    FAILS(epoll_wait(999, &event, 1, 0), EBADF, "epoll_wait: EBADF");
+}
+
+static void closing_removes_from_the_set(void) {
+    open_ends();
+    EXPECT(add(far, EPOLLIN, 1), 0, "EPOLL_CTL_ADD");
+    EXPECT(write(near, "x", 1), 1, "write");
+    EXPECT(events_within(1000, 1), EPOLLIN, "epoll_wait");
+    close(far);
+    EXPECT(events_within(0, 1), 0, "epoll(7): closing the last descriptor removes it");
+    int ends[2];
+    open_pipe(ends);
+    EXPECT(add(ends[0], EPOLLIN, 2), 0, "epoll(7): the number may be added anew");
+    EXPECT(write(ends[1], "y", 1), 1, "write");
+    EXPECT(events_within(1000, 2), EPOLLIN, "epoll(7): the new stream is watched");
+}
+
+static void a_hangup(void) {
+    open_ends();
+    EXPECT(add(far, EPOLLIN | EPOLLRDHUP, 1), 0, "EPOLL_CTL_ADD");
+    close(near);
+    int events = events_within(1000, 1);
+    EXPECT(events & EPOLLHUP, EPOLLHUP, "epoll_ctl: EPOLLHUP is always reported");
+}
+
+static void priorities(void) {
+    open_ends();
+    EXPECT(add(far, EPOLLPRI, 1), 0, "EPOLL_CTL_ADD");
+    EXPECT(write(near, "x", 1), 1, "write");
+    EXPECT(events_within(20, 1), 0, "STREAMS 4.14: POLLPRI only for M_PCPROTO");
+    EXPECT(put_message(near, "c", NULL, RS_HIPRI), 0, "putmsg");
+    EXPECT(events_within(1000, 1), EPOLLPRI, "STREAMS 4.14: POLLPRI for M_PCPROTO");
+}
+
+static void epoll_pwait_with_a_mask(void) {
+    open_ends();
+    EXPECT(add(far, EPOLLIN, 1), 0, "EPOLL_CTL_ADD");
+    on_signal(SIGUSR1, count_signal, 0);
+    sigset_t blocked, none;
+    sigemptyset(&none), sigemptyset(&blocked), sigaddset(&blocked, SIGUSR1);
+    sigprocmask(SIG_BLOCK, &blocked, NULL);
+    kill(getpid(), SIGUSR1);
+    struct epoll_event event;
+    EXPECT(epoll_wait(set, &event, 1, 20), 0, "epoll_wait: the signal is blocked");
+    FAILS(epoll_pwait(set, &event, 1, 5000, &none), EINTR, "epoll_pwait: a pending signal that the mask lets through");
+    EXPECT(signals_seen, 1, "the signal was delivered");
+    long long start = now_ms();
+    EXPECT(epoll_wait(set, &event, 1, 100), 0, "epoll_wait: 0 after the time-out");
+    HOLDS(now_ms() - start >= 99, "epoll_wait: the time-out");
+}
+
+static void a_set_in_a_set(void) {
+    open_ends();
+    EXPECT(add(far, EPOLLIN, 1), 0, "EPOLL_CTL_ADD");
+    struct pollfd one = {.fd = set, .events = POLLIN};
+    EXPECT(poll(&one, 1, 0), 0, "epoll(7): a set without events is not readable");
+    EXPECT(write(near, "x", 1), 1, "write");
+    EXPECT(poll(&one, 1, 1000), 1, "epoll(7): a set with events is readable");
+}
+
+static void dup_stays_in_the_set(void) {
+    open_ends();
+    int copy = dup(far);
+    EXPECT(add(copy, EPOLLIN, 4), 0, "EPOLL_CTL_ADD of a duplicate");
+    EXPECT(write(near, "x", 1), 1, "write");
+    EXPECT(events_within(1000, 4), EPOLLIN, "epoll(7): a duplicate is watched");
+    close(far);
+    EXPECT(events_within(1000, 4), EPOLLIN, "epoll(7): closing another descriptor of the same end removes nothing");
+}
+
+static const struct test tests[] = {
+    TEST(level),
+    TEST(level_after_blocking_reads),
+    TEST(edge),
+    TEST(an_edge_for_data_from_before),
+    TEST(edges_for_room),
+    TEST(one_shot),
+    TEST(both_kinds),
+    TEST(errors_of_epoll_ctl),
+    TEST(closing_removes_from_the_set),
+    TEST(a_hangup),
+    TEST(priorities),
+    TEST(epoll_pwait_with_a_mask),
+    TEST(a_set_in_a_set),
+    TEST(dup_stays_in_the_set),
+};
+MAIN(tests)

@@ -1,0 +1,242 @@
+/* STREAMS FIFOs: opens that meet, O_NONBLOCK, writers that come and go, poll (POSIX open, read, write of FIFOs; STREAMS 4.15). The
+ * test sets HEADWATER_FIFO=1 before the library's first open of a FIFO. */
+#include "stream.h"
+
+static char path[60];
+
+static void make_fifo(void) {
+    char directory[] = "/tmp/conformance-XXXXXX";
+    NEEDS(mkdtemp(directory) != NULL, "mkdtemp");
+    snprintf(path, sizeof path, "%s/fifo", directory);
+    NEEDS(mkfifo(path, 0600) == 0, "mkfifo");
+}
+
+static void remove_fifo(void) {
+    unlink(path);
+    *strrchr(path, '/') = 0;
+    rmdir(path);
+}
+
+/* A reader and a writer in this process. */
+static void open_both(int *reader, int *writer) {
+    make_fifo();
+    *reader = open(path, O_RDONLY | O_NONBLOCK);
+    NEEDS(*reader >= 0, "STREAMS 4.15: O_RDONLY | O_NONBLOCK opens at once");
+    *writer = open(path, O_WRONLY | O_NONBLOCK);
+    NEEDS(*writer >= 0, "STREAMS 4.15: O_WRONLY | O_NONBLOCK with a reader opens at once");
+}
+
+static void nonblocking_opens(void) {
+    int reader, writer;
+    make_fifo();
+    FAILS(open(path, O_WRONLY | O_NONBLOCK), ENXIO, "STREAMS 4.15: O_WRONLY | O_NONBLOCK without a reader is ENXIO");
+    reader = open(path, O_RDONLY | O_NONBLOCK);
+    HOLDS(reader >= 0, "STREAMS 4.15: O_RDONLY | O_NONBLOCK opens at once");
+    EXPECT(isastream(reader), 1, "POSIX isastream: a STREAMS FIFO");
+    EXPECT(read(reader, got.data_bytes, 9), 0, "POSIX read: 0 from a FIFO that no process has open for writing");
+    writer = open(path, O_WRONLY | O_NONBLOCK);
+    HOLDS(writer >= 0, "STREAMS 4.15: O_WRONLY | O_NONBLOCK with a reader");
+    EXPECT(isastream(writer), 1, "POSIX isastream: a STREAMS FIFO");
+    FAILS(read(reader, got.data_bytes, 9), EAGAIN, "POSIX read: EAGAIN from an empty FIFO with a writer");
+    EXPECT(write(writer, "bytes", 5), 5, "write");
+    EXPECT(read(reader, got.data_bytes, 9), 5, "read");
+    FAILS(write(reader, "x", 1), EBADF, "POSIX write: not open for writing");
+    FAILS(read(writer, got.data_bytes, 1), EBADF, "POSIX read: not open for reading");
+    EXPECT(fcntl(reader, F_GETFL) & (O_ACCMODE | O_NONBLOCK), O_RDONLY | O_NONBLOCK, "POSIX F_GETFL");
+    EXPECT(fcntl(writer, F_GETFL) & (O_ACCMODE | O_NONBLOCK), O_WRONLY | O_NONBLOCK, "POSIX F_GETFL");
+    close(writer);
+    EXPECT(read(reader, got.data_bytes, 9), 0, "POSIX read: 0 when the last writer has closed");
+    writer = open(path, O_WRONLY | O_NONBLOCK);
+    HOLDS(writer >= 0, "POSIX open: another writer may come");
+    EXPECT(write(writer, "again", 5), 5, "write");
+    EXPECT(read(reader, got.data_bytes, 9), 5, "POSIX read: the new writer's bytes");
+    remove_fifo();
+}
+
+static void blocking_opens_meet(void) {
+    make_fifo();
+    for (int first_is_reader = 0; first_is_reader < 2; first_is_reader++) {
+        in_context("the %s comes first", first_is_reader ? "reader" : "writer");
+        pid_t child = fork();
+        if (child == 0) {
+            int fd = open(path, first_is_reader ? O_RDONLY : O_WRONLY);
+            if (fd < 0)
+                _exit(1);
+            if (first_is_reader)
+                _exit(read(fd, got.data_bytes, 9) == 4 ? 0 : 2);
+            _exit(write(fd, "meet", 4) == 4 ? 0 : 3);
+        }
+        sleep_ms(100);
+        EXPECT(waitpid(child, NULL, WNOHANG), 0, "STREAMS 4.15: a blocking open waits for the other");
+        int fd = open(path, first_is_reader ? O_WRONLY : O_RDONLY);
+        HOLDS(fd >= 0, "STREAMS 4.15: blocking opens meet");
+        if (first_is_reader)
+            EXPECT(write(fd, "meet", 4), 4, "write");
+        else
+            EXPECT(read(fd, got.data_bytes, 9), 4, "read");
+        EXPECT(ended_within(child, 3000), 0, "STREAMS 4.15: blocking opens meet");
+        close(fd);
+        in_context("%s", "");
+    }
+    remove_fifo();
+}
+
+static void a_signal_ends_a_blocking_open(void) {
+    make_fifo();
+    on_signal(SIGALRM, count_signal, 0);
+    ualarm(50000, 0);
+    FAILS(open(path, O_RDONLY), EINTR, "POSIX open: EINTR");
+    ualarm(50000, 0);
+    FAILS(open(path, O_WRONLY), EINTR, "POSIX open: EINTR");
+    remove_fifo();
+}
+
+static void several_writers(void) {
+    int reader, writer, seen[3] = {0}, wrong = 0;
+    open_both(&reader, &writer);
+    pid_t children[3];
+    for (int at = 0; at < 3; at++)
+        if ((children[at] = fork()) == 0) {
+            int own = open(path, O_WRONLY);
+            for (int count = 0; count < 1000; count++) {
+                int words[2] = {at, count};
+                if (write(own, words, sizeof words) != sizeof words)
+                    _exit(1);
+            }
+            _exit(0);
+        }
+    close(writer);
+    set_nonblocking(reader, 0);
+    /* Until a writer has come, a read gives 0. */
+    for (long long end = now_ms() + 8000; now_ms() < end && seen[0] + seen[1] + seen[2] < 3000;) {
+        int words[2];
+        ssize_t count = read_all(reader, words, sizeof words);
+        if (count == 0) {
+            sleep_ms(1);
+            continue;
+        }
+        if (count != sizeof words || words[0] < 0 || words[0] > 2 || words[1] != seen[words[0]]) {
+            wrong++;
+            break;
+        }
+        seen[words[0]]++;
+    }
+    EXPECT(wrong, 0, "POSIX write: writes of processes are not mixed, and each one's come in order");
+    EXPECT(seen[0] + seen[1] + seen[2], 3000, "POSIX write: every byte arrives");
+    for (int at = 0; at < 3; at++)
+        EXPECT(ended_within(children[at], 2000), 0, "the writer ends");
+    EXPECT(read(reader, got.data_bytes, 9), 0, "POSIX read: 0 after the last writer");
+    remove_fifo();
+}
+
+static void without_a_reader(void) {
+    int reader, writer;
+    open_both(&reader, &writer);
+    on_signal(SIGPIPE, count_signal, 0);
+    close(reader);
+    FAILS(write(writer, "x", 1), EPIPE, "POSIX write: EPIPE without a reader");
+    EXPECT(signals_seen, 1, "POSIX write: SIGPIPE");
+    remove_fifo();
+}
+
+static void poll_of_a_fifo(void) {
+    int reader, writer;
+    open_both(&reader, &writer);
+    EXPECT(polled_for(reader, POLLIN), 0, "POSIX poll: nothing to read");
+    EXPECT(polled_for(writer, POLLOUT), POLLOUT, "POSIX poll: writable");
+    EXPECT(write(writer, "x", 1), 1, "write");
+    EXPECT(polled_for(reader, POLLIN), POLLIN, "POSIX poll: readable");
+    EXPECT(read(reader, got.data_bytes, 9), 1, "read");
+    EXPECT(polled_for(reader, POLLIN), 0, "POSIX poll: nothing to read");
+    fill(writer);
+    EXPECT(polled_for(writer, POLLOUT), 0, "POSIX poll: full");
+    while (read(reader, got.data_bytes, sizeof got.data_bytes) > 0)
+        ;
+    EXPECT(polled_for(writer, POLLOUT), POLLOUT, "POSIX poll: room");
+    close(writer);
+    EXPECT(polled_for(reader, POLLIN) & POLLHUP, POLLHUP, "POSIX poll: POLLHUP when the last writer has closed");
+    remove_fifo();
+}
+
+static void messages_through_a_fifo(void) {
+    int reader, writer;
+    open_both(&reader, &writer);
+    EXPECT(put_message(writer, "ctl", "data", 0), 0, "POSIX putmsg: to a STREAMS FIFO");
+    get_message(reader);
+    PARTS("ctl", "data", "POSIX getmsg: from a STREAMS FIFO");
+    EXPECT(put_in_band(writer, "b", NULL, 2), 0, "POSIX putpmsg: to a STREAMS FIFO");
+    get_from_band(reader, 0, MSG_ANY);
+    EXPECT(got.band, 2, "POSIX getpmsg: from a STREAMS FIFO");
+    struct strrecvfd file;
+    HOLDS(ioctl(writer, I_SENDFD, 0) == -1 && errno == EINVAL, "docs/streams.md: no file is passed through a FIFO");
+    (void)file;
+    remove_fifo();
+}
+
+static void status_of_a_fifo(void) {
+    int reader, writer;
+    open_both(&reader, &writer);
+    struct stat by_path, by_descriptor;
+    HOLDS(stat(path, &by_path) == 0 && fstat(reader, &by_descriptor) == 0, "POSIX fstat");
+    HOLDS(S_ISFIFO(by_descriptor.st_mode), "POSIX fstat: a FIFO");
+    HOLDS(by_path.st_ino == by_descriptor.st_ino && by_path.st_dev == by_descriptor.st_dev, "POSIX fstat: the file of the path");
+    remove_fifo();
+}
+
+static void permissions(void) {
+    make_fifo();
+    FAILS(open("/tmp/conformance-no-such-directory/fifo", O_RDONLY), ENOENT, "POSIX open: ENOENT");
+    chmod(path, 0);
+    if (getuid() != 0)
+        FAILS(open(path, O_RDONLY | O_NONBLOCK), EACCES, "POSIX open: EACCES");
+    chmod(path, 0600);
+    on_signal(SIGALRM, count_signal, 0); /* opens that should fail and wait */
+    ualarm(300000, 0);
+    FAILS(open(path, O_RDONLY | O_CREAT | O_EXCL, 0600), EEXIST, "POSIX open: EEXIST");
+    ualarm(300000, 0);
+    FAILS(open(path, O_RDONLY | O_DIRECTORY), ENOTDIR, "POSIX open: ENOTDIR");
+    ualarm(0, 0);
+    remove_fifo();
+}
+
+static void without_the_variable_it_is_the_kernels(void) {
+    make_fifo();
+    pid_t child = fork();
+    if (child == 0) {
+        unsetenv("HEADWATER_FIFO");
+        execl("/proc/self/exe", "fifo", "plain", path, NULL);
+        _exit(99);
+    }
+    EXPECT(ended_within(child, 3000), 0, "without HEADWATER_FIFO=1 open gives the kernel's FIFO");
+    remove_fifo();
+}
+
+static int plain_role(const char *name) {
+    char byte;
+    int reader = open(name, O_RDONLY | O_NONBLOCK), writer = open(name, O_WRONLY | O_NONBLOCK);
+    return isastream(reader) == 0 && isastream(writer) == 0 && write(writer, "x", 1) == 1 && read(reader, &byte, 1) == 1 ? 0 : 1;
+}
+
+static const struct test tests[] = {
+    TEST(nonblocking_opens),
+    TEST(blocking_opens_meet),
+    TEST(a_signal_ends_a_blocking_open),
+    TEST_OF(several_writers, 20),
+    TEST(without_a_reader),
+    TEST(poll_of_a_fifo),
+    TEST(messages_through_a_fifo),
+    TEST(status_of_a_fifo),
+    TEST(permissions),
+    TEST(without_the_variable_it_is_the_kernels),
+};
+
+int main(int argc, char **argv) {
+    if (argc == 3 && strcmp(argv[1], "plain") == 0)
+        return plain_role(argv[2]);
+    /* The variable may be read when the library is loaded. */
+    if (getenv("HEADWATER_FIFO") == NULL) {
+        setenv("HEADWATER_FIFO", "1", 1);
+        execv("/proc/self/exe", argv);
+    }
+    return run_tests(argc, argv, tests, COUNT(tests));
+}

@@ -1,0 +1,358 @@
+/* Streams across processes: fork, exec, posix_spawn, kills. One end stays one end; its last reference anywhere hangs up (POSIX fork,
+ * exec; STREAMS 4.2). Started as `processes role ...` it is the program that exec runs. */
+#include "stream.h"
+#include <spawn.h>
+
+static int near, far;
+static char **environment_of(void);
+
+static void open_ends(void) {
+    int ends[2];
+    open_pipe(ends);
+    near = ends[0];
+    far = ends[1];
+}
+
+static const char *const self = "/proc/self/exe";
+
+/* The part of a program that was executed with a stream: reads a line, answers, reads the end. */
+static int answer(int fd) {
+    char text[100];
+    if (isastream(fd) != 1)
+        return 11;
+    if (read(fd, text, sizeof text) != 4 || memcmp(text, "ping", 4) != 0)
+        return 12;
+    if (put_message(fd, "pong", "data", 0) != 0)
+        return 13;
+    return read(fd, text, sizeof text) == 0 ? 0 : 14;
+}
+
+static void ping_pong(pid_t child, const char *rule) {
+    EXPECT(write(near, "ping", 4), 4, rule);
+    get_message(near);
+    PARTS("pong", "data", rule);
+    close(near);
+    EXPECT(ended_within(child, 5000), 0, rule);
+}
+
+static void a_forked_child_uses_the_end(void) {
+    open_ends();
+    pid_t child = fork();
+    if (child == 0) {
+        close(near);
+        _exit(answer(far));
+    }
+    close(far);
+    ping_pong(child, "POSIX fork: the child has copies of the descriptors");
+}
+
+static void an_executed_program_uses_the_end(void) {
+    open_ends();
+    char number[10];
+    snprintf(number, sizeof number, "%d", far);
+    pid_t child = fork();
+    if (child == 0) {
+        close(near);
+        execl(self, "processes", "role", number, NULL);
+        _exit(99);
+    }
+    close(far);
+    ping_pong(child, "POSIX exec: open descriptors stay open");
+}
+
+static void an_executed_program_has_it_as_standard_input(void) {
+    open_ends();
+    pid_t child = fork();
+    if (child == 0) {
+        dup2(far, 0);
+        close(near), close(far);
+        execl(self, "processes", "role", "0", NULL);
+        _exit(99);
+    }
+    close(far);
+    ping_pong(child, "POSIX dup2, exec: a stream as standard input");
+}
+
+static void a_spawned_program_uses_the_end(void) {
+    open_ends();
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, far, 0);
+    posix_spawn_file_actions_addclose(&actions, near);
+    posix_spawn_file_actions_addclose(&actions, far);
+    char *arguments[] = {"processes", "role", "0", NULL};
+    pid_t child = -1;
+    EXPECT(posix_spawn(&child, self, &actions, NULL, arguments, environment_of()), 0, "POSIX posix_spawn");
+    close(far);
+    ping_pong(child, "POSIX posix_spawn: a stream as standard input");
+}
+
+static void close_on_exec(void) {
+    open_ends();
+    fcntl(near, F_SETFD, FD_CLOEXEC);
+    char number[10];
+    snprintf(number, sizeof number, "%d", far);
+    pid_t child = fork();
+    if (child == 0) {
+        execl(self, "processes", "role", number, NULL);
+        _exit(99);
+    }
+    close(far);
+    /* If the child kept near, it would never read the end. */
+    ping_pong(child, "POSIX exec: FD_CLOEXEC closes the descriptor");
+    open_ends();
+    fcntl(far, F_SETFD, FD_CLOEXEC);
+    child = fork();
+    if (child == 0) {
+        execl("/bin/sleep", "sleep", "5", NULL);
+        _exit(99);
+    }
+    close(far);
+    long long start = now_ms();
+    EXPECT(read(near, got.data_bytes, 9), 0, "POSIX exec: FD_CLOEXEC closes the last reference");
+    HOLDS(now_ms() - start < 3000, "POSIX exec: FD_CLOEXEC closes it at the exec");
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+}
+
+static void a_childs_close_hangs_up_nothing(void) {
+    open_ends();
+    set_nonblocking(near, 1);
+    for (int round = 0; round < 20; round++) {
+        pid_t child = fork();
+        if (child == 0) {
+            close(far);
+            close(near);
+            _exit(0);
+        }
+        EXPECT(ended_within(child, 2000), 0, "the child ends");
+        FAILS(read(near, got.data_bytes, 9), EAGAIN, "STREAMS 4.2: a child's close does not hang up the other's end");
+        EXPECT(write(near, "x", 1), 1, "STREAMS 4.2: a child's close does not hang up the other's end");
+        EXPECT(read(far, got.data_bytes, 9), 1, "STREAMS 4.2: the parent's end works");
+    }
+}
+
+static void a_killed_child_hangs_up_its_end(void) {
+    for (int round = 0; round < 10; round++) {
+        open_ends();
+        pid_t child = fork();
+        if (child == 0) {
+            close(near);
+            for (;;)
+                if (write(far, "abcdefghi", 9) < 0)
+                    _exit(1);
+        }
+        close(far);
+        char bytes[100];
+        long sum = 0;
+        ssize_t count;
+        while (sum < 5000 + round * 777 && (count = read(near, bytes, sizeof bytes)) > 0)
+            sum += count;
+        kill(child, SIGKILL);
+        while ((count = read(near, bytes, sizeof bytes)) > 0)
+            sum += count;
+        EXPECT(count, 0, "STREAMS 4.2: a killed writer is the end of the stream, after its data");
+        waitpid(child, NULL, 0);
+        close(near);
+    }
+}
+
+static void a_killed_reader_is_epipe(void) {
+    on_signal(SIGPIPE, count_signal, 0);
+    for (int round = 0; round < 10; round++) {
+        open_ends();
+        pid_t child = fork();
+        if (child == 0) {
+            char bytes[100];
+            close(near);
+            while (read(far, bytes, sizeof bytes) > 0)
+                ;
+            _exit(0);
+        }
+        close(far);
+        signals_seen = 0;
+        for (int at = 0; at < 1000 + 100 * round; at++)
+            if (write(near, "abcdefghi", 9) != 9)
+                break;
+        kill(child, SIGKILL);
+        waitpid(child, NULL, 0);
+        long long end = now_ms() + 5000;
+        ssize_t count;
+        while ((count = write(near, "abcdefghi", 9)) > 0 && now_ms() < end)
+            ;
+        HOLDS(count == -1 && errno == EPIPE, "STREAMS 4.2: a killed reader is EPIPE");
+        EXPECT(signals_seen, 1, "STREAMS 4: and SIGPIPE");
+        close(near);
+    }
+}
+
+static void a_killed_user_leaves_the_end_to_others(void) {
+    enum { ROUNDS = 30 };
+    open_ends();
+    pid_t reader = fork();
+    if (reader == 0) {
+        char byte;
+        close(near);
+        for (;;) {
+            if (read(far, &byte, 1) != 1)
+                _exit(1);
+            if (byte == 'q')
+                _exit(0);
+        }
+    }
+    for (int round = 0; round < ROUNDS; round++) {
+        pid_t child = fork();
+        if (child == 0)
+            for (;;)
+                if (write(near, "abcdefgh", 8) < 0)
+                    _exit(1);
+        sleep_ms(1 + round % 7);
+        kill(child, SIGKILL);
+        waitpid(child, NULL, 0);
+        EXPECT(write(near, "own", 3), 3, "STREAMS 4.2: locks are robust: the parent's write succeeds");
+    }
+    EXPECT(write(near, "q", 1), 1, "write");
+    EXPECT(ended_within(reader, 5000), 0, "the reader gets every byte that a call has reported as written");
+}
+
+static void a_killed_process_in_every_call(void) {
+    enum { ROUNDS = 30 };
+    open_ends();
+    EXPECT(ioctl(near, I_PUSH, "testmod"), 0, "I_PUSH");
+    for (int round = 0; round < ROUNDS; round++) {
+        pid_t child = fork();
+        if (child == 0)
+            for (;;) {
+                struct strioctl call = {.ic_cmd = 0x4801, .ic_timout = 5, .ic_len = 2, .ic_dp = got.control_bytes};
+                int bytes;
+                ioctl(near, I_STR, &call);
+                ioctl(near, I_PUSH, "nullmod");
+                put_message(near, NULL, "d", 0);
+                get_message(far);
+                ioctl(far, I_NREAD, &bytes);
+                ioctl(near, I_POP, 0);
+                ioctl(far, I_FLUSH, FLUSHRW);
+                polled_for(far, POLLIN);
+                ioctl(far, I_SETSIG, S_ERROR);
+                close(dup(near));
+            }
+        sleep_ms(1 + round % 11);
+        kill(child, SIGKILL);
+        waitpid(child, NULL, 0);
+        /* Without pipemod "read" is the other end's read queue. */
+        EXPECT(ioctl(near, I_FLUSH, FLUSHR), 0, "STREAMS 4.2: locks are robust");
+        EXPECT(ioctl(far, I_FLUSH, FLUSHR), 0, "STREAMS 4.2: locks are robust");
+        EXPECT(put_message(near, NULL, "data", 0), 0, "STREAMS 4.2: the stream works");
+        get_message(far);
+        PARTS(NULL, "data", "STREAMS 4.2: the stream works");
+    }
+}
+
+static void grandchildren_and_orphans(void) {
+    open_ends();
+    pid_t child = fork();
+    if (child == 0) {
+        if (fork() == 0) {
+            setpgid(0, 0);
+            close(near);
+            sleep_ms(200);
+            _exit(write(far, "orphan", 6) == 6 ? 0 : 1);
+        }
+        _exit(0);
+    }
+    close(far);
+    EXPECT(ended_within(child, 2000), 0, "the child ends");
+    EXPECT(read(near, got.data_bytes, 9), 6, "STREAMS 4.2: the last reference is in a grandchild");
+    EXPECT(read(near, got.data_bytes, 9), 0, "STREAMS 4.2: the last reference hangs up");
+}
+
+static void parent_and_child_share_reads(void) {
+    enum { MESSAGES = 2000 };
+    open_ends();
+    int counts[2];
+    open_pipe(counts);
+    for (int reader = 0; reader < 3; reader++)
+        if (fork() == 0) {
+            int seen = 0, value;
+            close(near);
+            while (read(far, &value, sizeof value) == sizeof value)
+                seen++;
+            _exit(write(counts[1], &seen, sizeof seen) == sizeof seen ? 0 : 1);
+        }
+    close(far);
+    for (int at = 0; at < MESSAGES; at++)
+        EXPECT(write(near, &at, sizeof at), sizeof at, "write");
+    close(near);
+    int sum = 0, seen;
+    for (int reader = 0; reader < 3; reader++) {
+        EXPECT(read(counts[0], &seen, sizeof seen), sizeof seen, "read of a count");
+        sum += seen;
+    }
+    EXPECT(sum, MESSAGES, "POSIX read: each byte is read by one process");
+    while (waitpid(-1, NULL, 0) > 0)
+        ;
+}
+
+static void vfork_and_system_leave_streams_alone(void) {
+    open_ends();
+    EXPECT(write(near, "kept", 4), 4, "write");
+    EXPECT(system("exit 3"), 3 << 8, "POSIX system");
+    pid_t child = vfork();
+    if (child == 0) {
+        execl("/bin/true", "true", NULL);
+        _exit(9);
+    }
+    EXPECT(ended_within(child, 3000), 0, "vfork and exec");
+    EXPECT(read(far, got.data_bytes, 9), 4, "the stream is as it was");
+    set_nonblocking(far, 1);
+    FAILS(read(far, got.data_bytes, 9), EAGAIN, "the stream is as it was");
+}
+
+static void devices_across_fork_and_exec(void) {
+    int device = open_device("echo");
+    char number[10];
+    EXPECT(write(device, "ping", 4), 4, "write");
+    pid_t child = fork();
+    if (child == 0) {
+        snprintf(number, sizeof number, "%d", device);
+        execl(self, "processes", "device", number, NULL);
+        _exit(99);
+    }
+    EXPECT(ended_within(child, 5000), 0, "POSIX exec: a device stays open");
+    EXPECT(read(device, got.data_bytes, 9), 6, "what the program has written to the device");
+}
+
+static int device_role(int fd) {
+    char text[9];
+    if (isastream(fd) != 1 || read(fd, text, 9) != 4)
+        return 21;
+    return write(fd, "answer", 6) == 6 ? 0 : 22;
+}
+
+extern char **environ;
+static char **environment_of(void) { return environ; }
+
+static const struct test tests[] = {
+    TEST(a_forked_child_uses_the_end),
+    TEST(an_executed_program_uses_the_end),
+    TEST(an_executed_program_has_it_as_standard_input),
+    TEST(a_spawned_program_uses_the_end),
+    TEST(close_on_exec),
+    TEST(a_childs_close_hangs_up_nothing),
+    TEST_OF(a_killed_child_hangs_up_its_end, 30),
+    TEST_OF(a_killed_reader_is_epipe, 60),
+    TEST_OF(a_killed_user_leaves_the_end_to_others, 30),
+    TEST_OF(a_killed_process_in_every_call, 30),
+    TEST(grandchildren_and_orphans),
+    TEST(parent_and_child_share_reads),
+    TEST(vfork_and_system_leave_streams_alone),
+    TEST(devices_across_fork_and_exec),
+};
+
+int main(int argc, char **argv) {
+    if (argc == 3 && strcmp(argv[1], "role") == 0)
+        return answer(atoi(argv[2]));
+    if (argc == 3 && strcmp(argv[1], "device") == 0)
+        return device_role(atoi(argv[2]));
+    return run_tests(argc, argv, tests, COUNT(tests));
+}
