@@ -39,6 +39,7 @@ impl Handle {
             stack::push(&region.fixed, side, free, name);
             let queue = queue_of(side, slot);
             for (direction, store) in stores.into_iter().enumerate() {
+                store.reset_flags(queue);
                 store.set_marks(queue, info.hiwat, info.lowat);
                 let sizes = if direction == side { [info.minpsz, info.maxpsz] } else { [0; 2] };
                 store.set_packet_sizes(queue, sizes);

@@ -41,6 +41,11 @@ impl Queue<'_, '_, '_> {
         Ok(())
     }
 
+    /// Bytes of data that any message may have.
+    pub(crate) fn data_max(&self) -> usize {
+        self.run.region.strmsgsz as usize
+    }
+
     /// The memory in which the own one lies, where it begins there, and how long it is. None: the module or driver has asked for none.
     fn instance(&self) -> Option<(&Window, u64, usize)> {
         let (region, link) = (self.run.region, &self.run.chain[self.at]);
@@ -56,6 +61,10 @@ impl Queue<'_, '_, '_> {
     fn instance_range(&self, at: usize, len: usize) -> Result<(&Window, u64)> {
         let (window, first, own) = self.instance().unwrap_or((&self.run.region.modules, 0, 0));
         let is_inside = at.checked_add(len).is_some_and(|end| end <= own);
-        if is_inside { Ok((window, first + at as u64)) } else { Err(fixed!(Inval, "the range is outside of the own memory")) }
+        if is_inside {
+            Ok((window, first + at as u64))
+        } else {
+            Err(fixed!(Inval, "the range is outside of the own memory"))
+        }
     }
 }
