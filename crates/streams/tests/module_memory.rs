@@ -89,3 +89,32 @@ fn as_many_modules_as_an_end_takes_have_it_and_none_has_too_much() {
     // Each has added 1 to what it was given: the sums are those of Pascal's triangle.
     assert_eq!(sum(&near, &far, 0), 64);
 }
+
+/// Has its write queue not enabled by messages.
+#[derive(Debug)]
+struct Passive;
+
+impl Module for Passive {
+    fn info(&self) -> ModuleInfo {
+        ModuleInfo::new("passive").service(Side::Write)
+    }
+
+    fn open(&self, queue: &mut Queue<'_, '_, '_>) -> Result<()> {
+        queue.set_passive();
+        queue.enable_for_memory();
+        Ok(())
+    }
+}
+
+#[test]
+fn a_module_takes_a_queue_over_without_the_flags_of_the_one_before() {
+    let _alone = alone();
+    register(Passive).expect("new");
+    let (near, far) = pipe().expect("pipe");
+    near.push("passive").expect("known");
+    near.pop().expect("pushed");
+    near.push("srvmod").expect("known");
+    far.set_nonblocking(true).expect("arm");
+    near.putmsg(Some(b"x"), Some(b"y")).expect("room");
+    assert_eq!(far.read(&mut [0; 4]).expect_err("a control part").errno(), Errno::Badmsg);
+}

@@ -55,9 +55,6 @@ pub struct ModuleInfo {
     pub data: bool,
 }
 
-/// Longest name of a module in bytes. FMNAMESZ is 8; longer names do no harm.
-pub const NAME_MAX: usize = 16;
-
 impl ModuleInfo {
     /// A module of that name without service procedures.
     #[doc = include_str!("../../doc/module_info.md")]

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::{PoisonError, RwLock};
 
 use super::driver::{Driver, DriverLink};
-use super::module::{Module, ModuleInfo, NAME_MAX};
+use super::module::{Module, ModuleInfo};
 use crate::error::{Errno, Error, Result};
-use crate::{drivers, limits, modules};
+use crate::limits::{self, NAME_MAX};
+use crate::{drivers, modules};
 
 /// The modules and drivers that were registered beside those of [`modules`] and [`drivers`].
 static KNOWN: RwLock<Known> = RwLock::new(Known { modules: BTreeMap::new(), drivers: BTreeMap::new() });
@@ -32,6 +33,12 @@ impl Known {
                 "a module's or driver's name has 1 to {NAME_MAX} bytes, no '/' and no '.' at its beginning, which '{name}' is not"
             );
             return Err(Error::new(Errno::Inval, why));
+        }
+        if limits::RESERVED_NAMES.contains(&name) {
+            return Err(Error::new(
+                Errno::Inval,
+                format!("'{name}' is part of the paths of devices, and no driver's name"),
+            ));
         }
         if self.module(name).is_some() || self.driver(name).is_some() {
             return Err(Error::new(Errno::Busy, format!("a module or driver of the name '{name}' is known already")));
@@ -62,7 +69,7 @@ pub fn register(module: impl Module + 'static) -> Result<()> {
 /// so before. It stays known until the process ends.
 ///
 /// # Errors
-/// `EINVAL` for an empty or too long name, or more memory than [`limits::INSTANCE_MAX`](crate::limits::INSTANCE_MAX); `EBUSY` for
+/// `EINVAL` for an empty, too long or [reserved](crate::limits::RESERVED_NAMES) name, or more memory than [`limits::INSTANCE_MAX`](crate::limits::INSTANCE_MAX); `EBUSY` for
 /// a name that is taken.
 #[doc = include_str!("../../doc/driver.md")]
 pub fn register_driver(driver: impl Driver + 'static) -> Result<()> {
@@ -75,6 +82,26 @@ pub fn register_driver(driver: impl Driver + 'static) -> Result<()> {
     }
     known.drivers.insert(name, Box::leak(Box::new(link)));
     Ok(())
+}
+
+/// The names of the modules that this process knows: those of the library, then those that it has registered.
+///
+/// ```
+/// assert!(headwater_streams::known_modules().contains(&"nullmod"));
+/// ```
+pub fn known_modules() -> Vec<&'static str> {
+    let known = KNOWN.read().unwrap_or_else(PoisonError::into_inner);
+    modules::names().chain(known.modules.keys().copied()).collect()
+}
+
+/// The names of the drivers that this process knows: those of the library, then those that it has registered.
+///
+/// ```
+/// assert!(headwater_streams::known_drivers().contains(&"echo"));
+/// ```
+pub fn known_drivers() -> Vec<&'static str> {
+    let known = KNOWN.read().unwrap_or_else(PoisonError::into_inner);
+    drivers::names().chain(known.drivers.keys().copied()).collect()
 }
 
 /// The module of that name.
