@@ -47,6 +47,7 @@ const COMPONENTS: &[(&str, &[&str])] = &[
             "pipe",
             "stream",
             "strlog",
+            "autopush",
             "asynchronous",
             "face",
             "lib",
