@@ -63,8 +63,8 @@ fn open_both(path: &Path, options: &StreamOptions, nonblocking: bool) -> Result<
 /// An end of one FIFO, or of two FIFOs if the channel is duplex.
 #[derive(Debug)]
 pub struct FifoEnd {
-    sender: Option<StreamEnd>,
-    receiver: Option<StreamEnd>,
+    pub(super) sender: Option<StreamEnd>,
+    pub(super) receiver: Option<StreamEnd>,
 }
 
 impl Endpoint for FifoEnd {

@@ -131,3 +131,6 @@ impl Endpoint for StreamEnd {
         self.0.counters().named().collect()
     }
 }
+
+#[cfg(test)]
+mod tests;
