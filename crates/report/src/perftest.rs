@@ -48,7 +48,10 @@ pub fn perftest(run: &Run, style: &Style) -> String {
     let mut page = String::new();
     for placement in rows::placements(run, &measured) {
         let here = rows::at(&measured, placement);
-        page += &format!("{}\n\n{}\n\n", strong(&title(&here, placement)), grid(&here, style).draw(style));
+        page += &format!("{}\n\n", strong(&title(&here, placement)));
+        for table in tables(&here, style) {
+            page += &format!("{}\n\n", table.draw(style));
+        }
     }
     finish(&page, style)
 }
@@ -62,25 +65,31 @@ fn title(here: &[&RowResult], placement: Placement) -> String {
     format!("{movement}, {}", rows::placement_words(placement))
 }
 
-/// Returns the table of one placement: of one subject all its figures, of several their rates side by side.
-fn grid(here: &[&RowResult], style: &Style) -> Grid {
+/// Returns the tables of one placement: of one subject all its figures; of several their rates side by side, and their
+/// improvements over the kernel's mechanism.
+fn tables(here: &[&RowResult], style: &Style) -> Vec<Grid> {
     let subjects: Vec<&str> = rows::subjects(here).into_iter().map(|(subject, _)| subject).collect();
-    let heads = match subjects[..] {
-        [only] => [format!("{only} writes/s"), "bytes/s".to_owned(), "per write".to_owned()].into(),
-        _ => side_by_side_heads(&subjects),
+    let of = |subject: &str, size: u64| {
+        let row = here.iter().find(|result| result.row.subject == subject && result.row.size_bytes == Some(size));
+        row.and_then(|result| rate(result))
     };
-    let lines = rows::sizes(here).into_iter().map(|size| {
-        let of = |subject: &str| {
-            let row = here.iter().find(|result| result.row.subject == subject && result.row.size_bytes == Some(size));
-            row.and_then(|result| rate(result))
-        };
-        let cells = match subjects[..] {
-            [only] => figures(of(only), size, style),
-            _ => side_by_side(&subjects, &of, style),
-        };
-        Line { label: units::size_in_words(size), is_quiet: false, cells }
-    });
-    Grid { corner: "write size".to_owned(), lines: lines.collect(), heads }
+    let table = |corner: &str, heads: Vec<String>, cells: &dyn Fn(u64) -> Vec<Cell>| {
+        let line = |size| Line { label: units::size_in_words(size), is_quiet: false, cells: cells(size) };
+        Grid { corner: corner.to_owned(), heads, lines: rows::sizes(here).into_iter().map(line).collect() }
+    };
+    if let [only] = subjects[..] {
+        let heads = [format!("{only} writes/s"), "bytes/s".to_owned(), "per write".to_owned()].into();
+        return vec![table("write size", heads, &|size| figures(of(only, size), size, style))];
+    }
+    let named = |subjects: &[&str]| subjects.iter().map(|&subject| subject.to_owned()).collect();
+    let rates = |size| subjects.iter().map(|&subject| writes(of(subject, size), style)).collect();
+    let mut tables = vec![table("writes/s", named(&subjects), &rates)];
+    if let Some(base) = subjects.iter().copied().find(|subject| REFERENCES.contains(subject)) {
+        let others: Vec<&str> = subjects.iter().copied().filter(|subject| *subject != base).collect();
+        let improvements = |size| others.iter().map(|&other| improvement(of(other, size), of(base, size))).collect();
+        tables.push(table(&format!("over {base}"), named(&others), &improvements));
+    }
+    tables
 }
 
 /// Returns rate, throughput and delay of one subject at one size.
@@ -100,33 +109,10 @@ fn writes(own: Option<&Estimate>, style: &Style) -> Cell {
     )
 }
 
-/// Returns the subject that the others are compared with, if it was measured.
-fn reference<'a>(subjects: &[&'a str]) -> Option<&'a str> {
-    subjects.iter().copied().find(|subject| REFERENCES.contains(subject))
-}
-
-fn side_by_side_heads(subjects: &[&str]) -> Vec<String> {
-    let compared = reference(subjects).map(|name| format!("over {name}"));
-    let heads = subjects.iter().flat_map(|&subject| {
-        let compared = compared.clone().filter(|_| reference(subjects) != Some(subject));
-        std::iter::once(subject.to_owned()).chain(compared)
-    });
-    heads.collect()
-}
-
-/// Returns the rates of all subjects at one size, each with its improvement over the reference:
-/// (rate / base - 1) * 100 %.
-fn side_by_side<'a>(subjects: &[&str], of: &dyn Fn(&str) -> Option<&'a Estimate>, style: &Style) -> Vec<Cell> {
-    let base = reference(subjects);
-    let cells = subjects.iter().flat_map(|&subject| {
-        let own = of(subject);
-        let compared = base.filter(|base| *base != subject).map(|base| match own.zip(of(base)) {
-            Some((own, base)) => Cell::plain(format!("{:+.0} %", (own.median / base.median - 1.0) * 100.0)),
-            None => Cell::plain(NONE),
-        });
-        std::iter::once(writes(own, style)).chain(compared)
-    });
-    cells.collect()
+/// Returns the improvement over a base: (rate / base - 1) * 100 %.
+fn improvement(own: Option<&Estimate>, base: Option<&Estimate>) -> Cell {
+    let text = own.zip(base).map(|(own, base)| format!("{:+.0} %", (own.median / base.median - 1.0) * 100.0));
+    Cell::plain(text.unwrap_or_else(|| NONE.to_owned()))
 }
 
 fn rate(result: &RowResult) -> Option<&Estimate> {

@@ -1,4 +1,4 @@
-//! What a run prints and stores while it goes on. Called by `run`, `perftest` and `overhead`.
+//! Prints and stores the events of a run as they happen. Called by `run`, `perftest` and `overhead`.
 
 use std::io::{Write, stdout};
 use std::path::PathBuf;

@@ -35,15 +35,16 @@ fn one_subject_has_rate_throughput_and_delay() {
 #[test]
 fn others_are_compared_with_the_kernels_pipe() {
     let text = table(&[("pipe", 1e6), ("streams-pipe", 3e6), ("streams-pipe+4xnullmod", 5e5)]);
-    assert_eq!(text.matches("over pipe").count(), 2, "{text}");
-    let words = line(&text, "1 B").join(" ");
-    let improvements: Vec<f64> = words
-        .split(" %")
-        .filter_map(|part| part.rsplit(' ').next())
-        .filter_map(|word| word.parse().ok())
-        .filter(|value: &f64| value.abs() >= 1.0)
-        .collect();
-    let [faster, slower] = improvements[..] else { panic!("{words}") };
+    let (rates, improvements) = text.split_once("over pipe").expect("two tables");
+    assert_eq!(line(rates, "1 B").iter().filter(|word| word.contains(",")).count(), 3, "{text}");
+    assert!(!improvements.lines().next().expect("a head").contains(" pipe "), "the base is not compared: {text}");
+    let words = line(improvements, "1 B").join(" ");
+    let [faster, slower]: [f64; 2] = (words.split_whitespace())
+        .filter(|word| word.starts_with(['+', '-']))
+        .map(|word| word.parse().expect("a number"))
+        .collect::<Vec<_>>()
+        .try_into()
+        .expect("two subjects");
     assert!((faster - 200.0).abs() < 10.0 && (slower + 50.0).abs() < 3.0, "{words}");
 }
 
