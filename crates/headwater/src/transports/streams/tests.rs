@@ -37,8 +37,8 @@ fn a_pipe_has_the_options_of_its_name() {
 fn a_fifo_has_the_options_of_its_name() {
     let directory = tempfile::TempDir::new().expect("a temporary directory");
     let (sender, receiver) = fifo::StreamsFifo::open(&setup(ALL, directory.path())).expect("a FIFO");
-    let handle = |end: &Option<StreamEnd>| end.as_ref().map(|end| end.0.clone()).expect("an end");
-    has_all(&handle(&sender.sender), &handle(&receiver.receiver));
+    let [sender, receiver] = [&sender.sender, &receiver.receiver].map(|end| end.as_ref().expect("an end"));
+    has_all(&sender.0, &receiver.0);
 }
 
 #[test]
