@@ -41,7 +41,7 @@ fn each_interval_has_a_line_and_each_size_a_figure() {
     let output = text(&short(&directory, &["--both", "-p", "0,2", "--placement", "free", "-o", "r"]));
     let subjects = ["pipe", "streams-pipe", "streams-pipe+2xnullmod"];
     for subject in subjects {
-        let is_interval = |line: &&str| line.split_whitespace().nth(2) == Some(subject) && line.contains("writes/s");
+        let is_interval = |line: &&str| line.split_whitespace().nth(2) == Some(subject) && line.ends_with("/write");
         let numbers = output.lines().filter(is_interval).filter_map(|line| line.split_whitespace().next());
         let mut numbers: Vec<&str> = numbers.collect();
         // A launch whose CPU was slow is measured again, and has a line more.
