@@ -23,10 +23,12 @@ mod import;
 mod list;
 mod noise;
 mod overhead;
+mod perftest;
 mod progress;
 mod published;
 mod report;
 mod run;
+mod run_reporter;
 mod show;
 mod streams;
 mod trace;
@@ -75,6 +77,7 @@ enum Command {
     Compare(compare::CompareArguments),
     Noise(noise::NoiseArguments),
     Overhead(Box<overhead::OverheadArguments>),
+    Perftest(Box<perftest::PerftestArguments>),
     Report(report::ReportArguments),
     Export(export::ExportArguments),
     Import(import::ImportArguments),
@@ -339,6 +342,7 @@ pub fn main() -> ExitCode {
         Command::Compare(arguments) => compare::compare(&arguments),
         Command::Noise(arguments) => noise::noise(arguments),
         Command::Overhead(arguments) => overhead::overhead(*arguments),
+        Command::Perftest(arguments) => perftest::perftest(&arguments),
         Command::Report(arguments) => report::report(&arguments),
         Command::Export(arguments) => export::export(&arguments),
         Command::Import(arguments) => import::import(&arguments),
