@@ -63,7 +63,9 @@ fn request() -> [u8; REQUEST] {
 
 /// Reads the messages of a packet. Returns whether it was the last one.
 fn read_packet(mut packet: &[u8], cookies: &mut HashMap<u64, u64>) -> io::Result<bool> {
-    let word = |bytes: &[u8], at: usize| bytes.get(at..at + 4).map_or(0, |word| u32::from_ne_bytes([word[0], word[1], word[2], word[3]]));
+    let word = |bytes: &[u8], at: usize| {
+        bytes.get(at..at + 4).map_or(0, |word| u32::from_ne_bytes([word[0], word[1], word[2], word[3]]))
+    };
     while packet.len() >= HEADER {
         let len = word(packet, 0) as usize;
         if len < HEADER || len > packet.len() {
