@@ -58,6 +58,9 @@ _headwater() {
             headwater,show)
                 cmd="headwater__subcmd__show"
                 ;;
+            headwater,streams)
+                cmd="headwater__subcmd__streams"
+                ;;
             headwater,timed)
                 cmd="headwater__subcmd__timed"
                 ;;
@@ -106,11 +109,23 @@ _headwater() {
             headwater__subcmd__help,show)
                 cmd="headwater__subcmd__help__subcmd__show"
                 ;;
+            headwater__subcmd__help,streams)
+                cmd="headwater__subcmd__help__subcmd__streams"
+                ;;
             headwater__subcmd__help,timed)
                 cmd="headwater__subcmd__help__subcmd__timed"
                 ;;
             headwater__subcmd__help,trace)
                 cmd="headwater__subcmd__help__subcmd__trace"
+                ;;
+            headwater__subcmd__help__subcmd__streams,log)
+                cmd="headwater__subcmd__help__subcmd__streams__subcmd__log"
+                ;;
+            headwater__subcmd__help__subcmd__streams,ls)
+                cmd="headwater__subcmd__help__subcmd__streams__subcmd__ls"
+                ;;
+            headwater__subcmd__help__subcmd__streams,top)
+                cmd="headwater__subcmd__help__subcmd__streams__subcmd__top"
                 ;;
             headwater__subcmd__help__subcmd__trace,attach)
                 cmd="headwater__subcmd__help__subcmd__trace__subcmd__attach"
@@ -132,6 +147,30 @@ _headwater() {
                 ;;
             headwater__subcmd__help__subcmd__trace,stat)
                 cmd="headwater__subcmd__help__subcmd__trace__subcmd__stat"
+                ;;
+            headwater__subcmd__streams,help)
+                cmd="headwater__subcmd__streams__subcmd__help"
+                ;;
+            headwater__subcmd__streams,log)
+                cmd="headwater__subcmd__streams__subcmd__log"
+                ;;
+            headwater__subcmd__streams,ls)
+                cmd="headwater__subcmd__streams__subcmd__ls"
+                ;;
+            headwater__subcmd__streams,top)
+                cmd="headwater__subcmd__streams__subcmd__top"
+                ;;
+            headwater__subcmd__streams__subcmd__help,help)
+                cmd="headwater__subcmd__streams__subcmd__help__subcmd__help"
+                ;;
+            headwater__subcmd__streams__subcmd__help,log)
+                cmd="headwater__subcmd__streams__subcmd__help__subcmd__log"
+                ;;
+            headwater__subcmd__streams__subcmd__help,ls)
+                cmd="headwater__subcmd__streams__subcmd__help__subcmd__ls"
+                ;;
+            headwater__subcmd__streams__subcmd__help,top)
+                cmd="headwater__subcmd__streams__subcmd__help__subcmd__top"
                 ;;
             headwater__subcmd__trace,attach)
                 cmd="headwater__subcmd__trace__subcmd__attach"
@@ -188,7 +227,7 @@ _headwater() {
 
     case "${cmd}" in
         headwater)
-            opts="-h -V --help --version run list show compare noise overhead report export import trace doctor completions man conduct timed help"
+            opts="-h -V --help --version run list show compare noise overhead report export import trace streams doctor completions man conduct timed help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -324,7 +363,7 @@ _headwater() {
             return 0
             ;;
         headwater__subcmd__help)
-            opts="run list show compare noise overhead report export import trace doctor completions man conduct timed help"
+            opts="run list show compare noise overhead report export import trace streams doctor completions man conduct timed help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -522,6 +561,62 @@ _headwater() {
         headwater__subcmd__help__subcmd__show)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        headwater__subcmd__help__subcmd__streams)
+            opts="ls top log"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        headwater__subcmd__help__subcmd__streams__subcmd__log)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        headwater__subcmd__help__subcmd__streams__subcmd__ls)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        headwater__subcmd__help__subcmd__streams__subcmd__top)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
@@ -1040,6 +1135,192 @@ _headwater() {
                 return 0
             fi
             case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        headwater__subcmd__streams)
+            opts="-h -V --help --version ls top log help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        headwater__subcmd__streams__subcmd__help)
+            opts="ls top log help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        headwater__subcmd__streams__subcmd__help__subcmd__help)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        headwater__subcmd__streams__subcmd__help__subcmd__log)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        headwater__subcmd__streams__subcmd__help__subcmd__ls)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        headwater__subcmd__streams__subcmd__help__subcmd__top)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        headwater__subcmd__streams__subcmd__log)
+            opts="-e -t -n -q -h -V --errors --trace --directory --count --json --quiet --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --directory)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --count)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -n)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        headwater__subcmd__streams__subcmd__ls)
+            opts="-p -m -w -h -V --pid --with --modules --wide --json --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --pid)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -p)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --with)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        headwater__subcmd__streams__subcmd__top)
+            opts="-p -d -n -s -i -h -V --pid --with --interval --count --sort --hide-idle --json --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --pid)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -p)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --with)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --interval)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -d)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --count)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -n)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --sort)
+                    COMPREPLY=($(compgen -W "bytes messages queued fill written stream" -- "${cur}"))
+                    return 0
+                    ;;
+                -s)
+                    COMPREPLY=($(compgen -W "bytes messages queued fill written stream" -- "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;

@@ -28,6 +28,7 @@ mod published;
 mod report;
 mod run;
 mod show;
+mod streams;
 mod trace;
 
 /// Exit statuses, as specified in MEASURING.md section 5.
@@ -36,6 +37,8 @@ pub mod status {
     pub const OK: u8 = 0;
     /// `compare`, `run --fail-on`: a row is worse.
     pub const REGRESSION: u8 = 1;
+    /// `streams ls`: no stream is what was asked for.
+    pub const NO_MATCH: u8 = 1;
     /// The command line, a file or the output path is wrong.
     pub const USAGE: u8 = 2;
     /// `compare`, `run --fail-on`: a regression cannot be excluded.
@@ -78,6 +81,7 @@ enum Command {
     Export(export::ExportArguments),
     Import(import::ImportArguments),
     Trace(trace::TraceArguments),
+    Streams(streams::StreamsArguments),
     Doctor(DoctorArguments),
     Completions(CompletionsArguments),
     Man(ManArguments),
@@ -341,6 +345,7 @@ pub fn main() -> ExitCode {
         Command::Export(arguments) => export::export(&arguments),
         Command::Import(arguments) => import::import(&arguments),
         Command::Trace(arguments) => trace::trace(arguments),
+        Command::Streams(arguments) => streams::streams(arguments),
         Command::Doctor(arguments) => doctor::doctor(&arguments),
         Command::Completions(arguments) => generate::print_completions(arguments.shell),
         Command::Man(arguments) => generate::write_man_pages(&arguments.directory),

@@ -1,0 +1,43 @@
+//! `headwater streams`: looks at the streams of running processes. Each subcommand has its own file.
+
+use clap::{Args, Subcommand};
+
+mod columns;
+mod filter;
+mod json;
+mod log;
+mod ls;
+mod rates;
+mod rows;
+mod screen;
+mod top;
+mod words;
+
+/// Look at the streams of running processes: their ends, modules, queues and counters, and what they log
+///
+/// A user sees the streams of the user's own processes, root those of all. Looking changes nothing in them.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  headwater streams ls                     every stream, with what waits in it and who has it
+  headwater streams ls --modules /tmp/q    the modules of a FIFO, and their queues
+  headwater streams top                    bytes and messages per second, live
+  headwater streams log --trace 42 all 3   what module 42 logs, up to level 3")]
+pub(super) struct StreamsArguments {
+    #[command(subcommand)]
+    command: StreamsCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum StreamsCommand {
+    Ls(ls::LsArguments),
+    Top(top::TopArguments),
+    Log(log::LogArguments),
+}
+
+pub(super) fn streams(arguments: StreamsArguments) -> anyhow::Result<u8> {
+    match arguments.command {
+        StreamsCommand::Ls(arguments) => ls::ls(&arguments),
+        StreamsCommand::Top(arguments) => top::top(&arguments),
+        StreamsCommand::Log(arguments) => log::log(&arguments),
+    }
+}
