@@ -87,13 +87,21 @@ impl Pinned {
     /// # Errors
     /// What fstat(2), fstatfs(2) and readlink(2) report.
     pub fn is_memory(&self, name: &str) -> io::Result<bool> {
+        Ok(self.memory_name()?.as_deref() == Some(name))
+    }
+
+    /// The name of the memfd that it is; None for another file.
+    ///
+    /// # Errors
+    /// What fstat(2), fstatfs(2) and readlink(2) report.
+    pub fn memory_name(&self) -> io::Result<Option<String>> {
         let status = rustix::fs::fstat(&self.0)?;
         let fits = FileType::from_raw_mode(status.st_mode) == FileType::RegularFile && status.st_nlink == 0;
         if !fits || !MEMORY.contains(&self.file_system()?) {
-            return Ok(false);
+            return Ok(None);
         }
         let link = link(Found::own(self.0.as_fd()))?;
-        Ok(link.to_str().and_then(|link| link.strip_prefix("/memfd:")?.strip_suffix(" (deleted)")) == Some(name))
+        Ok(link.to_str().and_then(name_in).map(str::to_owned))
     }
 
     /// Its status in its file system.
@@ -161,14 +169,26 @@ pub fn link(found: Found) -> io::Result<PathBuf> {
     fs::read_link(format!("/proc/{}/fd/{}", found.pid, found.number))
 }
 
+/// The name of the memfd to which a link of a descriptor leads; None for another file.
+pub fn name_in(link: &str) -> Option<&str> {
+    link.strip_prefix("/memfd:")?.strip_suffix(" (deleted)")
+}
+
+/// The processes that /proc shows, without an order.
+///
+/// # Errors
+/// What reading /proc reports.
+pub fn processes() -> io::Result<impl Iterator<Item = u32>> {
+    Ok(fs::read_dir("/proc")?.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()))
+}
+
 /// All descriptors with that link among the processes whose descriptors we may see, this one last.
 ///
 /// # Errors
 /// What reading /proc reports.
 pub fn anywhere(wanted: &str) -> io::Result<impl Iterator<Item = Found> + '_> {
     let own = std::process::id();
-    let others = fs::read_dir("/proc")?.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok());
-    let pids = others.filter(move |pid| *pid != own).chain([own]);
+    let pids = processes()?.filter(move |pid| *pid != own).chain([own]);
     // A process that ends meanwhile, or belongs to another user, shows no descriptors.
     let descriptors = pids.filter_map(|pid| of(pid).ok()).flatten();
     Ok(descriptors.filter(move |found| link(*found).is_ok_and(|link| link.as_os_str() == wanted)))

@@ -46,6 +46,7 @@ pub mod sdt;
 pub mod set_once;
 pub mod shared_files;
 pub mod signal;
+pub mod socket_cookies;
 pub mod thread;
 pub mod ticks;
 pub mod watch;

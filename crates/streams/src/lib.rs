@@ -53,6 +53,8 @@ mod events;
 mod flags;
 #[cfg(not(loom))]
 mod head;
+#[cfg(not(loom))]
+pub mod inspect;
 mod layout;
 pub mod limits;
 mod message;

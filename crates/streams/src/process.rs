@@ -2,6 +2,7 @@
 
 mod attach;
 pub(crate) mod autopush;
+pub(crate) mod census;
 pub(crate) mod device;
 pub(crate) mod driver_files;
 pub(crate) mod end;

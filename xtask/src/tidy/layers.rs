@@ -45,6 +45,8 @@ const COMPONENTS: &[(&str, &[&str])] = &[
             "process/fifo",
             "process/device",
             "process/link",
+            "process/census",
+            "inspect",
             "pipe",
             "stream",
             "strlog",
