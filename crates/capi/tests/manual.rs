@@ -13,9 +13,10 @@ const CRATE: &str = env!("CARGO_MANIFEST_DIR");
 const FOLDERS: [&str; 2] = ["man", "../trace-c/man"];
 
 /// Pages of the system, of the C library and of the command, to which ours refer.
-const OTHERS: [&str; 21] = [
+const OTHERS: [&str; 22] = [
     "close.2",
     "epoll.7",
+    "fdopen.3",
     "fork.2",
     "headwater-trace-attach.1",
     "headwater-trace-record.1",
