@@ -38,6 +38,35 @@ int main(void) {
 }
 "#;
 
+/// Opens devices by each kind of name that clone(7), streams(7) and libheadwater(7) describe: those without a number are
+/// streams of their own.
+const NAMES: &str = r#"
+#include <fcntl.h>
+#include <stropts.h>
+
+int main(void) {
+    int first = open("/dev/streams/echo", O_RDWR | O_NONBLOCK);
+    int second = open("/dev/streams/echo", O_RDWR | O_NONBLOCK);
+    int third = open("/dev/streams/clone/echo", O_RDWR | O_NONBLOCK);
+    int even = open("/dev/streams/loop/6", O_RDWR);
+    int odd = open("/dev/streams/loop/7", O_RDWR);
+    char name[FMNAMESZ + 1], byte;
+    if (first < 0 || second < 0 || third < 0 || write(first, "x", 1) != 1) {
+        return 1;
+    }
+    if (read(second, &byte, 1) != -1 || read(third, &byte, 1) != -1 || read(first, &byte, 1) != 1) {
+        return 2;
+    }
+    if (ioctl(third, I_LOOK, name) != 0 || name[0] != 'e') {
+        return 3;
+    }
+    if (write(even, "y", 1) != 1 || read(odd, &byte, 1) != 1 || byte != 'y') {
+        return 4;
+    }
+    return open("/dev/streams/no_such", O_RDWR) == -1 ? 0 : 5;
+}
+"#;
+
 /// Whether a command exists; says so if it does not.
 fn is_there(tool: &str) -> bool {
     let found = Command::new(tool).arg("--version").output().is_ok();
@@ -81,7 +110,7 @@ fn files(folder: &Path) -> Vec<String> {
 }
 
 #[test]
-fn a_program_compiles_with_what_is_installed_and_runs() {
+fn programs_compile_with_what_is_installed_and_run() {
     if !["make", "pkg-config", "cc", "objcopy"].map(is_there).into_iter().all(|there| there) {
         return;
     }
@@ -94,14 +123,17 @@ fn a_program_compiles_with_what_is_installed_and_runs() {
             "{name}"
         );
     }
-    let (source, program) = (root.path().join("program.c"), root.path().join("program"));
-    std::fs::write(&source, PROGRAM).expect("room");
-    let mut command = Command::new("cc");
-    command.args(["-Wall", "-Wextra", "-Werror"]).arg(&source).arg("-o").arg(&program);
-    let output = command.args(flags(root.path(), &["--cflags", "--libs"])).output().expect("it runs");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let status = Command::new(&program).env("LD_LIBRARY_PATH", library).status().expect("it runs");
-    assert_eq!(status.code(), Some(0));
+    for text in [PROGRAM, NAMES] {
+        let (source, program) = (root.path().join("program.c"), root.path().join("program"));
+        std::fs::write(&source, text).expect("room");
+        let mut command = Command::new("cc");
+        command.args(["-Wall", "-Wextra", "-Werror"]).arg(&source).arg("-o").arg(&program);
+        let output = command.args(flags(root.path(), &["--cflags", "--libs"])).output().expect("it runs");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let mut command = Command::new(&program);
+        command.env("LD_LIBRARY_PATH", &library).env("HEADWATER_RUNTIME_DIR", root.path().join("devices"));
+        assert_eq!(command.status().expect("it runs").code(), Some(0), "{text}");
+    }
 }
 
 #[test]
