@@ -13,10 +13,10 @@ use crate::layout::{
     Band as BandWords, DRIVER, DeviceWords, EndWords, Fixed, Flow, Header, LaneWords, LinkWords, MAGIC, Offsets,
     Plumbing, QueueWords, ReadPosition, Side as SideWords, Slot, StoreWords, Tail, VERSION,
 };
+use crate::limits::NAME_MAX;
 use crate::limits::{LINKS, NSTRPUSH};
 use crate::options::head::{ErrorOptions, ReadOptions, WriteOptions};
 use crate::plumb::chain::queue_of;
-use crate::limits::NAME_MAX;
 use crate::policy::Policy;
 use crate::process::end::{READS, WRITES};
 use crate::process::region::Sizes;
