@@ -25,6 +25,7 @@ use crate::process::endpoint::Endpoint;
 
 mod halves;
 mod links;
+mod passed;
 
 pub use halves::{ReadHalf, WriteHalf};
 
