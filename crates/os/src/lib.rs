@@ -35,6 +35,7 @@ pub mod ofd_lock;
 pub mod one_word;
 pub mod per_thread;
 mod proc_file;
+pub mod random;
 pub mod readiness;
 pub mod refuse;
 pub mod refusing_allocator;

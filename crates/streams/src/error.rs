@@ -33,6 +33,8 @@ macro_rules! errnos {
 }
 
 errnos! {
+    /// Not the owner, and without the privileges for it.
+    Perm = 1,
     /// No such file.
     Noent = 2,
     /// No such process.

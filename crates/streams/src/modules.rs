@@ -2,14 +2,20 @@
 
 use crate::plumb::module::Module;
 
+pub mod connld;
 pub mod nullmod;
 pub mod pipemod;
 pub mod srvmod;
 pub mod testmod;
 
 /// Every module, by the order of its name.
-static TABLE: &[&dyn Module] =
-    &[&nullmod::NullModule, &pipemod::PipeModule, &srvmod::ServiceModule, &testmod::TestModule];
+static TABLE: &[&dyn Module] = &[
+    &connld::ConnectionModule,
+    &nullmod::NullModule,
+    &pipemod::PipeModule,
+    &srvmod::ServiceModule,
+    &testmod::TestModule,
+];
 
 /// The module with this name.
 pub(crate) fn find(name: &str) -> Option<&'static dyn Module> {

@@ -40,10 +40,12 @@ const COMPONENTS: &[(&str, &[&str])] = &[
         "open",
         &[
             "process/attach",
+            "process/attached",
             "process/passed",
             "process/fifo",
             "process/device",
             "process/link",
+            "attach",
             "pipe",
             "stream",
             "strlog",

@@ -3,6 +3,8 @@
 //! With the feature `probes` the victim kills itself at the Nth place between two stores, for each N until it comes
 //! through; without, it is killed after a random time. `cargo xtask crash` runs the long form.
 
+#[cfg(feature = "probes")]
+mod attached;
 mod board;
 mod case;
 #[cfg(feature = "probes")]
