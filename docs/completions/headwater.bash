@@ -58,6 +58,9 @@ _headwater() {
             headwater,show)
                 cmd="headwater__subcmd__show"
                 ;;
+            headwater,streams)
+                cmd="headwater__subcmd__streams"
+                ;;
             headwater,timed)
                 cmd="headwater__subcmd__timed"
                 ;;
@@ -106,11 +109,20 @@ _headwater() {
             headwater__subcmd__help,show)
                 cmd="headwater__subcmd__help__subcmd__show"
                 ;;
+            headwater__subcmd__help,streams)
+                cmd="headwater__subcmd__help__subcmd__streams"
+                ;;
             headwater__subcmd__help,timed)
                 cmd="headwater__subcmd__help__subcmd__timed"
                 ;;
             headwater__subcmd__help,trace)
                 cmd="headwater__subcmd__help__subcmd__trace"
+                ;;
+            headwater__subcmd__help__subcmd__streams,attach)
+                cmd="headwater__subcmd__help__subcmd__streams__subcmd__attach"
+                ;;
+            headwater__subcmd__help__subcmd__streams,detach)
+                cmd="headwater__subcmd__help__subcmd__streams__subcmd__detach"
                 ;;
             headwater__subcmd__help__subcmd__trace,attach)
                 cmd="headwater__subcmd__help__subcmd__trace__subcmd__attach"
@@ -132,6 +144,24 @@ _headwater() {
                 ;;
             headwater__subcmd__help__subcmd__trace,stat)
                 cmd="headwater__subcmd__help__subcmd__trace__subcmd__stat"
+                ;;
+            headwater__subcmd__streams,attach)
+                cmd="headwater__subcmd__streams__subcmd__attach"
+                ;;
+            headwater__subcmd__streams,detach)
+                cmd="headwater__subcmd__streams__subcmd__detach"
+                ;;
+            headwater__subcmd__streams,help)
+                cmd="headwater__subcmd__streams__subcmd__help"
+                ;;
+            headwater__subcmd__streams__subcmd__help,attach)
+                cmd="headwater__subcmd__streams__subcmd__help__subcmd__attach"
+                ;;
+            headwater__subcmd__streams__subcmd__help,detach)
+                cmd="headwater__subcmd__streams__subcmd__help__subcmd__detach"
+                ;;
+            headwater__subcmd__streams__subcmd__help,help)
+                cmd="headwater__subcmd__streams__subcmd__help__subcmd__help"
                 ;;
             headwater__subcmd__trace,attach)
                 cmd="headwater__subcmd__trace__subcmd__attach"
@@ -188,7 +218,7 @@ _headwater() {
 
     case "${cmd}" in
         headwater)
-            opts="-h -V --help --version run list show compare noise overhead report export import trace doctor completions man conduct timed help"
+            opts="-h -V --help --version run list show compare noise overhead report export import trace streams doctor completions man conduct timed help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -324,7 +354,7 @@ _headwater() {
             return 0
             ;;
         headwater__subcmd__help)
-            opts="run list show compare noise overhead report export import trace doctor completions man conduct timed help"
+            opts="run list show compare noise overhead report export import trace streams doctor completions man conduct timed help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -522,6 +552,48 @@ _headwater() {
         headwater__subcmd__help__subcmd__show)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        headwater__subcmd__help__subcmd__streams)
+            opts="attach detach"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        headwater__subcmd__help__subcmd__streams__subcmd__attach)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        headwater__subcmd__help__subcmd__streams__subcmd__detach)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
@@ -1036,6 +1108,120 @@ _headwater() {
         headwater__subcmd__show)
             opts="-h -V --lmbench-value --json --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        headwater__subcmd__streams)
+            opts="-h -V --help --version attach detach help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        headwater__subcmd__streams__subcmd__attach)
+            opts="-h -V --driver --minor --from-fd --push --connld --create --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --driver)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --minor)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --from-fd)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --push)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        headwater__subcmd__streams__subcmd__detach)
+            opts="-h -V --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        headwater__subcmd__streams__subcmd__help)
+            opts="attach detach help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        headwater__subcmd__streams__subcmd__help__subcmd__attach)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        headwater__subcmd__streams__subcmd__help__subcmd__detach)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        headwater__subcmd__streams__subcmd__help__subcmd__help)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi

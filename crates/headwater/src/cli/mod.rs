@@ -28,6 +28,7 @@ mod published;
 mod report;
 mod run;
 mod show;
+mod streams;
 mod trace;
 
 /// Exit statuses, as specified in MEASURING.md section 5.
@@ -78,6 +79,7 @@ enum Command {
     Export(export::ExportArguments),
     Import(import::ImportArguments),
     Trace(trace::TraceArguments),
+    Streams(streams::StreamsArguments),
     Doctor(DoctorArguments),
     Completions(CompletionsArguments),
     Man(ManArguments),
@@ -341,6 +343,7 @@ pub fn main() -> ExitCode {
         Command::Export(arguments) => export::export(&arguments),
         Command::Import(arguments) => import::import(&arguments),
         Command::Trace(arguments) => trace::trace(arguments),
+        Command::Streams(arguments) => streams::streams(arguments),
         Command::Doctor(arguments) => doctor::doctor(&arguments),
         Command::Completions(arguments) => generate::print_completions(arguments.shell),
         Command::Man(arguments) => generate::write_man_pages(&arguments.directory),
