@@ -37,6 +37,7 @@ pub mod one_word;
 pub mod own_numbers;
 pub mod per_thread;
 mod proc_file;
+pub mod random;
 pub mod readiness;
 pub mod refuse;
 pub mod refusing_allocator;

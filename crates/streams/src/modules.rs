@@ -3,14 +3,21 @@
 use crate::plumb::module::Module;
 
 pub mod bufmod;
+pub mod connld;
 pub mod nullmod;
 pub mod pipemod;
 pub mod srvmod;
 pub mod testmod;
 
 /// Every module, by the order of its name.
-static TABLE: &[&dyn Module] =
-    &[&bufmod::BufferModule, &nullmod::NullModule, &pipemod::PipeModule, &srvmod::ServiceModule, &testmod::TestModule];
+static TABLE: &[&dyn Module] = &[
+    &bufmod::BufferModule,
+    &connld::ConnectionModule,
+    &nullmod::NullModule,
+    &pipemod::PipeModule,
+    &srvmod::ServiceModule,
+    &testmod::TestModule,
+];
 
 /// The module with this name.
 pub(crate) fn find(name: &str) -> Option<&'static dyn Module> {

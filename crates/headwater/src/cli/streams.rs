@@ -2,8 +2,10 @@
 
 use clap::{Args, Subcommand};
 
+mod attach;
 mod autopush;
 mod columns;
+mod detach;
 mod filter;
 mod json;
 mod log;
@@ -23,7 +25,8 @@ mod words;
   headwater streams ls --modules /tmp/q    the modules of a FIFO, and their queues
   headwater streams top                    bytes and messages per second, live
   headwater streams log --trace 42 all 3   what module 42 logs, up to level 3
-  headwater streams autopush -f FILE       push modules on devices when they are opened, as a file says")]
+  headwater streams autopush -f FILE       push modules on devices when they are opened, as a file says
+  headwater streams attach /run/echo --driver echo   programs that open the file get the device")]
 pub(super) struct StreamsArguments {
     #[command(subcommand)]
     command: StreamsCommand,
@@ -35,6 +38,8 @@ enum StreamsCommand {
     Top(top::TopArguments),
     Log(log::LogArguments),
     Autopush(autopush::AutopushArguments),
+    Attach(attach::AttachArguments),
+    Detach(detach::DetachArguments),
 }
 
 pub(super) fn streams(arguments: StreamsArguments) -> anyhow::Result<u8> {
@@ -43,5 +48,7 @@ pub(super) fn streams(arguments: StreamsArguments) -> anyhow::Result<u8> {
         StreamsCommand::Top(arguments) => top::top(&arguments),
         StreamsCommand::Log(arguments) => log::log(&arguments),
         StreamsCommand::Autopush(arguments) => autopush::autopush(&arguments),
+        StreamsCommand::Attach(arguments) => attach::attach(&arguments),
+        StreamsCommand::Detach(arguments) => detach::detach(&arguments),
     }
 }

@@ -121,7 +121,7 @@ impl Handle {
     }
 
     /// The end that these descriptors are, in the order in which [`Endpoint::descriptors`] has them.
-    pub(super) fn of_files(files: Vec<OwnedFd>) -> Result<Handle> {
+    pub(crate) fn of_files(files: Vec<OwnedFd>) -> Result<Handle> {
         let files = match <[OwnedFd; 2]>::try_from(files) {
             Ok([doorbell, memory]) => {
                 let doorbell = Doorbell::from_fd(doorbell).map_err(|_| no_stream("the descriptor is no stream"))?;

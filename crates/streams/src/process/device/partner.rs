@@ -151,12 +151,14 @@ impl Handle {
             side => side?,
         };
         let inbox = self.end.inbox();
-        let taken = inbox.take_file(last.wrapping_sub(1)).and_then(|memory| Ok((memory, inbox.take_file(last)?)));
+        let taken = inbox.take_files(last.wrapping_sub(1)).and_then(|memory| Ok((memory, inbox.take_files(last)?)));
         // Bells that lay before them were thrown away.
         inbox.ring_by_driver();
         drop(side);
         match taken? {
-            (Some((memory, _)), Some((far, _))) => Ok(Some([memory, far])),
+            (Some(memory), Some(far)) => {
+                Ok(memory.files.into_iter().next().zip(far.files.into_iter().next()).map(<[_; 2]>::from))
+            }
             _ => Ok(None),
         }
     }
