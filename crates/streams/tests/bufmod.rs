@@ -9,7 +9,10 @@ use headwater_streams::modules::bufmod::{
     BufferFlags, CHUNK, CHUNK_MAX, CLEAR_TIME, GET_CHUNK, GET_FLAGS, GET_SNAP, GET_TIME, PacketHeader, SET_CHUNK,
     SET_FLAGS, SET_SNAP, SET_TIME, timeval,
 };
-use headwater_streams::{Device, Errno, Flush, IoctlTimeout, MemoryAt, Message, Options, Result, Stream};
+use headwater_streams::{
+    Device, Driver, DriverInfo, Errno, Flush, IoctlTimeout, Kind, MemoryAt, Message, Options, Queue, Result, Stream,
+    register_driver,
+};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 const LONG: Duration = Duration::from_secs(3600);
@@ -177,6 +180,43 @@ fn a_message_on_the_write_side_passes_the_chunk_on_if_asked_for() {
     }
 }
 
+/// Answers each message twice, within the write.
+#[derive(Debug)]
+struct Twice;
+
+impl Driver for Twice {
+    fn info(&self) -> DriverInfo {
+        DriverInfo::new("twice")
+    }
+
+    fn put<'m>(&self, message: Message<'m>, queue: &mut Queue<'_, '_, 'm>) -> Result<()> {
+        match message.header.kind {
+            Kind::Data => {
+                queue.reply(Message::data_of(b"first"))?;
+                queue.reply(Message::data_of(b"second"))
+            }
+            Kind::Ioctl => queue.refuse(&message, Errno::Inval),
+            _ => Ok(()),
+        }
+    }
+}
+
+#[test]
+fn answers_that_come_within_the_write_wait_for_nothing() {
+    let _alone = alone();
+    register_driver(Twice).expect("new");
+    let near = Device::open_private("twice").expect("known");
+    near.push("bufmod").expect("known");
+    let flags = PLAIN | BufferFlags::SEND_ON_WRITE | BufferFlags::DEFER_CHUNK;
+    set_word(&near, SET_FLAGS, flags.bits());
+    near.set_nonblocking(true).expect("arm");
+    for _ in 0..3 {
+        send(&near, &["question"]);
+        // The request's own run of the service procedure comes after the answers.
+        assert_eq!(arrived(&near), "first|second");
+    }
+}
+
 #[test]
 fn an_answer_to_a_request_is_passed_on_at_once_and_what_follows_is_gathered() {
     let _alone = alone();
@@ -260,7 +300,9 @@ fn what_is_gathered_comes_before_the_end_of_the_stream() {
     near.push("bufmod").expect("known");
     set_word(&near, SET_FLAGS, PLAIN.bits());
     near.write(b"ab").expect("room");
+    assert_eq!(near.nread().expect("no error"), (0, 0));
     near.putmsg(Some(b"hangup"), None).expect("room");
+    assert_ne!(near.nread().expect("no error"), (0, 0), "it comes before the hang-up");
     assert_eq!(near.read(&mut text).expect("no error"), 2);
     assert_eq!(near.read(&mut text).expect("no error"), 0);
     calm();
