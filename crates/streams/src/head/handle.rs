@@ -153,7 +153,7 @@ impl Handle {
     #[doc = include_str!("../../doc/sizes.md")]
     #[doc(alias = "getminor")]
     pub fn minor(&self) -> Option<u32> {
-        self.end.endpoint.minor()
+        self.end.endpoint.opened_as().map(|(_, number)| number)
     }
 
     /// Takes this process's place at the end, so that the first call does not have to. A forked child does it again.

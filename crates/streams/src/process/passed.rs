@@ -15,6 +15,8 @@ use crate::stream::Stream;
 
 /// The beginning of the variable's value.
 const MAGIC: &str = "headwater-stream";
+/// Descriptors of an end, at most: those of a device of a driver with files.
+const DESCRIPTORS_MAX: usize = 9;
 
 /// Passes ends to a program that [`Command`] starts.
 ///
@@ -41,7 +43,7 @@ pub trait CommandStream {
     ///
     /// # Errors
     /// `EINVAL` for a name that no environment variable can have; `EBADF` for an end that was closed; `EMFILE` without two to
-    /// four free descriptors.
+    /// nine free descriptors.
     fn stream(&mut self, name: &str, end: &Stream) -> Result<&mut Self>;
 }
 
@@ -122,7 +124,7 @@ impl Passed {
             Some((number.parse().ok()?, inode.parse().ok()?))
         };
         let files = words.map(file).collect::<Option<Vec<(u32, u64)>>>()?;
-        (2..=4).contains(&files.len()).then_some(Passed { id, files })
+        (2..=DESCRIPTORS_MAX).contains(&files.len()).then_some(Passed { id, files })
     }
 
     /// Takes the descriptors, all of them or none.
@@ -173,7 +175,7 @@ mod tests {
             "headwater-stream 1f 5:70 6:",
             "headwater-stream 1f 5:70 -6:71",
             "headwater-stream 1f 5:70  6:71",
-            "headwater-stream 1f 1:1 2:2 3:3 4:4 5:5",
+            "headwater-stream 1f 1:1 2:2 3:3 4:4 5:5 6:6 7:7 8:8 9:9 10:10",
         ] {
             assert_eq!(Passed::of(bad), None, "{bad:?}");
         }
