@@ -431,6 +431,10 @@ calls! {
     #[doc(alias = "I_POP")]
     #[doc = include_str!("../doc/modules.md")]
     pop() -> ();
+    /// Anchors the modules that are pushed on a device.
+    #[doc(alias = "I_ANCHOR")]
+    #[doc = include_str!("../doc/anchor.md")]
+    anchor() -> ();
     /// The name of the module that was pushed last.
     #[doc(alias = "I_LOOK")]
     #[doc = include_str!("../doc/modules.md")]

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::{PoisonError, RwLock};
 
 use super::driver::{Driver, DriverLink};
-use super::module::{Module, NAME_MAX};
+use super::module::{Module, ModuleInfo, NAME_MAX};
 use crate::error::{Errno, Error, Result};
-use crate::{drivers, modules};
+use crate::{drivers, limits, modules};
 
 /// The modules and drivers that were registered beside those of [`modules`] and [`drivers`].
 static KNOWN: RwLock<Known> = RwLock::new(Known { modules: BTreeMap::new(), drivers: BTreeMap::new() });
@@ -46,10 +46,14 @@ impl Known {
 /// module does so, before it writes or reads there. It stays known until the process ends.
 ///
 /// # Errors
-/// `EINVAL` for an empty or too long name; `EBUSY` for one that is taken.
+/// `EINVAL` for an empty or too long name, or more memory than
+/// [`limits::MODULE_INSTANCE_MAX`](crate::limits::MODULE_INSTANCE_MAX); `EBUSY` for a name that is taken.
 #[doc = include_str!("../../doc/queue_put.md")]
 pub fn register(module: impl Module + 'static) -> Result<()> {
-    let name = module.info().name;
+    let ModuleInfo { name, instance, .. } = module.info();
+    if instance > limits::MODULE_INSTANCE_MAX {
+        return Err(Error::new(Errno::Inval, format!("module '{name}' asks for more memory than MODULE_INSTANCE_MAX")));
+    }
     let mut known = KNOWN.write().unwrap_or_else(PoisonError::into_inner);
     known.check_new(name)?;
     known.modules.insert(name, Box::leak(Box::new(module)));
