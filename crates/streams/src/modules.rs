@@ -2,14 +2,25 @@
 
 use crate::plumb::module::Module;
 
+pub mod ldterm;
 pub mod nullmod;
+pub mod pckt;
 pub mod pipemod;
+pub mod ptem;
 pub mod srvmod;
+pub mod termios;
 pub mod testmod;
 
 /// Every module, by the order of its name.
-static TABLE: &[&dyn Module] =
-    &[&nullmod::NullModule, &pipemod::PipeModule, &srvmod::ServiceModule, &testmod::TestModule];
+static TABLE: &[&dyn Module] = &[
+    &ldterm::LineDiscipline,
+    &nullmod::NullModule,
+    &pckt::PacketMode,
+    &pipemod::PipeModule,
+    &ptem::TerminalEmulation,
+    &srvmod::ServiceModule,
+    &testmod::TestModule,
+];
 
 /// The module with this name.
 pub(crate) fn find(name: &str) -> Option<&'static dyn Module> {

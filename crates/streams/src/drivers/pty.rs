@@ -143,10 +143,6 @@ fn flush<'m>(mut message: Message<'m>, queue: &mut Queue<'_, '_, 'm>) -> Result<
 fn master_ioctl<'m>(message: Message<'m>, queue: &mut Queue<'_, '_, 'm>) -> Result<()> {
     let block = IoctlBlock::of(&message)?;
     let number = queue.minor().unwrap_or(0) / 2;
-    let is_copied = message.header.kind == Kind::IocData;
-    if is_copied && block.error != 0 {
-        return Ok(());
-    }
     match block.command {
         NUMBER => queue.acknowledge(&message, number as i32, None),
         UNLOCK => {
@@ -154,42 +150,19 @@ fn master_ioctl<'m>(message: Message<'m>, queue: &mut Queue<'_, '_, 'm>) -> Resu
             queue.acknowledge(&message, 0, None)
         }
         command if GRANT.contains(&command) || command == ZONE => queue.acknowledge(&message, 0, None),
-        GET_NUMBER => give(&message, queue, block, number.to_ne_bytes()),
+        GET_NUMBER => queue.give(&message, &number.to_ne_bytes()),
         GET_LOCK => {
             let mut unlocked = [0];
             queue.read_instance(UNLOCKED, &mut unlocked)?;
-            give(&message, queue, block, u32::from(unlocked == [0]).to_ne_bytes())
+            queue.give(&message, &u32::from(unlocked == [0]).to_ne_bytes())
         }
-        SET_LOCK => match data_of(&message, block) {
-            Some(locks) => {
-                queue.write_instance(UNLOCKED, &[u8::from(locks.iter().all(|byte| *byte == 0))])?;
-                queue.acknowledge(&message, 0, None)
-            }
-            None if block.count.is_none() && !is_copied => queue.copy_in(&message, address_of(&message), 4, [0; 2]),
-            None => queue.refuse(&message, Errno::Inval),
-        },
+        SET_LOCK => {
+            let Some(locks) = queue.take(&message, 4)? else { return Ok(()) };
+            queue.write_instance(UNLOCKED, &[u8::from(locks == [0; 4])])?;
+            queue.acknowledge(&message, 0, None)
+        }
         _ if queue.has_partner() => queue.put_partner(message),
-        _ if is_copied => Ok(()),
+        _ if message.header.kind == Kind::IocData => Ok(()),
         _ => queue.refuse(&message, Errno::Inval),
     }
-}
-
-/// Gives the caller of an ioctl a word: in the data of I_STR, or at the address that is the argument.
-fn give(message: &Message<'_>, queue: &mut Queue<'_, '_, '_>, block: IoctlBlock, word: [u8; 4]) -> Result<()> {
-    match (message.header.kind, block.count) {
-        (Kind::IocData, _) => queue.acknowledge(message, 0, None),
-        (_, Some(_)) => queue.acknowledge(message, 0, Some(word.to_vec())),
-        (_, None) => queue.copy_out(message, address_of(message), word.to_vec(), [0; 2]),
-    }
-}
-
-/// The word that the caller of an ioctl has given: the data of I_STR, or what was copied from its memory.
-fn data_of(message: &Message<'_>, block: IoctlBlock) -> Option<[u8; 4]> {
-    let is_there = block.count.is_some() || message.header.kind == Kind::IocData;
-    message.data().filter(|_| is_there).and_then(|data| data.first_chunk::<4>()).copied()
-}
-
-/// The argument of a transparent ioctl.
-fn address_of(message: &Message<'_>) -> u64 {
-    message.data().and_then(|data| data.first_chunk::<8>()).map_or(0, |bytes| u64::from_ne_bytes(*bytes))
 }

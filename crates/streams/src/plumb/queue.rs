@@ -12,7 +12,7 @@ use crate::sched::{Reply, Run};
 
 mod files;
 mod instance;
-mod ioctl;
+pub(crate) mod ioctl;
 mod lower;
 mod shape;
 mod time;

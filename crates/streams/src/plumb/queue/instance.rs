@@ -56,6 +56,10 @@ impl Queue<'_, '_, '_> {
     fn instance_range(&self, at: usize, len: usize) -> Result<(&Window, u64)> {
         let (window, first, own) = self.instance().unwrap_or((&self.run.region.modules, 0, 0));
         let is_inside = at.checked_add(len).is_some_and(|end| end <= own);
-        if is_inside { Ok((window, first + at as u64)) } else { Err(fixed!(Inval, "the range is outside of the own memory")) }
+        if is_inside {
+            Ok((window, first + at as u64))
+        } else {
+            Err(fixed!(Inval, "the range is outside of the own memory"))
+        }
     }
 }
