@@ -42,6 +42,8 @@ pub const GET_LOCK: u32 = 0x8004_5439;
 
 /// The byte of the master's memory that says whether its slave may be opened.
 const UNLOCKED: usize = 0;
+/// The byte of the slave's memory that says that it was closed, and that the master is still to get the end.
+const CLOSED: usize = 1;
 
 /// The driver.
 #[derive(Debug)]
@@ -49,7 +51,7 @@ pub struct Pty;
 
 impl Driver for Pty {
     fn info(&self) -> DriverInfo {
-        DriverInfo::new("ptm").pairs_with("pts").service(Side::Read).service(Side::Write).instance(1)
+        DriverInfo::new("ptm").pairs_with("pts").service(Side::Read).service(Side::Write).instance(2)
     }
 
     fn open(&self, opening: &Opening, queue: &mut Queue<'_, '_, '_>) -> Result<()> {
@@ -72,16 +74,20 @@ impl Driver for Pty {
         if !queue.has_partner() {
             return;
         }
-        let (kind, data) = if is_master(queue) { (Kind::Hangup, None) } else { (Kind::Data, Some(&[][..])) };
-        // Without a process that takes it, the kernel's hang-up alone says that this side has gone.
-        let _ = queue.put_partner(Message::new(MessageHeader::of(kind), None, data));
+        // If it cannot be sent, the kernel's hang-up alone says that this side has gone.
+        let _ = if is_master(queue) {
+            queue.put_partner(Message::new(MessageHeader::of(Kind::Hangup), None, None))
+        } else {
+            queue.write_instance(CLOSED, &[1]).and_then(|()| end_behind_all(queue))
+        };
     }
 
     fn put<'m>(&self, message: Message<'m>, queue: &mut Queue<'_, '_, 'm>) -> Result<()> {
         let band = message.header.band;
         match message.header.kind {
             Kind::Data | Kind::Proto if queue.size(band).0 == 0 && queue.can_put_partner(band)? => {
-                queue.put_partner(message)
+                queue.put_partner(message)?;
+                end_behind_all(queue)
             }
             Kind::PcProto if queue.has_partner() => queue.put_partner(message),
             Kind::Data | Kind::Proto | Kind::PcProto => queue.put_queue(message),
@@ -115,8 +121,20 @@ impl Driver for Pty {
             }
             queue.put_partner(message)?;
         }
-        Ok(())
+        end_behind_all(queue)
     }
+}
+
+/// Of a slave's side that was closed: sends the message of no bytes, once what was written before has been sent. The master's
+/// processes send what still waits here, as there is room.
+fn end_behind_all(queue: &mut Queue<'_, '_, '_>) -> Result<()> {
+    let mut closed = [0];
+    queue.read_instance(CLOSED, &mut closed)?;
+    if closed == [0] || !queue.has_partner() || !queue.is_chain_empty() {
+        return Ok(());
+    }
+    queue.put_partner(Message::new(MessageHeader::of(Kind::Data), None, Some(&[])))?;
+    queue.write_instance(CLOSED, &[0])
 }
 
 fn is_master(queue: &Queue<'_, '_, '_>) -> bool {

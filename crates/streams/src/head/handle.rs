@@ -320,7 +320,10 @@ impl Handle {
     fn tell_of_run(&mut self, direction: bool, mut effects: Effects) -> Result<()> {
         self.unsent.extend(effects.replies.drain(..).map(|reply| (!direction, reply)));
         self.tell(direction, &effects)?;
-        if effects.went_back { self.follow_up_back(direction) } else { Ok(()) }
+        if effects.went_back {
+            self.follow_up_back(direction)?;
+        }
+        if effects.used_other { self.serve_owed(!direction) } else { Ok(()) }
     }
 
     #[inline]

@@ -282,6 +282,11 @@ impl<'m> Queue<'_, '_, 'm> {
         self.run.region.fixed.device.is_stand_in.load(Ordering::Relaxed) != 0
     }
 
+    /// Whether no message waits in this queue and in those before it.
+    pub(crate) fn is_chain_empty(&self) -> bool {
+        self.run.chain[..=self.at].iter().all(|link| self.run.store.is_empty(link.queue))
+    }
+
     /// Whether there is nothing behind this queue: it is the write queue of a driver.
     fn is_last(&self) -> bool {
         let link = &self.run.chain[self.at];
