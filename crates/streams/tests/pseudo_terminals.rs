@@ -5,7 +5,7 @@ mod common;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use common::{alone, calm, child, joined, polled, private_directory, within};
+use common::{alone, calm, child, joined, polled, private_directory, setting, within};
 use headwater_os::child::Child;
 use headwater_streams::drivers::pty;
 use headwater_streams::modules::termios::numbers::{
@@ -556,6 +556,36 @@ fn a_writer_waits_for_a_slow_reader_and_nothing_is_lost() {
             }
         }
         assert!(got == output, "{} bytes of {}", got.len(), output.len());
+        joined(other);
+    }
+    calm();
+}
+
+#[test]
+fn small_writes_at_full_speed_never_stall() {
+    const BYTES: usize = 200_000;
+    let _alone = alone();
+    let directory = private_directory();
+    for round in 0..setting("HEADWATER_ROUNDS", 3) {
+        within(PATIENCE, format!("small writes through a pseudo-terminal, round {round}"));
+        let (mut master, number) = unlocked(directory.path());
+        // Both sides come by fork, as a program's that opens both and starts another.
+        let mut ends = Some(slave(directory.path(), number).expect("unlocked"));
+        master.attach().expect("meets it");
+        let size = [1, 16][round as usize % 2];
+        let other = child(|| {
+            let mut slave = ends.take().expect("a copy");
+            (0..BYTES / size).try_for_each(|_| slave.write(&[7; 16][..size]).map(drop))
+        });
+        drop(ends);
+        let mut read = 0;
+        loop {
+            match master.read(&mut [0; 16][..size]).expect("no error") {
+                0 => break,
+                count => read += count,
+            }
+        }
+        assert_eq!(read, BYTES);
         joined(other);
     }
     calm();

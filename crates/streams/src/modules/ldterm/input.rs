@@ -241,7 +241,8 @@ impl Input<'_> {
             return;
         }
         if self.termios.has_local(ECHO) {
-            if self.termios.has_local(ECHOE) {
+            // ECHOE is of the one character, as Linux has it.
+            if self.termios.has_local(ECHOE) || !self.termios.is(byte, VERASE) {
                 self.erase_shown(at);
             } else {
                 self.echo_visibly(byte);
@@ -251,8 +252,11 @@ impl Input<'_> {
     }
 
     fn kill(&mut self, byte: u8) {
+        if self.line.bytes.is_empty() {
+            return;
+        }
         if self.termios.has_local(ECHO) {
-            if self.termios.has_local(ECHOKE) && self.termios.has_local(ECHOE) {
+            if [ECHOK, ECHOKE, ECHOE].iter().all(|mode| self.termios.has_local(*mode)) {
                 self.erase_shown(0);
             } else {
                 self.echo_visibly(byte);
