@@ -30,11 +30,9 @@ impl Module for PacketMode {
 }
 
 fn is_packed(kind: Kind) -> bool {
-    match kind {
-        Kind::Data | Kind::Proto | Kind::PcProto | Kind::Flush | Kind::Read | Kind::Ioctl => true,
-        Kind::Stop | Kind::Start | Kind::StopInput | Kind::StartInput => true,
-        _ => false,
-    }
+    let ends_or_begins = matches!(kind, Kind::Stop | Kind::Start | Kind::StopInput | Kind::StartInput);
+    let carries = matches!(kind, Kind::Data | Kind::Proto | Kind::PcProto | Kind::Flush | Kind::Read | Kind::Ioctl);
+    ends_or_begins || carries
 }
 
 /// The message with its type before it. Its band and its priority are gone, so that the order is that of sending.
