@@ -17,6 +17,9 @@ use headwater_streams::{DeviceOptions, Handle, IoctlTimeout, Stream};
 /// Starts the output, and is a line that is told from all others.
 const END: &[u8] = b"\x11\x11~END\n";
 
+/// Written before each round: the cursor is then in column 0, whatever the round before has echoed without OPOST.
+const BEGIN: &[u8] = b"\r";
+
 /// What is read, read by read, and what the master gets.
 #[derive(Debug, PartialEq, Eq)]
 struct Told {
@@ -74,11 +77,18 @@ impl Kernel {
         Kernel { master: master.into(), slave: unsafe { OwnedFd::from_raw_fd(slave) }.into() }
     }
 
-    fn type_in(&mut self, termios: &Termios, typed: &[u8]) -> Told {
+    fn set(&mut self, termios: &Termios) {
         let mut bytes = termios.bytes();
         // SAFETY: TCSETS reads 36 bytes.
         let done = unsafe { libc::ioctl(self.slave.as_raw_fd(), TCSETS as _, bytes.as_mut_ptr()) };
         assert_eq!(done, 0, "TCSETS: {}", std::io::Error::last_os_error());
+    }
+
+    fn type_in(&mut self, termios: &Termios, typed: &[u8]) -> Told {
+        self.set(&Termios::default());
+        self.slave.write_all(BEGIN).expect("room");
+        self.master.read_exact(&mut [0]).expect("the beginning");
+        self.set(termios);
         self.master.write_all(&[typed, END].concat()).expect("room");
         let reads = read_to_end(b"~END\n", |buffer| self.slave.read(buffer).expect("no error"));
         let echo =
@@ -105,9 +115,16 @@ impl Streams {
         Streams { master, slave, _directory: directory }
     }
 
-    fn type_in(&mut self, termios: &Termios, typed: &[u8]) -> Told {
+    fn set(&mut self, termios: &Termios) {
         let mut bytes = termios.bytes()[..TERMIOS].to_vec();
         self.slave.ioctl(TCSETS, &mut bytes, IoctlTimeout::Usual).expect("TCSETS");
+    }
+
+    fn type_in(&mut self, termios: &Termios, typed: &[u8]) -> Told {
+        self.set(&Termios::default());
+        self.slave.write(BEGIN).expect("room");
+        assert_eq!(self.master.read(&mut [0]).expect("the beginning"), 1);
+        self.set(termios);
         self.master.write(&[typed, END].concat()).expect("room");
         let reads = read_to_end(b"~END\n", |buffer| self.slave.read(buffer).expect("no error"));
         let echo =
