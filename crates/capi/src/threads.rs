@@ -67,7 +67,19 @@ mod own {
     #[inline(always)]
     pub fn get() -> *const Thread {
         let thread: *const Thread;
-        // SAFETY: reads the thread's own word, whose offset from the thread pointer is a constant of the process.
+        // SAFETY: reads the thread's own word, whose offset from the thread pointer is a constant of the process. The compiler may
+        // use the value again: `join` and `give_back` alone change it, and look again.
+        unsafe {
+            asm!("mov {0}, qword ptr [rip + hw_own_thread@GOTTPOFF]", "mov {0}, qword ptr fs:[{0}]", out(reg) thread,
+                 options(pure, nomem, nostack, preserves_flags));
+        }
+        thread
+    }
+
+    /// As `get`, without a value that the compiler knows from before.
+    pub fn get_again() -> *const Thread {
+        let thread: *const Thread;
+        // SAFETY: as in `get`.
         unsafe {
             asm!("mov {0}, qword ptr [rip + hw_own_thread@GOTTPOFF]", "mov {0}, qword ptr fs:[{0}]", out(reg) thread,
                  options(nostack, preserves_flags, readonly));
@@ -97,6 +109,10 @@ mod own {
         OWN.get()
     }
 
+    pub fn get_again() -> *const Thread {
+        OWN.get()
+    }
+
     pub fn set(thread: *const Thread) {
         OWN.set(thread);
     }
@@ -115,6 +131,10 @@ pub fn current() -> &'static Thread {
 #[cold]
 #[inline(never)]
 fn join() -> &'static Thread {
+    // SAFETY: as in `current`.
+    if let Some(thread) = unsafe { own::get_again().as_ref() } {
+        return thread;
+    }
     let epoch = fork::epoch();
     let free = all().find(|thread| {
         let known = thread.epoch.load(Ordering::Relaxed);

@@ -308,6 +308,7 @@ impl Endpoint {
     }
 
     /// Whether [`Endpoint::announce_close`] was called.
+    #[inline]
     pub fn is_closed(&self) -> bool {
         // Acquire pairs with the Release in `announce_close`, by way of the count of closes as well.
         self.closed.load(Ordering::Acquire)
