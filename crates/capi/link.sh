@@ -47,7 +47,7 @@ $objcopy --keep-global-symbols="$work/kept" "$work/bound.o" "$work/library.o"
 mkdir -p "$to"
 $cc -shared -o "$work/lib.so" "$work/library.o" -Wl,-soname,"$soname" -Wl,--version-script="$work/map" \
     -Wl,--undefined-version -Wl,--gc-sections -Wl,-O1 -Wl,-z,nodelete -Wl,-z,relro -Wl,-z,now -Wl,-z,defs \
-    -lgcc_s -lutil -lrt -lpthread -lm -ldl -lc
+    -static-libgcc -lgcc_eh -lgcc -lutil -lrt -lpthread -lm -ldl -lc
 rm -f "$work/lib.a"
 $ar crs "$work/lib.a" "$work/library.o"
 mv -f "$work/lib.so" "$made"

@@ -1,6 +1,7 @@
 //! The entry points, by the noun that they are about. Those of the C library's names look whether the descriptor is a stream
 //! and pass every other one on, untouched.
 
+pub mod attach;
 pub mod close;
 pub mod control;
 pub mod copies;

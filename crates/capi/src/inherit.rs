@@ -13,6 +13,7 @@ use headwater_streams::Stream;
 
 use crate::errno::{Called, guarded};
 use crate::own::hw_own_fcntl;
+use crate::startup;
 use crate::table::{self, Mode};
 
 /// The name of the variable.
@@ -118,6 +119,7 @@ impl Passed {
 /// Takes up the streams that this program has inherited.
 pub fn take_up() {
     let Some(value) = environment::trusted(VARIABLE) else { return };
+    startup::prepare();
     environment::forget(VARIABLE);
     for stream in value.to_string_lossy().split(';') {
         // A stream whose descriptors a program in between has closed is none any more.

@@ -42,14 +42,21 @@ struct Range {
     to: usize,
 }
 
+impl Range {
+    #[inline(always)]
+    fn has(self, from: usize, len: usize) -> bool {
+        self.from <= from && from < self.to && len <= self.to - from
+    }
+}
+
 /// What a thread knows of the program's memory.
 #[derive(Debug, Default)]
 pub struct Ranges {
     /// The count of changes for which it is right.
     changes: Cell<u64>,
+    /// The one that was used last in front.
     read: [Cell<Range>; RANGES],
     written: [Cell<Range>; RANGES],
-    turn: Cell<usize>,
 }
 
 impl Ranges {
@@ -65,10 +72,10 @@ impl Ranges {
         }
     }
 
+    /// Whether the range that was used last has these bytes.
     #[inline(always)]
     fn knows(&self, usage: Use, from: usize, len: usize) -> bool {
-        let known = |range: Range| range.from <= from && from < range.to && len <= range.to - from;
-        self.changes.get() == CHANGES.load(Ordering::Acquire) && self.of(usage).iter().any(|range| known(range.get()))
+        self.changes.get() == CHANGES.load(Ordering::Acquire) && self.of(usage)[0].get().has(from, len)
     }
 
     #[cold]
@@ -79,14 +86,21 @@ impl Ranges {
             self.read.iter().chain(&self.written).for_each(|range| range.set(Range::default()));
             self.changes.set(changes);
         }
+        let known = self.of(usage);
+        if let Some(at) = known.iter().position(|range| range.get().has(from, len)) {
+            let found = known[at].get();
+            (0..at).rev().for_each(|before| known[before + 1].set(known[before].get()));
+            known[0].set(found);
+            return true;
+        }
         let first = from & !(PAGE - 1);
         let Some(last) = from.checked_add(len).and_then(|end| end.checked_next_multiple_of(PAGE)) else { return false };
         if !is_there(usage, first, last - first) {
             return false;
         }
-        let turn = self.turn.get();
-        self.turn.set((turn + 1) % RANGES);
-        self.of(usage)[turn].set(Range { from: first, to: last });
+        // The oldest one goes.
+        known.windows(2).rev().for_each(|pair| pair[1].set(pair[0].get()));
+        known[0].set(Range { from: first, to: last });
         true
     }
 }

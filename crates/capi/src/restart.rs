@@ -16,13 +16,24 @@ pub fn restarting<T>(mut call: impl FnMut() -> Called<T>) -> Called<T> {
     }
 }
 
-/// Signals that the C library uses for itself.
-const INTERNAL: [c_int; 2] = [32, 33];
+/// Signals that the C library uses for itself, and those of faults: their handlers report the end of the process, and say nothing
+/// of calls that wait.
+const LEFT_OUT: [c_int; 9] = [
+    32,
+    33,
+    libc::SIGSEGV,
+    libc::SIGBUS,
+    libc::SIGILL,
+    libc::SIGFPE,
+    libc::SIGTRAP,
+    libc::SIGABRT,
+    libc::SIGSYS,
+];
 
 #[cold]
 fn all_restart() -> bool {
     let before = crate::errno::last();
-    let restarts = (1..=64).filter(|number| !INTERNAL.contains(number)).all(|number| {
+    let restarts = (1..=64).filter(|number| !LEFT_OUT.contains(number)).all(|number| {
         // SAFETY: zeros are a value of the type, and the call only asks.
         let (asked, action) = unsafe {
             let mut action: libc::sigaction = std::mem::zeroed();

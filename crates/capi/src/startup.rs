@@ -1,10 +1,11 @@
-//! What happens before the program's main function: settings are read, and inherited streams are taken up. Nothing is opened,
-//! and nothing is read from a file.
+//! What happens before the program's main function: settings are read, and inherited streams are taken up. A program that uses no
+//! stream makes no system call for it.
 
 use std::ffi::OsStr;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 
-use headwater_os::{environment, own_numbers};
+use headwater_os::{environment, fork, own_numbers};
 
 use crate::{inherit, table, threads};
 
@@ -15,15 +16,22 @@ pub struct Settings {
     pub pipes: bool,
     /// An open of a FIFO's path opens a STREAMS FIFO.
     pub fifos: bool,
+    /// An open of a file to which a stream is attached opens the stream.
+    pub attached: bool,
 }
 
 static PIPES: AtomicBool = AtomicBool::new(false);
 static FIFOS: AtomicBool = AtomicBool::new(false);
+static ATTACHED: AtomicBool = AtomicBool::new(false);
 
 /// What was read when the program started.
 #[inline]
 pub fn settings() -> Settings {
-    Settings { pipes: PIPES.load(Ordering::Relaxed), fifos: FIFOS.load(Ordering::Relaxed) }
+    Settings {
+        pipes: PIPES.load(Ordering::Relaxed),
+        fifos: FIFOS.load(Ordering::Relaxed),
+        attached: ATTACHED.load(Ordering::Relaxed),
+    }
 }
 
 #[used]
@@ -31,12 +39,30 @@ pub fn settings() -> Settings {
 static START: extern "C" fn() = start;
 
 extern "C" fn start() {
-    threads::prepare();
-    own_numbers::set_floor(floor(), table::mark_own);
     let asked = |name: &str| environment::trusted(name).map(|value| value != OsStr::new("0"));
-    PIPES.store(asked("HEADWATER_PIPE").unwrap_or_else(|| !is_preloaded()), Ordering::Relaxed);
+    let is_linked = !is_preloaded();
+    PIPES.store(asked("HEADWATER_PIPE").unwrap_or(is_linked), Ordering::Relaxed);
+    ATTACHED.store(asked("HEADWATER_ATTACH").unwrap_or(is_linked), Ordering::Relaxed);
     FIFOS.store(asked("HEADWATER_FIFO").unwrap_or(false), Ordering::Relaxed);
     inherit::take_up();
+}
+
+/// What the first stream of a process needs; before it is opened.
+#[inline]
+pub fn prepare() {
+    static DONE: AtomicBool = AtomicBool::new(false);
+    if !DONE.load(Ordering::Acquire) {
+        // Threads that open the first streams at the same time come one after the other, and none forks meanwhile.
+        fork::held_off(|| {
+            static DOING: Mutex<()> = Mutex::new(());
+            let _doing = DOING.lock().unwrap_or_else(PoisonError::into_inner);
+            if !DONE.load(Ordering::Acquire) {
+                threads::prepare();
+                own_numbers::set_floor(floor(), table::mark_own);
+                DONE.store(true, Ordering::Release);
+            }
+        });
+    }
 }
 
 /// Whether the library was put before a program that may not know it: a program that is linked with it asks for STREAMS pipes by

@@ -275,11 +275,11 @@ pub fn open(stream: Stream, mode: Mode, from: c_int, closed_by_exec: bool) -> Ca
 /// Gives a stream the number of a file that the program has received in its place.
 ///
 /// Errors: `EMFILE` for a number that no stream can have.
-pub fn replace(stream: Stream, number: c_int, closed_by_exec: bool) -> Called<()> {
+pub fn replace(stream: Stream, mode: Mode, number: c_int, closed_by_exec: bool) -> Called<()> {
     if number as usize >= NUMBERS {
         return Err(Failure(libc::EMFILE));
     }
-    let open = made(stream, Mode::BOTH);
+    let open = made(stream, mode);
     // SAFETY: just made.
     let end = unsafe { (*open).stream.as_raw_fd() };
     let flags = if closed_by_exec { libc::O_CLOEXEC } else { 0 };

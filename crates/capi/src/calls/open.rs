@@ -1,9 +1,11 @@
 //! open, openat, creat, pipe: what makes a stream.
 
 use std::ffi::{CStr, c_char, c_int};
+use std::os::fd::BorrowedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
+use headwater_streams::attach::{AttachedOptions, is_attached_file};
 use headwater_streams::{Access, DeviceOptions, DevicePath, FifoOptions, Stream};
 use libc::mode_t;
 
@@ -11,7 +13,7 @@ use crate::errno::{Called, Failure, guarded, returned};
 use crate::next::next;
 use crate::restart::restarting;
 use crate::table::Mode;
-use crate::{memory, startup, table};
+use crate::{memory, own, startup, table};
 
 pub mod real {
     //! The next library's.
@@ -55,8 +57,11 @@ macro_rules! opening {
                 let from = [$($directory,)? libc::AT_FDCWD][0];
                 match open_stream(from, path, flags) {
                     Some(opened) => returned(opened),
-                    // SAFETY: by the caller.
-                    None => unsafe { real::$real($($directory,)? path, flags $(, $mode)?) },
+                    None => {
+                        // SAFETY: by the caller.
+                        let opened = unsafe { real::$real($($directory,)? path, flags $(, $mode)?) };
+                        attached(opened, flags)
+                    }
                 }
             }
         )*
@@ -74,6 +79,34 @@ opening! {
     hw_c___openat64_2 = __openat64_2([directory]);
 }
 
+/// The stream that is attached to a file that was just opened, under the same number; else the file.
+#[inline]
+fn attached(number: c_int, flags: c_int) -> c_int {
+    if number < 0 || !startup::settings().attached || flags & libc::O_PATH != 0 {
+        return number;
+    }
+    // SAFETY: just opened, and not known to the program yet.
+    let file = unsafe { BorrowedFd::borrow_raw(number) };
+    if !is_attached_file(file) {
+        return number;
+    }
+    returned(open_attached(number, file, flags))
+}
+
+#[cold]
+fn open_attached(number: c_int, file: BorrowedFd<'_>, flags: c_int) -> Called<c_int> {
+    startup::prepare();
+    let options = AttachedOptions::new().nonblocking(flags & libc::O_NONBLOCK != 0);
+    let opened = guarded(|| restarting(|| Ok(options.open_file(file)?)));
+    let done = match opened {
+        Ok(Some(stream)) => table::replace(stream, Mode::of(flags), number, flags & libc::O_CLOEXEC != 0),
+        // It was detached at this moment.
+        Ok(None) => Ok(()),
+        Err(failure) => Err(failure),
+    };
+    done.map(|()| number).inspect_err(|_| own::close(number))
+}
+
 /// creat(2).
 ///
 /// # Safety
@@ -84,7 +117,7 @@ pub unsafe extern "C" fn hw_c_creat(path: *const c_char, mode: mode_t) -> c_int 
     match open_stream(libc::AT_FDCWD, path, flags) {
         Some(opened) => returned(opened),
         // SAFETY: by the caller.
-        None => unsafe { real::creat(path, mode) },
+        None => attached(unsafe { real::creat(path, mode) }, libc::O_WRONLY),
     }
 }
 
@@ -97,7 +130,7 @@ pub unsafe extern "C" fn hw_c_creat64(path: *const c_char, mode: mode_t) -> c_in
     match open_stream(libc::AT_FDCWD, path, libc::O_CREAT | libc::O_WRONLY | libc::O_TRUNC) {
         Some(opened) => returned(opened),
         // SAFETY: by the caller.
-        None => unsafe { real::creat64(path, mode) },
+        None => attached(unsafe { real::creat64(path, mode) }, libc::O_WRONLY),
     }
 }
 
@@ -126,6 +159,7 @@ fn open_device(path: &str, flags: c_int) -> Called<c_int> {
     if flags & libc::O_DIRECTORY != 0 {
         return Err(Failure(libc::ENOTDIR));
     }
+    startup::prepare();
     let options = DeviceOptions::new().nonblocking(flags & libc::O_NONBLOCK != 0);
     let stream = guarded(|| restarting(|| Ok(options.open_path(path)?)))?;
     number_of(stream, flags)
@@ -153,6 +187,7 @@ fn open_fifo(directory: c_int, path: &CStr, flags: c_int) -> Called<c_int> {
     let whole =
         if relative { [format!("/proc/self/fd/{directory}/").as_bytes(), bytes].concat() } else { bytes.to_vec() };
     let path = Path::new(std::ffi::OsStr::from_bytes(&whole));
+    startup::prepare();
     let options = FifoOptions::new().nonblocking(flags & libc::O_NONBLOCK != 0);
     let stream = guarded(|| restarting(|| Ok(options.open(path, access)?)))?;
     number_of(stream, flags)
@@ -193,6 +228,7 @@ pub unsafe extern "C" fn hw_c_pipe2(numbers: *mut c_int, flags: c_int) -> c_int 
 fn pipe(numbers: *mut c_int, flags: c_int) -> Called<c_int> {
     let place = numbers.cast::<[c_int; 2]>();
     memory::check_room(place)?;
+    startup::prepare();
     let (near, far) = guarded(|| Ok(headwater_streams::pipe()?))?;
     if flags & libc::O_NONBLOCK != 0 {
         near.set_nonblocking(true)?;

@@ -10,7 +10,8 @@ use libc::{cmsghdr, msghdr};
 use crate::errno::{Called, Failure, guarded, returned};
 use crate::memory;
 use crate::next::next;
-use crate::table;
+use crate::startup;
+use crate::table::{self, Mode};
 
 pub mod real {
     //! The next library's.
@@ -71,8 +72,9 @@ pub unsafe extern "C" fn hw_c_recvmsg(number: c_int, message: *mut msghdr, flags
 fn take_up(number: c_int, closed_by_exec: bool) -> Called<()> {
     // SAFETY: the kernel has just made it for the program, which does not know it yet.
     let file = unsafe { BorrowedFd::borrow_raw(number) };
+    startup::prepare();
     match Stream::from_bundle(file)? {
-        Some(stream) => table::replace(stream, number, closed_by_exec),
+        Some(stream) => table::replace(stream, Mode::BOTH, number, closed_by_exec),
         None => Ok(()),
     }
 }

@@ -30,11 +30,17 @@ pub mod real {
 /// As the C library's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hw_c_read(number: c_int, buffer: *mut c_void, count: usize) -> isize {
-    match table::with(number, |open| read(open, buffer, count)) {
-        Some(done) => returned(done),
+    if !table::is_stream(number) {
         // SAFETY: by the caller.
-        None => unsafe { real::read(number, buffer, count) },
+        return unsafe { real::read(number, buffer, count) };
     }
+    read_stream(number, buffer, count)
+}
+
+/// Apart, so that a call that is passed on saves no registers.
+#[inline(never)]
+fn read_stream(number: c_int, buffer: *mut c_void, count: usize) -> isize {
+    returned(table::with(number, |open| read(open, buffer, count)).unwrap_or(Err(Failure(libc::EBADF))))
 }
 
 /// read(2) of a fortified program, which ends the program if the buffer is too short.
@@ -57,11 +63,17 @@ pub unsafe extern "C" fn hw_c___read_chk(number: c_int, buffer: *mut c_void, cou
 /// As the C library's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hw_c_write(number: c_int, buffer: *const c_void, count: usize) -> isize {
-    match table::with(number, |open| write(open, buffer, count)) {
-        Some(done) => returned(done),
+    if !table::is_stream(number) {
         // SAFETY: by the caller.
-        None => unsafe { real::write(number, buffer, count) },
+        return unsafe { real::write(number, buffer, count) };
     }
+    write_stream(number, buffer, count)
+}
+
+/// As [`read_stream`].
+#[inline(never)]
+fn write_stream(number: c_int, buffer: *const c_void, count: usize) -> isize {
+    returned(table::with(number, |open| write(open, buffer, count)).unwrap_or(Err(Failure(libc::EBADF))))
 }
 
 /// readv(2).

@@ -5,13 +5,16 @@ use std::sync::atomic::Ordering;
 use super::Stream;
 use crate::error::Result;
 use crate::head::state::LINKED;
+use crate::process::link::claim;
 use crate::message::link::MuxId;
 
 impl Stream {
     /// Whether this end is linked below a multiplexer: then its calls fail with `EINVAL`.
     #[doc = include_str!("../../doc/links.md")]
     pub fn is_linked(&self) -> bool {
-        self.shared.endpoint.words().state.load(Ordering::Acquire) & LINKED != 0
+        let is_noted = self.shared.endpoint.words().state.load(Ordering::Acquire) & LINKED != 0;
+        // The process that had the link may have been killed.
+        is_noted && self.with(|handle| claim::look(handle)).is_err()
     }
 
     /// Whether this stream ends in a multiplexer, below which others can be linked.

@@ -80,6 +80,12 @@ impl Stream {
 }
 
 impl ReceivedFile {
+    /// Whether descriptors of a stream's end have come with the file: then [`ReceivedFile::into_stream`] takes it up.
+    #[doc = include_str!("../../doc/passed_streams.md")]
+    pub fn is_stream(&self) -> bool {
+        !self.others.is_empty()
+    }
+
     /// The end of a stream that was sent by [`Stream::send_stream`], or by the module `connld`.
     ///
     /// # Errors

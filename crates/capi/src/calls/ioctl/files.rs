@@ -1,9 +1,7 @@
 //! I_SENDFD and I_RECVFD. An end of a stream that is passed has descriptors of its own, which go with it.
 
 use std::ffi::{c_char, c_int};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-
-use headwater_streams::Stream;
+use std::os::fd::{AsRawFd, BorrowedFd};
 
 use crate::abi::strrecvfd;
 use crate::errno::{Called, Failure};
@@ -12,8 +10,8 @@ use crate::table::{self, Mode, Open};
 use crate::{memory, own};
 
 pub fn send(open: &Open, number: c_int) -> Called<c_int> {
-    if let Some(bundle) = table::with(number, |sent| Ok(sent.stream.to_bundle()?)) {
-        open.stream.send_file(bundle?.as_fd())?;
+    if let Some(sent) = table::with(number, |sent| Ok(sent.stream.clone())) {
+        open.stream.send_stream(&sent?)?;
         return Ok(0);
     }
     if !own::is_open(number) {
@@ -28,23 +26,14 @@ pub fn send(open: &Open, number: c_int) -> Called<c_int> {
 pub fn receive(open: &Open, place: *mut strrecvfd) -> Called<c_int> {
     memory::check_room(place)?;
     let received = restarting(|| Ok(open.stream.receive_file_from()?))?;
-    let fd = received_number(received.file, false)?;
     let (uid, gid) = (received.user.unwrap_or(u32::MAX), received.group.unwrap_or(u32::MAX));
+    let fd = if received.is_stream() {
+        table::open(received.into_stream()?, Mode::BOTH, 0, false)?
+    } else {
+        own::duplicate(received.file.as_raw_fd(), 0, false)?
+    };
     memory::put(place, strrecvfd { fd, uid, gid, fill: [0 as c_char; 8] }).inspect_err(|_| close_received(fd))?;
     Ok(0)
-}
-
-/// Gives the program a received file: a stream if it stands for one.
-///
-/// Errors: `EMFILE`.
-pub fn received_number(file: OwnedFd, closed_by_exec: bool) -> Called<c_int> {
-    match Stream::from_bundle(&file)? {
-        Some(stream) => {
-            drop(file);
-            table::open(stream, Mode::BOTH, 0, closed_by_exec)
-        }
-        None => own::duplicate(file.as_raw_fd(), 0, closed_by_exec),
-    }
 }
 
 fn close_received(number: c_int) {

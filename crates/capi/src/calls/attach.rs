@@ -1,0 +1,40 @@
+//! fattach, fdetach: names of the file system for streams.
+
+use std::ffi::{OsStr, c_char, c_int};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use headwater_streams::attach;
+
+use crate::errno::{Called, Failure, guarded, returned};
+use crate::memory;
+use crate::own;
+use crate::table;
+
+/// fattach(3).
+///
+/// # Safety
+/// The path may be null or wrong; no other thread writes it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fattach(number: c_int, path: *const c_char) -> c_int {
+    returned(with_path(path, |path| match table::with(number, |open| Ok(open.stream.attach_to(path)?)) {
+        Some(done) => done,
+        // SUSv2: a file that is no stream.
+        None => Err(Failure(if own::is_open(number) { libc::EINVAL } else { libc::EBADF })),
+    }))
+}
+
+/// fdetach(3).
+///
+/// # Safety
+/// As [`fattach`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fdetach(path: *const c_char) -> c_int {
+    returned(with_path(path, |path| guarded(|| Ok(attach::detach(path)?))))
+}
+
+fn with_path(path: *const c_char, action: impl FnOnce(&Path) -> Called<()>) -> Called<c_int> {
+    // SAFETY: the program's text, read once.
+    let path = unsafe { memory::text(path, libc::PATH_MAX as usize)? };
+    action(Path::new(OsStr::from_bytes(path.to_bytes()))).map(|()| 0)
+}
