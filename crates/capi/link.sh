@@ -10,6 +10,10 @@ set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 rust=$1 to=$2 soname=$3 version=$4
 cc=${CC:-cc} ld=${LD:-ld} objcopy=${OBJCOPY:-objcopy} nm=${NM:-nm} ar=${AR:-ar}
+made=$to/libheadwater.so.$version
+if [ -e "$made" ] && [ -z "$(find "$rust" "$here/link.sh" "$here/exports" "$here"/*.symbols -newer "$made" 2>/dev/null)" ]; then
+    exit 0
+fi
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
@@ -46,7 +50,7 @@ $cc -shared -o "$work/lib.so" "$work/library.o" -Wl,-soname,"$soname" -Wl,--vers
     -lgcc_s -lutil -lrt -lpthread -lm -ldl -lc
 rm -f "$work/lib.a"
 $ar crs "$work/lib.a" "$work/library.o"
-mv -f "$work/lib.so" "$to/libheadwater.so.$version"
+mv -f "$work/lib.so" "$made"
 mv -f "$work/lib.a" "$to/libheadwater.a"
 ln -sf "libheadwater.so.$version" "$to/$soname"
 ln -sf "$soname" "$to/libheadwater.so"

@@ -1,7 +1,7 @@
 //! Streams that a new program gets. Their numbers are the kernel's affair; their own descriptors are kept open by exec, and an
 //! environment variable says which belong to which numbers.
 //!
-//! The variable: for each stream its numbers with commas between, `=`, and the words of [`Stream::to_text`]; `;` between streams.
+//! The variable: for each stream its numbers with commas between, `r`, `w` or `rw` for its mode, `=`, and the words of [`Stream::to_text`]; `;` between streams.
 //! The library of the new program trusts none of it blindly, and a program with more rights than its starter reads it not at all.
 
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ use headwater_streams::Stream;
 
 use crate::errno::{Called, guarded};
 use crate::own::hw_own_fcntl;
-use crate::table;
+use crate::table::{self, Mode};
 
 /// The name of the variable.
 const VARIABLE: &str = "HEADWATER_STREAMS";
@@ -25,7 +25,10 @@ pub fn is_variable(text: &CStr) -> bool {
 
 /// Which numbers are which stream, and whether exec closes them.
 #[derive(Debug, Default)]
-pub struct Numbers(BTreeMap<c_int, (Stream, bool)>);
+pub struct Numbers(BTreeMap<c_int, (Kept, bool)>);
+
+/// A stream, and what the program may do with it.
+pub type Kept = (Stream, Mode);
 
 /// The numbers of this process.
 pub fn open_numbers() -> Numbers {
@@ -34,14 +37,14 @@ pub fn open_numbers() -> Numbers {
             // SAFETY: asks only.
             let flags = unsafe { hw_own_fcntl(number, libc::F_GETFD, 0) };
             // SAFETY: not freed while the table is locked.
-            (number, (unsafe { &(*open).stream }.clone(), flags & libc::FD_CLOEXEC != 0))
+            (number, (unsafe { ((*open).stream.clone(), (*open).mode) }, flags & libc::FD_CLOEXEC != 0))
         });
         Numbers(each.collect())
     })
 }
 
 /// Those that exec leaves open.
-pub fn kept_open() -> Vec<(c_int, Stream)> {
+pub fn kept_open() -> Vec<(c_int, Kept)> {
     open_numbers().kept_by_exec()
 }
 
@@ -62,7 +65,7 @@ impl Numbers {
         }
     }
 
-    pub fn kept_by_exec(self) -> Vec<(c_int, Stream)> {
+    pub fn kept_by_exec(self) -> Vec<(c_int, Kept)> {
         let kept = self.0.into_iter().filter(|(_, (_, closed))| !closed);
         kept.map(|(number, (stream, _))| (number, stream)).collect()
     }
@@ -71,19 +74,19 @@ impl Numbers {
 /// Streams whose descriptors a new program inherits.
 #[derive(Debug)]
 pub struct Passed {
-    streams: Vec<(Stream, Vec<c_int>)>,
+    streams: Vec<(Kept, Vec<c_int>)>,
 }
 
 /// Has the next program inherit these streams, and no other.
-pub fn pass(numbers: Vec<(c_int, Stream)>) -> Passed {
-    let mut streams: Vec<(Stream, Vec<c_int>)> = Vec::new();
+pub fn pass(numbers: Vec<(c_int, Kept)>) -> Passed {
+    let mut streams: Vec<(Kept, Vec<c_int>)> = Vec::new();
     for (number, stream) in numbers {
-        match streams.iter_mut().find(|(known, _)| known.is_same(&stream)) {
+        match streams.iter_mut().find(|((known, _), _)| known.is_same(&stream.0)) {
             Some((_, numbers)) => numbers.push(number),
             None => streams.push((stream, vec![number])),
         }
     }
-    for (stream, _) in &streams {
+    for ((stream, _), _) in &streams {
         // Without it the new program has the number alone, and finds no stream there.
         let _ = stream.set_inheritable(true);
     }
@@ -94,18 +97,19 @@ impl Passed {
     /// NAME=VALUE; None if there is no stream.
     pub fn variable(&self) -> Option<CString> {
         let mut value = String::new();
-        for (stream, numbers) in &self.streams {
+        for ((stream, mode), numbers) in &self.streams {
             let Ok(text) = stream.to_text() else { continue };
             let numbers = numbers.iter().map(c_int::to_string).collect::<Vec<_>>().join(",");
             let separator = if value.is_empty() { "" } else { ";" };
-            let _ = write!(value, "{separator}{numbers}={text}");
+            let mode = [if mode.reads { "r" } else { "" }, if mode.writes { "w" } else { "" }].concat();
+            let _ = write!(value, "{separator}{numbers}{mode}={text}");
         }
         if value.is_empty() { None } else { CString::new(format!("{VARIABLE}={value}")).ok() }
     }
 
     /// No program has been started, or it has its own copies.
     pub fn take_back(self) {
-        for (stream, _) in &self.streams {
+        for ((stream, _), _) in &self.streams {
             let _ = stream.set_inheritable(false);
         }
     }
@@ -124,6 +128,8 @@ pub fn take_up() {
 fn take_one(text: &str) -> Called<()> {
     let (numbers, text) = text.split_once('=').unwrap_or_default();
     let stream = Stream::from_text(text)?;
-    let numbers: Vec<c_int> = numbers.split(',').filter_map(|number| number.parse().ok()).collect();
-    table::adopt(stream, &numbers)
+    let mode = Mode { reads: numbers.contains('r'), writes: numbers.contains('w') };
+    let numbers: Vec<c_int> =
+        numbers.trim_end_matches(['r', 'w']).split(',').filter_map(|number| number.parse().ok()).collect();
+    table::adopt(stream, mode, &numbers)
 }

@@ -99,8 +99,17 @@ fn is_there(usage: Use, from: usize, len: usize) -> bool {
     let told = unsafe { libc::madvise(from as *mut c_void, len, advice) };
     let error = crate::errno::last();
     crate::errno::set(before.0);
-    // EINVAL: memory that cannot be asked for in this way, a device's say; or a kernel before 5.14.
-    told == 0 || error.0 == libc::EINVAL && can_be_copied(from, len)
+    // EINVAL: memory that the program may not use so, or that cannot be asked for in this way, a device's say; or a kernel
+    // before 5.14. There it can only be tried whether the bytes can be read.
+    told == 0 || error.0 == libc::EINVAL && (usage == Use::Read || !can_be_asked()) && can_be_copied(from, len)
+}
+
+/// Whether the kernel knows the question (Linux 5.14): it says that it may write to our own stack.
+fn can_be_asked() -> bool {
+    let place = 0u8;
+    let page = (&raw const place).addr() & !(PAGE - 1);
+    // SAFETY: as in `is_there`.
+    unsafe { libc::madvise(page as *mut c_void, PAGE, libc::MADV_POPULATE_WRITE) == 0 }
 }
 
 /// Whether each page can be read, as another process would.

@@ -5,8 +5,9 @@
 
 use std::ffi::{c_char, c_int};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, PoisonError};
 
-use headwater_os::environment;
+use headwater_os::{environment, fork};
 use libc::FILE;
 
 use crate::errno;
@@ -25,17 +26,26 @@ const FAILS: u32 = 2;
 /// Whether stdio works on streams.
 static STATE: AtomicU32 = AtomicU32::new(UNKNOWN);
 
+static INSTALLING: Mutex<()> = Mutex::new(());
+
 /// Has stdio look for streams, at the first call. Whether it does.
 pub fn prepare() -> bool {
-    if STATE.load(Ordering::Acquire) == UNKNOWN {
+    if STATE.load(Ordering::Acquire) != UNKNOWN {
+        return STATE.load(Ordering::Acquire) == WORKS;
+    }
+    // One thread does it, and none forks meanwhile: a child would find it half done.
+    fork::held_off(|| {
+        let _installing = INSTALLING.lock().unwrap_or_else(PoisonError::into_inner);
+        if STATE.load(Ordering::Acquire) != UNKNOWN {
+            return;
+        }
         let is_off = environment::trusted("HEADWATER_STDIO").is_some_and(|value| value == "0");
         #[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
         let works = !is_off && hooks::install();
         #[cfg(not(all(target_arch = "x86_64", target_env = "gnu")))]
         let works = is_off && false;
-        // Two threads that open the first streams at the same time install the same.
         STATE.store(if works { WORKS } else { FAILS }, Ordering::Release);
-    }
+    });
     STATE.load(Ordering::Acquire) == WORKS
 }
 

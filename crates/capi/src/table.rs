@@ -29,8 +29,50 @@ const OWN: usize = 1;
 #[derive(Debug)]
 pub struct Open {
     pub stream: Stream,
+    /// Whether the program may read and write, as it has said when it opened the stream.
+    pub mode: Mode,
     /// How many numbers it has. Changed under the lock of the table.
     numbers: AtomicU32,
+}
+
+/// For what a program has opened a stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Mode {
+    pub reads: bool,
+    pub writes: bool,
+}
+
+impl Mode {
+    pub const BOTH: Mode = Mode { reads: true, writes: true };
+
+    /// From the flags of open(2).
+    pub fn of(flags: c_int) -> Mode {
+        let access = flags & libc::O_ACCMODE;
+        Mode { reads: access != libc::O_WRONLY, writes: access != libc::O_RDONLY }
+    }
+
+    /// Among the flags of open(2).
+    pub fn flags(self) -> c_int {
+        match (self.reads, self.writes) {
+            (true, true) => libc::O_RDWR,
+            (false, _) => libc::O_WRONLY,
+            _ => libc::O_RDONLY,
+        }
+    }
+}
+
+impl Open {
+    /// Errors: `EBADF` if the stream was not opened for reading.
+    #[inline(always)]
+    pub fn check_reads(&self) -> Called<()> {
+        if self.mode.reads { Ok(()) } else { Err(Failure(libc::EBADF)) }
+    }
+
+    /// Errors: `EBADF` if the stream was not opened for writing.
+    #[inline(always)]
+    pub fn check_writes(&self) -> Called<()> {
+        if self.mode.writes { Ok(()) } else { Err(Failure(libc::EBADF)) }
+    }
 }
 
 static TABLE: [AtomicPtr<Open>; NUMBERS] = [const { AtomicPtr::new(ptr::null_mut()) }; NUMBERS];
@@ -198,18 +240,21 @@ fn free(retired: Retired) {
     });
 }
 
-fn made(stream: Stream) -> *mut Open {
+fn made(stream: Stream, mode: Mode) -> *mut Open {
     STREAMS.fetch_add(1, Ordering::Relaxed);
+    // What a call fails with after a panic is said by errno alone: standard error is the program's.
+    static QUIET: std::sync::Once = std::sync::Once::new();
+    fork::held_off(|| QUIET.call_once(|| std::panic::set_hook(Box::new(|_| {}))));
     // Where it fails, fdopen says so.
     stdio::prepare();
-    Box::into_raw(Box::new(Open { stream, numbers: AtomicU32::new(0) }))
+    Box::into_raw(Box::new(Open { stream, mode, numbers: AtomicU32::new(0) }))
 }
 
 /// Gives the program a number of a new stream: the lowest that is free, or one of at least `from`.
 ///
 /// Errors: `EMFILE`.
-pub fn open(stream: Stream, from: c_int, closed_by_exec: bool) -> Called<c_int> {
-    let open = made(stream);
+pub fn open(stream: Stream, mode: Mode, from: c_int, closed_by_exec: bool) -> Called<c_int> {
+    let open = made(stream, mode);
     // SAFETY: just made.
     let end = unsafe { (*open).stream.as_raw_fd() };
     let number = changing(|changes| {
@@ -234,7 +279,7 @@ pub fn replace(stream: Stream, number: c_int, closed_by_exec: bool) -> Called<()
     if number as usize >= NUMBERS {
         return Err(Failure(libc::EMFILE));
     }
-    let open = made(stream);
+    let open = made(stream, Mode::BOTH);
     // SAFETY: just made.
     let end = unsafe { (*open).stream.as_raw_fd() };
     let flags = if closed_by_exec { libc::O_CLOEXEC } else { 0 };
@@ -253,7 +298,7 @@ pub fn replace(stream: Stream, number: c_int, closed_by_exec: bool) -> Called<()
 }
 
 /// Makes a stream of descriptors that the program has already got under these numbers. A number that is another file is none.
-pub fn adopt(stream: Stream, numbers: &[c_int]) -> Called<()> {
+pub fn adopt(stream: Stream, mode: Mode, numbers: &[c_int]) -> Called<()> {
     let wanted = descriptors::inode(&stream)?;
     let is_it = |number: c_int| {
         // SAFETY: asked for its inode alone, while no other thread of the program runs yet.
@@ -268,7 +313,7 @@ pub fn adopt(stream: Stream, numbers: &[c_int]) -> Called<()> {
     if numbers.is_empty() {
         return Err(Failure(libc::EBADF));
     }
-    let open = made(stream);
+    let open = made(stream, mode);
     changing(|changes| numbers.iter().for_each(|number| changes.add(*number, open)));
     Ok(())
 }

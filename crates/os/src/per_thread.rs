@@ -8,7 +8,7 @@
 //! been in the middle of a call.
 
 use std::alloc::{Layout, handle_alloc_error};
-use std::cell::{Cell, UnsafeCell};
+use std::cell::UnsafeCell;
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut};
@@ -269,15 +269,91 @@ impl<T> std::fmt::Debug for PerThread<T> {
 /// The calling thread's number: no other thread of the process ever has it, and a forked child's thread keeps it.
 #[inline]
 fn number() -> u64 {
-    thread_local!(static NUMBER: Cell<u64> = const { Cell::new(0) });
-    static NEXT: AtomicU64 = AtomicU64::new(1);
-    NUMBER.with(|number| match number.get() {
-        0 => {
-            number.set(NEXT.fetch_add(1, Ordering::Relaxed));
-            number.get()
-        }
+    match word::get() {
+        0 => new_number(),
         number => number,
-    })
+    }
+}
+
+#[cold]
+fn new_number() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    word::set(number);
+    number
+}
+
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+mod word {
+    //! A word of each thread at a constant distance from the thread pointer, which one load finds. A `thread_local!` of a shared library
+    //! is found by a call, which costs as much as the rest of a short read.
+
+    use std::arch::{asm, global_asm};
+
+    /// Its name. Another version of this crate in the same program has another.
+    macro_rules! name {
+        () => {
+            concat!("headwater_os_thread_number_", env!("CARGO_PKG_VERSION"))
+        };
+    }
+
+    global_asm!(
+        ".pushsection .tbss.headwater_os_thread_number,\"awT\",@nobits",
+        ".balign 8",
+        concat!(".globl ", name!()),
+        concat!(".hidden ", name!()),
+        concat!(".type ", name!(), ",@object"),
+        concat!(".size ", name!(), ",8"),
+        concat!(name!(), ":"),
+        ".zero 8",
+        ".popsection",
+    );
+
+    #[inline(always)]
+    pub fn get() -> u64 {
+        let word: u64;
+        // SAFETY: reads the thread's own word, whose distance from the thread pointer the loader has stored.
+        unsafe {
+            asm!(
+                concat!("mov {0}, qword ptr [rip + ", name!(), "@GOTTPOFF]"),
+                "mov {0}, qword ptr fs:[{0}]",
+                out(reg) word,
+                options(nostack, preserves_flags, readonly),
+            );
+        }
+        word
+    }
+
+    pub fn set(word: u64) {
+        // SAFETY: as in `get`; only these two functions know the word.
+        unsafe {
+            asm!(
+                concat!("mov {1}, qword ptr [rip + ", name!(), "@GOTTPOFF]"),
+                "mov qword ptr fs:[{1}], {0}",
+                in(reg) word,
+                out(reg) _,
+                options(nostack, preserves_flags),
+            );
+        }
+    }
+}
+
+#[cfg(not(all(target_arch = "x86_64", not(miri))))]
+mod word {
+    //! A word of each thread.
+
+    use std::cell::Cell;
+
+    thread_local!(static WORD: Cell<u64> = const { Cell::new(0) });
+
+    #[inline]
+    pub fn get() -> u64 {
+        WORD.get()
+    }
+
+    pub fn set(word: u64) {
+        WORD.set(word);
+    }
 }
 
 fn tid() -> i32 {

@@ -66,7 +66,11 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
     found
 }
 
-/// The lines of prose with their numbers: comments that begin a line of source, and Markdown outside code.
+/// The ends of names of man pages.
+const MAN_PAGES: [&str; 4] = [".1", ".3", ".7", ".8"];
+
+/// The lines of prose with their numbers: comments that begin a line of source, and Markdown outside code, and man pages, whose
+/// requests have text too.
 fn prose<'a>(path: &str, text: &'a str) -> Vec<(usize, &'a str)> {
     let lines = text.lines().enumerate().map(|(index, line)| (index + 1, line));
     if path.ends_with(".md") {
@@ -78,6 +82,9 @@ fn prose<'a>(path: &str, text: &'a str) -> Vec<(usize, &'a str)> {
                 !fenced && !is_fence
             })
             .collect();
+    }
+    if MAN_PAGES.iter().any(|end| path.ends_with(end)) {
+        return lines.filter(|(_, line)| !line.starts_with(".\\\"")).collect();
     }
     if !SOURCES.iter().any(|end| path.ends_with(end)) {
         return Vec::new();
@@ -113,6 +120,7 @@ mod tests {
             ("crates/streams/src/a.rs", "/// Wakes the side, be he asleep.\nfn f() {}\n", vec![1, 1]),
             ("web/src/a.ts", "/** Whoever looks. */\nlet somebody = 1;\n * Who waits.\n", vec![1, 3]),
             ("examples/a.py", "\"\"\"Nobody.\"\"\"\nnobody = 1\n", vec![1]),
+            ("crates/a/man/a.3", ".Nd what a process does when he waits\n.\\\" Nobody.\nSomebody reads.\n", vec![1, 3]),
             ("CHANGELOG.md", "Nobody reads it.\n", vec![]),
             ("crates/report/a.txt", "somebody\n", vec![]),
         ] {

@@ -129,6 +129,9 @@ typedef unsigned int t_uscalar_t;
 /* All streams below a multiplexer: I_UNLINK, I_PUNLINK. */
 #define MUXID_ALL (-1)
 
+/* Any band above 0 that was used before: I_CANPUT. */
+#define ANYBAND (-1)
+
 /* Which messages have the mark: I_ATMARK. */
 #define ANYMARK 0x01
 #define LASTMARK 0x02

@@ -92,6 +92,7 @@ constants! { STROPTS:
     MORECTL: c_int = 1;
     MOREDATA: c_int = 2;
     MUXID_ALL: c_int = -1;
+    ANYBAND: c_int = -1;
     ANYMARK: c_int = 0x01;
     LASTMARK: c_int = 0x02;
     INFTIM: c_int = -1;

@@ -2,8 +2,6 @@
 
 use std::ffi::c_int;
 
-use headwater_streams::Access;
-
 use super::copies;
 use crate::errno::{Called, Failure, returned};
 use crate::next::next;
@@ -67,10 +65,5 @@ fn control(number: c_int, command: c_int, argument: usize) -> Option<Called<c_in
 
 /// How the stream is open: the flags of open(2) that can be asked for.
 pub fn status_flags(open: &Open) -> c_int {
-    let access = match open.stream.access() {
-        Access::Read => libc::O_RDONLY,
-        Access::Write => libc::O_WRONLY,
-        _ => libc::O_RDWR,
-    };
-    access | if open.stream.is_nonblocking() { libc::O_NONBLOCK } else { 0 }
+    open.mode.flags() | if open.stream.is_nonblocking() { libc::O_NONBLOCK } else { 0 }
 }

@@ -64,7 +64,7 @@ pub unsafe extern "C" fn hw_c_dup3(number: c_int, other: c_int, flags: c_int) ->
 
 /// Whether one of the two is a stream, or the library's own.
 #[inline]
-fn concerns(number: c_int, other: c_int) -> bool {
+pub fn concerns(number: c_int, other: c_int) -> bool {
     [number, other].into_iter().any(|number| table::is_stream(number) || table::is_own(number))
 }
 

@@ -3,6 +3,7 @@
 use std::ffi::{c_int, c_ulong, c_void};
 use std::time::Duration;
 
+use headwater_streams::limits::{STRMSGSZ, STRMSGSZ_MAX};
 use headwater_streams::{ErrorOptions, IoctlTimeout, MuxId, ReadOptions, SignalEvents, WriteOptions};
 
 use crate::abi::*;
@@ -51,6 +52,10 @@ fn number(argument: usize) -> c_int {
 
 fn control(open: &Open, own_number: c_int, request: c_ulong, argument: usize) -> Called<c_int> {
     let stream = &open.stream;
+    // Every request (STREAMS.md, section 4): the stream is the multiplexer's.
+    if stream.is_linked() && request != I_ISASTREAM {
+        return Err(EINVAL);
+    }
     match request {
         I_NREAD => {
             let (bytes, messages) = stream.nread()?;
@@ -205,9 +210,11 @@ fn string(open: &Open, place: *mut strioctl) -> Called<c_int> {
     let wanted = unsafe { memory::get(place)? };
     memory::check_room(place)?;
     let timeout = IoctlTimeout::from_seconds(wanted.ic_timout)?;
-    let len = usize::try_from(wanted.ic_len).map_err(|_| EINVAL)?;
+    let len = usize::try_from(wanted.ic_len).ok().filter(|len| *len <= STRMSGSZ_MAX as usize).ok_or(EINVAL)?;
     // SAFETY: the program's bytes, copied at once.
-    let mut data = unsafe { memory::bytes(wanted.ic_dp.cast::<c_void>(), len)? }.to_vec();
+    let data = unsafe { memory::bytes(wanted.ic_dp.cast::<c_void>(), len) };
+    // More than any stream takes at a time is refused before it is looked for.
+    let mut data = data.map_err(|fault| if len > STRMSGSZ as usize { EINVAL } else { fault })?.to_vec();
     let value = open.stream.ioctl(wanted.ic_cmd.cast_unsigned(), &mut data, timeout)?;
     // SAFETY: as above.
     unsafe { memory::bytes_mut(wanted.ic_dp.cast::<c_void>(), data.len())? }.copy_from_slice(&data);
@@ -216,6 +223,10 @@ fn string(open: &Open, place: *mut strioctl) -> Called<c_int> {
 }
 
 fn link(open: &Open, request: c_ulong, lower: c_int) -> Called<c_int> {
+    // A stream below which nothing can be linked says so before it looks at the other one.
+    if !open.stream.is_multiplexer() {
+        return Err(EINVAL);
+    }
     let Some(found) = table::with(lower, |lower| Ok(lower.stream.clone())) else {
         return Err(if own::is_open(lower) { EINVAL } else { Failure(libc::EBADF) });
     };

@@ -153,6 +153,7 @@ pub fn receive_by(
 }
 
 fn receive(open: &Open, control: *mut strbuf, data: *mut strbuf, filter: MessageFilter) -> Called<Received> {
+    open.check_reads()?;
     let received = receive_by(control, data, |mut control, mut data| {
         let mut once = || Ok(open.stream.getpmsg(control.as_deref_mut(), data.as_deref_mut(), filter)?);
         restarting(&mut once).map(Some)
@@ -201,6 +202,7 @@ pub fn put_in_band(
 }
 
 fn send(open: &Open, control: Option<&[u8]>, data: Option<&[u8]>, priority: Priority) -> Called<c_int> {
+    open.check_writes()?;
     // A message of high priority has a control part.
     if priority.is_high() && control.is_none() {
         return Err(EINVAL);

@@ -10,6 +10,7 @@ use libc::mode_t;
 use crate::errno::{Called, Failure, returned};
 use crate::next::next;
 use crate::restart::restarting;
+use crate::table::Mode;
 use crate::{memory, startup, table};
 
 pub mod real {
@@ -107,7 +108,10 @@ fn open_stream(directory: c_int, path: *const c_char, flags: c_int) -> Option<Ca
     if let Some(name) = bytes.strip_prefix(DEVICES) {
         return Some(open_device(name, flags));
     }
-    if startup::settings().fifos && flags & libc::O_PATH == 0 && is_fifo(directory, path) {
+    // What can only fail is left to the kernel.
+    let fails =
+        flags & (libc::O_PATH | libc::O_DIRECTORY) != 0 || flags & libc::O_CREAT != 0 && flags & libc::O_EXCL != 0;
+    if startup::settings().fifos && !fails && is_fifo(directory, path) {
         return Some(open_fifo(directory, path, flags));
     }
     None
@@ -184,7 +188,7 @@ fn open_fifo(directory: c_int, path: &CStr, flags: c_int) -> Called<c_int> {
 
 /// Gives a stream that was just opened its number.
 fn number_of(stream: Stream, flags: c_int) -> Called<c_int> {
-    table::open(stream, 0, flags & libc::O_CLOEXEC != 0)
+    table::open(stream, Mode::of(flags), 0, flags & libc::O_CLOEXEC != 0)
 }
 
 /// pipe(2): a STREAMS pipe where the program asks for it.
@@ -222,6 +226,7 @@ fn pipe(numbers: *mut c_int, flags: c_int) -> Called<c_int> {
         near.set_nonblocking(true)?;
         far.set_nonblocking(true)?;
     }
+    let flags = flags | libc::O_RDWR;
     let near = number_of(near, flags)?;
     let far = number_of(far, flags).inspect_err(|_| super::close::close(near))?;
     if let Err(failure) = memory::put(place, [near, far]) {

@@ -3,7 +3,6 @@
 
 use std::ffi::{c_char, c_int, c_uint};
 
-use headwater_streams::Access;
 use libc::{mode_t, stat, statx as statx_t};
 
 use crate::errno::{Failure, returned};
@@ -41,12 +40,7 @@ pub unsafe extern "C" fn isastream(number: c_int) -> c_int {
 /// The type and the permissions of a stream.
 fn mode(open: &Open) -> mode_t {
     let kind = if open.stream.minor().is_some() { libc::S_IFCHR } else { libc::S_IFIFO };
-    let permissions = match open.stream.access() {
-        Access::Read => 0o400,
-        Access::Write => 0o200,
-        _ => 0o600,
-    };
-    kind | permissions
+    kind | if open.mode.reads { 0o400 } else { 0 } | if open.mode.writes { 0o200 } else { 0 }
 }
 
 /// Mends what the kernel has said of a stream's socket. A FIFO's pipe is one to the kernel too.

@@ -92,6 +92,7 @@ pub unsafe extern "C" fn hw_c_writev(number: c_int, pieces: *const iovec, count:
 
 #[inline(always)]
 fn read(open: &Open, buffer: *mut c_void, count: usize) -> Called<isize> {
+    open.check_reads()?;
     // SAFETY: the program reads what the stream has, and what another thread writes into its own buffer is its affair.
     let buffer = unsafe { memory::bytes_mut(buffer, count.min(CALL_MAX))? };
     if count > CALL_MAX && open.stream.read_options().fill {
@@ -133,6 +134,7 @@ fn read_long(open: &Open, buffer: *mut c_void, count: usize) -> Called<isize> {
 
 #[inline(always)]
 fn write(open: &Open, buffer: *const c_void, count: usize) -> Called<isize> {
+    open.check_writes()?;
     if count > CALL_MAX {
         return write_long(open, buffer, count);
     }
@@ -213,6 +215,7 @@ fn with_pieces<T>(at: *const iovec, count: c_int, action: impl FnOnce(&[iovec]) 
 }
 
 fn readv(open: &Open, at: *const iovec, count: c_int) -> Called<isize> {
+    open.check_reads()?;
     with_pieces(at, count, |pieces| {
         let buffer = |piece: &iovec| {
             // SAFETY: as in `read`.
@@ -229,6 +232,7 @@ fn readv(open: &Open, at: *const iovec, count: c_int) -> Called<isize> {
 }
 
 fn writev(open: &Open, at: *const iovec, count: c_int) -> Called<isize> {
+    open.check_writes()?;
     with_pieces(at, count, |pieces| {
         let bytes = |piece: &iovec| {
             // SAFETY: as in `read`.

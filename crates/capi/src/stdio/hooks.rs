@@ -6,17 +6,20 @@ use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use super::patch::{self, Plan};
-use crate::calls::{close, transfer};
-use crate::table;
+use crate::calls::{close, copies, transfer};
+use crate::{table, threads};
 
 /// How the functions' own code is called, in the order of [`HOOKS`].
-static ORIGINAL: [AtomicPtr<c_void>; 4] = [const { AtomicPtr::new(ptr::null_mut()) }; 4];
+static ORIGINAL: [AtomicPtr<c_void>; 6] = [const { AtomicPtr::new(ptr::null_mut()) }; 6];
 
-const HOOKS: [(&CStr, *const c_void); 4] = [
+const HOOKS: [(&CStr, *const c_void); 6] = [
     (c"read", read as *const c_void),
     (c"write", write as *const c_void),
     (c"close", close_function as *const c_void),
     (c"__close_nocancel", close_for_stdio as *const c_void),
+    // freopen puts the new file in the place of the old one.
+    (c"dup2", dup2 as *const c_void),
+    (c"dup3", dup3 as *const c_void),
 ];
 
 /// Whether all of them look for streams now.
@@ -84,5 +87,29 @@ unsafe fn close_by(index: usize, number: c_int) -> c_int {
     unsafe {
         let function: unsafe extern "C" fn(c_int) -> c_int = mem::transmute(original(index));
         function(number)
+    }
+}
+
+unsafe extern "C" fn dup2(number: c_int, other: c_int) -> c_int {
+    if copies::concerns(number, other) && !threads::is_in_borrowed_memory() {
+        // SAFETY: by the caller.
+        return unsafe { copies::hw_c_dup2(number, other) };
+    }
+    // SAFETY: as above.
+    unsafe {
+        let function: unsafe extern "C" fn(c_int, c_int) -> c_int = mem::transmute(original(4));
+        function(number, other)
+    }
+}
+
+unsafe extern "C" fn dup3(number: c_int, other: c_int, flags: c_int) -> c_int {
+    if copies::concerns(number, other) && !threads::is_in_borrowed_memory() {
+        // SAFETY: by the caller.
+        return unsafe { copies::hw_c_dup3(number, other, flags) };
+    }
+    // SAFETY: as above.
+    unsafe {
+        let function: unsafe extern "C" fn(c_int, c_int, c_int) -> c_int = mem::transmute(original(5));
+        function(number, other, flags)
     }
 }

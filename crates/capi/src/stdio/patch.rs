@@ -61,7 +61,7 @@ impl Plan {
     /// `function` is one of the C library.
     pub unsafe fn of(function: *mut c_void) -> Option<Plan> {
         let mut at = function.cast::<u8>();
-        if at.is_null() || at.addr() % 16 != 0 {
+        if at.is_null() || !at.addr().is_multiple_of(16) {
             return None;
         }
         // SAFETY: no function of the C library is shorter; its text can be read.
@@ -158,7 +158,7 @@ unsafe fn store_jump(plan: &Plan, stub: *mut u8) -> Option<()> {
         if own::hw_own_mprotect(page, PAGE, libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC) != 0 {
             return None;
         }
-        if plan.at.addr() % 8 == 0 {
+        if plan.at.addr().is_multiple_of(8) {
             AtomicU64::from_ptr(plan.at.cast()).store(u64::from_ne_bytes(code), Ordering::SeqCst);
         } else {
             // Within a line of the cache, as the function is aligned to 16: x86-64 stores it at once.

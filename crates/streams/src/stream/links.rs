@@ -1,10 +1,26 @@
 //! Linking streams below a multiplexer.
 
+use std::sync::atomic::Ordering;
+
 use super::Stream;
 use crate::error::Result;
+use crate::head::state::LINKED;
 use crate::message::link::MuxId;
 
 impl Stream {
+    /// Whether this end is linked below a multiplexer: then its calls fail with `EINVAL`.
+    #[doc = include_str!("../../doc/links.md")]
+    pub fn is_linked(&self) -> bool {
+        self.shared.endpoint.words().state.load(Ordering::Acquire) & LINKED != 0
+    }
+
+    /// Whether this stream ends in a multiplexer, below which others can be linked.
+    #[doc = include_str!("../../doc/links.md")]
+    pub fn is_multiplexer(&self) -> bool {
+        let endpoint = &self.shared.endpoint;
+        endpoint.side == 0 && endpoint.region.driver.is_some_and(|driver| driver.0.info().multiplexes)
+    }
+
     /// Links a stream below this one, which ends in a multiplexer, and returns by what the multiplexer knows it.
     ///
     /// # Errors

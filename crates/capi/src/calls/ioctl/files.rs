@@ -8,7 +8,7 @@ use headwater_streams::Stream;
 use crate::abi::strrecvfd;
 use crate::errno::{Called, Failure};
 use crate::restart::restarting;
-use crate::table::{self, Open};
+use crate::table::{self, Mode, Open};
 use crate::{memory, own};
 
 pub fn send(open: &Open, number: c_int) -> Called<c_int> {
@@ -41,7 +41,7 @@ pub fn received_number(file: OwnedFd, closed_by_exec: bool) -> Called<c_int> {
     match Stream::from_bundle(&file)? {
         Some(stream) => {
             drop(file);
-            table::open(stream, 0, closed_by_exec)
+            table::open(stream, Mode::BOTH, 0, closed_by_exec)
         }
         None => own::duplicate(file.as_raw_fd(), 0, closed_by_exec),
     }

@@ -49,7 +49,7 @@ pub fn find(open: &Open, argument: usize) -> Called<c_int> {
     Ok(open.stream.find(name(argument)?)?.into())
 }
 
-/// I_LIST with a null pointer: how many there are.
+/// I_LIST. With a null pointer it returns how many there are.
 pub fn list(open: &Open, argument: usize) -> Called<c_int> {
     let names = open.stream.list()?;
     if argument == 0 {
@@ -65,7 +65,7 @@ pub fn list(open: &Open, argument: usize) -> Called<c_int> {
         memory::put(wanted.sl_modlist.wrapping_add(at), str_mlist { l_name: field(name) })?;
     }
     memory::put(place, str_list { sl_nmods: count as c_int, ..wanted })?;
-    Ok(count as c_int)
+    Ok(0)
 }
 
 /// A pipe has nothing below that an anchor could hold (streamio(7I) of SVR4's successors).

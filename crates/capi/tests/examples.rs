@@ -1,0 +1,90 @@
+//! The programs of `examples/c` compile without a warning, and succeed. Skipped where a tool is missing.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const CRATE: &str = env!("CARGO_MANIFEST_DIR");
+
+fn examples() -> PathBuf {
+    Path::new(CRATE).join("../../examples/c")
+}
+
+/// The programs: the files whose names end with `.c`.
+fn programs() -> Vec<String> {
+    let entries = std::fs::read_dir(examples()).expect("a folder");
+    let names = entries.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned());
+    let mut names: Vec<String> = names.filter_map(|name| name.strip_suffix(".c").map(str::to_owned)).collect();
+    names.sort();
+    assert!(names.len() >= 8, "{names:?}");
+    names
+}
+
+/// Whether a command exists; says so if it does not.
+fn is_there(tool: &str) -> bool {
+    let found = Command::new(tool).arg("--version").output().is_ok();
+    if !found {
+        println!("skipped: there is no {tool}");
+    }
+    found
+}
+
+#[test]
+fn every_example_compiles_without_a_warning() {
+    if !is_there("cc") {
+        return;
+    }
+    for name in programs() {
+        let mut command = Command::new("cc");
+        command
+            .args(["-Wall", "-Wextra", "-pedantic", "-Werror", "-fsyntax-only", "-I"])
+            .arg(format!("{CRATE}/include"));
+        let output = command.arg(examples().join(format!("{name}.c"))).output().expect("it runs");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+}
+
+#[test]
+fn the_makefile_the_page_and_git_know_every_example() {
+    let text = |name: &str| std::fs::read_to_string(examples().join(name)).expect("it is there");
+    let (makefile, page, ignored) = (text("Makefile"), text("README.md"), text(".gitignore"));
+    let listed = makefile.lines().find_map(|line| line.strip_prefix("EXAMPLES = ")).expect("a list");
+    let mut listed: Vec<&str> = listed.split(' ').collect();
+    listed.sort_unstable();
+    assert_eq!(listed, programs());
+    for name in programs() {
+        assert!(page.contains(&format!("| [{name}.c]({name}.c) |")), "{name}");
+        assert!(ignored.lines().any(|line| line == format!("/{name}")), "{name}");
+    }
+}
+
+#[test]
+#[ignore = "until the entry points are in the tree"]
+fn every_example_succeeds() {
+    if !["make", "pkg-config", "cc"].map(is_there).into_iter().all(|there| there) {
+        return;
+    }
+    let root = tempfile::tempdir().expect("a directory");
+    let run = |command: &mut Command| {
+        let output = command.output().expect("it runs");
+        let said = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{said}");
+        said.into_owned()
+    };
+    let prefix = format!("PREFIX={}/prefix", root.path().display());
+    let target = format!("TARGET={}/capi", env!("CARGO_TARGET_TMPDIR"));
+    run(Command::new("make").args(["-s", "-C", CRATE, "install", "PROFILE=debug", &prefix, &target]));
+    let folder = root.path().join("examples");
+    std::fs::create_dir(&folder).expect("room");
+    for entry in std::fs::read_dir(examples()).expect("a folder") {
+        let file = entry.expect("an entry");
+        if file.path().extension().is_none_or(|extension| extension == "c" || extension == "h") {
+            std::fs::copy(file.path(), folder.join(file.file_name())).expect("room");
+        }
+    }
+    let mut command = Command::new("make");
+    command.args(["-s", "check"]).current_dir(&folder).env("HEADWATER_RUNTIME_DIR", root.path().join("devices"));
+    let said = run(command.env("PKG_CONFIG_PATH", root.path().join("prefix/lib/pkgconfig")));
+    for name in programs() {
+        assert!(said.contains(&format!("{name}: ok")), "{said}");
+    }
+}

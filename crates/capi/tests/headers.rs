@@ -1,0 +1,276 @@
+//! The headers in `include/` compile alone and in every dialect, and agree with `src/abi.rs` and with `headwater_streams`.
+//! Skipped where there is no compiler.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use headwater::abi::{self, HEADERS};
+use headwater_streams::drivers::log::{self, LogControl, LogFlags, TraceId};
+use headwater_streams::{Events, Flush, ReadOptions, SignalEvents, WriteOptions, link_command};
+
+const INCLUDE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/include");
+
+/// The dialects that programs for these headers are written in: compiler and option.
+const DIALECTS: [(&str, &str); 10] = [
+    ("cc", "c89"),
+    ("cc", "gnu89"),
+    ("cc", "c99"),
+    ("cc", "c11"),
+    ("cc", "c17"),
+    ("cc", "gnu17"),
+    ("c++", "c++98"),
+    ("c++", "c++11"),
+    ("c++", "c++17"),
+    ("c++", "c++20"),
+];
+
+/// Headers that define no constant and no structure. Those for modules that are written in C have tests of their own.
+const WITHOUT_NAMES: [&str; 2] = ["stropts.h", "sys/poll.h"];
+
+/// Compiles a text without a warning. None if there is no such compiler.
+fn compile(compiler: &str, dialect: &str, text: &str, program: &Path) -> Option<()> {
+    let source = program.with_extension(if compiler == "cc" { "c" } else { "cc" });
+    std::fs::write(&source, text).expect("room");
+    let mut command = Command::new(compiler);
+    command.arg(format!("-std={dialect}")).args(["-pedantic", "-Wall", "-Wextra", "-Werror", "-I", INCLUDE]);
+    match command.arg(&source).arg("-o").arg(program).output() {
+        Err(error) => {
+            println!("skipped: {compiler}: {error}");
+            None
+        }
+        Ok(output) => {
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert!(output.status.success(), "{compiler} -std={dialect}:\n{text}\n{said}");
+            Some(())
+        }
+    }
+}
+
+/// The headers for programs.
+fn headers() -> impl Iterator<Item = &'static str> {
+    HEADERS.iter().map(|(header, ..)| *header).chain(WITHOUT_NAMES)
+}
+
+fn text(header: &str) -> String {
+    std::fs::read_to_string(format!("{INCLUDE}/{header}")).expect("it is there")
+}
+
+/// The names of the constants that a header defines.
+fn defined(text: &str) -> BTreeSet<&str> {
+    text.lines()
+        .filter_map(|line| line.strip_prefix("#define ")?.split_once(' '))
+        .map(|(name, _)| name)
+        .filter(|name| !name.starts_with('_') && !name.contains('('))
+        .collect()
+}
+
+/// The structures of a header, and their fields in order.
+fn declared(text: &str) -> BTreeMap<&str, Vec<&str>> {
+    let mut structures = BTreeMap::new();
+    let mut inside: Option<(&str, Vec<&str>)> = None;
+    for line in text.lines() {
+        if let Some(name) = line.strip_prefix("struct ").and_then(|rest| rest.strip_suffix(" {")) {
+            inside = Some((name, Vec::new()));
+        } else if line == "};" {
+            structures.extend(inside.take());
+        } else if let (Some((_, fields)), Some((declaration, _))) = (&mut inside, line.split_once(';')) {
+            let declaration = declaration.split('[').next().expect("a first part");
+            fields.push(declaration.rsplit([' ', '*']).next().expect("a last part"));
+        }
+    }
+    structures
+}
+
+/// A temporary directory, and a path of a program in it.
+fn place() -> (tempfile::TempDir, PathBuf) {
+    let directory = tempfile::tempdir().expect("a directory");
+    let program = directory.path().join("program");
+    (directory, program)
+}
+
+#[test]
+fn every_header_compiles_alone_and_twice_in_every_dialect() {
+    let (_directory, program) = place();
+    for header in headers() {
+        let text = format!("#include <{header}>\n#include <{header}>\nint main(void) {{ return 0; }}\n");
+        for (compiler, dialect) in DIALECTS {
+            compile(compiler, dialect, &text, &program);
+        }
+    }
+}
+
+#[test]
+fn all_headers_compile_together_with_those_of_the_system() {
+    let (_directory, program) = place();
+    let system = ["errno.h", "fcntl.h", "poll.h", "signal.h", "sys/socket.h", "sys/stat.h", "termios.h", "time.h"];
+    for (first, second) in [(true, false), (false, true)] {
+        let ours: String = headers().map(|header| format!("#include <{header}>\n")).collect();
+        let theirs: String = system.iter().map(|header| format!("#include <{header}>\n")).collect();
+        let parts = [(first, &ours), (true, &theirs), (second, &ours)];
+        let text: String = parts.iter().filter(|(is_in, _)| *is_in).map(|(_, part)| part.as_str()).collect();
+        for (compiler, dialect) in DIALECTS {
+            compile(compiler, dialect, &format!("{text}int main(void) {{ return 0; }}\n"), &program);
+        }
+    }
+}
+
+#[test]
+fn every_name_of_a_header_is_in_the_table_of_abi_and_the_other_way_round() {
+    for header in headers() {
+        let text = text(header);
+        let (constants, structures) = (defined(&text), declared(&text));
+        let (ours, layouts) =
+            HEADERS.iter().find(|(name, ..)| *name == header).map_or((&[][..], &[][..]), |entry| (entry.1, entry.2));
+        assert_eq!(ours.iter().map(|(name, _)| *name).collect::<BTreeSet<_>>(), constants, "{header}");
+        let layouts: BTreeMap<&str, Vec<&str>> =
+            layouts.iter().map(|(name, _, fields)| (*name, fields.iter().map(|field| field.0).collect())).collect();
+        assert_eq!(layouts, structures, "{header}");
+    }
+}
+
+#[test]
+fn values_sizes_and_offsets_are_those_of_abi() {
+    let (_directory, program) = place();
+    let mut expected = String::new();
+    let mut lines = String::new();
+    let mut includes = String::from("#include <stdio.h>\n#include <stddef.h>\n");
+    let print = "static void print(const char *name, unsigned long offset, unsigned long size) {\n    \
+                 printf(\"%s %lu %lu\\n\", name, offset, size);\n}\n";
+    for (header, constants, layouts) in HEADERS {
+        writeln!(includes, "#include <{header}>").expect("text");
+        for (name, value) in *constants {
+            writeln!(lines, "    printf(\"{name} %ld\\n\", (long)({name}));").expect("text");
+            writeln!(expected, "{name} {value}").expect("text");
+        }
+        for (name, size, fields) in *layouts {
+            writeln!(lines, "    printf(\"{name} %lu\\n\", (unsigned long)sizeof(struct {name}));").expect("text");
+            writeln!(expected, "{name} {size}").expect("text");
+            for (field, offset, size) in *fields {
+                let values = format!("offsetof(struct {name}, {field}), sizeof ((struct {name} *)0)->{field}");
+                writeln!(lines, "    print(\"{name}.{field}\", {values});").expect("text");
+                writeln!(expected, "{name}.{field} {offset} {size}").expect("text");
+            }
+        }
+    }
+    let text = format!("{includes}{print}int main(void) {{\n{lines}    return 0;\n}}\n");
+    for (compiler, dialect) in DIALECTS {
+        if compile(compiler, dialect, &text, &program).is_none() {
+            continue;
+        }
+        let output = Command::new(&program).output().expect("it runs");
+        assert_eq!(String::from_utf8_lossy(&output.stdout), expected, "{compiler} -std={dialect}");
+    }
+}
+
+#[test]
+fn poll_h_has_the_events_of_streams_in_strict_c() {
+    let (_directory, program) = place();
+    for header in ["poll.h", "sys/poll.h"] {
+        let text = format!(
+            "#include <{header}>\nint main(void) {{\n    struct pollfd one;\n    \
+             one.fd = -1;\n    one.events = POLLIN | POLLRDNORM | POLLRDBAND | POLLWRNORM | POLLWRBAND;\n    \
+             return poll(&one, 1, 0);\n}}\n"
+        );
+        for (compiler, dialect) in DIALECTS {
+            if compile(compiler, dialect, &text, &program).is_some() {
+                assert!(Command::new(&program).status().expect("it runs").success());
+            }
+        }
+    }
+}
+
+#[test]
+fn options_and_events_are_those_of_streams() {
+    let read = [abi::RNORM, abi::RMSGD, abi::RMSGN].map(|mode| ReadOptions::from_bits(mode as u32));
+    use headwater_streams::{ControlMode, ReadMode};
+    let modes = [ReadMode::Bytes, ReadMode::MessageDiscard, ReadMode::MessageKeep];
+    assert_eq!(read.map(|options| options.expect("valid").mode), modes);
+    let control = [abi::RPROTNORM, abi::RPROTDAT, abi::RPROTDIS].map(|mode| ReadOptions::from_bits(mode as u32));
+    let controls = [ControlMode::Refuse, ControlMode::AsData, ControlMode::Discard];
+    assert_eq!(control.map(|options| options.expect("valid").control), controls);
+    assert!(ReadOptions::from_bits(abi::RFILL as u32).expect("valid").fill);
+
+    let write = |bits: i32| WriteOptions::from_bits(bits as u32).expect("valid");
+    let none = write(0);
+    assert_eq!(write(abi::SNDZERO), none.zero(true));
+    assert_eq!(write(abi::SNDPIPE), none.pipe(true));
+    assert_eq!(write(abi::SNDHOLD), none.hold(true));
+    assert_eq!(write(abi::SNDDELIM), none.delimit(true));
+    assert_eq!(write(abi::SNDMREAD), none.notify(true));
+
+    for (number, events) in [
+        (abi::S_INPUT, SignalEvents::INPUT),
+        (abi::S_HIPRI, SignalEvents::HIPRI),
+        (abi::S_OUTPUT, SignalEvents::OUTPUT),
+        (abi::S_MSG, SignalEvents::MSG),
+        (abi::S_ERROR, SignalEvents::ERROR),
+        (abi::S_HANGUP, SignalEvents::HANGUP),
+        (abi::S_RDNORM, SignalEvents::RDNORM),
+        (abi::S_RDBAND, SignalEvents::RDBAND),
+        (abi::S_WRBAND, SignalEvents::WRBAND),
+        (abi::S_BANDURG, SignalEvents::BANDURG),
+    ] {
+        assert_eq!(number as u32, events.bits(), "{events:?}");
+    }
+    for (number, events) in [
+        (abi::POLLRDNORM, Events::RDNORM),
+        (abi::POLLRDBAND, Events::RDBAND),
+        (abi::POLLWRNORM, Events::WRNORM),
+        (abi::POLLWRBAND, Events::WRBAND),
+        (libc::POLLIN, Events::IN),
+        (libc::POLLPRI, Events::PRI),
+        (libc::POLLOUT, Events::OUT),
+    ] {
+        assert_eq!(number as u16, events.bits(), "{events:?}");
+    }
+    for (number, flush) in [(abi::FLUSHR, Flush::READ), (abi::FLUSHW, Flush::WRITE), (abi::FLUSHRW, Flush::ALL)] {
+        assert_eq!([number as u8, 0], flush.bytes());
+        assert_eq!([(number | abi::FLUSHBAND) as u8, 3], flush.in_band(3).bytes());
+    }
+    for (number, command) in [
+        (abi::I_LINK, link_command::LINK),
+        (abi::I_UNLINK, link_command::UNLINK),
+        (abi::I_PLINK, link_command::PERSISTENT_LINK),
+        (abi::I_PUNLINK, link_command::PERSISTENT_UNLINK),
+    ] {
+        assert_eq!(number, u64::from(command));
+    }
+}
+
+#[test]
+fn log_messages_are_those_of_the_log_driver() {
+    assert_eq!([abi::I_TRCLOG, abi::I_ERRLOG, abi::I_LOGLOST], [log::TRCLOG, log::ERRLOG, log::LOST]);
+    assert_eq!((abi::LOGMAX, abi::LOGIDSMAX, abi::LOG_MID), (log::TEXT_MAX, log::IDS_MAX, log::MID));
+    for (number, flag) in [
+        (abi::SL_FATAL, LogFlags::FATAL),
+        (abi::SL_NOTIFY, LogFlags::NOTIFY),
+        (abi::SL_ERROR, LogFlags::ERROR),
+        (abi::SL_TRACE, LogFlags::TRACE),
+        (abi::SL_CONSOLE, LogFlags::CONSOLE),
+        (abi::SL_WARN, LogFlags::WARN),
+        (abi::SL_NOTE, LogFlags::NOTE),
+    ] {
+        assert_eq!(number, flag.bits(), "{flag:?}");
+    }
+    assert_eq!((size_of::<abi::log_ctl>(), size_of::<abi::trace_ids>()), (LogControl::LEN, TraceId::LEN));
+
+    let flags = LogFlags::ERROR | LogFlags::CONSOLE;
+    let bytes = LogControl::new(-3, flags).with_priority(0x0102_0304).bytes();
+    // SAFETY: as long, and every pattern of bits is a log_ctl.
+    let control: abi::log_ctl = unsafe { std::mem::transmute(bytes) };
+    assert_eq!((control.level, control.flags, control.pri), (-3, flags.bits(), 0x0102_0304));
+    // The fields that the driver sets, by bytes that are all different.
+    let bytes: [u8; LogControl::LEN] = std::array::from_fn(|byte| byte as u8 + 1);
+    let read = LogControl::of(&bytes).expect("long enough");
+    // SAFETY: as above.
+    let control: abi::log_ctl = unsafe { std::mem::transmute(bytes) };
+    assert_eq!((control.mid, control.sid, control.level), (read.mid(), read.sid(), read.level()));
+    assert_eq!((control.ltime, control.ttime, control.seq_no as u32), (read.ltime(), read.ttime(), read.seq_no()));
+
+    // SAFETY: as long, and every pattern of bits is a trace_ids.
+    let ids: abi::trace_ids =
+        unsafe { std::mem::transmute(TraceId { mid: Some(7), sid: Some(8), level: Some(9) }.bytes()) };
+    assert_eq!((ids.ti_mid, ids.ti_sid, ids.ti_level), (7, 8, 9));
+}

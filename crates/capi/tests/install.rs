@@ -1,0 +1,141 @@
+//! What `make install` installs is what a program needs: a program compiles with it by pkg-config and runs. Skipped where a tool is
+//! missing.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const CRATE: &str = env!("CARGO_MANIFEST_DIR");
+
+/// What the system calls the place where the files are once they are installed.
+const PREFIX: &str = "/usr/test";
+
+/// Uses functions of the library and interposed ones on both ends of a stream.
+const PROGRAM: &str = r#"
+#include <stropts.h>
+#include <string.h>
+
+int main(void) {
+    int ends[2];
+    char bytes[8];
+    char control[] = "control";
+    struct strbuf sent = {0, 7, control};
+    struct strbuf received = {sizeof bytes, 0, bytes};
+    int flags = 0;
+    if (pipe(ends) != 0 || isastream(ends[0]) != 1 || isastream(ends[1]) != 1) {
+        return 1;
+    }
+    if (putmsg(ends[0], &sent, NULL, 0) != 0 || getmsg(ends[1], &received, NULL, &flags) != 0) {
+        return 2;
+    }
+    if (received.len != 7 || memcmp(bytes, "control", 7) != 0 || flags != 0) {
+        return 3;
+    }
+    if (write(ends[1], "data", 4) != 4 || read(ends[0], bytes, sizeof bytes) != 4) {
+        return 4;
+    }
+    return ioctl(ends[0], I_PUSH, "no_such") == -1 ? 0 : 5;
+}
+"#;
+
+/// Whether a command exists; says so if it does not.
+fn is_there(tool: &str) -> bool {
+    let found = Command::new(tool).arg("--version").output().is_ok();
+    if !found {
+        println!("skipped: there is no {tool}");
+    }
+    found
+}
+
+/// Runs make for a target, with files below `root`.
+fn make(target: &str, root: &Path) {
+    let mut command = Command::new("make");
+    command.args(["-s", "-C", CRATE, target, "PROFILE=debug"]).arg(format!("PREFIX={PREFIX}"));
+    command.arg(format!("TARGET={}/capi", env!("CARGO_TARGET_TMPDIR"))).arg(format!("DESTDIR={}", root.display()));
+    let output = command.output().expect("make runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// The flags that pkg-config has for the package below `root`.
+fn flags(root: &Path, options: &[&str]) -> Vec<String> {
+    let mut command = Command::new("pkg-config");
+    command.args(options).arg("headwater").env("PKG_CONFIG_SYSROOT_DIR", root);
+    let output =
+        command.env("PKG_CONFIG_LIBDIR", root.join(&PREFIX[1..]).join("lib/pkgconfig")).output().expect("it runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("text").split_whitespace().map(str::to_owned).collect()
+}
+
+/// Every file below a folder, relative to it.
+fn files(folder: &Path) -> Vec<String> {
+    fn walk(folder: &Path) -> Vec<PathBuf> {
+        let entries = std::fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path());
+        entries.flat_map(|path| if path.is_dir() { walk(&path) } else { vec![path] }).collect()
+    }
+    let below = |path: PathBuf| path.strip_prefix(folder).expect("below").display().to_string();
+    let mut files: Vec<String> = walk(folder).into_iter().map(below).collect();
+    files.sort();
+    files
+}
+
+#[test]
+#[ignore = "until the entry points are in the tree"]
+fn a_program_compiles_with_what_is_installed_and_runs() {
+    if !["make", "pkg-config", "cc", "objcopy"].map(is_there).into_iter().all(|there| there) {
+        return;
+    }
+    let root = tempfile::tempdir().expect("a directory");
+    make("install", root.path());
+    let library = root.path().join(&PREFIX[1..]).join("lib");
+    for name in ["libheadwater.so", "libheadwater.so.1"] {
+        assert!(
+            std::fs::canonicalize(library.join(name)).expect("a link").ends_with("libheadwater.so.1.0.0"),
+            "{name}"
+        );
+    }
+    let (source, program) = (root.path().join("program.c"), root.path().join("program"));
+    std::fs::write(&source, PROGRAM).expect("room");
+    let mut command = Command::new("cc");
+    command.args(["-Wall", "-Wextra", "-Werror"]).arg(&source).arg("-o").arg(&program);
+    let output = command.args(flags(root.path(), &["--cflags", "--libs"])).output().expect("it runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let status = Command::new(&program).env("LD_LIBRARY_PATH", library).status().expect("it runs");
+    assert_eq!(status.code(), Some(0));
+}
+
+#[test]
+fn the_flags_lead_to_the_installed_headers_and_to_the_library() {
+    if !["make", "pkg-config", "cc"].map(is_there).into_iter().all(|there| there) {
+        return;
+    }
+    let root = tempfile::tempdir().expect("a directory");
+    make("install-files", root.path());
+    let (source, object) = (root.path().join("program.c"), root.path().join("program.o"));
+    std::fs::write(&source, PROGRAM).expect("room");
+    let mut command = Command::new("cc");
+    command.args(["-Wall", "-Wextra", "-Werror", "-c"]).arg(&source).arg("-o").arg(&object);
+    let output = command.args(flags(root.path(), &["--cflags"])).output().expect("it runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let library = root.path().join(&PREFIX[1..]).join("lib");
+    assert_eq!(flags(root.path(), &["--libs"]), [format!("-L{}", library.display()), "-lheadwater".to_owned()]);
+}
+
+#[test]
+fn what_is_installed_is_removed_again() {
+    if !is_there("make") {
+        return;
+    }
+    let root = tempfile::tempdir().expect("a directory");
+    make("install-files", root.path());
+    let mut expected = vec!["usr/test/lib/pkgconfig/headwater.pc".to_owned()];
+    let headers = files(Path::new(&format!("{CRATE}/include")));
+    expected.extend(headers.into_iter().map(|header| format!("usr/test/include/headwater/{header}")));
+    let section = |page: &str| page.rsplit('.').next().expect("a section").to_owned();
+    let pages = files(Path::new(&format!("{CRATE}/man")));
+    expected.extend(pages.into_iter().map(|page| format!("usr/test/share/man/man{}/{page}", section(&page))));
+    expected.sort();
+    assert_eq!(files(root.path()), expected);
+    // The tracer's, which lies in the same folder.
+    std::fs::write(root.path().join("usr/test/include/headwater/trace.h"), "").expect("room");
+    make("uninstall", root.path());
+    assert_eq!(files(root.path()), ["usr/test/include/headwater/trace.h"]);
+}
