@@ -54,10 +54,11 @@ pub fn run(options: &Options) -> Result<()> {
 fn build() -> Result<PathBuf> {
     let target = shell::target_directory();
     let build = target.join("capi/release");
-    shell::run(shell::command("make").args(["-C", "crates/capi", "PROFILE=release"]).args([
-        format!("TARGET={}", target.display()),
-        format!("BUILD={}", build.display()),
-    ]))?;
+    shell::run(
+        shell::command("make")
+            .args(["-C", "crates/capi", "PROFILE=release"])
+            .args([format!("TARGET={}", target.display()), format!("BUILD={}", build.display())]),
+    )?;
     let library = build.join("libheadwater.so");
     ensure!(library.exists(), "{} was not built", library.display());
     Ok(library.canonicalize()?)

@@ -51,7 +51,8 @@ fn unlinked() -> &'static Path {
     UNLINKED.get_or_init(|| {
         let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("libunlinked.so");
         let source = package().join("tests/conformance/unlinked/calls.c");
-        let made = Command::new("cc").args(["-shared", "-fPIC", "-Wall", "-o"]).arg(&path).arg(source).output().expect("cc");
+        let made =
+            Command::new("cc").args(["-shared", "-fPIC", "-Wall", "-o"]).arg(&path).arg(source).output().expect("cc");
         assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
         path
     })

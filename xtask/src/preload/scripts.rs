@@ -32,7 +32,11 @@ pub fn compare(options: &Options, library: &Path) -> Result<Vec<String>> {
         let script = shell::root().join(format!("crates/capi/tests/foreign/{name}.sh"));
         let plain = run(&script, None)?;
         let again = run(&script, None)?;
-        ensure!(plain == again, "{name}.sh does not print the same twice without the library: {:?}", first(&plain, &again));
+        ensure!(
+            plain == again,
+            "{name}.sh does not print the same twice without the library: {:?}",
+            first(&plain, &again)
+        );
         let preloaded = run(&script, Some(library))?;
         println!("{name}.sh: {} lines, {}, {} files", plain.lines.len(), plain.status, plain.files.len());
         if plain != preloaded {
@@ -70,7 +74,8 @@ fn run(script: &Path, library: Option<&Path>) -> Result<Seen> {
 
 /// The first difference.
 fn first(one: &Seen, other: &Seen) -> String {
-    if let Some(at) = (0..one.lines.len().max(other.lines.len())).find(|at| one.lines.get(*at) != other.lines.get(*at)) {
+    if let Some(at) = (0..one.lines.len().max(other.lines.len())).find(|at| one.lines.get(*at) != other.lines.get(*at))
+    {
         let line = |seen: &Seen| seen.lines.get(at).cloned().unwrap_or_else(|| "the end".into());
         return format!("line {}: without: {}; with: {}", at + 1, line(one), line(other));
     }

@@ -206,7 +206,9 @@ static void passed_files(void) {
 
 static void waiting_calls(void) {
     open_ends();
+#ifndef __SANITIZE_ADDRESS__ /* whose own poll reads the array */
     EACH_FAULTS(INPUTS, sizeof(struct pollfd), poll((struct pollfd *)p, 1, 0), "POSIX poll: EFAULT");
+#endif
     struct pollfd one = {.fd = far, .events = POLLIN};
     fd_set set;
     FD_ZERO(&set);
