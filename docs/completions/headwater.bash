@@ -58,6 +58,9 @@ _headwater() {
             headwater,show)
                 cmd="headwater__subcmd__show"
                 ;;
+            headwater,streams)
+                cmd="headwater__subcmd__streams"
+                ;;
             headwater,timed)
                 cmd="headwater__subcmd__timed"
                 ;;
@@ -106,11 +109,17 @@ _headwater() {
             headwater__subcmd__help,show)
                 cmd="headwater__subcmd__help__subcmd__show"
                 ;;
+            headwater__subcmd__help,streams)
+                cmd="headwater__subcmd__help__subcmd__streams"
+                ;;
             headwater__subcmd__help,timed)
                 cmd="headwater__subcmd__help__subcmd__timed"
                 ;;
             headwater__subcmd__help,trace)
                 cmd="headwater__subcmd__help__subcmd__trace"
+                ;;
+            headwater__subcmd__help__subcmd__streams,autopush)
+                cmd="headwater__subcmd__help__subcmd__streams__subcmd__autopush"
                 ;;
             headwater__subcmd__help__subcmd__trace,attach)
                 cmd="headwater__subcmd__help__subcmd__trace__subcmd__attach"
@@ -132,6 +141,18 @@ _headwater() {
                 ;;
             headwater__subcmd__help__subcmd__trace,stat)
                 cmd="headwater__subcmd__help__subcmd__trace__subcmd__stat"
+                ;;
+            headwater__subcmd__streams,autopush)
+                cmd="headwater__subcmd__streams__subcmd__autopush"
+                ;;
+            headwater__subcmd__streams,help)
+                cmd="headwater__subcmd__streams__subcmd__help"
+                ;;
+            headwater__subcmd__streams__subcmd__help,autopush)
+                cmd="headwater__subcmd__streams__subcmd__help__subcmd__autopush"
+                ;;
+            headwater__subcmd__streams__subcmd__help,help)
+                cmd="headwater__subcmd__streams__subcmd__help__subcmd__help"
                 ;;
             headwater__subcmd__trace,attach)
                 cmd="headwater__subcmd__trace__subcmd__attach"
@@ -188,7 +209,7 @@ _headwater() {
 
     case "${cmd}" in
         headwater)
-            opts="-h -V --help --version run list show compare noise overhead report export import trace doctor completions man conduct timed help"
+            opts="-h -V --help --version run list show compare noise overhead report export import trace streams doctor completions man conduct timed help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -324,7 +345,7 @@ _headwater() {
             return 0
             ;;
         headwater__subcmd__help)
-            opts="run list show compare noise overhead report export import trace doctor completions man conduct timed help"
+            opts="run list show compare noise overhead report export import trace streams doctor completions man conduct timed help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -522,6 +543,34 @@ _headwater() {
         headwater__subcmd__help__subcmd__show)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        headwater__subcmd__help__subcmd__streams)
+            opts="autopush"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        headwater__subcmd__help__subcmd__streams__subcmd__autopush)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
@@ -1036,6 +1085,108 @@ _headwater() {
         headwater__subcmd__show)
             opts="-h -V --lmbench-value --json --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        headwater__subcmd__streams)
+            opts="-h -V --help --version autopush help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        headwater__subcmd__streams__subcmd__autopush)
+            opts="-f -g -r -M -m -d -h -V --file --get --remove --major --minor --directory --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -f)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --major)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -M)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --minor)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -m)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --directory)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -d)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        headwater__subcmd__streams__subcmd__help)
+            opts="autopush help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        headwater__subcmd__streams__subcmd__help__subcmd__autopush)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        headwater__subcmd__streams__subcmd__help__subcmd__help)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi

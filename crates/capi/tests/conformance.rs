@@ -85,7 +85,9 @@ fn compiled(name: &str, mode: Mode) -> PathBuf {
 
 fn run(name: &str, mode: Mode) {
     let program = compiled(name, mode);
-    let devices = tempfile::tempdir().expect("a directory");
+    // For its owner alone, whatever the mask is: another one would be refused.
+    let private = std::os::unix::fs::PermissionsExt::from_mode(0o700);
+    let devices = tempfile::Builder::new().permissions(private).tempdir().expect("a directory");
     // A file: a process that a test has left behind keeps no pipe open.
     let log = devices.path().join("output");
     let output = File::create(&log).expect("a file");

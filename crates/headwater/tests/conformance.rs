@@ -136,7 +136,7 @@ fn words(error: impl ToString) -> String {
 }
 
 fn setup(directory: &Path) -> Setup<'_> {
-    Setup { size: SIZE, duplex: false, nonblocking: false, same_cpu: false, directory }
+    Setup { size: SIZE, duplex: false, nonblocking: false, same_cpu: false, directory, options: "" }
 }
 
 /// Opens a transport, or returns the reason why it is not available.

@@ -40,6 +40,7 @@ mod proc_file;
 pub mod readiness;
 pub mod refuse;
 pub mod refusing_allocator;
+pub mod replaced_file;
 pub mod rseq;
 pub mod sdt;
 pub mod set_once;

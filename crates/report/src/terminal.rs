@@ -13,7 +13,7 @@ use crate::rows;
 use crate::style::{Style, finish, strong};
 
 mod absent;
-mod cells;
+pub(crate) mod cells;
 mod cost;
 mod flood;
 mod frame;

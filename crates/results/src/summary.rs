@@ -117,6 +117,11 @@ impl Fold {
         Ok(())
     }
 
+    /// Returns the row with that id, if an event has named it.
+    pub fn row(&self, id: &str) -> Option<&Row> {
+        self.places.get(id).map(|&place| &self.rows[place].row)
+    }
+
     /// Returns the run so far. Without `run_finished` it counts as interrupted.
     pub fn snapshot(&self) -> Result<Run, FoldError> {
         self.clone().finish()

@@ -7,6 +7,7 @@ pub mod log;
 pub mod loopback;
 pub mod mux;
 pub mod nuls;
+pub mod sad;
 
 /// Every driver, by the order of its name.
 static TABLE: &[DriverLink] = &[
@@ -15,7 +16,24 @@ static TABLE: &[DriverLink] = &[
     DriverLink(&loopback::Loop),
     DriverLink(&mux::Mux),
     DriverLink(&nuls::Nuls),
+    DriverLink(&sad::Sad),
 ];
+
+/// The major number of a driver: a number for programs in C, where Rust has the name. It is the same in every process and version: FNV-1a
+/// of the name's bytes, 32 bits, without the highest bit.
+///
+/// ```
+/// assert_eq!(headwater_streams::drivers::major("echo"), 0x549d_d484);
+/// ```
+#[doc(alias = "getmajor")]
+pub const fn major(driver: &str) -> u32 {
+    let (mut hash, mut at) = (0x811c_9dc5_u32, 0);
+    while at < driver.len() {
+        hash = (hash ^ driver.as_bytes()[at] as u32).wrapping_mul(0x0100_0193);
+        at += 1;
+    }
+    hash & i32::MAX as u32
+}
 
 /// The driver of that name.
 pub(crate) fn find(name: &str) -> Option<&'static DriverLink> {

@@ -33,6 +33,8 @@ macro_rules! errnos {
 }
 
 errnos! {
+    /// The process is not privileged.
+    Perm = 1,
     /// No such file.
     Noent = 2,
     /// No such process.
@@ -55,6 +57,8 @@ errnos! {
     Busy = 16,
     /// It exists.
     Exist = 17,
+    /// No such device.
+    Nodev = 19,
     /// An argument that makes no sense here.
     Inval = 22,
     /// No descriptor left.
@@ -75,6 +79,8 @@ errnos! {
     Proto = 71,
     /// The message at the front is of another kind.
     Badmsg = 74,
+    /// A value that the structure has no room for.
+    Overflow = 75,
 }
 
 impl Errno {

@@ -7,6 +7,7 @@
 //! | the store of direction 0, then of 1: queues, blocks, pages | the holder of the store's lock |
 //! | the window of lane 0, then of lane 1 | the lane's writer |
 //! | the memory of the driver's instance, if the stream ends in a driver | the driver's procedures |
+//! | the memory of the modules' instances: one place for each slot of either end | the module's procedures; the process that pushes it |
 //!
 //! Direction 0 leads from end 0 to end 1, direction 1 back. The parts that a stream does not use are never touched, so
 //! they take address space and no memory.
@@ -15,12 +16,12 @@ use headwater_os::shared_files::PLACES;
 use headwater_shm::sync::{AtomicU8, AtomicU32, AtomicU64};
 use headwater_shm::{BiasedLockWords, CachePadded, MEMBERS, Member, shareable};
 
-use crate::limits::{BANDS, BLOCKS, FASTBUF, LINKS, LISTENERS, NSTRPUSH, PAGE, RECORDS};
+use crate::limits::{BANDS, BLOCKS, FASTBUF, LINKS, LISTENERS, MODULE_INSTANCE_MAX, NSTRPUSH, PAGE, RECORDS};
 
 /// "HWSTREAM": the kind of this memory.
 pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"HWSTREAM");
 /// Raised by any change of this file's meaning; ends of different versions refuse each other.
-pub(crate) const VERSION: u32 = 15;
+pub(crate) const VERSION: u32 = 16;
 /// Queues of a direction: the head's, one for each module of either end, one for the answers to the head's ioctls, and the
 /// driver's.
 pub(crate) const QUEUES: usize = 1 + 2 * NSTRPUSH + 2;
@@ -263,6 +264,8 @@ shareable! {
     pub(crate) struct Plumbing {
         /// The number of modules. Written under both writer's locks.
         pub count: AtomicU32,
+        /// How many of them, counted from the far side, only a privileged process pops (I_ANCHOR). Written under both writer's locks.
+        pub anchor: AtomicU32,
         /// Slots in the order of the stack: the first is next to the head.
         pub order: [AtomicU8; NSTRPUSH],
     }
@@ -392,15 +395,28 @@ impl Offsets {
         self.window(2)
     }
 
+    /// The modules' own memory, [`MODULES_BYTES`] of it.
+    pub(crate) fn modules(self) -> usize {
+        self.instance() + page_up(self.instance_bytes)
+    }
+
     /// Length of the whole region.
     pub(crate) fn region(self) -> usize {
-        self.instance() + page_up(self.instance_bytes)
+        self.modules() + MODULES_BYTES
     }
 
     fn store_bytes(self) -> usize {
         let links = page_up(self.pages * size_of::<AtomicU32>());
         page_up(size_of::<StoreWords>()) + links + BLOCKS * FASTBUF + self.pages * PAGE
     }
+}
+
+/// Bytes of the memory of all modules' instances.
+pub(crate) const MODULES_BYTES: usize = 2 * NSTRPUSH * MODULE_INSTANCE_MAX;
+
+/// Where the memory of the module in a slot of an end begins, in that of all.
+pub(crate) const fn module_instance(end: usize, slot: usize) -> usize {
+    (end * NSTRPUSH + slot) * MODULE_INSTANCE_MAX
 }
 
 fn page_up(bytes: usize) -> usize {
@@ -414,6 +430,7 @@ const _: () = {
     assert!((BLOCKS * FASTBUF).is_power_of_two() && (BLOCKS * FASTBUF).is_multiple_of(PAGE));
     assert!(size_of::<LaneWords>() == 8 * 128);
     assert!(RECORDS.is_power_of_two());
+    assert!(MODULES_BYTES.is_power_of_two() && MODULE_INSTANCE_MAX.is_multiple_of(PAGE));
 };
 
 #[cfg(all(test, not(loom)))]

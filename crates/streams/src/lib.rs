@@ -42,6 +42,8 @@
 #[cfg(all(not(loom), feature = "tokio"))]
 mod asynchronous;
 #[cfg(not(loom))]
+pub mod autopush;
+#[cfg(not(loom))]
 mod counters;
 #[cfg(not(loom))]
 pub mod drivers;
@@ -139,8 +141,9 @@ mod public {
     pub use crate::plumb::driver::{Driver, DriverInfo, Opening};
     pub use crate::plumb::module::{Module, ModuleInfo, Side};
     pub use crate::plumb::queue::Queue;
-    pub use crate::plumb::registry::{register, register_driver};
+    pub use crate::plumb::registry::{known_drivers, known_modules, register, register_driver};
     pub use crate::policy::Policy;
+    pub use crate::process::device::path::DevicePath;
     pub use crate::process::device::{Device, DeviceOptions};
     pub use crate::process::end::Access;
     pub use crate::process::fifo::{Fifo, FifoOptions};

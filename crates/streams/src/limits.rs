@@ -18,13 +18,24 @@ pub const STRMSGSZ: u32 = 256 << 10;
 pub const STRCTLSZ: u32 = 4096;
 /// Modules on one end of a stream (nstrpush).
 pub const NSTRPUSH: usize = 64;
+/// Longest name of a module or driver in bytes. FMNAMESZ of SVR4 is 8; longer names do no harm.
+pub const NAME_MAX: usize = 16;
+/// Names that no module or driver has: in a path of a device they mean something else.
+pub const RESERVED_NAMES: [&str; 3] = ["clone", "pipe", "fifo"];
 /// Minor numbers of a driver: as many of its streams may be open in one directory of devices.
 pub const MINORS: u32 = 1024;
+/// Modules that one entry of autopush names at most (MAXAPUSH of SVR4).
+pub const AUTOPUSH_MODULES: usize = 8;
+/// Entries of autopush in one directory of devices: as many as a driver has minor numbers. Each open reads all of them.
+pub const AUTOPUSH_ENTRIES: usize = MINORS as usize;
 /// Streams that may be linked below one upper stream of a multiplexer. Each is four to nine descriptors in every process that has
 /// the upper stream open.
 pub const LINKS: usize = 32;
 /// Largest memory of one instance of a driver: 16 MiB. Each stream that ends in the driver has one.
 pub const INSTANCE_MAX: usize = 16 << 20;
+/// Largest memory of one instance of a module, bytes: 128 KiB. Each stream has a place of that length for each module that either
+/// end can take, 16 MiB of addresses; pages that no module has written take no memory.
+pub const MODULE_INSTANCE_MAX: usize = 128 << 10;
 /// Open files that a driver has for each stream, at most: as many go in one message over a local socket.
 pub const DRIVER_FILES: usize = headwater_os::shared_files::PLACES;
 /// Priority bands, 0 included: the band of a message is a byte.

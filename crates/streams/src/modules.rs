@@ -2,6 +2,7 @@
 
 use crate::plumb::module::Module;
 
+pub mod bufmod;
 pub mod nullmod;
 pub mod pipemod;
 pub mod srvmod;
@@ -9,7 +10,7 @@ pub mod testmod;
 
 /// Every module, by the order of its name.
 static TABLE: &[&dyn Module] =
-    &[&nullmod::NullModule, &pipemod::PipeModule, &srvmod::ServiceModule, &testmod::TestModule];
+    &[&bufmod::BufferModule, &nullmod::NullModule, &pipemod::PipeModule, &srvmod::ServiceModule, &testmod::TestModule];
 
 /// The module with this name.
 pub(crate) fn find(name: &str) -> Option<&'static dyn Module> {

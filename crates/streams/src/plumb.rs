@@ -4,6 +4,7 @@ pub(crate) mod chain;
 pub mod data;
 pub(crate) mod direction;
 pub mod driver;
+pub(crate) mod exchange;
 pub mod module;
 pub(crate) mod queue;
 pub mod registry;

@@ -25,6 +25,7 @@ use crate::process::endpoint::Endpoint;
 
 mod halves;
 mod links;
+mod passing;
 
 pub use halves::{ReadHalf, WriteHalf};
 
@@ -273,6 +274,12 @@ impl Stream {
         self.shared.endpoint.access
     }
 
+    /// Of a FIFO: its node in the file system, a descriptor that cannot be read or written (O_PATH).
+    #[doc = include_str!("../doc/fifos.md")]
+    pub fn node(&self) -> Option<BorrowedFd<'_>> {
+        self.shared.endpoint.node().map(AsFd::as_fd)
+    }
+
     /// The minor number, of a device.
     #[doc = include_str!("../doc/sizes.md")]
     #[doc(alias = "getminor")]
@@ -289,64 +296,6 @@ impl Stream {
     #[doc = include_str!("../doc/flush.md")]
     pub fn flush_queues(&self, flush: Flush) -> Result<()> {
         self.call(|handle| handle.flush_queues(flush))
-    }
-
-    /// The end behind a descriptor that came through exec, or that was made by dup(2) in this process.
-    ///
-    /// # Errors
-    /// As [`Handle::from_fd`].
-    #[doc = include_str!("../doc/exec.md")]
-    pub fn from_fd(fd: OwnedFd) -> Result<Stream> {
-        Handle::from_fd(fd).map(Stream::from)
-    }
-
-    /// The end behind a descriptor of that number, which stays open beside the stream's own.
-    ///
-    /// # Errors
-    /// As [`Handle::from_number`].
-    #[doc = include_str!("../doc/exec.md")]
-    pub fn from_number(number: u32) -> Result<Stream> {
-        Handle::from_number(number).map(Stream::from)
-    }
-
-    /// Sends this end over a local socket (SCM_RIGHTS), to be taken up there by [`Stream::receive_over`].
-    ///
-    /// # Errors
-    /// What the socket reports.
-    #[doc = include_str!("../doc/sockets.md")]
-    #[doc(alias = "SCM_RIGHTS")]
-    pub fn send_over(&self, socket: impl AsFd) -> Result<()> {
-        self.call(|handle| handle.send_over(socket))
-    }
-
-    /// Takes up an end that was sent over a local socket.
-    ///
-    /// # Errors
-    /// As [`Handle::receive_over`].
-    #[doc = include_str!("../doc/sockets.md")]
-    #[doc(alias = "SCM_RIGHTS")]
-    pub fn receive_over(socket: impl AsFd) -> Result<Stream> {
-        Handle::receive_over(socket).map(Stream::from)
-    }
-
-    /// A descriptor that stands for this end wherever one can be passed.
-    ///
-    /// # Errors
-    /// As [`Handle::to_bundle`], which says more.
-    #[doc = include_str!("../doc/bundles.md")]
-    #[doc(alias = "SCM_RIGHTS")]
-    pub fn to_bundle(&self) -> Result<OwnedFd> {
-        self.call(|handle| handle.to_bundle())
-    }
-
-    /// The end for which a descriptor of [`Stream::to_bundle`] stands; None if it is something else.
-    ///
-    /// # Errors
-    /// As [`Handle::from_bundle`].
-    #[doc = include_str!("../doc/bundles.md")]
-    #[doc(alias = "SCM_RIGHTS")]
-    pub fn from_bundle(file: impl AsFd) -> Result<Option<Stream>> {
-        Ok(Handle::from_bundle(file)?.map(Stream::from))
     }
 
     /// Whether this is an end of a pipe, with two directions.
@@ -468,6 +417,10 @@ calls! {
     #[doc(alias = "I_POP")]
     #[doc = include_str!("../doc/modules.md")]
     pop() -> ();
+    /// Anchors the modules that are pushed on a device.
+    #[doc(alias = "I_ANCHOR")]
+    #[doc = include_str!("../doc/anchor.md")]
+    anchor() -> ();
     /// The name of the module that was pushed last.
     #[doc(alias = "I_LOOK")]
     #[doc = include_str!("../doc/modules.md")]

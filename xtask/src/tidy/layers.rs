@@ -48,6 +48,7 @@ const COMPONENTS: &[(&str, &[&str])] = &[
             "pipe",
             "stream",
             "strlog",
+            "autopush",
             "asynchronous",
             "face",
             "lib",

@@ -2,6 +2,7 @@
 //! kernel knows.
 
 use std::ffi::{c_char, c_int, c_uint};
+use std::os::fd::AsRawFd;
 
 use libc::{mode_t, stat, statx as statx_t};
 
@@ -43,9 +44,15 @@ fn mode(open: &Open) -> mode_t {
     kind | if open.mode.reads { 0o400 } else { 0 } | if open.mode.writes { 0o200 } else { 0 }
 }
 
-/// Mends what the kernel has said of a stream's socket. A FIFO's pipe is one to the kernel too.
+/// Mends what the kernel has said of a stream's socket.
 fn mend(number: c_int, status: *mut stat) {
     let _ = table::with(number, |open| {
+        // A FIFO is the file of its path.
+        if let Some(node) = open.stream.node() {
+            // SAFETY: as the call that has just succeeded.
+            unsafe { libc::syscall(libc::SYS_fstat, node.as_raw_fd(), status) };
+            return Ok(());
+        }
         // SAFETY: the kernel has just filled it in.
         let status = unsafe { &mut *status };
         if status.st_mode & libc::S_IFMT == libc::S_IFSOCK {

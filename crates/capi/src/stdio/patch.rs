@@ -72,8 +72,8 @@ impl Plan {
     }
 }
 
-/// Has each function jump to its hook. Returns for each how its own code is called; None if the kernel refuses: then nothing is
-/// changed, or what was changed goes on to work.
+/// Has each function jump to its hook. Returns for each how its own code is called; None if the kernel refuses: what was
+/// changed before works.
 ///
 /// # Safety
 /// Each hook has its function's type; it calls the original by the address that `publish` is told of before the first jump is stored.

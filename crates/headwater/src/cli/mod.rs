@@ -23,11 +23,14 @@ mod import;
 mod list;
 mod noise;
 mod overhead;
+mod perftest;
 mod progress;
 mod published;
 mod report;
 mod run;
+mod run_reporter;
 mod show;
+mod streams;
 mod trace;
 
 /// Exit statuses, as specified in MEASURING.md section 5.
@@ -74,10 +77,12 @@ enum Command {
     Compare(compare::CompareArguments),
     Noise(noise::NoiseArguments),
     Overhead(Box<overhead::OverheadArguments>),
+    Perftest(Box<perftest::PerftestArguments>),
     Report(report::ReportArguments),
     Export(export::ExportArguments),
     Import(import::ImportArguments),
     Trace(trace::TraceArguments),
+    Streams(streams::StreamsArguments),
     Doctor(DoctorArguments),
     Completions(CompletionsArguments),
     Man(ManArguments),
@@ -337,10 +342,12 @@ pub fn main() -> ExitCode {
         Command::Compare(arguments) => compare::compare(&arguments),
         Command::Noise(arguments) => noise::noise(arguments),
         Command::Overhead(arguments) => overhead::overhead(*arguments),
+        Command::Perftest(arguments) => perftest::perftest(&arguments),
         Command::Report(arguments) => report::report(&arguments),
         Command::Export(arguments) => export::export(&arguments),
         Command::Import(arguments) => import::import(&arguments),
         Command::Trace(arguments) => trace::trace(arguments),
+        Command::Streams(arguments) => streams::streams(arguments),
         Command::Doctor(arguments) => doctor::doctor(&arguments),
         Command::Completions(arguments) => generate::print_completions(arguments.shell),
         Command::Man(arguments) => generate::write_man_pages(&arguments.directory),

@@ -10,7 +10,8 @@ use headwater_os_tools::signal::StopSignals;
 use headwater_results::overhead::Overhead;
 use headwater_results::schema::{Event, Placement, Row, RunHeader, RunStatus, SCHEMA_VERSION, Settings};
 
-use super::run::{RunReporter, now, reproduction, run_id, seed};
+use super::run::{now, reproduction, run_id, seed};
+use super::run_reporter::RunReporter;
 use super::show::style;
 use super::{Interrupted, status};
 use crate::environment;

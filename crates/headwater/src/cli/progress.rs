@@ -1,6 +1,6 @@
 //! The progress of a run on standard error: a bar with what is measured and the time left, drawn between launches only.
 
-use std::io::{IsTerminal, stderr};
+use std::io::{IsTerminal, Write, stderr, stdout};
 use std::time::Instant;
 
 use headwater_results::schema::Row;
@@ -63,6 +63,18 @@ impl Progress {
             Some(bar) => bar.suspend(|| eprintln!("{text}")),
             None if self.lines => eprintln!("{text}"),
             None => {}
+        }
+    }
+
+    /// Prints a line on standard output, beside the bar.
+    ///
+    /// # Errors
+    /// Errors of standard output.
+    pub(super) fn print(&self, text: &str) -> std::io::Result<()> {
+        let write = || writeln!(stdout().lock(), "{text}");
+        match &self.bar {
+            Some(bar) => bar.suspend(write),
+            None => write(),
         }
     }
 

@@ -11,9 +11,8 @@ use anyhow::{Context, anyhow, bail};
 use headwater_os::{clock, cpu};
 use headwater_os_tools::signal::StopSignals;
 use headwater_results::schema::{Event, Program, Row, Run, RunHeader, RunStatus, SCHEMA_VERSION};
-use headwater_results::summary::Fold;
 
-use super::progress::Progress;
+use super::run_reporter::{LaunchLine, RunReporter};
 use super::show::style;
 use super::{RunArguments, status};
 use crate::compare::{Compared, Request, compare_runs};
@@ -23,6 +22,7 @@ use crate::harness::launch::ConductorError;
 use crate::harness::program::Program as HarnessProgram;
 use crate::harness::run::{BlockRunner, End, Observer, probe};
 use crate::harness::scratch::Scratch;
+use crate::plan::duration::Seconds;
 use crate::plan::variants::Variant;
 use crate::plan::{Plan, RunRequest, duration};
 use crate::store::{RUNS, Store};
@@ -74,12 +74,43 @@ pub(super) struct Measured {
 /// events if requested.
 pub(super) fn measure(arguments: RunArguments) -> anyhow::Result<Option<Measured>> {
     let cpus = cpu::allowed()?;
-    let Prepared { plan, directory, events } = prepare(&arguments, &cpus)?;
+    let prepared = prepare(&arguments, &cpus)?;
     if arguments.dry_run {
-        dry_run(&plan, &arguments)?;
+        dry_run(&prepared.plan, arguments.json)?;
         return Ok(None);
     }
-    let mut runner = BlockRunner::new(&plan, &cpus).map_err(|error| anyhow!(error))?;
+    let execution = Execution {
+        json: arguments.json,
+        quiet: arguments.quiet,
+        patience: arguments.patience,
+        more: arguments.more,
+        trace: arguments.trace,
+        launch_line: None,
+    };
+    execute(prepared, &cpus, &execution).map(Some)
+}
+
+/// How a plan is executed, and what is printed meanwhile.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Execution {
+    /// Whether events are printed as JSON lines.
+    pub json: bool,
+    /// Whether no progress is printed.
+    pub quiet: bool,
+    /// How long a process may be silent.
+    pub patience: Option<Seconds>,
+    /// The launches that a resumption adds.
+    pub more: Option<u32>,
+    /// Whether one more launch of each row of streams is recorded.
+    pub trace: bool,
+    /// The line that is printed after each launch.
+    pub launch_line: Option<LaunchLine>,
+}
+
+/// Measures and stores the run of a plan.
+pub(super) fn execute(prepared: Prepared, cpus: &[u32], execution: &Execution) -> anyhow::Result<Measured> {
+    let Prepared { plan, directory, events } = prepared;
+    let mut runner = BlockRunner::new(&plan, cpus).map_err(|error| anyhow!(error))?;
     // From here on signals are read as events, and do not end the process.
     let stop = StopSignals::watch()?;
     let scratch = Scratch::new().context("no private directory for this run")?;
@@ -92,8 +123,9 @@ pub(super) fn measure(arguments: RunArguments) -> anyhow::Result<Option<Measured
         None => Store::create(&directory)?,
         Some(_) => Store::resume(&directory)?.0,
     };
-    let mut teller = RunReporter::new(store, arguments.json, arguments.quiet, plan.settings.budget_s);
-    if let Some(patience) = arguments.patience {
+    let mut teller = RunReporter::new(store, execution.json, execution.quiet, plan.settings.budget_s);
+    teller.launch_line = execution.launch_line;
+    if let Some(patience) = execution.patience {
         runner.patience_s = patience.0;
     }
     for event in events.into_iter().flatten() {
@@ -109,21 +141,21 @@ pub(super) fn measure(arguments: RunArguments) -> anyhow::Result<Option<Measured
         let rows = plan.rows.len() - runner.given_up.len();
         teller.progress.say(&format!("{rows} rows x {} launches, {}", plan.settings.launches, expected(&plan)));
     } else {
-        teller.event(&Event::RunResumed { at: now(), launches: arguments.more.map(|_| plan.settings.launches) })?;
+        teller.event(&Event::RunResumed { at: now(), launches: execution.more.map(|_| plan.settings.launches) })?;
     }
     let end = runner.run(&scratch, &stop, &mut teller);
     let closed = teller.close();
     // Why the run ended comes first: a disk that is full for an event is full for the document too.
     let end = end?;
     let (run, directory) = closed?;
-    if arguments.trace && end.signal.is_none() {
+    if execution.trace && end.signal.is_none() {
         let count = trace::rows::record(&runner, &directory, &scratch, &stop)?;
-        if !arguments.quiet {
+        if !execution.quiet {
             eprintln!("headwater: traces of {count} rows; `headwater report {}` links them", directory.display());
         }
     }
     drop(scratch);
-    Ok(Some(finish(run, directory, end)))
+    Ok(finish(run, directory, end))
 }
 
 /// The rows that this machine cannot run, with the reasons.
@@ -139,11 +171,13 @@ fn refused(
 }
 
 /// What a run starts from.
-struct Prepared {
-    plan: Plan,
-    directory: PathBuf,
+pub(super) struct Prepared {
+    /// What is measured.
+    pub plan: Plan,
+    /// Where the run is stored.
+    pub directory: PathBuf,
     /// The events so far of a run that is taken up again.
-    events: Option<Vec<Event>>,
+    pub events: Option<Vec<Event>>,
 }
 
 fn prepare(arguments: &RunArguments, cpus: &[u32]) -> anyhow::Result<Prepared> {
@@ -303,9 +337,9 @@ fn one_line(text: &str) -> String {
     text.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
-fn dry_run(plan: &Plan, arguments: &RunArguments) -> anyhow::Result<()> {
+pub(super) fn dry_run(plan: &Plan, json: bool) -> anyhow::Result<()> {
     let mut out = stdout().lock();
-    if arguments.json {
+    if json {
         for planned in &plan.rows {
             serde_json::to_writer(&mut out, &planned.row)?;
             writeln!(out)?;
@@ -413,17 +447,10 @@ fn finish(run: Run, directory: PathBuf, end: End) -> Measured {
 }
 
 impl Measured {
-    /// Tables and words; of a run with variants how they compare, which is what it was made for.
-    fn print(&self, compared: Option<&anyhow::Result<Vec<Compared>>>) -> anyhow::Result<()> {
-        let run = &self.run;
-        match compared {
-            None => stdout().lock().write_all(headwater_report::terminal(run, &style()).as_bytes())?,
-            Some(Ok(compared)) => super::compare::print(compared, false)?,
-            // An interrupted run may have nothing to compare yet.
-            Some(Err(error)) => eprintln!("headwater: {error:#}"),
-        }
+    /// Prints where the run is stored, and what the budget left out.
+    pub(super) fn print_end(&self) -> anyhow::Result<()> {
         let mut out = stdout().lock();
-        let launches = run.header.settings.launches;
+        let launches = self.run.header.settings.launches;
         match launches - self.blocks_left_out {
             0 => writeln!(out, "The budget ended the run in its first block; raise it, or choose fewer rows.")?,
             whole if whole < launches => writeln!(
@@ -435,49 +462,16 @@ impl Measured {
         writeln!(out, "Kept in {}", self.directory.display())?;
         Ok(())
     }
-}
 
-/// Passes events to the store, the tables, the event stream and the progress.
-pub(super) struct RunReporter {
-    store: Store,
-    fold: Fold,
-    json: bool,
-    progress: Progress,
-}
-
-impl RunReporter {
-    /// Makes a reporter for a run that is stored in `store`.
-    pub(super) fn new(store: Store, json: bool, quiet: bool, budget_s: Option<f64>) -> RunReporter {
-        RunReporter { store, fold: Fold::new(), json, progress: Progress::new(quiet, budget_s) }
-    }
-
-    /// Ends the progress and writes the document; the run and where it is.
-    pub(super) fn close(self) -> anyhow::Result<(Run, PathBuf)> {
-        self.progress.end();
-        let run = self.fold.snapshot()?;
-        self.store.publish(&run)?;
-        Ok((run, self.store.directory().to_owned()))
-    }
-}
-
-impl Observer for RunReporter {
-    fn event(&mut self, event: &Event) -> anyhow::Result<()> {
-        self.store.append(event)?;
-        if self.json {
-            let mut out = stdout().lock();
-            serde_json::to_writer(&mut out, event)?;
-            writeln!(out)?;
+    /// Tables and words; of a run with variants how they compare, which is what it was made for.
+    fn print(&self, compared: Option<&anyhow::Result<Vec<Compared>>>) -> anyhow::Result<()> {
+        let run = &self.run;
+        match compared {
+            None => stdout().lock().write_all(headwater_report::terminal(run, &style()).as_bytes())?,
+            Some(Ok(compared)) => super::compare::print(compared, false)?,
+            // An interrupted run may have nothing to compare yet.
+            Some(Err(error)) => eprintln!("headwater: {error:#}"),
         }
-        match event {
-            Event::LaunchFailed { row, reason, .. } => self.progress.say(&format!("failed: {row}: {reason}")),
-            Event::RowSkipped { row, reason } => self.progress.say(&format!("skipped: {}: {reason}", row.id)),
-            _ => {}
-        }
-        self.fold.push(event.clone())?;
-        Ok(())
-    }
-
-    fn launch(&mut self, row: &Row, block: u32, done: usize, total: usize) {
-        self.progress.launch(row, block, done, total);
+        self.print_end()
     }
 }

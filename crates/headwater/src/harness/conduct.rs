@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use super::cpu_check::PROBE_NS;
 use super::link::{Link, LinkError};
 use super::protocol::{Reply, Report, Request, Role, Round};
-use crate::transports::{Setup, Unavailable};
+use crate::transports::{Setup, Unavailable, stream_options};
 
 /// One launch of one row, as the command describes it to the conductor.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -47,6 +47,7 @@ impl Job {
             nonblocking,
             same_cpu: self.cpus.is_some_and(|(first, second)| first == second),
             directory: &self.directory,
+            options: stream_options::split(&self.row.subject).1,
         }
     }
 

@@ -22,6 +22,7 @@ pub mod matrix;
 pub mod paced;
 pub mod pairs;
 mod partial;
+pub mod perftest;
 pub mod poll_both_ways;
 pub mod rtt;
 pub mod rtt_two_channels;
@@ -184,6 +185,7 @@ macro_rules! table {
 table![
     stream::Stream,
     stream_full::StreamFull,
+    perftest::Perftest,
     acknowledged::Acknowledged,
     single::Single,
     rtt::RoundTrip,

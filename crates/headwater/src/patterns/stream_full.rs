@@ -21,7 +21,7 @@ use crate::transports::{self, Endpoint};
 pub struct StreamFull;
 
 /// The maximum size of a read, bytes.
-const READ_BYTES: usize = 64 << 10;
+pub(super) const READ_BYTES: usize = 64 << 10;
 
 impl Pattern for StreamFull {
     const INFO: Info = Info {
@@ -49,8 +49,7 @@ impl Pattern for StreamFull {
     fn serve<E: Endpoint>(ends: Ends<'_, E>, round: &Round, context: &mut WorkerContext<'_>) -> io::Result<Report> {
         match ends {
             Ends::Sender(end) => send_all(end, round, context),
-            Ends::Receiver(end) if round.full_check => receive_checked(end, round, context),
-            Ends::Receiver(end) => receive_all(end, round, context),
+            Ends::Receiver(end) => receive::<E, WholeBuffer>(end, round, context),
             _ => Err(wrong_ends()),
         }
     }
@@ -60,25 +59,80 @@ impl Pattern for StreamFull {
     }
 }
 
-/// Does one read. A read never reaches into the next round, because no worker sends for that round before this one has
-/// ended everywhere.
-#[inline]
-fn read<'a, E: Endpoint>(end: &mut E, buffer: &'a mut [u8]) -> io::Result<&'a [u8]> {
-    match end.receive_some(buffer)? {
-        0 => Err(io::ErrorKind::UnexpectedEof.into()),
-        count => Ok(&buffer[..count]),
+/// How many bytes a read asks for. A read never gets bytes of the next round, because no worker sends for that round
+/// before this one has ended everywhere.
+pub(super) trait ReadCount {
+    /// Makes the counts for a round of `bytes` bytes.
+    fn new(bytes: u64) -> Self;
+
+    /// Returns the count of the next read.
+    fn next(&self) -> usize;
+
+    /// Takes notice that a read returned `count` bytes.
+    fn took(&mut self, count: usize);
+}
+
+/// Each read asks for [`READ_BYTES`].
+struct WholeBuffer;
+
+impl ReadCount for WholeBuffer {
+    fn new(_: u64) -> WholeBuffer {
+        WholeBuffer
+    }
+
+    #[inline]
+    fn next(&self) -> usize {
+        READ_BYTES
+    }
+
+    #[inline]
+    fn took(&mut self, _: usize) {}
+}
+
+/// Runs one round of a receiver with full reads.
+pub(super) fn receive<E: Endpoint, C: ReadCount>(
+    end: &mut E,
+    round: &Round,
+    context: &mut WorkerContext<'_>,
+) -> io::Result<Report> {
+    let reader =
+        Reader { end, buffer: vec![0; READ_BYTES], count: C::new(round.messages() * context.payload.size() as u64) };
+    if round.full_check { receive_checked(reader, round, context) } else { receive_all(reader, round, context) }
+}
+
+/// The receiver's end and its buffer.
+struct Reader<'a, E, C> {
+    end: &'a mut E,
+    buffer: Vec<u8>,
+    count: C,
+}
+
+impl<E: Endpoint, C: ReadCount> Reader<'_, E, C> {
+    /// Does one read.
+    #[inline]
+    fn read(&mut self) -> io::Result<&[u8]> {
+        match self.end.receive_some(&mut self.buffer[..self.count.next()])? {
+            0 => Err(io::ErrorKind::UnexpectedEof.into()),
+            count => {
+                self.count.took(count);
+                Ok(&self.buffer[..count])
+            }
+        }
     }
 }
 
 /// The receiver's loop.
-fn receive_all<E: Endpoint>(end: &mut E, round: &Round, context: &mut WorkerContext<'_>) -> io::Result<Report> {
-    let mut buffer = vec![0; READ_BYTES];
+fn receive_all<E: Endpoint, C: ReadCount>(
+    mut reader: Reader<'_, E, C>,
+    round: &Round,
+    context: &mut WorkerContext<'_>,
+) -> io::Result<Report> {
     let mut check = StreamCheck::new(context.payload.size(), round.first);
     let start_ns = now_ns();
     let mut marks = BatchEnds::new(start_ns, round);
     let last = round.first + round.messages();
     while check.sequence() < last {
-        check.push(read(end, &mut buffer)?)?;
+        check.push(reader.read()?)?;
         if check.sequence() >= marks.next {
             marks.pass(now_ns(), check.sequence());
         }
@@ -87,13 +141,16 @@ fn receive_all<E: Endpoint>(end: &mut E, round: &Round, context: &mut WorkerCont
 }
 
 /// The receiver's loop when every byte is compared: each message is assembled from the chunks that arrive.
-fn receive_checked<E: Endpoint>(end: &mut E, round: &Round, context: &mut WorkerContext<'_>) -> io::Result<Report> {
-    let mut buffer = vec![0; READ_BYTES];
+fn receive_checked<E: Endpoint, C: ReadCount>(
+    mut reader: Reader<'_, E, C>,
+    round: &Round,
+    context: &mut WorkerContext<'_>,
+) -> io::Result<Report> {
     let mut assembly = Assembly { payload: &mut context.payload, sequence: round.first, received: 0 };
     let start_ns = now_ns();
     let mut marks = BatchEnds::new(start_ns, round);
     while assembly.sequence < round.first + round.messages() {
-        assembly.push(read(end, &mut buffer)?)?;
+        assembly.push(reader.read()?)?;
         if assembly.sequence >= marks.next {
             marks.pass(now_ns(), assembly.sequence);
         }

@@ -50,6 +50,7 @@ pub fn open<P: Pattern, T: Transport>(size: usize) -> (T::End, T::End) {
         nonblocking: P::INFO.nonblocking,
         same_cpu: false,
         directory: Path::new("/nonexistent"),
+        options: "",
     };
     T::open(&setup).expect("it can be opened here")
 }

@@ -13,6 +13,7 @@ use variants::Variant;
 
 pub mod duration;
 pub mod filter;
+pub mod perftest;
 pub mod rows;
 pub mod sizes;
 pub mod suggest;

@@ -18,6 +18,12 @@ pub fn of_transport(
     Row { policy, ..messaging(transport.name, transport.standing, pattern, size, messages, placement) }
 }
 
+/// Returns `row` with another name of its subject: that of the transport with options.
+pub fn of_subject_name(row: Row, subject: &str) -> Row {
+    let id = row.id.replacen(&row.subject, subject, 1);
+    Row { id, subject: subject.to_owned(), ..row }
+}
+
 /// Returns the row of an external program and a pattern.
 pub fn of_external(description: &Description, pattern: &patterns::Info, size: u64, placement: Placement) -> Row {
     messaging(&description.name, Standing::External, pattern, size, None, placement)

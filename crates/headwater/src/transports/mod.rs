@@ -24,6 +24,7 @@ pub mod pipe;
 pub mod posix_mq;
 pub mod pty;
 pub mod ring;
+pub mod stream_options;
 pub mod streams;
 pub mod sysv_mq;
 pub mod tcp;
@@ -73,6 +74,8 @@ pub struct Setup<'a> {
     pub same_cpu: bool,
     /// A private directory for objects that need a path.
     pub directory: &'a Path,
+    /// The options in the subject's name ([`stream_options`]); empty for a transport that has none.
+    pub options: &'a str,
 }
 
 /// The reason for which a transport cannot be used on this machine; it names the limit.
@@ -99,6 +102,9 @@ pub trait Transport: 'static {
 
     /// The properties of the transport.
     const INFO: Info;
+
+    /// Whether the name of a subject may contain options of a stream after that of the transport.
+    const HAS_OPTIONS: bool = false;
 
     /// Opens a connected pair: the sender's end, then the receiver's. It runs in a process with one thread.
     ///
@@ -223,6 +229,8 @@ pub struct Burst {
 pub struct Entry {
     /// The properties of the transport.
     pub info: &'static Info,
+    /// [`Transport::HAS_OPTIONS`].
+    pub has_options: bool,
     /// Opens and closes it, to check whether this machine can; the error is the reason why not.
     pub probe: fn(&Setup<'_>) -> Result<(), Unavailable>,
     /// Opens it with ends behind virtual calls: for the conformance tests, never for a timed loop.
@@ -237,6 +245,7 @@ pub type DynEndpoint = Box<dyn Endpoint>;
 const fn entry<T: Transport>() -> Entry {
     Entry {
         info: &T::INFO,
+        has_options: T::HAS_OPTIONS,
         probe: |setup| T::open(setup).map(drop),
         open: |setup| T::open(setup).map(|(sender, receiver)| (Box::new(sender) as _, Box::new(receiver) as _)),
         fork: worker::fork_team::<T>,
@@ -283,7 +292,8 @@ pub static TABLE: &[Entry] = &[
     entry::<null::Null>(),
 ];
 
-/// Returns the transport with that name.
-pub fn find(name: &str) -> Option<&'static Entry> {
-    TABLE.iter().find(|entry| entry.info.name == name)
+/// Returns the transport of that subject: its name, or its name with options if it takes any.
+pub fn find(subject: &str) -> Option<&'static Entry> {
+    let (name, options) = stream_options::split(subject);
+    TABLE.iter().find(|entry| entry.info.name == name && (options.is_empty() || entry.has_options))
 }

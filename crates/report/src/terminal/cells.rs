@@ -10,7 +10,7 @@ use crate::style::Style;
 use crate::{judge, rows, units};
 
 /// The text of a cell without a figure.
-pub(super) const NONE: &str = "-";
+pub(crate) const NONE: &str = "-";
 
 /// Returns the cell of a row's own figure, formatted by `text`, with its interval and flags.
 pub(super) fn own(result: &RowResult, text: impl Fn(f64) -> String, best: &[&RowResult], page: &Page<'_>) -> Cell {
@@ -24,7 +24,7 @@ pub(super) fn own(result: &RowResult, text: impl Fn(f64) -> String, best: &[&Row
 }
 
 /// Formats half the width of the interval in percent of the median. Empty for a single launch, which has no interval.
-pub(super) fn spread(estimate: &Estimate, style: &Style) -> String {
+pub(crate) fn spread(estimate: &Estimate, style: &Style) -> String {
     let sign = style.plus_minus();
     match estimate.relative_half_width().map(|share| share * 100.0) {
         None => String::new(),

@@ -6,6 +6,7 @@ use super::handle::Handle;
 use super::state::{self, Call};
 use crate::error::{Result, fixed};
 use crate::events;
+use crate::layout::Plumbing;
 use crate::message::Message;
 use crate::message::kind::{Flush, Kind, MessageHeader};
 use crate::plumb::chain::{self, queue_of};
@@ -30,11 +31,15 @@ impl Handle {
         let module = registry::find(name)?;
         let most = self.end.region.nstrpush as usize;
         let side = self.end.side;
+        let info = module.info();
         let slot = self.replumb(|region, _, stores| {
-            let slot = stack::push(&region.fixed, side, name, most)?;
-            let info = module.info();
+            let free = stack::free(&region.fixed, side, most)?;
+            let slot = free.slot;
+            region.clear_module_instance(side, slot, info.instance)?;
+            stack::push(&region.fixed, side, free, name);
             let queue = queue_of(side, slot);
             for (direction, store) in stores.into_iter().enumerate() {
+                store.reset_flags(queue);
                 store.set_marks(queue, info.hiwat, info.lowat);
                 let sizes = if direction == side { [info.minpsz, info.maxpsz] } else { [0; 2] };
                 store.set_packet_sizes(queue, sizes);
@@ -46,7 +51,7 @@ impl Handle {
             at.map_or(Ok(()), |at| module.open(&mut Queue { run, at }))
         });
         if opened.is_err() {
-            self.unplug()?;
+            self.unplug(stack::pop)?;
         } else {
             events::push(self.end.region.inode, side as u8, name);
             self.enable_all()?;
@@ -57,7 +62,8 @@ impl Handle {
     /// Takes the module away that was pushed last (I_POP). Messages in its queues are discarded.
     ///
     /// # Errors
-    /// `EINVAL` if there is none; `ENXIO` after a hang-up, `EIO` after an error.
+    /// `EINVAL` if there is none; `EPERM` if it is [anchored](Handle::anchor) and the process is not root's; `ENXIO` after a
+    /// hang-up, `EIO` after an error.
     #[doc = include_str!("../../doc/modules.md")]
     #[doc(alias = "I_POP")]
     pub fn pop(&mut self) -> Result<()> {
@@ -67,17 +73,38 @@ impl Handle {
         let slot = chain::stack(&fixed.plumbing[side])?.iter().next_back();
         let slot = slot.ok_or_else(|| fixed!(Inval, "no module is pushed"))?;
         let name = chain::name(fixed, side, slot)?;
+        stack::check_anchor(&fixed.plumbing[side])?;
         registry::find(&name)?.close();
-        self.unplug()?;
+        // Another thread may have popped one meanwhile.
+        self.unplug(stack::pop_free)?;
         events::pop(self.end.region.inode, self.end.side as u8, &name);
         Ok(())
     }
 
+    /// Anchors the modules that are pushed on a device: from now on only a process of root pops one of them (I_ANCHOR). Modules that
+    /// are pushed later are popped as before. A later call anchors these too; without a module it has no effect.
+    ///
+    /// The processes that have the stream open keep this rule: each one refuses its own calls.
+    ///
+    /// # Errors
+    /// `EINVAL` on a pipe or FIFO; `ENXIO` after a hang-up, `EIO` after an error.
+    #[doc = include_str!("../../doc/anchor.md")]
+    #[doc(alias = "I_ANCHOR")]
+    pub fn anchor(&mut self) -> Result<()> {
+        self.attach()?;
+        if self.end.region.driver.is_none() {
+            return Err(fixed!(Inval, "a pipe has no place for an anchor: its modules end at the other end"));
+        }
+        state::check(self.end.words(), Call::Plumb)?;
+        let side = self.end.side;
+        self.replumb(|region, _, _| stack::anchor(&region.fixed.plumbing[side]))
+    }
+
     /// Removes the module that was pushed last, and the messages in its queues.
-    fn unplug(&mut self) -> Result<()> {
+    fn unplug(&mut self, take: fn(&Plumbing) -> Result<usize>) -> Result<()> {
         let side = self.end.side;
         self.replumb(|region, me, stores| {
-            let slot = stack::pop(&region.fixed.plumbing[side])?;
+            let slot = take(&region.fixed.plumbing[side])?;
             for store in stores {
                 store.side(me).lock()?.flush(queue_of(side, slot), Which::All)?;
             }

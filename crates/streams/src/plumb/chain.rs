@@ -6,11 +6,11 @@ use std::sync::atomic::Ordering;
 
 use headwater_shm::sync::AtomicU8;
 
-use super::module::{Module, NAME_MAX, Side};
+use super::module::{Module, Side};
 use super::registry;
 use crate::error::{Result, corrupt};
 use crate::layout::{DRIVER, Fixed, Plumbing, Slot};
-use crate::limits::NSTRPUSH;
+use crate::limits::{NAME_MAX, NSTRPUSH};
 use crate::process::region::Region;
 
 /// One module's queue in a direction, or the driver's.

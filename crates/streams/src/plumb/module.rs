@@ -1,7 +1,7 @@
 //! A module: its description and its procedures.
 //!
 //! The code of a module is not in the stream but in each process that uses it, found by the module's name. The module
-//! keeps its state in its queues and its [state words](Queue::state), which all processes share. A put procedure runs
+//! keeps its state in its queues, its [state words](Queue::state) and its [memory](ModuleInfo::instance), which all processes share. A put procedure runs
 //! in the process that sends, a service procedure in a process that finds it enabled.
 
 use std::fmt;
@@ -46,14 +46,14 @@ pub struct ModuleInfo {
     pub maxpsz: u32,
     /// Whether it has a service procedure on the read side, and on the write side. Flow control skips a queue without.
     pub services: [bool; 2],
+    /// Bytes of its own memory for each time that it is pushed, at most [`limits::MODULE_INSTANCE_MAX`]; see
+    /// [`Queue::read_instance`].
+    pub instance: usize,
     /// Whether it has a put procedure for plain data, [`Module::put_data`], which then gets the data of writes. For
     /// modules of the library.
     #[doc(hidden)]
     pub data: bool,
 }
-
-/// Longest name of a module in bytes. FMNAMESZ is 8; longer names do no harm.
-pub const NAME_MAX: usize = 16;
 
 impl ModuleInfo {
     /// A module of that name without service procedures.
@@ -66,6 +66,7 @@ impl ModuleInfo {
             minpsz: 0,
             maxpsz: 0,
             services: [false, false],
+            instance: 0,
             data: false,
         }
     }
@@ -93,6 +94,14 @@ impl ModuleInfo {
     pub const fn service(mut self, side: Side) -> ModuleInfo {
         self.services[side as usize] = true;
         self
+    }
+
+    /// Sets the bytes of its own memory for each time that it is pushed.
+    #[must_use]
+    #[doc = include_str!("../../doc/module_instance.md")]
+    #[doc(alias = "q_ptr")]
+    pub const fn instance(self, instance: usize) -> ModuleInfo {
+        ModuleInfo { instance, ..self }
     }
 
     /// Gives it a put procedure for plain data, [`Module::put_data`]. For modules of the library.

@@ -4,8 +4,6 @@ use std::sync::atomic::Ordering;
 
 use super::module::Side;
 use crate::error::{Result, fixed};
-use headwater_shm::Window;
-
 use crate::layout::STATE_WORDS;
 use crate::message::Message;
 use crate::message::kind::Flush;
@@ -13,6 +11,7 @@ use crate::queue::store::Which;
 use crate::sched::{Reply, Run};
 
 mod files;
+mod instance;
 mod ioctl;
 mod lower;
 mod shape;
@@ -281,48 +280,6 @@ impl<'m> Queue<'_, '_, 'm> {
     #[doc = include_str!("../../doc/driver.md")]
     pub fn is_stand_in(&self) -> bool {
         self.run.region.fixed.device.is_stand_in.load(Ordering::Relaxed) != 0
-    }
-
-    /// Length of the driver's own memory for this stream, bytes.
-    #[doc = include_str!("../../doc/driver.md")]
-    pub fn instance_len(&self) -> usize {
-        self.instance().map_or(0, |window| window.len() as usize)
-    }
-
-    /// Copies from the driver's own memory for this stream, from byte `at` on. It is zeros when the stream is made; every process
-    /// that has the stream open may change it at any time, so what is read is to be checked.
-    ///
-    /// # Errors
-    /// `EINVAL` for a range that is not inside.
-    #[doc = include_str!("../../doc/driver.md")]
-    #[doc(alias = "q_ptr")]
-    pub fn read_instance(&self, at: usize, bytes: &mut [u8]) -> Result<()> {
-        let window = self.instance_range(at, bytes.len())?;
-        window.copy_out(at as u64, bytes);
-        Ok(())
-    }
-
-    /// Copies to the driver's own memory for this stream, from byte `at` on. Procedures of the two sides may run at the same
-    /// time, in two processes: each writes bytes of its own.
-    ///
-    /// # Errors
-    /// `EINVAL` for a range that is not inside.
-    #[doc = include_str!("../../doc/driver.md")]
-    #[doc(alias = "q_ptr")]
-    pub fn write_instance(&mut self, at: usize, bytes: &[u8]) -> Result<()> {
-        self.run.act();
-        let window = self.instance_range(at, bytes.len())?;
-        window.copy_in(at as u64, bytes);
-        Ok(())
-    }
-
-    fn instance(&self) -> Option<&Window> {
-        self.run.region.instance.as_ref().filter(|_| self.run.chain[self.at].is_driver())
-    }
-
-    fn instance_range(&self, at: usize, len: usize) -> Result<&Window> {
-        let inside = |window: &&Window| at.checked_add(len).is_some_and(|end| end as u64 <= window.len());
-        self.instance().filter(inside).ok_or_else(|| fixed!(Inval, "the range is outside of the driver's memory"))
     }
 
     /// Whether there is nothing behind this queue: it is the write queue of a driver.

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::{PoisonError, RwLock};
 
 use super::driver::{Driver, DriverLink};
-use super::module::{Module, NAME_MAX};
+use super::module::{Module, ModuleInfo};
 use crate::error::{Errno, Error, Result};
+use crate::limits::{self, NAME_MAX};
 use crate::{drivers, modules};
 
 /// The modules and drivers that were registered beside those of [`modules`] and [`drivers`].
@@ -33,6 +34,12 @@ impl Known {
             );
             return Err(Error::new(Errno::Inval, why));
         }
+        if limits::RESERVED_NAMES.contains(&name) {
+            return Err(Error::new(
+                Errno::Inval,
+                format!("'{name}' is part of the paths of devices, and no driver's name"),
+            ));
+        }
         if self.module(name).is_some() || self.driver(name).is_some() {
             return Err(Error::new(Errno::Busy, format!("a module or driver of the name '{name}' is known already")));
         }
@@ -44,10 +51,14 @@ impl Known {
 /// module does so, before it writes or reads there. It stays known until the process ends.
 ///
 /// # Errors
-/// `EINVAL` for an empty or too long name; `EBUSY` for one that is taken.
+/// `EINVAL` for an empty or too long name, or more memory than
+/// [`limits::MODULE_INSTANCE_MAX`](crate::limits::MODULE_INSTANCE_MAX); `EBUSY` for a name that is taken.
 #[doc = include_str!("../../doc/queue_put.md")]
 pub fn register(module: impl Module + 'static) -> Result<()> {
-    let name = module.info().name;
+    let ModuleInfo { name, instance, .. } = module.info();
+    if instance > limits::MODULE_INSTANCE_MAX {
+        return Err(Error::new(Errno::Inval, format!("module '{name}' asks for more memory than MODULE_INSTANCE_MAX")));
+    }
     let mut known = KNOWN.write().unwrap_or_else(PoisonError::into_inner);
     known.check_new(name)?;
     known.modules.insert(name, Box::leak(Box::new(module)));
@@ -58,7 +69,7 @@ pub fn register(module: impl Module + 'static) -> Result<()> {
 /// so before. It stays known until the process ends.
 ///
 /// # Errors
-/// `EINVAL` for an empty or too long name, or more memory than [`limits::INSTANCE_MAX`](crate::limits::INSTANCE_MAX); `EBUSY` for
+/// `EINVAL` for an empty, too long or [reserved](crate::limits::RESERVED_NAMES) name, or more memory than [`limits::INSTANCE_MAX`](crate::limits::INSTANCE_MAX); `EBUSY` for
 /// a name that is taken.
 #[doc = include_str!("../../doc/driver.md")]
 pub fn register_driver(driver: impl Driver + 'static) -> Result<()> {
@@ -71,6 +82,26 @@ pub fn register_driver(driver: impl Driver + 'static) -> Result<()> {
     }
     known.drivers.insert(name, Box::leak(Box::new(link)));
     Ok(())
+}
+
+/// The names of the modules that this process knows: those of the library, then those that it has registered.
+///
+/// ```
+/// assert!(headwater_streams::known_modules().contains(&"nullmod"));
+/// ```
+pub fn known_modules() -> Vec<&'static str> {
+    let known = KNOWN.read().unwrap_or_else(PoisonError::into_inner);
+    modules::names().chain(known.modules.keys().copied()).collect()
+}
+
+/// The names of the drivers that this process knows: those of the library, then those that it has registered.
+///
+/// ```
+/// assert!(headwater_streams::known_drivers().contains(&"echo"));
+/// ```
+pub fn known_drivers() -> Vec<&'static str> {
+    let known = KNOWN.read().unwrap_or_else(PoisonError::into_inner);
+    drivers::names().chain(known.drivers.keys().copied()).collect()
 }
 
 /// The module of that name.

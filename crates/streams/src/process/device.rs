@@ -15,24 +15,28 @@ use headwater_os::shared_files::SharedFiles;
 
 use self::directory::Directory;
 use self::named::Named;
+use self::path::DevicePath;
 use self::witness::Witness;
 use super::attach::no_stream;
 use super::driver_files::DriverFiles;
 use super::endpoint::Endpoint;
 use super::region::Region;
-use crate::error::Result;
+use crate::error::{Errno, Error, Result};
 use crate::head::handle::Handle;
+use crate::limits::MINORS;
 use crate::options::Options;
 use crate::plumb::driver::{DriverLink, Opening};
 use crate::plumb::queue::Queue;
 use crate::plumb::registry;
 use crate::stream::Stream;
 
+mod autopush;
 pub(crate) mod close;
 mod directory;
 mod instances;
 pub(crate) mod named;
 pub(crate) mod partner;
+pub(crate) mod path;
 pub(crate) mod witness;
 
 /// Opening devices.
@@ -69,6 +73,16 @@ impl Device {
     #[doc = include_str!("../../doc/devices.md")]
     pub fn open_minor(driver: &str, minor: u32) -> Result<Stream> {
         DeviceOptions::new().minor(minor).open(driver)
+    }
+
+    /// Opens the device that a path stands for, as programs in C name it: [`DevicePath`] lists the paths. No node of the file system
+    /// is looked for or made.
+    ///
+    /// # Errors
+    /// As [`DeviceOptions::open_path`].
+    #[doc = include_str!("../../doc/device_paths.md")]
+    pub fn open_path(path: &str) -> Result<Stream> {
+        DeviceOptions::new().open_path(path)
     }
 
     /// Opens a new stream to a driver, which this process and those that it forks or passes it to know alone: no other
@@ -154,7 +168,7 @@ impl DeviceOptions {
     #[doc = include_str!("../../doc/devices.md")]
     pub fn open(&self, driver: &str) -> Result<Stream> {
         let driver = registry::find_driver(driver)?;
-        let directory = Directory::open(self.directory.as_deref())?;
+        let directory = self.make_directory()?;
         let named = Named { driver, directory: Arc::new(directory), options: self };
         let mut stream = match self.minor {
             Some(minor) => named.open_minor(minor)?,
@@ -162,6 +176,28 @@ impl DeviceOptions {
         };
         stream.set_nonblocking(self.nonblocking)?;
         Ok(stream.into())
+    }
+
+    /// As [`DeviceOptions::open`], of the device that a path stands for; [`DeviceOptions::minor`] has no effect.
+    ///
+    /// # Errors
+    /// `ENOENT` for a path that stands for no device, or for that of a driver that this process does not know; `ENXIO` for that of a
+    /// pipe or FIFO, and for a minor number beyond [`limits::MINORS`](crate::limits::MINORS); else as [`DeviceOptions::open`].
+    #[doc = include_str!("../../doc/device_paths.md")]
+    pub fn open_path(&self, path: &str) -> Result<Stream> {
+        let told = |errno, why: &str| Error::new(errno, format!("{path}: {why}"));
+        let (driver, minor) = match DevicePath::parse(path) {
+            None => return Err(told(Errno::Noent, "it stands for no device")),
+            Some(DevicePath::Pipe) => return Err(told(Errno::Nxio, "a pipe is made by pipe(2), both ends at once")),
+            Some(DevicePath::Fifo) => return Err(told(Errno::Nxio, "a FIFO is opened by its own path")),
+            Some(DevicePath::Minor(_, minor)) if minor >= MINORS => {
+                return Err(told(Errno::Nxio, "a driver has no such minor number"));
+            }
+            Some(DevicePath::Minor(driver, minor)) => (driver, Some(minor)),
+            Some(DevicePath::Clone(driver)) => (driver, None),
+        };
+        registry::find_driver(driver).map_err(|error| told(Errno::Noent, &error.to_string()))?;
+        DeviceOptions { minor, ..self.clone() }.open(driver)
     }
 
     /// Opens the directory in which devices are found, for files that a driver keeps there ([`Driver::open_named`]): without
@@ -173,7 +209,7 @@ impl DeviceOptions {
     /// [`Driver::open_named`]: crate::Driver::open_named
     #[doc = include_str!("../../doc/driver_directory.md")]
     pub fn open_directory(&self) -> Result<OwnedFd> {
-        Ok(Directory::open(self.directory.as_deref())?.into_fd())
+        Ok(self.make_directory()?.into_fd())
     }
 
     /// As [`Device::open_private`].
@@ -186,8 +222,21 @@ impl DeviceOptions {
         let mut stream = make(driver, 0, &self.stream)?;
         let opening = self.opening(0, true, true);
         opened(&mut stream, driver, &opening, None)?;
+        if let Some(directory) = self.find_directory()? {
+            autopush::push_configured(&mut stream, &directory, driver.0.info().name, 0)?;
+        }
         stream.set_nonblocking(self.nonblocking)?;
         Ok(stream.into())
+    }
+
+    /// The directory of devices, which is made if it is not there.
+    pub(crate) fn make_directory(&self) -> Result<Directory> {
+        Directory::open(self.directory.as_deref())
+    }
+
+    /// The directory of devices, if there is one of this process's user.
+    pub(crate) fn find_directory(&self) -> Result<Option<Directory>> {
+        Directory::find(self.directory.as_deref())
     }
 
     fn opening(&self, minor: u32, is_clone: bool, is_first: bool) -> Opening {

@@ -235,6 +235,11 @@ impl Endpoint {
         self.held_file.get().filter(|_| !self.is_fifo())
     }
 
+    /// Of a FIFO: its node in the file system.
+    pub fn node(&self) -> Option<&OwnedFd> {
+        self.held_file.get().filter(|_| self.is_fifo())
+    }
+
     /// Where others find it.
     pub fn name(&self) -> Option<&Name> {
         self.name.get()

@@ -13,7 +13,7 @@ use headwater_shm::{BiasedLock, Placed, Window};
 
 use super::sleep::BELL;
 use crate::error::{Errno, Error, Result, corrupt, fixed};
-use crate::layout::{DRIVER, Fixed, MAGIC, Offsets, RecordHeader, VERSION};
+use crate::layout::{DRIVER, Fixed, MAGIC, MODULES_BYTES, Offsets, RecordHeader, VERSION, module_instance};
 use crate::limits::{self, BLOCKS, CUT_MAX, FASTBUF, PAGE, RECORDS};
 use crate::message::ioctl::IOCTL_BLOCK;
 use crate::options::Options;
@@ -42,6 +42,8 @@ pub(crate) struct Region {
     pub driver: Option<&'static DriverLink>,
     /// The driver's own memory, if it has asked for some.
     pub instance: Option<Window>,
+    /// The modules' own memory: see [`module_instance`].
+    pub modules: Window,
     /// The memory's inode: the stream's name for the tracer.
     pub inode: u64,
 }
@@ -175,8 +177,22 @@ impl Region {
         let name = chain::read_name(&fixed.device.driver)?;
         let driver = if name.is_empty() { None } else { Some(registry::find_driver(&name)?) };
         let instance = Window::at(&memory, offsets.instance(), instance_bytes);
+        let modules = Window::at(&memory, offsets.modules(), MODULES_BYTES).expect("the size was checked");
         let inode = headwater_os::descriptors::inode(&*memory)?;
-        Ok(Region { memory, fixed, offsets, fence, policy, strmsgsz, strctlsz, nstrpush, driver, instance, inode })
+        Ok(Region {
+            memory,
+            fixed,
+            offsets,
+            fence,
+            policy,
+            strmsgsz,
+            strctlsz,
+            nstrpush,
+            driver,
+            instance,
+            modules,
+            inode,
+        })
     }
 
     /// The end with that cookie: 0, 1, or none.
@@ -207,6 +223,17 @@ impl Region {
     /// Gives the pages of a direction's window back to the kernel. Under the writer's lock, while nothing lies in the lane.
     pub fn discard_window(&self, direction: usize) -> Result<()> {
         Ok(self.memory.discard(self.offsets.window(direction), self.offsets.window_bytes)?)
+    }
+
+    /// Clears the first bytes of the memory of a module's instance; whole pages are given back to the kernel. Before the module is
+    /// pushed.
+    pub fn clear_module_instance(&self, end: usize, slot: usize, len: usize) -> Result<()> {
+        let len = len.min(limits::MODULE_INSTANCE_MAX);
+        if len > 0 {
+            let at = self.offsets.modules() + module_instance(end, slot);
+            self.memory.discard(at, len.next_multiple_of(PAGE))?;
+        }
+        Ok(())
     }
 
     /// A member's view of a direction's store.

@@ -142,6 +142,11 @@ impl Store {
         &self.words.queues[queue].bands[usize::from(band)]
     }
 
+    /// Forgets what a module's queue was asked for by the one that had it before.
+    pub fn reset_flags(&self, queue: usize) {
+        self.words.queues[queue].flags.fetch_and(!(ENABLED | PUT_BACK | DISABLED | WANTS_MEMORY), Ordering::Relaxed);
+    }
+
     /// Sets the water marks of a module's queue.
     pub fn set_marks(&self, queue: usize, hiwat: u32, lowat: u32) {
         self.words.queues[queue].hiwat.store(hiwat, Ordering::Relaxed);

@@ -3,7 +3,11 @@
 //! With the feature `probes` the victim kills itself at the Nth place between two stores, for each N until it comes
 //! through; without, it is killed after a random time. `cargo xtask crash` runs the long form.
 
+#[cfg(feature = "probes")]
+mod autopush;
 mod board;
+#[cfg(feature = "probes")]
+mod bufmod;
 mod case;
 #[cfg(feature = "probes")]
 #[path = "../common/closing.rs"]

@@ -37,7 +37,7 @@ impl Opening {
     /// Returns a setup for one direction and blocking calls.
     fn setup(&self) -> Setup<'_> {
         let directory: &Path = &self.directory;
-        Setup { size: self.size, duplex: false, nonblocking: false, same_cpu: self.same_cpu, directory }
+        Setup { size: self.size, duplex: false, nonblocking: false, same_cpu: self.same_cpu, directory, options: "" }
     }
 }
 

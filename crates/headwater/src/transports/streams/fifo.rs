@@ -6,8 +6,9 @@ use std::io;
 use std::os::fd::BorrowedFd;
 use std::path::Path;
 
-use headwater_streams::{Access, Error, Fifo, FifoOptions, Handle, Stream};
+use headwater_streams::{Access, Error, Fifo, FifoOptions, Handle, Options, Stream};
 
+use super::super::stream_options::StreamOptions;
 use super::super::{Endpoint, Info, Setup, Transport, Unavailable};
 use super::{PIPE, StreamEnd};
 
@@ -18,11 +19,14 @@ pub struct StreamsFifo;
 impl Transport for StreamsFifo {
     type End = FifoEnd;
 
+    const HAS_OPTIONS: bool = true;
+
     const INFO: Info =
         Info { name: "streams-fifo", summary: "STREAMS FIFO, found by its path, hiwat 64 KiB", ..PIPE.info };
 
     fn open(setup: &Setup<'_>) -> Result<(FifoEnd, FifoEnd), Unavailable> {
-        let one_way = |name: &str| one_way(setup, &setup.directory.join(format!("streams-fifo-{name}")));
+        let options = StreamOptions::parse(setup.options).map_err(Unavailable)?;
+        let one_way = |name: &str| one_way(setup, &options, &setup.directory.join(format!("streams-fifo-{name}")));
         let (forth_in, forth_out) = one_way("forth")?;
         let (back_in, back_out) = if setup.duplex { Some(one_way("back")?).unzip() } else { (None, None) };
         Ok((
@@ -33,10 +37,10 @@ impl Transport for StreamsFifo {
 }
 
 /// Creates a FIFO and returns its writing and its reading end.
-fn one_way(setup: &Setup<'_>, path: &Path) -> Result<(StreamEnd, StreamEnd), Unavailable> {
+fn one_way(setup: &Setup<'_>, options: &StreamOptions, path: &Path) -> Result<(StreamEnd, StreamEnd), Unavailable> {
     let unavailable = |error: Error| Unavailable::call("STREAMS FIFO", error);
     Fifo::create(path, 0o600).map_err(unavailable)?;
-    let ends = open_both(path, setup.nonblocking);
+    let ends = open_both(path, options, setup.nonblocking);
     // The name is removed even if the opening failed.
     fs::remove_file(path).map_err(|error| Unavailable::call("unlink of the FIFO", error))?;
     let (writer, reader) = ends.map_err(unavailable)?;
@@ -44,21 +48,23 @@ fn one_way(setup: &Setup<'_>, path: &Path) -> Result<(StreamEnd, StreamEnd), Una
 }
 
 /// Opens the reader, which does not wait for a writer, and then the writer, which finds a reader.
-fn open_both(path: &Path, nonblocking: bool) -> Result<(Handle, Handle), Error> {
-    let options = FifoOptions::new().nonblocking(true);
-    let mut reader = options.open(path, Access::Read).map(Stream::into_handle)?;
-    let mut writer = options.open(path, Access::Write).map(Stream::into_handle)?;
+fn open_both(path: &Path, options: &StreamOptions, nonblocking: bool) -> Result<(Handle, Handle), Error> {
+    let parameters = options.parameters(Options::new(), PIPE.hiwat);
+    let opening = FifoOptions::new().nonblocking(true).stream(parameters);
+    let mut reader = opening.open(path, Access::Read).map(Stream::into_handle)?;
+    let mut writer = opening.open(path, Access::Write).map(Stream::into_handle)?;
     for end in [&mut reader, &mut writer] {
         end.set_nonblocking(nonblocking)?;
     }
+    options.apply(&mut writer, &mut reader)?;
     Ok((writer, reader))
 }
 
 /// An end of one FIFO, or of two FIFOs if the channel is duplex.
 #[derive(Debug)]
 pub struct FifoEnd {
-    sender: Option<StreamEnd>,
-    receiver: Option<StreamEnd>,
+    pub(super) sender: Option<StreamEnd>,
+    pub(super) receiver: Option<StreamEnd>,
 }
 
 impl Endpoint for FifoEnd {

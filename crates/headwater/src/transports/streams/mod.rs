@@ -11,6 +11,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use headwater_results::schema::Standing;
 use headwater_streams::{Error, Handle, Options, Policy, WriteOptions, limits};
 
+use super::stream_options::StreamOptions;
 use super::{Endpoint, Info, Setup, Transport, Unavailable};
 
 pub mod fifo;
@@ -73,16 +74,18 @@ const fn variant(name: &'static str, policy: Option<&'static str>, summary: &'st
 impl<K: StreamsPipe> Transport for K {
     type End = StreamEnd;
     const INFO: Info = K::CONFIGURATION.info;
+    const HAS_OPTIONS: bool = true;
 
     fn open(setup: &Setup<'_>) -> Result<(StreamEnd, StreamEnd), Unavailable> {
-        K::CONFIGURATION.open(setup).map_err(|error| Unavailable::call("STREAMS pipe", error))
+        let options = StreamOptions::parse(setup.options).map_err(Unavailable)?;
+        K::CONFIGURATION.open(setup, &options).map_err(|error| Unavailable::call("STREAMS pipe", error))
     }
 }
 
 impl Configuration {
-    fn open(&self, setup: &Setup<'_>) -> Result<(StreamEnd, StreamEnd), Error> {
-        let options = Options::new().hiwat(self.hiwat).lowat(self.hiwat / 2).policy(self.policy);
-        let (mut sender, mut receiver) = options.pair()?;
+    fn open(&self, setup: &Setup<'_>, options: &StreamOptions) -> Result<(StreamEnd, StreamEnd), Error> {
+        let parameters = options.parameters(Options::new().policy(self.policy), self.hiwat);
+        let (mut sender, mut receiver) = parameters.pair()?;
         for module in self.modules {
             sender.push(module)?;
         }
@@ -91,6 +94,7 @@ impl Configuration {
             end.set_read_options(end.read_options().fill(self.fill))?;
             end.set_nonblocking(setup.nonblocking)?;
         }
+        options.apply(&mut sender, &mut receiver)?;
         Ok((StreamEnd(sender), StreamEnd(receiver)))
     }
 }
@@ -127,3 +131,6 @@ impl Endpoint for StreamEnd {
         self.0.counters().named().collect()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -22,7 +22,7 @@ const GROUP: u32 = 0o70;
 
 /// A directory that was checked.
 #[derive(Debug)]
-pub(super) struct Directory {
+pub(crate) struct Directory {
     fd: OwnedFd,
     /// For messages.
     path: PathBuf,
@@ -36,14 +36,28 @@ impl Directory {
     /// Errors: `EACCES` for one that others than its owner, or than its group if it was asked for, may use, or that is another
     /// user's; what mkdir(2) and open(2) report.
     pub fn open(asked: Option<&Path>) -> Result<Directory> {
-        let (path, may_be_shared) = match asked {
-            Some(path) => (path.to_owned(), true),
-            None => usual(),
-        };
+        let (path, may_be_shared) = named(asked);
         let told = |error: std::io::Error| told(&path, error.into());
         files::make_private_directory(&path).map_err(told)?;
         let fd = files::find_directory(&path).map_err(told)?;
-        let Status { owner, permissions, .. } = files::status(&fd).map_err(told)?;
+        let status = files::status(&fd).map_err(told)?;
+        Directory::checked(fd, path, may_be_shared, status)
+    }
+
+    /// As [`Directory::open`], but it is not made. None if it is not there, cannot be reached, or is another user's: nothing in it is
+    /// then of this one.
+    pub fn find(asked: Option<&Path>) -> Result<Option<Directory>> {
+        let (path, may_be_shared) = named(asked);
+        let Ok(fd) = files::find_directory(&path) else { return Ok(None) };
+        let status = files::status(&fd).map_err(|error| told(&path, error.into()))?;
+        if status.owner != files::own_user() && status.owner != 0 {
+            return Ok(None);
+        }
+        Directory::checked(fd, path, may_be_shared, status).map(Some)
+    }
+
+    fn checked(fd: OwnedFd, path: PathBuf, may_be_shared: bool, status: Status) -> Result<Directory> {
+        let Status { owner, permissions, .. } = status;
         let own = files::own_user();
         let is_shared = permissions & GROUP != 0;
         let why = if owner != own && owner != 0 {
@@ -110,6 +124,11 @@ pub(super) fn node(driver: &str, minor: u32) -> String {
 /// The name of the socket of a stream that is linked below another.
 pub(super) fn link_node(driver: &str, minor: u32, id: MuxId) -> String {
     format!("{driver}.{minor}:{}", id.number())
+}
+
+/// The path of the directory that was asked for, or of the user's own one, and whether a group may use it.
+fn named(asked: Option<&Path>) -> (PathBuf, bool) {
+    asked.map_or_else(usual, |path| (path.to_owned(), true))
 }
 
 /// The user's own directory, and whether a group may use it: if the environment names one.

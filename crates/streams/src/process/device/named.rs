@@ -20,7 +20,7 @@ use headwater_os::own_numbers;
 use headwater_shm::probe;
 
 use super::directory::{Directory, node};
-use super::{DeviceOptions, Parts, instances, make, opened};
+use super::{DeviceOptions, Parts, autopush, instances, make, opened};
 use crate::error::{Errno, Error, Result};
 use crate::head::handle::Handle;
 use crate::limits::MINORS;
@@ -192,6 +192,9 @@ impl Named<'_> {
         probe::at();
         stream.end.endpoint.hold_file(lock);
         opened(&mut stream, self.driver, &self.options.opening(minor, is_clone, true), Some(&self.directory))?;
+        probe::at();
+        // Before another process gets the stream.
+        autopush::push_configured(&mut stream, &self.directory, self.name(), minor)?;
         // No other process uses the socket while the number is locked.
         self.directory.remove_socket(&node(self.name(), minor))?;
         probe::at();

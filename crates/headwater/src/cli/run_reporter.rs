@@ -1,0 +1,76 @@
+//! Prints and stores the events of a run as they happen. Called by `run`, `perftest` and `overhead`.
+
+use std::io::{Write, stdout};
+use std::path::PathBuf;
+
+use headwater_results::schema::{Event, LaunchRecord, Row, Run};
+use headwater_results::summary::Fold;
+
+use super::progress::Progress;
+use crate::harness::run::Observer;
+use crate::store::Store;
+
+/// Makes a line from the figures of a launch.
+pub(super) type LaunchLine = fn(&Row, &LaunchRecord) -> Option<String>;
+
+/// Passes events to the store, the tables, the event stream and the progress.
+pub(super) struct RunReporter {
+    store: Store,
+    /// The events so far.
+    pub fold: Fold,
+    json: bool,
+    /// The progress on standard error.
+    pub progress: Progress,
+    /// The line that is printed after each launch.
+    pub launch_line: Option<LaunchLine>,
+}
+
+impl RunReporter {
+    /// Makes a reporter for a run that is stored in `store`.
+    pub(super) fn new(store: Store, json: bool, quiet: bool, budget_s: Option<f64>) -> RunReporter {
+        RunReporter { store, fold: Fold::new(), json, progress: Progress::new(quiet, budget_s), launch_line: None }
+    }
+
+    /// Ends the progress and writes the document; the run and where it is.
+    pub(super) fn close(self) -> anyhow::Result<(Run, PathBuf)> {
+        self.progress.end();
+        let run = self.fold.snapshot()?;
+        self.store.publish(&run)?;
+        Ok((run, self.store.directory().to_owned()))
+    }
+}
+
+impl RunReporter {
+    /// Prints the line of a launch on standard output, beside the progress.
+    fn print_launch(&self, record: &LaunchRecord) -> anyhow::Result<()> {
+        let Some(line) = self.launch_line else { return Ok(()) };
+        let row = self.fold.row(&record.row);
+        match row.and_then(|row| line(row, record)) {
+            Some(text) => Ok(self.progress.print(&text)?),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Observer for RunReporter {
+    fn event(&mut self, event: &Event) -> anyhow::Result<()> {
+        self.store.append(event)?;
+        if self.json {
+            let mut out = stdout().lock();
+            serde_json::to_writer(&mut out, event)?;
+            writeln!(out)?;
+        }
+        match event {
+            Event::LaunchFailed { row, reason, .. } => self.progress.say(&format!("failed: {row}: {reason}")),
+            Event::RowSkipped { row, reason } => self.progress.say(&format!("skipped: {}: {reason}", row.id)),
+            Event::LaunchFinished(record) => self.print_launch(record)?,
+            _ => {}
+        }
+        self.fold.push(event.clone())?;
+        Ok(())
+    }
+
+    fn launch(&mut self, row: &Row, block: u32, done: usize, total: usize) {
+        self.progress.launch(row, block, done, total);
+    }
+}

@@ -1,0 +1,100 @@
+//! A small plain file of a directory that is replaced as a whole: its readers get the old contents or the new ones, also if the
+//! process that replaces it is killed.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::AsFd;
+
+use rustix::fs::{FileType, Mode, OFlags};
+use rustix::io::Errno;
+
+use crate::files::{self, Status};
+
+/// What a file contains, and its status. None if there is no such file. It is not waited for, and nothing else is opened in its
+/// place.
+///
+/// # Errors
+/// `ELOOP` for a symbolic link; `InvalidInput` for something else than a plain file, and for one of more than `len_max` bytes; what
+/// open(2) and read(2) report.
+pub fn read_at(directory: impl AsFd, name: &str, len_max: usize) -> io::Result<Option<(Status, Vec<u8>)>> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let file = match rustix::fs::openat(directory, name, flags, Mode::empty()) {
+        Ok(file) => file,
+        Err(Errno::NOENT) => return Ok(None),
+        Err(error) => return Err(error.into()),
+    };
+    if FileType::from_raw_mode(rustix::fs::fstat(&file)?.st_mode) != FileType::RegularFile {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a plain file"));
+    }
+    let status = files::status(&file)?;
+    let mut bytes = Vec::new();
+    File::from(file).take(len_max as u64 + 1).read_to_end(&mut bytes)?;
+    if bytes.len() > len_max {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("it has more than {len_max} bytes")));
+    }
+    Ok(Some((status, bytes)))
+}
+
+/// Writes a file that is to replace another, with these permissions whatever the process's mask is. One of that name, which a killed
+/// process has left, is removed. The bytes are on the disk before this returns.
+///
+/// # Errors
+/// What unlink(2), open(2), write(2) and fsync(2) report.
+pub fn write_new_at(directory: impl AsFd, name: &str, bytes: &[u8], mode: u32) -> io::Result<()> {
+    files::remove_at(&directory, name)?;
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let mode = Mode::from_raw_mode(mode);
+    let file = rustix::fs::openat(directory, name, flags, mode)?;
+    rustix::fs::fchmod(&file, mode)?;
+    let mut file = File::from(file);
+    file.write_all(bytes)?;
+    file.sync_all()
+}
+
+/// Gives a file of a directory another name, in the place of the file that has it.
+///
+/// # Errors
+/// What rename(2) reports.
+pub fn rename_at(directory: impl AsFd, from: &str, to: &str) -> io::Result<()> {
+    Ok(rustix::fs::renameat(&directory, from, &directory, to)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use super::*;
+
+    #[test]
+    fn a_file_is_replaced_whole_and_only_plain_files_are_read() {
+        let directory = std::env::temp_dir().join(format!("headwater-replaced-{}", std::process::id()));
+        files::make_private_directory(&directory).expect("mkdir");
+        let path = |name: &str| directory.join(name);
+        let fd = files::find_directory(&directory).expect("a directory");
+        let read = |name: &str| read_at(&fd, name, 4).map(|read| read.map(|(_, bytes)| bytes));
+        assert_eq!(read("file").expect("no error"), None);
+        // What a killed process has left.
+        std::fs::write(path("new"), "half-").expect("write");
+        write_new_at(&fd, "new", b"old", 0o640).expect("write");
+        assert_eq!(read("file").expect("no error"), None);
+        rename_at(&fd, "new", "file").expect("rename");
+        assert_eq!(read("file").expect("there"), Some(b"old".to_vec()));
+        assert_eq!(std::fs::metadata(path("file")).expect("there").permissions().mode() & 0o777, 0o640);
+        write_new_at(&fd, "new", b"longer", 0o600).expect("write");
+        rename_at(&fd, "new", "file").expect("rename");
+        assert_eq!(read("file").expect_err("5 bytes are too many").kind(), io::ErrorKind::InvalidInput);
+
+        symlink(path("file"), path("link")).expect("symlink");
+        assert_eq!(read("link").expect_err("a link").raw_os_error(), Some(libc::ELOOP));
+        std::fs::create_dir(path("directory")).expect("mkdir");
+        files::make_fifo(&path("fifo"), 0o600).expect("mkfifo");
+        for name in ["directory", "fifo"] {
+            assert_eq!(read(name).expect_err(name).kind(), io::ErrorKind::InvalidInput);
+        }
+        // A link in the place of the new file is removed, and not followed.
+        symlink(path("victim"), path("new")).expect("symlink");
+        write_new_at(&fd, "new", b"x", 0o600).expect("write");
+        assert!(!path("victim").exists());
+        std::fs::remove_dir_all(&directory).expect("it is there");
+    }
+}

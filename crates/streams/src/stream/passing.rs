@@ -1,0 +1,67 @@
+//! Ends from elsewhere: through exec, over sockets, and by one descriptor that stands for all of an end's.
+
+use std::os::fd::{AsFd, OwnedFd};
+
+use super::Stream;
+use crate::error::Result;
+use crate::head::handle::Handle;
+
+impl Stream {
+    /// The end behind a descriptor that came through exec, or that was made by dup(2) in this process.
+    ///
+    /// # Errors
+    /// As [`Handle::from_fd`].
+    #[doc = include_str!("../../doc/exec.md")]
+    pub fn from_fd(fd: OwnedFd) -> Result<Stream> {
+        Handle::from_fd(fd).map(Stream::from)
+    }
+
+    /// The end behind a descriptor of that number, which stays open beside the stream's own.
+    ///
+    /// # Errors
+    /// As [`Handle::from_number`].
+    #[doc = include_str!("../../doc/exec.md")]
+    pub fn from_number(number: u32) -> Result<Stream> {
+        Handle::from_number(number).map(Stream::from)
+    }
+
+    /// Sends this end over a local socket (SCM_RIGHTS), to be taken up there by [`Stream::receive_over`].
+    ///
+    /// # Errors
+    /// What the socket reports.
+    #[doc = include_str!("../../doc/sockets.md")]
+    #[doc(alias = "SCM_RIGHTS")]
+    pub fn send_over(&self, socket: impl AsFd) -> Result<()> {
+        self.call(|handle| handle.send_over(socket))
+    }
+
+    /// Takes up an end that was sent over a local socket.
+    ///
+    /// # Errors
+    /// As [`Handle::receive_over`].
+    #[doc = include_str!("../../doc/sockets.md")]
+    #[doc(alias = "SCM_RIGHTS")]
+    pub fn receive_over(socket: impl AsFd) -> Result<Stream> {
+        Handle::receive_over(socket).map(Stream::from)
+    }
+
+    /// A descriptor that stands for this end wherever one can be passed.
+    ///
+    /// # Errors
+    /// As [`Handle::to_bundle`], which says more.
+    #[doc = include_str!("../../doc/bundles.md")]
+    #[doc(alias = "SCM_RIGHTS")]
+    pub fn to_bundle(&self) -> Result<OwnedFd> {
+        self.call(|handle| handle.to_bundle())
+    }
+
+    /// The end for which a descriptor of [`Stream::to_bundle`] stands; None if it is something else.
+    ///
+    /// # Errors
+    /// As [`Handle::from_bundle`].
+    #[doc = include_str!("../../doc/bundles.md")]
+    #[doc(alias = "SCM_RIGHTS")]
+    pub fn from_bundle(file: impl AsFd) -> Result<Option<Stream>> {
+        Ok(Handle::from_bundle(file)?.map(Stream::from))
+    }
+}
