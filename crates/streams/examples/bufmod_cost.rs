@@ -73,7 +73,11 @@ fn main() -> Result<()> {
         }
     }
     for (at, (name, ..)) in cases.iter().enumerate() {
-        println!("{name:<22} {:>8.0} ns a message of 64 bytes, {:>6.1} for each read", median(figures[at].clone()), gathered[at]);
+        println!(
+            "{name:<22} {:>8.0} ns a message of 64 bytes, {:>6.1} for each read",
+            median(figures[at].clone()),
+            gathered[at]
+        );
     }
     let directory = std::env::temp_dir().join(format!("headwater-bufmod-cost-{}", std::process::id()));
     let options = DeviceOptions::new().directory(&directory);

@@ -62,6 +62,8 @@ static void errors(void) {
     FAILS(fattach(far, "/dev/null/x"), ENOTDIR, "POSIX fattach: ENOTDIR");
     FAILS(fdetach(path), EINVAL, "POSIX fdetach: EINVAL without a stream");
     FAILS(fdetach("/tmp/conformance-no-such-file"), ENOENT, "POSIX fdetach: ENOENT");
+    FAILS(fattach(far, bad_pointer), EFAULT, "POSIX fattach: EFAULT (Linux)");
+    FAILS(fdetach(bad_pointer), EFAULT, "POSIX fdetach: EFAULT (Linux)");
     EXPECT(fattach(far, path), 0, "POSIX fattach");
     FAILS(fattach(near, path), EBUSY, "POSIX fattach: EBUSY");
     EXPECT(fdetach(path), 0, "POSIX fdetach");

@@ -241,8 +241,6 @@ static void names_and_pairs(void) {
         void *p = bad_address(which, 16);
         in_context("address kind %d", which);
         FAILS(open(p, O_RDWR), EFAULT, "POSIX open: EFAULT");
-        FAILS(fattach(near, p), EFAULT, "POSIX fattach: EFAULT (Linux)");
-        FAILS(fdetach(p), EFAULT, "POSIX fdetach: EFAULT (Linux)");
         in_context("%s", "");
     }
     FAILS(open(barred - 8, O_RDWR), EFAULT, "POSIX open: a path that reaches into an barred page");

@@ -259,6 +259,30 @@ static void many_signals_lose_nothing(void) {
     EXPECT(ended_within(child, 2000), 0, "the writer ends");
 }
 
+/* As under a profiler. A wait that begins anew with each signal must not begin with what delays the look at the other end. */
+static void an_end_is_noticed_between_frequent_signals(void) {
+    for (int flags = 0; flags <= SA_RESTART; flags += SA_RESTART) {
+        open_ends();
+        on_signal(SIGALRM, count_signal, flags);
+        pid_t child = fork();
+        if (child == 0) {
+            sleep_ms(100);
+            _exit(0);
+        }
+        close(near);
+        ssize_t count;
+        long long start = now_ms();
+        ualarm(900, 900);
+        while ((count = read(far, got.data_bytes, 9)) == -1 && errno == EINTR && now_ms() < start + 3000)
+            ;
+        ualarm(0, 0);
+        in_context("%s SA_RESTART", flags ? "with" : "without");
+        EXPECT(count, 0, "STREAMS 4.2: the end of the last writer is noticed, however often signals come");
+        in_context("%s", "");
+        waitpid(child, NULL, 0);
+    }
+}
+
 static void sleeps_are_not_restarted_by_sa_restart(void) {
     open_ends();
     on_signal(SIGALRM, count_signal, SA_RESTART);
@@ -299,6 +323,7 @@ static const struct test tests[] = {
     TEST(stop_and_continue),
     TEST(a_handler_uses_a_stream),
     TEST_OF(many_signals_lose_nothing, 30),
+    TEST(an_end_is_noticed_between_frequent_signals),
     TEST(sleeps_are_not_restarted_by_sa_restart),
     TEST(sigpipe_kills_by_default),
 };
