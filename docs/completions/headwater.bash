@@ -118,8 +118,14 @@ _headwater() {
             headwater__subcmd__help,trace)
                 cmd="headwater__subcmd__help__subcmd__trace"
                 ;;
-            headwater__subcmd__help__subcmd__streams,autopush)
-                cmd="headwater__subcmd__help__subcmd__streams__subcmd__autopush"
+            headwater__subcmd__help__subcmd__streams,log)
+                cmd="headwater__subcmd__help__subcmd__streams__subcmd__log"
+                ;;
+            headwater__subcmd__help__subcmd__streams,ls)
+                cmd="headwater__subcmd__help__subcmd__streams__subcmd__ls"
+                ;;
+            headwater__subcmd__help__subcmd__streams,top)
+                cmd="headwater__subcmd__help__subcmd__streams__subcmd__top"
                 ;;
             headwater__subcmd__help__subcmd__trace,attach)
                 cmd="headwater__subcmd__help__subcmd__trace__subcmd__attach"
@@ -142,17 +148,29 @@ _headwater() {
             headwater__subcmd__help__subcmd__trace,stat)
                 cmd="headwater__subcmd__help__subcmd__trace__subcmd__stat"
                 ;;
-            headwater__subcmd__streams,autopush)
-                cmd="headwater__subcmd__streams__subcmd__autopush"
-                ;;
             headwater__subcmd__streams,help)
                 cmd="headwater__subcmd__streams__subcmd__help"
                 ;;
-            headwater__subcmd__streams__subcmd__help,autopush)
-                cmd="headwater__subcmd__streams__subcmd__help__subcmd__autopush"
+            headwater__subcmd__streams,log)
+                cmd="headwater__subcmd__streams__subcmd__log"
+                ;;
+            headwater__subcmd__streams,ls)
+                cmd="headwater__subcmd__streams__subcmd__ls"
+                ;;
+            headwater__subcmd__streams,top)
+                cmd="headwater__subcmd__streams__subcmd__top"
                 ;;
             headwater__subcmd__streams__subcmd__help,help)
                 cmd="headwater__subcmd__streams__subcmd__help__subcmd__help"
+                ;;
+            headwater__subcmd__streams__subcmd__help,log)
+                cmd="headwater__subcmd__streams__subcmd__help__subcmd__log"
+                ;;
+            headwater__subcmd__streams__subcmd__help,ls)
+                cmd="headwater__subcmd__streams__subcmd__help__subcmd__ls"
+                ;;
+            headwater__subcmd__streams__subcmd__help,top)
+                cmd="headwater__subcmd__streams__subcmd__help__subcmd__top"
                 ;;
             headwater__subcmd__trace,attach)
                 cmd="headwater__subcmd__trace__subcmd__attach"
@@ -555,7 +573,7 @@ _headwater() {
             return 0
             ;;
         headwater__subcmd__help__subcmd__streams)
-            opts="autopush"
+            opts="ls top log"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -568,7 +586,35 @@ _headwater() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        headwater__subcmd__help__subcmd__streams__subcmd__autopush)
+        headwater__subcmd__help__subcmd__streams__subcmd__log)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        headwater__subcmd__help__subcmd__streams__subcmd__ls)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        headwater__subcmd__help__subcmd__streams__subcmd__top)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -1097,7 +1143,7 @@ _headwater() {
             return 0
             ;;
         headwater__subcmd__streams)
-            opts="-h -V --help --version autopush help"
+            opts="-h -V --help --version ls top log help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1110,69 +1156,9 @@ _headwater() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        headwater__subcmd__streams__subcmd__autopush)
-            opts="-f -g -r -M -m -d -h -V --file --get --remove --major --minor --directory --help --version"
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                --file)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                -f)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --major)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                -M)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --minor)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                -m)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --directory)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                -d)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
         headwater__subcmd__streams__subcmd__help)
-            opts="autopush help"
+            opts="ls top log help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        headwater__subcmd__streams__subcmd__help__subcmd__autopush)
-            opts=""
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
@@ -1191,6 +1177,150 @@ _headwater() {
                 return 0
             fi
             case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        headwater__subcmd__streams__subcmd__help__subcmd__log)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        headwater__subcmd__streams__subcmd__help__subcmd__ls)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        headwater__subcmd__streams__subcmd__help__subcmd__top)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        headwater__subcmd__streams__subcmd__log)
+            opts="-e -t -n -q -h -V --errors --trace --directory --count --json --quiet --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --directory)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --count)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -n)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        headwater__subcmd__streams__subcmd__ls)
+            opts="-p -m -w -h -V --pid --with --modules --wide --json --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --pid)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -p)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --with)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        headwater__subcmd__streams__subcmd__top)
+            opts="-p -d -n -s -i -h -V --pid --with --interval --count --sort --hide-idle --json --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --pid)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -p)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --with)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --interval)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -d)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --count)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -n)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --sort)
+                    COMPREPLY=($(compgen -W "bytes messages queued fill written stream" -- "${cur}"))
+                    return 0
+                    ;;
+                -s)
+                    COMPREPLY=($(compgen -W "bytes messages queued fill written stream" -- "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;

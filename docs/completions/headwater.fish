@@ -36,7 +36,7 @@ complete -c headwater -n "__fish_headwater_needs_command" -f -a "report" -d 'Wri
 complete -c headwater -n "__fish_headwater_needs_command" -f -a "export" -d 'Write runs in a format that other tools read'
 complete -c headwater -n "__fish_headwater_needs_command" -f -a "import" -d 'Import results of netperf or lmbench as a run that show, compare and report can read'
 complete -c headwater -n "__fish_headwater_needs_command" -f -a "trace" -d 'Record events of programs and the kernel, and view them'
-complete -c headwater -n "__fish_headwater_needs_command" -f -a "streams" -d 'Configure the runtime\'s devices'
+complete -c headwater -n "__fish_headwater_needs_command" -f -a "streams" -d 'Look at the streams of running processes: their ends, modules, queues and counters, and what they log'
 complete -c headwater -n "__fish_headwater_needs_command" -f -a "doctor" -d 'Print what would improve measurements on this machine, with the command and its undo; changes nothing'
 complete -c headwater -n "__fish_headwater_needs_command" -f -a "completions" -d 'Print the completions of a shell'
 complete -c headwater -n "__fish_headwater_needs_command" -f -a "man" -d 'Write the man pages into a directory'
@@ -197,19 +197,44 @@ complete -c headwater -n "__fish_headwater_using_subcommand trace; and __fish_se
 complete -c headwater -n "__fish_headwater_using_subcommand trace; and __fish_seen_subcommand_from help" -f -a "stat" -d 'Print the contents of recordings: events by type, and lost events by CPU'
 complete -c headwater -n "__fish_headwater_using_subcommand trace; and __fish_seen_subcommand_from help" -f -a "list" -d 'List the events of a recording, the events that the kernel offers, or the sessions'
 complete -c headwater -n "__fish_headwater_using_subcommand trace; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c headwater -n "__fish_headwater_using_subcommand streams; and not __fish_seen_subcommand_from autopush help" -s h -l help -d 'Print help'
-complete -c headwater -n "__fish_headwater_using_subcommand streams; and not __fish_seen_subcommand_from autopush help" -s V -l version -d 'Print version'
-complete -c headwater -n "__fish_headwater_using_subcommand streams; and not __fish_seen_subcommand_from autopush help" -f -a "autopush" -d 'Print or change which modules are pushed on devices when they are opened'
-complete -c headwater -n "__fish_headwater_using_subcommand streams; and not __fish_seen_subcommand_from autopush help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c headwater -n "__fish_headwater_using_subcommand streams; and __fish_seen_subcommand_from autopush" -s f -l file -d 'Add the entries of a file; - is standard input' -r -F
-complete -c headwater -n "__fish_headwater_using_subcommand streams; and __fish_seen_subcommand_from autopush" -s M -l major -d 'The driver, by its name or its major number' -r
-complete -c headwater -n "__fish_headwater_using_subcommand streams; and __fish_seen_subcommand_from autopush" -s m -l minor -d 'The minor number' -r
-complete -c headwater -n "__fish_headwater_using_subcommand streams; and __fish_seen_subcommand_from autopush" -s d -l directory -d 'The directory of devices [default: the user\'s own]' -r -F
-complete -c headwater -n "__fish_headwater_using_subcommand streams; and __fish_seen_subcommand_from autopush" -s g -l get -d 'Print the entry for a device'
-complete -c headwater -n "__fish_headwater_using_subcommand streams; and __fish_seen_subcommand_from autopush" -s r -l remove -d 'Remove an entry: --minor is its first minor number, 0 for one of all'
-complete -c headwater -n "__fish_headwater_using_subcommand streams; and __fish_seen_subcommand_from autopush" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c headwater -n "__fish_headwater_using_subcommand streams; and __fish_seen_subcommand_from autopush" -s V -l version -d 'Print version'
-complete -c headwater -n "__fish_headwater_using_subcommand streams; and __fish_seen_subcommand_from help" -f -a "autopush" -d 'Print or change which modules are pushed on devices when they are opened'
+complete -c headwater -n "__fish_headwater_using_subcommand streams; and not __fish_seen_subcommand_from ls top log help" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c headwater -n "__fish_headwater_using_subcommand streams; and not __fish_seen_subcommand_from ls top log help" -s V -l version -d 'Print version'
+complete -c headwater -n "__fish_headwater_using_subcommand streams; and not __fish_seen_subcommand_from ls top log help" -f -a "ls" -d 'List the streams of running processes: ends, processes, modules, queues, counters'
+complete -c headwater -n "__fish_headwater_using_subcommand streams; and not __fish_seen_subcommand_from ls top log help" -f -a "top" -d 'Show the streams of running processes with their rates, live'
+complete -c headwater -n "__fish_headwater_using_subcommand streams; and not __fish_seen_subcommand_from ls top log help" -f -a "log" -d 'Print what modules, drivers and processes log (strlog), as it comes'
+complete -c headwater -n "__fish_headwater_using_subcommand streams; and not __fish_seen_subcommand_from ls top log help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c headwater -n "__fish_headwater_using_subcommand streams; and __fish_seen_subcommand_from ls" -s p -l pid -d 'Only streams of these processes' -r
+complete -c headwater -n "__fish_headwater_using_subcommand streams; and __fish_seen_subcommand_from ls" -l with -d 'Only streams on which one of these modules is pushed, or that end in such a driver' -r
+complete -c headwater -n "__fish_headwater_using_subcommand streams; and __fish_seen_subcommand_from ls" -s m -l modules -d 'Show a row for each queue of a module or driver'
+complete -c headwater -n "__fish_headwater_using_subcommand streams; and __fish_seen_subcommand_from ls" -s w -l wide -d 'Show more columns, and arguments and descriptors of processes; lines are not cut'
+complete -c headwater -n "__fish_headwater_using_subcommand streams; and __fish_seen_subcommand_from ls" -l json -d 'Print one JSON object per stream'
+complete -c headwater -n "__fish_headwater_using_subcommand streams; and __fish_seen_subcommand_from ls" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c headwater -n "__fish_headwater_using_subcommand streams; and __fish_seen_subcommand_from ls" -s V -l version -d 'Print version'
+complete -c headwater -n "__fish_headwater_using_subcommand streams; and __fish_seen_subcommand_from top" -s p -l pid -d 'Only streams of these processes' -r
+complete -c headwater -n "__fish_headwater_using_subcommand streams; and __fish_seen_subcommand_from top" -l with -d 'Only streams on which one of these modules is pushed, or that end in such a driver' -r
+complete -c headwater -n "__fish_headwater_using_subcommand streams; and __fish_seen_subcommand_from top" -s d -l interval -d 'Time between two looks' -r
+complete -c headwater -n "__fish_headwater_using_subcommand streams; and __fish_seen_subcommand_from top" -s n -l count -d 'Print this many tables and stop [default: until q or a signal]' -r
+complete -c headwater -n "__fish_headwater_using_subcommand streams; and __fish_seen_subcommand_from top" -s s -l sort -d 'What the rows are sorted by' -r -f -a "bytes\t'Bytes a second, the fastest first'
+messages\t'Messages with boundaries a second'
+queued\t'Bytes that wait to be read'
+fill\t'The share of hiwat that waits to be read'
+written\t'Bytes that were ever written'
+stream\t'The number of the stream'"
+complete -c headwater -n "__fish_headwater_using_subcommand streams; and __fish_seen_subcommand_from top" -s i -l hide-idle -d 'Leave out directions in which nothing has come in the last interval and nothing waits'
+complete -c headwater -n "__fish_headwater_using_subcommand streams; and __fish_seen_subcommand_from top" -l json -d 'Print one JSON object per direction and interval'
+complete -c headwater -n "__fish_headwater_using_subcommand streams; and __fish_seen_subcommand_from top" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c headwater -n "__fish_headwater_using_subcommand streams; and __fish_seen_subcommand_from top" -s V -l version -d 'Print version'
+complete -c headwater -n "__fish_headwater_using_subcommand streams; and __fish_seen_subcommand_from log" -l directory -d 'The directory in which devices are found [default: $HEADWATER_RUNTIME_DIR or this user\'s]' -r -F
+complete -c headwater -n "__fish_headwater_using_subcommand streams; and __fish_seen_subcommand_from log" -s n -l count -d 'Stop after this many messages' -r
+complete -c headwater -n "__fish_headwater_using_subcommand streams; and __fish_seen_subcommand_from log" -s e -l errors -d 'Print the messages for the error logger'
+complete -c headwater -n "__fish_headwater_using_subcommand streams; and __fish_seen_subcommand_from log" -s t -l trace -d 'Print trace messages; without it, only if --errors is not given either or triplets are'
+complete -c headwater -n "__fish_headwater_using_subcommand streams; and __fish_seen_subcommand_from log" -l json -d 'Print one JSON object per message'
+complete -c headwater -n "__fish_headwater_using_subcommand streams; and __fish_seen_subcommand_from log" -s q -l quiet -d 'Do not say on standard error when the logger is ready'
+complete -c headwater -n "__fish_headwater_using_subcommand streams; and __fish_seen_subcommand_from log" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c headwater -n "__fish_headwater_using_subcommand streams; and __fish_seen_subcommand_from log" -s V -l version -d 'Print version'
+complete -c headwater -n "__fish_headwater_using_subcommand streams; and __fish_seen_subcommand_from help" -f -a "ls" -d 'List the streams of running processes: ends, processes, modules, queues, counters'
+complete -c headwater -n "__fish_headwater_using_subcommand streams; and __fish_seen_subcommand_from help" -f -a "top" -d 'Show the streams of running processes with their rates, live'
+complete -c headwater -n "__fish_headwater_using_subcommand streams; and __fish_seen_subcommand_from help" -f -a "log" -d 'Print what modules, drivers and processes log (strlog), as it comes'
 complete -c headwater -n "__fish_headwater_using_subcommand streams; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c headwater -n "__fish_headwater_using_subcommand doctor" -l json -d 'Print the findings as JSON'
 complete -c headwater -n "__fish_headwater_using_subcommand doctor" -s h -l help -d 'Print help'
@@ -234,7 +259,7 @@ complete -c headwater -n "__fish_headwater_using_subcommand help; and not __fish
 complete -c headwater -n "__fish_headwater_using_subcommand help; and not __fish_seen_subcommand_from run list show compare noise overhead report export import trace streams doctor completions man conduct timed help" -f -a "export" -d 'Write runs in a format that other tools read'
 complete -c headwater -n "__fish_headwater_using_subcommand help; and not __fish_seen_subcommand_from run list show compare noise overhead report export import trace streams doctor completions man conduct timed help" -f -a "import" -d 'Import results of netperf or lmbench as a run that show, compare and report can read'
 complete -c headwater -n "__fish_headwater_using_subcommand help; and not __fish_seen_subcommand_from run list show compare noise overhead report export import trace streams doctor completions man conduct timed help" -f -a "trace" -d 'Record events of programs and the kernel, and view them'
-complete -c headwater -n "__fish_headwater_using_subcommand help; and not __fish_seen_subcommand_from run list show compare noise overhead report export import trace streams doctor completions man conduct timed help" -f -a "streams" -d 'Configure the runtime\'s devices'
+complete -c headwater -n "__fish_headwater_using_subcommand help; and not __fish_seen_subcommand_from run list show compare noise overhead report export import trace streams doctor completions man conduct timed help" -f -a "streams" -d 'Look at the streams of running processes: their ends, modules, queues and counters, and what they log'
 complete -c headwater -n "__fish_headwater_using_subcommand help; and not __fish_seen_subcommand_from run list show compare noise overhead report export import trace streams doctor completions man conduct timed help" -f -a "doctor" -d 'Print what would improve measurements on this machine, with the command and its undo; changes nothing'
 complete -c headwater -n "__fish_headwater_using_subcommand help; and not __fish_seen_subcommand_from run list show compare noise overhead report export import trace streams doctor completions man conduct timed help" -f -a "completions" -d 'Print the completions of a shell'
 complete -c headwater -n "__fish_headwater_using_subcommand help; and not __fish_seen_subcommand_from run list show compare noise overhead report export import trace streams doctor completions man conduct timed help" -f -a "man" -d 'Write the man pages into a directory'
@@ -248,4 +273,6 @@ complete -c headwater -n "__fish_headwater_using_subcommand help; and __fish_see
 complete -c headwater -n "__fish_headwater_using_subcommand help; and __fish_seen_subcommand_from trace" -f -a "show" -d 'Print recorded events in the order of time'
 complete -c headwater -n "__fish_headwater_using_subcommand help; and __fish_seen_subcommand_from trace" -f -a "stat" -d 'Print the contents of recordings: events by type, and lost events by CPU'
 complete -c headwater -n "__fish_headwater_using_subcommand help; and __fish_seen_subcommand_from trace" -f -a "list" -d 'List the events of a recording, the events that the kernel offers, or the sessions'
-complete -c headwater -n "__fish_headwater_using_subcommand help; and __fish_seen_subcommand_from streams" -f -a "autopush" -d 'Print or change which modules are pushed on devices when they are opened'
+complete -c headwater -n "__fish_headwater_using_subcommand help; and __fish_seen_subcommand_from streams" -f -a "ls" -d 'List the streams of running processes: ends, processes, modules, queues, counters'
+complete -c headwater -n "__fish_headwater_using_subcommand help; and __fish_seen_subcommand_from streams" -f -a "top" -d 'Show the streams of running processes with their rates, live'
+complete -c headwater -n "__fish_headwater_using_subcommand help; and __fish_seen_subcommand_from streams" -f -a "log" -d 'Print what modules, drivers and processes log (strlog), as it comes'

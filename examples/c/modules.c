@@ -19,7 +19,7 @@ int main(void)
     /* The last that was pushed is the nearest to the head. */
     CHECK(ioctl(ends[0], I_LOOK, name) == 0 && strcmp(name, "srvmod") == 0);
     CHECK(ioctl(ends[0], I_LIST, NULL) == 2);
-    CHECK(ioctl(ends[0], I_LIST, &list) == 2 && list.sl_nmods == 2);
+    CHECK(ioctl(ends[0], I_LIST, &list) != -1 && list.sl_nmods == 2);
     CHECK(strcmp(names[0].l_name, "srvmod") == 0 && strcmp(names[1].l_name, "nullmod") == 0);
     CHECK(ioctl(ends[0], I_FIND, "nullmod") == 1);
     CHECK(ioctl(ends[0], I_FIND, "pipemod") == 0);

@@ -22,7 +22,7 @@ int main(void)
     /* Other programs of this user log elsewhere. */
     CHECK(mkdtemp(directory) != NULL && setenv("HEADWATER_RUNTIME_DIR", directory, 1) == 0);
     alarm(10);
-    int tracer = open("/dev/streams/log", O_RDWR);
+    int tracer = open("/dev/streams/clone/log", O_RDWR);
     CHECK(tracer >= 0 && isastream(tracer) == 1);
     CHECK(ioctl(tracer, I_STR, &str) == 0);
 

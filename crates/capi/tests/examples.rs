@@ -1,5 +1,6 @@
 //! The programs of `examples/c` compile without a warning, and succeed. Skipped where a tool is missing.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -8,6 +9,9 @@ const CRATE: &str = env!("CARGO_MANIFEST_DIR");
 fn examples() -> PathBuf {
     Path::new(CRATE).join("../../examples/c")
 }
+
+/// Programs whose calls the library does not have yet (fattach). When it has, they are to be taken out of here.
+const WAITING: [&str; 1] = ["server"];
 
 /// The programs: the files whose names end with `.c`.
 fn programs() -> Vec<String> {
@@ -58,12 +62,13 @@ fn the_makefile_the_page_and_git_know_every_example() {
 }
 
 #[test]
-#[ignore = "until the entry points are in the tree"]
 fn every_example_succeeds() {
     if !["make", "pkg-config", "cc"].map(is_there).into_iter().all(|there| there) {
         return;
     }
     let root = tempfile::tempdir().expect("a directory");
+    let turn = File::create(format!("{}/capi.lock", env!("CARGO_TARGET_TMPDIR"))).expect("room");
+    turn.lock().expect("a lock");
     let run = |command: &mut Command| {
         let output = command.output().expect("it runs");
         let said = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
@@ -73,6 +78,7 @@ fn every_example_succeeds() {
     let prefix = format!("PREFIX={}/prefix", root.path().display());
     let target = format!("TARGET={}/capi", env!("CARGO_TARGET_TMPDIR"));
     run(Command::new("make").args(["-s", "-C", CRATE, "install", "PROFILE=debug", &prefix, &target]));
+    drop(turn);
     let folder = root.path().join("examples");
     std::fs::create_dir(&folder).expect("room");
     for entry in std::fs::read_dir(examples()).expect("a folder") {
@@ -81,10 +87,20 @@ fn every_example_succeeds() {
             std::fs::copy(file.path(), folder.join(file.file_name())).expect("room");
         }
     }
-    let mut command = Command::new("make");
-    command.args(["-s", "check"]).current_dir(&folder).env("HEADWATER_RUNTIME_DIR", root.path().join("devices"));
-    let said = run(command.env("PKG_CONFIG_PATH", root.path().join("prefix/lib/pkgconfig")));
-    for name in programs() {
+    let make = |arguments: &[&str]| {
+        let mut command = Command::new("make");
+        command.arg("-s").args(arguments).current_dir(&folder);
+        command.env("HEADWATER_RUNTIME_DIR", root.path().join("devices"));
+        command.env("PKG_CONFIG_PATH", root.path().join("prefix/lib/pkgconfig"));
+        command
+    };
+    for name in WAITING {
+        let output = make(&[name]).output().expect("it runs");
+        assert!(!output.status.success(), "{name} can be built now: take it out of WAITING");
+    }
+    let ready: Vec<String> = programs().into_iter().filter(|name| !WAITING.contains(&name.as_str())).collect();
+    let said = run(&mut make(&["check", &format!("EXAMPLES={}", ready.join(" "))]));
+    for name in ready {
         assert!(said.contains(&format!("{name}: ok")), "{said}");
     }
 }

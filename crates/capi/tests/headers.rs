@@ -182,6 +182,19 @@ fn poll_h_has_the_events_of_streams_in_strict_c() {
 }
 
 #[test]
+fn a_driver_s_major_number_is_a_hash_of_its_name() {
+    let (_directory, program) = place();
+    let text = "#include <stdio.h>\n#include <sys/sad.h>\nint main(void) {\n    \
+                printf(\"%x %x %x\\n\", sad_major(\"echo\"), sad_major(\"\"), sad_major(\"\\377\"));\n    return 0;\n}\n";
+    for (compiler, dialect) in DIALECTS {
+        if compile(compiler, dialect, text, &program).is_some() {
+            let output = Command::new(&program).output().expect("it runs");
+            assert_eq!(String::from_utf8_lossy(&output.stdout), "549dd484 11c9dc5 7a0b824e\n");
+        }
+    }
+}
+
+#[test]
 fn options_and_events_are_those_of_streams() {
     let read = [abi::RNORM, abi::RMSGD, abi::RMSGN].map(|mode| ReadOptions::from_bits(mode as u32));
     use headwater_streams::{ControlMode, ReadMode};

@@ -13,9 +13,11 @@ const CRATE: &str = env!("CARGO_MANIFEST_DIR");
 const FOLDERS: [&str; 2] = ["man", "../trace-c/man"];
 
 /// Pages of the system, of the C library and of the command, to which ours refer.
-const OTHERS: [&str; 21] = [
+const OTHERS: [&str; 24] = [
+    "chmod.2",
     "close.2",
     "epoll.7",
+    "fdopen.3",
     "fork.2",
     "headwater-trace-attach.1",
     "headwater-trace-record.1",
@@ -31,6 +33,7 @@ const OTHERS: [&str; 21] = [
     "printf.3",
     "read.2",
     "readv.2",
+    "stat.2",
     "tcsetattr.3",
     "termios.3",
     "write.2",

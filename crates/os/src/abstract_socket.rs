@@ -17,6 +17,7 @@ use rustix::net::{
     socket_with, sockopt,
 };
 
+use crate::descriptors::Sender;
 use crate::own_numbers::settled;
 
 /// Connections that may wait to be accepted.
@@ -62,6 +63,15 @@ impl Listener {
         }
     }
 
+    /// Ends listening, in every process that has the socket: connections that wait are closed, no further one is made, and poll(2)
+    /// shows a hang-up.
+    ///
+    /// # Errors
+    /// What shutdown(2) reports.
+    pub fn end(&self) -> io::Result<()> {
+        Ok(rustix::net::shutdown(&self.0, rustix::net::Shutdown::Both)?)
+    }
+
     /// Sleeps until a peer has connected.
     ///
     /// # Errors
@@ -84,6 +94,12 @@ impl Listener {
             Err(Errno::INTR) => Ok(false),
             Err(error) => Err(error.into()),
         }
+    }
+}
+
+impl AsFd for Listener {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
     }
 }
 
@@ -166,6 +182,15 @@ pub fn peer_user(socket: impl AsFd) -> io::Result<u32> {
     Ok(sockopt::socket_peercred(socket)?.uid.as_raw())
 }
 
+/// The user and the group of the process at the other side of a socket when the connection began.
+///
+/// # Errors
+/// What getsockopt(2) reports.
+pub fn peer(socket: impl AsFd) -> io::Result<Sender> {
+    let credentials = sockopt::socket_peercred(socket)?;
+    Ok(Sender { user: credentials.uid.as_raw(), group: credentials.gid.as_raw() })
+}
+
 /// Sends a message.
 ///
 /// # Errors
@@ -193,6 +218,17 @@ pub fn receive(socket: impl AsFd, place: &mut [u8], patience: Duration) -> io::R
     }
     let (count, _) = rustix::net::recv(&socket, place, rustix::net::RecvFlags::empty())?;
     Ok(count)
+}
+
+/// The byte of the next message, if it is one byte; does not wait. None for the end, and for any other message. Descriptors that come with
+/// it are not taken.
+///
+/// # Errors
+/// What recv(2) reports; `WouldBlock` if there is none.
+pub fn receive_now(socket: impl AsFd) -> io::Result<Option<u8>> {
+    let mut bytes = [0; 2];
+    let (count, _) = rustix::net::recv(&socket, &mut bytes, rustix::net::RecvFlags::DONTWAIT)?;
+    Ok((count == 1).then_some(bytes[0]))
 }
 
 /// The process that listened, or connected, at the other side of a socket.
@@ -310,6 +346,21 @@ mod tests {
         drop((listener, there));
         assert_eq!(connect(&name, PATIENCE).expect_err("nobody").kind(), io::ErrorKind::ConnectionRefused);
         assert!(names(&name).expect("/proc").is_empty());
+    }
+
+    #[test]
+    fn listening_ends_in_every_process_that_has_the_socket() {
+        let name = name("ended");
+        let listener = Listener::bind(&name).expect("bind");
+        let copy = Listener::from(listener.as_fd().try_clone_to_owned().expect("dup"));
+        let waits = connect(&name, PATIENCE).expect("connect");
+        copy.end().expect("shutdown");
+        let mut asked = [PollFd::new(&listener.0, PollFlags::IN)];
+        assert!(poll(&mut asked, None).expect("poll") == 1 && asked[0].revents().contains(PollFlags::HUP));
+        assert_eq!(connect(&name, PATIENCE).expect_err("ended").kind(), io::ErrorKind::ConnectionRefused);
+        drop((listener, copy));
+        let left = rustix::net::recv(&waits, &mut [0; 2], rustix::net::RecvFlags::empty());
+        assert!(matches!(left, Ok((0, _)) | Err(Errno::CONNRESET)), "{left:?}");
     }
 
     #[test]

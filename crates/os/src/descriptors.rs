@@ -87,13 +87,21 @@ impl Pinned {
     /// # Errors
     /// What fstat(2), fstatfs(2) and readlink(2) report.
     pub fn is_memory(&self, name: &str) -> io::Result<bool> {
+        Ok(self.memory_name()?.as_deref() == Some(name))
+    }
+
+    /// The name of the memfd that it is; None for another file.
+    ///
+    /// # Errors
+    /// What fstat(2), fstatfs(2) and readlink(2) report.
+    pub fn memory_name(&self) -> io::Result<Option<String>> {
         let status = rustix::fs::fstat(&self.0)?;
         let fits = FileType::from_raw_mode(status.st_mode) == FileType::RegularFile && status.st_nlink == 0;
         if !fits || !MEMORY.contains(&self.file_system()?) {
-            return Ok(false);
+            return Ok(None);
         }
         let link = link(Found::own(self.0.as_fd()))?;
-        Ok(link.to_str().and_then(|link| link.strip_prefix("/memfd:")?.strip_suffix(" (deleted)")) == Some(name))
+        Ok(link.to_str().and_then(name_in).map(str::to_owned))
     }
 
     /// Its status in its file system.
@@ -161,14 +169,26 @@ pub fn link(found: Found) -> io::Result<PathBuf> {
     fs::read_link(format!("/proc/{}/fd/{}", found.pid, found.number))
 }
 
+/// The name of the memfd to which a link of a descriptor leads; None for another file.
+pub fn name_in(link: &str) -> Option<&str> {
+    link.strip_prefix("/memfd:")?.strip_suffix(" (deleted)")
+}
+
+/// The processes that /proc shows, without an order.
+///
+/// # Errors
+/// What reading /proc reports.
+pub fn processes() -> io::Result<impl Iterator<Item = u32>> {
+    Ok(fs::read_dir("/proc")?.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()))
+}
+
 /// All descriptors with that link among the processes whose descriptors we may see, this one last.
 ///
 /// # Errors
 /// What reading /proc reports.
 pub fn anywhere(wanted: &str) -> io::Result<impl Iterator<Item = Found> + '_> {
     let own = std::process::id();
-    let others = fs::read_dir("/proc")?.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok());
-    let pids = others.filter(move |pid| *pid != own).chain([own]);
+    let pids = processes()?.filter(move |pid| *pid != own).chain([own]);
     // A process that ends meanwhile, or belongs to another user, shows no descriptors.
     let descriptors = pids.filter_map(|pid| of(pid).ok()).flatten();
     Ok(descriptors.filter(move |found| link(*found).is_ok_and(|link| link.as_os_str() == wanted)))
@@ -210,7 +230,10 @@ pub fn send(socket: BorrowedFd<'_>, files: &[BorrowedFd<'_>]) -> io::Result<()> 
 }
 
 /// As [`send`], with these bytes; without descriptors the bytes alone.
-pub(crate) fn send_with(socket: BorrowedFd<'_>, bytes: &[u8], files: &[BorrowedFd<'_>]) -> io::Result<()> {
+///
+/// # Errors
+/// As [`send`].
+pub fn send_with(socket: BorrowedFd<'_>, bytes: &[u8], files: &[BorrowedFd<'_>]) -> io::Result<()> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(FILES_MAX))];
     let mut ancillary = SendAncillaryBuffer::new(&mut space);
     let fits = files.is_empty() || files.len() <= FILES_MAX && ancillary.push(SendAncillaryMessage::ScmRights(files));
@@ -231,6 +254,18 @@ pub(crate) fn send_with(socket: BorrowedFd<'_>, bytes: &[u8], files: &[BorrowedF
 pub fn receive(socket: BorrowedFd<'_>) -> io::Result<Vec<OwnedFd>> {
     let (count, files) = receive_with(socket, &mut [0], 0)?;
     if count == 0 { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(files) }
+}
+
+/// As [`receive`], and puts the bytes of the message, as many as fit, into `bytes`: returns how many there are. A message may have no
+/// descriptors. Waits for a message.
+///
+/// # Errors
+/// As [`receive`].
+pub fn receive_bytes(socket: BorrowedFd<'_>, bytes: &mut [u8]) -> io::Result<(usize, Vec<OwnedFd>)> {
+    match receive_with(socket, bytes, 0)? {
+        (0, _) => Err(io::ErrorKind::UnexpectedEof.into()),
+        received => Ok(received),
+    }
 }
 
 /// The descriptors and bytes of the first packet of a socket, which stays there. Does not wait.
@@ -272,7 +307,7 @@ fn receive_with(socket: BorrowedFd<'_>, bytes: &mut [u8], flags: libc::c_int) ->
     Ok((count, files))
 }
 
-/// The user and the group by which a process has sent something, on the kernel's word.
+/// The user and the group by which a process has sent something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sender {
     /// Its effective user, or another of its own that it has chosen.
@@ -281,15 +316,18 @@ pub struct Sender {
     pub group: u32,
 }
 
-/// The descriptor in the first packet of a socket, which stays there; its sender, if the socket asks for that
-/// (SO_PASSCRED); and whether there was more than fits: any further descriptors that the kernel adds are closed. Does
-/// not wait.
+/// Descriptors of one packet that [`peek`] takes in, at most.
+pub(crate) const PEEKED_MAX: usize = 9;
+
+/// The descriptors in the first packet of a socket, which stays there; its sender, if the socket asks for that
+/// (SO_PASSCRED); and whether there was more than fits, or than this process may have. Descriptors that the kernel adds are
+/// closed. Of a packet with more descriptors than [`PEEKED_MAX`] more than that come, and maybe not all. Does not wait.
 ///
 /// # Errors
 /// What recvmsg(2) reports.
-pub(crate) fn peek(socket: BorrowedFd<'_>, bytes: &mut [u8]) -> io::Result<(Option<OwnedFd>, Option<Sender>, bool)> {
-    // As much as one descriptor takes, which the kernel may use for two, and the sender; aligned for cmsghdr.
-    let mut space = [0u64; 3 + 4];
+pub(crate) fn peek(socket: BorrowedFd<'_>, bytes: &mut [u8]) -> io::Result<(Vec<OwnedFd>, Option<Sender>, bool)> {
+    // Aligned for cmsghdr: the sender, a process descriptor that the kernel may add, and one descriptor more than may come.
+    let mut space = [0u64; 4 + 3 + 2 + PEEKED_MAX.div_ceil(2)];
     let mut bytes = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
     // SAFETY: a msghdr of zeros is one without name, data and control.
     let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
@@ -301,8 +339,8 @@ pub(crate) fn peek(socket: BorrowedFd<'_>, bytes: &mut [u8]) -> io::Result<(Opti
         return Err(io::Error::last_os_error());
     }
     // SAFETY: the kernel has filled in the message, whose control part is still there.
-    let (file, sender) = unsafe { (descriptors_in(&message).into_iter().next(), sender_in(&message)) };
-    Ok((file, sender, message.msg_flags & libc::MSG_CTRUNC != 0))
+    let (files, sender) = unsafe { (descriptors_in(&message), sender_in(&message)) };
+    Ok((files, sender, message.msg_flags & libc::MSG_CTRUNC != 0))
 }
 
 /// The sender of a message.

@@ -9,7 +9,7 @@
 //! limit ([`Doorbell::nudge_own`]), makes it writable again, with an event for edge-triggered pollers.
 //!
 //! Received packets are input from another process, which may be hostile or may not use this library at all. Only
-//! [`Doorbell::peek_file`] takes a file into this process.
+//! [`Doorbell::peek_files`] takes files into this process.
 
 use std::io::{self, IoSlice};
 use std::mem::MaybeUninit;
@@ -26,7 +26,7 @@ use rustix::net::{
 };
 use rustix::process::{getegid, geteuid, getpid};
 
-use crate::descriptors::{self, Sender};
+use crate::descriptors::{self, PEEKED_MAX, Sender};
 use crate::own_numbers::settled;
 use crate::readiness::{self, Watched};
 
@@ -37,7 +37,7 @@ mod pipe;
 
 pub use own::OwnWatch;
 pub use packet::Packet;
-use packet::{FILLING, LEN};
+use packet::{FILLING, LEN, STATED, stated_bytes, stated_in};
 
 /// One end.
 #[derive(Debug)]
@@ -56,6 +56,16 @@ enum Kind {
     Reader,
     /// The writing end of a pipe, which rings.
     Writer,
+}
+
+/// Files that came with one packet.
+#[derive(Debug)]
+pub struct PassedFiles {
+    /// At least one.
+    pub files: Vec<OwnedFd>,
+    /// The user and the group that have sent them, if the kernel reports them. A process of the receiver's own user, or of root, may
+    /// state another sender: it could do everything in the receiver's name anyway. Of any other process it is the kernel's word.
+    pub sender: Option<Sender>,
 }
 
 /// What to wait for at a doorbell.
@@ -243,19 +253,36 @@ impl Doorbell {
     /// # Errors
     /// `WouldBlock` while many files wait at the other end; `EPIPE` if it is gone; `Unsupported` over a pipe.
     pub fn pass(&self, file: BorrowedFd<'_>, number: u32) -> io::Result<()> {
+        self.pass_all(&[file], number, None)
+    }
+
+    /// As [`Doorbell::pass`], of at most nine files that belong together, for a sender that this process states; see
+    /// [`PassedFiles::sender`].
+    ///
+    /// # Errors
+    /// As [`Doorbell::pass`]; `InvalidInput` for no or too many files.
+    pub fn pass_all(&self, files: &[BorrowedFd<'_>], number: u32, sender: Option<Sender>) -> io::Result<()> {
         if self.is_of_pipe() {
             return Err(io::Error::new(io::ErrorKind::Unsupported, "no file is passed through a named FIFO"));
         }
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1), ScmCredentials(1))];
+        if files.is_empty() || files.len() > PEEKED_MAX {
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                format!("1 to {PEEKED_MAX} files are passed together"),
+            ));
+        }
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(PEEKED_MAX), ScmCredentials(1))];
         let mut ancillary = SendAncillaryBuffer::new(&mut space);
-        let files = [file];
         // We state the sender and the kernel checks it: without this the kernel adds no sender if the receiver has not
         // asked for it yet.
         let (pid, uid, gid) = (getpid(), geteuid(), getegid());
-        let pushed = ancillary.push(SendAncillaryMessage::ScmRights(&files))
+        let pushed = ancillary.push(SendAncillaryMessage::ScmRights(files))
             && ancillary.push(SendAncillaryMessage::ScmCredentials(UCred { pid, uid, gid }));
         assert!(pushed, "there is space for both");
-        sendmsg(&self.own, &[IoSlice::new(&Packet::File(number).bytes())], &mut ancillary, QUIETLY)?;
+        let stated = sender.map_or([0; STATED], stated_bytes);
+        let stated = if sender.is_some() { &stated[..] } else { &[] };
+        let bytes = Packet::File(number).bytes();
+        sendmsg(&self.own, &[IoSlice::new(&bytes), IoSlice::new(stated)], &mut ancillary, QUIETLY)?;
         Ok(())
     }
 
@@ -288,22 +315,29 @@ impl Doorbell {
         Ok(rustix::io::ioctl_fionread(&self.own)? >= (LEN + FILLING.len()) as u64)
     }
 
-    /// The file in the first packet, which stays, and its sender, if the kernel reports it. None if the packet carries
-    /// none.
+    /// The files in the first packet, which stays, and their sender. None if the packet carries none.
     ///
     /// # Errors
-    /// `EMFILE` without a free descriptor; what recvmsg(2) reports.
-    pub fn peek_file(&self) -> io::Result<Option<(OwnedFd, Option<Sender>)>> {
-        let mut bytes = [0; LEN];
+    /// `EMFILE` without as many free descriptors; what recvmsg(2) reports.
+    pub fn peek_files(&self) -> io::Result<Option<PassedFiles>> {
+        let mut bytes = [0; LEN + STATED];
         for _ in 0..2 {
             // The kernel adds the sender only if the socket asks for it when the packet is looked at.
             ask_for_senders(self.own.as_fd(), true);
             let peeked = descriptors::peek(self.own.as_fd(), &mut bytes);
             ask_for_senders(self.own.as_fd(), false);
             match peeked? {
-                (Some(file), sender, _) => return Ok(Some((file, sender))),
-                (None, _, true) => refuse_extras(self.own.as_fd()),
-                (None, _, false) => return Ok(None),
+                // More than this library sends: another file for each.
+                (mut files, sender, _) if files.len() > PEEKED_MAX => {
+                    files.truncate(1);
+                    return Ok(Some(PassedFiles { files, sender }));
+                }
+                (_, _, true) => refuse_extras(self.own.as_fd()),
+                (files, _, false) if files.is_empty() => return Ok(None),
+                (files, sender, false) => {
+                    let sender = sender.map(|sender| stated_sender(sender, &bytes));
+                    return Ok(Some(PassedFiles { files, sender }));
+                }
             }
         }
         Err(Errno::MFILE.into())
@@ -498,6 +532,12 @@ impl Doorbell {
 
 /// A caller that rings must neither wait nor be killed by SIGPIPE.
 const QUIETLY: SendFlags = SendFlags::DONTWAIT.union(SendFlags::NOSIGNAL);
+
+/// The sender that a packet states, if the one that the kernel names may state another.
+fn stated_sender(sender: Sender, bytes: &[u8; LEN + STATED]) -> Sender {
+    let may_state = sender.user == 0 || sender.user == geteuid().as_raw();
+    stated_in(bytes).filter(|_| may_state).unwrap_or(sender)
+}
 
 /// Asks the kernel to add nothing to received packets. An option that the kernel does not know adds nothing.
 fn refuse_extras(socket: BorrowedFd<'_>) {

@@ -36,6 +36,32 @@ pub struct Status {
     pub permissions: u32,
 }
 
+/// Pins the node that a path leads to without opening it. Symbolic links are followed.
+///
+/// # Errors
+/// What open(2) reports.
+pub fn find(path: &Path) -> io::Result<Pinned> {
+    Ok(Pinned::of(rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?))
+}
+
+/// Whether a descriptor is of a plain file.
+///
+/// # Errors
+/// What fstat(2) reports.
+pub fn is_plain(fd: impl AsFd) -> io::Result<bool> {
+    Ok(FileType::from_raw_mode(rustix::fs::fstat(fd)?.st_mode) == FileType::RegularFile)
+}
+
+/// How many names a descriptor's file has in its file system.
+///
+/// # Errors
+/// What fstat(2) reports.
+pub fn names(fd: impl AsFd) -> io::Result<u64> {
+    // The field has different types on different architectures.
+    #[allow(clippy::unnecessary_cast)]
+    Ok(rustix::fs::fstat(fd)?.st_nlink as u64)
+}
+
 /// Pins a FIFO's node without opening it.
 ///
 /// # Errors
@@ -263,6 +289,18 @@ pub fn write_byte(fd: impl AsFd) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_s_names_are_counted() {
+        let path = std::env::temp_dir().join(format!("headwater-names-{}", std::process::id()));
+        let file = File::create(&path).expect("create");
+        assert!(
+            is_plain(&file).expect("fstat") && !is_plain(find(&std::env::temp_dir()).expect("open")).expect("fstat")
+        );
+        assert_eq!(names(&file).expect("fstat"), 1);
+        std::fs::remove_file(&path).expect("it is there");
+        assert_eq!(names(&file).expect("fstat"), 0);
+    }
 
     #[test]
     fn a_fifo_s_writers_are_seen_without_taking_anything_out_of_it() {

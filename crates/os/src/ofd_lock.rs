@@ -60,6 +60,34 @@ pub fn is_locked(file: impl AsFd, start: u64, len: u64) -> io::Result<bool> {
     Ok(asked.l_type != libc::F_UNLCK as libc::c_short)
 }
 
+/// Marks a byte for as long as the open file description of `file`, which is open for reading, is open anywhere: other descriptions
+/// can mark it in the same way, and not as [`mark`] does. False if one has.
+///
+/// # Errors
+/// What fcntl(2) reports: `EBADF` without the right to read.
+pub fn mark_for_reading(file: impl AsFd, byte: u64) -> io::Result<bool> {
+    match call(file, libc::F_OFD_SETLK, &mut range(libc::F_RDLCK, byte, 1)) {
+        Err(error) if matches!(error.raw_os_error(), Some(libc::EAGAIN | libc::EACCES)) => Ok(false),
+        done => done.map(|()| true),
+    }
+}
+
+/// The right that another open file description than that of `file` proves by a lock of this one byte. None also if another lock is
+/// in the way.
+///
+/// # Errors
+/// What fcntl(2) reports.
+pub fn proved(file: impl AsFd, byte: u64) -> io::Result<Option<Right>> {
+    let mut asked = range(libc::F_WRLCK, byte, 1);
+    call(file, libc::F_OFD_GETLK, &mut asked)?;
+    let is_exact = asked.l_start as u64 == byte && asked.l_len == 1;
+    Ok(match i32::from(asked.l_type) {
+        libc::F_RDLCK if is_exact => Some(Right::Read),
+        libc::F_WRLCK if is_exact => Some(Right::Write),
+        _ => None,
+    })
+}
+
 /// The right that a claim proves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Right {
@@ -149,6 +177,25 @@ mod tests {
         call(&reader, libc::F_OFD_SETLK, &mut range(libc::F_RDLCK, 50, 0)).expect("fcntl");
         assert!(is_marked(&other, 50, 100).is_none() && is_locked(&other, 50, 100).expect("fcntl"));
         assert!(!mark(&other, 60, 1).expect("fcntl"));
+    }
+
+    #[test]
+    fn a_lock_of_one_byte_proves_the_right_that_it_needs() {
+        let memory = rustix::fs::memfd_create("headwater-proof", rustix::fs::MemfdFlags::CLOEXEC).expect("memfd");
+        let path = format!("/proc/self/fd/{}", memory.as_raw_fd());
+        let open = |read, write| OpenOptions::new().read(read).write(write).open(&path).expect("open");
+        let (both, reader, writer) = (open(true, true), open(true, false), open(false, true));
+        assert!(mark_for_reading(&both, 5).expect("fcntl") && mark(&both, 9, 1).expect("fcntl"));
+        for looks in [&reader, &writer] {
+            assert_eq!(proved(looks, 5).expect("fcntl"), Some(Right::Read));
+            assert_eq!(proved(looks, 9).expect("fcntl"), Some(Right::Write));
+            assert_eq!(proved(looks, 6).expect("fcntl"), None);
+        }
+        assert!(!mark_for_reading(&reader, 9).expect("fcntl") && !mark(&writer, 5, 1).expect("fcntl"));
+        // Without the right there is no lock, and one that lies over more proves nothing of this byte.
+        assert!(mark_for_reading(&writer, 7).is_err() && mark(&reader, 7, 1).is_err());
+        assert!(mark(&both, 20, 3).expect("fcntl"));
+        assert_eq!(proved(&reader, 21).expect("fcntl"), None);
     }
 
     #[test]

@@ -36,19 +36,17 @@ pub fn read_at(directory: impl AsFd, name: &str, len_max: usize) -> io::Result<O
 }
 
 /// Writes a file that is to replace another, with these permissions whatever the process's mask is. One of that name, which a killed
-/// process has left, is removed. The bytes are on the disk before this returns.
+/// process has left, is removed. It is not made sure that the bytes outlive the machine's power.
 ///
 /// # Errors
-/// What unlink(2), open(2), write(2) and fsync(2) report.
+/// What unlink(2), open(2) and write(2) report.
 pub fn write_new_at(directory: impl AsFd, name: &str, bytes: &[u8], mode: u32) -> io::Result<()> {
     files::remove_at(&directory, name)?;
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let mode = Mode::from_raw_mode(mode);
     let file = rustix::fs::openat(directory, name, flags, mode)?;
     rustix::fs::fchmod(&file, mode)?;
-    let mut file = File::from(file);
-    file.write_all(bytes)?;
-    file.sync_all()
+    File::from(file).write_all(bytes)
 }
 
 /// Gives a file of a directory another name, in the place of the file that has it.

@@ -29,17 +29,17 @@ use crate::shareable;
 use crate::sync::{AtomicU32, Ordering, Placed, compiler_fence, futex_wait, futex_wake, spin_loop, yield_now};
 
 /// Bits of the lock word: the holder's number.
-const HOLDER: u32 = 0xff;
+pub(crate) const HOLDER: u32 = 0xff;
 /// While the bias is taken away: the number of the member that had it.
 const VICTIM_SHIFT: u32 = 8;
 /// The holder may enter by its busy word alone.
-const BIASED: u32 = 1 << 16;
+pub(crate) const BIASED: u32 = 1 << 16;
 /// The holder is inside.
-const HELD: u32 = 1 << 17;
+pub(crate) const HELD: u32 = 1 << 17;
 /// The holder waits until the victim is not busy, and will then be inside.
-const SEIZING: u32 = 1 << 18;
+pub(crate) const SEIZING: u32 = 1 << 18;
 /// A member may sleep on the word.
-const WAITERS: u32 = 1 << 19;
+pub(crate) const WAITERS: u32 = 1 << 19;
 /// Tells apart the members that have had the holder's slot, so that a dead member's word is not taken for its
 /// successor's.
 const TAG_SHIFT: u32 = 20;
@@ -74,11 +74,11 @@ shareable! {
     /// A lock's place in shared memory. All zeros is a free lock.
     pub struct BiasedLockWords {
         /// State, holder and notices; changed by exchanges only.
-        lock: AtomicU32,
+        pub(crate) lock: AtomicU32,
         /// The member that held it last. Written by the holder.
         last: AtomicU32,
         /// How often a bias was taken away. Written by the holder.
-        seizures: AtomicU32,
+        pub(crate) seizures: AtomicU32,
     }
 }
 

@@ -12,6 +12,8 @@
 mod biased_lock;
 mod cache_padded;
 mod error;
+#[cfg(not(loom))]
+mod inspect;
 mod limit;
 #[cfg(not(loom))]
 #[allow(unsafe_code, reason = "logs are written by code that names places in memory")]
@@ -36,6 +38,8 @@ pub use biased_lock::{BiasedLock, BiasedLockWords, Hold};
 pub use cache_padded::CachePadded;
 pub use error::{Error, LOCK_HOLDER, LOCK_STATE};
 pub use headwater_os::memory::Shareable;
+#[cfg(not(loom))]
+pub use inspect::{SeenLock, SeenMember};
 pub use limit::Limit;
 #[cfg(loom)]
 pub use loom_model::{Placed, Window};

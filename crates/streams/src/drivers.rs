@@ -7,6 +7,7 @@ pub mod log;
 pub mod loopback;
 pub mod mux;
 pub mod nuls;
+pub mod pty;
 pub mod sad;
 
 /// Every driver, by the order of its name.
@@ -16,6 +17,7 @@ static TABLE: &[DriverLink] = &[
     DriverLink(&loopback::Loop),
     DriverLink(&mux::Mux),
     DriverLink(&nuls::Nuls),
+    DriverLink(&pty::Pty),
     DriverLink(&sad::Sad),
 ];
 
@@ -37,10 +39,16 @@ pub const fn major(driver: &str) -> u32 {
 
 /// The driver of that name.
 pub(crate) fn find(name: &str) -> Option<&'static DriverLink> {
-    TABLE.iter().find(|driver| driver.0.info().name == name)
+    TABLE.iter().find(|driver| {
+        let info = driver.0.info();
+        info.name == name || info.second_name == Some(name)
+    })
 }
 
 /// Their names.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
-    TABLE.iter().map(|driver| driver.0.info().name)
+    TABLE.iter().flat_map(|driver| {
+        let info = driver.0.info();
+        [Some(info.name), info.second_name].into_iter().flatten()
+    })
 }

@@ -33,7 +33,7 @@ macro_rules! errnos {
 }
 
 errnos! {
-    /// The process is not privileged.
+    /// Not the owner, and without the privileges for it.
     Perm = 1,
     /// No such file.
     Noent = 2,

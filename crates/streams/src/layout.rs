@@ -21,7 +21,7 @@ use crate::limits::{BANDS, BLOCKS, FASTBUF, LINKS, LISTENERS, MODULE_INSTANCE_MA
 /// "HWSTREAM": the kind of this memory.
 pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"HWSTREAM");
 /// Raised by any change of this file's meaning; ends of different versions refuse each other.
-pub(crate) const VERSION: u32 = 16;
+pub(crate) const VERSION: u32 = 17;
 /// Queues of a direction: the head's, one for each module of either end, one for the answers to the head's ioctls, and the
 /// driver's.
 pub(crate) const QUEUES: usize = 1 + 2 * NSTRPUSH + 2;
@@ -322,6 +322,10 @@ shareable! {
         /// The shortest and the longest data part that the stream head may send here; a longest of 0: as the head has it. Of a
         /// module's or driver's queue, written under the direction's writer lock.
         pub packet_sizes: [AtomicU32; 2],
+        /// Messages that were put into it so far, and their bytes, without those that were put back. Only for the inspection:
+        /// a process that is killed may have left one uncounted.
+        pub messages_put: AtomicU64,
+        pub bytes_put: AtomicU64,
         pub bands: [Band; BANDS],
     }
 

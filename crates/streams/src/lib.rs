@@ -42,6 +42,8 @@
 #[cfg(all(not(loom), feature = "tokio"))]
 mod asynchronous;
 #[cfg(not(loom))]
+pub mod attach;
+#[cfg(not(loom))]
 pub mod autopush;
 #[cfg(not(loom))]
 mod counters;
@@ -53,6 +55,8 @@ mod events;
 mod flags;
 #[cfg(not(loom))]
 mod head;
+#[cfg(not(loom))]
+pub mod inspect;
 mod layout;
 pub mod limits;
 mod message;
@@ -94,6 +98,7 @@ const _: () = {
     is_shared::<Options>();
     is_shared::<DeviceOptions>();
     is_shared::<FifoOptions>();
+    is_shared::<attach::AttachedOptions>();
     is_shared::<(ReadOptions, WriteOptions, ErrorOptions, SetOptions, Policy)>();
     is_shared::<(
         Access,

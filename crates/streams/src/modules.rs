@@ -3,14 +3,28 @@
 use crate::plumb::module::Module;
 
 pub mod bufmod;
+pub mod connld;
+pub mod ldterm;
 pub mod nullmod;
+pub mod pckt;
 pub mod pipemod;
+pub mod ptem;
 pub mod srvmod;
+pub mod termios;
 pub mod testmod;
 
 /// Every module, by the order of its name.
-static TABLE: &[&dyn Module] =
-    &[&bufmod::BufferModule, &nullmod::NullModule, &pipemod::PipeModule, &srvmod::ServiceModule, &testmod::TestModule];
+static TABLE: &[&dyn Module] = &[
+    &bufmod::BufferModule,
+    &connld::ConnectionModule,
+    &ldterm::LineDiscipline,
+    &nullmod::NullModule,
+    &pckt::PacketMode,
+    &pipemod::PipeModule,
+    &ptem::TerminalEmulation,
+    &srvmod::ServiceModule,
+    &testmod::TestModule,
+];
 
 /// The module with this name.
 pub(crate) fn find(name: &str) -> Option<&'static dyn Module> {

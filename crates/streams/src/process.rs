@@ -1,7 +1,9 @@
 //! A stream in a process: its memory, its descriptors, and how the process sleeps and is woken.
 
 mod attach;
+pub(crate) mod attached;
 pub(crate) mod autopush;
+pub(crate) mod census;
 pub(crate) mod device;
 pub(crate) mod driver_files;
 pub(crate) mod end;

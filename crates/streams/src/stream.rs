@@ -284,7 +284,7 @@ impl Stream {
     #[doc = include_str!("../doc/sizes.md")]
     #[doc(alias = "getminor")]
     pub fn minor(&self) -> Option<u32> {
-        self.shared.endpoint.minor()
+        self.shared.endpoint.opened_as().map(|(_, number)| number)
     }
 
     /// Discards messages that wait in queues.

@@ -9,7 +9,10 @@ use headwater_streams::modules::bufmod::{
     BufferFlags, CHUNK, CHUNK_MAX, CLEAR_TIME, GET_CHUNK, GET_FLAGS, GET_SNAP, GET_TIME, PacketHeader, SET_CHUNK,
     SET_FLAGS, SET_SNAP, SET_TIME, timeval,
 };
-use headwater_streams::{Device, Errno, Flush, IoctlTimeout, MemoryAt, Message, Options, Result, Stream};
+use headwater_streams::{
+    Device, Driver, DriverInfo, Errno, Flush, IoctlTimeout, Kind, MemoryAt, Message, Options, Queue, Result, Stream,
+    register_driver,
+};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 const LONG: Duration = Duration::from_secs(3600);
@@ -35,8 +38,8 @@ fn buffered(options: Options, flags: BufferFlags, chunk: u32) -> (Stream, Stream
     (near, far)
 }
 
-/// The data of all messages that are there, `|` between two.
-fn arrived(stream: &Stream) -> String {
+/// The data of all messages that are there, as text.
+fn chunks(stream: &Stream) -> Vec<String> {
     let mut chunks = Vec::new();
     loop {
         match stream.receive() {
@@ -49,7 +52,12 @@ fn arrived(stream: &Stream) -> String {
             Err(error) => panic!("{error}"),
         }
     }
-    chunks.join("|")
+    chunks
+}
+
+/// The same without headers, `|` between two.
+fn arrived(stream: &Stream) -> String {
+    chunks(stream).join("|")
 }
 
 fn send(stream: &Stream, texts: &[&str]) {
@@ -172,6 +180,43 @@ fn a_message_on_the_write_side_passes_the_chunk_on_if_asked_for() {
     }
 }
 
+/// Answers each message twice, within the write.
+#[derive(Debug)]
+struct Twice;
+
+impl Driver for Twice {
+    fn info(&self) -> DriverInfo {
+        DriverInfo::new("twice")
+    }
+
+    fn put<'m>(&self, message: Message<'m>, queue: &mut Queue<'_, '_, 'm>) -> Result<()> {
+        match message.header.kind {
+            Kind::Data => {
+                queue.reply(Message::data_of(b"first"))?;
+                queue.reply(Message::data_of(b"second"))
+            }
+            Kind::Ioctl => queue.refuse(&message, Errno::Inval),
+            _ => Ok(()),
+        }
+    }
+}
+
+#[test]
+fn answers_that_come_within_the_write_wait_for_nothing() {
+    let _alone = alone();
+    register_driver(Twice).expect("new");
+    let near = Device::open_private("twice").expect("known");
+    near.push("bufmod").expect("known");
+    let flags = PLAIN | BufferFlags::SEND_ON_WRITE | BufferFlags::DEFER_CHUNK;
+    set_word(&near, SET_FLAGS, flags.bits());
+    near.set_nonblocking(true).expect("arm");
+    for _ in 0..3 {
+        send(&near, &["question"]);
+        // The request's own run of the service procedure comes after the answers.
+        assert_eq!(arrived(&near), "first|second");
+    }
+}
+
 #[test]
 fn an_answer_to_a_request_is_passed_on_at_once_and_what_follows_is_gathered() {
     let _alone = alone();
@@ -204,7 +249,7 @@ fn a_reader_that_is_behind_stops_the_writer_or_loses_counted_messages() {
     // Each takes 104 bytes with its header, so that a chunk has one. The head takes 3 and is full; 6 are dropped, and the last one is
     // in the chunk, which is passed on when there is room.
     send(&far, &[text.as_str(); 10]);
-    assert_eq!(arrived(&near).split('|').count(), 4);
+    assert_eq!(chunks(&near).len(), 4);
     send(&far, &[text.as_str(); 2]);
     let later = near.receive().expect("there").expect("no end");
     assert_eq!(PacketHeader::of(later.data().expect("data")).expect("a header").drops, 6);
@@ -255,7 +300,9 @@ fn what_is_gathered_comes_before_the_end_of_the_stream() {
     near.push("bufmod").expect("known");
     set_word(&near, SET_FLAGS, PLAIN.bits());
     near.write(b"ab").expect("room");
+    assert_eq!(near.nread().expect("no error"), (0, 0));
     near.putmsg(Some(b"hangup"), None).expect("room");
+    assert_ne!(near.nread().expect("no error"), (0, 0), "it comes before the hang-up");
     assert_eq!(near.read(&mut text).expect("no error"), 2);
     assert_eq!(near.read(&mut text).expect("no error"), 0);
     calm();

@@ -28,12 +28,21 @@ extern "C" {
 /* SAD_SAP, SAD_GAP. */
 struct strapush {
     unsigned int sap_cmd;                  /* SAP_* */
-    unsigned int sap_major;                /* the driver */
+    unsigned int sap_major;                /* the driver: sad_major() */
     unsigned int sap_minor;                /* of the device, or the first of a range */
     unsigned int sap_lastminor;            /* the last of a range */
     unsigned int sap_npush;                /* how many modules */
     char sap_list[MAXAPUSH][FMNAMESZ + 1]; /* the first is pushed first */
 };
+
+/* The major number of a driver: a hash of its name (FNV-1a, without the highest bit), the same on all machines. */
+static __inline unsigned int sad_major(const char *driver) {
+    unsigned int hash = 0x811c9dc5u;
+    while (*driver != '\0') {
+        hash = (hash ^ (unsigned char)*driver++) * 0x01000193u;
+    }
+    return hash & 0x7fffffffu;
+}
 
 #ifdef __cplusplus
 }

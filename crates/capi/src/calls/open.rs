@@ -4,10 +4,10 @@ use std::ffi::{CStr, c_char, c_int};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use headwater_streams::{Access, DeviceOptions, FifoOptions, Stream};
+use headwater_streams::{Access, DeviceOptions, DevicePath, FifoOptions, Stream};
 use libc::mode_t;
 
-use crate::errno::{Called, Failure, returned};
+use crate::errno::{Called, Failure, guarded, returned};
 use crate::next::next;
 use crate::restart::restarting;
 use crate::table::Mode;
@@ -33,8 +33,10 @@ pub mod real {
     }
 }
 
-/// Where the drivers are. There are no such files.
-const DEVICES: &[u8] = b"/dev/streams/";
+/// Where all paths of devices begin. There are no such files.
+const DEVICES: &[u8] = b"/dev/s";
+/// The others: `/dev/udp` and `/dev/udp2`.
+const OTHERS: &[u8] = b"/dev/u";
 
 macro_rules! opening {
     ($($name:ident = $real:ident($([$directory:ident])? $(($mode:ident))?);)*) => {
@@ -105,8 +107,11 @@ fn open_stream(directory: c_int, path: *const c_char, flags: c_int) -> Option<Ca
     // SAFETY: the program's text, read once.
     let path = unsafe { memory::text(path, libc::PATH_MAX as usize).ok()? };
     let bytes = path.to_bytes();
-    if let Some(name) = bytes.strip_prefix(DEVICES) {
-        return Some(open_device(name, flags));
+    if bytes.starts_with(DEVICES) || bytes.starts_with(OTHERS) {
+        let path = std::str::from_utf8(bytes).ok().filter(|path| DevicePath::parse(path).is_some());
+        if let Some(path) = path {
+            return Some(open_device(path, flags));
+        }
     }
     // What can only fail is left to the kernel.
     let fails =
@@ -117,46 +122,13 @@ fn open_stream(directory: c_int, path: *const c_char, flags: c_int) -> Option<Ca
     None
 }
 
-fn open_device(name: &[u8], flags: c_int) -> Called<c_int> {
+fn open_device(path: &str, flags: c_int) -> Called<c_int> {
     if flags & libc::O_DIRECTORY != 0 {
         return Err(Failure(libc::ENOTDIR));
     }
-    let Device { driver, minor } = Device::of(name).ok_or(Failure(libc::ENOENT))?;
-    let mut options = DeviceOptions::new().nonblocking(flags & libc::O_NONBLOCK != 0);
-    if let Some(minor) = minor {
-        options = options.minor(minor);
-    }
-    let stream = crate::errno::guarded(|| {
-        restarting(|| {
-            options.open(driver).map_err(|error| match Failure::from(error) {
-                // A driver that this library does not have is a name that is not there.
-                Failure(libc::EINVAL) => Failure(libc::ENOENT),
-                failure => failure,
-            })
-        })
-    })?;
+    let options = DeviceOptions::new().nonblocking(flags & libc::O_NONBLOCK != 0);
+    let stream = guarded(|| restarting(|| Ok(options.open_path(path)?)))?;
     number_of(stream, flags)
-}
-
-/// What a name below `/dev/streams/` says: `DRIVER` and `clone/DRIVER` open a new stream, `DRIVER/N` the one of minor number N.
-#[derive(Debug, PartialEq, Eq)]
-struct Device<'n> {
-    driver: &'n str,
-    minor: Option<u32>,
-}
-
-impl Device<'_> {
-    fn of(name: &[u8]) -> Option<Device<'_>> {
-        let name = std::str::from_utf8(name).ok()?;
-        let mut parts = name.split('/');
-        let (driver, minor) = match (parts.next()?, parts.next(), parts.next()) {
-            ("clone", Some(driver), None) => (driver, None),
-            (driver, None, None) => (driver, None),
-            (driver, Some(minor), None) => (driver, Some(minor.parse().ok()?)),
-            _ => return None,
-        };
-        (!driver.is_empty()).then_some(Device { driver, minor })
-    }
 }
 
 /// Whether a path is a FIFO's, and readable and writable as this process is: the library needs both.
@@ -182,7 +154,7 @@ fn open_fifo(directory: c_int, path: &CStr, flags: c_int) -> Called<c_int> {
         if relative { [format!("/proc/self/fd/{directory}/").as_bytes(), bytes].concat() } else { bytes.to_vec() };
     let path = Path::new(std::ffi::OsStr::from_bytes(&whole));
     let options = FifoOptions::new().nonblocking(flags & libc::O_NONBLOCK != 0);
-    let stream = crate::errno::guarded(|| restarting(|| Ok(options.open(path, access)?)))?;
+    let stream = guarded(|| restarting(|| Ok(options.open(path, access)?)))?;
     number_of(stream, flags)
 }
 
@@ -221,7 +193,7 @@ pub unsafe extern "C" fn hw_c_pipe2(numbers: *mut c_int, flags: c_int) -> c_int 
 fn pipe(numbers: *mut c_int, flags: c_int) -> Called<c_int> {
     let place = numbers.cast::<[c_int; 2]>();
     memory::check_room(place)?;
-    let (near, far) = crate::errno::guarded(|| Ok(headwater_streams::pipe()?))?;
+    let (near, far) = guarded(|| Ok(headwater_streams::pipe()?))?;
     if flags & libc::O_NONBLOCK != 0 {
         near.set_nonblocking(true)?;
         far.set_nonblocking(true)?;
@@ -235,23 +207,4 @@ fn pipe(numbers: *mut c_int, flags: c_int) -> Called<c_int> {
         return Err(failure);
     }
     Ok(0)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_name_below_the_folder_of_drivers_says_driver_and_minor() {
-        let check = |name: &str, expect: Option<(&str, Option<u32>)>| {
-            let expect = expect.map(|(driver, minor)| Device { driver, minor });
-            assert_eq!(Device::of(name.as_bytes()), expect, "{name}");
-        };
-        check("echo", Some(("echo", None)));
-        check("clone/echo", Some(("echo", None)));
-        check("loop/3", Some(("loop", Some(3))));
-        for wrong in ["", "/", "echo/", "echo/x", "echo/-1", "clone/", "clone/echo/1", "echo/1/2", "echo//1"] {
-            check(wrong, None);
-        }
-    }
 }

@@ -39,6 +39,8 @@ pub mod status {
     pub const OK: u8 = 0;
     /// `compare`, `run --fail-on`: a row is worse.
     pub const REGRESSION: u8 = 1;
+    /// `streams ls`: no stream is what was asked for.
+    pub const NO_MATCH: u8 = 1;
     /// The command line, a file or the output path is wrong.
     pub const USAGE: u8 = 2;
     /// `compare`, `run --fail-on`: a regression cannot be excluded.

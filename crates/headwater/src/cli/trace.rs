@@ -148,7 +148,7 @@ fn events(count: u64) -> String {
 }
 
 /// A count with commas between thousands.
-fn grouped(count: u64) -> String {
+pub(super) fn grouped(count: u64) -> String {
     let digits = count.to_string();
     let mut text = String::new();
     for (at, digit) in digits.char_indices() {
@@ -161,7 +161,7 @@ fn grouped(count: u64) -> String {
 }
 
 /// `9.6 MB`.
-fn size(bytes: u64) -> String {
+pub(super) fn size(bytes: u64) -> String {
     const UNITS: [(f64, &str); 3] = [(1e9, "GB"), (1e6, "MB"), (1e3, "kB")];
     let bytes = bytes as f64;
     match UNITS.iter().find(|(unit, _)| bytes >= *unit) {

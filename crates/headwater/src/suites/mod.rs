@@ -13,6 +13,7 @@ pub mod lmbench;
 pub mod netperf;
 pub mod overview;
 pub mod pipes;
+pub mod pty;
 pub mod sync;
 pub mod tracing;
 pub mod udp;
@@ -66,6 +67,7 @@ pub static TABLE: &[Suite] = &[
     sync::SUITE,
     lmbench::SUITE,
     pipes::SUITE,
+    pty::SUITE,
     why::SUITE,
     udp::SUITE,
     netperf::SUITE,

@@ -274,6 +274,8 @@ pub static TABLE: &[Entry] = &[
     entry::<streams::window::Pipe4K>(),
     entry::<streams::window::Pipe1M>(),
     entry::<streams::fifo::StreamsFifo>(),
+    entry::<streams::pty::Pty<streams::pty::WithModules>>(),
+    entry::<streams::pty::Pty<streams::pty::WithoutModules>>(),
     entry::<streams::modules::PipeNull1>(),
     entry::<streams::modules::PipeNull4>(),
     entry::<streams::modules::PipeService1>(),

@@ -3,6 +3,8 @@
 //! They are text because of programs that do not use this library: a program that has an end as its standard input
 //! reads the packets as text, so its output shows what it was given.
 
+use crate::descriptors::Sender;
+
 /// The meaning of one packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Packet {
@@ -74,6 +76,7 @@ impl Packet {
         let value = |digit: u8| u32::from(if digit >= b'a' { digit - b'a' + 10 } else { digit & 0xf });
         let number = bytes[DIGITS].iter().fold(0, |number, &digit| number << 4 | value(digit) & 0xf);
         let (packet, expected_len) = match bytes[TEXT.len()] {
+            FILE if len == LEN + STATED => (Packet::File(number), len),
             BELL => (Packet::Bell(number), LEN),
             NO_ROOM => (Packet::NoRoom, LEN + FILLING.len()),
             ECHO => (Packet::Echo, LEN),
@@ -82,6 +85,21 @@ impl Packet {
         };
         if len == expected_len && packet.bytes() == *bytes { packet } else { Packet::Foreign(len) }
     }
+}
+
+/// Length of a stated sender, behind a packet with files: user and group, of eight hexadecimal digits each, and a newline.
+pub(super) const STATED: usize = 17;
+
+pub(super) fn stated_bytes(sender: Sender) -> [u8; STATED] {
+    let text = format!("{:08x}{:08x}\n", sender.user, sender.group);
+    text.into_bytes().try_into().expect("as long as it is written")
+}
+
+/// The sender that is stated behind a packet; None: there is none, and the bytes are 0.
+pub(super) fn stated_in(bytes: &[u8; LEN + STATED]) -> Option<Sender> {
+    let text = std::str::from_utf8(&bytes[LEN..]).ok()?;
+    let number = |at: usize| u32::from_str_radix(text.get(at..at + 8)?, 16).ok();
+    Some(Sender { user: number(0)?, group: number(8)? })
 }
 
 #[cfg(test)]

@@ -77,7 +77,8 @@ fn a_file_stays_until_it_is_taken() {
     assert_eq!(far.peek().expect("recv"), Packet::File(3));
     drop_last(near, &far);
     for _ in 0..2 {
-        let (file, sender) = far.peek_file().expect("recvmsg").expect("it is there");
+        let PassedFiles { mut files, sender } = far.peek_files().expect("recvmsg").expect("it is there");
+        let file = files.pop().expect("one");
         let own = (crate::files::own_user(), crate::files::own_group());
         assert_eq!(sender.map(|sender| (sender.user, sender.group)), Some(own), "also of one that has gone");
         let mut text = String::new();
@@ -224,12 +225,12 @@ fn descriptors_that_nobody_asked_for_are_not_taken_in() {
         assert_eq!(far.take().expect("recv"), Packet::Bell(number));
     }
     near.pass(file.as_fd(), 9).expect("pass");
-    drop(far.peek_file().expect("recvmsg").expect("a file"));
+    drop(far.peek_files().expect("recvmsg").expect("a file"));
     assert_eq!(far.take().expect("recv"), Packet::File(9));
     // No file where one is announced: then there is space for unrequested descriptors.
     assert!(near.send(Packet::File(10), &[]));
     for _ in 0..8 {
-        assert!(far.peek_file().expect("recvmsg").is_none());
+        assert!(far.peek_files().expect("recvmsg").is_none());
     }
     // Other tests open and close descriptors at the same time: a leak would be of eight.
     assert!(count() < before + 5, "{before} descriptors before, {} now", count());
@@ -263,4 +264,50 @@ fn copies_share_their_cookie() {
 fn another_descriptor_is_refused() {
     let file = File::open("/dev/null").expect("open");
     assert_eq!(Doorbell::from_fd(file.into()).expect_err("no socket").kind(), io::ErrorKind::InvalidInput);
+}
+
+#[test]
+fn files_that_belong_together_come_with_the_sender_that_an_own_process_states() {
+    let (near, far) = Doorbell::pair().expect("pair");
+    let file = File::open("/dev/null").expect("open");
+    let stated = Sender { user: 0xfedc_ba98, group: 7 };
+    near.pass_all(&[file.as_fd(); 9], 3, Some(stated)).expect("pass");
+    near.pass_all(&[file.as_fd(); 2], 4, None).expect("pass");
+    assert!(near.pass_all(&[file.as_fd(); 10], 5, None).is_err());
+    for (number, count, sender) in
+        [(3, 9, stated), (4, 2, Sender { user: crate::files::own_user(), group: crate::files::own_group() })]
+    {
+        assert_eq!(far.peek().expect("recv"), Packet::File(number));
+        let passed = far.peek_files().expect("recvmsg").expect("they are there");
+        assert_eq!((passed.files.len(), passed.sender), (count, Some(sender)));
+        assert_eq!(far.take().expect("recv"), Packet::File(number));
+    }
+}
+
+#[test]
+fn another_user_states_no_sender() {
+    let mut bytes = [0; LEN + STATED];
+    bytes[LEN..].copy_from_slice(&stated_bytes(Sender { user: 1, group: 2 }));
+    let own = crate::files::own_user();
+    assert_eq!(stated_sender(Sender { user: own, group: 9 }, &bytes), Sender { user: 1, group: 2 });
+    assert_eq!(stated_sender(Sender { user: 0, group: 9 }, &bytes), Sender { user: 1, group: 2 });
+    let other = Sender { user: own.wrapping_add(4321), group: 9 };
+    assert_eq!(stated_sender(other, &bytes), other);
+    assert_eq!(stated_sender(Sender { user: own, group: 9 }, &[0; LEN + STATED]), Sender { user: own, group: 9 });
+}
+
+#[test]
+fn more_files_than_this_library_sends_are_one() {
+    let (near, far) = Doorbell::pair().expect("pair");
+    let file = File::open("/dev/null").expect("open");
+    let count = || descriptors::own().expect("/proc").len();
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(60))];
+    let mut ancillary = SendAncillaryBuffer::new(&mut space);
+    let many = [file.as_fd(); 60];
+    assert!(ancillary.push(SendAncillaryMessage::ScmRights(&many)));
+    sendmsg(&near.own, &[IoSlice::new(&Packet::File(1).bytes())], &mut ancillary, QUIETLY).expect("send");
+    let before = count();
+    let passed = far.peek_files().expect("recvmsg").expect("it is there");
+    assert_eq!(passed.files.len(), 1);
+    assert!(count() < before + 8, "they are closed");
 }

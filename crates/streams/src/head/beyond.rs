@@ -32,8 +32,12 @@ impl Handle {
         let ran = self.run_once(outward, action);
         self.end.set_limit(Limit::Now);
         let (done, effects) = ran?;
+        let used_other = effects.used_other;
         self.follow_up(outward, effects)?;
         self.serve_owed(outward)?;
+        if used_other {
+            self.serve_owed(!outward)?;
+        }
         done
     }
 

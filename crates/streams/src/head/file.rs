@@ -7,6 +7,10 @@
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::atomic::Ordering;
 
+use headwater_os::descriptors::Sender;
+use headwater_os::doorbell::{Doorbell, PassedFiles};
+use headwater_os::futex;
+
 use super::get::Taken;
 use super::handle::Handle;
 use super::peeked::ReadSide;
@@ -18,6 +22,7 @@ use crate::message::kind::{Kind, MessageHeader};
 use crate::plumb::direction::WriteSide;
 use crate::process::end::{Access, End};
 use crate::process::inbox::{is_after, ring};
+use crate::process::region::Region;
 
 /// An open file that was received, and its sender.
 #[derive(Debug)]
@@ -26,10 +31,37 @@ use crate::process::inbox::{is_after, ring};
 pub struct ReceivedFile {
     /// The file.
     pub file: OwnedFd,
-    /// Effective user of the process that sent it, as the kernel reports it; None if the kernel does not.
+    /// Effective user of the process that sent it, as the kernel reports it; None if the kernel does not. For a connection of the module
+    /// `connld`: of the process that opened the name.
     pub user: Option<u32>,
     /// Its effective group.
     pub group: Option<u32>,
+    /// The other descriptors of an end of a stream whose first one `file` is.
+    pub(crate) others: Vec<OwnedFd>,
+}
+
+impl ReceivedFile {
+    fn of(PassedFiles { mut files, sender }: PassedFiles) -> ReceivedFile {
+        let others = files.split_off(1);
+        let file = files.pop().expect("the first one, of which there is always one");
+        let received =
+            ReceivedFile { file, user: sender.map(|from| from.user), group: sender.map(|from| from.group), others };
+        // If it fails, the process that waits for it learns of it by the end's first call.
+        let _ = received.tell_received();
+        received
+    }
+
+    /// Tells a process that waits until an end that it has sent is received.
+    fn tell_received(&self) -> Result<()> {
+        let Some(memory) = self.others.first() else { return Ok(()) };
+        let doorbell = Doorbell::from_fd(self.file.try_clone()?)?;
+        let region = Region::open(memory.try_clone()?)?;
+        let Some(side) = region.side_of(doorbell.cookie()?) else { return Ok(()) };
+        let opened = &region.fixed.ends[side].0.opened;
+        opened.fetch_add(1, Ordering::AcqRel);
+        futex::wake(opened, u32::MAX)?;
+        Ok(())
+    }
 }
 
 impl Handle {
@@ -41,6 +73,24 @@ impl Handle {
     #[doc = include_str!("../../doc/files.md")]
     #[doc(alias = "I_SENDFD")]
     pub fn send_file(&mut self, file: BorrowedFd<'_>) -> Result<()> {
+        self.send_files(&[file], None)
+    }
+
+    /// Sends an end of a stream to the other end, where it is received as a file and taken up by [`ReceivedFile::into_stream`]. This
+    /// process keeps the end until it drops it.
+    ///
+    /// # Errors
+    /// `EBADF` for an end that was closed in this process; else as [`Handle::send_file`].
+    #[doc = include_str!("../../doc/passed_streams.md")]
+    #[doc(alias = "I_SENDFD")]
+    pub fn send_stream(&mut self, end: &Handle) -> Result<()> {
+        end.end.check_open()?;
+        let files: Vec<BorrowedFd<'_>> = end.end.endpoint.descriptors().collect();
+        self.send_files(&files, None)
+    }
+
+    /// Sends files that belong together, for a sender that this process states.
+    pub(crate) fn send_files(&mut self, files: &[BorrowedFd<'_>], sender: Option<Sender>) -> Result<()> {
         self.attach()?;
         self.may_write()?;
         if self.end.endpoint.access != Access::Both {
@@ -62,7 +112,7 @@ impl Handle {
                 let number = own.files.load(Ordering::Relaxed).wrapping_add(1);
                 own.files.store(number, Ordering::Relaxed);
                 peer.sent.fetch_add(1, Ordering::AcqRel);
-                doorbell.pass(file, number)?;
+                doorbell.pass_all(files, number, sender)?;
                 run.act();
                 // The descriptor stays readable when the file has been received.
                 ring(peer, doorbell);
@@ -106,8 +156,8 @@ impl Handle {
         loop {
             state::check(self.end.words(), Call::Read)?;
             let taken = self.take_file();
-            if let Some(file) = self.remember_failure(taken)? {
-                return Ok(file);
+            if let Some(files) = self.remember_failure(taken)? {
+                return Ok(ReceivedFile::of(files));
             }
             if !self.wait_for_more(1)? {
                 return Err(fixed!(Nxio, "the stream has ended, and no file is there"));
@@ -116,7 +166,7 @@ impl Handle {
     }
 
     /// Takes the file of the message at the front, then the message. None if there is no message.
-    fn take_file(&mut self) -> Result<Option<ReceivedFile>> {
+    fn take_file(&mut self) -> Result<Option<PassedFiles>> {
         let options = self.read_options();
         let Handle { back, end, .. } = self;
         let mut side = back.begin_reading(end, options)?;
@@ -129,7 +179,7 @@ impl Handle {
 
 impl ReadSide<'_> {
     /// The file of the message at the front.
-    fn take_file(&mut self, end: &End) -> Result<Option<ReceivedFile>> {
+    fn take_file(&mut self, end: &End) -> Result<Option<PassedFiles>> {
         self.lane.look()?;
         let Some(item) = self.front_but_signals()? else { return Ok(None) };
         if item.header.kind != Kind::PassFile {
@@ -137,11 +187,10 @@ impl ReadSide<'_> {
         }
         let mut number = [0; 4];
         self.copy_data(&item, &mut number)?;
-        let file = end.inbox().take_file(file_number(&number))?;
+        let files = end.inbox().take_files(file_number(&number))?;
         self.take(&item, Taken::ALL)?;
         let lost = || fixed!(Io, "the file is not there: its receiver was killed, or its sender is no friend");
-        let (file, sender) = file.ok_or_else(lost)?;
-        Ok(Some(ReceivedFile { file, user: sender.map(|from| from.user), group: sender.map(|from| from.group) }))
+        files.ok_or_else(lost).map(Some)
     }
 }
 

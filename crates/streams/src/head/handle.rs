@@ -153,7 +153,7 @@ impl Handle {
     #[doc = include_str!("../../doc/sizes.md")]
     #[doc(alias = "getminor")]
     pub fn minor(&self) -> Option<u32> {
-        self.end.endpoint.minor()
+        self.end.endpoint.opened_as().map(|(_, number)| number)
     }
 
     /// Takes this process's place at the end, so that the first call does not have to. A forked child does it again.
@@ -320,7 +320,10 @@ impl Handle {
     fn tell_of_run(&mut self, direction: bool, mut effects: Effects) -> Result<()> {
         self.unsent.extend(effects.replies.drain(..).map(|reply| (!direction, reply)));
         self.tell(direction, &effects)?;
-        if effects.went_back { self.follow_up_back(direction) } else { Ok(()) }
+        if effects.went_back {
+            self.follow_up_back(direction)?;
+        }
+        if effects.used_other { self.serve_owed(!direction) } else { Ok(()) }
     }
 
     #[inline]

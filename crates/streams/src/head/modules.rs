@@ -166,7 +166,7 @@ impl Handle {
     #[doc(alias = "I_LIST")]
     pub fn list(&self) -> Result<Vec<String>> {
         let mut names = self.modules()?;
-        names.extend(self.end.region.driver.map(|driver| driver.0.info().name.to_owned()));
+        names.extend(self.end.endpoint.opened_as().map(|(name, _)| name.to_owned()));
         Ok(names)
     }
 

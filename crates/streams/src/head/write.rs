@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use super::handle::Handle;
 use super::state::{self, Call, WRITE_ERROR};
-use crate::error::{Errno, Result, fixed};
+use crate::error::{Errno, Error, Result, fixed};
 use crate::events;
 use crate::message::Message;
 use crate::message::kind::{Kind, MessageHeader};
@@ -198,14 +198,28 @@ impl Handle {
             self.end.ask_for_peer()?;
             self.out.writer.trust_reader();
         }
+        let is_terminal = self.end.region.driver.is_some_and(|driver| driver.0.info().second_name.is_some());
         if self.end.peer_gone {
-            return Err(fixed!(Pipe, "the other end of the stream is gone"));
+            return Err(if is_terminal {
+                terminal_gone()
+            } else {
+                fixed!(Pipe, "the other end of the stream is gone")
+            });
         }
         if self.end.shut_to_write() {
             return Err(fixed!(Pipe, "this direction of the stream was shut down"));
         }
-        state::check(self.end.words(), Call::Write)
+        match state::check(self.end.words(), Call::Write) {
+            // A hang-up.
+            Err(error) if is_terminal && error.errno() == Errno::Nxio => Err(terminal_gone()),
+            checked => checked,
+        }
     }
+}
+
+/// What a write fails with to a terminal whose other side has gone (POSIX, General Terminal Interface, Modem Disconnect).
+fn terminal_gone() -> Error {
+    fixed!(Io, "the other side of the pair is closed")
 }
 
 impl io::Write for Handle {

@@ -46,6 +46,9 @@ pub struct DriverInfo {
     /// other ([`Queue::put_partner`]). When the last process that has one of them open has ended, the other is hung up as a pipe
     /// is.
     pub pairs: bool,
+    /// Of a driver that pairs streams: the name under which the odd minor numbers are opened, if it has two. Its own name then
+    /// stands for the even ones: see [`DriverInfo::pairs_with`].
+    pub second_name: Option<&'static str>,
     /// Whether other streams may be linked below one that ends in it (I_LINK); see [`Driver::lower_put`].
     pub multiplexes: bool,
     /// Whether it has open files for its streams, sockets perhaps: see [`Queue::set_file`].
@@ -57,8 +60,21 @@ impl DriverInfo {
     #[doc = include_str!("../../doc/driver_info.md")]
     pub const fn new(name: &'static str) -> DriverInfo {
         let ModuleInfo { hiwat, lowat, minpsz, maxpsz, services, .. } = ModuleInfo::new(name);
-        let (pairs, has_files, multiplexes) = (false, false, false);
-        DriverInfo { name, hiwat, lowat, minpsz, maxpsz, services, instance: 0, pairs, has_files, multiplexes }
+        let (pairs, second_name, has_files, multiplexes) = (false, None, false, false);
+        let instance = 0;
+        DriverInfo {
+            name,
+            hiwat,
+            lowat,
+            minpsz,
+            maxpsz,
+            services,
+            instance,
+            pairs,
+            second_name,
+            has_files,
+            multiplexes,
+        }
     }
 
     /// Sets the water marks of its queues, bytes.
@@ -98,6 +114,39 @@ impl DriverInfo {
     #[doc = include_str!("../../doc/driver_info.md")]
     pub const fn pairs(self) -> DriverInfo {
         DriverInfo { pairs: true, ..self }
+    }
+
+    /// Makes streams partners that are opened under two names, as the two sides of a pseudo-terminal are: number n of the driver's own
+    /// name, whose minor number is 2n, and number n of the second name, whose minor number is 2n + 1.
+    ///
+    /// - A stream of the second name is opened only while its partner is open, if [`Driver::admit`] lets it in; then any number of
+    ///   processes may open it.
+    /// - A write to a stream whose partner has gone fails with `EIO`, as POSIX has it of a terminal.
+    #[must_use]
+    #[doc = include_str!("../../doc/named_pairs.md")]
+    pub const fn pairs_with(self, second_name: &'static str) -> DriverInfo {
+        DriverInfo { pairs: true, second_name: Some(second_name), ..self }
+    }
+
+    /// The name and the number under which the stream of a minor number is opened.
+    pub(crate) fn name_of(&self, minor: u32) -> (&'static str, u32) {
+        match self.second_name {
+            Some(second) => (if minor.is_multiple_of(2) { self.name } else { second }, minor / 2),
+            None => (self.name, minor),
+        }
+    }
+
+    /// The minor numbers that are opened under a name of the driver: the first one, and the step between two.
+    pub(crate) fn minors_of(&self, name: &str) -> (u32, u32) {
+        match self.second_name {
+            Some(second) => (u32::from(name == second), 2),
+            None => (0, 1),
+        }
+    }
+
+    /// Whether the stream of a minor number is opened only while its partner is open.
+    pub(crate) fn needs_partner(&self, minor: u32) -> bool {
+        self.second_name.is_some() && !minor.is_multiple_of(2)
     }
 
     /// Lets the driver have open files for its streams ([`Queue::set_file`]).
@@ -157,6 +206,17 @@ pub trait Driver: Send + Sync + fmt::Debug {
     fn open_named(&self, opening: &Opening, directory: BorrowedFd<'_>, queue: &mut Queue<'_, '_, '_>) -> Result<()> {
         let _ = directory;
         self.open(opening, queue)
+    }
+
+    /// Of a driver of [two names](DriverInfo::pairs_with): the stream of the second name is about to be opened for the first time;
+    /// `queue` is that of the write side of its partner. `opening` has the minor number of the stream that is opened.
+    ///
+    /// # Errors
+    /// Any, which is what the open then fails with.
+    #[doc = include_str!("../../doc/named_pairs.md")]
+    fn admit(&self, opening: &Opening, queue: &mut Queue<'_, '_, '_>) -> Result<()> {
+        let _ = (opening, queue);
+        Ok(())
     }
 
     /// The stream was closed by its last user; `queue` is that of the write side. The process that closes last calls it, once. If the
@@ -261,6 +321,8 @@ impl Module for DriverLink {
 impl DriverLink {
     /// Whether the driver's description is valid.
     pub fn is_possible(&self) -> bool {
-        self.0.info().instance <= limits::INSTANCE_MAX
+        let info = self.0.info();
+        // The descriptors of a partner and of files together are more than go in one message over a socket.
+        info.instance <= limits::INSTANCE_MAX && !(info.second_name.is_some() && info.has_files)
     }
 }

@@ -12,7 +12,7 @@ use crate::sched::{Reply, Run};
 
 mod files;
 mod instance;
-mod ioctl;
+pub(crate) mod ioctl;
 mod lower;
 mod shape;
 mod time;
@@ -280,6 +280,11 @@ impl<'m> Queue<'_, '_, 'm> {
     #[doc = include_str!("../../doc/driver.md")]
     pub fn is_stand_in(&self) -> bool {
         self.run.region.fixed.device.is_stand_in.load(Ordering::Relaxed) != 0
+    }
+
+    /// Whether no message waits in this queue and in those before it.
+    pub(crate) fn is_chain_empty(&self) -> bool {
+        self.run.chain[..=self.at].iter().all(|link| self.run.store.is_empty(link.queue))
     }
 
     /// Whether there is nothing behind this queue: it is the write queue of a driver.

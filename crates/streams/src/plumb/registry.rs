@@ -19,7 +19,9 @@ struct Known {
 
 impl Known {
     fn driver(&self, name: &str) -> Option<&'static DriverLink> {
-        drivers::find(name).or_else(|| self.drivers.get(name).copied())
+        let has_it = |driver: &&&'static DriverLink| driver.0.info().second_name == Some(name);
+        let own = || self.drivers.get(name).or_else(|| self.drivers.values().find(has_it)).copied();
+        drivers::find(name).or_else(own)
     }
 
     fn module(&self, name: &str) -> Option<&'static dyn Module> {
@@ -69,16 +71,21 @@ pub fn register(module: impl Module + 'static) -> Result<()> {
 /// so before. It stays known until the process ends.
 ///
 /// # Errors
-/// `EINVAL` for an empty, too long or [reserved](crate::limits::RESERVED_NAMES) name, or more memory than [`limits::INSTANCE_MAX`](crate::limits::INSTANCE_MAX); `EBUSY` for
+/// `EINVAL` for an empty, too long or [reserved](crate::limits::RESERVED_NAMES) name, more memory than
+/// [`limits::INSTANCE_MAX`](crate::limits::INSTANCE_MAX), or files beside a [second name](crate::DriverInfo::pairs_with); `EBUSY` for
 /// a name that is taken.
 #[doc = include_str!("../../doc/driver.md")]
 pub fn register_driver(driver: impl Driver + 'static) -> Result<()> {
     let name = driver.info().name;
     let mut known = KNOWN.write().unwrap_or_else(PoisonError::into_inner);
     known.check_new(name)?;
+    if let Some(second) = driver.info().second_name {
+        known.check_new(second)?;
+    }
     let link = DriverLink(Box::leak(Box::new(driver)));
     if !link.is_possible() {
-        return Err(Error::new(Errno::Inval, format!("driver '{name}' asks for more memory than INSTANCE_MAX")));
+        let why = format!("driver '{name}' asks for more memory than INSTANCE_MAX, or for files beside a second name");
+        return Err(Error::new(Errno::Inval, why));
     }
     known.drivers.insert(name, Box::leak(Box::new(link)));
     Ok(())

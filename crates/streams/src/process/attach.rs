@@ -19,8 +19,8 @@ use headwater_os::ofd_lock;
 use headwater_os::own_numbers;
 use headwater_os::shared_files::SharedFiles;
 
-use super::device;
 use super::device::witness::Witness;
+use super::device::{self, FarEnd};
 use super::end::Access;
 use super::endpoint::Endpoint;
 use super::fifo;
@@ -56,7 +56,18 @@ impl Handle {
         if region.driver.is_none() {
             return Handle::of_parts(doorbell, region);
         }
-        let far = Doorbell::from_fd(own_socket(region.cookie_of(1))?)?;
+        let far = match own_socket(region.cookie_of(1)) {
+            Ok(far) => FarEnd::Own(Doorbell::from_fd(far)?),
+            // It is with the partner.
+            Err(error) => match region.fixed.device.partner.load(Ordering::Acquire) {
+                0 => return Err(error),
+                cookie => {
+                    let partner = Region::open(own_memory(NAME, cookie)?)?;
+                    let far = Doorbell::from_fd(own_socket(partner.cookie_of(1))?)?;
+                    FarEnd::Partner(partner, far)
+                }
+            },
+        };
         let pair = |cookies: Option<[u64; 2]>| match cookies {
             Some([one, other]) => Ok(Some([own_socket(one)?, own_socket(other)?])),
             None => Ok::<_, Error>(None),
@@ -121,7 +132,7 @@ impl Handle {
     }
 
     /// The end that these descriptors are, in the order in which [`Endpoint::descriptors`] has them.
-    pub(super) fn of_files(files: Vec<OwnedFd>) -> Result<Handle> {
+    pub(crate) fn of_files(files: Vec<OwnedFd>) -> Result<Handle> {
         let files = match <[OwnedFd; 2]>::try_from(files) {
             Ok([doorbell, memory]) => {
                 let doorbell = Doorbell::from_fd(doorbell).map_err(|_| no_stream("the descriptor is no stream"))?;
@@ -144,7 +155,7 @@ impl Handle {
         let side = region.side_of(doorbell.cookie()?);
         let side = side.ok_or_else(|| no_stream("the descriptor and the memory are of two streams"))?;
         if region.driver.is_some() {
-            return Err(no_stream("a device has three to six descriptors"));
+            return Err(no_stream("a device has at least three descriptors"));
         }
         Ok(Handle::of(Endpoint::new(region, side, doorbell, Access::Both)))
     }

@@ -22,8 +22,8 @@ const FILE: &str = ".autopush";
 const NEW_FILE: &str = ".autopush.new";
 const LOCK: &str = ".autopush.lock";
 
-/// How long a change waits for others that are under way, and how long between two looks.
-const FOR_TURN: Duration = Duration::from_millis(500);
+/// How long a change waits for others that are under way, each of which takes well below a millisecond, and how long between two looks.
+const FOR_TURN: Duration = Duration::from_secs(3);
 const BETWEEN_LOOKS: Duration = Duration::from_millis(1);
 
 const GROUP: u32 = 0o070;

@@ -163,15 +163,16 @@ impl DeviceOptions {
     /// # Errors
     /// `EINVAL` for a driver that this process does not know, a minor number beyond [`limits::MINORS`](crate::limits::MINORS), or
     /// sizes beyond a limit; what the driver's open procedure reports; `EAGAIN` if all minor numbers are open; `EBUSY` if the number is
-    /// open in processes that do not answer; `EACCES` for a directory that others may use; `EMFILE` without twelve free
-    /// descriptors.
+    /// open in processes that do not answer; `ENXIO` for the [second name](crate::DriverInfo::pairs_with) of a driver whose partner is not
+    /// open; `EACCES` for a directory that others may use; `EMFILE` without twelve free descriptors.
     #[doc = include_str!("../../doc/devices.md")]
     pub fn open(&self, driver: &str) -> Result<Stream> {
-        let driver = registry::find_driver(driver)?;
+        let (name, driver) = (driver, registry::find_driver(driver)?);
         let directory = self.make_directory()?;
-        let named = Named { driver, directory: Arc::new(directory), options: self };
+        let (first, step) = driver.0.info().minors_of(name);
+        let named = Named { driver, first, step, directory: Arc::new(directory), options: self };
         let mut stream = match self.minor {
-            Some(minor) => named.open_minor(minor)?,
+            Some(number) => named.open_number(number)?,
             None => named.open_any()?,
         };
         stream.set_nonblocking(self.nonblocking)?;
@@ -218,12 +219,17 @@ impl DeviceOptions {
     /// As [`Device::open_private`]; `EINVAL` for sizes beyond a limit.
     #[doc = include_str!("../../doc/devices.md")]
     pub fn open_private(&self, driver: &str) -> Result<Stream> {
-        let driver = registry::find_driver(driver)?;
-        let mut stream = make(driver, 0, &self.stream)?;
-        let opening = self.opening(0, true, true);
+        let (name, driver) = (driver, registry::find_driver(driver)?);
+        let info = driver.0.info();
+        let (minor, _) = info.minors_of(name);
+        if info.needs_partner(minor) {
+            return Err(no_partner(name));
+        }
+        let mut stream = make(driver, minor, &self.stream)?;
+        let opening = self.opening(minor, true, true);
         opened(&mut stream, driver, &opening, None)?;
         if let Some(directory) = self.find_directory()? {
-            autopush::push_configured(&mut stream, &directory, driver.0.info().name, 0)?;
+            autopush::push_configured(&mut stream, &directory, driver.0.info().name, minor)?;
         }
         stream.set_nonblocking(self.nonblocking)?;
         Ok(stream.into())
@@ -313,6 +319,11 @@ pub(super) fn witness_cookies(region: &Region) -> Option<[u64; 2]> {
     cookies(&region.fixed.device.witness)
 }
 
+/// What the open of a stream fails with that needs a partner.
+fn no_partner(name: &str) -> Error {
+    Error::new(Errno::Nxio, format!("a stream of '{name}' is opened while its partner is open, and that is not"))
+}
+
 fn cookies(words: &[AtomicU64; 2]) -> Option<[u64; 2]> {
     let cookies = words.each_ref().map(|word| word.load(Ordering::Relaxed));
     (cookies != [0; 2]).then_some(cookies)
@@ -324,6 +335,14 @@ pub(super) fn of_files(files: Vec<OwnedFd>) -> Result<Handle> {
     parts.into_handle()
 }
 
+/// The other end of a device's doorbell, or what takes its place once that is with the processes of a partner.
+#[derive(Debug)]
+pub(super) enum FarEnd {
+    Own(Doorbell),
+    /// The partner's memory, and the other end of its doorbell.
+    Partner(Region, Doorbell),
+}
+
 /// What a device is in the kernel.
 #[derive(Debug)]
 pub(super) struct Parts {
@@ -331,7 +350,7 @@ pub(super) struct Parts {
     pub region: Region,
     /// Of one that is found by name.
     pub lock: Option<OwnedFd>,
-    pub far: Doorbell,
+    pub far: FarEnd,
     /// If its driver pairs streams.
     pub witness: Option<Witness>,
     /// If its driver has files.
@@ -350,12 +369,18 @@ impl Parts {
         let (has_witness, has_files) = (witness_cookies(&region).is_some(), shared_cookies(&region).is_some());
         // Beside the far end, a pair each.
         let others = 1 + 2 * usize::from(has_witness) + 2 * usize::from(has_files);
-        let lock = match files.len().checked_sub(others) {
-            Some(0) => None,
-            Some(1) => files.next(),
+        let (lock, partner) = match files.len().checked_sub(others) {
+            Some(0) => (None, None),
+            Some(1) => (files.next(), None),
+            Some(2) => (files.next(), files.next()),
             _ => return Ok(None),
         };
+        let partner = partner.map(Region::open).transpose()?;
         let Some(far) = files.next().and_then(|far| Doorbell::from_fd(far).ok()) else { return Ok(None) };
+        let far = match partner {
+            Some(partner) => FarEnd::Partner(partner, far),
+            None => FarEnd::Own(far),
+        };
         let mut pair = |is_there: bool| if is_there { Some([files.next()?, files.next()?]) } else { None };
         let witness = pair(has_witness).map(Witness::of).transpose()?;
         let shared = pair(has_files).map(SharedFiles::of).transpose()?;
@@ -365,9 +390,13 @@ impl Parts {
     /// Whether all of them are of one device.
     pub fn fit(&self) -> Result<bool> {
         let Parts { near, region, far, witness, shared, .. } = self;
-        let sides = [region.side_of(near.cookie()?), region.side_of(far.cookie()?)];
+        let is_far = match far {
+            FarEnd::Own(far) => region.side_of(far.cookie()?) == Some(1),
+            FarEnd::Partner(partner, far) => region.is_partner(partner, far)?,
+        };
         Ok(region.driver.is_some()
-            && sides == [Some(0), Some(1)]
+            && region.side_of(near.cookie()?) == Some(0)
+            && is_far
             && witness.as_ref().map(Witness::cookies).transpose()? == witness_cookies(region)
             && shared.as_ref().map(SharedFiles::cookies).transpose()? == shared_cookies(region))
     }
@@ -380,9 +409,19 @@ impl Parts {
             return Err(no_stream("the descriptors are not of one device"));
         }
         let Parts { near, region, lock, far, witness, shared } = self;
+        let (far, partner) = match far {
+            FarEnd::Own(far) => (far, None),
+            // One that is given up at once, as in the processes that have met the partner.
+            FarEnd::Partner(partner, its_far) => (Doorbell::pair()?.1, Some((partner, its_far))),
+        };
         let stream = Handle::of(Endpoint::of_device(region, near, far, shared.map(DriverFiles::new), witness));
         if let Some(lock) = lock {
             stream.end.endpoint.hold_file(lock);
+        }
+        if let Some((partner, far)) = partner {
+            stream.set_partner(partner::in_its_place(partner, far));
+            stream.end.endpoint.give_far_up();
+            stream.end.endpoint.watch_partner();
         }
         Ok(stream)
     }

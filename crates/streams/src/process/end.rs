@@ -12,6 +12,7 @@ use headwater_os::fork::{self, Epoch};
 use headwater_os::readiness::Watched;
 use headwater_shm::{Limit, Membership, Stages, probe};
 
+use super::attached;
 use super::endpoint::Endpoint;
 use super::inbox::{self, Inbox, refuse_program};
 use super::link::{Beyond, KnownLinks};
@@ -152,6 +153,7 @@ impl End {
             return Ok(());
         }
         self.endpoint.keep_here();
+        attached::keep_here();
         let others = self.words().joined.fetch_add(1, Ordering::Relaxed);
         let incoming = &self.region.fixed.lanes[1 - self.side].reader.0.sleep;
         if incoming.load(Ordering::Relaxed) & UNMET != 0 {

@@ -245,9 +245,10 @@ impl Endpoint {
         self.name.get()
     }
 
-    /// The minor number, of a device.
-    pub fn minor(&self) -> Option<u32> {
-        self.region.driver.map(|_| self.region.fixed.device.minor.load(Ordering::Relaxed))
+    /// The name and the number as which a device is opened.
+    pub fn opened_as(&self) -> Option<(&'static str, u32)> {
+        let minor = self.region.fixed.device.minor.load(Ordering::Relaxed);
+        self.region.driver.map(|driver| driver.0.info().name_of(minor))
     }
 
     pub fn words(&self) -> &EndWords {
@@ -275,10 +276,15 @@ impl Endpoint {
 
     /// Lets processes in that open the device by name.
     pub fn attend(&self, attendant: Attendant, name: Name) {
-        let _ = self.name.set(name);
+        self.set_name(name);
         if let Ok(mut current) = self.attendant.try_lock() {
             *current = Some(attendant);
         }
+    }
+
+    /// Notes where others find the device. The first one stays.
+    pub fn set_name(&self, name: Name) {
+        let _ = self.name.set(name);
     }
 
     /// After a fork: starts the child's own broker, which it does not have yet.
@@ -415,12 +421,15 @@ impl Endpoint {
     }
 
     /// All of the end's descriptors: the doorbell first, then the memory, then a FIFO's node, or of a device the file of its
-    /// number, the other doorbell, the witness and the driver's shared files.
+    /// number, the other doorbell or in its place the partner's memory and doorbell, the witness and the driver's shared files.
     pub fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        let far = self.far();
+        let partner = self.partner().filter(|_| far.is_none()).and_then(Partner::descriptors);
         [self.doorbell().as_fd(), self.region.as_fd()]
             .into_iter()
             .chain(self.held_file.get().map(AsFd::as_fd))
-            .chain(self.far().map(AsFd::as_fd))
+            .chain(far.map(AsFd::as_fd))
+            .chain(partner.into_iter().flatten())
             .chain(self.witness.iter().flat_map(Witness::descriptors))
             .chain(self.files.iter().flat_map(DriverFiles::descriptors))
     }

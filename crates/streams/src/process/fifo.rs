@@ -19,6 +19,7 @@ use headwater_os::own_numbers;
 use headwater_shm::probe;
 
 use self::meet::{Budget, Joined, opened};
+pub(crate) use self::node::NAME as MEMORY_NAME;
 use self::node::{NAME, Node, link_of_memory, name_of_memory};
 use super::attach::{no_stream, own_memory};
 use super::end::Access;

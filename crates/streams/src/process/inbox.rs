@@ -11,11 +11,9 @@
 //! second time, and are distinguished from new ones by their number.
 
 use std::net::Shutdown;
-use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use headwater_os::descriptors::Sender;
-use headwater_os::doorbell::{Doorbell, Packet};
+use headwater_os::doorbell::{Doorbell, Packet, PassedFiles};
 use headwater_os::fence::Fence;
 use headwater_shm::probe;
 
@@ -143,17 +141,17 @@ impl Inbox<'_> {
         Ok(true)
     }
 
-    /// Takes the open file of that number, and drops what lies before it. None if it is not there.
+    /// Takes the open files of that number, and drops what lies before them. None if they are not there.
     ///
-    /// Errors: `EMFILE` without a free descriptor; the file stays.
-    pub fn take_file(&self, number: u32) -> Result<Option<(OwnedFd, Option<Sender>)>> {
+    /// Errors: `EMFILE` without as many free descriptors; the files stay.
+    pub fn take_files(&self, number: u32) -> Result<Option<PassedFiles>> {
         for _ in 0..PACKETS_MAX {
             match self.doorbell.peek()? {
                 Packet::Nothing | Packet::Gone => break,
                 Packet::File(found) if found == number => {
-                    let file = self.doorbell.peek_file()?;
+                    let files = self.doorbell.peek_files()?;
                     self.take()?;
-                    return Ok(file);
+                    return Ok(files);
                 }
                 // A later one, whose message is still to come.
                 Packet::File(found) if is_after(found, number) => break,

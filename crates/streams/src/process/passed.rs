@@ -14,10 +14,10 @@ use crate::error::{Errno, Error, Result};
 use crate::head::handle::Handle;
 use crate::stream::Stream;
 
-/// The most descriptors that an end has: those of a device with a lock, a witness and files.
-const FILES_MAX: usize = 8;
 /// The beginning of the variable's value.
 const MAGIC: &str = "headwater-stream";
+/// Descriptors of an end, at most: those of a device of a driver with files.
+const DESCRIPTORS_MAX: usize = 9;
 
 /// Passes ends to a program that [`Command`] starts.
 ///
@@ -44,7 +44,7 @@ pub trait CommandStream {
     ///
     /// # Errors
     /// `EINVAL` for a name that no environment variable can have; `EBADF` for an end that was closed; `EMFILE` without two to
-    /// four free descriptors.
+    /// nine free descriptors.
     fn stream(&mut self, name: &str, end: &Stream) -> Result<&mut Self>;
 }
 
@@ -161,7 +161,7 @@ impl Passed {
             Some((number.parse().ok()?, inode.parse().ok()?))
         };
         let files = words.map(file).collect::<Option<Vec<(u32, u64)>>>()?;
-        (2..=FILES_MAX).contains(&files.len()).then_some(Passed { id, files })
+        (2..=DESCRIPTORS_MAX).contains(&files.len()).then_some(Passed { id, files })
     }
 
     /// Takes the descriptors, all of them or none.
@@ -212,7 +212,7 @@ mod tests {
             "headwater-stream 1f 5:70 6:",
             "headwater-stream 1f 5:70 -6:71",
             "headwater-stream 1f 5:70  6:71",
-            "headwater-stream 1f 1:1 2:2 3:3 4:4 5:5 6:6 7:7 8:8 9:9",
+            "headwater-stream 1f 1:1 2:2 3:3 4:4 5:5 6:6 7:7 8:8 9:9 10:10",
         ] {
             assert_eq!(Passed::of(bad), None, "{bad:?}");
         }

@@ -158,25 +158,12 @@ impl Region {
         let window = header.window.load(Ordering::Relaxed);
         let pages = header.pages.load(Ordering::Relaxed);
         let instance = header.instance.load(Ordering::Relaxed);
-        let sizes = 1..=limits::STRMSGSZ_MAX;
-        let fits = sizes.contains(&strmsgsz)
-            && sizes.contains(&strctlsz)
-            && nstrpush as usize <= limits::NSTRPUSH
-            && window.is_power_of_two()
-            && window <= 1 << 32
-            && window > message_max(strmsgsz, strctlsz)
-            && pages.is_power_of_two()
-            && pages <= 1 << 20
-            && (instance == 0 || instance.is_power_of_two())
-            && instance <= limits::INSTANCE_MAX as u64;
-        let (window_bytes, instance_bytes) = (window as usize, instance as usize);
-        let offsets = Offsets { window_bytes, pages: pages as usize, instance_bytes };
-        if !fits || memory.len() != offsets.region() {
-            return Err(corrupt!("its header and its size disagree"));
-        }
+        let offsets = Sizes { strmsgsz, strctlsz, nstrpush, window, pages, instance }.offsets();
+        let offsets = offsets.filter(|offsets| offsets.region() == memory.len());
+        let offsets = offsets.ok_or_else(|| corrupt!("its header and its size disagree"))?;
         let name = chain::read_name(&fixed.device.driver)?;
         let driver = if name.is_empty() { None } else { Some(registry::find_driver(&name)?) };
-        let instance = Window::at(&memory, offsets.instance(), instance_bytes);
+        let instance = Window::at(&memory, offsets.instance(), offsets.instance_bytes);
         let modules = Window::at(&memory, offsets.modules(), MODULES_BYTES).expect("the size was checked");
         let inode = headwater_os::descriptors::inode(&*memory)?;
         Ok(Region {
@@ -266,6 +253,37 @@ impl Region {
     /// Bytes of the largest message, control and data together.
     pub fn message_max(&self) -> u64 {
         message_max(self.strmsgsz, self.strctlsz)
+    }
+}
+
+/// The sizes in a header.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Sizes {
+    pub strmsgsz: u32,
+    pub strctlsz: u32,
+    pub nstrpush: u32,
+    pub window: u64,
+    pub pages: u32,
+    pub instance: u64,
+}
+
+impl Sizes {
+    /// The offsets of the parts; None if a size is beyond its limit.
+    pub fn offsets(self) -> Option<Offsets> {
+        let Sizes { strmsgsz, strctlsz, nstrpush, window, pages, instance } = self;
+        let sizes = 1..=limits::STRMSGSZ_MAX;
+        let fits = sizes.contains(&strmsgsz)
+            && sizes.contains(&strctlsz)
+            && nstrpush as usize <= limits::NSTRPUSH
+            && window.is_power_of_two()
+            && window <= 1 << 32
+            && window > message_max(strmsgsz, strctlsz)
+            && pages.is_power_of_two()
+            && pages <= 1 << 20
+            && (instance == 0 || instance.is_power_of_two())
+            && instance <= limits::INSTANCE_MAX as u64;
+        let (window_bytes, instance_bytes) = (window as usize, instance as usize);
+        fits.then_some(Offsets { window_bytes, pages: pages as usize, instance_bytes })
     }
 }
 

@@ -65,9 +65,9 @@ impl WaterMarks {
 }
 
 /// The band is full (QFULL).
-const FULL: u32 = 1;
+pub(crate) const FULL: u32 = 1;
 /// A writer was refused, and waits (QWANTW).
-const WANTED: u32 = 2;
+pub(crate) const WANTED: u32 = 2;
 
 /// Whether a band of a stored queue takes another message (bcanput), if there is `memory` for it. If not, the process
 /// that makes room enables the waiter. Under the store's lock.

@@ -5,7 +5,7 @@
 //! done under one lock. A change is made visible by one store of a link, so that after a death in between the lists are
 //! whole; the values derived from them (ends, counts, free lists) are then computed anew ([`repair`]).
 
-use std::sync::atomic::{AtomicU32, Ordering, fence};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
 use headwater_shm::{BiasedLock, Placed, Window, probe};
 
@@ -27,19 +27,24 @@ mod transfer;
 pub(crate) use guard::{StoreGuard, StoreSide};
 
 /// The queue's service procedure is to run (QENAB).
-const ENABLED: u32 = 1;
+pub(crate) const ENABLED: u32 = 1;
 /// In the head's queue, for all queues: a writer was refused because the store's memory is used up, and waits.
 const MEMORY: u32 = 4;
 /// It has put a message back, so later ordinary messages do not enable it; the process that makes room does (QWANTR not
 /// set).
-const PUT_BACK: u32 = 2;
+pub(crate) const PUT_BACK: u32 = 2;
 /// Ordinary messages that arrive do not enable it (QNOENB).
-const DISABLED: u32 = 8;
+pub(crate) const DISABLED: u32 = 8;
 /// It is to be enabled when there is memory again (bufcall).
-const WANTS_MEMORY: u32 = 16;
+pub(crate) const WANTS_MEMORY: u32 = 16;
 /// The highest band of the queue that was ever used.
 const BAND_SHIFT: u32 = 8;
 const BAND_MASK: u32 = 0xff << BAND_SHIFT;
+
+/// The highest band of a queue that was ever used, as its flags say.
+pub(crate) fn highest_band(flags: u32) -> u8 {
+    ((flags & BAND_MASK) >> BAND_SHIFT) as u8
+}
 
 /// The queue of the reading head; those of modules follow.
 pub(crate) const HEAD: usize = 0;
@@ -232,7 +237,8 @@ impl StoreGuard<'_> {
         }
         let before = place.checked_sub(1).map(|last| self.at(queue, last)).transpose()?.flatten();
         self.begin();
-        self.insert_behind(queue, message, |_| Ok(before.map(|stored| stored.block)))
+        let is_put = self.insert_behind(queue, message, |_| Ok(before.map(|stored| stored.block)))?;
+        Ok(self.count_put(is_put, queue, message))
     }
 
     /// Stores a message behind those of its rank (putq). False if there is no memory for it.
@@ -241,7 +247,8 @@ impl StoreGuard<'_> {
             return Ok(false);
         }
         let rank = Rank::of(message.header);
-        self.insert(queue, message, |other| rank.stands_behind(other))
+        let is_put = self.insert(queue, message, |other| rank.stands_behind(other))?;
+        Ok(self.count_put(is_put, queue, message))
     }
 
     /// Stores a message before those of its rank (putbq). False if there is no memory for it, which cannot happen for
@@ -460,10 +467,23 @@ impl StoreGuard<'_> {
         }
     }
 
+    /// Counts a message that was put for the first time, for the inspection.
+    fn count_put(&self, is_put: bool, queue: usize, message: &Message<'_>) -> bool {
+        if is_put {
+            let words = &self.words.queues[queue];
+            let add = |word: &AtomicU64, count: u64| {
+                word.store(word.load(Ordering::Relaxed).wrapping_add(count), Ordering::Relaxed)
+            };
+            add(&words.messages_put, 1);
+            add(&words.bytes_put, message.len() as u64);
+        }
+        is_put
+    }
+
     /// Whether a message can be put into some band above 0 that was ever used.
     pub fn can_put_in_some_band(&mut self, queue: usize) -> bool {
-        let highest = (self.words.queues[queue].flags.load(Ordering::Relaxed) & BAND_MASK) >> BAND_SHIFT;
-        (1..=highest as u8).any(|band| self.can_put(queue, band))
+        let highest = highest_band(self.words.queues[queue].flags.load(Ordering::Relaxed));
+        (1..=highest).any(|band| self.can_put(queue, band))
     }
 
     /// Counts bytes that have left a band; returns whether that makes room for a waiter.

@@ -8,7 +8,7 @@ pub const FIXED: u64 = 28 << 10;
 /// The records of both lanes.
 pub const RECORDS: u64 = 2 * 2048 * 32;
 /// One queue of a store.
-pub const QUEUE: u64 = 2080;
+pub const QUEUE: u64 = 2096;
 /// In a store: its queues.
 pub const QUEUES: u64 = 56;
 /// In a store: its blocks, behind its queues.

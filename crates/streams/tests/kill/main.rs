@@ -4,6 +4,8 @@
 //! through; without, it is killed after a random time. `cargo xtask crash` runs the long form.
 
 #[cfg(feature = "probes")]
+mod attached;
+#[cfg(feature = "probes")]
 mod autopush;
 mod board;
 #[cfg(feature = "probes")]

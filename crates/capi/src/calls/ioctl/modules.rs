@@ -68,7 +68,7 @@ pub fn list(open: &Open, argument: usize) -> Called<c_int> {
     Ok(0)
 }
 
-/// A pipe has nothing below that an anchor could hold (streamio(7I) of SVR4's successors).
-pub fn anchor(_open: &Open) -> Called<c_int> {
-    Err(EINVAL)
+pub fn anchor(open: &Open) -> Called<c_int> {
+    open.stream.anchor()?;
+    Ok(0)
 }

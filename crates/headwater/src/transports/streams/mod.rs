@@ -1,6 +1,6 @@
 //! The STREAMS pipe of `headwater-streams`: with several windows ([`window`]), with modules ([`modules`]), with the
 //! options of its heads ([`options`]), and with single mechanisms switched off ([`policy`]); and the STREAMS FIFO
-//! ([`fifo`]). This file contains the transport and the end that the pipes share.
+//! ([`fifo`]) and pseudo-terminals ([`pty`]). This file contains the transport and the end that the pipes share.
 //!
 //! A stream is full-duplex, so answers use the same stream. A message is one `write` and one `read`, as with a kernel
 //! pipe.
@@ -18,6 +18,7 @@ pub mod fifo;
 pub mod modules;
 pub mod options;
 pub mod policy;
+pub mod pty;
 pub mod window;
 
 /// A STREAMS pipe with a configuration of its own: the type of a transport.

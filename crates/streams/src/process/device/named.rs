@@ -40,6 +40,9 @@ const BETWEEN_LOOKS: Duration = Duration::from_millis(2);
 #[derive(Debug)]
 pub(super) struct Named<'a> {
     pub driver: &'static DriverLink,
+    /// The minor numbers that are opened under the name that was asked for: the first one, and the step between two.
+    pub first: u32,
+    pub step: u32,
     pub directory: Arc<Directory>,
     pub options: &'a DeviceOptions,
 }
@@ -121,7 +124,11 @@ impl Named<'_> {
     pub fn open_any(&self) -> Result<Handle> {
         // A number whose last process was killed is left to the processes of its partner, as long as there is another.
         for takes_dead in [false, true] {
-            for minor in 0..MINORS {
+            for minor in (self.first..MINORS).step_by(self.step as usize) {
+                // Where each side has a name of its own, a stream that has outlived its partner is hung up.
+                if self.has_other_side(minor)? {
+                    continue;
+                }
                 if let Some(lock) = self.lock(minor)?
                     && (takes_dead || instances::noted(&lock, minor) == 0 || !self.has_living_partner(&lock, minor)?)
                 {
@@ -129,21 +136,27 @@ impl Named<'_> {
                 }
             }
         }
-        let name = self.name();
-        Err(Error::new(Errno::Again, format!("all {MINORS} minor numbers of '{name}' are open")))
+        let (name, count) = (self.name(), MINORS / self.step);
+        Err(Error::new(Errno::Again, format!("all {count} minor numbers of '{name}' are open")))
     }
 
-    /// Opens a minor number: the stream that others have open under it, or a new one.
+    /// Opens the stream of a number: the one that others have open under it, or a new one.
     ///
     /// Errors: `EINVAL` for a number beyond the last; `EBUSY` if it is open in processes that do not answer.
-    pub fn open_minor(&self, minor: u32) -> Result<Handle> {
-        if minor >= MINORS {
-            return Err(Error::new(Errno::Inval, format!("minor numbers are below {MINORS}, and {minor} is not")));
+    pub fn open_number(&self, number: u32) -> Result<Handle> {
+        let count = MINORS / self.step;
+        if number >= count {
+            return Err(Error::new(Errno::Inval, format!("minor numbers are below {count}, and {number} is not")));
         }
+        let minor = self.first + self.step * number;
         let until_ns = now_ns() + self.patience().as_nanos() as u64;
         let leave_ns = now_ns() + FOR_PARTNERS.as_nanos() as u64;
         loop {
             if let Some(lock) = self.lock(minor)? {
+                if self.has_other_side(minor)? {
+                    let why = format!("the partner of '{}' {number} is still open: it has been hung up", self.name());
+                    return Err(Error::new(Errno::Busy, why));
+                }
                 if now_ns() >= leave_ns
                     || instances::noted(&lock, minor) == 0
                     || !self.has_living_partner(&lock, minor)?
@@ -191,22 +204,38 @@ impl Named<'_> {
         instances::note(&lock, minor, region.cookie_of(0)).map_err(|error| self.directory.told(error))?;
         probe::at();
         stream.end.endpoint.hold_file(lock);
-        opened(&mut stream, self.driver, &self.options.opening(minor, is_clone, true), Some(&self.directory))?;
+        let opening = self.options.opening(minor, is_clone, true);
+        opened(&mut stream, self.driver, &opening, Some(&self.directory))?;
         probe::at();
         // Before another process gets the stream.
         autopush::push_configured(&mut stream, &self.directory, self.name(), minor)?;
         // No other process uses the socket while the number is locked.
         self.directory.remove_socket(&node(self.name(), minor))?;
         probe::at();
+        let info = self.driver.0.info();
+        let until_ns = now_ns() + self.patience().as_nanos() as u64;
+        if info.needs_partner(minor) {
+            // Others are let in when it has its partner.
+            stream.end.endpoint.set_name(self.name_of(minor));
+            stream.look_for_partner(&self.name_of(minor), &opening, until_ns)?;
+        }
         let listener = self.directory.listen(&node(self.name(), minor))?;
         self.attend(&stream, minor, listener)?;
         probe::at();
-        if self.driver.0.info().pairs {
+        if info.pairs && info.second_name.is_none() {
             // Of two that are opened at the same time each lets the other in before it looks.
-            let until_ns = now_ns() + self.patience().as_nanos() as u64;
-            stream.look_for_partner(&self.name_of(minor), until_ns)?;
+            stream.look_for_partner(&self.name_of(minor), &opening, until_ns)?;
         }
         Ok(stream)
+    }
+
+    /// Whether the stream is the first side of two, and the second one is still open.
+    fn has_other_side(&self, minor: u32) -> Result<bool> {
+        let info = self.driver.0.info();
+        if info.second_name.is_none() || info.needs_partner(minor) {
+            return Ok(false);
+        }
+        Ok(ofd_lock::is_locked(&self.directory.table(self.name())?, (minor ^ 1).into(), 1)?)
     }
 
     fn patience(&self) -> Duration {

@@ -4,7 +4,7 @@
 //! pipe, the kernel hangs the one up when the last process that has the other open has ended. The later one of two to be opened
 //! fetches what it needs from the processes of the earlier one, and leaves what they need in their doorbell.
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 
@@ -13,10 +13,11 @@ use headwater_os::doorbell::Doorbell;
 use headwater_os::per_thread::PerThread;
 use headwater_shm::{Limit, probe};
 
-use super::Parts;
 use super::named::{Fetched, Name};
+use super::{FarEnd, no_partner, with_queue};
 use crate::error::{Errno, Result, corrupt, fixed};
 use crate::head::handle::Handle;
+use crate::plumb::driver::Opening;
 use crate::process::end::Access;
 use crate::process::endpoint::Endpoint;
 use crate::process::inbox::ring;
@@ -51,6 +52,14 @@ impl Partner {
         self.with(|handle, outward| handle.run_inside(outward, limit, action))
     }
 
+    /// Of the user's end of a stream: the partner's memory, and the other end of its doorbell.
+    pub fn descriptors(&self) -> Option<[BorrowedFd<'_>; 2]> {
+        match self {
+            Partner::Forth { endpoint, .. } => Some([endpoint.region.as_fd(), endpoint.doorbell().as_fd()]),
+            Partner::Back(_) => None,
+        }
+    }
+
     /// Runs the service procedures of the partner's direction 0, because there is room here.
     pub fn enable(&self) -> Result<()> {
         let served = self.with(|handle, outward| {
@@ -74,45 +83,53 @@ impl Handle {
         let Some([memory, far]) = self.take_left_files()? else { return Ok(()) };
         let region = Region::open(memory)?;
         let far = Doorbell::from_fd(far)?;
-        let is_it =
-            region.driver.is_some_and(|driver| Some(driver.0.info()) == endpoint.region.driver.map(|own| own.0.info()))
-                && region.cookie_of(0) == cookie
-                && region.cookie_of(1) == far.cookie()?;
-        if !is_it {
+        if !endpoint.region.is_partner(&region, &far)? {
             return Err(corrupt!("a partner that is another"));
         }
-        self.set_partner(region, far);
+        self.set_partner(in_its_place(region, far));
         self.settle_with_partner()?;
         // What was read before has made room, and there was no partner to enable.
         endpoint.partner().map_or(Ok(()), Partner::enable)
     }
 
     /// The stream was opened: looks whether its partner is open, and becomes its partner.
-    pub(super) fn look_for_partner(&mut self, name: &Name, until_ns: u64) -> Result<()> {
+    ///
+    /// Errors: of a stream that needs a partner `ENXIO` without one, and what the driver says.
+    pub(super) fn look_for_partner(&mut self, name: &Name, opening: &Opening, until_ns: u64) -> Result<()> {
+        let region = &self.end.region;
+        let driver = region.driver.filter(|driver| driver.0.info().needs_partner(opening.minor));
         let Some(Fetched { parts, .. }) = name.fetch(name.partner(), until_ns)? else {
             // No process listens there; one that opens it later finds this stream.
             if now_ns() < until_ns {
-                return Ok(());
+                return driver.map_or(Ok(()), |driver| Err(no_partner(driver.0.info().name_of(opening.minor).0)));
             }
             return Err(fixed!(
                 Busy,
                 "the partner's process does not answer: it is stopped, or about to end; try again"
             ));
         };
-        let Parts { region, far, .. } = parts;
+        let FarEnd::Own(far) = parts.far else {
+            // Another stream, of this number and now about to end, was its partner.
+            return Err(fixed!(Io, "the partner has been hung up"));
+        };
+        let partner = in_its_place(parts.region, far);
+        if let Some(driver) = driver {
+            let mut there = Handle::on(partner.clone());
+            there.attach()?;
+            with_queue(&mut there, false, |queue| driver.0.admit(opening, queue))?;
+        }
         let own = &self.end.region.fixed.device.partner;
-        let cookie = region.cookie_of(0);
+        let cookie = partner.region.cookie_of(0);
         let joined = own.compare_exchange(0, cookie, Ordering::AcqRel, Ordering::Acquire);
         if joined.is_err_and(|other| other != cookie) {
             return Ok(());
         }
         probe::at();
         let endpoint = self.end.endpoint.clone();
-        if !self.set_partner(region, far) {
+        if !self.set_partner(partner.clone()) {
             return Ok(());
         }
-        let Some(Partner::Forth { endpoint: partner, .. }) = endpoint.partner() else { return Ok(()) };
-        let mut handle = Handle::on(partner.clone());
+        let mut handle = Handle::on(partner);
         match hand_over(&mut handle, &endpoint) {
             Ok(true) => {}
             Ok(false) => return Ok(()),
@@ -127,8 +144,7 @@ impl Handle {
     }
 
     /// False if another thread has been faster.
-    fn set_partner(&self, region: Region, far: Doorbell) -> bool {
-        let endpoint = Arc::new(Endpoint::new(region, 1, far, Access::Both));
+    pub(super) fn set_partner(&self, endpoint: Arc<Endpoint>) -> bool {
         endpoint.set_partner(Partner::Back(Arc::downgrade(&self.end.endpoint)));
         self.end.endpoint.set_partner(Partner::Forth { endpoint, handles: PerThread::default() })
     }
@@ -151,14 +167,33 @@ impl Handle {
             side => side?,
         };
         let inbox = self.end.inbox();
-        let taken = inbox.take_file(last.wrapping_sub(1)).and_then(|memory| Ok((memory, inbox.take_file(last)?)));
+        let taken = inbox.take_files(last.wrapping_sub(1)).and_then(|memory| Ok((memory, inbox.take_files(last)?)));
         // Bells that lay before them were thrown away.
         inbox.ring_by_driver();
         drop(side);
         match taken? {
-            (Some((memory, _)), Some((far, _))) => Ok(Some([memory, far])),
+            (Some(memory), Some(far)) => {
+                Ok(memory.files.into_iter().next().zip(far.files.into_iter().next()).map(<[_; 2]>::from))
+            }
             _ => Ok(None),
         }
+    }
+}
+
+/// The driver's place of a partner's memory.
+pub(super) fn in_its_place(region: Region, far: Doorbell) -> Arc<Endpoint> {
+    Arc::new(Endpoint::new(region, 1, far, Access::Both))
+}
+
+impl Region {
+    /// Whether that is the partner of this stream, by the word that was written when it came.
+    pub(super) fn is_partner(&self, partner: &Region, far: &Doorbell) -> Result<bool> {
+        let cookie = self.fixed.device.partner.load(Ordering::Acquire);
+        let info = |region: &Region| region.driver.map(|driver| driver.0.info());
+        Ok(cookie != 0
+            && info(partner).is_some_and(|its| its.pairs && Some(its) == info(self))
+            && partner.cookie_of(0) == cookie
+            && partner.cookie_of(1) == far.cookie()?)
     }
 }
 

@@ -5,9 +5,8 @@
 ///
 /// | path | what an open of it gives |
 /// |---|---|
-/// | `/dev/streams/clone/DRIVER` | a stream under a minor number that no process has open |
+/// | `/dev/streams/DRIVER`, `/dev/streams/clone/DRIVER` | a stream under a minor number that no process has open |
 /// | `/dev/streams/DRIVER/N` | the stream of minor number N, the same one in every process |
-/// | `/dev/streams/DRIVER` | that of minor number 0 |
 /// | `/dev/sad/admin`, `/dev/sad/user` | `/dev/streams/clone/sad` |
 /// | `/dev/udp`, `/dev/udp2` | `/dev/streams/clone/inet`, `/dev/streams/clone/udp` |
 /// | `/dev/streams/pipe`, `/dev/streams/fifo`, and below `clone` | `ENXIO`: see [`DevicePath::Pipe`] |
@@ -65,7 +64,7 @@ impl DevicePath<'_> {
             ["fifo"] | [CLONE, "fifo"] => Some(DevicePath::Fifo),
             [CLONE, CLONE] | ["pipe" | "fifo", _] => None,
             [CLONE, driver] => Some(DevicePath::Clone(driver)),
-            [driver] => Some(DevicePath::Minor(driver, 0)),
+            [driver] => Some(DevicePath::Clone(driver)),
             [driver, number] => minor(number).map(|minor| DevicePath::Minor(driver, minor)),
             _ => None,
         }
@@ -91,7 +90,7 @@ mod tests {
     fn each_path_stands_for_one_device_or_none() {
         use DevicePath::{Clone, Fifo, Minor, Pipe};
         for (path, expected) in [
-            ("/dev/streams/echo", Some(Minor("echo", 0))),
+            ("/dev/streams/echo", Some(Clone("echo"))),
             ("/dev/streams/echo/0", Some(Minor("echo", 0))),
             ("/dev/streams/loop/3", Some(Minor("loop", 3))),
             ("/dev/streams/loop/4294967295", Some(Minor("loop", u32::MAX))),

@@ -15,7 +15,7 @@ use crate::error::{Errno, Error, Result};
 use crate::process::region::Region;
 
 /// The prefix of the name of a FIFO's memory.
-pub(super) const NAME: &str = "headwater-fifo";
+pub(crate) const NAME: &str = "headwater-fifo";
 
 pub(super) fn name_of_memory(node: Status) -> String {
     format!("{NAME}-{}-{}", node.device, node.number)

@@ -1,0 +1,122 @@
+//! Members and locks as a process sees them that is no member: decoded from a copy of their bytes.
+//!
+//! The inspection of streams calls it. It trusts nothing: any bytes are accepted, and most of them name no process.
+
+use std::mem::offset_of;
+
+use headwater_os::watch::ProcessId;
+
+use crate::biased_lock::{BIASED, BiasedLockWords, HELD, HOLDER, SEIZING, WAITERS};
+use crate::member::Member;
+
+/// A member, as its slot shows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SeenMember {
+    /// Its process.
+    pub process: ProcessId,
+    /// Its side of the stream; None: not set yet.
+    pub side: Option<usize>,
+    /// The locks that it uses by its bias at this moment, a bit each.
+    pub busy: u32,
+}
+
+impl SeenMember {
+    /// Decodes the bytes of a [`Member`]. None if the slot is free, or its next member has not published itself yet.
+    pub fn of(bytes: &[u8]) -> Option<SeenMember> {
+        let place = double(bytes, offset_of!(Member, place))?;
+        let birth = double(bytes, offset_of!(Member, birth))?;
+        let image = double(bytes, offset_of!(Member, image))?;
+        let side = word(bytes, offset_of!(Member, side))?;
+        let busy = word(bytes, offset_of!(Member, busy))?;
+        let is_there = place != 0 && birth != 0;
+        let side = (side as usize).checked_sub(1).filter(|side| *side < 2);
+        is_there.then_some(SeenMember { process: ProcessId::from_words(place, birth, image), side, busy })
+    }
+}
+
+/// A lock, as its words show it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct SeenLock {
+    /// The slot of the member that the lock names: its holder, or the member to which it is biased.
+    pub member: Option<usize>,
+    /// The lock is held without a bias.
+    pub is_held: bool,
+    /// The lock is biased to the member, which is inside if its busy word says so.
+    pub is_biased: bool,
+    /// Another member may sleep until it gets the lock.
+    pub is_awaited: bool,
+    /// How often a bias was taken away.
+    pub seizures: u32,
+}
+
+impl SeenLock {
+    /// Decodes the bytes of a [`BiasedLockWords`]. None if there are too few.
+    pub fn of(bytes: &[u8]) -> Option<SeenLock> {
+        let lock = word(bytes, offset_of!(BiasedLockWords, lock))?;
+        Some(SeenLock {
+            member: ((lock & HOLDER) as usize).checked_sub(1),
+            is_held: lock & (HELD | SEIZING) != 0,
+            is_biased: lock & BIASED != 0,
+            is_awaited: lock & WAITERS != 0,
+            seizures: word(bytes, offset_of!(BiasedLockWords, seizures))?,
+        })
+    }
+}
+
+fn word(bytes: &[u8], at: usize) -> Option<u32> {
+    bytes.get(at..)?.first_chunk().copied().map(u32::from_ne_bytes)
+}
+
+fn double(bytes: &[u8], at: usize) -> Option<u64> {
+    bytes.get(at..)?.first_chunk().copied().map(u64::from_ne_bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use headwater_os::fence::Fence;
+    use headwater_os::memory::SharedMemory;
+
+    use super::*;
+    use crate::{BiasedLock, CachePadded, MEMBERS, Membership, Placed};
+
+    /// The first bytes of a memory.
+    fn copy(memory: &SharedMemory, at: usize, len: usize) -> Vec<u8> {
+        let byte = |at| memory.get::<std::sync::atomic::AtomicU8>(at).expect("inside");
+        (at..at + len).map(|at| byte(at).load(std::sync::atomic::Ordering::Relaxed)).collect()
+    }
+
+    #[test]
+    fn a_member_and_its_lock_are_seen_from_a_copy() {
+        const LOCK: usize = MEMBERS * size_of::<CachePadded<Member>>();
+        let memory = Arc::new(SharedMemory::create("headwater-test-seen", LOCK + 64).expect("memory"));
+        let table = Placed::slice_at(&memory, 0, MEMBERS).expect("inside");
+        let words: Placed<BiasedLockWords> = Placed::at(&memory, LOCK).expect("inside");
+        let member = |slot: usize| SeenMember::of(&copy(&memory, slot * 128, 128));
+        assert_eq!(member(0), None);
+        let membership = Membership::join(&table, Fence::best(), &[&words]).expect("it is empty");
+        membership.set_side(1);
+        let seen = member(0).expect("it has joined");
+        assert_eq!((seen.process.pid(), seen.side), (std::process::id(), Some(1)));
+        assert_eq!(member(1), None);
+        let lock = || SeenLock::of(&copy(&memory, LOCK, 12)).expect("twelve bytes");
+        assert_eq!(lock(), SeenLock::default());
+        let mut own = BiasedLock::new(words.clone(), 0);
+        own.hold(&membership).expect("it is free");
+        assert_eq!((lock().member, lock().is_held), (Some(0), true));
+        own.leave(&membership);
+        assert!(!lock().is_held);
+    }
+
+    #[test]
+    fn bytes_of_any_value_and_length_are_accepted() {
+        for len in 0..200 {
+            for byte in [0, 1, 0x7f, 0xff] {
+                let bytes = vec![byte; len];
+                assert!(SeenMember::of(&bytes).is_none_or(|seen| seen.side.is_none_or(|side| side < 2)));
+                assert_eq!(SeenLock::of(&bytes).is_some(), len >= size_of::<BiasedLockWords>());
+            }
+        }
+    }
+}
