@@ -14,6 +14,7 @@ mod crosscheck_lmbench;
 mod crosscheck_netperf;
 mod docs;
 mod fuzz;
+mod preload;
 mod schedule;
 mod semver;
 mod shell;
@@ -51,6 +52,8 @@ enum Task {
     Crash(crash::Options),
     /// Let a peer scribble over the memory of streams and abuse their descriptors while they are used
     Fuzz(fuzz::Options),
+    /// Preload the C library into programs that use no streams, and compare them with runs without it
+    Preload(preload::Options),
     /// Wait in every form while processes are killed, stopped, replaced or forked
     Schedule(schedule::Options),
     /// Compare the API of the published crates with the accepted one, or accept the present one
@@ -73,6 +76,7 @@ fn main() -> ExitCode {
         Task::CrosscheckNetperf(options) => crosscheck_netperf::run(&options),
         Task::Crash(options) => crash::run(&options),
         Task::Fuzz(options) => fuzz::run(&options),
+        Task::Preload(options) => preload::run(&options),
         Task::Schedule(options) => schedule::run(&options),
         Task::Semver(options) => semver::run(&options),
         Task::Soak(options) => soak::run(&options),

@@ -45,6 +45,19 @@ fn library() -> &'static Path {
     })
 }
 
+/// The library with which a program is linked in the place of the one that is preloaded: its calls fail.
+fn unlinked() -> &'static Path {
+    static UNLINKED: OnceLock<PathBuf> = OnceLock::new();
+    UNLINKED.get_or_init(|| {
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("libunlinked.so");
+        let source = package().join("tests/conformance/unlinked/calls.c");
+        let made =
+            Command::new("cc").args(["-shared", "-fPIC", "-Wall", "-o"]).arg(&path).arg(source).output().expect("cc");
+        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+        path
+    })
+}
+
 /// Compiles a program of the suite. Returns its path.
 fn compiled(name: &str, mode: Mode) -> PathBuf {
     let library = library();
@@ -57,8 +70,7 @@ fn compiled(name: &str, mode: Mode) -> PathBuf {
         .arg("-o")
         .arg(&program);
     match mode {
-        // The preloaded library has what is missing.
-        Mode::Preloaded => compiler.args(["-Wl,--unresolved-symbols=ignore-all", "-Wl,-z,lazy"]),
+        Mode::Preloaded => compiler.arg(unlinked()).arg(format!("-Wl,-rpath,{}", env!("CARGO_TARGET_TMPDIR"))),
         Mode::Linked | Mode::Sanitized => {
             compiler.arg("-L").arg(library).arg("-lheadwater").arg(format!("-Wl,-rpath,{}", library.display()))
         }

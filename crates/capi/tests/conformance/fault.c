@@ -206,7 +206,9 @@ static void passed_files(void) {
 
 static void waiting_calls(void) {
     open_ends();
+#ifndef __SANITIZE_ADDRESS__ /* whose own poll reads the array */
     EACH_FAULTS(INPUTS, sizeof(struct pollfd), poll((struct pollfd *)p, 1, 0), "POSIX poll: EFAULT");
+#endif
     struct pollfd one = {.fd = far, .events = POLLIN};
     fd_set set;
     FD_ZERO(&set);
@@ -239,8 +241,6 @@ static void names_and_pairs(void) {
         void *p = bad_address(which, 16);
         in_context("address kind %d", which);
         FAILS(open(p, O_RDWR), EFAULT, "POSIX open: EFAULT");
-        FAILS(fattach(near, p), EFAULT, "POSIX fattach: EFAULT (Linux)");
-        FAILS(fdetach(p), EFAULT, "POSIX fdetach: EFAULT (Linux)");
         in_context("%s", "");
     }
     FAILS(open(barred - 8, O_RDWR), EFAULT, "POSIX open: a path that reaches into an barred page");
