@@ -47,6 +47,7 @@ impl Handle {
         });
         if opened.is_err() {
             self.unplug()?;
+            self.end.region.locals.close(side, slot);
         } else {
             events::push(self.end.region.inode, side as u8, name);
             self.enable_all()?;
@@ -69,6 +70,7 @@ impl Handle {
         let name = chain::name(fixed, side, slot)?;
         registry::find(&name)?.close();
         self.unplug()?;
+        self.end.region.locals.close(side, slot);
         events::pop(self.end.region.inode, self.end.side as u8, &name);
         Ok(())
     }

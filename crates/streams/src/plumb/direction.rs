@@ -1,5 +1,6 @@
 //! A direction as one handle uses it: lane, store, and the chain of modules.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use headwater_os::mapped_vec::MappedVec;
@@ -10,6 +11,7 @@ use super::data::DataChain;
 use crate::error::Result;
 use crate::events;
 use crate::options::head::{ReadMode, ReadOptions, WriteOptions};
+use crate::process::local::LocalState;
 use crate::process::region::Region;
 use crate::queue::lane::reader::LaneReader;
 use crate::queue::lane::writer::{LaneWriter, Open, WriterGuard};
@@ -31,6 +33,8 @@ pub(crate) struct Direction {
     pub reader: LaneReader,
     pub store: Store,
     pub chain: MappedVec<Link>,
+    /// What the chain's modules keep in this process, as far as a procedure has asked for it: by places of the chain.
+    locals: Vec<Option<Arc<dyn LocalState>>>,
     direction: usize,
     /// The fast path that plain data may use.
     quick: Open,
@@ -55,6 +59,7 @@ impl Direction {
             reader,
             store: region.store(direction),
             chain: MappedVec::default(),
+            locals: Vec::new(),
             direction,
             quick: Open::Closed,
             data: DataChain::default(),
@@ -66,9 +71,9 @@ impl Direction {
     // In line, so that the guard is made where it stays.
     #[inline(always)]
     pub fn begin<'w>(&'w mut self, me: &'w Membership, region: &Region) -> Result<WriteSide<'w>> {
-        let Direction { writer, reader, store, chain, direction, quick, data, .. } = self;
+        let Direction { writer, reader, store, chain, locals, direction, quick, data, .. } = self;
         let (lane, hold) = writer.enter(me)?;
-        let mut side = WriteSide { lane, far: reader, store: store.side(me), chain, quick, data };
+        let mut side = WriteSide { lane, far: reader, store: store.side(me), chain, locals, quick, data };
         if let Some(hold) = hold {
             side.look_at_notices(hold, region, *direction)?;
         }
@@ -82,17 +87,17 @@ impl Direction {
         me: &'w Membership,
         region: &Region,
     ) -> Result<(WriteSide<'w>, &'w mut Effects)> {
-        let Direction { writer, reader, store, chain, direction, quick, data, inner_effects } = self;
+        let Direction { writer, reader, store, chain, locals, direction, quick, data, inner_effects } = self;
         let (lane, hold) = writer.hold(me)?;
-        let mut side = WriteSide { lane, far: reader, store: store.side(me), chain, quick, data };
+        let mut side = WriteSide { lane, far: reader, store: store.side(me), chain, locals, quick, data };
         side.look_at_notices(hold, region, *direction)?;
         Ok((side, inner_effects))
     }
 
     /// The guard of the writer's side again.
     pub fn resume_writing<'w>(&'w mut self, me: &'w Membership, kept: Kept) -> WriteSide<'w> {
-        let Direction { writer, reader, store, chain, quick, data, .. } = self;
-        WriteSide { lane: writer.resume(me, kept), far: reader, store: store.side(me), chain, quick, data }
+        let Direction { writer, reader, store, chain, locals, quick, data, .. } = self;
+        WriteSide { lane: writer.resume(me, kept), far: reader, store: store.side(me), chain, locals, quick, data }
     }
 
     /// 0 or 1.
@@ -140,6 +145,8 @@ pub(crate) struct WriteSide<'w> {
     pub far: &'w mut LaneReader,
     pub store: StoreSide<'w>,
     pub chain: &'w mut MappedVec<Link>,
+    /// See [`Direction`].
+    pub locals: &'w mut Vec<Option<Arc<dyn LocalState>>>,
     quick: &'w mut Open,
     data: &'w mut DataChain,
 }
@@ -200,6 +207,7 @@ impl WriteSide<'_> {
         let coalescing = policy.coalescing && read.mode == ReadMode::Bytes && !write.delimit && !is_linked;
         self.lane.set_flow(coalescing);
         self.chain.clear();
+        self.locals.clear();
         chain::resolve(region, direction, |link| Ok(self.chain.push(link)?))?;
         let undisturbed = from.state.load(Ordering::Relaxed) == 0 && to.listened.load(Ordering::Relaxed) == 0;
         let takes_all = match self.chain.first() {

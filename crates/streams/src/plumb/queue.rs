@@ -14,9 +14,13 @@ use crate::sched::{Reply, Run};
 
 mod files;
 mod ioctl;
+mod local;
 mod lower;
+mod other;
 mod shape;
 mod time;
+
+pub use local::QueueRef;
 
 /// One of a module's two queues, for as long as one of its procedures runs.
 #[derive(Debug)]
@@ -64,20 +68,6 @@ impl<'m> Queue<'_, '_, 'm> {
         self.run.effects.replies.push(Reply { from, message: message.into_owned() });
         self.run.act();
         Ok(())
-    }
-
-    /// On a driver's write side: whether a message of that band can be sent back by [`Queue::reply`], that is whether the queue
-    /// after the driver's read queue takes it. If not, the read queue is enabled when it does, if it has a service procedure.
-    ///
-    /// # Errors
-    /// `EINVAL` elsewhere; `EPROTO` if the shared memory makes no sense.
-    #[doc = include_str!("../../doc/driver.md")]
-    #[doc(alias = "canput")]
-    pub fn can_reply(&mut self, band: u8) -> Result<bool> {
-        if !self.is_last() {
-            return Err(fixed!(Inval, "only the write side of a driver asks whether it can answer"));
-        }
-        self.run.back(|run| run.can_put_from(1, band))
     }
 
     /// Queues a message, by priority, band and age, and enables the queue.

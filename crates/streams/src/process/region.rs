@@ -11,6 +11,7 @@ use headwater_os::fence::Fence;
 use headwater_os::memory::SharedMemory;
 use headwater_shm::{BiasedLock, Placed, Window};
 
+use super::local::Locals;
 use super::sleep::BELL;
 use crate::error::{Errno, Error, Result, corrupt, fixed};
 use crate::layout::{DRIVER, Fixed, MAGIC, Offsets, RecordHeader, VERSION};
@@ -44,6 +45,8 @@ pub(crate) struct Region {
     pub instance: Option<Window>,
     /// The memory's inode: the stream's name for the tracer.
     pub inode: u64,
+    /// What modules and drivers keep in this process.
+    pub locals: Arc<Locals>,
 }
 
 impl Region {
@@ -176,7 +179,21 @@ impl Region {
         let driver = if name.is_empty() { None } else { Some(registry::find_driver(&name)?) };
         let instance = Window::at(&memory, offsets.instance(), instance_bytes);
         let inode = headwater_os::descriptors::inode(&*memory)?;
-        Ok(Region { memory, fixed, offsets, fence, policy, strmsgsz, strctlsz, nstrpush, driver, instance, inode })
+        let locals = Arc::default();
+        Ok(Region {
+            memory,
+            fixed,
+            offsets,
+            fence,
+            policy,
+            strmsgsz,
+            strctlsz,
+            nstrpush,
+            driver,
+            instance,
+            inode,
+            locals,
+        })
     }
 
     /// The end with that cookie: 0, 1, or none.
