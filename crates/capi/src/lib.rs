@@ -11,3 +11,4 @@
 #![allow(missing_docs, reason = "the man pages in man/ document the entry points")]
 
 pub mod abi;
+pub mod ddi;

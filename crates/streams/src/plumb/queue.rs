@@ -220,6 +220,18 @@ impl<'m> Queue<'_, '_, 'm> {
         self.run.act();
     }
 
+    /// Changes one word of the module's state. The other side's procedures may change other words at the same time. A word that
+    /// there is not is not changed.
+    #[doc = include_str!("../../doc/queue_state.md")]
+    #[doc(alias = "q_ptr")]
+    pub fn set_state_word(&mut self, at: usize, value: u64) {
+        let link = &self.run.chain[self.at];
+        if let Some(word) = link.words(&self.run.region.fixed).state.get(at) {
+            word.store(value, Ordering::Relaxed);
+        }
+        self.run.act();
+    }
+
     /// Of a driver that [pairs](super::driver::DriverInfo::pairs) streams: whether the partner is open and reached.
     #[doc = include_str!("../../doc/partners.md")]
     pub fn has_partner(&self) -> bool {
