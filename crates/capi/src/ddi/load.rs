@@ -6,12 +6,12 @@
 use std::cell::Cell;
 use std::ffi::{CStr, CString, OsStr, c_char, c_int, c_void};
 use std::fs::{File, OpenOptions};
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::ptr;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use headwater_streams::limits::INSTANCE_MAX;
 use headwater_streams::{Errno, register, register_driver, set_module_resolver};
@@ -133,7 +133,7 @@ pub fn load_path(path: &CStr) -> Result<(), Failure> {
 
 /// Loads an open file, so that it is the one that was checked, and registers what it has.
 fn load(file: &File, name: Option<&str>) -> Result<(), Failure> {
-    let path = CString::new(format!("/proc/self/fd/{}", file.as_raw_fd())).map_err(|_| libc::EINVAL)?;
+    let path = CString::new(path_of(file.as_raw_fd())).map_err(|_| libc::EINVAL)?;
     // SAFETY: the path is a string; the file's code is what the program's user has installed.
     let object = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
     if object.is_null() {
@@ -157,6 +157,19 @@ fn load(file: &File, name: Option<&str>) -> Result<(), Failure> {
         unsafe { libc::dlclose(object) };
     }
     registered
+}
+
+/// A path of an open file that was never given before: dlopen(3) takes a path that it knows for the object that it has loaded from
+/// there. The number of the load lies in it, as slashes and dots that change nothing.
+fn path_of(descriptor: RawFd) -> String {
+    static LAST: AtomicU64 = AtomicU64::new(0);
+    let mut number = LAST.fetch_add(1, Ordering::Relaxed) + 1;
+    let mut path = String::from("/proc/self");
+    while number > 0 {
+        path += if number % 2 == 1 { "/." } else { "/" };
+        number /= 2;
+    }
+    path + &format!("/fd/{descriptor}")
 }
 
 fn symbol(object: *mut c_void, name: &str) -> *mut c_void {

@@ -345,14 +345,14 @@ static int ct_put(queue_t *q, mblk_t *mp)
 	unsigned char type = mp->b_datap->db_type;
 
 	if (type == M_FLUSH) {
-		if (*mp->b_rptr & (q->q_flag & QREADR ? FLUSHR : FLUSHW)) {
-			if (*mp->b_rptr & FLUSHBAND)
-				flushband(q, mp->b_rptr[1], FLUSHDATA);
-			else
-				flushq(q, FLUSHDATA);
+		queue_t *flushed[] = {*mp->b_rptr & FLUSHR ? RD(q) : NULL, *mp->b_rptr & FLUSHW ? WR(q) : NULL};
+
+		for (int at = 0; at < 2; at++) {
+			if (flushed[at] != NULL && *mp->b_rptr & FLUSHBAND)
+				flushband(flushed[at], mp->b_rptr[1], FLUSHDATA);
+			else if (flushed[at] != NULL)
+				flushq(flushed[at], FLUSHDATA);
 		}
-		if (*mp->b_rptr & (q->q_flag & QREADR ? FLUSHW : FLUSHR))
-			flushq(OTHERQ(q), FLUSHDATA);
 		putnext(q, mp);
 	} else if (type == M_IOCTL && !(q->q_flag & QREADR)) {
 		ioctl_put(q, mp);

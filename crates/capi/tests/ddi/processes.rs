@@ -208,7 +208,7 @@ fn a_process_that_does_not_find_the_module_passes_it_by_in_no_call() {
     let mut program = Command::new(std::env::current_exe().expect("our own path"));
     program.args(["--exact", "processes::ignorant", "--nocapture"]).env("DDI_TEST_IGNORANT", "1");
     program.env("HEADWATER_MODULES", "/nowhere");
-    let mut passed = program.stream("DDI_TEST_STREAM", &far).expect("passed");
+    let passed = program.stream("DDI_TEST_STREAM", &far).expect("passed");
     assert!(passed.status().expect("it runs").success());
 }
 
