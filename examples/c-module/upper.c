@@ -3,7 +3,6 @@
  * It has no service procedure: what it gets it passes on at once, and the queue behind it stops the writer.
  */
 #include <sys/stream.h>
-#include <ctype.h>
 #include <stddef.h>
 
 static int upper_open(queue_t *q, dev_t *devp, int flag, int sflag, cred_t *crp)
@@ -25,7 +24,7 @@ static int upper_wput(queue_t *q, mblk_t *mp)
 	for (mblk_t *bp = mp; bp != NULL; bp = bp->b_cont)
 		if (bp->b_datap->db_type == M_DATA)
 			for (unsigned char *at = bp->b_rptr; at < bp->b_wptr; at++)
-				*at = (unsigned char)toupper(*at);
+				*at -= *at >= 'a' && *at <= 'z' ? 'a' - 'A' : 0;
 	putnext(q, mp);
 	return 0;
 }

@@ -221,6 +221,8 @@ impl Posted {
 }
 
 fn send_by(queue: &mut Queue<'_, '_, '_>, definition: &'static Definition, place: &mut Option<Post>) -> Result<bool> {
+    // What is taken out below must arrive.
+    queue.wait_for_others();
     if let Some(Post::PutNext(message)) = place
         && !message.header.kind.is_high_priority()
         && !queue.can_put_next(message.header.band)?

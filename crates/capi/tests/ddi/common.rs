@@ -65,6 +65,7 @@ pub fn directory() -> &'static Path {
             (examples.join("upper.c"), "upper.so"),
             (examples.join("rot.c"), "rot.so"),
             (root().join("crates/capi/tests/ddi/ctest.c"), "ctest.so"),
+            (root().join("crates/capi/tests/ddi/relay.c"), "relay.so"),
         ] {
             compile(&source, &directory.join(name), &[]);
         }

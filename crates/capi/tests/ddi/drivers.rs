@@ -85,3 +85,33 @@ fn the_driver_flushes_its_queue_and_sends_the_flush_back() {
     device.putmsg(None, Some(b"new")).expect("room");
     assert_eq!(read_within(&device, PATIENCE), "arj");
 }
+
+/// A procedure sends into another stream: the library's thread does it, so that two writers do not wait for each other.
+#[test]
+fn two_streams_send_into_each_other_with_flow_control() {
+    const COUNT: usize = 5_000;
+    let _alone = prepare();
+    let options = DeviceOptions::new().stream(Options::new().hiwat(4000).lowat(1000));
+    let ends = [(); 2].map(|()| options.open_private("relay").expect("open"));
+    std::thread::scope(|scope| {
+        for (from, to) in [(&ends[0], &ends[1]), (&ends[1], &ends[0])] {
+            scope.spawn(move || {
+                for number in 0..COUNT {
+                    from.putmsg(None, Some(format!("{number}").as_bytes())).expect("no error");
+                }
+            });
+            scope.spawn(move || {
+                for number in 0..COUNT {
+                    let got = to.receive().expect("no error").expect("more are to come");
+                    assert_eq!(got.data(), Some(format!("{number}").as_bytes()));
+                }
+            });
+        }
+    });
+    // A thread of the driver sends from outside of procedures.
+    ends[1].putmsg(Some(b"tell"), None).expect("room");
+    for number in 0..100 {
+        let got = ends[0].receive().expect("no error").expect("sent");
+        assert_eq!((got.data(), got.priority()), (Some(&[number][..]), Priority::Band(1)));
+    }
+}

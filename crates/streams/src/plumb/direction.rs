@@ -1,6 +1,5 @@
 //! A direction as one handle uses it: lane, store, and the chain of modules.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use headwater_os::mapped_vec::MappedVec;
@@ -11,7 +10,7 @@ use super::data::DataChain;
 use crate::error::Result;
 use crate::events;
 use crate::options::head::{ReadMode, ReadOptions, WriteOptions};
-use crate::process::local::LocalState;
+use crate::process::local::KnownLocals;
 use crate::process::region::Region;
 use crate::queue::lane::reader::LaneReader;
 use crate::queue::lane::writer::{LaneWriter, Open, WriterGuard};
@@ -33,8 +32,8 @@ pub(crate) struct Direction {
     pub reader: LaneReader,
     pub store: Store,
     pub chain: MappedVec<Link>,
-    /// What the chain's modules keep in this process, as far as a procedure has asked for it: by places of the chain.
-    locals: Vec<Option<Arc<dyn LocalState>>>,
+    /// What modules keep in this process, as far as a procedure has asked for it.
+    locals: KnownLocals,
     direction: usize,
     /// The fast path that plain data may use.
     quick: Open,
@@ -59,7 +58,7 @@ impl Direction {
             reader,
             store: region.store(direction),
             chain: MappedVec::default(),
-            locals: Vec::new(),
+            locals: KnownLocals::default(),
             direction,
             quick: Open::Closed,
             data: DataChain::default(),
@@ -146,7 +145,7 @@ pub(crate) struct WriteSide<'w> {
     pub store: StoreSide<'w>,
     pub chain: &'w mut MappedVec<Link>,
     /// See [`Direction`].
-    pub locals: &'w mut Vec<Option<Arc<dyn LocalState>>>,
+    pub locals: &'w mut KnownLocals,
     quick: &'w mut Open,
     data: &'w mut DataChain,
 }
@@ -207,7 +206,6 @@ impl WriteSide<'_> {
         let coalescing = policy.coalescing && read.mode == ReadMode::Bytes && !write.delimit && !is_linked;
         self.lane.set_flow(coalescing);
         self.chain.clear();
-        self.locals.clear();
         chain::resolve(region, direction, |link| Ok(self.chain.push(link)?))?;
         let undisturbed = from.state.load(Ordering::Relaxed) == 0 && to.listened.load(Ordering::Relaxed) == 0;
         let takes_all = match self.chain.first() {

@@ -5,6 +5,7 @@
 
 use std::any::Any;
 use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use headwater_os::fork::held_off;
@@ -26,6 +27,34 @@ type Entry = ((usize, usize), Arc<dyn LocalState>);
 pub(crate) struct Locals {
     /// Locked for moments, in which no thread forks.
     entries: Mutex<Vec<Entry>>,
+    /// Changes with each entry that is taken out. Written after the table, by the thread that has changed it.
+    version: AtomicU64,
+}
+
+/// What a handle knows of the table.
+#[derive(Debug, Default)]
+pub(crate) struct KnownLocals {
+    version: u64,
+    entries: Vec<Entry>,
+}
+
+impl KnownLocals {
+    /// The entry of a module, if nothing was taken out of the table since it was noted.
+    pub fn get(&mut self, table: &Locals, end: usize, slot: usize) -> Option<&Arc<dyn LocalState>> {
+        // Acquire pairs with the Release in `Locals::note_change`.
+        let version = table.version.load(Ordering::Acquire);
+        if version != self.version {
+            self.entries.clear();
+            self.version = version;
+        }
+        self.entries.iter().find(|(key, _)| *key == (end, slot)).map(|(_, state)| state)
+    }
+
+    /// Notes an entry, which [`KnownLocals::get`] has not found.
+    pub fn note(&mut self, end: usize, slot: usize, state: Arc<dyn LocalState>) {
+        self.entries.retain(|(key, _)| *key != (end, slot));
+        self.entries.push(((end, slot), state));
+    }
 }
 
 impl Locals {
@@ -53,9 +82,15 @@ impl Locals {
             }
         });
         if let Some(former) = former {
+            self.note_change();
             former.closed();
         }
         state
+    }
+
+    fn note_change(&self) {
+        // Release pairs with the Acquire in `KnownLocals::get`.
+        self.version.fetch_add(1, Ordering::Release);
     }
 
     /// The module in a slot was popped.
@@ -65,6 +100,7 @@ impl Locals {
             Some(entries.swap_remove(at).1)
         });
         if let Some(former) = former {
+            self.note_change();
             former.closed();
         }
     }

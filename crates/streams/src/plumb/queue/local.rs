@@ -23,16 +23,14 @@ impl Queue<'_, '_, '_> {
     #[doc = include_str!("../../../doc/queue_local.md")]
     #[doc(alias = "q_ptr")]
     pub fn local<T: LocalState>(&mut self, is_current: impl Fn(&T) -> bool, make: impl FnOnce() -> T) -> Arc<T> {
-        let known = self.run.locals.get(self.at).and_then(Option::as_ref).and_then(of_type::<T>);
+        let (table, link) = (&self.run.region.locals, self.run.chain[self.at]);
+        let known = self.run.side.locals.get(table, link.end, link.slot).and_then(of_type::<T>);
         if let Some(known) = known.filter(|known| is_current(known)) {
             return known;
         }
-        let link = &self.run.chain[self.at];
         let is_same = |state: &Arc<dyn LocalState>| of_type::<T>(state).is_some_and(|state| is_current(&state));
-        let state = self.run.region.locals.get(link.end, link.slot, is_same, || Arc::new(make()));
-        let (at, count) = (self.at, self.run.chain.len());
-        self.run.locals.resize(count, None);
-        self.run.locals[at] = Some(state.clone());
+        let state = table.get(link.end, link.slot, is_same, || Arc::new(make()));
+        self.run.side.locals.note(link.end, link.slot, state.clone());
         of_type(&state).expect("it was made of this type, or found to be")
     }
 
