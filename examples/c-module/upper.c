@@ -23,7 +23,7 @@ static int upper_wput(queue_t *q, mblk_t *mp)
 {
 	for (mblk_t *bp = mp; bp != NULL; bp = bp->b_cont)
 		if (bp->b_datap->db_type == M_DATA)
-			for (unsigned char *at = bp->b_rptr; at < bp->b_wptr; at++)
+			for (unsigned char *at = bp->b_rptr, *end = bp->b_wptr; at < end; at++)
 				*at -= *at >= 'a' && *at <= 'z' ? 'a' - 'A' : 0;
 	putnext(q, mp);
 	return 0;

@@ -9,6 +9,7 @@ use headwater_shm::Limit;
 use super::Queue;
 use crate::error::{Errno, Error, Result, fixed};
 use crate::head::handle::Handle;
+use crate::layout::DRIVER;
 use crate::plumb::module::Side;
 use crate::process::endpoint::Endpoint;
 use crate::process::local::LocalState;
@@ -92,7 +93,9 @@ impl QueueRef {
         let endpoint = endpoint.ok_or_else(|| fixed!(Nxio, "the stream is closed in this process"))?;
         let mut handle = Handle::on(endpoint);
         handle.attach()?;
-        let direction = if self.side == Side::Write { self.end } else { 1 - self.end };
+        // A driver's write side is the last of direction 0, whose first is end 0's.
+        let end = if self.slot == DRIVER { 0 } else { self.end };
+        let direction = if self.side == Side::Write { end } else { 1 - end };
         let outward = direction == handle.end.side;
         handle.end.set_limit(Limit::Until(now_ns() + HELD_NS));
         handle.run(outward, |run| {
