@@ -111,8 +111,9 @@ impl Context {
     pub fn refresh(&mut self) {
         let pair = self.pair;
         // SAFETY: the pair outlives the procedure.
+        let pair = unsafe { &*pair };
         self.run(|queue| {
-            unsafe { &*pair }.refresh(queue);
+            pair.refresh(queue);
             Ok(())
         });
     }

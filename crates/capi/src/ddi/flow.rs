@@ -156,7 +156,10 @@ pub unsafe fn flush(queue: *mut CQueue, band: Option<u8>, all: bool) {
                 context.refresh();
             }
             Some((Place::Outside(pair, side), _)) => {
-                enter(pair, side, |context| Some(flush_by_message(context, side, band)));
+                enter(pair, side, |context| {
+                    flush_by_message(context, side, band);
+                    Some(())
+                });
             }
             _ => {}
         }

@@ -102,7 +102,7 @@ impl Pair {
     /// `queue` is null or a queue.
     pub unsafe fn of<'a>(queue: *mut CQueue) -> Option<(&'a Pair, Located)> {
         // SAFETY: a queue's home is set when it is made, and the pair lives as long as its queues.
-        let pair: &Pair = unsafe { (*queue.as_ref()?).home.cast::<Pair>().as_ref()? };
+        let pair: &Pair = unsafe { queue.as_ref()?.home.cast::<Pair>().as_ref()? };
         let sides = [Side::Read, Side::Write];
         let found = sides.into_iter().find_map(|side| {
             let is_own = ptr::eq(queue, &raw const pair.queues[side as usize]);

@@ -143,7 +143,7 @@ pub unsafe fn caller_of(mp: *const Mblk) -> Option<Credentials> {
     // SAFETY: passed on. The field lies at the same place in each of the structures.
     unsafe {
         let block: Iocblk = read(block::bytes(mp)).ok()?;
-        block.credentials.is_null().then_some(None).unwrap_or_else(|| Some(block.credentials.read_unaligned()))
+        if block.credentials.is_null() { None } else { Some(block.credentials.read_unaligned()) }
     }
 }
 

@@ -213,7 +213,7 @@ unsafe fn definition(tab: *const Streamtab, devflag: c_int, shared: usize) -> Re
         if !tab.lower_read.is_null() || !tab.lower_write.is_null() || shared > INSTANCE_MAX {
             return Err(libc::EINVAL);
         }
-        let info: &CModuleInfo = read.info.as_ref().or_else(|| write.info.as_ref()).ok_or(libc::EINVAL)?;
+        let info: &CModuleInfo = read.info.as_ref().or(write.info.as_ref()).ok_or(libc::EINVAL)?;
         let write_info: &CModuleInfo = write.info.as_ref().unwrap_or(info);
         let name = name_of(info.name)?;
         let size = |size: isize| u32::try_from(size).unwrap_or(0);

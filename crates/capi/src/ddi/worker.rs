@@ -146,9 +146,9 @@ impl Worker {
         requests.running = None;
         if is_done {
             requests.due.remove(&id);
-        } else if requests.due.contains_key(&id) {
+        } else if let Some(due) = requests.due.get_mut(&id) {
             let again = Instant::now() + REST;
-            requests.due.insert(id, again);
+            *due = again;
             requests.calls.insert((again, id), callback);
         }
         self.returned.notify_all();
@@ -200,7 +200,10 @@ impl Callback {
                 (self.function)(self.argument);
                 return true;
             };
-            match try_enter(pair, self.side, |_| Some((self.function)(self.argument))) {
+            match try_enter(pair, self.side, |_| {
+                (self.function)(self.argument);
+                Some(())
+            }) {
                 Err(error) => !error.is_held(),
                 Ok(_) => true,
             }

@@ -60,7 +60,9 @@ fn only_what_nobody_else_can_have_put_there_is_loaded() {
     std::fs::create_dir(&below).expect("new");
     std::fs::copy(directory().join("upper.so"), &path).expect("copied");
     let text = below.to_str().expect("text");
-    (mode(place.path(), 0o755), mode(&below, 0o755), mode(&path, 0o644));
+    mode(place.path(), 0o755);
+    mode(&below, 0o755);
+    mode(&path, 0o644);
     assert_eq!(pushed("upper", text, &[]), "pushed TEXT");
     for (what, wrong, right) in
         [(&path, 0o664, 0o644), (&path, 0o646, 0o644), (&below, 0o775, 0o755), (&below, 0o757, 0o755)]
@@ -69,7 +71,7 @@ fn only_what_nobody_else_can_have_put_there_is_loaded() {
         assert_eq!(pushed("upper", text, &[]), "refused Inval", "{} with {wrong:o}", what.display());
         mode(what, right);
     }
-    // Who may write a directory above may exchange the one below; not under the sticky bit.
+    // A user who may write a directory above may exchange the one below; not under the sticky bit.
     mode(place.path(), 0o777);
     assert_eq!(pushed("upper", text, &[]), "refused Inval");
     mode(place.path(), 0o1777);

@@ -3,19 +3,10 @@
 use std::any::Any;
 use std::sync::{Arc, Weak};
 
-use headwater_os::clock::now_ns;
-use headwater_shm::Limit;
-
 use super::Queue;
-use crate::error::{Errno, Error, Result, fixed};
-use crate::head::handle::Handle;
-use crate::layout::DRIVER;
 use crate::plumb::module::Side;
 use crate::process::endpoint::Endpoint;
 use crate::process::local::LocalState;
-
-/// How long [`QueueRef::with`] waits for another user of the stream.
-const HELD_NS: u64 = 10_000_000;
 
 impl Queue<'_, '_, '_> {
     /// What the module, or the driver for this stream, keeps in this process: both of its queues have the same. It is made by
@@ -60,10 +51,10 @@ fn of_type<T: LocalState>(state: &Arc<dyn LocalState>) -> Option<Arc<T>> {
 /// A queue that is reached from outside of its procedures. It does not keep the stream open.
 #[derive(Debug, Clone)]
 pub struct QueueRef {
-    endpoint: Weak<Endpoint>,
-    end: usize,
-    slot: usize,
-    side: Side,
+    pub(crate) endpoint: Weak<Endpoint>,
+    pub(crate) end: usize,
+    pub(crate) slot: usize,
+    pub(crate) side: Side,
 }
 
 impl QueueRef {
@@ -78,30 +69,5 @@ impl QueueRef {
     #[doc = include_str!("../../../doc/queue_local.md")]
     pub fn is_open(&self) -> bool {
         self.endpoint.strong_count() > 0
-    }
-
-    /// Takes the queue's direction and calls `action` with the queue, as if it were a procedure; service procedures that it
-    /// enables have run when this returns. It must not be called within a procedure of any stream: that would wait for itself, or for a
-    /// process that waits for this one.
-    ///
-    /// # Errors
-    /// `ENXIO` if this process has closed the stream, or no module is in that place; one that [is held](Error::is_held) if
-    /// another user of the stream does not come out of its call within 10 ms, and then `action` was not called; those of `action`.
-    #[doc = include_str!("../../../doc/queue_local.md")]
-    pub fn with<T>(&self, action: impl FnOnce(&mut Queue<'_, '_, '_>) -> Result<T>) -> Result<T> {
-        let endpoint = self.endpoint.upgrade();
-        let endpoint = endpoint.ok_or_else(|| fixed!(Nxio, "the stream is closed in this process"))?;
-        let mut handle = Handle::on(endpoint);
-        handle.attach()?;
-        // A driver's write side is the last of direction 0, whose first is end 0's.
-        let end = if self.slot == DRIVER { 0 } else { self.end };
-        let direction = if self.side == Side::Write { end } else { 1 - end };
-        let outward = direction == handle.end.side;
-        handle.end.set_limit(Limit::Until(now_ns() + HELD_NS));
-        handle.run(outward, |run| {
-            let at = run.chain.iter().position(|link| (link.end, link.slot) == (self.end, self.slot));
-            let at = at.ok_or_else(|| Error::new(Errno::Nxio, "the module was popped"))?;
-            action(&mut Queue { run, at })
-        })
     }
 }
