@@ -11,6 +11,7 @@
 #![allow(missing_docs, reason = "the man pages in man/ document the entry points")]
 
 pub mod abi;
+pub mod ddi;
 
 mod calls;
 mod errno;

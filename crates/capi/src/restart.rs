@@ -18,17 +18,8 @@ pub fn restarting<T>(mut call: impl FnMut() -> Called<T>) -> Called<T> {
 
 /// Signals that the C library uses for itself, and those of faults: their handlers report the end of the process, and say nothing
 /// of calls that wait.
-const LEFT_OUT: [c_int; 9] = [
-    32,
-    33,
-    libc::SIGSEGV,
-    libc::SIGBUS,
-    libc::SIGILL,
-    libc::SIGFPE,
-    libc::SIGTRAP,
-    libc::SIGABRT,
-    libc::SIGSYS,
-];
+const LEFT_OUT: [c_int; 9] =
+    [32, 33, libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE, libc::SIGTRAP, libc::SIGABRT, libc::SIGSYS];
 
 #[cold]
 fn all_restart() -> bool {

@@ -101,7 +101,9 @@ fn run(name: &str, mode: Mode) {
         .stderr(output);
     match mode {
         Mode::Preloaded => {
-            command.env("LD_PRELOAD", library().join("libheadwater.so")).env("HEADWATER_PIPE", "1");
+            command
+                .env("LD_PRELOAD", library().join("libheadwater.so"))
+                .envs([("HEADWATER_PIPE", "1"), ("HEADWATER_ATTACH", "1")]);
         }
         // A program whose children are killed is not asked about leaks, and sleeps of several seconds take longer.
         Mode::Sanitized => {

@@ -18,6 +18,7 @@ mod panic;
 mod peeked;
 pub(crate) mod poll;
 mod put;
+mod queue_ref;
 mod read;
 mod read_batching;
 mod service;

@@ -114,7 +114,7 @@ const _: () = {
     )>();
     is_shared::<(DriverInfo, ModuleInfo, Opening, Received, ReceivedFile, Side, SignalEvents)>();
     is_shared::<MemoryAt<'static>>();
-    is_shared::<LogSubmitter>();
+    is_shared::<(LogSubmitter, QueueRef)>();
     // One thread at a time uses it.
     is_sent::<Handle>();
     is_sent::<ReadGrant<'static>>();
@@ -145,13 +145,14 @@ mod public {
     pub use crate::plumb::data::Next;
     pub use crate::plumb::driver::{Driver, DriverInfo, Opening};
     pub use crate::plumb::module::{Module, ModuleInfo, Side};
-    pub use crate::plumb::queue::Queue;
-    pub use crate::plumb::registry::{known_drivers, known_modules, register, register_driver};
+    pub use crate::plumb::queue::{Queue, QueueRef};
+    pub use crate::plumb::registry::{known_drivers, known_modules, register, register_driver, set_module_resolver};
     pub use crate::policy::Policy;
     pub use crate::process::device::path::DevicePath;
     pub use crate::process::device::{Device, DeviceOptions};
     pub use crate::process::end::Access;
     pub use crate::process::fifo::{Fifo, FifoOptions};
+    pub use crate::process::local::LocalState;
     pub use crate::process::passed::CommandStream;
     pub use crate::stream::{ReadHalf, Stream, WriteHalf};
     pub use crate::strlog::{LogSubmitter, strlog};

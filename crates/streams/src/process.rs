@@ -12,6 +12,7 @@ pub(crate) mod fifo;
 pub(crate) mod inbox;
 pub(crate) mod link;
 pub(crate) mod listeners;
+pub(crate) mod local;
 pub(crate) mod passed;
 pub(crate) mod region;
 pub(crate) mod sleep;

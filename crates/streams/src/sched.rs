@@ -175,7 +175,7 @@ impl<'s, 'm> Run<'s, 'm> {
         let (side, inner_effects) = begun?;
         let outer = Other::Outer(self.side.store.unlocked());
         let mut run = Run::new(self.region, self.me, 1 - self.direction, side, outer, &mut *self.counters);
-        run.beyond.files = self.beyond.files;
+        (run.beyond.files, run.beyond.endpoint) = (self.beyond.files, self.beyond.endpoint);
         run.effects = std::mem::take(inner_effects);
         let done = action(&mut run);
         let done = run.finish(done);

@@ -52,6 +52,7 @@ impl Handle {
         });
         if opened.is_err() {
             self.unplug(stack::pop)?;
+            self.end.region.locals.close(side, slot);
         } else {
             events::push(self.end.region.inode, side as u8, name);
             self.enable_all()?;
@@ -77,6 +78,7 @@ impl Handle {
         registry::find(&name)?.close();
         // Another thread may have popped one meanwhile.
         self.unplug(stack::pop_free)?;
+        self.end.region.locals.close(side, slot);
         events::pop(self.end.region.inode, self.end.side as u8, &name);
         Ok(())
     }

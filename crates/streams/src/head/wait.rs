@@ -229,7 +229,12 @@ impl Handle {
                 self.end.note_gone();
                 Ok(())
             }
-            Waited::Interrupted => Err(fixed!(Intr, "a signal handler ran")),
+            Waited::Interrupted => {
+                // A caller that begins again after each of many signals never comes to the descriptor, where the kernel tells that
+                // the other end has gone: its next call knows.
+                self.end.ask_for_peer()?;
+                Err(fixed!(Intr, "a signal handler ran"))
+            }
             Waited::TimedOut => Err(fixed!(Time, "the time is over")),
             Waited::LookAgain | Waited::Watched => self.end.look_for_peer(),
         }

@@ -96,7 +96,9 @@ impl IoctlBlock {
         }
     }
 
-    pub(crate) fn bytes(self) -> [u8; IOCTL_BLOCK] {
+    /// The control part of a message with this block.
+    #[doc = include_str!("../../doc/ioctl_blocks.md")]
+    pub fn bytes(self) -> [u8; IOCTL_BLOCK] {
         let IoctlBlock { command, id, user, group, count, error, value, address, size, private } = self;
         let mut bytes = [0; IOCTL_BLOCK];
         let halves = [(0, command), (4, id), (8, user), (12, group), (24, error as u32), (28, value as u32)];

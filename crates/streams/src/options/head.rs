@@ -386,7 +386,8 @@ impl SetOptions {
     }
 
     /// Decodes an M_SETOPTS; a malformed one sets nothing.
-    pub(crate) fn of(message: &Message<'_>) -> SetOptions {
+    #[doc = include_str!("../../doc/set_options.md")]
+    pub fn of(message: &Message<'_>) -> SetOptions {
         let bytes = message.data().unwrap_or_default();
         let word = |at: usize| match bytes.get(5 * at..5 * at + 5) {
             Some([0, a, b, c, d]) => Some(u32::from_le_bytes([*a, *b, *c, *d])),

@@ -10,6 +10,7 @@ use super::data::DataChain;
 use crate::error::Result;
 use crate::events;
 use crate::options::head::{ReadMode, ReadOptions, WriteOptions};
+use crate::process::local::KnownLocals;
 use crate::process::region::Region;
 use crate::queue::lane::reader::LaneReader;
 use crate::queue::lane::writer::{LaneWriter, Open, WriterGuard};
@@ -31,6 +32,8 @@ pub(crate) struct Direction {
     pub reader: LaneReader,
     pub store: Store,
     pub chain: MappedVec<Link>,
+    /// What modules keep in this process, as far as a procedure has asked for it.
+    locals: KnownLocals,
     direction: usize,
     /// The fast path that plain data may use.
     quick: Open,
@@ -55,6 +58,7 @@ impl Direction {
             reader,
             store: region.store(direction),
             chain: MappedVec::default(),
+            locals: KnownLocals::default(),
             direction,
             quick: Open::Closed,
             data: DataChain::default(),
@@ -66,9 +70,9 @@ impl Direction {
     // In line, so that the guard is made where it stays.
     #[inline(always)]
     pub fn begin<'w>(&'w mut self, me: &'w Membership, region: &Region) -> Result<WriteSide<'w>> {
-        let Direction { writer, reader, store, chain, direction, quick, data, .. } = self;
+        let Direction { writer, reader, store, chain, locals, direction, quick, data, .. } = self;
         let (lane, hold) = writer.enter(me)?;
-        let mut side = WriteSide { lane, far: reader, store: store.side(me), chain, quick, data };
+        let mut side = WriteSide { lane, far: reader, store: store.side(me), chain, locals, quick, data };
         if let Some(hold) = hold {
             side.look_at_notices(hold, region, *direction)?;
         }
@@ -82,17 +86,17 @@ impl Direction {
         me: &'w Membership,
         region: &Region,
     ) -> Result<(WriteSide<'w>, &'w mut Effects)> {
-        let Direction { writer, reader, store, chain, direction, quick, data, inner_effects } = self;
+        let Direction { writer, reader, store, chain, locals, direction, quick, data, inner_effects } = self;
         let (lane, hold) = writer.hold(me)?;
-        let mut side = WriteSide { lane, far: reader, store: store.side(me), chain, quick, data };
+        let mut side = WriteSide { lane, far: reader, store: store.side(me), chain, locals, quick, data };
         side.look_at_notices(hold, region, *direction)?;
         Ok((side, inner_effects))
     }
 
     /// The guard of the writer's side again.
     pub fn resume_writing<'w>(&'w mut self, me: &'w Membership, kept: Kept) -> WriteSide<'w> {
-        let Direction { writer, reader, store, chain, quick, data, .. } = self;
-        WriteSide { lane: writer.resume(me, kept), far: reader, store: store.side(me), chain, quick, data }
+        let Direction { writer, reader, store, chain, locals, quick, data, .. } = self;
+        WriteSide { lane: writer.resume(me, kept), far: reader, store: store.side(me), chain, locals, quick, data }
     }
 
     /// 0 or 1.
@@ -140,6 +144,8 @@ pub(crate) struct WriteSide<'w> {
     pub far: &'w mut LaneReader,
     pub store: StoreSide<'w>,
     pub chain: &'w mut MappedVec<Link>,
+    /// See [`Direction`].
+    pub locals: &'w mut KnownLocals,
     quick: &'w mut Open,
     data: &'w mut DataChain,
 }

@@ -13,9 +13,13 @@ use crate::sched::{Reply, Run};
 mod files;
 mod instance;
 pub(crate) mod ioctl;
+mod local;
 mod lower;
+mod other;
 mod shape;
 mod time;
+
+pub use local::QueueRef;
 
 /// One of a module's two queues, for as long as one of its procedures runs.
 #[derive(Debug)]
@@ -63,20 +67,6 @@ impl<'m> Queue<'_, '_, 'm> {
         self.run.effects.replies.push(Reply { from, message: message.into_owned() });
         self.run.act();
         Ok(())
-    }
-
-    /// On a driver's write side: whether a message of that band can be sent back by [`Queue::reply`], that is whether the queue
-    /// after the driver's read queue takes it. If not, the read queue is enabled when it does, if it has a service procedure.
-    ///
-    /// # Errors
-    /// `EINVAL` elsewhere; `EPROTO` if the shared memory makes no sense.
-    #[doc = include_str!("../../doc/driver.md")]
-    #[doc(alias = "canput")]
-    pub fn can_reply(&mut self, band: u8) -> Result<bool> {
-        if !self.is_last() {
-            return Err(fixed!(Inval, "only the write side of a driver asks whether it can answer"));
-        }
-        self.run.back(|run| run.can_put_from(1, band))
     }
 
     /// Queues a message, by priority, band and age, and enables the queue.
@@ -224,6 +214,18 @@ impl<'m> Queue<'_, '_, 'm> {
         let link = &self.run.chain[self.at];
         let words = &link.words(&self.run.region.fixed).state;
         for (word, value) in words.iter().zip(state) {
+            word.store(value, Ordering::Relaxed);
+        }
+        self.run.act();
+    }
+
+    /// Changes one word of the module's state. The other side's procedures may change other words at the same time. A word that
+    /// there is not is not changed.
+    #[doc = include_str!("../../doc/queue_state.md")]
+    #[doc(alias = "q_ptr")]
+    pub fn set_state_word(&mut self, at: usize, value: u64) {
+        let link = &self.run.chain[self.at];
+        if let Some(word) = link.words(&self.run.region.fixed).state.get(at) {
             word.store(value, Ordering::Relaxed);
         }
         self.run.act();

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::{PoisonError, RwLock};
 
+use headwater_os::set_once::SetOnce;
+
 use super::driver::{Driver, DriverLink};
 use super::module::{Module, ModuleInfo};
 use crate::error::{Errno, Error, Result};
@@ -11,6 +13,9 @@ use crate::{drivers, modules};
 
 /// The modules and drivers that were registered beside those of [`modules`] and [`drivers`].
 static KNOWN: RwLock<Known> = RwLock::new(Known { modules: BTreeMap::new(), drivers: BTreeMap::new() });
+
+/// What [`set_module_resolver`] has set.
+static RESOLVER: SetOnce<fn(&str) -> bool> = SetOnce::new();
 
 struct Known {
     modules: BTreeMap<&'static str, &'static dyn Module>,
@@ -111,27 +116,91 @@ pub fn known_drivers() -> Vec<&'static str> {
     drivers::names().chain(known.drivers.keys().copied()).collect()
 }
 
+/// Has `resolver` called with each name of a module or driver that this process does not know. It may then [`register`] the module
+/// or the driver, and returns whether it has; it is called again for a name that stays unknown. The first resolver stays; returns
+/// whether this one is it.
+///
+/// Names come from streams, and so from other users: the resolver decides what may be loaded under which name. It is called within
+/// calls on streams, under their locks, and must not use a stream.
+///
+/// ```
+/// use headwater_streams::{Module, ModuleInfo, register, set_module_resolver};
+///
+/// #[derive(Debug)]
+/// struct Late;
+///
+/// impl Module for Late {
+///     fn info(&self) -> ModuleInfo {
+///         ModuleInfo::new("late")
+///     }
+/// }
+///
+/// assert!(set_module_resolver(|name| name == "late" && register(Late).is_ok()));
+/// let (near, _far) = headwater_streams::pipe()?;
+/// near.push("late")?;
+/// assert!(near.push("other").is_err());
+/// # Ok::<(), headwater_streams::Error>(())
+/// ```
+pub fn set_module_resolver(resolver: fn(&str) -> bool) -> bool {
+    std::ptr::fn_addr_eq(*RESOLVER.set(resolver), resolver)
+}
+
+/// Looks a name up, and again if the resolver has made it known.
+fn look_up<T>(name: &str, find: impl Fn(&Known) -> Option<T>, why: impl FnOnce(&Known) -> Error) -> Result<T> {
+    let known = || KNOWN.read().unwrap_or_else(PoisonError::into_inner);
+    if let Some(found) = find(&known()) {
+        return Ok(found);
+    }
+    let is_taken = {
+        let known = known();
+        known.module(name).is_some() || known.driver(name).is_some()
+    };
+    // Not under the lock: the resolver registers.
+    if !is_taken
+        && RESOLVER.get().is_some_and(|resolver| resolver(name))
+        && let Some(found) = find(&known())
+    {
+        return Ok(found);
+    }
+    Err(why(&known()))
+}
+
 /// The module of that name.
 ///
 /// Errors: `EINVAL` if this process knows none; the message names those that it knows.
 pub(crate) fn find(name: &str) -> Result<&'static dyn Module> {
-    let known = KNOWN.read().unwrap_or_else(PoisonError::into_inner);
-    known.module(name).ok_or_else(|| {
-        if known.driver(name).is_some() {
-            return Error::new(Errno::Inval, format!("'{name}' is a driver: it is opened, and no module to be pushed"));
-        }
-        let names = modules::names().chain(known.modules.keys().copied()).collect::<Vec<_>>().join(", ");
-        Error::new(Errno::Inval, format!("no module of the name '{name}' is known to this process; known are {names}"))
-    })
+    look_up(
+        name,
+        |known| known.module(name),
+        |known| {
+            if known.driver(name).is_some() {
+                return Error::new(
+                    Errno::Inval,
+                    format!("'{name}' is a driver: it is opened, and no module to be pushed"),
+                );
+            }
+            let names = modules::names().chain(known.modules.keys().copied()).collect::<Vec<_>>().join(", ");
+            Error::new(
+                Errno::Inval,
+                format!("no module of the name '{name}' is known to this process; known are {names}"),
+            )
+        },
+    )
 }
 
 /// The driver of that name.
 ///
 /// Errors: `EINVAL` if this process knows none; the message names those that it knows.
 pub(crate) fn find_driver(name: &str) -> Result<&'static DriverLink> {
-    let known = KNOWN.read().unwrap_or_else(PoisonError::into_inner);
-    known.driver(name).ok_or_else(|| {
-        let names = drivers::names().chain(known.drivers.keys().copied()).collect::<Vec<_>>().join(", ");
-        Error::new(Errno::Inval, format!("no driver of the name '{name}' is known to this process; known are {names}"))
-    })
+    look_up(
+        name,
+        |known| known.driver(name),
+        |known| {
+            let names = drivers::names().chain(known.drivers.keys().copied()).collect::<Vec<_>>().join(", ");
+            Error::new(
+                Errno::Inval,
+                format!("no driver of the name '{name}' is known to this process; known are {names}"),
+            )
+        },
+    )
 }

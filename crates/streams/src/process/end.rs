@@ -228,7 +228,12 @@ impl End {
     pub fn parts_for_run(&mut self) -> (&Region, &Membership, &mut Counters, Beyond<'_>) {
         let me = self.membership.as_ref().expect("a call joins before anything else");
         let endpoint = &self.endpoint;
-        let beyond = Beyond { partner: endpoint.partner(), files: endpoint.files(), links: Some(&self.links) };
+        let beyond = Beyond {
+            partner: endpoint.partner(),
+            files: endpoint.files(),
+            links: Some(&self.links),
+            endpoint: Some(endpoint),
+        };
         (&self.region, me, &mut self.counters, beyond)
     }
 

@@ -346,4 +346,6 @@ pub(crate) struct Beyond<'s> {
     pub files: Option<&'s DriverFiles>,
     /// Those that are linked below. None in a run within another one.
     pub links: Option<&'s KnownLinks>,
+    /// The end by which this process uses the stream. None where the run is along another stream's path.
+    pub endpoint: Option<&'s Arc<Endpoint>>,
 }

@@ -11,6 +11,7 @@ use headwater_os::fence::Fence;
 use headwater_os::memory::SharedMemory;
 use headwater_shm::{BiasedLock, Placed, Window};
 
+use super::local::Locals;
 use super::sleep::BELL;
 use crate::error::{Errno, Error, Result, corrupt, fixed};
 use crate::layout::{DRIVER, Fixed, MAGIC, MODULES_BYTES, Offsets, RecordHeader, VERSION, module_instance};
@@ -46,6 +47,8 @@ pub(crate) struct Region {
     pub modules: Window,
     /// The memory's inode: the stream's name for the tracer.
     pub inode: u64,
+    /// What modules and drivers keep in this process.
+    pub locals: Arc<Locals>,
 }
 
 impl Region {
@@ -166,6 +169,7 @@ impl Region {
         let instance = Window::at(&memory, offsets.instance(), offsets.instance_bytes);
         let modules = Window::at(&memory, offsets.modules(), MODULES_BYTES).expect("the size was checked");
         let inode = headwater_os::descriptors::inode(&*memory)?;
+        let locals = Arc::default();
         Ok(Region {
             memory,
             fixed,
@@ -179,6 +183,7 @@ impl Region {
             instance,
             modules,
             inode,
+            locals,
         })
     }
 

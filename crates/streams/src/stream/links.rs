@@ -5,8 +5,8 @@ use std::sync::atomic::Ordering;
 use super::Stream;
 use crate::error::Result;
 use crate::head::state::LINKED;
-use crate::process::link::claim;
 use crate::message::link::MuxId;
+use crate::process::link::claim;
 
 impl Stream {
     /// Whether this end is linked below a multiplexer: then its calls fail with `EINVAL`.
@@ -14,7 +14,7 @@ impl Stream {
     pub fn is_linked(&self) -> bool {
         let is_noted = self.shared.endpoint.words().state.load(Ordering::Acquire) & LINKED != 0;
         // The process that had the link may have been killed.
-        is_noted && self.with(|handle| claim::look(handle)).is_err()
+        is_noted && self.with(claim::look).is_err()
     }
 
     /// Whether this stream ends in a multiplexer, below which others can be linked.

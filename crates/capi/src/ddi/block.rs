@@ -1,0 +1,338 @@
+//! Message blocks: mblk_t, dblk_t and the buffer behind them.
+//!
+//! One allocation, [`Home`], has a block, its data block, and the vector that is the buffer, so that the bytes of a message are
+//! handed over to the stream without a copy. Blocks that `dupb` makes are allocations of their own. Different threads may free,
+//! duplicate and read blocks of one data block at the same time; one block belongs to one thread at a time, as in SVR4.
+
+use std::ffi::{c_ushort, c_void};
+use std::ptr;
+use std::sync::atomic::{AtomicU32, Ordering, fence};
+
+use super::types::{Dblk, FreeRoutine, Mblk};
+
+/// The kinds of messages that blocks alone know of.
+pub const M_DATA: u8 = 0;
+
+/// The smallest buffer, bytes: an `allocb` of 0 gives a buffer too.
+const BUFFER_MIN: usize = 8;
+
+/// The allocation behind a block.
+#[derive(Debug)]
+struct Home {
+    mblk: Mblk,
+    dblk: Dblk,
+    /// Capacity of the vector at `dblk.base`; 0: the buffer is external.
+    capacity: usize,
+    /// The external buffer's routine. `db_frtnp` is the caller's pointer, which may be short-lived.
+    free_routine: Option<FreeRoutine>,
+    /// 2 for as long as both the block and the data block are in use, then 1.
+    holders: AtomicU32,
+}
+
+fn make(base: *mut u8, len: usize, size: usize, capacity: usize, free_routine: *mut FreeRoutine) -> *mut Mblk {
+    // SAFETY: the caller of `esballoc` passes null or a routine.
+    let routine = unsafe { free_routine.as_ref() }.copied();
+    let dblk = Dblk {
+        free_routine,
+        base,
+        lim: base.wrapping_add(size),
+        references: 1,
+        kind: M_DATA,
+        flags: 0,
+        home: ptr::null_mut(),
+    };
+    let mblk = empty_mblk(base, base.wrapping_add(len));
+    let home =
+        Box::into_raw(Box::new(Home { mblk, dblk, capacity, free_routine: routine, holders: AtomicU32::new(2) }));
+    // SAFETY: it was just made, and no other pointer to it exists.
+    unsafe {
+        (*home).mblk.datap = &raw mut (*home).dblk;
+        (*home).mblk.home = home.cast();
+        (*home).dblk.home = home.cast();
+        &raw mut (*home).mblk
+    }
+}
+
+fn empty_mblk(rptr: *mut u8, wptr: *mut u8) -> Mblk {
+    Mblk {
+        next: ptr::null_mut(),
+        prev: ptr::null_mut(),
+        cont: ptr::null_mut(),
+        rptr,
+        wptr,
+        datap: ptr::null_mut(),
+        band: 0,
+        tag: 0,
+        flag: 0,
+        home: ptr::null_mut(),
+    }
+}
+
+/// A block whose bytes are those of a vector, without a copy.
+pub fn of_vec(bytes: Vec<u8>) -> *mut Mblk {
+    let mut bytes = bytes;
+    if bytes.capacity() < BUFFER_MIN {
+        bytes.reserve_exact(BUFFER_MIN);
+    }
+    let (len, capacity) = (bytes.len(), bytes.capacity());
+    let base = std::mem::ManuallyDrop::new(bytes).as_mut_ptr();
+    make(base, len, capacity, capacity, ptr::null_mut())
+}
+
+/// allocb. Null without memory.
+pub fn allocate(size: usize) -> *mut Mblk {
+    let mut bytes = Vec::new();
+    if bytes.try_reserve_exact(size.max(BUFFER_MIN)).is_err() {
+        return ptr::null_mut();
+    }
+    let capacity = bytes.capacity();
+    let base = std::mem::ManuallyDrop::new(bytes).as_mut_ptr();
+    make(base, 0, size.max(BUFFER_MIN), capacity, ptr::null_mut())
+}
+
+/// esballoc.
+pub fn external(base: *mut u8, size: usize, free_routine: *mut FreeRoutine) -> *mut Mblk {
+    if base.is_null() || free_routine.is_null() {
+        return ptr::null_mut();
+    }
+    make(base, 0, size, 0, free_routine)
+}
+
+fn count_of<'a>(dblk: *mut Dblk) -> &'a AtomicU32 {
+    // SAFETY: `dblk` is one that the caller has a reference to; the field is changed by atomic operations alone.
+    unsafe { AtomicU32::from_ptr(&raw mut (*dblk).references) }
+}
+
+/// One of the two users of an allocation is gone.
+///
+/// # Safety
+/// `home` is a `Home` that the caller holds.
+unsafe fn leave(home: *mut c_void) {
+    let home: *mut Home = home.cast();
+    // SAFETY: it lives until its last holder leaves, which is the only one that gets to the second half.
+    unsafe {
+        if (*home).holders.fetch_sub(1, Ordering::Release) == 1 {
+            fence(Ordering::Acquire);
+            drop(Box::from_raw(home));
+        }
+    }
+}
+
+/// A reference to a data block is gone.
+///
+/// # Safety
+/// The caller gives a reference up that it has.
+unsafe fn release(dblk: *mut Dblk) {
+    if count_of(dblk).fetch_sub(1, Ordering::Release) != 1 {
+        return;
+    }
+    fence(Ordering::Acquire);
+    // SAFETY: it was the last reference; the vector's parts are those that `make` has taken apart.
+    unsafe {
+        let home: *mut Home = (*dblk).home.cast();
+        if (*home).capacity > 0 {
+            drop(Vec::from_raw_parts((*dblk).base, 0, (*home).capacity));
+        } else if let Some(FreeRoutine { function: Some(function), argument }) = (*home).free_routine {
+            function(argument);
+        }
+        leave(home.cast());
+    }
+}
+
+/// The memory of a block itself, which has no data block any more.
+///
+/// # Safety
+/// The block is the caller's.
+unsafe fn discard(mp: *mut Mblk) {
+    // SAFETY: as above; a block without a home is a box of its own.
+    unsafe { if (*mp).home.is_null() { drop(Box::from_raw(mp)) } else { leave((*mp).home) } }
+}
+
+/// freeb.
+///
+/// # Safety
+/// `mp` is null or a block of the caller's.
+pub unsafe fn free(mp: *mut Mblk) {
+    // SAFETY: passed on.
+    unsafe {
+        if let Some(block) = mp.as_ref() {
+            let datap = block.datap;
+            if !datap.is_null() {
+                release(datap);
+            }
+            discard(mp);
+        }
+    }
+}
+
+/// freemsg.
+///
+/// # Safety
+/// `mp` is null or the first block of a message of the caller's.
+pub unsafe fn free_message(mut mp: *mut Mblk) {
+    while !mp.is_null() {
+        // SAFETY: passed on, block by block.
+        unsafe {
+            let next = (*mp).cont;
+            free(mp);
+            mp = next;
+        }
+    }
+}
+
+/// dupb.
+///
+/// # Safety
+/// `mp` is null or a block of the caller's.
+pub unsafe fn duplicate(mp: *mut Mblk) -> *mut Mblk {
+    // SAFETY: passed on.
+    let Some(block) = (unsafe { mp.as_ref() }) else { return ptr::null_mut() };
+    count_of(block.datap).fetch_add(1, Ordering::Relaxed);
+    let mut copy = empty_mblk(block.rptr, block.wptr);
+    (copy.datap, copy.band, copy.tag, copy.flag) = (block.datap, block.band, block.tag, block.flag);
+    Box::into_raw(Box::new(copy))
+}
+
+/// copyb: a block of a buffer as large as the other's, with the same bytes at the same place.
+///
+/// # Safety
+/// `mp` is null or a block of the caller's.
+pub unsafe fn copy(mp: *mut Mblk) -> *mut Mblk {
+    // SAFETY: passed on; the bytes lie within the buffers of both.
+    unsafe {
+        let Some(block) = mp.as_ref() else { return ptr::null_mut() };
+        let source = &*block.datap;
+        let size = source.lim.addr().wrapping_sub(source.base.addr());
+        let before = block.rptr.addr().wrapping_sub(source.base.addr());
+        let len = len(mp);
+        let new = allocate(size);
+        if new.is_null() {
+            return new;
+        }
+        let rptr = (*(*new).datap).base.add(before);
+        ptr::copy_nonoverlapping(block.rptr, rptr, len);
+        ((*new).rptr, (*new).wptr) = (rptr, rptr.add(len));
+        ((*new).band, (*new).tag, (*new).flag) = (block.band, block.tag, block.flag);
+        (*(*new).datap).kind = source.kind;
+        new
+    }
+}
+
+/// A message of what `each` makes of the blocks of another; null, and nothing left, if one is null (dupmsg, copymsg).
+///
+/// # Safety
+/// `mp` is null or a message of the caller's.
+pub unsafe fn each_block(mp: *mut Mblk, each: unsafe fn(*mut Mblk) -> *mut Mblk) -> *mut Mblk {
+    let (mut first, mut last): (*mut Mblk, *mut Mblk) = (ptr::null_mut(), ptr::null_mut());
+    let mut next = mp;
+    while !next.is_null() {
+        // SAFETY: passed on, block by block; the new blocks are ours.
+        unsafe {
+            let new = each(next);
+            if new.is_null() {
+                free_message(first);
+                return ptr::null_mut();
+            }
+            if first.is_null() {
+                first = new
+            } else {
+                (*last).cont = new
+            }
+            last = new;
+            next = (*next).cont;
+        }
+    }
+    first
+}
+
+/// Bytes of a block; 0 where the pointers are in disorder.
+///
+/// # Safety
+/// `mp` is a block.
+pub unsafe fn len(mp: *const Mblk) -> usize {
+    // SAFETY: passed on.
+    let (rptr, wptr) = unsafe { ((*mp).rptr.addr(), (*mp).wptr.addr()) };
+    wptr.saturating_sub(rptr)
+}
+
+/// The bytes of a block.
+///
+/// # Safety
+/// `mp` is a block, which no thread changes for as long as the slice is used.
+pub unsafe fn bytes<'a>(mp: *const Mblk) -> &'a [u8] {
+    // SAFETY: passed on; an empty slice is not made of a null pointer.
+    unsafe {
+        let len = len(mp);
+        if len == 0 { &[] } else { std::slice::from_raw_parts((*mp).rptr, len) }
+    }
+}
+
+/// The type of a block.
+///
+/// # Safety
+/// `mp` is a block.
+pub unsafe fn kind(mp: *const Mblk) -> u8 {
+    // SAFETY: passed on.
+    unsafe { (*(*mp).datap).kind }
+}
+
+/// Sets type, band and flags of a block.
+///
+/// # Safety
+/// `mp` is a block of the caller's.
+pub unsafe fn label(mp: *mut Mblk, kind: u8, band: u8, flag: c_ushort) {
+    // SAFETY: passed on.
+    unsafe {
+        (*(*mp).datap).kind = kind;
+        ((*mp).band, (*mp).flag) = (band, flag);
+    }
+}
+
+/// Frees a block and returns its bytes; without a copy if no other block has them and they begin where the buffer does.
+///
+/// # Safety
+/// `mp` is a block of the caller's.
+pub unsafe fn into_vec(mp: *mut Mblk) -> Vec<u8> {
+    // SAFETY: passed on. The reference is the last one, so the vector is ours; `len` is within the capacity, which is checked.
+    unsafe {
+        let datap = (*mp).datap;
+        let home: *mut Home = (*datap).home.cast();
+        let (len, capacity) = (len(mp), (*home).capacity);
+        let is_alone = count_of(datap).load(Ordering::Acquire) == 1;
+        if is_alone && capacity >= len && capacity > 0 && (*mp).rptr == (*datap).base {
+            let taken = Vec::from_raw_parts((*datap).base, len, capacity);
+            leave(home.cast());
+            discard(mp);
+            return taken;
+        }
+        let copied = bytes(mp).to_vec();
+        free(mp);
+        copied
+    }
+}
+
+/// Gives a block the bytes of a data block that the caller has a reference to, in the place of its own.
+///
+/// # Safety
+/// `mp` is a block of the caller's, and the pointers lie in the buffer of `datap`.
+pub unsafe fn rebase(mp: *mut Mblk, datap: *mut Dblk, rptr: *mut u8, wptr: *mut u8) {
+    // SAFETY: passed on.
+    unsafe {
+        let former = (*mp).datap;
+        ((*mp).datap, (*mp).rptr, (*mp).wptr) = (datap, rptr, wptr);
+        release(former);
+    }
+}
+
+/// Frees a block and returns its data block, with the reference.
+///
+/// # Safety
+/// `mp` is a block of the caller's.
+pub unsafe fn into_datap(mp: *mut Mblk) -> *mut Dblk {
+    // SAFETY: passed on.
+    unsafe {
+        let datap = (*mp).datap;
+        discard(mp);
+        datap
+    }
+}

@@ -1,0 +1,242 @@
+//! Which queue a thread works on: the innermost procedure of C that it runs, and the way to queues from elsewhere.
+//!
+//! A function of the DDI gets a `queue_t`. It works on the stream by the [`Queue`] of the running procedure, if that is the same
+//! module's. From a thread or a timer it enters the stream first. From a procedure of another stream it leaves the work to the
+//! library's thread, because a thread that waited for a second stream could wait for one that waits for the first.
+
+use std::any::Any;
+use std::cell::Cell;
+use std::ffi::c_int;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::ptr;
+use std::time::Duration;
+
+use headwater_streams::{Errno, Error, Message, Queue, Result, Side};
+
+use super::instance::{Located, Pair, own_credentials};
+use super::types::{CQueue, Mblk, Qinit};
+use super::{convert, queue};
+
+/// How long a thread rests when another user of the stream keeps its lock.
+const REST: Duration = Duration::from_millis(1);
+
+/// A procedure of C that runs in this thread.
+pub struct Context {
+    pub pair: *const Pair,
+    pub side: Side,
+    /// Null in a close procedure without a stream.
+    queue: *mut Queue<'static, 'static, 'static>,
+    /// The first failure of an operation: that of the procedure.
+    error: Option<Error>,
+    /// A panic of another module, which is to continue behind the procedure of C.
+    panic: Option<Box<dyn Any + Send>>,
+    /// What an open procedure of a driver sends up, until it has returned.
+    pub held_back: Option<Vec<Message<'static>>>,
+    /// The messages of a frozen queue.
+    pub frozen: Vec<*mut Mblk>,
+    outer: *mut Context,
+}
+
+thread_local! {
+    static INNERMOST: Cell<*mut Context> = const { Cell::new(ptr::null_mut()) };
+}
+
+/// Where an operation on a queue is done.
+pub enum Place<'a> {
+    /// By the running procedure's queue.
+    Own(&'a mut Context),
+    /// By the running procedure's queue, on the module's other one.
+    Other(&'a mut Context),
+    /// In a close procedure without a stream: nothing is done.
+    Nowhere,
+    /// In another stream, while a procedure runs.
+    Elsewhere(&'a Pair, Side),
+    /// From outside of procedures.
+    Outside(&'a Pair, Side),
+}
+
+/// Finds the place of a queue, and whether the queue behind it is meant. None for what is no queue.
+///
+/// # Safety
+/// `queue` is null or a queue.
+pub unsafe fn locate<'a>(queue: *mut CQueue) -> Option<(Place<'a>, Located)> {
+    // SAFETY: passed on.
+    let (pair, located) = unsafe { Pair::of(queue) }?;
+    // SAFETY: a context lives while its procedure runs, in this thread, and only one reference to it is in use.
+    let innermost = unsafe { INNERMOST.get().as_mut() };
+    let place = match innermost {
+        None => Place::Outside(pair, located.side),
+        Some(context) if !ptr::eq(context.pair, pair) => Place::Elsewhere(pair, located.side),
+        Some(context) if context.queue.is_null() => Place::Nowhere,
+        Some(context) if context.side == located.side => Place::Own(context),
+        Some(context) => Place::Other(context),
+    };
+    Some((place, located))
+}
+
+/// Whether a procedure of C runs in this thread.
+pub fn is_in_procedure() -> bool {
+    !INNERMOST.get().is_null()
+}
+
+impl Context {
+    /// Does something with the procedure's queue. None if it fails; the procedure fails then, when it returns.
+    pub fn run<T>(&mut self, action: impl FnOnce(&mut Queue<'static, 'static, 'static>) -> Result<T>) -> Option<T> {
+        if self.panic.is_some() {
+            return None;
+        }
+        // SAFETY: the queue lives while the procedure runs, and this is the only use of it: operations of procedures that run in
+        // here have contexts of their own. Its lifetimes are longer than they are in truth: messages that go in have bytes of
+        // their own, and those that come out are turned into blocks at once.
+        let queue = unsafe { &mut *self.queue };
+        match catch_unwind(AssertUnwindSafe(|| action(queue))) {
+            Ok(Ok(done)) => Some(done),
+            Ok(Err(error)) => {
+                self.error.get_or_insert(error);
+                None
+            }
+            Err(panic) => {
+                self.panic = Some(panic);
+                None
+            }
+        }
+    }
+
+    /// The procedure fails with this, unless it has failed before.
+    pub fn fail(&mut self, error: Error) {
+        self.error.get_or_insert(error);
+    }
+
+    /// Copies the state of the queue to where C looks.
+    pub fn refresh(&mut self) {
+        let pair = self.pair;
+        // SAFETY: the pair outlives the procedure.
+        let pair = unsafe { &*pair };
+        self.run(|queue| {
+            pair.refresh(queue);
+            Ok(())
+        });
+    }
+}
+
+/// Runs a procedure of C in the context of a queue.
+pub fn with_context<T>(
+    pair: &Pair,
+    queue: &mut Queue<'_, '_, '_>,
+    holds_back: bool,
+    procedure: impl FnOnce() -> T,
+) -> Result<T> {
+    let side = queue.side();
+    queue.wait_for_others();
+    pair.set_reference(queue);
+    pair.refresh(queue);
+    let held_back = holds_back.then(Vec::new);
+    let queue: *mut Queue<'static, 'static, 'static> = (&raw mut *queue).cast();
+    let (done, mut context) = within(pair, side, queue, held_back, procedure);
+    for message in context.held_back.take().unwrap_or_default() {
+        context.run(|queue| queue.reply(message));
+    }
+    if let Some(panic) = context.panic {
+        resume_unwind(panic);
+    }
+    context.error.map_or(Ok(done), Err)
+}
+
+fn within<T>(
+    pair: &Pair,
+    side: Side,
+    queue: *mut Queue<'static, 'static, 'static>,
+    held_back: Option<Vec<Message<'static>>>,
+    procedure: impl FnOnce() -> T,
+) -> (T, Context) {
+    let outer = INNERMOST.get();
+    let (error, panic, frozen) = (None, None, Vec::new());
+    let mut context = Context { pair, side, queue, error, panic, held_back, frozen, outer };
+    // SAFETY of the pointer: the context outlives the procedure, behind which the outer one is set again.
+    INNERMOST.set(&raw mut context);
+    let done = procedure();
+    INNERMOST.set(context.outer);
+    queue::thaw(&mut context);
+    (done, context)
+}
+
+/// Calls the close procedure of a module whose queues are no part of a stream any more.
+pub fn close_detached(pair: &Pair) {
+    let queue = pair.queue(Side::Read);
+    let (_, _context) = within(pair, Side::Read, ptr::null_mut(), None, || close(queue));
+}
+
+/// Calls the close procedure.
+pub fn close(queue: *mut CQueue) {
+    // SAFETY: the queue is C's own, and its procedures are those of its qinit.
+    unsafe {
+        if let Some(close) = (*queue).qinfo.as_ref().and_then(|qinit| qinit.close) {
+            close(queue, 0, own_credentials());
+        }
+    }
+}
+
+/// Enters a queue from outside of procedures, and does something there as a procedure. It waits while another user of the stream is
+/// in the way. None if the stream or the module is gone, or it fails.
+pub fn enter<T>(pair: &Pair, side: Side, mut action: impl FnMut(&mut Context) -> Option<T>) -> Option<T> {
+    loop {
+        match try_enter(pair, side, &mut action) {
+            Err(error) if error.is_held() && error.errno() != Errno::Inval => std::thread::sleep(REST),
+            done => return done.ok().flatten(),
+        }
+    }
+}
+
+/// As [`enter`].
+///
+/// Errors: one that is held if another user is in the way, and `action` was not called.
+pub fn try_enter<T>(pair: &Pair, side: Side, action: impl FnOnce(&mut Context) -> Option<T>) -> Result<Option<T>> {
+    let reference = pair.reference(side);
+    let reference = reference.ok_or_else(|| Error::new(Errno::Nxio, "no procedure of the module has run here"))?;
+    reference.with(|queue| {
+        with_context(pair, queue, false, || {
+            // SAFETY: `with_context` has set it, and nothing else uses it now.
+            unsafe { INNERMOST.get().as_mut() }.and_then(action)
+        })
+    })
+}
+
+/// The qinit of the queues behind: a module in C that calls the next put procedure by itself calls this.
+pub fn behind_qinit() -> *mut Qinit {
+    static BEHIND: Qinit = Qinit {
+        put: Some(put_behind),
+        service: None,
+        open: None,
+        close: None,
+        admin: None,
+        info: ptr::null_mut(),
+        statistics: ptr::null_mut(),
+    };
+    (&raw const BEHIND).cast_mut()
+}
+
+// SAFETY: it is never written.
+unsafe impl Sync for Qinit {}
+
+unsafe extern "C" fn put_behind(queue: *mut CQueue, mp: *mut Mblk) -> c_int {
+    // SAFETY: passed on.
+    unsafe { queue::put(queue, mp) };
+    0
+}
+
+/// The message of blocks of C; None, with the error noted, if they make none.
+///
+/// # Safety
+/// As [`convert::to_message`].
+pub unsafe fn message_of(mp: *mut Mblk, context: Option<&mut Context>) -> Option<Message<'static>> {
+    // SAFETY: passed on.
+    match unsafe { convert::to_message(mp) } {
+        Ok(message) => Some(message),
+        Err(error) => {
+            if let Some(context) = context {
+                context.fail(error);
+            }
+            None
+        }
+    }
+}

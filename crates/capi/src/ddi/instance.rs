@@ -1,0 +1,232 @@
+//! A module's or driver's definition, and the pair of queues that C has of it for one stream in this process.
+
+use std::ffi::c_int;
+use std::fmt;
+use std::ptr;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use headwater_os::set_once::SetOnce;
+use headwater_streams::{LocalState, Queue, QueueRef, Side};
+
+use super::block;
+use super::context;
+use super::types::{CQueue, Credentials, Mblk, QREADR, QUSE, Qinit};
+
+/// A module or driver in C, as it was registered.
+#[derive(Debug)]
+pub struct Definition {
+    pub name: &'static str,
+    pub read: *mut Qinit,
+    pub write: *mut Qinit,
+    pub is_driver: bool,
+    /// Bytes of memory in the stream, of a driver.
+    pub shared: usize,
+    /// Service procedures of the read and the write side.
+    pub services: [bool; 2],
+    pub hiwat: u32,
+    pub lowat: u32,
+    pub minpsz: u32,
+    /// 0: any.
+    pub maxpsz: u32,
+}
+
+// SAFETY: a streamtab and its parts stay where they are and are not changed; C's procedures are to run in any thread.
+unsafe impl Send for Definition {}
+// SAFETY: as above.
+unsafe impl Sync for Definition {}
+
+/// The queues of one module in one stream.
+///
+/// The first two are C's `q[0]` and `q[1]`. The other two stand for the queues behind them: C asks `canput(q->q_next)` and calls
+/// `put(q->q_next, mp)`, which mean this module's own.
+#[repr(C)]
+pub struct Pair {
+    queues: [CQueue; 2],
+    behind: [CQueue; 2],
+    pub definition: &'static Definition,
+    /// How the queues are reached from outside of procedures: from the first procedure on.
+    reference: Mutex<Option<QueueRef>>,
+    /// What `q_first` points to where the queue is not empty.
+    placeholder: *mut Mblk,
+    /// One of [`NEW`], [`OPENED`], [`CLOSED`].
+    state: AtomicU32,
+    /// Held while the open procedure runs.
+    opening: Mutex<()>,
+}
+
+const NEW: u32 = 0;
+const OPENED: u32 = 1;
+const CLOSED: u32 = 2;
+
+/// Which queue of a pair a pointer is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Located {
+    pub side: Side,
+    /// It is the queue behind.
+    pub is_behind: bool,
+}
+
+impl Pair {
+    fn new(definition: &'static Definition) -> *mut Pair {
+        let pair = Box::into_raw(Box::new(Pair {
+            queues: [CQueue::empty(), CQueue::empty()],
+            behind: [CQueue::empty(), CQueue::empty()],
+            definition,
+            reference: Mutex::new(None),
+            placeholder: block::allocate(0),
+            state: AtomicU32::new(NEW),
+            opening: Mutex::new(()),
+        }));
+        let sides = [(Side::Read, definition.read, QREADR | QUSE), (Side::Write, definition.write, QUSE)];
+        for (side, qinit, flag) in sides {
+            let has_next = !(definition.is_driver && side == Side::Write);
+            // SAFETY: it was just made, and no other thread has it.
+            unsafe {
+                let behind = &raw mut (*pair).behind[side as usize];
+                ((*behind).qinfo, (*behind).flag, (*behind).home) = (context::behind_qinit(), flag, pair.cast());
+                let queue = &raw mut (*pair).queues[side as usize];
+                ((*queue).qinfo, (*queue).flag, (*queue).home) = (qinit, flag, pair.cast());
+                (*queue).next = if has_next { behind } else { ptr::null_mut() };
+                ((*queue).hiwat, (*queue).lowat) = (definition.hiwat as usize, definition.lowat as usize);
+                (*queue).minpsz = definition.minpsz as isize;
+                (*queue).maxpsz = if definition.maxpsz == 0 { -1 } else { definition.maxpsz as isize };
+            }
+        }
+        pair
+    }
+
+    /// The pair of a queue that C has passed; None for null, and for one that is none of ours.
+    ///
+    /// # Safety
+    /// `queue` is null or a queue.
+    pub unsafe fn of<'a>(queue: *mut CQueue) -> Option<(&'a Pair, Located)> {
+        // SAFETY: a queue's home is set when it is made, and the pair lives as long as its queues.
+        let pair: &Pair = unsafe { queue.as_ref()?.home.cast::<Pair>().as_ref()? };
+        let sides = [Side::Read, Side::Write];
+        let found = sides.into_iter().find_map(|side| {
+            let is_own = ptr::eq(queue, &raw const pair.queues[side as usize]);
+            let is_behind = ptr::eq(queue, &raw const pair.behind[side as usize]);
+            (is_own || is_behind).then_some(Located { side, is_behind })
+        });
+        Some((pair, found?))
+    }
+
+    /// The queue of a side, as C knows it.
+    pub fn queue(&self, side: Side) -> *mut CQueue {
+        (&raw const self.queues[side as usize]).cast_mut()
+    }
+
+    /// The queue behind, as C knows it.
+    pub fn behind(&self, side: Side) -> *mut CQueue {
+        (&raw const self.behind[side as usize]).cast_mut()
+    }
+
+    /// Copies what waits in a queue of this side to where C looks.
+    pub fn refresh(&self, queue: &Queue<'_, '_, '_>) {
+        let (messages, bytes) = queue.size(0);
+        let fields = self.queue(queue.side());
+        let first = if messages == 0 { ptr::null_mut() } else { self.placeholder };
+        // SAFETY: the fields belong to the thread that runs a procedure of this side, of which there is one.
+        unsafe { ((*fields).first, (*fields).last, (*fields).count) = (first, first, bytes) };
+    }
+
+    pub fn is_open(&self) -> bool {
+        self.state.load(Ordering::Acquire) == OPENED
+    }
+
+    /// Runs `open` if the module is not open here, once for all threads. 0 or an errno.
+    pub fn open_once(&self, open: impl FnOnce() -> c_int) -> c_int {
+        if self.is_open() {
+            return 0;
+        }
+        let _opening = self.opening.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.is_open() {
+            return 0;
+        }
+        let failed = open();
+        if failed == 0 {
+            self.state.store(OPENED, Ordering::Release);
+        }
+        failed
+    }
+
+    /// Whether the close procedure is to be called now.
+    pub fn take_open(&self) -> bool {
+        self.state.swap(CLOSED, Ordering::AcqRel) == OPENED
+    }
+
+    /// How the queue of a side is reached from outside.
+    pub fn reference(&self, side: Side) -> Option<QueueRef> {
+        let reference = self.reference.lock().unwrap_or_else(PoisonError::into_inner);
+        reference.as_ref().map(|reference| reference.of_side(side))
+    }
+
+    /// Notes how the queues are reached, if that is not known.
+    pub fn set_reference(&self, queue: &Queue<'_, '_, '_>) {
+        // A thread that notes it at this moment knows it as well; and in a forked child the lock may stay held.
+        if let Ok(mut reference) = self.reference.try_lock()
+            && !reference.as_ref().is_some_and(QueueRef::is_open)
+        {
+            *reference = queue.reference();
+        }
+    }
+}
+
+/// A pair, as a stream keeps it for this process.
+pub struct Instance {
+    pair: *mut Pair,
+    /// The push that it belongs to.
+    generation: u64,
+}
+
+// SAFETY: the queues' fields belong to the thread that runs a procedure of that side; the rest is shared by locks and atomics.
+unsafe impl Send for Instance {}
+// SAFETY: as above.
+unsafe impl Sync for Instance {}
+
+impl fmt::Debug for Instance {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "Instance of {}", self.pair().definition.name)
+    }
+}
+
+impl Instance {
+    pub fn new(definition: &'static Definition, generation: u64) -> Instance {
+        Instance { pair: Pair::new(definition), generation }
+    }
+
+    pub fn pair(&self) -> &Pair {
+        // SAFETY: it is freed when this is dropped.
+        unsafe { &*self.pair }
+    }
+
+    pub fn is_of(&self, definition: &Definition, generation: u64) -> bool {
+        self.generation == generation && ptr::eq(self.pair().definition, definition)
+    }
+}
+
+impl LocalState for Instance {
+    fn closed(&self) {
+        let pair = self.pair();
+        if pair.take_open() {
+            context::close_detached(pair);
+        }
+    }
+}
+
+impl Drop for Instance {
+    fn drop(&mut self) {
+        // SAFETY: the pair and its placeholder are ours, and no procedure runs.
+        unsafe {
+            block::free(self.pair().placeholder);
+            drop(Box::from_raw(self.pair));
+        }
+    }
+}
+
+/// The credentials of this process, for C to look at while it runs.
+pub fn own_credentials() -> *mut Credentials {
+    static OWN: SetOnce<Credentials> = SetOnce::new();
+    ptr::from_ref(OWN.get().unwrap_or_else(|| OWN.set(Credentials::own()))).cast_mut()
+}

@@ -1,0 +1,262 @@
+//! Making modules and drivers in C known: by their streamtab, by the path of a shared object, and by a name that a stream has.
+//!
+//! Streams come from other processes, and so do the names of their modules. So a file is loaded by a name only if this process's
+//! user, or root, has put it where only they can: see [`search`]. Which of the installed modules is loaded, the stream decides.
+
+use std::cell::Cell;
+use std::ffi::{CStr, CString, OsStr, c_char, c_int, c_void};
+use std::fs::{File, OpenOptions};
+use std::os::fd::{AsRawFd, RawFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::ptr;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use headwater_streams::limits::INSTANCE_MAX;
+use headwater_streams::{Errno, register, register_driver, set_module_resolver};
+
+use super::bridge::{CDriver, CModule};
+use super::instance::Definition;
+use super::types::{CModuleInfo, D_DEVICE, Streamtab};
+
+/// Longest name of a module that is searched: FMNAMESZ.
+pub const NAME_MAX: usize = 8;
+
+/// Directories of modules, separated by colons.
+const VARIABLE: &str = "HEADWATER_MODULES";
+/// Where modules are installed.
+const DEFAULT: &str = match option_env!("HEADWATER_MODULES_DIR") {
+    Some(directory) => directory,
+    None => "/usr/local/lib/headwater/modules",
+};
+
+/// Why nothing was loaded, as an errno.
+type Failure = c_int;
+
+static SEARCHES: AtomicBool = AtomicBool::new(true);
+
+thread_local! {
+    static IS_LOADING: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Has unknown names searched from now on. Called when the library is loaded; it does no harm to call it again.
+pub extern "C" fn install() {
+    set_module_resolver(resolve);
+}
+
+/// Runs [`install`] when the program starts, or the library is loaded.
+#[used]
+#[unsafe(link_section = ".init_array")]
+static INSTALL: extern "C" fn() = install;
+
+/// hw_module_search.
+pub fn set_search(is_on: bool) {
+    SEARCHES.store(is_on, Ordering::Relaxed);
+}
+
+/// A stream has named a module that this process does not know.
+fn resolve(name: &str) -> bool {
+    if !SEARCHES.load(Ordering::Relaxed) || IS_LOADING.replace(true) {
+        return false;
+    }
+    let found = search(name).is_some();
+    IS_LOADING.set(false);
+    found
+}
+
+/// Whether a name may be the name of a file: 1 to 8 of the characters a to z, 0 to 9 and _.
+pub fn is_searched(name: &str) -> bool {
+    let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
+    (1..=NAME_MAX).contains(&name.len()) && name.bytes().all(fits)
+}
+
+/// Loads `NAME.so` from the first directory that has it. Only absolute paths are searched, all of whose directories belong to root or
+/// to the process's effective user and cannot be written by others; so it is with the file. A process with more rights than its
+/// caller does not look at the variable.
+fn search(name: &str) -> Option<()> {
+    if !is_searched(name) {
+        return None;
+    }
+    let directory = directories().into_iter().find(|directory| directory.join(format!("{name}.so")).exists())?;
+    let file = open_trusted(&directory, &format!("{name}.so")).ok()?;
+    load(&file, Some(name)).ok()
+}
+
+fn directories() -> Vec<PathBuf> {
+    // SAFETY: it takes a number and reads the auxiliary vector.
+    let is_secure = unsafe { libc::getauxval(libc::AT_SECURE) } != 0;
+    let listed = if is_secure { None } else { std::env::var_os(VARIABLE) };
+    let mut found: Vec<PathBuf> = listed.iter().flat_map(std::env::split_paths).collect();
+    found.push(PathBuf::from(DEFAULT));
+    found.retain(|directory| directory.is_absolute());
+    found
+}
+
+/// Whether only root and this process's user can change a file or directory. In a directory with the sticky bit others cannot
+/// rename or remove what is not theirs.
+fn is_trusted(metadata: &std::fs::Metadata, may_be_sticky: bool) -> bool {
+    // SAFETY: it takes nothing and cannot fail.
+    let own = unsafe { libc::geteuid() };
+    let is_owned = metadata.uid() == 0 || metadata.uid() == own;
+    let is_closed = metadata.mode() & 0o022 == 0;
+    is_owned && (is_closed || may_be_sticky && metadata.mode() & 0o1000 != 0)
+}
+
+/// Opens a file of a directory, if no other user can have put it there.
+fn open_trusted(directory: &Path, name: &str) -> Result<File, Failure> {
+    let directory = directory.canonicalize().map_err(|error| number(&error))?;
+    for (above, parent) in directory.ancestors().enumerate() {
+        let metadata = parent.symlink_metadata().map_err(|error| number(&error))?;
+        if !metadata.is_dir() || !is_trusted(&metadata, above > 0) {
+            return Err(libc::EPERM);
+        }
+    }
+    let mut options = OpenOptions::new();
+    let flags = libc::O_NOFOLLOW | libc::O_CLOEXEC | libc::O_NONBLOCK | libc::O_NOCTTY;
+    let file = options.read(true).custom_flags(flags).open(directory.join(name)).map_err(|error| number(&error))?;
+    let metadata = file.metadata().map_err(|error| number(&error))?;
+    if metadata.is_file() && is_trusted(&metadata, false) { Ok(file) } else { Err(libc::EPERM) }
+}
+
+fn number(error: &std::io::Error) -> Failure {
+    error.raw_os_error().unwrap_or(libc::EIO)
+}
+
+/// hw_module_load: loads a file that the program names. Its checks are those of dlopen(3).
+pub fn load_path(path: &CStr) -> Result<(), Failure> {
+    let path = Path::new(OsStr::from_bytes(path.to_bytes()));
+    let name = path.file_stem().and_then(OsStr::to_str).filter(|name| is_searched(name)).ok_or(libc::EINVAL)?;
+    let file = File::open(path).map_err(|error| number(&error))?;
+    load(&file, Some(name))
+}
+
+/// Loads an open file, so that it is the one that was checked, and registers what it has.
+fn load(file: &File, name: Option<&str>) -> Result<(), Failure> {
+    let path = CString::new(path_of(file.as_raw_fd())).map_err(|_| libc::EINVAL)?;
+    // SAFETY: the path is a string; the file's code is what the program's user has installed.
+    let object = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
+    if object.is_null() {
+        return Err(libc::ENOEXEC);
+    }
+    let prefixed = |what: &str| {
+        let by_name = name.map(|name| symbol(object, &format!("{name}{what}")));
+        by_name.filter(|found| !found.is_null())
+    };
+    let tab = prefixed("info").unwrap_or_else(|| symbol(object, "hw_streamtab"));
+    let flag: *const c_int = prefixed("devflag").unwrap_or_else(|| symbol(object, "hw_devflag")).cast();
+    let shared: *const usize = prefixed("shared").unwrap_or_else(|| symbol(object, "hw_shared")).cast();
+    // SAFETY: symbols of these names have these types, which the man page says; the object stays loaded.
+    let registered = unsafe {
+        let flag = flag.as_ref().copied().unwrap_or(0);
+        let shared = shared.as_ref().copied().unwrap_or(0);
+        register_tab(tab.cast::<Streamtab>(), flag, shared, name)
+    };
+    if registered.is_err() {
+        // SAFETY: nothing of it is in use.
+        unsafe { libc::dlclose(object) };
+    }
+    registered
+}
+
+/// A path of an open file that was never given before: dlopen(3) takes a path that it knows for the object that it has loaded from
+/// there. The number of the load lies in it, as slashes and dots that change nothing.
+fn path_of(descriptor: RawFd) -> String {
+    static LAST: AtomicU64 = AtomicU64::new(0);
+    let mut number = LAST.fetch_add(1, Ordering::Relaxed) + 1;
+    let mut path = String::from("/proc/self");
+    while number > 0 {
+        path += if number % 2 == 1 { "/." } else { "/" };
+        number /= 2;
+    }
+    path + &format!("/fd/{descriptor}")
+}
+
+fn symbol(object: *mut c_void, name: &str) -> *mut c_void {
+    let Ok(name) = CString::new(name) else { return ptr::null_mut() };
+    // SAFETY: the object is loaded, the name a string.
+    unsafe { libc::dlsym(object, name.as_ptr()) }
+}
+
+/// Registers a streamtab, whose name must be `expected` if one is.
+///
+/// # Safety
+/// `tab` is null or a streamtab, which stays where it is.
+pub unsafe fn register_tab(
+    tab: *const Streamtab,
+    devflag: c_int,
+    shared: usize,
+    expected: Option<&str>,
+) -> Result<(), Failure> {
+    // SAFETY: passed on, part by part.
+    let definition = unsafe { definition(tab, devflag, shared)? };
+    if expected.is_some_and(|expected| expected != definition.name) {
+        return Err(libc::ENOEXEC);
+    }
+    let definition: &'static Definition = Box::leak(Box::new(definition));
+    let done = if definition.is_driver { register_driver(CDriver(definition)) } else { register(CModule(definition)) };
+    match done {
+        // It is known already, perhaps by another thread that has loaded it at the same time.
+        Err(error) if error.errno() == Errno::Busy && expected.is_some() => Ok(()),
+        Err(error) => Err(error.errno().number()),
+        Ok(()) => Ok(()),
+    }
+}
+
+/// # Safety
+/// As [`register_tab`].
+unsafe fn definition(tab: *const Streamtab, devflag: c_int, shared: usize) -> Result<Definition, Failure> {
+    // SAFETY: passed on, part by part.
+    unsafe {
+        let tab = tab.as_ref().ok_or(libc::ENOEXEC)?;
+        let (Some(read), Some(write)) = (tab.read.as_ref(), tab.write.as_ref()) else { return Err(libc::EINVAL) };
+        if !tab.lower_read.is_null() || !tab.lower_write.is_null() || shared > INSTANCE_MAX {
+            return Err(libc::EINVAL);
+        }
+        let info: &CModuleInfo = read.info.as_ref().or(write.info.as_ref()).ok_or(libc::EINVAL)?;
+        let write_info: &CModuleInfo = write.info.as_ref().unwrap_or(info);
+        let name = name_of(info.name)?;
+        let size = |size: isize| u32::try_from(size).unwrap_or(0);
+        let hiwat = u32::try_from(write_info.hiwat).unwrap_or(u32::MAX).max(1);
+        let lowat = u32::try_from(write_info.lowat).unwrap_or(u32::MAX).min(hiwat);
+        let (minpsz, maxpsz) = (size(write_info.minpsz), size(write_info.maxpsz));
+        Ok(Definition {
+            name: Box::leak(name.into_boxed_str()),
+            read: tab.read,
+            write: tab.write,
+            is_driver: devflag & D_DEVICE != 0,
+            shared,
+            services: [read.service.is_some(), write.service.is_some()],
+            hiwat,
+            lowat,
+            minpsz: if maxpsz == 0 { minpsz } else { minpsz.min(maxpsz) },
+            maxpsz,
+        })
+    }
+}
+
+/// # Safety
+/// `name` is null or a string.
+unsafe fn name_of(name: *const c_char) -> Result<String, Failure> {
+    if name.is_null() {
+        return Err(libc::EINVAL);
+    }
+    // SAFETY: passed on.
+    let name = unsafe { CStr::from_ptr(name) }.to_str().map_err(|_| libc::EINVAL)?;
+    if is_searched(name) { Ok(name.to_owned()) } else { Err(libc::EINVAL) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_cannot_lead_elsewhere() {
+        for name in ["upper", "a", "a_b", "x25", "12345678"] {
+            assert!(is_searched(name), "{name}");
+        }
+        for name in ["", ".", "..", "../x", "a/b", "/abs", "Upper", "123456789", "a.so", "a-b", "ä", "a\0b", "a b"] {
+            assert!(!is_searched(name), "{name:?}");
+        }
+    }
+}

@@ -1,0 +1,414 @@
+//! Messages into queues and out of them: putnext, putq, getq and their neighbours, and queues that are frozen.
+
+use std::ffi::c_int;
+use std::ptr;
+
+use headwater_streams::{Errno, Error, Kind, Message, MessageHeader, Queue, Result, Side};
+
+use super::block;
+use super::context::{Context, Place, enter, locate, message_of};
+use super::convert;
+use super::instance::Pair;
+use super::types::{CQueue, Mblk};
+use super::worker::{self, Post};
+
+/// Does an operation by the queue it is for, or from outside.
+fn on_own<T>(pair: &Pair, side: Side, action: impl FnOnce(&mut Context) -> Option<T>) -> Option<T> {
+    let mut action = Some(action);
+    enter(pair, side, |context| action.take().and_then(|action| action(context)))
+}
+
+/// putnext. The message is used up.
+///
+/// # Safety
+/// `queue` is a queue, `mp` a message of the caller's, or they are null.
+pub unsafe fn put_next(queue: *mut CQueue, mp: *mut Mblk) {
+    if mp.is_null() {
+        return;
+    }
+    // SAFETY: passed on.
+    unsafe {
+        match locate(queue) {
+            Some((Place::Own(context), _)) => {
+                if let Some(message) = message_of(mp, Some(context)) {
+                    context.run(|queue| queue.put_next(message));
+                    context.refresh();
+                }
+            }
+            Some((Place::Other(context), _)) => {
+                if let Some(message) = message_of(mp, Some(context)) {
+                    send_back(context, message);
+                }
+            }
+            Some((Place::Elsewhere(pair, side), _)) => {
+                if let Some(message) = message_of(mp, None) {
+                    worker::post(pair, side, Post::PutNext(message));
+                }
+            }
+            Some((Place::Outside(pair, side), _)) => {
+                if let Some(message) = message_of(mp, None) {
+                    on_own(pair, side, |context| context.run(|queue| queue.put_next(message)));
+                }
+            }
+            Some((Place::Nowhere, _)) | None => block::free_message(mp),
+        }
+    }
+}
+
+/// Sends a message from the module's other queue on.
+fn send_back(context: &mut Context, message: Message<'static>) {
+    if let Some(held_back) = &mut context.held_back {
+        held_back.push(message);
+        return;
+    }
+    context.run(|queue| queue.reply(message));
+}
+
+/// qreply.
+///
+/// # Safety
+/// As [`put_next`].
+pub unsafe fn reply(queue: *mut CQueue, mp: *mut Mblk) {
+    // SAFETY: passed on.
+    unsafe { put_next(other(queue), mp) }
+}
+
+/// OTHERQ.
+///
+/// # Safety
+/// `queue` is null or a queue.
+pub unsafe fn other(queue: *mut CQueue) -> *mut CQueue {
+    // SAFETY: passed on.
+    match unsafe { Pair::of(queue) } {
+        Some((pair, located)) => {
+            let side = if located.side == Side::Read { Side::Write } else { Side::Read };
+            if located.is_behind { pair.behind(side) } else { pair.queue(side) }
+        }
+        None => ptr::null_mut(),
+    }
+}
+
+/// put: calls the put procedure of a queue.
+///
+/// # Safety
+/// As [`put_next`].
+pub unsafe fn put(queue: *mut CQueue, mp: *mut Mblk) {
+    // SAFETY: passed on.
+    unsafe {
+        match locate(queue) {
+            Some((_, located)) if located.is_behind => put_next(own_of(queue), mp),
+            Some((Place::Own(_) | Place::Other(_), _)) => call_put(queue, mp),
+            Some((Place::Elsewhere(pair, side), _)) => {
+                if let Some(message) = message_of(mp, None) {
+                    worker::post(pair, side, Post::Put(message));
+                }
+            }
+            Some((Place::Outside(pair, side), _)) => {
+                on_own(pair, side, |_| {
+                    call_put(queue, mp);
+                    Some(())
+                });
+            }
+            Some((Place::Nowhere, _)) | None => block::free_message(mp),
+        }
+    }
+}
+
+/// Calls the put procedure of C.
+///
+/// # Safety
+/// As [`put_next`].
+pub unsafe fn call_put(queue: *mut CQueue, mp: *mut Mblk) {
+    // SAFETY: the procedure is that of the queue's qinit.
+    unsafe {
+        match (*queue).qinfo.as_ref().and_then(|qinit| qinit.put) {
+            Some(put) => {
+                put(queue, mp);
+            }
+            None => put_next(queue, mp),
+        }
+    }
+}
+
+/// The module's own queue of a queue behind.
+///
+/// # Safety
+/// `queue` is null or a queue.
+pub unsafe fn own_of(queue: *mut CQueue) -> *mut CQueue {
+    // SAFETY: passed on.
+    unsafe { Pair::of(queue) }.map_or(ptr::null_mut(), |(pair, located)| pair.queue(located.side))
+}
+
+/// putq. 0: the stream has no memory, and the message is still the caller's.
+///
+/// # Safety
+/// As [`put_next`].
+pub unsafe fn put_queue(queue: *mut CQueue, mp: *mut Mblk) -> c_int {
+    if mp.is_null() {
+        return 0;
+    }
+    // SAFETY: passed on.
+    unsafe {
+        match locate(queue) {
+            Some((Place::Own(context), _)) => {
+                let done = queue_message(context, mp);
+                context.refresh();
+                done
+            }
+            Some((Place::Other(context), _)) => {
+                if let Some(message) = message_of(mp, Some(context)) {
+                    context.run(|queue| {
+                        queue.put_other_queue(&message)?;
+                        queue.enable_other();
+                        Ok(())
+                    });
+                }
+                1
+            }
+            Some((Place::Elsewhere(pair, side), _)) => {
+                if let Some(message) = message_of(mp, None) {
+                    worker::post(pair, side, Post::PutQueue(message));
+                }
+                1
+            }
+            Some((Place::Outside(pair, side), _)) => {
+                on_own(pair, side, |context| Some(queue_message(context, mp))).unwrap_or(0)
+            }
+            Some((Place::Nowhere, _)) | None => 0,
+        }
+    }
+}
+
+/// # Safety
+/// `mp` is a message of the caller's.
+unsafe fn queue_message(context: &mut Context, mp: *mut Mblk) -> c_int {
+    // SAFETY: passed on.
+    unsafe {
+        let has_memory = context.run(|queue| Ok(queue.has_memory() || is_high(mp)));
+        if has_memory != Some(true) {
+            context.fail(Error::new(Errno::Nosr, "the stream has no memory for a message that a module queues"));
+            return 0;
+        }
+        if let Some(message) = message_of(mp, Some(context)) {
+            context.run(|queue| queue.put_queue(message));
+        }
+        1
+    }
+}
+
+/// # Safety
+/// `mp` is a message.
+unsafe fn is_high(mp: *mut Mblk) -> bool {
+    // SAFETY: passed on.
+    unsafe { block::kind(mp) & 0x80 != 0 }
+}
+
+/// putbq. 0: nothing was done.
+///
+/// # Safety
+/// As [`put_next`].
+pub unsafe fn put_back(queue: *mut CQueue, mp: *mut Mblk) -> c_int {
+    if mp.is_null() {
+        return 0;
+    }
+    // SAFETY: passed on.
+    unsafe {
+        match locate(queue) {
+            Some((Place::Own(context), _)) => {
+                if let Some(message) = message_of(mp, Some(context)) {
+                    context.run(|queue| queue.put_back(&message));
+                    context.refresh();
+                }
+                1
+            }
+            Some((Place::Other(_) | Place::Elsewhere(..), _)) => put_queue(queue, mp),
+            Some((Place::Outside(pair, side), _)) => {
+                let put = |context: &mut Context| {
+                    message_of(mp, Some(context)).and_then(|message| context.run(|queue| queue.put_back(&message)))
+                };
+                on_own(pair, side, put).map_or(0, |()| 1)
+            }
+            Some((Place::Nowhere, _)) | None => 0,
+        }
+    }
+}
+
+/// getq.
+///
+/// # Safety
+/// `queue` is null or a queue.
+pub unsafe fn get(queue: *mut CQueue) -> *mut Mblk {
+    // SAFETY: passed on.
+    unsafe {
+        match locate(queue) {
+            Some((Place::Own(context), _)) => {
+                let got = get_blocks(context);
+                context.refresh();
+                got
+            }
+            Some((Place::Outside(pair, side), _)) => {
+                on_own(pair, side, |context| Some(get_blocks(context))).unwrap_or(ptr::null_mut())
+            }
+            _ => ptr::null_mut(),
+        }
+    }
+}
+
+fn get_blocks(context: &mut Context) -> *mut Mblk {
+    let got = context.run(|queue| Ok(queue.get()?.map_or(ptr::null_mut(), convert::to_blocks)));
+    got.unwrap_or(ptr::null_mut())
+}
+
+/// putctl, putctl1, putnextctl, putnextctl1. False for types that are no control messages.
+///
+/// # Safety
+/// `queue` is null or a queue.
+pub unsafe fn put_control(queue: *mut CQueue, kind: c_int, parameter: Option<c_int>, next: bool) -> bool {
+    let number = u8::try_from(kind).ok();
+    let Some(kind) = number.and_then(convert::kind_of) else { return false };
+    // After SVR4: data has no control message, and M_DELAY has a parameter.
+    if matches!(kind, Kind::Data | Kind::Proto | Kind::PcProto) || kind == Kind::Delay && parameter.is_none() {
+        return false;
+    }
+    let mp = block::of_vec(parameter.into_iter().map(|parameter| parameter as u8).collect());
+    // SAFETY: the block was just made; the queue is passed on.
+    unsafe {
+        block::label(mp, kind as u8, 0, 0);
+        if next { put_next(queue, mp) } else { put(queue, mp) }
+    }
+    true
+}
+
+/// freezestr: the messages of the queue lie at `q_first` until it is thawed, in blocks that have types, bands and no bytes.
+///
+/// # Safety
+/// `queue` is null or a queue.
+pub unsafe fn freeze(queue: *mut CQueue) {
+    // SAFETY: passed on.
+    let Some((Place::Own(context), _)) = (unsafe { locate(queue) }) else { return };
+    if !context.frozen.is_empty() {
+        return;
+    }
+    let headers: Vec<MessageHeader> = context.run(|queue| queue.messages()).unwrap_or_default();
+    context.frozen = headers.into_iter().map(stand_in).collect();
+    show(context, queue);
+}
+
+fn stand_in(header: MessageHeader) -> *mut Mblk {
+    let mp = block::allocate(0);
+    // SAFETY: it was just made.
+    unsafe { block::label(mp, header.kind as u8, header.band, 0) };
+    mp
+}
+
+/// Links the stand-ins and shows them.
+fn show(context: &mut Context, queue: *mut CQueue) {
+    let frozen = &context.frozen;
+    for (at, mp) in frozen.iter().enumerate() {
+        let neighbour = |at: Option<usize>| at.and_then(|at| frozen.get(at)).copied().unwrap_or(ptr::null_mut());
+        // SAFETY: they are ours until one is handed over, and is then in the list no more.
+        unsafe { ((**mp).next, (**mp).prev) = (neighbour(Some(at + 1)), neighbour(at.checked_sub(1))) };
+    }
+    let ends = [frozen.first(), frozen.last()].map(|mp| mp.copied().unwrap_or(ptr::null_mut()));
+    // SAFETY: the fields of this side belong to the thread that runs its procedure.
+    unsafe { [(*queue).first, (*queue).last] = ends };
+}
+
+/// unfreezestr, and the end of a procedure.
+pub fn thaw(context: &mut Context) {
+    for mp in std::mem::take(&mut context.frozen) {
+        // SAFETY: the stand-in is ours.
+        unsafe { block::free(mp) };
+    }
+}
+
+/// unfreezestr.
+///
+/// # Safety
+/// `queue` is null or a queue.
+pub unsafe fn unfreeze(queue: *mut CQueue) {
+    // SAFETY: passed on.
+    if let Some((Place::Own(context), _)) = unsafe { locate(queue) } {
+        thaw(context);
+        context.refresh();
+    }
+}
+
+/// Does something with the frozen queue; freezes it for that if it is not.
+///
+/// # Safety
+/// `queue` is null or a queue.
+unsafe fn frozen<T>(queue: *mut CQueue, action: impl FnOnce(&mut Context) -> Option<T>) -> Option<T> {
+    // SAFETY: passed on.
+    unsafe {
+        let Some((Place::Own(context), _)) = locate(queue) else { return None };
+        let is_frozen = !context.frozen.is_empty();
+        if !is_frozen {
+            freeze(queue);
+        }
+        let done = action(context);
+        if is_frozen {
+            show(context, queue);
+        } else {
+            thaw(context);
+            context.refresh();
+        }
+        done
+    }
+}
+
+/// insq: puts a message before another one of the queue; null: at its end. 0 if it does not belong there.
+///
+/// # Safety
+/// `queue` is a queue or null, `before` null or a block of `freezestr`, `mp` a message of the caller's.
+pub unsafe fn insert(queue: *mut CQueue, before: *mut Mblk, mp: *mut Mblk) -> c_int {
+    // SAFETY: passed on. The blocks of the message are copied, since the queue may refuse it.
+    let done = unsafe {
+        frozen(queue, |context| {
+            let place = match context.frozen.iter().position(|known| *known == before) {
+                Some(place) => place,
+                // `q_first` of a queue that is not frozen stands for its first message.
+                None if !before.is_null() => 0,
+                None => context.frozen.len(),
+            };
+            let copied = block::each_block(mp, block::duplicate);
+            let message = message_of(copied, Some(context))?;
+            let header = message.header;
+            let fits = context.run(|queue| insert_at(queue, place, &message))?;
+            if fits {
+                block::free_message(mp);
+                context.frozen.insert(place.min(context.frozen.len()), stand_in(header));
+            }
+            fits.then_some(1)
+        })
+    };
+    done.unwrap_or(0)
+}
+
+/// False for a place that the message's priority or band does not allow.
+fn insert_at(queue: &mut Queue<'_, '_, '_>, place: usize, message: &Message<'_>) -> Result<bool> {
+    match queue.insert(place, message) {
+        Err(error) if error.errno() == Errno::Inval => Ok(false),
+        done => done.map(|()| true),
+    }
+}
+
+/// rmvq: takes a message out of the queue; the block that stood for it has its bytes then, and is the caller's.
+///
+/// # Safety
+/// `queue` is a queue or null, `mp` a block of `freezestr`.
+pub unsafe fn remove(queue: *mut CQueue, mp: *mut Mblk) {
+    // SAFETY: passed on.
+    unsafe {
+        frozen(queue, |context| {
+            let place = context.frozen.iter().position(|known| *known == mp)?;
+            let got = context.run(|queue| Ok(queue.remove(place)?.map(convert::to_blocks)))??;
+            context.frozen.remove(place);
+            ((*mp).next, (*mp).prev) = (ptr::null_mut(), ptr::null_mut());
+            ((*mp).cont, (*mp).band, (*mp).flag) = ((*got).cont, (*got).band, (*got).flag);
+            let (rptr, wptr) = ((*got).rptr, (*got).wptr);
+            block::rebase(mp, block::into_datap(got), rptr, wptr);
+            Some(())
+        });
+    }
+}

@@ -1,0 +1,89 @@
+//! What is beside streams: memory, parameters, messages to loggers.
+
+use std::ffi::{CStr, c_char, c_int, c_long, c_ulong, c_void};
+
+use headwater_streams::drivers::log::LogFlags;
+
+use super::instance::own_credentials;
+use super::types::Credentials;
+
+/// Ticks of a second.
+const HZ: c_long = 100;
+
+/// kmem_alloc and kmem_zalloc.
+pub fn allocate(size: usize, is_zeroed: bool) -> *mut c_void {
+    // SAFETY: plain memory, for kmem_free.
+    unsafe { if is_zeroed { libc::calloc(1, size.max(1)) } else { libc::malloc(size.max(1)) } }
+}
+
+/// kmem_free.
+///
+/// # Safety
+/// `memory` is null or of [`allocate`].
+pub unsafe fn free(memory: *mut c_void) {
+    // SAFETY: passed on.
+    unsafe { libc::free(memory) }
+}
+
+/// hw_cmn_err.
+///
+/// # Safety
+/// `text` is null or a string.
+pub unsafe fn report(level: c_int, text: *const c_char) {
+    const PANIC: c_int = 3;
+    const WARN: c_int = 2;
+    let kind = match level {
+        PANIC => LogFlags::ERROR | LogFlags::FATAL,
+        WARN => LogFlags::ERROR | LogFlags::WARN,
+        _ => LogFlags::ERROR | LogFlags::NOTE,
+    };
+    // SAFETY: passed on.
+    unsafe { log(0, 0, 0, kind.bits(), text) };
+    if level == PANIC {
+        std::process::abort();
+    }
+}
+
+/// drv_getparm. False for a parameter that there is not.
+///
+/// # Safety
+/// `value` is room for the parameter, or null.
+pub unsafe fn parameter(number: u32, value: *mut c_void) -> bool {
+    if value.is_null() {
+        return false;
+    }
+    // SAFETY: these calls take numbers, or places of ours, and the value's place is passed on.
+    unsafe {
+        let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+        let found: c_ulong = match number {
+            1 => {
+                libc::clock_gettime(libc::CLOCK_BOOTTIME, &raw mut now);
+                (now.tv_sec * HZ + now.tv_nsec * HZ / 1_000_000_000) as c_ulong
+            }
+            2 => libc::getpgrp() as c_ulong,
+            4 => libc::getpid() as c_ulong,
+            5 => libc::getsid(0) as c_ulong,
+            6 => {
+                libc::clock_gettime(libc::CLOCK_REALTIME, &raw mut now);
+                now.tv_sec as c_ulong
+            }
+            7 => {
+                value.cast::<*mut Credentials>().write(own_credentials());
+                return true;
+            }
+            _ => return false,
+        };
+        value.cast::<c_ulong>().write(found);
+        true
+    }
+}
+
+/// drv_usectohz, rounded up; and drv_hztousec.
+pub fn ticks_of(microseconds: c_long) -> c_long {
+    microseconds.max(0).saturating_mul(HZ).saturating_add(999_999) / 1_000_000
+}
+
+/// drv_hztousec.
+pub fn microseconds_of(ticks: c_long) -> c_long {
+    ticks.max(0).saturating_mul(1_000_000 / HZ)
+}

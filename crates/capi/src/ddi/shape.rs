@@ -1,0 +1,194 @@
+//! The shape of messages: linking, cutting, joining blocks.
+
+use std::ptr;
+
+use super::block::{self, allocate, bytes, kind, len, rebase};
+use super::types::Mblk;
+
+/// linkb: puts a message behind another one.
+///
+/// # Safety
+/// Both are messages of the caller's; the second may be null.
+pub unsafe fn link(mp: *mut Mblk, behind: *mut Mblk) {
+    // SAFETY: passed on, block by block.
+    unsafe {
+        let mut last = mp;
+        while !(*last).cont.is_null() {
+            last = (*last).cont;
+        }
+        (*last).cont = behind;
+    }
+}
+
+/// rmvb: takes a block out of a message. Returns the rest: null if there is none, -1 if the block is not in it.
+///
+/// # Safety
+/// `mp` is a message of the caller's.
+pub unsafe fn remove(mp: *mut Mblk, out: *mut Mblk) -> *mut Mblk {
+    // SAFETY: passed on, block by block.
+    unsafe {
+        let mut first = mp;
+        let mut place = &raw mut first;
+        while !(*place).is_null() {
+            if *place == out {
+                *place = (*out).cont;
+                (*out).cont = ptr::null_mut();
+                return first;
+            }
+            place = &raw mut (**place).cont;
+        }
+    }
+    ptr::without_provenance_mut(usize::MAX)
+}
+
+/// The blocks at the beginning of a message that have the type of its first one, and their bytes.
+///
+/// # Safety
+/// `mp` is a message.
+unsafe fn alike(mp: *mut Mblk) -> (Vec<*mut Mblk>, usize) {
+    let (mut blocks, mut total, mut next) = (Vec::new(), 0, mp);
+    // SAFETY: passed on, block by block.
+    unsafe {
+        while !next.is_null() && kind(next) == kind(mp) {
+            total += len(next);
+            blocks.push(next);
+            next = (*next).cont;
+        }
+    }
+    (blocks, total)
+}
+
+/// adjmsg: cuts bytes off the beginning, or the end if negative, of the blocks that have the type of the first, or of the last
+/// one. False, and nothing is changed, if these have fewer.
+///
+/// # Safety
+/// `mp` is null or a message of the caller's.
+pub unsafe fn adjust(mp: *mut Mblk, by: isize) -> bool {
+    if mp.is_null() {
+        return false;
+    }
+    let mut cut = by.unsigned_abs();
+    // SAFETY: passed on; each pointer moves by no more than the block has.
+    unsafe {
+        let mut blocks = if by >= 0 { alike(mp).0 } else { alike_at_end(mp) };
+        if blocks.iter().map(|block| len(*block)).sum::<usize>() < cut {
+            return false;
+        }
+        if by < 0 {
+            blocks.reverse();
+        }
+        for block in blocks {
+            let here = cut.min(len(block));
+            if by >= 0 {
+                (*block).rptr = (*block).rptr.add(here)
+            } else {
+                (*block).wptr = (*block).wptr.sub(here)
+            }
+            cut -= here;
+        }
+    }
+    true
+}
+
+/// The blocks at the end of a message that have the type of its last one.
+///
+/// # Safety
+/// `mp` is a message.
+unsafe fn alike_at_end(mp: *mut Mblk) -> Vec<*mut Mblk> {
+    let mut blocks: Vec<*mut Mblk> = Vec::new();
+    let mut next = mp;
+    // SAFETY: passed on, block by block.
+    unsafe {
+        while !next.is_null() {
+            if blocks.last().is_some_and(|last| kind(*last) != kind(next)) {
+                blocks.clear();
+            }
+            blocks.push(next);
+            next = (*next).cont;
+        }
+    }
+    blocks
+}
+
+/// How many bytes are to be joined: `wanted`, or all of the first type for -1; None if there are fewer.
+fn joined_len(wanted: isize, total: usize) -> Option<usize> {
+    match usize::try_from(wanted) {
+        Ok(wanted) => Some(wanted).filter(|wanted| *wanted <= total),
+        Err(_) => Some(total).filter(|_| wanted == -1),
+    }
+}
+
+/// pullupmsg: makes the first bytes lie in the first block, which keeps its address. False if there are fewer, or no memory.
+///
+/// # Safety
+/// `mp` is null or a message of the caller's.
+pub unsafe fn pull_up(mp: *mut Mblk, wanted: isize) -> bool {
+    if mp.is_null() {
+        return false;
+    }
+    // SAFETY: passed on; the new block's buffer has room for what is copied into it.
+    unsafe {
+        let (blocks, total) = alike(mp);
+        let Some(wanted) = joined_len(wanted, total) else { return false };
+        if len(mp) >= wanted {
+            return true;
+        }
+        let new = allocate(wanted);
+        if new.is_null() {
+            return false;
+        }
+        (*(*new).datap).kind = kind(mp);
+        let mut left = wanted;
+        for block in blocks {
+            if left == 0 {
+                break;
+            }
+            let here = left.min(len(block));
+            ptr::copy_nonoverlapping((*block).rptr, (*new).wptr, here);
+            ((*new).wptr, (*block).rptr) = ((*new).wptr.add(here), (*block).rptr.add(here));
+            left -= here;
+            if block != mp && len(block) == 0 {
+                // Those between were freed before it.
+                (*mp).cont = (*block).cont;
+                block::free(block);
+            }
+        }
+        let (rptr, wptr) = ((*new).rptr, (*new).wptr);
+        rebase(mp, block::into_datap(new), rptr, wptr);
+        true
+    }
+}
+
+/// msgpullup: a new message, whose first block has the first bytes; the old one stays. Null if there are fewer, or no memory.
+///
+/// # Safety
+/// `mp` is null or a message of the caller's.
+pub unsafe fn pulled_up(mp: *mut Mblk, wanted: isize) -> *mut Mblk {
+    // SAFETY: passed on.
+    unsafe {
+        let copied = block::each_block(mp, block::copy);
+        if copied.is_null() || pull_up(copied, wanted) {
+            return copied;
+        }
+        block::free_message(copied);
+        ptr::null_mut()
+    }
+}
+
+/// msgdsize: bytes of the blocks of M_DATA.
+///
+/// # Safety
+/// `mp` is null or a message.
+pub unsafe fn data_size(mp: *const Mblk) -> usize {
+    let (mut total, mut next) = (0, mp);
+    // SAFETY: passed on, block by block.
+    unsafe {
+        while !next.is_null() {
+            if kind(next) == block::M_DATA {
+                total += bytes(next).len();
+            }
+            next = (*next).cont;
+        }
+    }
+    total
+}
