@@ -1,135 +1,22 @@
-//! Pseudo-terminals: `ptm` and `pts`, in one process and in several that know each other by the number alone.
+//! The modules of a terminal: `ptem`, `ldterm` and `pckt`.
 
-mod common;
-
-use std::path::Path;
 use std::time::{Duration, Instant};
 
-use common::{alone, calm, child, joined, polled, private_directory, setting, within};
-use headwater_os::child::Child;
-use headwater_streams::drivers::pty;
 use headwater_streams::modules::termios::numbers::{
-    ECHO, ICANON, SIGINT, SIGWINCH, TCFLSH, TCGETS, TCSETS, TCSETSF, TCSETSW, TIOCGWINSZ, TIOCSIG, TIOCSWINSZ, VMIN,
-    VTIME,
+    ECHO, SIGINT, SIGWINCH, TCFLSH, TCSETS, TCSETSF, TCSETSW, TIOCGWINSZ, TIOCSIG, TIOCSWINSZ, VMIN, VTIME,
 };
-use headwater_streams::modules::termios::{TERMIOS, TERMIOS2, Termios};
-use headwater_streams::{DeviceOptions, Errno, Flush, Handle, IoctlTimeout, Kind, MemoryAt, Result, Stream};
+use headwater_streams::modules::termios::{TERMIOS, Termios};
+use headwater_streams::{Errno, Flush, Handle, IoctlTimeout, Kind, MemoryAt};
 
-const PATIENCE: Duration = Duration::from_secs(20);
+use super::common::{alone, calm, child, joined, private_directory, within};
+use super::{PATIENCE, ioctl, set, settings, terminal, text, unlocked};
 
-fn master(directory: &Path) -> Handle {
-    DeviceOptions::new().directory(directory).open("ptm").map(Stream::into_handle).expect("a free number")
-}
-
-fn slave(directory: &Path, number: u32) -> Result<Handle> {
-    DeviceOptions::new().directory(directory).minor(number).open("pts").map(Stream::into_handle)
-}
-
-fn ioctl(stream: &mut Handle, command: u32, data: &[u8]) -> Result<(i32, Vec<u8>)> {
-    let mut data = data.to_vec();
-    let value = stream.ioctl(command, &mut data, IoctlTimeout::Usual)?;
-    Ok((value, data))
-}
-
-/// A master whose slave may be opened, and its number.
-fn unlocked(directory: &Path) -> (Handle, u32) {
-    let mut master = master(directory);
-    ioctl(&mut master, pty::UNLOCK, b"").expect("unlock");
-    let number = master.minor().expect("a device");
-    (master, number)
-}
-
-fn text(handle: &mut Handle) -> String {
-    let mut bytes = [0; 256];
-    let count = handle.read(&mut bytes).expect("no error");
-    String::from_utf8_lossy(&bytes[..count]).into_owned()
-}
-
-#[test]
-fn a_slave_is_opened_after_its_master_has_unlocked_it() {
-    let _alone = alone();
-    within(PATIENCE, "a pseudo-terminal is unlocked and opened".to_owned());
+/// A master and its slave's terminal, in this process.
+fn pair() -> (tempfile::TempDir, Handle, Handle) {
     let directory = private_directory();
-    let before = common::open_things();
-    assert_eq!(slave(directory.path(), 0).expect_err("no master").errno(), Errno::Nxio);
-    let (mut first, mut second) = (master(directory.path()), master(directory.path()));
-    assert_eq!([first.minor(), second.minor()], [Some(0), Some(1)]);
-    assert_eq!(ioctl(&mut second, pty::NUMBER, b"").expect("ISPTM").0, 1);
-    let mut number = [0xff; 4];
-    let mut memory = vec![MemoryAt::new(4096, &mut number)];
-    assert_eq!(second.transparent_ioctl(pty::GET_NUMBER, 4096, &mut memory).expect("TIOCGPTN"), 0);
-    drop(memory);
-    assert_eq!(u32::from_ne_bytes(number), 1);
-    assert_eq!(slave(directory.path(), 1).expect_err("locked").errno(), Errno::Acces);
-    for command in pty::GRANT.into_iter().chain([pty::ZONE, pty::UNLOCK]) {
-        ioctl(&mut second, command, b"").expect("done");
-    }
-    let mut other = slave(directory.path(), 1).expect("unlocked");
-    assert_eq!(
-        (other.minor(), other.look().expect("pts"), second.look().expect("ptm")),
-        (Some(1), "pts".into(), "ptm".into())
-    );
-    other.write(b"output").expect("room");
-    assert_eq!(text(&mut second), "output");
-    second.write(b"input").expect("room");
-    assert_eq!(text(&mut other), "input");
-    assert_eq!(slave(directory.path(), 0).expect_err("locked").errno(), Errno::Acces);
-    // Linux's ioctls.
-    let mut lock = 0u32.to_ne_bytes();
-    first.transparent_ioctl(pty::SET_LOCK, 4096, &mut vec![MemoryAt::new(4096, &mut lock)]).expect("TIOCSPTLCK");
-    let third = slave(directory.path(), 0).expect("unlocked");
-    assert_eq!(ioctl(&mut first, pty::SET_LOCK, &1u32.to_ne_bytes()).expect("lock").0, 0);
-    assert_eq!(ioctl(&mut first, pty::GET_LOCK, b"").expect("TIOCGPTLCK").1, 1u32.to_ne_bytes());
-    drop((third, other, first, second));
-    assert_eq!(common::open_things(), before);
-    assert_eq!(master(directory.path()).minor(), Some(0), "the number is free again");
-    assert_eq!(DeviceOptions::new().open_private("pts").expect_err("no master").errno(), Errno::Nxio);
-    calm();
-}
-
-#[test]
-fn a_slave_is_opened_again_by_other_processes_and_each_has_the_master() {
-    let _alone = alone();
-    within(PATIENCE, "several processes open a slave".to_owned());
-    let directory = private_directory();
-    let (mut master, number) = unlocked(directory.path());
-    let mut one = slave(directory.path(), number).expect("unlocked");
-    for round in 0..3 {
-        let other = child(|| {
-            let mut slave = slave(directory.path(), number)?;
-            assert_eq!(text(&mut slave), "asked");
-            slave.write(b"answered").map(drop)
-        });
-        master.write(b"asked").expect("room");
-        assert_eq!(text(&mut master), "answered", "{round}");
-        joined(other);
-        assert_eq!(polled(&master, libc::POLLIN, Duration::ZERO) & libc::POLLHUP, 0, "a process still has the slave");
-    }
-    one.write(b"last").expect("room");
-    drop(one);
-    assert_eq!(text(&mut master), "last");
-    assert_eq!(text(&mut master), "");
-    assert_ne!(polled(&master, libc::POLLIN, PATIENCE) & libc::POLLHUP, 0);
-    calm();
-}
-
-/// A slave with the modules of a terminal.
-fn terminal(directory: &Path, number: u32) -> Result<Handle> {
-    let mut slave = slave(directory, number)?;
-    slave.push("ptem")?;
-    slave.push("ldterm")?;
-    Ok(slave)
-}
-
-fn settings(stream: &mut Handle) -> Termios {
-    let mut bytes = ioctl(stream, TCGETS, &[]).expect("TCGETS").1;
-    assert_eq!(bytes.len(), TERMIOS);
-    bytes.resize(TERMIOS2, 0);
-    Termios::from_bytes(&bytes).expect("whole")
-}
-
-fn set(stream: &mut Handle, command: u32, termios: &Termios) {
-    ioctl(stream, command, &termios.bytes()[..TERMIOS]).expect("TCSETS");
+    let (master, number) = unlocked(directory.path());
+    let slave = terminal(directory.path(), number).expect("unlocked");
+    (directory, master, slave)
 }
 
 /// What can be read now, without waiting.
@@ -148,14 +35,6 @@ fn pending(stream: &mut Handle) -> String {
     }
     stream.set_nonblocking(false).expect("set");
     String::from_utf8_lossy(&all).into_owned()
-}
-
-/// A master and its slave's terminal, in this process.
-fn pair() -> (tempfile::TempDir, Handle, Handle) {
-    let directory = private_directory();
-    let (master, number) = unlocked(directory.path());
-    let slave = terminal(directory.path(), number).expect("unlocked");
-    (directory, master, slave)
 }
 
 #[test]
@@ -296,7 +175,7 @@ fn settings_are_kept_for_all_processes_and_reach_from_the_master() {
     assert_eq!(settings(&mut slave).bytes()[..TERMIOS], Termios::default().bytes()[..TERMIOS]);
     let raw = Termios::default().raw();
     joined(child(|| {
-        let mut other = crate::slave(directory.path(), number)?;
+        let mut other = super::slave(directory.path(), number)?;
         assert_eq!(other.list()?, ["ldterm", "ptem", "pts"]);
         set(&mut other, TCSETS, &raw);
         Ok(())
@@ -437,156 +316,5 @@ fn in_packet_mode_the_master_gets_each_message_with_its_type() {
     assert_eq!(next(&mut master).0, Kind::Stop as u32);
     master.write(b"\x11").expect("room");
     assert_eq!(next(&mut master).0, Kind::Start as u32);
-    calm();
-}
-
-#[test]
-fn either_side_is_hung_up_when_the_other_is_closed_or_killed() {
-    let _alone = alone();
-    let directory = private_directory();
-    let before = common::open_things();
-    for kills in [false, true] {
-        within(PATIENCE, format!("the slave goes; killed: {kills}"));
-        let (mut master, number) = unlocked(directory.path());
-        let mut other = Child::fork(|| {
-            let Ok(mut terminal) = terminal(directory.path(), number) else { return 1 };
-            let _ = terminal.write(b"last");
-            let _ = terminal.read(&mut [0; 8]);
-            0
-        })
-        .expect("fork");
-        assert_eq!(text(&mut master), "last");
-        if kills {
-            other.kill()
-        } else {
-            assert_eq!(master.write(b"\x04").expect("room"), 1)
-        }
-        other.wait().expect("wait");
-        assert_eq!(text(&mut master), "", "{kills}");
-        assert_ne!(polled(&master, libc::POLLIN, PATIENCE) & libc::POLLHUP, 0);
-        assert_eq!(master.write(b"x").expect_err("no slave").errno(), Errno::Io);
-        assert_eq!(slave(directory.path(), number).expect_err("hung up").errno(), Errno::Nxio);
-        drop(master);
-
-        within(PATIENCE, format!("the master goes; killed: {kills}"));
-        let (tell, told) = (std::io::pipe().expect("pipe"), std::io::pipe().expect("pipe"));
-        let mut other = Child::fork(|| {
-            let (mut master, number) = unlocked(directory.path());
-            let _ = std::io::Write::write_all(&mut &tell.1, &number.to_ne_bytes());
-            let _ = master.read(&mut [0; 8]);
-            let _ = master.write(b"last\npart");
-            let _ = std::io::Read::read(&mut &told.0, &mut [0]);
-            0
-        })
-        .expect("fork");
-        let mut number = [0; 4];
-        std::io::Read::read_exact(&mut &tell.0, &mut number).expect("the master's number");
-        let mut terminal = terminal(directory.path(), u32::from_ne_bytes(number)).expect("unlocked");
-        terminal.write(b"here").expect("room");
-        assert_ne!(polled(&terminal, libc::POLLIN, PATIENCE) & libc::POLLIN, 0);
-        if kills {
-            other.kill()
-        } else {
-            std::io::Write::write_all(&mut &told.1, b"x").expect("pipe")
-        }
-        other.wait().expect("wait");
-        assert_eq!(text(&mut terminal), "last\n");
-        assert_eq!(text(&mut terminal), "");
-        assert_eq!(terminal.write(b"x").expect_err("no master").errno(), Errno::Io);
-        assert_ne!(polled(&terminal, libc::POLLIN, PATIENCE) & libc::POLLHUP, 0);
-        // Its number is not given to another master as long as this slave is open.
-        assert_ne!(master_number(directory.path()), u32::from_ne_bytes(number));
-        drop(terminal);
-        assert_eq!(master_number(directory.path()), 0);
-    }
-    assert_eq!(common::open_things(), before);
-    calm();
-}
-
-fn master_number(directory: &Path) -> u32 {
-    master(directory).minor().expect("a device")
-}
-
-#[test]
-fn a_writer_waits_for_a_slow_reader_and_nothing_is_lost() {
-    const BYTES: usize = 300_000;
-    let _alone = alone();
-    for is_raw in [true, false] {
-        within(PATIENCE, format!("bytes through a terminal in both directions, raw: {is_raw}"));
-        let directory = private_directory();
-        let (mut master, number) = unlocked(directory.path());
-        let mut termios = if is_raw { Termios::default().raw() } else { Termios::default() };
-        termios.local &= !ECHO;
-        assert_eq!(is_raw, !termios.has_local(ICANON));
-        // Lines of 100 bytes; what is written gets a carriage return.
-        let byte = |at: usize| if at % 100 == 99 { b'\n' } else { b'a' + (at % 100 % 23) as u8 };
-        let input: Vec<u8> = (0..BYTES).map(byte).collect();
-        let output =
-            if is_raw { input.clone() } else { String::from_utf8_lossy(&input).replace('\n', "\r\n").into_bytes() };
-        let other = child(|| {
-            let mut terminal = terminal(directory.path(), number)?;
-            set(&mut terminal, TCSETS, &termios);
-            terminal.write(b"?")?;
-            let (mut got, mut buffer) = (Vec::new(), [0; 700]);
-            while got.len() < BYTES {
-                let count = terminal.read(&mut buffer)?;
-                assert!(count > 0 && (is_raw || count == 100), "{count} after {}", got.len());
-                got.extend_from_slice(&buffer[..count]);
-                if got.len() % 128 == 0 {
-                    std::thread::sleep(Duration::from_micros(200));
-                }
-            }
-            assert!(got == input, "other bytes");
-            let mut sent = 0;
-            while sent < BYTES {
-                sent += terminal.write(&input[sent..BYTES.min(sent + 3000)])?;
-            }
-            Ok(())
-        });
-        assert_eq!(text(&mut master), "?");
-        assert_eq!(master.write(&input).expect("room, in the end"), BYTES);
-        let (mut got, mut buffer) = (Vec::new(), [0; 700]);
-        loop {
-            match master.read(&mut buffer).expect("no error") {
-                0 => break,
-                count => got.extend_from_slice(&buffer[..count]),
-            }
-            if got.len() % 128 == 0 {
-                std::thread::sleep(Duration::from_micros(200));
-            }
-        }
-        assert!(got == output, "{} bytes of {}", got.len(), output.len());
-        joined(other);
-    }
-    calm();
-}
-
-#[test]
-fn small_writes_at_full_speed_never_stall() {
-    const BYTES: usize = 200_000;
-    let _alone = alone();
-    let directory = private_directory();
-    for round in 0..setting("HEADWATER_ROUNDS", 3) {
-        within(PATIENCE, format!("small writes through a pseudo-terminal, round {round}"));
-        let (mut master, number) = unlocked(directory.path());
-        // Both sides come by fork, as a program's that opens both and starts another.
-        let mut ends = Some(slave(directory.path(), number).expect("unlocked"));
-        master.attach().expect("meets it");
-        let size = [1, 16][round as usize % 2];
-        let other = child(|| {
-            let mut slave = ends.take().expect("a copy");
-            (0..BYTES / size).try_for_each(|_| slave.write(&[7; 16][..size]).map(drop))
-        });
-        drop(ends);
-        let mut read = 0;
-        loop {
-            match master.read(&mut [0; 16][..size]).expect("no error") {
-                0 => break,
-                count => read += count,
-            }
-        }
-        assert_eq!(read, BYTES);
-        joined(other);
-    }
     calm();
 }
