@@ -37,8 +37,11 @@ pub unsafe fn report(level: c_int, text: *const c_char) {
         WARN => LogFlags::ERROR | LogFlags::WARN,
         _ => LogFlags::ERROR | LogFlags::NOTE,
     };
-    // SAFETY: passed on.
-    unsafe { log(0, 0, 0, kind.bits(), text) };
+    if !text.is_null() {
+        // SAFETY: passed on.
+        let text = unsafe { CStr::from_ptr(text) }.to_string_lossy();
+        headwater_streams::strlog(0, 0, 0, kind, text);
+    }
     if level == PANIC {
         std::process::abort();
     }
