@@ -49,6 +49,9 @@ _headwater() {
             headwater,overhead)
                 cmd="headwater__subcmd__overhead"
                 ;;
+            headwater,perftest)
+                cmd="headwater__subcmd__perftest"
+                ;;
             headwater,report)
                 cmd="headwater__subcmd__report"
                 ;;
@@ -100,6 +103,9 @@ _headwater() {
             headwater__subcmd__help,overhead)
                 cmd="headwater__subcmd__help__subcmd__overhead"
                 ;;
+            headwater__subcmd__help,perftest)
+                cmd="headwater__subcmd__help__subcmd__perftest"
+                ;;
             headwater__subcmd__help,report)
                 cmd="headwater__subcmd__help__subcmd__report"
                 ;;
@@ -117,6 +123,15 @@ _headwater() {
                 ;;
             headwater__subcmd__help,trace)
                 cmd="headwater__subcmd__help__subcmd__trace"
+                ;;
+            headwater__subcmd__help__subcmd__streams,attach)
+                cmd="headwater__subcmd__help__subcmd__streams__subcmd__attach"
+                ;;
+            headwater__subcmd__help__subcmd__streams,autopush)
+                cmd="headwater__subcmd__help__subcmd__streams__subcmd__autopush"
+                ;;
+            headwater__subcmd__help__subcmd__streams,detach)
+                cmd="headwater__subcmd__help__subcmd__streams__subcmd__detach"
                 ;;
             headwater__subcmd__help__subcmd__streams,log)
                 cmd="headwater__subcmd__help__subcmd__streams__subcmd__log"
@@ -148,6 +163,15 @@ _headwater() {
             headwater__subcmd__help__subcmd__trace,stat)
                 cmd="headwater__subcmd__help__subcmd__trace__subcmd__stat"
                 ;;
+            headwater__subcmd__streams,attach)
+                cmd="headwater__subcmd__streams__subcmd__attach"
+                ;;
+            headwater__subcmd__streams,autopush)
+                cmd="headwater__subcmd__streams__subcmd__autopush"
+                ;;
+            headwater__subcmd__streams,detach)
+                cmd="headwater__subcmd__streams__subcmd__detach"
+                ;;
             headwater__subcmd__streams,help)
                 cmd="headwater__subcmd__streams__subcmd__help"
                 ;;
@@ -159,6 +183,15 @@ _headwater() {
                 ;;
             headwater__subcmd__streams,top)
                 cmd="headwater__subcmd__streams__subcmd__top"
+                ;;
+            headwater__subcmd__streams__subcmd__help,attach)
+                cmd="headwater__subcmd__streams__subcmd__help__subcmd__attach"
+                ;;
+            headwater__subcmd__streams__subcmd__help,autopush)
+                cmd="headwater__subcmd__streams__subcmd__help__subcmd__autopush"
+                ;;
+            headwater__subcmd__streams__subcmd__help,detach)
+                cmd="headwater__subcmd__streams__subcmd__help__subcmd__detach"
                 ;;
             headwater__subcmd__streams__subcmd__help,help)
                 cmd="headwater__subcmd__streams__subcmd__help__subcmd__help"
@@ -227,7 +260,7 @@ _headwater() {
 
     case "${cmd}" in
         headwater)
-            opts="-h -V --help --version run list show compare noise overhead report export import trace streams doctor completions man conduct timed help"
+            opts="-h -V --help --version run list show compare noise overhead perftest report export import trace streams doctor completions man conduct timed help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -363,7 +396,7 @@ _headwater() {
             return 0
             ;;
         headwater__subcmd__help)
-            opts="run list show compare noise overhead report export import trace streams doctor completions man conduct timed help"
+            opts="run list show compare noise overhead perftest report export import trace streams doctor completions man conduct timed help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -530,6 +563,20 @@ _headwater() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        headwater__subcmd__help__subcmd__perftest)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         headwater__subcmd__help__subcmd__report)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
@@ -573,8 +620,50 @@ _headwater() {
             return 0
             ;;
         headwater__subcmd__help__subcmd__streams)
-            opts="ls top log"
+            opts="ls top log autopush attach detach"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        headwater__subcmd__help__subcmd__streams__subcmd__attach)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        headwater__subcmd__help__subcmd__streams__subcmd__autopush)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        headwater__subcmd__help__subcmd__streams__subcmd__detach)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
@@ -972,6 +1061,92 @@ _headwater() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        headwater__subcmd__perftest)
+            opts="-n -b -F -s -a -r -R -m -p -S -H -M -f -t -i -w -o -q -h -V --native --both --fifo --size --placement --async --rdwr --full --module --push --service --hold --mread --readfill --hiwat --lowat --time --interval --warm-up --seed --output --json --quiet --dry-run --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --size)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -s)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --placement)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --module)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -m)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --push)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -p)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --hiwat)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --lowat)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --time)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -t)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --interval)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -i)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --warm-up)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -w)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --seed)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --output)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -o)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         headwater__subcmd__report)
             opts="-o -f -b -h -V --output --filter --baseline --title --svg --pattern --placement --force --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
@@ -1143,7 +1318,7 @@ _headwater() {
             return 0
             ;;
         headwater__subcmd__streams)
-            opts="-h -V --help --version ls top log help"
+            opts="-h -V --help --version ls top log autopush attach detach help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1156,9 +1331,141 @@ _headwater() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        headwater__subcmd__streams__subcmd__help)
-            opts="ls top log help"
+        headwater__subcmd__streams__subcmd__attach)
+            opts="-h -V --driver --minor --from-fd --push --connld --create --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --driver)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --minor)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --from-fd)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --push)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        headwater__subcmd__streams__subcmd__autopush)
+            opts="-f -g -r -M -m -d -h -V --file --get --remove --major --minor --directory --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -f)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --major)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -M)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --minor)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -m)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --directory)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -d)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        headwater__subcmd__streams__subcmd__detach)
+            opts="-h -V --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        headwater__subcmd__streams__subcmd__help)
+            opts="ls top log autopush attach detach help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        headwater__subcmd__streams__subcmd__help__subcmd__attach)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        headwater__subcmd__streams__subcmd__help__subcmd__autopush)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        headwater__subcmd__streams__subcmd__help__subcmd__detach)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
