@@ -17,4 +17,5 @@ pub mod select;
 pub mod socket;
 pub mod space;
 pub mod status;
+pub mod terminal;
 pub mod transfer;

@@ -154,7 +154,7 @@ macro_rules! programs {
 
 programs! {
     attach, clones, descriptors, epoll, events, fault, fifo, interrupts, ioctls, links, matrix, messages, modes, passing, points,
-    processes, readiness, requests, stdio, threads,
+    processes, readiness, requests, stdio, terminals, threads,
 }
 
 #[test]

@@ -105,7 +105,7 @@ fn special_transports_are_only_in_the_suites_that_name_them() {
     };
     let (general, named) = (
         [subjects("overview"), subjects("ipc")].concat(),
-        [subjects("pipes"), subjects("why"), subjects("netperf")].concat(),
+        [subjects("pipes"), subjects("why"), subjects("netperf"), subjects("pty")].concat(),
     );
     for transport in crate::transports::TABLE.iter().map(|entry| entry.info).filter(|info| info.special) {
         let is_in = |rows: &[String]| rows.iter().any(|subject| subject == transport.name);

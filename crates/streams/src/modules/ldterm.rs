@@ -1,5 +1,5 @@
 //! `ldterm`: the line discipline of a terminal. Pushed on `ptem`, it makes lines of what comes up (ICANON), echoes it, raises
-//! signals, stops and starts the output, and processes what is written (OPOST). The rules are in [`input`] and [`output`], which know
+//! signals, stops and starts the output, and processes what is written (OPOST). The rules are in `input` and `output`, which know
 //! no message; this file moves messages.
 //!
 //! - Each line is a message behind which a read stops, and the end of the file is one of no bytes.

@@ -27,7 +27,7 @@ impl Queue<'_, '_, '_> {
     }
 
     /// Makes the operations of the running procedure wait for other users of the stream as long as it takes, instead of failing
-    /// ([`Error::is_held`]). For a procedure whose effects cannot be undone, as that of a module in another language.
+    /// ([`is_held`](crate::Error::is_held)). For a procedure whose effects cannot be undone, as that of a module in another language.
     #[doc = include_str!("../../../doc/queue_local.md")]
     pub fn wait_for_others(&mut self) {
         self.run.act();

@@ -1,0 +1,206 @@
+//! Calls on terminals, for a stream with the modules `ptem` and `ldterm`; and those by which a program uses the master side of a
+//! pseudo-terminal. glibc makes them by ioctls that pass no symbol.
+
+use std::ffi::{c_char, c_int};
+
+use headwater_streams::MemoryAt;
+use libc::termios;
+
+use crate::errno::{CResult, Called, Failure, returned};
+use crate::memory;
+use crate::next::next;
+use crate::table::{self, Open};
+
+pub mod real {
+    //! The next library's.
+    use super::{c_char, c_int, next, termios};
+
+    next! {
+        isatty(number: c_int) -> c_int;
+        tcgetattr(number: c_int, settings: *mut termios) -> c_int;
+        tcsetattr(number: c_int, when: c_int, settings: *const termios) -> c_int;
+        tcflush(number: c_int, queues: c_int) -> c_int;
+        tcflow(number: c_int, action: c_int) -> c_int;
+        tcdrain(number: c_int) -> c_int;
+        tcsendbreak(number: c_int, duration: c_int) -> c_int;
+        grantpt(number: c_int) -> c_int;
+        unlockpt(number: c_int) -> c_int;
+        ptsname(number: c_int) -> *mut c_char;
+        ptsname_r(number: c_int, name: *mut c_char, room: usize) -> c_int;
+    }
+}
+
+impl CResult for *mut c_char {
+    const FAILED: *mut c_char = std::ptr::null_mut();
+}
+
+/// The kernel's struct termios, of which the C library's has more room for characters.
+const CHARACTERS: usize = 19;
+const KERNEL: usize = 4 * size_of::<u32>() + 1 + CHARACTERS;
+
+/// Sends a request whose argument leads to these bytes.
+fn request(open: &Open, command: u64, bytes: &mut [u8]) -> Called<c_int> {
+    // Any address that is not null: the bytes are told apart by it, and lie where it does not matter.
+    const AT: u64 = 4096;
+    let done = open.stream.transparent_ioctl(command as u32, AT, &mut MemoryAt::new(AT, bytes));
+    done.map_err(|error| match Failure::from(error) {
+        // No module knows the request: the stream is no terminal.
+        Failure(libc::EINVAL) => Failure(libc::ENOTTY),
+        failure => failure,
+    })
+}
+
+/// Sends a request whose argument is a number.
+fn request_number(open: &Open, command: u64, number: c_int) -> Called<c_int> {
+    Ok(open.stream.transparent_ioctl(command as u32, number as u64, &mut Vec::new())?)
+}
+
+fn settings(open: &Open) -> Called<termios> {
+    let mut bytes = [0; KERNEL];
+    request(open, libc::TCGETS, &mut bytes)?;
+    // SAFETY: zeros are a value of the type.
+    let mut settings: termios = unsafe { std::mem::zeroed() };
+    let word = |at: usize| u32::from_ne_bytes([bytes[4 * at], bytes[4 * at + 1], bytes[4 * at + 2], bytes[4 * at + 3]]);
+    (settings.c_iflag, settings.c_oflag, settings.c_cflag, settings.c_lflag) = (word(0), word(1), word(2), word(3));
+    settings.c_line = bytes[16];
+    settings.c_cc[..CHARACTERS].copy_from_slice(&bytes[17..]);
+    let speed = settings.c_cflag & libc::CBAUD;
+    (settings.c_ispeed, settings.c_ospeed) = (speed, speed);
+    Ok(settings)
+}
+
+fn set_settings(open: &Open, when: c_int, settings: *const termios) -> Called<c_int> {
+    let command = match when {
+        libc::TCSANOW => libc::TCSETS,
+        libc::TCSADRAIN => libc::TCSETSW,
+        libc::TCSAFLUSH => libc::TCSETSF,
+        _ => return Err(Failure(libc::EINVAL)),
+    };
+    // SAFETY: any bytes are a value of the type.
+    let settings = unsafe { memory::get(settings)? };
+    let mut bytes = [0; KERNEL];
+    let words = [settings.c_iflag, settings.c_oflag, settings.c_cflag, settings.c_lflag];
+    for (place, word) in bytes.chunks_exact_mut(4).zip(words) {
+        place.copy_from_slice(&word.to_ne_bytes());
+    }
+    bytes[16] = settings.c_line;
+    bytes[17..].copy_from_slice(&settings.c_cc[..CHARACTERS]);
+    request(open, command, &mut bytes).map(|_| 0)
+}
+
+/// The number of a master's slave.
+fn slave(open: &Open) -> Called<c_int> {
+    let mut number = [0; size_of::<c_int>()];
+    request(open, libc::TIOCGPTN, &mut number)?;
+    Ok(c_int::from_ne_bytes(number))
+}
+
+fn unlock(open: &Open) -> Called<c_int> {
+    slave(open)?;
+    request(open, libc::TIOCSPTLCK, &mut 0i32.to_ne_bytes()).map(|_| 0)
+}
+
+/// The slave's path, with a NUL.
+fn slave_path(open: &Open) -> Called<String> {
+    Ok(format!("/dev/streams/pts/{}\0", slave(open)?))
+}
+
+macro_rules! of_terminals {
+    ($($name:ident = $real:ident(number $(, $argument:ident: $type:ty)*): $open:ident => $done:expr;)*) => {
+        $(
+            /// The C library's, on a stream too.
+            ///
+            /// # Safety
+            /// As the C library's.
+            #[unsafe(no_mangle)]
+            pub unsafe extern "C" fn $name(number: c_int $(, $argument: $type)*) -> c_int {
+                match table::with(number, |$open| $done) {
+                    Some(done) => returned(done),
+                    // SAFETY: by the caller.
+                    None => unsafe { real::$real(number $(, $argument)*) },
+                }
+            }
+        )*
+    };
+}
+
+of_terminals! {
+    hw_c_tcgetattr = tcgetattr(number, at: *mut termios): open => {
+        memory::check_room(at).and_then(|()| memory::put(at, settings(open)?).map(|()| 0))
+    };
+    hw_c_tcsetattr = tcsetattr(number, when: c_int, at: *const termios): open => set_settings(open, when, at);
+    hw_c_tcflush = tcflush(number, queues: c_int): open => {
+        settings(open).and_then(|_| request_number(open, libc::TCFLSH, queues))
+    };
+    hw_c_tcflow = tcflow(number, action: c_int): open => {
+        settings(open).and_then(|_| request_number(open, libc::TCXONC, action))
+    };
+    hw_c_tcdrain = tcdrain(number): open => settings(open).and_then(|_| request_number(open, libc::TCSBRK, 1));
+    hw_c_tcsendbreak = tcsendbreak(number, duration: c_int): open => {
+        let _ = duration;
+        settings(open).and_then(|_| request_number(open, libc::TCSBRK, 0))
+    };
+    hw_c_grantpt = grantpt(number): open => slave(open).map(|_| 0);
+    hw_c_unlockpt = unlockpt(number): open => unlock(open);
+}
+
+/// isatty(3): 1, or 0 with errno.
+///
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hw_c_isatty(number: c_int) -> c_int {
+    match table::with(number, settings) {
+        Some(Ok(_)) => 1,
+        Some(Err(Failure(errno))) => {
+            crate::errno::set(errno);
+            0
+        }
+        // SAFETY: by the caller.
+        None => unsafe { real::isatty(number) },
+    }
+}
+
+/// ptsname_r(3): 0, or an errno.
+///
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hw_c_ptsname_r(number: c_int, name: *mut c_char, room: usize) -> c_int {
+    let put = |path: String| {
+        if path.len() > room {
+            return Err(Failure(libc::ERANGE));
+        }
+        // SAFETY: the program's room.
+        unsafe { memory::bytes_mut(name.cast(), path.len())? }.copy_from_slice(path.as_bytes());
+        Ok(())
+    };
+    let done = match table::with(number, |open| put(slave_path(open)?)) {
+        Some(done) => done,
+        // SAFETY: by the caller.
+        None => return unsafe { real::ptsname_r(number, name, room) },
+    };
+    done.map_or_else(
+        |Failure(errno)| {
+            crate::errno::set(errno);
+            errno
+        },
+        |()| 0,
+    )
+}
+
+/// ptsname(3). The name is overwritten by the next call.
+///
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hw_c_ptsname(number: c_int) -> *mut c_char {
+    static mut NAME: [c_char; 64] = [0; 64];
+    if !table::is_stream(number) {
+        // SAFETY: by the caller.
+        return unsafe { real::ptsname(number) };
+    }
+    let name = (&raw mut NAME).cast::<c_char>();
+    // SAFETY: the room is there; POSIX lets no two threads call it at the same time.
+    if unsafe { hw_c_ptsname_r(number, name, 64) } == 0 { name } else { std::ptr::null_mut() }
+}

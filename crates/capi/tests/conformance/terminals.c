@@ -1,0 +1,98 @@
+/* Pseudo-terminals: ptm and pts with ptem and ldterm, by the calls of POSIX's General Terminal Interface and grantpt(3),
+ * unlockpt(3), ptsname(3). */
+#include "stream.h"
+#include <sys/ioctl.h>
+#include <termios.h>
+
+char *ptsname(int);
+int grantpt(int), unlockpt(int), ptsname_r(int, char *, size_t);
+
+static int master, slave;
+
+static void open_terminal(void) {
+    master = open("/dev/streams/ptm", O_RDWR | O_NOCTTY);
+    NEEDS(master >= 0, "STREAMS 5: open of ptm");
+    FAILS(open("/dev/streams/pts/0", O_RDWR | O_NOCTTY), EACCES, "STREAMS 5: a locked slave");
+    EXPECT(grantpt(master), 0, "POSIX grantpt");
+    EXPECT(unlockpt(master), 0, "POSIX unlockpt");
+    char *path = ptsname(master);
+    NEEDS(path != NULL, "POSIX ptsname");
+    slave = open(path, O_RDWR | O_NOCTTY);
+    NEEDS(slave >= 0, "POSIX open of the slave");
+}
+
+static void push_terminal(void) {
+    EXPECT(ioctl(slave, I_PUSH, "ptem"), 0, "I_PUSH ptem");
+    EXPECT(ioctl(slave, I_PUSH, "ldterm"), 0, "I_PUSH ldterm");
+}
+
+static void a_slave_is_a_terminal_with_its_modules(void) {
+    open_terminal();
+    EXPECT(isatty(slave), 0, "POSIX isatty: without ptem it is none");
+    push_terminal();
+    EXPECT(isatty(slave), 1, "POSIX isatty");
+    struct termios settings;
+    EXPECT(tcgetattr(slave, &settings), 0, "POSIX tcgetattr");
+    HOLDS(settings.c_lflag & ICANON, "ldterm(7): canonical at first");
+    settings.c_lflag &= ~(tcflag_t)ECHO;
+    EXPECT(tcsetattr(slave, TCSANOW, &settings), 0, "POSIX tcsetattr");
+    struct termios again;
+    EXPECT(tcgetattr(slave, &again), 0, "POSIX tcgetattr");
+    EXPECT(again.c_lflag, settings.c_lflag, "POSIX tcsetattr: what was set");
+    EXPECT(again.c_cc[VERASE], settings.c_cc[VERASE], "POSIX tcsetattr: characters too");
+    FAILS(tcsetattr(slave, 99, &settings), EINVAL, "POSIX tcsetattr: an unknown action");
+    FAILS(tcgetattr(slave, (struct termios *)8), EFAULT, "STREAMS 4.1");
+    int ends[2];
+    open_pipe(ends);
+    FAILS(tcgetattr(ends[0], &settings), ENOTTY, "POSIX tcgetattr: a pipe");
+    FAILS(isatty(ends[0]) == 0 ? -1 : 0, ENOTTY, "POSIX isatty: a pipe");
+}
+
+static void lines_are_read_and_echoed(void) {
+    open_terminal();
+    push_terminal();
+    EXPECT(write(master, "ab\177c\n", 5), 5, "write to the master");
+    char bytes[40];
+    EXPECT(read(slave, bytes, sizeof bytes), 3, "POSIX canonical mode: a line, after an erase");
+    HOLDS(memcmp(bytes, "ac\n", 3) == 0, "POSIX canonical mode: a line, after an erase");
+    ssize_t count = read(master, bytes, sizeof bytes);
+    HOLDS(count > 0 && memcmp(bytes, "ab", 2) == 0, "POSIX ECHO");
+    EXPECT(write(slave, "x\n", 2), 2, "write to the slave");
+    count = read(master, bytes, sizeof bytes);
+    HOLDS(count >= 3 && memcmp(bytes + count - 3, "x\r\n", 3) == 0, "POSIX ONLCR");
+}
+
+static void the_window_has_a_size(void) {
+    open_terminal();
+    push_terminal();
+    struct winsize set = {.ws_row = 24, .ws_col = 80}, got;
+    EXPECT(ioctl(slave, TIOCSWINSZ, &set), 0, "ptem(7): TIOCSWINSZ");
+    EXPECT(ioctl(slave, TIOCGWINSZ, &got), 0, "ptem(7): TIOCGWINSZ");
+    EXPECT(got.ws_row, 24, "ptem(7): rows");
+    EXPECT(got.ws_col, 80, "ptem(7): columns");
+}
+
+static void names_of_slaves(void) {
+    open_terminal();
+    char name[64];
+    EXPECT(ptsname_r(master, name, sizeof name), 0, "ptsname_r");
+    EXPECT(ptsname_r(master, name, 3), ERANGE, "ptsname_r: too little room");
+    FAILS(ptsname_r(slave, name, sizeof name) == 0 ? 0 : -1, ENOTTY, "ptsname_r: no master");
+}
+
+static void a_closed_master_hangs_the_slave_up(void) {
+    open_terminal();
+    EXPECT(close(master), 0, "close");
+    char byte;
+    EXPECT(read(slave, &byte, 1), 0, "STREAMS 4: read after a hang-up");
+    FAILS(write(slave, "x", 1), EIO, "pts(7): write after the master's close");
+}
+
+static const struct test tests[] = {
+    TEST(a_slave_is_a_terminal_with_its_modules),
+    TEST(lines_are_read_and_echoed),
+    TEST(the_window_has_a_size),
+    TEST(names_of_slaves),
+    TEST(a_closed_master_hangs_the_slave_up),
+};
+MAIN(tests)
