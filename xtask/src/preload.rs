@@ -72,6 +72,11 @@ fn program(library: Option<&Path>, words: &[&Path]) -> Command {
     if let Some(library) = library {
         command.arg(format!("LD_PRELOAD={}", library.display()));
     }
-    command.args(words).env_remove("LD_PRELOAD").env_remove("HEADWATER_PIPE").env_remove("HEADWATER_FIFO");
+    command
+        .args(words)
+        .env_remove("LD_PRELOAD")
+        .env_remove("HEADWATER_PIPE")
+        .env_remove("HEADWATER_ATTACH")
+        .env_remove("HEADWATER_FIFO");
     command
 }

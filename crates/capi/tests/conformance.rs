@@ -96,6 +96,7 @@ fn run(name: &str, mode: Mode) {
         .env("HEADWATER_RUNTIME_DIR", devices.path())
         .env_remove("HEADWATER_FIFO")
         .env_remove("HEADWATER_PIPE")
+        .env_remove("HEADWATER_ATTACH")
         .stdin(Stdio::null())
         .stdout(output.try_clone().expect("a descriptor"))
         .stderr(output);
