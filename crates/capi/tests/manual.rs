@@ -13,9 +13,10 @@ const CRATE: &str = env!("CARGO_MANIFEST_DIR");
 const FOLDERS: [&str; 2] = ["man", "../trace-c/man"];
 
 /// Pages of the system, of the C library and of the command, to which ours refer.
-const OTHERS: [&str; 24] = [
+const OTHERS: [&str; 28] = [
     "chmod.2",
     "close.2",
+    "dlopen.3",
     "epoll.7",
     "fdopen.3",
     "fork.2",
@@ -30,10 +31,13 @@ const OTHERS: [&str; 24] = [
     "pipe.2",
     "pkg-config.1",
     "poll.2",
+    "popen.3",
     "printf.3",
+    "pthread_cancel.3",
     "read.2",
     "readv.2",
     "stat.2",
+    "system.3",
     "tcsetattr.3",
     "termios.3",
     "write.2",

@@ -127,7 +127,8 @@ impl Handle {
         let linked = links.add(&endpoint, link).and_then(|()| self.tell_driver(command, id));
         device.links_changed.fetch_add(1, Ordering::AcqRel);
         if let Err(error) = linked {
-            self.undo(id)?;
+            let link = links.find(id);
+            self.undo(id, link)?;
             return Err(error);
         }
         // What waited there.
@@ -147,8 +148,11 @@ impl Handle {
         let command = if lasts == Lasts::Persistently { command::PERSISTENT_UNLINK } else { command::UNLINK };
         for id in ids {
             self.tell_driver(command, id)?;
+            // Before the entry is free: the server's thread, which then drops the link, may drop it later than the caller uses the
+            // lower end again.
+            let link = self.end.endpoint.links().and_then(|links| links.find(id));
             self.withdraw(id)?;
-            self.undo(id)?;
+            self.undo(id, link)?;
         }
         Ok(())
     }
@@ -171,16 +175,18 @@ impl Handle {
         self.ioctl_of(block, &id.bytes(), &mut Vec::new(), IoctlTimeout::Usual).map(drop)
     }
 
-    /// Gives the entry and the lower end back.
-    fn undo(&mut self, id: MuxId) -> Result<()> {
+    /// Gives the entry and the lower end back; `link` is what this process has of it.
+    fn undo(&mut self, id: MuxId, link: Option<Arc<Link>>) -> Result<()> {
         free_entry(&self.end.region, id);
         probe::at();
         self.end.region.fixed.device.links_changed.fetch_add(1, Ordering::AcqRel);
         if let Some(name) = self.end.endpoint.name() {
             name.remove_link(id);
         }
-        let removed = self.end.endpoint.links().and_then(|links| links.remove(id));
-        removed.map_or(Ok(()), |link| link.undo())
+        if let Some(links) = self.end.endpoint.links() {
+            drop(links.remove(id));
+        }
+        link.map_or(Ok(()), |link| link.undo())
     }
 
     fn check_multiplexer(&mut self) -> Result<()> {

@@ -217,6 +217,11 @@ impl Links {
         removed
     }
 
+    /// The link of that id, if this process has it.
+    pub fn find(&self, id: MuxId) -> Option<Arc<Link>> {
+        self.with_table(|table| table.links.iter().find(|link| link.id == id).cloned())
+    }
+
     pub fn all(&self) -> Vec<Arc<Link>> {
         self.with_table(|table| table.links.clone())
     }
