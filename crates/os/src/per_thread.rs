@@ -74,7 +74,7 @@ impl<T> Default for PerThread<T> {
 
 impl<T> PerThread<T> {
     /// The calling thread's value. The thread's first call makes it.
-    #[inline]
+    #[inline(always)]
     pub fn get(&self, make: impl FnOnce() -> T) -> Held<'_, T> {
         let me = number();
         // Acquire pairs with the Release in `find`: the slot was filled in before its address was stored.

@@ -66,7 +66,7 @@ struct Shared {
 
 impl Stream {
     /// Calls `action` with the calling thread's handle.
-    #[inline]
+    #[inline(always)]
     fn with<T>(&self, action: impl FnOnce(&mut Handle) -> T) -> T {
         let Shared { handles, endpoint } = &*self.shared;
         let mut handle = handles.get(|| Handle::on(endpoint.clone()));
@@ -76,7 +76,7 @@ impl Stream {
     }
 
     /// Makes a call through the calling thread's handle, unless the end was closed.
-    #[inline]
+    #[inline(always)]
     fn call<T>(&self, call: impl FnOnce(&mut Handle) -> Result<T>) -> Result<T> {
         let done = self.with(|handle| {
             // Pairs with the heavy one in `close`: either it sees us in the middle of a call, or we see it.

@@ -5,7 +5,7 @@ use std::io::{IoSlice, IoSliceMut};
 
 use libc::iovec;
 
-use crate::errno::{Called, Failure, returned};
+use crate::errno::{Called, Failure, returned, returned_word, word};
 use crate::memory::{self, CALL_MAX};
 use crate::next::next;
 use crate::restart::restarting;
@@ -40,7 +40,7 @@ pub unsafe extern "C" fn hw_c_read(number: c_int, buffer: *mut c_void, count: us
 /// Apart, so that a call that is passed on saves no registers.
 #[inline(never)]
 fn read_stream(number: c_int, buffer: *mut c_void, count: usize) -> isize {
-    returned(table::with(number, |open| read(open, buffer, count)).unwrap_or(Err(Failure(libc::EBADF))))
+    returned_word(table::with_word(number, |open| word(read(open, buffer, count))))
 }
 
 /// read(2) of a fortified program, which ends the program if the buffer is too short.
@@ -73,7 +73,7 @@ pub unsafe extern "C" fn hw_c_write(number: c_int, buffer: *const c_void, count:
 /// As [`read_stream`].
 #[inline(never)]
 fn write_stream(number: c_int, buffer: *const c_void, count: usize) -> isize {
-    returned(table::with(number, |open| write(open, buffer, count)).unwrap_or(Err(Failure(libc::EBADF))))
+    returned_word(table::with_word(number, |open| word(write(open, buffer, count))))
 }
 
 /// readv(2).
