@@ -24,8 +24,8 @@ $nm "$work/all.o" | awk '$2 ~ /^[TW]$/ && $3 ~ /^hw_c_/ { print substr($3, 6) }'
 $nm "$work/all.o" | awk '$2 ~ /^[TW]$/ && $3 ~ /^hw_own_/ { print substr($3, 8) }' | sort -u >"$work/own"
 $nm -u "$work/all.o" | awk '{ print $NF }' | sort -u >"$work/called"
 # A call of an interposed function for which src/own.rs has none would be a call of ourselves.
-comm -12 "$work/interposed" "$work/called" >"$work/replaced"
-missing=$(comm -23 "$work/replaced" "$work/own")
+comm -12 "$work/own" "$work/called" >"$work/replaced"
+missing=$(comm -12 "$work/interposed" "$work/called" | comm -23 - "$work/own")
 if [ -n "$missing" ]; then
     echo "link.sh: the library calls functions that it interposes; src/own.rs lacks hw_own_ functions for:" $missing >&2
     exit 1
@@ -55,7 +55,9 @@ $cc -shared -o "$work/lib.so" "$work/library.o" -Wl,-soname,"$soname" -Wl,--vers
     -Wl,--undefined-version -Wl,--gc-sections -Wl,-O1 -Wl,-z,nodelete $packed -Wl,-z,relro -Wl,-z,now -Wl,-z,defs \
     -static-libgcc -Wl,--as-needed -lgcc_eh -lgcc -lutil -lrt -lpthread -lm -ldl -lc
 rm -f "$work/lib.a"
-$ar crs "$work/lib.a" "$work/library.o"
+# A program that is linked with the static library may have functions of the DDI/DKI's names.
+$objcopy --weaken-symbols="$here/ddi.symbols" "$work/library.o" "$work/static.o"
+$ar crs "$work/lib.a" "$work/static.o"
 mv -f "$work/lib.so" "$made"
 mv -f "$work/lib.a" "$to/libheadwater.a"
 ln -sf "libheadwater.so.$version" "$to/$soname"

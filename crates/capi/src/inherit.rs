@@ -121,15 +121,17 @@ pub fn take_up() {
     let Some(value) = environment::trusted(VARIABLE) else { return };
     startup::prepare();
     environment::forget(VARIABLE);
-    for stream in value.to_string_lossy().split(';') {
-        // A stream whose descriptors a program in between has closed is none any more.
-        let _ = guarded(|| take_one(stream));
+    let value = value.to_string_lossy();
+    let entries: Vec<(&str, &str)> = value.split(';').filter_map(|entry| entry.split_once('=')).collect();
+    let texts: Vec<&str> = entries.iter().map(|(_, text)| *text).collect();
+    let ends = guarded(|| Ok(Stream::from_texts(&texts))).unwrap_or_default();
+    // A stream whose descriptors a program in between has closed is none any more.
+    for ((numbers, _), end) in entries.iter().zip(ends).filter_map(|(entry, end)| Some((entry, end.ok()?))) {
+        let _ = guarded(|| take_one(numbers, end));
     }
 }
 
-fn take_one(text: &str) -> Called<()> {
-    let (numbers, text) = text.split_once('=').unwrap_or_default();
-    let stream = Stream::from_text(text)?;
+fn take_one(numbers: &str, stream: Stream) -> Called<()> {
     let mode = Mode { reads: numbers.contains('r'), writes: numbers.contains('w') };
     let numbers: Vec<c_int> =
         numbers.trim_end_matches(['r', 'w']).split(',').filter_map(|number| number.parse().ok()).collect();

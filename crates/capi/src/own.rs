@@ -1,5 +1,6 @@
 //! The library's own calls of functions that it interposes. The Makefile renames the library's calls of `close` to
-//! `hw_own_close`, and so on: what the Rust standard library closes never passes through the program's `close`.
+//! `hw_own_close`, and so on: what the Rust standard library closes never passes through the program's `close`. Those that the C
+//! library makes cancellation points are replaced too: a cancelled thread cannot be unwound through Rust.
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::ptr;
@@ -55,6 +56,9 @@ own_calls! {
     hw_own_mprotect = SYS_mprotect(address: *mut c_void, len: usize, access: c_int) -> c_int;
     hw_own_pipe2 = SYS_pipe2(numbers: *mut c_int, flags: c_int) -> c_int;
     hw_own_dup3 = SYS_dup3(from: c_int, to: c_int, flags: c_int) -> c_int;
+    hw_own_nanosleep = SYS_nanosleep(time: *const libc::timespec, left: *mut libc::timespec) -> c_int;
+    hw_own_fsync = SYS_fsync(number: c_int) -> c_int;
+    hw_own_fdatasync = SYS_fdatasync(number: c_int) -> c_int;
     hw_own_dup = SYS_dup(number: c_int) -> c_int;
     hw_own_copy_file_range = SYS_copy_file_range(from: c_int, from_offset: *mut i64, to: c_int, to_offset: *mut i64,
         len: usize, flags: c_uint) -> isize;
@@ -83,6 +87,24 @@ own_calls! {
     hw_own_statx = SYS_statx(directory: c_int, path: *const c_char, flags: c_int, mask: c_uint,
         status: *mut libc::statx) -> c_int;
     hw_own_epoll_ctl = SYS_epoll_ctl(set: c_int, operation: c_int, number: c_int, event: *mut c_void) -> c_int;
+}
+
+/// clock_nanosleep(2) for the library itself, which returns its error.
+///
+/// # Safety
+/// Its own.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hw_own_clock_nanosleep(
+    clock: c_int,
+    flags: c_int,
+    time: *const libc::timespec,
+    left: *mut libc::timespec,
+) -> c_int {
+    // SAFETY: by the caller.
+    match unsafe { libc::syscall(libc::SYS_clock_nanosleep, clock, flags, time, left) } {
+        0 => 0,
+        _ => last().0,
+    }
 }
 
 /// send(2) for the library itself.

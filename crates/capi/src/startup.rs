@@ -81,5 +81,6 @@ fn floor() -> i32 {
         let mut limit: libc::rlimit = std::mem::zeroed();
         if libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) == 0 { limit.rlim_cur } else { 0 }
     };
-    (limit / 4).clamp(LEAST, MOST) as i32
+    // With a small limit half of it is left to the program.
+    (limit / 4).clamp(LEAST, MOST).min(limit / 2) as i32
 }

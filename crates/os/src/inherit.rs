@@ -26,6 +26,16 @@ pub fn pass<'f>(command: &mut Command, files: impl Iterator<Item = BorrowedFd<'f
     Ok(numbers)
 }
 
+/// A copy of a descriptor that this program got from [`pass`], if its file still has that inode. None if another file has the
+/// number now.
+///
+/// # Errors
+/// As [`take`].
+pub fn copy(number: u32, inode: u64) -> io::Result<Option<OwnedFd>> {
+    let file = descriptors::duplicate(number)?;
+    Ok((descriptors::inode(&file)? == inode).then_some(file))
+}
+
 /// Takes a descriptor that this program got from [`pass`] if its file still has that inode: the number is free
 /// afterwards, and no program that this one starts inherits it. None if another file has the number now, which is left
 /// alone.
@@ -33,10 +43,7 @@ pub fn pass<'f>(command: &mut Command, files: impl Iterator<Item = BorrowedFd<'f
 /// # Errors
 /// `EBADF` if no file has the number; `EMFILE` without a free descriptor.
 pub fn take(number: u32, inode: u64) -> io::Result<Option<OwnedFd>> {
-    let file = descriptors::duplicate(number)?;
-    if descriptors::inode(&file)? != inode {
-        return Ok(None);
-    }
+    let Some(file) = copy(number, inode)? else { return Ok(None) };
     let number = number.cast_signed();
     // SAFETY: the file is the one that was passed for this call to take, so nothing else in the process owns the
     // number.

@@ -14,7 +14,7 @@ use headwater_os::fork;
 use headwater_streams::{Events, Prepared};
 use libc::{epoll_event, sigset_t, timespec};
 
-use super::poll::duration;
+use super::poll::{SIGNALS_BYTES, duration};
 use crate::errno::{Called, Failure, last, returned};
 use crate::next::next;
 use crate::{memory, own, table};
@@ -182,7 +182,13 @@ fn has_streams(set: c_int) -> bool {
 pub fn forget(number: c_int) {
     let is_of = |member: &Member| member.number == number || member.set == number;
     members(|members| {
-        members.iter_mut().filter(|place| place.as_ref().is_some_and(is_of)).for_each(|place| *place = None);
+        for place in members.iter_mut().filter(|place| place.as_ref().is_some_and(is_of)) {
+            // The kernel would keep it: the library has the same open file.
+            if let Some(Member { set, .. }) = place.take().filter(|member| member.number == number) {
+                // SAFETY: no event is passed. A set that was closed is refused.
+                unsafe { own::hw_own_epoll_ctl(set, libc::EPOLL_CTL_DEL, number, ptr::null_mut()) };
+            }
+        }
     });
 }
 
@@ -205,7 +211,8 @@ fn wait(
         // Rounded up: a millisecond that is not over is waited for.
         let sleep_ms = sleep.map_or(-1, |sleep| sleep.as_nanos().div_ceil(1_000_000).min(i32::MAX as u128) as c_int);
         // SAFETY: the place is the program's, which the kernel checks.
-        let count = unsafe { real::epoll_pwait(set, place, most, sleep_ms, mask) };
+        // Not a cancellation point, as in `poll`.
+        let count = unsafe { libc::syscall(libc::SYS_epoll_pwait, set, place, most, sleep_ms, mask, SIGNALS_BYTES) };
         if count < 0 {
             return Err(last());
         }

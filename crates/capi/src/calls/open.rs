@@ -9,6 +9,7 @@ use headwater_streams::attach::{AttachedOptions, is_attached_file};
 use headwater_streams::{Access, DeviceOptions, DevicePath, FifoOptions, Stream};
 use libc::mode_t;
 
+use super::copies;
 use crate::errno::{Called, Failure, guarded, returned};
 use crate::next::next;
 use crate::restart::restarting;
@@ -82,6 +83,13 @@ opening! {
 /// The stream that is attached to a file that was just opened, under the same number; else the file.
 #[inline]
 fn attached(number: c_int, flags: c_int) -> c_int {
+    if table::is_stream(number) {
+        // The kernel has just shown that the program has closed it, by a system call of its own.
+        drop(table::changing(|changes| {
+            changes.remove(number);
+            changes.closed()
+        }));
+    }
     if number < 0 || !startup::settings().attached || flags & libc::O_PATH != 0 {
         return number;
     }
@@ -146,6 +154,10 @@ fn open_stream(directory: c_int, path: *const c_char, flags: c_int) -> Option<Ca
             return Some(open_device(path, flags));
         }
     }
+    if let Some(number) = named_number(bytes) {
+        // The kernel opens no socket anew.
+        return copies::duplicate(number, 0, flags & libc::O_CLOEXEC != 0);
+    }
     // What can only fail is left to the kernel.
     let fails =
         flags & (libc::O_PATH | libc::O_DIRECTORY) != 0 || flags & libc::O_CREAT != 0 && flags & libc::O_EXCL != 0;
@@ -153,6 +165,18 @@ fn open_stream(directory: c_int, path: *const c_char, flags: c_int) -> Option<Ca
         return Some(open_fifo(directory, path, flags));
     }
     None
+}
+
+/// The number for which a path of this process's own descriptors stands.
+fn named_number(path: &[u8]) -> Option<c_int> {
+    match path {
+        b"/dev/stdin" => return Some(0),
+        b"/dev/stdout" => return Some(1),
+        b"/dev/stderr" => return Some(2),
+        _ => {}
+    }
+    let number = path.strip_prefix(b"/dev/fd/").or_else(|| path.strip_prefix(b"/proc/self/fd/"))?;
+    std::str::from_utf8(number).ok()?.parse().ok()
 }
 
 fn open_device(path: &str, flags: c_int) -> Called<c_int> {

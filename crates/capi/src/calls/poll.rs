@@ -220,15 +220,21 @@ fn least(one: Option<Duration>, other: Option<Duration>) -> Option<Duration> {
     }
 }
 
+/// The kernel's set of signals, which is shorter than the C library's.
+pub const SIGNALS_BYTES: usize = 8;
+
 /// Waits by the kernel for the prepared descriptors and the others.
 fn wait(asked: &mut [pollfd], sleep: Option<Duration>, mask: *const sigset_t) -> Called<()> {
     let time = sleep.map(|sleep| timespec {
         tv_sec: sleep.as_secs().min(i64::MAX as u64) as libc::time_t,
         tv_nsec: sleep.subsec_nanos().into(),
     });
-    let time = time.as_ref().map_or(ptr::null(), ptr::from_ref);
+    // By the kernel's call, which is no cancellation point: a cancelled thread would be unwound through this library. It writes
+    // the time that is left, so it gets a copy.
+    let mut left = time;
+    let time = left.as_mut().map_or(ptr::null_mut(), ptr::from_mut);
     // SAFETY: the set is ours, and the mask is the program's, which the kernel checks.
-    match unsafe { real::ppoll(asked.as_mut_ptr(), asked.len() as c_ulong, time, mask) } {
+    match unsafe { libc::syscall(libc::SYS_ppoll, asked.as_mut_ptr(), asked.len(), time, mask, SIGNALS_BYTES) } {
         -1 => Err(last()),
         _ => Ok(()),
     }

@@ -103,7 +103,8 @@ struct Sets {
 impl Sets {
     /// None if no stream is in them, or they are the kernel's to refuse.
     fn with_streams(count: c_int, at: [*mut fd_set; 3]) -> Option<Sets> {
-        let count = usize::try_from(count).ok().filter(|_| table::is_any())?;
+        // Programs pass the size of the table of descriptors, and the kernel looks at the open ones alone.
+        let count = usize::try_from(count).ok().filter(|_| table::is_any())?.min(libc::FD_SETSIZE);
         let len = count.div_ceil(BITS);
         let words = |set: *mut fd_set| {
             if set.is_null() {

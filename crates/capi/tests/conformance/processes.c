@@ -332,6 +332,19 @@ static int device_role(int fd) {
 extern char **environ;
 static char **environment_of(void) { return environ; }
 
+static void an_executed_program_gets_both_ends(void) {
+    open_ends();
+    char one[20], other[20];
+    snprintf(one, sizeof one, "%d", near);
+    snprintf(other, sizeof other, "%d", far);
+    pid_t child = fork();
+    if (child == 0) {
+        execl(self, "processes", "both", one, other, NULL);
+        _exit(99);
+    }
+    EXPECT(ended_within(child, 5000), 0, "POSIX exec: both ends of a pipe stay open");
+}
+
 static const struct test tests[] = {
     TEST(a_forked_child_uses_the_end),
     TEST(an_executed_program_uses_the_end),
@@ -347,9 +360,19 @@ static const struct test tests[] = {
     TEST(parent_and_child_share_reads),
     TEST(vfork_and_system_leave_streams_alone),
     TEST(devices_across_fork_and_exec),
+    TEST(an_executed_program_gets_both_ends),
 };
 
+/* A program that was executed with both ends of a pipe, as make's jobserver is. */
+static int both_role(int from, int to) {
+    char byte;
+    return isastream(from) == 1 && isastream(to) == 1 && write(to, "j", 1) == 1 && read(from, &byte, 1) == 1 && byte == 'j' ? 0
+                                                                                                                          : 1;
+}
+
 int main(int argc, char **argv) {
+    if (argc == 4 && strcmp(argv[1], "both") == 0)
+        return both_role(atoi(argv[2]), atoi(argv[3]));
     if (argc == 3 && strcmp(argv[1], "role") == 0)
         return answer(atoi(argv[2]));
     if (argc == 3 && strcmp(argv[1], "device") == 0)

@@ -4,7 +4,7 @@
 //! The value: `headwater-stream`, the end's id, and each descriptor as NUMBER:INODE, in the order in which they are sent over a
 //! socket.
 
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 
@@ -97,9 +97,33 @@ impl Stream {
     /// `EINVAL` for a text of another form; else as [`Stream::from_env`].
     #[doc = include_str!("../../doc/exec.md")]
     pub fn from_text(text: &str) -> Result<Stream> {
-        let passed = Passed::of(text)
-            .ok_or_else(|| Error::new(Errno::Inval, format!("{text:?} does not describe a stream's descriptors")))?;
-        passed.take("the description")
+        Passed::described(text)?.take("the description")
+    }
+
+    /// As [`Stream::from_text`], for several ends that may have descriptors in common, as both ends of a pipe have its memory.
+    ///
+    /// ```
+    /// use headwater_streams::{Errno, Stream};
+    ///
+    /// let [one, other] = &Stream::from_texts(&["headwater", "water"])[..] else { unreachable!() };
+    /// assert!([one, other].iter().all(|end| end.as_ref().is_err_and(|error| error.errno() == Errno::Inval)));
+    /// ```
+    pub fn from_texts(texts: &[&str]) -> Vec<Result<Stream>> {
+        let mut files: Vec<(u32, u64)> = Vec::new();
+        let one = |text: &&str| {
+            let passed = Passed::described(text)?;
+            let end = passed.end("the description", inherit::copy)?;
+            files.extend(&passed.files);
+            Ok(end)
+        };
+        let ends = texts.iter().map(one).collect();
+        files.sort_unstable();
+        files.dedup();
+        for (number, inode) in files {
+            // The ends have their own; one that cannot be taken is left to the program.
+            let _ = inherit::take(number, inode);
+        }
+        ends
     }
 
     /// The end that the process that started this program has passed under this name ([`CommandStream::stream`]). It can be
@@ -164,6 +188,12 @@ impl Passed {
         (2..=DESCRIPTORS_MAX).contains(&files.len()).then_some(Passed { id, files })
     }
 
+    /// Errors: `EINVAL` for a text of another form.
+    fn described(text: &str) -> Result<Passed> {
+        let why = || Error::new(Errno::Inval, format!("{text:?} does not describe a stream's descriptors"));
+        Passed::of(text).ok_or_else(why)
+    }
+
     /// Takes the descriptors, all of them or none.
     fn take(&self, name: &str) -> Result<Stream> {
         for &(number, inode) in &self.files {
@@ -176,9 +206,13 @@ impl Passed {
                 return Err(other_file(name, number));
             }
         }
-        let take =
-            |&(number, inode): &(u32, u64)| inherit::take(number, inode)?.ok_or_else(|| other_file(name, number));
-        let handle = Handle::of_files(self.files.iter().map(take).collect::<Result<_>>()?)?;
+        self.end(name, inherit::take)
+    }
+
+    /// The end of what `take` gives for each descriptor.
+    fn end(&self, name: &str, take: impl Fn(u32, u64) -> std::io::Result<Option<OwnedFd>>) -> Result<Stream> {
+        let file = |&(number, inode): &(u32, u64)| take(number, inode)?.ok_or_else(|| other_file(name, number));
+        let handle = Handle::of_files(self.files.iter().map(file).collect::<Result<_>>()?)?;
         if handle.id() != self.id {
             let why = format!("{name} names another stream than its descriptors are");
             return Err(Error::new(Errno::Nostr, why));
