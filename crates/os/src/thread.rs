@@ -7,6 +7,7 @@ use std::ffi::c_void;
 use std::io;
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 /// The calling thread's id, which in the first thread is the process's.
 pub fn id() -> u32 {
@@ -30,6 +31,45 @@ pub(crate) fn without_signals<T>(action: impl FnOnce() -> T) -> T {
         libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr());
         let done = action();
         libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), std::ptr::null_mut());
+        done
+    }
+}
+
+/// The signals that the calling thread handles again while it naps, in [`holding_signals`].
+#[derive(Debug)]
+pub struct HeldSignals {
+    before: libc::sigset_t,
+}
+
+impl HeldSignals {
+    /// Sleeps for that time. True if a signal handler has run, also for a signal that came before.
+    pub fn nap(&self, time: Duration) -> bool {
+        // The kernel's set is shorter than the C library's.
+        const BYTES: usize = 8;
+        let time = libc::timespec {
+            tv_sec: time.as_secs().min(i64::MAX as u64) as libc::time_t,
+            tv_nsec: time.subsec_nanos().into(),
+        };
+        // SAFETY: no descriptor is polled; the time and the mask are there. The kernel exchanges the mask and waits in one step.
+        let slept = unsafe {
+            let none = std::ptr::null_mut::<libc::pollfd>();
+            libc::syscall(libc::SYS_ppoll, none, 0, &raw const time, &raw const self.before, BYTES)
+        };
+        slept < 0 && io::Error::last_os_error().kind() == io::ErrorKind::Interrupted
+    }
+}
+
+/// Does something while the calling thread handles signals in naps alone: so none is missed between two looks.
+pub fn holding_signals<T>(action: impl FnOnce(&HeldSignals) -> T) -> T {
+    let mut all = MaybeUninit::<libc::sigset_t>::uninit();
+    let mut before = MaybeUninit::<libc::sigset_t>::uninit();
+    // SAFETY: as in `without_signals`.
+    unsafe {
+        libc::sigfillset(all.as_mut_ptr());
+        libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr());
+        let held = HeldSignals { before: before.assume_init() };
+        let done = action(&held);
+        libc::pthread_sigmask(libc::SIG_SETMASK, &held.before, std::ptr::null_mut());
         done
     }
 }
@@ -162,7 +202,7 @@ mod tests {
                     libc::pthread_sigmask(libc::SIG_BLOCK, std::ptr::null(), mask.as_mut_ptr());
                     libc::sigismember(mask.as_ptr(), libc::SIGUSR1)
                 };
-                std::thread::sleep(std::time::Duration::from_millis(20));
+                std::thread::sleep(Duration::from_millis(20));
                 done.store(usr1 == 1, Ordering::Relaxed);
             }
         });
@@ -216,7 +256,7 @@ mod tests {
             .expect("fork");
             let start = std::time::Instant::now();
             while child.try_wait().expect("wait").is_none() {
-                assert!(start.elapsed() < std::time::Duration::from_secs(5), "the child hangs");
+                assert!(start.elapsed() < Duration::from_secs(5), "the child hangs");
                 std::thread::yield_now();
             }
         }

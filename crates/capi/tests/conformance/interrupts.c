@@ -61,13 +61,16 @@ static void a_handler_ends_every_call(void) {
             far = empty;
         near = full;
         signals_seen = 0;
-        ualarm(30000, 0);
+        /* Again and again: one signal may come before the call waits. */
+        ualarm(30000, 30000);
         FAILS(rows[at].run(), EINTR, "POSIX: EINTR without SA_RESTART");
-        EXPECT(signals_seen, 1, "POSIX: the handler runs once");
+        ualarm(0, 0);
+        HOLDS(signals_seen >= 1, "POSIX: the handler runs");
     }
-    ualarm(30000, 0);
+    ualarm(30000, 30000);
     in_context("%s", "I_RECVFD");
     FAILS(do_recvfd(), EINTR, "POSIX I_RECVFD: EINTR");
+    ualarm(0, 0);
 }
 
 /* A child makes the call succeed after three signals. */

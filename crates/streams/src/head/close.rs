@@ -5,7 +5,7 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use headwater_os::clock::now_ns;
-use headwater_os::futex::{self, Slept};
+use headwater_os::thread::holding_signals;
 use headwater_shm::{Limit, is_used_by_another};
 
 use super::handle::Handle;
@@ -46,11 +46,11 @@ impl Handle {
     pub fn close(mut self) {
         let until_ns = now_ns().saturating_add(self.close_time().as_nanos() as u64);
         self.call_until_ns = Some(until_ns);
-        while !self.nonblocking && self.holds_something() && now_ns() < until_ns {
-            if futex::nap(LOOK_EVERY).is_ok_and(|slept| slept == Slept::Interrupted) {
-                break;
-            }
+        if self.nonblocking || !self.holds_something() {
+            return;
         }
+        // A signal that comes between two naps ends the next one.
+        holding_signals(|held| while now_ns() < until_ns && !held.nap(LOOK_EVERY) && self.holds_something() {});
     }
 
     /// The end was closed in this process: no call takes a fast path any more, and none is in the middle of one.
