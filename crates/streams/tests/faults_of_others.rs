@@ -24,16 +24,9 @@ fn open(directory: &Path, driver: &str, minor: u32) -> Result<Handle> {
     DeviceOptions::new().minor(minor).directory(directory).open(driver).map(Stream::into_handle)
 }
 
-/// Sends a signal. After SIGSTOP all threads of the child have stopped.
 fn signal(child: &Child, number: libc::c_int) {
-    // SAFETY: only sends a signal, to a child that was not waited for; the wait is for its stop alone.
-    unsafe {
-        libc::kill(child.id() as i32, number);
-        if number == libc::SIGSTOP {
-            let mut status = 0;
-            assert!(libc::waitpid(child.id() as i32, &mut status, libc::WUNTRACED) > 0 && libc::WIFSTOPPED(status));
-        }
-    }
+    // SAFETY: only sends a signal, to a child that was not waited for.
+    unsafe { libc::kill(child.id() as i32, number) };
 }
 
 /// Stops a child, and returns when all its threads stand still: until then one of them may still answer.
