@@ -285,7 +285,7 @@ fn top_draws_on_a_terminal_answers_keys_and_restores_it() {
     shown.until("STREAM");
     let page = shown.until("\x1b[J").replace("\x1b[K", "").replace("\x1b[J", "");
     let lines: Vec<&str> = page.split('\n').map(|line| line.trim_end_matches('\r')).collect();
-    assert!(lines.len() <= 4 && lines[0].len() == 50 - "STREAM".len() && lines[0].ends_with('>'), "{lines:?}");
+    assert!(lines.len() <= 4 && lines[0].len() <= 50 - "STREAM".len() && lines[0].ends_with('>'), "{lines:?}");
     assert!(lines.iter().all(|line| line.chars().count() <= 50), "{lines:?}");
     assert_ne!(modes(), before, "single keys are read");
     shown.press(b"s");
