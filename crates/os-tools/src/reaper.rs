@@ -46,7 +46,7 @@ pub struct Saved<'a> {
 /// The source of a saved item.
 #[derive(Debug, Clone, Copy)]
 pub enum Source<'a> {
-    /// The end of a pipe that is read; held open until then.
+    /// The end of a pipe that is read; held open until then. What cannot be saved is discarded.
     Pipe(BorrowedFd<'a>),
     /// A file that is opened only then, by its absolute path.
     File(&'a Path),
@@ -167,16 +167,26 @@ impl Order {
             let len = libc::lseek(to, 0, libc::SEEK_END);
             let cut = len % self.unit;
             let ready = to >= 0 && from >= 0 && (cut == 0 || libc::ftruncate(to, len - cut) == 0);
-            let done = ready && copy(from, to, self.from.is_ok());
+            let done = ready && copy(from, Some(to), self.from.is_ok());
             libc::close(to);
-            libc::close(from);
+            if self.from.is_err() {
+                libc::close(from);
+            }
             done
+        }
+    }
+
+    /// Discards what was not saved from a pipe. Pages of a kernel's buffer in it must be freed before the directory is
+    /// removed: the kernel (seen with Linux 6.18 and tracefs) crashes if it frees them afterwards.
+    fn discard(&self) {
+        if let Ok(pipe) = self.from {
+            copy(pipe, None, true);
         }
     }
 }
 
-/// Copies what can be read without waiting. Whether all of it was written.
-fn copy(from: RawFd, to: RawFd, is_pipe: bool) -> bool {
+/// Copies what can be read without waiting; without a destination, discards it. Whether all of it was written.
+fn copy(from: RawFd, to: Option<RawFd>, is_pipe: bool) -> bool {
     let mut piece = [0_u8; PIECE];
     loop {
         let mut there = libc::pollfd { fd: from, events: libc::POLLIN, revents: 0 };
@@ -190,6 +200,7 @@ fn copy(from: RawFd, to: RawFd, is_pipe: bool) -> bool {
             let Ok(len @ 1..) = usize::try_from(libc::read(from, piece.as_mut_ptr().cast(), PIECE)) else {
                 return true;
             };
+            let Some(to) = to else { continue };
             let mut rest = &piece[..len];
             while !rest.is_empty() {
                 let Ok(written @ 1..) = usize::try_from(libc::write(to, rest.as_ptr().cast(), rest.len())) else {
@@ -234,6 +245,7 @@ fn guard(watched: [RawFd; 2], kept: &[RawFd], orders: &[Order], path: *const c_c
                         failed = Some(&order.to);
                     }
                 }
+                orders.iter().for_each(Order::discard);
             }
             if libc::rmdir(path) == 0 || *libc::__errno_location() != libc::EBUSY {
                 break;
@@ -321,6 +333,8 @@ mod tests {
         let (read, write) = pipe_with(PipeFlags::CLOEXEC).expect("a pipe");
         // Held here as well, so that a read of what is not there would wait.
         rustix::io::write(&write, &many).expect("a pipe has room for 64 KiB");
+        let (unsaved, write) = pipe_with(PipeFlags::CLOEXEC).expect("a pipe");
+        rustix::io::write(&write, &many).expect("a pipe has room for 64 KiB");
         let mut child = Child::fork(|| {
             let saved = |from, to, unit_bytes| Saved { from, to, unit_bytes };
             let saved = vec![
@@ -328,6 +342,7 @@ mod tests {
                 saved(Source::File(&source), &to, 7),
                 // No such file: what follows is left out.
                 saved(Source::File(&source), &full, 1),
+                saved(Source::Pipe(rustix::fd::AsFd::as_fd(&unsaved)), &full, 1),
                 saved(Source::File(&nowhere), &source, 1),
                 saved(Source::File(&to), &source, 1),
             ];
@@ -344,6 +359,7 @@ mod tests {
         assert_eq!(std::fs::read(&to).expect("there"), [&all[..whole], b"saved"].concat());
         assert_eq!(std::fs::read(&source).expect("there"), b"saved");
         assert!(!full.exists(), "it makes no file");
+        assert_eq!(rustix::io::ioctl_fionread(&unsaved), Ok(0), "what could not be saved was discarded");
         std::fs::remove_dir_all(home).expect("of our own");
     }
 

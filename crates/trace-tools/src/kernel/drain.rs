@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::OFlags;
-use rustix::io::Errno;
+use rustix::io::{Errno, ioctl_fionread};
 use rustix::pipe::{PipeFlags, SpliceFlags, fcntl_setpipe_size, pipe_with, splice};
 
 use super::Error;
@@ -23,6 +23,9 @@ use super::stats::Stats;
 /// The requested size of the pipe in bytes, and so the most bytes of one splice: the largest size that needs no
 /// privilege by default.
 const PIPE_BYTES: usize = 1 << 20;
+
+/// The most bytes that are discarded by one call.
+const DISCARDED_BYTES: usize = 16 << 10;
 
 /// Period at which full pages are copied and losses are read while the buffer does not fill, in ms.
 const PERIOD_MS: i64 = 500;
@@ -34,7 +37,10 @@ const RETRY_PAUSE: Duration = Duration::from_millis(10);
 /// still counted, but reported later.
 const MARKS_MAX: usize = 1 << 16;
 
-/// The pipe between a buffer and its file: its reading and its writing end.
+/// The pipe between a buffer and its file: its reading and its writing end. The guard has it open too.
+///
+/// It must be empty when the instance is removed: splice(2) moves pages of the instance's buffer into it, and if such a
+/// page is freed after its buffer, the kernel (seen with Linux 6.18) uses freed memory and crashes.
 #[derive(Debug)]
 pub(super) struct Pipe {
     pub read: OwnedFd,
@@ -51,6 +57,19 @@ impl Pipe {
     }
 }
 
+impl Drop for Pipe {
+    fn drop(&mut self) {
+        let mut discarded = [0; DISCARDED_BYTES];
+        // No other process reads it while this one lives, so a read of what is there does not wait.
+        while ioctl_fionread(&self.read).is_ok_and(|left| left > 0) {
+            match rustix::io::read(&self.read, &mut discarded) {
+                Ok(1..) | Err(Errno::INTR) => {}
+                _ => return,
+            }
+        }
+    }
+}
+
 /// The number of losses without a page's flag (`lost`) when `bytes` bytes had been copied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct LossMark {
@@ -63,8 +82,9 @@ pub(super) struct LossMark {
 pub(super) struct Drain {
     instance: std::path::PathBuf,
     cpu: u32,
-    source: File,
+    // Dropped before the source, which keeps the instance from being removed.
     pipe: Pipe,
+    source: File,
     sink: File,
     page_bytes: usize,
     /// Written only by this drain; other threads read it.
@@ -225,4 +245,19 @@ fn at_end(file: &File, page_bytes: u64) -> std::io::Result<File> {
     }
     file.seek(SeekFrom::End(0))?;
     Ok(file)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_dropped_pipe_is_empty_though_another_process_has_it_open() {
+        let pipe = Pipe::new().expect("a pipe");
+        let elsewhere = pipe.read.try_clone().expect("a descriptor");
+        let bytes = vec![1; DISCARDED_BYTES * 2 + 1];
+        assert_eq!(rustix::io::write(&pipe.write, &bytes), Ok(bytes.len()));
+        drop(pipe);
+        assert_eq!(ioctl_fionread(&elsewhere), Ok(0));
+    }
 }
