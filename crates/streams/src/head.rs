@@ -6,6 +6,7 @@ mod beside;
 mod beyond;
 mod close;
 mod deliver;
+mod edge;
 mod file;
 mod get;
 pub(crate) mod handle;
@@ -31,6 +32,7 @@ mod write;
 mod zero_copy;
 
 pub use crate::process::listeners::SignalEvents;
+pub use edge::{PreparedEdge, Told};
 pub use file::ReceivedFile;
 pub use get::{MessageFilter, Received};
 pub use ioctl::{IoctlTimeout, MemoryAt, UserMemory};

@@ -16,7 +16,9 @@ use crate::error::Result;
 use crate::head::handle::Handle;
 use crate::head::ioctl::answer::tell;
 use crate::head::options::{ErrorOptions, ReadOptions, WriteOptions};
-use crate::head::{Events, IoctlTimeout, MessageFilter, Prepared, Received, ReceivedFile, SignalEvents, UserMemory};
+use crate::head::{
+    Events, IoctlTimeout, MessageFilter, Prepared, PreparedEdge, Received, ReceivedFile, SignalEvents, Told, UserMemory,
+};
 use crate::message::Message;
 use crate::message::kind::Flush;
 use crate::message::priority::Priority;
@@ -405,6 +407,9 @@ calls! {
     #[doc(alias = "poll(2)")]
     #[doc = include_str!("../doc/poll.md")]
     prepare_poll(wanted: Events) -> Prepared;
+    /// As `prepare_poll` for a descriptor that is polled edge-triggered, and for what was told before.
+    #[doc(alias = "epoll(7)")]
+    prepare_edge(wanted: Events, told: &mut Told) -> PreparedEdge;
     /// Closes one direction or both.
     #[doc(alias = "shutdown(2)")]
     #[doc = include_str!("../doc/shutdown.md")]

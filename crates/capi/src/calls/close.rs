@@ -51,6 +51,8 @@ pub fn close(number: c_int) {
             changes.remove(number);
             epoll::forget(number);
             own::close(number);
+        } else {
+            epoll::forget(number);
         }
         changes.closed()
     });

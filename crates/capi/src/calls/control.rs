@@ -2,7 +2,7 @@
 
 use std::ffi::c_int;
 
-use super::copies;
+use super::{copies, epoll};
 use crate::errno::{Called, Failure, returned};
 use crate::next::next;
 use crate::table::{self, Open};
@@ -46,7 +46,7 @@ pub unsafe extern "C" fn hw_c_fcntl64(number: c_int, command: c_int, argument: u
 /// None: the kernel does it with the descriptor (F_GETFD, F_SETFD, F_SETOWN), or it is no stream.
 #[inline]
 fn control(number: c_int, command: c_int, argument: usize) -> Option<Called<c_int>> {
-    if !table::is_stream(number) {
+    if !table::is_stream(number) && !(is_copy(command) && epoll::is_set(number)) {
         return table::is_own(number).then_some(Err(Failure(libc::EBADF)));
     }
     match command {
@@ -61,6 +61,10 @@ fn control(number: c_int, command: c_int, argument: usize) -> Option<Called<c_in
         libc::F_GETLK | libc::F_SETLK | libc::F_SETLKW => Some(Err(Failure(libc::EINVAL))),
         _ => None,
     }
+}
+
+fn is_copy(command: c_int) -> bool {
+    matches!(command, libc::F_DUPFD | libc::F_DUPFD_CLOEXEC)
 }
 
 /// How the stream is open: the flags of open(2) that can be asked for.

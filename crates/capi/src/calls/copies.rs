@@ -2,6 +2,7 @@
 
 use std::ffi::c_int;
 
+use super::epoll;
 use crate::errno::{Called, Failure, last, returned};
 use crate::next::next;
 use crate::{own, table};
@@ -41,7 +42,11 @@ pub unsafe extern "C" fn hw_c_dup2(number: c_int, other: c_int) -> c_int {
         return unsafe { real::dup2(number, other) };
     }
     if number == other {
-        return if table::is_stream(number) { number } else { returned(Err(Failure(libc::EBADF))) };
+        return if table::is_stream(number) || epoll::is_set(number) {
+            number
+        } else {
+            returned(Err(Failure(libc::EBADF)))
+        };
     }
     returned(replace(number, other, 0))
 }
@@ -62,18 +67,21 @@ pub unsafe extern "C" fn hw_c_dup3(number: c_int, other: c_int, flags: c_int) ->
     returned(replace(number, other, flags))
 }
 
-/// Whether one of the two is a stream, or the library's own.
+/// Whether one of the two is a stream, a set with streams, or the library's own.
 #[inline]
 pub fn concerns(number: c_int, other: c_int) -> bool {
-    [number, other].into_iter().any(|number| table::is_stream(number) || table::is_own(number))
+    [number, other].into_iter().any(|number| table::is_stream(number) || table::is_own(number) || epoll::is_set(number))
 }
 
-/// Another number of a stream, the lowest that is free from `from` on. None if it is no stream.
+/// Another number of a stream or of a set with streams, the lowest that is free from `from` on. None if it is neither.
 ///
 /// Errors: `EMFILE`; `EINVAL` for a number beyond the process's limit.
 pub fn duplicate(number: c_int, from: c_int, closed_by_exec: bool) -> Option<Called<c_int>> {
     if table::is_own(number) {
         return Some(Err(Failure(libc::EBADF)));
+    }
+    if epoll::is_set(number) {
+        return Some(own::duplicate(number, from, closed_by_exec).inspect(|copy| epoll::copied(number, *copy)));
     }
     if !table::is_stream(number) {
         return None;
@@ -104,6 +112,10 @@ fn replace(number: c_int, other: c_int, flags: c_int) -> Called<c_int> {
         if open.is_some() && other as u32 as usize >= table::NUMBERS {
             return (Err(Failure(libc::EBADF)), changes.closed());
         }
+        // The kernel would keep a stream in its sets: the library has the same open file.
+        if own::is_open(number) {
+            epoll::forget(other);
+        }
         // SAFETY: both numbers are the program's.
         if unsafe { own::hw_own_dup3(number, other, flags) } < 0 {
             return (Err(last()), changes.closed());
@@ -113,6 +125,7 @@ fn replace(number: c_int, other: c_int, flags: c_int) -> Called<c_int> {
         if let Some(open) = open {
             changes.add(other, open);
         }
+        epoll::copied(number, other);
         (Ok(other), changes.closed())
     });
     drop(closed);

@@ -1,23 +1,28 @@
 //! epoll: streams in the kernel's sets.
 //!
-//! A stream's descriptor is in the set with what the kernel can tell of it, and the library looks again: an event of a stream
-//! that is not ready is not told, and its descriptor is prepared anew. For that each stream in a set is known here by a word of
-//! its own, which takes the place of the program's data.
+//! A stream's descriptor is in the set with the program's data, for EPOLLRDNORM and EPOLLWRNORM in place of EPOLLIN and EPOLLOUT: by
+//! these bits the library knows an event of a stream, whichever process has added it. The descriptor is readable and writable
+//! whenever the stream may be ready. So the library looks at the stream of an event, drops what is not ready, and prepares the
+//! descriptor anew. Before a wait it looks only at the members that are listed: streams whose descriptor does not tell all, and with
+//! EPOLLET those that the program has been told of since, which may not have been read until `EAGAIN`.
 
 use std::ffi::{c_int, c_uint};
 use std::os::fd::RawFd;
 use std::ptr;
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use headwater_os::fork;
 use headwater_streams::{Events, Prepared};
 use libc::{epoll_event, sigset_t, timespec};
 
-use super::poll::{SIGNALS_BYTES, duration};
+use super::poll::{SIGNALS_BYTES, duration, least};
 use crate::errno::{Called, Failure, last, returned};
 use crate::next::next;
 use crate::{memory, own, table};
+
+mod sets;
+
+use sets::Member;
+pub use sets::{copied, forget, is_set};
 
 pub mod real {
     //! The next library's.
@@ -32,29 +37,6 @@ pub mod real {
             set: c_int, events: *mut epoll_event, most: c_int, time: *const timespec, mask: *const sigset_t
         ) -> c_int;
     }
-}
-
-/// A stream in a set.
-#[derive(Debug)]
-struct Member {
-    set: RawFd,
-    number: RawFd,
-    /// The events that the program has asked for.
-    events: u32,
-    data: u64,
-    /// Told once, and not armed since (EPOLLONESHOT).
-    spent: bool,
-}
-
-/// All of them. The kernel has the index and [`TAG`] as their data.
-static MEMBERS: Mutex<Vec<Option<Member>>> = Mutex::new(Vec::new());
-
-/// The upper half of the data of streams in the kernel's sets: no address of a program, and no descriptor.
-const TAG: u64 = 0xfeed_57e4 << 32;
-
-/// Uses the list while the process is not forked: a child would find it locked.
-fn members<T>(action: impl FnOnce(&mut Vec<Option<Member>>) -> T) -> T {
-    fork::held_off(|| action(&mut MEMBERS.lock().unwrap_or_else(PoisonError::into_inner)))
 }
 
 /// epoll_ctl(2).
@@ -73,51 +55,86 @@ pub unsafe extern "C" fn hw_c_epoll_ctl(set: c_int, operation: c_int, number: c_
     unsafe { real::epoll_ctl(set, operation, number, event) }
 }
 
+/// What tells an event of a stream from those of other descriptors.
+const READABLE: u32 = libc::EPOLLRDNORM as u32;
+const WRITABLE: u32 = libc::EPOLLWRNORM as u32;
+/// Reported whether or not the program asks for them.
+const ALWAYS: u32 = (libc::EPOLLERR | libc::EPOLLHUP) as u32;
+
 /// What the kernel is asked for: what the program wants, with whatever may make it ready.
-fn asked(events: u32, index: usize) -> epoll_event {
-    let kept = (libc::EPOLLET | libc::EPOLLWAKEUP | libc::EPOLLEXCLUSIVE | libc::EPOLLRDHUP) as u32;
+fn asked(events: u32, data: u64) -> epoll_event {
+    // EPOLLEXCLUSIVE goes with EPOLLIN and EPOLLOUT alone; without it all sets are told.
+    let kept = (libc::EPOLLET | libc::EPOLLWAKEUP | libc::EPOLLRDHUP) as u32;
     let reads = (libc::EPOLLIN | libc::EPOLLPRI | libc::EPOLLRDNORM | libc::EPOLLRDBAND) as u32;
     let writes = (libc::EPOLLOUT | libc::EPOLLWRNORM | libc::EPOLLWRBAND) as u32;
-    let reads = if events & reads != 0 { libc::EPOLLIN as u32 } else { 0 };
-    let writes = if events & writes != 0 { libc::EPOLLOUT as u32 } else { 0 };
-    epoll_event { events: events & kept | reads | writes, u64: TAG | index as u64 }
+    let reads = if events & reads != 0 { READABLE } else { 0 };
+    let writes = if events & writes != 0 { WRITABLE } else { 0 };
+    epoll_event { events: events & kept | reads | writes, u64: data }
+}
+
+/// Whether an event is one of a stream, in a set of this process or of one that shares the set.
+fn is_of_stream(events: u32) -> bool {
+    events & (READABLE | WRITABLE) != 0 && events & (libc::EPOLLIN | libc::EPOLLOUT) as u32 == 0
+}
+
+/// An event of a stream that another process has added to the set: by the kernel's word alone.
+fn translate(event: &mut epoll_event) {
+    let bits = [(READABLE, libc::EPOLLIN as u32), (WRITABLE, libc::EPOLLOUT as u32)];
+    let seen = event.events;
+    event.events |= bits.iter().filter(|(bit, _)| seen & bit != 0).fold(0, |all, (_, bit)| all | bit);
+}
+
+/// The kernel's answer for a set in which this process has no stream.
+fn translated(events: *mut epoll_event, count: c_int) -> c_int {
+    if table::is_any() && count > 0 {
+        // SAFETY: the kernel has filled in so many.
+        let events = unsafe { std::slice::from_raw_parts_mut(events, count as usize) };
+        events.iter_mut().filter(|event| is_of_stream(event.events)).for_each(translate);
+    }
+    count
 }
 
 fn control(set: c_int, operation: c_int, number: c_int, event: *mut epoll_event) -> Called<c_int> {
-    let is_it =
-        |member: &Option<Member>| member.as_ref().is_some_and(|member| (member.set, member.number) == (set, number));
     let wanted = match operation {
         libc::EPOLL_CTL_DEL => epoll_event { events: 0, u64: 0 },
         // SAFETY: any bytes are a value of the type.
         _ => unsafe { memory::get(event.cast_const())? },
     };
-    members(|members| {
-        let known = members.iter().position(is_it);
-        let index = known.unwrap_or_else(|| members.iter().position(Option::is_none).unwrap_or(members.len()));
-        let mut passed = asked(wanted.events, index);
-        // SAFETY: the event is ours.
-        if unsafe { real::epoll_ctl(set, operation, number, &mut passed) } != 0 {
-            return Err(last());
-        }
-        let is_in = operation != libc::EPOLL_CTL_DEL;
-        let member = is_in.then_some(Member { set, number, events: wanted.events, data: wanted.u64, spent: false });
-        if index == members.len() {
-            members.push(member);
-        } else {
-            members[index] = member;
-        }
-        Ok(())
-    })?;
+    let mut passed = asked(wanted.events, wanted.u64);
+    // SAFETY: the event is ours.
+    if unsafe { real::epoll_ctl(set, operation, number, &mut passed) } != 0 {
+        return Err(last());
+    }
     if operation == libc::EPOLL_CTL_DEL {
+        sets::using(set, |set| set.remove(number));
         return Ok(0);
     }
+    if sets::making(set, |set| set.insert(number, Member::new(wanted.events, wanted.u64))).is_none() {
+        // SAFETY: no event is passed.
+        unsafe { own::hw_own_epoll_ctl(set, libc::EPOLL_CTL_DEL, number, ptr::null_mut()) };
+        return Err(Failure(libc::EMFILE));
+    }
     // Ready or prepared: either way the descriptor's state is right for the first wait.
-    let _ = table::with(number, |open| Ok(open.stream.prepare_poll(events_of(wanted.events))?));
+    let prepared = table::with(number, |open| Ok(open.stream.prepare_poll(events_of(wanted.events))?));
+    if let Some(Ok(Prepared::Armed { look_every: Some(_), .. })) = prepared {
+        sets::using(set, |set| set.change(number, |_| true));
+    }
     Ok(0)
 }
 
 fn events_of(events: u32) -> Events {
     Events::from_bits_truncate(events as u16)
+}
+
+/// A module was pushed or popped on a stream, or it was linked: its descriptor may not tell all any more.
+pub fn look_again(number: c_int) {
+    sets::look_again(number, |_| ());
+}
+
+/// A write to a stream has taken less than it was given.
+#[cold]
+pub fn was_full(number: c_int) {
+    sets::look_again(number, |member| member.was_full = true);
 }
 
 /// epoll_wait(2).
@@ -147,9 +164,10 @@ pub unsafe extern "C" fn hw_c_epoll_pwait(
     timeout_ms: c_int,
     mask: *const sigset_t,
 ) -> c_int {
-    if !has_streams(set) {
+    if !is_set(set) {
         // SAFETY: by the caller.
-        return unsafe { real::epoll_pwait(set, events, most, timeout_ms, mask) };
+        let count = unsafe { real::epoll_pwait(set, events, most, timeout_ms, mask) };
+        return translated(events, count);
     }
     let timeout = u64::try_from(timeout_ms).ok().map(Duration::from_millis);
     returned(wait(set, events, most, timeout, mask))
@@ -167,29 +185,12 @@ pub unsafe extern "C" fn hw_c_epoll_pwait2(
     time: *const timespec,
     mask: *const sigset_t,
 ) -> c_int {
-    if !has_streams(set) {
+    if !is_set(set) {
         // SAFETY: by the caller.
-        return unsafe { real::epoll_pwait2(set, events, most, time, mask) };
+        let count = unsafe { real::epoll_pwait2(set, events, most, time, mask) };
+        return translated(events, count);
     }
     returned(duration(time).and_then(|timeout| wait(set, events, most, timeout, mask)))
-}
-
-fn has_streams(set: c_int) -> bool {
-    table::is_any() && members(|members| members.iter().flatten().any(|member| member.set == set))
-}
-
-/// A number was closed: it is in no set any more, if the kernel says so, and a set of that number is gone.
-pub fn forget(number: c_int) {
-    let is_of = |member: &Member| member.number == number || member.set == number;
-    members(|members| {
-        for place in members.iter_mut().filter(|place| place.as_ref().is_some_and(is_of)) {
-            // The kernel would keep it: the library has the same open file.
-            if let Some(Member { set, .. }) = place.take().filter(|member| member.number == number) {
-                // SAFETY: no event is passed. A set that was closed is refused.
-                unsafe { own::hw_own_epoll_ctl(set, libc::EPOLL_CTL_DEL, number, ptr::null_mut()) };
-            }
-        }
-    });
 }
 
 fn wait(
@@ -201,24 +202,41 @@ fn wait(
 ) -> Called<c_int> {
     let until = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
     loop {
-        // The kernel's events alone say nothing where the stream's own end has acted: such streams are looked at.
-        let look_every = prepare(set)?;
+        let (ready, look_every) = look_at_listed(set);
         let left = until.map(|until| until.saturating_duration_since(Instant::now()));
-        let sleep = match (left, look_every) {
-            (Some(one), Some(other)) => Some(one.min(other)),
-            (one, other) => one.or(other),
-        };
+        let sleep = if ready.is_empty() { least(left, look_every) } else { Some(Duration::ZERO) };
         // Rounded up: a millisecond that is not over is waited for.
         let sleep_ms = sleep.map_or(-1, |sleep| sleep.as_nanos().div_ceil(1_000_000).min(i32::MAX as u128) as c_int);
-        // SAFETY: the place is the program's, which the kernel checks.
         // Not a cancellation point, as in `poll`.
+        // SAFETY: the place is the program's, which the kernel checks.
         let count = unsafe { libc::syscall(libc::SYS_epoll_pwait, set, place, most, sleep_ms, mask, SIGNALS_BYTES) };
         if count < 0 {
             return Err(last());
         }
-        // SAFETY: the kernel has filled in so many.
-        let events = unsafe { std::slice::from_raw_parts_mut(place, count as usize) };
-        let kept = keep_ready(set, events)?;
+        let room = (most as usize).min(count as usize + ready.len());
+        // SAFETY: the program's place for so many events, for the length of this call.
+        unsafe { memory::bytes_mut(place.cast(), room * size_of::<epoll_event>())? };
+        // SAFETY: as above; it was just checked.
+        let events = unsafe { std::slice::from_raw_parts_mut(place, room) };
+        let mut kept = 0;
+        // The members that are reported, and where.
+        let mut reported: Vec<(RawFd, usize)> = Vec::new();
+        for at in 0..count as usize {
+            if let Some((number, event)) = reported_event(set, events[at], &reported) {
+                events[kept] = event;
+                reported.extend(number.map(|number| (number, kept)));
+                kept += 1;
+            }
+        }
+        for (number, event) in ready {
+            if let Some((_, at)) = reported.iter().find(|(other, _)| *other == number) {
+                events[*at].events |= event.events;
+            } else if kept < room {
+                events[kept] = event;
+                kept += 1;
+                report(set, number, event.u64);
+            }
+        }
         let is_over = timeout.is_some() && left == Some(Duration::ZERO);
         if kept > 0 || is_over {
             return Ok(kept as c_int);
@@ -226,72 +244,123 @@ fn wait(
     }
 }
 
-/// Prepares the streams of a set. Returns how often those must be looked at whose descriptor does not tell all.
-fn prepare(set: c_int) -> Called<Option<Duration>> {
-    let is_asked = |member: &&Member| member.set == set && !member.spent && member.events & libc::EPOLLET as u32 == 0;
-    let wanted: Vec<(c_int, u32)> = members(|members| {
-        members.iter().flatten().filter(is_asked).map(|member| (member.number, member.events)).collect()
-    });
-    let mut look_every = None::<Duration>;
-    for (number, events) in wanted {
-        let prepared = table::with(number, |open| Ok(open.stream.prepare_poll(events_of(events))?));
-        if let Some(Ok(Prepared::Armed { look_every: Some(every), .. })) = prepared {
-            look_every = Some(look_every.map_or(every, |least| least.min(every)));
+/// Looks at the listed members of a set. Returns those that are ready, and how often to look at those whose descriptor does not tell
+/// all.
+fn look_at_listed(set: c_int) -> (Vec<(RawFd, epoll_event)>, Option<Duration>) {
+    let (mut ready, mut look_every) = (Vec::new(), None);
+    for (number, member) in sets::using(set, sets::Set::to_look_at).unwrap_or_default() {
+        let Some(looked) = look_at(number, &member, false) else { continue };
+        sets::using(set, |set| set.change(number, |member| looked.note(member)));
+        look_every = least(look_every, looked.look_every);
+        if looked.events != 0 {
+            ready.push((number, epoll_event { events: looked.events, u64: member.data }));
         }
     }
-    Ok(look_every)
+    (ready, look_every)
 }
 
-/// Replaces the library's data by the program's, and drops the events of streams that are not ready. Returns how many are left,
-/// in front.
-fn keep_ready(set: c_int, events: &mut [epoll_event]) -> Called<usize> {
-    let mut kept = 0;
-    for at in 0..events.len() {
-        let event = events[at];
-        let index = (event.u64 & u64::from(u32::MAX)) as usize;
-        let mut event = event;
-        if event.u64 & !u64::from(u32::MAX) == TAG {
-            let known = members(|members| {
-                let member = members.get(index)?.as_ref().filter(|member| member.set == set)?;
-                Some((member.number, member.events, member.data, member.spent))
-            });
-            let Some((number, wanted, data, spent)) = known else { continue };
-            let seen = event.events;
-            let ready = if spent { None } else { ready(number, wanted, seen) };
-            let Some(ready) = ready else { continue };
-            event = epoll_event { events: ready, u64: data };
-            if wanted & libc::EPOLLONESHOT as u32 != 0 {
-                spend(set, number, index);
+/// What a look at a member has found.
+struct Looked {
+    /// The events to report.
+    events: u32,
+    look_every: Option<Duration>,
+    /// The member as it is then.
+    member: Member,
+}
+
+impl Looked {
+    /// Notes it in the member. Returns whether the member is looked at before the next wait.
+    fn note(&self, member: &mut Member) -> bool {
+        (member.told, member.was_full) = (self.member.told, self.member.was_full);
+        self.look_every.is_some() || self.events != 0
+    }
+}
+
+/// Looks at a member, after an event of the kernel or before a wait, and prepares the descriptor if it is not ready. None: the stream is
+/// broken, or was closed meanwhile.
+fn look_at(number: RawFd, member: &Member, has_event: bool) -> Option<Looked> {
+    let mut looked = Looked { events: 0, look_every: None, member: *member };
+    let wanted = events_of(member.events);
+    let reported = table::with(number, |open| {
+        if member.is_edge() {
+            let edge = open.stream.prepare_edge(wanted, &mut looked.member.told)?;
+            looked.look_every = edge.look_every;
+            // Room is a level, of which an event of the kernel or a write that took less says that it is new.
+            let is_new = has_event || member.was_full;
+            if !edge.room.is_empty() {
+                looked.member.was_full = false;
             }
+            return Ok(edge.fresh | if is_new { edge.room } else { Events::default() });
         }
-        events[kept] = event;
-        kept += 1;
-    }
-    Ok(kept)
-}
-
-/// The events of a stream, if there are any.
-fn ready(number: c_int, wanted: u32, seen: u32) -> Option<c_uint> {
-    let always = (libc::EPOLLERR | libc::EPOLLHUP) as u32;
-    let looked = table::with(number, |open| Ok(open.stream.prepare_poll(events_of(wanted))?));
-    match looked {
-        Some(Ok(Prepared::Ready(events))) => {
-            Some(u32::from(events.bits()) & (wanted | always)).filter(|ready| *ready != 0)
-        }
-        Some(Ok(Prepared::Armed { .. })) => None,
-        // A stream that is broken, or was closed meanwhile: the kernel's word.
-        _ => Some(seen & (wanted | always)).filter(|ready| *ready != 0),
-    }
-}
-
-/// A stream that is told once is told no more until the program arms it anew.
-fn spend(set: c_int, number: c_int, index: usize) {
-    members(|members| {
-        if let Some(Some(member)) = members.get_mut(index) {
-            member.spent = true;
-        }
+        Ok(match open.stream.prepare_poll(wanted)? {
+            Prepared::Ready(events) => events,
+            Prepared::Armed { look_every, .. } => {
+                looked.look_every = look_every;
+                Events::default()
+            }
+        })
     });
-    let mut nothing = epoll_event { events: 0, u64: TAG | index as u64 };
-    // SAFETY: the event is ours. An error leaves it to the flag.
-    unsafe { own::hw_own_epoll_ctl(set, libc::EPOLL_CTL_MOD, number, (&raw mut nothing).cast()) };
+    looked.events = u32::from(reported?.ok()?.bits()) & (member.events | ALWAYS);
+    Some(looked)
+}
+
+/// The event that the program gets for one of the kernel, and the member that it is of. None: the stream is not ready.
+fn reported_event(
+    set: c_int,
+    mut event: epoll_event,
+    reported: &[(RawFd, usize)],
+) -> Option<(Option<RawFd>, epoll_event)> {
+    let (seen, data) = (event.events, event.u64);
+    let is_certain = is_of_stream(seen);
+    if !is_certain && seen & (libc::EPOLLIN | libc::EPOLLOUT) as u32 != 0 {
+        return Some((None, event));
+    }
+    let members = sets::using(set, |set| set.with_data(data)).unwrap_or_default();
+    // A hang-up of a member that was reported once is not one of another descriptor.
+    let is_known = !members.is_empty() && (is_certain || members.iter().any(|(_, member)| member.spent));
+    for (number, member) in members {
+        if member.spent || reported.iter().any(|(other, _)| *other == number) {
+            continue;
+        }
+        let looked = look_at(number, &member, true);
+        let level = if member.is_edge() { ALWAYS } else { 0 } | libc::EPOLLRDHUP as u32;
+        let events = match &looked {
+            Some(looked) => looked.events | seen & level & (member.events | ALWAYS),
+            // The kernel's word.
+            None => seen & (member.events | ALWAYS),
+        };
+        if let Some(looked) = &looked {
+            sets::using(set, |set| set.change(number, |member| looked.note(member)));
+        }
+        if events != 0 {
+            report(set, number, data);
+            return Some((Some(number), epoll_event { events, u64: data }));
+        }
+    }
+    if is_known {
+        return None;
+    }
+    // Another process's stream, or a hang-up of what is no stream.
+    if is_certain {
+        translate(&mut event);
+        event.events &= !(READABLE | WRITABLE);
+    }
+    Some((None, event))
+}
+
+/// A member is reported: with EPOLLONESHOT no more until the program arms it anew.
+fn report(set: c_int, number: RawFd, data: u64) {
+    let mut is_last = false;
+    sets::using(set, |set| {
+        set.change(number, |member| {
+            is_last = member.events & libc::EPOLLONESHOT as u32 != 0;
+            member.spent = is_last;
+            member.is_listed
+        });
+    });
+    if is_last {
+        let mut nothing = epoll_event { events: libc::EPOLLONESHOT as c_uint, u64: data };
+        // SAFETY: the event is ours. An error leaves it to the flag.
+        unsafe { own::hw_own_epoll_ctl(set, libc::EPOLL_CTL_MOD, number, (&raw mut nothing).cast()) };
+    }
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use headwater_streams::limits::{STRMSGSZ, STRMSGSZ_MAX};
 use headwater_streams::{ErrorOptions, IoctlTimeout, MuxId, ReadOptions, SignalEvents, WriteOptions};
 
+use super::epoll;
 use crate::abi::*;
 use crate::errno::{Called, Failure, returned};
 use crate::memory::{self, Program};
@@ -62,7 +63,7 @@ fn control(open: &Open, own_number: c_int, request: c_ulong, argument: usize) ->
             memory::put(argument as *mut c_int, bytes as c_int)?;
             Ok(messages as c_int)
         }
-        I_PUSH => modules::push(open, argument),
+        I_PUSH => modules::push(open, argument).inspect(|_| epoll::look_again(own_number)),
         I_POP => modules::pop(open),
         I_LOOK => modules::look(open, argument),
         I_FIND => modules::find(open, argument),

@@ -213,7 +213,8 @@ pub fn poll(polled: &mut [pollfd], timeout: Option<Duration>, mask: *const sigse
     }
 }
 
-fn least(one: Option<Duration>, other: Option<Duration>) -> Option<Duration> {
+/// The shorter of two times; None is no limit.
+pub fn least(one: Option<Duration>, other: Option<Duration>) -> Option<Duration> {
     match (one, other) {
         (Some(one), Some(other)) => Some(one.min(other)),
         (one, other) => one.or(other),

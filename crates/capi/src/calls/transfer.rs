@@ -5,6 +5,7 @@ use std::io::{IoSlice, IoSliceMut};
 
 use libc::iovec;
 
+use super::epoll;
 use crate::errno::{Called, Failure, returned, returned_word, word};
 use crate::memory::{self, CALL_MAX};
 use crate::next::next;
@@ -73,7 +74,11 @@ pub unsafe extern "C" fn hw_c_write(number: c_int, buffer: *const c_void, count:
 /// As [`read_stream`].
 #[inline(never)]
 fn write_stream(number: c_int, buffer: *const c_void, count: usize) -> isize {
-    returned_word(table::with_word(number, |open| word(write(open, buffer, count))))
+    let written = returned_word(table::with_word(number, |open| word(write(open, buffer, count))));
+    if written > 0 && (written as usize) < count {
+        epoll::was_full(number);
+    }
+    written
 }
 
 /// readv(2).
@@ -95,7 +100,7 @@ pub unsafe extern "C" fn hw_c_readv(number: c_int, pieces: *const iovec, count: 
 /// As the C library's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hw_c_writev(number: c_int, pieces: *const iovec, count: c_int) -> isize {
-    match table::with(number, |open| writev(open, pieces, count)) {
+    match table::with(number, |open| writev(open, number, pieces, count)) {
         Some(done) => returned(done),
         // SAFETY: by the caller.
         None => unsafe { real::writev(number, pieces, count) },
@@ -243,7 +248,7 @@ fn readv(open: &Open, at: *const iovec, count: c_int) -> Called<isize> {
     })
 }
 
-fn writev(open: &Open, at: *const iovec, count: c_int) -> Called<isize> {
+fn writev(open: &Open, number: c_int, at: *const iovec, count: c_int) -> Called<isize> {
     open.check_writes()?;
     with_pieces(at, count, |pieces| {
         let bytes = |piece: &iovec| {
@@ -253,8 +258,14 @@ fn writev(open: &Open, at: *const iovec, count: c_int) -> Called<isize> {
         match pieces {
             [one] => write(open, one.iov_base, one.iov_len),
             several => {
+                let total = several.iter().map(|piece| piece.iov_len).sum::<usize>();
                 let all = several.iter().map(bytes).collect::<Called<Vec<_>>>()?;
-                restarting(|| Ok(open.stream.writev(&all)? as isize))
+                restarting(|| Ok(open.stream.writev(&all)?)).map(|written| {
+                    if written < total {
+                        epoll::was_full(number);
+                    }
+                    written as isize
+                })
             }
         }
     })

@@ -2,6 +2,7 @@
 #include "stream.h"
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 
 static int near, far, set;
 
@@ -215,6 +216,174 @@ static void dup_stays_in_the_set(void) {
     EXPECT(events_within(1000, 4), EPOLLIN, "epoll(7): closing another descriptor of the same end removes nothing");
 }
 
+/* epoll(7): a read that returns less than it was asked for has taken all. */
+static void an_edge_after_a_short_read(void) {
+    open_ends();
+    set_nonblocking(far, 1);
+    EXPECT(add(far, EPOLLIN | EPOLLOUT | EPOLLET, 1), 0, "EPOLL_CTL_ADD");
+    EXPECT(events_within(1000, 1), EPOLLOUT, "epoll(7): writable at first");
+    for (int round = 0; round < 10; round++) {
+        EXPECT(write(near, "abc", 3), 3, "write");
+        EXPECT(events_within(1000, 1) & EPOLLIN, EPOLLIN, "epoll(7): an edge after each short read");
+        EXPECT(read(far, got.data_bytes, sizeof got.data_bytes), 3, "read: less than it was asked for");
+        EXPECT(events_within(0, 1), 0, "epoll(7): nothing more");
+    }
+}
+
+static void an_edge_after_a_partial_read(void) {
+    open_ends();
+    set_nonblocking(far, 1);
+    EXPECT(add(far, EPOLLIN | EPOLLET, 1), 0, "EPOLL_CTL_ADD");
+    for (int round = 0; round < 300; round++) {
+        EXPECT(write(near, "abc", 3), 3, "write");
+        EXPECT(events_within(1000, 1), EPOLLIN, "epoll(7): an edge for each arrival, whatever is unread");
+        EXPECT(read(far, got.data_bytes, 1), 1, "read: a part");
+        EXPECT(events_within(0, 1), 0, "epoll(7): no event for what was left");
+    }
+    pid_t child = fork();
+    if (child == 0) {
+        sleep_ms(50);
+        _exit(write(near, "d", 1) == 1 ? 0 : 1);
+    }
+    EXPECT(events_within(5000, 1), EPOLLIN, "epoll(7): an edge for what another process writes meanwhile");
+    EXPECT(ended_within(child, 2000), 0, "the writer ends");
+    EXPECT(drain(), 601, "read");
+}
+
+static void room_after_a_short_write(void) {
+    open_ends();
+    set_nonblocking(near, 1);
+    EXPECT(add(near, EPOLLOUT | EPOLLET, 1), 0, "EPOLL_CTL_ADD");
+    EXPECT(events_within(1000, 1), EPOLLOUT, "epoll(7): writable at first");
+    static char large[1 << 20];
+    for (int round = 0; round < 3; round++) {
+        ssize_t written = write(near, large, sizeof large);
+        if (written == (ssize_t)sizeof large)
+            return;
+        HOLDS(written > 0, "write: what there is room for");
+        if (round < 2)
+            HOLDS(drain() > 0, "read, before the wait");
+        else
+            EXPECT(events_within(20, 1), 0, "epoll(7): full");
+        if (round == 2)
+            HOLDS(drain() > 0, "read");
+        EXPECT(events_within(1000, 1), EPOLLOUT, "epoll(7): an edge after a short write");
+    }
+}
+
+static void copies_of_a_set(void) {
+    open_ends();
+    EXPECT(add(far, EPOLLIN, 7), 0, "EPOLL_CTL_ADD");
+    EXPECT(write(near, "x", 1), 1, "write");
+    int copies[] = {dup(set), fcntl(set, F_DUPFD_CLOEXEC, 100), dup2(set, 120), dup3(set, 121, O_CLOEXEC)};
+    close(set);
+    for (int at = 0; at < 4; at++) {
+        set = copies[at];
+        EXPECT(events_within(1000, 7), EPOLLIN, "dup: the same set, with the program's data");
+        EXPECT(write(near, "x", 1), 1, "write");
+        HOLDS(drain() > 0, "read");
+        EXPECT(events_within(0, 7), 0, "dup: the same set, which knows what is ready");
+        EXPECT(write(near, "x", 1), 1, "write");
+        if (at < 3)
+            close(copies[at]);
+    }
+    struct epoll_event change = {.events = EPOLLIN, .data.u64 = 8};
+    EXPECT(epoll_ctl(set, EPOLL_CTL_MOD, far, &change), 0, "EPOLL_CTL_MOD by another number");
+    EXPECT(events_within(1000, 8), EPOLLIN, "EPOLL_CTL_MOD by another number");
+    close(set);
+    set = epoll_create1(0);
+    EXPECT(events_within(0, 8), 0, "a new set with the number of a closed one is empty");
+}
+
+static void the_same_data_for_all(void) {
+    int ends[3][2];
+    set = epoll_create1(0);
+    for (int at = 0; at < 3; at++) {
+        open_pipe(ends[at]);
+        EXPECT(add(ends[at][1], EPOLLIN, 0), 0, "EPOLL_CTL_ADD");
+    }
+    int event = eventfd(0, EFD_NONBLOCK);
+    EXPECT(add(event, EPOLLIN, 0), 0, "EPOLL_CTL_ADD of an event descriptor");
+    struct epoll_event events[8];
+    EXPECT(epoll_wait(set, events, 8, 0), 0, "epoll_wait: none");
+    EXPECT(eventfd_write(event, 1), 0, "eventfd_write");
+    EXPECT(epoll_wait(set, events, 8, 1000), 1, "epoll_wait: the event descriptor");
+    EXPECT(write(ends[0][0], "x", 1), 1, "write");
+    EXPECT(write(ends[2][0], "x", 1), 1, "write");
+    EXPECT(epoll_wait(set, events, 8, 1000), 3, "epoll_wait: two streams and the event descriptor");
+    EXPECT(read(ends[0][1], got.data_bytes, 8), 1, "read");
+    EXPECT(read(ends[2][1], got.data_bytes, 8), 1, "read");
+    EXPECT(epoll_wait(set, events, 8, 0), 1, "epoll_wait: the event descriptor alone");
+}
+
+static void a_child_and_its_parent_share_a_set(void) {
+    open_ends();
+    EXPECT(add(far, EPOLLIN, 1), 0, "EPOLL_CTL_ADD");
+    pid_t child = fork();
+    if (child == 0) {
+        /* What the child closes stays open in the parent, and in the set. */
+        close(far);
+        int ends[2];
+        open_pipe(ends);
+        if (add(ends[0], EPOLLIN, 42) != 0 || write(ends[1], "x", 1) != 1)
+            _exit(1);
+        sleep_ms(300);
+        _exit(0);
+    }
+    EXPECT(events_within(2000, 42), EPOLLIN, "epoll(7): what a child adds has its own data");
+    EXPECT(ended_within(child, 2000), 0, "the child ends");
+    EXPECT(write(near, "x", 1), 1, "write");
+    EXPECT(events_within(2000, 1), EPOLLIN, "epoll(7): a child's close removes nothing of its parent's");
+}
+
+static void dup2_over_a_member_removes_it(void) {
+    open_ends();
+    EXPECT(add(far, EPOLLIN, 1), 0, "EPOLL_CTL_ADD");
+    EXPECT(write(near, "x", 1), 1, "write");
+    int copy = dup(far), null = open("/dev/null", O_RDONLY);
+    EXPECT(dup2(null, far), far, "dup2");
+    EXPECT(events_within(20, 1), 0, "epoll(7): what dup2 closes leaves the set");
+    EXPECT(add(copy, EPOLLIN, 2), 0, "EPOLL_CTL_ADD of the other number");
+    EXPECT(events_within(1000, 2), EPOLLIN, "the stream has its data");
+}
+
+static void one_shot_of_a_hung_up_stream(void) {
+    open_ends();
+    EXPECT(add(far, EPOLLIN | EPOLLONESHOT, 9), 0, "EPOLL_CTL_ADD");
+    close(near);
+    HOLDS(events_within(1000, 9) & EPOLLHUP, "EPOLLHUP");
+    struct timespec before, after;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &before);
+    EXPECT(events_within(200, 9), 0, "epoll_ctl: EPOLLONESHOT: not twice, a hang-up neither");
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &after);
+    HOLDS((after.tv_sec - before.tv_sec) * 1000 + (after.tv_nsec - before.tv_nsec) / 1000000 < 100, "a wait that sleeps");
+}
+
+static void many_members(void) {
+    enum { COUNT = 400, WAITS = 200 };
+    int ends[COUNT][2];
+    struct rlimit limit = {4 * COUNT + 4096, 4 * COUNT + 4096};
+    if (setrlimit(RLIMIT_NOFILE, &limit) != 0)
+        return;
+    set = epoll_create1(0);
+    for (int at = 0; at < COUNT; at++) {
+        open_pipe(ends[at]);
+        EXPECT(add(ends[at][1], EPOLLIN, (uint64_t)at), 0, "EPOLL_CTL_ADD");
+    }
+    long long start = now_ms();
+    for (int round = 0; round < WAITS; round++) {
+        int at = round * 7 % COUNT;
+        EXPECT(write(ends[at][0], "x", 1), 1, "write");
+        EXPECT(events_within(1000, (uint64_t)at), EPOLLIN, "epoll_wait: the one of many");
+        EXPECT(read(ends[at][1], got.data_bytes, 8), 1, "read");
+    }
+    EXPECT(events_within(0, 0), 0, "epoll_wait: none of many");
+    /* A look at each of 400 streams takes some 1 ms; a wait needs none. */
+    HOLDS(now_ms() - start < WAITS / 2, "epoll_wait: does not look at each member");
+    for (int at = 0; at < COUNT; at++)
+        close(ends[at][0]), close(ends[at][1]);
+}
+
 static const struct test tests[] = {
     TEST(level),
     TEST(level_after_blocking_reads),
@@ -230,5 +399,14 @@ static const struct test tests[] = {
     TEST(epoll_pwait_with_a_mask),
     TEST(a_set_in_a_set),
     TEST(dup_stays_in_the_set),
+    TEST(an_edge_after_a_short_read),
+    TEST(an_edge_after_a_partial_read),
+    TEST(room_after_a_short_write),
+    TEST(copies_of_a_set),
+    TEST(the_same_data_for_all),
+    TEST(a_child_and_its_parent_share_a_set),
+    TEST(dup2_over_a_member_removes_it),
+    TEST(one_shot_of_a_hung_up_stream),
+    TEST(many_members),
 };
 MAIN(tests)

@@ -11,7 +11,7 @@ use crate::events;
 use crate::limits::EMPTY_MAX;
 use crate::message::kind::{Kind, MessageHeader};
 use crate::plumb::chain;
-use crate::plumb::direction::{CHANGED, Direction, is_readable};
+use crate::plumb::direction::{CHANGED, Direction, arrived, is_readable};
 use crate::process::end::End;
 use crate::process::listeners::signal;
 use crate::queue::lane::reader::{LaneFront, ReaderGuard};
@@ -138,6 +138,11 @@ impl<'w> ReadSide<'w> {
     /// Whether there may be a message.
     pub fn is_readable(&self) -> bool {
         is_readable(&self.lane, &self.store)
+    }
+
+    /// As [`crate::plumb::direction::arrived`].
+    pub fn arrived(&self) -> Option<u64> {
+        arrived(&self.lane, &self.store)
     }
 
     /// The message at the front: of the store, where those of higher bands and priority are, then of the lane.

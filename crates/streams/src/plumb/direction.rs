@@ -114,6 +114,11 @@ impl Direction {
         is_readable(&self.reader, &self.store)
     }
 
+    /// As [`arrived`].
+    pub fn arrived(&self) -> Option<u64> {
+        arrived(&self.reader, &self.store)
+    }
+
     /// Makes the next call of any member of this direction read options, state and modules anew.
     pub fn announce(&self) {
         self.writer.notify(CHANGED);
@@ -229,6 +234,12 @@ fn may_write(chain: &[Link], store: &Store, lane: &LaneWriter, region: &Region, 
         None if band > 0 || !region.policy.lane => store.may_go_on(HEAD, band),
         None => lane.may_go_on(),
     }
+}
+
+/// A number that changes with each message that arrives at the head, read without the lock; None while a message waits in the store,
+/// where no number is kept.
+pub(crate) fn arrived(lane: &LaneReader, store: &Store) -> Option<u64> {
+    store.is_empty(HEAD).then(|| lane.arrived())
 }
 
 /// Whether there may be data for the head, read without the lock.

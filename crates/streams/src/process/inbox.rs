@@ -23,6 +23,8 @@ use crate::layout::{EndWords, Side};
 
 /// The largest number of packets that one call takes. Only a peer that sends for ever causes more.
 const PACKETS_MAX: u32 = 256;
+/// The most packets that are left while a program leaves messages unread: a small socket has room for few.
+const LEFT_MAX: u32 = 8;
 
 /// The doorbell of one end, as a user of one of its sides sees it.
 #[derive(Debug)]
@@ -110,6 +112,19 @@ impl Inbox<'_> {
             self.doorbell.ring_own();
         }
         Ok(!is_ready)
+    }
+
+    /// Makes the descriptor report the next message though there are unread ones: it stays readable. Returns false if `more`
+    /// holds already.
+    ///
+    /// Errors: `EPROTO` if another program has written to the descriptor.
+    pub fn await_more(&self, more: impl Fn() -> bool) -> Result<bool> {
+        if self.counted() >= LEFT_MAX {
+            // Else they would fill the socket, and no more could be reported.
+            return self.arm(more);
+        }
+        self.arm_again()?;
+        Ok(!more())
     }
 
     fn arm_again(&self) -> Result<()> {

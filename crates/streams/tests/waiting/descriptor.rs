@@ -3,7 +3,7 @@
 use std::os::fd::{AsFd, AsRawFd, RawFd};
 use std::time::{Duration, Instant};
 
-use headwater_streams::{Access, Errno, Events, Handle, Options};
+use headwater_streams::{Access, Errno, Events, Handle, Options, Told};
 
 use crate::common::{alone, child, fifo, open, polled};
 
@@ -106,6 +106,28 @@ fn a_message_is_an_edge_for_an_edge_triggered_poller() {
         assert_eq!(drain(&mut far), 2);
         assert_eq!(edges.wait(NOW), 0);
     }
+}
+
+#[test]
+fn a_message_is_an_edge_though_others_are_unread() {
+    let (mut near, mut far) = nonblocking(&Options::default());
+    let edges = Epoll::over(far.as_fd().as_raw_fd(), libc::EPOLLIN | libc::EPOLLET);
+    let mut told = Told::default();
+    for _ in 0..300 {
+        near.write(b"xyz").expect("room");
+        assert_eq!(far.prepare_edge(Events::IN, &mut told).expect("whole").fresh, Events::IN);
+        // Told once, whether or not it is read.
+        far.read(&mut [0]).expect("data");
+        let _ = edges.wait(NOW);
+        assert!(far.prepare_edge(Events::IN, &mut told).expect("whole").fresh.is_empty());
+        assert_eq!(edges.wait(NOW), 0);
+        near.write(b"z").expect("room");
+        assert_eq!(edges.wait(SOON), libc::EPOLLIN, "unread data, and a new message");
+        assert_eq!(far.prepare_edge(Events::IN, &mut told).expect("whole").fresh, Events::IN);
+    }
+    assert_eq!(drain(&mut far), 900);
+    near.write(b"x").expect("room");
+    assert_eq!(edges.wait(SOON), libc::EPOLLIN);
 }
 
 #[test]

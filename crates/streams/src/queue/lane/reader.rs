@@ -235,6 +235,12 @@ impl LaneReader {
         self.words.tail.0.bytes.load(Ordering::Relaxed).wrapping_sub(self.words.head.0.bytes.load(Ordering::Relaxed))
     }
 
+    /// A number that changes with each message in the lane, read without the lock.
+    pub fn arrived(&self) -> u64 {
+        let tail = &self.words.tail.0;
+        tail.bytes.load(Ordering::Acquire).wrapping_add(tail.records.load(Ordering::Relaxed))
+    }
+
     /// Whether a process on the writing side sleeps, or that side is gone. After a take.
     #[inline(always)]
     pub fn writer_sleeps(&self) -> bool {

@@ -1,0 +1,213 @@
+//! The epoll sets of this process that have streams in them, and what the program asked for. A set is found by its numbers: dup
+//! gives it another, and a close takes one away.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::os::fd::RawFd;
+use std::ptr;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use headwater_os::fork;
+use headwater_streams::Told;
+
+use crate::own;
+use crate::table::NUMBERS;
+
+/// A stream in a set.
+#[derive(Debug, Clone, Copy)]
+pub struct Member {
+    /// The events that the program has asked for.
+    pub events: u32,
+    pub data: u64,
+    /// Reported once, and not armed since (EPOLLONESHOT).
+    pub spent: bool,
+    /// With EPOLLET: the data that the program has been told of.
+    pub told: Told,
+    /// With EPOLLET: a write has taken less than it was given, and room has not been reported since.
+    pub was_full: bool,
+    /// Looked at before the next wait.
+    pub is_listed: bool,
+    /// The process that has added it: in its children the kernel's entry is still the parent's.
+    owner: u64,
+}
+
+impl Member {
+    pub fn new(events: u32, data: u64) -> Member {
+        let (told, owner) = (Told::default(), fork::epoch());
+        Member { events, data, spent: false, told, was_full: false, is_listed: false, owner }
+    }
+
+    /// Whether it is one for edges (EPOLLET).
+    pub fn is_edge(&self) -> bool {
+        self.events & libc::EPOLLET as u32 != 0
+    }
+}
+
+/// A set with streams.
+#[derive(Debug)]
+pub struct Set {
+    numbers: Vec<RawFd>,
+    members: BTreeMap<RawFd, Member>,
+    /// The members by the data that the kernel returns.
+    by_data: BTreeSet<(u64, RawFd)>,
+    /// The members to look at before the next wait. May name one that has left.
+    listed: Vec<RawFd>,
+    /// The member that the last round of looks ended with, and when that was.
+    round: (RawFd, Instant),
+}
+
+/// At this rate some members are looked at whose descriptor has told all: another process may have changed their stream, so that it
+/// tells no more.
+const ROUND_EVERY: Duration = Duration::from_millis(20);
+/// How many.
+const ROUND: usize = 32;
+
+/// The sets; a number's place names one, plus one.
+static SETS: Mutex<Vec<Option<Set>>> = Mutex::new(Vec::new());
+static PLACES: [AtomicU32; NUMBERS] = [const { AtomicU32::new(0) }; NUMBERS];
+/// How many sets there are.
+static COUNT: AtomicU32 = AtomicU32::new(0);
+
+/// Uses the sets while the process is not forked: a child would find them locked.
+fn sets<T>(action: impl FnOnce(&mut Vec<Option<Set>>) -> T) -> T {
+    fork::held_off(|| action(&mut SETS.lock().unwrap_or_else(PoisonError::into_inner)))
+}
+
+fn place(number: RawFd) -> Option<usize> {
+    let place = PLACES.get(number as u32 as usize)?.load(Ordering::Relaxed);
+    (place as usize).checked_sub(1)
+}
+
+/// Whether the number is a set that has, or had, streams in it.
+#[inline]
+pub fn is_set(number: RawFd) -> bool {
+    COUNT.load(Ordering::Relaxed) != 0 && place(number).is_some()
+}
+
+/// Uses a set. None if it is none with streams.
+pub fn using<T>(number: RawFd, action: impl FnOnce(&mut Set) -> T) -> Option<T> {
+    let place = place(number)?;
+    sets(|sets| sets.get_mut(place)?.as_mut().map(action))
+}
+
+/// As [`using`]; what is none with streams becomes one. None: its number is too high.
+pub fn making<T>(number: RawFd, action: impl FnOnce(&mut Set) -> T) -> Option<T> {
+    let own = PLACES.get(number as u32 as usize)?;
+    sets(|sets| {
+        if own.load(Ordering::Relaxed) == 0 {
+            let free = sets.iter().position(Option::is_none).unwrap_or(sets.len());
+            sets.resize_with(sets.len().max(free + 1), || None);
+            sets[free] = Some(Set {
+                numbers: vec![number],
+                members: BTreeMap::new(),
+                by_data: BTreeSet::new(),
+                listed: Vec::new(),
+                round: (-1, Instant::now()),
+            });
+            own.store(free as u32 + 1, Ordering::Relaxed);
+            COUNT.fetch_add(1, Ordering::Relaxed);
+        }
+        sets[own.load(Ordering::Relaxed) as usize - 1].as_mut().map(action)
+    })
+}
+
+/// A set has got another number.
+pub fn copied(number: RawFd, copy: RawFd) {
+    let Some(place) = place(number) else { return };
+    let Some(new) = PLACES.get(copy as u32 as usize) else { return };
+    sets(|sets| {
+        if let Some(Some(set)) = sets.get_mut(place) {
+            set.numbers.push(copy);
+            new.store(place as u32 + 1, Ordering::Relaxed);
+        }
+    });
+}
+
+/// A number is to be closed: a stream leaves all sets, and a set loses that number.
+pub fn forget(number: RawFd) {
+    if COUNT.load(Ordering::Relaxed) == 0 {
+        return;
+    }
+    sets(|sets| {
+        for set in sets.iter_mut().flatten() {
+            let Some(member) = set.remove(number) else { continue };
+            // The kernel would keep it: the library has the same open file. What a parent has added is the parent's.
+            if member.owner == fork::epoch()
+                && let Some(of) = set.numbers.first()
+            {
+                // SAFETY: no event is passed.
+                unsafe { own::hw_own_epoll_ctl(*of, libc::EPOLL_CTL_DEL, number, ptr::null_mut()) };
+            }
+        }
+        let Some(place) = place(number) else { return };
+        PLACES[number as usize].store(0, Ordering::Relaxed);
+        if let Some(one) = sets.get_mut(place) {
+            one.as_mut().into_iter().for_each(|set| set.numbers.retain(|other| *other != number));
+            if one.as_ref().is_some_and(|set| set.numbers.is_empty()) {
+                *one = None;
+                COUNT.fetch_sub(1, Ordering::Relaxed);
+            }
+        }
+    });
+}
+
+/// Changes a member in all sets, and looks at it before the next wait.
+pub fn look_again(number: RawFd, change: impl Fn(&mut Member)) {
+    if COUNT.load(Ordering::Relaxed) == 0 {
+        return;
+    }
+    sets(|sets| {
+        for set in sets.iter_mut().flatten() {
+            set.change(number, |member| {
+                change(member);
+                true
+            });
+        }
+    });
+}
+
+impl Set {
+    pub fn insert(&mut self, number: RawFd, member: Member) {
+        self.remove(number);
+        self.by_data.insert((member.data, number));
+        self.members.insert(number, member);
+    }
+
+    pub fn remove(&mut self, number: RawFd) -> Option<Member> {
+        let member = self.members.remove(&number)?;
+        self.by_data.remove(&(member.data, number));
+        Some(member)
+    }
+
+    /// Changes a member, if it is there, and says whether it is to be looked at before the next wait.
+    pub fn change(&mut self, number: RawFd, change: impl FnOnce(&mut Member) -> bool) {
+        let Some(member) = self.members.get_mut(&number) else { return };
+        let was_listed = member.is_listed;
+        member.is_listed = change(member);
+        if member.is_listed && !was_listed {
+            self.listed.push(number);
+        }
+    }
+
+    /// The members with that data.
+    pub fn with_data(&self, data: u64) -> Vec<(RawFd, Member)> {
+        let numbers = self.by_data.range((data, RawFd::MIN)..=(data, RawFd::MAX));
+        numbers.filter_map(|(_, number)| Some((*number, *self.members.get(number)?))).collect()
+    }
+
+    /// The members to look at before a wait.
+    pub fn to_look_at(&mut self) -> Vec<(RawFd, Member)> {
+        let (last, at) = self.round;
+        if at.elapsed() >= ROUND_EVERY {
+            let behind = self.members.range(last.saturating_add(1)..).take(ROUND);
+            let next: Vec<RawFd> = behind.map(|(number, _)| *number).collect();
+            self.round = (next.last().copied().filter(|_| next.len() == ROUND).unwrap_or(-1), Instant::now());
+            next.into_iter().for_each(|number| self.change(number, |_| true));
+        }
+        let Set { listed, members, .. } = self;
+        listed.retain(|number| members.get(number).is_some_and(|member| member.is_listed));
+        let asked = listed.iter().filter_map(|number| Some((*number, *members.get(number)?)));
+        asked.filter(|(_, member)| !member.spent).collect()
+    }
+}

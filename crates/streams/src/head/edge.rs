@@ -1,0 +1,94 @@
+//! Edge-triggered polls: what has come since a program was told, though it left something unread.
+
+use std::time::Duration;
+
+use super::handle::Handle;
+use super::poll::{Events, Prepared};
+use crate::error::Result;
+
+/// What a program that polls edge-triggered has been told of the data that a stream holds. The default: nothing.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Told {
+    /// The reader's [`LaneReader::arrived`](crate::queue::lane::LaneReader::arrived) at that time.
+    arrived: Option<u64>,
+}
+
+/// The result of [`Handle::prepare_edge`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PreparedEdge {
+    /// The events of data that the program has not been told of.
+    pub fresh: Events,
+    /// The events of room: a level, of which only the program knows whether it is new.
+    pub room: Events,
+    /// The program must look again after this time.
+    pub look_every: Option<Duration>,
+}
+
+impl Handle {
+    /// As [`Handle::prepare_poll`] for a program that polls the descriptor edge-triggered (EPOLLET): data that was there when the
+    /// program was told is not ready again, and the descriptor has an edge when more arrives, whether or not the program has read
+    /// until `EAGAIN`. Messages in bands or of high priority are told each time until they are read.
+    ///
+    /// ```
+    /// use headwater_streams::{Events, Handle, Told};
+    ///
+    /// let (mut near, mut far) = Handle::pair()?;
+    /// let mut told = Told::default();
+    /// far.write(b"ab")?;
+    /// assert_eq!(near.prepare_edge(Events::IN, &mut told)?.fresh, Events::IN);
+    /// near.read(&mut [0; 1])?;
+    /// assert!(near.prepare_edge(Events::IN, &mut told)?.fresh.is_empty());
+    /// far.write(b"c")?;
+    /// assert_eq!(near.prepare_edge(Events::IN, &mut told)?.fresh, Events::IN);
+    /// # Ok::<(), headwater_streams::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `EPROTO` on a broken stream.
+    #[doc(alias = "epoll(7)")]
+    pub fn prepare_edge(&mut self, wanted: Events, told: &mut Told) -> Result<PreparedEdge> {
+        let reads = wanted & (Events::IN | Events::PRI | Events::RDNORM | Events::RDBAND);
+        let writes = wanted & (Events::OUT | Events::WRNORM | Events::WRBAND);
+        let mut prepared = PreparedEdge { fresh: Events::default(), room: Events::default(), look_every: None };
+        // Before the look: what comes later is told once more rather than never.
+        let arrived = self.arrived();
+        match self.prepare_poll(reads)? {
+            Prepared::Armed { look_every, .. } => {
+                prepared.look_every = look_every;
+                *told = Told::default();
+            }
+            Prepared::Ready(events) if !events.intersects(reads) => {}
+            Prepared::Ready(events) => {
+                let is_told = arrived.is_some() && arrived == told.arrived;
+                if !is_told || !self.arm_for_more(arrived)? {
+                    prepared.fresh = events & reads;
+                    told.arrived = arrived;
+                }
+            }
+        }
+        if !writes.is_empty() {
+            match self.prepare_poll(writes)? {
+                Prepared::Ready(events) => prepared.room = events & writes,
+                Prepared::Armed { look_every, .. } => prepared.look_every = prepared.look_every.or(look_every),
+            }
+        }
+        Ok(prepared)
+    }
+
+    /// A number that changes with each message that arrives. None while messages wait whose arrival is not counted.
+    fn arrived(&self) -> Option<u64> {
+        self.back.arrived()
+    }
+
+    /// Makes the descriptor report the next message, though there are unread ones. False: one has come since `arrived`.
+    fn arm_for_more(&mut self, arrived: Option<u64>) -> Result<bool> {
+        self.attach()?;
+        let options = self.read_options();
+        let Handle { back, end, .. } = self;
+        let side = back.begin_reading(end, options)?;
+        let armed = end.inbox().await_more(|| side.arrived() != arrived);
+        drop(side);
+        self.remember_failure(armed)
+    }
+}
