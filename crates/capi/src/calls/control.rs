@@ -46,7 +46,8 @@ pub unsafe extern "C" fn hw_c_fcntl64(number: c_int, command: c_int, argument: u
 /// None: the kernel does it with the descriptor (F_GETFD, F_SETFD, F_SETOWN), or it is no stream.
 #[inline]
 fn control(number: c_int, command: c_int, argument: usize) -> Option<Called<c_int>> {
-    if !table::is_stream(number) && !(is_copy(command) && epoll::is_set(number)) {
+    let is_ours = table::is_stream(number) || is_copy(command) && epoll::is_set(number);
+    if !is_ours {
         return table::is_own(number).then_some(Err(Failure(libc::EBADF)));
     }
     match command {

@@ -248,7 +248,7 @@ fn wait(
 /// all.
 fn look_at_listed(set: c_int) -> (Vec<(RawFd, epoll_event)>, Option<Duration>) {
     let (mut ready, mut look_every) = (Vec::new(), None);
-    for (number, member) in sets::using(set, sets::Set::to_look_at).unwrap_or_default() {
+    for (number, member) in sets::using(set, sets::Set::members_to_check).unwrap_or_default() {
         let Some(looked) = look_at(number, &member, false) else { continue };
         sets::using(set, |set| set.change(number, |member| looked.note(member)));
         look_every = least(look_every, looked.look_every);

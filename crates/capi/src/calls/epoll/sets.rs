@@ -197,7 +197,7 @@ impl Set {
     }
 
     /// The members to look at before a wait.
-    pub fn to_look_at(&mut self) -> Vec<(RawFd, Member)> {
+    pub fn members_to_check(&mut self) -> Vec<(RawFd, Member)> {
         let (last, at) = self.round;
         if at.elapsed() >= ROUND_EVERY {
             let behind = self.members.range(last.saturating_add(1)..).take(ROUND);
