@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use headwater_streams::{Events, Prepared};
 use libc::{epoll_event, sigset_t, timespec};
 
-use super::poll::{SIGNALS_BYTES, duration, least};
+use super::poll::{self, SIGNALS_BYTES, duration, least};
 use crate::errno::{Called, Failure, last, returned};
 use crate::next::next;
 use crate::{memory, own, table};
@@ -193,6 +193,11 @@ pub unsafe extern "C" fn hw_c_epoll_pwait2(
     returned(duration(time).and_then(|timeout| wait(set, events, most, timeout, mask)))
 }
 
+/// After so many waits that the kernel ended for streams that are not ready, a wait pauses: a message lies there that the program does
+/// not wait for, and the kernel would report it again at once.
+const IN_VAIN: u32 = 10;
+const NAP: Duration = Duration::from_millis(1);
+
 fn wait(
     set: c_int,
     place: *mut epoll_event,
@@ -201,6 +206,7 @@ fn wait(
     mask: *const sigset_t,
 ) -> Called<c_int> {
     let until = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+    let mut in_vain = 0;
     loop {
         let (ready, look_every) = look_at_listed(set);
         let left = until.map(|until| until.saturating_duration_since(Instant::now()));
@@ -240,6 +246,12 @@ fn wait(
         let is_over = timeout.is_some() && left == Some(Duration::ZERO);
         if kept > 0 || is_over {
             return Ok(kept as c_int);
+        }
+        if count > 0 {
+            in_vain += 1;
+            if in_vain > IN_VAIN {
+                poll::wait(&mut [], least(left, Some(NAP)), mask)?;
+            }
         }
     }
 }

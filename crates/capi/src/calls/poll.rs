@@ -225,7 +225,7 @@ pub fn least(one: Option<Duration>, other: Option<Duration>) -> Option<Duration>
 pub const SIGNALS_BYTES: usize = 8;
 
 /// Waits by the kernel for the prepared descriptors and the others.
-fn wait(asked: &mut [pollfd], sleep: Option<Duration>, mask: *const sigset_t) -> Called<()> {
+pub fn wait(asked: &mut [pollfd], sleep: Option<Duration>, mask: *const sigset_t) -> Called<()> {
     let time = sleep.map(|sleep| timespec {
         tv_sec: sleep.as_secs().min(i64::MAX as u64) as libc::time_t,
         tv_nsec: sleep.subsec_nanos().into(),
