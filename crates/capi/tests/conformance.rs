@@ -1,7 +1,7 @@
 //! The conformance suite: builds the library once, compiles each C program of `conformance/` and runs it with a time limit. A
 //! program prints each check that failed, and its status is their number.
 //!
-//! Each program is run linked with the library, and preloaded with it; `--ignored sanitized` runs them with AddressSanitizer.
+//! Each program is run linked with the library, and preloaded with it, some in both ways at once; `--ignored sanitized` runs them with AddressSanitizer.
 //! `HEADWATER_CAPI_PROFILE=debug` tests a debug build of the library.
 
 use std::fs::{self, File};
@@ -17,6 +17,8 @@ const TIME_LIMIT: Duration = Duration::from_secs(400);
 enum Mode {
     Linked,
     Preloaded,
+    /// Linked with the library, which is preloaded too.
+    Both,
     Sanitized,
 }
 
@@ -71,7 +73,7 @@ fn compiled(name: &str, mode: Mode) -> PathBuf {
         .arg(&program);
     match mode {
         Mode::Preloaded => compiler.arg(unlinked()).arg(format!("-Wl,-rpath,{}", env!("CARGO_TARGET_TMPDIR"))),
-        Mode::Linked | Mode::Sanitized => {
+        Mode::Linked | Mode::Both | Mode::Sanitized => {
             compiler.arg("-L").arg(library).arg("-lheadwater").arg(format!("-Wl,-rpath,{}", library.display()))
         }
     };
@@ -109,6 +111,9 @@ fn run(name: &str, mode: Mode) {
             command
                 .env("LD_PRELOAD", library().join("libheadwater.so"))
                 .envs([("HEADWATER_PIPE", "1"), ("HEADWATER_ATTACH", "1")]);
+        }
+        Mode::Both => {
+            command.env("LD_PRELOAD", library().join("libheadwater.so"));
         }
         // A program whose children are killed is not asked about leaks, and sleeps of several seconds take longer.
         Mode::Sanitized => {
@@ -160,6 +165,19 @@ macro_rules! programs {
 programs! {
     attach, clones, descriptors, epoll, events, fault, fifo, interrupts, ioctls, links, matrix, messages, modes, passing, points,
     processes, readiness, requests, stdio, terminals, threads,
+}
+
+/// Their programs make pipes, and attach streams to names.
+mod linked_and_preloaded {
+    #[test]
+    fn attach() {
+        super::run("attach", super::Mode::Both);
+    }
+
+    #[test]
+    fn points() {
+        super::run("points", super::Mode::Both);
+    }
 }
 
 #[test]
