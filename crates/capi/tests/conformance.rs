@@ -71,6 +71,10 @@ fn compiled(name: &str, mode: Mode) -> PathBuf {
         .arg(package().join(format!("tests/conformance/{name}.c")))
         .arg("-o")
         .arg(&program);
+    if name == "modules" {
+        // Modules that are loaded see the program's functions.
+        compiler.arg("-rdynamic");
+    }
     match mode {
         Mode::Preloaded => compiler.arg(unlinked()).arg(format!("-Wl,-rpath,{}", env!("CARGO_TARGET_TMPDIR"))),
         Mode::Linked | Mode::Both | Mode::Sanitized => {
@@ -85,6 +89,17 @@ fn compiled(name: &str, mode: Mode) -> PathBuf {
     program
 }
 
+/// Compiles the examples of modules in C.
+fn compile_modules(to: &Path) {
+    for module in ["upper", "rot"] {
+        let source = package().join(format!("../../examples/c-module/{module}.c"));
+        let mut compiler = Command::new("cc");
+        compiler.args(["-shared", "-fPIC", "-I"]).arg(package().join("include")).arg("-o");
+        let output = compiler.arg(to.join(format!("{module}.so"))).arg(source).output().expect("cc");
+        assert!(output.status.success(), "{module}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+}
+
 fn run(name: &str, mode: Mode) {
     let program = compiled(name, mode);
     // For its owner alone, whatever the mask is: another one would be refused.
@@ -93,8 +108,12 @@ fn run(name: &str, mode: Mode) {
     // A file: a process that a test has left behind keeps no pipe open.
     let log = devices.path().join("output");
     let output = File::create(&log).expect("a file");
+    if name == "modules" {
+        compile_modules(devices.path());
+    }
     let mut command = Command::new(program);
     command
+        .env("HEADWATER_MODULES", devices.path())
         .env("HEADWATER_RUNTIME_DIR", devices.path())
         .env_remove("HEADWATER_FIFO")
         .env_remove("HEADWATER_PIPE")
@@ -163,7 +182,7 @@ macro_rules! programs {
 }
 
 programs! {
-    attach, clones, descriptors, epoll, events, fault, fifo, interrupts, ioctls, links, matrix, messages, modes, passing, points,
+    attach, clones, descriptors, epoll, events, fault, fifo, interrupts, ioctls, links, matrix, messages, modes, modules, passing, points,
     processes, readiness, requests, stdio, terminals, threads,
 }
 
