@@ -27,16 +27,17 @@ pub fn is_needed() -> bool {
 unsafe extern "C" fn look(object: *mut dl_phdr_info, _size: usize, _: *mut c_void) -> c_int {
     // SAFETY: the loader's, for the time of the call.
     let object = unsafe { &*object };
-    // The kernel's own object (the vDSO) is not relocated, and needs nothing.
+    if object.dlpi_phdr.is_null() {
+        return 0;
+    }
     // SAFETY: so many headers, as the loader says.
-    let headers = match object.dlpi_phdr.is_null() {
-        true => return 0,
-        false => unsafe { std::slice::from_raw_parts(object.dlpi_phdr, object.dlpi_phnum.into()) },
-    };
+    let headers = unsafe { std::slice::from_raw_parts(object.dlpi_phdr, object.dlpi_phnum.into()) };
     let Some(dynamic) = headers.iter().find(|header| header.p_type == libc::PT_DYNAMIC) else { return 0 };
     let first = (object.dlpi_addr + dynamic.p_vaddr) as *const Entry;
-    // SAFETY: a dynamic section ends with an entry of the tag 0.
-    let entries = || (0..).map(|at| unsafe { *first.add(at) }).take_while(|entry| entry.tag != DT_NULL);
+    let entries = || {
+        // SAFETY: a dynamic section ends with an entry of the tag 0.
+        (0..).map(|at| unsafe { *first.add(at) }).take_while(|entry| entry.tag != DT_NULL)
+    };
     let Some(texts) = entries().find(|entry| entry.tag == DT_STRTAB).map(|entry| entry.value) else { return 0 };
     // glibc has relocated the address, where it can write to the section.
     let texts: Elf64_Addr = if texts < object.dlpi_addr { texts + object.dlpi_addr } else { texts };
