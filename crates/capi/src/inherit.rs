@@ -2,13 +2,17 @@
 //! environment variable says which belong to which numbers.
 //!
 //! The variable: for each stream its numbers with commas between, `r`, `w` or `rw` for its mode, `=`, and the words of [`Stream::to_text`]; `;` between streams.
-//! The library of the new program trusts none of it blindly, and a program with more rights than its starter reads it not at all.
+//! A value that is too long for a variable waits in a sealed memfd, which is inherited too: then the variable is `@`, its number, `:`
+//! and its inode. The library of the new program trusts none of it blindly, and a program with more rights than its starter reads
+//! it not at all.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ffi::{CStr, CString, c_int};
 use std::fmt::Write;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
-use headwater_os::environment;
+use headwater_os::{descriptors, environment, inherit, sealed_bytes};
 use headwater_streams::Stream;
 
 use crate::errno::{Called, guarded};
@@ -18,6 +22,11 @@ use crate::table::{self, Mode};
 
 /// The name of the variable.
 const VARIABLE: &str = "HEADWATER_STREAMS";
+
+/// The longest value that is written in the variable: the kernel allows 128 KiB, and an eighth of the stack's limit for all of them.
+const VALUE_MAX: usize = 32 << 10;
+/// The longest one in a memfd: all numbers are streams.
+const CONTENTS_MAX: usize = table::NUMBERS * 512;
 
 /// Whether a text of an environment is this variable.
 pub fn is_variable(text: &CStr) -> bool {
@@ -76,6 +85,10 @@ impl Numbers {
 #[derive(Debug)]
 pub struct Passed {
     streams: Vec<(Kept, Vec<c_int>)>,
+    /// The value of the variable; None if there is no stream.
+    value: Option<String>,
+    /// The contents for which the value stands.
+    _contents: Option<OwnedFd>,
 }
 
 /// Has the next program inherit these streams, and no other.
@@ -91,21 +104,43 @@ pub fn pass(numbers: Vec<(c_int, Kept)>) -> Passed {
         // Without it the new program has the number alone, and finds no stream there.
         let _ = stream.set_inheritable(true);
     }
-    Passed { streams }
+    let value = described(&streams);
+    // Without a descriptor for it the program's start fails with E2BIG, if the kernel finds the variable too long.
+    match if value.len() > VALUE_MAX { in_memory(&value).ok() } else { None } {
+        Some((value, contents)) => Passed { streams, value: Some(value), _contents: Some(contents) },
+        None => Passed { streams, value: Some(value).filter(|value| !value.is_empty()), _contents: None },
+    }
+}
+
+/// The streams in words.
+fn described(streams: &[(Kept, Vec<c_int>)]) -> String {
+    let mut value = String::new();
+    for ((stream, mode), numbers) in streams {
+        let Ok(text) = stream.to_text() else { continue };
+        let numbers = numbers.iter().map(c_int::to_string).collect::<Vec<_>>().join(",");
+        let separator = if value.is_empty() { "" } else { ";" };
+        let mode = [if mode.reads { "r" } else { "" }, if mode.writes { "w" } else { "" }].concat();
+        let _ = write!(value, "{separator}{numbers}{mode}={text}");
+    }
+    value
+}
+
+/// A value that stands for a longer one, which the new program finds in the descriptor.
+fn in_memory(value: &str) -> std::io::Result<(String, OwnedFd)> {
+    let contents = sealed_bytes::create("headwater-passed", value.as_bytes())?;
+    descriptors::set_inheritable(contents.as_fd(), true)?;
+    Ok((format!("@{}:{}", contents.as_raw_fd(), descriptors::inode(&contents)?), contents))
 }
 
 impl Passed {
+    /// Whether the new program gets a stream.
+    pub fn is_any(&self) -> bool {
+        self.value.is_some()
+    }
+
     /// NAME=VALUE; None if there is no stream.
     pub fn variable(&self) -> Option<CString> {
-        let mut value = String::new();
-        for ((stream, mode), numbers) in &self.streams {
-            let Ok(text) = stream.to_text() else { continue };
-            let numbers = numbers.iter().map(c_int::to_string).collect::<Vec<_>>().join(",");
-            let separator = if value.is_empty() { "" } else { ";" };
-            let mode = [if mode.reads { "r" } else { "" }, if mode.writes { "w" } else { "" }].concat();
-            let _ = write!(value, "{separator}{numbers}{mode}={text}");
-        }
-        if value.is_empty() { None } else { CString::new(format!("{VARIABLE}={value}")).ok() }
+        CString::new(format!("{VARIABLE}={}", self.value.as_ref()?)).ok()
     }
 
     /// No program has been started, or it has its own copies.
@@ -122,6 +157,7 @@ pub fn take_up() {
     startup::prepare();
     environment::forget(VARIABLE);
     let value = value.to_string_lossy();
+    let Some(value) = in_full(&value) else { return };
     let entries: Vec<(&str, &str)> = value.split(';').filter_map(|entry| entry.split_once('=')).collect();
     let texts: Vec<&str> = entries.iter().map(|(_, text)| *text).collect();
     let ends = guarded(|| Ok(Stream::from_texts(&texts))).unwrap_or_default();
@@ -129,6 +165,15 @@ pub fn take_up() {
     for ((numbers, _), end) in entries.iter().zip(ends).filter_map(|(entry, end)| Some((entry, end.ok()?))) {
         let _ = guarded(|| take_one(numbers, end));
     }
+}
+
+/// The value for which a variable's stands. Its memfd is closed: a program that this one starts gets another.
+fn in_full(value: &str) -> Option<Cow<'_, str>> {
+    let Some(place) = value.strip_prefix('@') else { return Some(value.into()) };
+    let (number, inode) = place.split_once(':')?;
+    let contents = inherit::take(number.parse().ok()?, inode.parse().ok()?).ok()??;
+    let bytes = sealed_bytes::read(&contents, CONTENTS_MAX).ok()?;
+    Some(String::from_utf8_lossy(&bytes).into_owned().into())
 }
 
 fn take_one(numbers: &str, stream: Stream) -> Called<()> {

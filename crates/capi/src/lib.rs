@@ -16,6 +16,7 @@ pub mod ddi;
 mod calls;
 mod errno;
 mod inherit;
+mod linked;
 mod memory;
 mod next;
 mod own;

@@ -54,6 +54,7 @@ own_calls! {
     hw_own_sendmsg = SYS_sendmsg(number: c_int, message: *const libc::msghdr, flags: c_int) -> isize;
     hw_own_munmap = SYS_munmap(address: *mut c_void, len: usize) -> c_int;
     hw_own_mprotect = SYS_mprotect(address: *mut c_void, len: usize, access: c_int) -> c_int;
+    hw_own_ftruncate64 = SYS_ftruncate(number: c_int, len: i64) -> c_int;
     hw_own_pipe2 = SYS_pipe2(numbers: *mut c_int, flags: c_int) -> c_int;
     hw_own_dup3 = SYS_dup3(from: c_int, to: c_int, flags: c_int) -> c_int;
     hw_own_nanosleep = SYS_nanosleep(time: *const libc::timespec, left: *mut libc::timespec) -> c_int;

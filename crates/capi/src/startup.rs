@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 
 use headwater_os::{environment, fork, own_numbers};
 
-use crate::{inherit, table, threads};
+use crate::{inherit, linked, table, threads};
 
 /// What the program's environment asks for.
 #[derive(Debug, Clone, Copy)]
@@ -40,7 +40,7 @@ static START: extern "C" fn() = start;
 
 extern "C" fn start() {
     let asked = |name: &str| environment::trusted(name).map(|value| value != OsStr::new("0"));
-    let is_linked = !is_preloaded();
+    let is_linked = !is_preloaded() || linked::is_needed();
     PIPES.store(asked("HEADWATER_PIPE").unwrap_or(is_linked), Ordering::Relaxed);
     ATTACHED.store(asked("HEADWATER_ATTACH").unwrap_or(is_linked), Ordering::Relaxed);
     FIFOS.store(asked("HEADWATER_FIFO").unwrap_or(false), Ordering::Relaxed);

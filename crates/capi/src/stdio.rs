@@ -2,6 +2,8 @@
 //! few functions of glibc are made to look first whether the descriptor is a stream: when the first stream is opened, a jump is
 //! stored over the first instruction of each. Only instructions that are known are replaced. Elsewhere, and where the kernel
 //! refuses to write to the C library's text, `fdopen` of a stream fails with `ENOTSUP`.
+//!
+//! In the same way the library learns which memory glibc takes from the program (`space`).
 
 use std::ffi::{c_char, c_int};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -18,6 +20,8 @@ use crate::table;
 mod hooks;
 #[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
 mod patch;
+#[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
+mod space;
 
 const UNKNOWN: u32 = 0;
 const WORKS: u32 = 1;
@@ -44,6 +48,10 @@ pub fn prepare() -> bool {
         let works = !is_off && hooks::install();
         #[cfg(not(all(target_arch = "x86_64", target_env = "gnu")))]
         let works = is_off && false;
+        #[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
+        if !is_off {
+            space::install();
+        }
         STATE.store(if works { WORKS } else { FAILS }, Ordering::Release);
     });
     STATE.load(Ordering::Acquire) == WORKS

@@ -336,6 +336,11 @@ pub fn mark_own(number: c_int) {
     }
 }
 
+/// The library's own descriptors, ascending.
+pub fn own_numbers() -> Vec<c_int> {
+    (0..NUMBERS as c_int).filter(|number| is_own(*number)).collect()
+}
+
 /// The library has closed a descriptor of its own.
 pub fn forget_own(number: c_int) {
     if let Some(place) = place(number) {

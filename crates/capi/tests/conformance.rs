@@ -1,7 +1,7 @@
 //! The conformance suite: builds the library once, compiles each C program of `conformance/` and runs it with a time limit. A
 //! program prints each check that failed, and its status is their number.
 //!
-//! Each program is run linked with the library, and preloaded with it; `--ignored sanitized` runs them with AddressSanitizer.
+//! Each program is run linked with the library, and preloaded with it, some in both ways at once; `--ignored sanitized` runs them with AddressSanitizer.
 //! `HEADWATER_CAPI_PROFILE=debug` tests a debug build of the library.
 
 use std::fs::{self, File};
@@ -17,6 +17,8 @@ const TIME_LIMIT: Duration = Duration::from_secs(400);
 enum Mode {
     Linked,
     Preloaded,
+    /// Linked with the library, which is preloaded too.
+    Both,
     Sanitized,
 }
 
@@ -69,9 +71,13 @@ fn compiled(name: &str, mode: Mode) -> PathBuf {
         .arg(package().join(format!("tests/conformance/{name}.c")))
         .arg("-o")
         .arg(&program);
+    if name == "modules" {
+        // Modules that are loaded see the program's functions.
+        compiler.arg("-rdynamic");
+    }
     match mode {
         Mode::Preloaded => compiler.arg(unlinked()).arg(format!("-Wl,-rpath,{}", env!("CARGO_TARGET_TMPDIR"))),
-        Mode::Linked | Mode::Sanitized => {
+        Mode::Linked | Mode::Both | Mode::Sanitized => {
             compiler.arg("-L").arg(library).arg("-lheadwater").arg(format!("-Wl,-rpath,{}", library.display()))
         }
     };
@@ -83,6 +89,17 @@ fn compiled(name: &str, mode: Mode) -> PathBuf {
     program
 }
 
+/// Compiles the examples of modules in C.
+fn compile_modules(to: &Path) {
+    for module in ["upper", "rot"] {
+        let source = package().join(format!("../../examples/c-module/{module}.c"));
+        let mut compiler = Command::new("cc");
+        compiler.args(["-shared", "-fPIC", "-I"]).arg(package().join("include")).arg("-o");
+        let output = compiler.arg(to.join(format!("{module}.so"))).arg(source).output().expect("cc");
+        assert!(output.status.success(), "{module}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+}
+
 fn run(name: &str, mode: Mode) {
     let program = compiled(name, mode);
     // For its owner alone, whatever the mask is: another one would be refused.
@@ -91,8 +108,12 @@ fn run(name: &str, mode: Mode) {
     // A file: a process that a test has left behind keeps no pipe open.
     let log = devices.path().join("output");
     let output = File::create(&log).expect("a file");
+    if name == "modules" {
+        compile_modules(devices.path());
+    }
     let mut command = Command::new(program);
     command
+        .env("HEADWATER_MODULES", devices.path())
         .env("HEADWATER_RUNTIME_DIR", devices.path())
         .env_remove("HEADWATER_FIFO")
         .env_remove("HEADWATER_PIPE")
@@ -109,6 +130,9 @@ fn run(name: &str, mode: Mode) {
             command
                 .env("LD_PRELOAD", library().join("libheadwater.so"))
                 .envs([("HEADWATER_PIPE", "1"), ("HEADWATER_ATTACH", "1")]);
+        }
+        Mode::Both => {
+            command.env("LD_PRELOAD", library().join("libheadwater.so"));
         }
         // A program whose children are killed is not asked about leaks, and sleeps of several seconds take longer.
         Mode::Sanitized => {
@@ -158,8 +182,21 @@ macro_rules! programs {
 }
 
 programs! {
-    attach, clones, descriptors, epoll, events, fault, fifo, interrupts, ioctls, links, matrix, messages, modes, passing, points,
+    attach, clones, descriptors, epoll, events, fault, fifo, interrupts, ioctls, links, matrix, messages, modes, modules, passing, points,
     processes, readiness, requests, stdio, terminals, threads,
+}
+
+/// Their programs make pipes, and attach streams to names.
+mod linked_and_preloaded {
+    #[test]
+    fn attach() {
+        super::run("attach", super::Mode::Both);
+    }
+
+    #[test]
+    fn points() {
+        super::run("points", super::Mode::Both);
+    }
 }
 
 #[test]

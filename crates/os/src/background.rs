@@ -4,7 +4,7 @@
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use crate::files;
 use crate::fork::{self, Epoch};
@@ -18,6 +18,8 @@ pub struct Background {
     /// The other end, which the thread polls. Held here and not by the thread, so that a forked child closes its copy.
     _stopped: OwnedFd,
     thread: Option<Thread>,
+    /// Set when the thread may get into [`fork::held_off`] during a fork, because the thread that waits for its end is there.
+    lent: Arc<AtomicBool>,
     /// The thread's number, once it runs.
     id: Arc<AtomicU32>,
     /// The process of the thread, by its fork epoch.
@@ -36,15 +38,18 @@ impl Background {
         let number = stopped.as_raw_fd();
         let id = Arc::new(AtomicU32::new(0));
         let own = id.clone();
+        let lent = Arc::new(AtomicBool::new(false));
+        let may_be_lent = lent.clone();
         let thread = Thread::start(move || {
             own.store(thread::id(), Ordering::Relaxed);
             drop(own);
             // SAFETY: it is closed after this thread has ended, since a byte fits into the empty pipe; or in this thread, which then
             // does not use it any more.
-            body(unsafe { BorrowedFd::borrow_raw(number) });
+            let stopped = unsafe { BorrowedFd::borrow_raw(number) };
+            fork::may_be_lent(&may_be_lent, || body(stopped));
         })?;
         let (epoch, epoch_word) = (fork::epoch(), fork::word());
-        Ok(Background { stop, _stopped: stopped, thread: Some(thread), id, epoch, epoch_word })
+        Ok(Background { stop, _stopped: stopped, thread: Some(thread), lent, id, epoch, epoch_word })
     }
 
     /// Whether the thread runs in this process: a forked child has none.
@@ -58,6 +63,8 @@ impl Drop for Background {
         let Some(thread) = self.thread.take().filter(|_| self.is_here()) else { return };
         // The thread itself does not wait for its end.
         let is_own = self.id.load(Ordering::Relaxed) == thread::id();
+        // Else the thread could wait for a fork, which waits for the calling thread.
+        self.lent.store(fork::is_held_off(), Ordering::Release);
         if !is_own && files::write_byte(&self.stop).is_ok() {
             thread.join();
         }
@@ -66,7 +73,7 @@ impl Drop for Background {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::AtomicBool;
+    use std::sync::mpsc;
     use std::time::Duration;
 
     use super::*;
@@ -104,5 +111,29 @@ mod tests {
         .expect("fork");
         assert!(child.wait().expect("wait").success());
         assert!(background.expect("the child's copy was dropped").is_here());
+    }
+
+    #[test]
+    fn a_thread_ends_while_a_fork_waits_for_the_one_that_ends_it() {
+        let (tell, told) = mpsc::channel();
+        std::thread::spawn(move || {
+            fork::held_off(|| {
+                let background = Background::start(|stopped| {
+                    wait_for(stopped);
+                    fork::held_off(|| ());
+                })
+                .expect("a thread");
+                // It waits for us.
+                let forks = std::thread::spawn(|| drop(Child::fork(|| 0).expect("fork")));
+                std::thread::sleep(Duration::from_millis(100));
+                assert!(!forks.is_finished());
+                drop(background);
+                forks
+            })
+            .join()
+            .expect("no panic");
+            tell.send(()).expect("the test waits");
+        });
+        told.recv_timeout(Duration::from_secs(10)).expect("each waits for another one");
     }
 }

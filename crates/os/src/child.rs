@@ -90,7 +90,9 @@ impl Child {
                         }
                     }
                     _ => {
-                        self.status = Some(ExitStatus::from_raw(raw));
+                        let status = ExitStatus::from_raw(raw);
+                        // Stopped is not ended.
+                        self.status = Some(status).filter(|status| status.stopped_signal().is_none());
                         break;
                     }
                 }
@@ -104,6 +106,29 @@ impl Child {
         if self.status.is_none() {
             // SAFETY: the pid is our own child and not reaped, so it names no other process.
             unsafe { libc::kill(self.pid, libc::SIGKILL) };
+        }
+    }
+}
+
+impl Child {
+    /// Stops it with SIGSTOP, and returns once all of its threads stand still; also if it has ended.
+    ///
+    /// # Errors
+    /// What `waitpid(2)` reports.
+    pub fn stop(&mut self) -> io::Result<()> {
+        if self.status.is_none() {
+            // SAFETY: as in `kill`.
+            unsafe { libc::kill(self.pid, libc::SIGSTOP) };
+            self.reap(libc::WUNTRACED)?;
+        }
+        Ok(())
+    }
+
+    /// Continues it after [`Child::stop`]; nothing happens if it has ended.
+    pub fn resume(&self) {
+        if self.status.is_none() {
+            // SAFETY: as in `kill`.
+            unsafe { libc::kill(self.pid, libc::SIGCONT) };
         }
     }
 }

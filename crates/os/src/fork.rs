@@ -8,7 +8,7 @@
 
 use std::cell::Cell;
 use std::ptr;
-use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
@@ -84,13 +84,29 @@ const FORKING: u64 = 1 << 32;
 thread_local! {
     /// This thread is in [`held_off`].
     static INSIDE: Cell<bool> = const { Cell::new(false) };
+    /// Set when this thread may enter [`held_off`] during a fork; see [`may_be_lent`].
+    static LENT: Cell<*const AtomicBool> = const { Cell::new(ptr::null()) };
+}
+
+/// Whether the calling thread is in [`held_off`].
+pub(crate) fn is_held_off() -> bool {
+    INSIDE.get()
+}
+
+/// Calls `action`, in which this thread enters [`held_off`] even during a fork once `lent` is set. A thread sets it that is in
+/// [`held_off`] itself, and that stays there until `action` has ended: the fork waits for it, and so for this thread too.
+pub(crate) fn may_be_lent<T>(lent: &AtomicBool, action: impl FnOnce() -> T) -> T {
+    LENT.set(lent);
+    let done = action();
+    LENT.set(ptr::null());
+    done
 }
 /// How long a waiter sleeps: a thread of a higher priority that only yielded would keep the others from running.
 const LOOK_EVERY: Duration = Duration::from_micros(20);
 
 /// Runs `action` while no thread of this process is in fork(3): no child gets descriptors that are opened and closed in
 /// it. A child of a bare clone(2) does. `action` waits for nothing for long, because a fork
-/// waits for it; signals are handled after it, so that no handler forks in it. It may be called in itself.
+/// waits for it, and for no thread that may call this function, but by the drop of a `Background`; signals are handled after it, so that no handler forks in it. It may be called in itself.
 pub fn held_off<T>(action: impl FnOnce() -> T) -> T {
     if INSIDE.get() {
         return action();
@@ -104,8 +120,12 @@ pub fn held_off<T>(action: impl FnOnce() -> T) -> T {
     }
     without_signals(|| {
         // Acquire here and Release at the end: the action stays between the two.
+        // SAFETY: null, or what `may_be_lent` has stored and takes back.
+        let is_lent = || unsafe { LENT.get().as_ref() }.is_some_and(|lent| lent.load(Ordering::Acquire));
         while TURN
-            .fetch_update(Ordering::Acquire, Ordering::Relaxed, |turn| (turn < FORKING).then_some(turn + 1))
+            .fetch_update(Ordering::Acquire, Ordering::Relaxed, |turn| {
+                (turn < FORKING || is_lent()).then_some(turn + 1)
+            })
             .is_err()
         {
             std::thread::sleep(LOOK_EVERY);
@@ -223,7 +243,7 @@ mod tests {
         let (source, sink) = crate::files::shared_pipe().expect("pipe");
         let source = std::sync::Arc::new(source);
         drop(sink);
-        let is_over = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
+        let is_over = std::sync::Arc::new(AtomicBool::new(false));
         let opener = std::thread::spawn({
             let (source, is_over) = (source.clone(), is_over.clone());
             move || {

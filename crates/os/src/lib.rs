@@ -44,6 +44,7 @@ pub mod refusing_allocator;
 pub mod replaced_file;
 pub mod rseq;
 pub mod sdt;
+pub mod sealed_bytes;
 pub mod set_once;
 pub mod shared_files;
 pub mod signal;

@@ -256,7 +256,7 @@ fn heap_layout(len: usize) -> std::alloc::Layout {
 }
 
 /// A close-on-exec memfd that allows sealing; not executable where the kernel knows the flag (6.3).
-fn open_memfd(name: &str) -> io::Result<OwnedFd> {
+pub(crate) fn open_memfd(name: &str) -> io::Result<OwnedFd> {
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
     match rustix::fs::memfd_create(name, flags | MemfdFlags::NOEXEC_SEAL) {
         Err(rustix::io::Errno::INVAL) => Ok(rustix::fs::memfd_create(name, flags)?),

@@ -92,17 +92,12 @@ impl<T> PerThread<T> {
     #[cold]
     #[inline(never)]
     fn find(&self, me: u64, make: impl FnOnce() -> T) -> Held<'_, T> {
-        let mut nested = false;
-        for slot in self.slots() {
-            if slot.owner.load(Ordering::Relaxed) == me {
-                if !slot.busy.load(Ordering::Relaxed) {
-                    self.recent[me as usize % RECENT].store(ptr::from_ref(slot).cast_mut(), Ordering::Release);
-                    return Held::of(slot, nested);
-                }
-                nested = true;
-            }
-        }
-        let slot = self.slots().find(|slot| slot.take_over(me)).unwrap_or_else(|| self.add(me, make()));
+        // First all of the thread's slots: the one of an earlier nested call is found before the one that is in use.
+        let own = || self.slots().filter(|slot| slot.owner.load(Ordering::Relaxed) == me);
+        let nested = own().any(|slot| slot.busy.load(Ordering::Relaxed));
+        let free = own().find(|slot| !slot.busy.load(Ordering::Relaxed));
+        let slot = free.or_else(|| self.slots().find(|slot| slot.take_over(me)));
+        let slot = slot.unwrap_or_else(|| self.add(me, make()));
         if !nested {
             self.recent[me as usize % RECENT].store(ptr::from_ref(slot).cast_mut(), Ordering::Release);
         }

@@ -61,6 +61,8 @@ const SPINS: u32 = 200;
 const YIELDS: u32 = 20;
 /// Looks at a busy word before the first sleep.
 const LOOKS: u32 = 1000;
+/// After so many of them the time is looked at.
+const LOOKS_TIMED: u32 = 16;
 /// The first sleep of a member that waits until a biased member is not busy, and the longest: no member wakes it.
 const NAP_MIN: Duration = Duration::from_micros(50);
 const NAP_MAX: Duration = Duration::from_millis(10);
@@ -351,7 +353,8 @@ impl BiasedLock {
             match looks {
                 _ if cfg!(loom) => yield_now(),
                 0..=SPINS => spin_loop(),
-                looks if looks <= LOOKS => yield_now(),
+                // On a busy machine each yield can take as long as the whole limit.
+                looks if looks <= LOOKS && (looks % LOOKS_TIMED != 0 || !patience.next().is_zero()) => yield_now(),
                 _ => {
                     // No member wakes us: the biased member does not know that it lost its bias.
                     let longest = nap.min(patience.next());

@@ -11,6 +11,9 @@ use crate::sync::{nap, now_ns};
 /// How long a call may wait for a [`BiasedLock`](crate::BiasedLock) that another member holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Limit {
+    /// 100 us, in which a holder that runs leaves the lock: for a call that may have interrupted the holder. Then
+    /// [`Error::WouldBlock`].
+    Brief,
     /// The minimum: 10 ms, in which a holder that is runnable but has been preempted leaves the lock. Then
     /// [`Error::WouldBlock`].
     Now,
@@ -27,7 +30,8 @@ impl Limit {
     pub(crate) fn word(self) -> u64 {
         match self {
             Limit::Now => 0,
-            Limit::Until(until_ns) => until_ns.clamp(1, u64::MAX - 2),
+            Limit::Until(until_ns) => until_ns.clamp(1, u64::MAX - 3),
+            Limit::Brief => u64::MAX - 2,
             Limit::Signal => u64::MAX - 1,
             Limit::Unlimited => u64::MAX,
         }
@@ -38,11 +42,14 @@ impl Limit {
             0 => Limit::Now,
             u64::MAX => Limit::Unlimited,
             signal if signal == u64::MAX - 1 => Limit::Signal,
+            brief if brief == u64::MAX - 2 => Limit::Brief,
             until_ns => Limit::Until(until_ns),
         }
     }
 }
 
+/// How long a call with [`Limit::Brief`] waits.
+const BRIEF_NS: u64 = 100_000;
 /// How long a call with [`Limit::Now`] waits.
 const NOW_NS: u64 = 10_000_000;
 /// How long a dead holder may go unnoticed, and a cancelled call continues to wait.
@@ -75,6 +82,7 @@ impl Patience<'_> {
         let now_ns = now_ns();
         if self.until_ns == 0 {
             self.until_ns = match self.limit {
+                Limit::Brief => now_ns + BRIEF_NS,
                 Limit::Now => now_ns + NOW_NS,
                 Limit::Until(until_ns) => until_ns,
                 Limit::Signal | Limit::Unlimited => u64::MAX,
@@ -98,7 +106,8 @@ impl Patience<'_> {
             return Err(Error::Cancelled);
         }
         if self.until_ns != u64::MAX && self.next().is_zero() {
-            return Err(if self.limit == Limit::Now { Error::WouldBlock } else { Error::TimedOut });
+            let waits = !matches!(self.limit, Limit::Brief | Limit::Now);
+            return Err(if waits { Error::TimedOut } else { Error::WouldBlock });
         }
         Ok(())
     }

@@ -30,11 +30,8 @@ fn signal(child: &Child, number: libc::c_int) {
 }
 
 /// Stops a child, and returns when all its threads stand still: until then one of them may still answer.
-fn stop(child: &Child) {
-    signal(child, libc::SIGSTOP);
-    let pid = child.id() as i32;
-    // SAFETY: only waits, for a child that was not waited for.
-    assert_eq!(unsafe { libc::waitpid(pid, &mut 0, libc::WUNTRACED) }, pid);
+fn stop(child: &mut Child) {
+    child.stop().expect("our own child");
 }
 
 /// A byte of another process.
@@ -109,7 +106,7 @@ fn an_open_whose_partner_s_process_is_stopped_says_so_and_succeeds_afterwards() 
     })
     .expect("fork");
     told(&mut ready);
-    stop(&holder);
+    stop(&mut holder);
     assert_eq!(open(directory.path(), "loop", 1).expect_err("it does not answer").errno(), Errno::Busy);
     signal(&holder, libc::SIGCONT);
     let mut stream = open(directory.path(), "loop", 1).expect("it answers");
@@ -135,7 +132,7 @@ fn an_open_behind_a_stopped_process_ends_in_time_beside_signals() {
     })
     .expect("fork");
     told(&mut ready);
-    stop(&holder);
+    stop(&mut holder);
     let mut opener = Child::fork(|| {
         let interval = libc::timeval { tv_sec: 0, tv_usec: 100_000 };
         // SAFETY: the handler does nothing, and the timer is this child's.

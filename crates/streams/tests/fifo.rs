@@ -99,11 +99,6 @@ fn those_who_open_at_the_same_time_meet() {
     }
 }
 
-fn signal(child: &headwater_os::child::Child, signal: libc::c_int) {
-    // SAFETY: it takes numbers; the child has not been waited for.
-    assert_eq!(unsafe { libc::kill(child.id() as libc::pid_t, signal) }, 0);
-}
-
 #[test]
 fn a_stopped_opener_stops_nobody() {
     let _alone = alone();
@@ -117,7 +112,7 @@ fn a_stopped_opener_stops_nobody() {
     for round in 0..60 {
         within(Duration::from_secs(10), format!("opening beside a stopped process, round {round}"));
         std::thread::sleep(Duration::from_micros(random.next() % 1000));
-        signal(&other, libc::SIGSTOP);
+        other.stop().expect("our own child");
         // Waiting for each other: calls after an open may need a lock that the stopped process holds.
         let (mut reader, mut writer) = std::thread::scope(|scope| {
             let reader =
@@ -125,7 +120,7 @@ fn a_stopped_opener_stops_nobody() {
             let writer = Fifo::open(&path, Access::Write).map(Stream::into_handle).expect("a reader comes");
             (reader.join().expect("it has opened it"), writer)
         });
-        signal(&other, libc::SIGCONT);
+        other.resume();
         writer.write(b"x").expect("room");
         assert_eq!(reader.read(&mut [0; 8]).expect("there"), 1);
     }

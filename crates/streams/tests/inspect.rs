@@ -211,8 +211,7 @@ fn a_sleeper_a_full_queue_and_a_stopped_or_killed_process_are_shown() {
         reader.is_asleep || reader.awaits_descriptor && !reader.is_unmet
     };
     until(3, "the reader falls asleep", asleep);
-    // SAFETY: a signal to our own child.
-    unsafe { libc::kill(reader.id() as i32, libc::SIGSTOP) };
+    reader.stop().expect("our own child");
     let stopped = |snapshot: &Snapshot| {
         snapshot.processes.iter().any(|process| process.pid == reader.id() && process.state == 'T')
     };

@@ -7,13 +7,14 @@
 use std::os::unix::thread::JoinHandleExt;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use std::io::{IoSlice, IoSliceMut};
 
 use headwater_os::refusing_allocator::{RefusingAllocator, in_handler};
 use headwater_streams::{
-    Errno, Events, Flush, MessageFilter, Options, Policy, Priority, ReadMode, ReadOptions, SignalEvents, Stream,
+    Errno, Events, Flush, Message, MessageFilter, Module, ModuleInfo, Options, Policy, Priority, Queue, ReadMode,
+    ReadOptions, Result, Side, SignalEvents, Stream, register,
 };
 
 #[global_allocator]
@@ -172,6 +173,46 @@ fn calls_in_a_handler_below_calls_of_the_thread_allocate_nothing() {
     }
     IS_OVER.store(true, Ordering::Relaxed);
     thread.join().expect("no panic");
+}
+
+/// Makes calls on its own stream from within its put procedure, as a signal handler does that interrupts a call.
+#[derive(Debug)]
+struct Within;
+
+static WITHIN: OnceLock<Stream> = OnceLock::new();
+static TIME_US: AtomicU32 = AtomicU32::new(0);
+
+impl Module for Within {
+    fn info(&self) -> ModuleInfo {
+        ModuleInfo::new("within")
+    }
+
+    fn put<'m>(&self, message: Message<'m>, queue: &mut Queue<'_, '_, 'm>) -> Result<()> {
+        if queue.side() == Side::Write {
+            let near = WITHIN.get().expect("before the first write");
+            let start = Instant::now();
+            assert_eq!(near.write(b"below").expect_err("a call is in the way").errno(), Errno::Again);
+            TIME_US.store(start.elapsed().as_micros() as u32, Ordering::Relaxed);
+        }
+        queue.put_next(message)
+    }
+}
+
+#[test]
+fn a_call_below_another_of_its_thread_fails_soon() {
+    register(Within).expect("a new name");
+    let (near, far) = ends(Policy::DEFAULT);
+    near.set_nonblocking(false).expect("fine");
+    near.push("within").expect("known");
+    let near = WITHIN.get_or_init(|| near);
+    let mut shortest_us = u32::MAX;
+    // The shortest of several: the machine may be busy.
+    for _ in 0..30 {
+        near.write(b"above").expect("room");
+        shortest_us = shortest_us.min(TIME_US.load(Ordering::Relaxed));
+        assert_eq!(far.read(&mut [0; 64]).expect("there"), 5);
+    }
+    assert!(shortest_us < 5_000, "{shortest_us} us");
 }
 
 #[test]

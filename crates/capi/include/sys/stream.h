@@ -297,76 +297,84 @@ typedef intptr_t timeout_id_t;
 typedef intptr_t bufcall_id_t;
 typedef int toid_t;
 
+/* A module is a shared object, and calls the library's functions by their second names: a program may have functions of the first.
+ * The symbols of a program, which is compiled without -fPIC or with -fPIE, are the names that it writes. */
+#if defined(__PIC__) && !defined(__PIE__)
+#define HW_DDI_NAME(name) __asm__("hw_ddi_" #name)
+#else
+#define HW_DDI_NAME(name)
+#endif
+
 /* Put and control */
-int put(queue_t *q, mblk_t *mp);
-int putnext(queue_t *q, mblk_t *mp);
-int putq(queue_t *q, mblk_t *mp);
-int putbq(queue_t *q, mblk_t *mp);
-int insq(queue_t *q, mblk_t *emp, mblk_t *nmp);
-int putctl(queue_t *q, int type);
-int putctl1(queue_t *q, int type, int param);
-int putnextctl(queue_t *q, int type);
-int putnextctl1(queue_t *q, int type, int param);
-void qreply(queue_t *q, mblk_t *mp);
+int put(queue_t *q, mblk_t *mp) HW_DDI_NAME(put);
+int putnext(queue_t *q, mblk_t *mp) HW_DDI_NAME(putnext);
+int putq(queue_t *q, mblk_t *mp) HW_DDI_NAME(putq);
+int putbq(queue_t *q, mblk_t *mp) HW_DDI_NAME(putbq);
+int insq(queue_t *q, mblk_t *emp, mblk_t *nmp) HW_DDI_NAME(insq);
+int putctl(queue_t *q, int type) HW_DDI_NAME(putctl);
+int putctl1(queue_t *q, int type, int param) HW_DDI_NAME(putctl1);
+int putnextctl(queue_t *q, int type) HW_DDI_NAME(putnextctl);
+int putnextctl1(queue_t *q, int type, int param) HW_DDI_NAME(putnextctl1);
+void qreply(queue_t *q, mblk_t *mp) HW_DDI_NAME(qreply);
 
 /* Get and flush */
-mblk_t *getq(queue_t *q);
-void rmvq(queue_t *q, mblk_t *mp);
-void flushq(queue_t *q, int flag);
-void flushband(queue_t *q, unsigned char pri, int flag);
-int qsize(queue_t *q);
+mblk_t *getq(queue_t *q) HW_DDI_NAME(getq);
+void rmvq(queue_t *q, mblk_t *mp) HW_DDI_NAME(rmvq);
+void flushq(queue_t *q, int flag) HW_DDI_NAME(flushq);
+void flushband(queue_t *q, unsigned char pri, int flag) HW_DDI_NAME(flushband);
+int qsize(queue_t *q) HW_DDI_NAME(qsize);
 
 /* Flow and enable */
-int canput(queue_t *q);
-int canputnext(queue_t *q);
-int bcanput(queue_t *q, unsigned char pri);
-int bcanputnext(queue_t *q, unsigned char pri);
-void enableok(queue_t *q);
-void noenable(queue_t *q);
-void qenable(queue_t *q);
+int canput(queue_t *q) HW_DDI_NAME(canput);
+int canputnext(queue_t *q) HW_DDI_NAME(canputnext);
+int bcanput(queue_t *q, unsigned char pri) HW_DDI_NAME(bcanput);
+int bcanputnext(queue_t *q, unsigned char pri) HW_DDI_NAME(bcanputnext);
+void enableok(queue_t *q) HW_DDI_NAME(enableok);
+void noenable(queue_t *q) HW_DDI_NAME(noenable);
+void qenable(queue_t *q) HW_DDI_NAME(qenable);
 
 /* Allocation */
-mblk_t *allocb(size_t size, unsigned int pri);
-mblk_t *esballoc(unsigned char *base, size_t size, int pri, frtn_t *fr_rtnp);
-void freeb(mblk_t *bp);
-void freemsg(mblk_t *mp);
-mblk_t *dupb(mblk_t *bp);
-mblk_t *dupmsg(mblk_t *mp);
-mblk_t *copyb(mblk_t *bp);
-mblk_t *copymsg(mblk_t *mp);
-int testb(size_t size, unsigned int pri);
-bufcall_id_t bufcall(size_t size, int pri, void (*func)(intptr_t), intptr_t arg);
-void unbufcall(bufcall_id_t id);
+mblk_t *allocb(size_t size, unsigned int pri) HW_DDI_NAME(allocb);
+mblk_t *esballoc(unsigned char *base, size_t size, int pri, frtn_t *fr_rtnp) HW_DDI_NAME(esballoc);
+void freeb(mblk_t *bp) HW_DDI_NAME(freeb);
+void freemsg(mblk_t *mp) HW_DDI_NAME(freemsg);
+mblk_t *dupb(mblk_t *bp) HW_DDI_NAME(dupb);
+mblk_t *dupmsg(mblk_t *mp) HW_DDI_NAME(dupmsg);
+mblk_t *copyb(mblk_t *bp) HW_DDI_NAME(copyb);
+mblk_t *copymsg(mblk_t *mp) HW_DDI_NAME(copymsg);
+int testb(size_t size, unsigned int pri) HW_DDI_NAME(testb);
+bufcall_id_t bufcall(size_t size, int pri, void (*func)(intptr_t), intptr_t arg) HW_DDI_NAME(bufcall);
+void unbufcall(bufcall_id_t id) HW_DDI_NAME(unbufcall);
 
 /* Shape */
-void linkb(mblk_t *mp, mblk_t *bp);
-mblk_t *unlinkb(mblk_t *mp);
-mblk_t *rmvb(mblk_t *mp, mblk_t *bp);
-int adjmsg(mblk_t *mp, ssize_t len);
-int pullupmsg(mblk_t *mp, ssize_t len);
-mblk_t *msgpullup(mblk_t *mp, ssize_t len);
-size_t msgdsize(const mblk_t *mp);
-int datamsg(unsigned char type);
+void linkb(mblk_t *mp, mblk_t *bp) HW_DDI_NAME(linkb);
+mblk_t *unlinkb(mblk_t *mp) HW_DDI_NAME(unlinkb);
+mblk_t *rmvb(mblk_t *mp, mblk_t *bp) HW_DDI_NAME(rmvb);
+int adjmsg(mblk_t *mp, ssize_t len) HW_DDI_NAME(adjmsg);
+int pullupmsg(mblk_t *mp, ssize_t len) HW_DDI_NAME(pullupmsg);
+mblk_t *msgpullup(mblk_t *mp, ssize_t len) HW_DDI_NAME(msgpullup);
+size_t msgdsize(const mblk_t *mp) HW_DDI_NAME(msgdsize);
+int datamsg(unsigned char type) HW_DDI_NAME(datamsg);
 
 /* Queues */
-queue_t *RD(queue_t *q);
-queue_t *WR(queue_t *q);
-queue_t *OTHERQ(queue_t *q);
-int SAMESTR(queue_t *q);
-queue_t *backq(queue_t *q);
-int strqget(queue_t *q, qfields_t what, unsigned char pri, long *valp);
-int strqset(queue_t *q, qfields_t what, unsigned char pri, long val);
-void qprocson(queue_t *q);
-void qprocsoff(queue_t *q);
-int freezestr(queue_t *q);
-void unfreezestr(queue_t *q, int cookie);
+queue_t *RD(queue_t *q) HW_DDI_NAME(RD);
+queue_t *WR(queue_t *q) HW_DDI_NAME(WR);
+queue_t *OTHERQ(queue_t *q) HW_DDI_NAME(OTHERQ);
+int SAMESTR(queue_t *q) HW_DDI_NAME(SAMESTR);
+queue_t *backq(queue_t *q) HW_DDI_NAME(backq);
+int strqget(queue_t *q, qfields_t what, unsigned char pri, long *valp) HW_DDI_NAME(strqget);
+int strqset(queue_t *q, qfields_t what, unsigned char pri, long val) HW_DDI_NAME(strqset);
+void qprocson(queue_t *q) HW_DDI_NAME(qprocson);
+void qprocsoff(queue_t *q) HW_DDI_NAME(qprocsoff);
+int freezestr(queue_t *q) HW_DDI_NAME(freezestr);
+void unfreezestr(queue_t *q, int cookie) HW_DDI_NAME(unfreezestr);
 
 /* Time: ticks of HZ a second */
 #define HW_DDI_HZ 100
-timeout_id_t timeout(void (*func)(void *), void *arg, long ticks);
-long untimeout(timeout_id_t id);
-timeout_id_t qtimeout(queue_t *q, void (*func)(void *), void *arg, long ticks);
-long quntimeout(queue_t *q, timeout_id_t id);
+timeout_id_t timeout(void (*func)(void *), void *arg, long ticks) HW_DDI_NAME(timeout);
+long untimeout(timeout_id_t id) HW_DDI_NAME(untimeout);
+timeout_id_t qtimeout(queue_t *q, void (*func)(void *), void *arg, long ticks) HW_DDI_NAME(qtimeout);
+long quntimeout(queue_t *q, timeout_id_t id) HW_DDI_NAME(quntimeout);
 
 /* Ours: memory in the stream, which the procedures of all processes share. 56 bytes of a module, NAMEshared bytes of a driver; zeros
  * at the beginning; written in units of 8 bytes. 0, or EINVAL for a range that is not inside or outside of a procedure of the queue. */

@@ -90,6 +90,10 @@ fn attached(number: c_int, flags: c_int) -> c_int {
             changes.closed()
         }));
     }
+    if flags & libc::O_TRUNC != 0 {
+        // The file may be mapped.
+        memory::changed();
+    }
     if number < 0 || !startup::settings().attached || flags & libc::O_PATH != 0 {
         return number;
     }
@@ -125,7 +129,7 @@ pub unsafe extern "C" fn hw_c_creat(path: *const c_char, mode: mode_t) -> c_int 
     match open_stream(libc::AT_FDCWD, path, flags) {
         Some(opened) => returned(opened),
         // SAFETY: by the caller.
-        None => attached(unsafe { real::creat(path, mode) }, libc::O_WRONLY),
+        None => attached(unsafe { real::creat(path, mode) }, libc::O_WRONLY | libc::O_TRUNC),
     }
 }
 
@@ -138,7 +142,7 @@ pub unsafe extern "C" fn hw_c_creat64(path: *const c_char, mode: mode_t) -> c_in
     match open_stream(libc::AT_FDCWD, path, libc::O_CREAT | libc::O_WRONLY | libc::O_TRUNC) {
         Some(opened) => returned(opened),
         // SAFETY: by the caller.
-        None => attached(unsafe { real::creat64(path, mode) }, libc::O_WRONLY),
+        None => attached(unsafe { real::creat64(path, mode) }, libc::O_WRONLY | libc::O_TRUNC),
     }
 }
 

@@ -1,6 +1,6 @@
-//! munmap, mprotect, mremap, mmap: what the library knows of the program's memory is forgotten.
+//! munmap, mprotect, mremap, mmap, brk, ftruncate: what the library knows of the program's memory is forgotten.
 
-use std::ffi::{c_int, c_void};
+use std::ffi::{c_char, c_int, c_void};
 
 use libc::off_t;
 
@@ -14,7 +14,7 @@ impl CResult for *mut c_void {
 
 pub mod real {
     //! The next library's.
-    use super::{c_int, c_void, next, off_t};
+    use super::{c_char, c_int, c_void, next, off_t};
 
     next! {
         munmap(address: *mut c_void, len: usize) -> c_int;
@@ -23,6 +23,15 @@ pub mod real {
         mmap(address: *mut c_void, len: usize, access: c_int, kind: c_int, file: c_int, from: off_t) -> *mut c_void;
         mmap64(address: *mut c_void, len: usize, access: c_int, kind: c_int, file: c_int, from: off_t) -> *mut c_void;
         shmdt(address: *const c_void) -> c_int;
+        shmat(segment: c_int, address: *const c_void, flags: c_int) -> *mut c_void;
+        pkey_mprotect(address: *mut c_void, len: usize, access: c_int, key: c_int) -> c_int;
+        remap_file_pages(address: *mut c_void, len: usize, access: c_int, page: usize, flags: c_int) -> c_int;
+        brk(end: *mut c_void) -> c_int;
+        sbrk(more: isize) -> *mut c_void;
+        ftruncate(number: c_int, len: off_t) -> c_int;
+        ftruncate64(number: c_int, len: off_t) -> c_int;
+        truncate(path: *const c_char, len: off_t) -> c_int;
+        truncate64(path: *const c_char, len: off_t) -> c_int;
     }
 }
 
@@ -49,6 +58,15 @@ forgetting! {
     hw_c_mprotect = mprotect(address: *mut c_void, len: usize, access: c_int) -> c_int;
     hw_c_mremap = mremap(address: *mut c_void, len: usize, to: usize, flags: c_int, place: *mut c_void) -> *mut c_void;
     hw_c_shmdt = shmdt(address: *const c_void) -> c_int;
+    hw_c_shmat = shmat(segment: c_int, address: *const c_void, flags: c_int) -> *mut c_void;
+    hw_c_pkey_mprotect = pkey_mprotect(address: *mut c_void, len: usize, access: c_int, key: c_int) -> c_int;
+    hw_c_remap_file_pages = remap_file_pages(address: *mut c_void, len: usize, access: c_int, page: usize, flags: c_int) -> c_int;
+    hw_c_brk = brk(end: *mut c_void) -> c_int;
+    hw_c_sbrk = sbrk(more: isize) -> *mut c_void;
+    hw_c_ftruncate = ftruncate(number: c_int, len: off_t) -> c_int;
+    hw_c_ftruncate64 = ftruncate64(number: c_int, len: off_t) -> c_int;
+    hw_c_truncate = truncate(path: *const c_char, len: off_t) -> c_int;
+    hw_c_truncate64 = truncate64(path: *const c_char, len: off_t) -> c_int;
 }
 
 macro_rules! mapping {

@@ -12,9 +12,9 @@ use super::instance::Pair;
 use super::types::{CQueue, FreeRoutine, Mblk, Streamtab};
 use super::{block, flow, load, queue, services, shape, worker};
 
-/// Defines a function that C calls. Its arguments are what the man page says.
+/// Defines functions that C calls, and a list of their names and addresses. Their arguments are what the man page says.
 macro_rules! exports {
-    ($(fn $name:ident($($argument:ident: $type:ty),*) $(-> $returns:ty)? $body:block)*) => {
+    ($list:ident: $(fn $name:ident($($argument:ident: $type:ty),*) $(-> $returns:ty)? $body:block)*) => {
         $(
             /// See strmod(9).
             ///
@@ -27,14 +27,50 @@ macro_rules! exports {
                 unsafe { $body }
             }
         )*
-        /// All of them, so that a program that loads modules has them: names and addresses.
-        pub fn all() -> Vec<(&'static str, usize)> {
-            vec![$((stringify!($name), $name as *const () as usize)),*]
+        fn $list() -> impl Iterator<Item = (&'static str, usize)> {
+            [$((stringify!($name), $name as *const () as usize)),*].into_iter()
         }
     };
 }
 
-exports! {
+/// As `exports`, for SVR4's names. Each function has a second name, `hw_ddi_NAME`, which the headers have modules call: a program
+/// may have a function of the first, and a module would find the program's. So would the library: the second is the one with the body.
+macro_rules! svr4_exports {
+    ($(fn $name:ident($($argument:ident: $type:ty),*) $(-> $returns:ty)? $body:block)*) => {
+        exports! {
+            svr4_names:
+            $(fn $name($($argument: $type),*) $(-> $returns)? { second::$name($($argument),*) })*
+        }
+
+        mod second {
+            //! The functions under their second names.
+            use super::*;
+
+            $(
+                /// See strmod(9).
+                ///
+                /// # Safety
+                /// The pointers are what the man page says.
+                #[unsafe(export_name = concat!("hw_ddi_", stringify!($name)))]
+                #[allow(unused_unsafe, non_snake_case, reason = "some are safe; C has the names")]
+                pub unsafe extern "C" fn $name($($argument: $type),*) $(-> $returns)? {
+                    // SAFETY: passed on to the caller.
+                    unsafe { $body }
+                }
+            )*
+            pub fn names() -> impl Iterator<Item = (&'static str, usize)> {
+                [$((concat!("hw_ddi_", stringify!($name)), $name as *const () as usize)),*].into_iter()
+            }
+        }
+    };
+}
+
+/// All of them, so that a program that loads modules has them: names and addresses.
+pub fn all() -> Vec<(&'static str, usize)> {
+    svr4_names().chain(own_names()).chain(second::names()).collect()
+}
+
+svr4_exports! {
     fn put(q: *mut CQueue, mp: *mut Mblk) -> c_int {
         if !mp.is_null() { queue::put(q, mp) }
         0
@@ -131,6 +167,18 @@ exports! {
     }
     fn quntimeout(_q: *mut CQueue, id: isize) -> c_long { worker::take_back(id as i64) }
 
+    fn kmem_alloc(size: usize, _flag: c_int) -> *mut c_void { services::allocate(size, false) }
+    fn kmem_zalloc(size: usize, _flag: c_int) -> *mut c_void { services::allocate(size, true) }
+    fn kmem_free(memory: *mut c_void, _size: usize) { services::free(memory) }
+    fn drv_getparm(parm: c_uint, value: *mut c_void) -> c_int {
+        if services::parameter(parm, value) { 0 } else { -1 }
+    }
+    fn drv_usectohz(microseconds: c_long) -> c_long { services::ticks_of(microseconds) }
+    fn drv_hztousec(ticks: c_long) -> c_long { services::microseconds_of(ticks) }
+}
+
+exports! {
+    own_names:
     fn hw_q_read(q: *mut CQueue, at: usize, to: *mut u8, count: usize) -> c_int {
         if count == 0 { return 0; }
         if to.is_null() { return libc::EINVAL; }
@@ -151,16 +199,7 @@ exports! {
         load::load_path(CStr::from_ptr(path)).err().unwrap_or(0)
     }
     fn hw_module_search(on: c_int) { load::set_search(on != 0) }
-
     fn hw_cmn_err(level: c_int, text: *const c_char) { services::report(level, text) }
-    fn kmem_alloc(size: usize, _flag: c_int) -> *mut c_void { services::allocate(size, false) }
-    fn kmem_zalloc(size: usize, _flag: c_int) -> *mut c_void { services::allocate(size, true) }
-    fn kmem_free(memory: *mut c_void, _size: usize) { services::free(memory) }
-    fn drv_getparm(parm: c_uint, value: *mut c_void) -> c_int {
-        if services::parameter(parm, value) { 0 } else { -1 }
-    }
-    fn drv_usectohz(microseconds: c_long) -> c_long { services::ticks_of(microseconds) }
-    fn drv_hztousec(ticks: c_long) -> c_long { services::microseconds_of(ticks) }
 }
 
 /// RD and WR.

@@ -22,16 +22,20 @@ const HOOKS: [(&CStr, *const c_void); 6] = [
     (c"dup3", dup3 as *const c_void),
 ];
 
+/// A function of glibc, which the program has loaded.
+pub fn function(name: &CStr) -> Option<*mut c_void> {
+    // SAFETY: a library that is loaded is looked up by its name, and a function in it.
+    unsafe {
+        let library = libc::dlopen(c"libc.so.6".as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD);
+        if library.is_null() { None } else { Some(libc::dlsym(library, name.as_ptr())) }
+    }
+}
+
 /// Whether all of them look for streams now.
 pub fn install() -> bool {
-    // SAFETY: glibc, which the program has loaded, is looked up by its name.
-    let library = unsafe { libc::dlopen(c"libc.so.6".as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD) };
-    if library.is_null() {
-        return false;
-    }
     let plan = |(name, hook): (&CStr, *const c_void)| {
         // SAFETY: a function of glibc.
-        Some((unsafe { Plan::of(libc::dlsym(library, name.as_ptr()))? }, hook))
+        Some((unsafe { Plan::of(function(name)?)? }, hook))
     };
     let Some(plans) = HOOKS.into_iter().map(plan).collect::<Option<Vec<_>>>() else { return false };
     let publish = |index: usize, original: *const c_void| ORIGINAL[index].store(original.cast_mut(), Ordering::Release);

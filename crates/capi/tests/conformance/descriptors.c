@@ -1,6 +1,7 @@
 /* File descriptors of streams: dup, dup2, dup3, fcntl, close, close_range, fstat; lowest numbers; one end stays one end (POSIX dup,
  * fcntl, pipe, close; STREAMS 4.2). */
 #include "stream.h"
+#include <sys/resource.h>
 
 static int near, far;
 
@@ -252,6 +253,48 @@ static void a_thousand_descriptors(void) {
     }
 }
 
+static void with_a_small_limit_of_open_files(void) {
+    enum { MOST = 100 };
+    static const int limits[] = {100, 63, 40, 16, 10};
+    for (size_t at = 0; at < COUNT(limits); at++) {
+        pid_t child = fork();
+        if (child != 0) {
+            EXPECT(ended_within(child, 5000), 0, "the child ends");
+            continue;
+        }
+        in_context("limit %d", limits[at]);
+        struct rlimit limit = {.rlim_cur = limits[at], .rlim_max = limits[at]};
+        int ends[MOST][2], pipes = 0, lowest = 0;
+        /* What the suite's own starter has left open. */
+        for (int fd = 3; fd < 300; fd++)
+            if (fd != report_fd)
+                close(fd);
+        NEEDS(setrlimit(RLIMIT_NOFILE, &limit) == 0, "setrlimit");
+        while (pipes < MOST && pipe(ends[pipes]) == 0) {
+            lowest += ends[pipes][0] == 3 + 2 * pipes && ends[pipes][1] == 4 + 2 * pipes;
+            pipes++;
+        }
+        HOLDS(pipes < MOST && errno == EMFILE, "POSIX pipe: EMFILE");
+        /* Two of the program's and three of the library's each, which lie above half of the limit as long as there is room. */
+        HOLDS(pipes >= (limits[at] - 3) / 5, "a pipe takes five descriptors");
+        HOLDS(lowest >= limits[at] / 2 / 3 || lowest == pipes, "POSIX pipe: the lowest numbers");
+        for (int one = 0; one < pipes; one++) {
+            EXPECT(write(ends[one][0], "x", 1), 1, "write");
+            EXPECT(read(ends[one][1], got.data_bytes, 9), 1, "read");
+        }
+        for (int one = 0; one < pipes; one++) {
+            EXPECT(close(ends[one][0]), 0, "close");
+            EXPECT(close(ends[one][1]), 0, "close");
+        }
+        int files = 0;
+        while (open("/dev/null", O_RDONLY) >= 0)
+            files++;
+        EXPECT(files >= limits[at] - 4, 1, "nothing but the library's own is left open");
+        fflush(NULL);
+        _exit(0);
+    }
+}
+
 static const struct test tests[] = {
     TEST(the_lowest_numbers_are_used),
     TEST(standard_input_is_reused),
@@ -266,5 +309,6 @@ static const struct test tests[] = {
     TEST(a_loop_that_closes_every_number),
     TEST(no_numbers_left),
     TEST(a_thousand_descriptors),
+    TEST(with_a_small_limit_of_open_files),
 };
 MAIN(tests)

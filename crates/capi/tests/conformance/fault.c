@@ -1,6 +1,7 @@
 /* EFAULT: every pointer argument of every entry point, with NULL, an address without access, a read-only page where the call writes, and a
  * range that crosses into an barred page. The call fails before anything is consumed or sent (STREAMS 4.1). */
 #include "stream.h"
+#include <pthread.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
 
@@ -272,6 +273,86 @@ static void a_linked_stream(void) {
     EXPECT(get_message(far)->error, EAGAIN, "STREAMS 4.1: nothing was sent");
 }
 
+/* Memory that a call has used, and that is gone afterwards (Linux: EFAULT). */
+#define GOES(page, action, rule) \
+    do { \
+        EXPECT(write(near, page, 10), 10, "memory that is there"); \
+        EXPECT(read(far, page, 10), 10, "memory that is there"); \
+        action; \
+        FAILS(write(near, page, 10), EFAULT, rule); \
+        EXPECT(write(near, "still here", 10), 10, "write"); \
+        FAILS(read(far, page, 10), EFAULT, rule); \
+        EXPECT(read(far, got.data_bytes, 100), 10, "STREAMS 4.1: nothing was consumed"); \
+    } while (0)
+
+static void memory_that_the_program_takes_away(void) {
+    open_ends();
+    char *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    GOES(page, pkey_mprotect(page, 4096, PROT_NONE, -1), "Linux pkey_mprotect");
+    int file = memfd_create("cut", 0);
+    NEEDS(ftruncate(file, 8192) == 0, "ftruncate");
+    char *mapped = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    NEEDS(mapped != MAP_FAILED, "mmap");
+    GOES(mapped + 4096, EXPECT(ftruncate(file, 4096), 0, "ftruncate"), "Linux ftruncate: of a mapped file");
+    char path[60];
+    snprintf(path, sizeof path, "/proc/self/fd/%d", file);
+    GOES(mapped, EXPECT(truncate(path, 0), 0, "truncate"), "Linux truncate: of a mapped file");
+    EXPECT(ftruncate(file, 8192), 0, "ftruncate");
+    GOES(mapped, close(open(path, O_RDWR | O_TRUNC)), "Linux open: O_TRUNC of a mapped file");
+}
+
+#ifndef __SANITIZE_ADDRESS__ /* which has its own heap */
+static void the_end_of_the_heap(void) {
+    open_ends();
+    char *end = sbrk(0), *page = (char *)(((uintptr_t)end + 4095) & ~(uintptr_t)4095);
+    EXPECT(brk(page + 4096), 0, "brk");
+    GOES(page, EXPECT(brk(end), 0, "brk"), "Linux brk: a lower end");
+    long more = page + 4096 - end;
+    NEEDS(sbrk(more) == end, "sbrk");
+    GOES(page, sbrk(-more), "Linux sbrk: a lower end");
+}
+#endif
+
+#if defined(__x86_64__) && defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__)
+/* What the C library itself takes away. The compiler must not know that it is freed memory. */
+static char *volatile kept;
+
+static void *lend_an_address(void *barrier) {
+    char bytes[8192];
+    kept = (char *)(((uintptr_t)bytes + 4095) & ~(uintptr_t)4095);
+    pthread_barrier_wait(barrier);
+    pthread_barrier_wait(barrier);
+    return NULL;
+}
+
+static void memory_that_is_freed(void) {
+    open_ends();
+    char *block = malloc(1 << 20);
+    kept = block + 65536;
+    GOES(kept, free(block), "glibc free: of a large block");
+    enum { BLOCKS = 20 };
+    char *blocks[BLOCKS];
+    for (int at = 0; at < BLOCKS; at++)
+        blocks[at] = malloc(100000);
+    kept = blocks[BLOCKS - 1] + 50000;
+    GOES(kept, for (int at = 0; at < BLOCKS; at++) free(blocks[at]), "glibc free: of the end of the heap");
+}
+
+static void a_threads_stack(void) {
+    open_ends();
+    pthread_t thread;
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    /* More than glibc keeps for the next thread. */
+    NEEDS(pthread_attr_setstacksize(&attributes, 100 << 20) == 0, "pthread_attr_setstacksize");
+    pthread_barrier_t barrier;
+    pthread_barrier_init(&barrier, NULL, 2);
+    NEEDS(pthread_create(&thread, &attributes, lend_an_address, &barrier) == 0, "pthread_create");
+    pthread_barrier_wait(&barrier);
+    GOES(kept, (pthread_barrier_wait(&barrier), pthread_join(thread, NULL)), "glibc pthread_join: the stack is gone");
+}
+#endif
+
 static const struct test tests[] = {
     TEST(reads),
     TEST(writes),
@@ -286,5 +367,13 @@ static const struct test tests[] = {
     TEST(names_and_pairs),
     TEST(files_that_are_no_streams),
     TEST(a_linked_stream),
+    TEST(memory_that_the_program_takes_away),
+#ifndef __SANITIZE_ADDRESS__
+    TEST(the_end_of_the_heap),
+#endif
+#if defined(__x86_64__) && defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__)
+    TEST(memory_that_is_freed),
+    TEST(a_threads_stack),
+#endif
 };
 MAIN(tests)

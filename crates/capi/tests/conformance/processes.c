@@ -2,6 +2,7 @@
  * exec; STREAMS 4.2). Started as `processes role ...` it is the program that exec runs. */
 #include "stream.h"
 #include <spawn.h>
+#include <sys/resource.h>
 
 static int near, far;
 static char **environment_of(void);
@@ -85,6 +86,38 @@ static void a_spawned_program_uses_the_end(void) {
     EXPECT(posix_spawn(&child, self, &actions, NULL, arguments, environment_of()), 0, "POSIX posix_spawn");
     close(far);
     ping_pong(child, "POSIX posix_spawn: a stream as standard input");
+}
+
+static void a_spawned_program_without_other_descriptors(void) {
+    open_ends();
+    enum { KERNELS = 40 };
+    int null = open("/dev/null", O_RDONLY);
+    EXPECT(dup2(null, KERNELS), KERNELS, "dup2");
+    /* Above the library's own descriptors. */
+    struct rlimit limit;
+    NEEDS(getrlimit(RLIMIT_NOFILE, &limit) == 0, "getrlimit");
+    int highest = limit.rlim_cur < 60000 ? (int)limit.rlim_cur - 1 : 60000;
+    EXPECT(dup2(null, highest), highest, "dup2");
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, far, 0);
+    posix_spawn_file_actions_addclosefrom_np(&actions, 3);
+    posix_spawn_file_actions_adddup2(&actions, 0, 5);
+    char number[10];
+    snprintf(number, sizeof number, "%d", highest);
+    char *arguments[] = {"processes", "alone", number, NULL};
+    pid_t child = -1;
+    EXPECT(posix_spawn(&child, self, &actions, NULL, arguments, environment_of()), 0, "posix_spawn");
+    close(far);
+    ping_pong(child, "glibc closefrom_np: a stream as standard input, and no other descriptor");
+}
+
+/* The program of the test above. */
+static int alone_role(int highest) {
+    for (int fd = 3; fd < 60; fd++)
+        if (fd != 5 && fcntl(fd, F_GETFD) != -1)
+            return 15;
+    return fcntl(highest, F_GETFD) != -1 ? 16 : isastream(5) != 1 ? 17 : answer(0);
 }
 
 static void close_on_exec(void) {
@@ -345,11 +378,64 @@ static void an_executed_program_gets_both_ends(void) {
     EXPECT(ended_within(child, 5000), 0, "POSIX exec: both ends of a pipe stay open");
 }
 
+/* The program of the test below: so many of its numbers, the last one included, are ends of pipes, and all work. */
+static int many_role(int last, int count) {
+    int seen = 0;
+    char byte;
+    for (int fd = 0; fd <= last; fd++)
+        if (isastream(fd) == 1 && ++seen > 0 && write(fd, "m", 1) != 1)
+            return 18;
+    for (int fd = 0; fd <= last; fd++)
+        if (isastream(fd) == 1 && read(fd, &byte, 1) != 1)
+            return 19;
+    return seen != count ? 20 : getenv("HEADWATER_STREAMS") ? 21 : 0;
+}
+
+enum { PIPES = 1300 };
+
+static void an_executed_program_gets_very_many_streams(void) {
+    struct rlimit limit;
+    NEEDS(getrlimit(RLIMIT_NOFILE, &limit) == 0, "getrlimit");
+    limit.rlim_cur = limit.rlim_max;
+    NEEDS(setrlimit(RLIMIT_NOFILE, &limit) == 0, "setrlimit");
+    if (limit.rlim_cur < 20000) {
+        counted();
+        return; /* Too few descriptors. */
+    }
+    int ends[2];
+    for (int at = 0; at < PIPES; at++)
+        open_pipe(ends);
+    char last[10], count[10];
+    snprintf(last, sizeof last, "%d", ends[1]);
+    snprintf(count, sizeof count, "%d", 2 * PIPES);
+    char *arguments[] = {"processes", "many", last, count, NULL};
+    pid_t child = fork();
+    if (child == 0) {
+        execv(self, arguments);
+        _exit(99);
+    }
+    EXPECT(ended_within(child, 30000), 0, "POSIX exec: open descriptors stay open");
+    EXPECT(posix_spawn(&child, self, NULL, NULL, arguments, environment_of()), 0, "posix_spawn");
+    EXPECT(ended_within(child, 30000), 0, "POSIX posix_spawn: open descriptors stay open");
+    /* A program in between that does not have the library passes all on. */
+    char path[4096] = {0};
+    NEEDS(readlink(self, path, sizeof path - 1) > 0, "readlink");
+    child = fork();
+    if (child == 0) {
+        execl("/usr/bin/env", "env", path, "many", last, count, NULL);
+        _exit(99);
+    }
+    EXPECT(ended_within(child, 30000), 0, "POSIX exec: a program in between without the library passes all on");
+    /* Nothing is left open in this process. */
+    EXPECT(dup(0), ends[1] + 1, "exec leaves no descriptor behind");
+}
+
 static const struct test tests[] = {
     TEST(a_forked_child_uses_the_end),
     TEST(an_executed_program_uses_the_end),
     TEST(an_executed_program_has_it_as_standard_input),
     TEST(a_spawned_program_uses_the_end),
+    TEST(a_spawned_program_without_other_descriptors),
     TEST(close_on_exec),
     TEST(a_childs_close_hangs_up_nothing),
     TEST_OF(a_killed_child_hangs_up_its_end, 30),
@@ -361,6 +447,7 @@ static const struct test tests[] = {
     TEST(vfork_and_system_leave_streams_alone),
     TEST(devices_across_fork_and_exec),
     TEST(an_executed_program_gets_both_ends),
+    TEST_OF(an_executed_program_gets_very_many_streams, 120),
 };
 
 /* A program that was executed with both ends of a pipe, as make's jobserver is. */
@@ -371,10 +458,14 @@ static int both_role(int from, int to) {
 }
 
 int main(int argc, char **argv) {
+    if (argc == 4 && strcmp(argv[1], "many") == 0)
+        return many_role(atoi(argv[2]), atoi(argv[3]));
     if (argc == 4 && strcmp(argv[1], "both") == 0)
         return both_role(atoi(argv[2]), atoi(argv[3]));
     if (argc == 3 && strcmp(argv[1], "role") == 0)
         return answer(atoi(argv[2]));
+    if (argc == 3 && strcmp(argv[1], "alone") == 0)
+        return alone_role(atoi(argv[2]));
     if (argc == 3 && strcmp(argv[1], "device") == 0)
         return device_role(atoi(argv[2]));
     return run_tests(argc, argv, tests, COUNT(tests));

@@ -85,6 +85,21 @@ fn a_call_within_a_call_gets_a_value_of_its_own() {
 }
 
 #[test]
+fn a_later_nested_value_is_nested_too() {
+    let (values, made) = (PerThread::default(), AtomicUsize::new(0));
+    let outer = values.get(counted(&made));
+    for _ in 0..3 {
+        let inner = values.get(counted(&made));
+        assert_eq!((*inner, inner.is_nested()), (1, true));
+    }
+    drop(outer);
+    // Whichever value the next call gets, it is that of the outermost call.
+    let outer = values.get(counted(&made));
+    assert!(!outer.is_nested());
+    assert!(values.get(counted(&made)).is_nested());
+}
+
+#[test]
 fn a_forked_child_goes_on_with_the_value_of_the_thread_that_forked() {
     let (values, made) = (PerThread::default(), AtomicUsize::new(0));
     let (ready, done) = (Barrier::new(2), Barrier::new(2));

@@ -313,6 +313,30 @@ fn a_call_that_is_not_to_wait_does_not() {
     }
 }
 
+/// The holder may be a call of the same thread, which a signal handler has interrupted.
+#[test]
+fn a_brief_wait_ends_long_before_the_next_longer_one() {
+    for biased in WAYS {
+        let shared = Shared::new();
+        let ((me, mut lock), (other, mut others)) = (shared.join(), shared.join());
+        stay_in(&other, &mut others, biased);
+        let refused_within = |lock: &mut BiasedLock, limit| {
+            let start = Instant::now();
+            me.set_limit(limit);
+            assert!(matches!(lock.hold(&me), Err(Error::WouldBlock)));
+            start.elapsed()
+        };
+        // The shortest of several: the machine may be busy.
+        let brief = (0..30).map(|_| refused_within(&mut lock, Limit::Brief)).min().expect("some");
+        assert!(brief < Duration::from_millis(3), "{brief:?}");
+        assert!(refused_within(&mut lock, Limit::Now) >= Duration::from_millis(10));
+        others.leave(&other);
+        me.set_limit(Limit::Brief);
+        // A bias is taken away from a member that is not inside.
+        lock.hold(&me).expect("it is free");
+    }
+}
+
 /// A biased member that is inside while another waits without success stays alone there.
 #[test]
 fn a_signal_ends_the_wait_for_a_lock() {

@@ -15,7 +15,7 @@ use crate::events::{self, WaitSide};
 use crate::options::Options;
 use crate::plumb::chain;
 use crate::plumb::direction::Direction;
-use crate::process::end::{Access, End};
+use crate::process::end::{Access, End, Role};
 use crate::process::endpoint::Endpoint;
 use crate::process::listeners::signal;
 use crate::process::sleep::{BELL, FUTEX, OWED, RINGING, SERVICE, UNMET, calls_for_more, look_at, note_cpu};
@@ -191,6 +191,8 @@ impl Handle {
     pub(super) fn limit(&self) -> Limit {
         match self.call_until_ns {
             _ if self.polls => Limit::Until(now_ns() + POLL_HELD_NS),
+            // The holder may be the call that a signal handler has interrupted.
+            _ if self.nested && self.end.role == Role::User => Limit::Brief,
             _ if self.nested => Limit::Now,
             Some(until_ns) => Limit::Until(until_ns),
             None if self.nonblocking => Limit::Now,

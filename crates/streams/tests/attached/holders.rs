@@ -9,11 +9,6 @@ use headwater_streams::{Errno, Result, Stream, pipe};
 use crate::common::{alone, calm, child, joined, users, within};
 use crate::{PATIENCE, file, is_plain, open, reads, soon};
 
-fn signal(child: &Child, signal: i32) {
-    // SAFETY: a signal to a child of this test that was not yet waited for.
-    assert_eq!(unsafe { libc::kill(child.id() as i32, signal) }, 0);
-}
-
 /// A process that holds an attachment whose other end it answers, until it is killed.
 fn echo(path: &std::path::Path) -> Child {
     users::started(|ready| {
@@ -89,8 +84,7 @@ fn a_stopped_holder_makes_no_process_wait_for_ever() {
     within(PATIENCE, "a stopped holder".to_owned());
     let (_directory, path) = file();
     let mut holder = echo(&path);
-    signal(&holder, libc::SIGSTOP);
-    std::thread::sleep(Duration::from_millis(20));
+    holder.stop().expect("our own child");
     for (nonblocking, least_ms) in [(false, 400), (true, 150)] {
         let begin = Instant::now();
         let refused = AttachedOptions::new().nonblocking(nonblocking).open(&path).expect_err("it is stopped");
@@ -99,7 +93,7 @@ fn a_stopped_holder_makes_no_process_wait_for_ever() {
         assert!(took >= Duration::from_millis(least_ms) && took < Duration::from_secs(10), "{took:?}");
     }
     assert_eq!(detach(&path).expect_err("it is stopped").errno(), Errno::Busy);
-    signal(&holder, libc::SIGCONT);
+    holder.resume();
     assert_eq!(ask(&path), "question");
     detach(&path).expect("it goes on");
     assert!(is_plain(&path));
@@ -196,7 +190,7 @@ fn openers_that_are_killed_or_stopped_hold_nobody_up() {
     let mut stopped: Vec<Child> = (0..4).map(|_| opener()).collect();
     for (round, opener) in stopped.iter_mut().enumerate() {
         std::thread::sleep(Duration::from_micros(300 * round as u64));
-        signal(opener, if round % 2 == 0 { libc::SIGSTOP } else { libc::SIGKILL });
+        if round % 2 == 0 { opener.stop().expect("our own child") } else { opener.kill() }
     }
     let client = child(|| {
         let connection = open(&path);

@@ -21,7 +21,12 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A plain file that this user alone may open.
 fn file() -> (tempfile::TempDir, PathBuf) {
-    let directory = tempfile::tempdir().expect("a directory");
+    file_in(&std::env::temp_dir())
+}
+
+/// As [`file`], in a directory of that place.
+fn file_in(place: &Path) -> (tempfile::TempDir, PathBuf) {
+    let directory = tempfile::tempdir_in(place).expect("a directory");
     let path = directory.path().join("name");
     fs::write(&path, "plain").expect("create");
     fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).expect("chmod");

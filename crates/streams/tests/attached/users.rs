@@ -7,15 +7,15 @@ use std::path::{Path, PathBuf};
 use headwater_streams::attach::{AttachedOptions, detach, is_attached};
 use headwater_streams::{Errno, Stream, pipe};
 
-use crate::common::users::{NOBODY, become_user, holder, is_root};
+use crate::common::users::{NOBODY, become_user, holder, is_root, public_place};
 use crate::common::{alone, calm, child, joined, within};
-use crate::{PATIENCE, file, is_plain, open, reads};
+use crate::{PATIENCE, file_in, is_plain, open, reads};
 
 const OTHER: u32 = NOBODY - 1;
 
 /// A file of that owner and with these permissions, in a directory that every user may search.
 fn file_of(owner: u32, permissions: u32) -> (tempfile::TempDir, PathBuf) {
-    let (directory, path) = file();
+    let (directory, path) = file_in(&public_place());
     chown(&path, Some(owner), Some(owner)).expect("root");
     for (path, permissions) in [(directory.path(), 0o755), (&path, permissions)] {
         fs::set_permissions(path, fs::Permissions::from_mode(permissions)).expect("root");

@@ -3,7 +3,7 @@
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use headwater_os::child::Child;
@@ -38,9 +38,21 @@ pub fn become_powerless() {
     assert_eq!(done, 0, "{}", std::io::Error::last_os_error());
 }
 
+/// A place for temporary directories that every user may search: that of this process can be its user's alone.
+pub fn public_place() -> PathBuf {
+    let is_public = |place: &PathBuf| {
+        let searched = |path: &Path| std::fs::metadata(path).is_ok_and(|found| found.permissions().mode() & 1 == 1);
+        std::path::absolute(place).is_ok_and(|place| place.ancestors().all(searched))
+    };
+    let places = [std::env::temp_dir(), "/tmp".into(), "/var/tmp".into(), "/dev/shm".into()];
+    places.into_iter().find(is_public).expect("a directory that every user may search")
+}
+
 /// A FIFO with these permissions in a directory that every user may search.
 pub fn fifo(permissions: u32) -> (tempfile::TempDir, PathBuf) {
-    let (directory, path) = super::fifo();
+    let directory = tempfile::tempdir_in(public_place()).expect("a directory");
+    let path = directory.path().join("fifo");
+    headwater_streams::Fifo::create(&path, 0o600).expect("mkfifo");
     for (path, permissions) in [(directory.path(), 0o755), (&path, permissions)] {
         std::fs::set_permissions(path, Permissions::from_mode(permissions)).expect("chmod");
     }

@@ -9,6 +9,7 @@ use headwater_streams::{Handle, Message};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::common::{alone, calm, joined, within};
+use super::holders::stopped;
 use super::{HELD, Holds, holder, signal, tell};
 
 #[test]
@@ -20,7 +21,7 @@ fn a_task_does_not_stop_others_while_a_holder_is_stopped() {
         far.putmsg(None, Some(HELD)).expect("room");
         far.putmsg(None, Some(b"more")).expect("room");
         let (child, control) = holder(near.another(), holds);
-        signal(child.id(), libc::SIGSTOP);
+        stopped(child.id());
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
         runtime.block_on(async {
             let mut stream = AsyncStream::new(near).expect("a runtime");

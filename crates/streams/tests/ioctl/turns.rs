@@ -86,7 +86,7 @@ fn a_stopped_caller_keeps_its_turn() {
     let (mut theirs, mut ours) = (near.another(), near.another());
     let mut caller = child(|| theirs.ioctl(IGNORE, &mut Vec::new(), IoctlTimeout::Never).map(drop));
     until_taken(&mut ours);
-    signal(&caller, libc::SIGSTOP);
+    caller.stop().expect("our own child");
     for _ in 0..3 {
         assert_eq!(ask(&mut ours, REVERSE, b"", SHORT), Err(Errno::Time));
     }
@@ -154,11 +154,6 @@ fn staying(mut stream: Handle) -> (Child, UnixStream) {
     (process, here)
 }
 
-fn signal(process: &Child, number: i32) {
-    // SAFETY: touches no memory; the process is our child and is not reaped.
-    assert_eq!(unsafe { libc::kill(process.id() as libc::pid_t, number) }, 0);
-}
-
 /// A process is stopped in a module on the path of the ioctl, or of its answer.
 #[test]
 fn a_process_that_is_stopped_in_a_module_is_not_waited_for_beyond_the_time() {
@@ -175,7 +170,7 @@ fn a_process_that_is_stopped_in_a_module_is_not_waited_for_beyond_the_time() {
         } else {
             near.another()
         });
-        signal(&process, libc::SIGSTOP);
+        process.stop().expect("our own child");
         let start = Instant::now();
         for _ in 0..3 {
             assert_eq!(ask(&mut near, REVERSE, b"ab", SHORT), Err(Errno::Time));
@@ -186,14 +181,14 @@ fn a_process_that_is_stopped_in_a_module_is_not_waited_for_beyond_the_time() {
         let waiter = std::thread::spawn(move || ask(&mut other, REVERSE, b"ab", LONG));
         std::thread::sleep(Duration::from_millis(100));
         assert!(!waiter.is_finished());
-        signal(&process, libc::SIGCONT);
+        process.resume();
         (&mut &control).write_all(b"x").expect("it listens");
         assert_eq!(waiter.join().expect("no panic"), Ok((2, b"ba".to_vec())));
         assert!(process.wait().expect("wait").success());
         assert_eq!(ask(&mut near, REVERSE, b"cd", LONG), Ok((2, b"dc".to_vec())));
         // It does not wait for one that is killed there.
         let (mut process, _control) = staying(if answers_way { far.another() } else { near.another() });
-        signal(&process, libc::SIGSTOP);
+        process.stop().expect("our own child");
         assert_eq!(ask(&mut near, REVERSE, b"ab", SHORT), Err(Errno::Time));
         process.kill();
         assert_eq!(ask(&mut near, REVERSE, b"ef", LONG), Ok((2, b"fe".to_vec())));

@@ -54,11 +54,6 @@ impl Waiting {
         self.child.kill();
         self.child.wait().expect("wait");
     }
-
-    pub fn signal(&self, signal: i32) {
-        // SAFETY: no memory is involved; the child was not waited for, so the number is its own.
-        assert_eq!(unsafe { libc::kill(self.child.id() as i32, signal) }, 0);
-    }
 }
 
 /// Logs what passes.
@@ -244,7 +239,7 @@ fn a_stopped_logger_holds_nobody_up_and_goes_on_afterwards() {
     );
     drop(tell);
     let other = tracer(directory.path());
-    stopped.signal(libc::SIGSTOP);
+    stopped.child.stop().expect("our own child");
     let log = submitter(directory.path());
     let mut longest = Duration::ZERO;
     let mut refused = 0;
@@ -257,7 +252,7 @@ fn a_stopped_logger_holds_nobody_up_and_goes_on_afterwards() {
         assert_eq!(next(&other).0.seq_no(), number);
     }
     assert!(refused > 0 && longest < Duration::from_secs(2), "{refused} {longest:?}");
-    stopped.signal(libc::SIGCONT);
+    stopped.child.resume();
     stopped.go();
     let mut submitted = ALL;
     loop {
@@ -293,7 +288,7 @@ fn a_stopped_submitter_holds_nobody_up() {
         );
         stopped.go();
         std::thread::sleep(Duration::from_micros(random.next() % 5000));
-        stopped.signal(libc::SIGSTOP);
+        stopped.child.stop().expect("our own child");
         let log = submitter(directory.path());
         while !log.submit(2, 1, 1, TRACE, round) {
             come(&stream);

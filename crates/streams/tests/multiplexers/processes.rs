@@ -42,14 +42,14 @@ fn a_stream_is_unlinked_while_another_process_sends_there() {
 const PATIENCE_STOPPED: Duration = Duration::from_millis(700);
 
 /// Calls `action` while a process is stopped, which continues after so long. Whether the action was over by then.
-fn stopped_for(process: &Child, time: Duration, action: impl FnOnce()) -> bool {
+fn stopped_for(process: &mut Child, time: Duration, action: impl FnOnce()) -> bool {
     let signal = {
         let pid = process.id() as libc::pid_t;
         // SAFETY: only sends a signal, to a child that was not waited for.
         move |number| unsafe { libc::kill(pid, number) }
     };
     let (tell, told) = std::sync::mpsc::channel::<()>();
-    signal(libc::SIGSTOP);
+    process.stop().expect("our own child");
     let waker = std::thread::spawn(move || {
         let is_over = told.recv_timeout(time).is_ok();
         signal(libc::SIGCONT);
@@ -68,7 +68,7 @@ fn a_process_that_serves_is_stopped_and_the_others_go_on_and_lose_nothing() {
         within(PATIENCE, format!("a stopped server, round {round}"));
         let (mut upper, (near, mut far)) = (mux(), ends());
         let (pipe, echo) = (upper.link(&near).expect("linked"), upper.link(&echo()).expect("linked"));
-        let server = stays(|| {
+        let mut server = stays(|| {
             send(&mut upper, pipe, b"here")?;
             std::mem::forget(upper.another());
             Ok(())
@@ -81,7 +81,7 @@ fn a_process_that_serves_is_stopped_and_the_others_go_on_and_lose_nothing() {
             upper.putmsg(Some(&echo.bytes()), Some(&number.to_ne_bytes())).expect("room");
         };
         (0..stopped_at).for_each(|number| send_both(&mut upper, number));
-        stopped_for(&server, Duration::from_millis(40), || {
+        stopped_for(&mut server, Duration::from_millis(40), || {
             (stopped_at..100).for_each(|number| send_both(&mut upper, number));
             while of_pipe + of_echo < 200 {
                 let message = upper.receive().expect("no error").expect("not the end");
@@ -93,7 +93,7 @@ fn a_process_that_serves_is_stopped_and_the_others_go_on_and_lose_nothing() {
         });
         // Stopped while it sleeps, which it does nearly always, it holds no lock.
         let in_nobodys_way = (0..10).any(|_| {
-            stopped_for(&server, PATIENCE_STOPPED, || {
+            stopped_for(&mut server, PATIENCE_STOPPED, || {
                 for _ in 0..5 {
                     send(&mut upper, echo, b"on").expect("room");
                     assert_eq!(get(&mut upper), (echo, Some("on".to_owned())));

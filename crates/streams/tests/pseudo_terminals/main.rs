@@ -2,6 +2,7 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod kills;
 mod terminal;
 
 use std::os::fd::AsFd;

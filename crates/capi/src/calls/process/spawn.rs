@@ -6,7 +6,7 @@ use libc::pid_t;
 
 use super::real::Texts;
 use super::{Environment, next};
-use crate::{inherit, table};
+use crate::{inherit, own, table};
 
 mod real {
     //! The next library's.
@@ -31,10 +31,11 @@ pub struct Actions {
     allocated: c_int,
     used: c_int,
     list: *const Action,
+    _more: [c_int; 16],
 }
 
 /// glibc's struct __spawn_action.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 #[repr(C)]
 struct Action {
     kind: c_int,
@@ -51,17 +52,25 @@ const DUP2: c_int = 1;
 const OPEN: c_int = 2;
 const CLOSEFROM: c_int = 5;
 
-/// Calls `spawn` while the streams that the new program gets can be inherited.
-fn with_streams(actions: *const Actions, environment: Texts, spawn: impl FnOnce(Texts) -> c_int) -> c_int {
+/// Calls `spawn` while the streams that the new program gets can be inherited, with the file actions and the environment that it
+/// needs for that.
+fn with_streams(
+    actions: *const Actions,
+    environment: Texts,
+    spawn: impl FnOnce(*const Actions, Texts) -> c_int,
+) -> c_int {
     if !table::is_any() {
-        return spawn(environment);
+        return spawn(actions, environment);
     }
     let mut kept = inherit::open_numbers();
+    let mut list = &[][..];
     // SAFETY: null, or what posix_spawn_file_actions_init has made.
     if let Some(actions) = unsafe { actions.as_ref() } {
         let count = usize::try_from(actions.used).unwrap_or(0);
-        // SAFETY: the list has so many.
-        let list = if count == 0 { &[][..] } else { unsafe { std::slice::from_raw_parts(actions.list, count) } };
+        if count > 0 {
+            // SAFETY: the list has so many.
+            list = unsafe { std::slice::from_raw_parts(actions.list, count) };
+        }
         for action in list {
             match action.kind {
                 CLOSE | OPEN => kept.close(action.number),
@@ -74,9 +83,48 @@ fn with_streams(actions: *const Actions, environment: Texts, spawn: impl FnOnce(
     let passed = inherit::pass(kept.kept_by_exec());
     // SAFETY: the program's environment, as posix_spawn reads it.
     let environment = unsafe { Environment::with(environment, &passed) };
-    let spawned = spawn(environment.texts());
+    let spares_own = passed.is_any() && list.iter().any(|action| action.kind == CLOSEFROM);
+    let list = if spares_own { sparing_own(list) } else { Vec::new() };
+    let changed =
+        Actions { allocated: list.len() as c_int, used: list.len() as c_int, list: list.as_ptr(), _more: [0; 16] };
+    let spawned = spawn(if spares_own { &raw const changed } else { actions }, environment.texts());
     passed.take_back();
     spawned
+}
+
+/// These actions, but that those which close all numbers from one on leave the library's own open: exec closes those that belong to
+/// no stream of the new program.
+fn sparing_own(list: &[Action]) -> Vec<Action> {
+    let own = table::own_numbers();
+    let limit = limit();
+    let mut sparing = Vec::new();
+    for action in list {
+        if action.kind != CLOSEFROM {
+            sparing.push(*action);
+            continue;
+        }
+        let mut from = action.number;
+        let mut close_until = |number| {
+            // Also what is not open now: another thread may open it before the new process has its descriptors. A number that no
+            // file can have would be an error.
+            let may_be_open = |number: &c_int| *number < limit || own::is_open(*number);
+            sparing.extend((from..number).filter(may_be_open).map(|number| Action { kind: CLOSE, number, ..*action }));
+            from = from.max(number + 1);
+        };
+        own.iter().copied().filter(|number| *number >= action.number).for_each(&mut close_until);
+        sparing.push(Action { number: from, ..*action });
+    }
+    sparing
+}
+
+/// The limit of open files.
+fn limit() -> c_int {
+    // SAFETY: zeros are a value of the type, which the call fills in.
+    unsafe {
+        let mut limit: libc::rlimit = std::mem::zeroed();
+        let asked = libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit);
+        if asked == 0 { c_int::try_from(limit.rlim_cur).unwrap_or(c_int::MAX) } else { 0 }
+    }
 }
 
 /// posix_spawn(3).
@@ -92,7 +140,7 @@ pub unsafe extern "C" fn hw_c_posix_spawn(
     arguments: Texts,
     environment: Texts,
 ) -> c_int {
-    with_streams(actions, environment, |environment| {
+    with_streams(actions, environment, |actions, environment| {
         // SAFETY: by the caller.
         unsafe { real::posix_spawn(pid, path, actions, attributes, arguments, environment) }
     })
@@ -111,10 +159,10 @@ pub unsafe extern "C" fn hw_c_posix_spawnp(
     arguments: Texts,
     environment: Texts,
 ) -> c_int {
-    with_streams(actions, environment, |environment| {
+    with_streams(actions, environment, |actions, environment| {
         // SAFETY: by the caller.
         unsafe { real::posix_spawnp(pid, file, actions, attributes, arguments, environment) }
     })
 }
 
-const _: () = assert!(size_of::<Action>() == 32);
+const _: () = assert!(size_of::<Action>() == 32 && size_of::<Actions>() == 80);

@@ -1,0 +1,71 @@
+//! The functions by which glibc itself takes memory away, in `free` and at the end of a thread: what the library knows of the program's
+//! memory is forgotten, as after the program's own calls of them.
+
+use std::ffi::{CStr, c_int, c_void};
+use std::mem;
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+
+use super::patch::{self, Plan};
+use crate::memory;
+
+/// How the functions' own code is called, in the order of [`HOOKS`].
+static ORIGINAL: [AtomicPtr<c_void>; 3] = [const { AtomicPtr::new(ptr::null_mut()) }; 3];
+
+const HOOKS: [(&CStr, *const c_void); 3] =
+    [(c"munmap", munmap as *const c_void), (c"mprotect", mprotect as *const c_void), (c"brk", brk as *const c_void)];
+
+/// Replaces those whose beginning is known. Without it a freed address is not noticed.
+pub fn install() {
+    // SAFETY: a function of glibc.
+    let plan = |index: usize| Some((index, unsafe { Plan::of(super::hooks::function(HOOKS[index].0)?)? }));
+    let (indices, plans): (Vec<usize>, Vec<Plan>) = (0..HOOKS.len()).filter_map(plan).unzip();
+    let plans: Vec<(Plan, *const c_void)> =
+        plans.into_iter().zip(&indices).map(|(plan, index)| (plan, HOOKS[*index].1)).collect();
+    let publish =
+        |at: usize, original: *const c_void| ORIGINAL[indices[at]].store(original.cast_mut(), Ordering::Release);
+    // SAFETY: each hook has the type of its function.
+    let _ = unsafe { patch::install(&plans, publish) };
+}
+
+/// The address of a function's own code, which is stored before its hook can be called.
+fn original(index: usize) -> *mut c_void {
+    ORIGINAL[index].load(Ordering::Relaxed)
+}
+
+unsafe extern "C" fn munmap(address: *mut c_void, len: usize) -> c_int {
+    // SAFETY: the code of a function of this type; by the caller.
+    let done = unsafe {
+        let function: unsafe extern "C" fn(*mut c_void, usize) -> c_int = mem::transmute(original(0));
+        function(address, len)
+    };
+    memory::changed();
+    done
+}
+
+unsafe extern "C" fn mprotect(address: *mut c_void, len: usize, access: c_int) -> c_int {
+    // SAFETY: as above.
+    let done = unsafe {
+        let function: unsafe extern "C" fn(*mut c_void, usize, c_int) -> c_int = mem::transmute(original(1));
+        function(address, len, access)
+    };
+    // The heap of a thread grows by this.
+    if access & libc::PROT_WRITE == 0 {
+        memory::changed();
+    }
+    done
+}
+
+unsafe extern "C" fn brk(end: *mut c_void) -> c_int {
+    // The heap grows more often than it shrinks.
+    static END: AtomicUsize = AtomicUsize::new(usize::MAX);
+    // SAFETY: as above.
+    let done = unsafe {
+        let function: unsafe extern "C" fn(*mut c_void) -> c_int = mem::transmute(original(2));
+        function(end)
+    };
+    if END.swap(end.addr(), Ordering::Relaxed) > end.addr() {
+        memory::changed();
+    }
+    done
+}

@@ -1,0 +1,64 @@
+//! Bytes for another process, in a sealed memfd: what is too long for an environment variable, for a program that is started. They
+//! never change once they are written, so that a reader need not look twice.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::FileExt;
+
+use rustix::fs::SealFlags;
+
+use crate::memory::open_memfd;
+use crate::own_numbers::settled;
+
+const SEALS: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW).union(SealFlags::WRITE).union(SealFlags::SEAL);
+
+/// A memfd with these bytes, closed by exec; `name` shows in `/proc/PID/fd`.
+///
+/// # Errors
+/// What memfd_create(2), write(2) and fcntl(2) report.
+pub fn create(name: &str, bytes: &[u8]) -> io::Result<OwnedFd> {
+    let mut file = File::from(settled(open_memfd(name)?));
+    file.write_all(bytes)?;
+    rustix::fs::fcntl_add_seals(&file, SEALS)?;
+    Ok(file.into())
+}
+
+/// The bytes of a memfd from another process.
+///
+/// # Errors
+/// `InvalidInput` if it is no memfd, can still be changed, or has more than `len_max` bytes; what fstat(2) and pread(2) report.
+pub fn read(file: impl AsFd, len_max: usize) -> io::Result<Vec<u8>> {
+    let file = File::from(file.as_fd().try_clone_to_owned()?);
+    let is_sealed = rustix::fs::fcntl_get_seals(&file).is_ok_and(|seals| seals.contains(SEALS));
+    match usize::try_from(file.metadata()?.len()) {
+        Ok(len) if is_sealed && len <= len_max => {
+            let mut bytes = vec![0; len];
+            file.read_exact_at(&mut bytes, 0)?;
+            Ok(bytes)
+        }
+        _ => Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no sealed memfd of a possible size")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_are_read_as_they_were_written_and_do_not_change() {
+        let file = create("test", b"some bytes").expect("room");
+        assert_eq!(read(&file, 10).expect("sealed"), b"some bytes");
+        assert_eq!(read(&file, 10).expect("again, from the beginning"), b"some bytes");
+        assert_eq!(read(&file, 9).expect_err("too long").kind(), io::ErrorKind::InvalidInput);
+        assert!(File::from(file).write_all(b"x").is_err());
+    }
+
+    #[test]
+    fn a_file_that_can_change_is_refused() {
+        let open = open_memfd("test").expect("room");
+        assert_eq!(read(&open, 10).expect_err("not sealed").kind(), io::ErrorKind::InvalidInput);
+        let file = File::open("/proc/self/exe").expect("our own");
+        assert_eq!(read(&file, 10).expect_err("no memfd").kind(), io::ErrorKind::InvalidInput);
+    }
+}
