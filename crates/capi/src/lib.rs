@@ -16,6 +16,7 @@ pub mod ddi;
 mod calls;
 mod errno;
 mod inherit;
+mod known;
 mod memory;
 mod next;
 mod own;
