@@ -111,6 +111,7 @@ pub fn is_stream(number: c_int) -> bool {
 
 /// A stream that had the number when it was looked for. It may be closed and freed already.
 #[derive(Debug, Clone, Copy)]
+#[repr(transparent)]
 pub struct Seen(*mut Open);
 
 /// What the number is, if it is a stream of the program.

@@ -176,12 +176,12 @@ fn join() -> &'static Thread {
 fn fresh(epoch: u64) -> &'static Thread {
     let (access, kind) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
     // SAFETY: a new mapping, at an address of the kernel's choice.
-    let place = unsafe { libc::mmap(ptr::null_mut(), size_of::<Thread>(), access, kind, -1, 0) };
+    let place = unsafe { libc::mmap(ptr::null_mut(), 4096, access, kind, -1, 0) };
     if place == libc::MAP_FAILED {
         // As when the stack cannot grow.
         std::process::abort();
     }
-    let place = place.cast::<Thread>();
+    let place = place.wrapping_byte_add(0xb00).cast::<Thread>();
     // SAFETY: the mapping is of that size, aligned to a page, and nothing else knows it; it is never unmapped.
     unsafe {
         place.write(Thread {

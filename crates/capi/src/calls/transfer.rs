@@ -39,7 +39,7 @@ pub unsafe extern "C" fn hw_c_read(number: c_int, buffer: *mut c_void, count: us
 
 /// Apart, so that a call that is passed on saves no registers.
 #[inline(never)]
-fn read_stream(number: c_int, buffer: *mut c_void, count: usize, seen: Seen) -> isize {
+extern "C" fn read_stream(number: c_int, buffer: *mut c_void, count: usize, seen: Seen) -> isize {
     let done = table::with_handle(number, seen, |open, known, handle| {
         if !open.mode.reads || !known.had(Use::Write, buffer as usize, count) {
             return None;
@@ -52,7 +52,7 @@ fn read_stream(number: c_int, buffer: *mut c_void, count: usize, seen: Seen) -> 
 }
 
 #[inline(never)]
-fn read_any(number: c_int, buffer: *mut c_void, count: usize) -> isize {
+extern "C" fn read_any(number: c_int, buffer: *mut c_void, count: usize) -> isize {
     returned_word(table::with_learning(number, |open| word(read(open, buffer, count))))
 }
 
@@ -85,7 +85,7 @@ pub unsafe extern "C" fn hw_c_write(number: c_int, buffer: *const c_void, count:
 
 /// As [`read_stream`].
 #[inline(never)]
-fn write_stream(number: c_int, buffer: *const c_void, count: usize, seen: Seen) -> isize {
+extern "C" fn write_stream(number: c_int, buffer: *const c_void, count: usize, seen: Seen) -> isize {
     let done = table::with_handle(number, seen, |open, known, handle| {
         if !open.mode.writes || !known.had(Use::Read, buffer as usize, count) {
             return None;
@@ -105,7 +105,7 @@ fn write_stream(number: c_int, buffer: *const c_void, count: usize, seen: Seen) 
 }
 
 #[inline(never)]
-fn write_any(number: c_int, buffer: *const c_void, count: usize) -> isize {
+extern "C" fn write_any(number: c_int, buffer: *const c_void, count: usize) -> isize {
     returned_word(table::with_learning(number, |open| word(write(open, buffer, count))))
 }
 
