@@ -7,6 +7,7 @@ use std::sync::{Mutex, PoisonError};
 
 use headwater_os::{environment, fork, own_numbers};
 
+use crate::ddi::load;
 use crate::{inherit, table, threads};
 
 /// What the program's environment asks for.
@@ -38,7 +39,72 @@ pub fn settings() -> Settings {
 #[unsafe(link_section = ".init_array")]
 static START: extern "C" fn() = start;
 
+unsafe extern "C" {
+    static environ: *const *const u8;
+}
+
+/// A program that asks for nothing reads no page of the library's code but this one: each page that is touched first costs
+/// the start of every program some microseconds.
+#[unsafe(link_section = ".text.startup")]
 extern "C" fn start() {
+    let (mut is_asked, mut is_preloaded) = (false, false);
+    // SAFETY: the environment of a program that has one thread: null, or texts and a null behind the last.
+    unsafe {
+        let mut next = environ;
+        while !next.is_null() && !(*next).is_null() {
+            is_asked |= !after(*next, b"HEADWATER_").is_null();
+            is_preloaded |= has_name(after(*next, b"LD_PRELOAD="));
+            next = next.add(1);
+        }
+    }
+    if is_asked {
+        return start_as_asked();
+    }
+    // SAFETY: takes a number, and reads what the kernel has told this process at its start.
+    let is_linked = !is_preloaded || unsafe { libc::getauxval(libc::AT_SECURE) } != 0;
+    PIPES.store(is_linked, Ordering::Relaxed);
+    ATTACHED.store(is_linked, Ordering::Relaxed);
+}
+
+/// What follows the beginning of a text; null if it does not begin so.
+///
+/// # Safety
+/// A text with a NUL.
+#[inline(always)]
+unsafe fn after(text: *const u8, beginning: &[u8]) -> *const u8 {
+    for (at, byte) in beginning.iter().enumerate() {
+        // SAFETY: the bytes before were no NUL.
+        if unsafe { *text.add(at) } != *byte {
+            return std::ptr::null();
+        }
+    }
+    // SAFETY: as above.
+    unsafe { text.add(beginning.len()) }
+}
+
+/// Whether the library's name is in a text, or null.
+///
+/// # Safety
+/// As [`after`].
+#[inline(always)]
+unsafe fn has_name(mut text: *const u8) -> bool {
+    // SAFETY: up to its NUL.
+    unsafe {
+        while !text.is_null() && *text != 0 {
+            if !after(text, LIBRARY.as_bytes()).is_null() {
+                return true;
+            }
+            text = text.add(1);
+        }
+    }
+    false
+}
+
+const LIBRARY: &str = "libheadwater.so";
+
+#[cold]
+#[inline(never)]
+fn start_as_asked() {
     let asked = |name: &str| environment::trusted(name).map(|value| value != OsStr::new("0"));
     let is_linked = !is_preloaded();
     PIPES.store(asked("HEADWATER_PIPE").unwrap_or(is_linked), Ordering::Relaxed);
@@ -58,6 +124,7 @@ pub fn prepare() {
             let _doing = DOING.lock().unwrap_or_else(PoisonError::into_inner);
             if !DONE.load(Ordering::Acquire) {
                 threads::prepare();
+                load::install();
                 own_numbers::set_floor(floor(), table::mark_own);
                 DONE.store(true, Ordering::Release);
             }
@@ -69,7 +136,7 @@ pub fn prepare() {
 /// that.
 fn is_preloaded() -> bool {
     let names = environment::trusted("LD_PRELOAD").unwrap_or_default();
-    names.to_string_lossy().contains("libheadwater.so")
+    names.to_string_lossy().contains(LIBRARY)
 }
 
 /// The lowest number of the library's own descriptors: the program gets the lowest numbers, as POSIX says.

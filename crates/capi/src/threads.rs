@@ -16,6 +16,7 @@ use headwater_os::thread::AtEnd;
 use headwater_streams::Handle;
 
 use crate::known::{self, Known};
+use crate::memory::PAGE;
 use crate::table::Open;
 
 /// How deep calls of a thread can be nested: a call, and those of signal handlers that interrupt it.
@@ -172,17 +173,22 @@ fn join() -> &'static Thread {
     thread
 }
 
+/// Where in its page a record lies: not where handles and lanes, which begin with a page too, have the words that a call stores. The
+/// processor takes a load for one of the same place if the distance from the page's beginning is the same, and waits for the store.
+const AT: usize = 0xb00;
+const _: () = assert!(AT + size_of::<Thread>() <= PAGE && AT.is_multiple_of(align_of::<Thread>()));
+
 /// A record in memory from the kernel: the call may be in a signal handler.
 fn fresh(epoch: u64) -> &'static Thread {
     let (access, kind) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
     // SAFETY: a new mapping, at an address of the kernel's choice.
-    let place = unsafe { libc::mmap(ptr::null_mut(), 4096, access, kind, -1, 0) };
+    let place = unsafe { libc::mmap(ptr::null_mut(), PAGE, access, kind, -1, 0) };
     if place == libc::MAP_FAILED {
         // As when the stack cannot grow.
         std::process::abort();
     }
-    let place = place.wrapping_byte_add(0xb00).cast::<Thread>();
-    // SAFETY: the mapping is of that size, aligned to a page, and nothing else knows it; it is never unmapped.
+    let place = place.wrapping_byte_add(AT).cast::<Thread>();
+    // SAFETY: the mapping is a page, the place in it is aligned, and nothing else knows it; it is never unmapped.
     unsafe {
         place.write(Thread {
             used: [const { AtomicPtr::new(ptr::null_mut()) }; DEPTH],
