@@ -158,7 +158,7 @@ macro_rules! programs {
 }
 
 programs! {
-    attach, clones, descriptors, epoll, events, fault, fifo, interrupts, ioctls, links, matrix, messages, modes, passing, points,
+    attach, clones, descriptors, epoll, events, fault, fifo, handles, interrupts, ioctls, links, matrix, messages, modes, passing, points,
     processes, readiness, requests, stdio, terminals, threads,
 }
 

@@ -130,15 +130,16 @@ impl<T> PerThread<T> {
     #[cold]
     #[inline(never)]
     fn find(&self, me: u64, make: impl FnOnce() -> T) -> Held<'_, T> {
-        let mut nested = false;
-        for slot in self.slots() {
-            if slot.owner.load(Ordering::Relaxed) == me {
-                if !slot.busy.load(Ordering::Relaxed) {
-                    self.recent[me as usize % RECENT].store(ptr::from_ref(slot).cast_mut(), Ordering::Release);
-                    return Held::of(slot, nested);
-                }
-                nested = true;
+        let own = || self.slots().filter(|slot| slot.owner.load(Ordering::Relaxed) == me);
+        let is_busy = |slot: &&Slot<T>| slot.busy.load(Ordering::Relaxed);
+        // Of all of them: the one of an earlier nested call is free, and before the busy one in the list.
+        let nested = own().any(|slot| is_busy(&slot));
+        // The oldest: what a thread uses outside of signal handlers stays the same.
+        if let Some(slot) = own().filter(|slot| !is_busy(slot)).last() {
+            if !nested {
+                self.recent[me as usize % RECENT].store(ptr::from_ref(slot).cast_mut(), Ordering::Release);
             }
+            return Held::of(slot, nested);
         }
         let slot = self.slots().find(|slot| slot.take_over(me)).unwrap_or_else(|| self.add(me, make()));
         if !nested {
