@@ -19,7 +19,8 @@ trap 'rm -rf "$work"' EXIT
 
 # Without the bitcode of the Rust standard library, at which some binutils fail.
 $ld -r --whole-archive "$rust" -o "$work/whole.o"
-$objcopy -g -R .llvmbc -R .llvmcmd -R .llvm_addrsig "$work/whole.o" "$work/all.o"
+# Nor with what it does at the start of every program: it notes the arguments, which the library does not ask for.
+$objcopy -R .init_array.00099 -R .rela.init_array.00099 -g -R .llvmbc -R .llvmcmd -R .llvm_addrsig "$work/whole.o" "$work/all.o"
 $nm "$work/all.o" | awk '$2 ~ /^[TW]$/ && $3 ~ /^hw_c_/ { print substr($3, 6) }' | sort -u >"$work/interposed"
 $nm "$work/all.o" | awk '$2 ~ /^[TW]$/ && $3 ~ /^hw_own_/ { print substr($3, 8) }' | sort -u >"$work/own"
 $nm -u "$work/all.o" | awk '{ print $NF }' | sort -u >"$work/called"
@@ -51,7 +52,11 @@ if echo 'int place; int *pointer = &place;' | $cc -x c -fPIC -shared -Wl,-z,pack
 then
     packed=-Wl,-z,pack-relative-relocs
 fi
-$cc -shared -o "$work/lib.so" "$work/library.o" -Wl,-soname,"$soname" -Wl,--version-script="$work/map" \
+# Without the compiler's own functions of start and end, which do nothing for this library but touch pages: it is never unloaded. Of their
+# names one is used, whose address stands for the library.
+echo 'extern const char __dso_handle __attribute__((visibility("hidden"))); const char __dso_handle = 0;' |
+    $cc -x c -fPIC -c -o "$work/handle.o" -
+$cc -shared -nostartfiles -o "$work/lib.so" "$work/library.o" "$work/handle.o" -Wl,-soname,"$soname" -Wl,--version-script="$work/map" \
     -Wl,--undefined-version -Wl,--gc-sections -Wl,-O1 -Wl,-z,nodelete $packed -Wl,-z,relro -Wl,-z,now -Wl,-z,defs \
     -static-libgcc -Wl,--as-needed -lgcc_eh -lgcc -lutil -lrt -lpthread -lm -ldl -lc
 rm -f "$work/lib.a"

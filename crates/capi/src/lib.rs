@@ -16,6 +16,7 @@ pub mod ddi;
 mod calls;
 mod errno;
 mod inherit;
+mod known;
 mod linked;
 mod memory;
 mod next;

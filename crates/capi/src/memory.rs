@@ -2,32 +2,19 @@
 //! `EFAULT`; a library would end the program.
 //!
 //! A thread remembers the ranges that were found good last, so that a buffer that is used again costs two comparisons. What the
-//! program unmaps or protects by the C library's functions is forgotten by all threads ([`changed`]). A program that frees memory in
+//! program unmaps or protects by the C library's functions is forgotten by all threads ([`changed`](crate::known::changed)). A program that frees memory in
 //! another way (a stack of a thread that has ended) and passes its address afterwards is not protected.
 
-use std::cell::Cell;
 use std::ffi::{CStr, c_char, c_void};
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use headwater_streams::{Errno, Error, UserMemory};
 
 use crate::errno::{Called, Failure};
 use crate::threads;
 
-/// How many ranges a thread remembers, of each kind.
-const RANGES: usize = 4;
-const PAGE: usize = 4096;
+pub const PAGE: usize = 4096;
 /// The longest buffer of a call: what is beyond it is left for the next.
 pub const CALL_MAX: usize = 1 << 20;
-
-/// Counts the program's changes of its memory.
-static CHANGES: AtomicU64 = AtomicU64::new(1);
-
-/// The program has unmapped memory, or changed what may be done with it.
-#[inline]
-pub fn changed() {
-    CHANGES.fetch_add(1, Ordering::Release);
-}
 
 /// What a call does with memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,77 +23,8 @@ pub enum Use {
     Write,
 }
 
-#[derive(Debug, Clone, Copy, Default)]
-struct Range {
-    from: usize,
-    to: usize,
-}
-
-impl Range {
-    #[inline(always)]
-    fn has(self, from: usize, len: usize) -> bool {
-        self.from <= from && from < self.to && len <= self.to - from
-    }
-}
-
-/// What a thread knows of the program's memory.
-#[derive(Debug, Default)]
-pub struct Ranges {
-    /// The count of changes for which it is right.
-    changes: Cell<u64>,
-    /// The one that was used last in front.
-    read: [Cell<Range>; RANGES],
-    written: [Cell<Range>; RANGES],
-}
-
-impl Ranges {
-    pub fn forget(&self) {
-        self.changes.set(0);
-    }
-
-    #[inline(always)]
-    fn of(&self, usage: Use) -> &[Cell<Range>; RANGES] {
-        match usage {
-            Use::Read => &self.read,
-            Use::Write => &self.written,
-        }
-    }
-
-    /// Whether the range that was used last has these bytes.
-    #[inline(always)]
-    fn knows(&self, usage: Use, from: usize, len: usize) -> bool {
-        self.changes.get() == CHANGES.load(Ordering::Acquire) && self.of(usage)[0].get().has(from, len)
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn look(&self, usage: Use, from: usize, len: usize) -> bool {
-        let changes = CHANGES.load(Ordering::Acquire);
-        if self.changes.get() != changes {
-            self.read.iter().chain(&self.written).for_each(|range| range.set(Range::default()));
-            self.changes.set(changes);
-        }
-        let known = self.of(usage);
-        if let Some(at) = known.iter().position(|range| range.get().has(from, len)) {
-            let found = known[at].get();
-            (0..at).rev().for_each(|before| known[before + 1].set(known[before].get()));
-            known[0].set(found);
-            return true;
-        }
-        let first = from & !(PAGE - 1);
-        let Some(last) = from.checked_add(len).and_then(|end| end.checked_next_multiple_of(PAGE)) else { return false };
-        if !is_there(usage, first, last - first) {
-            return false;
-        }
-        // The oldest one goes.
-        known.windows(2).rev().for_each(|pair| pair[1].set(pair[0].get()));
-        known[0].set(Range { from: first, to: last });
-        true
-    }
-}
-
 /// Asks the kernel, which touches the pages and leaves their contents.
-fn is_there(usage: Use, from: usize, len: usize) -> bool {
+pub fn is_there(usage: Use, from: usize, len: usize) -> bool {
     let advice = if usage == Use::Read { libc::MADV_POPULATE_READ } else { libc::MADV_POPULATE_WRITE };
     let before = crate::errno::last();
     // SAFETY: the advice changes no contents and no mapping; any address may be asked for.
@@ -141,8 +59,8 @@ fn can_be_copied(from: usize, len: usize) -> bool {
 #[inline(always)]
 pub fn may_use(usage: Use, address: *const c_void, len: usize) -> bool {
     let from = address as usize;
-    let ranges = &threads::current().ranges;
-    len == 0 || ranges.knows(usage, from, len) || ranges.look(usage, from, len)
+    let known = &threads::current().known;
+    len == 0 || known.may_use(usage, from, len) || known.look(usage, from, len)
 }
 
 /// The bytes at an address, for reading.

@@ -18,11 +18,17 @@ impl Next {
         Next { name, at: AtomicPtr::new(std::ptr::null_mut()) }
     }
 
+    /// Its address, if it has been looked up.
+    #[inline(always)]
+    pub fn known(&self) -> *mut c_void {
+        // Relaxed: a function's address, which does not change.
+        self.at.load(Ordering::Relaxed)
+    }
+
     /// Its address. Null if no library has it.
     #[inline]
     pub fn address(&self) -> *mut c_void {
-        // Relaxed: a function's address, which does not change.
-        let at = self.at.load(Ordering::Relaxed);
+        let at = self.known();
         if at.is_null() { self.find() } else { at }
     }
 
@@ -52,10 +58,21 @@ macro_rules! next {
                     // SAFETY: the text ends with the NUL that is appended here, and has no other.
                     unsafe { std::ffi::CStr::from_bytes_with_nul_unchecked(concat!(stringify!($name), "\0").as_bytes()) },
                 );
-                let address = NEXT.address();
+                /// Apart, so that a later call is a jump.
+                #[cold]
+                #[inline(never)]
+                unsafe extern "C" fn call_first_time($($argument: $type),*) -> $result {
+                    if NEXT.address().is_null() {
+                        $crate::errno::set(libc::ENOSYS);
+                        return <$result as $crate::errno::CResult>::FAILED;
+                    }
+                    // SAFETY: by the caller.
+                    unsafe { $name($($argument),*) }
+                }
+                let address = NEXT.known();
                 if address.is_null() {
-                    $crate::errno::set(libc::ENOSYS);
-                    return <$result as $crate::errno::CResult>::FAILED;
+                    // SAFETY: by the caller.
+                    return unsafe { call_first_time($($argument),*) };
                 }
                 // SAFETY: the C library's function of this name has this type.
                 let function: unsafe extern "C" fn($($type),*) -> $result = unsafe { std::mem::transmute(address) };

@@ -2,11 +2,12 @@
 //! stream makes no system call for it.
 
 use std::ffi::OsStr;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use headwater_os::{environment, fork, own_numbers};
 
+use crate::ddi::load;
 use crate::{inherit, linked, table, threads};
 
 /// What the program's environment asks for.
@@ -20,29 +21,120 @@ pub struct Settings {
     pub attached: bool,
 }
 
-static PIPES: AtomicBool = AtomicBool::new(false);
-static FIFOS: AtomicBool = AtomicBool::new(false);
-static ATTACHED: AtomicBool = AtomicBool::new(false);
+/// A setting that a program which is linked with this library has, and one for which it is only preloaded has not, if the environment
+/// says nothing. That is found out at the first use: it would cost the start of every program.
+#[derive(Debug)]
+struct IfLinked(AtomicU8);
 
-/// What was read when the program started.
+/// In an [`IfLinked`]: it is not known whether the program is linked.
+const UNKNOWN: u8 = 2;
+
+impl IfLinked {
+    fn set(&self, is_on: Option<bool>) {
+        self.0.store(is_on.map_or(UNKNOWN, u8::from), Ordering::Relaxed);
+    }
+
+    #[inline]
+    fn is_on(&self) -> bool {
+        match self.0.load(Ordering::Relaxed) {
+            UNKNOWN => self.find_out(),
+            is_on => is_on != 0,
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn find_out(&self) -> bool {
+        let is_on = linked::is_needed();
+        self.set(Some(is_on));
+        is_on
+    }
+}
+
+static PIPES: IfLinked = IfLinked(AtomicU8::new(UNKNOWN));
+static ATTACHED: IfLinked = IfLinked(AtomicU8::new(UNKNOWN));
+static FIFOS: AtomicBool = AtomicBool::new(false);
+
+/// What the program's environment asks for, as it was when the program started.
 #[inline]
 pub fn settings() -> Settings {
-    Settings {
-        pipes: PIPES.load(Ordering::Relaxed),
-        fifos: FIFOS.load(Ordering::Relaxed),
-        attached: ATTACHED.load(Ordering::Relaxed),
-    }
+    Settings { pipes: PIPES.is_on(), fifos: FIFOS.load(Ordering::Relaxed), attached: ATTACHED.is_on() }
 }
 
 #[used]
 #[unsafe(link_section = ".init_array")]
 static START: extern "C" fn() = start;
 
+unsafe extern "C" {
+    static environ: *const *const u8;
+}
+
+/// A program that asks for nothing reads no page of the library's code but this one: each page that is touched first costs
+/// the start of every program some microseconds.
+#[unsafe(link_section = ".text.startup")]
 extern "C" fn start() {
+    let (mut is_asked, mut is_preloaded) = (false, false);
+    // SAFETY: the environment of a program that has one thread: null, or texts and a null behind the last.
+    unsafe {
+        let mut next = environ;
+        while !next.is_null() && !(*next).is_null() {
+            is_asked |= !after(*next, b"HEADWATER_").is_null();
+            is_preloaded |= has_name(after(*next, b"LD_PRELOAD="));
+            next = next.add(1);
+        }
+    }
+    if is_asked {
+        return start_as_asked();
+    }
+    // SAFETY: takes a number, and reads what the kernel has told this process at its start.
+    let is_linked = !is_preloaded || unsafe { libc::getauxval(libc::AT_SECURE) } != 0;
+    PIPES.set(is_linked.then_some(true));
+    ATTACHED.set(is_linked.then_some(true));
+}
+
+/// What follows the beginning of a text; null if it does not begin so.
+///
+/// # Safety
+/// A text with a NUL.
+#[inline(always)]
+unsafe fn after(text: *const u8, beginning: &[u8]) -> *const u8 {
+    for (at, byte) in beginning.iter().enumerate() {
+        // SAFETY: the bytes before were no NUL.
+        if unsafe { *text.add(at) } != *byte {
+            return std::ptr::null();
+        }
+    }
+    // SAFETY: as above.
+    unsafe { text.add(beginning.len()) }
+}
+
+/// Whether the library's name is in a text, or null.
+///
+/// # Safety
+/// As [`after`].
+#[inline(always)]
+unsafe fn has_name(mut text: *const u8) -> bool {
+    // SAFETY: up to its NUL.
+    unsafe {
+        while !text.is_null() && *text != 0 {
+            if !after(text, LIBRARY.as_bytes()).is_null() {
+                return true;
+            }
+            text = text.add(1);
+        }
+    }
+    false
+}
+
+const LIBRARY: &str = "libheadwater.so";
+
+#[cold]
+#[inline(never)]
+fn start_as_asked() {
     let asked = |name: &str| environment::trusted(name).map(|value| value != OsStr::new("0"));
-    let is_linked = !is_preloaded() || linked::is_needed();
-    PIPES.store(asked("HEADWATER_PIPE").unwrap_or(is_linked), Ordering::Relaxed);
-    ATTACHED.store(asked("HEADWATER_ATTACH").unwrap_or(is_linked), Ordering::Relaxed);
+    let is_linked = (!is_preloaded()).then_some(true);
+    PIPES.set(asked("HEADWATER_PIPE").or(is_linked));
+    ATTACHED.set(asked("HEADWATER_ATTACH").or(is_linked));
     FIFOS.store(asked("HEADWATER_FIFO").unwrap_or(false), Ordering::Relaxed);
     inherit::take_up();
 }
@@ -58,6 +150,7 @@ pub fn prepare() {
             let _doing = DOING.lock().unwrap_or_else(PoisonError::into_inner);
             if !DONE.load(Ordering::Acquire) {
                 threads::prepare();
+                load::install();
                 own_numbers::set_floor(floor(), table::mark_own);
                 DONE.store(true, Ordering::Release);
             }
@@ -69,7 +162,7 @@ pub fn prepare() {
 /// that.
 fn is_preloaded() -> bool {
     let names = environment::trusted("LD_PRELOAD").unwrap_or_default();
-    names.to_string_lossy().contains("libheadwater.so")
+    names.to_string_lossy().contains(LIBRARY)
 }
 
 /// The lowest number of the library's own descriptors: the program gets the lowest numbers, as POSIX says.

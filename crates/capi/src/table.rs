@@ -12,9 +12,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use headwater_os::{descriptors, fork};
-use headwater_streams::Stream;
+use headwater_streams::{Handle, Stream};
 
 use crate::errno::{Called, Failure, Word, guarded, guarded_word, last};
+use crate::known::{self, Known};
 use crate::own;
 use crate::stdio;
 use crate::threads;
@@ -105,7 +106,19 @@ pub fn is_any() -> bool {
 /// Whether the number is a stream of the program.
 #[inline(always)]
 pub fn is_stream(number: c_int) -> bool {
-    place(number).is_some_and(|place| place.load(Ordering::Acquire) as usize > OWN)
+    seen(number).is_some()
+}
+
+/// A stream that had the number when it was looked for. It may be closed and freed already.
+#[derive(Debug, Clone, Copy)]
+#[repr(transparent)]
+pub struct Seen(*mut Open);
+
+/// What the number is, if it is a stream of the program.
+#[inline(always)]
+pub fn seen(number: c_int) -> Option<Seen> {
+    let open = place(number)?.load(Ordering::Acquire);
+    (open as usize > OWN).then_some(Seen(open))
 }
 
 /// Whether the number is one of the library's own descriptors.
@@ -132,15 +145,40 @@ pub fn with<T>(number: c_int, call: impl FnOnce(&Open) -> Called<T>) -> Option<C
     Some(guarded(|| call(open)))
 }
 
-/// As [`with`], for the calls that must be fast.
+/// Makes a short call with the handle that the thread knows from earlier calls. None if nothing was done: then [`with_learning`]
+/// makes the call.
 #[inline(always)]
-pub fn with_word(number: c_int, call: impl FnOnce(&Open) -> Word) -> Word {
-    let closed = -(libc::EBADF as Word);
-    let Some(place) = place(number) else { return closed };
-    let Some(using) = threads::current().enter(place, OWN) else { return closed };
+pub fn with_handle(
+    number: c_int,
+    seen: Seen,
+    call: impl FnOnce(&Open, &Known, &mut Handle) -> Option<Word>,
+) -> Option<Word> {
+    let (using, known, place) = threads::current_if_known()?.enter_quickly(number as usize, seen.0)?;
     // SAFETY: as in `with`.
     let open = unsafe { &*using.open };
-    guarded_word(|| call(open))
+    // SAFETY: the stream is not freed while the record says that it is used, nor are its handles; this one is the thread's.
+    let mut handle = unsafe { place.hold()? };
+    // In one word, so that it goes through the guard in a register.
+    let done = guarded_word(|| call(open, known, &mut handle).unwrap_or(NOT_DONE));
+    (done != NOT_DONE).then_some(done)
+}
+
+/// No count and no error.
+const NOT_DONE: Word = Word::MIN;
+
+/// As [`with`], in one word; the thread remembers its handle of the stream for [`with_handle`].
+pub fn with_learning(number: c_int, call: impl FnOnce(&Open) -> Word) -> Word {
+    let closed = -(libc::EBADF as Word);
+    let Some(place) = place(number) else { return closed };
+    let thread = threads::current();
+    let Some(using) = thread.enter(place, OWN) else { return closed };
+    // SAFETY: as in `with`.
+    let open = unsafe { &*using.open };
+    guarded_word(|| {
+        let done = call(open);
+        thread.remember(place, number as usize, &using);
+        done
+    })
 }
 
 /// As [`with`], where something else than a stream fails with `ENOSTR`, or `EBADF` if it is not open.
@@ -189,6 +227,8 @@ impl Changes {
         TABLE[number as usize].store(ptr::null_mut(), Ordering::Release);
         // SAFETY: as in `add`.
         if unsafe { (*open).numbers.fetch_sub(1, Ordering::Relaxed) } == 1 {
+            // After it has left the table: threads that know its handle look there anew.
+            known::changed();
             self.closed.lock().unwrap_or_else(PoisonError::into_inner).push(Retired(open.cast_mut()));
         }
     }

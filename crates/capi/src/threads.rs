@@ -5,16 +5,18 @@
 //! plain store; a close makes these stores visible by membarrier(2) and reads all records. Records are never freed: a new thread
 //! takes the record of one that has ended.
 
-use std::cell::Cell;
 use std::ffi::c_void;
 use std::ptr;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering, compiler_fence};
 
 use headwater_os::fence::Fence;
 use headwater_os::fork;
+use headwater_os::per_thread::Place;
 use headwater_os::thread::AtEnd;
+use headwater_streams::Handle;
 
-use crate::memory::Ranges;
+use crate::known::{self, Known};
+use crate::memory::PAGE;
 use crate::table::Open;
 
 /// How deep calls of a thread can be nested: a call, and those of signal handlers that interrupt it.
@@ -23,20 +25,18 @@ pub const DEPTH: usize = 8;
 /// A thread.
 #[derive(Debug)]
 pub struct Thread {
-    /// The streams that its calls use; the outermost call's first. Written by the thread alone.
+    /// The streams that its calls use; the outermost call's first, and null behind the innermost. Written by the thread alone.
     used: [AtomicPtr<Open>; DEPTH],
-    /// How many of them are in use. Used by the thread alone.
-    depth: Cell<usize>,
     /// The process (by its epoch) in which the record is valid: a forked child has copies of other threads' records.
     epoch: AtomicU64,
     /// Whether a living thread has the record.
     taken: AtomicBool,
-    /// What the thread knows of the program's memory. Used by the thread alone.
-    pub ranges: Ranges,
+    /// What the thread knows of the program. Used by the thread alone.
+    pub known: Known,
     next: AtomicPtr<Thread>,
 }
 
-// SAFETY: `depth` and `ranges` are used by one thread; the rest are atomics.
+// SAFETY: `known` is used by one thread; the rest are atomics.
 unsafe impl Sync for Thread {}
 
 /// All records, the newest first.
@@ -128,6 +128,13 @@ pub fn current() -> &'static Thread {
     }
 }
 
+/// The calling thread's record, if it has one already.
+#[inline(always)]
+pub fn current_if_known() -> Option<&'static Thread> {
+    // SAFETY: as in `current`.
+    unsafe { own::get().as_ref() }
+}
+
 #[cold]
 #[inline(never)]
 fn join() -> &'static Thread {
@@ -157,8 +164,7 @@ fn join() -> &'static Thread {
         }
     });
     thread.epoch.store(epoch, Ordering::Relaxed);
-    thread.depth.set(0);
-    thread.ranges.forget();
+    thread.known.forget();
     for used in &thread.used {
         used.store(ptr::null_mut(), Ordering::Relaxed);
     }
@@ -167,24 +173,28 @@ fn join() -> &'static Thread {
     thread
 }
 
+/// Where in its page a record lies: not where handles and lanes, which begin with a page too, have the words that a call stores. The
+/// processor takes a load for one of the same place if the distance from the page's beginning is the same, and waits for the store.
+const AT: usize = 0xb00;
+const _: () = assert!(AT + size_of::<Thread>() <= PAGE && AT.is_multiple_of(align_of::<Thread>()));
+
 /// A record in memory from the kernel: the call may be in a signal handler.
 fn fresh(epoch: u64) -> &'static Thread {
     let (access, kind) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
     // SAFETY: a new mapping, at an address of the kernel's choice.
-    let place = unsafe { libc::mmap(ptr::null_mut(), size_of::<Thread>(), access, kind, -1, 0) };
+    let place = unsafe { libc::mmap(ptr::null_mut(), PAGE, access, kind, -1, 0) };
     if place == libc::MAP_FAILED {
         // As when the stack cannot grow.
         std::process::abort();
     }
-    let place = place.cast::<Thread>();
-    // SAFETY: the mapping is of that size, aligned to a page, and nothing else knows it; it is never unmapped.
+    let place = place.wrapping_byte_add(AT).cast::<Thread>();
+    // SAFETY: the mapping is a page, the place in it is aligned, and nothing else knows it; it is never unmapped.
     unsafe {
         place.write(Thread {
             used: [const { AtomicPtr::new(ptr::null_mut()) }; DEPTH],
-            depth: Cell::new(0),
             epoch: AtomicU64::new(epoch),
             taken: AtomicBool::new(true),
-            ranges: Ranges::default(),
+            known: Known::default(),
             next: AtomicPtr::new(ptr::null_mut()),
         });
         &*place
@@ -249,8 +259,9 @@ impl Thread {
     /// `marks`, addresses below which no stream lies; or too many calls are nested.
     #[inline(always)]
     pub fn enter(&'static self, place: &AtomicPtr<Open>, marks: usize) -> Option<InUse> {
-        let depth = self.depth.get();
-        let slot = self.used.get(depth)?;
+        // Behind the calls that this one has interrupted, if it is in a signal handler. A handler that interrupts us leaves the places as it
+        // has found them.
+        let slot = self.used.iter().find(|used| used.load(Ordering::Relaxed).is_null())?;
         loop {
             let open = place.load(Ordering::Acquire);
             if open as usize <= marks {
@@ -260,10 +271,50 @@ impl Thread {
             // Pairs with the heavy one in `is_used`: either that sees our store, or we see that the place has changed.
             fence().light();
             if place.load(Ordering::Acquire) == open {
-                self.depth.set(depth + 1);
-                return Some(InUse { thread: self, depth, open });
+                return Some(InUse { slot, open });
             }
             slot.store(ptr::null_mut(), Ordering::Relaxed);
+        }
+    }
+
+    /// As `enter`, for a call that the thread makes quickly, on a stream whose handle it knows. None if the handle may be
+    /// another stream's meanwhile, or the thread is in the middle of another call.
+    #[inline(always)]
+    pub fn enter_quickly(
+        &'static self,
+        number: usize,
+        open: *mut Open,
+    ) -> Option<(InUse, &'static Known, Place<Handle>)> {
+        // Before the handle: what a signal handler of this thread learns meanwhile is of a later count.
+        let changes = self.known.changes();
+        let handle = self.known.handle(number, open)?;
+        let slot = &self.used[0];
+        if !slot.load(Ordering::Relaxed).is_null() {
+            return None;
+        }
+        slot.store(open, Ordering::Relaxed);
+        // As in `enter`. A handle is known only where the fence is the compiler's.
+        compiler_fence(Ordering::SeqCst);
+        let using = InUse { slot, open };
+        if changes != known::changes() { None } else { Some((using, &self.known, handle)) }
+    }
+
+    /// Remembers the handle of a stream that the thread is in the middle of using.
+    #[inline]
+    pub fn remember(&'static self, place: &AtomicPtr<Open>, number: usize, using: &InUse) {
+        let is_known = self.known.changes() == known::changes() && self.known.handle(number, using.open).is_some();
+        if !is_known {
+            self.learn_handle(place, number, using);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn learn_handle(&'static self, place: &AtomicPtr<Open>, number: usize, using: &InUse) {
+        if fence() == Fence::Asymmetric {
+            // SAFETY: not freed while the record says that it is used.
+            let handle = unsafe { (*using.open).stream.place() };
+            self.known.remember(number, using.open, handle, || ptr::eq(place.load(Ordering::Acquire), using.open));
         }
     }
 }
@@ -271,8 +322,7 @@ impl Thread {
 /// The stream of a call under way.
 #[derive(Debug)]
 pub struct InUse {
-    thread: &'static Thread,
-    depth: usize,
+    slot: &'static AtomicPtr<Open>,
     pub open: *const Open,
 }
 
@@ -280,8 +330,7 @@ impl Drop for InUse {
     #[inline(always)]
     fn drop(&mut self) {
         // Release: the call's accesses come before.
-        self.thread.used[self.depth].store(ptr::null_mut(), Ordering::Release);
-        self.thread.depth.set(self.depth);
+        self.slot.store(ptr::null_mut(), Ordering::Release);
     }
 }
 

@@ -182,7 +182,8 @@ macro_rules! programs {
 }
 
 programs! {
-    attach, clones, descriptors, epoll, events, fault, fifo, interrupts, ioctls, links, matrix, messages, modes, modules, passing, points,
+    attach, clones, descriptors, epoll, events, fault, fifo, handles, interrupts, ioctls, links, matrix, messages, modes, modules,
+    passing, points,
     processes, readiness, requests, stdio, terminals, threads,
 }
 

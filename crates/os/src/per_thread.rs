@@ -12,7 +12,7 @@ use std::cell::UnsafeCell;
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut};
-use std::ptr;
+use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU64, Ordering, compiler_fence, fence};
 
 use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
@@ -62,6 +62,38 @@ pub struct Held<'a, T> {
     stays: PhantomData<*mut T>,
 }
 
+/// Where a thread's value is: to be found again by one load, and without [`PerThread::get`].
+pub struct Place<T>(NonNull<Slot<T>>);
+
+impl<T> Clone for Place<T> {
+    fn clone(&self) -> Place<T> {
+        *self
+    }
+}
+
+impl<T> Copy for Place<T> {}
+
+impl<T> Place<T> {
+    /// The value. None if the thread is in the middle of a call that uses it.
+    ///
+    /// # Safety
+    /// The place is from [`PerThread::place`] of a value that still exists, and the calling thread is the one that asked for it, or
+    /// that thread in a forked child.
+    #[inline(always)]
+    pub unsafe fn hold<'a>(self) -> Option<Held<'a, T>> {
+        // SAFETY: the caller's promise: slots live as long as their list.
+        let slot = unsafe { self.0.as_ref() };
+        // As in `get`: while its thread lives a slot has one owner.
+        if slot.busy.load(Ordering::Relaxed) { None } else { Some(Held::of(slot, false)) }
+    }
+}
+
+impl<T> std::fmt::Debug for Place<T> {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_tuple("Place").field(&self.0).finish()
+    }
+}
+
 impl<T> Default for PerThread<T> {
     fn default() -> PerThread<T> {
         PerThread {
@@ -89,15 +121,27 @@ impl<T> PerThread<T> {
         self.find(me, make)
     }
 
+    /// Where the calling thread's value is, which its first call makes. None if the thread is in the middle of a call.
+    pub fn place(&self, make: impl FnOnce() -> T) -> Option<Place<T>> {
+        let held = self.get(make);
+        (!held.nested).then(|| Place(NonNull::from(held.slot)))
+    }
+
     #[cold]
     #[inline(never)]
     fn find(&self, me: u64, make: impl FnOnce() -> T) -> Held<'_, T> {
-        // First all of the thread's slots: the one of an earlier nested call is found before the one that is in use.
         let own = || self.slots().filter(|slot| slot.owner.load(Ordering::Relaxed) == me);
-        let nested = own().any(|slot| slot.busy.load(Ordering::Relaxed));
-        let free = own().find(|slot| !slot.busy.load(Ordering::Relaxed));
-        let slot = free.or_else(|| self.slots().find(|slot| slot.take_over(me)));
-        let slot = slot.unwrap_or_else(|| self.add(me, make()));
+        let is_busy = |slot: &&Slot<T>| slot.busy.load(Ordering::Relaxed);
+        // Of all of them: the one of an earlier nested call is free, and before the busy one in the list.
+        let nested = own().any(|slot| is_busy(&slot));
+        // The oldest: what a thread uses outside of signal handlers stays the same.
+        if let Some(slot) = own().filter(|slot| !is_busy(slot)).last() {
+            if !nested {
+                self.recent[me as usize % RECENT].store(ptr::from_ref(slot).cast_mut(), Ordering::Release);
+            }
+            return Held::of(slot, nested);
+        }
+        let slot = self.slots().find(|slot| slot.take_over(me)).unwrap_or_else(|| self.add(me, make()));
         if !nested {
             self.recent[me as usize % RECENT].store(ptr::from_ref(slot).cast_mut(), Ordering::Release);
         }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use headwater_os::per_thread::PerThread;
+use headwater_os::per_thread::{PerThread, Place};
 
 use crate::counters::Counters;
 use crate::error::Result;
@@ -75,6 +75,14 @@ impl Stream {
         handle.nonblocking = endpoint.nonblocking.load(Ordering::Relaxed);
         handle.nested = handle.is_nested();
         action(&mut handle)
+    }
+
+    /// Where the calling thread's handle is, for the C library: it makes short reads and writes by [`Handle::read_quickly`] and
+    /// [`Handle::write_quickly`] without the look-up of each call. None in a signal handler that has interrupted a call.
+    #[doc(hidden)]
+    pub fn place(&self) -> Option<Place<Handle>> {
+        let Shared { handles, endpoint } = &*self.shared;
+        handles.place(|| Handle::on(endpoint.clone()))
     }
 
     /// Makes a call through the calling thread's handle, unless the end was closed.

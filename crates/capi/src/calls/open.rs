@@ -14,7 +14,7 @@ use crate::errno::{Called, Failure, guarded, returned};
 use crate::next::next;
 use crate::restart::restarting;
 use crate::table::Mode;
-use crate::{memory, own, startup, table};
+use crate::{known, memory, own, startup, table};
 
 pub mod real {
     //! The next library's.
@@ -92,7 +92,7 @@ fn attached(number: c_int, flags: c_int) -> c_int {
     }
     if flags & libc::O_TRUNC != 0 {
         // The file may be mapped.
-        memory::changed();
+        known::changed();
     }
     if number < 0 || !startup::settings().attached || flags & libc::O_PATH != 0 {
         return number;

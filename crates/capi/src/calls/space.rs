@@ -5,7 +5,7 @@ use std::ffi::{c_char, c_int, c_void};
 use libc::off_t;
 
 use crate::errno::CResult;
-use crate::memory;
+use crate::known;
 use crate::next::next;
 
 impl CResult for *mut c_void {
@@ -46,7 +46,7 @@ macro_rules! forgetting {
             pub unsafe extern "C" fn $name($($argument: $type),*) -> $result {
                 // SAFETY: by the caller.
                 let done = unsafe { real::$real($($argument),*) };
-                memory::changed();
+                known::changed();
                 done
             }
         )*
@@ -88,7 +88,7 @@ macro_rules! mapping {
                 // SAFETY: by the caller.
                 let done = unsafe { real::$real(address, len, access, kind, file, from) };
                 if kind & libc::MAP_FIXED != 0 {
-                    memory::changed();
+                    known::changed();
                 }
                 done
             }

@@ -7,10 +7,10 @@ use libc::iovec;
 
 use super::epoll;
 use crate::errno::{Called, Failure, returned, returned_word, word};
-use crate::memory::{self, CALL_MAX};
+use crate::memory::{self, CALL_MAX, Use};
 use crate::next::next;
 use crate::restart::restarting;
-use crate::table::{self, Open};
+use crate::table::{self, Open, Seen};
 
 pub mod real {
     //! The next library's.
@@ -31,17 +31,30 @@ pub mod real {
 /// As the C library's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hw_c_read(number: c_int, buffer: *mut c_void, count: usize) -> isize {
-    if !table::is_stream(number) {
+    match table::seen(number) {
+        Some(seen) => read_stream(number, buffer, count, seen),
         // SAFETY: by the caller.
-        return unsafe { real::read(number, buffer, count) };
+        None => unsafe { real::read(number, buffer, count) },
     }
-    read_stream(number, buffer, count)
 }
 
 /// Apart, so that a call that is passed on saves no registers.
 #[inline(never)]
-fn read_stream(number: c_int, buffer: *mut c_void, count: usize) -> isize {
-    returned_word(table::with_word(number, |open| word(read(open, buffer, count))))
+extern "C" fn read_stream(number: c_int, buffer: *mut c_void, count: usize, seen: Seen) -> isize {
+    let done = table::with_handle(number, seen, |open, known, handle| {
+        if !open.mode.reads || !known.had(Use::Write, buffer as usize, count) {
+            return None;
+        }
+        // SAFETY: as in `read`. A quick read is short.
+        let buffer = unsafe { std::slice::from_raw_parts_mut(buffer.cast(), count) };
+        handle.read_quickly(buffer).then_some(count as isize)
+    });
+    done.unwrap_or_else(|| read_any(number, buffer, count))
+}
+
+#[inline(never)]
+extern "C" fn read_any(number: c_int, buffer: *mut c_void, count: usize) -> isize {
+    returned_word(table::with_learning(number, |open| word(read(open, buffer, count))))
 }
 
 /// read(2) of a fortified program, which ends the program if the buffer is too short.
@@ -64,17 +77,37 @@ pub unsafe extern "C" fn hw_c___read_chk(number: c_int, buffer: *mut c_void, cou
 /// As the C library's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hw_c_write(number: c_int, buffer: *const c_void, count: usize) -> isize {
-    if !table::is_stream(number) {
+    match table::seen(number) {
+        Some(seen) => write_stream(number, buffer, count, seen),
         // SAFETY: by the caller.
-        return unsafe { real::write(number, buffer, count) };
+        None => unsafe { real::write(number, buffer, count) },
     }
-    write_stream(number, buffer, count)
 }
 
 /// As [`read_stream`].
 #[inline(never)]
-fn write_stream(number: c_int, buffer: *const c_void, count: usize) -> isize {
-    let written = returned_word(table::with_word(number, |open| word(write(open, buffer, count))));
+extern "C" fn write_stream(number: c_int, buffer: *const c_void, count: usize, seen: Seen) -> isize {
+    let done = table::with_handle(number, seen, |open, known, handle| {
+        if !open.mode.writes || !known.had(Use::Read, buffer as usize, count) {
+            return None;
+        }
+        // SAFETY: as in `read`. A quick write is short.
+        let bytes = unsafe { std::slice::from_raw_parts(buffer.cast(), count) };
+        match handle.write_quickly(bytes) {
+            Ok(false) => None,
+            Ok(true) => Some(count as isize),
+            Err(error) => Some(word(Err(error.into()))),
+        }
+    });
+    match done {
+        Some(done) => returned_word(done),
+        None => write_any(number, buffer, count),
+    }
+}
+
+#[inline(never)]
+extern "C" fn write_any(number: c_int, buffer: *const c_void, count: usize) -> isize {
+    let written = returned_word(table::with_learning(number, |open| word(write(open, buffer, count))));
     if written > 0 && (written as usize) < count {
         epoll::was_full(number);
     }
@@ -175,7 +208,7 @@ fn write_again(open: &Open, bytes: &[u8], failure: Failure) -> Called<isize> {
 #[cold]
 fn write_long(open: &Open, buffer: *const c_void, count: usize) -> Called<isize> {
     // Before anything is sent.
-    if !memory::may_use(memory::Use::Read, buffer, count) {
+    if !memory::may_use(Use::Read, buffer, count) {
         return Err(Failure(libc::EFAULT));
     }
     let mut done = 0;

@@ -40,15 +40,10 @@ thread_local! {
     static IS_LOADING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Has unknown names searched from now on. Called when the library is loaded; it does no harm to call it again.
-pub extern "C" fn install() {
+/// Has unknown names searched from now on. Called before the first stream is opened; it does no harm to call it again.
+pub fn install() {
     set_module_resolver(resolve);
 }
-
-/// Runs [`install`] when the program starts, or the library is loaded.
-#[used]
-#[unsafe(link_section = ".init_array")]
-static INSTALL: extern "C" fn() = install;
 
 /// hw_module_search.
 pub fn set_search(is_on: bool) {

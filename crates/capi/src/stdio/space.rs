@@ -7,7 +7,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
 use super::patch::{self, Plan};
-use crate::memory;
+use crate::known;
 
 /// How the functions' own code is called, in the order of [`HOOKS`].
 static ORIGINAL: [AtomicPtr<c_void>; 3] = [const { AtomicPtr::new(ptr::null_mut()) }; 3];
@@ -39,7 +39,7 @@ unsafe extern "C" fn munmap(address: *mut c_void, len: usize) -> c_int {
         let function: unsafe extern "C" fn(*mut c_void, usize) -> c_int = mem::transmute(original(0));
         function(address, len)
     };
-    memory::changed();
+    known::changed();
     done
 }
 
@@ -51,7 +51,7 @@ unsafe extern "C" fn mprotect(address: *mut c_void, len: usize, access: c_int) -
     };
     // The heap of a thread grows by this.
     if access & libc::PROT_WRITE == 0 {
-        memory::changed();
+        known::changed();
     }
     done
 }
@@ -65,7 +65,7 @@ unsafe extern "C" fn brk(end: *mut c_void) -> c_int {
         function(end)
     };
     if END.swap(end.addr(), Ordering::Relaxed) > end.addr() {
-        memory::changed();
+        known::changed();
     }
     done
 }

@@ -161,3 +161,24 @@ fn a_call_of_another_thread_is_seen_while_it_lasts() {
     assert!(!values.is_used_by_another());
     drop(own);
 }
+
+#[test]
+fn every_nested_call_is_known_as_one() {
+    let (values, made) = (PerThread::default(), AtomicUsize::new(0));
+    let place = values.place(counted(&made)).expect("no call is under way");
+    for _ in 0..3 {
+        let outer = values.get(counted(&made));
+        assert_eq!((*outer, outer.is_nested()), (0, false));
+        // The second one finds a value that is free and nested all the same.
+        for _ in 0..2 {
+            let inner = values.get(counted(&made));
+            assert_eq!((*inner, inner.is_nested()), (1, true));
+            assert!(values.place(counted(&made)).is_none(), "the place of a nested call's value");
+        }
+        // SAFETY: of a value that exists, and of this thread.
+        assert!(unsafe { place.hold() }.is_none(), "the value is in use");
+        drop(outer);
+        // SAFETY: as above.
+        assert_eq!(unsafe { place.hold() }.as_deref(), Some(&0));
+    }
+}

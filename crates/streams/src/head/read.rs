@@ -59,6 +59,25 @@ impl Handle {
         self.read_slowly(buffer)
     }
 
+    /// Fills the buffer if that needs no check, no look and no wait; else takes nothing, and [`Stream::read`] does it. As
+    /// [`Handle::write_quickly`].
+    ///
+    /// [`Stream::read`]: crate::Stream::read
+    #[doc(hidden)]
+    #[inline(always)]
+    pub fn read_quickly(&mut self, buffer: &mut [u8]) -> bool {
+        let Some(me) = self.end.member() else { return false };
+        match self.back.reader.quick(me, buffer) {
+            Quick::Done => true,
+            Quick::Attend => {
+                self.nested = false;
+                self.tell_taken();
+                true
+            }
+            Quick::Refused => false,
+        }
+    }
+
     /// Reads into several buffers as if they were one.
     ///
     /// # Errors

@@ -46,6 +46,32 @@ impl Handle {
         self.write_slowly(bytes)
     }
 
+    /// Writes all bytes if that needs no check, no wait and no module; else none, and [`Stream::write`] does it. A handle of
+    /// [`Stream::place`]: it takes nothing from what a stream tells its handles at each call.
+    ///
+    /// [`Stream::write`]: crate::Stream::write
+    /// [`Stream::place`]: crate::Stream::place
+    #[doc(hidden)]
+    #[inline(always)]
+    pub fn write_quickly(&mut self, bytes: &[u8]) -> Result<bool> {
+        let Some(me) = self.end.member() else { return Ok(false) };
+        if !self.out.chain.is_empty() {
+            return Ok(false);
+        }
+        match self.out.writer.quick(me, bytes) {
+            Quick::Done => Ok(true),
+            Quick::Attend => self.attend_to_reader(),
+            Quick::Refused => Ok(false),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn attend_to_reader(&mut self) -> Result<bool> {
+        self.nested = false;
+        self.wake_far_reader(true, false).map(|()| true)
+    }
+
     /// Sends short data through the modules, if their queues are empty and there is room in the lane.
     #[inline]
     fn write_through(&mut self, bytes: &[u8]) -> Result<usize> {

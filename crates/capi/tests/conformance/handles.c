@@ -1,0 +1,279 @@
+/* Short reads and writes of a thread again and again, which take a faster way through the library once the thread knows the
+ * stream: none of them may reach another stream, or get into another call's way (POSIX: a call is on the file that the descriptor is
+ * then; calls of threads, processes and signal handlers are whole). */
+#include "stream.h"
+#include <pthread.h>
+#include <sys/time.h>
+
+enum { WORDS = 20000, MANY = 200000, HANDLED = 300, AHEAD = 3 };
+
+static int near, far;
+
+static void open_ends(void) {
+    int ends[2];
+    open_pipe(ends);
+    near = ends[0];
+    far = ends[1];
+}
+
+static pthread_t started(void *(*run)(void *), void *argument) {
+    pthread_t thread;
+    NEEDS(pthread_create(&thread, NULL, run, argument) == 0, "pthread_create");
+    return thread;
+}
+
+static void *joined(pthread_t thread, const char *rule) {
+    struct timespec end;
+    void *value = NULL;
+    clock_gettime(CLOCK_REALTIME, &end);
+    end.tv_sec += 20;
+    NEEDS(pthread_timedjoin_np(thread, &value, &end) == 0, rule);
+    return value;
+}
+
+/* Words of a writer: its number, and how many it has written before. */
+static int write_words(int fd, int writer, int count) {
+    for (int at = 0; at < count; at++) {
+        int words[2] = {writer, at};
+        if (write(fd, words, sizeof words) != sizeof words)
+            return -1;
+    }
+    return 0;
+}
+
+/* Reads words of two writers until each has written its count. Returns what is wrong, or 0. */
+static int read_words(int fd, int count) {
+    int next[2] = {0, 0};
+    while (next[0] < count || next[1] < count) {
+        int words[2] = {-1, -1};
+        if (read_all(fd, words, sizeof words) != sizeof words)
+            return 1;
+        if (words[0] < 0 || words[0] > 1 || words[1] != next[words[0]])
+            return 2;
+        next[words[0]]++;
+    }
+    return 0;
+}
+
+static pthread_barrier_t turn;
+
+/* Writes the round's letter in each round: the thread knows the stream of the round before. */
+static void *write_in_rounds(void *rounds) {
+    intptr_t wrong = 0;
+    for (int round = 0; round < (int)(intptr_t)rounds; round++) {
+        char letter = (char)('a' + round % 26);
+        pthread_barrier_wait(&turn);
+        for (int at = 0; at < AHEAD; at++)
+            wrong += write(near, &letter, 1) != 1;
+        pthread_barrier_wait(&turn);
+    }
+    return (void *)wrong;
+}
+
+static void a_number_that_is_another_stream_later(void) {
+    enum { ROUNDS = 300 };
+    int first = -1, mixed = 0, moved = 0;
+    pthread_barrier_init(&turn, NULL, 2);
+    pthread_t writer = started(write_in_rounds, (void *)(intptr_t)ROUNDS);
+    for (int round = 0; round < ROUNDS; round++) {
+        char bytes[AHEAD + 1];
+        open_ends();
+        if (first < 0)
+            first = near;
+        moved += near != first;
+        pthread_barrier_wait(&turn);
+        pthread_barrier_wait(&turn);
+        for (int at = 0; at < AHEAD; at++)
+            mixed += read(far, &bytes[at], 1) != 1 || bytes[at] != 'a' + round % 26;
+        close(near);
+        close(far);
+    }
+    EXPECT(moved, 0, "POSIX open: the lowest number that is free");
+    EXPECT(mixed, 0, "POSIX write: to the file that the descriptor is now");
+    EXPECT((intptr_t)joined(writer, "the writer ends"), 0, "each write succeeds");
+}
+
+static volatile int current;
+
+/* Writes the number of the stream that the descriptor is at least by now. */
+static void *write_current(void *unused) {
+    (void)unused;
+    int word;
+    while ((word = __atomic_load_n(&current, __ATOMIC_SEQ_CST)) >= 0)
+        /* libheadwater(7): a call that waits on a stream whose last number is closed ends. */
+        if (write(near, &word, sizeof word) != sizeof word && errno != EBADF)
+            return (void *)1;
+    return NULL;
+}
+
+static void a_number_that_becomes_another_stream_under_its_writers(void) {
+    pthread_t writers[2];
+    int late = 0, words = 0;
+    open_ends();
+    current = 0;
+    for (int at = 0; at < 2; at++)
+        writers[at] = started(write_current, NULL);
+    for (int round = 1; round <= 200; round++) {
+        int ends[2], word, old = far;
+        open_pipe(ends);
+        EXPECT(dup2(ends[0], near), near, "POSIX dup2: the number is the other stream at once");
+        __atomic_store_n(&current, round, __ATOMIC_SEQ_CST);
+        close(ends[0]);
+        far = ends[1];
+        while (read_all(old, &word, sizeof word) == sizeof word) {
+            words++;
+            late += word >= round;
+        }
+        close(old);
+        sleep_ms(1);
+    }
+    current = -1;
+    set_nonblocking(far, 1);
+    for (int word; read(far, &word, sizeof word) == sizeof word;)
+        words++;
+    for (int at = 0; at < 2; at++)
+        EXPECT((intptr_t)joined(writers[at], "a writer ends"), 0, "POSIX dup2: each write finds one stream or the other");
+    EXPECT(late, 0, "POSIX dup2: no write reaches the old stream once the number is the new one");
+    HOLDS(words > 200, "the writers write meanwhile");
+}
+
+static volatile int handled;
+static int handler_fd;
+
+static void write_in_handler(int number) {
+    int words[2] = {1, handled}, saved = errno;
+    (void)number;
+    if (handled < HANDLED && write(handler_fd, words, sizeof words) == sizeof words)
+        handled++;
+    errno = saved;
+}
+
+static void *read_both(void *fd) { return (void *)(intptr_t)read_words((int)(intptr_t)fd, HANDLED); }
+
+static void a_handler_writes_where_it_has_interrupted_a_write(void) {
+    struct itimerval once = {{0, 0}, {0, 20}};
+    sigset_t alarms;
+    int refused = 0, word = 0;
+    open_ends();
+    handler_fd = near;
+    /* The reader's thread is not the one that is interrupted. */
+    sigemptyset(&alarms);
+    sigaddset(&alarms, SIGALRM);
+    pthread_sigmask(SIG_BLOCK, &alarms, NULL);
+    pthread_t reader = started(read_both, (void *)(intptr_t)far);
+    pthread_sigmask(SIG_UNBLOCK, &alarms, NULL);
+    on_signal(SIGALRM, write_in_handler, SA_RESTART);
+    for (long long end = now_ms() + 8000; (word < HANDLED || handled < HANDLED) && now_ms() < end;) {
+        /* Once each time: the handler takes longer than a write. Nearly every signal comes in the middle of one. */
+        setitimer(ITIMER_REAL, &once, NULL);
+        for (int at = 0, before = handled; at < 2000 && handled == before; at++, word++) {
+            int words[2] = {0, word};
+            refused += write(near, words, sizeof words) != sizeof words;
+        }
+    }
+    EXPECT(handled, HANDLED, "the handler runs");
+    EXPECT(refused, 0, "POSIX write: with SA_RESTART it is not interrupted");
+    EXPECT((intptr_t)joined(reader, "the reader ends"), 0, "POSIX write: of a handler is whole, and that which it interrupts");
+}
+
+static void a_child_writes_where_its_parent_wrote(void) {
+    for (int round = 0; round < 5; round++) {
+        open_ends();
+        pid_t reader = fork();
+        if (reader == 0)
+            _exit(read_words(far, WORDS));
+        /* The parent knows the stream when it forks. */
+        int words[2] = {0, 0};
+        EXPECT(write(near, words, sizeof words), sizeof words, "write");
+        words[1] = 1;
+        EXPECT(write(near, words, sizeof words), sizeof words, "write");
+        pid_t child = fork();
+        if (child == 0)
+            _exit(write_words(near, 1, WORDS) == 0 ? 0 : 1);
+        int failed = 0;
+        for (words[1] = 2; words[1] < WORDS; words[1]++)
+            failed += write(near, words, sizeof words) != sizeof words;
+        EXPECT(failed, 0, "POSIX fork: the parent writes on");
+        EXPECT(ended_within(child, 8000), 0, "POSIX fork: the child writes to its parent's stream");
+        EXPECT(ended_within(reader, 8000), 0, "POSIX write: processes' calls are whole, each one's in their order");
+        close(near);
+        close(far);
+    }
+}
+
+static void *write_three(void *unused) {
+    (void)unused;
+    return (void *)(intptr_t)(write(near, "xyz", 3) + write(near, "xyz", 3) + write(near, "xyz", 3));
+}
+
+/* Writes twice, waits until the other one has done so, and writes the rest. */
+static void *write_beside(void *argument) {
+    int writer = (int)(intptr_t)argument, words[2] = {writer, 0}, failed = 0;
+    if (writer == 1)
+        pthread_barrier_wait(&turn);
+    for (; words[1] < 2; words[1]++)
+        failed += write(near, words, sizeof words) != sizeof words;
+    if (writer == 0)
+        pthread_barrier_wait(&turn);
+    pthread_barrier_wait(&turn);
+    for (; words[1] < MANY; words[1]++)
+        failed += write(near, words, sizeof words) != sizeof words;
+    return (void *)(intptr_t)failed;
+}
+
+static void threads_after_one_that_has_ended(void) {
+    open_ends();
+    pthread_barrier_init(&turn, NULL, 2);
+    for (int round = 0; round < 8; round++) {
+        char bytes[9];
+        EXPECT((intptr_t)joined(started(write_three, NULL), "a thread ends"), 9, "write");
+        EXPECT(read_all(far, bytes, 9), 9, "read");
+        pthread_t writers[2] = {started(write_beside, (void *)0), started(write_beside, (void *)1)};
+        EXPECT(read_words(far, MANY), 0, "POSIX write: threads' calls are whole, each one's in their order");
+        for (int at = 0; at < 2; at++)
+            EXPECT((intptr_t)joined(writers[at], "a thread ends"), 0, "each write succeeds");
+    }
+}
+
+static void a_known_buffer_that_is_unmapped(void) {
+    char *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    NEEDS(page != MAP_FAILED, "mmap");
+    open_ends();
+    for (int at = 0; at < 3; at++) {
+        EXPECT(write(near, page, 8), 8, "write");
+        EXPECT(write(near, page, 8), 8, "write");
+        EXPECT(read(far, page, 8), 8, "read");
+    }
+    NEEDS(mprotect(page, 4096, PROT_READ) == 0, "mprotect");
+    FAILS(read(far, page, 8), EFAULT, "POSIX read: EFAULT");
+    EXPECT(write(near, page, 8), 8, "POSIX write: of memory that can be read");
+    NEEDS(munmap(page, 4096) == 0, "munmap");
+    FAILS(write(near, page, 8), EFAULT, "POSIX write: EFAULT");
+}
+
+static void a_known_stream_whose_numbers_are_closed_one_by_one(void) {
+    open_ends();
+    int copy = dup(near);
+    EXPECT(write(near, "a", 1), 1, "write");
+    EXPECT(write(near, "b", 1), 1, "write");
+    EXPECT(close(near), 0, "close");
+    FAILS(write(near, "c", 1), EBADF, "POSIX write: EBADF");
+    EXPECT(write(copy, "d", 1), 1, "POSIX dup: the other number is open");
+    EXPECT(write(copy, "e", 1), 1, "POSIX dup: the other number is open");
+    EXPECT(close(copy), 0, "close");
+    FAILS(write(copy, "f", 1), EBADF, "POSIX write: EBADF");
+    char bytes[10];
+    EXPECT(read_all(far, bytes, sizeof bytes), 4, "POSIX read: to the end");
+    BYTES(bytes, 4, "abde", "POSIX read: what was written");
+}
+
+static const struct test tests[] = {
+    TEST(a_number_that_is_another_stream_later),
+    TEST_OF(a_number_that_becomes_another_stream_under_its_writers, 30),
+    TEST_OF(a_handler_writes_where_it_has_interrupted_a_write, 30),
+    TEST_OF(a_child_writes_where_its_parent_wrote, 60),
+    TEST_OF(threads_after_one_that_has_ended, 60),
+    TEST(a_known_buffer_that_is_unmapped),
+    TEST(a_known_stream_whose_numbers_are_closed_one_by_one),
+};
+MAIN(tests)
