@@ -6,7 +6,7 @@
 
 use std::time::Instant;
 
-use headwater::ddi::exports;
+use headwater::ddi::{exports, load};
 use headwater_streams::{Handle, Kind, Message, Module, ModuleInfo, Queue, Result, Side, pipe, register};
 
 /// The same as `upper.c`.
@@ -40,6 +40,8 @@ fn time(near: &mut Handle, far: &mut Handle, bytes: usize, count: u32) -> Result
 }
 
 fn main() -> Result<()> {
+    // As the C library does before it opens its first stream.
+    load::install();
     std::hint::black_box(exports::all());
     let directory = std::env::args().nth(1).expect("the directory of upper.so");
     // SAFETY: the only thread.

@@ -8,6 +8,16 @@ use std::time::{Duration, Instant};
 use headwater::ddi::exports;
 use headwater_streams::{Events, IoctlTimeout, Result, Stream};
 
+/// Has unknown names searched, as the C library does before it opens its first stream: these tests open streams without it. At the
+/// start, because their processes fork and start others.
+#[used]
+#[unsafe(link_section = ".init_array")]
+static INSTALL: extern "C" fn() = install;
+
+extern "C" fn install() {
+    headwater::ddi::load::install();
+}
+
 pub const REVERSE: u32 = 0x7401;
 pub const REFUSE: u32 = 0x7402;
 pub const TIMEOUT: u32 = 0x7403;
