@@ -30,6 +30,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
 /// the longest path that it begins with.
 const COMPONENTS: &[(&str, &[&str])] = &[
     ("base", &["error", "limits", "layout", "policy", "flags", "counters", "events"]),
+    // What a transport and its user say to each other, as bytes.
+    ("transport interface", &["tpi"]),
     ("message", &["message"]),
     ("options", &["options"]),
     ("queue", &["queue"]),
