@@ -72,6 +72,9 @@ pub(crate) fn close_last(remains: Remains<'_>) {
     if let Some(partner) = partner {
         endpoint.set_partner(*partner);
     }
+    if let Some(name) = name {
+        endpoint.set_name(name.clone());
+    }
     // Until the end of this procedure the partner is not told.
     let mut stream = Handle::of(endpoint);
     let _ = call(driver, &mut stream, false, lock);
