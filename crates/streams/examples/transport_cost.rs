@@ -1,7 +1,7 @@
 //! What a message of the loop-back transports costs from one process to another, beside local sockets and UDP of the kernel: by turns,
 //! the median of many rounds. Each message is one call at either side. Prints ns a message, and the quotients.
 //!
-//! `cargo run --release -p headwater-streams --example transport_cost [BYTES]`
+//! `cargo run --release -p headwater-streams --example transport_cost [BYTES [KIND]]`
 
 use std::io::{Read, Write};
 use std::net::UdpSocket;
@@ -21,17 +21,23 @@ type Measure = fn(&Path, usize) -> Result<f64>;
 
 fn main() -> Result<()> {
     let size = std::env::args().nth(1).map_or(64, |size| size.parse().expect("bytes"));
-    let kinds: [(&str, Measure); 6] = [
+    let kinds: [(&str, Measure); 7] = [
         ("ticlts", ticlts),
         ("AF_UNIX datagrams", unix_datagrams),
         ("UDP, 127.0.0.1", udp),
         ("ticots", ticots),
         ("AF_UNIX stream", unix_stream),
-        ("our pipe", pipe),
+        ("our pipe, messages", pipe_messages),
+        ("our pipe, bytes", pipe),
     ];
     let mut found = kinds.map(|_| Vec::new());
+    let only = std::env::args().nth(2);
     for _ in 0..ROUNDS {
-        for ((_, measure), found) in kinds.iter().zip(&mut found) {
+        for ((name, measure), found) in kinds.iter().zip(&mut found) {
+            if only.as_ref().is_some_and(|only| only != name) {
+                found.push(f64::NAN);
+                continue;
+            }
             let directory = tempfile::tempdir()?;
             found.push(measure(directory.path(), size)?);
         }
@@ -179,4 +185,12 @@ fn pipe(_: &Path, size: usize) -> Result<f64> {
         Ok(())
     };
     timed(receive, || sender.write(&data).map(drop))
+}
+
+/// Messages of the same form as those of the transports.
+fn pipe_messages(_: &Path, size: usize) -> Result<f64> {
+    let (mut sender, mut receiver) = Handle::pair()?;
+    let control = Primitive::UnitdataInd { source: b"sender", options: b"" }.encode();
+    let data = vec![1; size];
+    timed(|| receive_all(&mut receiver, size), || sender.putmsg(Some(&control), Some(&data)).map(drop))
 }

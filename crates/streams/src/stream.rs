@@ -21,7 +21,7 @@ use crate::message::Message;
 use crate::message::kind::Flush;
 use crate::message::priority::Priority;
 use crate::process::end::{Access, closed};
-use crate::process::endpoint::Endpoint;
+use crate::process::endpoint::{AfterUse, Endpoint};
 
 mod halves;
 mod links;
@@ -62,13 +62,14 @@ struct Shared {
     /// Dropped before the endpoint, which the last of them would close.
     handles: PerThread<Handle>,
     endpoint: Arc<Endpoint>,
+    _after: AfterUse,
 }
 
 impl Stream {
     /// Calls `action` with the calling thread's handle.
     #[inline(always)]
     fn with<T>(&self, action: impl FnOnce(&mut Handle) -> T) -> T {
-        let Shared { handles, endpoint } = &*self.shared;
+        let Shared { handles, endpoint, .. } = &*self.shared;
         let mut handle = handles.get(|| Handle::on(endpoint.clone()));
         handle.nonblocking = endpoint.nonblocking.load(Ordering::Relaxed);
         handle.nested = handle.is_nested();
@@ -501,7 +502,8 @@ impl From<Handle> for Stream {
     fn from(handle: Handle) -> Stream {
         let endpoint = handle.end.endpoint.clone();
         endpoint.nonblocking.store(handle.nonblocking, Ordering::Relaxed);
-        Stream { shared: Arc::new(Shared { handles: PerThread::default(), endpoint }) }
+        let after = AfterUse::of(&endpoint);
+        Stream { shared: Arc::new(Shared { handles: PerThread::default(), endpoint, _after: after }) }
     }
 }
 
@@ -575,7 +577,7 @@ impl io::Write for Stream {
 
 impl fmt::Debug for Stream {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Shared { handles, endpoint } = &*self.shared;
+        let Shared { handles, endpoint, .. } = &*self.shared;
         formatter.debug_struct("Stream").field("endpoint", endpoint).field("handles", handles).finish()
     }
 }

@@ -450,6 +450,31 @@ impl Endpoint {
     }
 }
 
+/// The end of a use of a transport's endpoint, dropped behind the endpoint: if the thread that waits for peers was the last user, the
+/// endpoint is closed there, and this waits for that. So what the endpoint has had is free when it was dropped.
+#[derive(Debug)]
+pub(crate) struct AfterUse(Option<Arc<Mutex<()>>>);
+
+impl AfterUse {
+    pub fn of(endpoint: &Endpoint) -> AfterUse {
+        let has_peers = endpoint.region.driver.is_some_and(|driver| driver.0.info().has_peers);
+        AfterUse((has_peers && endpoint.side == 0).then(|| endpoint.serving.clone()))
+    }
+
+    /// Of that thread itself.
+    pub fn forget(&mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for AfterUse {
+    fn drop(&mut self) {
+        if let Some(serving) = &self.0 {
+            drop(serving.lock().unwrap_or_else(PoisonError::into_inner));
+        }
+    }
+}
+
 /// Takes a thread out of its place, to be dropped without the lock: it may be in the middle of a call on this end.
 fn taken<T>(slot: &Mutex<Option<T>>) -> Option<T> {
     slot.try_lock().ok().and_then(|mut thread| thread.take())

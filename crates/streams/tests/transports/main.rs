@@ -4,6 +4,7 @@
 mod common;
 mod connections;
 mod datagrams;
+mod modules;
 mod processes;
 mod requests;
 

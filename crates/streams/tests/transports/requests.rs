@@ -205,8 +205,8 @@ fn any_bytes_end_in_an_answer_or_in_the_fatal_error() {
     let _alone = alone();
     let directory = private_directory();
     let mut random = Random(crate::common::setting("HEADWATER_SEED", 11));
-    within(2 * PATIENCE, "random control parts".to_owned());
-    for _ in 0..crate::common::setting("HEADWATER_ROUNDS", 400) {
+    within(6 * PATIENCE, "random control parts".to_owned());
+    for _ in 0..crate::common::setting("HEADWATER_ROUNDS", 200) {
         let driver = random.one_of(&["ticlts", "ticots", "ticotsord"]);
         let endpoint = bound(directory.path(), driver, b"fuzzed", u32::from(driver != "ticlts"));
         for _ in 0..20 {

@@ -24,6 +24,9 @@ const REFUSED: u32 = 111;
 /// An endpoint that waits for the answer of a listener looks so often whether another endpoint has accepted.
 const ACCEPTED: Duration = Duration::from_millis(20);
 
+/// How many looks a close procedure of the other end may take.
+const CLOSING_LOOKS: u32 = 25;
+
 /// T_CONN_REQ.
 pub(super) fn connect(queue: &mut Queue<'_, '_, '_>, destination: &[u8], options: &[u8], has_data: bool) -> Result<()> {
     let of = PrimitiveNumber::ConnReq;
@@ -247,6 +250,21 @@ fn tell_end(queue: &mut Queue<'_, '_, '_>, other: Other, asked: bool) -> Result<
     })
 }
 
+/// Tells the other end that this one has ended in order. False if it does not wait for that.
+fn release(queue: &mut Queue<'_, '_, '_>, other: Other) -> Result<bool> {
+    let minor = queue.minor().unwrap_or(0);
+    let Some(peer) = find_other(queue, other)? else { return Ok(false) };
+    reach(queue, &peer, |there| {
+        if !memory::is_connected_to(there, minor, other.connection)? || memory::state(there)? != State::AwaitRelease {
+            return Ok(false);
+        }
+        memory::set_state(there, State::Idle)?;
+        memory::set_other(there, None)?;
+        there.put_next(message(Primitive::OrdrelInd))?;
+        Ok(true)
+    })
+}
+
 /// At a listener: a connection that waits is not asked for any more. False if it does not wait there.
 fn withdraw(there: &mut Queue<'_, '_, '_>, from: Other) -> Result<bool> {
     let all = memory::waiting(there)?;
@@ -304,12 +322,20 @@ pub(super) fn lost(queue: &mut Queue<'_, '_, '_>, other: Other) -> Result<()> {
 pub(super) fn look(queue: &mut Queue<'_, '_, '_>) -> Result<(Option<Arc<Peer>>, Option<Duration>)> {
     let state = memory::state(queue)?;
     if let Some(other) = memory::other(queue)? {
-        let peer = find_other(queue, other)?.filter(|peer| !peer.is_gone());
+        let found = find_other(queue, other)?;
+        let peer = found.clone().filter(|peer| !peer.is_gone());
         if peer.is_none() {
+            // A close procedure comes after the kernel's hang-up, and ends the connection in its own way; a killed process calls none.
+            let looks = memory::count_look(queue)?;
+            if looks == 1 || looks <= CLOSING_LOOKS && found.is_some_and(|peer| peer.is_closed()) {
+                return Ok((None, Some(ACCEPTED)));
+            }
+            memory::forget_looks(queue)?;
             lost(queue, other)?;
             queue.enable();
             return Ok((None, None));
         }
+        memory::forget_looks(queue)?;
         return Ok((peer, (state == State::AwaitConfirm).then_some(ACCEPTED)));
     }
     if state == State::AwaitConfirm {
@@ -338,13 +364,18 @@ pub(super) fn leave(queue: &mut Queue<'_, '_, '_>) -> Result<()> {
         Ok((state, other, waiting, memory::take_senders(own)?))
     })?;
     if !address.bytes().is_empty() {
-        queue.addresses()?.remove(address.bytes());
+        // At once: a process that fetches the stream at this moment has copies of its files.
+        queue.addresses()?.give_up(address.bytes())?;
     }
     for (_, waiting) in waiting {
         refuse_waiting(queue, waiting)?;
     }
     if let Some(other) = other {
-        tell_end(queue, other, state == State::AwaitConfirm)?;
+        // All that was to be sent has been: the end of this direction is in order too.
+        let is_done = state == State::Releasing && queue.size(0).0 == 0;
+        if !is_done || !release(queue, other)? {
+            tell_end(queue, other, state == State::AwaitConfirm)?;
+        }
     }
     queue.serve_peers(senders);
     Ok(())

@@ -25,6 +25,8 @@ const OTHER_CONNECTION: usize = 24;
 const OTHER_COOKIE: usize = 32;
 /// The minor number, plus one, of the peer for whose room the write side waits.
 const AWAITED: usize = 40;
+/// How often a thread has found the other end gone. Of the write side alone.
+const LOOKS: usize = 44;
 /// Addresses: a length, then the bytes.
 const LOCAL: usize = 64;
 const REMOTE: usize = 192;
@@ -185,6 +187,17 @@ pub(super) fn awaited(queue: &Queue<'_, '_, '_>) -> Result<Option<u32>> {
 
 pub(super) fn set_awaited(queue: &mut Queue<'_, '_, '_>, minor: Option<u32>) -> Result<()> {
     set_word(queue, AWAITED, minor.map_or(0, |minor| minor + 1))
+}
+
+/// Counts a look that has found the other end gone; returns how many there were.
+pub(super) fn count_look(queue: &mut Queue<'_, '_, '_>) -> Result<u32> {
+    let looks = word(queue, LOOKS)?.wrapping_add(1);
+    set_word(queue, LOOKS, looks)?;
+    Ok(looks)
+}
+
+pub(super) fn forget_looks(queue: &mut Queue<'_, '_, '_>) -> Result<()> {
+    set_word(queue, LOOKS, 0)
 }
 
 /// The connections that wait to be accepted, with their places.

@@ -110,6 +110,8 @@ fn datagram<'m>(message: &mut Option<Message<'m>>, queue: &mut Queue<'_, '_, 'm>
             known.forget_receiver(destination.bytes());
             continue;
         }
+        // Made before the receiver's lock is taken.
+        let control = Primitive::UnitdataInd { source: own.bytes(), options: &[] }.encode();
         let sent = reach(queue, &peer, |there| {
             if memory::binding(there)? != (State::Idle.number(), binds) {
                 return Ok(Sent::Gone);
@@ -119,7 +121,7 @@ fn datagram<'m>(message: &mut Option<Message<'m>>, queue: &mut Queue<'_, '_, 'm>
                 return Ok(Sent::Full);
             }
             let Some(mut message) = message.take() else { return Ok(Sent::Gone) };
-            *message.control_mut() = Primitive::UnitdataInd { source: own.bytes(), options: &[] }.encode();
+            message.set_control(control);
             there.put_next(message)?;
             Ok(Sent::Yes)
         })?;
@@ -202,7 +204,7 @@ fn over_connection<'m>(message: &mut Option<Message<'m>>, queue: &mut Queue<'_, 
             }
         }
         if let Some(control) = control {
-            *message.control_mut() = control;
+            message.set_control(control);
             message.header = MessageHeader { band, ..message.header };
         }
         there.put_next(message)?;

@@ -15,10 +15,10 @@ use headwater_os::per_thread::PerThread;
 use headwater_os::watcher::{Sleep, Watcher};
 use headwater_shm::Limit;
 
-use super::FarEnd;
-use super::close::lock_file;
+use super::close::{Remains, close_last, lock_file};
 use super::named::Fetched;
 use super::partner::in_its_place;
+use super::{FarEnd, Parts};
 use crate::error::{Result, fixed};
 use crate::head::handle::Handle;
 use crate::plumb::queue::Queue;
@@ -74,8 +74,16 @@ impl Peer {
         }
         let until_ns = now_ns() + PATIENCE.as_nanos() as u64;
         let Some(Fetched { parts, .. }) = name.fetch(minor, until_ns)? else { return Ok(None) };
-        let FarEnd::Own(far) = parts.far else { return Ok(None) };
-        let endpoint = in_its_place(parts.region, far);
+        let Parts { near, region, lock, far: FarEnd::Own(far), .. } = parts else { return Ok(None) };
+        drop(near);
+        if far.is_alone().unwrap_or(false) {
+            // Its processes have closed it meanwhile, and this copy was the last: the driver's close procedure is left to us.
+            let (name, lock) = (name.of_minor(minor), lock.as_ref());
+            close_last(Remains { region, witness: far, lock, name: Some(&name), files: None, partner: None });
+            return Ok(None);
+        }
+        drop(lock);
+        let endpoint = in_its_place(region, far);
         endpoint.set_name(name.of_minor(minor));
         let peer = Arc::new(Peer { endpoint, handles: PerThread::default(), minor, sent: AtomicU32::new(0) });
         let too_many = with(&PEERS, |peers| {
@@ -100,10 +108,17 @@ impl Peer {
         self.endpoint.doorbell().is_alone().unwrap_or(true)
     }
 
+    /// Of a stream whose last process has gone: whether it is being closed by the driver, or was.
+    pub fn is_closed(&self) -> bool {
+        self.endpoint.region.fixed.device.closed.load(Ordering::Acquire) != 0
+    }
+
     /// As [`Peer::is_gone`], asked once in so many messages.
     pub fn is_found_gone(&self) -> bool {
-        self.sent.fetch_add(1, Ordering::Relaxed) % MESSAGES_BETWEEN_LOOKS == MESSAGES_BETWEEN_LOOKS - 1
-            && self.is_gone()
+        // Two threads may count one: the number is no more than an occasion.
+        let sent = self.sent.load(Ordering::Relaxed).wrapping_add(1);
+        self.sent.store(sent, Ordering::Relaxed);
+        sent.is_multiple_of(MESSAGES_BETWEEN_LOOKS) && self.is_gone()
     }
 
     /// Makes a run along the stream's direction 1, from within a run along direction 0 of another one.
@@ -175,6 +190,7 @@ pub(crate) fn watch(endpoint: &Arc<Endpoint>, look: Look) {
 fn round(endpoint: &Weak<Endpoint>, look: Look, kept: &mut Option<Arc<Peer>>) -> Option<Sleep> {
     let mut handle = Handle::on(endpoint.upgrade()?);
     handle.end.helps = true;
+    handle.end.after.forget();
     let looked = looked(&mut handle, look);
     drop(handle);
     if endpoint.strong_count() == 0 {
