@@ -9,6 +9,7 @@ pub mod mux;
 pub mod nuls;
 pub mod pty;
 pub mod sad;
+pub mod transport;
 
 /// Every driver, by the order of its name.
 static TABLE: &[DriverLink] = &[
@@ -19,6 +20,9 @@ static TABLE: &[DriverLink] = &[
     DriverLink(&nuls::Nuls),
     DriverLink(&pty::Pty),
     DriverLink(&sad::Sad),
+    DriverLink(&transport::TICLTS),
+    DriverLink(&transport::TICOTS),
+    DriverLink(&transport::TICOTSORD),
 ];
 
 /// The major number of a driver: a number for programs in C, where Rust has the name. It is the same in every process and version: FNV-1a

@@ -79,6 +79,8 @@ mod sched;
 mod stream;
 #[cfg(not(loom))]
 mod strlog;
+#[cfg(not(loom))]
+pub mod tpi;
 
 pub use error::{Errno, Error, Result};
 #[cfg(not(loom))]

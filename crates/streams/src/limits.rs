@@ -31,6 +31,9 @@ pub const AUTOPUSH_ENTRIES: usize = MINORS as usize;
 /// Streams that may be linked below one upper stream of a multiplexer. Each is four to nine descriptors in every process that has
 /// the upper stream open.
 pub const LINKS: usize = 32;
+/// Longest address of a loop-back transport, bytes: twice as many letters, with the driver's name, are the name of a file. A
+/// `sockaddr_un` fits.
+pub const ADDRESS_MAX: usize = 108;
 /// Largest memory of one instance of a driver: 16 MiB. Each stream that ends in the driver has one.
 pub const INSTANCE_MAX: usize = 16 << 20;
 /// Largest memory of one instance of a module, bytes: 128 KiB. Each stream has a place of that length for each module that either

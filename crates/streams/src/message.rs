@@ -194,6 +194,17 @@ impl<'a> Message<'a> {
         self.control.get_or_insert_with(|| Chain::owned(Vec::new())).to_mut()
     }
 
+    /// Gives the message another control part; what it had is not copied.
+    pub(crate) fn set_control(&mut self, control: Vec<u8>) {
+        self.control = Some(Chain::owned(control));
+    }
+
+    /// Makes the message one of plain data, which begins a record of its own.
+    pub(crate) fn drop_control(&mut self) {
+        self.control = None;
+        self.header.kind = Kind::Data;
+    }
+
     /// Bytes of both parts (msgdsize counts the data part alone).
     #[inline]
     #[expect(clippy::len_without_is_empty, reason = "a message without bytes is one all the same")]

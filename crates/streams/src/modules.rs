@@ -12,6 +12,8 @@ pub mod ptem;
 pub mod srvmod;
 pub mod termios;
 pub mod testmod;
+pub mod timod;
+pub mod tirdwr;
 
 /// Every module, by the order of its name.
 static TABLE: &[&dyn Module] = &[
@@ -24,6 +26,8 @@ static TABLE: &[&dyn Module] = &[
     &ptem::TerminalEmulation,
     &srvmod::ServiceModule,
     &testmod::TestModule,
+    &timod::TransportModule,
+    &tirdwr::ReadWriteModule,
 ];
 
 /// The module with this name.

@@ -66,6 +66,8 @@ pub(crate) struct Effects {
     pub sooner: bool,
     /// Something was done in the other direction, from within this run: its effects are in [`Direction::inner_effects`].
     pub went_back: bool,
+    /// Streams whose messages for this one may continue, by minor number.
+    pub peers: Vec<u32>,
     pub replies: Vec<Reply>,
 }
 

@@ -23,7 +23,7 @@ use crate::message::Message;
 use crate::message::kind::Flush;
 use crate::message::priority::Priority;
 use crate::process::end::{Access, closed};
-use crate::process::endpoint::Endpoint;
+use crate::process::endpoint::{AfterUse, Endpoint};
 
 mod halves;
 mod links;
@@ -64,13 +64,14 @@ struct Shared {
     /// Dropped before the endpoint, which the last of them would close.
     handles: PerThread<Handle>,
     endpoint: Arc<Endpoint>,
+    _after: AfterUse,
 }
 
 impl Stream {
     /// Calls `action` with the calling thread's handle.
     #[inline(always)]
     fn with<T>(&self, action: impl FnOnce(&mut Handle) -> T) -> T {
-        let Shared { handles, endpoint } = &*self.shared;
+        let Shared { handles, endpoint, .. } = &*self.shared;
         let mut handle = handles.get(|| Handle::on(endpoint.clone()));
         handle.nonblocking = endpoint.nonblocking.load(Ordering::Relaxed);
         handle.nested = handle.is_nested();
@@ -81,7 +82,7 @@ impl Stream {
     /// [`Handle::write_quickly`] without the look-up of each call. None in a signal handler that has interrupted a call.
     #[doc(hidden)]
     pub fn place(&self) -> Option<Place<Handle>> {
-        let Shared { handles, endpoint } = &*self.shared;
+        let Shared { handles, endpoint, .. } = &*self.shared;
         handles.place(|| Handle::on(endpoint.clone()))
     }
 
@@ -514,7 +515,8 @@ impl From<Handle> for Stream {
     fn from(handle: Handle) -> Stream {
         let endpoint = handle.end.endpoint.clone();
         endpoint.nonblocking.store(handle.nonblocking, Ordering::Relaxed);
-        Stream { shared: Arc::new(Shared { handles: PerThread::default(), endpoint }) }
+        let after = AfterUse::of(&endpoint);
+        Stream { shared: Arc::new(Shared { handles: PerThread::default(), endpoint, _after: after }) }
     }
 }
 
@@ -588,7 +590,7 @@ impl io::Write for Stream {
 
 impl fmt::Debug for Stream {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Shared { handles, endpoint } = &*self.shared;
+        let Shared { handles, endpoint, .. } = &*self.shared;
         formatter.debug_struct("Stream").field("endpoint", endpoint).field("handles", handles).finish()
     }
 }

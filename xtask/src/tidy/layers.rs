@@ -30,6 +30,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
 /// the longest path that it begins with.
 const COMPONENTS: &[(&str, &[&str])] = &[
     ("base", &["error", "limits", "layout", "policy", "flags", "counters", "events"]),
+    // What a transport and its user say to each other, as bytes.
+    ("transport interface", &["tpi"]),
     ("message", &["message"]),
     ("options", &["options"]),
     ("queue", &["queue"]),
@@ -72,6 +74,8 @@ const EXCEPTIONS: &[(&str, &str)] = &[
     ("head/link", "open"),
     ("head/lower", "open"),
     ("plumb/queue/lower", "open"),
+    // The same along the streams to which a transport's endpoint sends.
+    ("plumb/queue/peers", "open"),
 ];
 
 const STREAMS: &str = "crates/streams/src/";

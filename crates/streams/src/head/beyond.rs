@@ -6,6 +6,7 @@ use super::handle::Handle;
 use crate::error::Result;
 use crate::plumb::driver::DriverLink;
 use crate::process::device::partner::Partner;
+use crate::process::device::peer::Peer;
 use crate::sched::{Effects, Run};
 
 impl Handle {
@@ -59,6 +60,16 @@ impl Handle {
         self.serve_owed(!outward)
     }
 
+    /// Lets senders continue that wait for room here. One that cannot be reached looks again by itself.
+    fn serve_peers(&mut self, minors: &[u32]) {
+        let endpoint = self.end.endpoint.clone();
+        for minor in minors {
+            if let Ok(Some(peer)) = Peer::find(&endpoint, *minor) {
+                let _ = peer.serve();
+            }
+        }
+    }
+
     #[cold]
     pub(super) fn tell_more(&mut self, outward: bool, effects: &Effects) -> Result<()> {
         if effects.changed {
@@ -73,6 +84,9 @@ impl Handle {
         }
         if effects.used_lower {
             self.serve_lowers()?;
+        }
+        if !effects.peers.is_empty() {
+            self.serve_peers(&effects.peers);
         }
         // Another user that holds the lock does it when it releases it.
         if effects.enabled_other { self.service_if_free(!outward).map(drop) } else { Ok(()) }

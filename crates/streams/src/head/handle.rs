@@ -186,6 +186,11 @@ impl Handle {
         if self.unsent.is_empty() { Ok(()) } else { self.send_unsent() }
     }
 
+    /// Makes the calls from now on wait for other users until that time, until the next call decides anew.
+    pub(crate) fn set_limit_until(&self, until_ns: u64) {
+        self.end.set_limit(Limit::Until(until_ns));
+    }
+
     /// How long this call waits for other users of the stream that do not come out of theirs: not at all, or until a signal
     /// handler runs; a poll for a moment, an ioctl for its time, or until a signal handler runs.
     pub(super) fn limit(&self) -> Limit {
@@ -356,7 +361,11 @@ impl Handle {
             self.signal_room(outward);
         }
         let more = effects.changed | effects.enabled_other | effects.enabled_partner | effects.used_lower;
-        if more | effects.watches_more | effects.sooner { self.tell_more(outward, effects) } else { Ok(()) }
+        if more | effects.watches_more | effects.sooner | !effects.peers.is_empty() {
+            self.tell_more(outward, effects)
+        } else {
+            Ok(())
+        }
     }
 
     /// The end at the far side of a direction has a new state: its readers and writers look at it.

@@ -53,6 +53,8 @@ pub struct DriverInfo {
     pub multiplexes: bool,
     /// Whether it has open files for its streams, sockets perhaps: see [`Queue::set_file`].
     pub has_files: bool,
+    /// Whether its streams send to each other, any number to any number: a transport.
+    pub(crate) has_peers: bool,
 }
 
 impl DriverInfo {
@@ -60,7 +62,7 @@ impl DriverInfo {
     #[doc = include_str!("../../doc/driver_info.md")]
     pub const fn new(name: &'static str) -> DriverInfo {
         let ModuleInfo { hiwat, lowat, minpsz, maxpsz, services, .. } = ModuleInfo::new(name);
-        let (pairs, second_name, has_files, multiplexes) = (false, None, false, false);
+        let (pairs, second_name, has_files, has_peers, multiplexes) = (false, None, false, false, false);
         let instance = 0;
         DriverInfo {
             name,
@@ -73,6 +75,7 @@ impl DriverInfo {
             pairs,
             second_name,
             has_files,
+            has_peers,
             multiplexes,
         }
     }

@@ -16,6 +16,7 @@ pub(crate) mod ioctl;
 mod local;
 mod lower;
 mod other;
+pub(crate) mod peers;
 mod shape;
 mod time;
 

@@ -30,6 +30,7 @@ use crate::plumb::queue::Queue;
 use crate::plumb::registry;
 use crate::stream::Stream;
 
+pub(crate) mod address;
 mod autopush;
 pub(crate) mod close;
 mod directory;
@@ -37,6 +38,7 @@ mod instances;
 pub(crate) mod named;
 pub(crate) mod partner;
 pub(crate) mod path;
+pub(crate) mod peer;
 pub(crate) mod witness;
 
 /// Opening devices.

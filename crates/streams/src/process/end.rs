@@ -13,7 +13,7 @@ use headwater_os::readiness::Watched;
 use headwater_shm::{Limit, Membership, Stages, probe};
 
 use super::attached;
-use super::endpoint::Endpoint;
+use super::endpoint::{AfterUse, Endpoint};
 use super::inbox::{self, Inbox, refuse_program};
 use super::link::{Beyond, KnownLinks};
 use super::region::Region;
@@ -81,6 +81,7 @@ pub(crate) struct End {
     pub helps: bool,
     /// The state that all threads of the process share. Dropped last: with the last one the end is closed.
     pub endpoint: Arc<Endpoint>,
+    pub after: AfterUse,
 }
 
 /// In `EndWords::shut`: the end writes no more.
@@ -111,6 +112,7 @@ impl End {
             links: KnownLinks::default(),
             service_after_ns: 0,
             helps: false,
+            after: AfterUse::of(&endpoint),
             endpoint,
         }
     }

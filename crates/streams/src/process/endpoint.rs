@@ -72,6 +72,8 @@ pub(crate) struct Endpoint {
     files: Option<DriverFiles>,
     /// The thread that serves these files while this process polls the descriptor.
     watcher: Mutex<Option<Watcher>>,
+    /// Of a transport's endpoint: the thread that waits for the end of a peer's last process.
+    peer_watcher: Mutex<Option<Watcher>>,
     /// Held by that thread from before it has the endpoint until it has it no more.
     pub serving: Arc<Mutex<()>>,
     /// Whether `far` was given up: the partner's processes alone have it.
@@ -112,6 +114,7 @@ impl Endpoint {
             links: OnceLock::new(),
             files: None,
             watcher: Mutex::new(None),
+            peer_watcher: Mutex::new(None),
             serving: Arc::default(),
             is_far_given: AtomicBool::new(false),
             nonblocking: AtomicBool::new(false),
@@ -228,6 +231,16 @@ impl Endpoint {
     /// of its parent's, and starts one.
     pub fn watch_for_hangup(&self, start: impl FnOnce(&Doorbell) -> Option<HangupWatch>) {
         self.start_here(&self.partner_watch, HangupWatch::is_here, || start(self.doorbell()));
+    }
+
+    /// Has the thread started that waits for the end of peers. False if it runs.
+    pub fn watch_peers(&self, start: impl FnOnce() -> Option<Watcher>) -> bool {
+        let mut is_new = false;
+        self.start_here(&self.peer_watcher, Watcher::is_here, || {
+            is_new = true;
+            start()
+        });
+        is_new
     }
 
     /// Of a device that others find by name: the file in which its minor number is locked.
@@ -371,6 +384,7 @@ impl Endpoint {
             *attendant = None;
         }
         drop(taken(&self.watcher));
+        drop(taken(&self.peer_watcher));
         drop(taken(&self.partner_watch));
         // Its server has descriptors of this end.
         if let Some(links) = self.links.get() {
@@ -436,6 +450,31 @@ impl Endpoint {
     }
 }
 
+/// The end of a use of a transport's endpoint, dropped behind the endpoint: if the thread that waits for peers was the last user, the
+/// endpoint is closed there, and this waits for that. So what the endpoint has had is free when it was dropped.
+#[derive(Debug)]
+pub(crate) struct AfterUse(Option<Arc<Mutex<()>>>);
+
+impl AfterUse {
+    pub fn of(endpoint: &Endpoint) -> AfterUse {
+        let has_peers = endpoint.region.driver.is_some_and(|driver| driver.0.info().has_peers);
+        AfterUse((has_peers && endpoint.side == 0).then(|| endpoint.serving.clone()))
+    }
+
+    /// Of that thread itself.
+    pub fn forget(&mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for AfterUse {
+    fn drop(&mut self) {
+        if let Some(serving) = &self.0 {
+            drop(serving.lock().unwrap_or_else(PoisonError::into_inner));
+        }
+    }
+}
+
 /// Takes a thread out of its place, to be dropped without the lock: it may be in the middle of a call on this end.
 fn taken<T>(slot: &Mutex<Option<T>>) -> Option<T> {
     slot.try_lock().ok().and_then(|mut thread| thread.take())
@@ -455,6 +494,7 @@ impl Drop for Endpoint {
     fn drop(&mut self) {
         *self.partner_watch.get_mut().unwrap_or_else(PoisonError::into_inner) = None;
         *self.watcher.get_mut().unwrap_or_else(PoisonError::into_inner) = None;
+        *self.peer_watcher.get_mut().unwrap_or_else(PoisonError::into_inner) = None;
         // Of a FIFO: a process that is stopped in here must not seem to let others in.
         *self.broker.get_mut().unwrap_or_else(PoisonError::into_inner) = None;
         // What is linked below is free when the upper stream is closed, and its server, which may use this stream, is over.

@@ -8,7 +8,7 @@
 //!
 //! A process that is killed in a close procedure leaves the word, and the kernel gives up its lock: the next one closes anew.
 
-use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -18,6 +18,7 @@ use headwater_os::doorbell::Doorbell;
 use headwater_os::files::OFlags;
 use headwater_os::hangup::HangupWatch;
 use headwater_os::ofd_lock;
+use headwater_os::own_numbers;
 use headwater_shm::probe;
 
 use super::named::{Name, Named};
@@ -71,6 +72,15 @@ pub(crate) fn close_last(remains: Remains<'_>) {
     let endpoint = Endpoint::in_drivers_place(region.clone(), witness, files);
     if let Some(partner) = partner {
         endpoint.set_partner(*partner);
+    }
+    if let Some(name) = name {
+        endpoint.set_name(name.clone());
+    }
+    // By which the driver gives up what else is locked.
+    if let Some(lock) = lock.filter(|_| driver.0.info().has_peers)
+        && let Ok(copy) = own_numbers::copy(lock.as_fd())
+    {
+        endpoint.hold_file(copy);
     }
     // Until the end of this procedure the partner is not told.
     let mut stream = Handle::of(endpoint);

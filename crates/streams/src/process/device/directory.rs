@@ -107,7 +107,8 @@ impl Directory {
         told(&self.path, error.into())
     }
 
-    fn mode(&self) -> u32 {
+    /// The permissions of what is made in it.
+    pub fn mode(&self) -> u32 {
         if self.is_shared { 0o660 } else { 0o600 }
     }
 }

@@ -20,7 +20,7 @@ use headwater_os::own_numbers;
 use headwater_shm::probe;
 
 use super::directory::{Directory, node};
-use super::{DeviceOptions, Parts, autopush, instances, make, opened};
+use super::{DeviceOptions, Parts, autopush, instances, make, opened, peer};
 use crate::error::{Errno, Error, Result};
 use crate::head::handle::Handle;
 use crate::limits::MINORS;
@@ -103,6 +103,20 @@ impl Name {
 }
 
 impl Name {
+    /// The name of another stream of the driver.
+    pub fn of_minor(&self, minor: u32) -> Name {
+        Name { minor, ..self.clone() }
+    }
+
+    /// Where the driver's streams are found.
+    pub fn directory(&self) -> &Directory {
+        &self.directory
+    }
+
+    pub fn driver_name(&self) -> &'static str {
+        self.driver.0.info().name
+    }
+
     /// What is handed over at a socket; None: no process listens there yet, or any more.
     fn receive(&self, node: &str, patience: Duration) -> Result<Option<Vec<OwnedFd>>> {
         let until_ns = now_ns() + patience.as_nanos() as u64;
@@ -247,6 +261,9 @@ impl Named<'_> {
         let endpoint = &stream.end.endpoint;
         let files: std::io::Result<Vec<OwnedFd>> = endpoint.descriptors().map(own_numbers::copy).collect();
         endpoint.attend(Attendant::start(listener, files?)?, self.name_of(minor));
+        if self.driver.0.info().has_peers {
+            peer::note_own(endpoint);
+        }
         Ok(())
     }
 

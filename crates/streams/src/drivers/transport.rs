@@ -1,0 +1,220 @@
+//! `ticlts`, `ticots`, `ticotsord`: loop-back transports. Endpoints of unrelated processes send each other datagrams, or have connections,
+//! the third with orderly release. Their users speak TPI ([`tpi`](crate::tpi)).
+//!
+//! An address is any 1 to 108 bytes. Endpoints of one directory of devices find each other by it. A T_BIND_REQ without an address takes
+//! one of 4 bytes that no other endpoint has.
+//!
+//! ```
+//! use headwater_streams::tpi::{Primitive, State};
+//! use headwater_streams::{DeviceOptions, Message};
+//!
+//! # let path = std::env::temp_dir().join(format!("headwater-ticlts-{}", std::process::id()));
+//! let options = DeviceOptions::new().directory(&path);
+//! let (sender, receiver) = (options.open("ticlts")?, options.open("ticlts")?);
+//! for (endpoint, address) in [(&sender, &b"me"[..]), (&receiver, b"printer")] {
+//!     endpoint.putmsg(Some(&Primitive::BindReq { address, waiting: 0 }.encode()), None)?;
+//!     let answer = endpoint.receive()?.expect("an answer");
+//!     assert_eq!(Primitive::decode(answer.control().unwrap()), Ok(Primitive::BindAck { address, waiting: 0 }));
+//! }
+//! let request = Primitive::UnitdataReq { destination: b"printer", options: b"" };
+//! sender.putmsg(Some(&request.encode()), Some(b"page 1"))?;
+//!
+//! let datagram = receiver.receive()?.expect("one was sent");
+//! let indication = Primitive::UnitdataInd { source: b"me", options: b"" };
+//! assert_eq!(Primitive::decode(datagram.control().unwrap()), Ok(indication));
+//! assert_eq!(datagram.data(), Some(&b"page 1"[..]));
+//! # std::fs::remove_dir_all(path).ok();
+//! # Ok::<(), headwater_streams::Error>(())
+//! ```
+
+use std::os::fd::BorrowedFd;
+
+use crate::error::{Errno, Result, fixed};
+use crate::message::Message;
+use crate::message::kind::Kind;
+use crate::plumb::driver::{Driver, DriverInfo, Opening};
+use crate::plumb::module::Side;
+use crate::plumb::queue::Queue;
+use crate::tpi::{Event, Primitive, PrimitiveNumber, ProviderInfo, Service, State, TransportError};
+
+mod answer;
+mod bind;
+mod connect;
+mod local;
+mod memory;
+mod options;
+mod send;
+
+use answer::{answer, fatal, refuse};
+
+/// The driver.
+#[derive(Debug)]
+pub struct Transport {
+    name: &'static str,
+    service: Service,
+}
+
+/// Datagrams.
+pub(super) static TICLTS: Transport = Transport { name: "ticlts", service: Service::Datagrams };
+/// Connections.
+pub(super) static TICOTS: Transport = Transport { name: "ticots", service: Service::Connections };
+/// Connections with orderly release.
+pub(super) static TICOTSORD: Transport = Transport { name: "ticotsord", service: Service::OrderlyConnections };
+
+/// The longest datagram in bytes: as long as the data of any message of a stream with the usual sizes.
+const DATAGRAM_MAX: usize = crate::limits::MAXPSZ as usize;
+
+impl Driver for Transport {
+    fn info(&self) -> DriverInfo {
+        let info = DriverInfo::new(self.name).service(Side::Read).service(Side::Write).instance(memory::LEN);
+        DriverInfo { has_peers: true, ..info }
+    }
+
+    fn open(&self, _opening: &Opening, _queue: &mut Queue<'_, '_, '_>) -> Result<()> {
+        Err(fixed!(Inval, "a transport is opened by name: no process finds the addresses of a private stream"))
+    }
+
+    fn open_named(&self, _opening: &Opening, _directory: BorrowedFd<'_>, _queue: &mut Queue<'_, '_, '_>) -> Result<()> {
+        Ok(())
+    }
+
+    fn close(&self, queue: &mut Queue<'_, '_, '_>) {
+        if !queue.is_stand_in() {
+            // What fails here the peers find out by themselves.
+            let _ = connect::leave(queue);
+        }
+    }
+
+    fn put<'m>(&self, message: Message<'m>, queue: &mut Queue<'_, '_, 'm>) -> Result<()> {
+        match message.header.kind {
+            Kind::Flush => queue.flush_as_driver(message),
+            Kind::Ioctl => queue.refuse(&message, Errno::Inval),
+            Kind::Data if self.service == Service::Datagrams => fatal(queue),
+            Kind::Data => match memory::state(queue)? {
+                State::Connected | State::Releasing => send::pass(message, queue),
+                State::Idle => Ok(()),
+                _ => fatal(queue),
+            },
+            Kind::Proto | Kind::PcProto => self.request(message, queue),
+            _ => Ok(()),
+        }
+    }
+
+    fn service(&self, queue: &mut Queue<'_, '_, '_>) -> Result<()> {
+        if queue.side() == Side::Read {
+            // There is room above: senders continue.
+            let senders = memory::take_senders(queue)?;
+            queue.serve_peers(senders);
+            return Ok(());
+        }
+        send::pass_waiting(queue)
+    }
+}
+
+impl Transport {
+    /// A primitive of the user.
+    fn request<'m>(&self, message: Message<'m>, queue: &mut Queue<'_, '_, 'm>) -> Result<()> {
+        let control = message.control().unwrap_or_default();
+        let (Ok(number), Ok(primitive)) = (Primitive::number_of(control), Primitive::decode(control)) else {
+            return fatal(queue);
+        };
+        if !number.is_request() {
+            return fatal(queue);
+        }
+        let Some(event) = number.request() else { return self.inform(&primitive, queue) };
+        if !self.has(number) {
+            return if number.is_acknowledged() {
+                refuse(queue, number, TransportError::NotSupported)
+            } else {
+                fatal(queue)
+            };
+        }
+        let state = memory::state(queue)?;
+        let Some(next) = state.after(event) else {
+            return match event {
+                _ if number.is_acknowledged() => refuse(queue, number, TransportError::OutOfState),
+                // The other end has ended the connection, and the user does not know it yet.
+                Event::DataReq | Event::ExdataReq | Event::OrdrelReq if state == State::Idle => Ok(()),
+                _ => fatal(queue),
+            };
+        };
+        match primitive {
+            Primitive::BindReq { address, waiting } => {
+                let waiting = if self.service == Service::Datagrams { 0 } else { waiting };
+                bind::bind(queue, address, waiting)
+            }
+            Primitive::UnbindReq => bind::unbind(queue),
+            Primitive::OptmgmtReq { options, flags } => options::manage(queue, options, flags),
+            Primitive::ConnReq { destination, options } => {
+                let has_data = message.data().is_some_and(|data| !data.is_empty());
+                connect::connect(queue, destination, options, has_data)
+            }
+            Primitive::ConnRes { acceptor, options, sequence } => connect::accept(queue, acceptor, options, sequence),
+            Primitive::DisconReq { sequence } => connect::disconnect(queue, sequence),
+            Primitive::OrdrelReq => {
+                queue.along_own(|own| memory::set_state(own, next))?;
+                send::pass(message, queue)
+            }
+            Primitive::UnitdataReq { destination, options } => {
+                let len = message.data().map_or(0, <[u8]>::len);
+                match send::check_datagram(destination, options, len) {
+                    Ok(()) => send::pass(message, queue),
+                    Err(errno) => send::report(queue, destination, options, errno),
+                }
+            }
+            _ => send::pass(message, queue),
+        }
+    }
+
+    /// Whether the transport has a request.
+    fn has(&self, number: PrimitiveNumber) -> bool {
+        use PrimitiveNumber::{ConnReq, ConnRes, DataReq, DisconReq, ExdataReq, OptdataReq, OrdrelReq, UnitdataReq};
+        match number {
+            UnitdataReq => self.service == Service::Datagrams,
+            OrdrelReq => self.service == Service::OrderlyConnections,
+            ConnReq | ConnRes | DisconReq | DataReq | ExdataReq | OptdataReq => self.service != Service::Datagrams,
+            _ => true,
+        }
+    }
+
+    /// Answers a question that any state allows.
+    fn inform(&self, question: &Primitive<'_>, queue: &mut Queue<'_, '_, '_>) -> Result<()> {
+        match question {
+            Primitive::AddrReq => {
+                let (local, remote) = (memory::local(queue)?, memory::remote(queue)?);
+                let remote = if memory::other(queue)?.is_some() { remote.bytes() } else { &[] };
+                answer(queue, Primitive::AddrAck { local: local.bytes(), remote })
+            }
+            Primitive::CapabilityReq { wanted } => {
+                let (info, acceptor) = (self.provider(queue)?, acceptor_of(queue.minor().unwrap_or(0)));
+                answer(queue, Primitive::CapabilityAck { given: *wanted, info, acceptor })
+            }
+            _ => {
+                let info = self.provider(queue)?;
+                answer(queue, Primitive::InfoAck(info))
+            }
+        }
+    }
+
+    fn provider(&self, queue: &Queue<'_, '_, '_>) -> Result<ProviderInfo> {
+        let datagrams = self.service == Service::Datagrams;
+        let of_connections = if datagrams { ProviderInfo::INVALID } else { ProviderInfo::INFINITE };
+        Ok(ProviderInfo {
+            tsdu: if datagrams { DATAGRAM_MAX as i32 } else { ProviderInfo::INFINITE },
+            etsdu: of_connections,
+            connect_data: ProviderInfo::INVALID,
+            disconnect_data: ProviderInfo::INVALID,
+            address: crate::limits::ADDRESS_MAX as i32,
+            options: options::OPTIONS_MAX as i32,
+            tidu: crate::limits::MAXPSZ as i32,
+            service: self.service,
+            state: memory::state(queue)?,
+            flags: ProviderInfo::SENDZERO,
+        })
+    }
+}
+
+/// The number by which an endpoint is named to accept a connection.
+fn acceptor_of(minor: u32) -> u32 {
+    minor + 1
+}

@@ -1,0 +1,246 @@
+//! Messages on their way to a peer: datagrams, and all that a connection carries.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::answer::answer;
+use super::connect;
+use super::local::{find_other, known};
+use super::memory::{self, Address};
+use crate::error::{Errno, Result};
+use crate::limits::ADDRESS_MAX;
+use crate::message::Message;
+use crate::message::kind::{Kind, MessageHeader};
+use crate::plumb::queue::Queue;
+use crate::plumb::queue::peers::Peer;
+use crate::tpi::{Event, Primitive, PrimitiveNumber, State};
+
+/// A sender that waits for room looks again after this time, also if the receiver's processes cannot reach it.
+const LOOK_AGAIN: Duration = Duration::from_millis(50);
+/// The band of expedited data.
+const EXPEDITED: u8 = 1;
+
+/// What became of a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Sent {
+    Yes,
+    /// The receiver is full; this stream is noted there.
+    Full,
+    /// The receiver is not the one that was meant, or has gone.
+    #[default]
+    Gone,
+}
+
+/// Sends a message, or leaves it in the write queue.
+pub(super) fn pass<'m>(message: Message<'m>, queue: &mut Queue<'_, '_, 'm>) -> Result<()> {
+    let mut message = Some(message);
+    // Behind those that wait.
+    if queue.size(0).0 == 0 && send(&mut message, queue)? {
+        return Ok(());
+    }
+    message.map_or(Ok(()), |message| queue.put_queue(message))
+}
+
+/// Sends what waits in the write queue, as long as there is room.
+pub(super) fn pass_waiting(queue: &mut Queue<'_, '_, '_>) -> Result<()> {
+    while let Some(message) = queue.get()? {
+        let mut message = Some(message);
+        if !send(&mut message, queue)?
+            && let Some(message) = message
+        {
+            return queue.put_back(&message);
+        }
+    }
+    if memory::awaited(queue)?.is_some() {
+        memory::set_awaited(queue, None)?;
+        queue.forget_time();
+    }
+    Ok(())
+}
+
+/// False: the message waits for room, and is left.
+fn send<'m>(message: &mut Option<Message<'m>>, queue: &mut Queue<'_, '_, 'm>) -> Result<bool> {
+    let number = message.as_ref().and_then(|message| Primitive::number_of(message.control()?).ok());
+    if number == Some(PrimitiveNumber::UnitdataReq) {
+        datagram(message, queue)
+    } else {
+        over_connection(message, queue)
+    }
+}
+
+/// Whether a datagram can be sent to anyone; the error of its T_UDERROR_IND.
+pub(super) fn check_datagram(destination: &[u8], options: &[u8], len: usize) -> std::result::Result<(), Errno> {
+    if destination.is_empty() || destination.len() > ADDRESS_MAX {
+        return Err(ADDRESS_NOT_AVAILABLE);
+    }
+    if !options.is_empty() {
+        return Err(Errno::Inval);
+    }
+    if len > super::DATAGRAM_MAX { Err(TOO_LONG) } else { Ok(()) }
+}
+
+/// Tells the user that a datagram was not sent.
+pub(super) fn report(queue: &mut Queue<'_, '_, '_>, destination: &[u8], options: &[u8], errno: Errno) -> Result<()> {
+    let destination = &destination[..destination.len().min(ADDRESS_MAX)];
+    let options = &options[..options.len().min(super::options::OPTIONS_MAX)];
+    answer(queue, Primitive::UderrorInd { destination, options, error: errno.number().unsigned_abs() })
+}
+
+/// EMSGSIZE, EADDRNOTAVAIL, ECONNREFUSED.
+const TOO_LONG: Errno = Errno::new(90);
+const ADDRESS_NOT_AVAILABLE: Errno = Errno::new(99);
+const REFUSED: Errno = Errno::new(111);
+
+fn datagram<'m>(message: &mut Option<Message<'m>>, queue: &mut Queue<'_, '_, 'm>) -> Result<bool> {
+    let control = message.as_ref().and_then(Message::control).unwrap_or_default();
+    let Ok(Primitive::UnitdataReq { destination, .. }) = Primitive::decode(control) else { return Ok(true) };
+    let Some(destination) = Address::of(destination) else { return Ok(true) };
+    if memory::state(queue)? != State::Idle {
+        // It was sent before the address was given up.
+        return Ok(true);
+    }
+    let (own, minor, known) = (memory::local(queue)?, queue.minor().unwrap_or(0), known(queue));
+    for _ in 0..2 {
+        let Some((peer, binds)) =
+            known.receiver(destination.bytes()).map_or_else(|| find(queue, &destination), |found| Ok(Some(found)))?
+        else {
+            break;
+        };
+        if peer.is_found_gone() {
+            known.forget_receiver(destination.bytes());
+            continue;
+        }
+        // Made before the receiver's lock is taken.
+        let control = Primitive::UnitdataInd { source: own.bytes(), options: &[] }.encode();
+        let sent = reach(queue, &peer, |there| {
+            if memory::binding(there)? != (State::Idle.number(), binds) {
+                return Ok(Sent::Gone);
+            }
+            if !there.can_put_next(0)? {
+                memory::note_sender(there, minor)?;
+                return Ok(Sent::Full);
+            }
+            let Some(mut message) = message.take() else { return Ok(Sent::Gone) };
+            message.set_control(control);
+            there.put_next(message)?;
+            Ok(Sent::Yes)
+        })?;
+        match sent {
+            Sent::Yes => return queue.has_sent().map(|()| true),
+            Sent::Full if !peer.is_gone() => return wait_for(queue, &peer),
+            Sent::Full | Sent::Gone => known.forget_receiver(destination.bytes()),
+        }
+        if message.is_none() {
+            return Ok(true);
+        }
+    }
+    report(queue, destination.bytes(), &[], REFUSED).map(|()| true)
+}
+
+/// Looks the receiver of an address up.
+fn find(queue: &mut Queue<'_, '_, '_>, address: &Address) -> Result<Option<(Arc<Peer>, u32)>> {
+    let Some(peer) = find_bound(queue, address)? else { return Ok(None) };
+    let checked = reach(queue, &peer, |there| {
+        Ok((memory::local(there)?.bytes() == address.bytes()).then_some(memory::binding(there)?.1))
+    });
+    let Some(binds) = checked.or_else(|error| if error.is_held() { Err(error) } else { Ok(None) })? else {
+        return Ok(None);
+    };
+    known(queue).note_receiver(address, &peer, binds);
+    Ok(Some((peer, binds)))
+}
+
+/// The stream that probably has an address.
+pub(super) fn find_bound(queue: &mut Queue<'_, '_, '_>, address: &Address) -> Result<Option<Arc<Peer>>> {
+    let Some(minor) = queue.addresses()?.find(address.bytes())? else { return Ok(None) };
+    queue.find_peer(minor)
+}
+
+/// Does something at a peer. What fails there is no error of this stream: the peer is as good as gone.
+pub(super) fn reach<'m, T: Default>(
+    queue: &mut Queue<'_, '_, 'm>,
+    peer: &Peer,
+    action: impl FnOnce(&mut Queue<'_, '_, 'm>) -> Result<T>,
+) -> Result<T> {
+    match queue.along_peer(peer, action) {
+        Err(error) if !error.is_held() => Ok(T::default()),
+        done => done,
+    }
+}
+
+/// The first message of the write queue waits for room at a peer. Returns that it was not sent.
+fn wait_for(queue: &mut Queue<'_, '_, '_>, peer: &Peer) -> Result<bool> {
+    let minor = peer.id().0;
+    queue.enable_after(LOOK_AGAIN);
+    if memory::awaited(queue)? != Some(minor) {
+        memory::set_awaited(queue, Some(minor))?;
+        queue.watch_peers(connect::look);
+    }
+    Ok(false)
+}
+
+fn over_connection<'m>(message: &mut Option<Message<'m>>, queue: &mut Queue<'_, '_, 'm>) -> Result<bool> {
+    let Some(other) = memory::other(queue)? else { return Ok(true) };
+    let Some(peer) = find_other(queue, other)?.filter(|peer| !peer.is_found_gone()) else {
+        return connect::lost(queue, other).map(|()| true);
+    };
+    let minor = queue.minor().unwrap_or(0);
+    let sent = reach(queue, &peer, |there| {
+        if !memory::is_connected_to(there, minor, other.connection)? {
+            return Ok(Sent::Gone);
+        }
+        let Some(way) = message.as_ref().map(indication) else { return Ok(Sent::Gone) };
+        let (control, band, ends) = way;
+        if !there.can_put_next(band)? {
+            memory::note_sender(there, minor)?;
+            return Ok(Sent::Full);
+        }
+        let Some(mut message) = message.take() else { return Ok(Sent::Gone) };
+        if ends {
+            let Some(next) = memory::state(there)?.after(Event::OrdrelInd) else { return Ok(Sent::Gone) };
+            memory::set_state(there, next)?;
+            if next == State::Idle {
+                memory::set_other(there, None)?;
+            }
+        }
+        if let Some(control) = control {
+            message.set_control(control);
+            message.header = MessageHeader { band, ..message.header };
+        }
+        there.put_next(message)?;
+        Ok(Sent::Yes)
+    })?;
+    match sent {
+        Sent::Yes => queue.has_sent()?,
+        Sent::Full if !peer.is_gone() => return wait_for(queue, &peer),
+        Sent::Full | Sent::Gone => return connect::lost(queue, other).map(|()| true),
+    }
+    // Both directions have ended in order, and all that was to be sent has been.
+    if memory::state(queue)? == State::Idle && queue.size(0).0 == 0 {
+        queue.along_own(|own| {
+            let is_same = memory::other(own)? == Some(other) && memory::state(own)? == State::Idle;
+            if is_same { memory::set_other(own, None) } else { Ok(()) }
+        })?;
+    }
+    Ok(true)
+}
+
+/// What a request becomes at the other end: its control part, its band, and whether it ends the direction.
+fn indication(message: &Message<'_>) -> (Option<Vec<u8>>, u8, bool) {
+    if message.header.kind == Kind::Data {
+        return (None, message.header.band, false);
+    }
+    let request = Primitive::decode(message.control().unwrap_or_default());
+    let (made, band, ends) = match request {
+        Ok(Primitive::ExdataReq { more }) => (Primitive::ExdataInd { more }, EXPEDITED, false),
+        Ok(Primitive::OptdataReq { more, expedited, options }) => {
+            let band = if expedited { EXPEDITED } else { 0 };
+            (Primitive::OptdataInd { more, expedited, options }, band, false)
+        }
+        Ok(Primitive::OrdrelReq) => (Primitive::OrdrelInd, 0, true),
+        Ok(Primitive::DataReq { more }) => (Primitive::DataInd { more }, 0, false),
+        // Nothing else is sent or queued.
+        _ => (Primitive::DataInd { more: false }, 0, false),
+    };
+    (Some(made.encode()), band, ends)
+}

@@ -1,0 +1,77 @@
+//! What the driver of a transport does with other streams of its kind: any number of them send to one, and one to any number.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::Queue;
+use crate::error::{Result, fixed};
+pub(crate) use crate::process::device::address::Addresses;
+pub(crate) use crate::process::device::peer::Peer;
+use crate::process::device::peer::watch;
+
+/// What a thread of a stream does when it is woken: it looks at the driver's state, and returns the peer whose end it waits for, and
+/// after what time it looks again.
+pub(crate) type Look = fn(&mut Queue<'_, '_, '_>) -> Result<(Option<Arc<Peer>>, Option<Duration>)>;
+
+impl<'m> Queue<'_, '_, 'm> {
+    /// The stream of a minor number of this driver; None: no process has it.
+    ///
+    /// Errors: `ENXIO` for a stream that was not opened by name; `EMFILE`.
+    pub(crate) fn find_peer(&self, minor: u32) -> Result<Option<Arc<Peer>>> {
+        let own = self.run.beyond.endpoint.ok_or_else(|| fixed!(Nxio, "a run within another one sends no further"))?;
+        Peer::find(own, minor)
+    }
+
+    /// Calls `action` with the driver's read queue of a peer. On the write side. The peers' locks are taken one at a time.
+    pub(crate) fn along_peer<T>(
+        &mut self,
+        peer: &Peer,
+        action: impl FnOnce(&mut Queue<'_, '_, 'm>) -> Result<T>,
+    ) -> Result<T> {
+        let done = peer.run(self.run.inner_limit(), |run| action(&mut Queue { run, at: 0 }));
+        self.run.note(done)
+    }
+
+    /// Calls `action` with the driver's own read queue. On the write side.
+    pub(crate) fn along_own<T>(&mut self, action: impl FnOnce(&mut Queue<'_, '_, '_>) -> Result<T>) -> Result<T> {
+        self.run.back(|run| action(&mut Queue { run, at: 0 }))
+    }
+
+    /// A message of this stream has arrived at a peer: it is not sent again.
+    pub(crate) fn has_sent(&mut self) -> Result<()> {
+        self.run.act();
+        self.run.note_arrival()
+    }
+
+    /// The number by which the kernel knows this stream.
+    pub(crate) fn cookie(&self) -> u64 {
+        self.run.region.cookie_of(0)
+    }
+
+    /// Runs the write side's service procedures of other streams when the current run is over.
+    pub(crate) fn serve_peers(&mut self, minors: impl IntoIterator<Item = u32>) {
+        self.run.effects.peers.extend(minors);
+    }
+
+    /// Has a thread of this process look at the driver's state, from now on and when a peer has gone.
+    pub(crate) fn watch_peers(&self, look: Look) {
+        if let Some(endpoint) = self.run.beyond.endpoint {
+            watch(endpoint, look);
+        }
+    }
+
+    /// The same for a peer that this process has open itself.
+    pub(crate) fn watch_peers_of(peer: &Peer, look: Look) {
+        if let Some(endpoint) = peer.own_end() {
+            watch(&endpoint, look);
+        }
+    }
+
+    /// The addresses of the driver, with the right of this stream to take one.
+    ///
+    /// Errors: `ENXIO` for a stream that was not opened by name in this process.
+    pub(crate) fn addresses(&self) -> Result<Addresses<'_>> {
+        let own = self.run.beyond.endpoint.and_then(Addresses::of);
+        own.ok_or_else(|| fixed!(Nxio, "the stream was not opened by name in this process"))
+    }
+}

@@ -1,0 +1,218 @@
+//! Streams of a driver to which its other streams send, in a process that sends: their memory, in the driver's place.
+//!
+//! A sender needs no more than the memory and the other end of the doorbell. Each process that has the receiver's stream keeps them
+//! too, so any number of processes may send, and a hang-up at that end means that the receiver's last process has gone. What
+//! a process has fetched, all of its streams share.
+
+use std::os::fd::{AsFd, AsRawFd, RawFd};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
+
+use headwater_os::clock::now_ns;
+use headwater_os::fork;
+use headwater_os::per_thread::PerThread;
+use headwater_os::watcher::{Sleep, Watcher};
+use headwater_shm::Limit;
+
+use super::close::{Remains, close_last, lock_file};
+use super::named::Fetched;
+use super::partner::in_its_place;
+use super::{FarEnd, Parts};
+use crate::error::{Result, fixed};
+use crate::head::handle::Handle;
+use crate::plumb::queue::Queue;
+use crate::plumb::queue::peers::Look;
+use crate::process::endpoint::Endpoint;
+use crate::sched::Run;
+
+/// How long a sender waits for the files of a receiver. Meanwhile it has its own stream's lock.
+const PATIENCE: Duration = Duration::from_millis(200);
+/// A sender asks the kernel whether the receiver is alive once in so many messages.
+const MESSAGES_BETWEEN_LOOKS: u32 = 64;
+/// How long the thread rests when another user of the stream is in the way.
+const REST: Duration = Duration::from_millis(10);
+
+/// How many peers a process keeps. Each is a mapping and two descriptors, and one of 64 places of users in the peer's stream for each
+/// thread that has sent there.
+const KEPT: usize = 128;
+
+/// What this process has fetched, the latest last. Locked for moments, in which no thread forks.
+static PEERS: Mutex<Vec<Arc<Peer>>> = Mutex::new(Vec::new());
+/// The streams of drivers with peers that this process has opened by name.
+static OWN: Mutex<Vec<Weak<Endpoint>>> = Mutex::new(Vec::new());
+
+/// A stream to which this process sends.
+#[derive(Debug)]
+pub(crate) struct Peer {
+    endpoint: Arc<Endpoint>,
+    handles: PerThread<Handle>,
+    minor: u32,
+    sent: AtomicU32,
+}
+
+impl Peer {
+    /// The stream of a minor number of the driver of `own`; None: no process has it, or none that answers.
+    ///
+    /// Errors: `ENXIO` for a stream that was not opened by name; `EMFILE`.
+    pub fn find(own: &Endpoint, minor: u32) -> Result<Option<Arc<Peer>>> {
+        let name = own.name().ok_or_else(|| fixed!(Nxio, "the stream was not opened by name in this process"))?;
+        let known = with(&PEERS, |peers| {
+            let is_it = |peer: &Arc<Peer>| {
+                let device = &peer.endpoint.region.fixed.device;
+                peer.minor == minor
+                    && lock_file(device) == lock_file(&own.region.fixed.device)
+                    && device.closed.load(Ordering::Acquire) == 0
+            };
+            peers.iter().find(|peer| is_it(peer)).cloned()
+        });
+        if let Some(known) = known {
+            if !known.is_gone() {
+                return Ok(Some(known));
+            }
+            forget(|peer| Arc::ptr_eq(peer, &known));
+        }
+        let until_ns = now_ns() + PATIENCE.as_nanos() as u64;
+        let Some(Fetched { parts, .. }) = name.fetch(minor, until_ns)? else { return Ok(None) };
+        let Parts { near, region, lock, far: FarEnd::Own(far), .. } = parts else { return Ok(None) };
+        drop(near);
+        if far.is_alone().unwrap_or(false) {
+            // Its processes have closed it meanwhile, and this copy was the last: the driver's close procedure is left to us.
+            let (name, lock) = (name.of_minor(minor), lock.as_ref());
+            close_last(Remains { region, witness: far, lock, name: Some(&name), files: None, partner: None });
+            return Ok(None);
+        }
+        drop(lock);
+        let endpoint = in_its_place(region, far);
+        endpoint.set_name(name.of_minor(minor));
+        let peer = Arc::new(Peer { endpoint, handles: PerThread::default(), minor, sent: AtomicU32::new(0) });
+        let too_many = with(&PEERS, |peers| {
+            peers.push(peer.clone());
+            peers.len() > KEPT
+        });
+        if too_many {
+            forget(|peer| peer.endpoint.region.fixed.device.closed.load(Ordering::Acquire) != 0 || peer.is_gone());
+            let oldest = with(&PEERS, |peers| (peers.len() > KEPT).then(|| peers.remove(0)));
+            drop(oldest);
+        }
+        Ok(Some(peer))
+    }
+
+    /// The minor number of the stream, and the number by which the kernel knows it.
+    pub fn id(&self) -> (u32, u64) {
+        (self.minor, self.endpoint.region.cookie_of(0))
+    }
+
+    /// Whether the last process that had the stream has gone.
+    pub fn is_gone(&self) -> bool {
+        self.endpoint.doorbell().is_alone().unwrap_or(true)
+    }
+
+    /// Of a stream whose last process has gone: whether it is being closed by the driver, or was.
+    pub fn is_closed(&self) -> bool {
+        self.endpoint.region.fixed.device.closed.load(Ordering::Acquire) != 0
+    }
+
+    /// As [`Peer::is_gone`], asked once in so many messages.
+    pub fn is_found_gone(&self) -> bool {
+        // Two threads may count one: the number is no more than an occasion.
+        let sent = self.sent.load(Ordering::Relaxed).wrapping_add(1);
+        self.sent.store(sent, Ordering::Relaxed);
+        sent.is_multiple_of(MESSAGES_BETWEEN_LOOKS) && self.is_gone()
+    }
+
+    /// Makes a run along the stream's direction 1, from within a run along direction 0 of another one.
+    pub fn run<'m, T>(&self, limit: Limit, action: impl FnOnce(&mut Run<'_, 'm>) -> Result<T>) -> Result<T> {
+        let mut handle = self.handles.get(|| Handle::on(self.endpoint.clone()));
+        handle.run_inside(true, limit, action)
+    }
+
+    /// Runs the service procedures of the stream's direction 0, because there is room elsewhere.
+    pub fn serve(&self) -> Result<()> {
+        let mut handle = self.handles.get(|| Handle::on(self.endpoint.clone()));
+        handle.nested = true;
+        handle.attach()?;
+        handle.service_if_free(false).map(drop)
+    }
+
+    /// Waits as other streams' threads do; see [`watch`].
+    fn number(&self) -> RawFd {
+        self.endpoint.doorbell().as_fd().as_raw_fd()
+    }
+
+    /// The end by which this process has the stream open, if it has.
+    pub fn own_end(&self) -> Option<Arc<Endpoint>> {
+        let cookie = self.endpoint.region.cookie_of(0);
+        with(&OWN, |own| own.iter().filter_map(Weak::upgrade).find(|own| own.region.cookie_of(0) == cookie))
+    }
+}
+
+/// Keeps some peers no longer.
+fn forget(which: impl Fn(&Arc<Peer>) -> bool) {
+    let all = with(&PEERS, |peers| peers.clone());
+    let gone: Vec<_> = all.into_iter().filter(|peer| which(peer)).collect();
+    with(&PEERS, |peers| peers.retain(|peer| !gone.iter().any(|gone| Arc::ptr_eq(gone, peer))));
+}
+
+/// Notes that this process has opened a stream.
+pub(super) fn note_own(endpoint: &Arc<Endpoint>) {
+    with(&OWN, |own| {
+        own.retain(|own| own.strong_count() > 0);
+        own.push(Arc::downgrade(endpoint));
+    });
+}
+
+/// Has a thread of this process wait for what `look` returns, from now on until the stream is closed here. If the thread runs, it
+/// looks again.
+pub(crate) fn watch(endpoint: &Arc<Endpoint>, look: Look) {
+    if endpoint.side != 0 {
+        return;
+    }
+    let is_new = endpoint.watch_peers(|| {
+        let watch = endpoint.watch_own().ok()??;
+        let (weak, serving) = (Arc::downgrade(endpoint), endpoint.serving.clone());
+        // Kept as long as its doorbell is polled.
+        let mut peer = None;
+        let serve = move || {
+            let _serving = serving.lock().unwrap_or_else(PoisonError::into_inner);
+            let round = std::panic::AssertUnwindSafe(|| round(&weak, look, &mut peer));
+            std::panic::catch_unwind(round).unwrap_or(None)
+        };
+        Watcher::start(watch, serve).ok()
+    });
+    if !is_new {
+        // A sleeper whose nudge fails looks when its peer hangs up.
+        let _ = endpoint.doorbell().nudge_own();
+    }
+}
+
+/// One round of the thread. None: the stream is closed here.
+fn round(endpoint: &Weak<Endpoint>, look: Look, kept: &mut Option<Arc<Peer>>) -> Option<Sleep> {
+    let mut handle = Handle::on(endpoint.upgrade()?);
+    handle.end.helps = true;
+    handle.end.after.forget();
+    let looked = looked(&mut handle, look);
+    drop(handle);
+    if endpoint.strong_count() == 0 {
+        return None;
+    }
+    let Ok((peer, again)) = looked else { return Some(Sleep::after(REST)) };
+    let mut sleep = again.map_or_else(Sleep::default, Sleep::after);
+    // Events of 0: the hang-up alone wakes.
+    sleep.files[0] = peer.as_ref().map(|peer| (peer.number(), 0));
+    *kept = peer;
+    Some(sleep)
+}
+
+fn looked(handle: &mut Handle, look: Look) -> Result<(Option<Arc<Peer>>, Option<Duration>)> {
+    handle.attach()?;
+    handle.set_limit_until(now_ns() + REST.as_nanos() as u64);
+    handle.run(true, |run| {
+        let at = run.chain.len().checked_sub(1).ok_or_else(|| fixed!(Proto, "the stream has no driver"))?;
+        look(&mut Queue { run, at })
+    })
+}
+
+fn with<T, R>(list: &Mutex<Vec<T>>, action: impl FnOnce(&mut Vec<T>) -> R) -> R {
+    fork::held_off(|| action(&mut list.lock().unwrap_or_else(PoisonError::into_inner)))
+}
