@@ -27,7 +27,7 @@ pub unsafe extern "C" fn hw_c_close(number: c_int) -> c_int {
         close(number);
         return 0;
     }
-    if table::is_any() {
+    if table::is_any() && !threads::is_in_borrowed_memory() {
         epoll::forget(number);
     }
     if table::is_own(number) {

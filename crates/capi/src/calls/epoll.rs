@@ -84,6 +84,18 @@ fn translate(event: &mut epoll_event) {
     event.events |= bits.iter().filter(|(bit, _)| seen & bit != 0).fold(0, |all, (_, bit)| all | bit);
 }
 
+/// What a wait returns that has begun when this process had no stream in the set. None: another thread has added the first one
+/// meanwhile, and what the kernel has reported is not ready.
+fn finished(set: c_int, events: *mut epoll_event, count: c_int, most: c_int) -> Option<c_int> {
+    if count <= 0 || !is_set(set) {
+        return Some(translated(events, count));
+    }
+    match take(set, events, count as usize, most as usize, Vec::new()) {
+        Ok(0) => None,
+        taken => Some(returned(taken.map(|kept| kept as c_int))),
+    }
+}
+
 /// The kernel's answer for a set in which this process has no stream.
 fn translated(events: *mut epoll_event, count: c_int) -> c_int {
     if table::is_any() && count > 0 {
@@ -101,25 +113,29 @@ fn control(set: c_int, operation: c_int, number: c_int, event: *mut epoll_event)
         _ => unsafe { memory::get(event.cast_const())? },
     };
     let mut passed = asked(wanted.events, wanted.u64);
-    // SAFETY: the event is ours.
-    if unsafe { real::epoll_ctl(set, operation, number, &mut passed) } != 0 {
-        return Err(last());
-    }
-    if operation == libc::EPOLL_CTL_DEL {
-        sets::using(set, |set| set.remove(number));
-        return Ok(0);
-    }
-    if sets::making(set, |set| set.insert(number, Member::new(wanted.events, wanted.u64))).is_none() {
-        // SAFETY: no event is passed.
-        unsafe { own::hw_own_epoll_ctl(set, libc::EPOLL_CTL_DEL, number, ptr::null_mut()) };
-        return Err(Failure(libc::EMFILE));
+    // The kernel's entry and the member change in one step for other threads, which look at the member after an event.
+    let mut in_both = |of: &mut sets::Set| {
+        // SAFETY: the event is ours.
+        if unsafe { real::epoll_ctl(set, operation, number, &mut passed) } != 0 {
+            return Err(last());
+        }
+        match operation {
+            libc::EPOLL_CTL_DEL => drop(of.remove(number)),
+            _ => of.insert(number, Member::new(wanted.events, wanted.u64)),
+        }
+        Ok(0)
+    };
+    let done = sets::making(set, &mut in_both).unwrap_or(Err(Failure(libc::EMFILE)));
+    if done.is_err() || operation == libc::EPOLL_CTL_DEL {
+        sets::unmake_empty(set);
+        return done;
     }
     // Ready or prepared: either way the descriptor's state is right for the first wait.
     let prepared = table::with(number, |open| Ok(open.stream.prepare_poll(events_of(wanted.events))?));
     if let Some(Ok(Prepared::Armed { look_every: Some(_), .. })) = prepared {
-        sets::using(set, |set| set.change(number, |_| true));
+        sets::using(set, |set| set.list(number, true));
     }
-    Ok(0)
+    done
 }
 
 fn events_of(events: u32) -> Events {
@@ -167,7 +183,9 @@ pub unsafe extern "C" fn hw_c_epoll_pwait(
     if !is_set(set) {
         // SAFETY: by the caller.
         let count = unsafe { real::epoll_pwait(set, events, most, timeout_ms, mask) };
-        return translated(events, count);
+        if let Some(count) = finished(set, events, count, most) {
+            return count;
+        }
     }
     let timeout = u64::try_from(timeout_ms).ok().map(Duration::from_millis);
     returned(wait(set, events, most, timeout, mask))
@@ -188,7 +206,9 @@ pub unsafe extern "C" fn hw_c_epoll_pwait2(
     if !is_set(set) {
         // SAFETY: by the caller.
         let count = unsafe { real::epoll_pwait2(set, events, most, time, mask) };
-        return translated(events, count);
+        if let Some(count) = finished(set, events, count, most) {
+            return count;
+        }
     }
     returned(duration(time).and_then(|timeout| wait(set, events, most, timeout, mask)))
 }
@@ -219,30 +239,7 @@ fn wait(
         if count < 0 {
             return Err(last());
         }
-        let room = (most as usize).min(count as usize + ready.len());
-        // SAFETY: the program's place for so many events, for the length of this call.
-        unsafe { memory::bytes_mut(place.cast(), room * size_of::<epoll_event>())? };
-        // SAFETY: as above; it was just checked.
-        let events = unsafe { std::slice::from_raw_parts_mut(place, room) };
-        let mut kept = 0;
-        // The members that are reported, and where.
-        let mut reported: Vec<(RawFd, usize)> = Vec::new();
-        for at in 0..count as usize {
-            if let Some((number, event)) = reported_event(set, events[at], &reported) {
-                events[kept] = event;
-                reported.extend(number.map(|number| (number, kept)));
-                kept += 1;
-            }
-        }
-        for (number, event) in ready {
-            if let Some((_, at)) = reported.iter().find(|(other, _)| *other == number) {
-                events[*at].events |= event.events;
-            } else if kept < room {
-                events[kept] = event;
-                kept += 1;
-                report(set, number, event.u64);
-            }
-        }
+        let kept = take(set, place, count as usize, most as usize, ready)?;
         let is_over = timeout.is_some() && left == Some(Duration::ZERO);
         if kept > 0 || is_over {
             return Ok(kept as c_int);
@@ -256,16 +253,47 @@ fn wait(
     }
 }
 
+/// Puts the events for the program into its place: of the kernel's, of which there are `count`, and of the listed members that are
+/// ready. Returns how many.
+fn take(set: c_int, place: *mut epoll_event, count: usize, most: usize, ready: Vec<Looked>) -> Called<usize> {
+    let room = most.min(count + ready.len());
+    // SAFETY: the program's place for so many events, for the length of this call.
+    unsafe { memory::bytes_mut(place.cast(), room * size_of::<epoll_event>())? };
+    // SAFETY: as above; it was just checked.
+    let events = unsafe { std::slice::from_raw_parts_mut(place, room) };
+    let mut kept = 0;
+    // The members that are reported, and where.
+    let mut reported: Vec<(RawFd, usize)> = Vec::new();
+    for at in 0..count {
+        if let Some((number, event)) = reported_event(set, events[at], &reported) {
+            events[kept] = event;
+            reported.extend(number.map(|number| (number, kept)));
+            kept += 1;
+        }
+    }
+    for looked in ready {
+        if let Some((_, at)) = reported.iter().find(|(other, _)| *other == looked.number) {
+            events[*at].events |= looked.events;
+        } else if kept < room && looked.report(set) {
+            events[kept] = epoll_event { events: looked.events, u64: looked.member.data };
+            kept += 1;
+        }
+    }
+    Ok(kept)
+}
+
 /// Looks at the listed members of a set. Returns those that are ready, and how often to look at those whose descriptor does not tell
 /// all.
-fn look_at_listed(set: c_int) -> (Vec<(RawFd, epoll_event)>, Option<Duration>) {
+fn look_at_listed(set: c_int) -> (Vec<Looked>, Option<Duration>) {
     let (mut ready, mut look_every) = (Vec::new(), None);
     for (number, member) in sets::using(set, sets::Set::members_to_check).unwrap_or_default() {
         let Some(looked) = look_at(number, &member, false) else { continue };
-        sets::using(set, |set| set.change(number, |member| looked.note(member)));
         look_every = least(look_every, looked.look_every);
         if looked.events != 0 {
-            ready.push((number, epoll_event { events: looked.events, u64: member.data }));
+            // Noted when it is reported, for which there may be no room.
+            ready.push(looked);
+        } else {
+            looked.note(set);
         }
     }
     (ready, look_every)
@@ -273,6 +301,7 @@ fn look_at_listed(set: c_int) -> (Vec<(RawFd, epoll_event)>, Option<Duration>) {
 
 /// What a look at a member has found.
 struct Looked {
+    number: RawFd,
     /// The events to report.
     events: u32,
     look_every: Option<Duration>,
@@ -281,17 +310,44 @@ struct Looked {
 }
 
 impl Looked {
-    /// Notes it in the member. Returns whether the member is looked at before the next wait.
-    fn note(&self, member: &mut Member) -> bool {
-        (member.told, member.was_full) = (self.member.told, self.member.was_full);
-        self.look_every.is_some() || self.events != 0
+    /// Notes it in the member, and whether the member is looked at before the next wait.
+    fn note(&self, set: c_int) {
+        sets::using(set, |set| {
+            let Some(member) = set.member(self.number) else { return };
+            (member.told, member.was_full) = (self.member.told, self.member.was_full);
+            set.list(self.number, self.look_every.is_some() || self.events != 0);
+        });
+    }
+
+    /// Notes that it is reported: with EPOLLONESHOT no more until the program arms it anew. False: another thread has reported it, or
+    /// has changed what is asked for.
+    fn report(&self, set: c_int) -> bool {
+        let seen = &self.member;
+        let is_first = sets::using(set, |of| {
+            let member = of.member(self.number)?;
+            if member.spent || (member.events, member.data) != (seen.events, seen.data) {
+                return None;
+            }
+            if member.events & libc::EPOLLONESHOT as u32 != 0 {
+                member.spent = true;
+                let mut nothing = epoll_event { events: libc::EPOLLONESHOT as c_uint, u64: seen.data };
+                // SAFETY: the event is ours. An error leaves it to the flag.
+                unsafe { own::hw_own_epoll_ctl(set, libc::EPOLL_CTL_MOD, self.number, (&raw mut nothing).cast()) };
+            }
+            Some(())
+        });
+        if is_first.flatten().is_none() {
+            return false;
+        }
+        self.note(set);
+        true
     }
 }
 
 /// Looks at a member, after an event of the kernel or before a wait, and prepares the descriptor if it is not ready. None: the stream is
 /// broken, or was closed meanwhile.
 fn look_at(number: RawFd, member: &Member, has_event: bool) -> Option<Looked> {
-    let mut looked = Looked { events: 0, look_every: None, member: *member };
+    let mut looked = Looked { number, events: 0, look_every: None, member: *member };
     let wanted = events_of(member.events);
     let reported = table::with(number, |open| {
         if member.is_edge() {
@@ -336,17 +392,16 @@ fn reported_event(
         }
         let looked = look_at(number, &member, true);
         let level = if member.is_edge() { ALWAYS } else { 0 } | libc::EPOLLRDHUP as u32;
-        let events = match &looked {
-            Some(looked) => looked.events | seen & level & (member.events | ALWAYS),
+        let looked = match looked {
+            Some(looked) => Looked { events: looked.events | seen & level & (member.events | ALWAYS), ..looked },
             // The kernel's word.
-            None => seen & (member.events | ALWAYS),
+            None => Looked { number, events: seen & (member.events | ALWAYS), look_every: None, member },
         };
-        if let Some(looked) = &looked {
-            sets::using(set, |set| set.change(number, |member| looked.note(member)));
-        }
-        if events != 0 {
-            report(set, number, data);
-            return Some((Some(number), epoll_event { events, u64: data }));
+        if looked.events == 0 {
+            looked.note(set);
+        } else if looked.report(set) {
+            event.events = looked.events;
+            return Some((Some(number), event));
         }
     }
     if is_known {
@@ -358,21 +413,4 @@ fn reported_event(
         event.events &= !(READABLE | WRITABLE);
     }
     Some((None, event))
-}
-
-/// A member is reported: with EPOLLONESHOT no more until the program arms it anew.
-fn report(set: c_int, number: RawFd, data: u64) {
-    let mut is_last = false;
-    sets::using(set, |set| {
-        set.change(number, |member| {
-            is_last = member.events & libc::EPOLLONESHOT as u32 != 0;
-            member.spent = is_last;
-            member.is_listed
-        });
-    });
-    if is_last {
-        let mut nothing = epoll_event { events: libc::EPOLLONESHOT as c_uint, u64: data };
-        // SAFETY: the event is ours. An error leaves it to the flag.
-        unsafe { own::hw_own_epoll_ctl(set, libc::EPOLL_CTL_MOD, number, (&raw mut nothing).cast()) };
-    }
 }

@@ -1,8 +1,10 @@
 /* epoll with streams: level and edge, one-shot, several kinds of descriptors, closed and duplicated ones, nested (epoll(7)). */
 #include "stream.h"
 #include <sys/epoll.h>
+#include <pthread.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 
 static int near, far, set;
 
@@ -365,6 +367,89 @@ static void one_shot_of_a_hung_up_stream(void) {
     HOLDS(cpu_ms() - before < 100, "a wait that sleeps");
 }
 
+static void edges_of_more_than_there_is_room_for(void) {
+    int ends[2][2];
+    set = epoll_create1(0);
+    for (int at = 0; at < 2; at++) {
+        open_pipe(ends[at]);
+        EXPECT(add(ends[at][1], EPOLLIN | EPOLLET, (uint64_t)at), 0, "EPOLL_CTL_ADD");
+    }
+    struct epoll_event events[2];
+    for (int round = 0; round < 5; round++) {
+        for (int at = 0; at < 2; at++)
+            EXPECT(write(ends[at][0], "x", 1), 1, "write");
+        EXPECT(epoll_wait(set, events, 1, 1000), 1, "epoll_wait: one of two edges");
+        EXPECT(epoll_wait(set, events + 1, 1, 1000), 1, "epoll_wait: the other one");
+        EXPECT((long long)(events[0].data.u64 + events[1].data.u64), 1, "epoll_wait: each once");
+    }
+}
+
+static int tokens[2], reported;
+
+static void *wait_for_one_shot(void *unused) {
+    struct epoll_event event;
+    char byte;
+    (void)unused;
+    while (epoll_wait(set, &event, 1, -1) == 1) {
+        if (event.data.u64 == 99)
+            return NULL;
+        __atomic_fetch_add(&reported, 1, __ATOMIC_SEQ_CST);
+        if (read(far, &byte, 1) != 1 || write(tokens[1], "t", 1) != 1)
+            break;
+    }
+    return NULL;
+}
+
+static void one_shot_for_several_threads(void) {
+    enum { THREADS = 4, ROUNDS = 300 };
+    pthread_t threads[THREADS];
+    char byte;
+    open_ends();
+    EXPECT(socketpair(AF_UNIX, SOCK_STREAM, 0, tokens), 0, "socketpair");
+    for (int at = 0; at < THREADS; at++)
+        NEEDS(pthread_create(&threads[at], NULL, wait_for_one_shot, NULL) == 0, "pthread_create");
+    /* They wait on an empty set when the stream is added. */
+    sleep_ms(20);
+    reported = 0;
+    for (int round = 0; round < ROUNDS; round++) {
+        struct epoll_event event = {.events = EPOLLIN | EPOLLONESHOT, .data.u64 = 1};
+        EXPECT(epoll_ctl(set, round == 0 ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, far, &event), 0, "epoll_ctl");
+        EXPECT(write(near, "x", 1), 1, "write");
+        EXPECT(read(tokens[0], &byte, 1), 1, "one thread is told");
+        EXPECT(__atomic_load_n(&reported, __ATOMIC_SEQ_CST), round + 1, "epoll_ctl: EPOLLONESHOT: to one thread");
+    }
+    int end = eventfd(1, 0);
+    EXPECT(add(end, EPOLLIN, 99), 0, "EPOLL_CTL_ADD");
+    for (int at = 0; at < THREADS; at++)
+        pthread_join(threads[at], NULL);
+}
+
+static void waits_do_not_become_slower(void) {
+    open_ends();
+    EXPECT(add(far, EPOLLIN, 1), 0, "EPOLL_CTL_ADD");
+    pid_t child = fork();
+    if (child == 0) {
+        for (int round = 0; round < 2000; round++) {
+            char byte;
+            if (write(near, "x", 1) != 1 || read(near, &byte, 1) != 1)
+                _exit(1);
+        }
+        _exit(0);
+    }
+    long long start = now_ms(), early = 0;
+    for (int round = 0; round < 2000; round++) {
+        EXPECT(events_within(2000, 1), EPOLLIN, "epoll_wait");
+        EXPECT(read(far, got.data_bytes, 8), 1, "read");
+        EXPECT(write(far, "y", 1), 1, "write");
+        if (round == 199)
+            early = now_ms() - start;
+    }
+    long long late = (now_ms() - start - early) / 9;
+    EXPECT(ended_within(child, 2000), 0, "the writer ends");
+    /* 200 rounds take some 10 ms, and took 100 when each wait looked once more. */
+    HOLDS(late < 4 * early + 40, "epoll_wait: no slower than before");
+}
+
 static void many_members(void) {
     enum { COUNT = 400, WAITS = 200 };
     int ends[COUNT][2];
@@ -413,6 +498,9 @@ static const struct test tests[] = {
     TEST(a_child_and_its_parent_share_a_set),
     TEST(dup2_over_a_member_removes_it),
     TEST(one_shot_of_a_hung_up_stream),
+    TEST(edges_of_more_than_there_is_room_for),
+    TEST(one_shot_for_several_threads),
+    TEST(waits_do_not_become_slower),
     TEST(many_members),
 };
 MAIN(tests)

@@ -26,8 +26,6 @@ pub struct Member {
     pub told: Told,
     /// With EPOLLET: a write has taken less than it was given, and room has not been reported since.
     pub was_full: bool,
-    /// Looked at before the next wait.
-    pub is_listed: bool,
     /// The process that has added it: in its children the kernel's entry is still the parent's.
     owner: u64,
 }
@@ -35,7 +33,7 @@ pub struct Member {
 impl Member {
     pub fn new(events: u32, data: u64) -> Member {
         let (told, owner) = (Told::default(), fork::epoch());
-        Member { events, data, spent: false, told, was_full: false, is_listed: false, owner }
+        Member { events, data, spent: false, told, was_full: false, owner }
     }
 
     /// Whether it is one for edges (EPOLLET).
@@ -52,7 +50,7 @@ pub struct Set {
     /// The members by the data that the kernel returns.
     by_data: BTreeSet<(u64, RawFd)>,
     /// The members to look at before the next wait. May name one that has left.
-    listed: Vec<RawFd>,
+    listed: BTreeSet<RawFd>,
     /// The member that the last round of looks ended with, and when that was.
     round: (RawFd, Instant),
 }
@@ -102,7 +100,7 @@ pub fn making<T>(number: RawFd, action: impl FnOnce(&mut Set) -> T) -> Option<T>
                 numbers: vec![number],
                 members: BTreeMap::new(),
                 by_data: BTreeSet::new(),
-                listed: Vec::new(),
+                listed: BTreeSet::new(),
                 round: (-1, Instant::now()),
             });
             own.store(free as u32 + 1, Ordering::Relaxed);
@@ -110,6 +108,19 @@ pub fn making<T>(number: RawFd, action: impl FnOnce(&mut Set) -> T) -> Option<T>
         }
         sets[own.load(Ordering::Relaxed) as usize - 1].as_mut().map(action)
     })
+}
+
+/// A set without members is none any more, after a call that made it and failed.
+pub fn unmake_empty(number: RawFd) {
+    let Some(place) = place(number) else { return };
+    sets(|sets| {
+        let Some(one) = sets.get_mut(place) else { return };
+        if let Some(set) = one.as_ref().filter(|set| set.members.is_empty() && set.numbers.len() == 1) {
+            PLACES[set.numbers[0] as usize].store(0, Ordering::Relaxed);
+            *one = None;
+            COUNT.fetch_sub(1, Ordering::Relaxed);
+        }
+    });
 }
 
 /// A set has got another number.
@@ -159,10 +170,10 @@ pub fn look_again(number: RawFd, change: impl Fn(&mut Member)) {
     }
     sets(|sets| {
         for set in sets.iter_mut().flatten() {
-            set.change(number, |member| {
+            if let Some(member) = set.members.get_mut(&number) {
                 change(member);
-                true
-            });
+                set.listed.insert(number);
+            }
         }
     });
 }
@@ -180,13 +191,16 @@ impl Set {
         Some(member)
     }
 
-    /// Changes a member, if it is there, and says whether it is to be looked at before the next wait.
-    pub fn change(&mut self, number: RawFd, change: impl FnOnce(&mut Member) -> bool) {
-        let Some(member) = self.members.get_mut(&number) else { return };
-        let was_listed = member.is_listed;
-        member.is_listed = change(member);
-        if member.is_listed && !was_listed {
-            self.listed.push(number);
+    pub fn member(&mut self, number: RawFd) -> Option<&mut Member> {
+        self.members.get_mut(&number)
+    }
+
+    /// Says whether a member is to be looked at before the next wait.
+    pub fn list(&mut self, number: RawFd, is_listed: bool) {
+        if is_listed {
+            self.listed.insert(number);
+        } else {
+            self.listed.remove(&number);
         }
     }
 
@@ -203,10 +217,10 @@ impl Set {
             let behind = self.members.range(last.saturating_add(1)..).take(ROUND);
             let next: Vec<RawFd> = behind.map(|(number, _)| *number).collect();
             self.round = (next.last().copied().filter(|_| next.len() == ROUND).unwrap_or(-1), Instant::now());
-            next.into_iter().for_each(|number| self.change(number, |_| true));
+            self.listed.extend(next);
         }
         let Set { listed, members, .. } = self;
-        listed.retain(|number| members.get(number).is_some_and(|member| member.is_listed));
+        listed.retain(|number| members.contains_key(number));
         let asked = listed.iter().filter_map(|number| Some((*number, *members.get(number)?)));
         asked.filter(|(_, member)| !member.spent).collect()
     }
