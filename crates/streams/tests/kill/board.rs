@@ -80,10 +80,13 @@ pub fn bytes(first: u64, words: usize) -> Vec<u8> {
     (first..first + words as u64).flat_map(|word| (MAGIC | word).to_le_bytes()).collect()
 }
 
-/// The words that bytes are made of.
+/// What a survivor writes after its script, until it is told that the victim has ended: the victim may read it.
+pub const FILLER: [u8; 64] = [0xf1; 64];
+
+/// The words that bytes are made of, without fillers.
 pub fn words(bytes: &[u8]) -> impl Iterator<Item = u64> {
     assert_eq!(bytes.len() % 8, 0, "half a word came");
-    bytes.chunks(8).map(|bytes| {
+    bytes.chunks(8).filter(|bytes| **bytes != FILLER[..8]).map(|bytes| {
         let word = u64::from_le_bytes(bytes.try_into().expect("eight"));
         assert!(word & 0xffff << 48 == MAGIC && (word ^ MAGIC) < WORDS as u64, "{word:#x} was never written");
         word ^ MAGIC

@@ -184,7 +184,7 @@ fn a_receiver_killed_at_any_place_leaves_the_multiplexer_to_the_others() {
         killed
     });
     println!("{kills} receivers killed");
-    assert!(kills > 5);
+    assert!(kills > 2, "how far it comes depends on the other processes");
 }
 
 #[test]

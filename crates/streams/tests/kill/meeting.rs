@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use headwater_streams::{Access, ControlMode, Errno, Fifo, FifoOptions, Handle, Options, ReadOptions, Result, Stream};
 use tempfile::TempDir;
 
+use crate::board::FILLER;
 use crate::case::{Case, Part};
 use crate::script;
 
@@ -157,7 +158,7 @@ impl Meeting {
             while far.read(&mut buffer).expect("no error") > 0 {}
         }
         if node.is_none_or(|node| node.survivor == Access::Write) {
-            let failed = (0..1_000_000).find_map(|_| far.write(&[0; 64]).err()).expect("nobody reads it");
+            let failed = (0..1_000_000).find_map(|_| far.write(&FILLER).err()).expect("nobody reads it");
             assert!(script::is_gone(&failed), "{failed}");
         }
         let Some(node) = node else { return };
