@@ -106,7 +106,8 @@ const LOOK_EVERY: Duration = Duration::from_micros(20);
 
 /// Runs `action` while no thread of this process is in fork(3): no child gets descriptors that are opened and closed in
 /// it. A child of a bare clone(2) does. `action` waits for nothing for long, because a fork
-/// waits for it, and for no thread that may call this function, but by the drop of a `Background`; signals are handled after it, so that no handler forks in it. It may be called in itself.
+/// waits for it, and for no thread that may call this function, but by the drop of a `Background`; signals are handled after it, so
+/// that no handler forks in it. It may be called in itself.
 pub fn held_off<T>(action: impl FnOnce() -> T) -> T {
     if INSIDE.get() {
         return action();

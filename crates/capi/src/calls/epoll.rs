@@ -142,7 +142,7 @@ fn events_of(events: u32) -> Events {
     Events::from_bits_truncate(events as u16)
 }
 
-/// A module was pushed or popped on a stream, or it was linked: its descriptor may not tell all any more.
+/// A module was pushed or popped on a stream: its descriptor may not tell all any more.
 pub fn look_again(number: c_int) {
     sets::look_again(number, |_| ());
 }

@@ -1,8 +1,8 @@
 /* Short reads and writes of a thread again and again, which take a faster way through the library once the thread knows the
  * stream: none of them may reach another stream, or get into another call's way (POSIX: a call is on the file that the descriptor is
  * then; calls of threads, processes and signal handlers are whole). */
+#include "joined.h"
 #include "stream.h"
-#include <pthread.h>
 #include <sys/time.h>
 
 enum { WORDS = 20000, MANY = 200000, AHEAD = 3 };
@@ -16,20 +16,7 @@ static void open_ends(void) {
     far = ends[1];
 }
 
-static pthread_t started(void *(*run)(void *), void *argument) {
-    pthread_t thread;
-    NEEDS(pthread_create(&thread, NULL, run, argument) == 0, "pthread_create");
-    return thread;
-}
-
-static void *joined(pthread_t thread, const char *rule) {
-    struct timespec end;
-    void *value = NULL;
-    clock_gettime(CLOCK_REALTIME, &end);
-    end.tv_sec += 20;
-    NEEDS(pthread_timedjoin_np(thread, &value, &end) == 0, rule);
-    return value;
-}
+static void *joined(pthread_t thread, const char *rule) { return joined_within(thread, 20, rule); }
 
 /* Words of a writer: its number, and how many it has written before. */
 static int write_words(int fd, int writer, int count) {

@@ -1,7 +1,7 @@
 /* Threads at one end: one reads while others write, poll, change options and close (POSIX: every call is atomic with respect to
  * others; STREAMS 4.2). */
+#include "joined.h"
 #include "stream.h"
-#include <pthread.h>
 #include <sys/epoll.h>
 
 static int near, far;
@@ -13,21 +13,7 @@ static void open_ends(void) {
     far = ends[1];
 }
 
-static pthread_t started(void *(*run)(void *), void *argument) {
-    pthread_t thread;
-    NEEDS(pthread_create(&thread, NULL, run, argument) == 0, "pthread_create");
-    return thread;
-}
-
-/* Joins within the time, or ends the test: a thread that never comes out cannot be waited for. */
-static void *joined(pthread_t thread, const char *rule) {
-    struct timespec end;
-    void *value = NULL;
-    clock_gettime(CLOCK_REALTIME, &end);
-    end.tv_sec += 5;
-    NEEDS(pthread_timedjoin_np(thread, &value, &end) == 0, rule);
-    return value;
-}
+static void *joined(pthread_t thread, const char *rule) { return joined_within(thread, 5, rule); }
 
 enum { WRITERS = 4, MESSAGES = 5000 };
 
