@@ -15,6 +15,7 @@
 
 mod codec;
 mod error;
+mod internet;
 mod number;
 mod options;
 mod primitive;
@@ -22,6 +23,7 @@ mod state;
 
 pub use codec::Malformed;
 pub use error::TransportError;
+pub use internet::InternetAddress;
 pub use number::PrimitiveNumber;
 pub use options::{
     ManagementFlags, OPTION_HEADER, OptionStatus, TransportOption, XTI_DEBUG, XTI_GENERIC, XTI_LINGER, XTI_RCVBUF,
