@@ -125,10 +125,8 @@ impl Handle {
             let look_ns = if deaf { now_ns() + LOOK_NS } else { u64::MAX };
             let due_ns = self.due_ns().unwrap_or(u64::MAX);
             let mut end_ns = until_ns.unwrap_or(u64::MAX).min(watch_ns).min(look_ns).min(due_ns);
-            if interest == Interest::Packets && self.give_pages_back()? && tries < GIVE_BACK_TRIES {
-                // A writer is in the middle of its call, perhaps because it was preempted there.
-                tries += 1;
-                end_ns = end_ns.min(now_ns() + LOOK_NS);
+            if interest == Interest::Packets {
+                end_ns = end_ns.min(self.give_pages_back_in_time(&mut tries)?);
             }
             let wait_side =
                 WaitSide { stream: self.end.region.inode, end: self.end.side, writes: interest == Interest::Room };
@@ -181,6 +179,27 @@ impl Handle {
         let heard = self.end.wait_at_doorbell(interest, &mut polled, left)?;
         beside::note(wanted, &polled, ready);
         Ok(heard)
+    }
+
+    /// As [`Handle::give_pages_back`], of a reader that is about to sleep: returns when it tries again. A reader whose messages
+    /// come from a driver's file sleeps for nearly each of them, and does it at intervals.
+    fn give_pages_back_in_time(&mut self, tries: &mut u32) -> Result<u64> {
+        if self.back.reader.reach() <= PAGES_KEPT {
+            return Ok(u64::MAX);
+        }
+        let now_ns = now_ns();
+        if self.end.endpoint.files().is_some() {
+            if now_ns < self.end.discard_after_ns {
+                return Ok(self.end.discard_after_ns);
+            }
+            self.end.discard_after_ns = now_ns + GIVE_BACK_EVERY_NS;
+        }
+        if !self.give_pages_back()? || *tries >= GIVE_BACK_TRIES {
+            return Ok(u64::MAX);
+        }
+        // A writer is in the middle of its call, perhaps because it was preempted there.
+        *tries += 1;
+        Ok(now_ns + LOOK_NS)
     }
 
     /// A reader that finds nothing gives the window's pages back if many were in use and no writer is in the middle of
