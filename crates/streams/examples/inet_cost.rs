@@ -157,10 +157,13 @@ struct Datagram {
 }
 
 fn send_all<D: Datagrams>(sender: &mut D, size: usize) -> Result<Datagram> {
-    let mut receiver = sender.other()?;
+    let receiver = sender.other()?;
     sender.aim(receiver.address());
+    // The child's alone.
+    let mut receiver = Some(receiver);
     let (mut results, result) = std::io::pipe()?;
     let mut child = Child::fork(|| {
+        let mut receiver = receiver.take().expect("here");
         let mut buffer = vec![0; END];
         let (mut count, mut first, mut last) = (0u64, Instant::now(), Instant::now());
         while matches!(receiver.receive(&mut buffer), Ok(true)) {
@@ -177,6 +180,7 @@ fn send_all<D: Datagrams>(sender: &mut D, size: usize) -> Result<Datagram> {
         let bytes = [count.to_le_bytes(), ns.to_le_bytes()].concat();
         i32::from((&result).write_all(&bytes).is_err())
     })?;
+    drop(receiver);
     let data = vec![1; size];
     let start = Instant::now();
     for _ in 0..MESSAGES {
@@ -200,7 +204,9 @@ fn trips<D: Datagrams>(caller: &mut D, size: usize) -> Result<f64> {
     caller.aim(called.address());
     called.aim(caller.address());
     let data = vec![1; size];
+    let mut called = Some(called);
     let mut child = Child::fork(|| {
+        let mut called = called.take().expect("here");
         let mut buffer = vec![0; size + 1];
         for _ in 0..TRIPS {
             let done = called.receive(&mut buffer).and_then(|_| called.send(&buffer[..size]));
@@ -210,6 +216,7 @@ fn trips<D: Datagrams>(caller: &mut D, size: usize) -> Result<f64> {
         }
         0
     })?;
+    drop(called);
     let mut buffer = vec![0; size + 1];
     let start = Instant::now();
     for _ in 0..TRIPS {

@@ -23,12 +23,17 @@ use crate::error::{Errno, Result};
 use crate::layout::{Fixed, Slot};
 use crate::plumb::queue::Queue;
 use crate::process::endpoint::Endpoint;
+use crate::process::sleep::Waited;
 
 /// How long a procedure of a driver or module that is due waits for another user of the stream.
 const HELD_NS: u64 = 10_000_000;
 
 /// How long the library's thread rests when another user of the stream keeps its lock, or a procedure has failed.
 const REST: Duration = Duration::from_millis(10);
+
+/// How long a reader waits at the file alone before it waits for everything else too: for changes by a process that comes to the stream
+/// meanwhile, or by a thread that closes it.
+const AT_FILE_NS: u64 = 2_000_000;
 
 /// Files that are waited for, each with bits of poll(2).
 pub(super) type Wanted = [Option<(Arc<OwnedFd>, u16)>; PLACES];
@@ -63,18 +68,45 @@ impl Handle {
         }))
     }
 
-    /// Has the driver read the file that its messages come from, if it waits for them. Returns whether there is something to read: then no
-    /// call has asked the kernel whether the file is ready.
-    pub(super) fn read_file_at_once(&mut self) -> Result<bool> {
+    /// Has the driver read the file that its messages come from, and else waits there for a moment. So a reader that is alone with its
+    /// stream asks the kernel once where something has come, and does not arm and clear its descriptor for each message. None: the caller
+    /// waits for everything.
+    pub(super) fn wait_at_file(&mut self, until_ns: Option<u64>) -> Result<Option<Waited>> {
         let place = self.end.region.driver.and_then(|driver| driver.0.info().read_place);
         let Some(place) = place.filter(|place| *place < PLACES && self.end.side == 0 && !self.nested) else {
-            return Ok(false);
+            return Ok(None);
         };
+        let region = self.end.region.clone();
+        let device = &region.fixed.device;
+        let watched = device.watched[place].load(Ordering::SeqCst) as u16 & MAY_BE_WATCHED;
+        if watched & Events::IN.bits() == 0 {
+            return Ok(None);
+        }
         let mut ready = Ready::default();
-        let watched = self.end.region.fixed.device.watched[place].load(Ordering::SeqCst) as u16;
-        ready[place] = watched & Events::IN.bits();
+        ready[place] = Events::IN.bits();
         self.serve_files(ready)?;
-        Ok(self.back.is_readable())
+        if self.back.is_readable() {
+            return Ok(Some(Waited::LookAgain));
+        }
+        let file = self.end.endpoint.files().map(|files| files.at(device, place)).transpose()?.flatten();
+        // What another user of the stream delivers does not wake this one here.
+        let is_alone = self.end.words().joined.load(Ordering::Relaxed) <= 1;
+        let Some(file) = file.filter(|_| is_alone) else { return Ok(None) };
+        let (now_ns, due_ns) = (now_ns(), self.due_ns().unwrap_or(u64::MAX));
+        let end_ns = (now_ns + AT_FILE_NS).min(until_ns.unwrap_or(u64::MAX)).min(due_ns);
+        let mut polled = [Watched::new(file.as_fd(), watched)];
+        self.end.counters.blocks += 1;
+        let (_, is_interrupted) =
+            readiness::wait(&mut polled, Some(Duration::from_nanos(end_ns.saturating_sub(now_ns))))?;
+        if is_interrupted {
+            return Ok(Some(Waited::Interrupted));
+        }
+        if polled[0].ready == 0 {
+            return Ok(None);
+        }
+        ready[place] = polled[0].ready;
+        self.serve_files(ready)?;
+        Ok(Some(Waited::LookAgain))
     }
 
     /// Calls the driver's procedure for each file with an event. False: another user of the stream is in the

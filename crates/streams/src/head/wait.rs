@@ -43,8 +43,8 @@ impl Handle {
         let before = self.end.standing()?;
         // Only on the doorbell it sleeps beside files, and only until the next time is due.
         let more = self.waits_for_more();
-        if more && self.read_file_at_once()? {
-            return self.after_waiting(Waited::LookAgain);
+        if more && let Some(waited) = self.wait_at_file(until_ns)? {
+            return self.after_waiting(waited);
         }
         let Handle { back, end, .. } = self;
         let End { region, counters, stages, side, futex_ns, .. } = end;
