@@ -7,15 +7,6 @@
 
 enum { WORDS = 20000, MANY = 200000, AHEAD = 3 };
 
-static int near, far;
-
-static void open_ends(void) {
-    int ends[2];
-    open_pipe(ends);
-    near = ends[0];
-    far = ends[1];
-}
-
 static void *joined(pthread_t thread, const char *rule) { return joined_within(thread, 20, rule); }
 
 /* Words of a writer: its number, and how many it has written before. */
