@@ -239,7 +239,7 @@ pub fn close(number: c_int) {
 /// In place of a file that can be neither read nor written; -1: not opened yet.
 static NO_FILE: AtomicI32 = AtomicI32::new(-1);
 
-/// Takes a number from the open file that it has: it stays taken, and whoever reads or writes there gets `EBADF`. The caller changes
+/// Takes a number from the open file that it has: it stays taken, and a thread that reads or writes there gets `EBADF`. The caller changes
 /// the table, so no other thread does this.
 pub fn disable(number: c_int) {
     let mut no_file = NO_FILE.load(Ordering::Relaxed);
