@@ -11,6 +11,9 @@ use crate::tpi::{
 /// Bytes of options of one request at most.
 pub(super) const OPTIONS_MAX: usize = 1024;
 
+/// The name that stands for all options of a level (T_ALLOPT).
+const ALL: u32 = 0;
+
 pub(super) fn manage(queue: &mut Queue<'_, '_, '_>, list: &[u8], flags: ManagementFlags) -> Result<()> {
     let of = PrimitiveNumber::OptmgmtReq;
     let is_question =
@@ -45,6 +48,11 @@ pub(super) fn manage(queue: &mut Queue<'_, '_, '_>, list: &[u8], flags: Manageme
                 add(XTI_GENERIC, name, OptionStatus::READ_ONLY, &size);
             }
             XTI_SNDBUF | XTI_RCVBUF => add(XTI_GENERIC, name, OptionStatus::SUCCESS, &size),
+            ALL => {
+                for name in [XTI_SNDBUF, XTI_RCVBUF] {
+                    add(XTI_GENERIC, name, OptionStatus::SUCCESS, &size);
+                }
+            }
             _ => add(XTI_GENERIC, name, OptionStatus::NOT_SUPPORTED, value),
         }
     }
