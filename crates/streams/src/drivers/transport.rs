@@ -35,9 +35,8 @@ use crate::message::kind::Kind;
 use crate::plumb::driver::{Driver, DriverInfo, Opening};
 use crate::plumb::module::Side;
 use crate::plumb::queue::Queue;
-use crate::tpi::{Event, Primitive, PrimitiveNumber, ProviderInfo, Service, State, TransportError};
+use crate::tpi::{Primitive, ProviderInfo, Service, State};
 
-mod answer;
 mod bind;
 mod connect;
 mod local;
@@ -45,7 +44,9 @@ mod memory;
 mod options;
 mod send;
 
-use answer::{answer, fatal, refuse};
+use super::provider::answer::{answer, fatal};
+use super::provider::options::OPTIONS_MAX;
+use super::provider::{Admitted, admit};
 
 /// The driver.
 #[derive(Debug)]
@@ -114,29 +115,10 @@ impl Driver for Transport {
 impl Transport {
     /// A primitive of the user.
     fn request<'m>(&self, message: Message<'m>, queue: &mut Queue<'_, '_, 'm>) -> Result<()> {
-        let control = message.control().unwrap_or_default();
-        let (Ok(number), Ok(primitive)) = (Primitive::number_of(control), Primitive::decode(control)) else {
-            return fatal(queue);
-        };
-        if !number.is_request() {
-            return fatal(queue);
-        }
-        let Some(event) = number.request() else { return self.inform(&primitive, queue) };
-        if !self.has(number) {
-            return if number.is_acknowledged() {
-                refuse(queue, number, TransportError::NotSupported)
-            } else {
-                fatal(queue)
-            };
-        }
-        let state = memory::state(queue)?;
-        let Some(next) = state.after(event) else {
-            return match event {
-                _ if number.is_acknowledged() => refuse(queue, number, TransportError::OutOfState),
-                // The other end has ended the connection, and the user does not know it yet.
-                Event::DataReq | Event::ExdataReq | Event::OrdrelReq if state == State::Idle => Ok(()),
-                _ => fatal(queue),
-            };
+        let (primitive, next) = match admit(&message, self.service, memory::state(queue)?, queue)? {
+            Admitted::Request(primitive, next) => (primitive, next),
+            Admitted::Question(question) => return self.inform(&question, queue),
+            Admitted::Nothing => return Ok(()),
         };
         match primitive {
             Primitive::BindReq { address, waiting } => {
@@ -163,17 +145,6 @@ impl Transport {
                 }
             }
             _ => send::pass(message, queue),
-        }
-    }
-
-    /// Whether the transport has a request.
-    fn has(&self, number: PrimitiveNumber) -> bool {
-        use PrimitiveNumber::{ConnReq, ConnRes, DataReq, DisconReq, ExdataReq, OptdataReq, OrdrelReq, UnitdataReq};
-        match number {
-            UnitdataReq => self.service == Service::Datagrams,
-            OrdrelReq => self.service == Service::OrderlyConnections,
-            ConnReq | ConnRes | DisconReq | DataReq | ExdataReq | OptdataReq => self.service != Service::Datagrams,
-            _ => true,
         }
     }
 
@@ -205,7 +176,7 @@ impl Transport {
             connect_data: ProviderInfo::INVALID,
             disconnect_data: ProviderInfo::INVALID,
             address: crate::limits::ADDRESS_MAX as i32,
-            options: options::OPTIONS_MAX as i32,
+            options: OPTIONS_MAX as i32,
             tidu: crate::limits::MAXPSZ as i32,
             service: self.service,
             state: memory::state(queue)?,

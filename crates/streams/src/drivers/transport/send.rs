@@ -3,10 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::answer::answer;
 use super::connect;
 use super::local::{find_other, known};
 use super::memory::{self, Address};
+use crate::drivers::provider::answer::answer;
+use crate::drivers::provider::options::OPTIONS_MAX;
 use crate::error::{Errno, Result};
 use crate::limits::ADDRESS_MAX;
 use crate::message::Message;
@@ -82,7 +83,7 @@ pub(super) fn check_datagram(destination: &[u8], options: &[u8], len: usize) -> 
 /// Tells the user that a datagram was not sent.
 pub(super) fn report(queue: &mut Queue<'_, '_, '_>, destination: &[u8], options: &[u8], errno: Errno) -> Result<()> {
     let destination = &destination[..destination.len().min(ADDRESS_MAX)];
-    let options = &options[..options.len().min(super::options::OPTIONS_MAX)];
+    let options = &options[..options.len().min(OPTIONS_MAX)];
     answer(queue, Primitive::UderrorInd { destination, options, error: errno.number().unsigned_abs() })
 }
 
