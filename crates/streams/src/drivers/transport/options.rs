@@ -9,6 +9,9 @@ use crate::tpi::{
     XTI_RCVBUF, XTI_SNDBUF, options,
 };
 
+/// The name that stands for all options of a level (T_ALLOPT).
+const ALL: u32 = 0;
+
 pub(super) fn manage(queue: &mut Queue<'_, '_, '_>, list: &[u8], flags: ManagementFlags) -> Result<()> {
     if !check(queue, list, flags)? {
         return Ok(());
@@ -29,6 +32,11 @@ pub(super) fn manage(queue: &mut Queue<'_, '_, '_>, list: &[u8], flags: Manageme
                 answers.add(XTI_GENERIC, name, OptionStatus::READ_ONLY, &size);
             }
             XTI_SNDBUF | XTI_RCVBUF => answers.add(XTI_GENERIC, name, OptionStatus::SUCCESS, &size),
+            ALL => {
+                for name in [XTI_SNDBUF, XTI_RCVBUF] {
+                    answers.add(XTI_GENERIC, name, OptionStatus::SUCCESS, &size);
+                }
+            }
             _ => answers.add(XTI_GENERIC, name, OptionStatus::NOT_SUPPORTED, value),
         }
     }
