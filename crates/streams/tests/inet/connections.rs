@@ -5,7 +5,10 @@ use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsRawFd;
 use std::time::Duration;
 
-use headwater_streams::tpi::{InternetAddress, Primitive, PrimitiveNumber, State, TransportError};
+use headwater_streams::tpi::{
+    InternetAddress, ManagementFlags, OptionStatus, Primitive, PrimitiveNumber, State, TransportError, TransportOption,
+    XTI_GENERIC, XTI_SNDBUF,
+};
 use headwater_streams::{Errno, Events, Stream};
 
 use crate::common::{Random, alone, within};
@@ -310,4 +313,32 @@ fn a_connection_that_nobody_answers_can_be_given_up() {
     ask(&endpoint, Primitive::DisconReq { sequence: Primitive::NO_SEQUENCE });
     told(&endpoint, Primitive::OkAck { of: PrimitiveNumber::DisconReq });
     assert_eq!(state(&endpoint), State::Idle);
+}
+
+#[test]
+fn what_waits_for_a_full_socket_is_sent_also_while_no_call_is_made() {
+    let _alone = alone();
+    within(PATIENCE, "data behind a full socket".to_owned());
+    let (listener, to) = listener("127.0.0.1:0");
+    let (small, len) = (4096i32, size_of::<i32>() as u32);
+    // SAFETY: the kernel reads the number, whose size is told.
+    let done = unsafe {
+        libc::setsockopt(listener.as_raw_fd(), libc::SOL_SOCKET, libc::SO_RCVBUF, (&raw const small).cast(), len)
+    };
+    assert_eq!(done, 0);
+    let endpoint = connected_to(to);
+    let (mut socket, _) = listener.accept().expect("called");
+    socket.set_read_timeout(Some(PATIENCE)).expect("a socket");
+    let mut list = Vec::new();
+    let (level, name, status) = (XTI_GENERIC, XTI_SNDBUF, OptionStatus::NONE);
+    TransportOption { level, name, status, value: &small.to_ne_bytes() }.append_to(&mut list);
+    ask(&endpoint, Primitive::OptmgmtReq { options: &list, flags: ManagementFlags::NEGOTIATE });
+    next(&endpoint);
+    // Less than the write queue holds, and more than the sockets do.
+    for number in 0..60u8 {
+        send(&endpoint, &[number; 1000]);
+    }
+    for number in 0..60u8 {
+        assert_eq!(read(&mut socket, 1000), [number; 1000]);
+    }
 }
