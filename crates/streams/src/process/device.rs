@@ -34,6 +34,7 @@ pub(crate) mod address;
 mod autopush;
 pub(crate) mod close;
 mod directory;
+pub(crate) mod from_driver;
 mod instances;
 pub(crate) mod named;
 pub(crate) mod partner;

@@ -1,4 +1,4 @@
-//! Endpoints of several processes: the socket is the kernel's, so it goes on with whichever process is left.
+//! Endpoints of several processes: the socket is the kernel's, so it continues with whichever process is left.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};

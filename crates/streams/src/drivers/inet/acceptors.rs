@@ -3,19 +3,17 @@
 //! The socket is handed over within the process that accepts: it has both endpoints. A forked child knows those of its parent.
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
 
-use headwater_os::clock::now_ns;
-use headwater_os::fork;
-use headwater_shm::Limit;
-
-use crate::error::{Result, fixed};
-use crate::head::handle::Handle;
+use crate::error::Result;
 use crate::plumb::queue::Queue;
+use crate::process::device::from_driver::along_write_side;
 use crate::process::endpoint::Endpoint;
+use headwater_os::fork;
 
 /// How long a listener waits for another user of the endpoint that accepts. It has its own stream's lock, so two that wait for
 /// each other do so for this time.
-const HELD_NS: u64 = 10_000_000;
+const HELD: Duration = Duration::from_millis(10);
 
 /// Locked for moments, in which no thread forks.
 static KNOWN: Mutex<Vec<(u32, Weak<Endpoint>)>> = Mutex::new(Vec::new());
@@ -52,11 +50,7 @@ impl Acceptor {
 
     /// Calls `action` with the write queue of the driver there, from within a procedure of another stream.
     pub fn with<T>(&self, action: impl FnOnce(&mut Queue<'_, '_, '_>) -> Result<T>) -> Result<T> {
-        let mut handle = Handle::on(self.0.clone());
-        handle.run_inside(true, Limit::Until(now_ns() + HELD_NS), |run| {
-            let at = run.chain.len().checked_sub(1).ok_or_else(|| fixed!(Proto, "the stream has no driver"))?;
-            action(&mut Queue { run, at })
-        })
+        along_write_side(&self.0, HELD, action)
     }
 }
 

@@ -67,10 +67,10 @@ impl Queue<'_, '_, '_> {
     }
 
     /// Has a thread of this process serve the files from now on, also while no process waits at the stream: what waits in the write queue
-    /// for room in a file goes on without another call.
+    /// for room in a file is sent without another call.
     pub(crate) fn serve_in_background(&self) {
         if let Some(endpoint) = self.run.beyond.endpoint {
-            crate::head::beside::serve_always(endpoint);
+            crate::process::device::from_driver::serve_always(endpoint);
         }
     }
 
