@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::error::Result;
 use crate::plumb::queue::Queue;
-use crate::process::device::from_driver::along_write_side;
+use crate::plumb::queue::peers::along_write_side;
 use crate::process::endpoint::Endpoint;
 use headwater_os::fork;
 

@@ -6,6 +6,8 @@ use std::time::Duration;
 use super::Queue;
 use crate::error::{Result, fixed};
 pub(crate) use crate::process::device::address::Addresses;
+pub(crate) use crate::process::device::from_driver::along_write_side;
+use crate::process::device::from_driver::serve_always;
 pub(crate) use crate::process::device::peer::Peer;
 use crate::process::device::peer::watch;
 use crate::process::endpoint::Endpoint;
@@ -47,6 +49,14 @@ impl<'m> Queue<'_, '_, 'm> {
     /// The number by which the kernel knows this stream.
     pub(crate) fn cookie(&self) -> u64 {
         self.run.region.cookie_of(0)
+    }
+
+    /// Has a thread of this process serve the files from now on, also while no process waits at the stream: what waits in the write queue
+    /// for room in a file is sent without another call.
+    pub(crate) fn serve_in_background(&self) {
+        if let Some(endpoint) = self.run.beyond.endpoint {
+            serve_always(endpoint);
+        }
     }
 
     /// The end by which this process has the stream; None: the procedure runs on behalf of another stream.
