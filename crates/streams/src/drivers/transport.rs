@@ -35,17 +35,20 @@ use crate::message::kind::Kind;
 use crate::plumb::driver::{Driver, DriverInfo, Opening};
 use crate::plumb::module::Side;
 use crate::plumb::queue::Queue;
-use crate::tpi::{Event, Primitive, PrimitiveNumber, ProviderInfo, Service, State, TransportError};
+use crate::tpi::{Primitive, PrimitiveNumber, ProviderInfo, Service, State};
 
-mod answer;
+pub(super) mod answer;
 mod bind;
 mod connect;
-mod local;
-mod memory;
-mod options;
-mod send;
+pub(super) mod datagram;
+pub(super) mod local;
+pub(super) mod memory;
+pub(super) mod options;
+pub(super) mod request;
+pub(super) mod send;
 
-use answer::{answer, fatal, refuse};
+use answer::fatal;
+use request::Asked;
 
 /// The driver.
 #[derive(Debug)]
@@ -91,7 +94,7 @@ impl Driver for Transport {
             Kind::Ioctl => queue.refuse(&message, Errno::Inval),
             Kind::Data if self.service == Service::Datagrams => fatal(queue),
             Kind::Data => match memory::state(queue)? {
-                State::Connected | State::Releasing => send::pass(message, queue),
+                State::Connected | State::Releasing => send::pass(message, queue, send::send),
                 State::Idle => Ok(()),
                 _ => fatal(queue),
             },
@@ -107,7 +110,7 @@ impl Driver for Transport {
             queue.serve_peers(senders);
             return Ok(());
         }
-        send::pass_waiting(queue)
+        send::pass_waiting(queue, send::send)
     }
 }
 
@@ -115,28 +118,13 @@ impl Transport {
     /// A primitive of the user.
     fn request<'m>(&self, message: Message<'m>, queue: &mut Queue<'_, '_, 'm>) -> Result<()> {
         let control = message.control().unwrap_or_default();
-        let (Ok(number), Ok(primitive)) = (Primitive::number_of(control), Primitive::decode(control)) else {
-            return fatal(queue);
-        };
-        if !number.is_request() {
-            return fatal(queue);
-        }
-        let Some(event) = number.request() else { return self.inform(&primitive, queue) };
-        if !self.has(number) {
-            return if number.is_acknowledged() {
-                refuse(queue, number, TransportError::NotSupported)
-            } else {
-                fatal(queue)
-            };
-        }
-        let state = memory::state(queue)?;
-        let Some(next) = state.after(event) else {
-            return match event {
-                _ if number.is_acknowledged() => refuse(queue, number, TransportError::OutOfState),
-                // The other end has ended the connection, and the user does not know it yet.
-                Event::DataReq | Event::ExdataReq | Event::OrdrelReq if state == State::Idle => Ok(()),
-                _ => fatal(queue),
-            };
+        let (primitive, next) = match request::check(control, queue, |number| self.has(number))? {
+            Asked::Nothing => return Ok(()),
+            Asked::Question(question) => {
+                let info = self.provider(queue)?;
+                return request::inform(&question, info, queue);
+            }
+            Asked::Request(primitive, next) => (primitive, next),
         };
         match primitive {
             Primitive::BindReq { address, waiting } => {
@@ -153,16 +141,16 @@ impl Transport {
             Primitive::DisconReq { sequence } => connect::disconnect(queue, sequence),
             Primitive::OrdrelReq => {
                 queue.along_own(|own| memory::set_state(own, next))?;
-                send::pass(message, queue)
+                send::pass(message, queue, send::send)
             }
             Primitive::UnitdataReq { destination, options } => {
                 let len = message.data().map_or(0, <[u8]>::len);
-                match send::check_datagram(destination, options, len) {
-                    Ok(()) => send::pass(message, queue),
-                    Err(errno) => send::report(queue, destination, options, errno),
+                match datagram::check(destination, options, len) {
+                    Ok(()) => send::pass(message, queue, send::send),
+                    Err(errno) => datagram::report(queue, destination, options, errno),
                 }
             }
-            _ => send::pass(message, queue),
+            _ => send::pass(message, queue, send::send),
         }
     }
 
@@ -174,25 +162,6 @@ impl Transport {
             OrdrelReq => self.service == Service::OrderlyConnections,
             ConnReq | ConnRes | DisconReq | DataReq | ExdataReq | OptdataReq => self.service != Service::Datagrams,
             _ => true,
-        }
-    }
-
-    /// Answers a question that any state allows.
-    fn inform(&self, question: &Primitive<'_>, queue: &mut Queue<'_, '_, '_>) -> Result<()> {
-        match question {
-            Primitive::AddrReq => {
-                let (local, remote) = (memory::local(queue)?, memory::remote(queue)?);
-                let remote = if memory::other(queue)?.is_some() { remote.bytes() } else { &[] };
-                answer(queue, Primitive::AddrAck { local: local.bytes(), remote })
-            }
-            Primitive::CapabilityReq { wanted } => {
-                let (info, acceptor) = (self.provider(queue)?, acceptor_of(queue.minor().unwrap_or(0)));
-                answer(queue, Primitive::CapabilityAck { given: *wanted, info, acceptor })
-            }
-            _ => {
-                let info = self.provider(queue)?;
-                answer(queue, Primitive::InfoAck(info))
-            }
         }
     }
 
@@ -212,9 +181,4 @@ impl Transport {
             flags: ProviderInfo::SENDZERO,
         })
     }
-}
-
-/// The number by which an endpoint is named to accept a connection.
-fn acceptor_of(minor: u32) -> u32 {
-    minor + 1
 }

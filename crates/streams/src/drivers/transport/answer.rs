@@ -7,23 +7,23 @@ use crate::plumb::queue::Queue;
 use crate::tpi::{Primitive, PrimitiveNumber, TransportError};
 
 /// The message of a primitive, without data.
-pub(super) fn message(primitive: Primitive<'_>) -> Message<'static> {
+pub(in crate::drivers) fn message(primitive: Primitive<'_>) -> Message<'static> {
     let kind = if primitive.is_high_priority() { Kind::PcProto } else { Kind::Proto };
     Message::of_parts(MessageHeader { whole: true, ..MessageHeader::of(kind) }, Some(primitive.encode()), None)
 }
 
 /// Sends a primitive to the user of the stream of this write queue.
-pub(super) fn answer(queue: &mut Queue<'_, '_, '_>, primitive: Primitive<'_>) -> Result<()> {
+pub(in crate::drivers) fn answer(queue: &mut Queue<'_, '_, '_>, primitive: Primitive<'_>) -> Result<()> {
     queue.reply(message(primitive))
 }
 
 /// The request failed, and nothing has changed (T_ERROR_ACK).
-pub(super) fn refuse(queue: &mut Queue<'_, '_, '_>, of: PrimitiveNumber, error: TransportError) -> Result<()> {
+pub(in crate::drivers) fn refuse(queue: &mut Queue<'_, '_, '_>, of: PrimitiveNumber, error: TransportError) -> Result<()> {
     answer(queue, Primitive::ErrorAck { of, error, errno: 0 })
 }
 
 /// The same, with the error of an operation: TACCES, or TSYSERR with its number.
-pub(super) fn refuse_by(queue: &mut Queue<'_, '_, '_>, of: PrimitiveNumber, error: &crate::Error) -> Result<()> {
+pub(in crate::drivers) fn refuse_by(queue: &mut Queue<'_, '_, '_>, of: PrimitiveNumber, error: &crate::Error) -> Result<()> {
     let errno = error.errno();
     if matches!(errno, Errno::Acces | Errno::Perm) {
         return refuse(queue, of, TransportError::Access);
@@ -32,13 +32,13 @@ pub(super) fn refuse_by(queue: &mut Queue<'_, '_, '_>, of: PrimitiveNumber, erro
 }
 
 /// The user has broken the protocol: the stream cannot be used any more (M_ERROR with EPROTO).
-pub(super) fn fatal(queue: &mut Queue<'_, '_, '_>) -> Result<()> {
+pub(in crate::drivers) fn fatal(queue: &mut Queue<'_, '_, '_>) -> Result<()> {
     let errors = vec![Errno::Proto.number() as u8; 2];
     queue.reply(Message::of_parts(MessageHeader::of(Kind::Error), None, Some(errors)))
 }
 
 /// Discards what waits in the user's queues.
-pub(super) fn flush(queue: &mut Queue<'_, '_, '_>) -> Result<()> {
+pub(in crate::drivers) fn flush(queue: &mut Queue<'_, '_, '_>) -> Result<()> {
     let flush = Flush { read: true, write: true, band: None };
     queue.reply(Message::of_parts(MessageHeader::of(Kind::Flush), None, Some(flush.bytes().to_vec())))
 }
