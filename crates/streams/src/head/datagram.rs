@@ -6,8 +6,8 @@ use super::state::{self, Call};
 use crate::error::{Result, fixed};
 use crate::tpi::Primitive;
 
-/// The longest control part of a T_UNITDATA_IND that [`Handle::recv_from`] takes: the primitive, an address and options.
-const CONTROL_MAX: usize = crate::limits::STRCTLSZ as usize;
+/// Control parts of this length need no memory on the heap: the primitive, and the longest address.
+const CONTROL_SHORT: usize = 160;
 
 /// A datagram that was received: the length of each part. Of an address or options longer than the caller's buffer, the bytes that
 /// fit were copied.
@@ -70,9 +70,13 @@ impl Handle {
     ) -> Result<Option<ReceivedDatagram>> {
         self.take_front(|front, item| {
             let mut received = ReceivedDatagram { address: 0, options: 0, data: 0, more: false };
-            if item.control.is_some() {
-                let mut control = [0; CONTROL_MAX];
-                let len = front.copy_control(item, &mut control)?;
+            if let Some(len) = item.control {
+                let (mut short, mut long) = ([0; CONTROL_SHORT], Vec::new());
+                let control = short.get_mut(..len).unwrap_or_else(|| {
+                    long.resize(len, 0);
+                    &mut long
+                });
+                let len = front.copy_control(item, control)?;
                 let Ok(Primitive::UnitdataInd { source, options: given }) = Primitive::decode(&control[..len]) else {
                     return Err(fixed!(Badmsg, "the first message is no datagram"));
                 };

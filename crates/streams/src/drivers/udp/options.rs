@@ -68,7 +68,7 @@ impl Known {
 
     /// A value as it is answered.
     fn bytes(&self, value: i32) -> Vec<u8> {
-        value.to_le_bytes().into_iter().take(self.len).collect::<Vec<u8>>()
+        if self.len == 1 { vec![value as u8] } else { value.to_ne_bytes().to_vec() }
     }
 }
 

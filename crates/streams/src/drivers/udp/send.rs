@@ -1,6 +1,6 @@
 //! T_UNITDATA_REQ: to another endpoint of the library through shared memory, to all others through the socket.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::AsFd;
 use std::time::Duration;
 
@@ -70,7 +70,7 @@ fn find_endpoint(queue: &mut Queue<'_, '_, '_>, destination: &Address) -> Result
     let Some(source) = udp_socket::source_within_machine(to, namespace) else { return Ok(None) };
     let source = SocketAddr::new(if own.ip().is_unspecified() { source } else { own.ip() }, own.port());
     let Some(source) = Address::of(InternetAddress::from(source).bytes()) else { return Ok(None) };
-    let any = IpAddr::from(if to.is_ipv6() { [0; 16].into() } else { IpAddr::from([0; 4]) });
+    let any: IpAddr = if to.is_ipv6() { Ipv6Addr::UNSPECIFIED.into() } else { Ipv4Addr::UNSPECIFIED.into() };
     let mut exact = to;
     if let SocketAddr::V6(exact) = &mut exact {
         exact.set_flowinfo(0);
