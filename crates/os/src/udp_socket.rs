@@ -228,17 +228,14 @@ fn address_of(name: &libc::sockaddr_storage) -> Option<SocketAddr> {
 fn set_number(socket: BorrowedFd<'_>, level: i32, name: i32, value: i32) -> io::Result<()> {
     let bytes = value.to_ne_bytes();
     // SAFETY: the bytes are those of the length.
-    let done =
-        unsafe { libc::setsockopt(socket.as_raw_fd(), level, name, bytes.as_ptr().cast(), bytes.len() as u32) };
+    let done = unsafe { libc::setsockopt(socket.as_raw_fd(), level, name, bytes.as_ptr().cast(), bytes.len() as u32) };
     if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
 fn get_bytes(socket: BorrowedFd<'_>, level: i32, name: i32, bytes: &mut [u8]) -> io::Result<()> {
     let mut len = bytes.len() as u32;
     // SAFETY: the kernel writes at most `len` bytes, which are there.
-    let done = unsafe {
-        libc::getsockopt(socket.as_raw_fd(), level, name, bytes.as_mut_ptr().cast(), &raw mut len)
-    };
+    let done = unsafe { libc::getsockopt(socket.as_raw_fd(), level, name, bytes.as_mut_ptr().cast(), &raw mut len) };
     if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 

@@ -133,8 +133,8 @@ mod public {
     pub use crate::counters::Counters;
     pub use crate::head::handle::Handle;
     pub use crate::head::{
-        Events, IoctlTimeout, MemoryAt, MessageFilter, Prepared, PreparedEdge, ReadGrant, ReceivedDatagram, Received, ReceivedFile,
-        SignalEvents, Told, UserMemory, WriteGrant,
+        Events, IoctlTimeout, MemoryAt, MessageFilter, Prepared, PreparedEdge, ReadGrant, Received, ReceivedDatagram,
+        ReceivedFile, SignalEvents, Told, UserMemory, WriteGrant,
     };
     pub use crate::message::Message;
     pub use crate::message::ioctl::{IoctlBlock, PRIVATE_WORDS};

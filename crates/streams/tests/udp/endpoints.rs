@@ -133,8 +133,7 @@ fn bad_addresses_and_requests_are_refused() {
     for bad in [&b"printer"[..], &[2, 0, 1]] {
         ask(&two, Primitive::BindReq { address: bad, waiting: 0 });
         let answer = two.receive().expect("no error").expect("no end");
-        let refused =
-            Primitive::ErrorAck { of: PrimitiveNumber::BindReq, error: TransportError::BadAddress, errno: 0 };
+        let refused = Primitive::ErrorAck { of: PrimitiveNumber::BindReq, error: TransportError::BadAddress, errno: 0 };
         assert_eq!(Primitive::decode(answer.control().expect("an answer")), Ok(refused));
     }
     send(&one, address("[::1]:9"), b"x");

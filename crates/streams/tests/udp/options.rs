@@ -3,9 +3,7 @@
 use std::net::UdpSocket;
 
 use headwater_streams::Stream;
-use headwater_streams::tpi::{
-    ManagementFlags, OptionStatus, Primitive, TransportOption, options,
-};
+use headwater_streams::tpi::{ManagementFlags, OptionStatus, Primitive, TransportOption, options};
 
 use crate::common::{alone, calm, private_directory, within};
 use crate::{PATIENCE, address, ask, bind, bound, open, received, reported, send};

@@ -138,3 +138,31 @@ fn a_killed_sender_leaves_whole_datagrams() {
     }
     calm();
 }
+
+#[test]
+fn two_thousand_endpoints_are_open_at_once() {
+    let _alone = alone();
+    within(8 * PATIENCE, "two thousand endpoints".to_owned());
+    const PROCESSES: usize = 10;
+    const EACH: usize = 200;
+    let directory = private_directory();
+    let (hub, to_hub) = bound(directory.path(), "127.0.0.1:0");
+    let mut processes: Vec<Child> = (0..PROCESSES)
+        .map(|_| {
+            child(|| {
+                let endpoints: Vec<_> = (0..EACH).map(|_| bound(directory.path(), "127.0.0.1:0").0).collect();
+                endpoints.iter().for_each(|endpoint| send(endpoint, to_hub, b"here"));
+                // All are open when each has an answer.
+                endpoints.iter().for_each(|endpoint| assert_eq!(received(endpoint), (b"all".to_vec(), to_hub)));
+                Ok(())
+            })
+        })
+        .collect();
+    let mut all: Vec<SocketAddr> = (0..PROCESSES * EACH).map(|_| received(&hub).1).collect();
+    all.iter().for_each(|endpoint| send(&hub, *endpoint, b"all"));
+    all.sort();
+    all.dedup();
+    assert_eq!(all.len(), PROCESSES * EACH);
+    processes.drain(..).for_each(joined);
+    calm();
+}

@@ -18,12 +18,20 @@ pub(in crate::drivers) fn answer(queue: &mut Queue<'_, '_, '_>, primitive: Primi
 }
 
 /// The request failed, and nothing has changed (T_ERROR_ACK).
-pub(in crate::drivers) fn refuse(queue: &mut Queue<'_, '_, '_>, of: PrimitiveNumber, error: TransportError) -> Result<()> {
+pub(in crate::drivers) fn refuse(
+    queue: &mut Queue<'_, '_, '_>,
+    of: PrimitiveNumber,
+    error: TransportError,
+) -> Result<()> {
     answer(queue, Primitive::ErrorAck { of, error, errno: 0 })
 }
 
 /// The same, with the error of an operation: TACCES, or TSYSERR with its number.
-pub(in crate::drivers) fn refuse_by(queue: &mut Queue<'_, '_, '_>, of: PrimitiveNumber, error: &crate::Error) -> Result<()> {
+pub(in crate::drivers) fn refuse_by(
+    queue: &mut Queue<'_, '_, '_>,
+    of: PrimitiveNumber,
+    error: &crate::Error,
+) -> Result<()> {
     let errno = error.errno();
     if matches!(errno, Errno::Acces | Errno::Perm) {
         return refuse(queue, of, TransportError::Access);

@@ -28,7 +28,12 @@ const ACCEPTED: Duration = Duration::from_millis(20);
 const CLOSING_LOOKS: u32 = 25;
 
 /// T_CONN_REQ.
-pub(in crate::drivers) fn connect(queue: &mut Queue<'_, '_, '_>, destination: &[u8], options: &[u8], has_data: bool) -> Result<()> {
+pub(in crate::drivers) fn connect(
+    queue: &mut Queue<'_, '_, '_>,
+    destination: &[u8],
+    options: &[u8],
+    has_data: bool,
+) -> Result<()> {
     let of = PrimitiveNumber::ConnReq;
     let Some(address) = Address::of(destination).filter(|address| !address.bytes().is_empty()) else {
         return refuse(queue, of, TransportError::BadAddress);
@@ -95,7 +100,12 @@ fn ask(there: &mut Queue<'_, '_, '_>, address: &Address, source: &Address, from:
 }
 
 /// T_CONN_RES.
-pub(in crate::drivers) fn accept(queue: &mut Queue<'_, '_, '_>, acceptor: u32, options: &[u8], sequence: u32) -> Result<()> {
+pub(in crate::drivers) fn accept(
+    queue: &mut Queue<'_, '_, '_>,
+    acceptor: u32,
+    options: &[u8],
+    sequence: u32,
+) -> Result<()> {
     let of = PrimitiveNumber::ConnRes;
     if !options.is_empty() {
         return refuse(queue, of, TransportError::BadOptions);

@@ -137,8 +137,13 @@ impl Named<'_> {
     /// Errors: `EAGAIN` if all are open.
     pub fn open_any(&self) -> Result<Handle> {
         // A number whose last process was killed is left to the processes of its partner, as long as there is another.
+        let table = self.directory.table(self.name())?;
         for takes_dead in [false, true] {
             for minor in (self.first..MINORS).step_by(self.step as usize) {
+                // One system call for a number that is open: an endpoint of a server may be behind thousands of them.
+                if ofd_lock::is_locked(&table, minor.into(), 1)? {
+                    continue;
+                }
                 // Where each side has a name of its own, a stream that has outlived its partner is hung up.
                 if self.has_other_side(minor)? {
                     continue;
