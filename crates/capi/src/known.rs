@@ -54,6 +54,7 @@ impl Range {
 #[derive(Debug, Default)]
 struct KnownHandle {
     open: AtomicPtr<Open>,
+    number: Cell<usize>,
     place: Cell<Option<Place<Handle>>>,
 }
 
@@ -163,8 +164,10 @@ impl Known {
     #[inline(always)]
     pub fn handle(&self, number: usize, open: *const Open) -> Option<Place<Handle>> {
         let known = &self.handles[number % HANDLES];
-        // Acquire: before the place.
-        if ptr::eq(known.open.load(Ordering::Acquire), open) { known.place.get() } else { None }
+        // Acquire: before the place. The number too: a signal handler may have closed this stream and opened another one, at its
+        // address and under another number, and learned that.
+        let is_known = ptr::eq(known.open.load(Ordering::Acquire), open) && known.number.get() == number;
+        if is_known { known.place.get() } else { None }
     }
 
     /// Remembers where the thread's handle of a stream is. The caller is in the middle of a call on it; `is_there` tells whether
@@ -185,6 +188,7 @@ impl Known {
         self.learn(count, || {
             known.open.store(ptr::null_mut(), Ordering::Relaxed);
             compiler_fence(Ordering::SeqCst);
+            known.number.set(number);
             known.place.set(place);
             // Release: after the place.
             known.open.store(open.cast_mut(), Ordering::Release);

@@ -3,8 +3,11 @@
 //! library makes cancellation points are replaced too: a cancelled thread cannot be unwound through Rust.
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
+use std::os::fd::{AsFd, FromRawFd, IntoRawFd, OwnedFd};
 use std::ptr;
+use std::sync::atomic::{AtomicI32, Ordering};
 
+use headwater_os::own_numbers;
 use libc::{sockaddr, socklen_t};
 
 use crate::errno::{Called, last};
@@ -231,6 +234,30 @@ pub fn duplicate(number: c_int, from: c_int, closed_by_exec: bool) -> Called<c_i
 pub fn close(number: c_int) {
     // SAFETY: the caller has made it.
     unsafe { hw_own_close(number) };
+}
+
+/// In place of a file that can be neither read nor written; -1: not opened yet.
+static NO_FILE: AtomicI32 = AtomicI32::new(-1);
+
+/// Takes a number from the open file that it has: it stays taken, and a thread that reads or writes there gets `EBADF`. The caller changes
+/// the table, so no other thread does this.
+pub fn disable(number: c_int) {
+    let mut no_file = NO_FILE.load(Ordering::Relaxed);
+    if no_file < 0 {
+        no_file = open_no_file().map_or(-1, IntoRawFd::into_raw_fd);
+        NO_FILE.store(no_file, Ordering::Relaxed);
+    }
+    // Without it the number is what it was until it is closed.
+    // SAFETY: the caller has the number, which its next call closes.
+    unsafe { hw_own_dup3(no_file, number, libc::O_CLOEXEC) };
+}
+
+fn open_no_file() -> Option<OwnedFd> {
+    // SAFETY: the path has its NUL.
+    let file = unsafe { hw_own_open64(c"/".as_ptr(), libc::O_PATH | libc::O_CLOEXEC, 0) };
+    // SAFETY: just opened, or no number.
+    let file = (file >= 0).then(|| unsafe { OwnedFd::from_raw_fd(file) })?;
+    own_numbers::copy(file.as_fd()).ok()
 }
 
 /// Whether the number is an open file of the program.

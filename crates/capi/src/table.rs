@@ -167,18 +167,17 @@ pub fn with_handle(
 const NOT_DONE: Word = Word::MIN;
 
 /// As [`with`], in one word; the thread remembers its handle of the stream for [`with_handle`].
-pub fn with_learning(number: c_int, call: impl FnOnce(&Open) -> Word) -> Word {
-    let closed = -(libc::EBADF as Word);
-    let Some(place) = place(number) else { return closed };
+pub fn with_learning(number: c_int, call: impl FnOnce(&Open) -> Word) -> Option<Word> {
+    let place = place(number)?;
     let thread = threads::current();
-    let Some(using) = thread.enter(place, OWN) else { return closed };
+    let using = thread.enter(place, OWN)?;
     // SAFETY: as in `with`.
     let open = unsafe { &*using.open };
-    guarded_word(|| {
+    Some(guarded_word(|| {
         let done = call(open);
         thread.remember(place, number as usize, &using);
         done
-    })
+    }))
 }
 
 /// As [`with`], where something else than a stream fails with `ENOSTR`, or `EBADF` if it is not open.
@@ -225,6 +224,30 @@ impl Changes {
     pub fn remove(&self, number: c_int) {
         let Some(open) = self.stream(number) else { return };
         TABLE[number as usize].store(ptr::null_mut(), Ordering::Release);
+        self.leave(open);
+    }
+
+    /// Gives a number, which may be a stream or none, another stream's descriptor or another file: `copy` does that in the kernel.
+    /// Whichever it is, another thread's call at the number never takes a stream's descriptor for a file.
+    pub fn replace(&self, number: c_int, open: Option<*const Open>, copy: impl FnOnce() -> Called<()>) -> Called<()> {
+        let before = self.stream(number);
+        let Some(open) = open else {
+            // As long as it may be a stream it is one.
+            return copy().map(|()| self.remove(number));
+        };
+        self.add(number, open);
+        let copied = copy();
+        if copied.is_ok() {
+            before.into_iter().for_each(|before| self.leave(before));
+        } else {
+            TABLE[number as usize].store(before.unwrap_or(ptr::null()).cast_mut(), Ordering::Release);
+            self.leave(open);
+        }
+        copied
+    }
+
+    /// A stream has one number less; with its last one it goes.
+    fn leave(&self, open: *const Open) {
         // SAFETY: as in `add`.
         if unsafe { (*open).numbers.fetch_sub(1, Ordering::Relaxed) } == 1 {
             // After it has left the table: threads that know its handle look there anew.
@@ -266,18 +289,21 @@ fn retire(retired: Retired) {
             threads::is_used(open) == (false, false)
         });
         if !waits {
-            RETIRED.lock().unwrap_or_else(PoisonError::into_inner).push(retired);
+            with_retired(|left| left.push(retired));
             return;
         }
     }
     free(retired);
-    // Not waited for: another thread that frees does the same.
-    let mut late = Vec::new();
-    if let Ok(mut left) = RETIRED.try_lock() {
-        let (used, unused) = left.drain(..).partition(|retired| threads::is_used(retired.0) != (false, false));
-        (*left, late) = (used, unused);
-    }
+    let late = with_retired(|left| {
+        let is_unused = |retired: &mut Retired| threads::is_used(retired.0) == (false, false);
+        left.extract_if(.., is_unused).collect::<Vec<_>>()
+    });
     late.into_iter().for_each(free);
+}
+
+/// Uses the list of closed streams. No signal handler runs meanwhile, which may close a stream, and no child finds it locked.
+fn with_retired<T>(action: impl FnOnce(&mut Vec<Retired>) -> T) -> T {
+    fork::held_off(|| action(&mut RETIRED.lock().unwrap_or_else(PoisonError::into_inner)))
 }
 
 /// Closes the stream in this process; the last close of a device waits for its driver's queue.
@@ -334,17 +360,10 @@ pub fn replace(stream: Stream, mode: Mode, number: c_int, closed_by_exec: bool) 
     // SAFETY: just made.
     let end = unsafe { (*open).stream.as_raw_fd() };
     let flags = if closed_by_exec { libc::O_CLOEXEC } else { 0 };
-    let replaced = changing(|changes| {
-        // SAFETY: the number is a file that nothing uses yet.
-        if unsafe { own::hw_own_dup3(end, number, flags) } < 0 {
-            return Err(last());
-        }
-        changes.add(number, open);
-        Ok(())
-    });
-    if replaced.is_err() {
-        free(Retired(open));
-    }
+    // SAFETY: the number is a file that nothing uses yet.
+    let copy = || if unsafe { own::hw_own_dup3(end, number, flags) } < 0 { Err(last()) } else { Ok(()) };
+    let (replaced, closed) = changing(|changes| (changes.replace(number, Some(open), copy), changes.closed()));
+    drop(closed);
     replaced
 }
 

@@ -212,3 +212,19 @@ fn what_is_installed_is_removed_again() {
     make("uninstall", root.path());
     assert_eq!(files(root.path()), ["usr/test/include/headwater/trace.h"]);
 }
+
+#[test]
+#[ignore = "builds the library as it is installed, which takes a minute"]
+fn the_installed_library_is_below_two_megabytes() {
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("Cargo's directory for build results");
+    let build = target.join("capi/clib");
+    let mut command = Command::new("make");
+    command.args(["-s", "-C", CRATE]).arg(format!("TARGET={}", target.display()));
+    assert!(command.arg(format!("BUILD={}", build.display())).status().expect("make runs").success());
+    let stripped = build.join("stripped");
+    let library = build.join("libheadwater.so.1");
+    assert!(Command::new("strip").arg("-o").arg(&stripped).arg(library).status().expect("strip runs").success());
+    let bytes = std::fs::metadata(stripped).expect("it was written").len();
+    println!("{bytes} bytes");
+    assert!(bytes < 2_000_000, "{bytes} bytes");
+}

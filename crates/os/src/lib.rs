@@ -29,6 +29,7 @@ pub mod fork;
 pub mod futex;
 pub mod hangup;
 pub mod inherit;
+pub mod internet;
 pub mod mailbox;
 pub mod mapped_vec;
 pub mod memory;

@@ -96,6 +96,10 @@ impl<T> std::fmt::Debug for Place<T> {
 
 impl<T> Default for PerThread<T> {
     fn default() -> PerThread<T> {
+        static IS_ASKED: AtomicBool = AtomicBool::new(false);
+        if !IS_ASKED.swap(true, Ordering::Relaxed) && fork::in_children(note_forking_thread).is_err() {
+            IS_ASKED.store(false, Ordering::Relaxed);
+        }
         PerThread {
             recent: [const { AtomicPtr::new(ptr::null_mut()) }; RECENT],
             first: AtomicPtr::new(ptr::null_mut()),
@@ -174,11 +178,14 @@ impl<T> PerThread<T> {
     /// visible.
     pub fn is_used_by_another(&self) -> bool {
         let (me, epoch) = (number(), fork::epoch());
+        // The slots that the forking thread has from before are of its parent's epoch.
+        let forked = FORKED.load(Ordering::Relaxed);
         self.slots().any(|slot| {
+            let owner = slot.owner.load(Ordering::Relaxed);
             // Acquire pairs with the Release in `Held::drop`.
             slot.busy.load(Ordering::Acquire)
-                && slot.owner.load(Ordering::Relaxed) != me
-                && slot.epoch.load(Ordering::Relaxed) == epoch
+                && owner != me
+                && (slot.epoch.load(Ordering::Relaxed) == epoch || owner == forked && forked != NOBODY)
         })
     }
 
@@ -303,6 +310,13 @@ impl<T> std::fmt::Debug for PerThread<T> {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.debug_struct("PerThread").field("values", &self.slots().count()).finish_non_exhaustive()
     }
+}
+
+/// In a forked child: the number of the thread that called fork(2), if it had one. No other thread of the process has it.
+static FORKED: AtomicU64 = AtomicU64::new(NOBODY);
+
+extern "C" fn note_forking_thread() {
+    FORKED.store(word::get(), Ordering::Relaxed);
 }
 
 /// The calling thread's number: no other thread of the process ever has it, and a forked child's thread keeps it.

@@ -23,16 +23,7 @@ pub fn name(place: &mut [u8; 16]) -> &str {
 
 /// Does something while the calling thread handles no signal.
 pub(crate) fn without_signals<T>(action: impl FnOnce() -> T) -> T {
-    let mut all = MaybeUninit::<libc::sigset_t>::uninit();
-    let mut before = MaybeUninit::<libc::sigset_t>::uninit();
-    // SAFETY: sigfillset initialises the set that is read, and pthread_sigmask the old mask, which is set again.
-    unsafe {
-        libc::sigfillset(all.as_mut_ptr());
-        libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr());
-        let done = action();
-        libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), std::ptr::null_mut());
-        done
-    }
+    holding_signals(|_| action())
 }
 
 /// The signals that the calling thread handles again while it naps, in [`holding_signals`].
@@ -63,7 +54,7 @@ impl HeldSignals {
 pub fn holding_signals<T>(action: impl FnOnce(&HeldSignals) -> T) -> T {
     let mut all = MaybeUninit::<libc::sigset_t>::uninit();
     let mut before = MaybeUninit::<libc::sigset_t>::uninit();
-    // SAFETY: as in `without_signals`.
+    // SAFETY: sigfillset initialises the set that is read, and pthread_sigmask the old mask, which is set again.
     unsafe {
         libc::sigfillset(all.as_mut_ptr());
         libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr());

@@ -3,10 +3,12 @@
 use crate::plumb::driver::DriverLink;
 
 pub mod echo;
+pub mod inet;
 pub mod log;
 pub mod loopback;
 pub mod mux;
 pub mod nuls;
+mod provider;
 pub mod pty;
 pub mod sad;
 pub mod transport;
@@ -15,6 +17,9 @@ pub mod udp;
 /// Every driver, by the order of its name.
 static TABLE: &[DriverLink] = &[
     DriverLink(&echo::Echo),
+    DriverLink(&inet::RAWIP),
+    DriverLink(&inet::TCP),
+    DriverLink(&inet::UDP),
     DriverLink(&log::Log),
     DriverLink(&loopback::Loop),
     DriverLink(&mux::Mux),

@@ -2,7 +2,7 @@
 
 pub(crate) use crate::options::head as options;
 
-mod beside;
+pub(crate) mod beside;
 mod beyond;
 mod close;
 mod datagram;

@@ -20,7 +20,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("trace-tools", &["os", "os-tools", "shm", "trace"]),
     ("trace-c", &["trace"]),
     ("streams", &["os", "shm", "trace"]),
-    ("capi", &["os", "streams"]),
+    ("xti", &["streams"]),
+    ("capi", &["os", "streams", "xti"]),
     ("results", &[]),
     ("report", &["results"]),
     ("headwater", &["os", "os-tools", "ring", "trace", "trace-tools", "streams", "results", "report"]),
@@ -147,6 +148,7 @@ const LINKED: &[(&str, &[&str])] = &[
     ("shm", &["loom"]),
     ("trace", &["tracing-core", "tracing-subscriber"]),
     ("streams", &["bitflags", "futures-core", "futures-sink", "tokio"]),
+    ("xti", &[]),
 ];
 
 /// The crates that may depend on the C library; capi is a part of it for its users.

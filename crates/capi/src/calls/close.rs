@@ -48,8 +48,10 @@ pub fn close(number: c_int) {
     }
     let closed = table::changing(|changes| {
         if changes.stream(number).is_some() {
-            changes.remove(number);
             epoll::forget(number);
+            // Another thread's call on the number must not reach the stream's kernel descriptor, once the table knows it no more.
+            own::disable(number);
+            changes.remove(number);
             own::close(number);
         } else {
             epoll::forget(number);

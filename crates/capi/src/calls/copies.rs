@@ -117,16 +117,13 @@ fn replace(number: c_int, other: c_int, flags: c_int) -> Called<c_int> {
             epoll::forget(other);
         }
         // SAFETY: both numbers are the program's.
-        if unsafe { own::hw_own_dup3(number, other, flags) } < 0 {
-            return (Err(last()), changes.closed());
-        }
+        let copy = || if unsafe { own::hw_own_dup3(number, other, flags) } < 0 { Err(last()) } else { Ok(()) };
         // The stream that had the number has it no more, and may be closed by that.
-        changes.remove(other);
-        if let Some(open) = open {
-            changes.add(other, open);
+        let copied = changes.replace(other, open, copy);
+        if copied.is_ok() {
+            epoll::copied(number, other);
         }
-        epoll::copied(number, other);
-        (Ok(other), changes.closed())
+        (copied.map(|()| other), changes.closed())
     });
     drop(closed);
     done

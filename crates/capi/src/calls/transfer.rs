@@ -54,7 +54,12 @@ extern "C" fn read_stream(number: c_int, buffer: *mut c_void, count: usize, seen
 
 #[inline(never)]
 extern "C" fn read_any(number: c_int, buffer: *mut c_void, count: usize) -> isize {
-    returned_word(table::with_learning(number, |open| word(read(open, buffer, count))))
+    match table::with_learning(number, |open| word(read(open, buffer, count))) {
+        Some(done) => returned_word(done),
+        // Closed meanwhile, or a file by now.
+        // SAFETY: by the caller of `read`.
+        None => unsafe { real::read(number, buffer, count) },
+    }
 }
 
 /// read(2) of a fortified program, which ends the program if the buffer is too short.
@@ -107,7 +112,12 @@ extern "C" fn write_stream(number: c_int, buffer: *const c_void, count: usize, s
 
 #[inline(never)]
 extern "C" fn write_any(number: c_int, buffer: *const c_void, count: usize) -> isize {
-    let written = returned_word(table::with_learning(number, |open| word(write(open, buffer, count))));
+    let Some(done) = table::with_learning(number, |open| word(write(open, buffer, count))) else {
+        // As in `read_any`.
+        // SAFETY: by the caller of `write`.
+        return unsafe { real::write(number, buffer, count) };
+    };
+    let written = returned_word(done);
     if written > 0 && (written as usize) < count {
         epoll::was_full(number);
     }

@@ -191,12 +191,20 @@ pub fn enter<T>(pair: &Pair, side: Side, mut action: impl FnMut(&mut Context) ->
 ///
 /// Errors: one that is held if another user is in the way, and `action` was not called.
 pub fn try_enter<T>(pair: &Pair, side: Side, action: impl FnOnce(&mut Context) -> Option<T>) -> Result<Option<T>> {
+    let (mut action, mut done) = (Some(action), None);
+    enter_once(pair, side, &mut |context| done = action.take().and_then(|action| action(context)))?;
+    Ok(done)
+}
+
+/// The way into a stream, which is long: once in the library, and not for each action.
+#[inline(never)]
+fn enter_once(pair: &Pair, side: Side, action: &mut dyn FnMut(&mut Context)) -> Result<()> {
     let reference = pair.reference(side);
     let reference = reference.ok_or_else(|| Error::new(Errno::Nxio, "no procedure of the module has run here"))?;
     reference.with(|queue| {
         with_context(pair, queue, false, || {
             // SAFETY: `with_context` has set it, and nothing else uses it now.
-            unsafe { INNERMOST.get().as_mut() }.and_then(action)
+            unsafe { INNERMOST.get().as_mut() }.into_iter().for_each(action);
         })
     })
 }

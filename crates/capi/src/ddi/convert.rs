@@ -17,42 +17,6 @@ use super::types::{
     SO_MREADON, SO_READOPT, StreamOptions,
 };
 
-const KINDS: [Kind; 28] = [
-    Kind::Data,
-    Kind::Proto,
-    Kind::Break,
-    Kind::PassFile,
-    Kind::Event,
-    Kind::Signal,
-    Kind::Delay,
-    Kind::Control,
-    Kind::Ioctl,
-    Kind::SetOptions,
-    Kind::Reserved,
-    Kind::IocAck,
-    Kind::IocNak,
-    Kind::PcProto,
-    Kind::PcSignal,
-    Kind::Read,
-    Kind::Flush,
-    Kind::Stop,
-    Kind::Start,
-    Kind::Hangup,
-    Kind::Error,
-    Kind::CopyIn,
-    Kind::CopyOut,
-    Kind::IocData,
-    Kind::PcReserved,
-    Kind::StopInput,
-    Kind::StartInput,
-    Kind::Unhangup,
-];
-
-/// The kind of that number.
-pub fn kind_of(number: u8) -> Option<Kind> {
-    KINDS.into_iter().find(|kind| *kind as u8 == number)
-}
-
 fn is_ioctl(kind: Kind) -> bool {
     matches!(kind, Kind::Ioctl | Kind::IocAck | Kind::IocNak | Kind::CopyIn | Kind::CopyOut | Kind::IocData)
 }
@@ -119,7 +83,7 @@ pub unsafe fn to_message(mp: *mut Mblk) -> Result<Message<'static>> {
     // SAFETY: passed on; each block is read once, and then freed.
     unsafe {
         let number = block::kind(mp);
-        let Some(kind) = kind_of(number) else {
+        let Some(kind) = Kind::of(number) else {
             block::free_message(mp);
             return Err(Error::new(Errno::Inval, format!("a module in C has sent a message of the type {number:#x}")));
         };

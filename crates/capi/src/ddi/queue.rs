@@ -265,7 +265,7 @@ fn get_blocks(context: &mut Context) -> *mut Mblk {
 /// `queue` is null or a queue.
 pub unsafe fn put_control(queue: *mut CQueue, kind: c_int, parameter: Option<c_int>, next: bool) -> bool {
     let number = u8::try_from(kind).ok();
-    let Some(kind) = number.and_then(convert::kind_of) else { return false };
+    let Some(kind) = number.and_then(Kind::of) else { return false };
     // After SVR4: data has no control message, and M_DELAY has a parameter.
     if matches!(kind, Kind::Data | Kind::Proto | Kind::PcProto) || kind == Kind::Delay && parameter.is_none() {
         return false;

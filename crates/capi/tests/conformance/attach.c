@@ -3,14 +3,10 @@
 #include <sys/log.h>
 #include <sys/strlog.h>
 
-static int near, far;
 static char path[60];
 
-static void open_ends(void) {
-    int ends[2];
-    open_pipe(ends);
-    near = ends[0];
-    far = ends[1];
+static void prepare(void) {
+    open_ends();
     strcpy(path, "/tmp/conformance-XXXXXX");
     int file = mkstemp(path);
     NEEDS(file >= 0 && write(file, "file", 4) == 4, "a file to attach to");
@@ -18,7 +14,7 @@ static void open_ends(void) {
 }
 
 static void an_attached_stream_is_opened_by_its_path(void) {
-    open_ends();
+    prepare();
     NEEDS(fattach(far, path) == 0, "POSIX fattach");
     int opened = open(path, O_RDWR);
     HOLDS(opened >= 0, "POSIX fattach: an open of the path");
@@ -38,7 +34,7 @@ static void an_attached_stream_is_opened_by_its_path(void) {
 }
 
 static void another_process_opens_it(void) {
-    open_ends();
+    prepare();
     NEEDS(fattach(far, path) == 0, "POSIX fattach");
     pid_t child = fork();
     if (child == 0) {
@@ -53,7 +49,7 @@ static void another_process_opens_it(void) {
 }
 
 static void errors(void) {
-    open_ends();
+    prepare();
     int null = open("/dev/null", O_RDWR);
     FAILS(fattach(-1, path), EBADF, "POSIX fattach: EBADF");
     FAILS(fattach(null, path), EINVAL, "POSIX fattach: EINVAL for what is no stream");

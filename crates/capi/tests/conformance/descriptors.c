@@ -3,15 +3,6 @@
 #include "stream.h"
 #include <sys/resource.h>
 
-static int near, far;
-
-static void open_ends(void) {
-    int ends[2];
-    open_pipe(ends);
-    near = ends[0];
-    far = ends[1];
-}
-
 static int lowest_free(void) {
     int fd = open("/dev/null", O_RDONLY);
     close(fd);

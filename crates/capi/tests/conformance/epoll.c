@@ -6,13 +6,10 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 
-static int near, far, set;
+static int set;
 
-static void open_ends(void) {
-    int ends[2];
-    open_pipe(ends);
-    near = ends[0];
-    far = ends[1];
+static void prepare(void) {
+    open_ends();
     set = epoll_create1(EPOLL_CLOEXEC);
     NEEDS(set >= 0, "epoll_create1");
 }
@@ -43,7 +40,7 @@ static int drain(void) {
 }
 
 static void level(void) {
-    open_ends();
+    prepare();
     EXPECT(add(far, EPOLLIN, 77), 0, "EPOLL_CTL_ADD");
     EXPECT(events_within(0, 77), 0, "epoll_wait: nothing is readable");
     EXPECT(write(near, "x", 1), 1, "write");
@@ -56,7 +53,7 @@ static void level(void) {
 }
 
 static void level_after_blocking_reads(void) {
-    open_ends();
+    prepare();
     char byte;
     EXPECT(add(far, EPOLLIN, 77), 0, "EPOLL_CTL_ADD");
     for (int round = 0; round < 5; round++) {
@@ -68,7 +65,7 @@ static void level_after_blocking_reads(void) {
 }
 
 static void edge(void) {
-    open_ends();
+    prepare();
     EXPECT(add(far, EPOLLIN | EPOLLET, 1), 0, "EPOLL_CTL_ADD");
     EXPECT(write(near, "x", 1), 1, "write");
     EXPECT(events_within(1000, 1), EPOLLIN, "epoll(7): an edge");
@@ -82,14 +79,14 @@ static void edge(void) {
 }
 
 static void an_edge_for_data_from_before(void) {
-    open_ends();
+    prepare();
     EXPECT(write(near, "x", 1), 1, "write");
     EXPECT(add(far, EPOLLIN | EPOLLET, 1), 0, "EPOLL_CTL_ADD");
     EXPECT(events_within(1000, 1), EPOLLIN, "epoll(7): data that was there before the descriptor was added");
 }
 
 static void edges_for_room(void) {
-    open_ends();
+    prepare();
     EXPECT(add(near, EPOLLOUT | EPOLLET, 5), 0, "EPOLL_CTL_ADD");
     EXPECT(events_within(1000, 5), EPOLLOUT, "epoll(7): writable at first");
     for (int round = 0; round < 5; round++) {
@@ -101,7 +98,7 @@ static void edges_for_room(void) {
 }
 
 static void one_shot(void) {
-    open_ends();
+    prepare();
     EXPECT(add(far, EPOLLIN | EPOLLONESHOT, 9), 0, "EPOLL_CTL_ADD");
     EXPECT(write(near, "x", 1), 1, "write");
     EXPECT(events_within(1000, 9), EPOLLIN, "epoll_ctl: EPOLLONESHOT: once");
@@ -112,7 +109,7 @@ static void one_shot(void) {
 }
 
 static void both_kinds(void) {
-    open_ends();
+    prepare();
     int event = eventfd(0, EFD_NONBLOCK);
     EXPECT(add(far, EPOLLIN, 1), 0, "EPOLL_CTL_ADD of a stream");
     EXPECT(add(event, EPOLLIN, 2), 0, "EPOLL_CTL_ADD of an event descriptor");
@@ -138,7 +135,7 @@ static void both_kinds(void) {
 }
 
 static void errors_of_epoll_ctl(void) {
-    open_ends();
+    prepare();
     struct epoll_event event = {.events = EPOLLIN};
     FAILS(epoll_ctl(set, EPOLL_CTL_MOD, far, &event), ENOENT, "epoll_ctl: MOD of what is not in the set");
     FAILS(epoll_ctl(set, EPOLL_CTL_DEL, far, &event), ENOENT, "epoll_ctl: DEL of what is not in the set");
@@ -152,7 +149,7 @@ static void errors_of_epoll_ctl(void) {
 }
 
 static void closing_removes_from_the_set(void) {
-    open_ends();
+    prepare();
     EXPECT(add(far, EPOLLIN, 1), 0, "EPOLL_CTL_ADD");
     EXPECT(write(near, "x", 1), 1, "write");
     EXPECT(events_within(1000, 1), EPOLLIN, "epoll_wait");
@@ -166,7 +163,7 @@ static void closing_removes_from_the_set(void) {
 }
 
 static void a_hangup(void) {
-    open_ends();
+    prepare();
     EXPECT(add(far, EPOLLIN | EPOLLRDHUP, 1), 0, "EPOLL_CTL_ADD");
     close(near);
     int events = events_within(1000, 1);
@@ -180,7 +177,7 @@ static long long cpu_ms(void) {
 }
 
 static void priorities(void) {
-    open_ends();
+    prepare();
     EXPECT(add(far, EPOLLPRI, 1), 0, "EPOLL_CTL_ADD");
     EXPECT(write(near, "x", 1), 1, "write");
     long long before = cpu_ms();
@@ -191,7 +188,7 @@ static void priorities(void) {
 }
 
 static void epoll_pwait_with_a_mask(void) {
-    open_ends();
+    prepare();
     EXPECT(add(far, EPOLLIN, 1), 0, "EPOLL_CTL_ADD");
     on_signal(SIGUSR1, count_signal, 0);
     sigset_t blocked, none;
@@ -208,7 +205,7 @@ static void epoll_pwait_with_a_mask(void) {
 }
 
 static void a_set_in_a_set(void) {
-    open_ends();
+    prepare();
     EXPECT(add(far, EPOLLIN, 1), 0, "EPOLL_CTL_ADD");
     struct pollfd one = {.fd = set, .events = POLLIN};
     EXPECT(poll(&one, 1, 0), 0, "epoll(7): a set without events is not readable");
@@ -217,7 +214,7 @@ static void a_set_in_a_set(void) {
 }
 
 static void dup_stays_in_the_set(void) {
-    open_ends();
+    prepare();
     int copy = dup(far);
     EXPECT(add(copy, EPOLLIN, 4), 0, "EPOLL_CTL_ADD of a duplicate");
     EXPECT(write(near, "x", 1), 1, "write");
@@ -228,7 +225,7 @@ static void dup_stays_in_the_set(void) {
 
 /* epoll(7): a read that returns less than it was asked for has taken all. */
 static void an_edge_after_a_short_read(void) {
-    open_ends();
+    prepare();
     set_nonblocking(far, 1);
     EXPECT(add(far, EPOLLIN | EPOLLOUT | EPOLLET, 1), 0, "EPOLL_CTL_ADD");
     EXPECT(events_within(1000, 1), EPOLLOUT, "epoll(7): writable at first");
@@ -241,7 +238,7 @@ static void an_edge_after_a_short_read(void) {
 }
 
 static void an_edge_after_a_partial_read(void) {
-    open_ends();
+    prepare();
     set_nonblocking(far, 1);
     EXPECT(add(far, EPOLLIN | EPOLLET, 1), 0, "EPOLL_CTL_ADD");
     for (int round = 0; round < 300; round++) {
@@ -261,7 +258,7 @@ static void an_edge_after_a_partial_read(void) {
 }
 
 static void room_after_a_short_write(void) {
-    open_ends();
+    prepare();
     set_nonblocking(near, 1);
     EXPECT(add(near, EPOLLOUT | EPOLLET, 1), 0, "EPOLL_CTL_ADD");
     EXPECT(events_within(1000, 1), EPOLLOUT, "epoll(7): writable at first");
@@ -282,7 +279,7 @@ static void room_after_a_short_write(void) {
 }
 
 static void copies_of_a_set(void) {
-    open_ends();
+    prepare();
     EXPECT(add(far, EPOLLIN, 7), 0, "EPOLL_CTL_ADD");
     EXPECT(write(near, "x", 1), 1, "write");
     int copies[] = {dup(set), fcntl(set, F_DUPFD_CLOEXEC, 100), dup2(set, 120), dup3(set, 121, O_CLOEXEC)};
@@ -327,7 +324,7 @@ static void the_same_data_for_all(void) {
 }
 
 static void a_child_and_its_parent_share_a_set(void) {
-    open_ends();
+    prepare();
     EXPECT(add(far, EPOLLIN, 1), 0, "EPOLL_CTL_ADD");
     pid_t child = fork();
     if (child == 0) {
@@ -347,18 +344,20 @@ static void a_child_and_its_parent_share_a_set(void) {
 }
 
 static void dup2_over_a_member_removes_it(void) {
-    open_ends();
+    prepare();
     EXPECT(add(far, EPOLLIN, 1), 0, "EPOLL_CTL_ADD");
     EXPECT(write(near, "x", 1), 1, "write");
     int copy = dup(far), null = open("/dev/null", O_RDONLY);
     EXPECT(dup2(null, far), far, "dup2");
     EXPECT(events_within(20, 1), 0, "epoll(7): what dup2 closes leaves the set");
+    EXPECT(write(near, "y", 1), 1, "write");
+    EXPECT(epoll_wait(set, (struct epoll_event[1]){{0}}, 1, 20), 0, "epoll(7): what dup2 closes leaves the set");
     EXPECT(add(copy, EPOLLIN, 2), 0, "EPOLL_CTL_ADD of the other number");
     EXPECT(events_within(1000, 2), EPOLLIN, "the stream has its data");
 }
 
 static void one_shot_of_a_hung_up_stream(void) {
-    open_ends();
+    prepare();
     EXPECT(add(far, EPOLLIN | EPOLLONESHOT, 9), 0, "EPOLL_CTL_ADD");
     close(near);
     HOLDS(events_within(1000, 9) & EPOLLHUP, "EPOLLHUP");
@@ -404,7 +403,7 @@ static void one_shot_for_several_threads(void) {
     enum { THREADS = 4, ROUNDS = 300 };
     pthread_t threads[THREADS];
     char byte;
-    open_ends();
+    prepare();
     EXPECT(socketpair(AF_UNIX, SOCK_STREAM, 0, tokens), 0, "socketpair");
     for (int at = 0; at < THREADS; at++)
         NEEDS(pthread_create(&threads[at], NULL, wait_for_one_shot, NULL) == 0, "pthread_create");
@@ -425,7 +424,7 @@ static void one_shot_for_several_threads(void) {
 }
 
 static void waits_do_not_become_slower(void) {
-    open_ends();
+    prepare();
     EXPECT(add(far, EPOLLIN, 1), 0, "EPOLL_CTL_ADD");
     pid_t child = fork();
     if (child == 0) {

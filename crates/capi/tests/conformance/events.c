@@ -1,17 +1,13 @@
 /* I_SETSIG, I_GETSIG, I_ESETSIG, I_EGETSIG: SIGPOLL and SIGURG by event (POSIX I_SETSIG, STREAMS 2 and 4.8). */
 #include "stream.h"
 
-static int near, far;
 static volatile sig_atomic_t polls, urgents;
 
 static void count_poll(int number) { (void)number, polls++; }
 static void count_urgent(int number) { (void)number, urgents++; }
 
-static void open_ends(void) {
-    int ends[2];
-    open_pipe(ends);
-    near = ends[0];
-    far = ends[1];
+static void prepare(void) {
+    open_ends();
     set_nonblocking(far, 1);
     on_signal(SIGPOLL, count_poll, 0);
     on_signal(SIGURG, count_urgent, 0);
@@ -19,7 +15,7 @@ static void open_ends(void) {
 
 /* What one action raises at the far end that is registered for these events. */
 static void check_event(int events, void (*action)(void), int polls_wanted, int urgents_wanted, const char *name) {
-    open_ends();
+    prepare();
     in_context("events %#x, %s", events, name);
     EXPECT(ioctl(far, I_SETSIG, events), 0, "POSIX I_SETSIG");
     polls = urgents = 0;
@@ -55,7 +51,7 @@ static void messages_by_kind(void) {
 }
 
 static void each_message_is_told(void) {
-    open_ends();
+    prepare();
     EXPECT(ioctl(far, I_SETSIG, S_RDNORM), 0, "I_SETSIG");
     for (int at = 1; at <= 5; at++) {
         ordinary();
@@ -64,11 +60,11 @@ static void each_message_is_told(void) {
 }
 
 static void hangups_and_errors(void) {
-    open_ends();
+    prepare();
     EXPECT(ioctl(far, I_SETSIG, S_HANGUP), 0, "I_SETSIG");
     close(near);
     EXPECT(polls, 1, "POSIX I_SETSIG: S_HANGUP");
-    open_ends();
+    prepare();
     EXPECT(ioctl(near, I_PUSH, "testmod"), 0, "I_PUSH");
     EXPECT(ioctl(near, I_SETSIG, S_ERROR | S_MSG), 0, "I_SETSIG");
     polls = 0;
@@ -79,7 +75,7 @@ static void hangups_and_errors(void) {
 }
 
 static void room_in_bands(void) {
-    open_ends();
+    prepare();
     set_nonblocking(near, 1);
     EXPECT(ioctl(near, I_SETSIG, S_OUTPUT), 0, "I_SETSIG");
     fill(near);
@@ -96,7 +92,7 @@ static void room_in_bands(void) {
 }
 
 static void registrations(void) {
-    open_ends();
+    prepare();
     int events = -1;
     FAILS(ioctl(far, I_GETSIG, &events), EINVAL, "POSIX I_GETSIG: EINVAL when not registered");
     FAILS(ioctl(far, I_SETSIG, 0), EINVAL, "STREAMS 4.8: I_SETSIG(0) when not registered");
@@ -114,7 +110,7 @@ static void registrations(void) {
 }
 
 static void each_process_for_itself(void) {
-    open_ends();
+    prepare();
     EXPECT(ioctl(far, I_SETSIG, S_RDNORM), 0, "I_SETSIG");
     int ready[2];
     open_pipe(ready);
@@ -138,7 +134,7 @@ static void each_process_for_itself(void) {
 }
 
 static void another_process_by_esetsig(void) {
-    open_ends();
+    prepare();
     struct strsigset set = {0};
     set.ss_pid = getpid();
     set.ss_events = S_RDNORM;

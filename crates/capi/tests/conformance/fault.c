@@ -6,7 +6,7 @@
 #include <sys/select.h>
 
 static char *writable, *read_only, *barred; /* a page each; `barred` follows `writable` */
-static int near, far, mux;
+static int mux;
 
 static void map_pages(void) {
     writable = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -17,12 +17,9 @@ static void map_pages(void) {
     NEEDS(mprotect(barred, 4096, PROT_NONE) == 0, "mprotect");
 }
 
-static void open_ends(void) {
-    int ends[2];
+static void prepare(void) {
     map_pages();
-    open_pipe(ends);
-    near = ends[0];
-    far = ends[1];
+    open_ends();
     set_nonblocking(near, 1);
     set_nonblocking(far, 1);
 }
@@ -51,7 +48,7 @@ enum { INPUTS = 5, OUTPUTS = 6 };
     }
 
 static void reads(void) {
-    open_ends();
+    prepare();
     EXPECT(put_message(near, NULL, "plain", 0), 0, "putmsg");
     EACH_FAULTS(OUTPUTS, 5, read(far, p, 5), "POSIX read: EFAULT");
     struct iovec pieces[2] = {{writable, 2}, {NULL, 3}};
@@ -61,7 +58,7 @@ static void reads(void) {
 }
 
 static void writes(void) {
-    open_ends();
+    prepare();
     EACH_FAULTS(INPUTS, 100, write(near, p, 100), "POSIX write: EFAULT");
     struct iovec pieces[2] = {{writable, 2}, {NULL, 100}};
     EACH_FAULTS(INPUTS, 100, (pieces[1].iov_base = p, writev(near, pieces, 2)), "POSIX writev: EFAULT in an area");
@@ -71,7 +68,7 @@ static void writes(void) {
 }
 
 static void large_buffers(void) {
-    open_ends();
+    prepare();
     char *large = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     NEEDS(large != MAP_FAILED && mprotect(large + 40960, 4096, PROT_NONE) == 0, "mmap");
     FAILS(write(near, large, 1 << 20), EFAULT, "STREAMS 4.1: a hole in the middle of a large buffer");
@@ -85,7 +82,7 @@ static void large_buffers(void) {
 }
 
 static void messages_out(void) {
-    open_ends();
+    prepare();
     struct strbuf good = part("good"), bad = {.len = 100};
     EACH_FAULTS(INPUTS, 100, (bad.buf = p, putmsg(near, &bad, NULL, 0)), "POSIX putmsg: EFAULT in the control part");
     EACH_FAULTS(INPUTS, 100, (bad.buf = p, putmsg(near, &good, &bad, 0)), "POSIX putmsg: EFAULT in the data part");
@@ -104,7 +101,7 @@ static void messages_out(void) {
 }
 
 static void messages_in(void) {
-    open_ends();
+    prepare();
     struct strbuf good = room(writable, 100), other = room(writable + 200, 100), bad = {.maxlen = 100};
     int flags = 0, any = MSG_ANY, band = 0;
     EXPECT(put_message(near, "control", "data", 0), 0, "putmsg");
@@ -134,7 +131,7 @@ static void messages_in(void) {
 }
 
 static void ioctls_that_store(void) {
-    open_ends();
+    prepare();
     EXPECT(ioctl(far, I_PUSH, "testmod"), 0, "I_PUSH");
     EXPECT(ioctl(far, I_SETSIG, S_ERROR), 0, "I_SETSIG");
     EXPECT(put_message(near, "control", "data", 0), 0, "putmsg");
@@ -161,7 +158,7 @@ static void ioctls_that_store(void) {
 }
 
 static void ioctls_that_load(void) {
-    open_ends();
+    prepare();
     EXPECT(ioctl(near, I_PUSH, "testmod"), 0, "I_PUSH");
     /* A name may end before the barred page. */
     memset(writable, 'a', 4096);
@@ -183,7 +180,7 @@ static void ioctls_that_load(void) {
 }
 
 static void answers_to_read_only_memory(void) {
-    open_ends();
+    prepare();
     EXPECT(ioctl(near, I_PUSH, "testmod"), 0, "I_PUSH");
     struct strioctl call = {.ic_cmd = 0x4801, .ic_timout = 5, .ic_len = 16, .ic_dp = read_only};
     FAILS(ioctl(near, I_STR, &call), EFAULT, "POSIX I_STR: EFAULT for the data of the answer");
@@ -192,7 +189,7 @@ static void answers_to_read_only_memory(void) {
 }
 
 static void passed_files(void) {
-    open_ends();
+    prepare();
     int null = open("/dev/null", O_RDWR);
     struct strrecvfd file = {.fd = -1};
     EXPECT(ioctl(near, I_SENDFD, null), 0, "I_SENDFD");
@@ -206,7 +203,7 @@ static void passed_files(void) {
 }
 
 static void waiting_calls(void) {
-    open_ends();
+    prepare();
 #ifndef __SANITIZE_ADDRESS__ /* whose own poll reads the array */
     EACH_FAULTS(INPUTS, sizeof(struct pollfd), poll((struct pollfd *)p, 1, 0), "POSIX poll: EFAULT");
 #endif
@@ -236,7 +233,7 @@ static void waiting_calls(void) {
 }
 
 static void names_and_pairs(void) {
-    open_ends();
+    prepare();
     memset(writable, 'a', 4096);
     for (int which = 0; which < 3; which++) {
         void *p = bad_address(which, 16);
@@ -262,7 +259,7 @@ static void files_that_are_no_streams(void) {
 }
 
 static void a_linked_stream(void) {
-    open_ends();
+    prepare();
     mux = open_device("mux");
     char id[4];
     int number = ioctl(mux, I_LINK, near);
@@ -286,7 +283,7 @@ static void a_linked_stream(void) {
     } while (0)
 
 static void memory_that_the_program_takes_away(void) {
-    open_ends();
+    prepare();
     char *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     GOES(page, pkey_mprotect(page, 4096, PROT_NONE, -1), "Linux pkey_mprotect");
     int file = memfd_create("cut", 0);
@@ -303,7 +300,7 @@ static void memory_that_the_program_takes_away(void) {
 
 #ifndef __SANITIZE_ADDRESS__ /* which has its own heap */
 static void the_end_of_the_heap(void) {
-    open_ends();
+    prepare();
     char *end = sbrk(0), *page = (char *)(((uintptr_t)end + 4095) & ~(uintptr_t)4095);
     EXPECT(brk(page + 4096), 0, "brk");
     GOES(page, EXPECT(brk(end), 0, "brk"), "Linux brk: a lower end");
@@ -326,7 +323,7 @@ static void *lend_an_address(void *barrier) {
 }
 
 static void memory_that_is_freed(void) {
-    open_ends();
+    prepare();
     char *block = malloc(1 << 20);
     kept = block + 65536;
     GOES(kept, free(block), "glibc free: of a large block");
@@ -339,7 +336,7 @@ static void memory_that_is_freed(void) {
 }
 
 static void a_threads_stack(void) {
-    open_ends();
+    prepare();
     pthread_t thread;
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);

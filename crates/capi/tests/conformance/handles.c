@@ -7,15 +7,6 @@
 
 enum { WORDS = 20000, MANY = 200000, AHEAD = 3 };
 
-static int near, far;
-
-static void open_ends(void) {
-    int ends[2];
-    open_pipe(ends);
-    near = ends[0];
-    far = ends[1];
-}
-
 static void *joined(pthread_t thread, const char *rule) { return joined_within(thread, 20, rule); }
 
 /* Words of a writer: its number, and how many it has written before. */
@@ -122,6 +113,53 @@ static void a_number_that_becomes_another_stream_under_its_writers(void) {
         EXPECT((intptr_t)joined(writers[at], "a writer ends"), 0, "POSIX dup2: each write finds one stream or the other");
     EXPECT(late, 0, "POSIX dup2: no write reaches the old stream once the number is the new one");
     HOLDS(words > 200, "the writers write meanwhile");
+}
+
+static volatile int copy_of_near;
+
+/* Writes to the copy of each round until it is closed. Returns how many words, or -1 after another error than EBADF. */
+static void *write_until_closed(void *rounds) {
+    intptr_t words = 0;
+    for (int round = 0; round < (int)(intptr_t)rounds; round++) {
+        pthread_barrier_wait(&turn);
+        errno = 0;
+        while (errno == 0 || errno == EAGAIN) {
+            errno = 0;
+            words += write(copy_of_near, &(int){round}, sizeof round) == sizeof round;
+        }
+        if (errno != EBADF)
+            words = -(1 << 30);
+        pthread_barrier_wait(&turn);
+    }
+    return (void *)(words < 0 ? -1 : words);
+}
+
+static void a_number_that_is_closed_under_its_writer(void) {
+    enum { ROUNDS = 5000 };
+    intptr_t words = 0;
+    open_ends();
+    set_nonblocking(near, 1);
+    set_nonblocking(far, 1);
+    pthread_barrier_init(&turn, NULL, 2);
+    pthread_t writer = started(write_until_closed, (void *)(intptr_t)ROUNDS);
+    for (int round = 0; round < ROUNDS; round++) {
+        int word;
+        copy_of_near = dup(near);
+        pthread_barrier_wait(&turn);
+        for (volatile int spin = 0; spin < round % 1000; spin++)
+            ;
+        EXPECT(close(copy_of_near), 0, "close");
+        pthread_barrier_wait(&turn);
+        while (read_all(far, &word, sizeof word) == sizeof word) {
+            words++;
+            if (word != round)
+                EXPECT(word, round, "POSIX write: what is written to a number is there");
+        }
+        FAILS(read(far, &word, sizeof word), EAGAIN, "POSIX close: the other number of the stream is as it was");
+    }
+    EXPECT((intptr_t)joined(writer, "the writer ends"), words, "POSIX write: EBADF once the number is closed, and no word is lost");
+    EXPECT(write(near, "abcd", 4), 4, "the stream can be written to");
+    EXPECT(read_all(far, (char[4]){0}, 4), 4, "the stream can be read");
 }
 
 static volatile int handled, refused, failed_otherwise;
@@ -275,6 +313,7 @@ static void a_known_stream_whose_numbers_are_closed_one_by_one(void) {
 static const struct test tests[] = {
     TEST(a_number_that_is_another_stream_later),
     TEST_OF(a_number_that_becomes_another_stream_under_its_writers, 30),
+    TEST_OF(a_number_that_is_closed_under_its_writer, 60),
     TEST_OF(a_handler_writes_where_it_has_interrupted_a_write, 30),
     TEST_OF(a_child_writes_where_its_parent_wrote, 60),
     TEST_OF(threads_after_one_that_has_ended, 60),

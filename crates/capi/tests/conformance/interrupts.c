@@ -2,15 +2,6 @@
  * STREAMS 4.3). */
 #include "stream.h"
 
-static int near, far;
-
-static void open_ends(void) {
-    int ends[2];
-    open_pipe(ends);
-    near = ends[0];
-    far = ends[1];
-}
-
 static ssize_t do_read(void) { return read(far, got.data_bytes, 10); }
 static ssize_t do_readv(void) {
     struct iovec piece = {got.data_bytes, 10};

@@ -1,18 +1,13 @@
 /* The ioctls of streamio(7) that look at, change or empty a stream, with good and bad arguments (POSIX ioctl, SVR4 streamio(7)). */
 #include "stream.h"
 
-static int near, far;
-
-static void open_ends(void) {
-    int ends[2];
-    open_pipe(ends);
-    near = ends[0];
-    far = ends[1];
+static void prepare(void) {
+    open_ends();
     set_nonblocking(far, 1);
 }
 
 static void modules_are_pushed_and_popped(void) {
-    open_ends();
+    prepare();
     char name[FMNAMESZ + 1];
     FAILS(ioctl(near, I_POP, 0), EINVAL, "POSIX I_POP: no module is there");
     EXPECT(ioctl(near, I_PUSH, "nullmod"), 0, "POSIX I_PUSH");
@@ -37,7 +32,7 @@ static void modules_are_pushed_and_popped(void) {
 }
 
 static void list(void) {
-    open_ends();
+    prepare();
     int device = open_device("echo");
     EXPECT(ioctl(device, I_PUSH, "nullmod"), 0, "I_PUSH");
     EXPECT(ioctl(device, I_PUSH, "srvmod"), 0, "I_PUSH");
@@ -63,7 +58,7 @@ static void list(void) {
 }
 
 static void peek(void) {
-    open_ends();
+    prepare();
     struct strpeek looked = {.ctlbuf = room(got.control_bytes, 100), .databuf = room(got.data_bytes, 100), .flags = 0};
     EXPECT(ioctl(far, I_PEEK, &looked), 0, "POSIX I_PEEK: 0 without a message");
     EXPECT(put_message(near, "control", "data", 0), 0, "putmsg");
@@ -93,7 +88,7 @@ static void peek(void) {
 }
 
 static void nread(void) {
-    open_ends();
+    prepare();
     int bytes = -1;
     EXPECT(ioctl(far, I_NREAD, &bytes), 0, "POSIX I_NREAD: 0 messages");
     EXPECT(put_message(near, "ctl", NULL, 0), 0, "putmsg");
@@ -105,7 +100,7 @@ static void nread(void) {
 }
 
 static void flushes(void) {
-    open_ends();
+    prepare();
     set_nonblocking(near, 1);
     EXPECT(ioctl(near, I_PUSH, "pipemod"), 0, "STREAMS 4.16: a flush of a pipe needs pipemod");
     static const struct {
@@ -136,7 +131,7 @@ static void flushes(void) {
 }
 
 static void bands(void) {
-    open_ends();
+    prepare();
     int band = -1;
     EXPECT(ioctl(far, I_CKBAND, 1), 0, "POSIX I_CKBAND: 0");
     FAILS(ioctl(far, I_GETBAND, &band), ENODATA, "POSIX I_GETBAND: ENODATA on an empty queue");
@@ -158,7 +153,7 @@ static void bands(void) {
 }
 
 static void marks(void) {
-    open_ends();
+    prepare();
     EXPECT(ioctl(far, I_ATMARK, ANYMARK), 0, "POSIX I_ATMARK: 0");
     EXPECT(ioctl(far, I_ATMARK, LASTMARK), 0, "POSIX I_ATMARK: 0");
     FAILS(ioctl(far, I_ATMARK, 0), EINVAL, "POSIX I_ATMARK: an invalid argument");
@@ -168,7 +163,7 @@ static void marks(void) {
 }
 
 static void close_times(void) {
-    open_ends();
+    prepare();
     int ms = -1;
     EXPECT(ioctl(near, I_GETCLTIME, &ms), 0, "POSIX I_GETCLTIME");
     EXPECT(ms, 15000, "POSIX I_SETCLTIME: the default is 15 s");
@@ -182,7 +177,7 @@ static void close_times(void) {
 }
 
 static void error_options(void) {
-    open_ends();
+    prepare();
     int options = -1;
     for (int wanted = 0; wanted < 4; wanted++) {
         EXPECT(ioctl(near, I_SERROPT, wanted), 0, "SVR4 I_SERROPT");
@@ -193,7 +188,7 @@ static void error_options(void) {
 }
 
 static void water_marks(void) {
-    open_ends();
+    prepare();
     int hiwat = -1, lowat = -1;
     EXPECT(ioctl(far, I_GET_HIWAT, &hiwat), 0, "STREAMS 1: I_GET_HIWAT");
     EXPECT(ioctl(far, I_GET_LOWAT, &lowat), 0, "STREAMS 1: I_GET_LOWAT");
@@ -221,12 +216,12 @@ static void water_marks(void) {
 }
 
 static void pipes_by_ioctl(void) {
-    open_ends();
+    prepare();
     EXPECT(ioctl(near, I_ISASTREAM, 0), 1, "STREAMS 1: I_ISASTREAM");
 }
 
 static void unknown_commands(void) {
-    open_ends();
+    prepare();
     int device = open_device("echo"), value;
     FAILS(ioctl(near, 'S' << 8 | 200, &value), EINVAL, "POSIX ioctl: an unknown command");
     FAILS(ioctl(device, 'S' << 8 | 200, &value), EINVAL, "POSIX ioctl: an unknown command");
@@ -239,7 +234,7 @@ static void unknown_commands(void) {
 }
 
 static void terminal_and_file_ioctls(void) {
-    open_ends();
+    prepare();
     int value = -1, kernel[2];
     HOLDS(ioctl(near, TCGETS, got.data_bytes) == -1 && (errno == ENOTTY || errno == EINVAL), "STREAMS 1: a terminal's ioctl is refused");
     EXPECT(isatty(near), 0, "POSIX isatty: a stream is no terminal");
@@ -258,7 +253,7 @@ static void terminal_and_file_ioctls(void) {
 
 static void fdinsert(void) {
     int other[2];
-    open_ends();
+    prepare();
     open_pipe(other);
     char control[32] = "0123456789012345";
     struct strfdinsert insert = {

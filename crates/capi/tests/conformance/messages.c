@@ -2,18 +2,13 @@
  * 4.5). */
 #include "stream.h"
 
-static int near, far;
-
-static void open_ends(void) {
-    int ends[2];
-    open_pipe(ends);
-    near = ends[0];
-    far = ends[1];
+static void prepare(void) {
+    open_ends();
     set_nonblocking(far, 1);
 }
 
 static void control_and_data_arrive_as_they_were_sent(void) {
-    open_ends();
+    prepare();
     EXPECT(put_message(near, "control", "data", 0), 0, "POSIX putmsg: 0");
     EXPECT(get_message(far)->value, 0, "POSIX getmsg: 0 when the whole message was taken");
     PARTS("control", "data", "POSIX getmsg: both parts");
@@ -28,7 +23,7 @@ static void control_and_data_arrive_as_they_were_sent(void) {
 }
 
 static void parts_of_no_bytes(void) {
-    open_ends();
+    prepare();
     EXPECT(put_message(near, "", "", 0), 0, "POSIX putmsg: parts of no bytes");
     get_message(far);
     PARTS("", "", "POSIX putmsg: a zero-length part is sent, and is not absent");
@@ -44,7 +39,7 @@ static void parts_of_no_bytes(void) {
 }
 
 static void leftovers(void) {
-    open_ends();
+    prepare();
     EXPECT(put_message(near, "control", "data", 0), 0, "putmsg");
     get_with(far, 4, 2, 0);
     EXPECT(got.value, MORECTL | MOREDATA, "POSIX getmsg: both parts have more");
@@ -57,7 +52,7 @@ static void leftovers(void) {
 }
 
 static void maxlen_minus_1_leaves_a_part(void) {
-    open_ends();
+    prepare();
     EXPECT(put_message(near, "control", "data", 0), 0, "putmsg");
     get_with(far, -1, 100, 0);
     EXPECT(got.value, MORECTL, "POSIX getmsg: maxlen -1 leaves the control part");
@@ -74,7 +69,7 @@ static void maxlen_minus_1_leaves_a_part(void) {
 }
 
 static void a_part_of_no_bytes_is_consumed_by_maxlen_0(void) {
-    open_ends();
+    prepare();
     EXPECT(ioctl(near, I_SWROPT, SNDZERO), 0, "I_SWROPT");
     EXPECT(put_message(near, NULL, "", 0), 0, "putmsg");
     EXPECT(put_message(near, NULL, "next", 0), 0, "putmsg");
@@ -86,7 +81,7 @@ static void a_part_of_no_bytes_is_consumed_by_maxlen_0(void) {
 }
 
 static void leftovers_keep_type_and_band(void) {
-    open_ends();
+    prepare();
     EXPECT(put_in_band(near, "control", "data", 3), 0, "POSIX putpmsg: MSG_BAND");
     get_with(far, 3, 0, 0);
     EXPECT(got.value, MORECTL | MOREDATA, "POSIX getmsg: more of both");
@@ -102,7 +97,7 @@ static void leftovers_keep_type_and_band(void) {
 }
 
 static void high_priority_comes_first(void) {
-    open_ends();
+    prepare();
     EXPECT(put_message(near, "first", "1", 0), 0, "putmsg");
     EXPECT(put_in_band(near, "band 5", "2", 5), 0, "putpmsg");
     EXPECT(put_in_band(near, "band 9", "3", 9), 0, "putpmsg");
@@ -122,7 +117,7 @@ static void high_priority_comes_first(void) {
 }
 
 static void a_high_priority_message_by_getpmsg(void) {
-    open_ends();
+    prepare();
     struct strbuf control = part("high");
     EXPECT(putpmsg(near, &control, NULL, 0, MSG_HIPRI), 0, "POSIX putpmsg: MSG_HIPRI");
     get_from_band(far, 77, MSG_ANY);
@@ -146,7 +141,7 @@ static void a_high_priority_message_by_getpmsg(void) {
     } while (0)
 
 static void a_message_of_another_kind_is_ebadmsg(void) {
-    open_ends();
+    prepare();
     GET_FAILS(get_with(far, 100, 100, RS_HIPRI), EAGAIN, "POSIX getmsg: EAGAIN on an empty queue");
     EXPECT(put_message(near, "c", "d", 0), 0, "putmsg");
     GET_FAILS(get_with(far, 100, 100, RS_HIPRI), EBADMSG, "STREAMS 4.5: RS_HIPRI wanted, an ordinary message is first");
@@ -162,7 +157,7 @@ static void a_message_of_another_kind_is_ebadmsg(void) {
 }
 
 static void flags_are_checked(void) {
-    open_ends();
+    prepare();
     struct strbuf control = part("c"), data = part("d");
     int flags, band = 0;
     EXPECT(put_message(near, "c", "d", 0), 0, "putmsg");
@@ -190,7 +185,7 @@ static void flags_are_checked(void) {
 }
 
 static void one_message_of_high_priority_waits(void) {
-    open_ends();
+    prepare();
     EXPECT(put_message(near, "one", NULL, RS_HIPRI), 0, "putmsg");
     EXPECT(put_message(near, "two", NULL, RS_HIPRI), 0, "STREAMS 4.5: the second succeeds and is discarded");
     get_message(far);
@@ -203,7 +198,7 @@ static void one_message_of_high_priority_waits(void) {
 
 static void limits_of_size(void) {
     static char bytes[300000];
-    open_ends();
+    prepare();
     struct strbuf control = {.len = 4097, .buf = bytes}, data = {.len = 1, .buf = bytes};
     FAILS(putmsg(near, &control, NULL, 0), ERANGE, "STREAMS 4.4: control beyond strctlsz (4096)");
     FAILS(putmsg(near, &control, &data, 0), ERANGE, "STREAMS 4.4: control beyond strctlsz (4096)");
@@ -250,7 +245,7 @@ static void descriptors_are_checked(void) {
 }
 
 static void boundaries_of_putmsg_are_kept(void) {
-    open_ends();
+    prepare();
     for (int at = 0; at < 3; at++)
         EXPECT(put_message(near, NULL, "12", 0), 0, "putmsg");
     int bytes;
@@ -261,7 +256,7 @@ static void boundaries_of_putmsg_are_kept(void) {
 }
 
 static void a_blocked_getmsg_gets_what_it_asked_for(void) {
-    open_ends();
+    prepare();
     set_nonblocking(far, 0);
     pid_t child = fork();
     if (child == 0) {
@@ -279,7 +274,7 @@ static void a_blocked_getmsg_gets_what_it_asked_for(void) {
 }
 
 static void a_full_band_stops_its_own_writers_alone(void) {
-    open_ends();
+    prepare();
     set_nonblocking(near, 1);
     HOLDS(fill(near) > 0, "a stream takes bytes");
     FAILS(put_message(near, "c", "d", 0), EAGAIN, "POSIX putmsg: EAGAIN when the band is full");
@@ -293,7 +288,7 @@ static void a_full_band_stops_its_own_writers_alone(void) {
 }
 
 static void a_closed_end(void) {
-    open_ends();
+    prepare();
     on_signal(SIGPIPE, count_signal, 0);
     EXPECT(put_message(far, "c", "last", 0), 0, "putmsg");
     close(far);
@@ -306,7 +301,7 @@ static void a_closed_end(void) {
 }
 
 static void ioctls_of_the_same_name(void) {
-    open_ends();
+    prepare();
     EXPECT(put_in_band(near, "c", "d", 2), 0, "putpmsg");
     get_from_band(far, 0, MSG_ANY);
     EXPECT(got.band, 2, "getpmsg");

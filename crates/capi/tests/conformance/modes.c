@@ -2,13 +2,8 @@
  * coalescing (POSIX read, write, I_SRDOPT; STREAMS section 3 and 4.6). */
 #include "stream.h"
 
-static int near, far;
-
-static void open_ends(void) {
-    int ends[2];
-    open_pipe(ends);
-    near = ends[0];
-    far = ends[1];
+static void prepare(void) {
+    open_ends();
     set_nonblocking(far, 1);
 }
 
@@ -40,7 +35,7 @@ static void every_combination_of_modes(void) {
         {RMSGD | RPROTDIS, "RMSGD RPROTDIS", {"data", "more", "plai", "EAGAIN"}},
     };
     for (size_t row = 0; row < COUNT(rows); row++) {
-        open_ends();
+        prepare();
         EXPECT(ioctl(far, I_SRDOPT, rows[row].mode), 0, "POSIX I_SRDOPT");
         int mode = -1;
         EXPECT(ioctl(far, I_GRDOPT, &mode), 0, "POSIX I_GRDOPT");
@@ -60,7 +55,7 @@ static void every_combination_of_modes(void) {
 }
 
 static void rnorm_crosses_messages(void) {
-    open_ends();
+    prepare();
     for (int at = 0; at < 3; at++)
         EXPECT(put_message(near, NULL, "abc", 0), 0, "putmsg");
     const char *seen = reads(far, 7);
@@ -70,7 +65,7 @@ static void rnorm_crosses_messages(void) {
 }
 
 static void message_modes_keep_or_discard_the_rest(void) {
-    open_ends();
+    prepare();
     EXPECT(ioctl(far, I_SRDOPT, RMSGN), 0, "I_SRDOPT");
     EXPECT(put_message(near, NULL, "abcdef", 0), 0, "putmsg");
     EXPECT(put_message(near, NULL, "ghi", 0), 0, "putmsg");
@@ -87,7 +82,7 @@ static void message_modes_keep_or_discard_the_rest(void) {
 
 static void zero_length_messages(void) {
     for (int mode = RNORM; mode <= RMSGN; mode++) {
-        open_ends();
+        prepare();
         in_context("mode %d", mode);
         EXPECT(ioctl(near, I_SWROPT, SNDZERO), 0, "I_SWROPT");
         EXPECT(ioctl(far, I_SRDOPT, mode), 0, "I_SRDOPT");
@@ -100,7 +95,7 @@ static void zero_length_messages(void) {
 }
 
 static void bad_modes_are_einval(void) {
-    open_ends();
+    prepare();
     FAILS(ioctl(far, I_SRDOPT, RMSGD | RMSGN), EINVAL, "POSIX I_SRDOPT: modes that exclude each other");
     FAILS(ioctl(far, I_SRDOPT, RPROTDAT | RPROTDIS), EINVAL, "POSIX I_SRDOPT: modes that exclude each other");
     FAILS(ioctl(far, I_SRDOPT, RPROTDAT | RPROTNORM), EINVAL, "POSIX I_SRDOPT: modes that exclude each other");
@@ -116,7 +111,7 @@ static void bad_modes_are_einval(void) {
 }
 
 static void defaults(void) {
-    open_ends();
+    prepare();
     int options = -1, device = open_device("echo");
     EXPECT(ioctl(near, I_GWROPT, &options), 0, "I_GWROPT");
     EXPECT(options, SNDPIPE, "STREAMS 1: SNDPIPE on a pipe");
@@ -129,7 +124,7 @@ static void defaults(void) {
 }
 
 static void fill_waits_for_the_whole_count(void) {
-    open_ends();
+    prepare();
     set_nonblocking(far, 0);
     EXPECT(ioctl(near, I_SWROPT, SNDZERO), 0, "I_SWROPT");
     EXPECT(ioctl(far, I_SRDOPT, RNORM | RFILL), 0, "STREAMS 1: RFILL");
@@ -160,7 +155,7 @@ static void fill_waits_for_the_whole_count(void) {
 }
 
 static void sndzero(void) {
-    open_ends();
+    prepare();
     EXPECT(write(near, "", 0), 0, "POSIX write: nbyte 0");
     const char *seen = reads(far, 9);
     BYTES(seen, strlen(seen), "EAGAIN", "POSIX write: a pipe sends no zero-length message without SNDZERO");
@@ -175,7 +170,7 @@ static void sndzero(void) {
 }
 
 static void small_writes_come_together_in_their_order(void) {
-    open_ends();
+    prepare();
     for (int at = 0; at < 100; at++) {
         char byte = (char)at;
         EXPECT(write(near, &byte, 1), 1, "write");
@@ -200,7 +195,7 @@ static void small_writes_come_together_in_their_order(void) {
 }
 
 static void snddelim_keeps_writes_apart(void) {
-    open_ends();
+    prepare();
     EXPECT(ioctl(near, I_SWROPT, SNDDELIM), 0, "I_SWROPT");
     EXPECT(ioctl(far, I_SRDOPT, RMSGN), 0, "I_SRDOPT");
     EXPECT(write(near, "ab", 2), 2, "write");
@@ -212,7 +207,7 @@ static void snddelim_keeps_writes_apart(void) {
 }
 
 static void sndhold_delays_and_loses_nothing(void) {
-    open_ends();
+    prepare();
     set_nonblocking(far, 0);
     EXPECT(ioctl(near, I_SWROPT, SNDHOLD), 0, "I_SWROPT");
     pid_t child = fork();
@@ -238,7 +233,7 @@ static void sndhold_delays_and_loses_nothing(void) {
 }
 
 static void a_held_write_reaches_a_sleeping_reader(void) {
-    open_ends();
+    prepare();
     set_nonblocking(far, 0);
     EXPECT(ioctl(near, I_SWROPT, SNDHOLD), 0, "I_SWROPT");
     pid_t child = fork();
@@ -254,7 +249,7 @@ static void a_held_write_reaches_a_sleeping_reader(void) {
 }
 
 static void sndmread_gathers_for_the_reader(void) {
-    open_ends();
+    prepare();
     set_nonblocking(far, 0);
     EXPECT(ioctl(near, I_SWROPT, SNDMREAD), 0, "I_SWROPT");
     EXPECT(ioctl(far, I_SWROPT, SNDMREAD), 0, "I_SWROPT");
@@ -272,7 +267,7 @@ static void sndmread_gathers_for_the_reader(void) {
 }
 
 static void vectors(void) {
-    open_ends();
+    prepare();
     struct iovec out[3] = {{(char *)"ab", 2}, {NULL, 0}, {(char *)"cde", 3}};
     char first[3], second[10];
     EXPECT(writev(near, out, 3), 5, "POSIX writev: the sum");
@@ -290,7 +285,7 @@ static void vectors(void) {
 
 static void large_writes_are_cut_and_complete(void) {
     enum { BYTES_SENT = 3000000 };
-    open_ends();
+    prepare();
     set_nonblocking(far, 0);
     pid_t child = fork();
     if (child == 0) {
@@ -311,7 +306,7 @@ static void large_writes_are_cut_and_complete(void) {
 }
 
 static void lseek_is_espipe(void) {
-    open_ends();
+    prepare();
     FAILS(lseek(near, 0, SEEK_CUR), ESPIPE, "POSIX lseek: a stream has no position");
     FAILS(pread(far, got.data_bytes, 1, 0), ESPIPE, "POSIX pread: a stream has no position");
     FAILS(pwrite(near, "x", 1, 0), ESPIPE, "POSIX pwrite: a stream has no position");

@@ -3,15 +3,6 @@
 #include "stream.h"
 #include <sys/socket.h>
 
-static int near, far;
-
-static void open_ends(void) {
-    int ends[2];
-    open_pipe(ends);
-    near = ends[0];
-    far = ends[1];
-}
-
 static void any_file_is_passed(void) {
     open_ends();
     int kinds[3], sockets[2];

@@ -2,15 +2,6 @@
  * more of each; fault.c has point 1, processes.c point 2. */
 #include "stream.h"
 
-static int near, far;
-
-static void open_ends(void) {
-    int ends[2];
-    open_pipe(ends);
-    near = ends[0];
-    far = ends[1];
-}
-
 static void p1_a_bad_pointer_consumes_nothing(void) {
     open_ends();
     EXPECT(put_message(near, "c", "d", 0), 0, "putmsg");

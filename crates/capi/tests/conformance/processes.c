@@ -4,15 +4,7 @@
 #include <spawn.h>
 #include <sys/resource.h>
 
-static int near, far;
 static char **environment_of(void);
-
-static void open_ends(void) {
-    int ends[2];
-    open_pipe(ends);
-    near = ends[0];
-    far = ends[1];
-}
 
 static const char *const self = "/proc/self/exe";
 

@@ -5,15 +5,6 @@
 #include <sys/select.h>
 #include <sys/socket.h>
 
-static int near, far;
-
-static void open_ends(void) {
-    int ends[2];
-    open_pipe(ends);
-    near = ends[0];
-    far = ends[1];
-}
-
 static void streams_among_other_descriptors(void) {
     open_ends();
     int event = eventfd(0, EFD_NONBLOCK), sockets[2], device = open_device("echo");

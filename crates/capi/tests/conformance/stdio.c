@@ -4,13 +4,8 @@
 #include "stream.h"
 #include <sys/syscall.h>
 
-static int near, far;
-
-static void open_ends(void) {
-    int ends[2];
-    open_pipe(ends);
-    near = ends[0];
-    far = ends[1];
+static void prepare(void) {
+    open_ends();
     set_nonblocking(near, 1);
 }
 
@@ -38,7 +33,7 @@ static void check_arrival(int fd, int wrote, const char *text, const char *rule)
 }
 
 static void fprintf_to_a_stream(void) {
-    open_ends();
+    prepare();
     FILE *file = fdopen(far, "w");
     NEEDS(file != NULL, "POSIX fdopen");
     int wrote = fprintf(file, "line %d\n", 1) > 0 && fflush(file) == 0;
@@ -46,14 +41,14 @@ static void fprintf_to_a_stream(void) {
 }
 
 static void fclose_of_a_stream(void) {
-    open_ends();
+    prepare();
     FILE *file = fdopen(far, "w");
     int wrote = fputs("last words", file) >= 0 && fclose(file) == 0;
     check_arrival(near, wrote, "last words", "fclose with unwritten bytes");
 }
 
 static void fgets_from_a_stream(void) {
-    open_ends();
+    prepare();
     EXPECT(write(near, "line\n", 5), 5, "write");
     close(near);
     FILE *file = fdopen(far, "r");
@@ -67,7 +62,7 @@ static void fgets_from_a_stream(void) {
 }
 
 static void printf_to_standard_output(void) {
-    open_ends();
+    prepare();
     int saved = dup(1);
     fflush(stdout);
     EXPECT(dup2(far, 1), 1, "POSIX dup2: a stream as standard output");
@@ -77,7 +72,7 @@ static void printf_to_standard_output(void) {
 }
 
 static void write_to_standard_output_and_error(void) {
-    open_ends();
+    prepare();
     int saved[2] = {dup(1), dup(2)};
     fflush(stdout);
     dup2(far, 1);
@@ -91,13 +86,13 @@ static void write_to_standard_output_and_error(void) {
 }
 
 static void dprintf_to_a_stream(void) {
-    open_ends();
+    prepare();
     int wrote = dprintf(far, "by %s", "dprintf") == 10;
     check_arrival(near, wrote, "by dprintf", "dprintf to a stream");
 }
 
 static void perror_to_a_stream(void) {
-    open_ends();
+    prepare();
     int saved = dup(2);
     dup2(far, 2);
     errno = ENOENT;
@@ -107,14 +102,14 @@ static void perror_to_a_stream(void) {
 }
 
 static void system_beside_streams(void) {
-    open_ends();
+    prepare();
     EXPECT(write(near, "kept", 4), 4, "write");
     EXPECT(system("echo beside > /dev/null"), 0, "POSIX system");
     EXPECT(read(far, got.data_bytes, 20), 4, "POSIX system: streams are as before");
 }
 
 static void a_program_writes_to_a_stream(void) {
-    open_ends();
+    prepare();
     char command[60];
     snprintf(command, sizeof command, "echo by the shell >&%d", far);
     int status = system(command);
@@ -123,7 +118,7 @@ static void a_program_writes_to_a_stream(void) {
 }
 
 static void a_program_reads_from_a_stream(void) {
-    open_ends();
+    prepare();
     int kernel[2] = {-1, -1};
     NEEDS(syscall(SYS_pipe2, kernel, 0) == 0, "a pipe of the kernel");
     EXPECT(write(near, "for cat\n", 8), 8, "write");
@@ -162,14 +157,14 @@ static void files_are_not_disturbed(void) {
     FILE *file = tmpfile();
     char text[20];
     NEEDS(file != NULL, "POSIX tmpfile");
-    open_ends();
+    prepare();
     HOLDS(fprintf(file, "%d %s", 42, "words") == 8 && fseek(file, 0, SEEK_SET) == 0, "stdio of a file beside streams");
     HOLDS(fgets(text, sizeof text, file) && strcmp(text, "42 words") == 0, "stdio of a file beside streams");
     EXPECT(fclose(file), 0, "POSIX fclose");
 }
 
 static void fclose_closes_the_stream(void) {
-    open_ends();
+    prepare();
     FILE *file = fdopen(far, "r+");
     NEEDS(file != NULL, "POSIX fdopen");
     EXPECT(isastream(fileno(file)), 1, "POSIX isastream of fileno");
@@ -178,7 +173,7 @@ static void fclose_closes_the_stream(void) {
 }
 
 static void the_number_after_fclose(void) {
-    open_ends();
+    prepare();
     FILE *file = fdopen(far, "r+");
     NEEDS(file != NULL, "POSIX fdopen");
     EXPECT(fclose(file), 0, "POSIX fclose");
@@ -191,7 +186,7 @@ static void the_number_after_fclose(void) {
 }
 
 static void freopen_closes_the_stream(void) {
-    open_ends();
+    prepare();
     FILE *file = fdopen(far, "r+");
     NEEDS(file != NULL && freopen("/dev/null", "r", file) != NULL, "POSIX freopen");
     EXPECT(isastream(fileno(file)), 0, "POSIX freopen: the number is the file");

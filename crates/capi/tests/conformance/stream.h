@@ -9,6 +9,16 @@ MAY_BE_UNUSED static void open_pipe(int ends[2]) {
     NEEDS(isastream(ends[0]) == 1 && isastream(ends[1]) == 1, "POSIX isastream: 1 for both ends of a STREAMS pipe");
 }
 
+/* The ends of the test's pipe. */
+MAY_BE_UNUSED static int near, far;
+
+MAY_BE_UNUSED static void open_ends(void) {
+    int ends[2];
+    open_pipe(ends);
+    near = ends[0];
+    far = ends[1];
+}
+
 /* A new stream of a driver. */
 MAY_BE_UNUSED static int open_device(const char *driver) {
     char path[100];

@@ -4,15 +4,6 @@
 #include "stream.h"
 #include <sys/epoll.h>
 
-static int near, far;
-
-static void open_ends(void) {
-    int ends[2];
-    open_pipe(ends);
-    near = ends[0];
-    far = ends[1];
-}
-
 static void *joined(pthread_t thread, const char *rule) { return joined_within(thread, 5, rule); }
 
 enum { WRITERS = 4, MESSAGES = 5000 };

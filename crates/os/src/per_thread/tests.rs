@@ -125,6 +125,35 @@ fn a_forked_child_goes_on_with_the_value_of_the_thread_that_forked() {
 }
 
 #[test]
+fn a_forked_childs_first_thread_is_seen_by_its_others() {
+    let (values, barrier) = (PerThread::default(), Barrier::new(2));
+    drop(values.get(|| 0));
+    // Held by a thread that the child does not have.
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let held = values.get(|| 1);
+            barrier.wait();
+            barrier.wait();
+            drop(held);
+        });
+        barrier.wait();
+        let mut child = Child::fork(|| {
+            let is_seen =
+                || thread::scope(|scope| scope.spawn(|| values.is_used_by_another()).join().expect("it ends"));
+            let before = is_seen();
+            let held = values.get(|| 2);
+            let meanwhile = is_seen();
+            drop(held);
+            i32::from((before, meanwhile, is_seen()) != (false, true, false))
+        })
+        .expect("fork");
+        let status = child.wait().expect("wait");
+        barrier.wait();
+        assert!(status.success(), "{status}");
+    });
+}
+
+#[test]
 fn values_are_dropped_with_the_whole() {
     struct Counted<'a>(&'a AtomicUsize);
     impl Drop for Counted<'_> {

@@ -5,7 +5,6 @@ use crate::error::{Errno, Result, fixed};
 use crate::message::Message;
 use crate::message::kind::Kind;
 use crate::plumb::driver::{Driver, DriverInfo, Opening};
-use crate::plumb::module::Side;
 use crate::plumb::queue::Queue;
 
 /// The driver.
@@ -37,22 +36,6 @@ impl Driver for Loop {
     }
 
     fn service(&self, queue: &mut Queue<'_, '_, '_>) -> Result<()> {
-        if queue.side() == Side::Read {
-            // There is room above: the partner continues.
-            queue.enable_partner();
-            return Ok(());
-        }
-        while let Some(message) = queue.get()? {
-            let goes = if message.header.kind.is_high_priority() {
-                queue.has_partner()
-            } else {
-                queue.can_put_partner(message.header.band)?
-            };
-            if !goes {
-                return queue.put_back(&message);
-            }
-            queue.put_partner(message)?;
-        }
-        Ok(())
+        queue.serve_partner().map(drop)
     }
 }

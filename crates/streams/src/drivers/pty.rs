@@ -105,23 +105,7 @@ impl Driver for Pty {
     }
 
     fn service(&self, queue: &mut Queue<'_, '_, '_>) -> Result<()> {
-        if queue.side() == Side::Read {
-            // There is room above: the partner continues.
-            queue.enable_partner();
-            return Ok(());
-        }
-        while let Some(message) = queue.get()? {
-            let goes = if message.header.kind.is_high_priority() {
-                queue.has_partner()
-            } else {
-                queue.can_put_partner(message.header.band)?
-            };
-            if !goes {
-                return queue.put_back(&message);
-            }
-            queue.put_partner(message)?;
-        }
-        end_behind_all(queue)
+        if queue.serve_partner()? { end_behind_all(queue) } else { Ok(()) }
     }
 }
 

@@ -35,20 +35,20 @@ use crate::message::kind::Kind;
 use crate::plumb::driver::{Driver, DriverInfo, Opening};
 use crate::plumb::module::Side;
 use crate::plumb::queue::Queue;
-use crate::tpi::{Primitive, PrimitiveNumber, ProviderInfo, Service, State};
+use crate::tpi::{Primitive, ProviderInfo, Service, State};
 
-pub(super) mod answer;
 mod bind;
 mod connect;
 pub(super) mod datagram;
+pub(super) mod inform;
 pub(super) mod local;
 pub(super) mod memory;
 pub(super) mod options;
-pub(super) mod request;
 pub(super) mod send;
 
-use answer::fatal;
-use request::Asked;
+use super::provider::answer::fatal;
+use super::provider::options::OPTIONS_MAX;
+use super::provider::{Admitted, admit};
 
 /// The driver.
 #[derive(Debug)]
@@ -117,14 +117,13 @@ impl Driver for Transport {
 impl Transport {
     /// A primitive of the user.
     fn request<'m>(&self, message: Message<'m>, queue: &mut Queue<'_, '_, 'm>) -> Result<()> {
-        let control = message.control().unwrap_or_default();
-        let (primitive, next) = match request::check(control, queue, |number| self.has(number))? {
-            Asked::Nothing => return Ok(()),
-            Asked::Question(question) => {
+        let (primitive, next) = match admit(&message, self.service, memory::state(queue)?, queue)? {
+            Admitted::Request(primitive, next) => (primitive, next),
+            Admitted::Question(question) => {
                 let info = self.provider(queue)?;
-                return request::inform(&question, info, queue);
+                return inform::inform(&question, info, queue);
             }
-            Asked::Request(primitive, next) => (primitive, next),
+            Admitted::Nothing => return Ok(()),
         };
         match primitive {
             Primitive::BindReq { address, waiting } => {
@@ -154,17 +153,6 @@ impl Transport {
         }
     }
 
-    /// Whether the transport has a request.
-    fn has(&self, number: PrimitiveNumber) -> bool {
-        use PrimitiveNumber::{ConnReq, ConnRes, DataReq, DisconReq, ExdataReq, OptdataReq, OrdrelReq, UnitdataReq};
-        match number {
-            UnitdataReq => self.service == Service::Datagrams,
-            OrdrelReq => self.service == Service::OrderlyConnections,
-            ConnReq | ConnRes | DisconReq | DataReq | ExdataReq | OptdataReq => self.service != Service::Datagrams,
-            _ => true,
-        }
-    }
-
     fn provider(&self, queue: &Queue<'_, '_, '_>) -> Result<ProviderInfo> {
         let datagrams = self.service == Service::Datagrams;
         let of_connections = if datagrams { ProviderInfo::INVALID } else { ProviderInfo::INFINITE };
@@ -174,7 +162,7 @@ impl Transport {
             connect_data: ProviderInfo::INVALID,
             disconnect_data: ProviderInfo::INVALID,
             address: crate::limits::ADDRESS_MAX as i32,
-            options: options::OPTIONS_MAX as i32,
+            options: OPTIONS_MAX as i32,
             tidu: crate::limits::MAXPSZ as i32,
             service: self.service,
             state: memory::state(queue)?,

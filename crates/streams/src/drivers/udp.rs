@@ -42,11 +42,12 @@ use crate::options::events::Events;
 use crate::plumb::driver::{Driver, DriverInfo, Opening};
 use crate::plumb::module::Side;
 use crate::plumb::queue::Queue;
-use crate::tpi::{InternetAddress, Primitive, PrimitiveNumber, ProviderInfo, Service};
+use crate::tpi::{InternetAddress, Primitive, ProviderInfo, Service};
 
-use super::transport::answer::fatal;
-use super::transport::request::{self, Asked};
-use super::transport::{datagram, memory, options as generic, send as queued};
+use super::provider::answer::fatal;
+use super::provider::options::OPTIONS_MAX;
+use super::provider::{Admitted, admit};
+use super::transport::{datagram, inform, memory, options as generic, send as queued};
 
 mod bind;
 mod options;
@@ -116,14 +117,13 @@ impl Driver for Udp {
 
 /// A primitive of the user.
 fn request<'m>(message: Message<'m>, queue: &mut Queue<'_, '_, 'm>) -> Result<()> {
-    let control = message.control().unwrap_or_default();
-    let primitive = match request::check(control, queue, has)? {
-        Asked::Nothing => return Ok(()),
-        Asked::Question(question) => {
+    let primitive = match admit(&message, Service::Datagrams, memory::state(queue)?, queue)? {
+        Admitted::Nothing => return Ok(()),
+        Admitted::Question(question) => {
             let info = provider(queue)?;
-            return request::inform(&question, info, queue);
+            return inform::inform(&question, info, queue);
         }
-        Asked::Request(primitive, _) => primitive,
+        Admitted::Request(primitive, _) => primitive,
     };
     match primitive {
         Primitive::BindReq { address, .. } => bind::bind(queue, address),
@@ -136,15 +136,9 @@ fn request<'m>(message: Message<'m>, queue: &mut Queue<'_, '_, 'm>) -> Result<()
                 Err(errno) => datagram::report(queue, destination, options, errno),
             }
         }
-        // `has` lets nothing else pass.
+        // Nothing else is a request to a transport of datagrams.
         _ => fatal(queue),
     }
-}
-
-/// Whether the transport has a request.
-fn has(number: PrimitiveNumber) -> bool {
-    use PrimitiveNumber::{BindReq, OptmgmtReq, UnbindReq, UnitdataReq};
-    matches!(number, BindReq | UnbindReq | OptmgmtReq | UnitdataReq)
 }
 
 fn provider(queue: &Queue<'_, '_, '_>) -> Result<ProviderInfo> {
@@ -156,7 +150,7 @@ fn provider(queue: &Queue<'_, '_, '_>) -> Result<ProviderInfo> {
         connect_data: ProviderInfo::INVALID,
         disconnect_data: ProviderInfo::INVALID,
         address: InternetAddress::LEN_MAX as i32,
-        options: generic::OPTIONS_MAX as i32,
+        options: OPTIONS_MAX as i32,
         tidu: longest as i32,
         service: Service::Datagrams,
         state: memory::state(queue)?,

@@ -63,6 +63,20 @@ impl Handle {
         }))
     }
 
+    /// Has the driver read the file that its messages come from, if it waits for them. Returns whether there is something to read: then no
+    /// call has asked the kernel whether the file is ready.
+    pub(super) fn read_file_at_once(&mut self) -> Result<bool> {
+        let place = self.end.region.driver.and_then(|driver| driver.0.info().read_place);
+        let Some(place) = place.filter(|place| *place < PLACES && self.end.side == 0 && !self.nested) else {
+            return Ok(false);
+        };
+        let mut ready = Ready::default();
+        let watched = self.end.region.fixed.device.watched[place].load(Ordering::SeqCst) as u16;
+        ready[place] = watched & Events::IN.bits();
+        self.serve_files(ready)?;
+        Ok(self.back.is_readable())
+    }
+
     /// Calls the driver's procedure for each file with an event. False: another user of the stream is in the
     /// middle of a call, and the call must be repeated.
     pub(super) fn serve_files(&mut self, ready: Ready) -> Result<bool> {
@@ -261,6 +275,13 @@ fn settle(fixed: &Fixed) {
     if let Some(due_ns) = earliest() {
         let earlier = |known: u64| (known == 0 || due_ns < known).then_some(due_ns);
         let _ = fixed.due_ns.fetch_update(Ordering::SeqCst, Ordering::SeqCst, earlier);
+    }
+}
+
+/// Has the library's thread serve the files of a stream from now on.
+pub(crate) fn serve_always(endpoint: &Arc<Endpoint>) {
+    if endpoint.side == 0 {
+        endpoint.watch_by(|| start(endpoint));
     }
 }
 

@@ -43,6 +43,9 @@ impl Handle {
         let before = self.end.standing()?;
         // Only on the doorbell it sleeps beside files, and only until the next time is due. Before, it spins as at any stream.
         let more = self.waits_for_more();
+        if more && self.read_file_at_once()? {
+            return self.after_waiting(Waited::LookAgain);
+        }
         let Handle { back, end, .. } = self;
         let End { region, counters, stages, side, futex_ns, .. } = end;
         let ready = || back.is_readable() || Standing::of(region, *side) != before;

@@ -125,6 +125,18 @@ const KINDS: [Kind; 28] = [
 ];
 
 impl Kind {
+    /// The type of that number. None: there is none.
+    ///
+    /// ```
+    /// use headwater_streams::Kind;
+    ///
+    /// assert_eq!(Kind::of(Kind::Flush as u8), Some(Kind::Flush));
+    /// assert_eq!(Kind::of(0x7f), None);
+    /// ```
+    pub fn of(number: u8) -> Option<Kind> {
+        KINDS.into_iter().find(|kind| *kind as u8 == number)
+    }
+
     /// Whether it passes every queue without waiting, before all messages that are not.
     #[doc = include_str!("../../doc/kinds.md")]
     pub fn is_high_priority(self) -> bool {
@@ -174,8 +186,7 @@ impl MessageHeader {
 
     /// Decodes the word from shared memory.
     pub(crate) fn from_word(word: u64) -> Result<MessageHeader> {
-        let kind = KINDS.into_iter().find(|kind| *kind as u64 == word & 0xff);
-        let kind = kind.ok_or_else(|| corrupt!("a message's type"))?;
+        let kind = Kind::of(word as u8).ok_or_else(|| corrupt!("a message's type"))?;
         let flag = |flag: u64| word & flag != 0;
         let (delimited, marked, turned, whole) = (flag(DELIMITED), flag(MARKED), flag(TURNED), flag(WHOLE));
         Ok(MessageHeader { kind, band: (word >> 8) as u8, whole, delimited, marked, turned })

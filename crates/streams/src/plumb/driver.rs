@@ -53,6 +53,8 @@ pub struct DriverInfo {
     pub multiplexes: bool,
     /// Whether it has open files for its streams, sockets perhaps: see [`Queue::set_file`].
     pub has_files: bool,
+    /// The place of the file that a waiting reader has the driver read at once, without asking the kernel first whether it is ready.
+    pub(crate) read_place: Option<usize>,
     /// Whether its streams send to each other, any number to any number: a transport.
     pub(crate) has_peers: bool,
 }
@@ -63,7 +65,7 @@ impl DriverInfo {
     pub const fn new(name: &'static str) -> DriverInfo {
         let ModuleInfo { hiwat, lowat, minpsz, maxpsz, services, .. } = ModuleInfo::new(name);
         let (pairs, second_name, has_files, has_peers, multiplexes) = (false, None, false, false, false);
-        let instance = 0;
+        let (instance, read_place) = (0, None);
         DriverInfo {
             name,
             hiwat,
@@ -75,6 +77,7 @@ impl DriverInfo {
             pairs,
             second_name,
             has_files,
+            read_place,
             has_peers,
             multiplexes,
         }

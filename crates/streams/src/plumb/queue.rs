@@ -267,6 +267,32 @@ impl<'m> Queue<'_, '_, 'm> {
         self.run.effects.enabled_partner = true;
     }
 
+    /// The service procedure of a driver that passes on what its user writes. On the write side it sends the partner what waits, as
+    /// long as there is room; on the read side, where there is room above, it lets the partner continue. Returns whether nothing waits any
+    /// more.
+    ///
+    /// # Errors
+    /// As [`Queue::put_partner`].
+    #[doc = include_str!("../../doc/partners.md")]
+    pub fn serve_partner(&mut self) -> Result<bool> {
+        if self.side() == Side::Read {
+            self.enable_partner();
+            return Ok(false);
+        }
+        while let Some(message) = self.get()? {
+            let goes = if message.header.kind.is_high_priority() {
+                self.has_partner()
+            } else {
+                self.can_put_partner(message.header.band)?
+            };
+            if !goes {
+                return self.put_back(&message).map(|()| false);
+            }
+            self.put_partner(message)?;
+        }
+        Ok(true)
+    }
+
     fn check_last(&self) -> Result<()> {
         if self.is_last() { Ok(()) } else { Err(fixed!(Inval, "only the write side of a driver sends to its partner")) }
     }

@@ -4,6 +4,8 @@
 mod common;
 mod connections;
 mod datagrams;
+#[path = "../common/endpoints.rs"]
+mod endpoints;
 mod modules;
 mod processes;
 mod requests;
@@ -11,41 +13,14 @@ mod requests;
 use std::path::Path;
 use std::time::Duration;
 
-use headwater_streams::tpi::{Primitive, PrimitiveNumber, State, TransportError};
-use headwater_streams::{DeviceOptions, Message, Stream};
+use endpoints::{acceptor, ask, ask_with, asked, is, next, refused, state, told};
+use headwater_streams::tpi::{Primitive, PrimitiveNumber};
+use headwater_streams::{DeviceOptions, Stream};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
 fn open(directory: &Path, driver: &str) -> Stream {
     DeviceOptions::new().directory(directory).open(driver).expect("a free number")
-}
-
-fn ask(endpoint: &Stream, request: Primitive<'_>) {
-    ask_with(endpoint, request, None);
-}
-
-fn ask_with(endpoint: &Stream, request: Primitive<'_>, data: Option<&[u8]>) {
-    endpoint.putmsg(Some(&request.encode()), data).expect("sent");
-}
-
-/// The next message.
-fn next(endpoint: &Stream) -> Message<'static> {
-    endpoint.receive().expect("no error").expect("no end")
-}
-
-fn is(message: &Message<'_>, expected: Primitive<'_>) {
-    assert_eq!(Primitive::decode(message.control().expect("a primitive")), Ok(expected));
-}
-
-/// The next message is that primitive, without data.
-fn told(endpoint: &Stream, expected: Primitive<'_>) {
-    let message = next(endpoint);
-    is(&message, expected);
-    assert_eq!(message.data(), None);
-}
-
-fn refused(endpoint: &Stream, of: PrimitiveNumber, error: TransportError) {
-    told(endpoint, Primitive::ErrorAck { of, error, errno: 0 });
 }
 
 /// An endpoint with an address.
@@ -58,35 +33,6 @@ fn bound(directory: &Path, driver: &str, address: &[u8], waiting: u32) -> Stream
 fn bind(endpoint: &Stream, address: &[u8], waiting: u32) {
     ask(endpoint, Primitive::BindReq { address, waiting });
     told(endpoint, Primitive::BindAck { address, waiting });
-}
-
-fn state(endpoint: &Stream) -> State {
-    ask(endpoint, Primitive::InfoReq);
-    let message = next(endpoint);
-    match Primitive::decode(message.control().expect("an answer")) {
-        Ok(Primitive::InfoAck(info)) => info.state,
-        other => panic!("{other:?}"),
-    }
-}
-
-/// The number by which an endpoint accepts connections.
-fn acceptor(endpoint: &Stream) -> u32 {
-    let wanted = headwater_streams::tpi::Capabilities { info: true, acceptor: true };
-    ask(endpoint, Primitive::CapabilityReq { wanted });
-    let message = next(endpoint);
-    match Primitive::decode(message.control().expect("an answer")) {
-        Ok(Primitive::CapabilityAck { given, acceptor, .. }) if given == wanted => acceptor,
-        other => panic!("{other:?}"),
-    }
-}
-
-/// The sequence number of the connection that is asked for next, and who asks.
-fn asked(listener: &Stream) -> (u32, Vec<u8>) {
-    let message = next(listener);
-    match Primitive::decode(message.control().expect("an indication")) {
-        Ok(Primitive::ConnInd { source, sequence, .. }) => (sequence, source.to_vec()),
-        other => panic!("{other:?}"),
-    }
 }
 
 /// Asks for a connection.

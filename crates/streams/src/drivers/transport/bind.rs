@@ -1,7 +1,7 @@
 //! T_BIND_REQ and T_UNBIND_REQ.
 
-use super::answer::{answer, flush, message, refuse, refuse_by};
 use super::memory::{self, QUEUE_MAX};
+use crate::drivers::provider::answer::{answer, flush, message, refuse, refuse_by};
 use crate::error::Result;
 use crate::limits::{ADDRESS_MAX, MINORS};
 use crate::plumb::queue::Queue;

@@ -7,10 +7,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::answer::{answer, message, refuse};
 use super::local::find_other;
 use super::memory::{self, Address, Other, Waiting};
 use super::send::{find_bound, reach};
+use crate::drivers::provider::answer::{answer, message, refuse};
 use crate::error::Result;
 use crate::plumb::queue::Queue;
 use crate::plumb::queue::peers::Peer;

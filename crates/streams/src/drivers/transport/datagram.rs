@@ -1,9 +1,10 @@
 //! Datagrams to other endpoints of the library.
 
-use super::answer::answer;
 use super::local::{Found, Receiver, known};
 use super::memory::{self, Address};
 use super::send::{Sent, find_bound, reach, wait_for};
+use crate::drivers::provider::answer::answer;
+use crate::drivers::provider::options::OPTIONS_MAX;
 use crate::error::{Errno, Result};
 use crate::limits::ADDRESS_MAX;
 use crate::message::Message;
@@ -35,7 +36,7 @@ pub(in crate::drivers) fn report(
     errno: Errno,
 ) -> Result<()> {
     let destination = &destination[..destination.len().min(ADDRESS_MAX)];
-    let options = &options[..options.len().min(super::options::OPTIONS_MAX)];
+    let options = &options[..options.len().min(OPTIONS_MAX)];
     answer(queue, Primitive::UderrorInd { destination, options, error: errno.number().unsigned_abs() })
 }
 

@@ -3,7 +3,8 @@
 //! It is changed under the lock of the endpoint's direction 1, but for [`AWAITED`], which the write side alone uses. Peers may have
 //! written anything, so whatever is read is checked, and leads to no more than a connection that fails.
 
-use crate::error::{Result, corrupt};
+use crate::drivers::provider::words::{self, set_word, word};
+use crate::error::Result;
 use crate::limits::{ADDRESS_MAX, MINORS};
 use crate::plumb::queue::Queue;
 use crate::tpi::State;
@@ -57,18 +58,8 @@ pub(in crate::drivers) struct Waiting {
     pub from: Other,
 }
 
-pub(in crate::drivers) fn word(queue: &Queue<'_, '_, '_>, at: usize) -> Result<u32> {
-    let mut bytes = [0; 4];
-    queue.read_instance(at, &mut bytes)?;
-    Ok(u32::from_ne_bytes(bytes))
-}
-
-fn set_word(queue: &mut Queue<'_, '_, '_>, at: usize, word: u32) -> Result<()> {
-    queue.write_instance(at, &word.to_ne_bytes())
-}
-
 pub(in crate::drivers) fn state(queue: &Queue<'_, '_, '_>) -> Result<State> {
-    State::of(word(queue, STATE)?).ok_or_else(|| corrupt!("the state of a transport's endpoint"))
+    words::state(queue, STATE)
 }
 
 pub(in crate::drivers) fn set_state(queue: &mut Queue<'_, '_, '_>, state: State) -> Result<()> {

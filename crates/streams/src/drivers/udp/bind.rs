@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use headwater_os::udp_socket;
 
-use super::super::transport::answer::{answer, flush, message, refuse, refuse_by};
+use super::super::provider::answer::{answer, flush, message, refuse, refuse_by};
 use super::{SOCKET, memory, options, words};
 use crate::error::Result;
 use crate::options::events::Events;

@@ -5,20 +5,17 @@ use std::os::fd::AsFd;
 
 use headwater_os::udp_socket::{self, SocketOption};
 
-use super::super::transport::answer::refuse;
-use super::super::transport::options::{Answers, listed};
+use super::super::provider::answer::answer;
+use super::super::provider::options::Answers;
+use super::generic::{self, ALL, listed};
 use super::{SOCKET, words};
 use crate::error::Result;
 use crate::plumb::queue::Queue;
-use crate::tpi::{
-    ManagementFlags, OptionStatus, PrimitiveNumber, TransportError, TransportOption, XTI_GENERIC, XTI_RCVBUF,
-    XTI_SNDBUF,
-};
+use crate::tpi::{ManagementFlags, OptionStatus, Primitive, TransportOption, XTI_GENERIC};
 
-/// The levels, as XNS 5.2 has them: INET_IP, INET_UDP. The name T_ALLOPT means all options of a level.
+/// The levels, as XNS 5.2 has them: INET_IP, INET_UDP.
 const IP: u32 = 0;
 const UDP: u32 = 17;
-const ALL: u32 = 0;
 
 /// An option of a level.
 #[derive(Debug)]
@@ -89,12 +86,7 @@ pub(super) fn shares_address(queue: &Queue<'_, '_, '_>) -> Result<bool> {
 }
 
 pub(super) fn manage(queue: &mut Queue<'_, '_, '_>, list: &[u8], flags: ManagementFlags) -> Result<()> {
-    let of = PrimitiveNumber::OptmgmtReq;
-    let mut asked = match listed(list, flags) {
-        Ok(asked) if asked.iter().all(|option| [IP, UDP, XTI_GENERIC].contains(&option.level)) => asked,
-        Ok(_) => return refuse(queue, of, TransportError::BadOptions),
-        Err(error) => return refuse(queue, of, error),
-    };
+    let Some(mut asked) = listed(queue, list, flags, &[IP, UDP, XTI_GENERIC])? else { return Ok(()) };
     if list.is_empty() {
         let all = |level| TransportOption { level, name: ALL, status: OptionStatus::NONE, value: &[] };
         asked = [IP, UDP, XTI_GENERIC].map(all).to_vec();
@@ -102,11 +94,7 @@ pub(super) fn manage(queue: &mut Queue<'_, '_, '_>, list: &[u8], flags: Manageme
     let mut answers = Answers::new();
     for TransportOption { level, name, value, .. } in asked {
         if level == XTI_GENERIC {
-            match name {
-                ALL => [XTI_SNDBUF, XTI_RCVBUF].iter().for_each(|name| answers.add_buffer_size(*name, flags, None)),
-                XTI_SNDBUF | XTI_RCVBUF => answers.add_buffer_size(name, flags, Some(value)),
-                _ => answers.add(level, name, OptionStatus::NOT_SUPPORTED, value),
-            }
+            generic::add_generic(&mut answers, name, flags, value);
             continue;
         }
         let mut is_known = false;
@@ -121,7 +109,7 @@ pub(super) fn manage(queue: &mut Queue<'_, '_, '_>, list: &[u8], flags: Manageme
             answers.add(level, name, OptionStatus::NOT_SUPPORTED, value);
         }
     }
-    answers.send(queue)
+    answer(queue, Primitive::OptmgmtAck { options: &answers.list, flags: answers.worst })
 }
 
 /// One option. `value`: what is asked for; None: of all options of a level, which are set to what is usual.

@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use headwater_os::udp_socket;
 
-use super::super::transport::answer::message;
+use super::super::provider::answer::message;
 use super::SOCKET;
 use crate::error::Result;
 use crate::message::Message;

@@ -71,6 +71,14 @@ impl Queue<'_, '_, '_> {
         Ok(())
     }
 
+    /// Has a thread of this process serve the files from now on, also while no process waits at the stream: what waits in the write queue
+    /// for room in a file goes on without another call.
+    pub(crate) fn serve_in_background(&self) {
+        if let Some(endpoint) = self.run.beyond.endpoint {
+            crate::head::beside::serve_always(endpoint);
+        }
+    }
+
     fn files(&self, place: usize) -> Result<&DriverFiles> {
         let of_driver = self.run.chain[self.at].is_driver() && place < crate::limits::DRIVER_FILES;
         let files = self.run.beyond.files.filter(|_| of_driver);

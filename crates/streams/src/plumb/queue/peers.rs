@@ -9,6 +9,7 @@ use crate::error::{Result, fixed};
 pub(crate) use crate::process::device::address::Addresses;
 pub(crate) use crate::process::device::peer::Peer;
 use crate::process::device::peer::watch;
+use crate::process::endpoint::Endpoint;
 
 /// What a thread of a stream does when it is woken: it looks at the driver's state, and returns the peer whose end it waits for, and
 /// after what time it looks again.
@@ -55,6 +56,11 @@ impl<'m> Queue<'_, '_, 'm> {
     /// The number by which the kernel knows this stream.
     pub(crate) fn cookie(&self) -> u64 {
         self.run.region.cookie_of(0)
+    }
+
+    /// The end by which this process has the stream; None: the procedure runs on behalf of another stream.
+    pub(crate) fn endpoint(&self) -> Option<&Arc<Endpoint>> {
+        self.run.beyond.endpoint
     }
 
     /// Runs the write side's service procedures of other streams when the current run is over.

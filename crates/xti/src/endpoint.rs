@@ -1,0 +1,462 @@
+//! An endpoint: opening, binding, its state, events, addresses and options.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
+use std::time::Duration;
+
+use headwater_streams::modules::timod;
+use headwater_streams::tpi::{self, Capabilities, ManagementFlags, Primitive, PrimitiveNumber, ProviderInfo, Service};
+use headwater_streams::{DeviceOptions, Errno, IoctlTimeout, Stream, known_drivers};
+
+use crate::error::{Result, XtiError};
+use crate::line::Line;
+use crate::options::OptionList;
+use crate::state::{Event, State};
+use headwater_streams::tpi::TransportError;
+
+/// How many pieces a call takes that gathers or scatters data (T_IOV_MAX).
+#[doc(alias = "T_IOV_MAX")]
+pub const VECTOR_MAX: usize = 16;
+
+/// A driver that has not answered its first question after this time is taken for no transport. A transport answers at once.
+const FIRST_ANSWER: IoctlTimeout = IoctlTimeout::After(Duration::from_secs(3));
+
+/// How an endpoint is opened.
+///
+/// ```
+/// use headwater_xti::{EndpointOptions, TransportError};
+///
+/// let error = EndpointOptions::new().open("no-transport").unwrap_err();
+/// assert_eq!(error.t_errno, TransportError::BadName);
+/// ```
+///
+/// Source: XNS 5.2, t_open.
+#[derive(Debug, Clone, Default)]
+pub struct EndpointOptions {
+    device: DeviceOptions,
+}
+
+impl EndpointOptions {
+    /// The usual directory of devices, and calls that wait.
+    pub fn new() -> EndpointOptions {
+        EndpointOptions::default()
+    }
+
+    /// Sets the directory in which endpoints find each other ([`DeviceOptions::directory`]).
+    #[must_use]
+    pub fn directory(mut self, directory: impl Into<PathBuf>) -> EndpointOptions {
+        self.device.directory = Some(directory.into());
+        self
+    }
+
+    /// Sets whether calls fail with TNODATA or TFLOW instead of waiting (O_NONBLOCK): the asynchronous mode.
+    #[must_use]
+    pub fn nonblocking(mut self, nonblocking: bool) -> EndpointOptions {
+        self.device.nonblocking = nonblocking;
+        self
+    }
+
+    /// Opens a new endpoint of a transport, by the name of its driver: "ticlts", "ticots", "ticotsord".
+    ///
+    /// # Errors
+    /// TBADNAME for a driver that is not known; TSYSERR with what the open reports, and `ENXIO` for a driver that is no transport.
+    #[doc(alias = "t_open")]
+    pub fn open(&self, transport: &str) -> Result<Endpoint> {
+        if !known_drivers().iter().any(|driver| *driver == transport) {
+            return Err(TransportError::BadName.into());
+        }
+        Endpoint::of(self.device.open(transport)?)
+    }
+}
+
+/// What an endpoint is bound to.
+///
+/// Source: XNS 5.2, t_bind.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
+#[doc(alias = "t_bind")]
+pub struct Binding {
+    /// The address. Of no bytes in a request: the provider chooses one.
+    pub address: Vec<u8>,
+    /// How many connections may wait to be accepted (qlen). 0: the endpoint does not listen.
+    pub waiting: u32,
+}
+
+impl Binding {
+    /// An address that the provider chooses.
+    pub fn any() -> Binding {
+        Binding::default()
+    }
+
+    /// This address.
+    pub fn to(address: &[u8]) -> Binding {
+        Binding { address: address.to_vec(), waiting: 0 }
+    }
+
+    /// Listens, with so many connections that may wait.
+    #[must_use]
+    pub fn listening(self, waiting: u32) -> Binding {
+        Binding { waiting, ..self }
+    }
+}
+
+/// The sizes of a transport, and its service. A size is in bytes; -1 (T_INFINITE): no limit; -2 (T_INVALID): the transport does not
+/// have it.
+///
+/// Source: XNS 5.2, t_getinfo.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+#[doc(alias = "t_info")]
+pub struct Info {
+    /// The longest address.
+    pub address: i32,
+    /// The most options.
+    pub options: i32,
+    /// The longest message (TSDU). 0: a stream of bytes without boundaries.
+    pub tsdu: i32,
+    /// The longest expedited message (ETSDU).
+    pub etsdu: i32,
+    /// The most data with a request for a connection.
+    pub connect_data: i32,
+    /// The most data with a disconnection.
+    pub disconnect_data: i32,
+    /// The most data of one message to the provider; longer ones are cut.
+    pub tidu: i32,
+    /// The kind of service.
+    pub service: Service,
+    /// Whether messages of no bytes are sent (T_SENDZERO).
+    pub sends_zero: bool,
+}
+
+impl From<ProviderInfo> for Info {
+    fn from(info: ProviderInfo) -> Info {
+        Info {
+            address: info.address,
+            options: info.options,
+            tsdu: info.tsdu,
+            etsdu: info.etsdu,
+            connect_data: info.connect_data,
+            disconnect_data: info.disconnect_data,
+            tidu: info.tidu,
+            service: info.service,
+            sends_zero: info.flags & ProviderInfo::SENDZERO != 0,
+        }
+    }
+}
+
+/// An event (t_look).
+///
+/// Source: XNS 5.2, t_look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Look {
+    /// A connection is asked for.
+    #[doc(alias = "T_LISTEN")]
+    Listen = 0x01,
+    /// The connection was accepted.
+    #[doc(alias = "T_CONNECT")]
+    Connect = 0x02,
+    /// Data.
+    #[doc(alias = "T_DATA")]
+    Data = 0x04,
+    /// Expedited data.
+    #[doc(alias = "T_EXDATA")]
+    ExpeditedData = 0x08,
+    /// A disconnection.
+    #[doc(alias = "T_DISCONNECT")]
+    Disconnect = 0x10,
+    /// The error of a datagram.
+    #[doc(alias = "T_UDERR")]
+    DatagramError = 0x40,
+    /// The other end has ended its direction in order.
+    #[doc(alias = "T_ORDREL")]
+    Release = 0x80,
+    /// There is room for data after TFLOW.
+    #[doc(alias = "T_GODATA")]
+    RoomForData = 0x100,
+    /// There is room for expedited data after TFLOW.
+    #[doc(alias = "T_GOEXDATA")]
+    RoomForExpeditedData = 0x200,
+}
+
+impl Look {
+    /// The event that an indication is.
+    pub(crate) fn of(number: PrimitiveNumber) -> Option<Look> {
+        Some(match number {
+            PrimitiveNumber::ConnInd => Look::Listen,
+            PrimitiveNumber::ConnCon => Look::Connect,
+            PrimitiveNumber::DisconInd => Look::Disconnect,
+            PrimitiveNumber::UderrorInd => Look::DatagramError,
+            PrimitiveNumber::OrdrelInd => Look::Release,
+            _ => return None,
+        })
+    }
+
+    /// Its number, which XNS gives it.
+    pub const fn number(self) -> i32 {
+        self as i32
+    }
+}
+
+/// The addresses of both ends (t_getprotaddr). One that is not there has no bytes.
+///
+/// Source: XNS 5.2, t_getprotaddr.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct Addresses {
+    /// The own address.
+    pub local: Vec<u8>,
+    /// The other end's of the connection.
+    pub remote: Vec<u8>,
+}
+
+/// An endpoint of a transport. Dropping it closes it (t_close).
+///
+/// ```
+/// use headwater_xti::{Binding, EndpointOptions, State};
+///
+/// # let path = std::env::temp_dir().join(format!("headwater-xti-endpoint-{}", std::process::id()));
+/// let endpoint = EndpointOptions::new().directory(&path).open("ticots")?;
+/// assert_eq!(endpoint.state(), State::Unbound);
+/// assert_eq!(endpoint.bind(&Binding::to(b"shop").listening(3))?.address, b"shop");
+/// assert_eq!(endpoint.state(), State::Idle);
+/// # std::fs::remove_dir_all(path).ok();
+/// # Ok::<(), headwater_xti::XtiError>(())
+/// ```
+#[derive(Debug)]
+pub struct Endpoint {
+    pub(crate) line: Line,
+    pub(crate) info: Info,
+    /// The user's state. Written by the call that has succeeded.
+    state: AtomicU8,
+    /// How many connections wait to be accepted, of which the user knows.
+    pub(crate) callers: AtomicU32,
+    /// How many may wait.
+    pub(crate) waiting_max: AtomicU32,
+    /// A TFLOW was returned, and its end was not told yet: of data, of expedited data.
+    pub(crate) full: [AtomicBool; 2],
+    /// The message that is being received goes on: of data, of expedited data.
+    pub(crate) goes_on: [AtomicBool; 2],
+}
+
+impl Endpoint {
+    /// The endpoint of a stream that ends in a transport's driver, which this or another process has opened (t_sync). The state is
+    /// found out from the provider, and from what waits at the stream head. The module `timod` is pushed if the stream does not
+    /// have it.
+    ///
+    /// # Errors
+    /// TBADF if the stream ends in no transport; TSTATECHNG while another call changes the state.
+    #[doc(alias = "t_sync")]
+    pub fn of(stream: Stream) -> Result<Endpoint> {
+        let pushed = !stream.find("timod")?;
+        if pushed {
+            stream.push("timod")?;
+        }
+        let line = Line::new(stream);
+        let asked = capabilities_within(FIRST_ANSWER, &line);
+        if pushed && asked.is_err() {
+            line.stream.pop()?;
+        }
+        let (info, state, _) = asked.map_err(|error| match error.errno {
+            // No provider has answered.
+            Some(Errno::Inval | Errno::Time) => TransportError::BadFile.into(),
+            _ => error,
+        })?;
+        let endpoint = Endpoint {
+            line,
+            info: info.into(),
+            state: AtomicU8::new(State::Unbound.number()),
+            callers: AtomicU32::new(0),
+            waiting_max: AtomicU32::new(u32::MAX),
+            full: Default::default(),
+            goes_on: Default::default(),
+        };
+        endpoint.adopt(state)?;
+        Ok(endpoint)
+    }
+
+    /// Takes the provider's state over. The provider is ahead of the user by what waits at the stream head.
+    fn adopt(&self, provider: tpi::State) -> Result<State> {
+        let state = State::of_provider(provider).ok_or(TransportError::StateChanging)?;
+        let state = match (state, self.line.look()?) {
+            (State::Listening, Some(Look::Listen)) => State::Idle,
+            (State::Connected | State::Released, Some(Look::Connect)) => State::Connecting,
+            (State::Released, Some(_)) | (State::Idle, Some(Look::Disconnect | Look::Release)) => State::Connected,
+            (state, _) => state,
+        };
+        self.callers.store(u32::from(state == State::Listening), Ordering::Relaxed);
+        self.state.store(state.number(), Ordering::Release);
+        Ok(state)
+    }
+
+    /// Finds the state out anew, after a fork, say (t_sync).
+    ///
+    /// # Errors
+    /// TSTATECHNG while another call changes the state.
+    #[doc(alias = "t_sync")]
+    pub fn sync(&self) -> Result<State> {
+        let (_, provider, _) = capabilities(&self.line)?;
+        let known = self.state();
+        // What this process has done and received itself it knows better.
+        if State::of_provider(provider) == Some(known) {
+            return Ok(known);
+        }
+        self.adopt(provider)
+    }
+
+    /// The stream, for poll(2) say.
+    pub fn stream(&self) -> &Stream {
+        &self.line.stream
+    }
+
+    /// The state (t_getstate).
+    #[doc(alias = "t_getstate")]
+    #[inline]
+    pub fn state(&self) -> State {
+        State::of(self.state.load(Ordering::Acquire))
+    }
+
+    /// The state after an event, if it can happen now.
+    #[inline]
+    pub(crate) fn check(&self, event: Event) -> Result<State> {
+        self.state().after(event).ok_or_else(|| TransportError::OutOfState.into())
+    }
+
+    pub(crate) fn set_state(&self, state: State) {
+        self.state.store(state.number(), Ordering::Release);
+    }
+
+    pub(crate) fn check_service(&self, services: &[Service]) -> Result<()> {
+        if services.contains(&self.info.service) { Ok(()) } else { Err(TransportError::NotSupported.into()) }
+    }
+
+    /// The sizes and the service of the transport (t_getinfo). They may change with options and connections, so the provider is
+    /// asked.
+    ///
+    /// # Errors
+    /// TSYSERR with what the stream reports.
+    #[doc(alias = "t_getinfo")]
+    pub fn info(&self) -> Result<Info> {
+        Ok(capabilities(&self.line)?.0.into())
+    }
+
+    /// The number by which the endpoint is named to accept a connection.
+    pub(crate) fn acceptor(&self) -> Result<u32> {
+        Ok(capabilities(&self.line)?.2)
+    }
+
+    /// Takes an address (t_bind). Returns the address, and how many connections may wait.
+    ///
+    /// # Errors
+    /// TADDRBUSY, TBADADDR, TNOADDR, TACCES of the provider; TOUTSTATE unless the endpoint is unbound; TSYSERR.
+    #[doc(alias = "t_bind")]
+    pub fn bind(&self, binding: &Binding) -> Result<Binding> {
+        let next = self.check(Event::Bind)?;
+        let request = Primitive::BindReq { address: &binding.address, waiting: binding.waiting };
+        let answer = self.line.ioctl(timod::BIND, request)?;
+        let Ok(Primitive::BindAck { address, waiting }) = Primitive::decode(&answer) else {
+            return Err(TransportError::Protocol.into());
+        };
+        self.waiting_max.store(waiting, Ordering::Relaxed);
+        self.set_state(next);
+        Ok(Binding { address: address.to_vec(), waiting })
+    }
+
+    /// Gives the address up (t_unbind). What waits at the stream head is discarded.
+    ///
+    /// # Errors
+    /// TLOOK if a connection is asked for or a datagram waits; TOUTSTATE unless the endpoint is idle; TSYSERR.
+    #[doc(alias = "t_unbind")]
+    pub fn unbind(&self) -> Result<()> {
+        let next = self.check(Event::Unbind)?;
+        if matches!(self.line.look()?, Some(Look::Listen | Look::Data)) {
+            return Err(TransportError::Look.into());
+        }
+        self.line.ioctl(timod::UNBIND, Primitive::UnbindReq)?;
+        self.line.drain()?;
+        self.set_state(next);
+        Ok(())
+    }
+
+    /// The addresses of both ends (t_getprotaddr).
+    ///
+    /// # Errors
+    /// TSYSERR with what the stream reports.
+    #[doc(alias = "t_getprotaddr")]
+    pub fn addresses(&self) -> Result<Addresses> {
+        let answer = self.line.ioctl(timod::GETADDRS, Primitive::AddrReq)?;
+        match Primitive::decode(&answer) {
+            Ok(Primitive::AddrAck { local, remote }) => {
+                Ok(Addresses { local: local.to_vec(), remote: remote.to_vec() })
+            }
+            _ => Err(TransportError::Protocol.into()),
+        }
+    }
+
+    /// Asks for options or changes them (t_optmgmt). Returns them with the status of each, and the worst status.
+    ///
+    /// ```
+    /// use headwater_streams::tpi::XTI_GENERIC;
+    /// use headwater_xti::{EndpointOptions, ManagementFlags, OptionList};
+    ///
+    /// # let path = std::env::temp_dir().join(format!("headwater-xti-options-{}", std::process::id()));
+    /// let endpoint = EndpointOptions::new().directory(&path).open("ticlts")?;
+    /// let all = OptionList::new().with_all(XTI_GENERIC);
+    /// let (options, status) = endpoint.manage_options(&all, ManagementFlags::CURRENT)?;
+    /// assert_eq!((options.iter().count(), status), (2, ManagementFlags::SUCCESS));
+    /// # std::fs::remove_dir_all(path).ok();
+    /// # Ok::<(), headwater_xti::XtiError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// TBADFLAG unless `flags` is NEGOTIATE, CHECK, DEFAULT or CURRENT; TBADOPT for a list that is malformed; TACCES; TSYSERR.
+    #[doc(alias = "t_optmgmt")]
+    pub fn manage_options(&self, list: &OptionList, flags: ManagementFlags) -> Result<(OptionList, ManagementFlags)> {
+        use ManagementFlags as F;
+        self.check(Event::ManageOptions)?;
+        if ![F::NEGOTIATE, F::CHECK, F::DEFAULT, F::CURRENT].contains(&flags) {
+            return Err(TransportError::BadFlag.into());
+        }
+        if list.bytes().is_empty() || list.iter().any(|option| option.is_err()) {
+            return Err(TransportError::BadOptions.into());
+        }
+        let answer = self.line.ioctl(timod::OPTMGMT, Primitive::OptmgmtReq { options: list.bytes(), flags })?;
+        match Primitive::decode(&answer) {
+            Ok(Primitive::OptmgmtAck { options, flags }) => Ok((OptionList::from(options.to_vec()), flags)),
+            _ => Err(TransportError::Protocol.into()),
+        }
+    }
+
+    /// The event that waits, if there is one (t_look).
+    ///
+    /// # Errors
+    /// TSYSERR with what the stream reports.
+    #[doc(alias = "t_look")]
+    pub fn look(&self) -> Result<Option<Look>> {
+        if let Some(event) = self.line.look()? {
+            return Ok(Some(event));
+        }
+        for (expedited, event) in [(true, Look::RoomForExpeditedData), (false, Look::RoomForData)] {
+            let full = &self.full[usize::from(expedited)];
+            if full.load(Ordering::Relaxed) && self.line.has_room(expedited)? {
+                full.store(false, Ordering::Relaxed);
+                return Ok(Some(event));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// The sizes, the state and the name for accepting, in one question.
+fn capabilities(line: &Line) -> Result<(ProviderInfo, tpi::State, u32)> {
+    capabilities_within(IoctlTimeout::Usual, line)
+}
+
+fn capabilities_within(time: IoctlTimeout, line: &Line) -> Result<(ProviderInfo, tpi::State, u32)> {
+    let wanted = Capabilities { info: true, acceptor: true };
+    let answer = line.ioctl_within(time, timod::CAPABILITY, Primitive::CapabilityReq { wanted })?;
+    match Primitive::decode(&answer) {
+        Ok(Primitive::CapabilityAck { given, info, acceptor }) if given.info => Ok((info, info.state, acceptor)),
+        _ => Err(XtiError::from(TransportError::Protocol)),
+    }
+}

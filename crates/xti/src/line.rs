@@ -1,0 +1,339 @@
+//! The messages between an endpoint and its provider. All other files send and receive through this one.
+//!
+//! A message that is no data is an event for the user: a call that meets one keeps it here, in this process, and fails with TLOOK.
+//! The call that belongs to the event then takes it. An acknowledgement goes to the call that waits for it, whichever thread
+//! has received it.
+
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Mutex, MutexGuard, TryLockError};
+use std::time::Duration;
+
+use headwater_streams::tpi::{Primitive, PrimitiveNumber};
+use headwater_streams::{Errno, Events, IoctlTimeout, MessageFilter, Priority, Received, Stream};
+
+use crate::endpoint::Look;
+use crate::error::{Result, XtiError, or_if_it_waits};
+use headwater_streams::tpi::TransportError;
+
+/// Bytes for a control part: nearly all fit. The rest of a longer one is fetched behind it.
+const CONTROL: usize = 256;
+/// Bytes of a control part at most, as a stream's largest.
+const CONTROL_MAX: usize = 4096;
+/// A call that waits for an acknowledgement looks so often whether another thread has received it.
+const LOOK_AGAIN: Duration = Duration::from_millis(10);
+/// How often a lock is tried that another thread holds for some instructions. It is not tried for ever: a forked child may have
+/// the copy of a lock whose holder it has not.
+const TRIES: u32 = 100_000;
+/// The band in which expedited data travel.
+const EXPEDITED: u8 = 1;
+
+/// An event that was received and is not fetched yet.
+#[derive(Debug)]
+pub(crate) struct Indication {
+    pub control: Vec<u8>,
+    pub data: Vec<u8>,
+}
+
+impl Indication {
+    /// Its primitive.
+    pub fn primitive(&self) -> Result<Primitive<'_>> {
+        Primitive::decode(&self.control).map_err(|_| TransportError::Protocol.into())
+    }
+
+    fn event(&self) -> Option<Look> {
+        Look::of(Primitive::number_of(&self.control).ok()?)
+    }
+}
+
+/// What was received into the caller's buffer.
+#[derive(Debug)]
+pub(crate) struct Arrived<'c> {
+    /// The control part. None: the rest of a message whose beginning was received before, or data without one.
+    pub control: Option<&'c [u8]>,
+    /// Bytes of data.
+    pub data: usize,
+    /// More data of the message wait.
+    pub more: bool,
+    /// It has come in the band of expedited data.
+    pub expedited: bool,
+}
+
+/// The room for a control part.
+#[derive(Debug)]
+pub(crate) struct ControlRoom {
+    short: [u8; CONTROL],
+    long: Vec<u8>,
+}
+
+impl ControlRoom {
+    pub fn new() -> ControlRoom {
+        ControlRoom { short: [0; CONTROL], long: Vec::new() }
+    }
+}
+
+/// A stream that ends in a transport's provider, and what was received and not fetched.
+#[derive(Debug)]
+pub(crate) struct Line {
+    pub stream: Stream,
+    /// Held for some instructions.
+    event: Mutex<Option<Indication>>,
+    /// Whether there is an event. Written under its lock.
+    has_event: AtomicU8,
+    /// Acknowledgements that a call has received which does not wait for them. Held for some instructions.
+    acknowledgements: Mutex<Vec<Vec<u8>>>,
+}
+
+/// Takes a lock that is held for some instructions.
+fn lock<T>(mutex: &Mutex<T>) -> Result<MutexGuard<'_, T>> {
+    for _ in 0..TRIES {
+        match mutex.try_lock() {
+            Ok(guard) => return Ok(guard),
+            Err(TryLockError::Poisoned(poisoned)) => return Ok(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => std::thread::yield_now(),
+        }
+    }
+    Err(XtiError::system(Errno::Again))
+}
+
+impl Line {
+    pub fn new(stream: Stream) -> Line {
+        Line { stream, event: Mutex::default(), has_event: AtomicU8::new(0), acknowledgements: Mutex::default() }
+    }
+
+    /// A request whose data are an ioctl of timod. The answer is left in `data`.
+    pub fn ioctl(&self, command: u32, request: Primitive<'_>) -> Result<Vec<u8>> {
+        self.ioctl_within(IoctlTimeout::Usual, command, request)
+    }
+
+    pub fn ioctl_within(&self, time: IoctlTimeout, command: u32, request: Primitive<'_>) -> Result<Vec<u8>> {
+        let mut data = request.encode();
+        let value = self.stream.ioctl(command, &mut data, time)?.cast_unsigned();
+        if value == 0 {
+            return Ok(data);
+        }
+        let t_errno = TransportError::of(value & 0xff).unwrap_or(TransportError::Protocol);
+        Err(refused(t_errno, value >> 8 & 0xff))
+    }
+
+    /// A request that the provider acknowledges: waits for T_OK_ACK. A signal does not end the wait: the request is under way.
+    pub fn ask(&self, request: Primitive<'_>, data: Option<&[u8]>) -> Result<()> {
+        let of = request.number();
+        // The handle does not wait, whatever the stream does.
+        let mut handle = self.stream.handle();
+        self.stream.putmsg(Some(&request.encode()), data)?;
+        handle.set_nonblocking(true)?;
+        loop {
+            if let Some(answer) = self.acknowledged(of)? {
+                return answer;
+            }
+            let mut room = [0; CONTROL];
+            match handle.getpmsg(Some(&mut room), None, MessageFilter::HighPriority) {
+                Ok(got) => {
+                    let len = got.control.unwrap_or(0);
+                    lock(&self.acknowledgements)?.push(room[..len].to_vec());
+                }
+                // Nothing is there, or an ordinary message.
+                Err(error) if matches!(error.errno(), Errno::Again | Errno::Badmsg | Errno::Intr) => {
+                    match self.stream.poll(Events::PRI, Some(LOOK_AGAIN)) {
+                        Err(error) if error.errno() != Errno::Intr => return Err(error.into()),
+                        _ => {}
+                    }
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// The answer to a request, if it was received. Acknowledgements that nobody waits for are dropped.
+    fn acknowledged(&self, of: PrimitiveNumber) -> Result<Option<Result<()>>> {
+        let mut waiting = lock(&self.acknowledgements)?;
+        let answer = |bytes: &Vec<u8>| match Primitive::decode(bytes) {
+            Ok(Primitive::OkAck { of: other }) if other == of => Some(Ok(())),
+            Ok(Primitive::ErrorAck { of: other, error, errno }) if other == of => Some(Err(refused(error, errno))),
+            _ => None,
+        };
+        let found = waiting.iter().enumerate().find_map(|(at, bytes)| Some((at, answer(bytes)?)));
+        // A hostile provider could send any number.
+        waiting.truncate(16);
+        Ok(found.map(|(at, answer)| {
+            if at < waiting.len() {
+                waiting.remove(at);
+            }
+            answer
+        }))
+    }
+
+    /// Sends data, or a request that the provider does not acknowledge. `waits` is the error where the call would have to.
+    pub fn send(&self, control: &[u8], data: Option<&[u8]>, expedited: bool) -> Result<()> {
+        let priority = if expedited { Priority::Band(EXPEDITED) } else { Priority::NORMAL };
+        self.stream.putpmsg(Some(control), data, priority).map_err(|error| or_if_it_waits(error, TransportError::Flow))
+    }
+
+    /// Receives data into the caller's buffer, and waits for some unless the stream does not. TLOOK if an event is in front.
+    pub fn receive<'c>(&self, room: &'c mut ControlRoom, data: &mut [u8]) -> Result<Arrived<'c>> {
+        loop {
+            if self.has_event.load(Ordering::Acquire) != 0 {
+                return Err(TransportError::Look.into());
+            }
+            let got = self.get(room, data)?;
+            let control = control_of(room, &got);
+            let Some(number) = control.map(Primitive::number_of) else { break self.arrived(room, &got) };
+            match number {
+                Ok(number) if is_data(number) => break self.arrived(room, &got),
+                Ok(number) if number.is_high_priority() => {
+                    lock(&self.acknowledgements)?.push(control.unwrap_or_default().to_vec());
+                }
+                Ok(number) if Look::of(number).is_some() => {
+                    let mut rest = data[..got.data.unwrap_or(0)].to_vec();
+                    self.take_rest(&got, &mut rest)?;
+                    let control = control.unwrap_or_default().to_vec();
+                    self.keep(Indication { control, data: rest })?;
+                    return Err(TransportError::Look.into());
+                }
+                _ => return Err(TransportError::Protocol.into()),
+            }
+        }
+    }
+
+    fn arrived<'c>(&self, room: &'c ControlRoom, got: &Received) -> Result<Arrived<'c>> {
+        // Both parts of no bytes are the end of the stream: the provider has hung up.
+        if (got.control, got.data) == (Some(0), Some(0)) {
+            return Err(XtiError::system(Errno::Nxio));
+        }
+        let expedited = got.priority == Priority::Band(EXPEDITED);
+        Ok(Arrived { control: control_of(room, got), data: got.data.unwrap_or(0), more: got.more_data, expedited })
+    }
+
+    fn get(&self, room: &mut ControlRoom, data: &mut [u8]) -> Result<Received> {
+        let got = self
+            .stream
+            .getmsg(Some(&mut room.short), Some(data))
+            .map_err(|error| or_if_it_waits(error, TransportError::NoData))?;
+        room.long.clear();
+        if got.more_control {
+            room.long.extend_from_slice(&room.short);
+            let mut rest = vec![0; CONTROL_MAX];
+            let more = self.stream.getmsg(Some(&mut rest), None)?;
+            room.long.extend_from_slice(&rest[..more.control.unwrap_or(0)]);
+        }
+        Ok(got)
+    }
+
+    /// The rest of the data of a message that is an event.
+    fn take_rest(&self, got: &Received, data: &mut Vec<u8>) -> Result<()> {
+        let mut more = got.more_data;
+        while more {
+            let mut piece = [0; 1024];
+            let next = self.stream.getmsg(None, Some(&mut piece))?;
+            data.extend_from_slice(&piece[..next.data.unwrap_or(0)]);
+            more = next.more_data;
+        }
+        Ok(())
+    }
+
+    fn keep(&self, indication: Indication) -> Result<()> {
+        *lock(&self.event)? = Some(indication);
+        self.has_event.store(1, Ordering::Release);
+        Ok(())
+    }
+
+    /// The event in front, if there is one. It stays.
+    pub fn look(&self) -> Result<Option<Look>> {
+        if self.has_event.load(Ordering::Acquire) != 0
+            && let Some(kept) = &*lock(&self.event)?
+        {
+            return Ok(kept.event());
+        }
+        let mut control = [0; 4];
+        let Some(front) = self.stream.peek(Some(&mut control), None, MessageFilter::Any)? else { return Ok(None) };
+        let expedited = front.priority == Priority::Band(EXPEDITED);
+        let data = if expedited { Look::ExpeditedData } else { Look::Data };
+        Ok(match front.control {
+            Some(4) => match Primitive::number_of(&control) {
+                Ok(number) if is_data(number) => Some(data),
+                Ok(number) => Look::of(number),
+                Err(_) => None,
+            },
+            None => Some(data),
+            Some(_) => None,
+        })
+    }
+
+    /// Fetches an event. `waits`: waits for one if nothing is there. None: nothing is there, or another one is in front.
+    pub fn fetch(&self, wanted: Look, waits: bool) -> Result<Option<Indication>> {
+        loop {
+            if self.has_event.load(Ordering::Acquire) != 0 {
+                let mut kept = lock(&self.event)?;
+                let is_it = kept.as_ref().and_then(Indication::event) == Some(wanted);
+                if kept.is_some() {
+                    if is_it {
+                        self.has_event.store(0, Ordering::Release);
+                        return Ok(kept.take());
+                    }
+                    return Ok(None);
+                }
+            }
+            match self.look()? {
+                Some(Look::Data | Look::ExpeditedData) => return Ok(None),
+                None if !waits => return Ok(None),
+                // An acknowledgement may be in front, and is taken by this or by the call that waits for it.
+                _ => {}
+            }
+            match self.receive(&mut ControlRoom::new(), &mut []) {
+                Err(error) if error.t_errno == TransportError::Look => {}
+                Err(error) => return Err(error),
+                // Data have come meanwhile, and none of them was taken.
+                Ok(_) => return Ok(None),
+            }
+        }
+    }
+
+    /// Whether an event is kept or in front that a call must not pass over.
+    pub fn is_in_front(&self, event: Look) -> Result<bool> {
+        Ok(self.look()? == Some(event))
+    }
+
+    /// Drops what belongs to a connection that has ended. A request for a new one stays.
+    pub fn drain(&self) -> Result<()> {
+        let mut room = ControlRoom::new();
+        let mut sink = [0; 1024];
+        loop {
+            match self.look()? {
+                None | Some(Look::Listen) => return Ok(()),
+                Some(_) => {}
+            }
+            let mut kept = lock(&self.event)?;
+            if kept.take().is_some() {
+                self.has_event.store(0, Ordering::Release);
+                continue;
+            }
+            drop(kept);
+            match self.receive(&mut room, &mut sink) {
+                Err(error) if error.t_errno != TransportError::Look => return Err(error),
+                _ => {}
+            }
+        }
+    }
+
+    /// Whether there is room for data.
+    pub fn has_room(&self, expedited: bool) -> Result<bool> {
+        Ok(self.stream.can_put(if expedited { EXPEDITED } else { 0 })?)
+    }
+}
+
+fn control_of<'c>(room: &'c ControlRoom, got: &Received) -> Option<&'c [u8]> {
+    got.control.map(|len| if room.long.is_empty() { &room.short[..len] } else { &room.long[..] })
+}
+
+fn is_data(number: PrimitiveNumber) -> bool {
+    use PrimitiveNumber::{DataInd, ExdataInd, OptdataInd, UnitdataInd};
+    matches!(number, DataInd | ExdataInd | OptdataInd | UnitdataInd)
+}
+
+/// The error of a T_ERROR_ACK.
+fn refused(t_errno: TransportError, errno: u32) -> XtiError {
+    match t_errno {
+        TransportError::System => XtiError::system(Errno::new(errno.cast_signed())),
+        t_errno => t_errno.into(),
+    }
+}

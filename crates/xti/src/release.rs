@@ -1,0 +1,147 @@
+//! The end of connections: at once (disconnection), or in order (release).
+
+use std::sync::atomic::Ordering;
+
+use headwater_streams::tpi::{Primitive, Service, TransportError};
+
+use crate::connection::{WITH_CONNECTIONS, data_part};
+use crate::endpoint::{Endpoint, Look};
+use crate::error::Result;
+use crate::state::{Event, State};
+
+/// Why a connection has ended, or was refused.
+///
+/// Source: XNS 5.2, t_rcvdis.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+#[doc(alias = "t_discon")]
+pub struct Disconnect {
+    /// The reason, whose numbers are the transport's. The loop-back transports have those of errno: `ECONNREFUSED`, `ECONNRESET`,
+    /// `ECONNABORTED`.
+    pub reason: u32,
+    /// Which of the connections that wait to be accepted it was; None: it was none of those.
+    pub sequence: Option<u32>,
+    /// Data of the user.
+    pub data: Vec<u8>,
+}
+
+/// The transports that release in order.
+const ORDERLY: &[Service] = &[Service::OrderlyConnections];
+
+impl Endpoint {
+    /// Ends the connection at once, or gives up asking for one (t_snddis). What the other end has not received is lost.
+    ///
+    /// # Errors
+    /// TLOOK if it has ended already; TBADDATA, TNOTSUPPORT, TOUTSTATE, TSYSERR.
+    #[doc(alias = "t_snddis")]
+    pub fn disconnect(&self, data: &[u8]) -> Result<()> {
+        if self.state() == State::Listening {
+            // Which of them is to be said.
+            return Err(self.check_service(WITH_CONNECTIONS).err().unwrap_or(TransportError::BadSequence.into()));
+        }
+        self.end(Primitive::NO_SEQUENCE, data)
+    }
+
+    /// Refuses a connection that waits to be accepted (t_snddis with a sequence number).
+    ///
+    /// # Errors
+    /// TBADSEQ if none of that number waits, else as [`Endpoint::disconnect`].
+    #[doc(alias = "t_snddis")]
+    pub fn refuse(&self, sequence: u32, data: &[u8]) -> Result<()> {
+        self.end(sequence, data)
+    }
+
+    fn end(&self, sequence: u32, data: &[u8]) -> Result<()> {
+        self.check_service(WITH_CONNECTIONS)?;
+        let refuses = self.state() == State::Listening;
+        let callers = self.callers.load(Ordering::Relaxed);
+        let next = self.check(if refuses && callers > 1 { Event::RefuseOneOfMany } else { Event::Disconnect })?;
+        self.check_data(data.len(), self.info.disconnect_data)?;
+        if self.line.is_in_front(Look::Disconnect)? {
+            return Err(TransportError::Look.into());
+        }
+        let asked = self.line.ask(Primitive::DisconReq { sequence }, data_part(data));
+        match asked.map_err(|error| self.or_look(error)) {
+            // The other end has ended the connection, and what says so waits behind data: both are dropped here.
+            Err(error) if error.t_errno == TransportError::OutOfState && !refuses => {}
+            asked => asked?,
+        }
+        if refuses {
+            let _ = self.callers.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |callers| callers.checked_sub(1));
+        } else {
+            self.line.drain()?;
+        }
+        self.set_state(next);
+        Ok(())
+    }
+
+    /// Fetches a disconnection (t_rcvdis).
+    ///
+    /// # Errors
+    /// TNODIS if none is in front; TNOTSUPPORT, TOUTSTATE, TSYSERR.
+    #[doc(alias = "t_rcvdis")]
+    pub fn receive_disconnect(&self) -> Result<Disconnect> {
+        self.check_service(WITH_CONNECTIONS)?;
+        let state = self.state();
+        let event = match (state, self.callers.load(Ordering::Relaxed)) {
+            (State::Listening, 0 | 1) => Event::CallerGone,
+            (State::Listening, _) => Event::OneCallerGone,
+            _ => Event::ReceiveDisconnect,
+        };
+        let next = self.check(event)?;
+        let found = self.line.fetch(Look::Disconnect, false)?.ok_or(TransportError::NoDisconnect)?;
+        let Primitive::DisconInd { reason, sequence } = found.primitive()? else {
+            return Err(TransportError::Protocol.into());
+        };
+        let disconnect = Disconnect {
+            reason,
+            sequence: (sequence != Primitive::NO_SEQUENCE).then_some(sequence),
+            data: found.data.clone(),
+        };
+        if state == State::Listening {
+            let _ = self.callers.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |callers| callers.checked_sub(1));
+        }
+        self.set_state(next);
+        Ok(disconnect)
+    }
+
+    /// Ends the own direction in order (t_sndrel, t_sndreldata): the other end gets all data, and then learns of it.
+    ///
+    /// # Errors
+    /// TLOOK if a disconnection is in front; TFLOW; TBADDATA for data, which no transport takes here; TNOTSUPPORT, TOUTSTATE,
+    /// TSYSERR.
+    #[doc(alias = "t_sndrel")]
+    #[doc(alias = "t_sndreldata")]
+    pub fn release(&self, data: &[u8]) -> Result<()> {
+        self.check_service(ORDERLY)?;
+        let next = self.check(Event::Release)?;
+        if !data.is_empty() {
+            return Err(TransportError::BadData.into());
+        }
+        if self.line.is_in_front(Look::Disconnect)? {
+            return Err(TransportError::Look.into());
+        }
+        self.line.send(&Primitive::OrdrelReq.encode(), None, false)?;
+        self.set_state(next);
+        Ok(())
+    }
+
+    /// Fetches the orderly end of the other direction (t_rcvrel, t_rcvreldata). Returns its data.
+    ///
+    /// # Errors
+    /// TNOREL if it is not in front; TLOOK if a disconnection is; TNOTSUPPORT, TOUTSTATE, TSYSERR.
+    #[doc(alias = "t_rcvrel")]
+    #[doc(alias = "t_rcvreldata")]
+    pub fn receive_release(&self) -> Result<Vec<u8>> {
+        self.check_service(ORDERLY)?;
+        let next = self.check(Event::ReceiveRelease)?;
+        match self.line.fetch(Look::Release, false)? {
+            Some(found) => {
+                self.set_state(next);
+                Ok(found.data)
+            }
+            None if self.line.is_in_front(Look::Disconnect)? => Err(TransportError::Look.into()),
+            None => Err(TransportError::NoRelease.into()),
+        }
+    }
+}
