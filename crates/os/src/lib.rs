@@ -52,6 +52,7 @@ pub mod signal;
 pub mod socket_cookies;
 pub mod thread;
 pub mod ticks;
+pub mod udp_socket;
 pub mod watch;
 pub mod watcher;
 

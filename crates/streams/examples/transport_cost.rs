@@ -4,13 +4,13 @@
 //! `cargo run --release -p headwater-streams --example transport_cost [BYTES [KIND]]`
 
 use std::io::{Read, Write};
-use std::net::UdpSocket;
+use std::net::{SocketAddr, UdpSocket};
 use std::os::unix::net::{UnixDatagram, UnixStream};
 use std::path::Path;
 use std::time::Instant;
 
 use headwater_os::child::Child;
-use headwater_streams::tpi::{Capabilities, Primitive};
+use headwater_streams::tpi::{Capabilities, InternetAddress, Primitive};
 use headwater_streams::{DeviceOptions, Handle, Result};
 
 const ROUNDS: usize = 11;
@@ -21,8 +21,9 @@ type Measure = fn(&Path, usize) -> Result<f64>;
 
 fn main() -> Result<()> {
     let size = std::env::args().nth(1).map_or(64, |size| size.parse().expect("bytes"));
-    let kinds: [(&str, Measure); 7] = [
+    let kinds: [(&str, Measure); 8] = [
         ("ticlts", ticlts),
+        ("udp", own_udp),
         ("AF_UNIX datagrams", unix_datagrams),
         ("UDP, 127.0.0.1", udp),
         ("ticots", ticots),
@@ -50,10 +51,10 @@ fn main() -> Result<()> {
         println!("{name:>20}, {size} bytes: {median:>8.1} ns");
     }
     println!(
-        "AF_UNIX / ticlts {:.1}, UDP / ticlts {:.1}, AF_UNIX / ticots {:.1}",
-        medians[1] / medians[0],
+        "AF_UNIX / ticlts {:.1}, UDP / udp {:.1}, AF_UNIX / ticots {:.1}",
         medians[2] / medians[0],
-        medians[4] / medians[3]
+        medians[3] / medians[1],
+        medians[5] / medians[4]
     );
     Ok(())
 }
@@ -94,9 +95,29 @@ fn receive_all(endpoint: &mut Handle, size: usize) -> Result<()> {
 fn ticlts(directory: &Path, size: usize) -> Result<f64> {
     let mut receiver = endpoint(directory, "ticlts", b"receiver", 0)?;
     let mut sender = endpoint(directory, "ticlts", b"sender", 0)?;
-    let control = Primitive::UnitdataReq { destination: b"receiver", options: b"" }.encode();
     let data = vec![1; size];
-    timed(|| receive_all(&mut receiver, size), || sender.putmsg(Some(&control), Some(&data)).map(drop))
+    timed(|| datagrams(&mut receiver, size), || sender.send_to(b"receiver", &[], &data))
+}
+
+fn own_udp(directory: &Path, size: usize) -> Result<f64> {
+    let any = InternetAddress::from("127.0.0.1:0".parse::<SocketAddr>().expect("an address"));
+    let mut receiver = endpoint(directory, "udp", any.bytes(), 0)?;
+    let mut sender = endpoint(directory, "udp", any.bytes(), 0)?;
+    receiver.putmsg(Some(&Primitive::AddrReq.encode()), None)?;
+    let answer = receiver.receive()?.expect("an answer");
+    let Ok(Primitive::AddrAck { local, .. }) = Primitive::decode(answer.control().unwrap_or_default()) else {
+        panic!("{answer:?}")
+    };
+    let data = vec![1; size];
+    timed(|| datagrams(&mut receiver, size), || sender.send_to(local, &[], &data))
+}
+
+fn datagrams(endpoint: &mut Handle, size: usize) -> Result<()> {
+    let (mut source, mut data) = ([0; 128], vec![0; size]);
+    for _ in 0..MESSAGES {
+        endpoint.recv_from(&mut source, &mut [], &mut data)?;
+    }
+    Ok(())
 }
 
 fn ticots(directory: &Path, size: usize) -> Result<f64> {

@@ -12,6 +12,7 @@ mod provider;
 pub mod pty;
 pub mod sad;
 pub mod transport;
+pub mod udp;
 
 /// Every driver, by the order of its name.
 static TABLE: &[DriverLink] = &[
@@ -28,6 +29,7 @@ static TABLE: &[DriverLink] = &[
     DriverLink(&transport::TICLTS),
     DriverLink(&transport::TICOTS),
     DriverLink(&transport::TICOTSORD),
+    DriverLink(&udp::Udp),
 ];
 
 /// The major number of a driver: a number for programs in C, where Rust has the name. It is the same in every process and version: FNV-1a

@@ -5,6 +5,7 @@ pub(crate) use crate::options::head as options;
 pub(crate) mod beside;
 mod beyond;
 mod close;
+mod datagram;
 mod deliver;
 mod edge;
 mod file;
@@ -32,6 +33,7 @@ mod write;
 mod zero_copy;
 
 pub use crate::process::listeners::SignalEvents;
+pub use datagram::ReceivedDatagram;
 pub use edge::{PreparedEdge, Told};
 pub use file::ReceivedFile;
 pub use get::{MessageFilter, Received};

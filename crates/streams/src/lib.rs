@@ -114,7 +114,7 @@ const _: () = {
         MessageHeader,
         Priority,
     )>();
-    is_shared::<(DriverInfo, ModuleInfo, Opening, Received, ReceivedFile, Side, SignalEvents)>();
+    is_shared::<(DriverInfo, ModuleInfo, Opening, Received, ReceivedDatagram, ReceivedFile, Side, SignalEvents)>();
     is_shared::<MemoryAt<'static>>();
     is_shared::<(LogSubmitter, QueueRef)>();
     // One thread at a time uses it.
@@ -133,8 +133,8 @@ mod public {
     pub use crate::counters::Counters;
     pub use crate::head::handle::Handle;
     pub use crate::head::{
-        Events, IoctlTimeout, MemoryAt, MessageFilter, Prepared, PreparedEdge, ReadGrant, Received, ReceivedFile,
-        SignalEvents, Told, UserMemory, WriteGrant,
+        Events, IoctlTimeout, MemoryAt, MessageFilter, Prepared, PreparedEdge, ReadGrant, Received, ReceivedDatagram,
+        ReceivedFile, SignalEvents, Told, UserMemory, WriteGrant,
     };
     pub use crate::message::Message;
     pub use crate::message::ioctl::{IoctlBlock, PRIVATE_WORDS};

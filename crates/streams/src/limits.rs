@@ -22,12 +22,13 @@ pub const NSTRPUSH: usize = 64;
 pub const NAME_MAX: usize = 16;
 /// Names that no module or driver has: in a path of a device they mean something else.
 pub const RESERVED_NAMES: [&str; 3] = ["clone", "pipe", "fifo"];
-/// Minor numbers of a driver: as many of its streams may be open in one directory of devices.
-pub const MINORS: u32 = 1024;
+/// Minor numbers of a driver: as many of its streams may be open in one directory of devices. An open looks at each, and a transport's
+/// endpoint has a bit for each.
+pub const MINORS: u32 = 4096;
 /// Modules that one entry of autopush names at most (MAXAPUSH of SVR4).
 pub const AUTOPUSH_MODULES: usize = 8;
-/// Entries of autopush in one directory of devices: as many as a driver has minor numbers. Each open reads all of them.
-pub const AUTOPUSH_ENTRIES: usize = MINORS as usize;
+/// Entries of autopush in one directory of devices. Each open reads all of them.
+pub const AUTOPUSH_ENTRIES: usize = 1024;
 /// Streams that may be linked below one upper stream of a multiplexer. Each is four to nine descriptors in every process that has
 /// the upper stream open.
 pub const LINKS: usize = 32;

@@ -25,6 +25,7 @@ use crate::message::priority::Priority;
 use crate::process::end::{Access, closed};
 use crate::process::endpoint::{AfterUse, Endpoint};
 
+mod datagrams;
 mod halves;
 mod links;
 mod passing;

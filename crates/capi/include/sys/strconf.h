@@ -19,6 +19,6 @@
 #define STRHOLDTIME 10     /* how long a write with SNDHOLD may be held back, milliseconds */
 #define NSTRSIG 32         /* processes that are sent signals of one end */
 #define NSTRLINK 32        /* streams below one stream of a multiplexer */
-#define NSTRMINOR 1024     /* minor numbers of a driver */
+#define NSTRMINOR 4096     /* minor numbers of a driver */
 
 #endif

@@ -39,12 +39,14 @@ use crate::tpi::{Primitive, ProviderInfo, Service, State};
 
 mod bind;
 mod connect;
-mod local;
-mod memory;
-mod options;
-mod send;
+pub(super) mod datagram;
+pub(super) mod inform;
+pub(super) mod local;
+pub(super) mod memory;
+pub(super) mod options;
+pub(super) mod send;
 
-use super::provider::answer::{answer, fatal};
+use super::provider::answer::fatal;
 use super::provider::options::OPTIONS_MAX;
 use super::provider::{Admitted, admit};
 
@@ -92,7 +94,7 @@ impl Driver for Transport {
             Kind::Ioctl => queue.refuse(&message, Errno::Inval),
             Kind::Data if self.service == Service::Datagrams => fatal(queue),
             Kind::Data => match memory::state(queue)? {
-                State::Connected | State::Releasing => send::pass(message, queue),
+                State::Connected | State::Releasing => send::pass(message, queue, send::send),
                 State::Idle => Ok(()),
                 _ => fatal(queue),
             },
@@ -108,7 +110,7 @@ impl Driver for Transport {
             queue.serve_peers(senders);
             return Ok(());
         }
-        send::pass_waiting(queue)
+        send::pass_waiting(queue, send::send)
     }
 }
 
@@ -117,7 +119,10 @@ impl Transport {
     fn request<'m>(&self, message: Message<'m>, queue: &mut Queue<'_, '_, 'm>) -> Result<()> {
         let (primitive, next) = match admit(&message, self.service, memory::state(queue)?, queue)? {
             Admitted::Request(primitive, next) => (primitive, next),
-            Admitted::Question(question) => return self.inform(&question, queue),
+            Admitted::Question(question) => {
+                let info = self.provider(queue)?;
+                return inform::inform(&question, info, queue);
+            }
             Admitted::Nothing => return Ok(()),
         };
         match primitive {
@@ -135,35 +140,16 @@ impl Transport {
             Primitive::DisconReq { sequence } => connect::disconnect(queue, sequence),
             Primitive::OrdrelReq => {
                 queue.along_own(|own| memory::set_state(own, next))?;
-                send::pass(message, queue)
+                send::pass(message, queue, send::send)
             }
             Primitive::UnitdataReq { destination, options } => {
                 let len = message.data().map_or(0, <[u8]>::len);
-                match send::check_datagram(destination, options, len) {
-                    Ok(()) => send::pass(message, queue),
-                    Err(errno) => send::report(queue, destination, options, errno),
+                match datagram::check(destination, options, len) {
+                    Ok(()) => send::pass(message, queue, send::send),
+                    Err(errno) => datagram::report(queue, destination, options, errno),
                 }
             }
-            _ => send::pass(message, queue),
-        }
-    }
-
-    /// Answers a question that any state allows.
-    fn inform(&self, question: &Primitive<'_>, queue: &mut Queue<'_, '_, '_>) -> Result<()> {
-        match question {
-            Primitive::AddrReq => {
-                let (local, remote) = (memory::local(queue)?, memory::remote(queue)?);
-                let remote = if memory::other(queue)?.is_some() { remote.bytes() } else { &[] };
-                answer(queue, Primitive::AddrAck { local: local.bytes(), remote })
-            }
-            Primitive::CapabilityReq { wanted } => {
-                let (info, acceptor) = (self.provider(queue)?, acceptor_of(queue.minor().unwrap_or(0)));
-                answer(queue, Primitive::CapabilityAck { given: *wanted, info, acceptor })
-            }
-            _ => {
-                let info = self.provider(queue)?;
-                answer(queue, Primitive::InfoAck(info))
-            }
+            _ => send::pass(message, queue, send::send),
         }
     }
 
@@ -183,9 +169,4 @@ impl Transport {
             flags: ProviderInfo::SENDZERO,
         })
     }
-}
-
-/// The number by which an endpoint is named to accept a connection.
-fn acceptor_of(minor: u32) -> u32 {
-    minor + 1
 }

@@ -41,7 +41,7 @@ impl Handle {
     /// Waits until there is data to read, or the end of the stream. None: no time limit.
     pub(crate) fn wait_to_read(&mut self, until_ns: Option<u64>) -> Result<()> {
         let before = self.end.standing()?;
-        // Only on the doorbell it sleeps beside files, and only until the next time is due.
+        // Only on the doorbell it sleeps beside files, and only until the next time is due. Before, it spins as at any stream.
         let more = self.waits_for_more();
         if more && let Some(waited) = self.wait_at_file(until_ns)? {
             return self.after_waiting(waited);
@@ -49,8 +49,8 @@ impl Handle {
         let Handle { back, end, .. } = self;
         let End { region, counters, stages, side, futex_ns, .. } = end;
         let ready = || back.is_readable() || Standing::of(region, *side) != before;
-        let waiter = waiter(region, *side, false, *futex_ns);
-        let brief = if more { None } else { waiter.wait_briefly(stages, counters, until_ns, ready)? };
+        let waiter = waiter(region, *side, false, if more { 0 } else { *futex_ns });
+        let brief = waiter.wait_briefly(stages, counters, until_ns, ready)?;
         let waited = match brief {
             Some(waited) => waited,
             None => self.wait_on_doorbell(Interest::Packets, 0, before, until_ns)?,
@@ -73,8 +73,8 @@ impl Handle {
         let Handle { out, end, .. } = self;
         let End { region, counters, stages, side, futex_ns, .. } = end;
         let ready = || out.may_write(region, band) || Standing::of(region, *side) != before;
-        let waiter = waiter(region, *side, true, *futex_ns);
-        let brief = if more { None } else { waiter.wait_briefly(stages, counters, until_ns, ready)? };
+        let waiter = waiter(region, *side, true, if more { 0 } else { *futex_ns });
+        let brief = waiter.wait_briefly(stages, counters, until_ns, ready)?;
         let waited = match brief {
             Some(waited) => waited,
             None => self.wait_on_doorbell(Interest::Room, band, before, until_ns)?,

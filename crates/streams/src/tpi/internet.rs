@@ -29,6 +29,9 @@ pub struct InternetAddress {
 }
 
 impl InternetAddress {
+    /// Bytes of the longest address.
+    pub const LEN_MAX: usize = LEN_V6;
+
     /// Its bytes: 16, or 28 of IPv6.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes[..self.len]

@@ -10,7 +10,7 @@ use crate::tpi::{Primitive, PrimitiveNumber, State, TransportError};
 /// How many addresses are tried where the user leaves the choice to the provider.
 const TRIES: u32 = 64;
 
-pub(super) fn bind(queue: &mut Queue<'_, '_, '_>, address: &[u8], waiting: u32) -> Result<()> {
+pub(in crate::drivers) fn bind(queue: &mut Queue<'_, '_, '_>, address: &[u8], waiting: u32) -> Result<()> {
     let of = PrimitiveNumber::BindReq;
     if address.len() > ADDRESS_MAX {
         return refuse(queue, of, TransportError::BadAddress);
@@ -48,7 +48,7 @@ fn take(queue: &Queue<'_, '_, '_>, asked: &[u8]) -> Result<Option<Vec<u8>>> {
     Ok(None)
 }
 
-pub(super) fn unbind(queue: &mut Queue<'_, '_, '_>) -> Result<()> {
+pub(in crate::drivers) fn unbind(queue: &mut Queue<'_, '_, '_>) -> Result<()> {
     let of = PrimitiveNumber::UnbindReq;
     let address = memory::local(queue)?;
     queue.along_own(|own| {

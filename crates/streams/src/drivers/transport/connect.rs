@@ -28,7 +28,12 @@ const ACCEPTED: Duration = Duration::from_millis(20);
 const CLOSING_LOOKS: u32 = 25;
 
 /// T_CONN_REQ.
-pub(super) fn connect(queue: &mut Queue<'_, '_, '_>, destination: &[u8], options: &[u8], has_data: bool) -> Result<()> {
+pub(in crate::drivers) fn connect(
+    queue: &mut Queue<'_, '_, '_>,
+    destination: &[u8],
+    options: &[u8],
+    has_data: bool,
+) -> Result<()> {
     let of = PrimitiveNumber::ConnReq;
     let Some(address) = Address::of(destination).filter(|address| !address.bytes().is_empty()) else {
         return refuse(queue, of, TransportError::BadAddress);
@@ -95,7 +100,12 @@ fn ask(there: &mut Queue<'_, '_, '_>, address: &Address, source: &Address, from:
 }
 
 /// T_CONN_RES.
-pub(super) fn accept(queue: &mut Queue<'_, '_, '_>, acceptor: u32, options: &[u8], sequence: u32) -> Result<()> {
+pub(in crate::drivers) fn accept(
+    queue: &mut Queue<'_, '_, '_>,
+    acceptor: u32,
+    options: &[u8],
+    sequence: u32,
+) -> Result<()> {
     let of = PrimitiveNumber::ConnRes;
     if !options.is_empty() {
         return refuse(queue, of, TransportError::BadOptions);
@@ -203,7 +213,7 @@ fn confirm(there: &mut Queue<'_, '_, '_>, listener: u32, from: Other, to: Other,
 }
 
 /// T_DISCON_REQ.
-pub(super) fn disconnect(queue: &mut Queue<'_, '_, '_>, sequence: u32) -> Result<()> {
+pub(in crate::drivers) fn disconnect(queue: &mut Queue<'_, '_, '_>, sequence: u32) -> Result<()> {
     let of = PrimitiveNumber::DisconReq;
     if memory::state(queue)? == State::AwaitResponse {
         let all = memory::waiting(queue)?;
@@ -308,7 +318,7 @@ fn disconnected(reason: u32, sequence: u32) -> crate::message::Message<'static> 
 }
 
 /// The other end has gone, or does not know the connection.
-pub(super) fn lost(queue: &mut Queue<'_, '_, '_>, other: Other) -> Result<()> {
+pub(in crate::drivers) fn lost(queue: &mut Queue<'_, '_, '_>, other: Other) -> Result<()> {
     let is_over = queue.along_own(|own| {
         // A listener that has gone has refused.
         let reason = if memory::state(own)? == State::AwaitConfirm { REFUSED } else { RESET };
@@ -319,7 +329,7 @@ pub(super) fn lost(queue: &mut Queue<'_, '_, '_>, other: Other) -> Result<()> {
 }
 
 /// What a thread does that waits for the end of peers.
-pub(super) fn look(queue: &mut Queue<'_, '_, '_>) -> Result<(Option<Arc<Peer>>, Option<Duration>)> {
+pub(in crate::drivers) fn look(queue: &mut Queue<'_, '_, '_>) -> Result<(Option<Arc<Peer>>, Option<Duration>)> {
     let state = memory::state(queue)?;
     if let Some(other) = memory::other(queue)? {
         let found = find_other(queue, other)?;
@@ -351,7 +361,7 @@ pub(super) fn look(queue: &mut Queue<'_, '_, '_>) -> Result<(Option<Arc<Peer>>, 
 }
 
 /// The stream is closed by its last user.
-pub(super) fn leave(queue: &mut Queue<'_, '_, '_>) -> Result<()> {
+pub(in crate::drivers) fn leave(queue: &mut Queue<'_, '_, '_>) -> Result<()> {
     let address = memory::local(queue)?;
     let (state, other, waiting, senders) = queue.along_own(|own| {
         let (state, other, waiting) = (memory::state(own)?, memory::other(own)?, memory::waiting(own)?);

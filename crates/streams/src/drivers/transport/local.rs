@@ -10,55 +10,113 @@ use crate::process::local::LocalState;
 
 /// How many receivers of datagrams are known at once.
 const RECEIVERS_MAX: usize = 64;
+/// An address that no endpoint of the library had is looked up again after so many datagrams: a look costs as much as several of them.
+const LOOK_AGAIN: u32 = 256;
 
 #[derive(Debug, Default)]
-pub(super) struct Known {
+pub(in crate::drivers) struct Known {
     /// Receivers of datagrams, the one of the last datagram first. No thread waits for the locks.
-    receivers: Mutex<Vec<Receiver>>,
+    entries: Mutex<Vec<Entry>>,
     /// The other end of the connection.
     other: Mutex<Weak<Peer>>,
 }
 
 impl LocalState for Known {}
 
+/// What is known of an address.
 #[derive(Debug)]
-struct Receiver {
+struct Entry {
     address: memory::Address,
-    /// Which of the receiver's bindings it is.
-    binds: u32,
-    peer: Weak<Peer>,
+    /// Of which of the sender's own bindings it is.
+    own_binds: u32,
+    place: Place,
 }
 
-pub(super) fn known(queue: &mut Queue<'_, '_, '_>) -> Arc<Known> {
+#[derive(Debug)]
+enum Place {
+    Endpoint {
+        binds: u32,
+        peer: Weak<Peer>,
+        source: memory::Address,
+    },
+    /// No endpoint of the library has it. It is looked up again after so many datagrams.
+    Elsewhere {
+        left: u32,
+    },
+}
+
+/// An endpoint to which datagrams go.
+#[derive(Debug, Clone)]
+pub(in crate::drivers) struct Receiver {
+    pub peer: Arc<Peer>,
+    /// Which of its bindings it is.
+    pub binds: u32,
+    /// The address by which it knows the sender.
+    pub source: memory::Address,
+}
+
+/// What [`Known::find`] finds.
+#[derive(Debug)]
+pub(in crate::drivers) enum Found {
+    Receiver(Receiver),
+    Elsewhere,
+    Nothing,
+}
+
+pub(in crate::drivers) fn known(queue: &mut Queue<'_, '_, '_>) -> Arc<Known> {
     queue.local(|_: &Known| true, Known::default)
 }
 
 impl Known {
-    /// The receiver of an address, as it was found before.
-    pub fn receiver(&self, address: &[u8]) -> Option<(Arc<Peer>, u32)> {
-        let mut receivers = self.receivers.try_lock().ok()?;
-        let at = receivers.iter().position(|receiver| receiver.address.bytes() == address)?;
-        receivers.swap(0, at);
-        Some((receivers[0].peer.upgrade()?, receivers[0].binds))
-    }
-
-    pub fn note_receiver(&self, address: &memory::Address, peer: &Arc<Peer>, binds: u32) {
-        if let Ok(mut receivers) = self.receivers.try_lock() {
-            receivers.retain(|receiver| receiver.address.bytes() != address.bytes());
-            receivers.truncate(RECEIVERS_MAX - 1);
-            receivers.insert(0, Receiver { address: *address, binds, peer: Arc::downgrade(peer) });
+    /// What is known of an address by an endpoint in that binding.
+    pub fn find(&self, address: &memory::Address, own_binds: u32) -> Found {
+        let Ok(mut entries) = self.entries.try_lock() else { return Found::Nothing };
+        let is_it = |entry: &Entry| entry.own_binds == own_binds && entry.address.bytes() == address.bytes();
+        let Some(at) = entries.iter().position(is_it) else { return Found::Nothing };
+        entries.swap(0, at);
+        match &mut entries[0].place {
+            Place::Endpoint { binds, peer, source } => match peer.upgrade() {
+                Some(peer) => Found::Receiver(Receiver { peer, binds: *binds, source: *source }),
+                None => Found::Nothing,
+            },
+            Place::Elsewhere { left } => match left.checked_sub(1) {
+                Some(less) => {
+                    *left = less;
+                    Found::Elsewhere
+                }
+                None => Found::Nothing,
+            },
         }
     }
 
-    pub fn forget_receiver(&self, address: &[u8]) {
-        if let Ok(mut receivers) = self.receivers.try_lock() {
-            receivers.retain(|receiver| receiver.address.bytes() != address);
+    pub fn note_receiver(&self, address: &memory::Address, own_binds: u32, receiver: &Receiver) {
+        let Receiver { peer, binds, source } = receiver;
+        let place = Place::Endpoint { binds: *binds, peer: Arc::downgrade(peer), source: *source };
+        self.note(Entry { address: *address, own_binds, place });
+    }
+
+    /// No endpoint of the library has the address, as far as the next datagrams go.
+    pub fn note_elsewhere(&self, address: &memory::Address, own_binds: u32) {
+        self.note(Entry { address: *address, own_binds, place: Place::Elsewhere { left: LOOK_AGAIN } });
+    }
+
+    fn note(&self, entry: Entry) {
+        if let Ok(mut entries) = self.entries.try_lock() {
+            entries.retain(|other| other.address.bytes() != entry.address.bytes());
+            entries.truncate(RECEIVERS_MAX - 1);
+            entries.insert(0, entry);
+        }
+    }
+
+    pub fn forget(&self, address: &memory::Address) {
+        if let Ok(mut entries) = self.entries.try_lock() {
+            entries.retain(|entry| entry.address.bytes() != address.bytes());
         }
     }
 }
 
 /// The other end of a connection; None: its last process has gone.
-pub(super) fn find_other(queue: &mut Queue<'_, '_, '_>, other: memory::Other) -> Result<Option<Arc<Peer>>> {
+pub(in crate::drivers) fn find_other(queue: &mut Queue<'_, '_, '_>, other: memory::Other) -> Result<Option<Arc<Peer>>> {
     let id = (other.minor, other.cookie);
     let known = known(queue);
     let last = known.other.try_lock().ok().and_then(|last| last.upgrade());

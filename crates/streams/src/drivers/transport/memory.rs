@@ -10,7 +10,7 @@ use crate::plumb::queue::Queue;
 use crate::tpi::State;
 
 /// Bytes of the memory.
-pub(super) const LEN: usize = 4096;
+pub(in crate::drivers) const LEN: usize = 4096;
 
 /// The state, and next to it how often the endpoint was bound or unbound: a sender reads both at once.
 const STATE: usize = 0;
@@ -35,7 +35,7 @@ const REMOTE: usize = 192;
 const WAITING: usize = 320;
 const WAITING_BYTES: usize = 24;
 /// At most so many of them.
-pub(super) const QUEUE_MAX: usize = 64;
+pub(in crate::drivers) const QUEUE_MAX: usize = 64;
 /// A bit for each minor number: senders that wait for room here.
 const SENDERS: usize = 2048;
 const SENDERS_BYTES: usize = MINORS as usize / 8;
@@ -44,7 +44,7 @@ const _: () = assert!(WAITING + QUEUE_MAX * WAITING_BYTES <= SENDERS && SENDERS 
 
 /// The other end of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Other {
+pub(in crate::drivers) struct Other {
     pub minor: u32,
     pub cookie: u64,
     /// The number of the connection there. Of a listener: the sequence number.
@@ -53,21 +53,21 @@ pub(super) struct Other {
 
 /// A connection that waits to be accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Waiting {
+pub(in crate::drivers) struct Waiting {
     pub sequence: u32,
     pub from: Other,
 }
 
-pub(super) fn state(queue: &Queue<'_, '_, '_>) -> Result<State> {
+pub(in crate::drivers) fn state(queue: &Queue<'_, '_, '_>) -> Result<State> {
     words::state(queue, STATE)
 }
 
-pub(super) fn set_state(queue: &mut Queue<'_, '_, '_>, state: State) -> Result<()> {
+pub(in crate::drivers) fn set_state(queue: &mut Queue<'_, '_, '_>, state: State) -> Result<()> {
     set_word(queue, STATE, state.number())
 }
 
 /// The state, and which of the endpoint's bindings it is.
-pub(super) fn binding(queue: &Queue<'_, '_, '_>) -> Result<(u32, u32)> {
+pub(in crate::drivers) fn binding(queue: &Queue<'_, '_, '_>) -> Result<(u32, u32)> {
     let mut bytes = [[0; 4]; 2];
     queue.read_instance(STATE, bytes.as_flattened_mut())?;
     let [state, binds] = bytes.map(u32::from_ne_bytes);
@@ -75,20 +75,20 @@ pub(super) fn binding(queue: &Queue<'_, '_, '_>) -> Result<(u32, u32)> {
 }
 
 /// Gives the endpoint an address; an empty one takes it away.
-pub(super) fn bind(queue: &mut Queue<'_, '_, '_>, address: &[u8], waiting_max: u32) -> Result<()> {
+pub(in crate::drivers) fn bind(queue: &mut Queue<'_, '_, '_>, address: &[u8], waiting_max: u32) -> Result<()> {
     let binds = word(queue, BINDS)?;
     set_address(queue, LOCAL, address)?;
     set_word(queue, WAITING_MAX, waiting_max)?;
     set_word(queue, BINDS, binds.wrapping_add(1))
 }
 
-pub(super) fn waiting_max(queue: &Queue<'_, '_, '_>) -> Result<u32> {
+pub(in crate::drivers) fn waiting_max(queue: &Queue<'_, '_, '_>) -> Result<u32> {
     word(queue, WAITING_MAX)
 }
 
 /// An address, which is short: no memory is allocated.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Address {
+pub(in crate::drivers) struct Address {
     bytes: [u8; ADDRESS_MAX],
     len: usize,
 }
@@ -106,15 +106,15 @@ impl Address {
     }
 }
 
-pub(super) fn local(queue: &Queue<'_, '_, '_>) -> Result<Address> {
+pub(in crate::drivers) fn local(queue: &Queue<'_, '_, '_>) -> Result<Address> {
     address(queue, LOCAL)
 }
 
-pub(super) fn remote(queue: &Queue<'_, '_, '_>) -> Result<Address> {
+pub(in crate::drivers) fn remote(queue: &Queue<'_, '_, '_>) -> Result<Address> {
     address(queue, REMOTE)
 }
 
-pub(super) fn set_remote(queue: &mut Queue<'_, '_, '_>, address: &[u8]) -> Result<()> {
+pub(in crate::drivers) fn set_remote(queue: &mut Queue<'_, '_, '_>, address: &[u8]) -> Result<()> {
     set_address(queue, REMOTE, address)
 }
 
@@ -132,18 +132,18 @@ fn set_address(queue: &mut Queue<'_, '_, '_>, at: usize, address: &[u8]) -> Resu
 }
 
 /// A new number of a connection of this endpoint.
-pub(super) fn new_connection(queue: &mut Queue<'_, '_, '_>) -> Result<u32> {
+pub(in crate::drivers) fn new_connection(queue: &mut Queue<'_, '_, '_>) -> Result<u32> {
     let number = word(queue, CONNECTION)?.wrapping_add(1).max(1);
     set_word(queue, CONNECTION, number)?;
     Ok(number)
 }
 
 /// The number of the present connection, or of the last one.
-pub(super) fn connection(queue: &Queue<'_, '_, '_>) -> Result<u32> {
+pub(in crate::drivers) fn connection(queue: &Queue<'_, '_, '_>) -> Result<u32> {
     word(queue, CONNECTION)
 }
 
-pub(super) fn new_sequence(queue: &mut Queue<'_, '_, '_>) -> Result<u32> {
+pub(in crate::drivers) fn new_sequence(queue: &mut Queue<'_, '_, '_>) -> Result<u32> {
     // Never the number that means none.
     let number = word(queue, SEQUENCE)?.wrapping_add(1) % (u32::MAX - 1);
     set_word(queue, SEQUENCE, number)?;
@@ -151,14 +151,14 @@ pub(super) fn new_sequence(queue: &mut Queue<'_, '_, '_>) -> Result<u32> {
 }
 
 /// The other end, if there is one.
-pub(super) fn other(queue: &Queue<'_, '_, '_>) -> Result<Option<Other>> {
+pub(in crate::drivers) fn other(queue: &Queue<'_, '_, '_>) -> Result<Option<Other>> {
     let Some(minor) = word(queue, OTHER)?.checked_sub(1).filter(|minor| *minor < MINORS) else { return Ok(None) };
     let mut cookie = [0; 8];
     queue.read_instance(OTHER_COOKIE, &mut cookie)?;
     Ok(Some(Other { minor, cookie: u64::from_ne_bytes(cookie), connection: word(queue, OTHER_CONNECTION)? }))
 }
 
-pub(super) fn set_other(queue: &mut Queue<'_, '_, '_>, other: Option<Other>) -> Result<()> {
+pub(in crate::drivers) fn set_other(queue: &mut Queue<'_, '_, '_>, other: Option<Other>) -> Result<()> {
     if let Some(other) = other {
         queue.write_instance(OTHER_COOKIE, &other.cookie.to_ne_bytes())?;
         set_word(queue, OTHER_CONNECTION, other.connection)?;
@@ -167,32 +167,32 @@ pub(super) fn set_other(queue: &mut Queue<'_, '_, '_>, other: Option<Other>) -> 
 }
 
 /// Whether the endpoint's other end is that stream, and the connection that of this number.
-pub(super) fn is_connected_to(queue: &Queue<'_, '_, '_>, minor: u32, number: u32) -> Result<bool> {
+pub(in crate::drivers) fn is_connected_to(queue: &Queue<'_, '_, '_>, minor: u32, number: u32) -> Result<bool> {
     Ok(word(queue, OTHER)? == minor + 1 && connection(queue)? == number)
 }
 
 /// For whose room the write side waits. Of the write side alone.
-pub(super) fn awaited(queue: &Queue<'_, '_, '_>) -> Result<Option<u32>> {
+pub(in crate::drivers) fn awaited(queue: &Queue<'_, '_, '_>) -> Result<Option<u32>> {
     Ok(word(queue, AWAITED)?.checked_sub(1).filter(|minor| *minor < MINORS))
 }
 
-pub(super) fn set_awaited(queue: &mut Queue<'_, '_, '_>, minor: Option<u32>) -> Result<()> {
+pub(in crate::drivers) fn set_awaited(queue: &mut Queue<'_, '_, '_>, minor: Option<u32>) -> Result<()> {
     set_word(queue, AWAITED, minor.map_or(0, |minor| minor + 1))
 }
 
 /// Counts a look that has found the other end gone; returns how many there were.
-pub(super) fn count_look(queue: &mut Queue<'_, '_, '_>) -> Result<u32> {
+pub(in crate::drivers) fn count_look(queue: &mut Queue<'_, '_, '_>) -> Result<u32> {
     let looks = word(queue, LOOKS)?.wrapping_add(1);
     set_word(queue, LOOKS, looks)?;
     Ok(looks)
 }
 
-pub(super) fn forget_looks(queue: &mut Queue<'_, '_, '_>) -> Result<()> {
+pub(in crate::drivers) fn forget_looks(queue: &mut Queue<'_, '_, '_>) -> Result<()> {
     set_word(queue, LOOKS, 0)
 }
 
 /// The connections that wait to be accepted, with their places.
-pub(super) fn waiting(queue: &Queue<'_, '_, '_>) -> Result<Vec<(usize, Waiting)>> {
+pub(in crate::drivers) fn waiting(queue: &Queue<'_, '_, '_>) -> Result<Vec<(usize, Waiting)>> {
     let mut all = Vec::new();
     for place in 0..QUEUE_MAX {
         let mut bytes = [0; WAITING_BYTES];
@@ -206,7 +206,7 @@ pub(super) fn waiting(queue: &Queue<'_, '_, '_>) -> Result<Vec<(usize, Waiting)>
 }
 
 /// Adds one. False if there is no place.
-pub(super) fn add_waiting(queue: &mut Queue<'_, '_, '_>, new: Waiting) -> Result<bool> {
+pub(in crate::drivers) fn add_waiting(queue: &mut Queue<'_, '_, '_>, new: Waiting) -> Result<bool> {
     let taken = waiting(queue)?;
     let free = (0..QUEUE_MAX).find(|place| taken.iter().all(|(other, _)| other != place));
     let Some(place) = free else { return Ok(false) };
@@ -220,12 +220,12 @@ pub(super) fn add_waiting(queue: &mut Queue<'_, '_, '_>, new: Waiting) -> Result
     Ok(true)
 }
 
-pub(super) fn remove_waiting(queue: &mut Queue<'_, '_, '_>, place: usize) -> Result<()> {
+pub(in crate::drivers) fn remove_waiting(queue: &mut Queue<'_, '_, '_>, place: usize) -> Result<()> {
     set_word(queue, WAITING + place * WAITING_BYTES, 0)
 }
 
 /// Notes that a stream waits for room here.
-pub(super) fn note_sender(queue: &mut Queue<'_, '_, '_>, minor: u32) -> Result<()> {
+pub(in crate::drivers) fn note_sender(queue: &mut Queue<'_, '_, '_>, minor: u32) -> Result<()> {
     let at = SENDERS + minor as usize / 8;
     let mut byte = [0];
     queue.read_instance(at, &mut byte)?;
@@ -233,7 +233,7 @@ pub(super) fn note_sender(queue: &mut Queue<'_, '_, '_>, minor: u32) -> Result<(
 }
 
 /// Takes all of them out.
-pub(super) fn take_senders(queue: &mut Queue<'_, '_, '_>) -> Result<Vec<u32>> {
+pub(in crate::drivers) fn take_senders(queue: &mut Queue<'_, '_, '_>) -> Result<Vec<u32>> {
     let mut bits = [0; SENDERS_BYTES];
     queue.read_instance(SENDERS, &mut bits)?;
     if bits == [0; SENDERS_BYTES] {

@@ -1,15 +1,13 @@
-//! Messages on their way to a peer: datagrams, and all that a connection carries.
+//! Messages on their way to a peer, with the queue in which they wait; and all that a connection carries.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::connect;
-use super::local::{find_other, known};
+use super::datagram;
+use super::local::find_other;
 use super::memory::{self, Address};
-use crate::drivers::provider::answer::answer;
-use crate::drivers::provider::options::OPTIONS_MAX;
-use crate::error::{Errno, Result};
-use crate::limits::ADDRESS_MAX;
+use crate::error::Result;
 use crate::message::Message;
 use crate::message::kind::{Kind, MessageHeader};
 use crate::plumb::queue::Queue;
@@ -23,7 +21,7 @@ const EXPEDITED: u8 = 1;
 
 /// What became of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-enum Sent {
+pub(super) enum Sent {
     Yes,
     /// The receiver is full; this stream is noted there.
     Full,
@@ -32,8 +30,11 @@ enum Sent {
     Gone,
 }
 
+/// Sends a message, and takes it out; false: it waits for room, and is left.
+pub(in crate::drivers) type Send = for<'m> fn(&mut Option<Message<'m>>, &mut Queue<'_, '_, 'm>) -> Result<bool>;
+
 /// Sends a message, or leaves it in the write queue.
-pub(super) fn pass<'m>(message: Message<'m>, queue: &mut Queue<'_, '_, 'm>) -> Result<()> {
+pub(in crate::drivers) fn pass<'m>(message: Message<'m>, queue: &mut Queue<'_, '_, 'm>, send: Send) -> Result<()> {
     let mut message = Some(message);
     // Behind those that wait.
     if queue.size(0).0 == 0 && send(&mut message, queue)? {
@@ -43,7 +44,7 @@ pub(super) fn pass<'m>(message: Message<'m>, queue: &mut Queue<'_, '_, 'm>) -> R
 }
 
 /// Sends what waits in the write queue, as long as there is room.
-pub(super) fn pass_waiting(queue: &mut Queue<'_, '_, '_>) -> Result<()> {
+pub(in crate::drivers) fn pass_waiting(queue: &mut Queue<'_, '_, '_>, send: Send) -> Result<()> {
     while let Some(message) = queue.get()? {
         let mut message = Some(message);
         if !send(&mut message, queue)?
@@ -59,106 +60,24 @@ pub(super) fn pass_waiting(queue: &mut Queue<'_, '_, '_>) -> Result<()> {
     Ok(())
 }
 
-/// False: the message waits for room, and is left.
-fn send<'m>(message: &mut Option<Message<'m>>, queue: &mut Queue<'_, '_, 'm>) -> Result<bool> {
+/// Sends a message of a loop-back transport.
+pub(super) fn send<'m>(message: &mut Option<Message<'m>>, queue: &mut Queue<'_, '_, 'm>) -> Result<bool> {
     let number = message.as_ref().and_then(|message| Primitive::number_of(message.control()?).ok());
     if number == Some(PrimitiveNumber::UnitdataReq) {
-        datagram(message, queue)
+        datagram::send(message, queue)
     } else {
         over_connection(message, queue)
     }
 }
 
-/// Whether a datagram can be sent to anyone; the error of its T_UDERROR_IND.
-pub(super) fn check_datagram(destination: &[u8], options: &[u8], len: usize) -> std::result::Result<(), Errno> {
-    if destination.is_empty() || destination.len() > ADDRESS_MAX {
-        return Err(ADDRESS_NOT_AVAILABLE);
-    }
-    if !options.is_empty() {
-        return Err(Errno::Inval);
-    }
-    if len > super::DATAGRAM_MAX { Err(TOO_LONG) } else { Ok(()) }
-}
-
-/// Tells the user that a datagram was not sent.
-pub(super) fn report(queue: &mut Queue<'_, '_, '_>, destination: &[u8], options: &[u8], errno: Errno) -> Result<()> {
-    let destination = &destination[..destination.len().min(ADDRESS_MAX)];
-    let options = &options[..options.len().min(OPTIONS_MAX)];
-    answer(queue, Primitive::UderrorInd { destination, options, error: errno.number().unsigned_abs() })
-}
-
-/// EMSGSIZE, EADDRNOTAVAIL, ECONNREFUSED.
-const TOO_LONG: Errno = Errno::new(90);
-const ADDRESS_NOT_AVAILABLE: Errno = Errno::new(99);
-const REFUSED: Errno = Errno::new(111);
-
-fn datagram<'m>(message: &mut Option<Message<'m>>, queue: &mut Queue<'_, '_, 'm>) -> Result<bool> {
-    let control = message.as_ref().and_then(Message::control).unwrap_or_default();
-    let Ok(Primitive::UnitdataReq { destination, .. }) = Primitive::decode(control) else { return Ok(true) };
-    let Some(destination) = Address::of(destination) else { return Ok(true) };
-    if memory::state(queue)? != State::Idle {
-        // It was sent before the address was given up.
-        return Ok(true);
-    }
-    let (own, minor, known) = (memory::local(queue)?, queue.minor().unwrap_or(0), known(queue));
-    for _ in 0..2 {
-        let Some((peer, binds)) =
-            known.receiver(destination.bytes()).map_or_else(|| find(queue, &destination), |found| Ok(Some(found)))?
-        else {
-            break;
-        };
-        if peer.is_found_gone() {
-            known.forget_receiver(destination.bytes());
-            continue;
-        }
-        // Made before the receiver's lock is taken.
-        let control = Primitive::UnitdataInd { source: own.bytes(), options: &[] }.encode();
-        let sent = reach(queue, &peer, |there| {
-            if memory::binding(there)? != (State::Idle.number(), binds) {
-                return Ok(Sent::Gone);
-            }
-            if !there.can_put_next(0)? {
-                memory::note_sender(there, minor)?;
-                return Ok(Sent::Full);
-            }
-            let Some(mut message) = message.take() else { return Ok(Sent::Gone) };
-            message.set_control(control);
-            there.put_next(message)?;
-            Ok(Sent::Yes)
-        })?;
-        match sent {
-            Sent::Yes => return queue.has_sent().map(|()| true),
-            Sent::Full if !peer.is_gone() => return wait_for(queue, &peer),
-            Sent::Full | Sent::Gone => known.forget_receiver(destination.bytes()),
-        }
-        if message.is_none() {
-            return Ok(true);
-        }
-    }
-    report(queue, destination.bytes(), &[], REFUSED).map(|()| true)
-}
-
-/// Looks the receiver of an address up.
-fn find(queue: &mut Queue<'_, '_, '_>, address: &Address) -> Result<Option<(Arc<Peer>, u32)>> {
-    let Some(peer) = find_bound(queue, address)? else { return Ok(None) };
-    let checked = reach(queue, &peer, |there| {
-        Ok((memory::local(there)?.bytes() == address.bytes()).then_some(memory::binding(there)?.1))
-    });
-    let Some(binds) = checked.or_else(|error| if error.is_held() { Err(error) } else { Ok(None) })? else {
-        return Ok(None);
-    };
-    known(queue).note_receiver(address, &peer, binds);
-    Ok(Some((peer, binds)))
-}
-
 /// The stream that probably has an address.
-pub(super) fn find_bound(queue: &mut Queue<'_, '_, '_>, address: &Address) -> Result<Option<Arc<Peer>>> {
+pub(in crate::drivers) fn find_bound(queue: &mut Queue<'_, '_, '_>, address: &Address) -> Result<Option<Arc<Peer>>> {
     let Some(minor) = queue.addresses()?.find(address.bytes())? else { return Ok(None) };
     queue.find_peer(minor)
 }
 
 /// Does something at a peer. What fails there is no error of this stream: the peer is as good as gone.
-pub(super) fn reach<'m, T: Default>(
+pub(in crate::drivers) fn reach<'m, T: Default>(
     queue: &mut Queue<'_, '_, 'm>,
     peer: &Peer,
     action: impl FnOnce(&mut Queue<'_, '_, 'm>) -> Result<T>,
@@ -170,7 +89,7 @@ pub(super) fn reach<'m, T: Default>(
 }
 
 /// The first message of the write queue waits for room at a peer. Returns that it was not sent.
-fn wait_for(queue: &mut Queue<'_, '_, '_>, peer: &Peer) -> Result<bool> {
+pub(super) fn wait_for(queue: &mut Queue<'_, '_, '_>, peer: &Peer) -> Result<bool> {
     let minor = peer.id().0;
     queue.enable_after(LOOK_AGAIN);
     if memory::awaited(queue)? != Some(minor) {

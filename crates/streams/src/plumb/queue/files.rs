@@ -48,11 +48,16 @@ impl Queue<'_, '_, '_> {
     #[doc = include_str!("../../../doc/queue_files.md")]
     pub fn watch(&mut self, place: usize, events: Events) -> Result<()> {
         self.files(place)?;
+        self.watch_again(place, events);
+        Ok(())
+    }
+
+    /// As [`Queue::watch`], of a file that is there, also in a process that does not have the files: a peer's.
+    pub(crate) fn watch_again(&mut self, place: usize, events: Events) {
         let wanted = u32::from(events.bits());
         let before = self.run.region.fixed.device.watched[place].fetch_or(wanted, Ordering::SeqCst);
         // Sleepers on fewer events are notified.
         self.run.effects.watches_more |= wanted & !before != 0;
-        Ok(())
     }
 
     /// Takes back what [`Queue::watch`] has asked for.

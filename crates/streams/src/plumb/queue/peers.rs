@@ -1,5 +1,6 @@
 //! What the driver of a transport does with other streams of its kind: any number of them send to one, and one to any number.
 
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,6 +24,14 @@ impl<'m> Queue<'_, '_, 'm> {
     pub(crate) fn find_peer(&self, minor: u32) -> Result<Option<Arc<Peer>>> {
         let own = self.run.beyond.endpoint.ok_or_else(|| fixed!(Nxio, "a run within another one sends no further"))?;
         Peer::find(own, minor)
+    }
+
+    /// A copy of a file of a peer's driver; None: it has none at that place, or is gone.
+    ///
+    /// Errors: as [`Queue::find_peer`].
+    pub(crate) fn file_of_peer(&self, peer: &Peer, place: usize) -> Result<Option<OwnedFd>> {
+        let own = self.run.beyond.endpoint.ok_or_else(|| fixed!(Nxio, "a run within another one sends no further"))?;
+        peer.file(own, place)
     }
 
     /// Calls `action` with the driver's read queue of a peer. On the write side. The peers' locks are taken one at a time.

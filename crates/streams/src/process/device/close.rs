@@ -135,6 +135,10 @@ impl Named<'_> {
     ///
     /// Errors: `EMFILE`.
     pub(super) fn close_dead(&self, lock: &OwnedFd, minor: u32) -> Result<()> {
+        if self.driver.0.info().has_peers {
+            // Its close procedure has nothing to do in the place of a killed process, and there may be thousands of streams.
+            return self.close_in_place_of(minor, lock);
+        }
         for dead in instances::all(lock) {
             if dead == minor {
                 self.close_in_place_of(dead, lock)?;

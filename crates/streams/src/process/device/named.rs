@@ -137,8 +137,14 @@ impl Named<'_> {
     /// Errors: `EAGAIN` if all are open.
     pub fn open_any(&self) -> Result<Handle> {
         // A number whose last process was killed is left to the processes of its partner, as long as there is another.
+        // Numbers without a stream first: to find out that one is open takes the kernel the longer the more are.
+        let noted = instances::all(&self.directory.table(self.name())?);
+        let all = || (self.first..MINORS).step_by(self.step as usize);
+        let free = all().filter(|minor| noted.binary_search(minor).is_err());
+        let order: Vec<u32> =
+            free.chain(noted.iter().copied().filter(|minor| minor % self.step == self.first)).collect();
         for takes_dead in [false, true] {
-            for minor in (self.first..MINORS).step_by(self.step as usize) {
+            for minor in order.iter().copied() {
                 // Where each side has a name of its own, a stream that has outlived its partner is hung up.
                 if self.has_other_side(minor)? {
                     continue;

@@ -4,19 +4,21 @@
 //! too, so any number of processes may send, and a hang-up at that end means that the receiver's last process has gone. What
 //! a process has fetched, all of its streams share.
 
-use std::os::fd::{AsFd, AsRawFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use headwater_os::clock::now_ns;
+use headwater_os::doorbell::Doorbell;
 use headwater_os::fork;
 use headwater_os::per_thread::PerThread;
+use headwater_os::shared_files::SharedFiles;
 use headwater_os::watcher::{Sleep, Watcher};
 use headwater_shm::Limit;
 
 use super::close::{Remains, close_last, lock_file};
-use super::named::Fetched;
+use super::named::{Fetched, Name};
 use super::partner::in_its_place;
 use super::{FarEnd, Parts};
 use crate::error::{Result, fixed};
@@ -24,6 +26,7 @@ use crate::head::handle::Handle;
 use crate::plumb::queue::Queue;
 use crate::plumb::queue::peers::Look;
 use crate::process::endpoint::Endpoint;
+use crate::process::region::Region;
 use crate::sched::Run;
 
 /// How long a sender waits for the files of a receiver. Meanwhile it has its own stream's lock.
@@ -72,17 +75,7 @@ impl Peer {
             }
             forget(|peer| Arc::ptr_eq(peer, &known));
         }
-        let until_ns = now_ns() + PATIENCE.as_nanos() as u64;
-        let Some(Fetched { parts, .. }) = name.fetch(minor, until_ns)? else { return Ok(None) };
-        let Parts { near, region, lock, far: FarEnd::Own(far), .. } = parts else { return Ok(None) };
-        drop(near);
-        if far.is_alone().unwrap_or(false) {
-            // Its processes have closed it meanwhile, and this copy was the last: the driver's close procedure is left to us.
-            let (name, lock) = (name.of_minor(minor), lock.as_ref());
-            close_last(Remains { region, witness: far, lock, name: Some(&name), files: None, partner: None });
-            return Ok(None);
-        }
-        drop(lock);
+        let Some((region, far, _)) = fetch(name, minor)? else { return Ok(None) };
         let endpoint = in_its_place(region, far);
         endpoint.set_name(name.of_minor(minor));
         let peer = Arc::new(Peer { endpoint, handles: PerThread::default(), minor, sent: AtomicU32::new(0) });
@@ -96,6 +89,20 @@ impl Peer {
             drop(oldest);
         }
         Ok(Some(peer))
+    }
+
+    /// A copy of a file of the stream's driver, as its processes have it now; None: it has none there, or is gone.
+    ///
+    /// Errors: `ENXIO` for a stream that was not opened by name; `EMFILE`.
+    pub fn file(&self, own: &Endpoint, place: usize) -> Result<Option<OwnedFd>> {
+        let name = own.name().ok_or_else(|| fixed!(Nxio, "the stream was not opened by name in this process"))?;
+        let Some((region, _, Some(shared))) = fetch(name, self.minor)? else { return Ok(None) };
+        if region.cookie_of(0) != self.id().1 {
+            return Ok(None);
+        }
+        // What is no such pair of sockets is of a peer that breaks the rules.
+        let Ok(mut copied) = shared.copy() else { return Ok(None) };
+        Ok(copied.files.get_mut(place).and_then(Option::take))
     }
 
     /// The minor number of the stream, and the number by which the kernel knows it.
@@ -145,6 +152,22 @@ impl Peer {
         let cookie = self.endpoint.region.cookie_of(0);
         with(&OWN, |own| own.iter().filter_map(Weak::upgrade).find(|own| own.region.cookie_of(0) == cookie))
     }
+}
+
+/// The memory of the stream of a minor number, the other end of its doorbell, and its driver's files; None: no process has it, or none
+/// that answers.
+fn fetch(name: &Name, minor: u32) -> Result<Option<(Region, Doorbell, Option<SharedFiles>)>> {
+    let until_ns = now_ns() + PATIENCE.as_nanos() as u64;
+    let Some(Fetched { parts, .. }) = name.fetch(minor, until_ns)? else { return Ok(None) };
+    let Parts { near, region, lock, far: FarEnd::Own(far), shared, .. } = parts else { return Ok(None) };
+    drop(near);
+    if far.is_alone().unwrap_or(false) {
+        // Its processes have closed it meanwhile, and this copy was the last: the driver's close procedure is left to us.
+        let (name, lock) = (name.of_minor(minor), lock.as_ref());
+        close_last(Remains { region, witness: far, lock, name: Some(&name), files: None, partner: None });
+        return Ok(None);
+    }
+    Ok(Some((region, far, shared)))
 }
 
 /// Keeps some peers no longer.

@@ -1,0 +1,129 @@
+//! T_UNITDATA_REQ: to another endpoint of the library through shared memory, to all others through the socket.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::fd::AsFd;
+use std::time::Duration;
+
+use headwater_os::udp_socket;
+
+use super::super::transport::datagram::{self, Outcome, TOO_LONG, report, to_endpoint};
+use super::super::transport::local::{Receiver, known};
+use super::memory::{self, Address};
+use super::{DATAGRAM_MAX_V4, DATAGRAM_MAX_V6, SOCKET, words};
+use crate::error::{Errno, Result};
+use crate::message::Message;
+use crate::options::events::Events;
+use crate::plumb::queue::Queue;
+use crate::tpi::InternetAddress;
+
+/// EAFNOSUPPORT.
+const OTHER_FAMILY: Errno = Errno::new(97);
+/// A process that does not have the socket leaves a datagram to those that have it, and looks again after this time.
+const LOOK_AGAIN: Duration = Duration::from_millis(50);
+/// Datagrams before, whose errors one send may find.
+const ERRORS_MAX: usize = 64;
+
+/// Whether a datagram can be sent to anyone; the error of its T_UDERROR_IND.
+pub(super) fn check(
+    queue: &Queue<'_, '_, '_>,
+    destination: &[u8],
+    options: &[u8],
+    len: usize,
+) -> Result<std::result::Result<(), Errno>> {
+    let (Some(to), Some(own)) = (InternetAddress::decode(destination), words::own_address(queue)?) else {
+        return Ok(Err(OTHER_FAMILY));
+    };
+    let most = if own.is_ipv6() { DATAGRAM_MAX_V6 } else { DATAGRAM_MAX_V4 };
+    Ok(match () {
+        () if to.is_ipv6() != own.is_ipv6() => Err(OTHER_FAMILY),
+        () if !options.is_empty() => Err(Errno::Inval),
+        () if len > most => Err(TOO_LONG),
+        () => Ok(()),
+    })
+}
+
+/// False: the datagram waits for room, and is left.
+pub(super) fn send<'m>(message: &mut Option<Message<'m>>, queue: &mut Queue<'_, '_, 'm>) -> Result<bool> {
+    let Some(destination) = datagram::destination(message.as_ref()) else { return Ok(true) };
+    match to_endpoint(message, queue, &destination, find)? {
+        Outcome::Done => Ok(true),
+        Outcome::Waits => Ok(false),
+        Outcome::Elsewhere => by_socket(message.as_ref(), queue, &destination),
+    }
+}
+
+/// The endpoint of the library that has an address. If none has, that is noted.
+fn find(queue: &mut Queue<'_, '_, '_>, destination: &Address) -> Result<Option<Receiver>> {
+    let found = find_endpoint(queue, destination)?;
+    if found.is_none() {
+        let (_, own_binds) = memory::binding(queue)?;
+        known(queue).note_elsewhere(destination, own_binds);
+    }
+    Ok(found)
+}
+
+fn find_endpoint(queue: &mut Queue<'_, '_, '_>, destination: &Address) -> Result<Option<Receiver>> {
+    let (Some(to), Some(own)) = (InternetAddress::decode(destination.bytes()), words::own_address(queue)?) else {
+        return Ok(None);
+    };
+    let namespace = words::namespace(queue)?;
+    let Some(source) = udp_socket::source_within_machine(to, namespace) else { return Ok(None) };
+    let source = SocketAddr::new(if own.ip().is_unspecified() { source } else { own.ip() }, own.port());
+    let Some(source) = Address::of(InternetAddress::from(source).bytes()) else { return Ok(None) };
+    let any: IpAddr = if to.is_ipv6() { Ipv6Addr::UNSPECIFIED.into() } else { Ipv4Addr::UNSPECIFIED.into() };
+    let mut exact = to;
+    if let SocketAddr::V6(exact) = &mut exact {
+        exact.set_flowinfo(0);
+    }
+    for bound in [exact, SocketAddr::new(any, to.port())] {
+        let Some(minor) = queue.addresses()?.find(&words::name(namespace, bound))? else { continue };
+        let Some(peer) = queue.find_peer(minor)? else { continue };
+        // The peer's memory and the directory say what they will: the kernel says to what address a socket is bound, and where.
+        let Some(socket) = queue.file_of_peer(&peer, SOCKET)? else { continue };
+        let socket = socket.as_fd();
+        let has_it = udp_socket::is_udp(socket)
+            && udp_socket::local(socket).is_ok_and(|has| has == bound)
+            && udp_socket::namespace(socket).is_ok_and(|of| of == namespace);
+        let Some(address) = Address::of(InternetAddress::from(bound).bytes()).filter(|_| has_it) else { continue };
+        if let Some(binds) = datagram::binding_of(queue, &peer, &address)? {
+            return Ok(Some(Receiver { peer, binds, source }));
+        }
+    }
+    Ok(None)
+}
+
+/// False: the socket is full, and the datagram is left.
+fn by_socket(message: Option<&Message<'_>>, queue: &mut Queue<'_, '_, '_>, destination: &Address) -> Result<bool> {
+    let (Some(message), Some(to)) = (message, InternetAddress::decode(destination.bytes())) else { return Ok(true) };
+    let Ok(file) = queue.file(SOCKET) else {
+        // A peer's process, which has room for an earlier datagram.
+        queue.enable_after(LOOK_AGAIN);
+        return Ok(false);
+    };
+    let Some(socket) = file else { return Ok(true) };
+    let data = message.data().unwrap_or_default();
+    for _ in 0..ERRORS_MAX {
+        let error = match udp_socket::send_to(socket.as_fd(), data, to) {
+            Ok(true) => return queue.has_sent().map(|()| true),
+            Ok(false) => {
+                queue.watch(SOCKET, Events::OUT)?;
+                return Ok(false);
+            }
+            Err(error) => Errno::new(error.raw_os_error().unwrap_or(0)),
+        };
+        // Of this datagram, or of one before: then there is a report about that one, and this one is sent again.
+        let Some(refused) = udp_socket::next_error(socket.as_fd()) else {
+            return report(queue, destination.bytes(), &[], error).map(|()| true);
+        };
+        let about = refused.destination.map(InternetAddress::from);
+        let about = about.as_ref().map_or(destination.bytes(), InternetAddress::bytes);
+        report(queue, about, &[], Errno::new(refused.errno))?;
+        if error == TOO_LONG {
+            return Ok(true);
+        }
+    }
+    report(queue, destination.bytes(), &[], Errno::new(ERROR_OF_MANY)).map(|()| true)
+}
+
+/// ECONNREFUSED: each of many errors was of another datagram.
+const ERROR_OF_MANY: i32 = 111;
