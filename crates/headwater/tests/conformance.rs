@@ -178,7 +178,7 @@ fn leaves_no_name(entry: &Entry, directory: &Path) -> Finding {
 
 /// Fills a non-blocking transport until it refuses a message, then drains it: all messages must arrive, in order.
 fn refuses_when_full(entry: &Entry, directory: &Path) -> Finding {
-    if entry.info.lossy || entry.info.standing == Standing::Null {
+    if entry.info.loss == Loss::Possible || entry.info.standing == Standing::Null {
         return Ok(Some("it never refuses".into()));
     }
     let (mut sender, mut receiver) = ends!(entry, &Setup { nonblocking: true, ..setup(directory) });
@@ -225,8 +225,8 @@ fn refuses_when_full(entry: &Entry, directory: &Path) -> Finding {
 
 /// Returns the reason why a transport does not notify, if it is in the list of exceptions.
 fn unseen(entry: &Entry, exceptions: &[(&str, &str)]) -> Option<String> {
-    if entry.info.lossy {
-        return Some("a lossy transport has no connection".into());
+    if entry.info.loss != Loss::Never {
+        return Some("datagrams have no connection".into());
     }
     exceptions.iter().find(|(name, _)| *name == entry.info.name).map(|(_, reason)| (*reason).to_owned())
 }

@@ -22,7 +22,7 @@ use rustix::net::{
     recv, send, socket_with,
 };
 
-use super::{Info, Setup, Unavailable};
+use super::{Info, Loss, Setup, Unavailable};
 
 pub mod batch;
 pub mod plain;
@@ -44,7 +44,7 @@ const INFO: Info = Info {
     blocking: "receiver sleeps in recv; a sender never waits, what does not fit is dropped",
     standing: Standing::Candidate,
     keeps_boundaries: true,
-    lossy: true,
+    loss: Loss::Possible,
     size_max: Some(SIZE_MAX),
     spins: false,
     policy: None,

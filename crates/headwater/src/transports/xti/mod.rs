@@ -1,0 +1,80 @@
+//! Endpoints of XTI, the X/Open Transport Interface (`headwater-xti`): datagrams ([`datagrams`]) and connections ([`connections`]),
+//! over the transports of `headwater-streams`: `udp` and the loop-back transports in shared memory, and those over the
+//! kernel's sockets ("XTI over sockets").
+//!
+//! Both endpoints are opened in a private directory of devices. A message is one call of XTI at either side.
+
+use std::fs;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddrV4};
+
+use headwater_results::schema::Standing;
+use headwater_streams::tpi::{InternetAddress, TransportError};
+use headwater_xti::{Binding, Endpoint, EndpointOptions, XtiError};
+
+use super::{Info, Loss, Setup, Unavailable};
+
+pub mod connections;
+pub mod datagrams;
+
+/// A transport of XTI: the type of a transport of the gauge.
+pub trait Provider: 'static {
+    /// The properties of the transport.
+    const INFO: Info;
+    /// The name of the driver.
+    const DRIVER: &'static str;
+    /// Whether addresses are those of the internet; else the provider chooses one.
+    const HAS_PORTS: bool;
+}
+
+const INFO: Info = Info {
+    name: "xti-udp",
+    summary: "XTI over STREAMS UDP: t_sndudata and t_rcvudata, in shared memory",
+    blocking: "spins up to 20 us (yields on a shared CPU), then sleeps on a futex, later on a socket",
+    standing: Standing::Candidate,
+    keeps_boundaries: true,
+    loss: Loss::Counted,
+    size_max: None,
+    spins: false,
+    policy: None,
+    pollable: false,
+    special: true,
+    unfit: &[],
+};
+
+/// Opens two bound endpoints with `connect`, which makes them known to each other; the names are removed afterwards.
+fn open<P: Provider>(
+    setup: &Setup<'_>,
+    connect: impl FnOnce(&EndpointOptions) -> Result<(Endpoint, Endpoint), XtiError>,
+) -> Result<(Endpoint, Endpoint), Unavailable> {
+    if let Some(size_max) = P::INFO.size_max.filter(|size_max| setup.size > *size_max) {
+        return Err(Unavailable(format!("a message holds at most {size_max} B")));
+    }
+    let directory = setup.directory.join(P::INFO.name);
+    let ends = connect(&EndpointOptions::new().directory(&directory));
+    let _ = fs::remove_dir_all(&directory);
+    let (sender, receiver) = ends.map_err(|error| Unavailable(format!("XTI: {error}")))?;
+    for end in [&sender, &receiver] {
+        end.stream().set_nonblocking(setup.nonblocking).map_err(|error| Unavailable::call("O_NONBLOCK", error))?;
+    }
+    Ok((sender, receiver))
+}
+
+/// What an endpoint is bound to.
+fn binding<P: Provider>() -> Binding {
+    if P::HAS_PORTS {
+        Binding::to(InternetAddress::from(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0)).bytes())
+    } else {
+        Binding::any()
+    }
+}
+
+/// The error of a call as the kernel reports such errors.
+#[cold]
+fn error_of(error: XtiError) -> io::Error {
+    match (error.t_errno, error.errno) {
+        (TransportError::Flow | TransportError::NoData, _) => io::ErrorKind::WouldBlock.into(),
+        (_, Some(errno)) => io::Error::from_raw_os_error(errno.number()),
+        _ => io::Error::other(error),
+    }
+}
