@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use headwater::harness::conduct::{Job, LaunchError, Measured};
 use headwater::harness::payload::{Payload, StreamCheck};
 use headwater::patterns;
-use headwater::transports::{DynEndpoint, Entry, Setup, TABLE, Unavailable};
+use headwater::transports::{DynEndpoint, Entry, Loss, Setup, TABLE, Unavailable};
 use headwater_os::child::Child;
 use headwater_results::schema::{Placement, Row, Standing};
 

@@ -4,7 +4,7 @@ use std::io;
 use std::marker::PhantomData;
 
 use headwater_streams::tpi::TransportError;
-use headwater_xti::{Binding, Call, Endpoint, EndpointOptions, SendFlags, XtiError};
+use headwater_xti::{Binding, Call, Endpoint, EndpointOptions, SendFlags, State, XtiError};
 
 use super::super::{Info, Loss, Setup, Transport, Unavailable};
 use super::{INFO, Provider, binding, error_of, open};
@@ -61,7 +61,7 @@ impl<P: Provider> Transport for Connections<P> {
 /// Two endpoints with a connection. One thread makes both, so the caller does not wait for the acceptor.
 fn connected<P: Provider>(options: &EndpointOptions) -> Result<(Endpoint, Endpoint), XtiError> {
     let listener = options.open(P::DRIVER)?;
-    let bound = listener.bind(&Binding { waiting: 1, ..binding::<P>() })?;
+    let bound = listener.bind(&binding::<P>().listening(1))?;
     let (caller, acceptor) = (options.open(P::DRIVER)?, options.open(P::DRIVER)?);
     caller.bind(&Binding::any())?;
     caller.stream().set_nonblocking(true)?;
@@ -72,7 +72,7 @@ fn connected<P: Provider>(options: &EndpointOptions) -> Result<(Endpoint, Endpoi
     let incoming = listener.listen()?;
     listener.accept(&acceptor, incoming.sequence, &Call::default())?;
     caller.stream().set_nonblocking(false)?;
-    if caller.state() != headwater_xti::State::DataTransfer {
+    if caller.state() != State::Connected {
         caller.receive_connect()?;
     }
     Ok((caller, acceptor))

@@ -117,7 +117,10 @@ impl transports::Endpoint for DatagramEnd {
         let mut from = [0; ADDRESS_ROOM];
         let received = self.endpoint.receive_from(&mut from, &mut [], buffer).map_err(error_of)?;
         if from[..received.address] != self.peer || received.more {
-            return Err(io::Error::new(io::ErrorKind::InvalidData, "a message of another program came to this address"));
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidData,
+                "a message of another program came to this address",
+            ));
         }
         Ok(received.data)
     }
