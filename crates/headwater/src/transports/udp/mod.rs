@@ -30,7 +30,7 @@ pub mod segment;
 pub mod unconnected;
 
 /// Requested size in bytes of the send and the receive buffer (`SO_SNDBUF`, `SO_RCVBUF`).
-const BUFFER_BYTES: usize = 131_071;
+pub(super) const BUFFER_BYTES: usize = 131_071;
 
 /// The longest datagram of IPv4: 65535 bytes minus the headers of IP (20) and UDP (8).
 const SIZE_MAX: usize = 65_507;

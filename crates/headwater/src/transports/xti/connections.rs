@@ -24,6 +24,7 @@ impl Provider for Ticots {
     };
     const DRIVER: &'static str = "ticots";
     const HAS_PORTS: bool = false;
+    const IS_OVER_SOCKETS: bool = false;
 }
 
 /// TCP sockets of the kernel below.
@@ -41,6 +42,7 @@ impl Provider for InetTcp {
     };
     const DRIVER: &'static str = "inet-tcp";
     const HAS_PORTS: bool = true;
+    const IS_OVER_SOCKETS: bool = true;
 }
 
 /// The transport.

@@ -9,7 +9,7 @@ use headwater_streams::Events;
 use headwater_xti::{Endpoint, EndpointOptions, XtiError};
 
 use super::super::{Info, Loss, Setup, Transport, Unavailable};
-use super::{INFO, Provider, binding, error_of, open};
+use super::{INFO, Provider, binding, endpoint, error_of, open};
 use crate::harness::payload::Payload;
 use crate::transports;
 
@@ -21,6 +21,7 @@ impl Provider for Udp {
     const INFO: Info = Info { size_max: Some(65_507), ..INFO };
     const DRIVER: &'static str = "udp";
     const HAS_PORTS: bool = true;
+    const IS_OVER_SOCKETS: bool = false;
 }
 
 /// UDP sockets of the kernel below.
@@ -38,6 +39,7 @@ impl Provider for InetUdp {
     };
     const DRIVER: &'static str = "inet-udp";
     const HAS_PORTS: bool = true;
+    const IS_OVER_SOCKETS: bool = true;
 }
 
 /// The loop-back transport of datagrams.
@@ -54,6 +56,7 @@ impl Provider for Ticlts {
     };
     const DRIVER: &'static str = "ticlts";
     const HAS_PORTS: bool = false;
+    const IS_OVER_SOCKETS: bool = false;
 }
 
 /// Room for an address of any of them.
@@ -85,7 +88,7 @@ impl<P: Provider> Transport for Datagrams<P> {
 
 /// Two endpoints that have met: a datagram has gone either way.
 fn connected<P: Provider>(options: &EndpointOptions) -> Result<(Endpoint, Endpoint), XtiError> {
-    let (sender, receiver) = (options.open(P::DRIVER)?, options.open(P::DRIVER)?);
+    let (sender, receiver) = (endpoint::<P>(options)?, endpoint::<P>(options)?);
     for end in [&sender, &receiver] {
         end.bind(&binding::<P>())?;
     }

@@ -7,11 +7,13 @@
 use std::fs;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use headwater_results::schema::Standing;
-use headwater_streams::tpi::{InternetAddress, TransportError};
-use headwater_xti::{Binding, Endpoint, EndpointOptions, XtiError};
+use headwater_streams::tpi::{InternetAddress, TransportError, XTI_GENERIC, XTI_RCVBUF, XTI_SNDBUF};
+use headwater_xti::{Binding, Endpoint, EndpointOptions, ManagementFlags, OptionList, XtiError};
 
+use super::udp::BUFFER_BYTES;
 use super::{Info, Loss, Setup, Unavailable};
 
 pub mod connections;
@@ -25,6 +27,9 @@ pub trait Provider: 'static {
     const DRIVER: &'static str;
     /// Whether addresses are those of the internet; else the provider chooses one.
     const HAS_PORTS: bool;
+    /// Whether the driver uses sockets of the kernel. Else endpoints find each other in the directory of devices, also later, and it
+    /// stays until the harness removes it.
+    const IS_OVER_SOCKETS: bool;
 }
 
 const INFO: Info = Info {
@@ -42,7 +47,7 @@ const INFO: Info = Info {
     unfit: &[],
 };
 
-/// Opens two bound endpoints with `connect`, which makes them known to each other; the names are removed afterwards.
+/// Opens two bound endpoints with `connect`, which makes them known to each other.
 fn open<P: Provider>(
     setup: &Setup<'_>,
     connect: impl FnOnce(&EndpointOptions) -> Result<(Endpoint, Endpoint), XtiError>,
@@ -50,14 +55,30 @@ fn open<P: Provider>(
     if let Some(size_max) = P::INFO.size_max.filter(|size_max| setup.size > *size_max) {
         return Err(Unavailable(format!("a message holds at most {size_max} B")));
     }
-    let directory = setup.directory.join(P::INFO.name);
+    static OPENED: AtomicU32 = AtomicU32::new(0);
+    let number = OPENED.fetch_add(1, Ordering::Relaxed);
+    let directory = setup.directory.join(format!("{}-{}-{number}", P::INFO.name, std::process::id()));
     let ends = connect(&EndpointOptions::new().directory(&directory));
-    let _ = fs::remove_dir_all(&directory);
+    if P::IS_OVER_SOCKETS || ends.is_err() {
+        let _ = fs::remove_dir_all(&directory);
+    }
     let (sender, receiver) = ends.map_err(|error| Unavailable(format!("XTI: {error}")))?;
     for end in [&sender, &receiver] {
         end.stream().set_nonblocking(setup.nonblocking).map_err(|error| Unavailable::call("O_NONBLOCK", error))?;
     }
     Ok((sender, receiver))
+}
+
+/// Opens an endpoint. A socket below has the buffers of transport `udp`.
+fn endpoint<P: Provider>(options: &EndpointOptions) -> Result<Endpoint, XtiError> {
+    let endpoint = options.open(P::DRIVER)?;
+    if P::IS_OVER_SOCKETS && P::INFO.keeps_boundaries {
+        let bytes = (BUFFER_BYTES as u32).to_ne_bytes();
+        let buffers = [XTI_SNDBUF, XTI_RCVBUF].into_iter();
+        let list = buffers.fold(OptionList::default(), |list, name| list.with(XTI_GENERIC, name, &bytes));
+        endpoint.manage_options(&list, ManagementFlags::NEGOTIATE)?;
+    }
+    Ok(endpoint)
 }
 
 /// What an endpoint is bound to.
