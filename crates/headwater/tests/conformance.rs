@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use headwater::harness::conduct::{Job, LaunchError, Measured};
 use headwater::harness::payload::{Payload, StreamCheck};
 use headwater::patterns;
-use headwater::transports::{DynEndpoint, Entry, Setup, TABLE, Unavailable};
+use headwater::transports::{DynEndpoint, Entry, Loss, Setup, TABLE, Unavailable};
 use headwater_os::child::Child;
 use headwater_results::schema::{Placement, Row, Standing};
 
@@ -36,8 +36,9 @@ const FULL: u64 = 1 << 20;
 
 /// Transports whose receiver is not notified of its sender's death, with the reason. In a run the harness detects it
 /// from the sender's process.
-const SENDER_DEATH_UNSEEN: [(&str, &str); 4] = [
+const SENDER_DEATH_UNSEEN: [(&str, &str); 5] = [
     ("unix-dgram", "a datagram socket does not tell its peer"),
+    ("xti-ticlts", "datagrams have no connection"),
     ("posix-mq", "a queue has no ends"),
     ("sysv-mq", "a queue has no ends"),
     ("null", "it has no peer"),
@@ -46,6 +47,13 @@ const SENDER_DEATH_UNSEEN: [(&str, &str); 4] = [
 /// Transports whose sender is not notified of its receiver's death, with the reason.
 const RECEIVER_DEATH_UNSEEN: [(&str, &str); 3] =
     [("posix-mq", "a queue has no ends"), ("sysv-mq", "a queue has no ends"), ("null", "it has no peer")];
+
+/// Transports whose ends have names as long as they are open. They lie in the harness's directory, which it removes.
+const NAMES_STAY: [(&str, &str); 3] = [
+    ("xti-udp", "an endpoint is found by its address"),
+    ("xti-ticlts", "an endpoint is found by its address"),
+    ("xti-ticots", "an endpoint is found by its address"),
+];
 
 /// The result of a check that did not fail: `None`, or the reason why it was skipped.
 type Finding = Result<Option<String>, String>;
@@ -169,6 +177,9 @@ fn describes_itself(entry: &Entry) -> Finding {
 }
 
 fn leaves_no_name(entry: &Entry, directory: &Path) -> Finding {
+    if let Some((_, reason)) = NAMES_STAY.iter().find(|(name, _)| *name == entry.info.name) {
+        return Ok(Some((*reason).into()));
+    }
     let _ends = ends!(entry, &Setup { duplex: true, ..setup(directory) });
     match directory.read_dir().map_err(words)?.next() {
         None => Ok(None),
@@ -178,7 +189,7 @@ fn leaves_no_name(entry: &Entry, directory: &Path) -> Finding {
 
 /// Fills a non-blocking transport until it refuses a message, then drains it: all messages must arrive, in order.
 fn refuses_when_full(entry: &Entry, directory: &Path) -> Finding {
-    if entry.info.lossy || entry.info.standing == Standing::Null {
+    if entry.info.loss == Loss::Possible || entry.info.standing == Standing::Null {
         return Ok(Some("it never refuses".into()));
     }
     let (mut sender, mut receiver) = ends!(entry, &Setup { nonblocking: true, ..setup(directory) });
@@ -225,8 +236,8 @@ fn refuses_when_full(entry: &Entry, directory: &Path) -> Finding {
 
 /// Returns the reason why a transport does not notify, if it is in the list of exceptions.
 fn unseen(entry: &Entry, exceptions: &[(&str, &str)]) -> Option<String> {
-    if entry.info.lossy {
-        return Some("a lossy transport has no connection".into());
+    if entry.info.loss != Loss::Never {
+        return Some("datagrams have no connection".into());
     }
     exceptions.iter().find(|(name, _)| *name == entry.info.name).map(|(_, reason)| (*reason).to_owned())
 }

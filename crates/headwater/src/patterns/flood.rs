@@ -19,7 +19,7 @@ use crate::harness::conduct::{Job, LaunchError, Measured, Team};
 use crate::harness::protocol::{Report, Role, Round};
 use crate::harness::rounds::{FULL_CHECK_BYTES, FULL_CHECK_MESSAGES, Rounds, SLOPE_MAX, WARM_UP_STRETCH_MAX};
 use crate::harness::worker::WorkerContext;
-use crate::transports::{self, Endpoint};
+use crate::transports::{self, Endpoint, Loss};
 use check::LossyCheck;
 
 pub mod check;
@@ -64,7 +64,7 @@ impl Pattern for Flood {
     };
 
     fn accepts(transport: &transports::Info, size: usize) -> Result<(), String> {
-        if !transport.lossy {
+        if transport.loss == Loss::Never {
             return Err(format!("{} loses nothing: its sender waits; see pattern stream", transport.name));
         }
         accepts_size(transport, size)

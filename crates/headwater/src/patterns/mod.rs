@@ -11,7 +11,7 @@ use headwater_results::schema::{Better, Metric};
 use crate::harness::conduct::{Job, LaunchError, Measured, Team};
 use crate::harness::protocol::{Report, Round};
 use crate::harness::worker::WorkerContext;
-use crate::transports::{self, Endpoint};
+use crate::transports::{self, Endpoint, Loss};
 
 pub mod acknowledged;
 mod cpu;
@@ -221,7 +221,7 @@ fn accepts<P: Pattern>(transport: &transports::Info, size: usize) -> Result<(), 
 /// # Errors
 /// The requirement that is not met.
 pub fn accepts_reliable(transport: &transports::Info, size: usize) -> Result<(), String> {
-    if transport.lossy {
+    if transport.loss == Loss::Possible {
         return Err(format!("{} drops what its receiver does not take in time; see pattern flood", transport.name));
     }
     accepts_size(transport, size)

@@ -105,7 +105,8 @@ fn special_transports_are_only_in_the_suites_that_name_them() {
     };
     let (general, named) = (
         [subjects("overview"), subjects("ipc")].concat(),
-        [subjects("pipes"), subjects("why"), subjects("netperf"), subjects("pty")].concat(),
+        [subjects("pipes"), subjects("why"), subjects("netperf"), subjects("pty"), subjects("udp"), subjects("xti")]
+            .concat(),
     );
     for transport in crate::transports::TABLE.iter().map(|entry| entry.info).filter(|info| info.special) {
         let is_in = |rows: &[String]| rows.iter().any(|subject| subject == transport.name);

@@ -19,6 +19,7 @@ pub mod tracing;
 pub mod udp;
 pub mod uses;
 pub mod why;
+pub mod xti;
 
 /// A suite.
 #[derive(Clone, Copy, Debug)]
@@ -70,6 +71,7 @@ pub static TABLE: &[Suite] = &[
     pty::SUITE,
     why::SUITE,
     udp::SUITE,
+    xti::SUITE,
     netperf::SUITE,
     uses::SUITE,
     tracing::SUITE,

@@ -12,7 +12,7 @@ use headwater_results::schema::Standing;
 use rustix::fs::{CWD, Mode, OFlags, fcntl_getfl, fcntl_setfl, mkfifoat, open, unlink};
 
 use super::pipe::{PipeEnd, set_nonblocking};
-use super::{Info, Setup, Transport, Unavailable};
+use super::{Info, Loss, Setup, Transport, Unavailable};
 
 /// The named pipe.
 #[derive(Debug)]
@@ -27,7 +27,7 @@ impl Transport for Fifo {
         blocking: "sleeps in read and write",
         standing: Standing::Candidate,
         keeps_boundaries: false,
-        lossy: false,
+        loss: Loss::Never,
         size_max: None,
         spins: false,
         policy: None,

@@ -17,7 +17,7 @@ use rustix::net::{
 
 use super::fifo::one_way_pair;
 use super::pipe::{PipeEnd, set_nonblocking};
-use super::{Info, Setup, Transport, Unavailable};
+use super::{Info, Loss, Setup, Transport, Unavailable};
 
 /// The FIFO made of a socket.
 #[derive(Debug)]
@@ -32,7 +32,7 @@ impl Transport for FifoSocket {
         blocking: "sleeps in read and write",
         standing: Standing::Candidate,
         keeps_boundaries: false,
-        lossy: false,
+        loss: Loss::Never,
         size_max: None,
         spins: false,
         policy: None,

@@ -30,6 +30,7 @@ pub mod sysv_mq;
 pub mod tcp;
 pub mod udp;
 pub mod unix;
+pub mod xti;
 
 /// The properties of a transport: for tables, for `list`, and for patterns that check whether it suits them.
 #[derive(Clone, Copy, Debug)]
@@ -44,8 +45,8 @@ pub struct Info {
     pub standing: Standing,
     /// Whether a receive call returns exactly one message, however large its buffer is.
     pub keeps_boundaries: bool,
-    /// Whether messages are dropped when the receiver is slow, instead of blocking the sender.
-    pub lossy: bool,
+    /// What becomes of messages when the receiver is slow.
+    pub loss: Loss,
     /// The largest message by definition, bytes. A limit of the machine is found when the transport is opened.
     pub size_max: Option<usize>,
     /// Whether both ends use their CPU while they wait, so that one CPU for both makes no sense.
@@ -59,6 +60,17 @@ pub struct Info {
     pub special: bool,
     /// The patterns that make no sense over it, each with the reason in words that follow the transport's name.
     pub unfit: &'static [(&'static str, &'static str)],
+}
+
+/// What becomes of messages when the receiver is slow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Loss {
+    /// The sender waits.
+    Never,
+    /// The sender waits, where users expect a transport that drops messages: pattern `flood` counts what arrives.
+    Counted,
+    /// They are dropped, and the sender does not wait.
+    Possible,
 }
 
 /// The intended use of a transport that is to be opened.
@@ -276,6 +288,11 @@ pub static TABLE: &[Entry] = &[
     entry::<streams::fifo::StreamsFifo>(),
     entry::<streams::pty::Pty<streams::pty::WithModules>>(),
     entry::<streams::pty::Pty<streams::pty::WithoutModules>>(),
+    entry::<xti::datagrams::Datagrams<xti::datagrams::Udp>>(),
+    entry::<xti::datagrams::Datagrams<xti::datagrams::InetUdp>>(),
+    entry::<xti::datagrams::Datagrams<xti::datagrams::Ticlts>>(),
+    entry::<xti::connections::Connections<xti::connections::Ticots>>(),
+    entry::<xti::connections::Connections<xti::connections::InetTcp>>(),
     entry::<streams::modules::PipeNull1>(),
     entry::<streams::modules::PipeNull4>(),
     entry::<streams::modules::PipeService1>(),

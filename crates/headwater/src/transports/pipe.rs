@@ -7,7 +7,7 @@ use headwater_results::schema::Standing;
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::pipe::{PipeFlags, fcntl_setpipe_size, pipe_with};
 
-use super::{Endpoint, Info, Setup, Transport, Unavailable};
+use super::{Endpoint, Info, Loss, Setup, Transport, Unavailable};
 
 /// The pipe with its default buffer.
 #[derive(Debug)]
@@ -26,7 +26,7 @@ const INFO: Info = Info {
     blocking: "sleeps in read and write",
     standing: Standing::Candidate,
     keeps_boundaries: false,
-    lossy: false,
+    loss: Loss::Never,
     size_max: None,
     spins: false,
     policy: None,

@@ -14,7 +14,7 @@ use headwater_os_tools::queue::posix::{Receiver, Sender, pair};
 use headwater_results::schema::Standing;
 use rustix::io::Errno;
 
-use super::{Endpoint, Info, Setup, Transport, Unavailable};
+use super::{Endpoint, Info, Loss, Setup, Transport, Unavailable};
 
 /// POSIX message queues.
 #[derive(Debug)]
@@ -35,7 +35,7 @@ impl Transport for PosixMq {
         blocking: "sleeps in mq_receive and mq_send",
         standing: Standing::Candidate,
         keeps_boundaries: true,
-        lossy: false,
+        loss: Loss::Never,
         // The kernel's HARD_MSGSIZEMAX.
         size_max: Some(16 << 20),
         spins: false,

@@ -9,7 +9,7 @@ use rustix::pty::{OpenptFlags, ioctl_tiocgptpeer, openpt, unlockpt};
 use rustix::termios::{OptionalActions, SpecialCodeIndex, tcgetattr, tcsetattr};
 
 use super::pipe::set_nonblocking;
-use super::{Endpoint, Info, Setup, Transport, Unavailable};
+use super::{Endpoint, Info, Loss, Setup, Transport, Unavailable};
 
 /// A pseudo-terminal.
 #[derive(Debug)]
@@ -24,7 +24,7 @@ impl Transport for Pty {
         blocking: "sleeps in read and write",
         standing: Standing::Candidate,
         keeps_boundaries: false,
-        lossy: false,
+        loss: Loss::Never,
         size_max: None,
         spins: false,
         policy: None,

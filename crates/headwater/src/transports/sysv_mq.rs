@@ -13,7 +13,7 @@ use headwater_os_tools::namespace::private_ipc;
 use headwater_os_tools::queue::sysv::{Envelope, Queue};
 use headwater_results::schema::Standing;
 
-use super::{Endpoint, Info, Setup, Transport, Unavailable};
+use super::{Endpoint, Info, Loss, Setup, Transport, Unavailable};
 
 /// System V message queues.
 #[derive(Debug)]
@@ -28,7 +28,7 @@ impl Transport for SysvMq {
         blocking: "sleeps in msgrcv and msgsnd",
         standing: Standing::Candidate,
         keeps_boundaries: true,
-        lossy: false,
+        loss: Loss::Never,
         // kernel.msgmnb is an int, and a queue must hold two messages.
         size_max: Some(i32::MAX as usize / 2),
         spins: false,

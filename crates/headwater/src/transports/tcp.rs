@@ -17,7 +17,7 @@ use rustix::net::{
 
 use super::pipe::set_nonblocking;
 use super::unix::SocketEnd;
-use super::{Info, Setup, Transport, Unavailable};
+use super::{Info, Loss, Setup, Transport, Unavailable};
 
 /// A TCP connection with TCP_NODELAY.
 #[derive(Debug)]
@@ -32,7 +32,7 @@ impl Transport for Tcp {
         blocking: "sleeps in recv and send",
         standing: Standing::Candidate,
         keeps_boundaries: false,
-        lossy: false,
+        loss: Loss::Never,
         size_max: None,
         spins: false,
         policy: None,

@@ -15,7 +15,7 @@ use headwater_results::schema::Standing;
 use rustix::net::sockopt::{set_socket_send_buffer_size, socket_send_buffer_size};
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socketpair};
 
-use super::{Endpoint, Info, Setup, Transport, Unavailable};
+use super::{Endpoint, Info, Loss, Setup, Transport, Unavailable};
 
 /// Bytes of the send buffer that are not available to a message: the kernel compares its length with the buffer minus
 /// 32.
@@ -39,7 +39,7 @@ const INFO: Info = Info {
     blocking: "sleeps in recv and send",
     standing: Standing::Candidate,
     keeps_boundaries: false,
-    lossy: false,
+    loss: Loss::Never,
     size_max: None,
     spins: false,
     policy: None,

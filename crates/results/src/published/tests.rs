@@ -64,8 +64,8 @@ fn figures_are_those_of_the_reports_in_todays_units() {
     assert_eq!(value("pipes", "fc6", "pipe/stream/1/same-cpu", "rate"), 116_966.0);
     assert_eq!(value("pipes", "fc6", "streams-pipe/stream/64/same-cpu", "rate"), 302_554.0);
     // 714,928 received, one more than sent, in 10 s.
-    assert_eq!(value("udp", "1", "xtios-udp/flood/1/same-cpu", "rx_rate"), 71_492.8);
-    assert_eq!(value("udp", "1", "xtios-udp/flood/1/same-cpu", "loss"), 0.0);
+    assert_eq!(value("udp", "1", "xti-inet-udp/flood/1/same-cpu", "rx_rate"), 71_492.8);
+    assert_eq!(value("udp", "1", "xti-inet-udp/flood/1/same-cpu", "loss"), 0.0);
     assert_eq!(value("udp", "1", "udp/flood/1/same-cpu", "loss"), (740_775.0 - 728_170.0) / 740_775.0);
     assert_eq!(value("fifo", "freebsd", "fifo/matrix/64x100/free", "elapsed"), 274.0);
     // 1233 MB/s in messages of 1024 B.

@@ -14,7 +14,7 @@ pub(super) const TABLE: Table = Table {
     citation: "B. Bidulock, \"STREAMS vs. Sockets Performance Comparison for UDP\", OpenSS7, 16 June 2007, tables 1 to 7",
     date: "2007-06-16T00:00:00Z",
     what: "Messages sent and received in 10 s over loopback by message size, from 1 to 16384 bytes, by netperf. Subjects: \
-           udp is sockets, xti-udp XTI over a STREAMS driver, xtios-udp XTI over sockets. A tenth of them is the rate per \
+           udp is sockets, xti-udp XTI over a STREAMS driver, xti-inet-udp XTI over sockets. A tenth of them is the rate per \
            second of pattern flood; loss is what was sent and not received, none where one more was received than sent.",
     read,
 };
@@ -70,7 +70,7 @@ fn subject(mechanism: &str) -> &str {
     match mechanism {
         "sockets" => "udp",
         "xti" => "xti-udp",
-        "xtios" => "xtios-udp",
+        "xtios" => "xti-inet-udp",
         other => other,
     }
 }

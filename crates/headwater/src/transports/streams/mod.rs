@@ -12,7 +12,7 @@ use headwater_results::schema::Standing;
 use headwater_streams::{Error, Handle, Options, Policy, WriteOptions, limits};
 
 use super::stream_options::StreamOptions;
-use super::{Endpoint, Info, Setup, Transport, Unavailable};
+use super::{Endpoint, Info, Loss, Setup, Transport, Unavailable};
 
 pub mod fifo;
 pub mod modules;
@@ -52,7 +52,7 @@ const PIPE: Configuration = Configuration {
         blocking: "spins up to 20 us (yields on a shared CPU), then sleeps on a futex, later on a socket",
         standing: Standing::Candidate,
         keeps_boundaries: false,
-        lossy: false,
+        loss: Loss::Never,
         size_max: None,
         spins: false,
         policy: None,

@@ -22,7 +22,7 @@ use rustix::net::{
     recv, send, socket_with,
 };
 
-use super::{Info, Setup, Unavailable};
+use super::{Info, Loss, Setup, Unavailable};
 
 pub mod batch;
 pub mod plain;
@@ -30,7 +30,7 @@ pub mod segment;
 pub mod unconnected;
 
 /// Requested size in bytes of the send and the receive buffer (`SO_SNDBUF`, `SO_RCVBUF`).
-const BUFFER_BYTES: usize = 131_071;
+pub(super) const BUFFER_BYTES: usize = 131_071;
 
 /// The longest datagram of IPv4: 65535 bytes minus the headers of IP (20) and UDP (8).
 const SIZE_MAX: usize = 65_507;
@@ -44,7 +44,7 @@ const INFO: Info = Info {
     blocking: "receiver sleeps in recv; a sender never waits, what does not fit is dropped",
     standing: Standing::Candidate,
     keeps_boundaries: true,
-    lossy: true,
+    loss: Loss::Possible,
     size_max: Some(SIZE_MAX),
     spins: false,
     policy: None,

@@ -61,10 +61,10 @@ pub(super) const XTIOS: Claim = Claim {
     table: "udp",
     says: "STREAMS over sockets runs \"as fast (or faster)\" as sockets alone",
     wording: ON_THE_SITE,
-    how: "Rate of xtios-udp over udp at each size; holds where the mean is at most 2 % lower.",
+    how: "Rate of xti-inet-udp over udp at each size; holds where the mean is at most 2 % lower.",
     unit: Unit::Change,
     needs: Needs::Every,
-    check: || both_ways("xtios-udp", |case| case.mean >= AS_FAST),
+    check: || both_ways("xti-inet-udp", |case| case.mean >= AS_FAST),
 };
 
 /// Returns a ratio as a change in whole percent.
