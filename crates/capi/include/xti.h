@@ -58,7 +58,7 @@ extern int *_t_errno(void);
 #define T_GOEXDATA 0x0200   /* the same of expedited data */
 
 /* Flags of t_snd() and t_rcv(). */
-#define T_MORE 0x001      /* the message goes on */
+#define T_MORE 0x001      /* the message continues */
 #define T_EXPEDITED 0x002 /* expedited data */
 #define T_PUSH 0x004      /* send now; this library always does */
 

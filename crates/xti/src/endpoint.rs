@@ -235,7 +235,7 @@ pub struct Endpoint {
     pub(crate) waiting_max: AtomicU32,
     /// A TFLOW was returned, and its end was not told yet: of data, of expedited data.
     pub(crate) full: [AtomicBool; 2],
-    /// The message that is being received goes on: of data, of expedited data.
+    /// The message that is being received continues: of data, of expedited data.
     pub(crate) goes_on: [AtomicBool; 2],
 }
 

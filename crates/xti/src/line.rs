@@ -144,7 +144,7 @@ impl Line {
         }
     }
 
-    /// The answer to a request, if it was received. Acknowledgements that nobody waits for are dropped.
+    /// The answer to a request, if it was received. Acknowledgements that no call waits for are dropped.
     fn acknowledged(&self, of: PrimitiveNumber) -> Result<Option<Result<()>>> {
         let mut waiting = lock(&self.acknowledgements)?;
         let answer = |bytes: &Vec<u8>| match Primitive::decode(bytes) {

@@ -42,7 +42,7 @@ pub unsafe extern "C" fn t_sndvudata(
 }
 
 /// The buffers for an address and options.
-fn rooms(datagram: *mut t_unitdata) -> Done<(Room, Room)> {
+fn address_and_options(datagram: *mut t_unitdata) -> Done<(Room, Room)> {
     memory::check_room(datagram)?;
     // SAFETY: the room is there; only the addresses of the fields are taken.
     let (address, options) = unsafe { (&raw mut (*datagram).addr, &raw mut (*datagram).opt) };
@@ -65,8 +65,8 @@ fn told(received: Datagram, address: &Room, options: &Room, flags: *mut c_int) -
 pub unsafe extern "C" fn t_rcvudata(number: c_int, datagram: *mut t_unitdata, flags: *mut c_int) -> c_int {
     returned(with(number, |endpoint| {
         memory::check_room(flags)?;
-        let (address, options) = rooms(datagram)?;
-        // SAFETY: as in `rooms`.
+        let (address, options) = address_and_options(datagram)?;
+        // SAFETY: as in `address_and_options`.
         let data = Room::of(unsafe { &raw mut (*datagram).udata })?;
         let received = endpoint.receive_from(address.buffer, options.buffer, data.buffer)?;
         data.set_len(told(received, &address, &options, flags)? as usize)?;
@@ -88,7 +88,7 @@ pub unsafe extern "C" fn t_rcvvudata(
 ) -> c_int {
     returned(with(number, |endpoint| {
         memory::check_room(flags)?;
-        let (address, options) = rooms(datagram)?;
+        let (address, options) = address_and_options(datagram)?;
         let mut buffers = scattered(vector, count)?;
         let received = endpoint.receive_vectored_from(address.buffer, options.buffer, &mut buffers)?;
         told(received, &address, &options, flags)
