@@ -10,7 +10,7 @@ use std::sync::Arc;
 use headwater_streams::tpi::TransportError;
 use headwater_xti::{Endpoint, XtiError};
 
-use crate::errno::{CResult, Called, Failure, guarded, set};
+use crate::errno::{CResult, Failure, guarded, set};
 use crate::table;
 
 mod alloc;
@@ -87,12 +87,17 @@ fn caught<T>(action: impl FnOnce() -> Done<T>) -> Done<T> {
 
 /// Makes a call on the endpoint of that number. TBADF if it is none.
 fn with<T>(number: c_int, call: impl FnOnce(&Endpoint) -> Done<T>) -> Done<T> {
-    let done: Option<Called<Option<Done<T>>>> =
-        table::with(number, |open| Ok(open.transport.get().map(|endpoint| call(endpoint))));
-    match done {
-        Some(Ok(Some(done))) => done,
+    let (mut call, mut done) = (Some(call), None);
+    with_any(number, &mut |endpoint| done = call.take().map(|call| call(endpoint)))?;
+    done.unwrap_or(Err(TransportError::BadFile.into()))
+}
+
+/// As [`with`]; one function for all calls, which makes the library smaller.
+#[inline(never)]
+fn with_any(number: c_int, call: &mut dyn FnMut(&Endpoint)) -> Done<()> {
+    match table::with(number, |open| Ok(open.transport.get().map(|endpoint| call(endpoint)))) {
+        Some(Ok(_)) | None => Ok(()),
         Some(Err(failure)) => Err(failure.into()),
-        None | Some(Ok(None)) => Err(TransportError::BadFile.into()),
     }
 }
 
