@@ -62,7 +62,7 @@ impl EndpointOptions {
     /// TBADNAME for a driver that is not known; TSYSERR with what the open reports, and `ENXIO` for a driver that is no transport.
     #[doc(alias = "t_open")]
     pub fn open(&self, transport: &str) -> Result<Endpoint> {
-        if !known_drivers().iter().any(|driver| *driver == transport) {
+        if !known_drivers().contains(&transport) {
             return Err(TransportError::BadName.into());
         }
         Endpoint::of(self.device.open(transport)?)

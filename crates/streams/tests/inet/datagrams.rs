@@ -44,7 +44,7 @@ fn datagrams_of_every_length_go_to_a_plain_socket_and_come_from_one() {
             let data: Vec<u8> = (0..len).map(|at| (at * 7 + len) as u8).collect();
             send(&endpoint, to, &data);
             let (count, from) = socket.recv_from(&mut buffer).expect("sent");
-            assert_eq!((count, from, &buffer[..count] == data), (len, own, true));
+            assert_eq!((count, from, buffer[..count] == data), (len, own, true));
             socket.send_to(&data, own).expect("room");
             got(&endpoint, to, &data);
         }

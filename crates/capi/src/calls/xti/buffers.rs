@@ -75,7 +75,11 @@ impl Room {
 
 /// Fills several; all are tried, also if one is too short.
 pub fn fill(parts: &mut [(&mut Room, &[u8])]) -> Done<()> {
-    parts.iter_mut().map(|(room, bytes)| room.fill(bytes)).fold(Ok(()), |all, one| all.and(one))
+    let mut all = Ok(());
+    for (room, bytes) in parts {
+        all = all.and(room.fill(bytes));
+    }
+    all
 }
 
 /// The pieces of a t_iovec array.

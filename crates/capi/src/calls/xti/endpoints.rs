@@ -51,7 +51,7 @@ fn device(name: &str) -> Option<String> {
         return Some(name.to_owned());
     }
     let driver = name.strip_prefix("/dev/")?;
-    known_drivers().iter().any(|known| *known == driver).then(|| format!("/dev/streams/{driver}"))
+    known_drivers().contains(&driver).then(|| format!("/dev/streams/{driver}"))
 }
 
 /// Gives an open stream its endpoint.

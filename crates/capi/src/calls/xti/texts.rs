@@ -34,11 +34,9 @@ pub unsafe extern "C" fn t_error(text: *const c_char) -> c_int {
     let (number, errno) = (T_ERRNO.get(), last());
     let mut line = Vec::new();
     // SAFETY: the program's text, read once.
-    if !text.is_null()
-        && let Ok(text) = unsafe { memory::text(text, libc::PATH_MAX as usize) }
-        && !text.is_empty()
-    {
-        line.extend_from_slice(text.to_bytes());
+    let given = if text.is_null() { None } else { unsafe { memory::text(text, libc::PATH_MAX as usize).ok() } };
+    if let Some(given) = given.filter(|given| !given.is_empty()) {
+        line.extend_from_slice(given.to_bytes());
         line.extend_from_slice(b": ");
     }
     // SAFETY: a text of ours.

@@ -60,8 +60,8 @@ pub(super) fn take_calls(queue: &mut Queue<'_, '_, '_>) -> Result<()> {
         }
     }
     let waiting_max = memory::waiting_max(queue)?;
-    for at in 0..waiting_max {
-        if calls[at] != 0 {
+    for (at, sequence) in calls.into_iter().enumerate().take(waiting_max) {
+        if sequence != 0 {
             continue;
         }
         if memory::state(queue)?.after(Event::ConnInd).is_none() {
