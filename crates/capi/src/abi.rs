@@ -45,6 +45,9 @@ mod sad;
 mod strconf;
 mod stropts;
 mod strpoll;
+mod tihdr;
+mod transport;
+mod xti;
 
 pub use bufmod::*;
 pub use log::*;
@@ -53,6 +56,9 @@ pub use sad::*;
 pub use strconf::*;
 pub use stropts::*;
 pub use strpoll::*;
+pub use tihdr::*;
+pub use transport::*;
+pub use xti::*;
 
 /// A header: its name, its constants, its structures.
 pub type Header = (&'static str, &'static [(&'static str, i64)], &'static [Layout]);
@@ -67,4 +73,10 @@ pub const HEADERS: &[Header] = &[
     ("sys/strlog.h", STRLOG, &[]),
     ("sys/stropts.h", STROPTS, STROPTS_LAYOUTS),
     ("sys/strpoll.h", STRPOLL, &[]),
+    ("sys/tihdr.h", TIHDR, TIHDR_LAYOUTS),
+    ("sys/timod.h", TIMOD_H, &[]),
+    ("sys/tpi.h", TPI, &[]),
+    ("tiuser.h", TIUSER, &[]),
+    ("xti.h", XTI, XTI_LAYOUTS),
+    ("xti_inet.h", XTI_INET, &[]),
 ];

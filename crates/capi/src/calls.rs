@@ -19,3 +19,4 @@ pub mod space;
 pub mod status;
 pub mod terminal;
 pub mod transfer;
+pub mod xti;

@@ -8,11 +8,12 @@ use std::ffi::c_int;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use headwater_os::{descriptors, fork};
 use headwater_streams::{Handle, Stream};
+use headwater_xti::Endpoint;
 
 use crate::errno::{Called, Failure, Word, guarded, guarded_word, last};
 use crate::known::{self, Known};
@@ -32,6 +33,8 @@ pub struct Open {
     pub stream: Stream,
     /// Whether the program may read and write, as it has said when it opened the stream.
     pub mode: Mode,
+    /// The endpoint of a transport, from t_open or t_sync on. It has a clone of the stream.
+    pub transport: OnceLock<Arc<Endpoint>>,
     /// How many numbers it has. Changed under the lock of the table.
     numbers: AtomicU32,
 }
@@ -312,6 +315,7 @@ fn free(retired: Retired) {
     // SAFETY: made by `Box::into_raw` in `open`; no place names it, and no thread uses it.
     let open = unsafe { Box::from_raw(retired.0) };
     let _ = guarded(|| {
+        drop(open.transport);
         open.stream.into_handle().close();
         Ok(())
     });
@@ -324,7 +328,7 @@ fn made(stream: Stream, mode: Mode) -> *mut Open {
     fork::held_off(|| QUIET.call_once(|| std::panic::set_hook(Box::new(|_| {}))));
     // Where it fails, fdopen says so.
     stdio::prepare();
-    Box::into_raw(Box::new(Open { stream, mode, numbers: AtomicU32::new(0) }))
+    Box::into_raw(Box::new(Open { stream, mode, transport: OnceLock::new(), numbers: AtomicU32::new(0) }))
 }
 
 /// Gives the program a number of a new stream: the lowest that is free, or one of at least `from`.

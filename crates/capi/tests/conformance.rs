@@ -184,7 +184,7 @@ macro_rules! programs {
 programs! {
     attach, clones, descriptors, epoll, events, fault, fifo, handles, interrupts, ioctls, links, matrix, messages, modes, modules,
     passing, points,
-    processes, readiness, requests, stdio, terminals, threads,
+    processes, readiness, requests, stdio, terminals, threads, xti_errors, xti_use,
 }
 
 /// Their programs make pipes, and attach streams to names.

@@ -287,3 +287,135 @@ fn log_messages_are_those_of_the_log_driver() {
         unsafe { std::mem::transmute(TraceId { mid: Some(7), sid: Some(8), level: Some(9) }.bytes()) };
     assert_eq!((ids.ti_mid, ids.ti_sid, ids.ti_level), (7, 8, 9));
 }
+
+#[test]
+fn numbers_of_transports_are_those_of_tpi_and_xti() {
+    use headwater_streams::modules::timod;
+    use headwater_streams::tpi::{self, ManagementFlags as F, PrimitiveNumber, TransportError};
+    use headwater_xti::{Event, Look, State};
+
+    // In the order of their numbers in the table.
+    let primitives: Vec<&(&str, i64)> = abi::TIHDR.iter().filter(|(name, _)| name.starts_with("T_")).collect();
+    assert_eq!(primitives.len(), PrimitiveNumber::ALL.len());
+    for (number, (name, value)) in PrimitiveNumber::ALL.iter().zip(primitives) {
+        let spelled: String = name
+            .strip_prefix("T_")
+            .expect("filtered")
+            .split('_')
+            .map(|word| {
+                let (first, rest) = word.split_at(1);
+                first.to_owned() + &rest.to_lowercase()
+            })
+            .collect();
+        assert_eq!((format!("{number:?}"), i64::from(number.value())), (spelled, *value));
+    }
+    let states: Vec<i64> =
+        abi::TIHDR.iter().filter(|(name, _)| name.starts_with("TS_")).map(|(_, value)| *value).collect();
+    let ours: Vec<i64> = tpi::State::ALL.iter().map(|state| state.number().into()).chain([17]).collect();
+    assert_eq!(states, ours);
+    let errors: Vec<i64> = abi::XTI.iter().take(29).map(|(_, value)| *value).collect();
+    assert_eq!(errors, (1..=29).collect::<Vec<i64>>());
+    for (number, error) in [
+        (abi::TBADADDR, TransportError::BadAddress),
+        (abi::TOUTSTATE, TransportError::OutOfState),
+        (abi::TSYSERR, TransportError::System),
+        (abi::TLOOK, TransportError::Look),
+        (abi::TNODATA, TransportError::NoData),
+        (abi::TBADNAME, TransportError::BadName),
+        (abi::TPROTO, TransportError::Protocol),
+    ] {
+        assert_eq!(number as u32, error.number(), "{error:?}");
+    }
+    assert!(TransportError::of(30).is_none());
+    for (number, state) in [
+        (abi::T_UNINIT, State::Uninitialized),
+        (abi::T_UNBND, State::Unbound),
+        (abi::T_IDLE, State::Idle),
+        (abi::T_OUTCON, State::Connecting),
+        (abi::T_INCON, State::Listening),
+        (abi::T_DATAXFER, State::Connected),
+        (abi::T_OUTREL, State::Releasing),
+        (abi::T_INREL, State::Released),
+    ] {
+        assert_eq!(number, i32::from(state.number()), "{state:?}");
+    }
+    assert_eq!(State::Idle.after(Event::Listen), Some(State::Listening));
+    for (number, event) in [
+        (abi::T_LISTEN, Look::Listen),
+        (abi::T_CONNECT, Look::Connect),
+        (abi::T_DATA, Look::Data),
+        (abi::T_EXDATA, Look::ExpeditedData),
+        (abi::T_DISCONNECT, Look::Disconnect),
+        (abi::T_UDERR, Look::DatagramError),
+        (abi::T_ORDREL, Look::Release),
+        (abi::T_GODATA, Look::RoomForData),
+        (abi::T_GOEXDATA, Look::RoomForExpeditedData),
+    ] {
+        assert_eq!(number, event.number(), "{event:?}");
+    }
+    for (number, flag) in [
+        (abi::T_NEGOTIATE, F::NEGOTIATE),
+        (abi::T_CHECK, F::CHECK),
+        (abi::T_DEFAULT, F::DEFAULT),
+        (abi::T_SUCCESS, F::SUCCESS),
+        (abi::T_FAILURE, F::FAILURE),
+        (abi::T_CURRENT, F::CURRENT),
+        (abi::T_PARTSUCCESS, F::PARTIAL),
+        (abi::T_READONLY, F::READ_ONLY),
+        (abi::T_NOTSUPPORT, F::NOT_SUPPORTED),
+    ] {
+        assert_eq!(number as u32, flag.bits(), "{flag:?}");
+    }
+    for (number, service) in [
+        (abi::T_COTS, tpi::Service::Connections),
+        (abi::T_COTS_ORD, tpi::Service::OrderlyConnections),
+        (abi::T_CLTS, tpi::Service::Datagrams),
+    ] {
+        assert_eq!(number, service as i32, "{service:?}");
+    }
+    for (number, option) in [
+        (abi::XTI_GENERIC, tpi::XTI_GENERIC),
+        (abi::XTI_DEBUG, tpi::XTI_DEBUG),
+        (abi::XTI_LINGER, tpi::XTI_LINGER),
+        (abi::XTI_SNDBUF, tpi::XTI_SNDBUF),
+        (abi::XTI_RCVBUF, tpi::XTI_RCVBUF),
+        (abi::XTI_SNDLOWAT, tpi::XTI_SNDLOWAT),
+        (abi::XTI_RCVLOWAT, tpi::XTI_RCVLOWAT),
+        (abi::T_ALLOPT, headwater_xti::ALL_OPTIONS),
+    ] {
+        assert_eq!(number as u32, option);
+    }
+    for (number, request) in [
+        (abi::TI_GETINFO, timod::GETINFO),
+        (abi::TI_OPTMGMT, timod::OPTMGMT),
+        (abi::TI_BIND, timod::BIND),
+        (abi::TI_UNBIND, timod::UNBIND),
+        (abi::TI_GETADDRS, timod::GETADDRS),
+        (abi::TI_CAPABILITY, timod::CAPABILITY),
+    ] {
+        assert_eq!(number as u32, request);
+    }
+    assert_eq!(abi::T_IOV_MAX as usize, headwater_xti::VECTOR_MAX);
+    assert_eq!(size_of::<abi::t_opthdr>(), tpi::OPTION_HEADER);
+}
+
+#[test]
+fn a_structure_of_each_primitive_is_laid_out_as_tpi_encodes_it() {
+    use headwater_streams::tpi::Primitive;
+    let encoded = Primitive::ConnInd { source: b"from", options: b"", sequence: 7 }.encode();
+    let made = abi::T_conn_ind {
+        PRIM_type: abi::T_CONN_IND,
+        SRC_length: 4,
+        SRC_offset: size_of::<abi::T_conn_ind>() as i32,
+        OPT_length: 0,
+        OPT_offset: 0,
+        SEQ_number: 7,
+    };
+    // SAFETY: words without gaps.
+    let bytes: [u8; size_of::<abi::T_conn_ind>()] = unsafe { std::mem::transmute(made) };
+    assert_eq!(bytes, encoded[..bytes.len()]);
+    let wanted = headwater_streams::tpi::Capabilities { info: true, acceptor: true };
+    let encoded = Primitive::CapabilityReq { wanted }.encode();
+    assert_eq!(encoded.len(), size_of::<abi::T_capability_req>());
+    assert_eq!(size_of::<abi::T_capability_ack>(), 56);
+}

@@ -17,7 +17,7 @@ use crate::state::Event;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct SendFlags {
-    /// The message goes on in the next call (T_MORE).
+    /// The message continues in the next call (T_MORE).
     pub more: bool,
     /// Expedited data (T_EXPEDITED).
     pub expedited: bool,
@@ -38,7 +38,7 @@ impl SendFlags {
 pub struct ReceivedData {
     /// Bytes of data.
     pub len: usize,
-    /// The message goes on in the next call (T_MORE).
+    /// The message continues in the next call (T_MORE).
     pub more: bool,
     /// Expedited data (T_EXPEDITED).
     pub expedited: bool,

@@ -62,7 +62,7 @@ impl EndpointOptions {
     /// TBADNAME for a driver that is not known; TSYSERR with what the open reports, and `ENXIO` for a driver that is no transport.
     #[doc(alias = "t_open")]
     pub fn open(&self, transport: &str) -> Result<Endpoint> {
-        if !known_drivers().iter().any(|driver| *driver == transport) {
+        if !known_drivers().contains(&transport) {
             return Err(TransportError::BadName.into());
         }
         Endpoint::of(self.device.open(transport)?)
@@ -235,7 +235,7 @@ pub struct Endpoint {
     pub(crate) waiting_max: AtomicU32,
     /// A TFLOW was returned, and its end was not told yet: of data, of expedited data.
     pub(crate) full: [AtomicBool; 2],
-    /// The message that is being received goes on: of data, of expedited data.
+    /// The message that is being received continues: of data, of expedited data.
     pub(crate) goes_on: [AtomicBool; 2],
 }
 

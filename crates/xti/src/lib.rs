@@ -57,3 +57,8 @@ pub use headwater_streams::tpi::{ManagementFlags, Service, TransportError};
 pub use options::{ALL_OPTIONS, OptionList};
 pub use release::Disconnect;
 pub use state::{Event, State};
+
+/// The examples of the page are tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/xti.md")]
+struct Page;

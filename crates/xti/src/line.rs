@@ -144,7 +144,7 @@ impl Line {
         }
     }
 
-    /// The answer to a request, if it was received. Acknowledgements that nobody waits for are dropped.
+    /// The answer to a request, if it was received. Acknowledgements that no call waits for are dropped.
     fn acknowledged(&self, of: PrimitiveNumber) -> Result<Option<Result<()>>> {
         let mut waiting = lock(&self.acknowledgements)?;
         let answer = |bytes: &Vec<u8>| match Primitive::decode(bytes) {
@@ -237,8 +237,20 @@ impl Line {
         Ok(())
     }
 
-    /// The event in front, if there is one. It stays.
+    /// The event in front, if there is one. It stays. The provider is given the chance to bring what it has: one that has a file of its
+    /// own does so where a user waits, or looks whether it would have to.
     pub fn look(&self) -> Result<Option<Look>> {
+        match self.look_now()? {
+            None => {
+                self.stream.poll(Events::IN | Events::PRI, Some(Duration::ZERO))?;
+                self.look_now()
+            }
+            found => Ok(found),
+        }
+    }
+
+    /// The event that is in front already.
+    fn look_now(&self) -> Result<Option<Look>> {
         if self.has_event.load(Ordering::Acquire) != 0
             && let Some(kept) = &*lock(&self.event)?
         {
@@ -288,9 +300,9 @@ impl Line {
         }
     }
 
-    /// Whether an event is kept or in front that a call must not pass over.
+    /// Whether an event that a call must not pass over is kept or in front already.
     pub fn is_in_front(&self, event: Look) -> Result<bool> {
-        Ok(self.look()? == Some(event))
+        Ok(self.look_now()? == Some(event))
     }
 
     /// Drops what belongs to a connection that has ended. A request for a new one stays.

@@ -183,7 +183,7 @@ fn named_number(path: &[u8]) -> Option<c_int> {
     std::str::from_utf8(number).ok()?.parse().ok()
 }
 
-fn open_device(path: &str, flags: c_int) -> Called<c_int> {
+pub fn open_device(path: &str, flags: c_int) -> Called<c_int> {
     if flags & libc::O_DIRECTORY != 0 {
         return Err(Failure(libc::ENOTDIR));
     }

@@ -81,7 +81,7 @@ fn a_refused_caller_is_told() {
     let disconnect = caller.receive_disconnect().expect("it is there");
     assert_eq!((disconnect.reason, disconnect.sequence), (111, None));
     assert_eq!(caller.state(), State::Idle);
-    // Nobody has that address: the same.
+    // No endpoint has that address: the same.
     fails(caller.connect(&Call::to(b"nobody")), E::Look);
     assert_eq!(caller.receive_disconnect().expect("it is there").reason, 111);
     fails(caller.connect(&Call::to(&[1; 200])), E::BadAddress);

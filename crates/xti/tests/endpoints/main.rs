@@ -2,6 +2,7 @@
 
 mod connections;
 mod datagrams;
+mod internet;
 mod management;
 mod release;
 

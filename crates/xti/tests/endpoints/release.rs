@@ -22,7 +22,7 @@ fn each_direction_ends_in_order_behind_its_data() {
     assert_eq!(far.receive_release(), Ok(Vec::new()));
     assert_eq!(far.state(), State::Released);
     fails(far.receive(&mut data), E::OutOfState);
-    // The other direction goes on.
+    // The other direction continues.
     far.send(b"and more", SendFlags::default()).expect("sent");
     assert_eq!(near.receive(&mut data).expect("it has come").len, 8);
     far.release(&[]).expect("it releases");

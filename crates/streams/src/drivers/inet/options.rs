@@ -8,7 +8,7 @@ use headwater_os::internet::Setting;
 
 use super::{LISTENER, Protocol, new_socket, number_of, socket};
 use crate::drivers::provider::answer::{answer, refuse};
-use crate::drivers::provider::options::{Answers, check};
+use crate::drivers::provider::options::{ALL, Answers, check};
 use crate::error::{Errno, Result};
 use crate::plumb::queue::Queue;
 use crate::tpi::{
@@ -107,6 +107,10 @@ pub(super) fn manage(
         }
     }
     for option in options(list).flatten() {
+        if option.name == ALL && rows(protocol).any(|row| row.0 == option.level) {
+            rows(protocol).filter(|row| row.0 == option.level).for_each(|row| tell(&mut answers, row, fd));
+            continue;
+        }
         let Some(row) = find(protocol, &option) else {
             answers.add(option.level, option.name, OptionStatus::NOT_SUPPORTED, option.value);
             continue;

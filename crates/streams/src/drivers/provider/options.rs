@@ -8,6 +8,9 @@ use crate::tpi::{ManagementFlags, OptionStatus, PrimitiveNumber, TransportError,
 /// Bytes of options of one request at most.
 pub(in crate::drivers) const OPTIONS_MAX: usize = 1024;
 
+/// The name that stands for all options of a level (T_ALLOPT).
+pub(in crate::drivers) const ALL: u32 = 0;
+
 /// Checks what every provider refuses: several questions at once, and too many options. False: it was answered.
 pub(in crate::drivers) fn check(queue: &mut Queue<'_, '_, '_>, list: &[u8], flags: ManagementFlags) -> Result<bool> {
     let of = PrimitiveNumber::OptmgmtReq;

@@ -1,16 +1,13 @@
 //! T_OPTMGMT_REQ: the loop-back transports have the sizes of their buffers as options, which can be read.
 
 use crate::drivers::provider::answer::{answer, refuse};
-use crate::drivers::provider::options::{Answers, check};
+use crate::drivers::provider::options::{ALL, Answers, check};
 use crate::error::Result;
 use crate::plumb::queue::Queue;
 use crate::tpi::{
     ManagementFlags, OptionStatus, Primitive, PrimitiveNumber, TransportError, TransportOption, XTI_GENERIC,
     XTI_RCVBUF, XTI_SNDBUF, options,
 };
-
-/// The name that stands for all options of a level (T_ALLOPT).
-pub(in crate::drivers) const ALL: u32 = 0;
 
 /// The options that a request has, in order. None: it was refused.
 pub(in crate::drivers) fn listed<'l>(

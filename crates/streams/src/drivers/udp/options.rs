@@ -7,8 +7,9 @@ use headwater_os::udp_socket::{self, SocketOption};
 
 use super::super::provider::answer::answer;
 use super::super::provider::options::Answers;
-use super::generic::{self, ALL, listed};
+use super::generic::{self, listed};
 use super::{SOCKET, words};
+use crate::drivers::provider::options::ALL;
 use crate::error::Result;
 use crate::plumb::queue::Queue;
 use crate::tpi::{ManagementFlags, OptionStatus, Primitive, TransportOption, XTI_GENERIC};

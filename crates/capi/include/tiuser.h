@@ -1,0 +1,13 @@
+/* The Transport Level Interface of SVR4, whose calls XTI has taken over: t_open(3) and the others. */
+#ifndef _TIUSER_H
+#define _TIUSER_H
+
+#include <xti.h>
+
+/* Of SVR4 and not of XTI: the provider has failed; such a value is never returned. */
+#define T_ERROR 0x0020
+/* A state between others, and how many states there are. */
+#define T_FAKE 8
+#define T_NOSTATES 9
+
+#endif

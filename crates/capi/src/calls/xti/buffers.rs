@@ -1,0 +1,109 @@
+//! The buffers of callers: netbuf and t_iovec. All are checked before anything is sent or received.
+
+use std::ffi::c_uint;
+use std::io::{IoSlice, IoSliceMut};
+
+use headwater_streams::tpi::TransportError;
+use headwater_xti::VECTOR_MAX;
+
+use super::Done;
+use crate::abi::{netbuf, t_iovec};
+use crate::memory::{self, CALL_MAX};
+
+/// The bytes of a buffer that the caller has filled.
+pub fn given<'p>(buffer: netbuf) -> Done<&'p [u8]> {
+    // SAFETY: the program's bytes, for the length of this call.
+    Ok(unsafe { memory::bytes(buffer.buf, buffer.len as usize)? })
+}
+
+/// A structure of the caller's. None: the pointer is null.
+pub fn structure<T: Copy>(at: *const T) -> Done<Option<T>> {
+    if at.is_null() {
+        return Ok(None);
+    }
+    // SAFETY: the structures are numbers and pointers: any bytes are a value.
+    Ok(Some(unsafe { memory::get(at)? }))
+}
+
+/// A structure of the caller's, which must be there.
+pub fn needed<T: Copy>(at: *const T) -> Done<T> {
+    // SAFETY: as in `structure`.
+    Ok(unsafe { memory::get(at)? })
+}
+
+/// A buffer that is to be filled.
+#[derive(Debug)]
+pub struct Room {
+    at: *mut netbuf,
+    pub buffer: &'static mut [u8],
+}
+
+impl Room {
+    /// Of the netbuf at that address.
+    pub fn of(at: *mut netbuf) -> Done<Room> {
+        let described = needed(at.cast_const())?;
+        memory::check_room(at)?;
+        let len = (described.maxlen as usize).min(CALL_MAX);
+        // SAFETY: the program's buffer, for the length of this call.
+        let buffer = unsafe { memory::bytes_mut(described.buf, len)? };
+        Ok(Room { at, buffer })
+    }
+
+    /// Says how many bytes of it are filled.
+    pub fn set_len(&self, len: usize) -> Done<()> {
+        // SAFETY: checked in `of`; the other fields may be constant.
+        Ok(memory::put(unsafe { &raw mut (*self.at).len }, len as c_uint)?)
+    }
+
+    /// Copies what is returned there, unless the caller does not want it (a maxlen of 0). TBUFOVFLW if it does not fit.
+    pub fn fill(&mut self, bytes: &[u8]) -> Done<()> {
+        if self.buffer.is_empty() {
+            return self.set_len(0);
+        }
+        match self.buffer.get_mut(..bytes.len()) {
+            Some(place) => {
+                place.copy_from_slice(bytes);
+                self.set_len(bytes.len())
+            }
+            None => {
+                self.set_len(0)?;
+                Err(TransportError::BufferOverflow.into())
+            }
+        }
+    }
+}
+
+/// Fills several; all are tried, also if one is too short.
+pub fn fill(parts: &mut [(&mut Room, &[u8])]) -> Done<()> {
+    let mut all = Ok(());
+    for (room, bytes) in parts {
+        all = all.and(room.fill(bytes));
+    }
+    all
+}
+
+/// The pieces of a t_iovec array.
+fn pieces(vector: *const t_iovec, count: c_uint) -> Done<Vec<t_iovec>> {
+    if count == 0 || count as usize > VECTOR_MAX {
+        return Err(TransportError::BadData.into());
+    }
+    (0..count as usize).map(|at| needed(vector.wrapping_add(at))).collect()
+}
+
+/// Data that are sent.
+pub fn gathered<'p>(vector: *const t_iovec, count: c_uint) -> Done<Vec<IoSlice<'p>>> {
+    let piece = |piece: t_iovec| {
+        // SAFETY: the program's bytes, for the length of this call.
+        Ok(IoSlice::new(unsafe { memory::bytes(piece.iov_base, piece.iov_len)? }))
+    };
+    pieces(vector, count)?.into_iter().map(piece).collect()
+}
+
+/// Room for data that are received.
+pub fn scattered<'p>(vector: *const t_iovec, count: c_uint) -> Done<Vec<IoSliceMut<'p>>> {
+    let piece = |piece: t_iovec| {
+        // SAFETY: the program's buffer, for the length of this call.
+        Ok(IoSliceMut::new(unsafe { memory::bytes_mut(piece.iov_base, piece.iov_len.min(CALL_MAX))? }))
+    };
+    pieces(vector, count)?.into_iter().map(piece).collect()
+}

@@ -1,0 +1,213 @@
+//! t_connect, t_listen, t_accept, and the ends of connections.
+
+use std::ffi::c_int;
+
+use headwater_xti::{Call, State};
+
+use super::buffers::{Room, fill, given, needed, structure};
+use super::{Done, endpoint, returned, with};
+use crate::abi::{t_call, t_discon};
+use crate::memory;
+
+/// What a caller has filled in; a null pointer is an empty one.
+fn call_of(at: *const t_call) -> Done<(Call, u32)> {
+    let Some(given_call) = structure(at)? else { return Ok((Call::default(), 0)) };
+    let mut call = Call::to(given(given_call.addr)?);
+    call.options = given(given_call.opt)?.to_vec();
+    call.data = given(given_call.udata)?.to_vec();
+    Ok((call, given_call.sequence.cast_unsigned()))
+}
+
+/// A t_call that is to be filled.
+struct Answer {
+    at: *mut t_call,
+    address: Room,
+    options: Room,
+    data: Room,
+}
+
+impl Answer {
+    fn of(at: *mut t_call) -> Done<Option<Answer>> {
+        if at.is_null() {
+            return Ok(None);
+        }
+        memory::check_room(at)?;
+        // SAFETY: the room is there; only the addresses of the fields are taken.
+        let (address, options, data) = unsafe { (&raw mut (*at).addr, &raw mut (*at).opt, &raw mut (*at).udata) };
+        Ok(Some(Answer { at, address: Room::of(address)?, options: Room::of(options)?, data: Room::of(data)? }))
+    }
+
+    fn fill(&mut self, call: &Call, sequence: Option<u32>) -> Done<()> {
+        if let Some(sequence) = sequence {
+            // SAFETY: as in `of`.
+            memory::put(unsafe { &raw mut (*self.at).sequence }, sequence.cast_signed())?;
+        }
+        fill(&mut [
+            (&mut self.address, &call.address),
+            (&mut self.options, &call.options),
+            (&mut self.data, &call.data),
+        ])
+    }
+}
+
+/// t_connect(3).
+///
+/// # Safety
+/// Pointers may be null or wrong; what they lead to is written by no other thread.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn t_connect(number: c_int, request: *const t_call, answer: *mut t_call) -> c_int {
+    returned(with(number, |endpoint| {
+        needed(request)?;
+        let ((call, _), mut room) = (call_of(request)?, Answer::of(answer)?);
+        let got = endpoint.connect(&call)?;
+        room.as_mut().map_or(Ok(()), |room| room.fill(&got, None))?;
+        Ok(0)
+    }))
+}
+
+/// t_rcvconnect(3).
+///
+/// # Safety
+/// As [`t_connect`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn t_rcvconnect(number: c_int, answer: *mut t_call) -> c_int {
+    returned(with(number, |endpoint| {
+        let mut room = Answer::of(answer)?;
+        let got = endpoint.receive_connect()?;
+        room.as_mut().map_or(Ok(()), |room| room.fill(&got, None))?;
+        Ok(0)
+    }))
+}
+
+/// t_listen(3).
+///
+/// # Safety
+/// As [`t_connect`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn t_listen(number: c_int, answer: *mut t_call) -> c_int {
+    returned(with(number, |endpoint| {
+        needed(answer.cast_const())?;
+        let mut room = Answer::of(answer)?;
+        let got = endpoint.listen()?;
+        room.as_mut().map_or(Ok(()), |room| room.fill(&got.call, Some(got.sequence)))?;
+        Ok(0)
+    }))
+}
+
+/// t_accept(3).
+///
+/// # Safety
+/// As [`t_connect`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn t_accept(number: c_int, acceptor: c_int, call: *const t_call) -> c_int {
+    returned(with(number, |listener| {
+        needed(call)?;
+        let (call, sequence) = call_of(call)?;
+        listener.accept(&*endpoint(acceptor)?, sequence, &call)?;
+        Ok(0)
+    }))
+}
+
+/// t_snddis(3).
+///
+/// # Safety
+/// As [`t_connect`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn t_snddis(number: c_int, call: *const t_call) -> c_int {
+    returned(with(number, |endpoint| {
+        let (given_call, sequence) = call_of(call)?;
+        if endpoint.state() == State::Listening && !call.is_null() {
+            endpoint.refuse(sequence, &given_call.data)?;
+        } else {
+            endpoint.disconnect(&given_call.data)?;
+        }
+        Ok(0)
+    }))
+}
+
+/// A t_discon that is to be filled.
+struct End {
+    at: *mut t_discon,
+    data: Room,
+}
+
+impl End {
+    fn of(at: *mut t_discon) -> Done<Option<End>> {
+        if at.is_null() {
+            return Ok(None);
+        }
+        memory::check_room(at)?;
+        // SAFETY: the room is there; only the address of the field is taken.
+        Ok(Some(End { at, data: Room::of(unsafe { &raw mut (*at).udata })? }))
+    }
+
+    fn fill(&mut self, reason: u32, sequence: Option<u32>, data: &[u8]) -> Done<()> {
+        // SAFETY: as in `of`.
+        let (reason_at, sequence_at) = unsafe { (&raw mut (*self.at).reason, &raw mut (*self.at).sequence) };
+        memory::put(reason_at, reason.cast_signed())?;
+        memory::put(sequence_at, sequence.map_or(-1, u32::cast_signed))?;
+        self.data.fill(data)
+    }
+}
+
+/// t_rcvdis(3).
+///
+/// # Safety
+/// As [`t_connect`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn t_rcvdis(number: c_int, place: *mut t_discon) -> c_int {
+    returned(with(number, |endpoint| {
+        let mut room = End::of(place)?;
+        let got = endpoint.receive_disconnect()?;
+        room.as_mut().map_or(Ok(()), |room| room.fill(got.reason, got.sequence, &got.data))?;
+        Ok(0)
+    }))
+}
+
+/// t_sndrel(3).
+#[unsafe(no_mangle)]
+pub extern "C" fn t_sndrel(number: c_int) -> c_int {
+    returned(with(number, |endpoint| {
+        endpoint.release(&[])?;
+        Ok(0)
+    }))
+}
+
+/// t_sndreldata(3).
+///
+/// # Safety
+/// As [`t_connect`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn t_sndreldata(number: c_int, given_end: *mut t_discon) -> c_int {
+    returned(with(number, |endpoint| {
+        let data = match structure(given_end.cast_const())? {
+            Some(end) => given(end.udata)?,
+            None => &[],
+        };
+        endpoint.release(data)?;
+        Ok(0)
+    }))
+}
+
+/// t_rcvrel(3).
+#[unsafe(no_mangle)]
+pub extern "C" fn t_rcvrel(number: c_int) -> c_int {
+    returned(with(number, |endpoint| {
+        endpoint.receive_release()?;
+        Ok(0)
+    }))
+}
+
+/// t_rcvreldata(3).
+///
+/// # Safety
+/// As [`t_connect`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn t_rcvreldata(number: c_int, place: *mut t_discon) -> c_int {
+    returned(with(number, |endpoint| {
+        let mut room = End::of(place)?;
+        let data = endpoint.receive_release()?;
+        room.as_mut().map_or(Ok(()), |room| room.fill(0, None, &data))?;
+        Ok(0)
+    }))
+}

@@ -1,0 +1,79 @@
+//! t_snd, t_rcv, t_sndv, t_rcvv.
+
+use std::ffi::{c_int, c_uint, c_void};
+
+use headwater_xti::{ReceivedData, SendFlags, TransportError};
+
+use super::buffers::{gathered, scattered};
+use super::{Done, returned, with};
+use crate::abi::{T_EXPEDITED, T_MORE, T_PUSH, t_iovec};
+use crate::memory::{self, CALL_MAX};
+
+fn flags_of(flags: c_int) -> Done<SendFlags> {
+    if flags & !(T_MORE | T_EXPEDITED | T_PUSH) != 0 {
+        return Err(TransportError::BadFlag.into());
+    }
+    let mut given = SendFlags::default();
+    given.more = flags & T_MORE != 0;
+    given.expedited = flags & T_EXPEDITED != 0;
+    Ok(given)
+}
+
+/// t_snd(3).
+///
+/// # Safety
+/// The bytes may be missing; no other thread writes them.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn t_snd(number: c_int, bytes: *mut c_void, len: c_uint, flags: c_int) -> c_int {
+    returned(with(number, |endpoint| {
+        let flags = flags_of(flags)?;
+        // SAFETY: the program's bytes, for the length of this call.
+        let bytes = unsafe { memory::bytes(bytes, (len as usize).min(c_int::MAX as usize))? };
+        Ok(endpoint.send(bytes, flags)? as c_int)
+    }))
+}
+
+/// t_sndv(3).
+///
+/// # Safety
+/// As [`t_snd`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn t_sndv(number: c_int, vector: *const t_iovec, count: c_uint, flags: c_int) -> c_int {
+    returned(with(number, |endpoint| {
+        let flags = flags_of(flags)?;
+        Ok(endpoint.send_vectored(&gathered(vector, count)?, flags)? as c_int)
+    }))
+}
+
+/// Tells the flags of what was received. Returns how many bytes.
+fn told(received: ReceivedData, flags: *mut c_int) -> Done<c_int> {
+    let value = if received.more { T_MORE } else { 0 } | if received.expedited { T_EXPEDITED } else { 0 };
+    memory::put(flags, value)?;
+    Ok(received.len as c_int)
+}
+
+/// t_rcv(3).
+///
+/// # Safety
+/// The room may be missing; no other thread uses it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn t_rcv(number: c_int, bytes: *mut c_void, len: c_uint, flags: *mut c_int) -> c_int {
+    returned(with(number, |endpoint| {
+        memory::check_room(flags)?;
+        // SAFETY: the program's buffer, for the length of this call.
+        let room = unsafe { memory::bytes_mut(bytes, (len as usize).min(CALL_MAX))? };
+        told(endpoint.receive(room)?, flags)
+    }))
+}
+
+/// t_rcvv(3).
+///
+/// # Safety
+/// As [`t_rcv`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn t_rcvv(number: c_int, vector: *mut t_iovec, count: c_uint, flags: *mut c_int) -> c_int {
+    returned(with(number, |endpoint| {
+        memory::check_room(flags)?;
+        told(endpoint.receive_vectored(&mut scattered(vector, count)?)?, flags)
+    }))
+}

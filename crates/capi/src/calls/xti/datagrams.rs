@@ -1,0 +1,119 @@
+//! t_sndudata, t_rcvudata, t_rcvuderr, t_sndvudata, t_rcvvudata.
+
+use std::ffi::{c_int, c_uint};
+
+use headwater_xti::Datagram;
+
+use super::buffers::{Room, fill, gathered, given, needed, scattered};
+use super::{Done, returned, with};
+use crate::abi::{T_MORE, t_iovec, t_uderr, t_unitdata};
+use crate::memory;
+
+/// t_sndudata(3).
+///
+/// # Safety
+/// Pointers may be null or wrong; what they lead to is written by no other thread.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn t_sndudata(number: c_int, datagram: *const t_unitdata) -> c_int {
+    returned(with(number, |endpoint| {
+        let datagram = needed(datagram)?;
+        endpoint.send_to(given(datagram.addr)?, given(datagram.opt)?, given(datagram.udata)?)?;
+        Ok(0)
+    }))
+}
+
+/// t_sndvudata(3).
+///
+/// # Safety
+/// As [`t_sndudata`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn t_sndvudata(
+    number: c_int,
+    datagram: *mut t_unitdata,
+    vector: *mut t_iovec,
+    count: c_uint,
+) -> c_int {
+    returned(with(number, |endpoint| {
+        let datagram = needed(datagram.cast_const())?;
+        let pieces = gathered(vector, count)?;
+        endpoint.send_vectored_to(given(datagram.addr)?, given(datagram.opt)?, &pieces)?;
+        Ok(0)
+    }))
+}
+
+/// The buffers for an address and options.
+fn address_and_options(datagram: *mut t_unitdata) -> Done<(Room, Room)> {
+    memory::check_room(datagram)?;
+    // SAFETY: the room is there; only the addresses of the fields are taken.
+    let (address, options) = unsafe { (&raw mut (*datagram).addr, &raw mut (*datagram).opt) };
+    Ok((Room::of(address)?, Room::of(options)?))
+}
+
+/// Tells what was received.
+fn told(received: Datagram, address: &Room, options: &Room, flags: *mut c_int) -> Done<c_int> {
+    address.set_len(received.address)?;
+    options.set_len(received.options)?;
+    memory::put(flags, if received.more { T_MORE } else { 0 })?;
+    Ok(received.data as c_int)
+}
+
+/// t_rcvudata(3).
+///
+/// # Safety
+/// As [`t_sndudata`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn t_rcvudata(number: c_int, datagram: *mut t_unitdata, flags: *mut c_int) -> c_int {
+    returned(with(number, |endpoint| {
+        memory::check_room(flags)?;
+        let (address, options) = address_and_options(datagram)?;
+        // SAFETY: as in `address_and_options`.
+        let data = Room::of(unsafe { &raw mut (*datagram).udata })?;
+        let received = endpoint.receive_from(address.buffer, options.buffer, data.buffer)?;
+        data.set_len(told(received, &address, &options, flags)? as usize)?;
+        Ok(0)
+    }))
+}
+
+/// t_rcvvudata(3).
+///
+/// # Safety
+/// As [`t_sndudata`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn t_rcvvudata(
+    number: c_int,
+    datagram: *mut t_unitdata,
+    vector: *mut t_iovec,
+    count: c_uint,
+    flags: *mut c_int,
+) -> c_int {
+    returned(with(number, |endpoint| {
+        memory::check_room(flags)?;
+        let (address, options) = address_and_options(datagram)?;
+        let mut buffers = scattered(vector, count)?;
+        let received = endpoint.receive_vectored_from(address.buffer, options.buffer, &mut buffers)?;
+        told(received, &address, &options, flags)
+    }))
+}
+
+/// t_rcvuderr(3).
+///
+/// # Safety
+/// As [`t_sndudata`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn t_rcvuderr(number: c_int, place: *mut t_uderr) -> c_int {
+    returned(with(number, |endpoint| {
+        if place.is_null() {
+            endpoint.receive_error()?;
+            return Ok(0);
+        }
+        memory::check_room(place)?;
+        // SAFETY: the room is there; only the addresses of the fields are taken.
+        let (address, options, error) =
+            unsafe { (&raw mut (*place).addr, &raw mut (*place).opt, &raw mut (*place).error) };
+        let (mut address, mut options) = (Room::of(address)?, Room::of(options)?);
+        let got = endpoint.receive_error()?;
+        memory::put(error, got.error.cast_signed())?;
+        fill(&mut [(&mut address, &got.address), (&mut options, &got.options)])?;
+        Ok(0)
+    }))
+}

@@ -1,0 +1,228 @@
+//! t_open, t_close, t_sync, t_bind, t_unbind, and what is asked of an endpoint.
+
+use std::ffi::{c_char, c_int};
+use std::sync::Arc;
+
+use headwater_streams::tpi::{ManagementFlags, TransportError};
+use headwater_streams::{DevicePath, known_drivers};
+use headwater_xti::{Binding, Endpoint, Info, OptionList, VECTOR_MAX};
+
+use super::buffers::{Room, fill, given, needed, structure};
+use super::{Done, Failed, caught, returned, with};
+use crate::abi::{T_SENDZERO, t_bind, t_info, t_optmgmt};
+use crate::calls::{close, open};
+use crate::memory;
+use crate::table;
+
+/// t_open(3).
+///
+/// # Safety
+/// Pointers may be null or wrong; what they lead to is written by no other thread.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn t_open(name: *const c_char, flags: c_int, info: *mut t_info) -> c_int {
+    returned(caught(|| {
+        if flags & libc::O_ACCMODE != libc::O_RDWR || flags & !(libc::O_RDWR | libc::O_NONBLOCK) != 0 {
+            return Err(TransportError::BadFlag.into());
+        }
+        if !info.is_null() {
+            memory::check_room(info)?;
+        }
+        // SAFETY: the program's text, read once.
+        let name = unsafe { memory::text(name, libc::PATH_MAX as usize)? };
+        let path = name.to_str().ok().and_then(device).ok_or(TransportError::BadName)?;
+        let number = open::open_device(&path, flags)?;
+        make(number).and_then(|()| if info.is_null() { Ok(()) } else { tell(number, info) }).map_err(|failed| {
+            close::close(number);
+            match failed {
+                // A driver, and no transport.
+                Failed { t_errno, .. } if t_errno == TransportError::BadFile.number().cast_signed() => {
+                    TransportError::BadName.into()
+                }
+                failed => failed,
+            }
+        })?;
+        Ok(number)
+    }))
+}
+
+/// The path of a device for a name of t_open: `/dev/streams/NAME` as in open(2), or `/dev/NAME`.
+fn device(name: &str) -> Option<String> {
+    if DevicePath::parse(name).is_some() {
+        return Some(name.to_owned());
+    }
+    let driver = name.strip_prefix("/dev/")?;
+    known_drivers().contains(&driver).then(|| format!("/dev/streams/{driver}"))
+}
+
+/// Gives an open stream its endpoint.
+fn make(number: c_int) -> Done<()> {
+    let made = table::with(number, |open| {
+        if open.transport.get().is_some() {
+            return Ok(Ok(()));
+        }
+        let endpoint = match Endpoint::of(open.stream.clone()) {
+            Ok(endpoint) => endpoint,
+            Err(error) => return Ok(Err(Failed::from(error))),
+        };
+        // Another thread may have made one meanwhile.
+        let _ = open.transport.set(Arc::new(endpoint));
+        Ok(Ok(()))
+    });
+    made.unwrap_or(Ok(Err(TransportError::BadFile.into()))).map_err(Failed::from)?
+}
+
+fn tell(number: c_int, place: *mut t_info) -> Done<()> {
+    let Info { address, options, tsdu, etsdu, connect_data, disconnect_data, service, sends_zero, .. } =
+        with(number, |endpoint| Ok(endpoint.info()?))?;
+    let info = t_info {
+        addr: address,
+        options,
+        tsdu,
+        etsdu,
+        connect: connect_data,
+        discon: disconnect_data,
+        servtype: service as c_int,
+        flags: if sends_zero { T_SENDZERO } else { 0 },
+    };
+    Ok(memory::put(place, info)?)
+}
+
+/// t_close(3).
+#[unsafe(no_mangle)]
+pub extern "C" fn t_close(number: c_int) -> c_int {
+    returned(with(number, |_| Ok(())).map(|()| {
+        close::close(number);
+        0
+    }))
+}
+
+/// t_sync(3).
+#[unsafe(no_mangle)]
+pub extern "C" fn t_sync(number: c_int) -> c_int {
+    returned(caught(|| {
+        make(number)?;
+        with(number, |endpoint| Ok(endpoint.sync()?.number().into()))
+    }))
+}
+
+/// t_getstate(3).
+#[unsafe(no_mangle)]
+pub extern "C" fn t_getstate(number: c_int) -> c_int {
+    returned(with(number, |endpoint| Ok(endpoint.state().number().into())))
+}
+
+/// t_look(3).
+#[unsafe(no_mangle)]
+pub extern "C" fn t_look(number: c_int) -> c_int {
+    returned(with(number, |endpoint| Ok(endpoint.look()?.map_or(0, |event| event.number()))))
+}
+
+/// t_getinfo(3).
+///
+/// # Safety
+/// As [`t_open`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn t_getinfo(number: c_int, info: *mut t_info) -> c_int {
+    returned(tell(number, info).map(|()| 0))
+}
+
+/// t_bind(3).
+///
+/// # Safety
+/// As [`t_open`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn t_bind(number: c_int, request: *const t_bind, answer: *mut t_bind) -> c_int {
+    returned(with(number, |endpoint| {
+        let request = structure(request)?;
+        let mut binding = Binding::any();
+        if let Some(request) = request {
+            binding.address = given(request.addr)?.to_vec();
+            binding.waiting = request.qlen;
+        }
+        let mut room = Answer::of(answer)?;
+        let bound = endpoint.bind(&binding)?;
+        if let Some(room) = &mut room {
+            room.set_waiting(bound.waiting)?;
+            room.address.fill(&bound.address)?;
+        }
+        Ok(0)
+    }))
+}
+
+/// A t_bind that is to be filled.
+struct Answer {
+    at: *mut t_bind,
+    address: Room,
+}
+
+impl Answer {
+    fn of(at: *mut t_bind) -> Done<Option<Answer>> {
+        if at.is_null() {
+            return Ok(None);
+        }
+        memory::check_room(at)?;
+        // SAFETY: the room is there; only the address of the field is taken.
+        Ok(Some(Answer { at, address: Room::of(unsafe { &raw mut (*at).addr })? }))
+    }
+
+    fn set_waiting(&self, waiting: u32) -> Done<()> {
+        // SAFETY: as in `of`.
+        Ok(memory::put(unsafe { &raw mut (*self.at).qlen }, waiting)?)
+    }
+}
+
+/// t_unbind(3).
+#[unsafe(no_mangle)]
+pub extern "C" fn t_unbind(number: c_int) -> c_int {
+    returned(with(number, |endpoint| {
+        endpoint.unbind()?;
+        Ok(0)
+    }))
+}
+
+/// t_getprotaddr(3).
+///
+/// # Safety
+/// As [`t_open`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn t_getprotaddr(number: c_int, local: *mut t_bind, remote: *mut t_bind) -> c_int {
+    returned(with(number, |endpoint| {
+        let (mut local, mut remote) = (Answer::of(local)?, Answer::of(remote)?);
+        let addresses = endpoint.addresses()?;
+        let mut parts: Vec<(&mut Room, &[u8])> = Vec::new();
+        parts.extend(local.as_mut().map(|answer| (&mut answer.address, &addresses.local[..])));
+        parts.extend(remote.as_mut().map(|answer| (&mut answer.address, &addresses.remote[..])));
+        fill(&mut parts)?;
+        Ok(0)
+    }))
+}
+
+/// t_optmgmt(3).
+///
+/// # Safety
+/// As [`t_open`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn t_optmgmt(number: c_int, request: *const t_optmgmt, answer: *mut t_optmgmt) -> c_int {
+    returned(with(number, |endpoint| {
+        let request = needed(request)?;
+        let list = OptionList::from(given(request.opt)?.to_vec());
+        memory::check_room(answer)?;
+        // SAFETY: the room is there; only the addresses of the fields are taken.
+        let (options, flags) = unsafe { (&raw mut (*answer).opt, &raw mut (*answer).flags) };
+        let mut room = Room::of(options)?;
+        let asked = ManagementFlags::of(request.flags.cast_unsigned()).ok_or(TransportError::BadFlag)?;
+        let (list, worst) = endpoint.manage_options(&list, asked)?;
+        memory::put(flags, worst.bits().cast_signed())?;
+        room.fill(list.bytes())?;
+        Ok(0)
+    }))
+}
+
+/// t_sysconf(3).
+#[unsafe(no_mangle)]
+pub extern "C" fn t_sysconf(name: c_int) -> c_int {
+    returned(match name {
+        libc::_SC_T_IOV_MAX => Ok(VECTOR_MAX as c_int),
+        _ => Err(TransportError::BadFlag.into()),
+    })
+}
