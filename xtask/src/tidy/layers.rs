@@ -24,7 +24,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("capi", &["os", "streams", "xti"]),
     ("results", &[]),
     ("report", &["results"]),
-    ("headwater", &["os", "os-tools", "ring", "trace", "trace-tools", "streams", "results", "report"]),
+    ("headwater", &["os", "os-tools", "ring", "trace", "trace-tools", "streams", "xti", "results", "report"]),
 ];
 
 /// The components of streams, from the lowest up: each may use itself and those before it. A file belongs to the component with
