@@ -218,13 +218,22 @@ pub fn fence() -> Fence {
 
 static FENCE: AtomicU32 = AtomicU32::new(0);
 
-/// The process that the records are of.
+/// The process that the records are of, by its id and by its epoch.
 static PROCESS: AtomicU32 = AtomicU32::new(0);
+static EPOCH: AtomicU64 = AtomicU64::new(0);
 
 /// Whether this is the child of a vfork(2) or a posix_spawn(3), which has its own descriptors and its parent's memory: it must leave
 /// the table alone.
 pub fn is_in_borrowed_memory() -> bool {
-    PROCESS.load(Ordering::Relaxed) != std::process::id()
+    if PROCESS.load(Ordering::Relaxed) == std::process::id() {
+        return false;
+    }
+    // A child of fork has memory of its own, and may call the library before our handler has run in it.
+    let is_forked = EPOCH.load(Ordering::Relaxed) != fork::epoch();
+    if is_forked {
+        after_fork();
+    }
+    !is_forked
 }
 
 /// Prepares what `current` needs, before the first call.
@@ -233,6 +242,11 @@ pub fn prepare() {
     let _ = AT_END.prepare();
     let _ = fork::in_children(after_fork);
     FENCE.store(Fence::best() as u32, Ordering::Relaxed);
+    note_process();
+}
+
+fn note_process() {
+    EPOCH.store(fork::epoch(), Ordering::Relaxed);
     PROCESS.store(std::process::id(), Ordering::Relaxed);
 }
 
@@ -242,7 +256,7 @@ extern "C" fn after_fork() {
     if let Some(thread) = unsafe { own::get().as_ref() } {
         thread.epoch.store(fork::epoch(), Ordering::Relaxed);
     }
-    PROCESS.store(std::process::id(), Ordering::Relaxed);
+    note_process();
     // A child that cannot join frees no stream: `is_used` then says that each is used.
     let _ = fence().join();
 }

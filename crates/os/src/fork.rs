@@ -124,11 +124,16 @@ pub fn held_off<T>(action: impl FnOnce() -> T) -> T {
         // SAFETY: null, or what `may_be_lent` has stored and takes back.
         let is_lent = || unsafe { LENT.get().as_ref() }.is_some_and(|lent| lent.load(Ordering::Acquire));
         while TURN
-            .fetch_update(Ordering::Acquire, Ordering::Relaxed, |turn| {
+            .fetch_update(Ordering::Acquire, Ordering::Acquire, |turn| {
                 (turn < FORKING || is_lent()).then_some(turn + 1)
             })
             .is_err()
         {
+            if FORKER.load(Ordering::Relaxed) != epoch() {
+                // A child, whose other handlers run before ours.
+                forget_fork();
+                continue;
+            }
             std::thread::sleep(LOOK_EVERY);
         }
         INSIDE.set(true);
@@ -139,8 +144,13 @@ pub fn held_off<T>(action: impl FnOnce() -> T) -> T {
     })
 }
 
+/// The process, by its epoch, that is in fork(3) or was last. Written before [`TURN`] says that one is.
+static FORKER: AtomicU64 = AtomicU64::new(0);
+
 unsafe extern "C" fn begin_fork() {
-    TURN.fetch_add(FORKING, Ordering::Acquire);
+    FORKER.store(epoch(), Ordering::Relaxed);
+    // Release: after the epoch.
+    TURN.fetch_add(FORKING, Ordering::AcqRel);
     while !TURN.load(Ordering::Acquire).is_multiple_of(FORKING) {
         std::thread::sleep(LOOK_EVERY);
     }
@@ -152,7 +162,13 @@ unsafe extern "C" fn end_fork() {
 }
 
 unsafe extern "C" fn begin_child() {
-    TURN.store(0, Ordering::Relaxed);
+    forget_fork();
+}
+
+/// The child begins with its one thread, and no fork.
+fn forget_fork() {
+    // Not twice: another handler of the child may have called the library, and begun threads.
+    let _ = TURN.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |turn| (turn >= FORKING).then_some(0));
 }
 
 /// Does in a child what the kernel would do.

@@ -16,6 +16,8 @@ static void any_file_is_passed(void) {
         in_context("kind %d", at);
         fstat(kinds[at], &sent);
         EXPECT(ioctl(near, I_SENDFD, kinds[at]), 0, "STREAMS 4.11: any open file");
+        struct strpeek peek = {.ctlbuf = room(got.control_bytes, 8), .databuf = room(got.data_bytes, 8)};
+        FAILS(ioctl(far, I_PEEK, &peek), EBADMSG, "POSIX I_PEEK: EBADMSG where a file is in front");
         EXPECT(ioctl(far, at == 1 ? I_E_RECVFD : I_RECVFD, &file), 0, "POSIX I_RECVFD");
         HOLDS(fstat(file.fd, &received) == 0 && sent.st_ino == received.st_ino && sent.st_dev == received.st_dev, "POSIX I_RECVFD: the same file");
         HOLDS(file.fd != kinds[at] && file.fd != near && file.fd != far, "POSIX I_RECVFD: a new descriptor");

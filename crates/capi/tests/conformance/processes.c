@@ -1,6 +1,7 @@
 /* Streams across processes: fork, exec, posix_spawn, kills. One end stays one end; its last reference anywhere hangs up (POSIX fork,
  * exec; STREAMS 4.2). Started as `processes role ...` it is the program that exec runs. */
 #include "stream.h"
+#include <pthread.h>
 #include <spawn.h>
 #include <sys/resource.h>
 
@@ -422,7 +423,38 @@ static void an_executed_program_gets_very_many_streams(void) {
     EXPECT(dup(0), ends[1] + 1, "exec leaves no descriptor behind");
 }
 
+static int of_handler[2];
+
+/* As an event loop does that must not share its pipe with its parent. */
+static void open_anew(void) {
+    close(of_handler[0]);
+    close(of_handler[1]);
+    if (pipe(of_handler) != 0)
+        _exit(21);
+}
+
+static void a_handler_of_fork_opens_a_pipe(void) {
+    /* Before the first stream: it runs before what the library does in a child. */
+    NEEDS(pthread_atfork(NULL, NULL, open_anew) == 0, "pthread_atfork");
+    open_pipe(of_handler);
+    EXPECT(write(of_handler[0], "p", 1), 1, "write");
+    pid_t child = fork();
+    if (child == 0) {
+        char byte;
+        if (isastream(of_handler[0]) != 1 || write(of_handler[0], "c", 1) != 1 || read(of_handler[1], &byte, 1) != 1 || byte != 'c')
+            _exit(22);
+        pid_t grandchild = fork();
+        if (grandchild == 0)
+            _exit(isastream(of_handler[1]) == 1 ? 0 : 23);
+        _exit(ended_within(grandchild, 3000));
+    }
+    EXPECT(ended_within(child, 5000), 0, "POSIX pthread_atfork: a handler may call what a signal handler may, pipe among it");
+    char byte;
+    EXPECT(read(of_handler[1], &byte, 1), 1, "the parent's pipe is as it was");
+}
+
 static const struct test tests[] = {
+    TEST(a_handler_of_fork_opens_a_pipe),
     TEST(a_forked_child_uses_the_end),
     TEST(an_executed_program_uses_the_end),
     TEST(an_executed_program_has_it_as_standard_input),

@@ -99,7 +99,7 @@ impl Handle {
     /// Copies the first message without taking it (I_PEEK); None if there is none, or it is not of the wanted ones.
     ///
     /// # Errors
-    /// Those of a stream with a read error.
+    /// `EBADMSG` if the first message is one that getmsg does not take, and any is wanted; those of a stream with a read error.
     #[doc = include_str!("../../doc/messages.md")]
     #[doc(alias = "I_PEEK")]
     pub fn peek(
@@ -112,7 +112,7 @@ impl Handle {
         state::check(self.end.words(), Call::Peek)?;
         let done = self.get_now(control, data, filter, false);
         match self.remember_failure(done) {
-            Err(error) if error.errno() == Errno::Badmsg => Ok(None),
+            Err(error) if error.errno() == Errno::Badmsg && filter != MessageFilter::Any => Ok(None),
             done => done,
         }
     }

@@ -2,11 +2,11 @@
 
 use super::handle::Handle;
 use super::state::{self, Call};
-use crate::error::{Error, Result, Text};
+use crate::error::{Error, Result, Text, fixed};
 use crate::message::priority::Priority;
 
-/// Bytes of the word that names a stream: a pointer's on SVR4.
-const WORD: usize = 8;
+/// Bytes of the word that names a stream (t_uscalar_t).
+const WORD: usize = 4;
 
 impl Handle {
     /// A number that no other end on this machine has, for [`Handle::putmsg_naming`]. It has no other meaning.
@@ -15,8 +15,8 @@ impl Handle {
         self.end.region.inode << 1 | self.end.side as u64
     }
 
-    /// As [`Handle::putpmsg`], with the name of another stream's end put into the control part, from its byte `offset` on, in the
-    /// order of the machine: so a module is told which stream is meant (I_FDINSERT).
+    /// As [`Handle::putpmsg`], with the name of another stream's end put into the control part, from its byte `offset` on: the low
+    /// 32 bits of its [`Handle::id`] in the order of the machine. So a module is told which stream is meant (I_FDINSERT).
     ///
     /// ```
     /// use headwater_streams::{Handle, Priority};
@@ -26,12 +26,13 @@ impl Handle {
     /// near.putmsg_naming(&[0; 16], None, Priority::NORMAL, &other, 8)?;
     /// let mut control = [0; 16];
     /// far.getmsg(Some(&mut control), None)?;
-    /// assert_eq!(control[8..], other.id().to_ne_bytes());
+    /// assert_eq!(control[8..12], (other.id() as u32).to_ne_bytes());
     /// # Ok::<(), headwater_streams::Error>(())
     /// ```
     ///
     /// # Errors
-    /// `EINVAL` for an offset that is no multiple of 8, or so large that the word is not all in the control part; `ENXIO` if the
+    /// `EINVAL` for an offset that is no multiple of 4, or so large that the word is not all in the control part, and if the other
+    /// stream's end is this one; `ENXIO` if the
     /// other stream was hung up; else as [`Handle::putpmsg`] (SUSv2, ioctl of STREAMS, I_FDINSERT).
     #[doc(alias = "I_FDINSERT")]
     #[doc = include_str!("../../doc/identity.md")]
@@ -49,7 +50,10 @@ impl Handle {
         let Some(place) = place.filter(|_| offset.is_multiple_of(WORD)) else {
             return Err(Error::numbered(Text::NamePlace, offset as u64, len as u64));
         };
-        place.copy_from_slice(&other.id().to_ne_bytes());
+        if other.id() == self.id() {
+            return Err(fixed!(Inval, "a message that names a stream is sent on another one"));
+        }
+        place.copy_from_slice(&(other.id() as u32).to_ne_bytes());
         state::check(other.end.words(), Call::Ioctl)?;
         self.putpmsg(Some(&control), data, priority)
     }
