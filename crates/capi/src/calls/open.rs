@@ -36,10 +36,8 @@ pub mod real {
     }
 }
 
-/// Where all paths of devices begin. There are no such files.
-const DEVICES: &[u8] = b"/dev/s";
-/// The others: `/dev/udp` and `/dev/udp2`.
-const OTHERS: &[u8] = b"/dev/u";
+/// How all paths of devices begin ([`DevicePath`]). There are no such files.
+const DEVICES: [&[u8]; 4] = [b"/dev/s", b"/dev/udp", b"/dev/tcp", b"/dev/raw"];
 
 macro_rules! opening {
     ($($name:ident = $real:ident($([$directory:ident])? $(($mode:ident))?);)*) => {
@@ -152,7 +150,7 @@ fn open_stream(directory: c_int, path: *const c_char, flags: c_int) -> Option<Ca
     // SAFETY: the program's text, read once.
     let path = unsafe { memory::text(path, libc::PATH_MAX as usize).ok()? };
     let bytes = path.to_bytes();
-    if bytes.starts_with(DEVICES) || bytes.starts_with(OTHERS) {
+    if bytes.starts_with(b"/dev/") && DEVICES.iter().any(|begin| bytes.starts_with(begin)) {
         let path = std::str::from_utf8(bytes).ok().filter(|path| DevicePath::parse(path).is_some());
         if let Some(path) = path {
             return Some(open_device(path, flags));

@@ -8,7 +8,8 @@
 /// | `/dev/streams/DRIVER`, `/dev/streams/clone/DRIVER` | a stream under a minor number that no process has open |
 /// | `/dev/streams/DRIVER/N` | the stream of minor number N, the same one in every process |
 /// | `/dev/sad/admin`, `/dev/sad/user` | `/dev/streams/clone/sad` |
-/// | `/dev/udp`, `/dev/udp2` | `/dev/streams/clone/inet`, `/dev/streams/clone/udp` |
+/// | `/dev/udp`, `/dev/tcp`, `/dev/rawip` | `/dev/streams/clone/inet-udp`, `inet-tcp`, `inet-rawip` there |
+/// | `/dev/udp2` | `/dev/streams/clone/udp` |
 /// | `/dev/streams/pipe`, `/dev/streams/fifo`, and below `clone` | `ENXIO`: see [`DevicePath::Pipe`] |
 ///
 /// ```
@@ -39,10 +40,12 @@ const DIRECTORY: [&str; 2] = ["dev", "streams"];
 const CLONE: &str = "clone";
 
 /// Other paths, for programs that have them built in.
-const ALIASES: [(&[&str], DevicePath<'static>); 4] = [
+const ALIASES: [(&[&str], DevicePath<'static>); 6] = [
     (&["dev", "sad", "admin"], DevicePath::Clone("sad")),
     (&["dev", "sad", "user"], DevicePath::Clone("sad")),
-    (&["dev", "udp"], DevicePath::Clone("inet")),
+    (&["dev", "udp"], DevicePath::Clone("inet-udp")),
+    (&["dev", "tcp"], DevicePath::Clone("inet-tcp")),
+    (&["dev", "rawip"], DevicePath::Clone("inet-rawip")),
     (&["dev", "udp2"], DevicePath::Clone("udp")),
 ];
 
@@ -103,7 +106,9 @@ mod tests {
             ("/dev/streams/clone/fifo", Some(Fifo)),
             ("/dev/sad/admin", Some(Clone("sad"))),
             ("/dev/sad/user", Some(Clone("sad"))),
-            ("/dev/udp", Some(Clone("inet"))),
+            ("/dev/udp", Some(Clone("inet-udp"))),
+            ("/dev/tcp", Some(Clone("inet-tcp"))),
+            ("/dev/rawip", Some(Clone("inet-rawip"))),
             ("/dev/udp2", Some(Clone("udp"))),
             ("", None),
             ("/", None),
