@@ -8,7 +8,7 @@
 
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::atomic::{Ordering, fence};
-use std::sync::{Arc, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use headwater_os::clock::now_ns;
@@ -22,7 +22,7 @@ use super::handle::Handle;
 use crate::error::{Errno, Result};
 use crate::layout::{Fixed, Slot};
 use crate::plumb::queue::Queue;
-use crate::process::endpoint::Endpoint;
+use crate::process::endpoint::{Endpoint, try_serving};
 use crate::process::sleep::Waited;
 
 /// How long a procedure of a driver or module that is due waits for another user of the stream.
@@ -323,7 +323,7 @@ fn start(endpoint: &Arc<Endpoint>) -> Option<Watcher> {
     let (serving, endpoint) = (endpoint.serving.clone(), Arc::downgrade(endpoint));
     // A driver's failure in here affects no call: a later call reports an error, and a panic ends the thread.
     let serve = move || {
-        let _serving = serving.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(_serving) = try_serving(&serving) else { return Some(Sleep::after(REST)) };
         let serve = std::panic::AssertUnwindSafe(|| serve(&endpoint));
         std::panic::catch_unwind(serve).unwrap_or(None)
     };
@@ -334,6 +334,7 @@ fn start(endpoint: &Arc<Endpoint>) -> Option<Watcher> {
 fn serve(endpoint: &Weak<Endpoint>) -> Option<Sleep> {
     let mut handle = Handle::on(endpoint.upgrade()?);
     handle.end.helps = true;
+    handle.end.after.forget();
     let sleep = handle.serve_and_plan();
     drop(handle);
     // It may have been the last user of the stream.

@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 #[cfg(feature = "tokio")]
 use std::sync::Weak;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
 use std::time::Duration;
 
 use headwater_os::attendant::Attendant;
@@ -450,8 +450,8 @@ impl Endpoint {
     }
 }
 
-/// The end of a use of a transport's endpoint, dropped behind the endpoint: if the thread that waits for peers was the last user, the
-/// endpoint is closed there, and this waits for that. So what the endpoint has had is free when it was dropped.
+/// The end of a use of a transport's endpoint, dropped behind the endpoint: if one of its threads, which wait for peers and for a driver's
+/// files, was the last user, the endpoint is closed there, and this waits for that. So what the endpoint has had is free when it was dropped.
 #[derive(Debug)]
 pub(crate) struct AfterUse(Option<Arc<Mutex<()>>>);
 
@@ -461,7 +461,7 @@ impl AfterUse {
         AfterUse((has_peers && endpoint.side == 0).then(|| endpoint.serving.clone()))
     }
 
-    /// Of that thread itself.
+    /// Of the threads that serve the endpoint.
     pub fn forget(&mut self) {
         self.0 = None;
     }
@@ -472,6 +472,16 @@ impl Drop for AfterUse {
         if let Some(serving) = &self.0 {
             drop(serving.lock().unwrap_or_else(PoisonError::into_inner));
         }
+    }
+}
+
+/// The right of one of the endpoint's threads to serve it, whose last user the thread may be then. None: the other thread does, and may
+/// be closing the endpoint, for which this one must end.
+pub(crate) fn try_serving(serving: &Mutex<()>) -> Option<MutexGuard<'_, ()>> {
+    match serving.try_lock() {
+        Ok(guard) => Some(guard),
+        Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+        Err(TryLockError::WouldBlock) => None,
     }
 }
 

@@ -25,7 +25,7 @@ use crate::error::{Result, fixed};
 use crate::head::handle::Handle;
 use crate::plumb::queue::Queue;
 use crate::plumb::queue::peers::Look;
-use crate::process::endpoint::Endpoint;
+use crate::process::endpoint::{Endpoint, try_serving};
 use crate::process::region::Region;
 use crate::sched::Run;
 
@@ -197,7 +197,7 @@ pub(crate) fn watch(endpoint: &Arc<Endpoint>, look: Look) {
         // Kept as long as its doorbell is polled.
         let mut peer = None;
         let serve = move || {
-            let _serving = serving.lock().unwrap_or_else(PoisonError::into_inner);
+            let Some(_serving) = try_serving(&serving) else { return Some(Sleep::after(REST)) };
             let round = std::panic::AssertUnwindSafe(|| round(&weak, look, &mut peer));
             std::panic::catch_unwind(round).unwrap_or(None)
         };
