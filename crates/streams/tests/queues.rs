@@ -258,14 +258,17 @@ fn a_name_goes_where_it_is_put() {
     let names = [near.id(), far.id(), other.id(), peer.id()];
     assert!((0..4).all(|one| (0..one).all(|two| names[one] != names[two])));
     assert_eq!(other.another().id(), other.id());
-    for (offset, len) in [(0, 7), (4, 12), (8, 15), (16, 16), (usize::MAX - 7, 16), (1, 16)] {
+    for (offset, len) in [(0, 3), (4, 7), (8, 11), (16, 16), (usize::MAX - 3, 16), (1, 16), (2, 16)] {
         let error = near.putmsg_naming(&vec![0; len], None, Priority::NORMAL, &other, offset).expect_err("no place");
         assert_eq!(error.errno(), Errno::Inval, "{offset} of {len}");
     }
     near.putmsg_naming(&[7; 16], Some(b"data"), Priority::NORMAL, &other, 8).expect("room");
     let mut control = [0; 16];
     far.getmsg(Some(&mut control), None).expect("there");
-    assert_eq!((control[..8].to_vec(), control[8..].to_vec()), (vec![7; 8], other.id().to_ne_bytes().to_vec()));
+    assert_eq!((&control[..8], &control[12..]), (&[7; 8][..], &[7; 4][..]));
+    assert_eq!(control[8..12], (other.id() as u32).to_ne_bytes());
+    let error = near.putmsg_naming(&[0; 8], None, Priority::NORMAL, &near.another(), 0).expect_err("its own name");
+    assert_eq!(error.errno(), Errno::Inval);
     let (mut hung, _far) = Handle::pair().expect("pipe");
     hung.push("testmod").expect("known");
     hung.putmsg(Some(b"hangup"), None).expect("room");

@@ -5,7 +5,7 @@
 //! it, and a reader that waits reads the socket itself. What a full socket does not take waits in the write queue; what a full read
 //! queue does not take waits in the socket.
 //!
-//! - An address is a `sockaddr_in` or `sockaddr_in6` ([`InternetAddress`](crate::tpi::InternetAddress)). No address: any port of any
+//! - An address is a `sockaddr_in` or `sockaddr_in6` ([`InternetAddress`]). No address: any port of any
 //!   IPv4 address of this host. The port of an address of `inet-rawip` is the number of the IP protocol.
 //! - `inet-udp` and `inet-rawip` have datagrams (T_CLTS). One that the network reports as undeliverable comes back as T_UDERROR_IND.
 //! - `inet-tcp` has connections with orderly release (T_COTS_ORD). Its T_DISCON_REQ resets the connection. Expedited data are one urgent byte.

@@ -5,7 +5,7 @@ use std::net::Shutdown;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use headwater_streams::{Errno, Events, Flush, Handle, ReadOptions};
+use headwater_streams::{Errno, Events, Flush, Handle, MessageFilter, ReadOptions};
 
 use super::common::{Interruptible, alone, calm, joined, read_all, within};
 use super::{HELD, Holds, hold, holder, refusal, signal, tell, use_side, wait_for};
@@ -98,6 +98,10 @@ fn what_a_read_has_taken_is_said_though_another_reader_is_in_the_way_of_the_rest
         far.set_nonblocking(true).expect("arm");
         near.write(b"0123456789").expect("room");
         let waiter = Interruptible::start(move || reader.read(&mut [0; 30]));
+        // It has taken what is there, and waits for the rest.
+        while far.peek(None, Some(&mut [0; 1]), MessageFilter::Any).expect("no error").is_some() {
+            std::thread::sleep(Duration::from_micros(100));
+        }
         std::thread::sleep(Duration::from_millis(2));
         near.write(b"x").expect("room");
         // The first of the two gets it.
