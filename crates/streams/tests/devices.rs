@@ -337,7 +337,7 @@ fn opened_once_closed_by_the_last_of_all_processes() {
     drop(stream);
     assert_eq!(counted(), (2, 1));
     assert_eq!(TOTAL.load(Ordering::Relaxed), 4);
-    assert_eq!(common::open_things(), before);
+    common::expect_nothing_left(before);
 }
 
 #[test]
@@ -350,7 +350,7 @@ fn an_open_that_the_driver_refuses_fails_with_its_errno_and_leaves_nothing() {
     REFUSES.store(0, Ordering::Relaxed);
     assert_eq!(refused.expect_err("refused").errno(), Errno::new(libc::ENODEV));
     assert_eq!(CLOSES.load(Ordering::Relaxed), closes, "what was not opened is not closed");
-    assert_eq!(common::open_things(), before);
+    common::expect_nothing_left(before);
 }
 
 #[test]

@@ -114,7 +114,7 @@ fn each_of_a_pair_is_closed_by_its_own_last_process() {
     // Nothing is left to be closed.
     drop(open(directory.path(), PAIRED, 1).expect("free"));
     assert_eq!((count("close 1 of 0"), count("close ")), (1, 3));
-    assert_eq!(common::open_things(), before);
+    common::expect_nothing_left(before);
     calm();
 }
 
@@ -151,7 +151,7 @@ fn a_partner_that_was_killed_is_closed_once_with_its_memory() {
         drop((open(directory.path(), PAIRED, 1), open(directory.path(), PAIRED, 0)));
         assert_eq!(count("close ") - count("close 0 of 0") - count("close 1 of 0"), 2, "{:?}", logged());
     }
-    assert_eq!(common::open_things(), before);
+    common::expect_nothing_left(before);
     calm();
 }
 
@@ -403,7 +403,7 @@ fn each_open_has_one_close_whoever_is_killed_when() {
         }
         rounds += 1;
     }
-    assert_eq!(common::open_things(), before);
+    common::expect_nothing_left(before);
     println!("{rounds} rounds");
     calm();
 }

@@ -58,7 +58,7 @@ fn messages_go_out_and_a_waiting_reader_gets_what_comes() {
     assert_eq!(text(&stream), "polled");
     assert!(stream.poll(Events::IN, Some(Duration::from_millis(20))).expect("poll").is_empty());
     drop((stream, peer));
-    assert_eq!(common::open_things(), before);
+    common::expect_nothing_left(before);
     calm();
 }
 

@@ -10,7 +10,9 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use common::{Random, alone, calm, child, joined, open_things, polled, private_directory, setting, within};
+use common::{
+    Random, alone, calm, child, expect_nothing_left, joined, open_things, polled, private_directory, setting, within,
+};
 use headwater_os::child::Child;
 use headwater_os::descriptors;
 use headwater_streams::inspect::{self, Content, Role, Snapshot, State, StreamKind};
@@ -303,7 +305,7 @@ fn looking_takes_no_page_changes_no_byte_and_leaves_nothing_open() {
     }
     assert_eq!(memory.metadata().expect("fstat").blocks(), pages);
     assert!(bytes() == before, "a byte has changed");
-    assert_eq!(open_things(), open);
+    expect_nothing_left(open);
     // A process that looks is no user of the stream.
     let path = format!("/proc/self/fd/{}", memory.as_raw_fd());
     let (looker, users) = (File::open(path).expect("own"), |snapshot: &Snapshot| snapshot.processes.clone());
@@ -379,7 +381,7 @@ fn processes_that_come_and_go_make_no_look_fail() {
     }
     calm();
     drop(makers);
-    assert_eq!(open_things(), open);
+    expect_nothing_left(open);
 }
 
 /// A memory with the name of a stream's.

@@ -57,7 +57,7 @@ fn what_is_written_to_the_one_is_read_from_the_other() {
     assert_eq!(text(&mut two), "");
     assert_eq!(two.write(b"x").expect_err("it is closed").errno(), Errno::Pipe);
     drop(two);
-    assert_eq!(common::open_things(), before);
+    common::expect_nothing_left(before);
     // Both numbers are free again.
     let (mut one, mut two) = (open(directory.path(), 4).expect("free"), open(directory.path(), 5).expect("free"));
     two.write(b"anew").expect("room");
@@ -286,7 +286,7 @@ fn partners_that_are_killed_at_any_moment_leave_the_other_usable_or_hung_up() {
         rounds += 1;
     }
     assert!(hung_up > 0);
-    assert_eq!(common::open_things(), before);
+    common::expect_nothing_left(before);
     println!("{rounds} rounds, {hung_up} with a partner");
     calm();
 }

@@ -130,7 +130,7 @@ fn clone_opens_get_numbers_that_nobody_has() {
     let refused = open(directory.path(), "echo", Some(headwater_streams::limits::MINORS));
     assert_eq!(refused.expect_err("beyond the last").errno(), Errno::Inval);
     drop(streams);
-    assert_eq!(common::open_things(), before);
+    common::expect_nothing_left(before);
     let left = fs::read_dir(directory.path()).expect("own").count();
     assert_eq!(left, 2, "the drivers' files and no socket");
     calm();
@@ -254,7 +254,7 @@ fn holders_that_are_killed_leave_nothing_in_the_way() {
         }
         rounds += 1;
     }
-    assert_eq!(common::open_things(), before);
+    common::expect_nothing_left(before);
     println!("{rounds} rounds");
     calm();
 }

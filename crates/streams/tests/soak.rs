@@ -139,7 +139,7 @@ fn a_thousand_pipes_carry_traffic_at_once() {
     }
     drop(near);
     assert!(child.wait().expect("wait").success());
-    assert_eq!(common::open_things(), before, "something is left");
+    common::expect_nothing_left(before);
     common::calm();
     println!("1000 pipes: {sent} messages there and half as many back in {:.1} s", start.elapsed().as_secs_f64());
 }

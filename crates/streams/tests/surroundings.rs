@@ -311,7 +311,7 @@ fn a_full_disk_is_said_with_the_directory() {
         stream.write(b"room").expect("room");
         assert_eq!(text(&stream), "room");
     }
-    assert_eq!(common::open_things(), before);
+    common::expect_nothing_left(before);
 }
 
 const GROUP: u32 = 54_321;

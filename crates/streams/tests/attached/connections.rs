@@ -6,7 +6,7 @@ use headwater_os::files;
 use headwater_streams::attach::{AttachedOptions, detach};
 use headwater_streams::{Device, Errno, Stream, pipe};
 
-use crate::common::{Interruptible, alone, calm, child, joined, open_things, within};
+use crate::common::{Interruptible, alone, calm, child, expect_nothing_left, joined, open_things, within};
 use crate::{PATIENCE, file, is_plain, open, reads};
 
 /// A server's end, whose other end is attached with connld.
@@ -59,7 +59,7 @@ fn twenty_clients_get_a_connection_each() {
     clients.into_iter().for_each(joined);
     detach(&path).expect("it is attached");
     drop(server);
-    assert!(open_things() <= before, "{:?} is left open, {before:?} was before", open_things());
+    expect_nothing_left(before);
     calm();
 }
 

@@ -114,7 +114,7 @@ fn the_other_end_hangs_up_when_the_last_copy_and_the_attachment_are_gone() {
     assert_eq!(near.write(b"x").expect_err("the end").errno(), Errno::Pipe);
     drop(near);
     // Threads of an earlier test may have ended meanwhile.
-    assert!(common::open_things() <= before, "{:?} is left open, {before:?} was before", common::open_things());
+    common::expect_nothing_left(before);
     calm();
 }
 

@@ -167,7 +167,7 @@ fn an_open_whose_module_cannot_be_pushed_fails_and_leaves_nothing() {
             assert!(error.to_string().contains("autopush of"), "{error}");
         }
         assert_eq!((OPENS.load(Ordering::Relaxed), CLOSES.load(Ordering::Relaxed)), (before.1 + 2, before.2 + 2));
-        assert_eq!(common::open_things(), before.0, "{line}");
+        common::expect_nothing_left(before.0);
         // The number is free, and the driver's file is all that is left of it.
         let mut left: Vec<_> = std::fs::read_dir(directory.path())
             .expect("there")

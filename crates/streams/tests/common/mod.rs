@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use headwater_os::child::Child;
 use headwater_os::clock::now_ns;
@@ -99,6 +99,22 @@ pub fn open_things() -> (usize, usize) {
     let descriptors = headwater_os::descriptors::own().expect("/proc").len();
     let maps = std::fs::read_to_string("/proc/self/maps").expect("/proc");
     (descriptors, maps.lines().filter(|line| line.contains("/memfd:headwater-")).count())
+}
+
+/// Nothing more than `before` is open.
+///
+/// It waits for that: a thread of the library that serves an end at this moment lets go of it when it has finished.
+#[track_caller]
+pub fn expect_nothing_left(before: (usize, usize)) {
+    let deadline = Instant::now() + Duration::from_secs(10);
+    loop {
+        let now = open_things();
+        if now.0 <= before.0 && now.1 <= before.1 {
+            return;
+        }
+        assert!(Instant::now() < deadline, "{now:?} descriptors and mappings are open, {before:?} were before");
+        std::thread::sleep(Duration::from_millis(1));
+    }
 }
 
 /// A directory of this user alone, for devices.

@@ -46,7 +46,7 @@ fn abused_descriptors_make_errors_and_nothing_worse() {
         seed += 1;
     }
     common::calm();
-    assert_eq!(common::open_things(), before, "something is left");
+    common::expect_nothing_left(before);
     println!(
         "seeds {first} to {}: {calls} calls, {errors} errors, {broken} streams found broken, {files} files received, \
          longest call {longest:.1?}",

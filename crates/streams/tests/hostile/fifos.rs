@@ -51,7 +51,7 @@ fn abused_descriptors_of_fifos_make_errors_and_nothing_worse() {
         seed += 1;
     }
     common::calm();
-    assert_eq!(common::open_things(), before, "something is left");
+    common::expect_nothing_left(before);
     println!(
         "seeds {first} to {}: {calls} calls, {errors} errors, {broken} FIFOs found broken, {refused} opens refused, longest \
          call {longest:.1?}",

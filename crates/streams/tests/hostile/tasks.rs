@@ -35,7 +35,7 @@ fn abused_descriptors_of_tasks_make_errors_and_nothing_worse() {
         seed += 1;
     }
     common::calm();
-    assert_eq!(common::open_things(), before, "something is left");
+    common::expect_nothing_left(before);
     println!(
         "seeds {first} to {}: {calls} attempts, {errors} errors, {broken} streams found broken, longest {longest:.1?}",
         seed - 1

@@ -131,7 +131,7 @@ pub fn run(case: &Case, seed: u64, death: Death) -> bool {
     let before = common::open_things();
     let killed = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| play(case, seed, death)));
     let killed = killed.unwrap_or_else(|_| panic!("failed: {doing}"));
-    assert_eq!(common::open_things(), before, "something is left: {doing}");
+    common::expect_nothing_left(before);
     common::calm();
     killed
 }

@@ -118,7 +118,7 @@ fn a_partner_killed_at_any_place_is_closed_once_and_the_other_one_is_hung_up() {
         check_closes(&logged(), 1, &[pid.to_string()]);
         assert_eq!(count("closed 0"), 1, "killed at place {place}: {:?}", logged());
     });
-    assert_eq!(crate::common::open_things(), before);
+    crate::common::expect_nothing_left(before);
 }
 
 #[test]

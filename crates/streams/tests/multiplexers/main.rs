@@ -324,6 +324,6 @@ fn nothing_of_a_multiplexer_is_left_open() {
         upper.unlink(Some(one)).expect("acknowledged");
         drop((near, far));
     }
-    assert_eq!(common::open_things(), before);
+    common::expect_nothing_left(before);
     calm();
 }

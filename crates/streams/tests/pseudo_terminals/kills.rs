@@ -9,7 +9,9 @@ use headwater_os::child::Child;
 use headwater_streams::modules::termios::numbers::{TCGETS, TCSETS};
 use headwater_streams::{DeviceOptions, Errno, Events, Flush, Handle, Result};
 
-use super::common::{Random, alone, calm, open_things, polled, private_directory, setting, within};
+use super::common::{
+    Random, alone, calm, expect_nothing_left, open_things, polled, private_directory, setting, within,
+};
 use super::{PATIENCE, ioctl, master, slave, terminal, unlocked};
 
 /// How long a process works before it is killed, at most.
@@ -95,7 +97,7 @@ fn a_slaves_process_is_killed_at_any_moment() {
         expect_hang_up(&mut master);
         assert_eq!(slave(directory.path(), number).expect_err("hung up").errno(), Errno::Nxio);
     }
-    assert_eq!(open_things(), before);
+    expect_nothing_left(before);
     calm();
 }
 
@@ -126,7 +128,7 @@ fn a_masters_process_is_killed_at_any_moment() {
         work_beside(&mut terminal, &mut other, &mut random);
         expect_hang_up(&mut terminal);
     }
-    assert_eq!(open_things(), before);
+    expect_nothing_left(before);
     calm();
 }
 
@@ -172,7 +174,7 @@ fn a_process_is_killed_while_it_opens_a_side() {
         other.wait().expect("wait");
         assert!(master(directory.path()).minor().is_some(), "masters are opened as before");
     }
-    assert_eq!(open_things(), before);
+    expect_nothing_left(before);
     calm();
 }
 

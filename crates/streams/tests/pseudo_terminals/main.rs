@@ -82,7 +82,7 @@ fn a_slave_is_opened_after_its_master_has_unlocked_it() {
     assert_eq!(ioctl(&mut first, pty::SET_LOCK, &1u32.to_ne_bytes()).expect("lock").0, 0);
     assert_eq!(ioctl(&mut first, pty::GET_LOCK, b"").expect("TIOCGPTLCK").1, 1u32.to_ne_bytes());
     drop((third, other, first, second));
-    assert_eq!(common::open_things(), before);
+    common::expect_nothing_left(before);
     assert_eq!(master(directory.path()).minor(), Some(0), "the number is free again");
     assert_eq!(DeviceOptions::new().open_private("pts").expect_err("no master").errno(), Errno::Nxio);
     calm();
@@ -219,7 +219,7 @@ fn either_side_is_hung_up_when_the_other_is_closed_or_killed() {
         drop(terminal);
         assert_eq!(master_number(directory.path()), 0);
     }
-    assert_eq!(common::open_things(), before);
+    common::expect_nothing_left(before);
     calm();
 }
 
