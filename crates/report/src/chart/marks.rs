@@ -1,34 +1,28 @@
-//! The appearance of a series: colour class, marker and dash, so that charts are readable in black and white too.
+//! The marks of a series: colour class, marker and dash, so that charts are readable in black and white too. Which of
+//! them a series has is decided by [`super::family`].
 
+use super::family::Look;
 use super::svg::{moved, number};
 
-/// The number of colours in the style sheets.
-const COLOURS: usize = 12;
-
-/// The dash patterns of lines, beginning with a solid line.
+/// The dash patterns of runs and variants, beginning with a solid line.
 const DASHES: [&str; 5] = ["", "7 3", "2 2.5", "9 3 2 3", "5 2 1 2 1 2"];
 
-/// Returns the colour class of series `index`.
-pub(crate) fn class(index: usize) -> String {
-    format!("series s{}", index % COLOURS)
+/// Returns the colour class of a series.
+pub(crate) fn class(look: Look) -> String {
+    format!("series s{}", look.colour)
 }
 
-/// Returns the attributes of the line of series `index`.
-pub(crate) fn stroke(index: usize) -> String {
-    let dash = DASHES[index % DASHES.len()];
+/// Returns the attributes of the line of a series.
+pub(crate) fn stroke(look: Look) -> String {
+    let dash = DASHES[look.dash % DASHES.len()];
     let dash = if dash.is_empty() { String::new() } else { format!(r#" stroke-dasharray="{dash}""#) };
     format!(r#"stroke="currentColor"{dash}"#)
 }
 
-/// Returns the class of the markers of series `index`. Every other cycle of shapes is hollow.
-pub(crate) fn point_class(index: usize) -> &'static str {
-    if (index / SHAPES.len()).is_multiple_of(2) { "point" } else { "point hollow" }
-}
-
-/// Returns the marker of series `index` as path data, centred at the given position.
-pub(crate) fn marker(index: usize, (x, y): (f64, f64)) -> String {
+/// Returns the marker with that number as path data, centred at the given position.
+pub(crate) fn marker(shape: usize, (x, y): (f64, f64)) -> String {
     let radius = 3.4;
-    let shape = SHAPES[index % SHAPES.len()];
+    let shape = SHAPES[shape % SHAPES.len()];
     if shape.is_empty() {
         let (r, d) = (number(radius), number(2.0 * radius));
         return format!("{}a{r} {r} 0 1 0 {d} 0a{r} {r} 0 1 0 -{d} 0z", moved((x - radius, y)));
@@ -42,7 +36,7 @@ pub(crate) fn marker(index: usize, (x, y): (f64, f64)) -> String {
 }
 
 /// Corners in units of the radius. All shapes have about the same area; an empty list is a circle.
-const SHAPES: [&[(f64, f64)]; 7] = [
+const SHAPES: [&[(f64, f64)]; super::family::SHAPES] = [
     &[],
     &[(-0.9, -0.9), (0.9, -0.9), (0.9, 0.9), (-0.9, 0.9)],
     &[(0.0, -1.25), (1.15, 0.85), (-1.15, 0.85)],

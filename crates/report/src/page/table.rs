@@ -8,18 +8,18 @@ use crate::markup::escape;
 /// Returns a table of figures below `caption`, which contains unit and direction.
 pub(super) fn of_grid(caption: &str, grid: &Grid) -> String {
     let mut html = format!(
-        "<table><caption>{}</caption><thead><tr><th scope=\"col\">{}</th>",
+        "<table><caption>{}</caption>\n<thead><tr><th scope=\"col\">{}</th>\n",
         escape(caption),
         escape(&grid.corner)
     );
     for head in &grid.heads {
         // Writing to a String cannot fail.
-        let _ = write!(html, "<th scope=\"col\" class=\"num\">{}</th>", escape(head));
+        let _ = write!(html, "<th scope=\"col\" class=\"num\">{}</th>\n", escape(head));
     }
     html += "</tr></thead><tbody>";
     for line in &grid.lines {
         let class = if line.is_quiet { " class=\"quiet\"" } else { "" };
-        let _ = write!(html, "<tr{class}><th scope=\"row\">{}</th>", escape(&line.label));
+        let _ = write!(html, "<tr{class}><th scope=\"row\">{}</th>\n", escape(&line.label));
         html.extend(line.cells.iter().map(cell));
         html += "</tr>";
     }
@@ -34,7 +34,7 @@ pub(super) fn scrolled(table: &str) -> String {
 fn cell(cell: &Cell) -> String {
     let class = if cell.is_best { "num best" } else { "num" };
     format!(
-        "<td class=\"{class}\">{}{}{}</td>",
+        "<td class=\"{class}\">{}{}{}</td>\n",
         escape(&cell.value),
         spanned("spread", &cell.spread),
         spanned("flags", &cell.marks)

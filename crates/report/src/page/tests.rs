@@ -15,10 +15,12 @@ fn of(runs: &[(String, &Run)]) -> String {
 
 /// Returns the page without its script, style and data.
 fn markup(page: &str) -> String {
-    let page = page.replace(SCRIPT, "").replace(STYLE, "");
-    let Some(start) = page.find("<script type=") else { return page };
-    let end = page[start..].find("</script>").map_or(page.len(), |end| start + end);
-    format!("{}{}", &page[..start], &page[end..])
+    let mut page = page.replace(SCRIPT, "").replace(STYLE, "");
+    while let Some(start) = page.find("<script type=") {
+        let end = page[start..].find("</script>").map_or(page.len(), |end| start + end + "</script>".len());
+        page.replace_range(start..end, "");
+    }
+    page
 }
 
 #[test]
