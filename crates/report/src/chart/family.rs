@@ -3,7 +3,8 @@
 //!
 //! Runs and variants of a subject differ in the dash of the line, and in nothing else. Every marker is filled.
 
-/// A family: its colour, and the beginnings of its members' names in the order of their markers.
+/// A family, or the part of one that has a colour of its own: the beginnings of its members' names in the order of their
+/// markers. An empty one leaves a marker to another part.
 struct Family {
     name: &'static str,
     colour: usize,
@@ -27,11 +28,22 @@ static TABLE: &[Family] = &[
         colour: 6,
         members: &["streams-pipe", "streams-fifo", "streams-pipe-4k", "streams-pipe-1m", "streams-"],
     },
-    Family { name: "streams with modules", colour: 8, members: &["streams-pipe-null1", "streams-pipe-null4", "streams-pipe-srv1"] },
-    Family { name: "streams with options", colour: 10, members: &["streams-hold", "streams-mread", "streams-fill"] },
+    Family { name: "streams", colour: 10, members: &["", "streams-pty", "streams-pts"] },
     Family {
-        name: "streams without a mechanism",
-        colour: 3,
+        name: "streams",
+        colour: 8,
+        members: &[
+            "streams-pipe-null1",
+            "streams-pipe-null4",
+            "streams-pipe-srv1",
+            "streams-hold",
+            "streams-mread",
+            "streams-fill",
+        ],
+    },
+    Family {
+        name: "streams",
+        colour: 7,
         members: &[
             "streams-eager",
             "streams-no-lane",
@@ -42,7 +54,6 @@ static TABLE: &[Family] = &[
             "streams-no-",
         ],
     },
-    Family { name: "streams terminals", colour: 7, members: &["streams-pty", "streams-pts"] },
     Family {
         name: "transport interface",
         colour: 5,
@@ -90,7 +101,7 @@ fn of(subject: &str) -> Option<(&'static Family, usize)> {
     let members = TABLE.iter().flat_map(|family| family.members.iter().enumerate().map(move |(at, name)| (family, at, name)));
     let begins = members.filter(|(_, _, name)| {
         let rest = subject.strip_prefix(**name);
-        rest.is_some_and(|rest| rest.is_empty() || name.ends_with('-') || !rest.starts_with(|next: char| next.is_alphabetic()))
+        !name.is_empty() && rest.is_some_and(|rest| rest.is_empty() || name.ends_with('-') || !rest.starts_with(|next: char| next.is_alphabetic()))
     });
     begins.max_by_key(|(_, _, name)| name.len()).map(|(family, at, _)| (family, at))
 }

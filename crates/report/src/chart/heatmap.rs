@@ -73,7 +73,7 @@ fn blocks(
     cells: &HashMap<(usize, usize), Cell>,
     kind: Kind,
 ) -> f64 {
-    let left = layout.choose(124.0, 92.0);
+    let left = layout.choose(132.0, 104.0);
     let columns = (((layout.width() - left) / CELL_MIN) as usize).max(1);
     let blocks = sizes.len().div_ceil(columns);
     let columns = sizes.len().div_ceil(blocks);
@@ -90,7 +90,7 @@ fn blocks(
         pen.close();
         for (line, series) in shown.iter().enumerate() {
             let y = top + TOP + LINE * line as f64;
-            let name = ends::abbreviated(&series.label, layout.choose(18, 13));
+            let name = ends::abbreviated(&series.label, layout.choose(19, 15));
             pen.text("label name", (left - 10.0, y + 16.0), Anchor::End, &name);
             for column in 0..sizes.len() {
                 let Some(cell) = cells.get(&(line, block * columns + column)) else { continue };

@@ -124,11 +124,11 @@ fn linear(low: f64, high: f64, step: f64) -> Vec<f64> {
     ticks.take_while(|tick| *tick <= high + step * 1e-9).map(|tick| if tick == 0.0 { 0.0 } else { tick }).collect()
 }
 
-/// Returns every power of two, or every second, fifth or tenth, so that 1 B, 1 KiB and 1 MiB keep their ticks.
+/// Returns every power of two, or every second, fourth, fifth or tenth, so that 1 B, 1 KiB and 1 MiB keep their ticks.
 fn powers_of_two(low: f64, high: f64, count: usize) -> Vec<f64> {
     let (first, last) = ((low.log2() - 1e-9).ceil() as i32, (high.log2() + 1e-9).floor() as i32);
     let needed = (last - first + 1 + count.max(1) as i32 - 1) / count.max(1) as i32;
-    let every = [1, 2, 5, 10].into_iter().find(|step| *step >= needed).unwrap_or(10);
+    let every = [1, 2, 4, 5, 10].into_iter().find(|step| *step >= needed).unwrap_or(10);
     let ticks: Vec<f64> =
         (first..=last).filter(|power| power.rem_euclid(every) == 0).map(|power| 2f64.powi(power)).collect();
     if ticks.len() > 1 { ticks } else { vec![2f64.powi(first), 2f64.powi(last)] }

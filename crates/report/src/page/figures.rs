@@ -110,7 +110,7 @@ pub(super) fn opening(figure: &Figure, place: &str) -> String {
     let [wide, narrow] = &figure.drawings.scales[0].1;
     format!(
         "<figure class=\"chart\" data-figure=\"{}\" data-view=\"{}\" data-pattern=\"{}\" data-placement=\"{placement}\"{data}>\n\
-         <h3>{}</h3>\n{}{}\n{}\n<figcaption>{}</figcaption>\n",
+         <h3>{}</h3>\n{}<div class=\"stage\">\n{}\n{}\n</div>\n<figcaption>{}</figcaption>\n",
         figure.number,
         figure.view,
         escape(&figure.pattern),

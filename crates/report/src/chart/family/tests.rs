@@ -18,7 +18,8 @@ fn a_family_has_one_colour_and_its_members_differ_in_the_marker() {
 #[test]
 fn the_longest_beginning_decides() {
     assert_eq!(name("fifo-socket"), "Unix sockets");
-    assert_eq!(name("streams-pipe-null4"), "streams with modules");
+    assert_ne!(look("streams-pipe-null4").colour, look("streams-pipe").colour, "modules have a colour of their own");
+    assert_ne!(look("pty").shape, look("streams-pty").shape, "one colour for all terminals");
     assert_eq!(name("streams-pipe+4xnullmod"), "streams");
     assert_eq!(name("pipeline"), "pipeline", "a name that only begins with the same letters is no member");
     assert_eq!(name("mutex"), "mutex");
