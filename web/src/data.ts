@@ -59,7 +59,8 @@ export interface Line {
   name: string;
   /** The class of its colour. */
   class: string;
-  /** Its marker as path data, centred at zero. */
+  /** Its marker: a class, and path data centred at zero. */
+  point: string;
   marker: string;
   /** Whether it is drawn at first. */
   is_first: boolean;

@@ -55,7 +55,7 @@ class LineFigure {
     stage.append(this.readout.element);
     this.addScales();
     this.addButtons();
-    stage.before(this.toolbar);
+    stage.after(this.toolbar);
     this.listen();
     this.update("lines");
     this.update(`${this.view}.scale`);
@@ -113,7 +113,7 @@ class LineFigure {
       const sample = svg(
         "svg",
         { viewBox: "0 0 12 12", "aria-hidden": "true" },
-        svg("g", { class: line.class, transform: "translate(6 6)" }, svg("path", { class: "point", d: line.marker })),
+        svg("g", { class: line.class, transform: "translate(6 6)" }, svg("path", { class: line.point, d: line.marker })),
       );
       const button = html("button", { type: "button", title: line.name }, sample, html("span", {}, line.name));
       button.addEventListener("click", (event) => {

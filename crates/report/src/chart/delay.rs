@@ -79,7 +79,7 @@ fn quantity(panel: &Panel<'_>, kind: Kind) -> &'static str {
 }
 
 /// The points of a fitted line, so that it is smooth on logarithmic axes too.
-const FIT_POINTS: usize = 16;
+const FIT_POINTS: usize = 8;
 
 fn add_fit(trace: &mut Trace<'_>, fit: &DelayFit) {
     let delay = |segment: &Segment, size: f64| (size, segment.alpha_s.value + segment.beta_s_per_byte.value * size);

@@ -120,7 +120,7 @@ fn picture(
             pen.path("whisker", &format!("{}{}", moved((low, y)), drawn((high, y))), r#"stroke="currentColor""#);
         }
         if let Some(at) = scale.within(dot.estimate.median) {
-            pen.path("point", &marks::marker(look.shape, (at, y)), "");
+            pen.path(marks::point_class(look.shape), &marks::marker(look.shape, (at, y)), "");
         }
         pen.close();
         let value = units::quantity(dot.estimate.median, unit);

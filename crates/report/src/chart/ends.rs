@@ -28,7 +28,7 @@ pub(crate) fn write(pen: &mut SvgWriter, class: &str, ends: &[End], left: f64, s
     for (end, y) in ends.into_iter().zip(apart(&wanted, span)) {
         pen.open(&marks::class(end.look), &format!(r#"data-s="{}""#, end.place));
         pen.path("leader", &format!("{}{}", moved((end.at.0 + 4.0, end.at.1)), drawn((left, y))), "");
-        pen.path("point", &marks::marker(end.look.shape, (left + 6.0, y)), "");
+        pen.path(marks::point_class(end.look.shape), &marks::marker(end.look.shape, (left + 6.0, y)), "");
         pen.text("label end", (left + 14.0, y + 4.0), Anchor::Start, &abbreviated(&end.name, layout.choose(28, 13)));
         pen.close();
     }

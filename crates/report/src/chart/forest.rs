@@ -130,7 +130,7 @@ fn line(pen: &mut SvgWriter, scale: &Scale, row: &RowComparison, (left, right, y
     }
     if let Some(at) = scale.within(ratio.value) {
         // The verdicts differ in shape, so that they can be distinguished without colour.
-        pen.path("point", &marks::marker(shape(&row.verdict), (at, y)), "");
+        pen.path(marks::point_class(shape(&row.verdict)), &marks::marker(shape(&row.verdict), (at, y)), "");
     }
     pen.close();
     let text = format!("{:.3} {verdict}", ratio.value);

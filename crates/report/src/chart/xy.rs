@@ -207,7 +207,7 @@ fn draw_trace(pen: &mut SvgWriter, place: usize, trace: &Trace<'_>, x: &Scale, y
     }
     if middle.len() <= MARKED_MAX {
         let markers: String = middle.iter().map(|&place| marks::marker(look.shape, place)).collect();
-        pen.path("point", &markers, "");
+        pen.path(marks::point_class(look.shape), &markers, "");
     }
     pen.close();
 }

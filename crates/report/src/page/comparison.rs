@@ -39,7 +39,7 @@ pub(super) fn words(page: &Page<'_>) -> String {
         .source
         .comparisons
         .iter()
-        .map(|comparison| format!("<li>{}</li>", prose(&sentence(comparison))))
+        .map(|comparison| format!("<li>{}</li>\n", prose(&sentence(comparison))))
         .collect();
     if items.is_empty() { items } else { format!("<ul class=\"verdict\">{items}</ul>\n") }
 }

@@ -109,7 +109,7 @@ fn absent(page: &Page<'_>, allowance: &mut Allowance) -> String {
     for (word, reason, ids) in &groups {
         let names: Vec<String> = ids.iter().map(|id| shorten(id, 80)).collect();
         let item = format!(
-            "<li><strong>{word}</strong>, {}: {} <span class=\"about\">{}</span></li>",
+            "<li><strong>{word}</strong>, {}: {} <span class=\"about\">{}</span></li>\n",
             plural(ids.len(), "row"),
             prose(&shorten(reason.trim_end_matches('.'), 400)),
             escape(&short_list(&names, 3))

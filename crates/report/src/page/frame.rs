@@ -94,7 +94,7 @@ pub(super) fn header(page: &Page<'_>) -> String {
     let (runs, more) = page.listed();
     let name_of = |run: &Run| table_of(run).map(|table| table.name);
     let groups = runs.chunk_by(|(_, one), (_, other)| name_of(one).is_some() && name_of(one) == name_of(other));
-    let items: String = groups.map(|group| format!("<li>{}</li>", group_line(group))).collect();
+    let items: String = groups.map(|group| format!("<li>{}</li>\n", group_line(group))).collect();
     let more = if more > 0 { format!("<li>and {} more</li>", plural(more, "run")) } else { String::new() };
     format!(
         "<header id=\"top\">\n<h1>{}</h1>\n<ul class=\"runs\">{items}{more}</ul>\n<div id=\"controls\" hidden></div>\n\

@@ -8,7 +8,7 @@ use super::payload::compressed;
 use crate::chart::{self, Figure};
 
 /// Bytes of the element. Figures after those that fit stay as they are.
-const BYTES_MAX: usize = 300_000;
+const BYTES_MAX: usize = 400_000;
 
 #[derive(Serialize)]
 struct Live {
@@ -31,7 +31,8 @@ struct LiveLine {
     name: String,
     /// The class of its colour.
     class: String,
-    /// Its marker as path data, centred at zero.
+    /// Its marker: a class, and path data centred at zero.
+    point: &'static str,
     marker: String,
     is_first: bool,
     /// The words about each point, a line each; and the letters of its flags.
@@ -64,6 +65,7 @@ fn of_figure(figure: &Figure) -> LiveFigure {
     let line = |line: &chart::Line| LiveLine {
         name: line.name.clone(),
         class: chart::class(line.look),
+        point: chart::point_class(line.look.shape),
         marker: chart::marker(line.look.shape, (0.0, 0.0)),
         is_first: line.is_first,
         points: line.readings.iter().map(|reading| (reading.lines.join("\n"), reading.flags.clone())).collect(),
