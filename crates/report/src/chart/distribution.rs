@@ -3,8 +3,8 @@
 
 use headwater_results::schema::{Percentile, RowResult, Standing};
 
-use super::scale::Spread;
 use super::base::Reference;
+use super::scale::Spread;
 use super::source::{Panel, Series, Source};
 use super::xy::{self, Axis, Plot, Point, Scaled, Trace};
 use super::{Chart, FIGURES_MAX, Figure, Reading, SERIES_MAX, emphasis, sizes, units};

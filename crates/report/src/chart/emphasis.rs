@@ -73,9 +73,8 @@ fn is_first_of_base(subject: &str, subjects: &[&str], ranked: &[usize], panel: &
 fn ranked(panel: &Panel<'_>) -> Vec<usize> {
     let mut least: HashMap<Option<u64>, f64> = HashMap::new();
     let delays = |series: &Series<'_>| -> Vec<(Option<u64>, f64)> {
-        let delay = |row: &&headwater_results::schema::RowResult| {
-            Some((row.row.size_bytes, value::delay_s(row)?.median))
-        };
+        let delay =
+            |row: &&headwater_results::schema::RowResult| Some((row.row.size_bytes, value::delay_s(row)?.median));
         series.rows.iter().filter_map(delay).collect()
     };
     for (size, delay) in panel.series.iter().flat_map(delays) {

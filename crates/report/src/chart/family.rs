@@ -59,7 +59,11 @@ static TABLE: &[Family] = &[
         colour: 5,
         members: &["xti-udp", "xti-inet-udp", "xti-ticlts", "xti-ticots", "xti-inet-tcp", "xti-"],
     },
-    Family { name: "rings in shared memory", colour: 9, members: &["ring-spin", "ring-futex", "ring-futex-1m", "ring"] },
+    Family {
+        name: "rings in shared memory",
+        colour: 9,
+        members: &["ring-spin", "ring-futex", "ring-futex-1m", "ring"],
+    },
     Family { name: "the harness", colour: 11, members: &["null"] },
 ];
 
@@ -98,10 +102,14 @@ pub(crate) fn look(subject: &str) -> Look {
 
 /// Returns the family with the longest beginning of the name, and the place of that member.
 fn of(subject: &str) -> Option<(&'static Family, usize)> {
-    let members = TABLE.iter().flat_map(|family| family.members.iter().enumerate().map(move |(at, name)| (family, at, name)));
+    let members =
+        TABLE.iter().flat_map(|family| family.members.iter().enumerate().map(move |(at, name)| (family, at, name)));
     let begins = members.filter(|(_, _, name)| {
         let rest = subject.strip_prefix(**name);
-        !name.is_empty() && rest.is_some_and(|rest| rest.is_empty() || name.ends_with('-') || !rest.starts_with(|next: char| next.is_alphabetic()))
+        !name.is_empty()
+            && rest.is_some_and(|rest| {
+                rest.is_empty() || name.ends_with('-') || !rest.starts_with(|next: char| next.is_alphabetic())
+            })
     });
     begins.max_by_key(|(_, _, name)| name.len()).map(|(family, at, _)| (family, at))
 }

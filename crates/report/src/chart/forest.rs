@@ -53,7 +53,8 @@ fn figure(comparison: &Comparison) -> Option<Figure> {
     let heading = format!("{} against {}", comparison.candidate, comparison.baseline);
     let margin = (high / low).powf(0.04);
     let range = (low / margin, high * margin);
-    let (title, desc) = (format!("Ratios: {heading}"), format!("Ratios of {}; {}.", plural(rows.len(), "row"), tally(&rows)));
+    let (title, desc) =
+        (format!("Ratios: {heading}"), format!("Ratios of {}; {}.", plural(rows.len(), "row"), tally(&rows)));
     let drawings = Drawings::plain(|layout| {
         // A narrow drawing has the name and the verdict above the interval.
         let (left, right, height) = layout.choose((240.0, 224.0, 20.0), (8.0, 8.0, 34.0));

@@ -57,8 +57,10 @@ fn draw(source: &Source<'_>, panel: &Panel<'_>) -> Option<Figure> {
         _ => "of the launches of each block",
     };
     let lengths = if is_close { "" } else { " Equal factors are equal lengths." };
-    let caption =
-        format!("{meaning}, by the median ratio {how} (Hodges and Lehmann), as in tables; the base is {}.{lengths}{notes}", base.name());
+    let caption = format!(
+        "{meaning}, by the median ratio {how} (Hodges and Lehmann), as in tables; the base is {}.{lengths}{notes}",
+        base.name()
+    );
     let table = table.map(|table| (axis.clone(), table));
     let data = vec![("base", base.name().to_owned())];
     Some(Figure { data, ..sizes::figure(CHART.name, panel, caption, drawings, table) })

@@ -116,7 +116,14 @@ fn panels<'a>(runs: &[(&'a str, &'a Run)]) -> Vec<Panel<'a>> {
             let series = &mut panels[panel].series;
             let member = *members.entry((panel, key)).or_insert_with(|| {
                 let label = label(&key, (runs.len() > 1).then_some(short[run]));
-                series.push(Series { key, look: Look::default(), label, standing: row.standing, rows: Vec::new(), fit: None });
+                series.push(Series {
+                    key,
+                    look: Look::default(),
+                    label,
+                    standing: row.standing,
+                    rows: Vec::new(),
+                    fit: None,
+                });
                 series.len() - 1
             });
             series[member].rows.push(result);

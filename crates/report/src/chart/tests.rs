@@ -227,3 +227,19 @@ fn runs_differ_in_the_dash_and_nothing_is_hollow() {
         assert!(!figure.drawing().inline("").contains("hollow"));
     }
 }
+
+#[test]
+fn a_reading_is_written_as_on_the_terminal() {
+    let run = sweep().run(Some(RunStatus::Complete));
+    let runs = [("run".to_owned(), &run)];
+    for (chart, pattern) in [("performance", "stream"), ("delay", "rtt")] {
+        let figures = figures(find(chart).expect("a chart"), &runs, &[], None);
+        let figure = figures.iter().find(|figure| figure.pattern == pattern).expect("a figure");
+        let line = figure.drawings.lines.iter().find(|line| line.name == "pipe").expect("a line");
+        let rows = run.results.iter().filter(|result| result.row.subject == "pipe" && result.row.pattern == pattern);
+        for (reading, result) in line.readings.iter().zip(rows) {
+            let own = crate::rows::own(result).expect("a figure");
+            assert_eq!(reading.lines[1], crate::units::quantity(own.estimate.median, &own.metric.unit), "{reading:?}");
+        }
+    }
+}

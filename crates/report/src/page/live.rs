@@ -41,7 +41,8 @@ struct LiveLine {
 
 /// Returns the element in at most `room` bytes, or nothing.
 pub(super) fn element(page: &Page<'_>, room: usize) -> String {
-    let figures: Vec<&Figure> = page.numbered().into_iter().filter(|figure| !figure.drawings.lines.is_empty()).collect();
+    let figures: Vec<&Figure> =
+        page.numbered().into_iter().filter(|figure| !figure.drawings.lines.is_empty()).collect();
     let mut count = figures.len();
     while count > 0 {
         let live = Live { version: 1, figures: figures.iter().take(count).map(|figure| of_figure(figure)).collect() };

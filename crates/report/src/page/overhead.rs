@@ -40,10 +40,7 @@ fn draw(page: &Page<'_>, allowance: &mut Allowance) -> Option<String> {
 
 /// Draws a table and the explanation of its columns.
 fn drawn(table: &Table) -> String {
-    let words = if table.words.is_empty() {
-        String::new()
-    } else {
-        format!("<p class=\"note\">{}</p>\n", prose(&table.words))
-    };
+    let words =
+        if table.words.is_empty() { String::new() } else { format!("<p class=\"note\">{}</p>\n", prose(&table.words)) };
     format!("{}\n{words}", of_grid(table.caption, &table.grid))
 }

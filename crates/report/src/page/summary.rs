@@ -80,9 +80,9 @@ fn lead(page: &Page<'_>, allowance: &mut Allowance) -> Option<String> {
     let of = |view: &str| page.figures.get(view).into_iter().flatten();
     let main = |figure: &&Figure| figure.placement == Some(Placement::TwoCpus) && figure.pattern == "stream";
     let is_far = |figure: &&Figure| figure.placement == Some(Placement::TwoCpus);
-    let figure = LEADS.iter().find_map(|view| {
-        of(view).find(main).or_else(|| of(view).find(is_far)).or_else(|| of(view).next())
-    })?;
+    let figure = LEADS
+        .iter()
+        .find_map(|view| of(view).find(main).or_else(|| of(view).find(is_far)).or_else(|| of(view).next()))?;
     let html = figures::opening(figure, "lead") + "</figure>\n";
     allowance.takes_figure(html.len()).then_some(html)
 }

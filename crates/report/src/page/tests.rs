@@ -203,3 +203,13 @@ fn the_size_of_a_page_is_limited_for_any_run() {
     assert!(html.len() <= PAGE_BYTES_MAX, "{}", html.len());
     assert!(html.contains("left out for want of room"));
 }
+
+#[test]
+fn the_summary_has_a_chart_and_no_backtick_is_left() {
+    let run = overview(6).run(Some(RunStatus::Complete));
+    let html = markup(&of(&[("overview".to_owned(), &run)]));
+    let summary = html.split("<section id=\"summary\"").nth(1).and_then(|rest| rest.split("</section>").next());
+    let summary = summary.expect("there is one");
+    assert!(summary.contains("<figure") && summary.contains("plot wide") && summary.contains("plot narrow"));
+    assert!(!html.contains('`'), "{}", &html[html.find('`').unwrap_or(0)..][..80]);
+}

@@ -50,8 +50,12 @@ fn the_baseline_and_the_best_of_each_family_are_drawn_at_first() {
 fn at_most_six_are_drawn_at_first_and_a_panel_of_one_family_shows_its_best_ones() {
     assert!(chosen(&MANY, None).len() <= SERIES_AT_FIRST);
     let udp = ["udp", "udp-mmsg", "udp-gso", "udp-unconnected"];
-    let one: Vec<(&str, f64)> =
-        udp.iter().chain(&["udp-a", "udp-b", "udp-c"]).zip(1..).map(|(name, rate)| (*name, f64::from(rate) * 1e5)).collect();
+    let one: Vec<(&str, f64)> = udp
+        .iter()
+        .chain(&["udp-a", "udp-b", "udp-c"])
+        .zip(1..)
+        .map(|(name, rate)| (*name, f64::from(rate) * 1e5))
+        .collect();
     assert!(one.iter().all(|(name, _)| family::name(name) == "UDP"));
     let names = chosen(&one, None);
     assert_eq!(names.len(), SERIES_AT_FIRST);

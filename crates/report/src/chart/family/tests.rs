@@ -7,8 +7,9 @@ fn a_family_has_one_colour_and_its_members_differ_in_the_marker() {
         assert_eq!(look(one).colour, look(other).colour, "{one} {other}");
         assert_ne!(look(one).shape, look(other).shape, "{one} {other}");
     }
-    let colours: Vec<usize> =
-        ["pipe", "unix-stream", "tcp", "udp", "posix-mq", "streams-pipe", "ring-spin"].map(|one| look(one).colour).into();
+    let colours: Vec<usize> = ["pipe", "unix-stream", "tcp", "udp", "posix-mq", "streams-pipe", "ring-spin"]
+        .map(|one| look(one).colour)
+        .into();
     let mut distinct = colours.clone();
     distinct.sort_unstable();
     distinct.dedup();

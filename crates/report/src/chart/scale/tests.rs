@@ -48,7 +48,10 @@ fn ticks_are_round_and_few() {
     );
     assert_eq!(ticks(Spread::Log2, (1.0, 64.0), 20), [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0]);
     assert_eq!(ticks(Spread::Log2, (1.0, 64.0), 4), [1.0, 4.0, 16.0, 64.0]);
-    assert_eq!(ticks(Spread::Log2, (1.0, 65536.0), 11), [1.0, 4.0, 16.0, 64.0, 256.0, 1024.0, 4096.0, 16384.0, 65536.0]);
+    assert_eq!(
+        ticks(Spread::Log2, (1.0, 65536.0), 11),
+        [1.0, 4.0, 16.0, 64.0, 256.0, 1024.0, 4096.0, 16384.0, 65536.0]
+    );
     assert_eq!(ticks(Spread::Log10, (1e3, 1e6), 4), [1e3, 1e4, 1e5, 1e6]);
     assert_eq!(ticks(Spread::Log10, (1e3, 1e5), 4), [1e3, 3e3, 1e4, 3e4, 1e5]);
     assert_eq!(ticks(Spread::Log10, (1.0, 10.0), 4), [1.0, 2.0, 5.0, 10.0]);
