@@ -76,7 +76,7 @@ pub struct TransportModule;
 
 impl Module for TransportModule {
     fn info(&self) -> ModuleInfo {
-        ModuleInfo::new("timod").instance(BLOCK + IOCTL_BLOCK)
+        ModuleInfo { proto: true, ..ModuleInfo::new("timod").instance(BLOCK + IOCTL_BLOCK) }
     }
 
     fn put<'m>(&self, message: Message<'m>, queue: &mut Queue<'_, '_, 'm>) -> Result<()> {

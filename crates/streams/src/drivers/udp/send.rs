@@ -42,10 +42,16 @@ pub(super) fn check(
     })
 }
 
+/// The longest datagram to an address.
+fn longest(destination: &[u8]) -> usize {
+    let is_v6 = InternetAddress::decode(destination).is_some_and(|to| to.is_ipv6());
+    if is_v6 { DATAGRAM_MAX_V6 } else { DATAGRAM_MAX_V4 }
+}
+
 /// False: the datagram waits for room, and is left.
 pub(super) fn send<'m>(message: &mut Option<Message<'m>>, queue: &mut Queue<'_, '_, 'm>) -> Result<bool> {
     let Some(destination) = datagram::destination(message.as_ref()) else { return Ok(true) };
-    match to_endpoint(message, queue, &destination, find)? {
+    match to_endpoint(message, queue, &destination, find, longest(destination.bytes()))? {
         Outcome::Done => Ok(true),
         Outcome::Waits => Ok(false),
         Outcome::Elsewhere => by_socket(message.as_ref(), queue, &destination),

@@ -209,6 +209,12 @@ impl LaneReader {
         self.tail.wrapping_sub(self.head)
     }
 
+    /// Whether a message with boundaries is known to be at the front: then nothing has to be looked for.
+    #[inline]
+    pub fn knows_record(&self) -> bool {
+        self.next.is_some() && self.plain_until == self.head && self.tail != self.head
+    }
+
     /// The number of bytes of the window that were seen in use, from its beginning, since the last
     /// [`LaneReader::forget_reach`].
     pub fn reach(&self) -> u64 {
