@@ -8,10 +8,29 @@ use headwater_shm::Limit;
 use super::handle::Handle;
 use crate::error::{Error, Result};
 use crate::events;
-use crate::message::kind::MessageHeader;
+use crate::message::kind::{Kind, MessageHeader};
 use crate::message::priority::Priority;
 use crate::plumb::direction::Direction;
+use crate::plumb::queue::Queue;
 use crate::plumb::route::Condition;
+use crate::process::listeners::SignalEvents;
+
+impl Queue<'_, '_, '_> {
+    /// Appends a message to the head's queue from the driver's read queue, if nothing is between them and in the way. Returns whether it was
+    /// appended; else [`Queue::put_next`] sends it. After [`Queue::can_put_next`].
+    pub(crate) fn append_for_head(&mut self, control: &[u8], data: &[u8]) -> Result<bool> {
+        let run = &mut *self.run;
+        if self.at != 0 || run.direction != 1 || run.has_pending() || !run.side.is_clear_for_proto() {
+            return Ok(false);
+        }
+        let header = MessageHeader { whole: true, ..MessageHeader::of(Kind::Proto) };
+        run.side.lane.append(header, Some(control), Some(data))?;
+        run.effects.delivered = true;
+        run.effects.happened |= SignalEvents::of_arrival(header);
+        run.act();
+        Ok(true)
+    }
+}
 
 impl Handle {
     /// Sends an ordinary message if one with the same control part has a route, and nothing has changed since. Returns whether it
@@ -21,21 +40,24 @@ impl Handle {
         let limit = self.limit();
         let Handle { out: Direction { writer, routes, data: path, .. }, end, .. } = self;
         let Some(me) = end.member().filter(|_| !end.peer_gone) else { return Ok(false) };
-        let len = data.map_or(0, <[u8]>::len);
-        if !writer.is_open_for(1) || !path.passes_proto || len > path.data_max || events::are_calls_recorded() {
+        let is_short = data.is_none_or(|data| data.len() <= path.data_max);
+        if !writer.is_open_for(1) || !path.passes_proto || !is_short || events::are_calls_recorded() {
             return Ok(false);
         }
         let Some(route) = routes.find(control) else { return Ok(false) };
         // In the lane's order with what other threads send, and behind nothing that waits.
-        let Some(_held) = writer.enter_quick(me, 1) else { return Ok(false) };
-        if len > route.data_max || !route.holds(&end.region) {
-            return Ok(false);
-        }
-        match route.peer.append(limit, &route.there, route.indication(), data) {
+        let Some(held) = writer.enter_quick(me, 1) else { return Ok(false) };
+        let sent = route.send(&end.region, limit, data);
+        drop(held);
+        match sent {
             // As for a message that takes the procedures: the call fails, and nothing was sent.
             Err(error) if Error::is_held(&error) => Err(error),
             // The procedures meet the same error, and know what it means.
-            sent => Ok(sent.unwrap_or(false)),
+            sent => {
+                let is_sent = sent.unwrap_or(false);
+                end.counters.short_sends += u64::from(is_sent);
+                Ok(is_sent)
+            }
         }
     }
 

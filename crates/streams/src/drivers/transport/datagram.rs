@@ -115,7 +115,7 @@ pub(in crate::drivers) fn to_endpoint<'m>(
                 if let Some((request, indication)) = parts {
                     let own = memory::is_bound(state, own_binds);
                     let there = memory::is_bound(State::Idle.number(), binds);
-                    queue.note_route(Route::new(request, [own; 3], peer, there, indication, longest));
+                    queue.note_route(Route::to_peer([request, indication], [own; 3], peer, there, longest));
                 }
                 return queue.has_sent().map(|()| Outcome::Done);
             }

@@ -140,7 +140,7 @@ fn over_connection<'m>(message: &mut Option<Message<'m>>, queue: &mut Queue<'_, 
             if let Some((request, indication)) = parts {
                 let there = memory::receives_from(minor, other.connection);
                 let own = memory::sends_to(state, binds, other);
-                queue.note_route(Route::new(request, own, peer.clone(), there, indication, usize::MAX));
+                queue.note_route(Route::to_peer([request, indication], own, peer.clone(), there, usize::MAX));
             }
             queue.has_sent()?;
         }
