@@ -108,6 +108,11 @@ impl Handle {
         data: Option<&mut [u8]>,
         filter: MessageFilter,
     ) -> Result<Option<Received>> {
+        let is_usual = self.end.dead.is_none() && self.end.words().state.load(Ordering::Acquire) == 0;
+        if is_usual && self.end.member().is_some() && !self.back.is_readable() {
+            // Nothing is there, which two words tell.
+            return Ok(None);
+        }
         self.attach()?;
         state::check(self.end.words(), Call::Peek)?;
         let done = self.get_now(control, data, filter, false);
