@@ -533,7 +533,6 @@ fn bad_sizes_are_refused_by_name() {
 
 #[test]
 fn messages_that_arrive_behind_a_known_one_are_counted_and_marked() {
-    let _alone = common::alone();
     let (mut near, mut far) = Handle::pair().expect("pipe");
     near.putmsg(Some(b"control"), Some(b"one")).expect("sent");
     assert!(far.peek(Some(&mut [0; 8]), None, headwater_streams::MessageFilter::Any).expect("peeked").is_some());
