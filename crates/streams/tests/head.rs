@@ -535,7 +535,7 @@ fn bad_sizes_are_refused_by_name() {
 fn messages_that_arrive_behind_a_known_one_are_counted_and_marked() {
     let (mut near, mut far) = Handle::pair().expect("pipe");
     near.putmsg(Some(b"control"), Some(b"one")).expect("sent");
-    assert!(far.peek(Some(&mut [0; 8]), None, headwater_streams::MessageFilter::Any).expect("peeked").is_some());
+    assert!(far.peek(Some(&mut [0; 8]), None, MessageFilter::Any).expect("peeked").is_some());
     for _ in 0..2 {
         near.putmsg(Some(b"control"), Some(b"more")).expect("sent");
     }
