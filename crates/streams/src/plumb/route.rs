@@ -14,7 +14,7 @@ use headwater_os::internet;
 use headwater_shm::Limit;
 
 use crate::error::Result;
-use crate::process::device::peer::Peer;
+use crate::plumb::queue::peers::Peer;
 use crate::process::region::Region;
 
 /// The longest control part that has a route: a primitive with the longest address.
