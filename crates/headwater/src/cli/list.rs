@@ -126,14 +126,14 @@ const INDENT: usize = 21;
 /// Breaks `text` at spaces to lines of `width` columns, each after the first indented by `indent`.
 fn wrapped(text: &str, width: usize, indent: usize) -> String {
     let mut lines = vec![String::new()];
-    for word in text.split(' ') {
+    for (at, word) in text.split(' ').enumerate() {
         let line = lines.last_mut().expect("there is a first line");
         let is_begun = line.chars().any(|character| character != ' ');
         if is_begun && line.len() + 1 + word.len() > width {
             lines.push(format!("{:indent$}{word}", ""));
         } else {
-            // The first word of a line has no space before it.
-            line.push_str(if line.is_empty() && !word.is_empty() { "" } else { " " });
+            // Before the first word there is no space, not even before an empty one: the text may begin with spaces.
+            line.push_str(if at == 0 { "" } else { " " });
             line.push_str(word);
         }
     }
@@ -148,6 +148,6 @@ mod tests {
     fn a_long_summary_continues_below_its_beginning() {
         assert_eq!(wrapped("a bb ccc dddd", 8, 2), "a bb ccc\n  dddd");
         assert_eq!(wrapped("short", 8, 2), "short");
-        assert_eq!(wrapped("name   one two three", 12, 7), "name   one\n       two\n       three");
+        assert_eq!(wrapped("  nam  one two three", 12, 7), "  nam  one\n       two\n       three");
     }
 }
