@@ -69,6 +69,7 @@ pub const HEADERS: &[Header] = &[
     ("sys/log.h", LOG, LOG_LAYOUTS),
     ("sys/ptms.h", PTMS, &[]),
     ("sys/sad.h", SAD, SAD_LAYOUTS),
+    ("sys/sockmod.h", SOCKMOD_H, &[]),
     ("sys/strconf.h", STRCONF, &[]),
     ("sys/strlog.h", STRLOG, &[]),
     ("sys/stropts.h", STROPTS, STROPTS_LAYOUTS),

@@ -290,7 +290,7 @@ fn log_messages_are_those_of_the_log_driver() {
 
 #[test]
 fn numbers_of_transports_are_those_of_tpi_and_xti() {
-    use headwater_streams::modules::timod;
+    use headwater_streams::modules::{sockmod, timod};
     use headwater_streams::tpi::{self, ManagementFlags as F, PrimitiveNumber, TransportError};
     use headwater_xti::{Event, Look, State};
 
@@ -392,6 +392,15 @@ fn numbers_of_transports_are_those_of_tpi_and_xti() {
         (abi::TI_UNBIND, timod::UNBIND),
         (abi::TI_GETADDRS, timod::GETADDRS),
         (abi::TI_CAPABILITY, timod::CAPABILITY),
+        (abi::SI_CONNECT, sockmod::CONNECT),
+        (abi::SI_START_CONNECT, sockmod::START_CONNECT),
+        (abi::SI_FINISH_CONNECT, sockmod::FINISH_CONNECT),
+        (abi::SI_ACCEPT, sockmod::ACCEPT),
+        (abi::SI_SHUTDOWN, sockmod::SHUTDOWN),
+        (abi::SI_SETPEERNAME, sockmod::SET_PEER),
+        (abi::SI_GETPEERNAME, sockmod::GET_PEER),
+        (abi::SI_GETERROR, sockmod::GET_ERROR),
+        (abi::SI_AWAIT_CONNECT, sockmod::AWAIT_CONNECT),
     ] {
         assert_eq!(number as u32, request);
     }

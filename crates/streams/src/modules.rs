@@ -9,11 +9,13 @@ pub mod nullmod;
 pub mod pckt;
 pub mod pipemod;
 pub mod ptem;
+pub mod sockmod;
 pub mod srvmod;
 pub mod termios;
 pub mod testmod;
 pub mod timod;
 pub mod tirdwr;
+mod transport_request;
 
 /// Every module, by the order of its name.
 static TABLE: &[&dyn Module] = &[
@@ -24,6 +26,7 @@ static TABLE: &[&dyn Module] = &[
     &pckt::PacketMode,
     &pipemod::PipeModule,
     &ptem::TerminalEmulation,
+    &sockmod::SocketModule,
     &srvmod::ServiceModule,
     &testmod::TestModule,
     &timod::TransportModule,

@@ -9,7 +9,7 @@ use headwater_streams::tpi::{self, Capabilities, ManagementFlags, Primitive, Pri
 use headwater_streams::{DeviceOptions, Errno, IoctlTimeout, Stream, known_drivers};
 
 use crate::error::{Result, XtiError};
-use crate::line::Line;
+use crate::line::{self, Line};
 use crate::options::OptionList;
 use crate::state::{Event, State};
 use headwater_streams::tpi::TransportError;
@@ -19,7 +19,7 @@ use headwater_streams::tpi::TransportError;
 pub const VECTOR_MAX: usize = 16;
 
 /// A driver that has not answered its first question after this time is taken for no transport. A transport answers at once.
-const FIRST_ANSWER: IoctlTimeout = IoctlTimeout::After(Duration::from_secs(3));
+pub(crate) const FIRST_ANSWER: IoctlTimeout = IoctlTimeout::After(Duration::from_secs(3));
 
 /// How an endpoint is opened.
 ///
@@ -62,10 +62,15 @@ impl EndpointOptions {
     /// TBADNAME for a driver that is not known; TSYSERR with what the open reports, and `ENXIO` for a driver that is no transport.
     #[doc(alias = "t_open")]
     pub fn open(&self, transport: &str) -> Result<Endpoint> {
+        Endpoint::of(self.open_stream(transport)?)
+    }
+
+    /// A stream to a transport's driver.
+    pub(crate) fn open_stream(&self, transport: &str) -> Result<Stream> {
         if !known_drivers().contains(&transport) {
             return Err(TransportError::BadName.into());
         }
-        Endpoint::of(self.device.open(transport)?)
+        Ok(self.device.open(transport)?)
     }
 }
 
@@ -253,7 +258,7 @@ impl Endpoint {
             stream.push("timod")?;
         }
         let line = Line::new(stream);
-        let asked = capabilities_within(FIRST_ANSWER, &line);
+        let asked = capabilities_within(FIRST_ANSWER, &line.stream);
         if pushed && asked.is_err() {
             line.stream.pop()?;
         }
@@ -449,12 +454,12 @@ impl Endpoint {
 
 /// The sizes, the state and the name for accepting, in one question.
 fn capabilities(line: &Line) -> Result<(ProviderInfo, tpi::State, u32)> {
-    capabilities_within(IoctlTimeout::Usual, line)
+    capabilities_within(IoctlTimeout::Usual, &line.stream)
 }
 
-fn capabilities_within(time: IoctlTimeout, line: &Line) -> Result<(ProviderInfo, tpi::State, u32)> {
+pub(crate) fn capabilities_within(time: IoctlTimeout, stream: &Stream) -> Result<(ProviderInfo, tpi::State, u32)> {
     let wanted = Capabilities { info: true, acceptor: true };
-    let answer = line.ioctl_within(time, timod::CAPABILITY, Primitive::CapabilityReq { wanted })?;
+    let answer = line::ioctl(stream, time, timod::CAPABILITY, Primitive::CapabilityReq { wanted })?;
     match Primitive::decode(&answer) {
         Ok(Primitive::CapabilityAck { given, info, acceptor }) if given.info => Ok((info, info.state, acceptor)),
         _ => Err(XtiError::from(TransportError::Protocol)),

@@ -29,6 +29,7 @@
 //! | `release.rs` | the two ways in which connections end |
 //! | `data.rs` | data of connections |
 //! | `datagram.rs` | datagrams and their errors |
+//! | `socket.rs` | the calls of sockets, over the module `sockmod` instead of XTI |
 //! | `line.rs` | the messages between an endpoint and its provider: no other file sends or receives one |
 //!
 //! Any number of threads may use an endpoint at once, one receives while another sends. A call that waits ends with
@@ -46,6 +47,7 @@ mod error;
 mod line;
 mod options;
 mod release;
+mod socket;
 mod state;
 
 pub use connection::{Call, Incoming};
@@ -56,6 +58,7 @@ pub use error::{Result, XtiError};
 pub use headwater_streams::tpi::{ManagementFlags, Service, TransportError};
 pub use options::{ALL_OPTIONS, OptionList};
 pub use release::Disconnect;
+pub use socket::{Direction, Socket};
 pub use state::{Event, State};
 
 /// The examples of the page are tests.

@@ -100,19 +100,9 @@ impl Line {
         Line { stream, event: Mutex::default(), has_event: AtomicU8::new(0), acknowledgements: Mutex::default() }
     }
 
-    /// A request whose data are an ioctl of timod. The answer is left in `data`.
+    /// A request whose data are an ioctl of timod. Its answer.
     pub fn ioctl(&self, command: u32, request: Primitive<'_>) -> Result<Vec<u8>> {
-        self.ioctl_within(IoctlTimeout::Usual, command, request)
-    }
-
-    pub fn ioctl_within(&self, time: IoctlTimeout, command: u32, request: Primitive<'_>) -> Result<Vec<u8>> {
-        let mut data = request.encode();
-        let value = self.stream.ioctl(command, &mut data, time)?.cast_unsigned();
-        if value == 0 {
-            return Ok(data);
-        }
-        let t_errno = TransportError::of(value & 0xff).unwrap_or(TransportError::Protocol);
-        Err(refused(t_errno, value >> 8 & 0xff))
+        ioctl(&self.stream, IoctlTimeout::Usual, command, request)
     }
 
     /// A request that the provider acknowledges: waits for T_OK_ACK. A signal does not end the wait: the request is under way.
@@ -331,6 +321,17 @@ impl Line {
     pub fn has_room(&self, expedited: bool) -> Result<bool> {
         Ok(self.stream.can_put(if expedited { EXPEDITED } else { 0 })?)
     }
+}
+
+/// A request whose data are an ioctl of timod. Its answer.
+pub(crate) fn ioctl(stream: &Stream, time: IoctlTimeout, command: u32, request: Primitive<'_>) -> Result<Vec<u8>> {
+    let mut data = request.encode();
+    let value = stream.ioctl(command, &mut data, time)?.cast_unsigned();
+    if value == 0 {
+        return Ok(data);
+    }
+    let t_errno = TransportError::of(value & 0xff).unwrap_or(TransportError::Protocol);
+    Err(refused(t_errno, value >> 8 & 0xff))
 }
 
 fn control_of<'c>(room: &'c ControlRoom, got: &Received) -> Option<&'c [u8]> {

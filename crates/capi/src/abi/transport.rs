@@ -1,4 +1,4 @@
-//! `sys/tpi.h`, `sys/timod.h`, `tiuser.h`, `xti_inet.h`: the small headers of transports.
+//! `sys/tpi.h`, `sys/timod.h`, `sys/sockmod.h`, `tiuser.h`, `xti_inet.h`: the small headers of transports.
 
 use std::ffi::c_int;
 
@@ -19,6 +19,19 @@ constants! { TIMOD_H:
     TI_UNBIND: c_int = TIMOD | 143;
     TI_GETADDRS: c_int = TIMOD | 149;
     TI_CAPABILITY: c_int = TIMOD | 150;
+}
+
+constants! { SOCKMOD_H:
+    SOCKMOD: c_int = (b's' as c_int) << 8;
+    SI_CONNECT: c_int = SOCKMOD | 1;
+    SI_START_CONNECT: c_int = SOCKMOD | 2;
+    SI_FINISH_CONNECT: c_int = SOCKMOD | 3;
+    SI_ACCEPT: c_int = SOCKMOD | 4;
+    SI_SHUTDOWN: c_int = SOCKMOD | 5;
+    SI_SETPEERNAME: c_int = SOCKMOD | 6;
+    SI_GETPEERNAME: c_int = SOCKMOD | 7;
+    SI_GETERROR: c_int = SOCKMOD | 8;
+    SI_AWAIT_CONNECT: c_int = SOCKMOD | 9;
 }
 
 constants! { TIUSER:

@@ -28,13 +28,13 @@
 //! # Ok::<(), headwater_streams::Error>(())
 //! ```
 
-use crate::error::{Errno, Result};
+use super::transport_request::{self, MEMORY, answered};
+use crate::error::Result;
 use crate::message::Message;
-use crate::message::ioctl::{IOCTL_BLOCK, IoctlBlock};
-use crate::message::kind::{Kind, MessageHeader};
+use crate::message::ioctl::IoctlBlock;
+use crate::message::kind::Kind;
 use crate::plumb::module::{Module, ModuleInfo, Side};
 use crate::plumb::queue::Queue;
-use crate::tpi::{Primitive, PrimitiveNumber};
 
 const COMMANDS: u32 = (b'T' as u32) << 8;
 /// The ioctl that asks for sizes and state.
@@ -56,84 +56,26 @@ pub const GETADDRS: u32 = COMMANDS | 149;
 #[doc(alias = "TI_CAPABILITY")]
 pub const CAPABILITY: u32 = COMMANDS | 150;
 
-/// For each ioctl the request that its data must be, and the answer that it waits for.
-const REQUESTS: [(u32, PrimitiveNumber, PrimitiveNumber); 6] = [
-    (GETINFO, PrimitiveNumber::InfoReq, PrimitiveNumber::InfoAck),
-    (OPTMGMT, PrimitiveNumber::OptmgmtReq, PrimitiveNumber::OptmgmtAck),
-    (BIND, PrimitiveNumber::BindReq, PrimitiveNumber::BindAck),
-    (UNBIND, PrimitiveNumber::UnbindReq, PrimitiveNumber::OkAck),
-    (GETADDRS, PrimitiveNumber::AddrReq, PrimitiveNumber::AddrAck),
-    (CAPABILITY, PrimitiveNumber::CapabilityReq, PrimitiveNumber::CapabilityAck),
-];
-
-/// The memory: whether an ioctl waits for its answer, and its block.
-const WAITS: usize = 0;
-const BLOCK: usize = 8;
-
 /// The module.
 #[derive(Debug)]
 pub struct TransportModule;
 
 impl Module for TransportModule {
     fn info(&self) -> ModuleInfo {
-        ModuleInfo::new("timod").instance(BLOCK + IOCTL_BLOCK)
+        ModuleInfo::new("timod").instance(MEMORY)
     }
 
     fn put<'m>(&self, message: Message<'m>, queue: &mut Queue<'_, '_, 'm>) -> Result<()> {
         match (message.header.kind, queue.side()) {
-            (Kind::Ioctl, Side::Write) => ask(message, queue),
-            (Kind::PcProto, Side::Read) => match answer(&message, queue)? {
+            (Kind::Ioctl, Side::Write) => match IoctlBlock::of(&message)? {
+                block if transport_request::is_one(block.command) => transport_request::ask(&message, block, queue),
+                _ => queue.put_next(message),
+            },
+            (Kind::PcProto, Side::Read) => match answered(&message, queue)? {
                 Some(answer) => queue.put_next(answer),
                 None => queue.put_next(message),
             },
             _ => queue.put_next(message),
         }
     }
-}
-
-/// An ioctl of the user.
-fn ask<'m>(message: Message<'m>, queue: &mut Queue<'_, '_, 'm>) -> Result<()> {
-    let block = IoctlBlock::of(&message)?;
-    let Some((_, request, _)) = REQUESTS.iter().find(|(command, ..)| *command == block.command) else {
-        return queue.put_next(message);
-    };
-    let primitive = Primitive::decode(message.data().unwrap_or_default());
-    let is_it = primitive.is_ok_and(|primitive| primitive.number() == *request);
-    if !is_it || block.count.is_none() {
-        return queue.refuse(&message, Errno::Inval);
-    }
-    // One that waits still has timed out: a head sends one ioctl at a time.
-    queue.write_instance(BLOCK, &block.bytes())?;
-    queue.write_instance(WAITS, &[1])?;
-    let kind = if request.is_high_priority() { Kind::PcProto } else { Kind::Proto };
-    let header = MessageHeader { whole: true, ..MessageHeader::of(kind) };
-    queue.put_next(Message::of_parts(header, message.data().map(<[u8]>::to_vec), None))
-}
-
-/// What an acknowledgement of the provider answers; None: it is no answer to an ioctl.
-fn answer(message: &Message<'_>, queue: &mut Queue<'_, '_, '_>) -> Result<Option<Message<'static>>> {
-    let mut waits = [0];
-    queue.read_instance(WAITS, &mut waits)?;
-    let control = message.control().unwrap_or_default();
-    let Ok(primitive) = Primitive::decode(control) else { return Ok(None) };
-    if waits == [0] {
-        return Ok(None);
-    }
-    let mut bytes = [0; IOCTL_BLOCK];
-    queue.read_instance(BLOCK, &mut bytes)?;
-    let block = IoctlBlock::of(&Message::new(MessageHeader::of(Kind::Ioctl), Some(&bytes), None))?;
-    let Some((_, request, expected)) = REQUESTS.iter().find(|(command, ..)| *command == block.command) else {
-        return Ok(None);
-    };
-    let (value, data) = match primitive {
-        Primitive::ErrorAck { of, error, errno } if of == *request => {
-            ((error.number() & 0xff | (errno & 0xff) << 8) as i32, Vec::new())
-        }
-        Primitive::OkAck { of } if of != *request => return Ok(None),
-        primitive if primitive.number() == *expected => (0, control.to_vec()),
-        _ => return Ok(None),
-    };
-    queue.write_instance(WAITS, &[0])?;
-    let block = IoctlBlock { value, error: 0, count: Some(data.len() as u64), ..block };
-    Ok(Some(block.message(Kind::IocAck, Some(data))))
 }

@@ -1,5 +1,7 @@
 //! The errors of transport calls and of T_ERROR_ACK.
 
+use crate::error::Errno;
+
 /// Makes the enumeration and its table of numbers.
 macro_rules! errors {
     ($($(#[$about:meta])* $name:ident = $number:literal $symbol:literal,)*) => {
@@ -90,5 +92,23 @@ impl TransportError {
     #[doc = include_str!("../../doc/tpi.md")]
     pub const fn number(self) -> u32 {
         self as u32
+    }
+
+    /// The error that a call of sockets has for it; `errno` is that beside [`TransportError::System`].
+    #[doc = include_str!("../../doc/tpi.md")]
+    pub const fn errno_of_sockets(self, errno: u32) -> Errno {
+        use TransportError as T;
+        match self {
+            T::System => Errno::new(errno.cast_signed()),
+            T::Access => Errno::Acces,
+            // EADDRINUSE, EADDRNOTAVAIL, EISCONN, ECONNABORTED, EOPNOTSUPP.
+            T::AddressBusy => Errno::new(98),
+            T::BadAddress | T::NoAddress => Errno::new(99),
+            T::OutOfState => Errno::new(106),
+            T::BadSequence => Errno::new(103),
+            T::NotSupported => Errno::new(95),
+            T::Protocol => Errno::Proto,
+            _ => Errno::Inval,
+        }
     }
 }

@@ -1,0 +1,469 @@
+//! The calls of sockets over a transport's endpoint. What the processes of a socket share the module `sockmod` keeps.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use headwater_streams::modules::sockmod;
+pub use headwater_streams::modules::sockmod::Direction;
+use headwater_streams::modules::timod;
+use headwater_streams::tpi::{self, ManagementFlags, Primitive, Service};
+use headwater_streams::{ControlMode, Errno, ErrorOptions, Events, IoctlTimeout, ReadMode, ReadOptions, Stream};
+
+use crate::endpoint::{EndpointOptions, FIRST_ANSWER, capabilities_within};
+use crate::error::XtiError;
+use crate::line;
+use crate::options::OptionList;
+
+/// EDESTADDRREQ, EMSGSIZE, EOPNOTSUPP, ECONNABORTED, ENOTCONN, EALREADY, EINPROGRESS.
+const NO_DESTINATION: Errno = Errno::new(89);
+const TOO_LONG: Errno = Errno::new(90);
+const NOT_SUPPORTED: Errno = Errno::new(95);
+const ABORTED: Errno = Errno::new(103);
+const NOT_CONNECTED: Errno = Errno::new(107);
+const ALREADY: Errno = Errno::new(114);
+const IN_PROGRESS: Errno = Errno::new(115);
+/// As long as a call takes that does not wait for the other end.
+const AT_ONCE: IoctlTimeout = IoctlTimeout::After(Duration::from_millis(1));
+
+/// A socket: a transport's endpoint with the calls of sockets instead of those of XTI. An address is that of the transport:
+/// bytes that the loop-back transports take as they are, and a `sockaddr_in` of the transports over the network.
+///
+/// ```
+/// use headwater_xti::{Direction, EndpointOptions};
+///
+/// # let path = std::env::temp_dir().join(format!("headwater-xti-socket-{}", std::process::id()));
+/// let options = EndpointOptions::new().directory(&path);
+/// let listener = options.socket("ticotsord")?;
+/// listener.bind(b"greeter")?;
+/// listener.listen(5)?;
+/// let serving = std::thread::spawn(move || {
+///     let (near, _) = listener.accept()?;
+///     let mut name = [0; 64];
+///     let len = near.recv(&mut name)?;
+///     near.send(&[b"hello ", &name[..len]].concat())
+/// });
+/// let socket = options.socket("ticotsord")?;
+/// socket.connect(b"greeter")?;
+/// socket.send(b"world")?;
+/// let mut text = [0; 64];
+/// let len = socket.recv(&mut text)?;
+/// assert_eq!(&text[..len], b"hello world");
+/// socket.shutdown(Direction::Write)?;
+/// # serving.join().unwrap()?;
+/// # std::fs::remove_dir_all(path).ok();
+/// # Ok::<(), std::io::Error>(())
+/// ```
+///
+/// What differs from a socket of the kernel: expedited data are read in their place; an end of a connection that is not in order reads
+/// as the end of the data; an
+/// end that was read is told by `poll` in that process alone; `send` raises no SIGPIPE; a connection to a socket that listens and does not accept waits.
+///
+/// Source: IEEE Std 1003.1, the socket interfaces.
+#[derive(Debug)]
+pub struct Socket {
+    stream: Stream,
+    /// How it was opened, for what it accepts.
+    options: EndpointOptions,
+    transport: String,
+    service: Service,
+    longest: i32,
+    /// It has an address, as far as this process knows.
+    is_bound: AtomicBool,
+    /// It has a connection, or a default destination.
+    is_connected: AtomicBool,
+    /// A connection was asked for.
+    is_connecting: AtomicBool,
+    /// This process has received the end of the data.
+    has_ended: AtomicBool,
+}
+
+impl EndpointOptions {
+    /// Opens a socket of a transport (socket(2)), by the name of its driver.
+    ///
+    /// # Errors
+    /// `ENXIO` for a driver that is not known, or is no transport; what the open reports.
+    #[doc(alias = "socket(2)")]
+    pub fn socket(&self, transport: &str) -> io::Result<Socket> {
+        let stream = self.open_stream(transport).map_err(|error| error_of(error, Errno::Nxio))?;
+        stream.push("sockmod")?;
+        let (info, state, _) = capabilities_within(FIRST_ANSWER, &stream).map_err(|error| match error.errno {
+            // No provider has answered.
+            Some(Errno::Inval | Errno::Time) => code(Errno::Nxio),
+            _ => error_of(error, Errno::Nxio),
+        })?;
+        let is_datagrams = info.service == Service::Datagrams;
+        if is_datagrams {
+            stream.set_read_options(ReadOptions::new().mode(ReadMode::MessageDiscard).control(ControlMode::Discard))?;
+            stream.set_error_options(ErrorOptions::new().read_once(true).write_once(true));
+        }
+        Ok(Socket {
+            stream,
+            options: self.clone(),
+            transport: transport.to_owned(),
+            service: info.service,
+            longest: info.tsdu,
+            is_bound: AtomicBool::new(state != tpi::State::Unbound),
+            is_connected: AtomicBool::new(false),
+            is_connecting: AtomicBool::new(false),
+            has_ended: AtomicBool::new(false),
+        })
+    }
+}
+
+impl Socket {
+    /// The stream, for poll(2) of several files and for options of the stream head.
+    pub fn stream(&self) -> &Stream {
+        &self.stream
+    }
+
+    /// Sets whether calls fail with `EAGAIN`, or `EINPROGRESS`, instead of waiting.
+    ///
+    /// # Errors
+    /// What the stream reports.
+    pub fn set_nonblocking(&self, nonblocking: bool) -> io::Result<()> {
+        Ok(self.stream.set_nonblocking(nonblocking)?)
+    }
+
+    /// Takes an address (bind(2)).
+    ///
+    /// # Errors
+    /// `EADDRINUSE`, `EADDRNOTAVAIL`, `EACCES`; `EINVAL` if it has one.
+    #[doc(alias = "bind(2)")]
+    pub fn bind(&self, address: &[u8]) -> io::Result<()> {
+        self.take_address(address, 0)
+    }
+
+    fn take_address(&self, address: &[u8], waiting: u32) -> io::Result<()> {
+        self.request(timod::BIND, Primitive::BindReq { address, waiting }, Errno::Inval)?;
+        self.is_bound.store(true, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Takes any address, if it has none.
+    fn ensure_bound(&self) -> io::Result<()> {
+        if self.is_bound.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        match self.take_address(&[], 0) {
+            // Another process of the socket has bound it.
+            Err(error) if error.raw_os_error() == Some(Errno::Inval.number()) => {
+                self.is_bound.store(true, Ordering::Relaxed);
+                Ok(())
+            }
+            done => done,
+        }
+    }
+
+    /// Listens for connections, of which `backlog` may wait (listen(2)).
+    ///
+    /// # Errors
+    /// `EOPNOTSUPP` for a transport without connections; `EADDRINUSE` if another took the address in this moment: the
+    /// transport gives it up and takes it anew.
+    #[doc(alias = "listen(2)")]
+    pub fn listen(&self, backlog: u32) -> io::Result<()> {
+        self.check_connections()?;
+        let mut address = Vec::new();
+        if self.is_bound.load(Ordering::Relaxed) {
+            address = self.local_address()?;
+            self.request(timod::UNBIND, Primitive::UnbindReq, Errno::Inval)?;
+        }
+        self.take_address(&address, backlog.max(1))
+    }
+
+    /// Waits for a connection (accept(2)). Returns it, and the address of its other end.
+    ///
+    /// # Errors
+    /// `EINVAL` if the socket does not listen; `EAGAIN` for one that does not wait; what the open of a new endpoint reports.
+    #[doc(alias = "accept(2)")]
+    pub fn accept(&self) -> io::Result<(Socket, Vec<u8>)> {
+        self.check_connections()?;
+        loop {
+            let Some(message) = self.stream.receive()? else { return Err(code(Errno::Inval)) };
+            let Ok(Primitive::ConnInd { source, sequence, .. }) =
+                Primitive::decode(message.control().unwrap_or_default())
+            else {
+                // A caller that did not wait any longer.
+                continue;
+            };
+            let near = self.options.socket(&self.transport)?;
+            let (_, _, acceptor) = capabilities_within(IoctlTimeout::Usual, &near.stream)
+                .map_err(|error| error_of(error, Errno::Inval))?;
+            let mut request = Primitive::ConnRes { acceptor, options: &[], sequence }.encode();
+            match self.stream.ioctl(sockmod::ACCEPT, &mut request, IoctlTimeout::Usual) {
+                Err(error) if error.errno() == ABORTED => continue,
+                done => done?,
+            };
+            near.is_bound.store(true, Ordering::Relaxed);
+            near.is_connected.store(true, Ordering::Relaxed);
+            return Ok((near, source.to_vec()));
+        }
+    }
+
+    /// Asks for a connection, and waits until the other end has accepted; of datagrams, sets the default destination, and an
+    /// address of no bytes removes it (connect(2)).
+    ///
+    /// # Errors
+    /// `ECONNREFUSED`; `EINPROGRESS` for a socket that does not wait, whose connection is there when [`Socket::poll`]
+    /// reports [`Events::OUT`]; `EALREADY` as long as it is not, `EISCONN` afterwards; `EINTR`: the connection is asked for.
+    #[doc(alias = "connect(2)")]
+    pub fn connect(&self, address: &[u8]) -> io::Result<()> {
+        if self.service == Service::Datagrams {
+            self.ensure_bound()?;
+            self.stream.ioctl(sockmod::SET_PEER, &mut address.to_vec(), IoctlTimeout::Usual)?;
+            self.is_connected.store(!address.is_empty(), Ordering::Relaxed);
+            return Ok(());
+        }
+        let waits = !self.stream.is_nonblocking();
+        if self.is_connecting.load(Ordering::Relaxed) {
+            return self.finish_connect(if waits { IoctlTimeout::Never } else { AT_ONCE });
+        }
+        self.ensure_bound()?;
+        let mut request = Primitive::ConnReq { destination: address, options: &[] }.encode();
+        let (command, time) =
+            if waits { (sockmod::CONNECT, IoctlTimeout::Never) } else { (sockmod::START_CONNECT, IoctlTimeout::Usual) };
+        match self.stream.ioctl(command, &mut request, time) {
+            Ok(_) if waits => self.is_connected.store(true, Ordering::Relaxed),
+            Ok(_) => {
+                self.is_connecting.store(true, Ordering::Relaxed);
+                return Err(code(IN_PROGRESS));
+            }
+            Err(error) => {
+                self.is_connecting.store(error.errno() == Errno::Intr, Ordering::Relaxed);
+                return Err(error.into());
+            }
+        }
+        Ok(())
+    }
+
+    fn finish_connect(&self, time: IoctlTimeout) -> io::Result<()> {
+        match self.stream.ioctl(sockmod::FINISH_CONNECT, &mut Vec::new(), time) {
+            Err(error) if error.errno() == Errno::Time => Err(code(ALREADY)),
+            Err(error) if error.errno() == Errno::Intr => Err(error.into()),
+            done => {
+                self.is_connecting.store(false, Ordering::Relaxed);
+                done?;
+                self.is_connected.store(true, Ordering::Relaxed);
+                Ok(())
+            }
+        }
+    }
+
+    /// Waits for events (poll(2)). A connection that is asked for is there, or refused, when [`Events::OUT`] is reported;
+    /// [`Socket::connect`] then says which.
+    ///
+    /// # Errors
+    /// `EINTR`; what the stream reports.
+    #[doc(alias = "poll(2)")]
+    pub fn poll(&self, wanted: Events, timeout: Option<Duration>) -> io::Result<Events> {
+        if !self.is_connecting.load(Ordering::Relaxed) || !wanted.contains(Events::OUT) {
+            if wanted.contains(Events::IN) && self.has_ended.load(Ordering::Relaxed) {
+                return Ok(self.stream.poll(wanted, Some(Duration::ZERO))? | Events::IN);
+            }
+            return Ok(self.stream.poll(wanted, timeout)?);
+        }
+        let time = timeout.map_or(IoctlTimeout::Never, |time| IoctlTimeout::After(time.max(Duration::from_millis(1))));
+        match self.stream.ioctl(sockmod::AWAIT_CONNECT, &mut Vec::new(), time) {
+            Ok(_) => Ok(Events::OUT),
+            Err(error) if error.errno() == Errno::Time => Ok(Events::empty()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Sends over the connection, or to the default destination (send(2)). Returns how many bytes.
+    ///
+    /// # Errors
+    /// `ENOTCONN`, `EDESTADDRREQ`; `EMSGSIZE` for a datagram that is too long; `EPIPE` if this direction or the connection has ended;
+    /// `EAGAIN`; of datagrams, the error of one that was sent before.
+    #[doc(alias = "send(2)")]
+    pub fn send(&self, data: &[u8]) -> io::Result<usize> {
+        let is_connected = self.is_connected.load(Ordering::Relaxed);
+        if self.service == Service::Datagrams {
+            if !is_connected {
+                return Err(code(NO_DESTINATION));
+            }
+            self.check_length(data)?;
+            return self.stream.putmsg(None, Some(data)).map(|()| data.len()).map_err(|error| self.of_sending(&error));
+        }
+        if !is_connected {
+            return Err(code(NOT_CONNECTED));
+        }
+        self.stream.write(data).map_err(|error| self.of_sending(&error))
+    }
+
+    /// Sends a datagram (sendto(2)).
+    ///
+    /// # Errors
+    /// `EOPNOTSUPP` for a transport without datagrams; `EDESTADDRREQ` for an address of no bytes; as [`Socket::send`].
+    #[doc(alias = "sendto(2)")]
+    pub fn send_to(&self, address: &[u8], data: &[u8]) -> io::Result<usize> {
+        if self.service != Service::Datagrams {
+            return Err(code(NOT_SUPPORTED));
+        }
+        if address.is_empty() {
+            return Err(code(NO_DESTINATION));
+        }
+        self.check_length(data)?;
+        self.ensure_bound()?;
+        self.stream.send_to(address, &[], data).map(|()| data.len()).map_err(|error| self.of_sending(&error))
+    }
+
+    fn check_length(&self, data: &[u8]) -> io::Result<()> {
+        match usize::try_from(self.longest) {
+            Ok(longest) if data.len() > longest => Err(code(TOO_LONG)),
+            _ => Ok(()),
+        }
+    }
+
+    fn of_sending(&self, error: &headwater_streams::Error) -> io::Error {
+        match error.errno() {
+            Errno::Range => code(TOO_LONG),
+            // The stream is hung up.
+            Errno::Nxio | Errno::Io => code(Errno::Pipe),
+            errno => code(errno),
+        }
+    }
+
+    /// Receives, and waits for something (recv(2)). 0 is the end of the data of a connection. A datagram's data that do not fit
+    /// are discarded.
+    ///
+    /// # Errors
+    /// `ENOTCONN`; `EAGAIN`; of datagrams, the error of one that was sent before.
+    #[doc(alias = "recv(2)")]
+    pub fn recv(&self, data: &mut [u8]) -> io::Result<usize> {
+        let is_datagrams = self.service == Service::Datagrams;
+        if is_datagrams {
+            self.ensure_bound()?;
+        } else if !self.is_connected.load(Ordering::Relaxed) {
+            return Err(code(NOT_CONNECTED));
+        }
+        match self.stream.read(data) {
+            Ok(0) if !data.is_empty() && !is_datagrams => {
+                self.has_ended.store(true, Ordering::Relaxed);
+                Ok(0)
+            }
+            Err(error) if error.errno() == Errno::Again && self.has_ended.load(Ordering::Relaxed) => Ok(0),
+            done => Ok(done?),
+        }
+    }
+
+    /// Receives a datagram, and waits for one (recvfrom(2)). Returns the bytes of data, and the sender's address. Data that do not fit
+    /// are discarded.
+    ///
+    /// # Errors
+    /// `EOPNOTSUPP` for a transport without datagrams; as [`Socket::recv`].
+    #[doc(alias = "recvfrom(2)")]
+    pub fn recv_from(&self, data: &mut [u8]) -> io::Result<(usize, Vec<u8>)> {
+        if self.service != Service::Datagrams {
+            return Err(code(NOT_SUPPORTED));
+        }
+        self.ensure_bound()?;
+        let mut address = vec![0; headwater_streams::limits::ADDRESS_MAX];
+        let Some(received) = self.stream.recv_from(&mut address, &mut [], data)? else { return Ok((0, Vec::new())) };
+        let (mut rest, mut more) = ([0; 4096], received.more);
+        while more {
+            more = self.stream.getmsg(None, Some(&mut rest))?.more_data;
+        }
+        address.truncate(received.address);
+        Ok((received.data, address))
+    }
+
+    /// Ends one direction or both (shutdown(2)).
+    ///
+    /// # Errors
+    /// `ENOTCONN`; `EOPNOTSUPP` for a transport that cannot end a direction in order.
+    #[doc(alias = "shutdown(2)")]
+    pub fn shutdown(&self, direction: Direction) -> io::Result<()> {
+        if !self.is_connected.load(Ordering::Relaxed) {
+            return Err(code(NOT_CONNECTED));
+        }
+        if direction != Direction::Read && self.service != Service::OrderlyConnections {
+            return Err(code(NOT_SUPPORTED));
+        }
+        let mut data = (direction as u32).to_ne_bytes().to_vec();
+        match self.stream.ioctl(sockmod::SHUTDOWN, &mut data, IoctlTimeout::Usual) {
+            // It is hung up: both directions have ended.
+            Err(error) if matches!(error.errno(), Errno::Nxio | Errno::Io) => Err(code(NOT_CONNECTED)),
+            done => Ok(done.map(|_| ())?),
+        }
+    }
+
+    /// The own address (getsockname(2)); of no bytes, if it has none.
+    ///
+    /// # Errors
+    /// What the stream reports.
+    #[doc(alias = "getsockname(2)")]
+    pub fn local_address(&self) -> io::Result<Vec<u8>> {
+        self.addresses().map(|(local, _)| local)
+    }
+
+    /// The address of the connection's other end, or the default destination (getpeername(2)).
+    ///
+    /// # Errors
+    /// `ENOTCONN`.
+    #[doc(alias = "getpeername(2)")]
+    pub fn peer_address(&self) -> io::Result<Vec<u8>> {
+        if self.service == Service::Datagrams {
+            let mut address = Vec::new();
+            self.stream.ioctl(sockmod::GET_PEER, &mut address, IoctlTimeout::Usual)?;
+            return Ok(address);
+        }
+        let (_, peer) = self.addresses()?;
+        if peer.is_empty() { Err(code(NOT_CONNECTED)) } else { Ok(peer) }
+    }
+
+    fn addresses(&self) -> io::Result<(Vec<u8>, Vec<u8>)> {
+        let answer = self.request(timod::GETADDRS, Primitive::AddrReq, Errno::Inval)?;
+        match Primitive::decode(&answer) {
+            Ok(Primitive::AddrAck { local, remote }) => Ok((local.to_vec(), remote.to_vec())),
+            _ => Err(code(Errno::Proto)),
+        }
+    }
+
+    /// Asks for options of the transport or changes them (getsockopt(2), setsockopt(2)): returns them, and the worst status.
+    ///
+    /// # Errors
+    /// `EINVAL` for a list or flags that make no sense; `EACCES`.
+    #[doc(alias = "getsockopt(2)")]
+    #[doc(alias = "setsockopt(2)")]
+    pub fn options(&self, list: &OptionList, flags: ManagementFlags) -> io::Result<(OptionList, ManagementFlags)> {
+        let request = Primitive::OptmgmtReq { options: list.bytes(), flags };
+        let answer = self.request(timod::OPTMGMT, request, Errno::Inval)?;
+        match Primitive::decode(&answer) {
+            Ok(Primitive::OptmgmtAck { options, flags }) => Ok((OptionList::from(options.to_vec()), flags)),
+            _ => Err(code(Errno::Proto)),
+        }
+    }
+
+    /// The error that waits, which is then forgotten (SO_ERROR).
+    ///
+    /// # Errors
+    /// What the stream reports.
+    #[doc(alias = "SO_ERROR")]
+    pub fn take_error(&self) -> io::Result<Option<io::Error>> {
+        let error = self.stream.ioctl(sockmod::GET_ERROR, &mut Vec::new(), IoctlTimeout::Usual)?;
+        Ok((error != 0).then(|| io::Error::from_raw_os_error(error)))
+    }
+
+    fn check_connections(&self) -> io::Result<()> {
+        if self.service == Service::Datagrams { Err(code(NOT_SUPPORTED)) } else { Ok(()) }
+    }
+
+    /// A request whose answer is that of an ioctl. `state`: the error of a request that the state does not allow.
+    fn request(&self, command: u32, request: Primitive<'_>, state: Errno) -> io::Result<Vec<u8>> {
+        line::ioctl(&self.stream, IoctlTimeout::Usual, command, request).map_err(|error| error_of(error, state))
+    }
+}
+
+fn code(errno: Errno) -> io::Error {
+    io::Error::from_raw_os_error(errno.number())
+}
+
+/// The error of sockets for that of a request; `state`: where the state does not allow it, or no provider is there.
+fn error_of(error: XtiError, state: Errno) -> io::Error {
+    use tpi::TransportError as T;
+    match error.t_errno {
+        T::OutOfState | T::BadName => code(state),
+        t_errno => code(t_errno.errno_of_sockets(error.errno.map_or(0, |errno| errno.number().unsigned_abs()))),
+    }
+}
