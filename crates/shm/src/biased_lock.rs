@@ -153,6 +153,12 @@ impl BiasedLock {
         false
     }
 
+    /// Whether the lock is biased to us, and no notice or seizure is pending. A look from without the lock.
+    #[inline]
+    pub fn is_biased_to_us(&self) -> bool {
+        self.bias != NO_BIAS && self.words.lock.load(Ordering::Relaxed) == self.bias
+    }
+
     /// As [`BiasedLock::enter`], for a member that may be inside another lock by its bias. Then
     /// [`BiasedLock::leave_inner`] must follow.
     #[inline]

@@ -20,6 +20,8 @@ pub struct Counters {
     pub coalesced_bytes: u64,
     /// Runs of service procedures.
     pub service_runs: u64,
+    /// Messages of a transport that went the short way of one before them, without the procedures on their path.
+    pub short_sends: u64,
 }
 
 impl Counters {
@@ -32,8 +34,17 @@ impl Counters {
     /// # Ok::<(), headwater_streams::Error>(())
     /// ```
     pub fn named(&self) -> impl Iterator<Item = (&'static str, u64)> + use<> {
-        let Counters { wake_ups, doorbells, blocks, spins, yields, back_enables, coalesced_bytes, service_runs } =
-            *self;
+        let Counters {
+            wake_ups,
+            doorbells,
+            blocks,
+            spins,
+            yields,
+            back_enables,
+            coalesced_bytes,
+            service_runs,
+            short_sends,
+        } = *self;
         [
             ("wake_ups", wake_ups),
             ("doorbells", doorbells),
@@ -43,6 +54,7 @@ impl Counters {
             ("back_enables", back_enables),
             ("coalesced_bytes", coalesced_bytes),
             ("service_runs", service_runs),
+            ("short_sends", short_sends),
         ]
         .into_iter()
     }

@@ -23,6 +23,7 @@ mod put;
 mod queue_ref;
 mod read;
 mod read_batching;
+mod route;
 mod service;
 mod settings;
 mod shutdown;

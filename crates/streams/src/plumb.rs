@@ -8,4 +8,5 @@ pub(crate) mod exchange;
 pub mod module;
 pub(crate) mod queue;
 pub mod registry;
+pub mod route;
 pub(crate) mod stack;

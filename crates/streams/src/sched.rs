@@ -158,6 +158,11 @@ impl<'s, 'm> Run<'s, 'm> {
         }
     }
 
+    /// Whether a message waits in a queue until the run ends.
+    pub fn has_pending(&self) -> bool {
+        self.pending.is_some()
+    }
+
     /// Notes an effect: the operation must be completed from here on.
     #[inline]
     pub fn act(&mut self) {

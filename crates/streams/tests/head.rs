@@ -530,3 +530,20 @@ fn bad_sizes_are_refused_by_name() {
         assert!(error.to_string().starts_with(name), "{error}");
     }
 }
+
+#[test]
+fn messages_that_arrive_behind_a_known_one_are_counted_and_marked() {
+    let (mut near, mut far) = Handle::pair().expect("pipe");
+    near.putmsg(Some(b"control"), Some(b"one")).expect("sent");
+    assert!(far.peek(Some(&mut [0; 8]), None, MessageFilter::Any).expect("peeked").is_some());
+    for _ in 0..2 {
+        near.putmsg(Some(b"control"), Some(b"more")).expect("sent");
+    }
+    assert_eq!(far.nread().expect("counted"), (3, 3));
+    assert!(far.has_band(0).expect("looked"));
+    for expected in [3, 4, 4] {
+        let got = far.getmsg(Some(&mut [0; 8]), Some(&mut [0; 8])).expect("received");
+        assert_eq!(got.data, Some(expected));
+    }
+    assert_eq!(far.nread().expect("counted"), (0, 0));
+}

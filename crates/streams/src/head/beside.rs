@@ -92,6 +92,9 @@ impl Handle {
         // What another user of the stream delivers does not wake this one here.
         let is_alone = self.end.words().joined.load(Ordering::Relaxed) <= 1;
         let Some(file) = file.filter(|_| is_alone) else { return Ok(None) };
+        if self.spins_at_file(ready)? {
+            return Ok(Some(Waited::LookAgain));
+        }
         let (now_ns, due_ns) = (now_ns(), self.due_ns().unwrap_or(u64::MAX));
         let end_ns = (now_ns + AT_FILE_NS).min(until_ns.unwrap_or(u64::MAX)).min(due_ns);
         let mut polled = [Watched::new(file.as_fd(), watched)];
@@ -107,6 +110,24 @@ impl Handle {
         ready[place] = polled[0].ready;
         self.serve_files(ready)?;
         Ok(Some(Waited::LookAgain))
+    }
+
+    /// Has the driver read the file again and again, for as long as a wake-up by the kernel would take, if that has paid lately. The sender
+    /// then wakes no sleeper. True: something has come.
+    fn spins_at_file(&mut self, ready: Ready) -> Result<bool> {
+        if !self.end.region.policy.stages {
+            return Ok(false);
+        }
+        let mut stages = std::mem::take(&mut self.end.stages);
+        let mut served = Ok(true);
+        // Which CPU the sender runs on is not known.
+        let spun = stages.pass(false, || {
+            served = self.serve_files(ready);
+            served.is_err() || self.back.is_readable()
+        });
+        self.end.stages = stages;
+        self.end.counters.spins += u64::from(spun.is_some());
+        served.map(|_| spun.is_some())
     }
 
     /// Calls the driver's procedure for each file with an event. False: another user of the stream is in the

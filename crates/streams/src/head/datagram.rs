@@ -49,9 +49,10 @@ impl Handle {
         options: &mut [u8],
         data: &mut [u8],
     ) -> Result<Option<ReceivedDatagram>> {
-        self.attach()?;
+        self.attach_to_get()?;
         loop {
             state::check(self.end.words(), Call::Read)?;
+            self.gather_messages();
             let done = self.take_datagram(address, options, data);
             if let Some(received) = self.remember_failure(done)? {
                 return Ok(Some(received));

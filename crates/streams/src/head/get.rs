@@ -91,7 +91,7 @@ impl Handle {
         data: Option<&mut [u8]>,
         filter: MessageFilter,
     ) -> Result<Received> {
-        self.attach()?;
+        self.attach_to_get()?;
         let done = self.get_or_wait(control, data, filter);
         self.remember_failure(done)
     }
@@ -108,12 +108,36 @@ impl Handle {
         data: Option<&mut [u8]>,
         filter: MessageFilter,
     ) -> Result<Option<Received>> {
+        let is_usual = self.end.dead.is_none() && self.end.words().state.load(Ordering::Acquire) == 0;
+        if is_usual && self.end.member().is_some() && !self.back.is_readable() {
+            // Nothing is there, which two words tell.
+            return Ok(None);
+        }
         self.attach()?;
         state::check(self.end.words(), Call::Peek)?;
         let done = self.get_now(control, data, filter, false);
         match self.remember_failure(done) {
             Err(error) if error.errno() == Errno::Badmsg && filter != MessageFilter::Any => Ok(None),
             done => done,
+        }
+    }
+
+    /// As [`Handle::attach`], unless this member knows already what is at the front: then the lock's notices tell what has changed.
+    #[inline]
+    pub(super) fn attach_to_get(&mut self) -> Result<()> {
+        if self.back.reader.knows_record() && self.end.member().is_some() && self.end.dead.is_none() {
+            return Ok(());
+        }
+        self.attach()
+    }
+
+    /// Before a look for messages with boundaries: gathers them if that pays.
+    #[inline]
+    pub(super) fn gather_messages(&mut self) {
+        if self.back.reader.known() == 0 && self.end.region.policy.stages && !self.nonblocking {
+            let lane = &self.back.reader;
+            let sent = self.out.writer.sent().wrapping_add(self.puts);
+            self.batching.before_look(lane.found(), self.message_len, lane.hiwat(), sent);
         }
     }
 
@@ -125,6 +149,7 @@ impl Handle {
     ) -> Result<Received> {
         loop {
             state::check(self.end.words(), Call::Read)?;
+            self.gather_messages();
             let got = self.get_now(control.as_deref_mut(), data.as_deref_mut(), filter, true)?;
             if let Some(got) = got {
                 return Ok(got);
@@ -215,9 +240,12 @@ impl Handle {
         action: impl FnOnce(&mut ReadSide<'_>, &PeekedMessage) -> Result<(T, Option<Taken>)>,
     ) -> Result<Option<T>> {
         let options = self.read_options();
-        let Handle { back, end, .. } = self;
+        let Handle { back, end, message_len, .. } = self;
         let mut side = back.begin_reading(end, options)?;
-        let done = side.take_front(action);
+        let done = side.take_front(|front, item| {
+            *message_len = item.control.unwrap_or(0) + item.data.unwrap_or(0);
+            action(front, item)
+        });
         let room = side.end();
         self.after_taking(room);
         done
@@ -234,6 +262,7 @@ impl Handle {
         self.attach()?;
         state::check(self.end.words(), Call::Peek)?;
         let counted = self.take_front(|front, item| {
+            front.lane.look()?;
             let stored = front.store()?.count(HEAD, |header| header.kind != Kind::Signal)?;
             Ok(((item.data.unwrap_or(0), stored + front.lane.messages()), None))
         });
@@ -264,6 +293,7 @@ impl Handle {
         self.attach()?;
         state::check(self.end.words(), Call::Peek)?;
         let last = self.take_front(|front, item| {
+            front.lane.look()?;
             let stored = front.store()?.count(HEAD, |header| header.marked)?;
             Ok((item.header.marked && stored + front.lane.marked() == 1, None))
         });
@@ -296,6 +326,7 @@ impl Handle {
             header.kind != Kind::Signal && !header.kind.is_high_priority() && header.band == band
         };
         let found = self.take_front(|front, _| {
+            front.lane.look()?;
             let stored = front.store()?.find(HEAD, |stored| fits(stored.header))?.is_some();
             Ok((stored || band == 0 && front.lane.messages() > 0, None))
         });
@@ -363,8 +394,10 @@ impl ReadSide<'_> {
         &mut self,
         action: impl FnOnce(&mut Self, &PeekedMessage) -> Result<(T, Option<Taken>)>,
     ) -> Result<Option<T>> {
-        // All available plain bytes are one message.
-        self.lane.look()?;
+        if !self.lane.knows_record() {
+            // All available plain bytes are one message.
+            self.lane.look()?;
+        }
         let Some(item) = self.front_but_signals()? else { return Ok(None) };
         let (done, taken) = action(self, &item)?;
         if let Some(taken) = taken {

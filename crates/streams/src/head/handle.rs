@@ -51,6 +51,10 @@ pub struct Handle {
     /// Timeout procedures are being called.
     pub(super) serves_times: bool,
     pub(super) batching: ReadBatching,
+    /// How often putmsg was called, for [`ReadBatching`].
+    pub(super) puts: u64,
+    /// Bytes of the last message that was found, for [`ReadBatching`].
+    pub(super) message_len: usize,
     /// Where the pieces of readv and writev are one.
     scratch: MappedVec<u8>,
 }
@@ -98,6 +102,8 @@ impl Handle {
             serves_lowers: None,
             serves_times: false,
             batching: ReadBatching::default(),
+            puts: 0,
+            message_len: 0,
             scratch: MappedVec::default(),
         }
     }

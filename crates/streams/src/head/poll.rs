@@ -9,6 +9,7 @@ use super::handle::Handle;
 use super::state::{READ_ERROR, WRITE_ERROR};
 use crate::error::{Errno, Result, fixed};
 use crate::process::end::Access;
+use crate::queue::store::HEAD;
 
 pub use crate::options::events::Events;
 
@@ -45,6 +46,9 @@ impl Handle {
     #[doc = include_str!("../../doc/poll.md")]
     #[doc(alias = "poll(2)")]
     pub fn poll(&mut self, wanted: Events, timeout: Option<Duration>) -> Result<Events> {
+        if self.knows_input(wanted) {
+            return Ok(wanted & (Events::IN | Events::RDNORM));
+        }
         let until_ns = timeout.map(|timeout| {
             headwater_os::clock::now_ns().saturating_add(u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX))
         });
@@ -105,8 +109,49 @@ impl Handle {
         Ok(Prepared::Armed { reads: false, writes: false, look_every })
     }
 
+    /// Whether only ordinary input is polled for, and a message that was found before is at the front of an end in its usual state: then
+    /// there is nothing to look for, and other events wait until it was taken.
+    #[inline]
+    fn knows_input(&self, wanted: Events) -> bool {
+        is_input_alone(wanted)
+            && self.end.member().is_some()
+            && self.back.reader.has_message()
+            && self.back.store.is_empty(HEAD)
+            && self.is_usual()
+    }
+
+    /// Whether nothing but data is to be expected, as far as is known.
+    fn is_usual(&self) -> bool {
+        self.end.dead.is_none() && self.end.words().state.load(Ordering::Acquire) == 0 && !self.is_at_end()
+    }
+
+    /// Where only ordinary input is polled for: waits for it as a read does, without a look at all else before. None: the look follows.
+    fn wait_for_input(&mut self, wanted: Events, until_ns: Option<u64>) -> Result<Option<Events>> {
+        if !is_input_alone(wanted) || !self.is_usual() || self.nested || self.end.endpoint.access == Access::Write {
+            return Ok(None);
+        }
+        if !self.back.is_readable() {
+            match self.wait_to_read(until_ns) {
+                Err(error) if error.is_held() && error.errno() != Errno::Intr => {}
+                // The look tells whether the time is over.
+                Err(error) if error.errno() == Errno::Time => {}
+                waited => waited?,
+            }
+        }
+        if !self.back.is_readable() || !self.is_usual() {
+            return Ok(None);
+        }
+        let events = unless_held(self.front_events(), Events::default())? & wanted;
+        Ok(Some(events).filter(|events| !events.is_empty()))
+    }
+
     fn poll_until(&mut self, wanted: Events, timeout: Option<Duration>, until_ns: Option<u64>) -> Result<Events> {
         let mut looks = 0;
+        if timeout != Some(Duration::ZERO)
+            && let Some(events) = self.wait_for_input(wanted, until_ns)?
+        {
+            return Ok(events);
+        }
         loop {
             self.serve_now()?;
             let ready = self.ready(wanted)? & (wanted | Events::ERR | Events::HUP);
@@ -166,7 +211,7 @@ impl Handle {
         } else if self.end.shut_to_write() {
             events |= Events::ERR;
         } else if state & WRITE_ERROR == 0 && self.end.endpoint.access != Access::Read {
-            if unless_held(self.can_put(0), false)? {
+            if wanted.intersects(Events::OUT | Events::WRNORM) && unless_held(self.can_put(0), false)? {
                 events |= Events::OUT | Events::WRNORM;
             }
             if wanted.intersects(Events::WRBAND)
@@ -188,6 +233,10 @@ impl Handle {
             _ => Events::IN | Events::RDBAND,
         }))
     }
+}
+
+fn is_input_alone(wanted: Events) -> bool {
+    !wanted.is_empty() && (Events::IN | Events::RDNORM).contains(wanted)
 }
 
 /// An event that cannot be checked, because another user of the stream is in the middle of a call, is not ready.

@@ -44,6 +44,15 @@ impl Handle {
     }
 
     fn put_parts(&mut self, priority: Priority, control: Option<&[u8]>, data: Option<&[u8]>) -> Result<()> {
+        self.puts = self.puts.wrapping_add(1);
+        if let Some(control) = control
+            && priority == Priority::NORMAL
+        {
+            let sent = self.put_by_route(control, data);
+            if self.remember_failure(sent)? {
+                return Ok(());
+            }
+        }
         if priority.is_high() && control.is_none() {
             return Err(fixed!(Inval, "a message of high priority needs a control part"));
         }

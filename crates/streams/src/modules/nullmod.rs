@@ -8,6 +8,6 @@ pub struct NullModule;
 
 impl Module for NullModule {
     fn info(&self) -> ModuleInfo {
-        ModuleInfo { data: true, ..ModuleInfo::new("nullmod") }
+        ModuleInfo { data: true, proto: true, ..ModuleInfo::new("nullmod") }
     }
 }

@@ -62,7 +62,7 @@ pub struct TransportModule;
 
 impl Module for TransportModule {
     fn info(&self) -> ModuleInfo {
-        ModuleInfo::new("timod").instance(MEMORY)
+        ModuleInfo { proto: true, ..ModuleInfo::new("timod").instance(MEMORY) }
     }
 
     fn put<'m>(&self, message: Message<'m>, queue: &mut Queue<'_, '_, 'm>) -> Result<()> {

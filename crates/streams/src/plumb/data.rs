@@ -48,6 +48,10 @@ impl Next<'_, '_> {
 pub(crate) struct DataChain {
     /// All modules on the path take plain data.
     pub takes_all: bool,
+    /// All modules on the path pass messages with a control part on as they are.
+    pub passes_proto: bool,
+    /// The longest data part beside a control part, bytes.
+    pub data_max: usize,
     /// The address and length of the written data. For comparing only.
     written: (usize, usize),
     /// A queue holds data.

@@ -7,6 +7,7 @@ use headwater_shm::{Hold, Membership};
 
 use super::chain::{self, Link};
 use super::data::DataChain;
+use super::route::Routes;
 use crate::error::Result;
 use crate::events;
 use crate::options::head::{ReadMode, ReadOptions, WriteOptions};
@@ -34,6 +35,8 @@ pub(crate) struct Direction {
     pub chain: MappedVec<Link>,
     /// What modules keep in this process, as far as a procedure has asked for it.
     locals: KnownLocals,
+    /// The short paths of messages to other streams.
+    pub routes: Routes,
     direction: usize,
     /// The fast path that plain data may use.
     quick: Open,
@@ -59,6 +62,7 @@ impl Direction {
             store: region.store(direction),
             chain: MappedVec::default(),
             locals: KnownLocals::default(),
+            routes: Routes::default(),
             direction,
             quick: Open::Closed,
             data: DataChain::default(),
@@ -70,9 +74,9 @@ impl Direction {
     // In line, so that the guard is made where it stays.
     #[inline(always)]
     pub fn begin<'w>(&'w mut self, me: &'w Membership, region: &Region) -> Result<WriteSide<'w>> {
-        let Direction { writer, reader, store, chain, locals, direction, quick, data, .. } = self;
+        let Direction { writer, reader, store, chain, locals, routes, direction, quick, data, .. } = self;
         let (lane, hold) = writer.enter(me)?;
-        let mut side = WriteSide { lane, far: reader, store: store.side(me), chain, locals, quick, data };
+        let mut side = WriteSide { lane, far: reader, store: store.side(me), chain, locals, routes, quick, data };
         if let Some(hold) = hold {
             side.look_at_notices(hold, region, *direction)?;
         }
@@ -86,17 +90,26 @@ impl Direction {
         me: &'w Membership,
         region: &Region,
     ) -> Result<(WriteSide<'w>, &'w mut Effects)> {
-        let Direction { writer, reader, store, chain, locals, direction, quick, data, inner_effects } = self;
+        let Direction { writer, reader, store, chain, locals, routes, direction, quick, data, inner_effects } = self;
         let (lane, hold) = writer.hold(me)?;
-        let mut side = WriteSide { lane, far: reader, store: store.side(me), chain, locals, quick, data };
+        let mut side = WriteSide { lane, far: reader, store: store.side(me), chain, locals, routes, quick, data };
         side.look_at_notices(hold, region, *direction)?;
         Ok((side, inner_effects))
     }
 
     /// The guard of the writer's side again.
     pub fn resume_writing<'w>(&'w mut self, me: &'w Membership, kept: Kept) -> WriteSide<'w> {
-        let Direction { writer, reader, store, chain, locals, quick, data, .. } = self;
-        WriteSide { lane: writer.resume(me, kept), far: reader, store: store.side(me), chain, locals, quick, data }
+        let Direction { writer, reader, store, chain, locals, routes, quick, data, .. } = self;
+        WriteSide {
+            lane: writer.resume(me, kept),
+            far: reader,
+            store: store.side(me),
+            chain,
+            locals,
+            routes,
+            quick,
+            data,
+        }
     }
 
     /// 0 or 1.
@@ -151,6 +164,7 @@ pub(crate) struct WriteSide<'w> {
     pub chain: &'w mut MappedVec<Link>,
     /// See [`Direction`].
     pub locals: &'w mut KnownLocals,
+    pub routes: &'w mut Routes,
     quick: &'w mut Open,
     data: &'w mut DataChain,
 }
@@ -169,9 +183,7 @@ impl Drop for WriteSide<'_> {
         if !self.chain.is_empty() && self.store.is_transferring() {
             self.lane.notify(CHANGED);
         }
-        // Messages in a module's queue go before the next write. Only the lock's holder queues messages there.
-        let waits = |link: &Link| link.service && !self.store.is_empty(link.queue);
-        let is_clear = !self.chain.iter().any(waits) && !events::are_calls_recorded();
+        let is_clear = self.is_clear();
         self.lane.open(if is_clear { *self.quick } else { Open::Closed });
     }
 }
@@ -180,6 +192,17 @@ impl WriteSide<'_> {
     /// As [`Direction::may_write`].
     pub fn may_write(&self, region: &Region, band: u8) -> bool {
         may_write(self.chain, &self.store, &self.lane, region, band)
+    }
+
+    /// Whether no message in a module's queue goes before the next write. Only the lock's holder queues messages there.
+    fn is_clear(&self) -> bool {
+        let waits = |link: &Link| link.service && !self.store.is_empty(link.queue);
+        !self.chain.iter().any(waits) && !events::are_calls_recorded()
+    }
+
+    /// Whether a message with a control part may be appended to the lane without the procedures on the path.
+    pub fn is_clear_for_proto(&self) -> bool {
+        *self.quick == Open::Through && self.data.passes_proto && self.is_clear() && !self.store.is_transferring()
     }
 
     #[cold]
@@ -224,6 +247,9 @@ impl WriteSide<'_> {
             _ => Open::Closed,
         };
         self.data.takes_all = self.chain.iter().all(|link| link.module.info().data);
+        self.data.passes_proto = self.chain.iter().all(|link| link.is_driver() || link.module.info().proto);
+        let maxpsz = fixed.lanes[direction].flow.0.maxpsz.load(Ordering::Relaxed);
+        self.data.data_max = maxpsz.clamp(1, region.strmsgsz) as usize;
         Ok(())
     }
 }

@@ -53,6 +53,10 @@ pub struct ModuleInfo {
     /// modules of the library.
     #[doc(hidden)]
     pub data: bool,
+    /// Whether it passes each M_PROTO on as it is, on both sides, and keeps no account of them: one may then be sent past it. For
+    /// modules of the library.
+    #[doc(hidden)]
+    pub proto: bool,
 }
 
 impl ModuleInfo {
@@ -68,6 +72,7 @@ impl ModuleInfo {
             services: [false, false],
             instance: 0,
             data: false,
+            proto: false,
         }
     }
 

@@ -5,6 +5,7 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod datagrams;
 mod descriptors;
 mod fifos;
 mod packets;

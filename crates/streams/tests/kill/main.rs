@@ -34,6 +34,8 @@ mod meeting;
 mod refused;
 #[cfg(feature = "probes")]
 mod room;
+#[cfg(feature = "probes")]
+mod routes;
 mod script;
 
 use std::time::Duration;

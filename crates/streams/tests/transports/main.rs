@@ -9,6 +9,7 @@ mod endpoints;
 mod modules;
 mod processes;
 mod requests;
+mod routes;
 
 use std::path::Path;
 use std::time::Duration;

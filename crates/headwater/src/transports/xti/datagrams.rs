@@ -81,7 +81,7 @@ impl<P: Provider> Transport for Datagrams<P> {
             Err(error) => Err(Unavailable(format!("t_getprotaddr: {error}"))),
         };
         let (of_sender, of_receiver) = (address(&sender)?, address(&receiver)?);
-        let end = |endpoint, peer| DatagramEnd { endpoint, peer, gives_up: false };
+        let end = |endpoint, peer| DatagramEnd { endpoint, peer };
         Ok((end(sender, of_receiver), end(receiver, of_sender)))
     }
 }
@@ -105,8 +105,6 @@ pub struct DatagramEnd {
     endpoint: Endpoint,
     /// The destination of each message, and the source of those that come.
     peer: Vec<u8>,
-    /// Whether receive calls of bursts end after [`SILENCE`].
-    gives_up: bool,
 }
 
 impl transports::Endpoint for DatagramEnd {
@@ -130,17 +128,10 @@ impl transports::Endpoint for DatagramEnd {
 
     #[inline]
     fn receive_burst(&mut self, space: &mut Payload, each: &mut dyn FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
-        if !self.gives_up {
-            self.endpoint.stream().set_nonblocking(true)?;
-            self.gives_up = true;
+        if self.endpoint.stream().poll(Events::IN, Some(SILENCE))?.is_empty() {
+            return Err(io::ErrorKind::WouldBlock.into());
         }
-        let count = match self.receive_some(space.space()) {
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                self.endpoint.stream().poll(Events::IN, Some(SILENCE))?;
-                self.receive_some(space.space())?
-            }
-            done => done?,
-        };
+        let count = self.receive_some(space.space())?;
         each(&space.space()[..count])
     }
 }

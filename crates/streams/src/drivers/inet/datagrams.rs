@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use headwater_os::internet;
 
 use super::local::with_buffer;
-use super::{ALL, Protocol, SOCKET, address_of, memory, number_of, socket};
+use super::{ALL, Protocol, RAW_MAX, SOCKET, address_of, memory, number_of, socket};
 use crate::drivers::provider::answer::{answer, message as message_of};
 use crate::drivers::provider::options::OPTIONS_MAX;
 use crate::error::{Errno, Result};
@@ -14,6 +14,7 @@ use crate::message::Message;
 use crate::message::kind::{Kind, MessageHeader};
 use crate::options::events::Events;
 use crate::plumb::queue::Queue;
+use crate::plumb::route::{Control, Route};
 use crate::tpi::{InternetAddress, Primitive, State};
 
 /// EMSGSIZE, EDESTADDRREQ.
@@ -80,7 +81,15 @@ fn send(message: &Message<'_>, queue: &mut Queue<'_, '_, '_>) -> Result<bool> {
         return Ok(true);
     }
     match send_to(socket.as_fd(), message.data().unwrap_or_default(), to) {
-        Ok(()) => queue.has_sent().map(|()| true),
+        Ok(()) => {
+            if let (Some(request), Some((file, version))) =
+                (message.control().and_then(Control::of), queue.file_and_version(SOCKET)?)
+            {
+                let own = memory::is_idle(queue)?;
+                queue.note_route(Route::by_socket(request, own, (&file, version), to, u32::MAX, RAW_MAX));
+            }
+            queue.has_sent().map(|()| true)
+        }
         Err(error) if error.kind() == ErrorKind::WouldBlock => {
             queue.watch(SOCKET, Events::OUT)?;
             Ok(false)
@@ -123,12 +132,23 @@ pub(super) fn ready(events: Events, queue: &mut Queue<'_, '_, '_>) -> Result<()>
         return Ok(());
     }
     with_buffer(queue, |queue, buffer| {
+        // Most datagrams come from where the one before came from.
+        let (mut from, mut control) = (None, indication(None));
         for _ in 0..AT_ONCE {
             if !queue.can_put_next(0)? {
                 return queue.unwatch(SOCKET, Events::IN);
             }
             match internet::receive_from(socket.as_fd(), buffer) {
-                Ok(source) => queue.put_next(indication(source.map(address_of), buffer))?,
+                Ok(source) => {
+                    if source != from {
+                        control = indication(source.map(address_of));
+                        from = source;
+                    }
+                    if !queue.append_for_head(&control, buffer)? {
+                        let header = MessageHeader { whole: true, ..MessageHeader::of(Kind::Proto) };
+                        queue.put_next(Message::of_parts(header, Some(control.clone()), Some(buffer.clone())))?;
+                    }
+                }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => break,
                 // That of an earlier datagram; it is cleared by that.
                 Err(_) => report_undelivered(socket.as_fd(), queue)?,
@@ -138,11 +158,10 @@ pub(super) fn ready(events: Events, queue: &mut Queue<'_, '_, '_>) -> Result<()>
     })
 }
 
-fn indication(source: Option<InternetAddress>, data: &[u8]) -> Message<'static> {
+/// The control part of a datagram from an address.
+fn indication(source: Option<InternetAddress>) -> Vec<u8> {
     let source = source.as_ref().map_or(&[][..], InternetAddress::bytes);
-    let control = Primitive::UnitdataInd { source, options: &[] }.encode();
-    let header = MessageHeader { whole: true, ..MessageHeader::of(Kind::Proto) };
-    Message::of_parts(header, Some(control), Some(data.to_vec()))
+    Primitive::UnitdataInd { source, options: &[] }.encode()
 }
 
 /// Tells the user of datagrams that were not delivered. A reader that is behind is not told: as the network may lose such a report.

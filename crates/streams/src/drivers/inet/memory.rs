@@ -7,6 +7,7 @@ use std::net::SocketAddr;
 use crate::drivers::provider::words::{self, set_word, word};
 use crate::error::Result;
 use crate::plumb::queue::Queue;
+use crate::plumb::route::Condition;
 use crate::tpi::{InternetAddress, State};
 
 /// Bytes of the memory.
@@ -47,6 +48,12 @@ pub(super) fn state(queue: &Queue<'_, '_, '_>) -> Result<State> {
 
 pub(super) fn set_state(queue: &mut Queue<'_, '_, '_>, state: State) -> Result<()> {
     set_word(queue, STATE, state.number())
+}
+
+/// That the state is idle, as it is now.
+pub(super) fn is_idle(queue: &Queue<'_, '_, '_>) -> Result<Condition> {
+    const { assert!(WAITING_MAX == STATE + 4) };
+    Ok(Condition::words(STATE, State::Idle.number(), word(queue, WAITING_MAX)?))
 }
 
 pub(super) fn usage(queue: &Queue<'_, '_, '_>) -> Result<Use> {

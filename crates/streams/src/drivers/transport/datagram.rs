@@ -10,6 +10,7 @@ use crate::limits::ADDRESS_MAX;
 use crate::message::Message;
 use crate::plumb::queue::Queue;
 use crate::plumb::queue::peers::Peer;
+use crate::plumb::route::{Control, Route};
 use crate::tpi::{Primitive, State};
 
 /// EMSGSIZE, EADDRNOTAVAIL, ECONNREFUSED.
@@ -62,18 +63,21 @@ pub(in crate::drivers) fn destination(message: Option<&Message<'_>>) -> Option<A
     }
 }
 
-/// Sends a datagram to the endpoint that has an address, if one has.
+/// Sends a datagram to the endpoint that has an address, if one has. The next one with the same control part, and no more than `longest` bytes
+/// of data, takes the short path.
 pub(in crate::drivers) fn to_endpoint<'m>(
     message: &mut Option<Message<'m>>,
     queue: &mut Queue<'_, '_, 'm>,
     destination: &Address,
     find: Find,
+    longest: usize,
 ) -> Result<Outcome> {
     let (state, own_binds) = memory::binding(queue)?;
     if state != State::Idle.number() {
         // It was sent before the address was given up.
         return Ok(Outcome::Done);
     }
+    let request = message.as_ref().and_then(|message| Control::of(message.control()?));
     let (minor, known) = (queue.minor().unwrap_or(0), known(queue));
     for _ in 0..2 {
         let receiver = match known.find(destination, own_binds) {
@@ -92,6 +96,7 @@ pub(in crate::drivers) fn to_endpoint<'m>(
         }
         // Made before the receiver's lock is taken.
         let control = Primitive::UnitdataInd { source: source.bytes(), options: &[] }.encode();
+        let parts = request.zip(Control::of(&control));
         let sent = reach(queue, &peer, |there| {
             if memory::binding(there)? != (State::Idle.number(), binds) {
                 return Ok(Sent::Gone);
@@ -106,7 +111,14 @@ pub(in crate::drivers) fn to_endpoint<'m>(
             Ok(Sent::Yes)
         })?;
         match sent {
-            Sent::Yes => return queue.has_sent().map(|()| Outcome::Done),
+            Sent::Yes => {
+                if let Some((request, indication)) = parts {
+                    let own = memory::is_bound(state, own_binds);
+                    let there = memory::is_bound(State::Idle.number(), binds);
+                    queue.note_route(Route::to_peer([request, indication], [own; 3], peer, there, longest));
+                }
+                return queue.has_sent().map(|()| Outcome::Done);
+            }
             Sent::Full if !peer.is_gone() => return wait_for(queue, &peer).map(|_| Outcome::Waits),
             Sent::Full | Sent::Gone => known.forget(destination),
         }
@@ -120,7 +132,7 @@ pub(in crate::drivers) fn to_endpoint<'m>(
 /// Sends a datagram of a loop-back transport. False: it waits for room, and is left.
 pub(super) fn send<'m>(message: &mut Option<Message<'m>>, queue: &mut Queue<'_, '_, 'm>) -> Result<bool> {
     let Some(destination) = destination(message.as_ref()) else { return Ok(true) };
-    match to_endpoint(message, queue, &destination, find)? {
+    match to_endpoint(message, queue, &destination, find, super::DATAGRAM_MAX)? {
         Outcome::Done => Ok(true),
         Outcome::Waits => Ok(false),
         Outcome::Elsewhere => report(queue, destination.bytes(), &[], REFUSED).map(|()| true),

@@ -7,6 +7,7 @@ use crate::drivers::provider::words::{self, set_word, word};
 use crate::error::Result;
 use crate::limits::{ADDRESS_MAX, MINORS};
 use crate::plumb::queue::Queue;
+use crate::plumb::route::Condition;
 use crate::tpi::State;
 
 /// Bytes of the memory.
@@ -72,6 +73,31 @@ pub(in crate::drivers) fn binding(queue: &Queue<'_, '_, '_>) -> Result<(u32, u32
     queue.read_instance(STATE, bytes.as_flattened_mut())?;
     let [state, binds] = bytes.map(u32::from_ne_bytes);
     Ok((state, binds))
+}
+
+/// That the state and the binding are these.
+pub(in crate::drivers) fn is_bound(state: u32, binds: u32) -> Condition {
+    const { assert!(BINDS == STATE + 4) };
+    Condition::words(STATE, state, binds)
+}
+
+/// Of a sender: that its state, binding and other end are these.
+pub(in crate::drivers) fn sends_to(state: u32, binds: u32, other: Other) -> [Condition; 3] {
+    const { assert!(OTHER_CONNECTION == OTHER + 4) };
+    let cookie = [other.cookie as u32, (other.cookie >> 32) as u32];
+    // The order of the halves of a word in memory.
+    let [first, second] = if cfg!(target_endian = "little") { cookie } else { [cookie[1], cookie[0]] };
+    [
+        is_bound(state, binds),
+        Condition::words(OTHER, other.minor + 1, other.connection),
+        Condition::words(OTHER_COOKIE, first, second),
+    ]
+}
+
+/// Of a receiver: as [`is_connected_to`].
+pub(in crate::drivers) fn receives_from(minor: u32, number: u32) -> Condition {
+    const { assert!(OTHER == CONNECTION + 4) };
+    Condition::words(CONNECTION, number, minor + 1)
 }
 
 /// Gives the endpoint an address; an empty one takes it away.

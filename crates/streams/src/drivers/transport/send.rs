@@ -12,6 +12,7 @@ use crate::message::Message;
 use crate::message::kind::{Kind, MessageHeader};
 use crate::plumb::queue::Queue;
 use crate::plumb::queue::peers::Peer;
+use crate::plumb::route::{Control, Route};
 use crate::tpi::{Event, Primitive, PrimitiveNumber, State};
 
 /// A sender that waits for room looks again after this time, also if the receiver's processes cannot reach it.
@@ -105,6 +106,9 @@ fn over_connection<'m>(message: &mut Option<Message<'m>>, queue: &mut Queue<'_, 
         return connect::lost(queue, other).map(|()| true);
     };
     let minor = queue.minor().unwrap_or(0);
+    let (state, binds) = memory::binding(queue)?;
+    let mut parts = None;
+    let request = message.as_ref().and_then(|message| Control::of(message.control()?));
     let sent = reach(queue, &peer, |there| {
         if !memory::is_connected_to(there, minor, other.connection)? {
             return Ok(Sent::Gone);
@@ -124,6 +128,7 @@ fn over_connection<'m>(message: &mut Option<Message<'m>>, queue: &mut Queue<'_, 
             }
         }
         if let Some(control) = control {
+            parts = request.zip(Control::of(&control)).filter(|_| band == 0 && !ends);
             message.set_control(control);
             message.header = MessageHeader { band, ..message.header };
         }
@@ -131,7 +136,14 @@ fn over_connection<'m>(message: &mut Option<Message<'m>>, queue: &mut Queue<'_, 
         Ok(Sent::Yes)
     })?;
     match sent {
-        Sent::Yes => queue.has_sent()?,
+        Sent::Yes => {
+            if let Some((request, indication)) = parts {
+                let there = memory::receives_from(minor, other.connection);
+                let own = memory::sends_to(state, binds, other);
+                queue.note_route(Route::to_peer([request, indication], own, peer.clone(), there, usize::MAX));
+            }
+            queue.has_sent()?;
+        }
         Sent::Full if !peer.is_gone() => return wait_for(queue, &peer),
         Sent::Full | Sent::Gone => return connect::lost(queue, other).map(|()| true),
     }

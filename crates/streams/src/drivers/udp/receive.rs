@@ -56,7 +56,9 @@ fn take_datagrams(socket: BorrowedFd<'_>, buffer: &mut [MaybeUninit<u8>], queue:
         let source = InternetAddress::from(source);
         let control = Primitive::UnitdataInd { source: source.bytes(), options: &[] }.encode();
         let header = MessageHeader { whole: true, ..MessageHeader::of(Kind::Proto) };
-        queue.put_next(Message::of_parts(header, Some(control), Some(data.to_vec())))?;
+        if !queue.append_for_head(&control, data)? {
+            queue.put_next(Message::of_parts(header, Some(control), Some(data.to_vec())))?;
+        }
     }
     Ok(())
 }

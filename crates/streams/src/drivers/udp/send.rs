@@ -14,6 +14,7 @@ use crate::error::{Errno, Result};
 use crate::message::Message;
 use crate::options::events::Events;
 use crate::plumb::queue::Queue;
+use crate::plumb::route::{Control, Route};
 use crate::tpi::InternetAddress;
 
 /// EAFNOSUPPORT.
@@ -42,10 +43,16 @@ pub(super) fn check(
     })
 }
 
+/// The longest datagram to an address.
+fn longest(destination: &[u8]) -> usize {
+    let is_v6 = InternetAddress::decode(destination).is_some_and(|to| to.is_ipv6());
+    if is_v6 { DATAGRAM_MAX_V6 } else { DATAGRAM_MAX_V4 }
+}
+
 /// False: the datagram waits for room, and is left.
 pub(super) fn send<'m>(message: &mut Option<Message<'m>>, queue: &mut Queue<'_, '_, 'm>) -> Result<bool> {
     let Some(destination) = datagram::destination(message.as_ref()) else { return Ok(true) };
-    match to_endpoint(message, queue, &destination, find)? {
+    match to_endpoint(message, queue, &destination, find, longest(destination.bytes()))? {
         Outcome::Done => Ok(true),
         Outcome::Waits => Ok(false),
         Outcome::Elsewhere => by_socket(message.as_ref(), queue, &destination),
@@ -104,7 +111,10 @@ fn by_socket(message: Option<&Message<'_>>, queue: &mut Queue<'_, '_, '_>, desti
     let data = message.data().unwrap_or_default();
     for _ in 0..ERRORS_MAX {
         let error = match udp_socket::send_to(socket.as_fd(), data, to) {
-            Ok(true) => return queue.has_sent().map(|()| true),
+            Ok(true) => {
+                note_socket(queue, message, destination, to)?;
+                return queue.has_sent().map(|()| true);
+            }
             Ok(false) => {
                 queue.watch(SOCKET, Events::OUT)?;
                 return Ok(false);
@@ -123,6 +133,25 @@ fn by_socket(message: Option<&Message<'_>>, queue: &mut Queue<'_, '_, '_>, desti
         }
     }
     report(queue, destination.bytes(), &[], Errno::new(ERROR_OF_MANY)).map(|()| true)
+}
+
+/// The next datagrams to that address go by the socket, until it is time to look again for an endpoint of the library.
+fn note_socket(
+    queue: &mut Queue<'_, '_, '_>,
+    message: &Message<'_>,
+    destination: &Address,
+    to: SocketAddr,
+) -> Result<()> {
+    let (state, own_binds) = memory::binding(queue)?;
+    let left = known(queue).take_left(destination, own_binds);
+    if let (Some(request), Some((file, version)), true) =
+        (message.control().and_then(Control::of), queue.file_and_version(SOCKET)?, left > 0)
+    {
+        let own = memory::is_bound(state, own_binds);
+        let longest = longest(destination.bytes());
+        queue.note_route(Route::by_socket(request, own, (&file, version), to, left, longest));
+    }
+    Ok(())
 }
 
 /// ECONNREFUSED: each of many errors was of another datagram.

@@ -21,6 +21,15 @@ impl Queue<'_, '_, '_> {
         self.files(place)?.at(&self.run.region.fixed.device, place)
     }
 
+    /// The file at a place, with the version of the files. None: there is none, or it is being replaced.
+    pub(crate) fn file_and_version(&self, place: usize) -> Result<Option<(Arc<OwnedFd>, u32)>> {
+        // Pairs with the Release in `DriverFiles::set`.
+        let version = || self.run.region.fixed.device.files_version.load(Ordering::Acquire);
+        let before = version();
+        let file = self.file(place)?;
+        Ok(file.filter(|_| version() == before).map(|file| (file, before)))
+    }
+
     /// Puts a file at a place, for all processes that have the stream, in the place of the one that is there; None closes that one.
     /// A socket must not wait (O_NONBLOCK). It lives as long as some process has the stream. On the write side.
     ///

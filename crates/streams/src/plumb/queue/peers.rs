@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::Queue;
 use crate::error::{Result, fixed};
+use crate::plumb::route::Route;
 pub(crate) use crate::process::device::address::Addresses;
 pub(crate) use crate::process::device::from_driver::along_write_side;
 use crate::process::device::from_driver::serve_always;
@@ -53,6 +54,14 @@ impl<'m> Queue<'_, '_, 'm> {
     pub(crate) fn has_sent(&mut self) -> Result<()> {
         self.run.act();
         self.run.note_arrival()
+    }
+
+    /// The next message with the same control part may go by this route. Without effect but in the handle of a user of this stream.
+    pub(crate) fn note_route(&mut self, route: Route) {
+        // The handles of peers are reached by routes themselves.
+        if self.run.direction == 0 && self.run.beyond.endpoint.is_some_and(|endpoint| endpoint.side == 0) {
+            self.run.side.routes.note(route);
+        }
     }
 
     /// The number by which the kernel knows this stream.

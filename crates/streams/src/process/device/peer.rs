@@ -5,7 +5,7 @@
 //! a process has fetched, all of its streams share.
 
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
@@ -25,6 +25,7 @@ use crate::error::{Result, fixed};
 use crate::head::handle::Handle;
 use crate::plumb::queue::Queue;
 use crate::plumb::queue::peers::Look;
+use crate::plumb::route::Condition;
 use crate::process::endpoint::{Endpoint, try_serving};
 use crate::process::region::Region;
 use crate::sched::Run;
@@ -52,6 +53,8 @@ pub(crate) struct Peer {
     handles: PerThread<Handle>,
     minor: u32,
     sent: AtomicU32,
+    /// [`Peer::is_found_gone`] has found it gone: for ever.
+    has_gone: AtomicBool,
 }
 
 impl Peer {
@@ -78,7 +81,13 @@ impl Peer {
         let Some((region, far, _)) = fetch(name, minor)? else { return Ok(None) };
         let endpoint = in_its_place(region, far);
         endpoint.set_name(name.of_minor(minor));
-        let peer = Arc::new(Peer { endpoint, handles: PerThread::default(), minor, sent: AtomicU32::new(0) });
+        let peer = Arc::new(Peer {
+            endpoint,
+            handles: PerThread::default(),
+            minor,
+            sent: AtomicU32::new(0),
+            has_gone: AtomicBool::new(false),
+        });
         let too_many = with(&PEERS, |peers| {
             peers.push(peer.clone());
             peers.len() > KEPT
@@ -125,13 +134,26 @@ impl Peer {
         // Two threads may count one: the number is no more than an occasion.
         let sent = self.sent.load(Ordering::Relaxed).wrapping_add(1);
         self.sent.store(sent, Ordering::Relaxed);
-        sent.is_multiple_of(MESSAGES_BETWEEN_LOOKS) && self.is_gone()
+        if sent.is_multiple_of(MESSAGES_BETWEEN_LOOKS) && self.is_gone() {
+            self.has_gone.store(true, Ordering::Relaxed);
+        }
+        self.has_gone.load(Ordering::Relaxed)
     }
 
     /// Makes a run along the stream's direction 1, from within a run along direction 0 of another one.
     pub fn run<'m, T>(&self, limit: Limit, action: impl FnOnce(&mut Run<'_, 'm>) -> Result<T>) -> Result<T> {
         let mut handle = self.handles.get(|| Handle::on(self.endpoint.clone()));
         handle.run_inside(true, limit, action)
+    }
+
+    /// Appends a message to the stream's lane of direction 1, from within a call at direction 0 of another one, if nothing is in the way.
+    #[inline]
+    pub fn append(&self, limit: Limit, condition: &Condition, control: &[u8], data: Option<&[u8]>) -> Result<bool> {
+        if self.is_found_gone() {
+            return Ok(false);
+        }
+        let mut handle = self.handles.get(|| Handle::on(self.endpoint.clone()));
+        handle.append_in_drivers_place(limit, condition, control, data)
     }
 
     /// Runs the service procedures of the stream's direction 0, because there is room elsewhere.

@@ -17,6 +17,8 @@ use crate::layout::{LaneWords, RecordHeader};
 use crate::limits::PIECE;
 #[cfg(not(loom))]
 use crate::limits::RECORDS;
+#[cfg(not(loom))]
+use crate::message::kind::Kind;
 use crate::queue::flow::WaterMarks;
 
 mod guard;
@@ -207,6 +209,20 @@ impl LaneReader {
     /// Bytes in the lane, as far as is known, and whether it is certain that there are no more.
     pub fn known(&self) -> u64 {
         self.tail.wrapping_sub(self.head)
+    }
+
+    /// Whether a message with boundaries is known to be at the front: then nothing has to be looked for.
+    #[inline]
+    pub fn knows_record(&self) -> bool {
+        self.next.is_some() && self.plain_until == self.head && self.tail != self.head
+    }
+
+    /// Whether a message for getmsg is known to be at the front, and no other member has read or set a notice since.
+    #[cfg(not(loom))]
+    #[inline]
+    pub fn has_message(&self) -> bool {
+        let is_for_user = |message: &Record| matches!(message.header.kind, Kind::Data | Kind::Proto);
+        self.knows_record() && self.next.as_ref().is_some_and(is_for_user) && self.lock.is_biased_to_us()
     }
 
     /// The number of bytes of the window that were seen in use, from its beginning, since the last

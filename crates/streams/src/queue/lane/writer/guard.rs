@@ -221,7 +221,9 @@ impl WriterGuard<'_> {
 
     /// Whether there are not enough marks for the most messages that one call sends.
     fn no_mark_left(&mut self) -> bool {
-        self.marks_used() > (RECORDS - CUT_MAX) as u64
+        const MOST: u64 = (RECORDS - CUT_MAX) as u64;
+        // As last seen, first: a look at the reader's position costs a transfer of its cache line.
+        self.records_tail.wrapping_sub(self.records_head) > MOST && self.marks_used() > MOST
     }
 
     /// How many marks lie in the lane, by a new look.

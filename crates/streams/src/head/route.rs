@@ -1,0 +1,94 @@
+//! Messages with a control part on their short path to another stream: by a [`Route`](crate::plumb::route::Route) that the driver of a
+//! transport has noted. A message that does not find all as it was is left to the procedures.
+
+use std::sync::atomic::Ordering;
+
+use headwater_shm::Limit;
+
+use super::handle::Handle;
+use crate::error::{Error, Result};
+use crate::events;
+use crate::message::kind::{Kind, MessageHeader};
+use crate::message::priority::Priority;
+use crate::plumb::direction::Direction;
+use crate::plumb::queue::Queue;
+use crate::plumb::route::Condition;
+use crate::process::listeners::SignalEvents;
+
+impl Queue<'_, '_, '_> {
+    /// Appends a message to the head's queue from the driver's read queue, if nothing is between them and in the way. Returns whether it was
+    /// appended; else [`Queue::put_next`] sends it. After [`Queue::can_put_next`].
+    pub(crate) fn append_for_head(&mut self, control: &[u8], data: &[u8]) -> Result<bool> {
+        let run = &mut *self.run;
+        if self.at != 0 || run.direction != 1 || run.has_pending() || !run.side.is_clear_for_proto() {
+            return Ok(false);
+        }
+        let header = MessageHeader { whole: true, ..MessageHeader::of(Kind::Proto) };
+        run.side.lane.append(header, Some(control), Some(data))?;
+        run.effects.delivered = true;
+        run.effects.happened |= SignalEvents::of_arrival(header);
+        run.act();
+        Ok(true)
+    }
+}
+
+impl Handle {
+    /// Sends an ordinary message if one with the same control part has a route, and nothing has changed since. Returns whether it
+    /// was sent.
+    #[inline]
+    pub(super) fn put_by_route(&mut self, control: &[u8], data: Option<&[u8]>) -> Result<bool> {
+        let limit = self.limit();
+        let Handle { out: Direction { writer, routes, data: path, .. }, end, .. } = self;
+        let Some(me) = end.member().filter(|_| !end.peer_gone) else { return Ok(false) };
+        let is_short = data.is_none_or(|data| data.len() <= path.data_max);
+        if !writer.is_open_for(1) || !path.passes_proto || !is_short || events::are_calls_recorded() {
+            return Ok(false);
+        }
+        let Some(route) = routes.find(control) else { return Ok(false) };
+        // In the lane's order with what other threads send, and behind nothing that waits.
+        let Some(held) = writer.enter_quick(me, 1) else { return Ok(false) };
+        let sent = route.send(&end.region, limit, data);
+        drop(held);
+        match sent {
+            // As for a message that takes the procedures: the call fails, and nothing was sent.
+            Err(error) if Error::is_held(&error) => Err(error),
+            // The procedures meet the same error, and know what it means.
+            sent => {
+                let is_sent = sent.unwrap_or(false);
+                end.counters.short_sends += u64::from(is_sent);
+                Ok(is_sent)
+            }
+        }
+    }
+
+    /// Appends a message to the lane of direction 1, in the driver's place, if there is room and nothing is in the way. Returns whether
+    /// it was appended. It waits for the lock as `limit` allows.
+    pub(crate) fn append_in_drivers_place(
+        &mut self,
+        limit: Limit,
+        condition: &Condition,
+        control: &[u8],
+        data: Option<&[u8]>,
+    ) -> Result<bool> {
+        self.nested = true;
+        let Handle { out, end, .. } = self;
+        let Some(me) = end.member() else { return Ok(false) };
+        let region = &end.region;
+        me.set_limit(limit);
+        let begun = out.begin(me, region);
+        me.set_limit(Limit::Now);
+        let mut side = begun?;
+        if !side.is_clear_for_proto() || !condition.holds(region) || !side.lane.has_room()? {
+            return Ok(false);
+        }
+        side.lane.append(MessageHeader::of_proto(Priority::NORMAL), Some(control), data)?;
+        drop(side);
+        region.fence.light();
+        if region.fixed.lanes[end.side].reader.0.sleep.load(Ordering::Relaxed) != 0 {
+            // The message has arrived, whatever becomes of the notification.
+            let _ = self.wake_far_reader(true, false);
+        }
+        let _ = self.serve_owed(true);
+        Ok(true)
+    }
+}
