@@ -73,7 +73,7 @@ fn blocks(
     cells: &HashMap<(usize, usize), Cell>,
     kind: Kind,
 ) -> f64 {
-    let left = layout.choose(132.0, 104.0);
+    let left = layout.choose(140.0, 124.0);
     let columns = (((layout.width() - left) / CELL_MIN) as usize).max(1);
     let blocks = sizes.len().div_ceil(columns);
     let columns = sizes.len().div_ceil(blocks);
