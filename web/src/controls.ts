@@ -1,21 +1,19 @@
-// The choices that hold for the whole page, in its header: theme, baseline, pattern, placement.
+// The choices that hold for the whole page, in its header: theme, pattern, placement.
 
-import { Baseline } from "./baseline";
+import { choice, press, select } from "./choice";
 import { html } from "./dom";
-import { choice, press, select } from "./legend";
 import { unique } from "./model";
+import type { State } from "./state";
 import { applyTheme, type Theme, THEMES } from "./theme";
-import type { Context } from "./view";
 
 /** The attributes by which figures can be chosen, and their labels. */
 const RESTRICTIONS = [["pattern", "Pattern"], ["placement", "Placement"]] as const;
 
 /** Fills the place for controls and shows it. Returns the function that updates all after a change of state. */
-export function pageControls(place: HTMLElement, figures: HTMLElement[], context: Context): (key: string) => void {
-  const { state, model } = context;
+export function pageControls(place: HTMLElement, figures: HTMLElement[], state: State): (key: string) => void {
   const updates: ((key: string) => void)[] = [];
   const add = (control: HTMLElement, name: string, now: () => string, apply?: () => void): void => {
-    place.append(control);
+    place.append(control, " ");
     apply?.();
     updates.push((key) => {
       if (key !== name) return;
@@ -34,25 +32,16 @@ export function pageControls(place: HTMLElement, figures: HTMLElement[], context
     () => applyTheme(theme()),
   );
 
-  if (figures.some((figure) => ["improvement", "heatmap"].includes(figure.dataset["view"] ?? ""))) {
-    const baseline = (): string => Baseline.of(state, model).key;
-    const first = Baseline.atFirst(model).key;
-    const control = select("Baseline", Baseline.options(model), baseline(), (value) =>
-      state.set("baseline", value === first ? undefined : value),
-    );
-    add(control, "baseline", baseline);
-  }
-
   for (const [name, title] of RESTRICTIONS) {
     const values = unique(figures.map((figure) => figure.dataset[name] ?? "")).filter((value) => value !== "");
     if (values.length < 2) continue;
     const chosen = (): string => values.find((value) => value === state.get(name)) ?? "";
     const options = [["", "all"], ...values.map((value) => [value, value])] as [string, string][];
     add(
-      select(title, [{ label: "", options }], chosen(), (value) => state.set(name, value || undefined)),
+      select(title, options, chosen(), (value) => state.set(name, value || undefined)),
       name,
       chosen,
-      () => restrict(figures, context),
+      () => restrict(figures, state),
     );
   }
   const reset = html("button", { type: "button", id: "reset" }, "Reset view");
@@ -63,7 +52,7 @@ export function pageControls(place: HTMLElement, figures: HTMLElement[], context
 }
 
 /** Hides the figures that are not of the chosen pattern and placement; figures that name neither stay. */
-function restrict(figures: HTMLElement[], { state }: Context): void {
+function restrict(figures: HTMLElement[], state: State): void {
   const chosen = RESTRICTIONS.map(([name]) => [name, state.get(name)] as const);
   for (const figure of figures) {
     figure.hidden = chosen.some(([name, value]) => {

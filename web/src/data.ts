@@ -25,6 +25,11 @@ export interface Columns {
   confidence: number[];
   /** The letters of the row's flags. */
   flags: number[];
+  /** The figures as the report writes them everywhere. */
+  size_text: number[];
+  median_text: number[];
+  low_text: number[];
+  high_text: number[];
 }
 
 export interface RunInfo {
@@ -39,80 +44,59 @@ export interface RunInfo {
   published: boolean;
 }
 
-/** A value and its interval. */
-export type Interval = [value: number, low: number, high: number];
-
-export interface Segment {
-  size_min: number;
-  size_max: number;
-  alpha_s: Interval;
-  beta_s_per_byte: Interval;
-  bandwidth_bytes_per_s: Interval | null;
-  half_size_bytes: Interval | null;
-  points: number;
-  residuals: [size: number, relative: number][];
-}
-
-export interface Fit {
-  run: number;
-  subject: number;
-  pattern: number;
-  placement: number;
-  variant: number;
-  segments: Segment[];
-}
-
-export type Verdict = "better" | "worse" | "equivalent" | "inconclusive" | "unjudged";
-
-export interface ComparisonRow {
-  label: string;
-  metric: string;
-  unit: string;
-  better: string;
-  ratio: number | null;
-  low: number | null;
-  high: number | null;
-  n: number;
-  paired: boolean;
-  p: number | null;
-  p_adjusted: number | null;
-  verdict: Verdict;
-  more_blocks: number | null;
-}
-
-export interface Comparison {
-  baseline: string;
-  candidate: string;
-  minimum_effect: number;
-  alpha: number;
-  rows: ComparisonRow[];
-}
-
 export interface PageData {
-  version: 1;
+  version: 2;
   title: string;
   runs: RunInfo[];
   names: string[];
   rows: Columns;
   flag_sentences: Record<string, string>;
-  percentiles: { run: number; id: number; metric: number; points: [percent: number, ns: number][] }[];
-  fits: Fit[];
-  comparisons: Comparison[];
   shortened: string | null;
 }
 
-/** The only version that this script reads. */
-const VERSION = 1;
+/** A line of a figure. */
+export interface Line {
+  name: string;
+  /** The class of its colour. */
+  class: string;
+  /** Its marker: a class, and path data centred at zero. */
+  point: string;
+  marker: string;
+  /** Whether it is drawn at first. */
+  is_first: boolean;
+  /** The words about each point, a line each, and the letters of its flags. */
+  points: [words: string, flags: string][];
+}
+
+/** What the script shows of a figure. */
+export interface LiveFigure {
+  number: number;
+  /** The name of the scale in the markup. */
+  scale: string;
+  /** The drawings on other scales. Their markup is the report's, with every name escaped. */
+  others: [scale: string, drawings: [wide: string, narrow: string]][];
+  lines: Line[];
+}
+
+export interface LiveFigures {
+  version: 1;
+  figures: LiveFigure[];
+}
+
+/** The versions that this script reads. */
+const VERSIONS = { "headwater-data": 2, "headwater-figures": 1 } as const;
 
 /**
- * Reads the data element.
- * Rejects if there is none, or it is of another version or damaged: the page then stays as it was without the script.
+ * Reads a data element; `undefined` if the page has none.
+ * Rejects if it is of another version or damaged: the page then stays as it was without the script.
  */
-export async function readData(element: HTMLElement): Promise<PageData> {
+export async function readData<T extends { version: number }>(id: keyof typeof VERSIONS): Promise<T | undefined> {
+  const element = document.getElementById(id);
+  if (element === null) return undefined;
   const text = element.textContent ?? "";
   const json = element.dataset["encoding"] === "deflate-raw-base64" ? await inflated(text) : text;
-  const data = JSON.parse(json) as PageData;
-  if (data.version !== VERSION) throw new Error(`page data of version ${String(data.version)}, not ${VERSION}`);
+  const data = JSON.parse(json) as T;
+  if (data.version !== VERSIONS[id]) throw new Error(`${id} of version ${data.version}, not ${VERSIONS[id]}`);
   return data;
 }
 

@@ -1,256 +1,247 @@
-// An interactive figure of lines: the static drawing is replaced by one that follows the pointer, the arrow keys, the
-// legend and the switches. Its ViewKind decides which chart it is.
+// A figure of lines with a reader: the words about a point, lines that are hidden and shown, another scale. The drawings
+// and the words are the report's.
 
-import { html, px, svg } from "./dom";
-import { choice, Legend, press } from "./legend";
-import { sample } from "./look";
-import type { Scope } from "./model";
-import { type Drawing, drawLines, type Placed } from "./plot";
+import { choice, press } from "./choice";
+import type { LiveFigure } from "./data";
+import { html, svg } from "./dom";
+import { mark, parsed, type Place, placesOf, showLines } from "./drawing";
 import { Readout } from "./readout";
-import type { Spread } from "./scale";
-import type { Series } from "./series";
-import type { Context, View, ViewKind } from "./view";
+import type { State } from "./state";
+import type { Lines } from "./lines";
 
-/** More sentences than this are folded. */
-const SENTENCES_OPEN_MAX = 4;
+/** From this distance to the nearest point on, in pixels, nothing is described. */
+const REACH = 60;
 
-const SPREAD_NAMES: Record<Spread, string> = { linear: "linear", log: "log", percentile: "tail" };
-
-/** Turns a static figure into a live one. Returns the function that draws it again when a choice has changed. */
+/** Turns a figure into a live one. Returns the function that updates it when a choice has changed. */
 export function enliven(
-  figure: HTMLElement,
-  kind: ViewKind,
-  context: Context,
-  scope: Scope,
+  element: HTMLElement,
+  figure: LiveFigure,
+  state: State,
+  lines: Lines,
+  flagSentences: Record<string, string>,
 ): (key: string) => void {
-  const still = figure.querySelector(":scope > svg, :scope > .scroll > svg");
-  const label = still?.querySelector("title")?.textContent ?? kind.name;
-  const chart = new LineFigure(kind, context, scope, figure.dataset, figure.querySelector("figcaption"), label);
-  if (still === null) figure.prepend(chart.toolbar, chart.stage, chart.words);
-  else still.replaceWith(chart.toolbar, chart.stage, chart.words);
-  chart.redraw();
-  let width = 0;
-  new ResizeObserver(() => {
-    if (chart.stage.clientWidth !== width) chart.redraw();
-    width = chart.stage.clientWidth;
-  }).observe(chart.stage);
-  width = chart.stage.clientWidth;
-  return (key) => {
-    if (key === "hide" || key === "baseline" || key.startsWith(`${kind.name}.`)) chart.redraw();
-  };
+  const stage = element.querySelector<HTMLElement>(":scope > .stage");
+  if (stage === null) return () => undefined;
+  const live = new LineFigure(element, stage, figure, state, lines, flagSentences);
+  return (key) => live.update(key);
 }
 
 class LineFigure {
-  readonly toolbar = html("div", { class: "toolbar" });
-  readonly stage: HTMLElement;
-  readonly words = html("details", { class: "words" });
-  private readonly legend: Legend;
-  private readonly still: string;
   private readonly readout = new Readout();
-  private readonly switches: { control: HTMLElement; spread: () => Spread }[] = [];
-  private view: View;
-  private drawing: Drawing | undefined;
-  private cursor: Placed | undefined;
+  private readonly toolbar = html("div", { class: "toolbar" });
+  private readonly buttons: HTMLButtonElement[] = [];
+  private readonly box: HTMLInputElement | null;
+  private readonly drawings = new Map<string, SVGSVGElement[]>();
+  private readonly view: string;
+  private scales: HTMLElement | undefined;
+  private cursor: Place | undefined;
 
   constructor(
-    private readonly kind: ViewKind,
-    private readonly context: Context,
-    private readonly scope: Scope,
-    /** The figure's data attributes. */
-    private readonly drawn: DOMStringMap,
-    private readonly caption: Element | null,
-    label: string,
+    element: HTMLElement,
+    private readonly stage: HTMLElement,
+    private readonly figure: LiveFigure,
+    private readonly state: State,
+    private readonly lines: Lines,
+    private readonly flagSentences: Record<string, string>,
   ) {
-    this.still = caption?.textContent ?? "";
-    this.view = kind.view(context, scope);
-    this.legend = new Legend(context.hidden);
-    const switches = html("div", { class: "switches" }, ...(kind.controls?.(context, scope) ?? []));
-    for (const axis of ["x", "y"] as const) this.addSwitch(switches, axis);
-    this.toolbar.append(this.legend.element, switches);
-    this.stage = html("div", {
-      class: "stage",
-      tabindex: 0,
-      role: "application",
-      "aria-roledescription": "chart",
-      "aria-label": `${label}. Left and right arrow: along a series; up and down: to another series.`,
-    });
+    this.view = element.dataset["view"] ?? "";
+    this.box = element.querySelector<HTMLInputElement>("input.more-lines");
+    this.drawings.set(figure.scale, this.shown());
+    const title = stage.querySelector("title")?.textContent ?? this.view;
+    stage.tabIndex = 0;
+    stage.setAttribute("role", "application");
+    stage.setAttribute("aria-roledescription", "chart");
+    stage.setAttribute("aria-label", `${title}. Left and right arrow: along a line; up and down: to another line.`);
+    stage.append(this.readout.element);
+    this.addScales();
+    this.addButtons();
+    stage.after(this.toolbar);
     this.listen();
+    this.update("lines");
+    this.update(`${this.view}.scale`);
   }
 
-  redraw(): void {
-    const width = this.stage.clientWidth;
-    if (width === 0) return;
-    this.view = this.kind.view(this.context, this.scope);
-    const visible = this.view.series.filter((series) => !this.context.hidden.has(series));
-    this.legend.update(this.view.series);
-    for (const { control, spread } of this.switches) press(control, spread());
-    this.writeWords(visible);
-    if (this.caption !== null) this.caption.textContent = this.view.caption ?? this.liveCaption();
-    this.clearCursor();
-    if (visible.every((series) => series.points.length === 0)) {
-      const text = this.view.series.length > 0 ? "Every series is hidden." : (this.view.empty ?? "Nothing to draw.");
-      this.drawing = undefined;
-      this.stage.replaceChildren(html("p", { class: "empty" }, text), this.readout.element);
-      return;
+  /** Follows a choice that has changed. */
+  update(key: string): void {
+    if (key === `${this.view}.scale`) this.showScale();
+    if (key === "toggle" || key === "lines") {
+      if (this.box !== null) this.box.checked = this.lines.areAll;
+      this.showLines();
     }
-    this.drawing = drawLines(this.view, visible, [this.spread("x"), this.spread("y")], width);
-    this.stage.replaceChildren(this.drawing.element, this.readout.element);
   }
 
-  /** The report's caption without the sentences that are wrong for a live chart: that series or sizes are left out. */
-  private liveCaption(): string {
-    const kept = this.still.replace(/ [^.]*only in the table of rows\./g, "").replace(/ Lines are drawn through some of their sizes;[^.]*\./, "");
-    const harness = [...new Set(this.view.series.filter((one) => one.points[0]?.row.standing === "null").map((one) => one.subject))];
-    return harness.length === 0 ? kept : `${kept} ${harness.join(", ")} is the harness alone, hidden at first.`;
+  private shown(): SVGSVGElement[] {
+    return [...this.stage.querySelectorAll<SVGSVGElement>(":scope > svg")];
   }
 
-  /** A few sentences are shown, many are folded until the reader opens them. */
-  private writeWords(visible: Series[]): void {
-    const sentences = visible.flatMap((series) => (this.view.words?.(series) ?? []).map((text) => ({ series, text })));
-    this.words.hidden = sentences.length === 0;
-    if (this.words.childElementCount === 0) this.words.open = sentences.length <= SENTENCES_OPEN_MAX;
-    this.words.replaceChildren(
-      html("summary", {}, this.view.wordsTitle ?? "In words"),
-      html("ul", {}, ...sentences.map(({ series, text }) => html("li", {}, sample(series.look), text))),
+  /** The drawing that fits the window. */
+  private visible(): SVGSVGElement | undefined {
+    return this.shown().find((drawing) => drawing.getBoundingClientRect().width > 0);
+  }
+
+  private addScales(): void {
+    const names = [this.figure.scale, ...this.figure.others.map(([name]) => name)];
+    if (names.length < 2) return;
+    // The order is the same in all figures, whatever they begin with.
+    const options = names.sort().map((name) => [name, name] as const);
+    this.scales = choice("Scale", options, this.scale(), (name) =>
+      this.state.set(`${this.view}.scale`, name === this.figure.scale ? undefined : name),
     );
+    this.stage.before(this.scales);
   }
 
-  private spread(axis: "x" | "y"): Spread {
-    const stored = this.context.state.get(`${this.kind.name}.${axis}`);
-    const spreads = this.view[axis].spreads;
-    return spreads.find((spread) => spread === stored) ?? this.firstSpread(axis);
+  private scale(): string {
+    const stored = this.state.get(`${this.view}.scale`);
+    return this.figure.others.some(([name]) => name === stored) ? (stored as string) : this.figure.scale;
   }
 
-  /** The scale of the static drawing, where an attribute names it. */
-  private firstSpread(axis: "x" | "y"): Spread {
-    const spreads = this.view[axis].spreads;
-    return spreads.find((spread) => spread === this.drawn[axis]) ?? spreads[0] ?? "linear";
+  private showScale(): void {
+    const name = this.scale();
+    if (this.scales !== undefined) press(this.scales, name);
+    const markup = this.figure.others.find(([other]) => other === name)?.[1] ?? [];
+    const drawings = this.drawings.get(name) ?? markup.flatMap((one) => parsed(one) ?? []);
+    this.drawings.set(name, drawings);
+    this.clear();
+    this.shown().forEach((drawing) => drawing.remove());
+    this.stage.prepend(...drawings);
+    this.showLines();
   }
 
-  private addSwitch(parent: HTMLElement, axis: "x" | "y"): void {
-    const spreads = this.view[axis].spreads;
-    if (spreads.length < 2) return;
-    const control = choice(
-      axis,
-      spreads.map((spread) => [spread, SPREAD_NAMES[spread]] as const),
-      this.spread(axis),
-      (spread) => this.context.state.set(`${this.kind.name}.${axis}`, spread),
-    );
-    control.dataset["axis"] = axis;
-    this.switches.push({ control, spread: () => this.spread(axis) });
-    parent.append(control);
+  private addButtons(): void {
+    const group = html("div", { class: "legend", role: "group", "aria-label": "Lines: shift-click shows one alone" });
+    this.figure.lines.forEach((line, index) => {
+      const sample = svg(
+        "svg",
+        { viewBox: "0 0 12 12", "aria-hidden": "true" },
+        svg("g", { class: line.class, transform: "translate(6 6)" }, svg("path", { class: line.point, d: line.marker })),
+      );
+      const button = html("button", { type: "button", title: line.name }, sample, html("span", {}, line.name));
+      button.addEventListener("click", (event) => {
+        if (event.shiftKey) this.lines.only(line, this.figure.lines);
+        else this.lines.toggle(line);
+      });
+      button.addEventListener("pointerenter", () => this.focusLine(index));
+      button.addEventListener("pointerleave", () => this.clear());
+      this.buttons.push(button);
+      group.append(button, " ");
+    });
+    this.toolbar.append(group);
+    this.box?.addEventListener("change", () => this.lines.showAll(this.box?.checked ?? false));
+  }
+
+  private showLines(): void {
+    const shown = new Set([...this.figure.lines.keys()].filter((index) => this.isShown(index)));
+    const isAsWritten = this.figure.lines.every((line, index) => shown.has(index) === (this.lines.areAll || line.is_first));
+    for (const drawing of this.shown()) showLines(drawing, isAsWritten ? undefined : shown);
+    this.buttons.forEach((button, index) => button.setAttribute("aria-pressed", String(shown.has(index))));
+    this.clear();
+  }
+
+  private isShown(index: number): boolean {
+    const line = this.figure.lines[index];
+    return line !== undefined && this.lines.isShown(line);
+  }
+
+  private focusLine(index: number): void {
+    const drawing = this.visible();
+    if (drawing === undefined || !this.isShown(index)) return;
+    const places = this.places(drawing).filter((place) => place.line === index);
+    mark(drawing, places[places.length - 1]);
+  }
+
+  /** The points of the lines that are shown. */
+  private places(drawing: SVGSVGElement): Place[] {
+    return placesOf(drawing).filter((place) => this.isShown(place.line));
   }
 
   private listen(): void {
-    this.stage.addEventListener("pointermove", (event) => this.followPointer(event));
-    this.stage.addEventListener("pointerdown", (event) => this.followPointer(event));
-    this.stage.addEventListener("pointerleave", (event) => {
-      if (event.pointerType === "mouse") this.clearCursor();
+    const { stage } = this;
+    stage.addEventListener("pointermove", (event) => this.followPointer(event));
+    stage.addEventListener("pointerdown", (event) => this.followPointer(event));
+    stage.addEventListener("pointerleave", (event) => {
+      if (event.pointerType === "mouse") this.clear();
     });
-    this.stage.addEventListener("focus", () => {
-      if (this.cursor === undefined && this.stage.matches(":focus-visible")) this.setCursor(this.drawing?.placed[0]);
+    stage.addEventListener("focus", () => {
+      const drawing = this.visible();
+      if (drawing !== undefined && this.cursor === undefined && stage.matches(":focus-visible")) this.point(drawing, this.places(drawing)[0]);
     });
-    this.stage.addEventListener("blur", () => this.clearCursor());
-    this.stage.addEventListener("keydown", (event) => {
+    stage.addEventListener("blur", () => this.clear());
+    stage.addEventListener("keydown", (event) => {
       if (event.altKey || event.ctrlKey || event.metaKey || !this.steer(event.key)) return;
       event.preventDefault();
     });
   }
 
   private followPointer(event: PointerEvent): void {
-    if (this.drawing === undefined) return;
-    const box = this.drawing.element.getBoundingClientRect();
-    const [x, y] = [event.clientX - box.left, event.clientY - box.top];
-    const [left, top, right, bottom] = this.drawing.area;
-    if (x < left - 12 || x > right + 12 || y < top - 12 || y > bottom + 12) {
-      this.clearCursor();
-      return;
+    const drawing = this.visible();
+    if (drawing === undefined) return;
+    const box = drawing.getBoundingClientRect();
+    const scale = drawing.viewBox.baseVal.width / box.width;
+    const [x, y] = [(event.clientX - box.left) * scale, (event.clientY - box.top) * scale];
+    let nearest: Place | undefined;
+    let least = (REACH * scale) ** 2;
+    for (const place of this.places(drawing)) {
+      const distance = (place.x - x) ** 2 + (place.y - y) ** 2;
+      if (distance < least) [nearest, least] = [place, distance];
     }
-    const distance = (place: Placed): number => (place.x - x) ** 2 + (place.y - y) ** 2;
-    const nearest = this.drawing.placed.reduce<Placed | undefined>(
-      (best, place) => (best === undefined || distance(place) < distance(best) ? place : best),
-      undefined,
-    );
-    this.setCursor(nearest);
+    if (nearest === undefined) this.clear();
+    else this.point(drawing, nearest);
   }
 
   /** Moves the cursor by a key. False if the key has no meaning here. */
   private steer(key: string): boolean {
+    const drawing = this.visible();
+    if (drawing === undefined) return false;
     if (key === "Escape") {
-      this.clearCursor();
+      this.clear();
       return true;
     }
-    const placed = this.drawing?.placed ?? [];
-    const at = this.cursor ?? placed[0];
+    const places = this.places(drawing);
+    const at = places.find(({ line, index }) => line === this.cursor?.line && index === this.cursor.index) ?? places[0];
     if (at === undefined) return false;
-    const along = placed.filter((place) => place.series === at.series);
+    const along = places.filter((place) => place.line === at.line);
     const index = along.indexOf(at);
-    switch (key) {
-      case "ArrowLeft":
-        this.setCursor(along[Math.max(index - 1, 0)]);
-        return true;
-      case "ArrowRight":
-        this.setCursor(along[Math.min(index + 1, along.length - 1)]);
-        return true;
-      case "Home":
-        this.setCursor(along[0]);
-        return true;
-      case "End":
-        this.setCursor(along[along.length - 1]);
-        return true;
-      case "ArrowUp":
-      case "ArrowDown":
-        this.setCursor(neighbour(placed, at, key === "ArrowUp" ? -1 : 1) ?? at);
-        return true;
-      default:
-        return false;
-    }
+    const steps: Record<string, () => Place | undefined> = {
+      ArrowLeft: () => along[Math.max(index - 1, 0)],
+      ArrowRight: () => along[Math.min(index + 1, along.length - 1)],
+      Home: () => along[0],
+      End: () => along[along.length - 1],
+      ArrowUp: () => neighbour(places, at, -1),
+      ArrowDown: () => neighbour(places, at, 1),
+    };
+    const step = steps[key];
+    if (step === undefined) return false;
+    this.point(drawing, step() ?? at);
+    return true;
   }
 
-  private setCursor(place: Placed | undefined): void {
-    if (this.drawing === undefined || place === undefined) return;
-    if (this.cursor === place) return;
-    this.clearMarks();
+  private point(drawing: SVGSVGElement, place: Place | undefined): void {
+    const words = place && this.figure.lines[place.line]?.points[place.index];
+    if (place === undefined || words === undefined) return;
+    if (this.cursor?.line === place.line && this.cursor.index === place.index) return;
     this.cursor = place;
-    const { element, area } = this.drawing;
-    element.classList.add("has-focus");
-    for (const group of element.querySelectorAll("g.series")) {
-      group.classList.toggle("is-focus", group.getAttribute("data-series") === place.series.key);
-    }
-    element.append(
-      svg(
-        "g",
-        { class: "marks" },
-        svg("path", { class: "hair", d: `M${px(place.x)} ${px(area[1])}V${px(area[3])}` }),
-        svg("circle", { class: "cursor", cx: px(place.x), cy: px(place.y), r: 7 }),
-      ),
-    );
-    this.readout.show(this.view.reading(place.point, place.series), place.x, place.y);
+    mark(drawing, place);
+    const scale = drawing.getBoundingClientRect().width / drawing.viewBox.baseVal.width;
+    const [lines, flags] = words;
+    const sentences = [...flags].map((letter): [string, string] => [letter, this.flagSentences[letter] ?? ""]);
+    this.readout.show(lines.split("\n"), sentences, place.x * scale, place.y * scale);
   }
 
-  private clearCursor(): void {
-    this.clearMarks();
+  private clear(): void {
     this.cursor = undefined;
+    for (const drawing of this.shown()) mark(drawing, undefined);
     this.readout.hide();
-  }
-
-  private clearMarks(): void {
-    const element = this.drawing?.element;
-    element?.classList.remove("has-focus");
-    element?.querySelector(".marks")?.remove();
   }
 }
 
-/** The point above or below on another series, as near as possible in x. */
-function neighbour(placed: Placed[], at: Placed, direction: -1 | 1): Placed | undefined {
-  const column = placed.filter((place) => place === at || (place.series !== at.series && Math.abs(place.x - at.x) < 0.5));
-  column.sort((a, b) => a.y - b.y);
-  const next = column[column.indexOf(at) + direction];
-  if (next !== undefined || column.length > 1) return next;
-  // No other point at this x: take the nearest point of the next series.
-  const keys = [...new Set(placed.map((place) => place.series))];
-  const series = keys[(keys.indexOf(at.series) + direction + keys.length) % keys.length];
-  return placed
-    .filter((place) => place.series === series)
-    .sort((a, b) => Math.abs(a.x - at.x) - Math.abs(b.x - at.x))[0];
+/** The point above or below on another line, as near as possible in x. */
+function neighbour(places: Place[], at: Place, direction: -1 | 1): Place | undefined {
+  const near = new Map<number, Place>();
+  for (const place of places) {
+    const known = near.get(place.line);
+    if (known === undefined || Math.abs(place.x - at.x) < Math.abs(known.x - at.x)) near.set(place.line, place);
+  }
+  near.set(at.line, at);
+  const column = [...near.values()].sort((a, b) => a.y - b.y);
+  return column[column.indexOf(at) + direction];
 }

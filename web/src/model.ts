@@ -1,6 +1,6 @@
-// The rows as objects, and queries: the rows of a figure, the rows of one series. Never draws.
+// The rows of the page's data as objects. Used by the table; never draws.
 
-import type { Fit, PageData, RunInfo } from "./data";
+import type { PageData, RunInfo } from "./data";
 
 /** One metric of one measured row. Missing names are empty. */
 export interface Row {
@@ -26,21 +26,14 @@ export interface Row {
   n: number;
   confidence: number;
   flags: string;
-}
-
-/** The scope of a figure, from its data attributes; a missing attribute is no restriction. */
-export interface Scope {
-  pattern?: string | undefined;
-  placement?: string | undefined;
-  variant?: string | undefined;
-  metric?: string | undefined;
-  size?: string | undefined;
+  sizeText: string;
+  medianText: string;
+  lowText: string;
+  highText: string;
 }
 
 export class Model {
   readonly rows: Row[];
-  /** The number of different ones decides the parts of a series' name. */
-  readonly variants: string[];
 
   constructor(readonly data: PageData) {
     const { names, rows: columns } = data;
@@ -68,59 +61,19 @@ export class Model {
       n: columns.n[index] ?? 0,
       confidence: columns.confidence[index] ?? 0,
       flags: name(columns.flags[index]),
+      sizeText: name(columns.size_text[index]),
+      medianText: name(columns.median_text[index]),
+      lowText: name(columns.low_text[index]),
+      highText: name(columns.high_text[index]),
     }));
-    this.variants = unique(this.rows.map((row) => row.variant));
   }
 
   get runs(): RunInfo[] {
     return this.data.runs;
-  }
-
-  /** The figure's rows: of its metric if it names one, else of the rows' own. */
-  inScope(scope: Scope): Row[] {
-    return this.rows.filter(
-      (row) =>
-        (scope.metric === undefined ? row.own : row.metric === scope.metric) &&
-        (scope.pattern === undefined || row.pattern === scope.pattern) &&
-        (scope.placement === undefined || row.placement === scope.placement) &&
-        (scope.variant === undefined || row.variant === scope.variant) &&
-        (scope.size === undefined || String(row.size) === scope.size),
-    );
-  }
-
-  /** The fitted lines of a row's series. */
-  fitOf(row: Row): Fit | undefined {
-    const names = this.data.names;
-    return this.data.fits.find(
-      (fit) =>
-        fit.run === row.run &&
-        (names[fit.subject] ?? "") === row.subject &&
-        (names[fit.pattern] ?? "") === row.pattern &&
-        (names[fit.placement] ?? "") === row.placement &&
-        (names[fit.variant] ?? "") === row.variant,
-    );
-  }
-
-  /** The meaning of each letter of a row's flags. */
-  flagSentences(row: Row): [letter: string, sentence: string][] {
-    return [...row.flags].map((letter) => [letter, this.data.flag_sentences[letter] ?? "a flag without a description"]);
   }
 }
 
 /** Each value once, where it first appears. */
 export function unique<T>(values: Iterable<T>): T[] {
   return [...new Set(values)];
-}
-
-/** Messages, operations or the like per second, from a rate or a duration; `undefined` if it is neither. */
-export function ratePerSecond(value: number, unit: string): number | undefined {
-  if (unit === "messages/s" || unit === "operations/s" || unit === "1/s") return value;
-  const seconds = secondsOf(value, unit);
-  return seconds === undefined ? undefined : 1 / seconds;
-}
-
-/** A duration in seconds, from a duration. */
-export function secondsOf(value: number, unit: string): number | undefined {
-  const scale = { ns: 1e-9, us: 1e-6, µs: 1e-6, ms: 1e-3, s: 1 }[unit];
-  return scale === undefined ? undefined : value * scale;
 }

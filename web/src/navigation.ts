@@ -4,7 +4,8 @@
 import { byId } from "./dom";
 import type { State } from "./state";
 
-export function navigation(state: State): void {
+/** `settle` is called with the target of a link before it is gone to, so that nothing moves it afterwards. */
+export function navigation(state: State, settle: (target: Element) => void): void {
   document.addEventListener("click", (event) => {
     const link = event.target instanceof Element ? event.target.closest<HTMLAnchorElement>('a[href^="#"]') : null;
     if (link === null || event.defaultPrevented || event.metaKey || event.ctrlKey || event.shiftKey) return;
@@ -12,17 +13,18 @@ export function navigation(state: State): void {
     if (byId(section) === null) return;
     event.preventDefault();
     state.visit(section);
-    go(section);
+    go(section, settle);
   });
-  window.addEventListener("popstate", () => go(state.section));
+  window.addEventListener("popstate", () => go(state.section, settle));
   // With choices behind it, the browser does not know the section by itself.
-  if (state.section !== "") go(state.section);
+  if (state.section !== "") go(state.section, settle);
   markCurrent();
 }
 
-function go(section: string): void {
+function go(section: string, settle: (target: Element) => void): void {
   const target = byId(section);
   if (target === null) return;
+  settle(target);
   if (!target.hasAttribute("tabindex")) target.tabIndex = -1;
   target.scrollIntoView();
   target.focus({ preventScroll: true });

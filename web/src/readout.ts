@@ -1,29 +1,18 @@
-// The box that describes the point under the pointer or the keyboard's cursor: value, interval, n, flags. Read aloud
-// when it changes (role=status). Knows no chart: it shows given lines.
+// The box that describes the point under the pointer or the keyboard's cursor. Read aloud when it changes (role=status).
+// It shows the report's words and makes none.
 
 import { html } from "./dom";
-import { inUnit, size } from "./units";
-import type { Model, Row } from "./model";
-
-export interface Reading {
-  name: string;
-  value: string;
-  lines: string[];
-  flags: [letter: string, sentence: string][];
-}
 
 export class Readout {
   readonly element = html("div", { role: "status", class: "readout" });
 
-  show(reading: Reading, x: number, y: number): void {
-    this.element.replaceChildren(
-      html("p", { class: "name" }, reading.name),
-      html("p", { class: "value" }, reading.value),
-      ...reading.lines.map((line) => html("p", {}, line)),
-      ...reading.flags.map(([letter, sentence]) =>
-        html("p", { class: "flag" }, html("b", {}, letter), ` ${sentence}`),
-      ),
-    );
+  /** Shows the lines, the figure in the second one, beside a place of the parent. */
+  show(lines: string[], flags: [letter: string, sentence: string][], x: number, y: number): void {
+    const classes = ["name", "value"];
+    const parts = lines.map((line, index) => html("p", { class: classes[index] }, line));
+    for (const [letter, sentence] of flags) parts.push(html("p", { class: "flag" }, html("b", {}, letter), ` ${sentence}`));
+    // Line breaks separate the lines where the box is read as text.
+    this.element.replaceChildren(...parts.flatMap((part) => [part, "\n"]));
     // Beside the point, on the side that has room.
     const parent = this.element.parentElement;
     if (parent === null) return;
@@ -36,37 +25,4 @@ export class Readout {
   hide(): void {
     this.element.replaceChildren();
   }
-}
-
-/** The text for every row: parameters, interval, n and flags. */
-export function readingOf(row: Row, model: Model, name: string, value: string, interval: string): Reading {
-  const parameters = [
-    row.size === null ? "" : size(row.size),
-    row.workers === null ? "" : `${row.workers} ${row.workerKind || "worker"}${row.workers === 1 ? "" : row.workerKind === "process" ? "es" : "s"}`,
-  ];
-  return {
-    name: [name, ...parameters].filter((part) => part !== "").join(", "),
-    value,
-    lines: [interval, launches(row)].filter((line) => line !== ""),
-    flags: model.flagSentences(row),
-  };
-}
-
-/** `1.20 M/s to 1.26 M/s (95 %)`. */
-export function intervalText(low: string, high: string, confidence: number): string {
-  if (low === high && !(confidence > 0)) return "no interval";
-  const share = confidence > 0 ? ` (${(Math.floor(confidence * 1000) / 10).toFixed(confidence >= 0.999 ? 1 : 0)}\u00a0%)` : "";
-  return `${low} to ${high}${share}`;
-}
-
-/** A row's own value and interval, in its unit. */
-export function ownText(row: Row): { value: string; interval: string } {
-  return {
-    value: inUnit(row.median, row.unit),
-    interval: intervalText(inUnit(row.low, row.unit), inUnit(row.high, row.unit), row.n > 1 ? row.confidence : 0),
-  };
-}
-
-function launches(row: Row): string {
-  return row.n === 1 ? "a single launch" : `${row.n} launches`;
 }

@@ -5,7 +5,7 @@ import { type Cell, csv, download } from "./csv";
 import { html } from "./dom";
 import type { Model, Row } from "./model";
 import type { State } from "./state";
-import { grouped, inUnit, size } from "./units";
+
 
 interface Column {
   name: string;
@@ -20,6 +20,7 @@ const ROW_HEIGHT = 28;
 /** Rows beyond the edges of the window, so that scrolling shows no gap. */
 const MARGIN = 12;
 const TYPING_MS = 120;
+const grouped = new Intl.NumberFormat("en").format;
 
 /** Puts the live table into the section. Returns the function that updates it after a change of state. */
 export function rawTable(section: HTMLElement, model: Model, state: State): (key: string) => void {
@@ -173,13 +174,13 @@ function columnsOf(model: Model): Column[] {
     { name: "pattern", title: "Pattern", text: (row) => row.pattern, value: (row) => row.pattern },
     { name: "variant", title: "Variant", text: (row) => row.variant, value: (row) => row.variant },
     { name: "placement", title: "Placement", text: (row) => row.placement, value: (row) => row.placement },
-    { name: "size", title: "Size", text: (row) => (row.size === null ? "" : size(row.size)), value: (row) => row.size ?? -1, isNumber: true },
+    { name: "size", title: "Size", text: (row) => row.sizeText, value: (row) => row.size ?? -1, isNumber: true },
     { name: "messages", title: "Messages", text: (row) => number(row.messages), value: (row) => row.messages ?? -1, isNumber: true },
     { name: "workers", title: "Workers", text: (row) => (row.workers === null ? "" : `${row.workers} ${row.workerKind}`), value: (row) => row.workers ?? -1, isNumber: true },
     { name: "metric", title: "Metric", text: (row) => row.metric, value: (row) => row.metric },
-    { name: "median", title: "Median", text: (row) => inUnit(row.median, row.unit), value: (row) => row.median, isNumber: true },
-    { name: "low", title: "Low", text: (row) => (row.n > 1 ? inUnit(row.low, row.unit) : ""), value: (row) => row.low, isNumber: true },
-    { name: "high", title: "High", text: (row) => (row.n > 1 ? inUnit(row.high, row.unit) : ""), value: (row) => row.high, isNumber: true },
+    { name: "median", title: "Median", text: (row) => row.medianText, value: (row) => row.median, isNumber: true },
+    { name: "low", title: "Low", text: (row) => row.lowText, value: (row) => row.low, isNumber: true },
+    { name: "high", title: "High", text: (row) => row.highText, value: (row) => row.high, isNumber: true },
     { name: "n", title: "n", text: (row) => String(row.n), value: (row) => row.n, isNumber: true },
     { name: "flags", title: "Flags", text: (row) => row.flags, value: (row) => row.flags },
   ];
@@ -200,7 +201,7 @@ function sort(rows: Row[], column: Column, isDescending: boolean): void {
 }
 
 function searchText(row: Row, model: Model): string {
-  const bytes = row.size === null ? "" : `${size(row.size)} ${row.size}`;
+  const bytes = row.size === null ? "" : `${row.sizeText} ${row.size}`;
   const run = model.runs.length > 1 ? (model.runs[row.run]?.name ?? "") : "";
   return folded([row.id, run, row.subject, row.pattern, row.placement, row.variant, row.metric, row.workerKind, row.standing, bytes].join(" "));
 }

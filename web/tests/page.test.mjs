@@ -24,7 +24,7 @@ test("every figure answers, every section is linked", () =>
     for (const chart of await page.locator("figure[data-view]").all()) {
       await chart.scrollIntoViewIfNeeded();
       await page.waitForFunction((element) => "live" in element.dataset, await chart.elementHandle());
-      assert.ok((await chart.locator(".stage svg, table.heat").count()) > 0);
+      assert.equal(await chart.locator(".stage svg:visible").count(), 1);
     }
     for (const section of await page.locator("main section").all()) {
       assert.equal(await page.locator(`nav a[href="#${await section.getAttribute("id")}"]`).count(), 1);
@@ -77,24 +77,24 @@ test("an address opens the view that it names, and follows back and forward", ()
     "report.html",
     async (page) => {
       const chart = await figure(page, "improvement");
-      assert.equal(await page.locator("#controls label", { hasText: "Baseline" }).locator("select").inputValue(), "subject:tcp");
-      assert.equal(await chart.locator('.legend button[data-token="fifo"]').getAttribute("aria-pressed"), "false");
-      assert.equal(await chart.locator('[aria-label="x"] button[data-value="linear"]').getAttribute("aria-pressed"), "true");
+      const one = chart.locator('.legend button[title="tcp · before"]');
+      assert.equal(await one.getAttribute("aria-pressed"), "true");
+      assert.equal(await chart.locator('[aria-label="Scale"] button[data-value="log"]').getAttribute("aria-pressed"), "true");
       assert.ok(await page.evaluate(() => Math.abs(document.querySelector("#improvement").getBoundingClientRect().top) < 200));
       await page.locator('nav a[href="#data"]').click();
-      assert.match(page.url(), /#data&baseline=subject:tcp/);
+      assert.match(page.url(), /#data&improvement.scale=log/);
       assert.equal(await page.evaluate(() => document.activeElement.id), "data");
       await page.goBack();
       assert.match(page.url(), /#improvement&/);
       await page.evaluate(() => (location.hash = "#delay&theme=dark"));
       await page.waitForFunction(() => document.documentElement.dataset.theme === "dark");
-      assert.equal(await chart.locator('.legend button[data-token="fifo"]').getAttribute("aria-pressed"), "true");
+      assert.equal(await one.getAttribute("aria-pressed"), "false");
     },
-    { hash: "#improvement&baseline=subject:tcp&hide=fifo&improvement.x=linear" },
+    { hash: "#improvement&toggle=tcp%20%C2%B7%20before&improvement.scale=log" },
   ));
 
 test("a damaged address is no error", () =>
-  browser.with("report.html", (page) => page.locator("#controls").waitFor(), { hash: "#%E0%A4%A&hide=%ZZ&baseline=run:99&data.sort=x-y&forest.sort=z&=&&" }));
+  browser.with("report.html", (page) => page.locator("#controls").waitFor(), { hash: "#%E0%A4%A&toggle=%ZZ&delay.scale=cubic&data.sort=x-y&=&&" }));
 
 test("the table sorts by its header, filters by words, and says how much it shows", () =>
   browser.with("report.html", async (page) => {
@@ -196,11 +196,14 @@ test("hostile names are text everywhere", () =>
     }
     const chart = await figure(page, "performance");
     const names = (await chart.locator(".legend button").evaluateAll((all) => all.map((one) => one.textContent))).join("\n");
-    for (const name of Object.values(HOSTILE)) assert.ok(names.includes(name), name);
-    await chart.locator(`.legend button`).nth(2).click();
+    for (const name of Object.values(HOSTILE)) assert.ok(names.includes(name.slice(0, 25)), `${name} in ${names}`);
+    await chart.locator('[aria-label="Scale"] button[aria-pressed="false"]').click();
+    await chart.locator(`.legend button[aria-pressed="true"]`).nth(1).click();
+    const toggled = await chart.locator(`.legend button`).evaluateAll((all) => all.map((one) => one.getAttribute("aria-pressed")).join());
     await page.reload();
     await page.waitForSelector("html[data-ready]", { state: "attached" });
-    assert.equal(await (await figure(page, "performance")).locator(".legend button").nth(2).getAttribute("aria-pressed"), "false");
+    const after = await (await figure(page, "performance")).locator(".legend button").evaluateAll((all) => all.map((one) => one.getAttribute("aria-pressed")).join());
+    assert.equal(after, toggled);
     assert.equal(await page.locator("main img, main script, header img, header script, svg svg").count(), 0);
     assert.equal(await page.locator("[style*=url], [onerror], [onload]").count(), 0);
     await picture(page.locator("#performance"), "hostile");
@@ -220,7 +223,7 @@ test("the keyboard alone reaches and drives everything", () =>
       const what = await page.evaluate(() => {
         const { activeElement: active } = document;
         const ring = getComputedStyle(active);
-        const kind = active.closest("#controls") ? "controls" : active.closest(".legend") ? "legend" : active.closest(".switches") ? "switches" : active.className || active.tagName;
+        const kind = active.closest("#controls") ? "controls" : active.closest(".legend") ? "legend" : active.closest(".choice") ? "switches" : active.className || active.tagName;
         return { kind, hasRing: ring.outlineStyle !== "none" && parseFloat(ring.outlineWidth) > 0 };
       });
       assert.ok(what.hasRing, `${what.kind} shows no focus`);
@@ -238,14 +241,14 @@ test("the keyboard alone reaches and drives everything", () =>
     assert.equal(await button.getAttribute("aria-pressed"), "false");
     assert.ok(await button.evaluate((element) => element === document.activeElement), "the focus stays");
     await page.keyboard.press("Shift+Enter");
-    assert.equal(await page.locator('.legend-group:first-child').first().locator('button[aria-pressed="true"]').count(), 1);
+    assert.equal(await (await figure(page, "performance")).locator('.legend button[aria-pressed="true"]').count(), 1);
   }));
 
 test("controls have names and the page has one of each landmark", () =>
   browser.with("report.html", async (page) => {
     for (const view of VIEWS) await figure(page, view);
     const nameless = await page.locator("button, select, input, [tabindex='0']").evaluateAll((all) =>
-      all.filter((one) => !(one.textContent.trim() || one.getAttribute("aria-label") || one.closest("label"))).map((one) => one.outerHTML.slice(0, 80)),
+      all.filter((one) => !(one.textContent.trim() || one.getAttribute("aria-label") || one.closest("label") || one.labels?.[0]?.textContent.trim())).map((one) => one.outerHTML.slice(0, 80)),
     );
     assert.deepEqual(nameless, []);
     const twice = await page.evaluate(() => {
@@ -265,7 +268,7 @@ test("prints: light, without controls, nothing cut", () =>
       assert.equal(pdf.subarray(0, 5).toString(), "%PDF-");
       await page.emulateMedia({ media: "print", colorScheme: "dark" });
       assert.equal(await page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor), "rgb(255, 255, 255)");
-      for (const hidden of ["#controls", "nav", ".switches >> nth=0", ".live-scroll", ".table-tools"]) {
+      for (const hidden of ["#controls", "nav", ".toolbar >> nth=0", ".live-scroll", ".table-tools"]) {
         assert.ok(!(await page.locator(hidden).first().isVisible()), hidden);
       }
       assert.ok(await page.locator("#data table:not(.live)").first().isVisible(), "the table for paper");
@@ -296,11 +299,11 @@ for (const [name, options] of Object.entries({
     browser.with(
       "report.html",
       async (page) => {
-        for (const view of VIEWS.filter((one) => one !== "heatmap")) {
+        for (const view of VIEWS) {
           const chart = await figure(page, view);
-          const wrong = await chart.locator(".stage svg").evaluate((drawing) => {
+          const wrong = await chart.locator(".stage svg:visible").evaluate((drawing) => {
             const outer = drawing.getBoundingClientRect();
-            const texts = [...drawing.querySelectorAll("text")].map((text) => ({ text: text.textContent, box: text.getBoundingClientRect() }));
+            const texts = [...drawing.querySelectorAll("text")].filter((text) => text.getBoundingClientRect().width > 0).map((text) => ({ text: text.textContent, box: text.getBoundingClientRect() }));
             const cut = texts.filter(({ box }) => box.left < outer.left - 1 || box.right > outer.right + 2).map(({ text }) => `cut: ${text}`);
             const touch = texts.flatMap((one, index) =>
               texts
@@ -317,6 +320,49 @@ for (const [name, options] of Object.entries({
     ));
 }
 
+test("the first screen has the verdict and a chart, and no tab is clipped", () =>
+  browser.with(
+    "single.html",
+    async (page) => {
+      const inside = async (locator, share) => {
+        const box = await locator.boundingBox();
+        assert.ok(box !== null && box.y >= 0 && box.y + box.height * share <= 900, JSON.stringify(box));
+      };
+      await inside(page.locator("#summary .verdict li").first(), 1);
+      await inside(page.locator("#summary figure .stage svg:visible"), 1);
+      for (const tab of await page.locator("nav a").all()) {
+        const box = await tab.boundingBox();
+        assert.ok(box.x >= 0 && box.x + box.width <= 1280, await tab.textContent());
+      }
+      await page.setViewportSize({ width: 400, height: 800 });
+      for (const tab of await page.locator("nav a").all()) {
+        const box = await tab.boundingBox();
+        assert.ok(box.x >= 0 && box.x + box.width <= 400, await tab.textContent());
+      }
+    },
+    { viewport: { width: 1280, height: 900 } },
+  ));
+
+test("what is read aloud has separators, and nothing has literal backticks", () =>
+  browser.with("report.html", async (page) => {
+    for (const view of VIEWS) await figure(page, view);
+    const glued = await page.evaluate(() => {
+      const wrong = [];
+      const parts = "nav, header, #controls, .toolbar, .legend, .choice, tr, ul";
+      for (const parent of document.querySelectorAll(parts)) {
+        for (const child of parent.children) {
+          const next = child.nextSibling;
+          if (next instanceof Element && /\w$/.test(child.textContent) && /^\w/.test(next.textContent)) {
+            wrong.push(`${child.textContent.slice(-20)}|${next.textContent.slice(0, 20)}`);
+          }
+        }
+      }
+      return wrong;
+    });
+    assert.deepEqual(glued.slice(0, 5), []);
+    assert.doesNotMatch(await page.locator("body").evaluate((body) => body.innerText), /`/);
+  }));
+
 test("without a script: words, still charts and tables", async () => {
   const plain = await Browser.start({ javaScriptEnabled: false });
   try {
@@ -326,8 +372,11 @@ test("without a script: words, still charts and tables", async () => {
         async (page) => {
           assert.ok(!(await page.locator("#controls").isVisible()));
           for (const view of VIEWS) {
-            const still = page.locator(`figure[data-view="${view}"] > svg`).first();
+            const still = page.locator(`figure[data-view="${view}"] > .stage > svg:visible`).first();
             assert.ok(await still.isVisible(), view);
+            // A figure that is cut would scroll, and text that is scaled down could not be read.
+            const scale = await still.evaluate((one) => one.getBoundingClientRect().width / one.viewBox.baseVal.width);
+            assert.ok(scale > 0.85, `${view}, ${name}: scaled by ${scale}`);
             assert.equal(await still.getAttribute("role"), "img");
             await picture(page.locator(`figure[data-view="${view}"]`).first(), `still-${name}-${view}`);
           }

@@ -12,11 +12,16 @@ mod base;
 mod delay;
 mod distribution;
 mod dots;
+mod emphasis;
+mod ends;
+mod family;
 mod forest;
 mod heatmap;
 mod improvement;
+mod layout;
 mod marks;
 mod performance;
+mod reading;
 mod scale;
 mod sizes;
 mod source;
@@ -27,6 +32,10 @@ mod units;
 mod value;
 mod xy;
 
+pub(crate) use family::Look;
+pub(crate) use layout::Layout;
+pub(crate) use marks::{class, marker, point_class};
+pub(crate) use reading::Reading;
 pub(crate) use source::{Source, short_names};
 pub use svg::Drawing;
 pub(crate) use table::{flags, spread};
@@ -59,6 +68,8 @@ pub static TABLE: &[Chart] = &[
 /// A drawing with its heading, caption and table.
 #[derive(Clone, Debug)]
 pub struct Figure {
+    /// Its number on the page.
+    pub(crate) number: usize,
     /// The name of the chart.
     pub view: &'static str,
     /// The pattern of its rows; empty for comparisons.
@@ -71,10 +82,44 @@ pub struct Figure {
     pub caption: String,
     /// Attributes for the page's script: names without the prefix `data-`, and values.
     pub(crate) data: Vec<(&'static str, String)>,
-    /// The drawing.
-    pub drawing: Drawing,
+    /// The drawings.
+    pub(crate) drawings: Drawings,
     /// The values or the fit as a table, below a caption with unit and direction.
     pub(crate) table: Option<(String, Grid)>,
+}
+
+/// The drawings of a figure.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Drawings {
+    /// The scales that a reader can choose, the first one as it is drawn at first; each wide and narrow.
+    pub scales: Vec<(&'static str, [Drawing; 2])>,
+    /// The lines, in the order of their numbers in the drawings. Charts of another kind have none.
+    pub lines: Vec<Line>,
+}
+
+/// A line of a figure, for the page's script.
+#[derive(Clone, Debug)]
+pub(crate) struct Line {
+    pub name: String,
+    pub look: Look,
+    /// Whether it is drawn at first.
+    pub is_first: bool,
+    /// The words about each of its points.
+    pub readings: Vec<Reading>,
+}
+
+impl Drawings {
+    /// Returns the drawings of a chart without a choice of scales.
+    pub(crate) fn plain(draw: impl Fn(Layout) -> Drawing) -> Drawings {
+        Drawings { scales: vec![("", Layout::ALL.map(draw))], lines: Vec::new() }
+    }
+}
+
+impl Figure {
+    /// Returns the wide drawing as it is drawn at first.
+    pub fn drawing(&self) -> &Drawing {
+        &self.drawings.scales[0].1[0]
+    }
 }
 
 /// The most figures of one chart. Further data is in the table of rows.

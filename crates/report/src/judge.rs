@@ -3,7 +3,7 @@
 
 use headwater_results::compare::MINIMUM_EFFECT;
 use headwater_results::estimate::Estimate;
-use headwater_results::schema::{Better, RowResult};
+use headwater_results::schema::{Better, MetricResult, RowResult};
 
 use crate::rows;
 
@@ -34,15 +34,24 @@ pub(crate) fn best_candidates<'a>(rows: &[&'a RowResult]) -> Vec<&'a RowResult> 
     leaders(&candidates)
 }
 
-/// Returns how many times as good `one` is as `other` by their medians; more than 1 is better. `None` if a median is
-/// zero.
+/// Returns how many times as good `one` is as `other`, two rows of one run; more than 1 is better. It is the median of the
+/// ratios within the common blocks, as in the charts, so that drift of the machine cancels; without a common block, the
+/// ratio of the medians. `None` if a median is zero.
 pub(crate) fn advantage(one: &RowResult, other: &RowResult) -> Option<f64> {
     let (one, other) = (rows::own(one)?, rows::own(other)?);
-    let ratio = match one.metric.better {
-        Better::Higher => one.estimate.median / other.estimate.median,
-        Better::Lower => other.estimate.median / one.estimate.median,
-    };
+    let ratio = median_within_blocks(one, other).unwrap_or(one.estimate.median / other.estimate.median);
+    let ratio = if one.metric.better == Better::Higher { ratio } else { 1.0 / ratio };
     (ratio.is_finite() && ratio > 0.0).then_some(ratio)
+}
+
+fn median_within_blocks(one: &MetricResult, other: &MetricResult) -> Option<f64> {
+    let of_block =
+        |block: &u32| other.blocks.iter().position(|known| known == block).and_then(|at| other.launches.get(at));
+    let ratios: Vec<f64> = (one.blocks.iter().zip(&one.launches))
+        .filter_map(|(block, value)| Some(value / of_block(block)?))
+        .filter(|ratio| ratio.is_finite() && *ratio > 0.0)
+        .collect();
+    Estimate::of_launches(&ratios).map(|estimate| estimate.median)
 }
 
 #[cfg(test)]

@@ -21,6 +21,22 @@ pub(crate) fn escape(text: &str) -> String {
     escaped
 }
 
+/// Escapes a sentence for an element. What is between backticks, as on the terminal, becomes code.
+pub(crate) fn prose(text: &str) -> String {
+    let parts: Vec<&str> = text.split('`').collect();
+    // A backtick without a partner is a character like any other.
+    let paired = if parts.len() % 2 == 1 { parts.len() } else { parts.len() - 1 };
+    let mut html = String::with_capacity(text.len());
+    for (place, part) in parts.iter().enumerate() {
+        match (place % 2, place < paired) {
+            (1, true) => html += &format!("<code>{}</code>", escape(part)),
+            (_, true) => html += &escape(part),
+            (_, false) => html += &format!("&#96;{}", escape(part)),
+        }
+    }
+    html
+}
+
 /// Controls, noncharacters, and bidirectional controls whose effect extends beyond their own word.
 fn is_unfit(character: char) -> bool {
     character.is_control()

@@ -1,6 +1,7 @@
 //! The report: one self-contained HTML file that makes no request. Called by `headwater report`.
 //!
-//! It is readable without its script: text, static charts, tables. The script makes the charts interactive. The
+//! It is complete without its script: text, charts, tables. The script draws nothing: it shows the words about a point,
+//! hides and shows lines, and exchanges a drawing for the one on another scale. The
 //! security policy in the head permits that one script and that one style sheet, and forbids everything else, including
 //! all requests. A new section is a file with a `SECTION` and a line in the table below. No page is larger than
 //! [`PAGE_BYTES_MAX`]: contents that do not fit are left out in a defined order, and the page says so.
@@ -19,6 +20,7 @@ mod figures;
 mod flags;
 mod frame;
 mod legend;
+mod live;
 mod operations;
 mod overhead;
 mod payload;
@@ -103,7 +105,7 @@ pub fn page(runs: &[(String, &Run)], comparisons: &[Comparison], options: &PageO
         TABLE.iter().filter_map(|section| Some((section, (section.draw)(&page, &mut allowance)?))).collect();
     let links: String = sections
         .iter()
-        .map(|(section, _)| format!("<li><a href=\"#{}\">{}</a></li>", section.id, section.title))
+        .map(|(section, _)| format!("<li><a href=\"#{}\">{}</a></li>\n", section.id, section.title))
         .collect();
     let body: String = sections
         .iter()
@@ -116,11 +118,12 @@ pub fn page(runs: &[(String, &Run)], comparisons: &[Comparison], options: &PageO
         .collect();
     let (head, header, footer) = (head(&page.title), frame::header(&page), frame::FOOTER);
     let frame_bytes = head.len() + header.len() + links.len() + body.len() + footer.len();
+    let live = live::element(&page, allowance.left_of(frame_bytes) / 2);
     // All remaining bytes are for the data; the rest of the frame is smaller than its reserve.
-    let payload = payload::element(&page, allowance.left_of(frame_bytes));
+    let payload = payload::element(&page, allowance.left_of(frame_bytes + live.len()));
     format!(
         "{head}<body>\n<a class=\"skip\" href=\"#summary\">Skip to the summary</a>\n{header}\
-         <nav aria-label=\"Sections\"><ul>{links}</ul></nav>\n<main>\n{body}{}</main>\n{footer}{}\n\
+         <nav aria-label=\"Sections\"><ul>{links}</ul></nav>\n<main>\n{body}{}</main>\n{footer}{live}{}\n\
          <script>{SCRIPT}</script>\n</body>\n</html>\n",
         payload.note, payload.element
     )

@@ -118,6 +118,33 @@ pub(crate) fn competes(result: &RowResult) -> bool {
     matches!(result.row.standing, Standing::Candidate | Standing::External)
 }
 
+/// The provider of a mechanism.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Provider {
+    /// The kernel: pipes, sockets, message queues.
+    Kernel,
+    /// A STREAMS or XTI library above the kernel: Headwater's runtime, or another one in a published table.
+    Runtime,
+    /// A program of the user's.
+    External,
+    /// Nobody: limits and the harness alone.
+    Nobody,
+}
+
+/// The beginnings of the names of the runtimes' transports.
+const RUNTIME_PREFIXES: [&str; 3] = ["streams-", "xti-", "lis-"];
+
+/// Returns the provider of the row's mechanism.
+pub(crate) fn provider(result: &RowResult) -> Provider {
+    let is_runtime = RUNTIME_PREFIXES.iter().any(|prefix| result.row.subject.starts_with(prefix));
+    match result.row.standing {
+        Standing::Candidate if is_runtime => Provider::Runtime,
+        Standing::Candidate => Provider::Kernel,
+        Standing::External => Provider::External,
+        Standing::Limit | Standing::Null => Provider::Nobody,
+    }
+}
+
 /// Removes duplicates, keeping the first of each value.
 pub(crate) fn unique<T: PartialEq>(values: impl IntoIterator<Item = T>) -> Vec<T> {
     let mut seen = Vec::new();

@@ -8,14 +8,15 @@ use crate::rows;
 use crate::style::plain;
 
 mod absent;
+mod beyond;
 mod caution;
-mod distance;
+mod choice;
 mod harness;
+mod limit;
 mod loss;
-mod one_way;
+mod mechanisms;
 mod operations;
 mod range;
-mod round_trip;
 mod sync;
 mod uses;
 mod wake;
@@ -23,18 +24,20 @@ mod wake;
 /// A kind of sentence; it yields nothing if the run has no rows for it.
 type Kind = fn(&Run) -> Vec<String>;
 
-/// The kinds, in the order of the output.
+/// The kinds, in the order of the output: first the mechanism to use, then what a runtime gives beyond it, then the
+/// limits.
 static TABLE: &[Kind] = &[
     caution::sentences,
-    one_way::sentences,
-    distance::sentences,
+    choice::sentences,
+    beyond::sentences,
+    mechanisms::sentences,
+    limit::sentences,
+    harness::sentences,
     wake::sentences,
-    round_trip::sentences,
     loss::sentences,
     sync::sentences,
     uses::sentences,
     operations::sentences,
-    harness::sentences,
     absent::sentences,
 ];
 

@@ -12,7 +12,7 @@ use super::{ListArguments, published, status};
 use crate::harness::launch::ConductorError;
 use crate::harness::run::{BlockRunner, probe};
 use crate::harness::scratch::Scratch;
-use crate::plan::{Plan, RunRequest};
+use crate::plan::{Plan, RunRequest, selection};
 use crate::{facilities, patterns, suites, transports};
 
 pub(super) fn list(arguments: &ListArguments) -> anyhow::Result<u8> {
@@ -69,13 +69,32 @@ fn reasons(plan: &Plan, cpus: &[u32]) -> anyhow::Result<BTreeMap<String, String>
 /// What there is, without rows.
 fn overview() -> anyhow::Result<u8> {
     let mut out = stdout().lock();
+    let width = super::show::width();
     let mut section = |title: &str, entries: Vec<(&str, String)>| -> std::io::Result<()> {
-        writeln!(out, "{title}")?;
+        writeln!(out, "{}", wrapped(title, width, 0))?;
         for (name, summary) in entries {
-            writeln!(out, "  {name:16} {summary}")?;
+            writeln!(out, "{}", wrapped(&format!("  {name:INDENT$} {summary}"), width, INDENT + 3))?;
         }
         writeln!(out)
     };
+    let doubtful: Vec<String> =
+        selection::doubtful().into_iter().map(|(suite, other)| format!("{suite} or {other}")).collect();
+    section(
+        "What can be typed: suites, and filters of their rows (of overview without a suite)",
+        vec![
+            ("SUITE", "a suite below".to_owned()),
+            (
+                "WORD",
+                "any part of a row's name: a transport, a pattern, a size, a placement; * and ? are wildcards"
+                    .to_owned(),
+            ),
+            (
+                "A/B/C/D",
+                "the parts from the left: transport/pattern/size/placement, as `list SUITE` shows them".to_owned(),
+            ),
+            ("KIND:WORD", format!("where a word beside others has two readings: {}", doubtful.join(", "))),
+        ],
+    )?;
     section("Suites", suites::TABLE.iter().map(|suite| (suite.name, suite.summary.to_owned())).collect())?;
     section(
         "Transports",
@@ -95,10 +114,40 @@ fn overview() -> anyhow::Result<u8> {
             (facility.subjects)().iter().map(|subject| (subject.name, subject.summary.to_owned())).collect(),
         )?;
     }
-    writeln!(
-        out,
-        "`headwater list SUITE` and `headwater list --all` show the rows, and which cannot run here and why; \
-         `headwater list published` shows the tables of reports."
-    )?;
+    let more = "`headwater list SUITE` and `headwater list --all` show the rows, and which cannot run here and why; \
+                `headwater list published` shows the tables of reports.";
+    writeln!(out, "{}", wrapped(more, width, 0))?;
     Ok(status::OK)
+}
+
+/// Columns of a name in the sections.
+const INDENT: usize = 21;
+
+/// Breaks `text` at spaces to lines of `width` columns, each after the first indented by `indent`.
+fn wrapped(text: &str, width: usize, indent: usize) -> String {
+    let mut lines = vec![String::new()];
+    for (at, word) in text.split(' ').enumerate() {
+        let line = lines.last_mut().expect("there is a first line");
+        let is_begun = line.chars().any(|character| character != ' ');
+        if is_begun && line.len() + 1 + word.len() > width {
+            lines.push(format!("{:indent$}{word}", ""));
+        } else {
+            // Before the first word there is no space, not even before an empty one: the text may begin with spaces.
+            line.push_str(if at == 0 { "" } else { " " });
+            line.push_str(word);
+        }
+    }
+    lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::wrapped;
+
+    #[test]
+    fn a_long_summary_continues_below_its_beginning() {
+        assert_eq!(wrapped("a bb ccc dddd", 8, 2), "a bb ccc\n  dddd");
+        assert_eq!(wrapped("short", 8, 2), "short");
+        assert_eq!(wrapped("  nam  one two three", 12, 7), "  nam  one\n       two\n       three");
+    }
 }

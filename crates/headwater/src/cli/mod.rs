@@ -102,12 +102,13 @@ enum Command {
 #[derive(Clone, Debug, Default, Args, Serialize, Deserialize)]
 #[serde(default, rename_all = "kebab-case", deny_unknown_fields)]
 #[command(
-    after_help = "Suites: overview, ipc, fifo, sync, lmbench, pipes, why, udp, tracing (`headwater list` shows their rows).
+    after_help = "Suites: overview, ipc, fifo, sync, lmbench, pipes, pty, why, udp, xti, netperf, use, tracing (`headwater list`).
 
 Examples:
   headwater run                                  overview, default settings
   headwater run ipc --launches 20                a suite with more launches than its default
   headwater run pipe unix-stream                 two transports of the overview
+  headwater run pipe transport:fifo              fifo is a suite too: which one is meant
   headwater run pipes '*/stream' --sizes 1..65536*4 --placement same-cpu,two-cpus
   headwater run --budget 30s                     whatever fits into half a minute
   headwater run lmbench --quick                  the kernel's basic operations, in less than a minute
@@ -122,7 +123,8 @@ Examples:
   headwater run --json | jq -c .event            events as they happen"
 )]
 pub(crate) struct RunArguments {
-    /// Suites and filters: `pipe`, `rtt`, `pipe/rtt`, `*/stream/64`; a filter selects rows of the named suites
+    /// Suites and filters: `pipe`, `rtt`, `pipe/rtt`, `*/stream/64`; a filter selects rows of the named suites. A word
+    /// with two readings needs `suite:`, `transport:`, `pattern:` or `facility:` before it
     #[arg(value_name = "SUITE|FILTER")]
     selection: Vec<String>,
 

@@ -26,9 +26,10 @@ pub(super) struct Progress {
 
 impl Progress {
     pub(super) fn new(quiet: bool, budget_s: Option<f64>) -> Progress {
-        let terminal = stderr().is_terminal();
+        let terminal = stderr().is_terminal() && !super::show::is_dumb();
         let bar = (terminal && !quiet).then(|| {
-            let style = ProgressStyle::with_template("{bar:30} {percent:>3}%  {msg}").expect("the template is right");
+            let style =
+                ProgressStyle::with_template("{bar:16} {percent:>3}%  {wide_msg}").expect("the template is right");
             // Drawn by hand: a ticking thread would run beside what is measured.
             ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(20)).with_style(style)
         });
@@ -49,7 +50,7 @@ impl Progress {
         let eta = left.map_or_else(String::new, |seconds| format!("about {} left", duration::words(seconds)));
         if let Some(bar) = &self.bar {
             bar.set_length(BAR);
-            bar.set_message(format!("{eta:20}  block {}  {}", block + 1, row.id));
+            bar.set_message(format!("{eta:20} block {}  {}", block + 1, row.id));
             bar.set_position((share * BAR as f64) as u64);
         } else if self.lines && self.block != Some(block) {
             eprintln!("block {}: {:.0} % done after {} {eta}", block + 1, 100.0 * share, duration::words(elapsed_s));

@@ -86,7 +86,7 @@ pub(super) fn report(arguments: &ReportArguments) -> anyhow::Result<u8> {
             let figures = chart::figures(chart, &borrowed, &comparisons, baseline.as_deref());
             let figure = choose(chart, &figures, arguments)?;
             let output = arguments.output.as_deref().unwrap_or(Path::new("-"));
-            write(output, &figure.drawing.standalone(), arguments.force)
+            write(output, &figure.drawing().standalone(), arguments.force)
         }
         None => {
             let output = output(arguments);

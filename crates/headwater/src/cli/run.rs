@@ -140,6 +140,9 @@ pub(super) fn execute(prepared: Prepared, cpus: &[u32], execution: &Execution) -
         }
         let rows = plan.rows.len() - runner.given_up.len();
         teller.progress.say(&format!("{rows} rows x {} launches, {}", plan.settings.launches, expected(&plan)));
+        if let Some(words) = left_out(&plan) {
+            teller.progress.say(&words);
+        }
     } else {
         teller.event(&Event::RunResumed { at: now(), launches: execution.more.map(|_| plan.settings.launches) })?;
     }
@@ -360,6 +363,9 @@ pub(super) fn dry_run(plan: &Plan, json: bool) -> anyhow::Result<()> {
         settings.seed,
         expected(plan),
     )?;
+    if let Some(words) = left_out(plan) {
+        writeln!(out, "{words}")?;
+    }
     Ok(())
 }
 
@@ -373,6 +379,17 @@ fn expected(plan: &Plan) -> String {
         ),
         _ => format!("about {}", duration::words(estimate_s)),
     }
+}
+
+/// Says which columns the budget does not hold, before the first launch.
+fn left_out(plan: &Plan) -> Option<String> {
+    const NAMED: usize = 3;
+    let columns = &plan.left_out;
+    let more = columns.len().saturating_sub(NAMED);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let named = columns[..columns.len().min(NAMED)].join("; ");
+    (!columns.is_empty())
+        .then(|| format!("The budget does not hold these columns, which are left out whole: {named}{more}."))
 }
 
 fn rows_with(plan: &Plan, reasons: &BTreeMap<String, String>) -> Vec<(Row, String)> {

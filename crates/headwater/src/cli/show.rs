@@ -28,9 +28,11 @@ pub(super) fn show(arguments: &ShowArguments) -> anyhow::Result<u8> {
 
 /// How standard output wants its tables.
 pub(super) fn style() -> Style {
-    let terminal = stdout().is_terminal();
+    let terminal = stdout().is_terminal() && !is_dumb();
+    // An empty NO_COLOR is none (no-color.org).
+    let is_refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     Style {
-        colour: terminal && std::env::var_os("NO_COLOR").is_none(),
+        colour: terminal && !is_refused,
         width: width(),
         unicode: ["LC_ALL", "LC_CTYPE", "LANG"]
             .iter()
@@ -38,6 +40,11 @@ pub(super) fn style() -> Style {
             .find(|value| !value.is_empty())
             .is_some_and(|value| value.to_uppercase().replace('-', "").contains("UTF8")),
     }
+}
+
+/// Whether the terminal knows no colour and cannot move its cursor.
+pub(super) fn is_dumb() -> bool {
+    std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb")
 }
 
 /// Columns of the terminal at standard output; 100 where it is a file or a pipe.

@@ -1,4 +1,4 @@
-//! Filters of rows: `pipe`, `pipe/rtt`, `*/stream/64`, `unix-*`.
+//! Filters of rows: `pipe`, `pipe/rtt`, `*/stream/64`, `unix-*`, `transport:fifo`, `pattern:sync`.
 
 use headwater_results::schema::Row;
 use headwater_trace_tools::names::glob;
@@ -17,11 +17,24 @@ pub fn unmatched<'f, 'r, S: AsRef<str>>(
     filters.iter().map(AsRef::as_ref).find(|filter| !rows.clone().any(|row| matches(filter, row)))
 }
 
+/// The words before a colon that say which part of a row's id is meant: the first or the second.
+pub const TRANSPORT: &str = "transport";
+/// The second part.
+pub const PATTERN: &str = "pattern";
+/// The second part, of rows without messages.
+pub const FACILITY: &str = "facility";
+
 /// Whether `filter` matches `row`.
 ///
-/// A filter of one word matches any part of the row's id. A filter with `/` matches as many parts as it has, from the
-/// left. `*` matches any characters, `?` exactly one.
+/// A filter of one word matches any part of the row's id; with `transport:` before it only the first part, with
+/// `pattern:` or `facility:` only the second. A filter with `/` matches as many parts as it has, from the left. `*`
+/// matches any characters, `?` exactly one.
 fn matches(filter: &str, row: &Row) -> bool {
+    match filter.split_once(':') {
+        Some((TRANSPORT, wanted)) => return glob(wanted, &row.subject),
+        Some((PATTERN | FACILITY, wanted)) => return glob(wanted, &row.pattern),
+        _ => {}
+    }
     let mut parts = row.id.split('/');
     if filter.contains('/') {
         filter.split('/').all(|wanted| parts.next().is_some_and(|part| glob(wanted, part)))
@@ -44,5 +57,8 @@ mod tests {
         assert!(kept(&["pipe/stream/64"]) == 1 && kept(&["pipe/stream/64", "lis-pipe/stream/64"]) == 2);
         assert_eq!(unmatched(&["pipe", "pope", "fifi"], rows()), Some("pope"));
         assert_eq!(unmatched(&["pipe", "*/stream"], rows()), None);
+        assert_eq!(kept(&["transport:pipe"]), kept(&["pipe"]));
+        assert_eq!(kept(&["pattern:stream"]), kept(&["*/stream"]));
+        assert_eq!(unmatched(&["pattern:pipe", "pipe"], rows()), Some("pattern:pipe"));
     }
 }

@@ -8,6 +8,7 @@ use headwater_results::schema::{Placement, Row, RunHeader, Settings, Standing};
 use crate::harness::external;
 use crate::harness::protocol::Description;
 use crate::suites::{self, Axes, Defaults, Suite};
+use selection::Selection;
 use sizes::Sizes;
 use variants::Variant;
 
@@ -15,6 +16,7 @@ pub mod duration;
 pub mod filter;
 pub mod perftest;
 pub mod rows;
+pub mod selection;
 pub mod sizes;
 pub mod suggest;
 pub mod variants;
@@ -79,6 +81,8 @@ pub struct Plan {
     /// Repetitions per launch for a row whose definition asks for the mean of 100 runs. The number stays the same when
     /// launches are added later.
     pub repetitions: u32,
+    /// The columns that the budget does not hold, the most expensive first: `matrix 4k x 100000, two-cpus`.
+    pub left_out: Vec<String>,
 }
 
 /// The time that a launch needs beside its timed part, s: starting processes, opening, calibrating. Observed on a
@@ -95,15 +99,15 @@ impl Plan {
     /// [`PlanError`]: one line, with the nearest names for a name that does not exist.
     pub fn new(request: &RunRequest, cpus: usize, seed: impl FnOnce() -> u64) -> Result<Plan, PlanError> {
         let externals = describe_externals(&request.transport_commands)?;
-        let (suites, filters) = split_selection(&request.selection);
+        let descriptions: Vec<Description> = externals.iter().map(|(_, description)| description.clone()).collect();
+        let Selection { suites, filters } = selected(request, &descriptions)?;
         // Several suites in one run share the settings of the first one.
         let defaults = suites[0].defaults;
         let placements = placements(request, &defaults, cpus)?;
-        let descriptions: Vec<Description> = externals.iter().map(|(_, description)| description.clone()).collect();
         let axes = Axes { sizes: request.sizes.as_ref(), placements: &placements, externals: &descriptions };
         let rows = match &request.rows {
-            Some(rows) => filtered(unique(rows), &filters, &suites)?,
-            None => chosen_rows(&suites, &filters, &axes)?,
+            Some(rows) => filtered(unique(rows), &filters, |filter| unknown(filter, "the run", rows))?,
+            None => chosen_rows(&suites, &filters, &axes, cpus)?,
         };
         let variants = variants::parse_all(&request.variants)?;
         let rows: Vec<Row> = match &variants[..] {
@@ -128,6 +132,7 @@ impl Plan {
             },
             variants,
             repetitions: 1,
+            left_out: Vec::new(),
         };
         plan.repetitions = repetitions(plan.settings.launches);
         if request.budget_s.is_some() && request.time_s.is_none() && request.launches.is_none() {
@@ -145,7 +150,7 @@ impl Plan {
         let rows = header.rows.iter().map(|row| planned(row.clone(), &externals)).collect();
         let variants = variants::parse_all(&header.settings.variants)?;
         let repetitions = repetitions(header.settings.launches);
-        Ok(Plan { rows, settings: header.settings.clone(), variants, repetitions })
+        Ok(Plan { rows, settings: header.settings.clone(), variants, repetitions, left_out: Vec::new() })
     }
 
     /// Returns the estimated duration of the whole run, s.
@@ -179,6 +184,30 @@ impl Plan {
         while too_long(self) && self.settings.launches > 3 {
             self.settings.launches -= 1;
             self.repetitions = repetitions(self.settings.launches);
+        }
+        self.leave_out_columns(budget_s);
+    }
+
+    /// Leaves out whole columns, the most expensive first, until the rest fits the budget: the rows of one pattern, size,
+    /// count and placement, so that whatever is measured can be compared. The last column stays.
+    ///
+    /// Only rows with a fixed number of messages cannot be shortened; the others keep their turns.
+    fn leave_out_columns(&mut self, budget_s: f64) {
+        let column = |row: &Row| row.messages.map(|count| (row.pattern.clone(), row.size_bytes, count, row.placement));
+        while self.estimate_s() > budget_s {
+            let mut costs = std::collections::BTreeMap::new();
+            for row in self.rows.iter().map(|planned| &planned.row) {
+                if let Some(column) = column(row) {
+                    *costs.entry(column).or_insert(0.0) += self.launch_estimate_s(row);
+                }
+            }
+            let dearest = costs.iter().max_by(|(_, one), (_, other)| one.total_cmp(other));
+            let Some((dearest, _)) = dearest.filter(|_| costs.len() > 1) else { return };
+            let dearest = dearest.clone();
+            self.rows.retain(|planned| column(&planned.row).as_ref() != Some(&dearest));
+            let (pattern, size, count, placement) = dearest;
+            let size = headwater_report::units::size(size.unwrap_or(0));
+            self.left_out.push(format!("{pattern} {size} x {count}, {}", placement.name()));
         }
     }
 
@@ -228,21 +257,6 @@ fn describe_externals(commands: &[String]) -> Result<Vec<(String, Description)>,
     Ok(externals)
 }
 
-fn split_selection(selection: &[String]) -> (Vec<&'static Suite>, Vec<&str>) {
-    let mut suites: Vec<&'static Suite> = Vec::new();
-    let mut filters = Vec::new();
-    for word in selection {
-        match suites::find(word) {
-            Some(suite) => suites.push(suite),
-            None => filters.push(word.as_str()),
-        }
-    }
-    if suites.is_empty() {
-        suites.push(&suites::TABLE[0]);
-    }
-    (suites, filters)
-}
-
 fn placements(request: &RunRequest, defaults: &Defaults, cpus: usize) -> Result<Vec<Placement>, PlanError> {
     if request.placements.contains(&Placement::TwoCpus) && cpus < 2 {
         return Err(PlanError(format!(
@@ -258,14 +272,41 @@ fn placements(request: &RunRequest, defaults: &Defaults, cpus: usize) -> Result<
     Ok(defaults.placements.to_vec())
 }
 
-fn chosen_rows(suites: &[&Suite], filters: &[&str], axes: &Axes<'_>) -> Result<Vec<Row>, PlanError> {
-    let mut rows: Vec<Row> = Vec::new();
-    for row in suites.iter().flat_map(|suite| (suite.rows)(axes)) {
-        if !rows.iter().any(|other| other.id == row.id) {
-            rows.push(row);
-        }
+/// Reads the selection. Of a stored run's rows every word is a filter.
+fn selected<'a>(request: &'a RunRequest, externals: &[Description]) -> Result<Selection<'a>, PlanError> {
+    if request.rows.is_some() {
+        let filters = request.selection.iter().map(String::as_str).collect();
+        return Ok(Selection { suites: vec![&suites::TABLE[0]], filters });
     }
-    filtered(rows, filters, suites)
+    selection::read(&request.selection, |suites, filter| {
+        filter::unmatched(&[filter], rows_of(suites, &every_placement(externals)).iter()).is_none()
+    })
+}
+
+/// The axes of a machine with many CPUs, to find what a filter could name.
+fn every_placement(externals: &[Description]) -> Axes<'_> {
+    Axes { sizes: None, placements: &[Placement::TwoCpus, Placement::Free], externals }
+}
+
+fn chosen_rows(
+    suites: &[&'static Suite],
+    filters: &[&str],
+    axes: &Axes<'_>,
+    cpus: usize,
+) -> Result<Vec<Row>, PlanError> {
+    let rows = rows_of(suites, axes);
+    filtered(rows.clone(), filters, |filter| {
+        let names: Vec<&str> = suites.iter().map(|suite| suite.name).collect();
+        not_here(filter, suites, axes, cpus)
+            .or_else(|| elsewhere(filter, axes, &names))
+            .unwrap_or_else(|| unknown(filter, &names.join(", "), &rows))
+    })
+}
+
+/// Returns the rows of several suites, each once.
+fn rows_of(suites: &[&Suite], axes: &Axes<'_>) -> Vec<Row> {
+    let rows: Vec<Row> = suites.iter().flat_map(|suite| (suite.rows)(axes)).collect();
+    unique(&rows)
 }
 
 fn unique(rows: &[Row]) -> Vec<Row> {
@@ -273,10 +314,15 @@ fn unique(rows: &[Row]) -> Vec<Row> {
     rows.iter().filter(|row| seen.insert(row.id.as_str())).cloned().collect()
 }
 
-/// Returns the rows that match the filters; all rows if there is no filter.
-fn filtered(mut rows: Vec<Row>, filters: &[&str], suites: &[&Suite]) -> Result<Vec<Row>, PlanError> {
+/// Returns the rows that match the filters; all rows if there is no filter. `explain` makes the error for a filter that
+/// matches none.
+fn filtered(
+    mut rows: Vec<Row>,
+    filters: &[&str],
+    explain: impl FnOnce(&str) -> PlanError,
+) -> Result<Vec<Row>, PlanError> {
     if let Some(filter) = filter::unmatched(filters, rows.iter()) {
-        return Err(unknown(filter, suites, &rows));
+        return Err(explain(filter));
     }
     rows.retain(|row| filter::keeps(filters, row));
     if rows.is_empty() {
@@ -285,8 +331,46 @@ fn filtered(mut rows: Vec<Row>, filters: &[&str], suites: &[&Suite]) -> Result<V
     Ok(rows)
 }
 
-fn unknown(filter: &str, suites: &[&Suite], rows: &[Row]) -> PlanError {
-    let suite_names: Vec<&str> = suites.iter().map(|suite| suite.name).collect();
+/// Explains a filter whose rows the chosen sizes or placements exclude.
+fn not_here(filter: &str, suites: &[&'static Suite], axes: &Axes<'_>, cpus: usize) -> Option<PlanError> {
+    let is_matched = |axes: &Axes<'_>| filter::unmatched(&[filter], rows_of(suites, axes).iter()).is_none();
+    if is_matched(&Axes { sizes: None, ..axes.clone() }) {
+        return Some(PlanError(format!("{filter:?} has no row with these sizes; without --sizes it has")));
+    }
+    let widest = every_placement(axes.externals);
+    let wider = Axes { placements: widest.placements, ..axes.clone() };
+    is_matched(&wider).then(|| {
+        let remedy = if cpus < 2 {
+            format!("this process may use {cpus} CPU only: widen its affinity")
+        } else {
+            "choose --placement two-cpus".to_owned()
+        };
+        PlanError(format!("{filter:?} needs two CPUs, because both ends use theirs while they wait; {remedy}"))
+    })
+}
+
+/// Names the suites that have rows for a filter which matches none of the chosen ones.
+fn elsewhere(filter: &str, axes: &Axes<'_>, chosen: &[&str]) -> Option<PlanError> {
+    let has_row = |suite: &&Suite| filter::unmatched(&[filter], (suite.rows)(axes).iter()).is_none();
+    let suites: Vec<&str> = suites::TABLE.iter().filter(has_row).map(|suite| suite.name).collect();
+    let first = suites.first()?;
+    Some(PlanError(format!(
+        "{filter:?} is no row of {}, but of {}; type {}{first} {filter}",
+        chosen.join(", "),
+        suites.join(", "),
+        selection::SUITE,
+    )))
+}
+
+fn unknown(filter: &str, where_: &str, rows: &[Row]) -> PlanError {
+    // A row begins with its transport, not with its suite or pattern.
+    let turned = filter.split_once('/').map(|(first, rest)| match rest.split_once('/') {
+        Some((second, rest)) => format!("{second}/{first}/{rest}"),
+        None => format!("{rest}/{first}"),
+    });
+    if let Some(turned) = turned.filter(|turned| filter::unmatched(&[turned], rows.iter()).is_none()) {
+        return PlanError(format!("{filter:?} is no row of {where_}: a row is TRANSPORT/PATTERN/...; type {turned}"));
+    }
     let mut names: Vec<&str> = suites::TABLE.iter().map(|suite| suite.name).collect();
     if filter.contains('/') {
         names.extend(rows.iter().map(|row| row.id.as_str()));
@@ -296,8 +380,7 @@ fn unknown(filter: &str, suites: &[&Suite], rows: &[Row]) -> PlanError {
     names.sort_unstable();
     names.dedup();
     PlanError(format!(
-        "{filter:?} is neither a suite nor a row of {}{} (`headwater list` shows all)",
-        suite_names.join(", "),
+        "{filter:?} is neither a suite nor a row of {where_}{} (`headwater list` shows all)",
         suggest::did_you_mean(filter, names),
     ))
 }

@@ -140,3 +140,64 @@ fn a_pattern_unfit_for_a_transport_has_no_row() {
     assert!(ids(&all).contains(&"streams-fill/stream/64/two-cpus"));
     assert!(!ids(&all).contains(&"streams-fill/stream-full/64/two-cpus"));
 }
+
+#[test]
+fn a_word_with_two_readings_is_an_error_that_says_how_to_type_each() {
+    let error = plan(&["pipe", "fifo"], |_| ()).expect_err("two readings");
+    assert!(error.contains("suite:fifo") && error.contains("transport:fifo"), "{error}");
+    let error = plan(&["lmbench", "udp"], |_| ()).expect_err("two readings");
+    assert!(error.contains("suite:udp") && error.contains("transport:udp"), "{error}");
+    let error = plan(&["sync", "mutex"], |_| ()).expect_err("two readings");
+    assert!(error.contains("suite:sync") && error.contains("facility:sync"), "{error}");
+
+    let filtered = plan(&["pipe", "transport:fifo"], |_| ()).expect("two transports of the overview");
+    assert!(filtered.rows.iter().all(|planned| ["pipe", "fifo"].contains(&&*planned.row.subject)));
+    assert!(filtered.rows.iter().any(|planned| planned.row.subject == "fifo"));
+    let one = plan(&["lmbench", "transport:udp"], |_| ()).expect("a transport of the suite");
+    assert_eq!(ids(&one), ["udp/rtt/4/free"]);
+    let suite = plan(&["pipe", "suite:fifo"], |_| ()).expect("a suite and a filter");
+    assert!(suite.rows.iter().all(|planned| planned.row.id.starts_with("pipe/matrix/")));
+    assert_eq!(ids(&plan(&["suite:fifo"], |_| ()).expect("it")), ids(&plan(&["fifo"], |_| ()).expect("alone")));
+    let error = plan(&["suite:fivo"], |_| ()).expect_err("no such suite");
+    assert!(error.contains("did you mean fifo"), "{error}");
+}
+
+#[test]
+fn a_row_that_is_typed_the_wrong_way_round_or_stands_in_another_suite_is_named() {
+    let error = plan(&["sync/named-semaphore"], |_| ()).expect_err("a row begins with its transport");
+    assert!(error.contains("type named-semaphore/sync"), "{error}");
+    let error = plan(&["streams-no-lane"], |_| ()).expect_err("not in the overview");
+    assert!(error.contains("type suite:why streams-no-lane"), "{error}");
+}
+
+#[test]
+fn a_transport_that_spins_needs_two_cpus_and_says_so() {
+    let request = RunRequest { selection: vec!["ring-spin".to_owned()], ..RunRequest::default() };
+    let error = Plan::new(&request, 1, || 1).expect_err("one CPU").to_string();
+    assert!(error.contains("needs two CPUs") && error.contains("may use 1 CPU only"), "{error}");
+    assert!(Plan::new(&request, 2, || 1).is_ok());
+}
+
+#[test]
+fn the_words_of_a_run_measured_against_another_are_filters_of_its_rows() {
+    let rows: Vec<_> = plan(&["pipe", "transport:fifo"], |_| ()).expect("rows").rows;
+    let rows: Vec<_> = rows.into_iter().map(|planned| planned.row).collect();
+    let of = plan(&["fifo"], |request| request.rows = Some(rows.clone())).expect("a transport, not the suite");
+    assert!(!of.rows.is_empty() && of.rows.iter().all(|planned| planned.row.subject == "fifo"));
+}
+
+#[test]
+fn a_budget_that_does_not_hold_every_column_leaves_out_whole_columns() {
+    let all = plan(&["fifo"], |_| ()).expect("fifo");
+    let tight = plan(&["fifo"], |request| request.budget_s = Some(25.0)).expect("a budget");
+    assert!(!tight.left_out.is_empty() && tight.rows.len() < all.rows.len());
+    assert!(tight.estimate_s() <= 25.0, "{}", tight.estimate_s());
+    // Of each column either every transport is measured or none.
+    let column = |id: &str| id.split_once('/').expect("a row").1.to_owned();
+    let count = |plan: &Plan, of: &str| ids(plan).into_iter().filter(|id| column(id) == of).count();
+    for id in ids(&all) {
+        let kept = count(&tight, &column(id));
+        assert!(kept == 0 || kept == count(&all, &column(id)), "{id}: {kept}");
+    }
+    assert!(all.left_out.is_empty());
+}

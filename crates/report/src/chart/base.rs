@@ -1,14 +1,14 @@
 //! The base of an improvement, and the improvement of one row: a ratio of rates with its interval.
 //!
-//! Within one run the ratio is taken inside each block, and the interval is that of the ratios' order statistics, so
-//! that drift of the machine cancels. Two runs share no blocks: there the medians are divided, and the interval is the
-//! widest one that the two intervals permit.
+//! The ratio is that of every comparison, on the page and on the terminal: within one run it is taken inside each block, so
+//! that drift of the machine cancels; two runs share no blocks, and there all launches are compared with all.
 
+use headwater_results::compare::Ratio;
+use headwater_results::compare::ratio::{Ratios, Sample};
 use headwater_results::estimate::Estimate;
-use headwater_results::schema::RowResult;
+use headwater_results::schema::{Better, RowResult};
 
 use super::source::{Key, Panel, Series, Source};
-use super::value::{delay_s, delays_of_launches_s};
 use crate::rows;
 
 /// The side by which all others are divided.
@@ -74,38 +74,24 @@ impl<'a> Reference<'a> {
     }
 }
 
-/// Returns how many times the rate of `base` the row reaches; more than 1 is better. `same_run` tells whether both
-/// share blocks.
+/// Returns how many times as good as `base` the row is, by the ratio of every comparison ([`Ratios`]): paired by block
+/// within one run, of independent launches otherwise. More than 1 is better. `same_run` tells whether both share blocks.
 pub(crate) fn ratio(row: &RowResult, base: &RowResult, same_run: bool) -> Option<Estimate> {
-    let paired = same_run.then(|| within_blocks(row, base)).flatten();
-    paired.or_else(|| {
-        let (row, base) = (delay_s(row)?, delay_s(base)?);
-        let (n, confidence) = (row.n.min(base.n), row.confidence * base.confidence);
-        Some(Estimate {
-            median: base.median / row.median,
-            low: base.low / row.high,
-            high: base.high / row.low,
-            confidence,
-            n,
-        })
-    })
-}
-
-/// Returns the median of the ratios in the common blocks.
-fn within_blocks(row: &RowResult, base: &RowResult) -> Option<Estimate> {
     let (own, other) = (rows::own(row)?, rows::own(base)?);
-    let (own_s, other_s) = (delays_of_launches_s(row)?, delays_of_launches_s(base)?);
-    let ratios: Vec<f64> = own
-        .blocks
-        .iter()
-        .zip(own_s)
-        .filter_map(|(block, delay)| {
-            let at = other.blocks.iter().position(|known| known == block)?;
-            Some(other_s.get(at)? / delay)
-        })
-        .filter(|ratio| ratio.is_finite() && *ratio > 0.0)
-        .collect();
-    Estimate::of_launches(&ratios)
+    if own.metric.unit != other.metric.unit {
+        return None;
+    }
+    // The better side of the division is the one that a larger ratio means.
+    let (divisor, dividend) = match own.metric.better {
+        Better::Higher => (other, own),
+        Better::Lower => (own, other),
+    };
+    let paired = same_run.then(|| Sample::paired(divisor, dividend)).flatten();
+    let medians = || Sample::Independent(vec![divisor.estimate.median.ln()], vec![dividend.estimate.median.ln()]);
+    let sample = paired.or_else(|| Sample::independent(divisor, dividend)).unwrap_or_else(medians);
+    let Ratio { value, low, high, confidence, n, .. } = Ratios::default().of(&sample)?;
+    let is_number = [value, low, high].iter().all(|end| end.is_finite() && *end > 0.0);
+    is_number.then_some(Estimate { median: value, low, high, confidence, n })
 }
 
 #[cfg(test)]

@@ -1,31 +1,35 @@
-//! View (b) of the papers: the time of a message over its size, both linear, so that alpha + beta * size is a straight
-//! line. The figure includes the fitted lines and their parameters.
+//! View (b) of the papers: the time of a message over its size, with the fitted lines and their parameters. On linear axes
+//! alpha + beta * size is a straight line; a wide range of sizes is drawn on logarithmic ones at first.
 
 use headwater_results::fit::{Bounded, DelayFit, Segment};
 
-use super::scale::{Scale, Spread};
+use super::scale::Spread;
 use super::source::{Panel, Series, Source};
 use super::value::{self, Kind};
-use super::xy::{self, Axis, Plot, Trace};
+use super::xy::{self, Axis, Plot, Scaled, Trace};
 use super::{Chart, Figure, sizes, units};
 use crate::grid::{Cell, Grid, Line};
 
 /// The entry in the table of charts.
 pub(super) const CHART: Chart = Chart {
     name: "delay",
-    summary: "time per message over message size (linear), with fitted lines",
+    summary: "time per message over message size, with fitted lines",
     needs: "rows at two sizes or more",
     draw: |source| sizes::each(source, draw),
 };
 
-fn draw(_: &Source<'_>, panel: &Panel<'_>) -> Option<Figure> {
+/// With a larger ratio of the largest to the smallest size, most sizes would be in the first tenth of a linear axis.
+const SIZES_LINEAR_MAX: f64 = 64.0;
+
+fn draw(source: &Source<'_>, panel: &Panel<'_>) -> Option<Figure> {
     let kind = Kind::of(panel);
     if kind == Kind::Other {
         return None;
     }
-    let mut traces = sizes::traces(panel, |_, row| value::delay_s(row));
+    let text = |seconds: f64| crate::units::duration_ns(seconds * 1e9);
+    let mut traces = sizes::traces(source, panel, |_, row| value::delay_s(row), &text);
     let range = xy::range(&traces, |spot| [spot.low, spot.high]);
-    let (_, largest) = sizes::of(&traces)?;
+    let (smallest, largest) = sizes::of(&traces)?;
     let fits: Vec<(&Series<'_>, &DelayFit)> =
         traces.iter().filter_map(|trace| Some((trace.series, trace.series.fit.as_ref()?))).collect();
     for trace in &mut traces {
@@ -36,38 +40,31 @@ fn draw(_: &Source<'_>, panel: &Panel<'_>) -> Option<Figure> {
     let what = quantity(panel, kind);
     let notes = sizes::notes(panel, &traces);
     let title = format!("{what} over message size: {}", panel.name());
-    let desc = sizes::desc(&traces, &units::duration_s);
+    let desc = sizes::desc(&traces, &text);
     let y_title = format!("{}, lower is better", what.to_lowercase());
-    let drawing = Plot {
-        title: &title,
-        desc: &desc,
-        x: Axis {
-            title: "message size, bytes (linear)",
-            spread: Spread::LinearSize,
-            range: (0.0, largest),
-            label: &units::size,
-        },
-        y: Axis {
-            title: &y_title,
-            spread: Spread::Linear,
-            range: Scale::rounded(Spread::Linear, (0.0, range.1), 7),
-            label: &units::duration_s,
-        },
-        traces,
-        reference: None,
+    let scaled = |(name, spread, range)| {
+        let sizes = match spread {
+            Spread::Linear => sizes::axis(Spread::LinearSize, (0.0, largest)),
+            _ => sizes::axis(Spread::Log2, (smallest, largest)),
+        };
+        Scaled { name, x: sizes, y: Axis { title: &y_title, spread, range, label: &units::duration_s } }
+    };
+    let mut reaches = sizes::reaches(range);
+    if largest / smallest > SIZES_LINEAR_MAX {
+        reaches.sort_by_key(|(name, ..)| *name != "log");
     }
-    .draw();
+    let scales = reaches.map(scaled).into();
+    let drawings = Plot { title: &title, desc: &desc, scales, traces, reference: None }.drawings();
     let lines = match fits.is_empty() {
         true => "Too few sizes for a fitted line.",
         false => {
-            "Dotted: alpha + beta x size, fitted block by block with relative weights; a bar marks a knee, where one line \
-             ends and another begins."
+            "Dotted: alpha + beta x size, a straight line on linear axes, fitted block by block with relative weights; a bar \
+             marks a knee, where one line ends and another begins."
         }
     };
     let caption = format!("{what}, lower is better. {lines}{notes}");
     let table = (!fits.is_empty()).then(|| ("the fitted lines".to_owned(), parameters(&fits)));
-    let data = vec![("x", "linear".to_owned()), ("y", "linear".to_owned())];
-    Some(sizes::figure(CHART.name, panel, caption, data, drawing, table))
+    Some(sizes::figure(CHART.name, panel, caption, drawings, table))
 }
 
 /// Returns the quantity of the y axis.
@@ -81,16 +78,19 @@ fn quantity(panel: &Panel<'_>, kind: Kind) -> &'static str {
     }
 }
 
+/// The points of a fitted line, so that it is smooth on logarithmic axes too.
+const FIT_POINTS: usize = 8;
+
 fn add_fit(trace: &mut Trace<'_>, fit: &DelayFit) {
-    let at = |segment: &Segment, size: u64| {
-        (size as f64, segment.alpha_s.value + segment.beta_s_per_byte.value * size as f64)
-    };
+    let delay = |segment: &Segment, size: f64| (size, segment.alpha_s.value + segment.beta_s_per_byte.value * size);
     for segment in &fit.segments {
-        trace.fits.push(vec![at(segment, segment.size_min), at(segment, segment.size_max)]);
+        let (from, to) = (segment.size_min.max(1) as f64, segment.size_max.max(1) as f64);
+        let point = |index: usize| delay(segment, from * (to / from).powf(index as f64 / FIT_POINTS as f64));
+        trace.fits.push((0..=FIT_POINTS).map(point).collect());
     }
     for pair in fit.segments.windows(2) {
         let [before, after] = pair else { continue };
-        let (one, other) = (at(before, before.size_max), at(after, after.size_min));
+        let (one, other) = (delay(before, before.size_max as f64), delay(after, after.size_min as f64));
         trace.knees.push((f64::midpoint(one.0, other.0), f64::midpoint(one.1, other.1)));
     }
 }

@@ -2,15 +2,13 @@
 //! messages, patterns that were measured at one size.
 
 use headwater_results::estimate::Estimate;
-use headwater_results::schema::{Better, RowResult, Standing};
+use headwater_results::schema::{Better, RowResult};
 
 use super::scale::{Scale, Spread};
 use super::source::{Panel, Series, Source};
 use super::svg::{Anchor, Drawing, SvgWriter, drawn, moved};
 use super::value::Kind;
-use super::xy::WIDTH;
-use super::{Chart, FIGURES_MAX, Figure, marks, sizes};
-use crate::markup::shorten;
+use super::{Chart, Drawings, FIGURES_MAX, Figure, Layout, ends, marks, sizes};
 use crate::{rows, units};
 
 /// The entry in the table of charts.
@@ -21,10 +19,7 @@ pub(super) const CHART: Chart = Chart {
     draw,
 };
 
-const LEFT: f64 = 230.0;
-const RIGHT: f64 = 130.0;
 const TOP: f64 = 30.0;
-const LINE: f64 = 19.0;
 const BOTTOM: f64 = 24.0;
 
 /// The most dots of a figure. Further rows are in the table of rows.
@@ -73,53 +68,66 @@ fn figure(panel: &Panel<'_>) -> Option<Figure> {
     if dots.len() < 2 || low > high {
         return None;
     }
-    let (spread, range) = sizes::reach((low, high));
+    let [(_, spread, range), _] = sizes::reaches((low, high));
     let direction = format!("{} is better", better.name());
     let what = match name.as_str() {
         "one_way" => "one-way",
         other => other,
     };
-    let drawing = picture(panel, &dots, spread, range, &unit, &format!("{what}, {direction}"));
+    let title = format!("{what}, {direction}");
+    let drawings = Drawings::plain(|layout| picture(layout, panel, &dots, (spread, range), &unit, &title));
     let mut caption =
         format!("{}, {direction}: the median over launches with its interval.", crate::text::capital(what));
     if dots.len() < all {
         caption += &format!(" {} of {all} rows; the table of rows has all.", dots.len());
     }
-    Some(sizes::figure(CHART.name, panel, caption, Vec::new(), drawing, None))
+    Some(sizes::figure(CHART.name, panel, caption, drawings, None))
 }
 
-fn picture(panel: &Panel<'_>, dots: &[Dot<'_>], spread: Spread, range: (f64, f64), unit: &str, title: &str) -> Drawing {
-    let bottom = TOP + LINE * dots.len() as f64;
-    let scale = Scale::new(spread, range, (LEFT, WIDTH - RIGHT));
-    let ticks = scale.placed_ticks(6);
+fn picture(
+    layout: Layout,
+    panel: &Panel<'_>,
+    dots: &[Dot<'_>],
+    (spread, range): (Spread, (f64, f64)),
+    unit: &str,
+    title: &str,
+) -> Drawing {
+    // A narrow drawing has the name above its dot.
+    let (left, right, line) = layout.choose((230.0, 130.0, 19.0), (8.0, 78.0, 32.0));
+    let bottom = TOP + line * dots.len() as f64;
+    let end = layout.width() - right;
+    let scale = Scale::new(spread, range, (left, end));
+    let ticks = scale.placed_ticks(layout.choose(6, 4));
     let mut pen = SvgWriter::default();
     pen.grid(ticks.iter().map(|(at, _)| ((*at, TOP), (*at, bottom))));
     pen.open("axis", "");
-    pen.text("label axis-title", (LEFT, 16.0), Anchor::Start, title);
+    pen.text("label axis-title", (left, 16.0), Anchor::Start, title);
     for (at, tick) in &ticks {
         pen.text("label", (*at, bottom + 16.0), Anchor::Middle, &tick_text(*tick, unit));
     }
     pen.close();
     for (place, dot) in dots.iter().enumerate() {
-        let y = TOP + LINE * (place as f64 + 0.5);
-        let index = dot.series.index;
-        let name = shorten(&format!("{} {}", dot.series.label, parameters(dot.row)), 34);
-        pen.text("label name", (LEFT - 12.0, y + 4.0), Anchor::End, name.trim_end());
-        pen.open(&marks::class(index), "");
+        let y = TOP + line * (place as f64 + layout.choose(0.5, 0.72));
+        let look = dot.series.look;
+        let name = format!("{} {}", dot.series.label, parameters(dot.row));
+        let name = ends::abbreviated(name.trim_end(), layout.choose(34, 48));
+        match layout {
+            Layout::Wide => pen.text("label name", (left - 12.0, y + 4.0), Anchor::End, &name),
+            Layout::Narrow => pen.text("label name", (left, y - 9.0), Anchor::Start, &name),
+        }
+        pen.open(&marks::class(look), "");
         if let (Some(low), Some(high)) = (scale.within(dot.estimate.low), scale.within(dot.estimate.high)) {
             pen.path("whisker", &format!("{}{}", moved((low, y)), drawn((high, y))), r#"stroke="currentColor""#);
         }
         if let Some(at) = scale.within(dot.estimate.median) {
-            let class = if dot.series.standing == Standing::Candidate { "point" } else { "point hollow" };
-            pen.path(class, &marks::marker(index, (at, y)), "");
+            pen.path(marks::point_class(look.shape), &marks::marker(look.shape, (at, y)), "");
         }
         pen.close();
         let value = units::quantity(dot.estimate.median, unit);
-        pen.text("label value", (WIDTH - RIGHT + 14.0, y + 4.0), Anchor::Start, &value);
+        pen.text("label value", (end + 14.0, y + 4.0), Anchor::Start, &value);
     }
     let desc = format!("{} rows: {}.", dots.len(), described(dots, unit));
-    let height = bottom + BOTTOM;
-    Drawing::new((WIDTH, height), &format!("{}: {title}", panel.name()), &desc, pen)
+    Drawing::new((layout.width(), bottom + BOTTOM), &format!("{}: {title}", panel.name()), &desc, pen)
 }
 
 fn described(dots: &[Dot<'_>], unit: &str) -> String {
@@ -150,7 +158,7 @@ fn parameters(result: &RowResult) -> String {
         crate::text::plural(workers as usize, kind).replace("processs", "processes")
     });
     // The size has no meaning for workers at a counter.
-    let size = if workers.is_some() { None } else { row.size_bytes.map(units::size) };
+    let size = if workers.is_some() { None } else { row.size_bytes.map(units::size_in_words) };
     let messages = row.messages.map(|messages| format!("x {}", units::grouped(messages as f64)));
     [size, messages, workers].into_iter().flatten().collect::<Vec<_>>().join(" ")
 }

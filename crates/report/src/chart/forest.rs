@@ -6,9 +6,7 @@ use headwater_results::compare::{Comparison, RowComparison, Verdict};
 use super::scale::{Scale, Spread};
 use super::source::Source;
 use super::svg::{Anchor, Drawing, SvgWriter, drawn, moved};
-use super::xy::WIDTH;
-use super::{Chart, FIGURES_MAX, Figure, marks, units};
-use crate::markup::shorten;
+use super::{Chart, Drawings, FIGURES_MAX, Figure, Layout, ends, marks, units};
 use crate::text::plural;
 
 /// The entry in the table of charts.
@@ -19,14 +17,8 @@ pub(super) const CHART: Chart = Chart {
     draw,
 };
 
-/// Width for the names of the rows.
-const LEFT: f64 = 240.0;
-/// Width for ratios and verdicts.
-const RIGHT: f64 = 224.0;
 /// Height above the rows.
 const TOP: f64 = 24.0;
-/// Height of a row.
-const LINE: f64 = 20.0;
 /// Height for the labels of ticks and the title of the axis.
 const BOTTOM: f64 = 48.0;
 /// The most rows of a figure: those furthest from 1.
@@ -59,16 +51,23 @@ fn figure(comparison: &Comparison) -> Option<Figure> {
         return None;
     }
     let heading = format!("{} against {}", comparison.candidate, comparison.baseline);
-    let bottom = TOP + LINE * rows.len() as f64;
     let margin = (high / low).powf(0.04);
-    let scale = Scale::new(Spread::Log10, (low / margin, high * margin), (LEFT, WIDTH - RIGHT));
-    let mut pen = SvgWriter::default();
-    background(&mut pen, &scale, effect, bottom);
-    for (place, row) in rows.iter().enumerate() {
-        line(&mut pen, &scale, row, TOP + LINE * (place as f64 + 0.5));
-    }
-    let desc = format!("Ratios of {}; {}.", plural(rows.len(), "row"), tally(&rows));
-    let drawing = Drawing::new((WIDTH, bottom + BOTTOM), &format!("Ratios: {heading}"), &desc, pen);
+    let range = (low / margin, high * margin);
+    let (title, desc) =
+        (format!("Ratios: {heading}"), format!("Ratios of {}; {}.", plural(rows.len(), "row"), tally(&rows)));
+    let drawings = Drawings::plain(|layout| {
+        // A narrow drawing has the name and the verdict above the interval.
+        let (left, right, height) = layout.choose((240.0, 224.0, 20.0), (8.0, 8.0, 34.0));
+        let bottom = TOP + height * rows.len() as f64;
+        let scale = Scale::new(Spread::Log10, range, (left, layout.width() - right));
+        let mut pen = SvgWriter::default();
+        background(&mut pen, &scale, effect, (left, layout.width() - right, bottom), layout.choose(7, 5));
+        for (place, row) in rows.iter().enumerate() {
+            let y = TOP + height * (place as f64 + layout.choose(0.5, 0.74));
+            line(&mut pen, &scale, row, (left, layout.width() - right, y), layout);
+        }
+        Drawing::new((layout.width(), bottom + BOTTOM), &title, &desc, pen)
+    });
     let mut caption = format!(
         "Ratio {} / {} of each row's own figure with its interval; whether higher or lower is better stands beside. \
          Shaded: the minimum effect, {}. Verdicts hold for all rows together, with at most {} false discoveries.",
@@ -81,19 +80,20 @@ fn figure(comparison: &Comparison) -> Option<Figure> {
         caption += &format!(" Of {all} rows the {} furthest from 1 are drawn.", rows.len());
     }
     Some(Figure {
+        number: 0,
         view: CHART.name,
         pattern: String::new(),
         placement: None,
         heading,
         caption,
         data: vec![("candidate", comparison.candidate.clone()), ("baseline", comparison.baseline.clone())],
-        drawing,
+        drawings,
         table: None,
     })
 }
 
-fn background(pen: &mut SvgWriter, scale: &Scale, effect: f64, bottom: f64) {
-    let ticks = scale.placed_ticks(7);
+fn background(pen: &mut SvgWriter, scale: &Scale, effect: f64, (left, right, bottom): (f64, f64, f64), ticks: usize) {
+    let ticks = scale.placed_ticks(ticks);
     pen.grid(ticks.iter().map(|(at, _)| ((*at, TOP), (*at, bottom))));
     if let (Some(from), Some(to)) = (scale.within(1.0 / effect), scale.within(effect)) {
         pen.rect("effect", (from, TOP), (to - from, bottom - TOP), "");
@@ -102,19 +102,23 @@ fn background(pen: &mut SvgWriter, scale: &Scale, effect: f64, bottom: f64) {
         pen.line("reference", (one, TOP), (one, bottom));
     }
     pen.open("axis", "");
-    pen.path("axis-line", &format!("{}{}", moved((LEFT, bottom)), drawn((WIDTH - RIGHT, bottom))), "");
+    pen.path("axis-line", &format!("{}{}", moved((left, bottom)), drawn((right, bottom))), "");
     for (at, tick) in ticks {
         pen.text("label", (at, bottom + 17.0), Anchor::Middle, &units::ratio(tick));
     }
-    let middle = f64::midpoint(LEFT, WIDTH - RIGHT);
+    let middle = f64::midpoint(left, right);
     pen.text("label axis-title", (middle, bottom + 38.0), Anchor::Middle, "ratio (logarithmic), 1 is no change");
     pen.close();
 }
 
-fn line(pen: &mut SvgWriter, scale: &Scale, row: &RowComparison, y: f64) {
+fn line(pen: &mut SvgWriter, scale: &Scale, row: &RowComparison, (left, right, y): (f64, f64, f64), layout: Layout) {
     let Some(ratio) = row.ratio else { return };
     let verdict = row.verdict.name();
-    pen.text("label name", (LEFT - 10.0, y + 4.0), Anchor::End, &shorten(&row.label, 38));
+    let name = ends::abbreviated(&row.label, layout.choose(38, 36));
+    match layout {
+        Layout::Wide => pen.text("label name", (left - 10.0, y + 4.0), Anchor::End, &name),
+        Layout::Narrow => pen.text("label name", (left, y - 10.0), Anchor::Start, &name),
+    }
     pen.open(verdict, "");
     if let (Some(low), Some(high)) = (scale.within(ratio.low), scale.within(ratio.high)) {
         let ends = format!("{}{}", moved((low, y - 3.0)), drawn((low, y + 3.0)));
@@ -127,11 +131,17 @@ fn line(pen: &mut SvgWriter, scale: &Scale, row: &RowComparison, y: f64) {
     }
     if let Some(at) = scale.within(ratio.value) {
         // The verdicts differ in shape, so that they can be distinguished without colour.
-        pen.path("point", &marks::marker(shape(&row.verdict), (at, y)), "");
+        pen.path(marks::point_class(shape(&row.verdict)), &marks::marker(shape(&row.verdict), (at, y)), "");
     }
     pen.close();
-    let text = format!("{:.3} {verdict}, {} better", ratio.value, row.metric.better.name());
-    pen.text("label value", (WIDTH - RIGHT + 12.0, y + 4.0), Anchor::Start, &text);
+    let text = format!("{:.3} {verdict}", ratio.value);
+    match layout {
+        Layout::Wide => {
+            let text = format!("{text}, {} better", row.metric.better.name());
+            pen.text("label value", (right + 12.0, y + 4.0), Anchor::Start, &text);
+        }
+        Layout::Narrow => pen.text("label value", (right, y - 10.0), Anchor::End, &text),
+    }
 }
 
 fn shape(verdict: &Verdict) -> usize {

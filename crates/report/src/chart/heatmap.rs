@@ -7,10 +7,8 @@ use headwater_results::schema::RowResult;
 use super::source::{Panel, Series, Source};
 use super::svg::{Anchor, Drawing, SvgWriter};
 use super::value::{self, Kind};
-use super::xy::WIDTH;
-use super::{Chart, Figure, SERIES_MAX, sizes, table, units};
-use crate::judge;
-use crate::markup::shorten;
+use super::{Chart, Drawings, Figure, Layout, SERIES_MAX, ends, sizes, table};
+use crate::{judge, units};
 
 /// The entry in the table of charts.
 pub(super) const CHART: Chart = Chart {
@@ -20,12 +18,12 @@ pub(super) const CHART: Chart = Chart {
     draw: |source| sizes::each(source, draw),
 };
 
-/// Width for the names of the series.
-const LEFT: f64 = 124.0;
 /// Height for the sizes.
 const TOP: f64 = 30.0;
 /// Height of a row.
 const LINE: f64 = 24.0;
+/// The narrowest cell with room for its figure.
+const CELL_MIN: f64 = 56.0;
 /// The shade of the best cell, light enough for legible text.
 const SHADE_MAX: f64 = 0.55;
 /// The ratio to the best at which a cell has no shade: that of the worst candidate, within these limits.
@@ -50,39 +48,61 @@ fn draw(_: &Source<'_>, panel: &Panel<'_>) -> Option<Figure> {
         shown.len(),
         sizes.len()
     );
-    let width = (WIDTH - LEFT) / sizes.len() as f64;
-    let mut pen = SvgWriter::default();
-    pen.open("axis", "");
-    pen.text("label axis-title", (LEFT - 10.0, 18.0), Anchor::End, "message size");
-    for (column, size) in sizes.iter().enumerate() {
-        let x = LEFT + width * (column as f64 + 0.5);
-        pen.text("label", (x, 18.0), Anchor::Middle, &crate::units::size(*size));
-    }
-    pen.close();
-    for (line, series) in shown.iter().enumerate() {
-        let y = TOP + LINE * line as f64;
-        pen.text("label name", (LEFT - 10.0, y + 16.0), Anchor::End, &shorten(&series.label, 18));
-        for column in 0..sizes.len() {
-            let Some(cell) = cells.get(&(line, column)) else { continue };
-            let x = LEFT + width * column as f64;
-            let shade = format!(r#"fill-opacity="{:.2}" rx="2""#, cell.shade);
-            pen.rect("cell", (x + 1.0, y + 1.0), (width - 2.0, LINE - 2.0), &shade);
-            let class = if cell.is_best { "label value best" } else { "label value" };
-            pen.text(class, (x + width / 2.0, y + 16.0), Anchor::Middle, &text(cell.delay_s, kind));
-        }
-    }
-    let height = TOP + LINE * shown.len() as f64 + 6.0;
-    let drawing = Drawing::new((WIDTH, height), &title, &desc, pen);
+    let drawings = Drawings::plain(|layout| {
+        let mut pen = SvgWriter::default();
+        let height = blocks(&mut pen, layout, (&shown, &sizes), &cells, kind);
+        Drawing::new((layout.width(), height), &title, &desc, pen)
+    });
     let mut caption = format!(
         "{}; the darkest is the best candidate of its size, blank is {} as slow, and what does not compete has no \
          shade. Bold: the best of its size, with all that cannot be told apart.",
         if kind == Kind::Rate { "Messages/s, higher is better" } else { "Durations, lower is better" },
-        crate::units::times(range)
+        units::times(range)
     );
     if sizes.len() < all.len() {
         caption += &format!(" {} of {} sizes.", sizes.len(), all.len());
     }
-    Some(sizes::figure(CHART.name, panel, caption, Vec::new(), drawing, None))
+    Some(sizes::figure(CHART.name, panel, caption, drawings, None))
+}
+
+/// Draws the sizes as columns, in as many blocks below each other as the width needs. Returns the height.
+fn blocks(
+    pen: &mut SvgWriter,
+    layout: Layout,
+    (shown, sizes): (&[&Series<'_>], &[u64]),
+    cells: &HashMap<(usize, usize), Cell>,
+    kind: Kind,
+) -> f64 {
+    let left = layout.choose(132.0, 104.0);
+    let columns = (((layout.width() - left) / CELL_MIN) as usize).max(1);
+    let blocks = sizes.len().div_ceil(columns);
+    let columns = sizes.len().div_ceil(blocks);
+    let width = (layout.width() - left) / columns as f64;
+    let block_height = TOP + LINE * shown.len() as f64 + 6.0;
+    for (block, sizes) in sizes.chunks(columns).enumerate() {
+        let top = block_height * block as f64;
+        pen.open("axis", "");
+        pen.text("label axis-title", (left - 10.0, top + 18.0), Anchor::End, layout.choose("message size", "size"));
+        for (column, size) in sizes.iter().enumerate() {
+            let x = left + width * (column as f64 + 0.5);
+            pen.text("label", (x, top + 18.0), Anchor::Middle, &units::size_in_words(*size));
+        }
+        pen.close();
+        for (line, series) in shown.iter().enumerate() {
+            let y = top + TOP + LINE * line as f64;
+            let name = ends::abbreviated(&series.label, layout.choose(19, 15));
+            pen.text("label name", (left - 10.0, y + 16.0), Anchor::End, &name);
+            for column in 0..sizes.len() {
+                let Some(cell) = cells.get(&(line, block * columns + column)) else { continue };
+                let x = left + width * column as f64;
+                let shade = format!(r#"fill-opacity="{:.2}" rx="2""#, cell.shade);
+                pen.rect("cell", (x + 1.0, y + 1.0), (width - 2.0, LINE - 2.0), &shade);
+                let class = if cell.is_best { "label value best" } else { "label value" };
+                pen.text(class, (x + width / 2.0, y + 16.0), Anchor::Middle, &text(cell.delay_s, kind));
+            }
+        }
+    }
+    block_height * blocks as f64
 }
 
 struct Cell {
@@ -119,12 +139,9 @@ fn cells(shown: &[&Series<'_>], sizes: &[u64]) -> (HashMap<(usize, usize), Cell>
     (cells, range)
 }
 
-/// Formats a value with two digits, so that it fits a cell.
+/// Formats a value as in tables, with a narrow space before its unit.
 fn text(delay_s: f64, kind: Kind) -> String {
-    let value = if kind == Kind::Rate { 1.0 / delay_s } else { delay_s };
-    let magnitude = 10f64.powi(value.log10().floor() as i32 - 1);
-    let value = (value / magnitude).round() * magnitude;
-    let text = if kind == Kind::Rate { units::prefixed(value) } else { units::duration_s(value) };
+    let text = if kind == Kind::Rate { units::prefixed(1.0 / delay_s) } else { units::duration_ns(delay_s * 1e9) };
     text.replace(' ', "\u{2009}")
 }
 

@@ -7,7 +7,7 @@ use super::base::{self, Reference};
 use super::scale::{Scale, Spread};
 use super::source::{Panel, Series, Source};
 use super::value::Kind;
-use super::xy::{self, Axis, Plot};
+use super::xy::{self, Axis, Plot, Scaled};
 use super::{Chart, Figure, sizes, table, units};
 
 /// The entry in the table of charts.
@@ -27,42 +27,43 @@ fn draw(source: &Source<'_>, panel: &Panel<'_>) -> Option<Figure> {
         return None;
     }
     let ratio = |series: &Series<'_>, row: &RowResult| of_row(&base, panel, series, row);
-    let traces = sizes::traces(panel, ratio);
+    let traces = sizes::traces(source, panel, ratio, &units::improvement);
     let (low, high) = xy::range(&traces, |spot| [spot.low, spot.high]);
     let sizes = sizes::of(&traces)?;
     let (low, high) = (low.min(1.0), high.max(1.0));
-    let (spread, range) = if high / low < LOGARITHM_FROM {
-        (Spread::Linear, Scale::rounded(Spread::Linear, (low, high), 7))
-    } else {
-        (Spread::Log10, (low / 1.1, high * 1.1))
-    };
+    let linear = ("linear", Spread::Linear, Scale::rounded(Spread::Linear, (low, high), 7));
+    let logarithmic = ("log", Spread::Log10, (low / 1.1, high * 1.1));
+    let is_close = high / low < LOGARITHM_FROM;
+    let reaches = if is_close { [linear, logarithmic] } else { [logarithmic, linear] };
     let notes = sizes::notes(panel, &traces);
     let title = format!("Improvement over {}: {}", base.name(), panel.name());
     let desc = sizes::desc(&traces, &units::improvement);
     let shown: Vec<&Series<'_>> = traces.iter().map(|trace| trace.series).collect();
     let table = table::by_size(&shown, &panel.sizes, &ratio, &units::improvement, false);
     let axis = format!("improvement over {}, higher is better", crate::markup::shorten(base.name(), 40));
-    let drawing = Plot {
-        title: &title,
-        desc: &desc,
-        x: Axis { title: "message size, bytes (logarithmic)", spread: Spread::Log2, range: sizes, label: &units::size },
+    let scaled = |(name, spread, range)| Scaled {
+        name,
+        x: sizes::axis(Spread::Log2, sizes),
         y: Axis { title: &axis, spread, range, label: &units::improvement },
-        traces,
-        reference: Some(1.0),
-    }
-    .draw();
+    };
+    let scales = reaches.map(scaled).into();
+    let drawings = Plot { title: &title, desc: &desc, scales, traces, reference: Some(1.0) }.drawings();
     let meaning = match Kind::of(panel) {
         Kind::Duration => "(duration of the base / duration - 1) x 100 %",
         _ => "(rate / rate of the base - 1) x 100 %",
     };
     let how = match base {
-        Reference::Run(..) => "ratio of medians, as two runs share no blocks",
-        _ => "median of the ratios within blocks",
+        Reference::Run(..) => "of all launches of the two runs, which share no blocks",
+        _ => "of the launches of each block",
     };
-    let lengths = if spread == Spread::Log10 { " Equal factors are equal lengths." } else { "" };
-    let caption = format!("{meaning}, {how}; the base is {}.{lengths}{notes}", base.name());
-    let data = vec![("x", "log".to_owned()), ("y", sizes::word(spread)), ("base", base.name().to_owned())];
-    Some(sizes::figure(CHART.name, panel, caption, data, drawing, table.map(|table| (axis.clone(), table))))
+    let lengths = if is_close { "" } else { " Equal factors are equal lengths." };
+    let caption = format!(
+        "{meaning}, by the median ratio {how} (Hodges and Lehmann), as in tables; the base is {}.{lengths}{notes}",
+        base.name()
+    );
+    let table = table.map(|table| (axis.clone(), table));
+    let data = vec![("base", base.name().to_owned())];
+    Some(Figure { data, ..sizes::figure(CHART.name, panel, caption, drawings, table) })
 }
 
 /// Returns how many times the base's rate the row reaches.

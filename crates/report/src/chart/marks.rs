@@ -1,66 +1,42 @@
-//! The appearance of a series: colour class, marker and dash, so that charts are readable in black and white too.
+//! The marks of a series: colour class, marker and dash, so that charts are readable in black and white too. Which of
+//! them a series has is decided by [`super::family`].
 
-use super::svg::{moved, number};
+use super::family::Look;
+use super::svg::moved;
 
-/// The number of colours in the style sheets.
-const COLOURS: usize = 12;
-
-/// The dash patterns of lines, beginning with a solid line.
+/// The dash patterns of runs and variants, beginning with a solid line.
 const DASHES: [&str; 5] = ["", "7 3", "2 2.5", "9 3 2 3", "5 2 1 2 1 2"];
 
-/// Returns the colour class of series `index`.
-pub(crate) fn class(index: usize) -> String {
-    format!("series s{}", index % COLOURS)
+/// Returns the colour class of a series.
+pub(crate) fn class(look: Look) -> String {
+    format!("series s{}", look.colour)
 }
 
-/// Returns the attributes of the line of series `index`.
-pub(crate) fn stroke(index: usize) -> String {
-    let dash = DASHES[index % DASHES.len()];
+/// Returns the attributes of the line of a series.
+pub(crate) fn stroke(look: Look) -> String {
+    let dash = DASHES[look.dash % DASHES.len()];
     let dash = if dash.is_empty() { String::new() } else { format!(r#" stroke-dasharray="{dash}""#) };
     format!(r#"stroke="currentColor"{dash}"#)
 }
 
-/// Returns the class of the markers of series `index`. Every other cycle of shapes is hollow.
-pub(crate) fn point_class(index: usize) -> &'static str {
-    if (index / SHAPES.len()).is_multiple_of(2) { "point" } else { "point hollow" }
+/// Returns the class of the markers with that number.
+pub(crate) fn point_class(shape: usize) -> &'static str {
+    if shape.is_multiple_of(super::family::SHAPES) { "point dot" } else { "point" }
 }
 
-/// Returns the marker of series `index` as path data, centred at the given position.
-pub(crate) fn marker(index: usize, (x, y): (f64, f64)) -> String {
-    let radius = 3.4;
-    let shape = SHAPES[index % SHAPES.len()];
-    if shape.is_empty() {
-        let (r, d) = (number(radius), number(2.0 * radius));
-        return format!("{}a{r} {r} 0 1 0 {d} 0a{r} {r} 0 1 0 -{d} 0z", moved((x - radius, y)));
-    }
-    let mut data = String::new();
-    for (index, (dx, dy)) in shape.iter().enumerate() {
-        let (px, py) = (number(x + dx * radius), number(y + dy * radius));
-        data += &format!("{}{px} {py}", if index == 0 { "M" } else { "L" });
-    }
-    data + "z"
+/// Returns the marker with that number as path data, centred at the given position. A dot is a line of no length with
+/// round ends: drawings have thousands of markers.
+pub(crate) fn marker(shape: usize, position: (f64, f64)) -> String {
+    moved(position) + SHAPES[shape % SHAPES.len()]
 }
 
-/// Corners in units of the radius. All shapes have about the same area; an empty list is a circle.
-const SHAPES: [&[(f64, f64)]; 7] = [
-    &[],
-    &[(-0.9, -0.9), (0.9, -0.9), (0.9, 0.9), (-0.9, 0.9)],
-    &[(0.0, -1.25), (1.15, 0.85), (-1.15, 0.85)],
-    &[(0.0, -1.3), (1.3, 0.0), (0.0, 1.3), (-1.3, 0.0)],
-    &[(0.0, 1.25), (1.15, -0.85), (-1.15, -0.85)],
-    &[
-        (-0.4, -1.2),
-        (0.4, -1.2),
-        (0.4, -0.4),
-        (1.2, -0.4),
-        (1.2, 0.4),
-        (0.4, 0.4),
-        (0.4, 1.2),
-        (-0.4, 1.2),
-        (-0.4, 0.4),
-        (-1.2, 0.4),
-        (-1.2, -0.4),
-        (-0.4, -0.4),
-    ],
-    &[(0.0, -1.3), (1.24, -0.4), (0.76, 1.05), (-0.76, 1.05), (-1.24, -0.4)],
+/// The markers relative to their centres, of about the same area.
+const SHAPES: [&str; super::family::SHAPES] = [
+    "h0",
+    "m-3-3h6v6h-6z",
+    "m0-4.2l3.9 7.1h-7.8z",
+    "m0-4.4l4.4 4.4l-4.4 4.4l-4.4-4.4z",
+    "m0 4.2l3.9-7.1h-7.8z",
+    "m-1.4-4h2.8v2.6h2.6v2.8h-2.6v2.6h-2.8v-2.6h-2.6v-2.8h2.6z",
+    "m0-4.4l4.2 3l-1.6 5h-5.2l-1.6-5z",
 ];

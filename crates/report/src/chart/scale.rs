@@ -64,9 +64,7 @@ impl Scale {
     pub fn ticks(&self, count: usize) -> Vec<f64> {
         let ticks = match self.spread {
             Spread::Linear => linear(self.low, self.high, step_of_ten((self.high - self.low) / count.max(1) as f64)),
-            Spread::LinearSize => {
-                linear(self.low, self.high, step_of_two((self.high - self.low) / count.max(1) as f64))
-            }
+            Spread::LinearSize => spaced_powers_of_two(self.low, self.high, count),
             Spread::Log2 => powers_of_two(self.low, self.high, count),
             Spread::Log10 => decades(self.low, self.high, count),
             Spread::Percentile => PERCENTS.to_vec(),
@@ -119,11 +117,6 @@ fn step_of_ten(raw: f64) -> f64 {
     [1.0, 2.0, 5.0, 10.0].iter().map(|factor| factor * magnitude).find(|step| *step >= raw * 0.999).unwrap_or(raw)
 }
 
-/// Returns a power of two, at least `raw`.
-fn step_of_two(raw: f64) -> f64 {
-    2f64.powf(raw.max(1.0).log2().ceil())
-}
-
 fn linear(low: f64, high: f64, step: f64) -> Vec<f64> {
     let first = (low / step - 1e-9).ceil();
     // One tick per step. The limit only prevents an endless loop if the step is lost to rounding.
@@ -131,10 +124,32 @@ fn linear(low: f64, high: f64, step: f64) -> Vec<f64> {
     ticks.take_while(|tick| *tick <= high + step * 1e-9).map(|tick| if tick == 0.0 { 0.0 } else { tick }).collect()
 }
 
+/// Returns every power of two, or every second, fourth, fifth or tenth, so that 1 B, 1 KiB and 1 MiB keep their ticks.
 fn powers_of_two(low: f64, high: f64, count: usize) -> Vec<f64> {
     let (first, last) = ((low.log2() - 1e-9).ceil() as i32, (high.log2() + 1e-9).floor() as i32);
-    let every = ((last - first) / count.max(1) as i32).max(0) + 1;
-    (first..=last).filter(|power| (power - first) % every == 0).map(|power| 2f64.powi(power)).collect()
+    let needed = (last - first + 1 + count.max(1) as i32 - 1) / count.max(1) as i32;
+    let every = [1, 2, 4, 5, 10].into_iter().find(|step| *step >= needed).unwrap_or(10);
+    let ticks: Vec<f64> =
+        (first..=last).filter(|power| power.rem_euclid(every) == 0).map(|power| 2f64.powi(power)).collect();
+    if ticks.len() > 1 { ticks } else { vec![2f64.powi(first), 2f64.powi(last)] }
+}
+
+/// Returns zero and the powers of two that are far enough apart on a linear axis, from the largest one down.
+fn spaced_powers_of_two(low: f64, high: f64, count: usize) -> Vec<f64> {
+    let gap = (high - low) / count.max(1) as f64;
+    let mut ticks: Vec<f64> = Vec::new();
+    let mut tick = 2f64.powf((high.max(1.0).log2() + 1e-9).floor());
+    while tick >= 1.0 && tick >= low && tick - low.max(0.0) >= gap {
+        if ticks.last().is_none_or(|last| last - tick >= gap) {
+            ticks.push(tick);
+        }
+        tick /= 2.0;
+    }
+    if low <= 0.0 {
+        ticks.push(0.0);
+    }
+    ticks.reverse();
+    ticks
 }
 
 /// The ticks within a decade, from many to none.

@@ -3,16 +3,19 @@
 use headwater_results::estimate::Estimate;
 use headwater_results::schema::{RowResult, Standing};
 
+use super::emphasis;
+use super::reading::Reading;
 use super::scale::{Scale, Spread};
 use super::source::{Panel, Series, Source};
-use super::xy::{self, Point, Trace};
-use super::{Drawing, FIGURES_MAX, Figure, SERIES_MAX};
+use super::xy::{self, Axis, Point, Trace};
+use super::{Drawings, FIGURES_MAX, Figure, SERIES_MAX};
 use crate::grid::Grid;
 use crate::text::{plural, short_list};
 use crate::{rows, units};
 
-/// From this ratio of the largest to the smallest value on, a logarithmic axis is used instead of one from zero.
-const LOGARITHM_FROM: f64 = 40.0;
+/// From this ratio of the largest to the smallest value on, a logarithmic axis is used instead of one from zero: the
+/// smallest would be below a tenth of the height.
+pub(super) const LOGARITHM_FROM: f64 = 10.0;
 
 /// Draws a figure for each panel that `draw` can show.
 pub(super) fn each(source: &Source<'_>, draw: fn(&Source<'_>, &Panel<'_>) -> Option<Figure>) -> Vec<Figure> {
@@ -20,23 +23,37 @@ pub(super) fn each(source: &Source<'_>, draw: fn(&Source<'_>, &Panel<'_>) -> Opt
     panels.filter_map(|panel| draw(source, panel)).take(FIGURES_MAX).collect()
 }
 
-/// Returns a trace for each series with values from `value`. The null transport is included only if there is nothing
-/// else.
+/// Returns a trace for each series with values from `value`, which `text` formats. The null transport is included only if
+/// there is nothing else.
 pub(super) fn traces<'a>(
+    source: &Source<'_>,
     panel: &'a Panel<'a>,
     value: impl Fn(&Series<'a>, &RowResult) -> Option<Estimate>,
+    text: &dyn Fn(f64) -> String,
 ) -> Vec<Trace<'a>> {
-    let shown: Vec<&Series<'_>> = panel.series.iter().filter(|series| series.standing != Standing::Null).collect();
-    let shown = if shown.is_empty() { panel.series.iter().collect() } else { shown };
-    let trace = |series: &'a Series<'a>| {
+    let only_null = panel.series.iter().all(|series| series.standing == Standing::Null);
+    let first = emphasis::at_first(panel, source.base.as_ref());
+    let trace = |(place, series): (usize, &'a Series<'a>)| {
         let spots = series.rows.iter().filter_map(|row| {
             let estimate = value(series, row)?;
-            let x = row.row.size_bytes? as f64;
-            Some(Point { x, y: estimate.median, low: estimate.low, high: estimate.high })
+            // A logarithm has no place for a message of no bytes.
+            let x = row.row.size_bytes.filter(|size| *size > 0)? as f64;
+            let reading = Reading::of(&series.label, row, &estimate, text);
+            Some(Point { x, y: estimate.median, low: estimate.low, high: estimate.high, reading })
         });
-        Trace { series, spots: spots.collect(), fits: Vec::new(), knees: Vec::new() }
+        let (fits, knees) = (Vec::new(), Vec::new());
+        Trace { series, spots: spots.collect(), fits, knees, is_first: first.contains(&place) }
     };
-    shown.into_iter().map(trace).filter(|trace| !trace.spots.is_empty()).take(SERIES_MAX).collect()
+    let shown = panel.series.iter().enumerate().filter(|(_, series)| only_null || series.standing != Standing::Null);
+    let mut traces: Vec<Trace<'_>> = shown.map(trace).filter(|trace| !trace.spots.is_empty()).collect();
+    // What is drawn at first must not be among those that are left out.
+    traces.sort_by_key(|trace| !trace.is_first);
+    traces.truncate(SERIES_MAX);
+    // The baseline has no improvement: what is left of the chosen ones may be nothing.
+    if !traces.iter().any(|trace| trace.is_first) {
+        traces.iter_mut().take(emphasis::SERIES_AT_FIRST).for_each(|trace| trace.is_first = true);
+    }
+    traces
 }
 
 /// Returns the ends of a logarithmic axis of sizes; `None` without a size to draw.
@@ -46,21 +63,18 @@ pub(super) fn of(traces: &[Trace<'_>]) -> Option<(f64, f64)> {
     (low <= high).then_some((low.max(1.0), high.max(1.0)))
 }
 
-/// Chooses a linear axis from zero for values close to each other, else a logarithmic one. Returns it with its ends.
-pub(super) fn reach((low, high): (f64, f64)) -> (Spread, (f64, f64)) {
-    if high / low.max(f64::MIN_POSITIVE) < LOGARITHM_FROM {
-        (Spread::Linear, Scale::rounded(Spread::Linear, (0.0, high), 7))
-    } else {
-        (Spread::Log10, (low / 1.2, high * 1.2))
-    }
+/// The axes of values: logarithmic, and linear from zero. The one that shows the values is the first: the linear one if
+/// they are close to each other.
+pub(super) fn reaches((low, high): (f64, f64)) -> [(&'static str, Spread, (f64, f64)); 2] {
+    let linear = ("linear", Spread::Linear, Scale::rounded(Spread::Linear, (0.0, high), 7));
+    let logarithmic = ("log", Spread::Log10, (low / 1.2, high * 1.2));
+    if high / low.max(f64::MIN_POSITIVE) < LOGARITHM_FROM { [linear, logarithmic] } else { [logarithmic, linear] }
 }
 
-/// Returns the name of a spread in the page's script.
-pub(super) fn word(spread: Spread) -> String {
-    match spread {
-        Spread::Linear | Spread::LinearSize => "linear".to_owned(),
-        _ => "log".to_owned(),
-    }
+/// The axis of message sizes.
+pub(super) fn axis(spread: Spread, range: (f64, f64)) -> Axis<'static> {
+    let title = if spread == Spread::Log2 { "message size (logarithmic)" } else { "message size (linear)" };
+    Axis { title, spread, range, label: &super::units::size }
 }
 
 /// Returns sentences about what a chart leaves out, each preceded by a space.
@@ -106,18 +120,18 @@ pub(super) fn figure(
     view: &'static str,
     panel: &Panel<'_>,
     caption: String,
-    data: Vec<(&'static str, String)>,
-    drawing: Drawing,
+    drawings: Drawings,
     table: Option<(String, Grid)>,
 ) -> Figure {
     Figure {
+        number: 0,
         view,
         pattern: panel.pattern.to_owned(),
         placement: Some(panel.placement),
         heading: panel.name(),
         caption,
-        data,
-        drawing,
+        data: Vec::new(),
+        drawings,
         table,
     }
 }

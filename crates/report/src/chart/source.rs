@@ -1,7 +1,6 @@
 //! The input of charts: runs sorted into panels of series. Made once per page; charts do not sort rows themselves.
 //!
-//! A panel is a pattern at a placement; a series is a subject of one run under one variant, with its rows by size. The
-//! number of a series is unique on the page, so that a transport has the same colour in all charts.
+//! A panel is a pattern at a placement; a series is a subject of one run under one variant, with its rows by size.
 
 use std::collections::HashMap;
 
@@ -10,6 +9,7 @@ use headwater_results::fit::{DelayFit, DelayPoint, fit_delay};
 use headwater_results::schema::{Placement, RowResult, Run, Standing};
 
 use super::base::Reference;
+use super::family::{self, Look};
 use super::value::{Kind, delays_of_launches_s};
 use crate::markup::shorten;
 use crate::rows;
@@ -33,8 +33,8 @@ pub(crate) struct Key<'a> {
 pub(crate) struct Series<'a> {
     /// Its identification.
     pub key: Key<'a>,
-    /// Its number on the page, which determines colour, marker and dash.
-    pub index: usize,
+    /// Its colour and marker, which its name determines, and its dash, which is that of its run and variant.
+    pub look: Look,
     /// Its name in a legend.
     pub label: String,
     /// Whether it is a candidate, a limit or null.
@@ -116,7 +116,14 @@ fn panels<'a>(runs: &[(&'a str, &'a Run)]) -> Vec<Panel<'a>> {
             let series = &mut panels[panel].series;
             let member = *members.entry((panel, key)).or_insert_with(|| {
                 let label = label(&key, (runs.len() > 1).then_some(short[run]));
-                series.push(Series { key, index: 0, label, standing: row.standing, rows: Vec::new(), fit: None });
+                series.push(Series {
+                    key,
+                    look: Look::default(),
+                    label,
+                    standing: row.standing,
+                    rows: Vec::new(),
+                    fit: None,
+                });
                 series.len() - 1
             });
             series[member].rows.push(result);
@@ -133,23 +140,19 @@ fn panels<'a>(runs: &[(&'a str, &'a Run)]) -> Vec<Panel<'a>> {
             panel.series.iter_mut().for_each(|series| series.fit = fit(&series.rows));
         }
     }
-    number(&mut panels);
+    dress(&mut panels);
     panels
 }
 
-/// Numbers the series by standing and then by their first appearance on the page.
-fn number(panels: &mut [Panel<'_>]) {
-    let mut keys: Vec<(u8, Key<'_>)> = Vec::new();
-    let mut known = std::collections::HashSet::new();
-    for series in panels.iter().flat_map(|panel| &panel.series) {
-        if known.insert(series.key) {
-            keys.push((rows::rank(series.standing), series.key));
-        }
-    }
-    keys.sort_by_key(|(rank, _)| *rank);
-    let numbers: HashMap<Key<'_>, usize> = keys.into_iter().enumerate().map(|(index, (_, key))| (key, index)).collect();
+/// Gives each series its appearance. The dash is the place of its run and variant on the page.
+fn dress(panels: &mut [Panel<'_>]) {
+    let series = || panels.iter().flat_map(|panel| &panel.series);
+    let mut circumstances = rows::unique(series().map(|series| (series.key.run, series.key.variant)));
+    circumstances.sort_by_key(|(run, _)| *run);
     for series in panels.iter_mut().flat_map(|panel| &mut panel.series) {
-        series.index = numbers.get(&series.key).copied().unwrap_or(0);
+        let own = (series.key.run, series.key.variant);
+        let dash = circumstances.iter().position(|one| *one == own).unwrap_or(0);
+        series.look = Look { dash, ..family::look(series.key.subject) };
     }
 }
 

@@ -32,10 +32,10 @@ impl Drawing {
         Drawing { width, height, title: title.to_owned(), desc: desc.to_owned(), body: pen.body }
     }
 
-    /// Returns it as an element of a page, without a style sheet.
-    pub(crate) fn inline(&self) -> String {
+    /// Returns it as an element of a page, without a style sheet. `class` tells for which width it is.
+    pub(crate) fn inline(&self, class: &str) -> String {
         format!(
-            r#"<svg class="plot" viewBox="0 0 {} {}" role="img"><title>{}</title><desc>{}</desc>{}</svg>"#,
+            r#"<svg class="plot {class}" viewBox="0 0 {} {}" role="img"><title>{}</title><desc>{}</desc>{}</svg>"#,
             number(self.width),
             number(self.height),
             escape(&self.title),

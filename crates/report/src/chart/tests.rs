@@ -64,10 +64,10 @@ fn each_chart_draws_the_panels_that_it_can_show() {
 #[test]
 fn a_chart_describes_its_values_in_text() {
     let figures = drawn(&sweep(), "performance");
-    assert_eq!(figures[0].drawing.title, "Messages per second over message size: stream, two CPUs");
-    let desc = &figures[0].drawing.desc;
+    assert_eq!(figures[0].drawing().title, "Messages per second over message size: stream, two CPUs");
+    let desc = &figures[0].drawing().desc;
     assert!(desc.starts_with("2 lines. At 64 KiB: ring ") && desc.contains("messages/s and pipe "), "{desc}");
-    let standalone = figures[0].drawing.standalone();
+    let standalone = figures[0].drawing().standalone();
     assert!(standalone.contains("<title>Messages per second") && standalone.contains("<desc>2 lines."));
 }
 
@@ -79,13 +79,13 @@ fn a_linear_delay_is_fitted_by_its_line() {
     // The input was 1000 ns and 0.1 ns per byte.
     assert!(pipe.cells[1].value.starts_with("1.0") || pipe.cells[1].value.starts_with("99"), "{:?}", pipe.cells[1]);
     assert!(pipe.cells[3].value.ends_with("GB/s"), "{:?}", pipe.cells[3]);
-    assert_eq!(figures[0].drawing.standalone().matches("class=\"fit\"").count(), 2);
+    assert_eq!(figures[0].drawing().standalone().matches("class=\"fit\"").count(), 2);
 }
 
 #[test]
 fn null_is_left_out_of_lines_with_a_note() {
     let figures = drawn(&sweep(), "performance");
-    assert!(!figures[0].drawing.inline().contains("data-subject=\"null\""));
+    assert!(!figures[0].drawing().inline("wide").contains("data-label=\"null\""));
     assert!(figures[0].caption.contains("null, the harness alone"), "{}", figures[0].caption);
 }
 
@@ -102,7 +102,7 @@ fn twice_as_fast_is_a_hundred_percent() {
 
 #[test]
 fn a_forest_plot_has_a_different_mark_for_each_verdict() {
-    let svg = drawn(&sweep(), "forest")[0].drawing.inline();
+    let svg = drawn(&sweep(), "forest")[0].drawing().inline("wide");
     for class in ["better", "worse", "equivalent", "inconclusive"] {
         assert_eq!(svg.matches(&format!("<g class=\"{class}\">")).count(), 1, "{class}");
     }
@@ -121,7 +121,8 @@ fn hostile_names_stay_text_in_every_chart() {
     }
     for chart in TABLE {
         for figure in drawn(&made, chart.name) {
-            for text in [figure.drawing.standalone(), figure.drawing.inline()] {
+            let narrow = figure.drawings.scales[0].1[1].inline("narrow");
+            for text in [figure.drawing().standalone(), figure.drawing().inline("wide"), narrow] {
                 assert_eq!(text.matches("</svg>").count(), 1, "{}", chart.name);
                 assert!(!text.contains("<script"), "{}", chart.name);
                 // Every attribute must be closed by its own quote: an odd number would mean that a name opened one.
@@ -136,10 +137,109 @@ fn every_position_in_a_drawing_is_a_number() {
     for made in [sweep(), overview(6), overview(1)] {
         for chart in TABLE {
             for figure in drawn(&made, chart.name) {
-                let svg = figure.drawing.inline();
-                assert!(!svg.contains("NaN") && !svg.contains("inf"), "{} {}", chart.name, figure.heading);
-                assert!(!svg.contains("style="), "the page's policy forbids style attributes: {}", chart.name);
+                for drawing in figure.drawings.scales.iter().flat_map(|(_, drawings)| drawings) {
+                    let svg = drawing.inline("wide");
+                    assert!(!svg.contains("NaN") && !svg.contains("inf"), "{} {}", chart.name, figure.heading);
+                    assert!(!svg.contains("style="), "the page's policy forbids style attributes: {}", chart.name);
+                }
             }
+        }
+    }
+}
+
+/// Returns what the drawing writes.
+fn texts(drawing: &super::Drawing) -> Vec<String> {
+    let svg = drawing.inline("");
+    let texts = svg.split("<text ").skip(1).filter_map(|rest| rest.split_once('>')?.1.split_once('<'));
+    texts.map(|(text, _)| text.to_owned()).collect()
+}
+
+#[test]
+fn every_drawing_has_a_narrow_form_with_the_same_figures() {
+    for made in [sweep(), overview(6)] {
+        for chart in TABLE {
+            for figure in drawn(&made, chart.name) {
+                for (scale, [wide, narrow]) in &figure.drawings.scales {
+                    assert!(narrow.width < 380.0, "{} {scale}", chart.name);
+                    let of = |drawing: &super::Drawing| {
+                        let svg = drawing.inline("");
+                        (svg.matches("<path class=\"line\"").count(), svg.matches("<rect class=\"cell\"").count())
+                    };
+                    assert_eq!(of(wide), of(narrow), "{} {}", chart.name, figure.heading);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn every_line_is_named_at_its_end_and_has_words_for_each_point() {
+    for figure in drawn(&sweep(), "performance") {
+        let names = texts(figure.drawing());
+        for line in &figure.drawings.lines {
+            assert!(names.contains(&line.name), "{} in {names:?}", line.name);
+            assert_eq!(line.readings.len(), 6);
+        }
+        let first = &figure.drawings.lines[0].readings[0];
+        assert_eq!(first.lines[0], "pipe, 1 B");
+        assert!(first.lines[1].ends_with("k/s") && first.lines[3] == "12 launches", "{first:?}");
+    }
+}
+
+#[test]
+fn ticks_of_sizes_are_powers_of_two_in_one_system_of_units() {
+    for chart in ["performance", "delay", "throughput", "improvement"] {
+        for (scale, drawings) in drawn(&sweep(), chart).iter().flat_map(|figure| &figure.drawings.scales) {
+            for text in drawings.iter().flat_map(texts).filter(|text| text.ends_with('B')) {
+                let (digits, unit) = text.split_once(' ').expect("a size and its unit");
+                assert!(["B", "KiB"].contains(&unit), "{chart} {scale}: {text}");
+                assert!(digits.parse::<u64>().is_ok_and(u64::is_power_of_two), "{chart} {scale}: {text}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_wide_range_is_drawn_on_logarithmic_axes_at_first_and_a_close_one_from_zero() {
+    let scales = |rate: f64| {
+        let mut made = TestRun::new(6);
+        for size in [64, 128, 256] {
+            made.measure(&messaging("pipe", Standing::Candidate, "stream", size), &[1e6], 0.0);
+            made.measure(&messaging("tcp", Standing::Candidate, "stream", size), &[rate], 0.0);
+        }
+        let figure = drawn(&made, "performance").remove(0);
+        figure.drawings.scales.iter().map(|(name, _)| *name).collect::<Vec<_>>()
+    };
+    assert_eq!(scales(5e5), ["linear", "log"]);
+    assert_eq!(scales(5e7), ["log", "linear"]);
+}
+
+#[test]
+fn runs_differ_in_the_dash_and_nothing_is_hollow() {
+    let run = sweep().run(Some(RunStatus::Complete));
+    let runs = [("a".to_owned(), &run), ("b".to_owned(), &run)];
+    for figure in figures(find("performance").expect("a chart"), &runs, &[], None) {
+        let lines = &figure.drawings.lines;
+        let of = |name: &str| lines.iter().find(|line| line.name == name).expect("a line").look;
+        let (one, other) = (of("pipe \u{b7} a"), of("pipe \u{b7} b"));
+        assert_eq!((one.colour, one.shape), (other.colour, other.shape));
+        assert_ne!(one.dash, other.dash);
+        assert!(!figure.drawing().inline("").contains("hollow"));
+    }
+}
+
+#[test]
+fn a_reading_is_written_as_on_the_terminal() {
+    let run = sweep().run(Some(RunStatus::Complete));
+    let runs = [("run".to_owned(), &run)];
+    for (chart, pattern) in [("performance", "stream"), ("delay", "rtt")] {
+        let figures = figures(find(chart).expect("a chart"), &runs, &[], None);
+        let figure = figures.iter().find(|figure| figure.pattern == pattern).expect("a figure");
+        let line = figure.drawings.lines.iter().find(|line| line.name == "pipe").expect("a line");
+        let rows = run.results.iter().filter(|result| result.row.subject == "pipe" && result.row.pattern == pattern);
+        for (reading, result) in line.readings.iter().zip(rows) {
+            let own = crate::rows::own(result).expect("a figure");
+            assert_eq!(reading.lines[1], crate::units::quantity(own.estimate.median, &own.metric.unit), "{reading:?}");
         }
     }
 }

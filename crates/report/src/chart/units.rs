@@ -25,13 +25,9 @@ pub(crate) fn duration_ns(ns: f64) -> String {
     }
 }
 
-/// Formats a size: `64`, `24k`, `1.5k`.
+/// Formats the size of a tick, which is zero or a power of two: `0`, `64 B`, `16 KiB`.
 pub(crate) fn size(bytes: f64) -> String {
-    let prefixes = [(1_073_741_824.0, "g"), (1_048_576.0, "m"), (1024.0, "k")];
-    match prefixes.into_iter().find(|(scale, _)| bytes >= *scale) {
-        Some((scale, prefix)) => format!("{}{prefix}", lean(&format!("{:.2}", bytes / scale))),
-        None => format!("{bytes:.0}"),
-    }
+    if bytes == 0.0 { "0".to_owned() } else { units::size_in_words(bytes as u64) }
 }
 
 /// Formats a ratio as an improvement: `+50 %`, `0 %`, `-20 %`.

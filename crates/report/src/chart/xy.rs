@@ -1,44 +1,41 @@
-//! Lines over an axis: the points of each series joined, bands for intervals, a legend. Used by the charts whose x axis
-//! is a size or a percentile.
+//! Lines over an axis: the points of each series joined, bands for intervals, a name at each end. Used by the charts whose
+//! x axis is a size or a percentile.
+//!
+//! Each chart is drawn in two widths, and on every scale that a reader can choose: the page's script shows another of
+//! these drawings and draws nothing itself.
 
+use std::collections::HashSet;
+
+use super::ends::{self, End};
+use super::layout::Layout;
 use super::marks;
+use super::reading::Reading;
 use super::scale::{Scale, Spread};
 use super::source::Series;
 use super::svg::{Anchor, Drawing, SvgWriter, drawn, moved, through};
+use super::{Drawings, Line};
 use crate::markup::{escape, shorten};
 
-/// Width of a chart in units of its view box, which are pixels in a file.
-pub(crate) const WIDTH: f64 = 800.0;
-/// Width for the labels of the y axis.
-const LEFT: f64 = 62.0;
-/// Width for the legend.
-const LEGEND: f64 = 208.0;
 /// Height for the title of the y axis.
 const TOP: f64 = 34.0;
 /// Height for the labels and the title of the x axis.
 const BOTTOM: f64 = 48.0;
-/// Height of the plotted area, unless the legend is longer.
-const HEIGHT: f64 = 330.0;
-/// Height of a line of the legend.
-const LEGEND_LINE: f64 = 18.0;
 /// Lines with more points are thinned out: the points would be less than a pixel apart.
 const SPOTS_MAX: usize = 160;
 /// With more points in a line, the markers would touch each other.
 const MARKED_MAX: usize = 40;
 
-/// With more bands, they would hide each other.
-const BANDS_MAX: usize = 8;
-
 /// The stroke of a fitted line, dotted finer than any series.
 const FIT_STROKE: &str = r#"stroke="currentColor" stroke-dasharray="1.5 3""#;
 
-/// A value with its interval.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// A value with its interval, and the words about it.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Point {
     pub x: f64,
     pub y: f64,
     pub low: f64,
     pub high: f64,
+    pub reading: Reading,
 }
 
 /// A series with its points.
@@ -51,6 +48,8 @@ pub(crate) struct Trace<'a> {
     pub fits: Vec<Vec<(f64, f64)>>,
     /// The points between two fitted lines.
     pub knees: Vec<(f64, f64)>,
+    /// Whether it is drawn at first.
+    pub is_first: bool,
 }
 
 /// One axis.
@@ -63,73 +62,113 @@ pub(crate) struct Axis<'a> {
     pub label: &'a dyn Fn(f64) -> String,
 }
 
+/// A scale that a reader can choose.
+pub(crate) struct Scaled<'a> {
+    /// Its name in the page.
+    pub name: &'static str,
+    pub x: Axis<'a>,
+    pub y: Axis<'a>,
+}
+
 /// A chart of lines.
 pub(crate) struct Plot<'a> {
     pub title: &'a str,
     pub desc: &'a str,
-    pub x: Axis<'a>,
-    pub y: Axis<'a>,
+    /// The scales, the first one as it is drawn at first.
+    pub scales: Vec<Scaled<'a>>,
     pub traces: Vec<Trace<'a>>,
     /// A value of y that is marked, such as "no change".
     pub reference: Option<f64>,
 }
 
 impl Plot<'_> {
-    /// Draws the chart.
-    pub fn draw(&self) -> Drawing {
-        let height = HEIGHT.max(LEGEND_LINE * self.traces.len() as f64);
-        let (right, bottom) = (WIDTH - LEGEND, TOP + height);
-        let x = Scale::new(self.x.spread, self.x.range, (LEFT, right));
-        let y = Scale::new(self.y.spread, self.y.range, (bottom, TOP));
+    /// Draws the chart on every scale and in every width.
+    pub fn drawings(&self) -> Drawings {
+        let pair = |scale: &Scaled<'_>| Layout::ALL.map(|layout| self.draw(scale, layout));
+        let line = |trace: &Trace<'_>| Line {
+            name: trace.series.label.clone(),
+            look: trace.series.look,
+            is_first: trace.is_first,
+            readings: thinned(&trace.spots).into_iter().map(|spot| spot.reading).collect(),
+        };
+        Drawings {
+            scales: self.scales.iter().map(|scale| (scale.name, pair(scale))).collect(),
+            lines: self.traces.iter().map(line).collect(),
+        }
+    }
+
+    fn draw(&self, scale: &Scaled<'_>, layout: Layout) -> Drawing {
+        let height = layout.choose(330.0_f64, 280.0).max(ends::GAP * self.traces.len() as f64);
+        let left = layout.choose(70.0, 54.0);
+        let (right, bottom) = (layout.width() - layout.choose(212.0, 116.0), TOP + height);
+        let x = Scale::new(scale.x.spread, scale.x.range, (left, right));
+        let y = Scale::new(scale.y.spread, scale.y.range, (bottom, TOP));
         let mut pen = SvgWriter::default();
-        self.axes(&mut pen, &x, &y, (right, bottom));
+        axes(&mut pen, scale, (&x, &y), (left, right, bottom), layout);
         if let Some(at) = self.reference.and_then(|value| y.at(value)).filter(|at| (TOP..=bottom).contains(at)) {
-            pen.line("reference", (LEFT, at), (right, at));
+            pen.line("reference", (left, at), (right, at));
         }
         // The first series is drawn last, on top.
-        for trace in self.traces.iter().rev() {
-            draw_trace(&mut pen, trace, &x, &y, self.traces.len() <= BANDS_MAX);
+        for (place, trace) in self.traces.iter().enumerate().rev() {
+            draw_trace(&mut pen, place, trace, &x, &y);
         }
-        self.legend(&mut pen, right + 18.0);
-        Drawing::new((WIDTH, bottom + BOTTOM), self.title, self.desc, pen)
+        self.names(&mut pen, &x, &y, (right + 10.0, bottom), layout);
+        Drawing::new((layout.width(), bottom + BOTTOM), self.title, self.desc, pen)
     }
 
-    fn axes(&self, pen: &mut SvgWriter, x: &Scale, y: &Scale, (right, bottom): (f64, f64)) {
-        let x_ticks = x.placed_ticks(if self.x.spread == Spread::LinearSize { 12 } else { 18 });
-        let y_ticks = y.placed_ticks(7);
-        let across = y_ticks.iter().map(|(at, _)| ((LEFT, *at), (right, *at)));
-        pen.grid(across.chain(x_ticks.iter().map(|(at, _)| ((*at, TOP), (*at, bottom)))));
-        pen.open("axis", "");
-        pen.path("axis-line", &format!("{}{}", moved((LEFT, bottom)), drawn((right, bottom))), "");
-        for (at, value) in &y_ticks {
-            pen.text("label", (LEFT - 8.0, at + 4.0), Anchor::End, &(self.y.label)(*value));
+    /// Names the lines at their ends: once for those that are drawn at first, and once for all.
+    fn names(&self, pen: &mut SvgWriter, x: &Scale, y: &Scale, (left, bottom): (f64, f64), layout: Layout) {
+        let end = |(place, trace): (usize, &Trace<'_>)| {
+            let last = trace.spots.last()?;
+            let at = (x.at(last.x)?, y.within(last.y)?);
+            Some(End { place, at, look: trace.series.look, name: trace.series.label.clone() })
+        };
+        let all: Vec<End> = self.traces.iter().enumerate().filter_map(end).collect();
+        let first: HashSet<usize> = (0..self.traces.len()).filter(|&place| self.traces[place].is_first).collect();
+        let span = (TOP, bottom);
+        if first.len() < self.traces.len() {
+            let few: Vec<End> = all.iter().filter(|end| first.contains(&end.place)).cloned().collect();
+            ends::write(pen, "ends few", &few, left, span, layout);
+            ends::write(pen, "ends all", &all, left, span, layout);
+        } else {
+            ends::write(pen, "ends", &all, left, span, layout);
         }
-        for (at, value) in &x_ticks {
-            pen.text("label", (*at, bottom + 17.0), Anchor::Middle, &(self.x.label)(*value));
-        }
-        pen.text("label axis-title", (0.0, 16.0), Anchor::Start, self.y.title);
-        pen.text("label axis-title", (f64::midpoint(LEFT, right), bottom + 38.0), Anchor::Middle, self.x.title);
-        pen.close();
     }
+}
 
-    /// Lists the names in the order of the lines' right ends.
-    fn legend(&self, pen: &mut SvgWriter, left: f64) {
-        let mut traces: Vec<&Trace<'_>> = self.traces.iter().collect();
-        let last = |trace: &Trace<'_>| trace.spots.last().map_or(f64::NEG_INFINITY, |spot| spot.y);
-        traces.sort_by(|one, other| last(other).total_cmp(&last(one)));
-        pen.open("legend", "");
-        for (place, trace) in traces.into_iter().enumerate() {
-            let at = TOP + 8.0 + LEGEND_LINE * place as f64;
-            let index = trace.series.index;
-            pen.open(&marks::class(index), "");
-            let line = format!("{}{}", moved((left, at)), drawn((left + 28.0, at)));
-            pen.path("line", &line, &marks::stroke(index));
-            pen.path(marks::point_class(index), &marks::marker(index, (left + 14.0, at)), "");
-            pen.close();
-            pen.text("label", (left + 35.0, at + 4.0), Anchor::Start, &shorten(&trace.series.label, 23));
-        }
-        pen.close();
+/// Width for the label of a tick.
+const TICK_WIDTH: f64 = 46.0;
+
+fn axes(
+    pen: &mut SvgWriter,
+    scaled: &Scaled<'_>,
+    (x, y): (&Scale, &Scale),
+    (left, right, bottom): (f64, f64, f64),
+    layout: Layout,
+) {
+    let x_ticks = x.placed_ticks(((right - left) / TICK_WIDTH) as usize);
+    let y_ticks = y.placed_ticks(7);
+    let across = y_ticks.iter().map(|(at, _)| ((left, *at), (right, *at)));
+    pen.grid(across.chain(x_ticks.iter().map(|(at, _)| ((*at, TOP), (*at, bottom)))));
+    pen.open("axis", "");
+    pen.path("axis-line", &format!("{}{}", moved((left, bottom)), drawn((right, bottom))), "");
+    for (at, value) in &y_ticks {
+        pen.text("label", (left - 8.0, at + 4.0), Anchor::End, &(scaled.y.label)(*value));
     }
+    let mut free_from = f64::NEG_INFINITY;
+    for (at, value) in &x_ticks {
+        let text = (scaled.x.label)(*value);
+        // A digit is about 7 wide. A label that would touch the one before it is left out.
+        let half = 3.5 * text.chars().count() as f64;
+        if at - half >= free_from {
+            pen.text("label", (*at, bottom + 17.0), Anchor::Middle, &text);
+            free_from = at + half + 4.0;
+        }
+    }
+    let title = |text: &str| shorten(text, layout.choose(110, 54));
+    pen.text("label axis-title", (0.0, 16.0), Anchor::Start, &title(scaled.y.title));
+    pen.text("label axis-title", (f64::midpoint(left, right), bottom + 38.0), Anchor::Middle, &title(scaled.x.title));
+    pen.close();
 }
 
 /// Returns the range of all values of the traces on one axis, including intervals.
@@ -138,25 +177,19 @@ pub(crate) fn range(traces: &[Trace<'_>], of: fn(&Point) -> [f64; 2]) -> (f64, f
     ends.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| (low.min(value), high.max(value)))
 }
 
-/// Draws one trace. `are_few` tells whether bands are distinguishable; otherwise whiskers are drawn.
-fn draw_trace(pen: &mut SvgWriter, trace: &Trace<'_>, x: &Scale, y: &Scale, are_few: bool) {
-    let index = trace.series.index;
-    let key = &trace.series.key;
-    let data = format!(
-        r#"data-run="{}" data-subject="{}" data-variant="{}" data-label="{}""#,
-        key.run,
-        escape(key.subject),
-        escape(key.variant.unwrap_or("")),
-        escape(&trace.series.label)
-    );
+/// Draws one trace. Its intervals are a band, or whiskers if it is not drawn at first: many bands would hide each other.
+fn draw_trace(pen: &mut SvgWriter, place: usize, trace: &Trace<'_>, x: &Scale, y: &Scale) {
+    let look = trace.series.look;
+    let data = format!(r#"data-s="{place}" data-label="{}""#, escape(&trace.series.label));
     let spots = thinned(&trace.spots);
-    let place = |at: f64, value: f64| Some((x.at(at)?, y.within(value)?));
-    let middle: Vec<(f64, f64)> = spots.iter().filter_map(|spot| place(spot.x, spot.y)).collect();
-    let upper = spots.iter().filter_map(|spot| place(spot.x, spot.high));
-    let lower = spots.iter().rev().filter_map(|spot| place(spot.x, spot.low));
-    pen.open(&marks::class(index), &data);
+    let position = |at: f64, value: f64| Some((x.at(at)?, y.within(value)?));
+    let middle: Vec<(f64, f64)> = spots.iter().filter_map(|spot| position(spot.x, spot.y)).collect();
+    let upper = spots.iter().filter_map(|spot| position(spot.x, spot.high));
+    let lower = spots.iter().rev().filter_map(|spot| position(spot.x, spot.low));
+    let other = if trace.is_first { "" } else { " other" };
+    pen.open(&format!("{}{other}", marks::class(look)), &data);
     let has_intervals = spots.iter().any(|spot| spot.low < spot.high);
-    if has_intervals && (spots.len() > MARKED_MAX || are_few && spots.len() > 1) {
+    if has_intervals && (spots.len() > MARKED_MAX || trace.is_first && spots.len() > 1) {
         pen.path("band", &(through(upper.chain(lower)) + "z"), r#"fill="currentColor""#);
     } else if has_intervals {
         let whisker = |spot: &Point| {
@@ -165,16 +198,16 @@ fn draw_trace(pen: &mut SvgWriter, trace: &Trace<'_>, x: &Scale, y: &Scale, are_
         };
         pen.path("whisker", &spots.iter().filter_map(whisker).collect::<String>(), r#"stroke="currentColor""#);
     }
-    pen.path("line", &through(middle.iter().copied()), &marks::stroke(index));
+    pen.path("line", &through(middle.iter().copied()), &marks::stroke(look));
     for fit in &trace.fits {
-        pen.path("fit", &through(fit.iter().filter_map(|&(at, value)| place(at, value))), FIT_STROKE);
+        pen.path("fit", &through(fit.iter().filter_map(|&(at, value)| position(at, value))), FIT_STROKE);
     }
-    for (at, value) in trace.knees.iter().filter_map(|&(at, value)| place(at, value)) {
+    for (at, value) in trace.knees.iter().filter_map(|&(at, value)| position(at, value)) {
         pen.path("knee", &format!("{}{}", moved((at, at_most(value - 9.0))), drawn((at, value + 9.0))), "");
     }
     if middle.len() <= MARKED_MAX {
-        let markers: String = middle.iter().map(|&place| marks::marker(index, place)).collect();
-        pen.path(marks::point_class(index), &markers, "");
+        let markers: String = middle.iter().map(|&place| marks::marker(look.shape, place)).collect();
+        pen.path(marks::point_class(look.shape), &markers, "");
     }
     pen.close();
 }
@@ -190,7 +223,7 @@ fn thinned(spots: &[Point]) -> Vec<Point> {
         return spots.to_vec();
     }
     let step = (spots.len() - 1) as f64 / (SPOTS_MAX - 1) as f64;
-    (0..SPOTS_MAX).map(|index| spots[((index as f64 * step).round() as usize).min(spots.len() - 1)]).collect()
+    (0..SPOTS_MAX).map(|index| spots[((index as f64 * step).round() as usize).min(spots.len() - 1)].clone()).collect()
 }
 
 /// Whether some line with that many values is thinned out.

@@ -14,3 +14,10 @@ fn cut_text_ends_with_an_ellipsis() {
     assert_eq!(shorten("unix-stream", 11), "unix-stream");
     assert_eq!(shorten("unix-stream", 6), "unix-\u{2026}");
 }
+
+#[test]
+fn what_is_between_backticks_is_code() {
+    assert_eq!(super::prose("use `run <x>` now"), "use <code>run &lt;x&gt;</code> now");
+    assert_eq!(super::prose("one ` alone"), "one &#96; alone");
+    assert_eq!(super::prose("`a` and ` b"), "<code>a</code> and &#96; b");
+}

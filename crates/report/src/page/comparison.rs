@@ -6,7 +6,7 @@ use super::allowance::Allowance;
 use super::frame::Page;
 use super::table::scrolled;
 use super::{Section, figures};
-use crate::markup::{escape, shorten};
+use crate::markup::{escape, prose, shorten};
 use crate::text::{list, plural, short_list};
 use crate::units;
 
@@ -39,7 +39,7 @@ pub(super) fn words(page: &Page<'_>) -> String {
         .source
         .comparisons
         .iter()
-        .map(|comparison| format!("<li>{}</li>", escape(&sentence(comparison))))
+        .map(|comparison| format!("<li>{}</li>\n", prose(&sentence(comparison))))
         .collect();
     if items.is_empty() { items } else { format!("<ul class=\"verdict\">{items}</ul>\n") }
 }
@@ -131,7 +131,7 @@ fn left_out(comparison: &Comparison) -> String {
     format!(
         "<p class=\"note\">Not compared: {} ({}{}).</p>\n",
         escape(&short_list(&names, NAMED)),
-        escape(&shorten(&first.reason, 200)),
+        prose(&shorten(&first.reason, 200)),
         if names.len() > 1 { ", and the like" } else { "" }
     )
 }

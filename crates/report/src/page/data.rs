@@ -3,8 +3,6 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use headwater_results::compare::Verdict;
-use headwater_results::fit::{Bounded, Segment};
 use headwater_results::published;
 use headwater_results::schema::{MetricResult, RowResult, RunStatus, Standing, WorkerKind};
 use serde::{Serialize, Serializer};
@@ -13,8 +11,8 @@ use super::flags;
 use super::frame::Page;
 use crate::chart;
 use crate::markup::shorten;
-use crate::rows;
 use crate::text::command_line;
+use crate::{rows, units};
 
 /// The most characters of any text.
 const TEXT_MAX: usize = 400;
@@ -24,10 +22,6 @@ const TEXT_MAX: usize = 400;
 pub(super) struct DataLimits {
     /// Metrics other than a row's own.
     pub all_metrics: bool,
-    /// Percentiles.
-    pub percentiles: bool,
-    /// The residuals of fits.
-    pub residuals: bool,
     /// The most rows.
     pub rows_max: usize,
 }
@@ -75,9 +69,6 @@ pub(super) struct Data<'a> {
     names: Vec<String>,
     rows: Columns,
     flag_sentences: BTreeMap<String, &'static str>,
-    percentiles: Vec<Percentiles>,
-    fits: Vec<FitData>,
-    comparisons: Vec<ComparisonData<'a>>,
     shortened: Option<&'a str>,
 }
 
@@ -117,64 +108,11 @@ struct Columns {
     n: Vec<u32>,
     confidence: Vec<Figure>,
     flags: Vec<i32>,
-}
-
-#[derive(Serialize)]
-struct Percentiles {
-    run: usize,
-    id: i32,
-    metric: i32,
-    points: Vec<(f64, Figure)>,
-}
-
-#[derive(Serialize)]
-struct FitData {
-    run: usize,
-    subject: i32,
-    pattern: i32,
-    placement: i32,
-    variant: i32,
-    segments: Vec<SegmentData>,
-}
-
-type Interval = [Figure; 3];
-
-#[derive(Serialize)]
-struct SegmentData {
-    size_min: u64,
-    size_max: u64,
-    alpha_s: Interval,
-    beta_s_per_byte: Interval,
-    bandwidth_bytes_per_s: Option<Interval>,
-    half_size_bytes: Option<Interval>,
-    points: u32,
-    residuals: Vec<(u64, Figure)>,
-}
-
-#[derive(Serialize)]
-struct ComparisonData<'a> {
-    baseline: &'a str,
-    candidate: &'a str,
-    minimum_effect: Figure,
-    alpha: Figure,
-    rows: Vec<RatioData>,
-}
-
-#[derive(Serialize)]
-struct RatioData {
-    label: String,
-    metric: String,
-    unit: String,
-    better: &'static str,
-    ratio: Option<Figure>,
-    low: Option<Figure>,
-    high: Option<Figure>,
-    n: u32,
-    paired: bool,
-    p: Option<Figure>,
-    p_adjusted: Option<Figure>,
-    verdict: &'static str,
-    more_blocks: Option<u32>,
+    /// The figures as they are written everywhere.
+    size_text: Vec<i32>,
+    median_text: Vec<i32>,
+    low_text: Vec<i32>,
+    high_text: Vec<i32>,
 }
 
 /// The dictionary: texts by index.
@@ -206,7 +144,6 @@ impl Names {
 pub(super) fn data<'a>(page: &'a Page<'_>, extent: DataLimits, shortened: Option<&'a str>) -> Data<'a> {
     let mut names = Names::default();
     let mut columns = Columns::default();
-    let mut percentiles = Vec::new();
     let all = page
         .source
         .runs
@@ -221,28 +158,16 @@ pub(super) fn data<'a>(page: &'a Page<'_>, extent: DataLimits, shortened: Option
                 columns.add(&mut names, run, result, metric, is_own);
             }
         }
-        if extent.percentiles {
-            percentiles.extend(result.percentiles.iter().map(|(metric, points)| Percentiles {
-                run,
-                id: names.of(&result.row.id),
-                metric: names.of(metric),
-                points: points.iter().map(|point| (point.percent, Figure(point.value_ns))).collect(),
-            }));
-        }
     }
-    let fits = fits(page, extent, &mut names);
     let measured: Vec<&RowResult> = page.source.runs.iter().flat_map(|(_, run)| rows::all_measured(run)).collect();
     let flag_sentences = flags::meanings(&measured).into_iter().map(|(letter, words)| (letter.to_string(), words));
     Data {
-        version: 1,
+        version: 2,
         title: shorten(&page.title, TEXT_MAX),
         runs: runs(page),
         flag_sentences: flag_sentences.collect(),
         rows: columns,
         names: names.texts,
-        percentiles,
-        fits,
-        comparisons: comparisons(page, extent),
         shortened,
     }
 }
@@ -271,6 +196,12 @@ impl Columns {
         self.n.push(metric.estimate.n);
         self.confidence.push(Figure(metric.estimate.confidence));
         self.flags.push(names.of(&chart::flags(result)));
+        self.size_text.push(names.of_option(row.size_bytes.map(units::size_in_words).as_deref()));
+        let mut text = |value: f64| names.of(&units::quantity(value, &metric.metric.unit));
+        self.median_text.push(text(metric.estimate.median));
+        let ends = metric.estimate.n > 1;
+        self.low_text.push(if ends { text(metric.estimate.low) } else { -1 });
+        self.high_text.push(if ends { text(metric.estimate.high) } else { -1 });
     }
 }
 
@@ -296,77 +227,6 @@ fn runs(page: &Page<'_>) -> Vec<RunData> {
                 },
                 published: published::source_of(&run.header.run_id).is_some(),
             }
-        })
-        .collect()
-}
-
-fn fits(page: &Page<'_>, extent: DataLimits, names: &mut Names) -> Vec<FitData> {
-    let mut fits = Vec::new();
-    for panel in &page.source.panels {
-        for series in &panel.series {
-            let Some(fit) = &series.fit else { continue };
-            fits.push(FitData {
-                run: series.key.run,
-                subject: names.of(series.key.subject),
-                pattern: names.of(panel.pattern),
-                placement: names.of(panel.placement.name()),
-                variant: names.of_option(series.key.variant),
-                segments: fit.segments.iter().map(|segment| segment_data(segment, extent.residuals)).collect(),
-            });
-        }
-    }
-    fits.truncate(extent.rows_max);
-    fits
-}
-
-fn segment_data(segment: &Segment, residuals: bool) -> SegmentData {
-    let residuals: &[(u64, f64)] = if residuals { &segment.residuals } else { &[] };
-    SegmentData {
-        size_min: segment.size_min,
-        size_max: segment.size_max,
-        alpha_s: interval(&segment.alpha_s),
-        beta_s_per_byte: interval(&segment.beta_s_per_byte),
-        bandwidth_bytes_per_s: segment.bandwidth_bytes_per_s.as_ref().map(interval),
-        half_size_bytes: segment.half_size_bytes.as_ref().map(interval),
-        points: segment.points,
-        residuals: residuals.iter().map(|&(size, share)| (size, Figure(share))).collect(),
-    }
-}
-
-fn interval(bounded: &Bounded) -> Interval {
-    [bounded.value, bounded.low, bounded.high].map(Figure)
-}
-
-fn comparisons<'a>(page: &'a Page<'_>, extent: DataLimits) -> Vec<ComparisonData<'a>> {
-    let of = |row: &headwater_results::compare::RowComparison| RatioData {
-        label: shorten(&row.label, TEXT_MAX),
-        metric: shorten(&row.metric.name, TEXT_MAX),
-        unit: shorten(&row.metric.unit, TEXT_MAX),
-        better: row.metric.better.name(),
-        ratio: row.ratio.map(|ratio| Figure(ratio.value)),
-        low: row.ratio.map(|ratio| Figure(ratio.low)),
-        high: row.ratio.map(|ratio| Figure(ratio.high)),
-        n: row.ratio.map_or(0, |ratio| ratio.n),
-        paired: row.ratio.is_some_and(|ratio| ratio.paired),
-        p: row.ratio.map(|ratio| Figure(ratio.p)),
-        p_adjusted: row.p_adjusted.map(Figure),
-        verdict: row.verdict.name(),
-        more_blocks: match row.verdict {
-            Verdict::Inconclusive { more_blocks, .. } => more_blocks,
-            _ => None,
-        },
-    };
-    let judged =
-        |row: &&headwater_results::compare::RowComparison| extent.all_metrics || row.verdict != Verdict::Unjudged;
-    page.source
-        .comparisons
-        .iter()
-        .map(|comparison| ComparisonData {
-            baseline: &comparison.baseline,
-            candidate: &comparison.candidate,
-            minimum_effect: Figure(comparison.rules.minimum_effect),
-            alpha: Figure(comparison.rules.alpha),
-            rows: comparison.rows.iter().filter(judged).take(extent.rows_max).map(of).collect(),
         })
         .collect()
 }

@@ -7,7 +7,7 @@ use super::allowance::Allowance;
 use super::frame::Page;
 use super::{Section, table};
 use crate::chart::{Figure, Kind};
-use crate::markup::escape;
+use crate::markup::{escape, prose};
 use crate::text::plural;
 
 /// Messages per second.
@@ -83,7 +83,7 @@ pub(super) fn drawn(figures: Vec<&Figure>, allowance: &mut Allowance) -> Option<
                 table::of_grid(&format!("{}: {caption}", figure.heading), grid)
             )
         });
-        let (start, end) = (opening(figure), "</figure>\n");
+        let (start, end) = (opening(figure, "all"), "</figure>\n");
         let table = table.unwrap_or_default();
         if allowance.takes_figure(start.len() + table.len() + end.len()) {
             html += &(start + &table + end);
@@ -96,24 +96,41 @@ pub(super) fn drawn(figures: Vec<&Figure>, allowance: &mut Allowance) -> Option<
     html += "</div>\n";
     if left_out > 0 {
         html += &format!(
-            "<p class=\"note\">{} left out for want of room. `report --filter` makes a page of fewer rows.</p>\n",
+            "<p class=\"note\">{} left out for want of room. <code>report --filter</code> makes a page of fewer rows.</p>\n",
             plural(left_out, "figure")
         );
     }
     Some(html)
 }
 
-/// Returns the HTML of a figure up to its table.
-fn opening(figure: &Figure) -> String {
+/// Returns the HTML of a figure up to its table. `place` begins the names of its elements.
+pub(super) fn opening(figure: &Figure, place: &str) -> String {
     let placement = figure.placement.map_or("", Placement::name);
     let data: String = figure.data.iter().map(|(name, value)| format!(" data-{name}=\"{}\"", escape(value))).collect();
+    let [wide, narrow] = &figure.drawings.scales[0].1;
     format!(
-        "<figure class=\"chart\" data-view=\"{}\" data-pattern=\"{}\" data-placement=\"{placement}\"{data}>\n<h3>{}</h3>\n{}\n\
-         <figcaption>{}</figcaption>\n",
+        "<figure class=\"chart\" data-figure=\"{}\" data-view=\"{}\" data-pattern=\"{}\" data-placement=\"{placement}\"{data}>\n\
+         <h3>{}</h3>\n{}<div class=\"stage\">\n{}\n{}\n</div>\n<figcaption>{}</figcaption>\n",
+        figure.number,
         figure.view,
         escape(&figure.pattern),
         escape(&figure.heading),
-        figure.drawing.inline(),
-        escape(&figure.caption)
+        more_lines(figure, place),
+        wide.inline("wide"),
+        narrow.inline("narrow"),
+        prose(&figure.caption)
+    )
+}
+
+/// Returns the box that shows the lines that are not drawn at first. It needs no script.
+fn more_lines(figure: &Figure, place: &str) -> String {
+    let more = figure.drawings.lines.iter().filter(|line| !line.is_first).count();
+    if more == 0 {
+        return String::new();
+    }
+    let id = format!("{place}-{}", figure.number);
+    format!(
+        "<input type=\"checkbox\" class=\"more-lines\" id=\"{id}\"> <label class=\"more-lines\" for=\"{id}\">Show {}</label>\n",
+        plural(more, "more line")
     )
 }

@@ -7,7 +7,7 @@ use super::Section;
 use super::allowance::Allowance;
 use super::frame::Page;
 use super::table::scrolled;
-use crate::markup::{escape, shorten};
+use crate::markup::{escape, prose, shorten};
 use crate::meaning::meaning;
 use crate::rows;
 use crate::text::{plural, short_list};
@@ -50,7 +50,7 @@ fn kinds(rows: &[&RowResult]) -> String {
             let count = rows.iter().filter(|row| row.flags.iter().any(|flag| flag.letter() == *letter)).count();
             format!(
                 "<tr><th scope=\"row\"><span class=\"flags\">{letter}</span></th><td>{}</td><td class=\"num\">{count} of {}</td></tr>",
-                escape(meaning),
+                prose(meaning),
                 rows.len()
             )
         })
@@ -71,7 +71,7 @@ fn listed(rows: &[&RowResult], allowance: &mut Allowance) -> String {
         format!(
             "<tr><th scope=\"row\">{}</th><td>{}</td></tr>",
             escape(&shorten(&row.row.id, 120)),
-            escape(&sentences.join("; "))
+            prose(&sentences.join("; "))
         )
     };
     let (lines, shown) = allowance.take_lines(flagged.iter().take(LISTED_MAX).map(line));
@@ -109,9 +109,9 @@ fn absent(page: &Page<'_>, allowance: &mut Allowance) -> String {
     for (word, reason, ids) in &groups {
         let names: Vec<String> = ids.iter().map(|id| shorten(id, 80)).collect();
         let item = format!(
-            "<li><strong>{word}</strong>, {}: {} <span class=\"about\">{}</span></li>",
+            "<li><strong>{word}</strong>, {}: {} <span class=\"about\">{}</span></li>\n",
             plural(ids.len(), "row"),
-            escape(&shorten(reason.trim_end_matches('.'), 400)),
+            prose(&shorten(reason.trim_end_matches('.'), 400)),
             escape(&short_list(&names, 3))
         );
         if allowance.takes_table(item.len()) {

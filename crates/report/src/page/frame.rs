@@ -38,9 +38,22 @@ impl<'a> Page<'a> {
     /// Returns a page about `runs`.
     pub fn new(runs: &'a [(String, &'a Run)], comparisons: &'a [Comparison], options: &PageOptions) -> Page<'a> {
         let source = Source::new(runs, comparisons, options.baseline.as_deref());
-        let figures = chart::TABLE.iter().map(|chart| (chart.name, chart.figures(&source))).collect();
+        let mut figures: HashMap<&str, Vec<Figure>> =
+            chart::TABLE.iter().map(|chart| (chart.name, chart.figures(&source))).collect();
+        let mut number = 0;
+        for chart in chart::TABLE {
+            for figure in figures.get_mut(chart.name).into_iter().flatten() {
+                figure.number = number;
+                number += 1;
+            }
+        }
         let title = options.title.clone().unwrap_or_else(|| headline(runs));
         Page { title, source, traces: options.traces.clone(), figures }
+    }
+
+    /// Returns all figures by their numbers.
+    pub fn numbered(&self) -> Vec<&Figure> {
+        chart::TABLE.iter().filter_map(|chart| self.figures.get(chart.name)).flatten().collect()
     }
 
     /// Whether there are several runs, so that each figure must name its run.
@@ -81,7 +94,7 @@ pub(super) fn header(page: &Page<'_>) -> String {
     let (runs, more) = page.listed();
     let name_of = |run: &Run| table_of(run).map(|table| table.name);
     let groups = runs.chunk_by(|(_, one), (_, other)| name_of(one).is_some() && name_of(one) == name_of(other));
-    let items: String = groups.map(|group| format!("<li>{}</li>", group_line(group))).collect();
+    let items: String = groups.map(|group| format!("<li>{}</li>\n", group_line(group))).collect();
     let more = if more > 0 { format!("<li>and {} more</li>", plural(more, "run")) } else { String::new() };
     format!(
         "<header id=\"top\">\n<h1>{}</h1>\n<ul class=\"runs\">{items}{more}</ul>\n<div id=\"controls\" hidden></div>\n\

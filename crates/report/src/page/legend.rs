@@ -4,7 +4,7 @@ use headwater_results::compare::MINIMUM_EFFECT;
 use headwater_results::schema::Standing;
 
 use super::frame::Page;
-use crate::markup::escape;
+use crate::markup::prose;
 use crate::rows;
 use crate::text::short_list;
 
@@ -49,6 +49,11 @@ pub(super) fn paragraph(page: &Page<'_>) -> String {
             words.push(format!("{}: {meaning}.", short_list(&names, 6)));
         }
     }
-    words.push("Rates are per second with prefixes of 1000; sizes such as 4k are powers of 1024.".to_owned());
-    format!("<p class=\"note\">{}</p>\n", escape(&words.join(" ")))
+    words.push("Rates are per second with prefixes of 1000; sizes in KiB are powers of 1024.".to_owned());
+    let dashes = if page.has_several() { " A dash is that of a run." } else { "" };
+    words.push(format!("In every chart the colour is that of the family, and the marker that of its member.{dashes}"));
+    format!(
+        "<details class=\"more\"><summary>How to read the figures</summary>\n<p class=\"note\">{}</p></details>\n",
+        prose(&words.join(" "))
+    )
 }

@@ -7,7 +7,7 @@ use super::allowance::Allowance;
 use super::frame::Page;
 use super::table::of_grid;
 use crate::chart;
-use crate::markup::escape;
+use crate::markup::prose;
 use crate::operations::{self, CellFilling};
 
 /// The entry in the table of sections.
@@ -22,7 +22,7 @@ fn draw(page: &Page<'_>, allowance: &mut Allowance) -> Option<String> {
     if parts.is_empty() {
         return None;
     }
-    let mut html = format!("<p class=\"note\">{}</p>\n", escape(operations::DEFINITION));
+    let mut html = format!("<p class=\"note\">{}</p>\n", prose(operations::DEFINITION));
     for part in parts {
         let table = of_grid(&part.caption, &part.grid) + "\n";
         if !allowance.takes_table(table.len()) {

@@ -6,7 +6,7 @@ use super::Section;
 use super::allowance::Allowance;
 use super::frame::Page;
 use super::table::of_grid;
-use crate::markup::{escape, shorten};
+use crate::markup::{escape, prose, shorten};
 use crate::overhead::{self, DEFINITION, TITLE, Table};
 
 /// The entry in the table of sections.
@@ -20,14 +20,14 @@ fn draw(page: &Page<'_>, allowance: &mut Allowance) -> Option<String> {
     if runs.is_empty() {
         return None;
     }
-    let mut html = format!("<p class=\"note\">{}</p>\n", with_code(DEFINITION));
+    let mut html = format!("<p class=\"note\">{}</p>\n", prose(DEFINITION));
     for (name, run) in runs {
         let found = Overhead::of(run);
         let heading =
             if page.has_several() { format!("<h3>{}</h3>\n", escape(&shorten(name, NAME_MAX))) } else { String::new() };
         let tables: String = overhead::tables(&found, run, "\u{b1}").iter().map(drawn).collect();
         let absent = overhead::absent(&found).join(" ");
-        let absent = if absent.is_empty() { absent } else { format!("<p>{}</p>\n", escape(&absent)) };
+        let absent = if absent.is_empty() { absent } else { format!("<p>{}</p>\n", prose(&absent)) };
         let text = heading + &tables + &absent;
         if !allowance.takes_table(text.len()) {
             html += "<p class=\"note\">Further tables are left out for want of room.</p>\n";
@@ -40,19 +40,7 @@ fn draw(page: &Page<'_>, allowance: &mut Allowance) -> Option<String> {
 
 /// Draws a table and the explanation of its columns.
 fn drawn(table: &Table) -> String {
-    let words = if table.words.is_empty() {
-        String::new()
-    } else {
-        format!("<p class=\"note\">{}</p>\n", with_code(&table.words))
-    };
+    let words =
+        if table.words.is_empty() { String::new() } else { format!("<p class=\"note\">{}</p>\n", prose(&table.words)) };
     format!("{}\n{words}", of_grid(table.caption, &table.grid))
-}
-
-/// Converts text between backticks to code elements.
-fn with_code(text: &str) -> String {
-    let pieces = text.split('`').enumerate();
-    let piece = |(at, piece): (usize, &str)| {
-        if at % 2 == 1 { format!("<code>{}</code>", escape(piece)) } else { escape(piece) }
-    };
-    pieces.map(piece).collect()
 }

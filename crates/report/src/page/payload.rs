@@ -6,8 +6,7 @@ use base64::engine::general_purpose::STANDARD;
 
 use super::data::{DataLimits, data};
 use super::frame::Page;
-use crate::markup::escape;
-use crate::text::list;
+use crate::markup::prose;
 use crate::units;
 
 /// From this size on, the data is compressed.
@@ -37,10 +36,9 @@ pub(super) fn element(page: &Page<'_>, room: usize) -> Payload {
     for _ in 0..CUTS_MAX {
         // The size of the data grows a little slower than the number of rows, because names repeat.
         rows_max = (rows_max as f64 * (room as f64 / bytes.max(1) as f64) * 0.97) as usize;
-        let extent = DataLimits { all_metrics: false, percentiles: false, residuals: false, rows_max };
+        let extent = DataLimits { all_metrics: false, rows_max };
         let lack = format!(
-            "the residuals, the percentiles, all metrics but each row's own, and all rows after the first {} of {} from what \
-             its script can show",
+            "all metrics but each row's own, and all rows after the first {} of {} from what its script can show",
             units::grouped(rows_max as f64),
             units::grouped(all as f64)
         );
@@ -60,23 +58,13 @@ const CUTS_MAX: usize = 6;
 /// Returns the limits that keep all rows, from complete to minimal, each with what it leaves out. Steps that would
 /// leave out nothing are omitted.
 fn steps_with_all_rows(page: &Page<'_>) -> Vec<(DataLimits, Option<String>)> {
-    let measured = || page.source.runs.iter().flat_map(|(_, run)| crate::rows::all_measured(run));
-    let has_residuals = page.source.panels.iter().flat_map(|panel| &panel.series).any(|series| series.fit.is_some());
-    let has_metrics = measured().any(|row| row.metrics.len() > 1);
-    let has_percentiles = measured().any(|row| !row.percentiles.is_empty());
-    let mut extent = DataLimits { all_metrics: true, percentiles: true, residuals: true, rows_max: usize::MAX };
-    let mut extents = vec![(extent, None)];
-    let mut lacks: Vec<&str> = Vec::new();
-    let mut leave_out = |is_there: bool, what: &'static str, without: fn(DataLimits) -> DataLimits| {
-        extent = without(extent);
-        if is_there {
-            lacks.push(what);
-            extents.push((extent, Some(format!("{} from what its script can show", list(&lacks)))));
-        }
-    };
-    leave_out(has_residuals, "the residuals of the fitted lines", |extent| DataLimits { residuals: false, ..extent });
-    leave_out(has_metrics, "all metrics but each row's own", |extent| DataLimits { all_metrics: false, ..extent });
-    leave_out(has_percentiles, "the percentiles", |extent| DataLimits { percentiles: false, ..extent });
+    let mut measured = page.source.runs.iter().flat_map(|(_, run)| crate::rows::all_measured(run));
+    let all = DataLimits { all_metrics: true, rows_max: usize::MAX };
+    let mut extents = vec![(all, None)];
+    if measured.any(|row| row.metrics.len() > 1) {
+        let lack = "all metrics but each row's own from what its script can show";
+        extents.push((DataLimits { all_metrics: false, ..all }, Some(lack.to_owned())));
+    }
     extents
 }
 
@@ -95,7 +83,7 @@ fn attempt(page: &Page<'_>, extent: DataLimits, lack: Option<String>, room: usiz
     // Strings and numbers can always be serialised.
     let Ok(json) = serde_json::to_string(&data(page, extent, note.as_deref())) else { return Err(usize::MAX) };
     let element = wrapped(&json);
-    let note = note.map(|note| format!("<p class=\"note shortened\">{}</p>\n", escape(&note))).unwrap_or_default();
+    let note = note.map(|note| format!("<p class=\"note shortened\">{}</p>\n", prose(&note))).unwrap_or_default();
     let bytes = element.len() + note.len();
     if bytes <= room { Ok(Payload { element, note }) } else { Err(bytes) }
 }
@@ -106,9 +94,14 @@ fn wrapped(json: &str) -> String {
         let json = json.replace('<', "\\u003c");
         return format!("<script type=\"application/json\" id=\"headwater-data\">{json}</script>");
     }
+    compressed("headwater-data", json)
+}
+
+/// Returns JSON as a compressed element.
+pub(super) fn compressed(id: &str, json: &str) -> String {
     let deflated = miniz_oxide::deflate::compress_to_vec(json.as_bytes(), LEVEL);
     format!(
-        "<script type=\"application/octet-stream\" id=\"headwater-data\" data-encoding=\"deflate-raw-base64\">{}</script>",
+        "<script type=\"application/octet-stream\" id=\"{id}\" data-encoding=\"deflate-raw-base64\">{}</script>",
         STANDARD.encode(deflated)
     )
 }

@@ -1,11 +1,12 @@
 //! The summary in words: the results of each run, of comparisons, and how to read the figures.
 
-use headwater_results::schema::{RowOutcome, Run, RunStatus};
+use headwater_results::schema::{Placement, RowOutcome, Run, RunStatus};
 
 use super::allowance::Allowance;
 use super::frame::{self, Page};
-use super::{Section, comparison, legend};
-use crate::markup::{escape, shorten};
+use super::{Section, comparison, figures, legend};
+use crate::chart::Figure;
+use crate::markup::{escape, prose, shorten};
 use crate::text::plural;
 use crate::verdict::verdict;
 
@@ -14,6 +15,9 @@ pub(super) const SECTION: Section = Section { id: "summary", title: "Summary", d
 
 /// The most sentences of one run.
 const SENTENCES_MAX: usize = 40;
+
+/// The sentences of one run that are read at first sight. Further ones are folded.
+const SENTENCES_OPEN: usize = 5;
 
 /// The most characters of a sentence.
 const SENTENCE_MAX: usize = 1200;
@@ -26,17 +30,15 @@ fn draw(page: &Page<'_>, allowance: &mut Allowance) -> Option<String> {
     for (name, run) in runs {
         let mut words = status(run);
         words.extend(verdict(run));
-        let items: String = words
-            .iter()
-            .take(SENTENCES_MAX)
-            .map(|sentence| format!("<li>{}</li>", escape(&shorten(sentence, SENTENCE_MAX))))
-            .collect();
+        words.truncate(SENTENCES_MAX);
         let heading =
             if page.has_several() { format!("<h3>{}</h3>\n", escape(&shorten(name, 120))) } else { String::new() };
         let table = frame::table_of(run).map(|table| table.name);
         let about = if table == last { String::new() } else { about(run) };
         last = table;
-        let text = format!("{heading}{about}<ul class=\"verdict\">{items}</ul>\n");
+        // With several runs the answer is their comparison; the words about each run are folded.
+        let open = if page.source.comparisons.is_empty() { SENTENCES_OPEN } else { 0 };
+        let text = format!("{heading}{about}{}", sentences(&words, open));
         if !allowance.takes_table(text.len()) {
             html += "<p class=\"note\">The words about further runs are left out for want of room.</p>\n";
             break;
@@ -44,7 +46,45 @@ fn draw(page: &Page<'_>, allowance: &mut Allowance) -> Option<String> {
         html += &text;
     }
     html += &legend::paragraph(page);
-    Some(html)
+    Some(match lead(page, allowance) {
+        Some(figure) => format!("<div class=\"lead\">\n<div>\n{html}</div>\n{figure}</div>\n"),
+        None => html,
+    })
+}
+
+/// Returns the sentences as a list, the ones after the first `open` folded.
+fn sentences(words: &[String], open: usize) -> String {
+    let list = |words: &[String]| -> String {
+        let item = |sentence: &String| format!("<li>{}</li>\n", prose(&shorten(sentence, SENTENCE_MAX)));
+        format!("<ul class=\"verdict\">\n{}</ul>\n", words.iter().map(item).collect::<String>())
+    };
+    // One more sentence takes no more room than the line that unfolds it.
+    if words.len() <= open + 1 {
+        return list(words);
+    }
+    let (first, others) = words.split_at(open);
+    let first = if first.is_empty() { String::new() } else { list(first) };
+    let of = if open > 0 { "more " } else { "" };
+    format!(
+        "{first}<details class=\"more\"><summary>{}</summary>\n{}</details>\n",
+        plural(others.len(), &format!("{of}sentence")),
+        list(others)
+    )
+}
+
+/// The charts from which the first one of the page is taken.
+const LEADS: [&str; 7] = ["performance", "delay", "heatmap", "dots", "distribution", "improvement", "forest"];
+
+/// Returns the first figure of the page, beside the words: of two CPUs if there is one.
+fn lead(page: &Page<'_>, allowance: &mut Allowance) -> Option<String> {
+    let of = |view: &str| page.figures.get(view).into_iter().flatten();
+    let main = |figure: &&Figure| figure.placement == Some(Placement::TwoCpus) && figure.pattern == "stream";
+    let is_far = |figure: &&Figure| figure.placement == Some(Placement::TwoCpus);
+    let figure = LEADS
+        .iter()
+        .find_map(|view| of(view).find(main).or_else(|| of(view).find(is_far)).or_else(|| of(view).next()))?;
+    let html = figures::opening(figure, "lead") + "</figure>\n";
+    allowance.takes_figure(html.len()).then_some(html)
 }
 
 /// Describes a published table.

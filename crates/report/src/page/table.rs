@@ -8,7 +8,7 @@ use crate::markup::escape;
 /// Returns a table of figures below `caption`, which contains unit and direction.
 pub(super) fn of_grid(caption: &str, grid: &Grid) -> String {
     let mut html = format!(
-        "<table><caption>{}</caption><thead><tr><th scope=\"col\">{}</th>",
+        "<table><caption>{}</caption>\n<thead><tr><th scope=\"col\">{}</th>",
         escape(caption),
         escape(&grid.corner)
     );
@@ -28,6 +28,8 @@ pub(super) fn of_grid(caption: &str, grid: &Grid) -> String {
 
 /// Wraps a table in an element that scrolls horizontally and can be reached by the keyboard.
 pub(super) fn scrolled(table: &str) -> String {
+    // A line break separates the cells where the table is read as text.
+    let table = table.replace("</th><", "</th>\n<").replace("</td><", "</td>\n<");
     format!("<div class=\"scroll\" tabindex=\"0\">{table}</div>")
 }
 

@@ -15,10 +15,12 @@ fn of(runs: &[(String, &Run)]) -> String {
 
 /// Returns the page without its script, style and data.
 fn markup(page: &str) -> String {
-    let page = page.replace(SCRIPT, "").replace(STYLE, "");
-    let Some(start) = page.find("<script type=") else { return page };
-    let end = page[start..].find("</script>").map_or(page.len(), |end| start + end);
-    format!("{}{}", &page[..start], &page[end..])
+    let mut page = page.replace(SCRIPT, "").replace(STYLE, "");
+    while let Some(start) = page.find("<script type=") {
+        let end = page[start..].find("</script>").map_or(page.len(), |end| start + end + "</script>".len());
+        page.replace_range(start..end, "");
+    }
+    page
 }
 
 #[test]
@@ -200,4 +202,14 @@ fn the_size_of_a_page_is_limited_for_any_run() {
     let html = of(&runs);
     assert!(html.len() <= PAGE_BYTES_MAX, "{}", html.len());
     assert!(html.contains("left out for want of room"));
+}
+
+#[test]
+fn the_summary_has_a_chart_and_no_backtick_is_left() {
+    let run = overview(6).run(Some(RunStatus::Complete));
+    let html = markup(&of(&[("overview".to_owned(), &run)]));
+    let summary = html.split("<section id=\"summary\"").nth(1).and_then(|rest| rest.split("</section>").next());
+    let summary = summary.expect("there is one");
+    assert!(summary.contains("<figure") && summary.contains("plot wide") && summary.contains("plot narrow"));
+    assert!(!html.contains('`'), "{}", &html[html.find('`').unwrap_or(0)..][..80]);
 }

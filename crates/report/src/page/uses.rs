@@ -4,7 +4,7 @@ use super::Section;
 use super::allowance::Allowance;
 use super::frame::Page;
 use super::table::of_grid;
-use crate::markup::escape;
+use crate::markup::prose;
 use crate::operations::CellFilling;
 use crate::{chart, rows, text, uses};
 
@@ -27,5 +27,5 @@ fn draw(page: &Page<'_>, allowance: &mut Allowance) -> Option<String> {
             html += &table;
         }
     }
-    (!html.is_empty()).then(|| format!("<p class=\"note\">{}</p>\n{html}", escape(uses::DEFINITION)))
+    (!html.is_empty()).then(|| format!("<p class=\"note\">{}</p>\n{html}", prose(uses::DEFINITION)))
 }

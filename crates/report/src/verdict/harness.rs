@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use headwater_results::schema::{Placement, RowResult, Run, Standing, WorkerKind};
 
-use crate::{judge, rows, units};
+use crate::rows::{self, Provider};
+use crate::{judge, units};
 
 /// The harness may cost up to this share of the fastest kernel row.
 const SHARE_MAX: f64 = 0.02;
@@ -32,7 +33,7 @@ pub(super) fn sentences(run: &Run) -> Vec<String> {
 fn worst_share(run: &Run, pattern: &str) -> Option<f64> {
     let rows = rows::measured(run, pattern);
     let mut kernel: HashMap<Parameters, Vec<&RowResult>> = HashMap::new();
-    for row in rows.iter().filter(|row| row.row.standing == Standing::Candidate) {
+    for row in rows.iter().filter(|row| rows::provider(row) == Provider::Kernel) {
         kernel.entry(parameters(row)).or_default().push(row);
     }
     let nulls = rows.iter().filter(|row| row.row.standing == Standing::Null && row.row.size_bytes.is_some());

@@ -79,15 +79,7 @@ impl<'a> Range<'a> {
 impl Range<'_> {
     /// Returns `up to 256 B pipe is fastest`. `is_first` and `is_last` tell the position of the range.
     pub fn words(&self, is_first: bool, is_last: bool) -> String {
-        let (from, to) = (self.sizes[0], self.sizes[self.sizes.len() - 1]);
-        let words = units::size_in_words;
-        let place = match (is_first, is_last) {
-            _ if from == to => format!("at {}", words(from)),
-            (true, true) => format!("at every size ({} to {})", words(from), words(to)),
-            (true, false) => format!("up to {}", words(to)),
-            (false, true) => format!("from {}", words(from)),
-            (false, false) => format!("from {} to {}", words(from), words(to)),
-        };
+        let place = place((self.sizes[0], self.sizes[self.sizes.len() - 1]), is_first, is_last);
         format!("{place} {}", self.leader_words())
     }
 
@@ -97,8 +89,10 @@ impl Range<'_> {
             (true, ..) => format!("{names} was fastest"),
             (false, 1, true) => format!("{names} is fastest"),
             (false, 1, false) => format!("nothing is measurably faster than {names}"),
-            (false, _, true) => format!("{names} cannot be told apart"),
-            (false, _, false) => format!("nothing is measurably faster than {names}, which cannot be told apart"),
+            (false, count, true) => format!("{names} cannot be told apart, {}", serves(count)),
+            (false, count, false) => {
+                format!("nothing is measurably faster than {names}, which cannot be told apart: {}", serves(count))
+            }
         }
     }
 
@@ -116,4 +110,21 @@ impl Range<'_> {
     pub fn last_best(&self) -> &RowResult {
         self.ends.1
     }
+}
+
+/// Returns the place of a range of sizes among all sizes: `up to 256 B`.
+pub(super) fn place((from, to): (u64, u64), is_first: bool, is_last: bool) -> String {
+    let words = units::size_in_words;
+    match (is_first, is_last) {
+        _ if from == to => format!("at {}", words(from)),
+        (true, true) => format!("at every size ({} to {})", words(from), words(to)),
+        (true, false) => format!("up to {}", words(to)),
+        (false, true) => format!("from {}", words(from)),
+        (false, false) => format!("from {} to {}", words(from), words(to)),
+    }
+}
+
+/// Returns the advice for a tie of `count` mechanisms.
+fn serves(count: usize) -> &'static str {
+    if count == 2 { "either serves" } else { "any of them serves" }
 }

@@ -43,10 +43,15 @@ fn ticks_are_round_and_few() {
     assert_eq!(ticks(Spread::Linear, (0.0, 9.3), 5), [0.0, 2.0, 4.0, 6.0, 8.0]);
     assert_eq!(
         ticks(Spread::LinearSize, (0.0, 65536.0), 8),
-        [0.0, 8192.0, 16384.0, 24576.0, 32768.0, 40960.0, 49152.0, 57344.0, 65536.0]
+        [0.0, 8192.0, 16384.0, 32768.0, 65536.0],
+        "powers of two on a linear axis too, and none closer to another than an eighth of it"
     );
     assert_eq!(ticks(Spread::Log2, (1.0, 64.0), 20), [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0]);
     assert_eq!(ticks(Spread::Log2, (1.0, 64.0), 4), [1.0, 4.0, 16.0, 64.0]);
+    assert_eq!(
+        ticks(Spread::Log2, (1.0, 65536.0), 11),
+        [1.0, 4.0, 16.0, 64.0, 256.0, 1024.0, 4096.0, 16384.0, 65536.0]
+    );
     assert_eq!(ticks(Spread::Log10, (1e3, 1e6), 4), [1e3, 1e4, 1e5, 1e6]);
     assert_eq!(ticks(Spread::Log10, (1e3, 1e5), 4), [1e3, 3e3, 1e4, 3e4, 1e5]);
     assert_eq!(ticks(Spread::Log10, (1.0, 10.0), 4), [1.0, 2.0, 5.0, 10.0]);

@@ -1,7 +1,7 @@
 use super::{Point, SPOTS_MAX, thinned};
 
 fn spots(count: usize) -> Vec<Point> {
-    (0..count).map(|index| Point { x: index as f64, y: 0.0, low: 0.0, high: 0.0 }).collect()
+    (0..count).map(|index| Point { x: index as f64, ..Point::default() }).collect()
 }
 
 #[test]

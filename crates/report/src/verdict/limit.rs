@@ -1,4 +1,5 @@
-//! The distance of the candidates from the limits, at the smallest and the largest size.
+//! The distance of the best row from the limit, a bare ring in shared memory: one way and for round trips, at the
+//! smallest and the largest size.
 
 use headwater_results::schema::{RowResult, Run, Standing};
 
@@ -6,16 +7,27 @@ use super::{differ, is_single, main_rows, of_size};
 use crate::text::list;
 use crate::{judge, rows, units};
 
+/// The patterns, with their names in the sentence.
+const PATTERNS: [(&str, &str); 2] = [("one way", "stream"), ("round trip", "rtt")];
+
 pub(super) fn sentences(run: &Run) -> Vec<String> {
-    let rows = main_rows(run, "stream");
+    let of = |(name, pattern): (&str, &str)| Some(format!("{name} {}", of_pattern(&main_rows(run, pattern))?));
+    let parts: Vec<String> = PATTERNS.into_iter().filter_map(of).collect();
+    if parts.is_empty() {
+        return Vec::new();
+    }
+    vec![format!("The limit, a bare ring in shared memory, against the best of all rows: {}.", parts.join("; "))]
+}
+
+/// Returns the words for the smallest and the largest size.
+fn of_pattern(rows: &[&RowResult]) -> Option<String> {
     let found: Vec<String> =
-        rows::sizes(&rows).into_iter().filter_map(|size| words(&of_size(&rows, size), size)).collect();
-    let ends = match found.as_slice() {
-        [] => return Vec::new(),
-        [only] => vec![only.clone()],
-        [first, .., last] => vec![first.clone(), last.clone()],
-    };
-    vec![format!("Against the best of them a bare ring in shared memory (limit) is {}.", list(&ends))]
+        rows::sizes(rows).into_iter().filter_map(|size| words(&of_size(rows, size), size)).collect();
+    match found.as_slice() {
+        [] => None,
+        [only] => Some(only.clone()),
+        [first, .., last] => Some(list(&[first, last])),
+    }
 }
 
 /// Returns `3.4 times as fast at 64 B (ring-spin)`. `None` if this size has no limit or no candidate.
