@@ -99,7 +99,7 @@ impl Plot<'_> {
 
     fn draw(&self, scale: &Scaled<'_>, layout: Layout) -> Drawing {
         let height = layout.choose(330.0_f64, 280.0).max(ends::GAP * self.traces.len() as f64);
-        let left = layout.choose(70.0, 54.0);
+        let left = layout.choose(70.0, 62.0);
         let (right, bottom) = (layout.width() - layout.choose(212.0, 116.0), TOP + height);
         let x = Scale::new(scale.x.spread, scale.x.range, (left, right));
         let y = Scale::new(scale.y.spread, scale.y.range, (bottom, TOP));
