@@ -1,5 +1,5 @@
 //! `cargo xtask fuzz`: uses streams while a hostile peer writes anything into their memory and sends anything to their
-//! file descriptors. The short form is an ordinary test. Overflow checks are on, as in all test builds.
+//! file descriptors, and sends malformed primitives to the providers of transports. The short form is an ordinary test. Overflow checks are on, as in all test builds.
 
 use anyhow::Result;
 
@@ -26,17 +26,21 @@ enum Part {
     Memory,
     /// The sockets, too; of a FIFO its pipe, its node and the sockets of keepers; ends that tasks use
     Descriptors,
+    /// The primitives that a transport's provider gets
+    Primitives,
 }
 
 /// With the feature `probes`, waits for a token are shorter, so that more cases fit in a minute.
 pub fn run(options: &Options) -> Result<()> {
     let seconds = options.minutes * 60;
     let settings = [("HEADWATER_SECONDS", seconds.to_string()), ("HEADWATER_SEED", options.seed.to_string())];
-    let filter = match options.part {
-        None => "",
-        Some(Part::Memory) => "scribbled_memory",
-        Some(Part::Descriptors) => "abused_descriptors",
+    let run = |test, filter| {
+        shell::long_test(&["--package", "headwater-streams", "--test", test, "--features", "probes"], filter, &settings)
     };
-    let program = ["--package", "headwater-streams", "--test", "hostile", "--features", "probes"];
-    shell::long_test(&program, filter, &settings)
+    match options.part {
+        None => run("hostile", "").and_then(|()| run("providers", "fuzzed_primitives")),
+        Some(Part::Memory) => run("hostile", "scribbled_memory"),
+        Some(Part::Descriptors) => run("hostile", "abused_descriptors"),
+        Some(Part::Primitives) => run("providers", "fuzzed_primitives"),
+    }
 }

@@ -176,7 +176,8 @@ fn bad_input_is_one_line_and_status_2_and_leaves_nothing() {
     for (arguments, words) in [
         (&["run", "overviev"][..], "did you mean overview"),
         (&["run", "pipe/rtx"], "pipe/rtt/64"),
-        (&["run", "ipc", "matrix"], "is neither a suite nor a row"),
+        (&["run", "ipc", "matrix"], "no row of ipc, but of overview, fifo"),
+        (&["run", "pipe", "fifo"], "suite:fifo"),
         (&["run", "--config", "bad.toml"], "launchs"),
         (&["run", "--config", "missing.toml"], "missing.toml"),
         (&["run", "-o", "file/below"], "file/below"),

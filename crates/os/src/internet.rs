@@ -94,6 +94,20 @@ pub fn call(socket: BorrowedFd<'_>, address: SocketAddr) -> io::Result<bool> {
     }
 }
 
+/// Whether the socket's call for a connection is under way.
+pub fn is_calling(socket: BorrowedFd<'_>) -> bool {
+    /// TCP_SYN_SENT, TCP_SYN_RECV of the kernel.
+    const CALLING: [u8; 2] = [2, 3];
+    // The first byte of the structure tcp_info is the state.
+    let (mut state, mut len) = (0u8, 1);
+    // SAFETY: the kernel writes at most `len` bytes, which `state` has.
+    let done = unsafe {
+        let (level, name) = (libc::IPPROTO_TCP, libc::TCP_INFO);
+        libc::getsockopt(socket.as_raw_fd(), level, name, (&raw mut state).cast(), &raw mut len)
+    };
+    done == 0 && CALLING.contains(&state)
+}
+
 /// The error that the socket has met since it was asked last.
 ///
 /// # Errors

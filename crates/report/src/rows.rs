@@ -127,8 +127,8 @@ pub(crate) enum Provider {
     Runtime,
     /// A program of the user's.
     External,
-    /// Nobody: limits and the harness alone.
-    Nobody,
+    /// None: limits and the harness alone, for comparison.
+    Reference,
 }
 
 /// The beginnings of the names of the runtimes' transports.
@@ -141,7 +141,7 @@ pub(crate) fn provider(result: &RowResult) -> Provider {
         Standing::Candidate if is_runtime => Provider::Runtime,
         Standing::Candidate => Provider::Kernel,
         Standing::External => Provider::External,
-        Standing::Limit | Standing::Null => Provider::Nobody,
+        Standing::Limit | Standing::Null => Provider::Reference,
     }
 }
 

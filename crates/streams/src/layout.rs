@@ -21,7 +21,7 @@ use crate::limits::{BANDS, BLOCKS, FASTBUF, LINKS, LISTENERS, MODULE_INSTANCE_MA
 /// "HWSTREAM": the kind of this memory.
 pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"HWSTREAM");
 /// Raised by any change of this file's meaning; ends of different versions refuse each other.
-pub(crate) const VERSION: u32 = 17;
+pub(crate) const VERSION: u32 = 18;
 /// Queues of a direction: the head's, one for each module of either end, one for the answers to the head's ioctls, and the
 /// driver's.
 pub(crate) const QUEUES: usize = 1 + 2 * NSTRPUSH + 2;
@@ -301,6 +301,14 @@ shareable! {
         pub transfer_from: AtomicU32,
         /// The lane's position at that time.
         pub transfer_tail: AtomicU64,
+        /// The number of the step that a driver has begun and not ended (`sched::step`); 0: none.
+        pub step: AtomicU32,
+        /// How many steps were begun so far.
+        pub steps: AtomicU32,
+        /// The number of the last step one of whose messages has arrived in a queue.
+        pub step_arrived: AtomicU32,
+        /// The lane's position when the step began.
+        pub step_tail: AtomicU64,
         /// Blocks and pages that messages have now.
         pub blocks_taken: AtomicU32,
         pub pages_taken: AtomicU32,
@@ -351,7 +359,8 @@ shareable! {
         pub data_taken: AtomicU32,
         /// Kind, band and flags, as in a [`RecordHeader`].
         pub header: AtomicU64,
-        /// The number of the lifted message that became this one; 0: it was not lifted.
+        /// Below the number of the lifted message that became this one; 0: it was not lifted. Above the number of the step in which it
+        /// was stored; 0: in none.
         pub origin: AtomicU64,
     }
 }

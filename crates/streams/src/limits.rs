@@ -40,6 +40,8 @@ pub const INSTANCE_MAX: usize = 16 << 20;
 /// Largest memory of one instance of a module, bytes: 128 KiB. Each stream has a place of that length for each module that either
 /// end can take, 16 MiB of addresses; pages that no module has written take no memory.
 pub const MODULE_INSTANCE_MAX: usize = 128 << 10;
+/// Bytes of a driver's memory that are changed in one step with the message that tells of it, at most.
+pub(crate) const STEP_MAX: usize = 2048;
 /// Open files that a driver has for each stream, at most: as many go in one message over a local socket.
 pub const DRIVER_FILES: usize = headwater_os::shared_files::PLACES;
 /// Priority bands, 0 included: the band of a message is a byte.

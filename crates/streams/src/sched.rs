@@ -25,6 +25,8 @@ use crate::process::region::Region;
 use crate::process::sleep::{OWED, SERVICE};
 use crate::queue::store::{HEAD, Store, StoreGuard};
 
+pub(crate) mod step;
+
 /// The largest number of services of one run, and of messages that they take. Only a peer that enables queues for ever
 /// causes more.
 pub(crate) const SERVICES_MAX: usize = 100_000;
@@ -394,6 +396,11 @@ impl<'s, 'm> Run<'s, 'm> {
     /// Runs the service procedures of all enabled queues, those nearest to the head first, until none is enabled; then
     /// stores the messages that still wait. `done` is the result of the run's own operation.
     pub fn finish<T>(&mut self, done: Result<T>) -> Result<T> {
+        let done = self.finish_services(done);
+        self.end_step(done)
+    }
+
+    fn finish_services<T>(&mut self, done: Result<T>) -> Result<T> {
         if self.gave_up && done.is_err() {
             // The call has had no effect; and earlier requests wait for the same user.
             let enabled = |link: &Link| link.service && self.store.is_enabled(link.queue);

@@ -50,7 +50,7 @@ use crate::options::events::Events;
 use crate::plumb::driver::{Driver, DriverInfo, Opening};
 use crate::plumb::module::Side;
 use crate::plumb::queue::Queue;
-use crate::tpi::{InternetAddress, Primitive, ProviderInfo, Service, State};
+use crate::tpi::{Event, InternetAddress, Primitive, ProviderInfo, Service, State};
 
 mod acceptors;
 mod bind;
@@ -116,7 +116,7 @@ impl Driver for Inet {
         let (hiwat, lowat) = (crate::limits::HIWAT, crate::limits::LOWAT);
         let info = DriverInfo::new(self.name).service(Side::Read).service(Side::Write).water_marks(hiwat, lowat);
         let info = info.instance(memory::LEN).with_files();
-        DriverInfo { read_place: Some(SOCKET), ..info }
+        DriverInfo { read_place: Some(SOCKET), steps: memory::STEPS, ..info }
     }
 
     fn open(&self, opening: &Opening, queue: &mut Queue<'_, '_, '_>) -> Result<()> {
@@ -124,6 +124,7 @@ impl Driver for Inet {
     }
 
     fn put<'m>(&self, message: Message<'m>, queue: &mut Queue<'_, '_, 'm>) -> Result<()> {
+        queue.settle()?;
         match message.header.kind {
             Kind::Flush => queue.flush_as_driver(message),
             Kind::Ioctl => queue.refuse(&message, Errno::Inval),
@@ -141,11 +142,14 @@ impl Driver for Inet {
     fn service(&self, queue: &mut Queue<'_, '_, '_>) -> Result<()> {
         match (queue.side(), self.protocol) {
             (Side::Read, protocol) => watch_to_read(queue, protocol),
-            (Side::Write, Protocol::Tcp) => {
+            (Side::Write, protocol) => {
+                queue.settle()?;
+                if protocol != Protocol::Tcp {
+                    return datagrams::pass_waiting(queue);
+                }
                 listen::take_calls(queue)?;
                 bytes::pass_waiting(queue)
             }
-            (Side::Write, _) => datagrams::pass_waiting(queue),
         }
     }
 
@@ -162,11 +166,12 @@ impl Inet {
     /// A primitive of the user.
     fn request<'m>(&self, message: Message<'m>, queue: &mut Queue<'_, '_, 'm>) -> Result<()> {
         let service = self.protocol.service();
-        let (primitive, next) = match admit(&message, service, memory::state(queue)?, queue)? {
-            Admitted::Request(primitive, next) => (primitive, next),
+        let primitive = match admit(&message, service, memory::state(queue)?, queue)? {
+            Admitted::Request(primitive) => primitive,
             Admitted::Question(question) => return self.inform(&question, queue),
             Admitted::Nothing => return Ok(()),
         };
+        bind::tidy(queue, self.protocol)?;
         match primitive {
             Primitive::UnitdataReq { destination, options } => {
                 let len = message.data().map_or(0, <[u8]>::len);
@@ -185,10 +190,16 @@ impl Inet {
             Primitive::ConnRes { acceptor, options, sequence } => listen::accept(queue, acceptor, options, sequence),
             Primitive::DisconReq { sequence } => connect::disconnect(queue, sequence),
             Primitive::OrdrelReq => {
-                queue.along_own(|own| memory::set_state(own, next))?;
+                // First: a connection whose user has ended it ends, also if this process does here.
+                bytes::pass(message, queue)?;
+                queue.along_own(|own| match memory::state(own)?.after(Event::OrdrelReq) {
+                    Some(next) => memory::set_state(own, next),
+                    // It was lost meanwhile, and the user is told.
+                    None => Ok(()),
+                })?;
                 // Of an endpoint that listens: it takes calls again.
                 queue.enable();
-                bytes::pass(message, queue)
+                Ok(())
             }
             _ if !bytes::is_possible(&message) => fatal(queue),
             _ => bytes::pass(message, queue),
@@ -241,6 +252,7 @@ fn watch_to_read(queue: &mut Queue<'_, '_, '_>, protocol: Protocol) -> Result<()
     match memory::state(queue)? {
         State::Idle if protocol.service() == Service::Datagrams => queue.watch(SOCKET, Events::IN),
         State::Connected | State::AwaitRelease => queue.watch(SOCKET, Events::IN | Events::PRI),
+        State::Idle | State::AwaitResponse if memory::waiting_max(queue)? > 0 => queue.watch(LISTENER, Events::IN),
         _ => Ok(()),
     }
 }

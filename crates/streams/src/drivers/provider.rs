@@ -15,8 +15,8 @@ use answer::{fatal, refuse};
 /// What is to be done with a primitive of a user.
 #[derive(Debug)]
 pub(super) enum Admitted<'a> {
-    /// A request that the state allows, and the state after it.
-    Request(Primitive<'a>, State),
+    /// A request that the state allows.
+    Request(Primitive<'a>),
     /// A question that every state allows.
     Question(Primitive<'a>),
     /// Nothing: it was refused, or is too late to matter.
@@ -40,8 +40,8 @@ pub(super) fn admit<'a>(
     let Some(event) = number.request() else { return Ok(Admitted::Question(primitive)) };
     let refused = if !has(service, number) {
         TransportError::NotSupported
-    } else if let Some(next) = state.after(event) {
-        return Ok(Admitted::Request(primitive, next));
+    } else if state.after(event).is_some() {
+        return Ok(Admitted::Request(primitive));
     } else {
         // The other end has ended the connection, and the user does not know it yet.
         let is_late = matches!(event, Event::DataReq | Event::ExdataReq | Event::OrdrelReq) && state == State::Idle;

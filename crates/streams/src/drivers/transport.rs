@@ -35,7 +35,7 @@ use crate::message::kind::Kind;
 use crate::plumb::driver::{Driver, DriverInfo, Opening};
 use crate::plumb::module::Side;
 use crate::plumb::queue::Queue;
-use crate::tpi::{Primitive, ProviderInfo, Service, State};
+use crate::tpi::{Event, Primitive, ProviderInfo, Service, State};
 
 mod bind;
 mod connect;
@@ -45,6 +45,7 @@ pub(super) mod local;
 pub(super) mod memory;
 pub(super) mod options;
 pub(super) mod send;
+mod verify;
 
 use super::provider::answer::fatal;
 use super::provider::options::OPTIONS_MAX;
@@ -69,8 +70,8 @@ const DATAGRAM_MAX: usize = crate::limits::MAXPSZ as usize;
 
 impl Driver for Transport {
     fn info(&self) -> DriverInfo {
-        let info = DriverInfo::new(self.name).service(Side::Read).service(Side::Write).instance(memory::LEN);
-        DriverInfo { has_peers: true, ..info }
+        let info = DriverInfo::new(self.name).service(Side::Read).service(Side::Write).instance(memory::WITH_STEPS);
+        DriverInfo { has_peers: true, steps: memory::STEPS, ..info }
     }
 
     fn open(&self, _opening: &Opening, _queue: &mut Queue<'_, '_, '_>) -> Result<()> {
@@ -89,6 +90,7 @@ impl Driver for Transport {
     }
 
     fn put<'m>(&self, message: Message<'m>, queue: &mut Queue<'_, '_, 'm>) -> Result<()> {
+        queue.settle()?;
         match message.header.kind {
             Kind::Flush => queue.flush_as_driver(message),
             Kind::Ioctl => queue.refuse(&message, Errno::Inval),
@@ -110,21 +112,28 @@ impl Driver for Transport {
             queue.serve_peers(senders);
             return Ok(());
         }
+        queue.settle()?;
         send::pass_waiting(queue, send::send)
+    }
+
+    fn timeout(&self, queue: &mut Queue<'_, '_, '_>) -> Result<()> {
+        self.service(queue)?;
+        if queue.side() == Side::Write { verify::verify(queue) } else { Ok(()) }
     }
 }
 
 impl Transport {
     /// A primitive of the user.
     fn request<'m>(&self, message: Message<'m>, queue: &mut Queue<'_, '_, 'm>) -> Result<()> {
-        let (primitive, next) = match admit(&message, self.service, memory::state(queue)?, queue)? {
-            Admitted::Request(primitive, next) => (primitive, next),
+        let primitive = match admit(&message, self.service, memory::state(queue)?, queue)? {
+            Admitted::Request(primitive) => primitive,
             Admitted::Question(question) => {
                 let info = self.provider(queue)?;
                 return inform::inform(&question, info, queue);
             }
             Admitted::Nothing => return Ok(()),
         };
+        bind::tidy(queue)?;
         match primitive {
             Primitive::BindReq { address, waiting } => {
                 let waiting = if self.service == Service::Datagrams { 0 } else { waiting };
@@ -139,8 +148,13 @@ impl Transport {
             Primitive::ConnRes { acceptor, options, sequence } => connect::accept(queue, acceptor, options, sequence),
             Primitive::DisconReq { sequence } => connect::disconnect(queue, sequence),
             Primitive::OrdrelReq => {
-                queue.along_own(|own| memory::set_state(own, next))?;
-                send::pass(message, queue, send::send)
+                verify::begin(queue);
+                let has_ended = queue.along_own(|own| match memory::state(own)?.after(Event::OrdrelReq) {
+                    Some(next) => memory::set_state(own, next).map(|()| true),
+                    // It was lost meanwhile, and the user is told.
+                    None => Ok(false),
+                })?;
+                if has_ended { send::pass(message, queue, send::send) } else { Ok(()) }
             }
             Primitive::UnitdataReq { destination, options } => {
                 let len = message.data().map_or(0, <[u8]>::len);

@@ -68,8 +68,9 @@ const DATAGRAM_MAX_V6: usize = 65_527;
 
 impl Driver for Udp {
     fn info(&self) -> DriverInfo {
-        let info = DriverInfo::new("udp").service(Side::Read).service(Side::Write).instance(words::LEN).with_files();
-        DriverInfo { has_peers: true, ..info }
+        let info =
+            DriverInfo::new("udp").service(Side::Read).service(Side::Write).instance(memory::WITH_STEPS).with_files();
+        DriverInfo { has_peers: true, steps: memory::STEPS, ..info }
     }
 
     fn open(&self, _opening: &Opening, _queue: &mut Queue<'_, '_, '_>) -> Result<()> {
@@ -88,6 +89,7 @@ impl Driver for Udp {
     }
 
     fn put<'m>(&self, message: Message<'m>, queue: &mut Queue<'_, '_, 'm>) -> Result<()> {
+        queue.settle()?;
         match message.header.kind {
             Kind::Flush => queue.flush_as_driver(message),
             Kind::Ioctl => queue.refuse(&message, Errno::Inval),
@@ -99,6 +101,7 @@ impl Driver for Udp {
 
     fn service(&self, queue: &mut Queue<'_, '_, '_>) -> Result<()> {
         if queue.side() == Side::Write {
+            queue.settle()?;
             return queued::pass_waiting(queue, send::send);
         }
         // There is room above: senders continue, and the socket is read again.
@@ -123,8 +126,9 @@ fn request<'m>(message: Message<'m>, queue: &mut Queue<'_, '_, 'm>) -> Result<()
             let info = provider(queue)?;
             return inform::inform(&question, info, queue);
         }
-        Admitted::Request(primitive, _) => primitive,
+        Admitted::Request(primitive) => primitive,
     };
+    bind::tidy(queue)?;
     match primitive {
         Primitive::BindReq { address, .. } => bind::bind(queue, address),
         Primitive::UnbindReq => bind::unbind(queue),

@@ -17,7 +17,7 @@ use crate::queue::lane::reader::LaneReader;
 use crate::queue::lane::writer::{LaneWriter, Open, WriterGuard};
 use crate::queue::lane::{Guard, Kept};
 use crate::queue::store::{HEAD, Store, StoreSide};
-use crate::sched::Effects;
+use crate::sched::{Effects, step};
 
 /// A notice to reader or writer: options, state or modules have changed.
 pub(crate) const CHANGED: u8 = 2;
@@ -218,7 +218,11 @@ impl WriteSide<'_> {
     /// Another member may have held the lock, or has set a notice.
     fn refresh(&mut self, region: &Region, direction: usize) -> Result<()> {
         *self.quick = Open::Closed;
-        self.store.abort_transfer(self.lane.tail())?;
+        let tail = self.lane.tail();
+        self.store.abort_transfer(tail)?;
+        if self.store.open_step() != 0 {
+            step::undo(&mut self.store, tail, region)?;
+        }
         self.store.unlock();
         self.configure(region, direction)
     }

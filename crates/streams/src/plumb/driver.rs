@@ -57,6 +57,9 @@ pub struct DriverInfo {
     pub(crate) read_place: Option<usize>,
     /// Whether its streams send to each other, any number to any number: a transport.
     pub(crate) has_peers: bool,
+    /// How many of the first bytes of its own memory are changed together with the message that tells of it: see `sched::step`. The own memory
+    /// has twice as many at least, and the last of them are not the driver's.
+    pub(crate) steps: usize,
 }
 
 impl DriverInfo {
@@ -65,7 +68,7 @@ impl DriverInfo {
     pub const fn new(name: &'static str) -> DriverInfo {
         let ModuleInfo { hiwat, lowat, minpsz, maxpsz, services, .. } = ModuleInfo::new(name);
         let (pairs, second_name, has_files, has_peers, multiplexes) = (false, None, false, false, false);
-        let (instance, read_place) = (0, None);
+        let (instance, read_place, steps) = (0, None, 0);
         DriverInfo {
             name,
             hiwat,
@@ -80,6 +83,7 @@ impl DriverInfo {
             read_place,
             has_peers,
             multiplexes,
+            steps,
         }
     }
 

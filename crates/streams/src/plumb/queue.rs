@@ -49,7 +49,9 @@ impl<'m> Queue<'_, '_, 'm> {
         if self.is_last() {
             return Err(fixed!(Inval, "behind the write side of a driver there is no queue"));
         }
-        self.run.put(self.at + 1, message)
+        self.run.put(self.at + 1, message)?;
+        // The driver's place along direction 1 is the first.
+        if self.at == 0 { self.run.note_step() } else { Ok(()) }
     }
 
     /// Sends a message back, from this module's other queue on. A module's goes when the current run is over, a driver's at
@@ -61,7 +63,10 @@ impl<'m> Queue<'_, '_, 'm> {
     #[doc = include_str!("../../doc/queue_put.md")]
     pub fn reply(&mut self, message: Message<'_>) -> Result<()> {
         if self.is_last() {
-            return self.run.back(|run| run.put(1, message));
+            return self.run.back(|run| {
+                run.put(1, message)?;
+                run.note_step()
+            });
         }
         let link = &self.run.chain[self.at];
         let from = Some((link.end, link.slot));

@@ -22,6 +22,7 @@ mod edit;
 mod guard;
 mod memory;
 mod repair;
+mod step;
 mod transfer;
 
 pub(crate) use guard::{StoreGuard, StoreSide};
@@ -395,7 +396,7 @@ impl StoreGuard<'_> {
         let next = link.load(Ordering::Relaxed);
         self.words.blocks[block].next.store(next, Ordering::Relaxed);
         probe::at();
-        self.words.blocks[block].origin.store(self.transfer_number(), Ordering::Relaxed);
+        self.words.blocks[block].origin.store(self.origin(), Ordering::Relaxed);
         // This store makes it a message of the queue. Release: after a death, `repair` reads what it leads to.
         link.store(block as u32 + 1, Ordering::Release);
         probe::at();

@@ -13,6 +13,7 @@ mod peer;
 mod places;
 mod rage;
 mod tasks;
+mod transports;
 
 use std::fs::File;
 use std::io::IoSlice;
@@ -57,10 +58,16 @@ fn scribbled_memory_of_a_device_makes_errors_and_nothing_worse() {
 
 fn scribble_at(case: fn(u64) -> Done) {
     let _alone = alone();
+    let before = common::open_things();
+    run_cases(case);
+    common::expect_nothing_left(before);
+}
+
+/// Runs cases for some time.
+fn run_cases(case: fn(u64) -> Done) {
     let until = Instant::now() + Duration::from_secs(setting("HEADWATER_SECONDS", 8));
     let first = setting("HEADWATER_SEED", 1);
     let (mut seed, mut calls, mut errors, mut broken) = (first, 0, 0, 0);
-    let before = common::open_things();
     while Instant::now() < until {
         common::within(PATIENCE, format!("scribbling with seed {seed}"));
         let done = std::panic::catch_unwind(|| case(seed)).unwrap_or_else(|_| panic!("failed with seed {seed}"));
@@ -70,7 +77,6 @@ fn scribble_at(case: fn(u64) -> Done) {
         seed += 1;
     }
     common::calm();
-    common::expect_nothing_left(before);
     println!("seeds {first} to {}: {calls} calls, {errors} errors, {broken} streams found broken", seed - 1);
     // Otherwise the fuzzer has hit nothing.
     assert!(broken * 10 > seed - first && calls > errors);

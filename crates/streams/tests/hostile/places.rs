@@ -10,7 +10,7 @@ pub const RECORDS: u64 = 2 * 2048 * 32;
 /// One queue of a store.
 pub const QUEUE: u64 = 2096;
 /// In a store: its queues.
-pub const QUEUES: u64 = 56;
+pub const QUEUES: u64 = 80;
 /// In a store: its blocks, behind its queues.
 pub const BLOCKS: u64 = QUEUES + 131 * QUEUE;
 /// One block.

@@ -7,7 +7,6 @@ mod datagrams;
 #[path = "../common/endpoints.rs"]
 mod endpoints;
 mod listeners;
-mod malformed;
 mod options;
 mod processes;
 

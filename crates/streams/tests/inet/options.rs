@@ -10,7 +10,7 @@ use headwater_streams::tpi::{
 
 use crate::common::{alone, within};
 use crate::datagrams::send;
-use crate::{PATIENCE, ask, bound_to, connected_to, next, open, refused};
+use crate::{PATIENCE, ask, bound_to, connected_to, next, open, refused, told};
 
 const IP: u32 = 0;
 const TCP: u32 = 6;
@@ -114,10 +114,11 @@ fn options_of_a_wrong_form_are_refused_and_change_nothing() {
     ask(&endpoint, Primitive::OptmgmtReq { options: b"", flags: ManagementFlags::SUCCESS });
     refused(&endpoint, of, TransportError::BadFlag);
     assert_eq!(current(&endpoint, TTL), word(64));
-    // Of a raw endpoint that has no protocol yet.
+    // A raw endpoint without an address has no socket yet: it tells the usual values, and takes no others.
     let raw = open("inet-rawip");
-    ask_for(&raw, ManagementFlags::CURRENT, &[(TTL, b"")]);
-    refused(&raw, of, TransportError::OutOfState);
+    assert_eq!(current(&raw, TTL), word(64));
+    ask_for(&raw, ManagementFlags::NEGOTIATE, &[(TTL, &word(9))]);
+    told(&raw, Primitive::ErrorAck { of, error: TransportError::System, errno: libc::EOPNOTSUPP as u32 });
 }
 
 #[test]

@@ -165,8 +165,6 @@ fn a_listener_whose_process_was_killed_is_taken_over() {
     for _ in 0..20 {
         let _ = TcpStream::connect(to).expect("a listener").read(&mut [0; 8]);
     }
-    // It waits then: a kill in the middle of a refusal may leave the listener in a state that waits for an answer (0028).
-    std::thread::sleep(Duration::from_millis(100));
     process.kill();
     process.wait().expect("wait");
     let called = open("inet-tcp");

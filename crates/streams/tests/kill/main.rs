@@ -22,6 +22,9 @@ mod datagrams;
 #[cfg(feature = "probes")]
 mod drivers;
 #[cfg(feature = "probes")]
+#[path = "../common/endpoints.rs"]
+mod endpoints;
+#[cfg(feature = "probes")]
 mod files;
 #[cfg(feature = "probes")]
 mod ioctl;
@@ -37,6 +40,8 @@ mod room;
 #[cfg(feature = "probes")]
 mod routes;
 mod script;
+#[cfg(feature = "probes")]
+mod transports;
 
 use std::time::Duration;
 

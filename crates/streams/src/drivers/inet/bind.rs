@@ -25,6 +25,28 @@ pub(super) fn prepare(queue: &mut Queue<'_, '_, '_>, protocol: Protocol) -> Resu
     queue.set_file(SOCKET, socket)
 }
 
+/// Gives an endpoint without an address files as a new one has, if a process was killed while it gave it an address, or took it away.
+pub(super) fn tidy(queue: &mut Queue<'_, '_, '_>, protocol: Protocol) -> Result<()> {
+    if memory::state(queue)? == State::Unbound && memory::usage(queue)? != Use::Fresh {
+        clear(queue, protocol)?;
+        return queue.along_own(|own| {
+            memory::bind(own, None, 0)?;
+            memory::set_usage(own, Use::Fresh)
+        });
+    }
+    Ok(())
+}
+
+/// The files of a new endpoint.
+fn clear(queue: &mut Queue<'_, '_, '_>, protocol: Protocol) -> Result<()> {
+    for place in LISTENER..WAITING + CALLS_MAX {
+        if queue.file(place)?.is_some() {
+            queue.set_file(place, None)?;
+        }
+    }
+    prepare(queue, protocol)
+}
+
 pub(super) fn bind(queue: &mut Queue<'_, '_, '_>, protocol: Protocol, asked: &[u8], waiting: u32) -> Result<()> {
     let of = PrimitiveNumber::BindReq;
     let address = match (asked, protocol) {
@@ -33,9 +55,17 @@ pub(super) fn bind(queue: &mut Queue<'_, '_, '_>, protocol: Protocol, asked: &[u
     };
     let Some(address) = address else { return refuse(queue, of, TransportError::BadAddress) };
     let waiting = if protocol == Protocol::Tcp { (waiting as usize).min(CALLS_MAX) } else { 0 };
+    // The socket gets the address before the endpoint has it. If this process is killed meanwhile, the next one takes another socket.
+    queue.along_own(|own| memory::set_usage(own, Use::Lost))?;
     let (socket, bound) = match take(queue, protocol, address, waiting) {
         Ok(taken) => taken,
-        Err(error) => return refuse_address(queue, of, &error, asked.is_empty()),
+        Err(error) => {
+            let has_address = |socket: &OwnedFd| internet::own_address(socket.as_fd()).is_ok_and(|own| own.port() != 0);
+            if !socket(queue)?.is_some_and(|socket| has_address(&socket)) {
+                queue.along_own(|own| memory::set_usage(own, Use::Fresh))?;
+            }
+            return refuse_address(queue, of, &error, asked.is_empty());
+        }
     };
     let place = if waiting > 0 { LISTENER } else { SOCKET };
     if place == LISTENER {
@@ -112,16 +142,10 @@ pub(super) fn refuse_address(
 pub(super) fn unbind(queue: &mut Queue<'_, '_, '_>, protocol: Protocol) -> Result<()> {
     queue.along_own(|own| {
         memory::set_state(own, State::Unbound)?;
-        memory::set_usage(own, Use::Fresh)?;
-        memory::bind(own, None, 0)
+        memory::set_usage(own, Use::Lost)
     })?;
     while queue.get()?.is_some() {}
-    for place in LISTENER..WAITING + CALLS_MAX {
-        if queue.file(place)?.is_some() {
-            queue.set_file(place, None)?;
-        }
-    }
-    prepare(queue, protocol)?;
+    tidy(queue, protocol)?;
     flush(queue)?;
     answer(queue, Primitive::OkAck { of: PrimitiveNumber::UnbindReq })
 }

@@ -5,6 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use headwater_os::internet;
 
+use super::connect::ABORTED;
 use super::local::with_buffer;
 use super::memory::{self, Use};
 use super::{SOCKET, connect, number_of, socket};
@@ -13,14 +14,12 @@ use crate::message::Message;
 use crate::message::kind::{Kind, MessageHeader};
 use crate::options::events::Events;
 use crate::plumb::queue::Queue;
-use crate::tpi::Primitive;
+use crate::tpi::{Primitive, State};
 
 /// Bytes of expedited data at most: TCP has one urgent byte.
 pub(super) const URGENT_MAX: usize = 1;
 /// The band of expedited data.
 const EXPEDITED: u8 = 1;
-/// ECONNABORTED.
-const ABORTED: u32 = 103;
 /// How many pieces one look at the socket takes: meanwhile the stream is locked.
 const AT_ONCE: usize = 8;
 
@@ -65,7 +64,7 @@ pub(super) fn pass_waiting(queue: &mut Queue<'_, '_, '_>) -> Result<()> {
             return sent.and(kept);
         }
     }
-    Ok(())
+    queue.unwatch(SOCKET, Events::OUT)
 }
 
 /// Sends a message, and removes from it what was sent. False: the socket is full, and is watched.
@@ -111,17 +110,29 @@ fn send(message: &mut Message<'_>, queue: &mut Queue<'_, '_, '_>) -> Result<bool
 /// The kernel discards an urgent byte at which a read of plain bytes begins, so it is looked for before each. One that arrives between the
 /// two calls is lost, as it is to any program that reads a socket without its being in line.
 pub(super) fn receive(socket: BorrowedFd<'_>, queue: &mut Queue<'_, '_, '_>) -> Result<()> {
+    if memory::is_receiving(queue)? {
+        // A process was killed with bytes in its hands: the rest would be another stream than the one that was sent.
+        memory::set_receiving(queue, false)?;
+        let _ = internet::abort(socket);
+        return connect::lost(queue, ABORTED);
+    }
     with_buffer(queue, |queue, buffer| {
         for _ in 0..AT_ONCE {
             if !queue.can_put_next(0)? || !receive_urgent(socket, queue)? {
                 return queue.unwatch(SOCKET, Events::IN | Events::PRI);
             }
-            match internet::receive_bytes(socket, buffer) {
-                Ok(0) => return connect::ended(queue),
+            memory::set_receiving(queue, true)?;
+            let received = internet::receive_bytes(socket, buffer);
+            if !matches!(received, Ok(1..)) {
+                memory::set_receiving(queue, false)?;
+            }
+            match received {
+                Ok(0) => return end(socket, queue),
                 Ok(_) => {
                     let control = Primitive::DataInd { more: false }.encode();
                     let header = MessageHeader { whole: true, ..MessageHeader::of(Kind::Proto) };
                     queue.put_next(Message::of_parts(header, Some(control), Some(buffer.clone())))?;
+                    memory::set_receiving(queue, false)?;
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
                 Err(error) => return connect::lost(queue, number_of(&error)),
@@ -129,6 +140,13 @@ pub(super) fn receive(socket: BorrowedFd<'_>, queue: &mut Queue<'_, '_, '_>) -> 
         }
         Ok(())
     })
+}
+
+/// Nothing more comes.
+fn end(socket: BorrowedFd<'_>, queue: &mut Queue<'_, '_, '_>) -> Result<()> {
+    // A reset looks like an orderly end when a killed process has taken its error.
+    let is_reset = memory::state(queue)? == State::Connected && internet::other_address(socket).is_err();
+    if is_reset { connect::lost(queue, ABORTED) } else { connect::ended(queue) }
 }
 
 /// Takes the urgent byte, if there is one. False: there is no room for it above.

@@ -15,6 +15,9 @@ use crate::options::events::Events;
 use crate::plumb::queue::Queue;
 use crate::tpi::{Event, InternetAddress, Primitive, PrimitiveNumber, State, TransportError};
 
+/// ECONNABORTED.
+pub(super) const ABORTED: u32 = 103;
+
 /// What an endpoint keeps when it gets another socket.
 const KEPT: [Setting; 7] = [
     Setting::Linger,
@@ -53,11 +56,14 @@ pub(super) fn connect(queue: &mut Queue<'_, '_, '_>, destination: &[u8], options
     queue.along_own(|own| {
         memory::set_state(own, State::AwaitConfirm)?;
         memory::set_usage(own, Use::Connection)?;
+        memory::set_receiving(own, false)?;
+        // A socket that was not called, because this process is killed, is ready too.
+        own.watch(SOCKET, Events::OUT)?;
         own.put_next(message(Primitive::OkAck { of }))?;
         let Some(socket) = self::socket(own)? else { return lost(own, Errno::Badf.number().unsigned_abs()) };
         match internet::call(socket.as_fd(), address) {
             Ok(true) => confirmed(own),
-            Ok(false) => own.watch(SOCKET, Events::OUT),
+            Ok(false) => Ok(()),
             Err(error) => lost(own, number_of(&error)),
         }
     })
@@ -100,22 +106,26 @@ fn confirmed(own: &mut Queue<'_, '_, '_>) -> Result<()> {
     let Some(socket) = socket(own)? else { return Ok(()) };
     let responder = match internet::other_address(socket.as_fd()) {
         Ok(responder) => address_of(responder),
-        // The event was one of an earlier connection.
-        Err(error) if error.kind() == ErrorKind::NotConnected => return own.watch(SOCKET, Events::OUT),
+        // The event was one of an earlier connection; or a process was killed before it called, or with the error in its hands.
+        Err(error) if error.kind() == ErrorKind::NotConnected => {
+            return if internet::is_calling(socket.as_fd()) { Ok(()) } else { lost(own, ABORTED) };
+        }
         Err(error) => return lost(own, number_of(&error)),
     };
+    own.watch(SOCKET, Events::IN | Events::PRI)?;
     memory::set_state(own, State::Connected)?;
     own.put_next(message(Primitive::ConnCon { responder: responder.bytes(), options: &[] }))?;
-    own.watch(SOCKET, Events::IN | Events::PRI)
+    own.unwatch(SOCKET, Events::OUT)
 }
 
 /// The connection is over, or was refused.
 pub(super) fn lost(own: &mut Queue<'_, '_, '_>, reason: u32) -> Result<()> {
-    own.unwatch(SOCKET, ALL)?;
-    let Some(next) = memory::state(own)?.after(Event::DisconInd1) else { return Ok(()) };
+    let Some(next) = memory::state(own)?.after(Event::DisconInd1) else { return own.unwatch(SOCKET, ALL) };
     memory::set_state(own, next)?;
     memory::set_usage(own, Use::Lost)?;
     own.put_next(message(Primitive::DisconInd { reason, sequence: Primitive::NO_SEQUENCE }))?;
+    // Not before: another process continues here if this one is killed.
+    own.unwatch(SOCKET, ALL)?;
     // Which discards what waits in the write queue, and takes calls again if the endpoint listens.
     own.enable_other();
     Ok(())
@@ -125,9 +135,9 @@ pub(super) fn lost(own: &mut Queue<'_, '_, '_>, reason: u32) -> Result<()> {
 pub(super) fn ended(own: &mut Queue<'_, '_, '_>) -> Result<()> {
     let Some(next) = memory::state(own)?.after(Event::OrdrelInd) else { return Ok(()) };
     memory::set_state(own, next)?;
+    own.put_next(message(Primitive::OrdrelInd))?;
     // Of urgent bytes none comes: it is a reset that is watched for.
     own.unwatch(SOCKET, if next == State::Idle { Events::IN | Events::PRI } else { Events::IN })?;
-    own.put_next(message(Primitive::OrdrelInd))?;
     if next == State::Idle {
         own.enable_other();
     }
@@ -146,14 +156,14 @@ pub(super) fn disconnect(queue: &mut Queue<'_, '_, '_>, sequence: u32) -> Result
         if memory::state(own)?.after(Event::DisconReq).is_none() {
             return Ok(false);
         }
-        own.unwatch(SOCKET, ALL)?;
+        memory::set_usage(own, Use::Lost)?;
+        memory::set_state(own, State::Idle)?;
         if let Some(socket) = socket(own)? {
             // One that is over already has nothing to reset.
             let _ = internet::abort(socket.as_fd());
         }
-        memory::set_usage(own, Use::Lost)?;
-        memory::set_state(own, State::Idle)?;
         own.put_next(message(Primitive::OkAck { of }))?;
+        own.unwatch(SOCKET, ALL)?;
         Ok(true)
     })?;
     queue.enable();
@@ -164,24 +174,19 @@ pub(super) fn disconnect(queue: &mut Queue<'_, '_, '_>, sequence: u32) -> Result
 pub(super) fn ready(events: Events, queue: &mut Queue<'_, '_, '_>) -> Result<()> {
     let Some(socket) = socket(queue)? else { return queue.unwatch(SOCKET, ALL) };
     match memory::state(queue)? {
-        State::AwaitConfirm => {
-            queue.unwatch(SOCKET, Events::OUT)?;
-            match internet::check(socket.as_fd()) {
-                Ok(()) => confirmed(queue),
-                Err(error) => lost(queue, number_of(&error)),
-            }
-        }
+        State::AwaitConfirm => match internet::check(socket.as_fd()) {
+            Ok(()) => confirmed(queue),
+            Err(error) => lost(queue, number_of(&error)),
+        },
         state @ (State::Connected | State::AwaitRelease | State::Releasing) => {
             if events.intersects(Events::OUT) {
-                queue.unwatch(SOCKET, Events::OUT)?;
+                // The write side takes it back when it has sent all that waits.
                 queue.enable_other();
             }
             if state != State::Releasing {
                 return bytes::receive(socket.as_fd(), queue);
             }
-            if events.intersects(Events::PRI) {
-                queue.unwatch(SOCKET, Events::PRI)?;
-            }
+            queue.unwatch(SOCKET, events & (Events::IN | Events::PRI))?;
             match internet::check(socket.as_fd()) {
                 Err(error) => lost(queue, number_of(&error)),
                 Ok(()) if events.intersects(Events::HUP) => queue.unwatch(SOCKET, Events::PRI),
@@ -190,9 +195,8 @@ pub(super) fn ready(events: Events, queue: &mut Queue<'_, '_, '_>) -> Result<()>
         }
         // Both directions have ended in order, and the last data wait for the socket.
         State::Idle if events.intersects(Events::OUT) => {
-            queue.unwatch(SOCKET, ALL)?;
             queue.enable_other();
-            Ok(())
+            queue.unwatch(SOCKET, Events::IN | Events::PRI)
         }
         _ => queue.unwatch(SOCKET, ALL),
     }

@@ -66,7 +66,7 @@ pub(super) fn pass_waiting(queue: &mut Queue<'_, '_, '_>) -> Result<()> {
             return queue.put_back(&message);
         }
     }
-    Ok(())
+    queue.unwatch(SOCKET, Events::OUT)
 }
 
 /// False: the socket is full, and is watched.
@@ -119,7 +119,7 @@ fn is_of_network(error: &io::Error) -> bool {
 /// The socket has something, or has room again.
 pub(super) fn ready(events: Events, queue: &mut Queue<'_, '_, '_>) -> Result<()> {
     if events.intersects(Events::OUT) {
-        queue.unwatch(SOCKET, Events::OUT)?;
+        // The write side takes it back when it has sent all that waits.
         queue.enable_other();
     }
     let Some(socket) = socket(queue)?.filter(|_| memory::state(queue).is_ok_and(|state| state == State::Idle)) else {

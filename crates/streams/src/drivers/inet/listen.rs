@@ -11,6 +11,7 @@ use headwater_os::internet;
 use headwater_os::own_numbers;
 
 use super::acceptors::{self, Acceptor};
+use super::connect::ABORTED;
 use super::memory::{self, Use};
 use super::{ALL, LISTENER, SOCKET, WAITING, address_of, number_of};
 use crate::drivers::provider::answer::{message, refuse, refuse_by};
@@ -25,20 +26,27 @@ const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
 /// Something has happened at the listening socket, or at one that waits to be accepted.
 pub(super) fn ready(place: usize, events: Events, queue: &mut Queue<'_, '_, '_>) -> Result<()> {
     if place == LISTENER {
-        // The write side takes calls: the stream gets a file for each.
-        queue.unwatch(place, Events::IN)?;
+        // The write side takes calls: the stream gets a file for each. If this process is killed before that, another one looks again.
+        queue.enable_after(ACCEPT_AGAIN);
         queue.enable_other();
-        return Ok(());
+        return queue.unwatch(place, Events::IN);
     }
     let Some(socket) = queue.file(place)? else { return queue.unwatch(place, ALL) };
     if !events.intersects(Events::ERR | Events::HUP) {
         // An urgent byte, which is for the endpoint that accepts.
         return queue.unwatch(place, events);
     }
-    queue.unwatch(place, Events::PRI)?;
-    let reason = internet::check(socket.as_fd()).err().map_or(0, |error| number_of(&error));
+    let error = internet::check(socket.as_fd()).err();
+    if error.is_none() && internet::other_address(socket.as_fd()).is_ok() {
+        // The event was one of another connection, which had the place before.
+        return Ok(());
+    }
+    let reason = error.map_or(ABORTED, |error| number_of(&error));
     let (calls, at) = (memory::calls(queue)?, place - WAITING);
-    let Some(sequence) = calls.get(at).copied().filter(|sequence| *sequence != 0) else { return Ok(()) };
+    let Some(sequence) = calls.get(at).copied().filter(|sequence| *sequence != 0) else {
+        queue.enable_other();
+        return queue.unwatch(place, ALL);
+    };
     let is_last = calls.iter().filter(|sequence| **sequence != 0).count() == 1;
     let event = if is_last { Event::DisconInd2 } else { Event::DisconInd3 };
     let Some(next) = memory::state(queue)?.after(event) else { return Ok(()) };
@@ -46,12 +54,13 @@ pub(super) fn ready(place: usize, events: Events, queue: &mut Queue<'_, '_, '_>)
     memory::set_state(queue, next)?;
     queue.put_next(message(Primitive::DisconInd { reason, sequence }))?;
     queue.enable_other();
-    Ok(())
+    queue.unwatch(place, ALL)
 }
 
 /// Takes connections from the kernel, as many as may wait. On the write side.
 pub(super) fn take_calls(queue: &mut Queue<'_, '_, '_>) -> Result<()> {
     let Some(listener) = queue.file(LISTENER)? else { return Ok(()) };
+    give_up_handed(queue)?;
     let calls = memory::calls(queue)?;
     for (at, sequence) in calls.into_iter().enumerate() {
         // What a killed process has left, or a caller that has gone.
@@ -94,12 +103,33 @@ pub(super) fn take_calls(queue: &mut Queue<'_, '_, '_>) -> Result<()> {
     Ok(())
 }
 
+/// A process was killed while it handed a connection over: whether another endpoint has it cannot be known here, so it is not the listener's
+/// any more. If no other has it, it ends.
+fn give_up_handed(queue: &mut Queue<'_, '_, '_>) -> Result<()> {
+    let Some(sequence) = memory::handed(queue)? else { return Ok(()) };
+    queue.along_own(|own| {
+        let calls = memory::calls(own)?;
+        memory::set_handed(own, None)?;
+        let Some(at) = calls.iter().position(|call| *call == sequence) else { return Ok(()) };
+        memory::remove_call(own, at)?;
+        memory::set_state(own, state_of(&calls, at))?;
+        own.put_next(message(Primitive::DisconInd { reason: ABORTED, sequence }))
+    })
+}
+
+/// The state of a listener without one of its calls.
+fn state_of(calls: &[u32; memory::CALLS_MAX], without: usize) -> State {
+    let is_left = calls.iter().enumerate().any(|(at, call)| at != without && *call != 0);
+    if is_left { State::AwaitResponse } else { State::Idle }
+}
+
 /// T_CONN_RES.
 pub(super) fn accept(queue: &mut Queue<'_, '_, '_>, acceptor: u32, options: &[u8], sequence: u32) -> Result<()> {
     let of = PrimitiveNumber::ConnRes;
     if !options.is_empty() {
         return refuse(queue, of, TransportError::BadOptions);
     }
+    give_up_handed(queue)?;
     let calls = memory::calls(queue)?;
     let Some(at) = calls.iter().position(|call| sequence != 0 && *call == sequence) else {
         return refuse(queue, of, TransportError::BadSequence);
@@ -116,22 +146,34 @@ pub(super) fn accept(queue: &mut Queue<'_, '_, '_>, acceptor: u32, options: &[u8
     } else {
         let Some(other) = Acceptor::find(acceptor) else { return refuse(queue, of, TransportError::BadFile) };
         let copy = own_numbers::copy(socket.as_fd())?;
-        match other.with(|there| adopt(there, copy)) {
+        queue.enable_after(ACCEPT_AGAIN);
+        queue.along_own(|own| memory::set_handed(own, Some(sequence)))?;
+        let refused = match other.with(|there| adopt(there, copy)) {
+            Ok(Ok(())) => None,
+            Ok(Err(error)) => Some(Ok(error)),
             // Another thread is in the middle of a call there.
-            Err(error) if error.is_held() => return refuse(queue, of, TransportError::StateChanging),
-            Err(error) => return refuse_by(queue, of, &error),
-            Ok(Err(error)) => return refuse(queue, of, error),
-            Ok(Ok(())) => {}
+            Err(error) if error.is_held() => Some(Ok(TransportError::StateChanging)),
+            Err(error) => Some(Err(error)),
+        };
+        if let Some(refused) = refused {
+            queue.along_own(|own| memory::set_handed(own, None))?;
+            return match refused {
+                Ok(error) => refuse(queue, of, error),
+                Err(error) => refuse_by(queue, of, &error),
+            };
         }
     }
     queue.along_own(|own| {
         memory::remove_call(own, at)?;
-        own.unwatch(place, Events::PRI)?;
-        own.put_next(message(Primitive::OkAck { of }))?;
+        memory::set_handed(own, None)?;
         if is_own {
-            return begin(own);
+            begin(own)?;
+        } else {
+            let next = state_of(&memory::calls(own)?, at);
+            memory::set_state(own, next)?;
         }
-        memory::set_state(own, if left == 0 { State::Idle } else { State::AwaitResponse })
+        own.put_next(message(Primitive::OkAck { of }))?;
+        own.unwatch(place, ALL)
     })?;
     queue.set_file(place, None)?;
     // Others may have waited for a place.
@@ -156,9 +198,10 @@ fn adopt(there: &mut Queue<'_, '_, '_>, socket: OwnedFd) -> Result<std::result::
 
 /// The endpoint is connected, by the socket that it has now.
 fn begin(own: &mut Queue<'_, '_, '_>) -> Result<()> {
+    own.watch(SOCKET, Events::IN | Events::PRI)?;
     memory::set_usage(own, Use::Connection)?;
-    memory::set_state(own, State::Connected)?;
-    own.watch(SOCKET, Events::IN | Events::PRI)
+    memory::set_receiving(own, false)?;
+    memory::set_state(own, State::Connected)
 }
 
 /// T_DISCON_REQ of a connection that waits.
@@ -168,14 +211,18 @@ pub(super) fn refuse_call(queue: &mut Queue<'_, '_, '_>, sequence: u32) -> Resul
     let Some(at) = calls.iter().position(|call| sequence != 0 && *call == sequence) else {
         return refuse(queue, of, TransportError::BadSequence);
     };
-    let left = calls.iter().filter(|call| **call != 0).count() - 1;
     if let Some(socket) = queue.file(WAITING + at)? {
         // One that has gone has nothing to reset.
         let _ = internet::abort(socket.as_fd());
     }
     queue.along_own(|own| {
+        let calls = memory::calls(own)?;
+        if calls[at] != sequence {
+            // The caller has been faster.
+            return own.put_next(message(Primitive::ErrorAck { of, error: TransportError::BadSequence, errno: 0 }));
+        }
         memory::remove_call(own, at)?;
-        memory::set_state(own, if left == 0 { State::Idle } else { State::AwaitResponse })?;
+        memory::set_state(own, state_of(&calls, at))?;
         own.put_next(message(Primitive::OkAck { of }))
     })?;
     queue.set_file(WAITING + at, None)?;

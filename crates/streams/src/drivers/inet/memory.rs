@@ -1,6 +1,7 @@
 //! The memory of an endpoint over a socket, shared by all processes of the stream.
 //!
-//! It is changed under the lock of the stream's direction 1, but for [`SENDING`], which the write side alone uses.
+//! It is changed under the lock of the stream's direction 1, but for [`SENDING`], which the write side alone uses. What a message tells of
+//! is among the first [`STEPS`] bytes: both are done in one step, or neither.
 
 use std::net::SocketAddr;
 
@@ -10,8 +11,9 @@ use crate::plumb::queue::Queue;
 use crate::plumb::route::Condition;
 use crate::tpi::{InternetAddress, State};
 
-/// Bytes of the memory.
-pub(super) const LEN: usize = 256;
+/// Bytes of the memory that are changed in steps, and of all of it.
+pub(super) const STEPS: usize = 256;
+pub(super) const LEN: usize = 4 * STEPS;
 
 const STATE: usize = 0;
 /// How many connections may wait; not 0: the endpoint listens.
@@ -19,8 +21,8 @@ const WAITING_MAX: usize = 4;
 const SEQUENCE: usize = 8;
 /// What was done with the socket: [`Use`].
 const USE: usize = 12;
-/// Not 0 while a service procedure sends a message that is still in the queue.
-const SENDING: usize = 16;
+/// The sequence number of a connection that is being handed to another endpoint; 0: of none.
+const HANDED: usize = 16;
 /// The address that was asked for by T_BIND_REQ: a length, then the bytes.
 const BOUND: usize = 32;
 const BOUND_BYTES: usize = 28;
@@ -29,7 +31,13 @@ const CALLS: usize = 96;
 /// At most so many of them: the files of a stream are few.
 pub(super) const CALLS_MAX: usize = crate::limits::DRIVER_FILES - super::WAITING;
 
-const _: () = assert!(BOUND + 4 + BOUND_BYTES <= CALLS && CALLS + 4 * CALLS_MAX <= LEN);
+/// Not 0 while a service procedure sends a message that is still in the queue.
+const SENDING: usize = STEPS;
+/// Not 0 while bytes of a connection have been taken from the socket, and have not come to the user.
+const RECEIVING: usize = STEPS + 4;
+
+const _: () = assert!(BOUND + 4 + BOUND_BYTES <= CALLS && CALLS + 4 * CALLS_MAX <= STEPS);
+const _: () = assert!(RECEIVING + 4 + STEPS <= LEN);
 
 /// What was done with the socket of an endpoint for connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,7 +46,7 @@ pub(super) enum Use {
     Fresh = 0,
     /// It has, or had, a connection, and what is to be sent is sent there.
     Connection = 1,
-    /// Its connection was lost, and what is to be sent is discarded.
+    /// Its connection was lost, and what is to be sent is discarded. Of an endpoint without an address: the files are not what they should be.
     Lost = 2,
 }
 
@@ -74,6 +82,23 @@ pub(super) fn is_sending(queue: &Queue<'_, '_, '_>) -> Result<bool> {
 
 pub(super) fn set_sending(queue: &mut Queue<'_, '_, '_>, sends: bool) -> Result<()> {
     set_word(queue, SENDING, sends.into())
+}
+
+pub(super) fn is_receiving(queue: &Queue<'_, '_, '_>) -> Result<bool> {
+    Ok(word(queue, RECEIVING)? != 0)
+}
+
+pub(super) fn set_receiving(queue: &mut Queue<'_, '_, '_>, receives: bool) -> Result<()> {
+    set_word(queue, RECEIVING, receives.into())
+}
+
+/// The connection that is being handed over, by its sequence number.
+pub(super) fn handed(queue: &Queue<'_, '_, '_>) -> Result<Option<u32>> {
+    Ok(Some(word(queue, HANDED)?).filter(|sequence| *sequence != 0))
+}
+
+pub(super) fn set_handed(queue: &mut Queue<'_, '_, '_>, sequence: Option<u32>) -> Result<()> {
+    set_word(queue, HANDED, sequence.unwrap_or(0))
 }
 
 /// The endpoint has an address from now on, or none.

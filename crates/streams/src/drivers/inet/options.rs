@@ -36,6 +36,9 @@ enum Form {
     ReadOnly,
 }
 
+/// EOPNOTSUPP.
+const NO_SOCKET: Errno = Errno::new(95);
+
 /// An option: level, name, the setting, and its form.
 type Row = (u32, u32, Setting, Form);
 
@@ -83,14 +86,20 @@ pub(super) fn manage(
         Some(socket) => Some(socket),
         None => queue.file(LISTENER)?,
     };
-    // Before a raw endpoint has an address, it has no socket.
-    let Some(socket) = socket else { return refuse(queue, of, TransportError::OutOfState) };
-    let usual = if flags == ManagementFlags::DEFAULT && protocol != Protocol::RawIp {
+    // Before a raw endpoint has an address, it has no socket, and the values are the usual ones.
+    let usual = if socket.is_none() || flags == ManagementFlags::DEFAULT && protocol != Protocol::RawIp {
         Some(new_socket(protocol, false)?)
     } else {
         None
     };
-    let fd = usual.as_ref().map_or(socket.as_fd(), |usual| usual.as_fd());
+    if socket.is_none() && flags == ManagementFlags::NEGOTIATE {
+        let error =
+            crate::Error::new(NO_SOCKET, "an endpoint of a raw protocol has options from its bind on".to_owned());
+        return crate::drivers::provider::answer::refuse_by(queue, of, &error);
+    }
+    let Some(fd) = usual.as_ref().map(|usual| usual.as_fd()).or(socket.as_ref().map(|socket| socket.as_fd())) else {
+        return refuse(queue, of, TransportError::BadFile);
+    };
     // Before any is changed.
     for option in options(list) {
         let Ok(option) = option else { return refuse(queue, of, TransportError::BadOptions) };

@@ -10,14 +10,15 @@ use std::time::Duration;
 use super::local::find_other;
 use super::memory::{self, Address, Other, Waiting};
 use super::send::{find_bound, reach};
-use crate::drivers::provider::answer::{answer, message, refuse};
+use super::verify;
+use crate::drivers::provider::answer::{message, refuse};
 use crate::error::Result;
 use crate::plumb::queue::Queue;
 use crate::plumb::queue::peers::Peer;
 use crate::tpi::{Event, Primitive, PrimitiveNumber, State, TransportError};
 
 /// Reasons of T_DISCON_IND, which the loop-back transports take from errno: ECONNABORTED, ECONNRESET, ECONNREFUSED.
-const ABORTED: u32 = 103;
+pub(super) const ABORTED: u32 = 103;
 const RESET: u32 = 104;
 const REFUSED: u32 = 111;
 
@@ -45,6 +46,7 @@ pub(in crate::drivers) fn connect(
         return refuse(queue, of, TransportError::BadData);
     }
     let (minor, cookie, source) = (queue.minor().unwrap_or(0), queue.cookie(), memory::local(queue)?);
+    verify::begin(queue);
     let connection = queue.along_own(|own| {
         memory::set_other(own, None)?;
         memory::set_remote(own, address.bytes())?;
@@ -127,14 +129,28 @@ pub(in crate::drivers) fn accept(
         None => None,
     };
     let remote = address.unwrap_or_else(empty);
-    // The endpoint that accepts.
+    // The endpoint that accepts, then the one that has asked, then the listener. Without the second the call still waits here; and both may be
+    // repeated. A listener that accepts itself is the first and the last at once: it looks later whether the other end knows.
     let local = memory::local(queue)?;
+    let left = all.len() - 1;
     let (peer, taken) = if is_own {
-        (None, queue.along_own(|own| take(own, from, &remote, true))?)
+        verify::begin(queue);
+        let taken = queue.along_own(|own| {
+            let taken = take(own, from, &remote, true)?;
+            if taken.is_ok() {
+                memory::remove_waiting(own, place)?;
+                own.put_next(message(Primitive::OkAck { of }))?;
+            }
+            Ok(taken)
+        })?;
+        (None, taken)
     } else {
         let found = if minor < crate::limits::MINORS { queue.find_peer(minor)? } else { None };
         let Some(peer) = found else { return refuse(queue, of, TransportError::BadFile) };
-        let taken = reach(queue, &peer, |there| take(there, from, &remote, false).map(Some))?;
+        let taken = reach(queue, &peer, |there| {
+            verify::begin(there);
+            take(there, from, &remote, false).map(Some)
+        })?;
         let Some(taken) = taken else { return refuse(queue, of, TransportError::BadFile) };
         (Some(peer), taken)
     };
@@ -142,20 +158,18 @@ pub(in crate::drivers) fn accept(
         Ok(taken) => taken,
         Err(error) => return refuse(queue, of, error),
     };
-    // The endpoint that has asked.
     let to = Other { minor, cookie, connection };
     let is_confirmed = match &caller {
-        Some(caller) => reach(queue, caller, |there| confirm(there, own_minor, from, to, &local))?,
+        Some(caller) => reach(queue, caller, |there| confirm(there, Some(own_minor), from, to, &local))?,
         None => false,
     };
-    let left = all.len() - 1;
-    queue.along_own(|own| {
-        memory::remove_waiting(own, place)?;
-        if !is_own {
+    if peer.is_some() {
+        queue.along_own(|own| {
+            memory::remove_waiting(own, place)?;
             memory::set_state(own, if left == 0 { State::Idle } else { State::AwaitResponse })?;
-        }
-        own.put_next(message(Primitive::OkAck { of }))
-    })?;
+            own.put_next(message(Primitive::OkAck { of }))
+        })?;
+    }
     let caller = Other { ..from };
     match (&peer, is_confirmed) {
         (None, true) => queue.watch_peers(look),
@@ -187,6 +201,10 @@ fn take(
     if !is_listener && memory::waiting_max(there)? > 0 {
         return Ok(Err(TransportError::AcceptorListens));
     }
+    if !is_listener && state == State::Connected && memory::other(there)? == Some(from) {
+        // A process was killed that had come so far.
+        return Ok(Ok((memory::connection(there)?, there.cookie())));
+    }
     if !is_listener && state.after(Event::PassConn).is_none() {
         return Ok(Err(TransportError::OutOfState));
     }
@@ -198,10 +216,22 @@ fn take(
 }
 
 /// At the endpoint that has asked: the connection was accepted. False if it is not asked for any more.
-fn confirm(there: &mut Queue<'_, '_, '_>, listener: u32, from: Other, to: Other, responder: &Address) -> Result<bool> {
+///
+/// `listener`: who was asked, if that is known.
+pub(super) fn confirm(
+    there: &mut Queue<'_, '_, '_>,
+    listener: Option<u32>,
+    from: Other,
+    to: Other,
+    responder: &Address,
+) -> Result<bool> {
+    if memory::state(there)? == State::Connected && memory::other(there)? == Some(to) {
+        return Ok(true);
+    }
+    let is_of_listener = |other: Other| listener.is_none_or(|listener| other.minor == listener);
     let is_asked = memory::state(there)? == State::AwaitConfirm
         && memory::connection(there)? == from.connection
-        && memory::other(there)?.is_none_or(|other| other.minor == listener);
+        && memory::other(there)?.is_none_or(is_of_listener);
     if !is_asked {
         return Ok(false);
     }
@@ -228,16 +258,21 @@ pub(in crate::drivers) fn disconnect(queue: &mut Queue<'_, '_, '_>, sequence: u3
         });
     }
     discard(queue)?;
-    let (other, asked) = queue.along_own(|own| {
-        let last = (memory::other(own)?, memory::state(own)? == State::AwaitConfirm);
-        memory::set_other(own, None)?;
-        memory::set_state(own, State::Idle)?;
-        Ok(last)
-    })?;
+    verify::begin(queue);
+    // The other end first: if this process is killed behind it, the next look finds that it does not know the connection.
+    let (other, asked) = (memory::other(queue)?, memory::state(queue)? == State::AwaitConfirm);
     if let Some(other) = other {
         tell_end(queue, other, asked)?;
     }
-    answer(queue, Primitive::OkAck { of })
+    queue.along_own(|own| {
+        if memory::state(own)?.after(Event::DisconReq).is_none() {
+            // It was lost meanwhile, and the user is told.
+            return own.put_next(message(Primitive::ErrorAck { of, error: TransportError::OutOfState, errno: 0 }));
+        }
+        memory::set_other(own, None)?;
+        memory::set_state(own, State::Idle)?;
+        own.put_next(message(Primitive::OkAck { of }))
+    })
 }
 
 /// Discards what was not sent.
@@ -256,7 +291,15 @@ fn tell_end(queue: &mut Queue<'_, '_, '_>, other: Other, asked: bool) -> Result<
         if asked && withdraw(there, own)? {
             return Ok(());
         }
-        if memory::connection(there)? == other.connection { end(there, own, RESET) } else { Ok(()) }
+        if memory::connection(there)? != other.connection {
+            return Ok(());
+        }
+        let asks_here = memory::other(there)?.is_none_or(|listener| listener.minor == minor);
+        if memory::state(there)? == State::AwaitConfirm && asks_here {
+            // A process was killed that had accepted here, and had not said so.
+            memory::set_other(there, Some(own))?;
+        }
+        end(there, own, RESET)
     })
 }
 
@@ -313,7 +356,7 @@ fn refuse_waiting(queue: &mut Queue<'_, '_, '_>, waiting: Waiting) -> Result<()>
     })
 }
 
-fn disconnected(reason: u32, sequence: u32) -> crate::message::Message<'static> {
+pub(super) fn disconnected(reason: u32, sequence: u32) -> crate::message::Message<'static> {
     message(Primitive::DisconInd { reason, sequence })
 }
 
@@ -330,6 +373,7 @@ pub(in crate::drivers) fn lost(queue: &mut Queue<'_, '_, '_>, other: Other) -> R
 
 /// What a thread does that waits for the end of peers.
 pub(in crate::drivers) fn look(queue: &mut Queue<'_, '_, '_>) -> Result<(Option<Arc<Peer>>, Option<Duration>)> {
+    queue.settle()?;
     let state = memory::state(queue)?;
     if let Some(other) = memory::other(queue)? {
         let found = find_other(queue, other)?;

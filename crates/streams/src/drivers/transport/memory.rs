@@ -1,7 +1,7 @@
 //! The memory of a transport's endpoint, shared by its own processes and its peers'.
 //!
-//! It is changed under the lock of the endpoint's direction 1, but for [`AWAITED`], which the write side alone uses. Peers may have
-//! written anything, so whatever is read is checked, and leads to no more than a connection that fails.
+//! It is changed under the lock of the endpoint's direction 1, but for [`AWAITED`] and [`LOOKS`], which the write side alone uses. What a
+//! message tells of is among the first [`STEPS`] bytes: both are done in one step, or neither. Peers may have written anything, so whatever is read is checked, and leads to no more than a connection that fails.
 
 use crate::drivers::provider::words::{self, set_word, word};
 use crate::error::Result;
@@ -10,8 +10,11 @@ use crate::plumb::queue::Queue;
 use crate::plumb::route::Condition;
 use crate::tpi::State;
 
-/// Bytes of the memory.
+/// Bytes of the memory without the room in which a step is saved, and with it.
 pub(in crate::drivers) const LEN: usize = 4096;
+pub(in crate::drivers) const WITH_STEPS: usize = 2 * LEN;
+/// Bytes of the memory that are changed in steps.
+pub(in crate::drivers) const STEPS: usize = WAITING + QUEUE_MAX * WAITING_BYTES;
 
 /// The state, and next to it how often the endpoint was bound or unbound: a sender reads both at once.
 const STATE: usize = 0;
@@ -25,10 +28,6 @@ const CONNECTION: usize = 16;
 const OTHER: usize = 20;
 const OTHER_CONNECTION: usize = 24;
 const OTHER_COOKIE: usize = 32;
-/// The minor number, plus one, of the peer for whose room the write side waits.
-const AWAITED: usize = 40;
-/// How often a thread has found the other end gone. Of the write side alone.
-const LOOKS: usize = 44;
 /// Addresses: a length, then the bytes.
 const LOCAL: usize = 64;
 const REMOTE: usize = 192;
@@ -37,11 +36,15 @@ const WAITING: usize = 320;
 const WAITING_BYTES: usize = 24;
 /// At most so many of them.
 pub(in crate::drivers) const QUEUE_MAX: usize = 64;
+/// The minor number, plus one, of the peer for whose room the write side waits.
+const AWAITED: usize = STEPS;
+/// How often a thread has found the other end gone.
+const LOOKS: usize = STEPS + 4;
 /// A bit for each minor number: senders that wait for room here.
 const SENDERS: usize = 2048;
 const SENDERS_BYTES: usize = MINORS as usize / 8;
 
-const _: () = assert!(WAITING + QUEUE_MAX * WAITING_BYTES <= SENDERS && SENDERS + SENDERS_BYTES <= LEN);
+const _: () = assert!(LOOKS + 4 <= SENDERS && SENDERS + SENDERS_BYTES <= LEN);
 
 /// The other end of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

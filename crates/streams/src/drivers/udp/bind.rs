@@ -22,6 +22,30 @@ const REST: Duration = Duration::from_millis(1);
 const ADDRESS_IN_USE: i32 = 98;
 const ADDRESS_NOT_AVAILABLE: i32 = 99;
 
+/// Gives up what an endpoint without an address has of one, if a process was killed while it took it or gave it up.
+pub(super) fn tidy(queue: &mut Queue<'_, '_, '_>) -> Result<()> {
+    if memory::state(queue)? != State::Unbound || words::own_address(queue)?.is_none() {
+        return Ok(());
+    }
+    give_up(queue)?;
+    if queue.file(SOCKET)?.is_some() {
+        queue.set_file(SOCKET, None)?;
+    }
+    queue.along_own(|own| memory::bind(own, &[], 0))
+}
+
+/// Gives up the name and the port of the address that is noted.
+fn give_up(queue: &mut Queue<'_, '_, '_>) -> Result<()> {
+    let Some(bound) = words::own_address(queue)? else { return Ok(()) };
+    let name = words::name(words::namespace(queue)?, bound);
+    let minor = queue.minor().unwrap_or(0);
+    // It may be another endpoint's, if it was not to be had. At once: a process that fetches the stream at this moment has copies of its files.
+    if !options::shares_address(queue)? && queue.addresses()?.take(&name, minor)? {
+        queue.addresses()?.give_up(&name)?;
+    }
+    Ok(())
+}
+
 pub(super) fn bind(queue: &mut Queue<'_, '_, '_>, address: &[u8]) -> Result<()> {
     let of = PrimitiveNumber::BindReq;
     let any = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
@@ -43,8 +67,18 @@ pub(super) fn bind(queue: &mut Queue<'_, '_, '_>, address: &[u8]) -> Result<()> 
     };
     // An address that several endpoints may have is the kernel's alone: it says which of them gets a datagram.
     let name = words::name(namespace, bound);
+    let address = InternetAddress::from(bound);
+    // Before they are taken: if this process is killed meanwhile, the next one gives them up.
+    queue.along_own(|own| {
+        words::set_namespace(own, namespace)?;
+        memory::bind(own, address.bytes(), 0)
+    })?;
     if !options::shares_address(queue)? {
-        match take(queue, &name) {
+        let taken = take(queue, &name);
+        if !matches!(taken, Ok(true)) {
+            queue.along_own(|own| memory::bind(own, &[], 0))?;
+        }
+        match taken {
             Ok(true) => {}
             Ok(false) => return refuse(queue, of, TransportError::AddressBusy),
             Err(error) if error.is_held() => return Err(error),
@@ -52,13 +86,11 @@ pub(super) fn bind(queue: &mut Queue<'_, '_, '_>, address: &[u8]) -> Result<()> 
         }
     }
     if let Err(error) = queue.set_file(SOCKET, Some(socket)) {
-        queue.addresses()?.give_up(&name)?;
+        tidy(queue)?;
         return refuse_by(queue, of, &error);
     }
     queue.watch(SOCKET, Events::IN)?;
-    let address = InternetAddress::from(bound);
     queue.along_own(|own| {
-        words::set_namespace(own, namespace)?;
         memory::bind(own, address.bytes(), 0)?;
         memory::set_state(own, State::Idle)?;
         own.put_next(message(Primitive::BindAck { address: address.bytes(), waiting: 0 }))
@@ -79,7 +111,7 @@ fn take(queue: &Queue<'_, '_, '_>, name: &[u8]) -> Result<bool> {
 
 pub(super) fn unbind(queue: &mut Queue<'_, '_, '_>) -> Result<()> {
     let of = PrimitiveNumber::UnbindReq;
-    if let Err(error) = leave(queue).and_then(|()| queue.set_file(SOCKET, None)) {
+    if let Err(error) = leave(queue) {
         return refuse_by(queue, of, &error);
     }
     flush(queue)?;
@@ -88,19 +120,10 @@ pub(super) fn unbind(queue: &mut Queue<'_, '_, '_>) -> Result<()> {
 
 /// The endpoint has no address from now on.
 pub(super) fn leave(queue: &mut Queue<'_, '_, '_>) -> Result<()> {
-    let bound = words::own_address(queue)?;
-    let name = bound.map(|bound| words::namespace(queue).map(|namespace| words::name(namespace, bound))).transpose()?;
     let senders = queue.along_own(|own| {
-        memory::bind(own, &[], 0)?;
         memory::set_state(own, State::Unbound)?;
         memory::take_senders(own)
     })?;
-    if let Some(name) = name
-        && !options::shares_address(queue)?
-    {
-        // At once: a process that fetches the stream at this moment has copies of its files.
-        queue.addresses()?.give_up(&name)?;
-    }
     queue.serve_peers(senders);
-    Ok(())
+    tidy(queue)
 }

@@ -23,8 +23,8 @@ const BUFFER: usize = 64 << 10;
 
 pub(super) fn ready(place: usize, events: Events, queue: &mut Queue<'_, '_, '_>) -> Result<()> {
     if events.contains(Events::OUT) {
-        queue.unwatch(place, Events::OUT)?;
         queue.enable_other();
+        queue.unwatch(place, Events::OUT)?;
     }
     if place != SOCKET {
         return queue.unwatch(place, events);

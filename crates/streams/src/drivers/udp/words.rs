@@ -12,8 +12,8 @@ const NAMESPACE: usize = memory::LEN;
 /// Options: a word each, the value plus one; 0 where the user has set none. Of the write side alone.
 const OPTIONS: usize = NAMESPACE + 8;
 pub(super) const OPTIONS_MAX: usize = 6;
-/// Bytes of the memory.
-pub(super) const LEN: usize = OPTIONS + 4 * OPTIONS_MAX;
+
+const _: () = assert!(OPTIONS + 4 * OPTIONS_MAX + memory::STEPS <= memory::WITH_STEPS);
 
 /// The address of the endpoint; None before a bind.
 pub(super) fn own_address(queue: &Queue<'_, '_, '_>) -> Result<Option<SocketAddr>> {

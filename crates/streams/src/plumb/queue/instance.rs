@@ -1,6 +1,6 @@
 //! The own memory of a module or driver, in the memory of the stream.
 
-use headwater_shm::Window;
+use headwater_shm::{Window, probe};
 
 use super::Queue;
 use crate::error::{Result, fixed};
@@ -36,8 +36,12 @@ impl Queue<'_, '_, '_> {
     #[doc(alias = "q_ptr")]
     pub fn write_instance(&mut self, at: usize, bytes: &[u8]) -> Result<()> {
         self.run.act();
+        if self.run.chain[self.at].is_driver() {
+            self.run.begin_step(at)?;
+        }
         let (window, at) = self.instance_range(at, bytes.len())?;
         window.copy_in(at, bytes);
+        probe::at();
         Ok(())
     }
 

@@ -50,6 +50,11 @@ impl<'m> Queue<'_, '_, 'm> {
         self.run.back(|run| action(&mut Queue { run, at: 0 }))
     }
 
+    /// Takes back what a process has left that was killed while it changed the driver's memory. On the write side, before it reads there.
+    pub(crate) fn settle(&mut self) -> Result<()> {
+        if self.run.other.store().open_step() == 0 { Ok(()) } else { self.along_own(|_| Ok(())) }
+    }
+
     /// A message of this stream has arrived at a peer: it is not sent again.
     pub(crate) fn has_sent(&mut self) -> Result<()> {
         self.run.act();

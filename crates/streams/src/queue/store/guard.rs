@@ -15,7 +15,7 @@ use crate::error::Result;
 pub(crate) struct StoreSide<'s> {
     store: &'s mut Store,
     me: &'s Membership,
-    held: bool,
+    pub(super) held: bool,
 }
 
 /// A store whose lock is held.

@@ -30,11 +30,11 @@ impl StoreGuard<'_> {
                 // The process that lifted it had not taken it out of its queue, or another one has put it back.
                 self.words.in_transfer.store(0, Ordering::Release);
             } else {
-                self.find_arrival()?;
                 block_used[in_transfer] = true;
                 self.note_pages(in_transfer, &mut page_used)?;
             }
         }
+        self.find_arrival()?;
         let words = &self.words;
         words.free_block.store(0, Ordering::Relaxed);
         probe::at();

@@ -96,28 +96,40 @@ impl StoreGuard<'_> {
     }
 
     /// The origin of a message that is stored now.
-    pub(super) fn transfer_number(&self) -> u64 {
-        if self.is_transferring() { u64::from(self.words.transfers.load(Ordering::Relaxed)) } else { 0 }
+    pub(super) fn origin(&self) -> u64 {
+        u64::from(self.transfer_number()) | u64::from(self.open_step()) << 32
     }
 
-    /// Notes that a message has been queued: if it is a copy of the lifted one, that has arrived.
+    fn transfer_number(&self) -> u32 {
+        if self.is_transferring() { self.words.transfers.load(Ordering::Relaxed) } else { 0 }
+    }
+
+    /// Notes that a message has been queued: if it is a copy of the lifted one, that has arrived; and so has one of the step.
     pub fn note_arrival(&self) {
+        // Relaxed: read under the store's lock.
         if self.is_transferring() {
-            // Relaxed: read under the store's lock.
             self.words.arrived.store(self.words.transfers.load(Ordering::Relaxed), Ordering::Relaxed);
+        }
+        let step = self.open_step();
+        if step != 0 {
+            self.words.step_arrived.store(step, Ordering::Relaxed);
         }
     }
 
-    /// Looks for a copy of the lifted message in the queues, whose arrival was not noted. For repair.
+    /// Looks for a copy of the lifted message in the queues, or a message of the step, whose arrival was not noted. For repair.
     pub(super) fn find_arrival(&self) -> Result<()> {
-        let number = self.transfer_number();
+        let (transfer, step) = (self.transfer_number(), self.open_step());
+        let is_one = |number: u32, origin: u32| number != 0 && number == origin;
         for queue in &self.words.queues[..QUEUES] {
             let mut next = queue.first.load(Ordering::Acquire);
             for _ in 0..=BLOCKS {
                 let Some(block) = self.index(next)? else { break };
-                if self.words.blocks[block].origin.load(Ordering::Relaxed) == number {
-                    self.note_arrival();
-                    return Ok(());
+                let origin = self.words.blocks[block].origin.load(Ordering::Relaxed);
+                if is_one(transfer, origin as u32) {
+                    self.words.arrived.store(transfer, Ordering::Relaxed);
+                }
+                if is_one(step, (origin >> 32) as u32) {
+                    self.words.step_arrived.store(step, Ordering::Relaxed);
                 }
                 next = self.words.blocks[block].next.load(Ordering::Relaxed);
             }
