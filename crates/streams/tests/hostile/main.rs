@@ -17,7 +17,7 @@ mod transports;
 
 use std::fs::File;
 use std::io::IoSlice;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -121,8 +121,9 @@ fn case_of(seed: u64, open: impl Fn(&Options) -> (Handle, Handle)) -> Done {
     let policy = random.one_of(&[Policy::DEFAULT, Policy::DEFAULT, Policy::DEFAULT.coalescing(false), Policy::EAGER]);
     let hiwat = random.one_of(&[100, 5000, 65536]);
     let options = Options::new().hiwat(hiwat).lowat(hiwat / 2).policy(policy);
+    let before = inodes();
     let (near, far) = open(&options);
-    let memory = memory_of_stream();
+    let memory = memory_beside(&before);
     let len = memory.metadata().expect("fstat").len();
     let mut ends = [Some(near), Some(far)];
     let mut done = Done::default();
@@ -218,10 +219,28 @@ fn reopen(end: &mut Option<Handle>) {
 
 /// The memory of the only stream that this process has.
 fn memory_of_stream() -> File {
+    memories().into_iter().next().expect("it is open")
+}
+
+/// The memory of the only stream that this process has beside those of these inodes: of peers, which it keeps.
+fn memory_beside(before: &[u64]) -> File {
+    memories().into_iter().find(|memory| !before.contains(&inode(memory))).expect("it is open")
+}
+
+fn inodes() -> Vec<u64> {
+    memories().iter().map(inode).collect()
+}
+
+fn inode(memory: &File) -> u64 {
+    memory.metadata().expect("fstat").ino()
+}
+
+/// The memories of this process's streams.
+fn memories() -> Vec<File> {
     let link = |found| headwater_os::descriptors::link(found).unwrap_or_default();
-    let mut own = headwater_os::descriptors::own().expect("/proc").into_iter();
-    let found = own.find(|found| link(*found).to_string_lossy().starts_with("/memfd:headwater-"));
-    File::from(headwater_os::descriptors::duplicate(found.expect("it is open").number).expect("dup"))
+    let own = headwater_os::descriptors::own().expect("/proc").into_iter();
+    let found = own.filter(|found| link(*found).to_string_lossy().starts_with("/memfd:headwater-"));
+    found.map(|found| File::from(headwater_os::descriptors::duplicate(found.number).expect("dup"))).collect()
 }
 
 /// Half the size of the part behind the records, without the windows.
