@@ -231,8 +231,8 @@ pub trait Driver: Send + Sync + fmt::Debug {
 
     /// The stream was closed by its last user; `queue` is that of the write side. The process that closes last calls it, once. If the
     /// last process was killed, a process that has the partner open calls it; else the next one that opens a device of the driver in
-    /// the same directory, with an empty stream of that minor number in the place of the other, whose memory is gone
-    /// ([`Queue::is_stand_in`]). A process that is killed in here leaves it to the next, so it is to bear being called again. It is not
+    /// the same directory (of a transport, the one that opens the same minor number), with an empty stream of that minor number in the
+    /// place of the other, whose memory is gone ([`Queue::is_stand_in`]). A process that is killed in here leaves it to the next, so it is to bear being called again. It is not
     /// called after a kill for a stream that cannot be found by name.
     fn close(&self, queue: &mut Queue<'_, '_, '_>) {
         let _ = queue;
