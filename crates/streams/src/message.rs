@@ -13,6 +13,11 @@ use chain::Chain;
 use kind::{Kind, MessageHeader};
 use priority::Priority;
 
+use crate::error::Errno;
+
+/// "Leave this side as it is" in an M_ERROR (NOERROR).
+pub(crate) const NO_ERROR: u8 = 255;
+
 /// A message: what users send and receive whole, and what modules pass on.
 ///
 /// Its parts are borrowed from the caller, or its own. `Message<'static>` has bytes of its own; [`Stream::receive`] returns one.
@@ -86,6 +91,12 @@ impl<'a> Message<'a> {
     /// A message that owns its bytes.
     pub(crate) fn of_parts(header: MessageHeader, control: Option<Vec<u8>>, data: Option<Vec<u8>>) -> Message<'static> {
         Message { header, control: control.map(Chain::owned), data: data.map(Chain::owned) }
+    }
+
+    /// An M_ERROR: the read side has that error from now on, and the write side the other one. None: that side stays as it is.
+    pub(crate) fn of_errors(read: Option<Errno>, write: Option<Errno>) -> Message<'static> {
+        let code = |error: Option<Errno>| error.map_or(NO_ERROR, |error| error.number() as u8);
+        Message::of_parts(MessageHeader::of(Kind::Error), None, Some(vec![code(read), code(write)]))
     }
 
     /// The control part, if there is one.

@@ -19,7 +19,7 @@ use headwater_streams::tpi::TransportError;
 pub const VECTOR_MAX: usize = 16;
 
 /// A driver that has not answered its first question after this time is taken for no transport. A transport answers at once.
-pub(crate) const FIRST_ANSWER: IoctlTimeout = IoctlTimeout::After(Duration::from_secs(3));
+const FIRST_ANSWER: IoctlTimeout = IoctlTimeout::After(Duration::from_secs(3));
 
 /// How an endpoint is opened.
 ///
@@ -258,15 +258,11 @@ impl Endpoint {
             stream.push("timod")?;
         }
         let line = Line::new(stream);
-        let asked = capabilities_within(FIRST_ANSWER, &line.stream);
+        let asked = first_answer(&line.stream);
         if pushed && asked.is_err() {
             line.stream.pop()?;
         }
-        let (info, state, _) = asked.map_err(|error| match error.errno {
-            // No provider has answered.
-            Some(Errno::Inval | Errno::Time) => TransportError::BadFile.into(),
-            _ => error,
-        })?;
+        let (info, state, _) = asked?;
         let endpoint = Endpoint {
             line,
             info: info.into(),
@@ -450,6 +446,15 @@ impl Endpoint {
         }
         Ok(None)
     }
+}
+
+/// The answer to the first question to a driver, which may be no transport: TBADF.
+pub(crate) fn first_answer(stream: &Stream) -> Result<(ProviderInfo, tpi::State, u32)> {
+    capabilities_within(FIRST_ANSWER, stream).map_err(|error| match error.errno {
+        // No provider has answered.
+        Some(Errno::Inval | Errno::Time) => TransportError::BadFile.into(),
+        _ => error,
+    })
 }
 
 /// The sizes, the state and the name for accepting, in one question.

@@ -30,7 +30,7 @@
 //! | `data.rs` | data of connections |
 //! | `datagram.rs` | datagrams and their errors |
 //! | `socket.rs` | the calls of sockets, over the module `sockmod` instead of XTI |
-//! | `line.rs` | the messages between an endpoint and its provider: no other file sends or receives one |
+//! | `line.rs` | the messages between an endpoint of XTI and its provider: no other file of XTI sends or receives one |
 //!
 //! Any number of threads may use an endpoint at once, one receives while another sends. A call that waits ends with
 //! [`TransportError::System`] and `EINTR` when a signal handler has run. The calls are not for signal handlers.

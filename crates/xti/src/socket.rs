@@ -10,7 +10,7 @@ use headwater_streams::modules::timod;
 use headwater_streams::tpi::{self, ManagementFlags, Primitive, Service};
 use headwater_streams::{ControlMode, Errno, ErrorOptions, Events, IoctlTimeout, ReadMode, ReadOptions, Stream};
 
-use crate::endpoint::{EndpointOptions, FIRST_ANSWER, capabilities_within};
+use crate::endpoint::{EndpointOptions, capabilities_within, first_answer};
 use crate::error::XtiError;
 use crate::line;
 use crate::options::OptionList;
@@ -87,11 +87,7 @@ impl EndpointOptions {
     pub fn socket(&self, transport: &str) -> io::Result<Socket> {
         let stream = self.open_stream(transport).map_err(|error| error_of(error, Errno::Nxio))?;
         stream.push("sockmod")?;
-        let (info, state, _) = capabilities_within(FIRST_ANSWER, &stream).map_err(|error| match error.errno {
-            // No provider has answered.
-            Some(Errno::Inval | Errno::Time) => code(Errno::Nxio),
-            _ => error_of(error, Errno::Nxio),
-        })?;
+        let (info, state, _) = first_answer(&stream).map_err(|error| error_of(error, Errno::Nxio))?;
         let is_datagrams = info.service == Service::Datagrams;
         if is_datagrams {
             stream.set_read_options(ReadOptions::new().mode(ReadMode::MessageDiscard).control(ControlMode::Discard))?;
@@ -463,7 +459,7 @@ fn code(errno: Errno) -> io::Error {
 fn error_of(error: XtiError, state: Errno) -> io::Error {
     use tpi::TransportError as T;
     match error.t_errno {
-        T::OutOfState | T::BadName => code(state),
+        T::OutOfState | T::BadName | T::BadFile => code(state),
         t_errno => code(t_errno.errno_of_sockets(error.errno.map_or(0, |errno| errno.number().unsigned_abs()))),
     }
 }

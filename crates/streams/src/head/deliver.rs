@@ -11,8 +11,8 @@ use super::options::{ReadOptions, SetOptions, WriteOptions};
 use super::state::{HUNG_UP, READ_ERROR, WRITE_ERROR};
 use crate::error::Result;
 use crate::layout::EndWords;
-use crate::message::Message;
 use crate::message::kind::{Flush, Kind, MessageHeader};
+use crate::message::{Message, NO_ERROR};
 use crate::plumb::direction::{CHANGED, WriteSide};
 use crate::process::listeners::SignalEvents;
 use crate::queue::store::{HEAD, StoreGuard, Which};
@@ -20,9 +20,6 @@ use crate::sched::{Reply, Run};
 
 /// A notice to the reader: the store has something for it.
 pub(crate) const URGENT: u8 = 1;
-
-/// "Leave this side as it is" in an M_ERROR (NOERROR).
-const NO_ERROR: u8 = 255;
 
 impl<'m> Run<'_, 'm> {
     /// Delivers a message to the head at the end of this direction.

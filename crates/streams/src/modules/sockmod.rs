@@ -117,9 +117,6 @@ const ERROR: usize = ASKED + 4;
 const PEER_LEN: usize = ASKED + 8;
 const PEER: usize = PEER_LEN + 1;
 
-/// "Leave this side as it is" in an M_ERROR (NOERROR).
-const NO_ERROR: u8 = 255;
-
 /// The module.
 #[derive(Debug)]
 pub struct SocketModule;
@@ -293,7 +290,10 @@ fn arrive<'m>(mut message: Message<'m>, queue: &mut Queue<'_, '_, 'm>) -> Result
             _ => queue.put_next(message),
         },
         Ok(Primitive::UderrorInd { destination, error, .. }) => match peer(queue)? {
-            Some(peer) if is_same(&peer, destination) => queue.put_next(error_of_both(error as u8)),
+            Some(peer) if is_same(&peer, destination) => {
+                let error = Some(Errno::new(error.cast_signed()));
+                queue.put_next(Message::of_errors(error, error))
+            }
             _ => Ok(()),
         },
         _ => queue.put_next(message),
@@ -331,14 +331,9 @@ fn tell_of_readers() -> Message<'static> {
     SetOptions::new().notify(true).message()
 }
 
-fn error_of_both(errno: u8) -> Message<'static> {
-    Message::of_parts(MessageHeader::of(Kind::Error), None, Some(vec![errno; 2]))
-}
-
 /// Writes fail with EPIPE from now on. On the write side.
 fn error_of_writing(queue: &mut Queue<'_, '_, '_>) -> Result<()> {
-    let errors = vec![NO_ERROR, Errno::Pipe.number() as u8];
-    queue.reply(Message::of_parts(MessageHeader::of(Kind::Error), None, Some(errors)))
+    queue.reply(Message::of_errors(None, Some(Errno::Pipe)))
 }
 
 fn is(queue: &Queue<'_, '_, '_>, flag: usize) -> Result<bool> {

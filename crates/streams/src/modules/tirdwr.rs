@@ -68,7 +68,6 @@ fn arrive<'m>(mut message: Message<'m>, queue: &mut Queue<'_, '_, 'm>) -> Result
 /// The stream cannot be used any more: M_ERROR with EPROTO.
 fn fail(queue: &mut Queue<'_, '_, '_>) -> Result<()> {
     queue.set_state_word(FAILED, 1);
-    let errors = vec![Errno::Proto.number() as u8; 2];
-    let message = Message::of_parts(MessageHeader::of(Kind::Error), None, Some(errors));
+    let message = Message::of_errors(Some(Errno::Proto), Some(Errno::Proto));
     if queue.side() == Side::Read { queue.put_next(message) } else { queue.reply(message) }
 }

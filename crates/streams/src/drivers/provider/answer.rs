@@ -41,8 +41,7 @@ pub(in crate::drivers) fn refuse_by(
 
 /// The user has broken the protocol: the stream cannot be used any more (M_ERROR with EPROTO).
 pub(in crate::drivers) fn fatal(queue: &mut Queue<'_, '_, '_>) -> Result<()> {
-    let errors = vec![Errno::Proto.number() as u8; 2];
-    queue.reply(Message::of_parts(MessageHeader::of(Kind::Error), None, Some(errors)))
+    queue.reply(Message::of_errors(Some(Errno::Proto), Some(Errno::Proto)))
 }
 
 /// Discards what waits in the user's queues.
