@@ -52,7 +52,6 @@ pub mod signal;
 pub mod socket_cookies;
 pub mod thread;
 pub mod ticks;
-pub mod udp_socket;
 pub mod watch;
 pub mod watcher;
 

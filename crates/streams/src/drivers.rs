@@ -4,6 +4,7 @@ use crate::plumb::driver::DriverLink;
 
 pub mod echo;
 pub mod inet;
+mod internet_options;
 pub mod log;
 pub mod loopback;
 pub mod mux;

@@ -147,7 +147,7 @@ impl Route {
                 *left -= 1;
                 let Some(file) = file.upgrade() else { return Ok(false) };
                 // Of an error the driver finds out what it is about, and sends again.
-                Ok(internet::send_to(file.as_fd(), data.unwrap_or_default(), *to).is_ok())
+                Ok(internet::send_to(file.as_fd(), data.unwrap_or_default(), *to).unwrap_or(false))
             }
         }
     }

@@ -4,17 +4,18 @@ use std::net::{TcpListener, UdpSocket};
 
 use headwater_streams::Stream;
 use headwater_streams::tpi::{
-    ManagementFlags, OptionStatus, Primitive, PrimitiveNumber, TransportError, TransportOption, XTI_GENERIC,
-    XTI_LINGER, XTI_RCVBUF, XTI_SNDLOWAT, options,
+    InternetAddress, ManagementFlags, OptionStatus, Primitive, PrimitiveNumber, TransportError, TransportOption,
+    XTI_GENERIC, XTI_LINGER, XTI_RCVBUF, XTI_SNDLOWAT, options,
 };
 
 use crate::common::{alone, within};
 use crate::datagrams::send;
-use crate::{PATIENCE, ask, bound_to, connected_to, next, open, refused, told};
+use crate::{PATIENCE, ask, ask_with, bound_to, connected_to, is, next, open, refused, told};
 
 const IP: u32 = 0;
 const TCP: u32 = 6;
 const UDP: u32 = 17;
+const HEADER: (u32, u32) = (IP, 1);
 const TOS: (u32, u32) = (IP, 2);
 const TTL: (u32, u32) = (IP, 3);
 const BROADCAST: (u32, u32) = (IP, 0x20);
@@ -68,14 +69,19 @@ fn options_are_set_read_and_have_their_usual_values() {
     within(PATIENCE, "options".to_owned());
     let (endpoint, _) = bound_to("inet-udp", "127.0.0.1:0", 0);
     let done = |value: i32| (OptionStatus::SUCCESS, word(value));
-    assert_eq!(current(&endpoint, TTL), word(64));
-    assert_eq!(negotiate(&endpoint, TTL, &word(9)), done(9));
-    // As a long, and as a byte.
-    assert_eq!(negotiate(&endpoint, TTL, &11i64.to_ne_bytes()), done(11));
-    assert_eq!(negotiate(&endpoint, TOS, &[0x10]), done(0x10));
-    assert_eq!((current(&endpoint, TTL), current(&endpoint, TOS)), (word(11), word(0x10)));
+    let byte = |value: u8| (OptionStatus::SUCCESS, vec![value]);
+    assert_eq!(current(&endpoint, TTL), [64]);
+    // As a word, as a long, and as a byte.
+    assert_eq!(negotiate(&endpoint, TTL, &word(9)), byte(9));
+    assert_eq!(negotiate(&endpoint, TTL, &11i64.to_ne_bytes()), byte(11));
+    assert_eq!(negotiate(&endpoint, TOS, &[0x10]), byte(0x10));
+    assert_eq!((current(&endpoint, TTL), current(&endpoint, TOS)), (vec![11], vec![0x10]));
+    assert_eq!(negotiate(&endpoint, HEADER, &[1, 1, 1, 0]), (OptionStatus::SUCCESS, vec![1, 1, 1, 0]));
+    assert_eq!(current(&endpoint, HEADER), [1, 1, 1, 0]);
+    assert_eq!(negotiate(&endpoint, HEADER, &[1, 1, 1]).0, OptionStatus::PARTIAL);
+    assert_eq!(negotiate(&endpoint, HEADER, &[]), (OptionStatus::SUCCESS, vec![]));
     ask_for(&endpoint, ManagementFlags::DEFAULT, &[(TTL, b"")]);
-    assert_eq!(answer(&endpoint).1[0].3, word(64));
+    assert_eq!(answer(&endpoint).1[0].3, [64]);
     assert_eq!(negotiate(&endpoint, BROADCAST, &word(1)), done(1));
     assert_eq!(current(&endpoint, CHECKSUM), word(1));
     assert_eq!(negotiate(&endpoint, CHECKSUM, &word(0)), done(0));
@@ -92,7 +98,7 @@ fn options_are_set_read_and_have_their_usual_values() {
     assert_eq!(flags, ManagementFlags::NOT_SUPPORTED);
     assert_eq!(results, [OptionStatus::SUCCESS, OptionStatus::NOT_SUPPORTED, OptionStatus::SUCCESS]);
     ask_for(&endpoint, ManagementFlags::CURRENT, &[]);
-    assert_eq!(answer(&endpoint).1.len(), 12);
+    assert_eq!(answer(&endpoint).1.len(), 13);
 }
 
 #[test]
@@ -113,10 +119,12 @@ fn options_of_a_wrong_form_are_refused_and_change_nothing() {
     }
     ask(&endpoint, Primitive::OptmgmtReq { options: b"", flags: ManagementFlags::SUCCESS });
     refused(&endpoint, of, TransportError::BadFlag);
-    assert_eq!(current(&endpoint, TTL), word(64));
+    assert_eq!(current(&endpoint, TTL), [64]);
+    ask_for(&endpoint, ManagementFlags::NEGOTIATE, &[(TTL, &word(3)), (HEADER, &[1; 41])]);
+    refused(&endpoint, of, TransportError::BadOptions);
     // A raw endpoint without an address has no socket yet: it tells the usual values, and takes no others.
     let raw = open("inet-rawip");
-    assert_eq!(current(&raw, TTL), word(64));
+    assert_eq!(current(&raw, TTL), [64]);
     ask_for(&raw, ManagementFlags::NEGOTIATE, &[(TTL, &word(9))]);
     told(&raw, Primitive::ErrorAck { of, error: TransportError::System, errno: libc::EOPNOTSUPP as u32 });
 }
@@ -137,6 +145,47 @@ fn an_option_changes_what_the_network_sees() {
     assert_eq!(negotiate(&endpoint, BROADCAST, &word(1)).0, OptionStatus::SUCCESS);
     send(&endpoint, everyone.into(), b"x");
     assert_eq!(socket.recv(&mut [0; 8]).expect("sent"), 1);
+}
+
+#[test]
+fn a_datagram_has_options_of_its_own_and_is_told_with_its_fields() {
+    let _alone = alone();
+    within(PATIENCE, "options of datagrams".to_owned());
+    let list = |status, of: &[((u32, u32), &[u8])]| {
+        let mut list = Vec::new();
+        for ((level, name), value) in of {
+            TransportOption { level: *level, name: *name, status, value }.append_to(&mut list);
+        }
+        list
+    };
+    let header = [1, 1, 1, 0];
+    for of in ["127.0.0.1:0", "[::1]:0"] {
+        let ((one, from), (two, to)) = (bound_to("inet-udp", of, 0), bound_to("inet-udp", of, 0));
+        let (from, to) = (InternetAddress::from(from), InternetAddress::from(to));
+        let sent = |options: &[u8]| {
+            ask_with(&one, Primitive::UnitdataReq { destination: to.bytes(), options }, Some(b"x"));
+        };
+        for tos in [0, 4, 4, 4, 8, 8, 0] {
+            // The one without options makes a route, which one with options neither makes nor takes.
+            sent(b"");
+            is(&next(&two), Primitive::UnitdataInd { source: from.bytes(), options: b"" });
+            sent(&list(OptionStatus::NONE, &[(TOS, &[tos]), (TTL, &[2])]));
+            let told = if tos > 0 { list(OptionStatus::SUCCESS, &[(TOS, &[tos])]) } else { Vec::new() };
+            is(&next(&two), Primitive::UnitdataInd { source: from.bytes(), options: &told });
+        }
+        let asked = list(OptionStatus::NONE, &[(HEADER, &header)]);
+        sent(&asked);
+        if of.starts_with('[') {
+            // IPv6 has none.
+            told(&one, Primitive::UderrorInd { destination: to.bytes(), options: &asked, error: 22 });
+        } else {
+            let options = list(OptionStatus::SUCCESS, &[(HEADER, &header)]);
+            is(&next(&two), Primitive::UnitdataInd { source: from.bytes(), options: &options });
+        }
+        let wrong = list(OptionStatus::NONE, &[(BROADCAST, &word(1))]);
+        sent(&wrong);
+        told(&one, Primitive::UderrorInd { destination: to.bytes(), options: &wrong, error: 22 });
+    }
 }
 
 #[test]

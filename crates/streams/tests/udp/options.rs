@@ -1,15 +1,16 @@
 //! T_OPTMGMT_REQ: the options of IP and UDP.
 
-use std::net::UdpSocket;
+use std::net::{SocketAddr, UdpSocket};
 
 use headwater_streams::Stream;
-use headwater_streams::tpi::{ManagementFlags, OptionStatus, Primitive, TransportOption, options};
+use headwater_streams::tpi::{InternetAddress, ManagementFlags, OptionStatus, Primitive, TransportOption, options};
 
 use crate::common::{alone, calm, private_directory, within};
 use crate::{PATIENCE, address, ask, bind, bound, open, received, reported, send};
 
 const IP: u32 = 0;
 const UDP: u32 = 17;
+const HEADER: u32 = 1;
 const TOS: u32 = 2;
 const TTL: u32 = 3;
 const REUSE_ADDRESS: u32 = 4;
@@ -18,6 +19,15 @@ const CHECKSUM: u32 = 0x600;
 /// EACCES.
 const NOT_PERMITTED: u32 = 13;
 
+/// A list of options.
+fn list(of: &[(u32, u32, &[u8])]) -> Vec<u8> {
+    let mut list = Vec::new();
+    for (level, name, value) in of {
+        TransportOption { level: *level, name: *name, status: OptionStatus::NONE, value }.append_to(&mut list);
+    }
+    list
+}
+
 /// Asks about one option; the answer's flags, and the option's status and value.
 fn manage(
     endpoint: &Stream,
@@ -25,9 +35,7 @@ fn manage(
     (level, name): (u32, u32),
     value: &[u8],
 ) -> (ManagementFlags, OptionStatus, Vec<u8>) {
-    let mut list = Vec::new();
-    TransportOption { level, name, status: OptionStatus::NONE, value }.append_to(&mut list);
-    ask(endpoint, Primitive::OptmgmtReq { options: &list, flags });
+    ask(endpoint, Primitive::OptmgmtReq { options: &list(&[(level, name, value)]), flags });
     let answer = endpoint.receive().expect("no error").expect("no end");
     let Ok(Primitive::OptmgmtAck { options: list, flags }) = Primitive::decode(answer.control().expect("an answer"))
     else {
@@ -66,7 +74,7 @@ fn an_option_has_the_value_that_was_negotiated() {
     ask(&endpoint, Primitive::OptmgmtReq { options: &[], flags: ManagementFlags::CURRENT });
     let answer = endpoint.receive().expect("no error").expect("no end");
     match Primitive::decode(answer.control().expect("an answer")) {
-        Ok(Primitive::OptmgmtAck { options: list, .. }) => assert_eq!(options(list).count(), 8),
+        Ok(Primitive::OptmgmtAck { options: list, .. }) => assert_eq!(options(list).count(), 9),
         other => panic!("{other:?}"),
     }
     calm();
@@ -77,23 +85,142 @@ fn the_network_sees_the_options() {
     let _alone = alone();
     within(PATIENCE, "what a socket receives".to_owned());
     let directory = private_directory();
-    let (endpoint, _) = bound(directory.path(), "127.0.0.1:0");
-    let socket = UdpSocket::bind("127.0.0.1:0").expect("a port");
-    let on = 1_i32;
-    // SAFETY: the option's value is that number.
-    let done = unsafe {
-        use std::os::fd::AsRawFd;
-        libc::setsockopt(socket.as_raw_fd(), libc::IPPROTO_IP, libc::IP_RECVTTL, (&raw const on).cast(), 4)
-    };
-    assert_eq!(done, 0);
-    set(&endpoint, (IP, TTL), &[9]);
-    send(&endpoint, socket.local_addr().expect("bound"), b"x");
-    assert_eq!(ttl_received(&socket), 9);
+    for (of, level, told) in [
+        ("127.0.0.1:0", libc::IPPROTO_IP, [libc::IP_RECVTTL, libc::IP_RECVTOS]),
+        ("[::1]:0", libc::IPPROTO_IPV6, [libc::IPV6_RECVHOPLIMIT, libc::IPV6_RECVTCLASS]),
+    ] {
+        let (endpoint, _) = bound(directory.path(), of);
+        let socket = UdpSocket::bind(of).expect("a port");
+        told.iter().for_each(|name| turn_on(&socket, level, *name));
+        let to = socket.local_addr().expect("bound");
+        set(&endpoint, (IP, TTL), &[9]);
+        for _ in 0..3 {
+            send(&endpoint, to, b"x");
+            assert_eq!(fields_received(&socket), [9, 0], "{of}");
+            // Of this datagram alone.
+            send_with(&endpoint, to, &list(&[(IP, TTL, &[3]), (IP, TOS, &16_u32.to_ne_bytes())]), b"x");
+            assert_eq!(fields_received(&socket), [3, 16], "{of}");
+        }
+    }
     calm();
 }
 
-/// The time to live of the next datagram.
-fn ttl_received(socket: &UdpSocket) -> i32 {
+#[test]
+fn an_endpoint_is_told_with_which_fields_a_datagram_was_sent() {
+    let _alone = alone();
+    within(PATIENCE, "fields of datagrams".to_owned());
+    let directory = private_directory();
+    let told = |tos: u8| if tos > 0 { fields_told(&[(IP, TOS, &[tos])]) } else { Vec::new() };
+    for of in ["127.0.0.1:0", "[::1]:0"] {
+        let ((one, from), (two, to)) = (bound(directory.path(), of), bound(directory.path(), of));
+        let socket = UdpSocket::bind(of).expect("a port");
+        // Through memory, with the procedures and by a route, each with options of its own.
+        for round in 0..20 {
+            let tos = [0, 4, 8][round % 3];
+            send_with(&one, to, &list(&[(IP, TOS, &[tos])]), b"own");
+            assert_eq!(next(&two), (told(tos), b"own".to_vec(), from), "{of}");
+        }
+        assert!(one.counters().short_sends > 10);
+        // What the endpoint has set holds for those that say nothing, also where earlier ones have made a route.
+        for tos in [0, 12, 20, 0] {
+            set(&one, (IP, TOS), &[tos]);
+            for _ in 0..3 {
+                send(&one, to, b"set");
+                assert_eq!(next(&two), (told(tos), b"set".to_vec(), from), "{of}");
+                send_with(&one, to, &list(&[(IP, TOS, &[24])]), b"own");
+                assert_eq!(next(&two).0, told(24), "{of}");
+            }
+        }
+        // From any socket.
+        let (level, name) =
+            if from.is_ipv6() { (libc::IPPROTO_IPV6, libc::IPV6_TCLASS) } else { (libc::IPPROTO_IP, libc::IP_TOS) };
+        for tos in [8, 0, 16] {
+            set_word(&socket, level, name, tos);
+            socket.send_to(b"plain", to).expect("sent");
+            assert_eq!(next(&two), (told(tos as u8), b"plain".to_vec(), socket.local_addr().unwrap()), "{of}");
+        }
+    }
+    calm();
+}
+
+#[test]
+fn options_of_the_header_are_made_by_the_kernel() {
+    let _alone = alone();
+    within(PATIENCE, "options of the header".to_owned());
+    let directory = private_directory();
+    let ((one, from), (two, to)) = (bound(directory.path(), "127.0.0.1:0"), bound(directory.path(), "127.0.0.1:0"));
+    // No operation, three times, and the end.
+    let header = [1, 1, 1, 0];
+    let told = fields_told(&[(IP, HEADER, &header)]);
+    for _ in 0..3 {
+        send_with(&one, to, &list(&[(IP, HEADER, &header)]), b"own");
+        assert_eq!(next(&two), (told.clone(), b"own".to_vec(), from));
+        send(&one, to, b"without");
+        assert_eq!(next(&two), (Vec::new(), b"without".to_vec(), from));
+    }
+    set(&one, (IP, HEADER), &header);
+    for _ in 0..3 {
+        send(&one, to, b"set");
+        assert_eq!(next(&two), (told.clone(), b"set".to_vec(), from));
+    }
+    set(&one, (IP, HEADER), &[]);
+    send(&one, to, b"without");
+    assert_eq!(next(&two), (Vec::new(), b"without".to_vec(), from));
+    // What is no option, or none of a single datagram, or none of this family.
+    let (six, own) = bound(directory.path(), "[::1]:0");
+    for (endpoint, to, wrong) in [
+        (&one, to, list(&[(IP, HEADER, &[1; 41])])),
+        (&one, to, list(&[(IP, TTL, &[0])])),
+        (&one, to, list(&[(IP, REUSE_ADDRESS, &1_i32.to_ne_bytes())])),
+        (&one, to, list(&[(UDP, CHECKSUM, &1_i32.to_ne_bytes())])),
+        (&one, to, list(&[(IP, TOS, &[4])])[..10].to_vec()),
+        (&six, own, list(&[(IP, HEADER, &header)])),
+    ] {
+        send_with(endpoint, to, &wrong, b"x");
+        let report = endpoint.receive().expect("no error").expect("no end");
+        match Primitive::decode(report.control().expect("a report")) {
+            Ok(Primitive::UderrorInd { options, error: 22, .. }) => assert_eq!(options, wrong),
+            other => panic!("{wrong:?}: {other:?}"),
+        }
+    }
+    assert!(crate::is_empty(&two));
+    calm();
+}
+
+fn send_with(from: &Stream, to: SocketAddr, options: &[u8], data: &[u8]) {
+    from.send_to(InternetAddress::from(to).bytes(), options, data).expect("sent");
+}
+
+/// The options with which a receiver is told of a datagram's fields.
+fn fields_told(of: &[(u32, u32, &[u8])]) -> Vec<u8> {
+    let mut list = Vec::new();
+    for (level, name, value) in of {
+        TransportOption { level: *level, name: *name, status: OptionStatus::SUCCESS, value }.append_to(&mut list);
+    }
+    list
+}
+
+/// The next datagram: its options, its data, and its source.
+fn next(endpoint: &Stream) -> (Vec<u8>, Vec<u8>, SocketAddr) {
+    let (mut source, mut options, mut data) = ([0; 28], [0; 256], [0; 64]);
+    let received = endpoint.recv_from(&mut source, &mut options, &mut data).expect("no error").expect("no end");
+    let source = InternetAddress::decode(&source[..received.address]).expect("an address");
+    (options[..received.options].to_vec(), data[..received.data].to_vec(), source)
+}
+
+fn turn_on(socket: &UdpSocket, level: i32, name: i32) {
+    set_word(socket, level, name, 1);
+}
+
+fn set_word(socket: &UdpSocket, level: i32, name: i32, word: i32) {
+    use std::os::fd::AsRawFd;
+    // SAFETY: the option's value is that number.
+    let done = unsafe { libc::setsockopt(socket.as_raw_fd(), level, name, (&raw const word).cast(), 4) };
+    assert_eq!(done, 0);
+}
+
+/// The time to live, or hop limit, of the next datagram, and its type of service, or traffic class.
+fn fields_received(socket: &UdpSocket) -> [i32; 2] {
     use std::os::fd::AsRawFd;
     let (mut data, mut control) = ([0_u8; 16], [0_u64; 8]);
     let mut piece = libc::iovec { iov_base: data.as_mut_ptr().cast(), iov_len: data.len() };
@@ -105,9 +232,16 @@ fn ttl_received(socket: &UdpSocket) -> i32 {
         header.msg_control = control.as_mut_ptr().cast();
         header.msg_controllen = size_of_val(&control);
         assert!(libc::recvmsg(socket.as_raw_fd(), &raw mut header, 0) >= 0);
-        let message = libc::CMSG_FIRSTHDR(&raw const header);
-        assert!(!message.is_null());
-        libc::CMSG_DATA(message).cast::<i32>().read_unaligned()
+        let mut fields = [0; 2];
+        let mut part = libc::CMSG_FIRSTHDR(&raw const header);
+        while let Some(of) = part.as_ref() {
+            let is_byte = of.cmsg_type == libc::IP_TOS && of.cmsg_level == libc::IPPROTO_IP;
+            let at = libc::CMSG_DATA(part);
+            let value = if is_byte { i32::from(at.read()) } else { at.cast::<i32>().read_unaligned() };
+            fields[usize::from(is_byte || of.cmsg_type == libc::IPV6_TCLASS)] = value;
+            part = libc::CMSG_NXTHDR(&raw const header, part);
+        }
+        fields
     }
 }
 

@@ -1,12 +1,14 @@
 //! Datagrams: T_UNITDATA_REQ, T_UNITDATA_IND and T_UDERROR_IND.
 
 use std::io::{self, ErrorKind};
+use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 
-use headwater_os::internet;
+use headwater_os::internet::{self, Fields};
 
 use super::local::with_buffer;
 use super::{ALL, Protocol, RAW_MAX, SOCKET, address_of, memory, number_of, socket};
+use crate::drivers::internet_options::{fields_of, options_of};
 use crate::drivers::provider::answer::{answer, message as message_of};
 use crate::drivers::provider::options::OPTIONS_MAX;
 use crate::error::{Errno, Result};
@@ -33,12 +35,8 @@ pub(super) fn check(
     len: usize,
     protocol: Protocol,
 ) -> std::result::Result<(), Errno> {
-    if InternetAddress::decode(destination).is_none() {
-        return Err(NO_DESTINATION);
-    }
-    if !options.is_empty() {
-        return Err(Errno::Inval);
-    }
+    let to = InternetAddress::decode(destination).ok_or(NO_DESTINATION)?;
+    fields_of(options, to.is_ipv6())?;
     if len > protocol.datagram_max() { Err(TOO_LONG) } else { Ok(()) }
 }
 
@@ -71,7 +69,7 @@ pub(super) fn pass_waiting(queue: &mut Queue<'_, '_, '_>) -> Result<()> {
 
 /// False: the socket is full, and is watched.
 fn send(message: &Message<'_>, queue: &mut Queue<'_, '_, '_>) -> Result<bool> {
-    let Ok(Primitive::UnitdataReq { destination, .. }) = Primitive::decode(message.control().unwrap_or_default())
+    let Ok(Primitive::UnitdataReq { destination, options }) = Primitive::decode(message.control().unwrap_or_default())
     else {
         return Ok(true);
     };
@@ -80,30 +78,31 @@ fn send(message: &Message<'_>, queue: &mut Queue<'_, '_, '_>) -> Result<bool> {
         // It was sent before the address was given up.
         return Ok(true);
     }
-    match send_to(socket.as_fd(), message.data().unwrap_or_default(), to) {
-        Ok(()) => {
-            if let (Some(request), Some((file, version))) =
-                (message.control().and_then(Control::of), queue.file_and_version(SOCKET)?)
+    let fields = fields_of(options, to.is_ipv6()).unwrap_or(Fields::USUAL);
+    match send_to(socket.as_fd(), message.data().unwrap_or_default(), to, &fields) {
+        Ok(true) => {
+            if let (Some(request), Some((file, version)), true) =
+                (message.control().and_then(Control::of), queue.file_and_version(SOCKET)?, fields == Fields::USUAL)
             {
                 let own = memory::is_idle(queue)?;
                 queue.note_route(Route::by_socket(request, own, (&file, version), to, u32::MAX, RAW_MAX));
             }
             queue.has_sent().map(|()| true)
         }
-        Err(error) if error.kind() == ErrorKind::WouldBlock => {
+        Ok(false) => {
             queue.watch(SOCKET, Events::OUT)?;
             Ok(false)
         }
-        Err(error) => report(queue, destination, &[], Errno::new(number_of(&error).cast_signed())).map(|()| true),
+        Err(error) => report(queue, destination, options, Errno::new(number_of(&error).cast_signed())).map(|()| true),
     }
 }
 
-fn send_to(socket: BorrowedFd<'_>, data: &[u8], to: std::net::SocketAddr) -> io::Result<()> {
-    let mut sent = internet::send_to(socket, data, to);
+fn send_to(socket: BorrowedFd<'_>, data: &[u8], to: SocketAddr, fields: &Fields) -> io::Result<bool> {
+    let mut sent = internet::send_with(socket, data, to, fields);
     for _ in 1..TRIES {
         // An error of the network is that of an earlier datagram: its report waits in the socket.
         match &sent {
-            Err(error) if is_of_network(error) => sent = internet::send_to(socket, data, to),
+            Err(error) if is_of_network(error) => sent = internet::send_with(socket, data, to, fields),
             _ => break,
         }
     }
@@ -133,23 +132,23 @@ pub(super) fn ready(events: Events, queue: &mut Queue<'_, '_, '_>) -> Result<()>
     }
     with_buffer(queue, |queue, buffer| {
         // Most datagrams come from where the one before came from.
-        let (mut from, mut control) = (None, indication(None));
+        let (mut from, mut control) = ((None, Fields::USUAL), indication(None, &Fields::USUAL));
         for _ in 0..AT_ONCE {
             if !queue.can_put_next(0)? {
                 return queue.unwatch(SOCKET, Events::IN);
             }
-            match internet::receive_from(socket.as_fd(), buffer) {
-                Ok(source) => {
-                    if source != from {
-                        control = indication(source.map(address_of));
-                        from = source;
+            match internet::receive(socket.as_fd(), buffer) {
+                Ok(Some(now)) => {
+                    if now != from {
+                        control = indication(now.0.map(address_of), &now.1);
+                        from = now;
                     }
                     if !queue.append_for_head(&control, buffer)? {
                         let header = MessageHeader { whole: true, ..MessageHeader::of(Kind::Proto) };
                         queue.put_next(Message::of_parts(header, Some(control.clone()), Some(buffer.clone())))?;
                     }
                 }
-                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+                Ok(None) => break,
                 // That of an earlier datagram; it is cleared by that.
                 Err(_) => report_undelivered(socket.as_fd(), queue)?,
             }
@@ -158,19 +157,20 @@ pub(super) fn ready(events: Events, queue: &mut Queue<'_, '_, '_>) -> Result<()>
     })
 }
 
-/// The control part of a datagram from an address.
-fn indication(source: Option<InternetAddress>) -> Vec<u8> {
+/// The control part of a datagram from an address, with such fields.
+fn indication(source: Option<InternetAddress>, fields: &Fields) -> Vec<u8> {
     let source = source.as_ref().map_or(&[][..], InternetAddress::bytes);
-    Primitive::UnitdataInd { source, options: &[] }.encode()
+    Primitive::UnitdataInd { source, options: &options_of(fields) }.encode()
 }
 
 /// Tells the user of datagrams that were not delivered. A reader that is behind is not told: as the network may lose such a report.
 fn report_undelivered(socket: BorrowedFd<'_>, queue: &mut Queue<'_, '_, '_>) -> Result<()> {
     for _ in 0..AT_ONCE {
-        let Ok(Some(undelivered)) = internet::undelivered(socket) else { return Ok(()) };
-        if queue.can_put_next(0)? {
-            let destination = address_of(undelivered.destination);
-            let (destination, error) = (destination.bytes(), undelivered.errno);
+        let Some(undelivered) = internet::undelivered(socket) else { return Ok(()) };
+        if let Some(destination) = undelivered.destination.map(address_of)
+            && queue.can_put_next(0)?
+        {
+            let (destination, error) = (destination.bytes(), undelivered.errno.unsigned_abs());
             queue.put_next(message_of(Primitive::UderrorInd { destination, options: &[], error }))?;
         }
     }

@@ -64,13 +64,12 @@ pub(in crate::drivers) fn destination(message: Option<&Message<'_>>) -> Option<A
 }
 
 /// Sends a datagram to the endpoint that has an address, if one has. The next one with the same control part, and no more than `longest` bytes
-/// of data, takes the short path.
+/// of data, takes the short path. The receiver is told of `options`.
 pub(in crate::drivers) fn to_endpoint<'m>(
     message: &mut Option<Message<'m>>,
     queue: &mut Queue<'_, '_, 'm>,
     destination: &Address,
-    find: Find,
-    longest: usize,
+    (find, longest, options): (Find, usize, &[u8]),
 ) -> Result<Outcome> {
     let (state, own_binds) = memory::binding(queue)?;
     if state != State::Idle.number() {
@@ -95,7 +94,7 @@ pub(in crate::drivers) fn to_endpoint<'m>(
             continue;
         }
         // Made before the receiver's lock is taken.
-        let control = Primitive::UnitdataInd { source: source.bytes(), options: &[] }.encode();
+        let control = Primitive::UnitdataInd { source: source.bytes(), options }.encode();
         let parts = request.zip(Control::of(&control));
         let sent = reach(queue, &peer, |there| {
             if memory::binding(there)? != (State::Idle.number(), binds) {
@@ -132,7 +131,7 @@ pub(in crate::drivers) fn to_endpoint<'m>(
 /// Sends a datagram of a loop-back transport. False: it waits for room, and is left.
 pub(super) fn send<'m>(message: &mut Option<Message<'m>>, queue: &mut Queue<'_, '_, 'm>) -> Result<bool> {
     let Some(destination) = destination(message.as_ref()) else { return Ok(true) };
-    match to_endpoint(message, queue, &destination, find, super::DATAGRAM_MAX)? {
+    match to_endpoint(message, queue, &destination, (find, super::DATAGRAM_MAX, &[]))? {
         Outcome::Done => Ok(true),
         Outcome::Waits => Ok(false),
         Outcome::Elsewhere => report(queue, destination.bytes(), &[], REFUSED).map(|()| true),

@@ -105,9 +105,14 @@ pub(in crate::drivers) fn receives_from(minor: u32, number: u32) -> Condition {
 
 /// Gives the endpoint an address; an empty one takes it away.
 pub(in crate::drivers) fn bind(queue: &mut Queue<'_, '_, '_>, address: &[u8], waiting_max: u32) -> Result<()> {
-    let binds = word(queue, BINDS)?;
     set_address(queue, LOCAL, address)?;
     set_word(queue, WAITING_MAX, waiting_max)?;
+    renew(queue)
+}
+
+/// What senders have found out about the endpoint, and it about receivers, is to be found out again: as after a new bind.
+pub(in crate::drivers) fn renew(queue: &mut Queue<'_, '_, '_>) -> Result<()> {
+    let binds = word(queue, BINDS)?;
     set_word(queue, BINDS, binds.wrapping_add(1))
 }
 

@@ -1,10 +1,11 @@
 //! T_BIND_REQ, T_UNBIND_REQ, and the end of an endpoint.
 
+use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 
-use headwater_os::udp_socket;
+use headwater_os::internet::{self, Kind, Setting};
 
 use super::super::provider::answer::{answer, flush, message, refuse, refuse_by};
 use super::{SOCKET, memory, options, words};
@@ -51,10 +52,7 @@ pub(super) fn bind(queue: &mut Queue<'_, '_, '_>, address: &[u8]) -> Result<()> 
     let any = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
     let asked = if address.is_empty() { Some(any) } else { InternetAddress::decode(address) };
     let Some(asked) = asked else { return refuse(queue, of, TransportError::BadAddress) };
-    let made = udp_socket::bind(asked, &options::of_socket(queue)?).and_then(|socket| {
-        let (bound, namespace) = (udp_socket::local(socket.as_fd())?, udp_socket::namespace(socket.as_fd())?);
-        Ok((socket, bound, namespace))
-    });
+    let made = bound(queue, asked);
     let (socket, bound, namespace) = match made {
         Ok(made) => made,
         Err(error) => {
@@ -95,6 +93,19 @@ pub(super) fn bind(queue: &mut Queue<'_, '_, '_>, address: &[u8]) -> Result<()> 
         memory::set_state(own, State::Idle)?;
         own.put_next(message(Primitive::BindAck { address: address.bytes(), waiting: 0 }))
     })
+}
+
+/// A socket that has an address, the address with the port that the kernel has chosen, and its namespace.
+fn bound(queue: &Queue<'_, '_, '_>, address: SocketAddr) -> io::Result<(OwnedFd, SocketAddr, u64)> {
+    let socket = internet::open(Kind::Datagrams, address.is_ipv6())?;
+    let fd = socket.as_fd();
+    if address.is_ipv6() {
+        Setting::OnlyV6.set(fd, [1, 0])?;
+    }
+    options::set_all(queue, fd, address.is_ipv6())?;
+    internet::take_address(fd, address)?;
+    let (bound, namespace) = (internet::own_address(fd)?, internet::namespace(fd)?);
+    Ok((socket, bound, namespace))
 }
 
 /// Takes the name, whose port the stream has. False: another stream keeps it.

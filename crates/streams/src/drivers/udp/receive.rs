@@ -1,10 +1,10 @@
 //! What comes from the socket: datagrams, and errors of those that were sent.
 
-use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd};
 
-use headwater_os::udp_socket;
+use headwater_os::internet;
 
+use super::super::internet_options::options_of;
 use super::super::provider::answer::message;
 use super::SOCKET;
 use crate::error::Result;
@@ -35,17 +35,18 @@ pub(super) fn ready(place: usize, events: Events, queue: &mut Queue<'_, '_, '_>)
         // Until the read side's service procedure runs.
         return queue.unwatch(SOCKET, Events::IN);
     }
-    let mut buffer = Box::<[u8]>::new_uninit_slice(BUFFER);
-    take_datagrams(socket.as_fd(), &mut buffer, queue)
+    take_datagrams(socket.as_fd(), &mut Vec::with_capacity(BUFFER), queue)
 }
 
-fn take_datagrams(socket: BorrowedFd<'_>, buffer: &mut [MaybeUninit<u8>], queue: &mut Queue<'_, '_, '_>) -> Result<()> {
+fn take_datagrams(socket: BorrowedFd<'_>, buffer: &mut Vec<u8>, queue: &mut Queue<'_, '_, '_>) -> Result<()> {
     for _ in 0..BATCH {
         if !queue.can_put_next(0)? {
             return queue.unwatch(SOCKET, Events::IN);
         }
-        let (data, source) = match udp_socket::receive(socket, buffer) {
-            Ok(Some(received)) => received,
+        let (source, fields) = match internet::receive(socket, buffer) {
+            Ok(Some((Some(source), fields))) => (source, fields),
+            // The kernel always says it.
+            Ok(Some((None, _))) => continue,
             Ok(None) => return Ok(()),
             // The report is in the queue of errors.
             Err(_) => {
@@ -54,10 +55,10 @@ fn take_datagrams(socket: BorrowedFd<'_>, buffer: &mut [MaybeUninit<u8>], queue:
             }
         };
         let source = InternetAddress::from(source);
-        let control = Primitive::UnitdataInd { source: source.bytes(), options: &[] }.encode();
+        let control = Primitive::UnitdataInd { source: source.bytes(), options: &options_of(&fields) }.encode();
         let header = MessageHeader { whole: true, ..MessageHeader::of(Kind::Proto) };
-        if !queue.append_for_head(&control, data)? {
-            queue.put_next(Message::of_parts(header, Some(control), Some(data.to_vec())))?;
+        if !queue.append_for_head(&control, buffer)? {
+            queue.put_next(Message::of_parts(header, Some(control), Some(buffer.clone())))?;
         }
     }
     Ok(())
@@ -67,7 +68,7 @@ fn take_datagrams(socket: BorrowedFd<'_>, buffer: &mut [MaybeUninit<u8>], queue:
 /// and the socket is ready as long as one is there.
 fn take_errors(socket: BorrowedFd<'_>, queue: &mut Queue<'_, '_, '_>) -> Result<()> {
     for _ in 0..ERRORS {
-        let Some(refused) = udp_socket::next_error(socket) else { break };
+        let Some(refused) = internet::undelivered(socket) else { break };
         if let Some(destination) = refused.destination.filter(|_| refused.errno != 0)
             && queue.can_put_next(0)?
         {

@@ -4,18 +4,19 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-use headwater_os::udp_socket;
+use headwater_os::internet::{self, Fields};
 
+use super::super::internet_options::{fields_of, options_of};
 use super::super::transport::datagram::{self, Outcome, TOO_LONG, report, to_endpoint};
 use super::super::transport::local::{Receiver, known};
 use super::memory::{self, Address};
-use super::{DATAGRAM_MAX_V4, DATAGRAM_MAX_V6, SOCKET, words};
+use super::{DATAGRAM_MAX_V4, DATAGRAM_MAX_V6, SOCKET, options, words};
 use crate::error::{Errno, Result};
 use crate::message::Message;
 use crate::options::events::Events;
 use crate::plumb::queue::Queue;
 use crate::plumb::route::{Control, Route};
-use crate::tpi::InternetAddress;
+use crate::tpi::{InternetAddress, Primitive};
 
 /// EAFNOSUPPORT.
 const OTHER_FAMILY: Errno = Errno::new(97);
@@ -37,9 +38,8 @@ pub(super) fn check(
     let most = if own.is_ipv6() { DATAGRAM_MAX_V6 } else { DATAGRAM_MAX_V4 };
     Ok(match () {
         () if to.is_ipv6() != own.is_ipv6() => Err(OTHER_FAMILY),
-        () if !options.is_empty() => Err(Errno::Inval),
         () if len > most => Err(TOO_LONG),
-        () => Ok(()),
+        () => fields_of(options, to.is_ipv6()).map(drop),
     })
 }
 
@@ -52,10 +52,24 @@ fn longest(destination: &[u8]) -> usize {
 /// False: the datagram waits for room, and is left.
 pub(super) fn send<'m>(message: &mut Option<Message<'m>>, queue: &mut Queue<'_, '_, 'm>) -> Result<bool> {
     let Some(destination) = datagram::destination(message.as_ref()) else { return Ok(true) };
-    match to_endpoint(message, queue, &destination, find, longest(destination.bytes()))? {
+    let own = own_options(message.as_ref());
+    let is_v6 = InternetAddress::decode(destination.bytes()).is_some_and(|to| to.is_ipv6());
+    let Ok(Some(fields)) = options::fields(queue, own, is_v6)? else {
+        return by_socket(message.as_ref(), queue, &destination);
+    };
+    let told = options_of(&fields);
+    match to_endpoint(message, queue, &destination, (find, longest(destination.bytes()), &told))? {
         Outcome::Done => Ok(true),
         Outcome::Waits => Ok(false),
         Outcome::Elsewhere => by_socket(message.as_ref(), queue, &destination),
+    }
+}
+
+/// The options of a datagram, as it waits in a queue.
+fn own_options<'m>(message: Option<&'m Message<'_>>) -> &'m [u8] {
+    match message.and_then(|message| Primitive::decode(message.control()?).ok()) {
+        Some(Primitive::UnitdataReq { options, .. }) => options,
+        _ => &[],
     }
 }
 
@@ -74,7 +88,7 @@ fn find_endpoint(queue: &mut Queue<'_, '_, '_>, destination: &Address) -> Result
         return Ok(None);
     };
     let namespace = words::namespace(queue)?;
-    let Some(source) = udp_socket::source_within_machine(to, namespace) else { return Ok(None) };
+    let Some(source) = internet::source_within_machine(to, namespace) else { return Ok(None) };
     let source = SocketAddr::new(if own.ip().is_unspecified() { source } else { own.ip() }, own.port());
     let Some(source) = Address::of(InternetAddress::from(source).bytes()) else { return Ok(None) };
     let any: IpAddr = if to.is_ipv6() { Ipv6Addr::UNSPECIFIED.into() } else { Ipv4Addr::UNSPECIFIED.into() };
@@ -88,9 +102,9 @@ fn find_endpoint(queue: &mut Queue<'_, '_, '_>, destination: &Address) -> Result
         // The peer's memory and the directory say what they will: the kernel says to what address a socket is bound, and where.
         let Some(socket) = queue.file_of_peer(&peer, SOCKET)? else { continue };
         let socket = socket.as_fd();
-        let has_it = udp_socket::is_udp(socket)
-            && udp_socket::local(socket).is_ok_and(|has| has == bound)
-            && udp_socket::namespace(socket).is_ok_and(|of| of == namespace);
+        let has_it = internet::is_udp(socket)
+            && internet::own_address(socket).is_ok_and(|has| has == bound)
+            && internet::namespace(socket).is_ok_and(|of| of == namespace);
         let Some(address) = Address::of(InternetAddress::from(bound).bytes()).filter(|_| has_it) else { continue };
         if let Some(binds) = datagram::binding_of(queue, &peer, &address)? {
             return Ok(Some(Receiver { peer, binds, source }));
@@ -108,11 +122,14 @@ fn by_socket(message: Option<&Message<'_>>, queue: &mut Queue<'_, '_, '_>, desti
         return Ok(false);
     };
     let Some(socket) = file else { return Ok(true) };
-    let data = message.data().unwrap_or_default();
+    let (data, own) = (message.data().unwrap_or_default(), own_options(Some(message)));
+    let fields = fields_of(own, to.is_ipv6()).unwrap_or(Fields::USUAL);
     for _ in 0..ERRORS_MAX {
-        let error = match udp_socket::send_to(socket.as_fd(), data, to) {
+        let error = match internet::send_with(socket.as_fd(), data, to, &fields) {
             Ok(true) => {
-                note_socket(queue, message, destination, to)?;
+                if own.is_empty() {
+                    note_socket(queue, message, destination, to)?;
+                }
                 return queue.has_sent().map(|()| true);
             }
             Ok(false) => {
@@ -122,8 +139,8 @@ fn by_socket(message: Option<&Message<'_>>, queue: &mut Queue<'_, '_, '_>, desti
             Err(error) => Errno::new(error.raw_os_error().unwrap_or(0)),
         };
         // Of this datagram, or of one before: then there is a report about that one, and this one is sent again.
-        let Some(refused) = udp_socket::next_error(socket.as_fd()) else {
-            return report(queue, destination.bytes(), &[], error).map(|()| true);
+        let Some(refused) = internet::undelivered(socket.as_fd()) else {
+            return report(queue, destination.bytes(), own, error).map(|()| true);
         };
         let about = refused.destination.map(InternetAddress::from);
         let about = about.as_ref().map_or(destination.bytes(), InternetAddress::bytes);

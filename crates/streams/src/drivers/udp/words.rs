@@ -9,11 +9,13 @@ use crate::tpi::InternetAddress;
 
 /// The number of the socket's network namespace; changed by a bind, under the locks of both directions.
 const NAMESPACE: usize = memory::LEN;
-/// Options: a word each, the value plus one; 0 where the user has set none. Of the write side alone.
+/// Options, each in a place of its own: the length of the value plus one, 0 where the user has set none, then the value. Of the write
+/// side alone.
 const OPTIONS: usize = NAMESPACE + 8;
-pub(super) const OPTIONS_MAX: usize = 6;
+const OPTION_BYTES: usize = 48;
+pub(super) const OPTIONS_MAX: usize = 7;
 
-const _: () = assert!(OPTIONS + 4 * OPTIONS_MAX + memory::STEPS <= memory::WITH_STEPS);
+const _: () = assert!(OPTIONS + OPTION_BYTES * OPTIONS_MAX + memory::STEPS <= memory::WITH_STEPS);
 
 /// The address of the endpoint; None before a bind.
 pub(super) fn own_address(queue: &Queue<'_, '_, '_>) -> Result<Option<SocketAddr>> {
@@ -31,14 +33,18 @@ pub(super) fn set_namespace(queue: &mut Queue<'_, '_, '_>, namespace: u64) -> Re
 }
 
 /// What the user has set the option of that number to.
-pub(super) fn option(queue: &Queue<'_, '_, '_>, number: usize) -> Result<Option<i32>> {
-    let mut bytes = [0; 4];
-    queue.read_instance(OPTIONS + 4 * number, &mut bytes)?;
-    Ok(i32::from_ne_bytes(bytes).checked_sub(1).filter(|value| (0..=0xff).contains(value)))
+pub(super) fn option(queue: &Queue<'_, '_, '_>, number: usize) -> Result<Option<Vec<u8>>> {
+    let mut bytes = [0; OPTION_BYTES];
+    queue.read_instance(OPTIONS + OPTION_BYTES * number, &mut bytes)?;
+    let value = usize::from(bytes[0]).checked_sub(1).and_then(|len| bytes[1..].get(..len));
+    Ok(value.map(<[u8]>::to_vec))
 }
 
-pub(super) fn set_option(queue: &mut Queue<'_, '_, '_>, number: usize, value: i32) -> Result<()> {
-    queue.write_instance(OPTIONS + 4 * number, &(value + 1).to_ne_bytes())
+pub(super) fn set_option(queue: &mut Queue<'_, '_, '_>, number: usize, value: &[u8]) -> Result<()> {
+    let mut bytes = [0; OPTION_BYTES];
+    bytes[0] = value.len() as u8 + 1;
+    bytes[1..=value.len()].copy_from_slice(value);
+    queue.write_instance(OPTIONS + OPTION_BYTES * number, &bytes)
 }
 
 /// The name under which an endpoint is found: addresses of different namespaces are different.

@@ -1,0 +1,320 @@
+//! Datagrams: sent and received with fields of their packet's header, and those that were not delivered.
+
+use std::io;
+use std::mem;
+use std::net::{SocketAddr, SocketAddrV6};
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+use rustix::net::{SendFlags, sendto};
+
+use super::control::Control;
+use super::setting::{get_bytes, set_bytes, set_word};
+
+const DONT_WAIT: SendFlags = SendFlags::DONTWAIT.union(SendFlags::NOSIGNAL);
+
+/// The options of an IPv4 header.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct IpOptions {
+    bytes: [u8; IpOptions::MAX],
+    len: usize,
+}
+
+impl IpOptions {
+    /// As many bytes as a header has room for.
+    pub const MAX: usize = 40;
+    /// None.
+    pub const NONE: IpOptions = IpOptions { bytes: [0; IpOptions::MAX], len: 0 };
+
+    /// The options of these bytes; None if there are too many.
+    pub fn of(options: &[u8]) -> Option<IpOptions> {
+        let mut bytes = [0; IpOptions::MAX];
+        bytes.get_mut(..options.len())?.copy_from_slice(options);
+        Some(IpOptions { bytes, len: options.len() })
+    }
+
+    /// Their bytes.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes[..self.len]
+    }
+
+    /// What every datagram of the socket goes out with.
+    ///
+    /// # Errors
+    /// What getsockopt(2) reports.
+    pub fn get(socket: BorrowedFd<'_>) -> io::Result<IpOptions> {
+        let mut options = IpOptions::NONE;
+        options.len = get_bytes(socket, libc::IPPROTO_IP, libc::IP_OPTIONS, &mut options.bytes)?.min(IpOptions::MAX);
+        Ok(options)
+    }
+
+    /// Changes what every datagram of the socket goes out with.
+    ///
+    /// # Errors
+    /// What setsockopt(2) reports, `InvalidInput` for bytes that are no options among it.
+    pub fn set(&self, socket: BorrowedFd<'_>) -> io::Result<()> {
+        set_bytes(socket, libc::IPPROTO_IP, libc::IP_OPTIONS, self.bytes())
+    }
+}
+
+/// Fields of the header of a datagram's packet. What is not said is as the socket's settings have it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "of this workspace alone")]
+pub struct Fields {
+    /// The type of service of IPv4, the traffic class of IPv6.
+    pub tos: Option<u8>,
+    /// How many routers the packet may pass. Not of a received one.
+    pub ttl: Option<u8>,
+    /// Of IPv4 alone.
+    pub options: IpOptions,
+}
+
+impl Fields {
+    /// Nothing is said.
+    pub const USUAL: Fields = Fields { tos: None, ttl: None, options: IpOptions::NONE };
+}
+
+/// What the network has reported about a datagram that was not delivered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "of this workspace alone")]
+pub struct Undelivered {
+    /// Where it was sent, if the kernel tells.
+    pub destination: Option<SocketAddr>,
+    /// The number of the error (errno).
+    pub errno: i32,
+}
+
+/// Has the kernel report datagrams that were not delivered, and the fields of those that come.
+pub(super) fn prepare(socket: BorrowedFd<'_>, is_v6: bool) -> io::Result<()> {
+    if is_v6 {
+        set_word(socket, libc::IPPROTO_IPV6, libc::IPV6_RECVERR, 1)?;
+        return set_word(socket, libc::IPPROTO_IPV6, libc::IPV6_RECVTCLASS, 1);
+    }
+    for name in [libc::IP_RECVERR, libc::IP_RECVTOS, libc::IP_RECVOPTS] {
+        set_word(socket, libc::IPPROTO_IP, name, 1)?;
+    }
+    Ok(())
+}
+
+/// Sends a datagram. False: there is no room, in the socket or in the device behind it.
+///
+/// # Errors
+/// What sendto(2) reports, also the error of an earlier datagram: see [`undelivered`].
+pub fn send_to(socket: BorrowedFd<'_>, data: &[u8], destination: SocketAddr) -> io::Result<bool> {
+    was_sent(sendto(socket, data, DONT_WAIT, &destination).map(drop).map_err(io::Error::from))
+}
+
+fn was_sent(sent: io::Result<()>) -> io::Result<bool> {
+    match sent {
+        Ok(()) => Ok(true),
+        Err(error) if [Some(libc::EAGAIN), Some(libc::ENOBUFS)].contains(&error.raw_os_error()) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Sends a datagram with fields of its own.
+///
+/// # Errors
+/// As [`send_to`].
+pub fn send_with(socket: BorrowedFd<'_>, data: &[u8], destination: SocketAddr, fields: &Fields) -> io::Result<bool> {
+    let (mut control, of) = (Control::new(), fields);
+    let (level, tos, ttl) = if destination.is_ipv6() {
+        (libc::IPPROTO_IPV6, libc::IPV6_TCLASS, libc::IPV6_HOPLIMIT)
+    } else {
+        (libc::IPPROTO_IP, libc::IP_TOS, libc::IP_TTL)
+    };
+    for (name, value) in [(tos, of.tos), (ttl, of.ttl)] {
+        if let Some(value) = value {
+            control.add(level, name, &i32::from(value).to_ne_bytes());
+        }
+    }
+    if !of.options.bytes().is_empty() {
+        control.add(libc::IPPROTO_IP, libc::IP_RETOPTS, of.options.bytes());
+    }
+    if control.is_empty() {
+        return send_to(socket, data, destination);
+    }
+    let (mut name, len) = name_of(destination);
+    let mut piece = libc::iovec { iov_base: data.as_ptr().cast_mut().cast(), iov_len: data.len() };
+    // SAFETY: all zeros is a header without parts.
+    let mut header: libc::msghdr = unsafe { mem::zeroed() };
+    (header.msg_name, header.msg_namelen) = ((&raw mut name).cast(), len);
+    (header.msg_iov, header.msg_iovlen) = (&raw mut piece, 1);
+    (header.msg_control, header.msg_controllen) = control.for_sending();
+    let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
+    // SAFETY: the header describes the name, the data and the control part, which outlive the call; it changes none of them.
+    let sent = unsafe { libc::sendmsg(socket.as_raw_fd(), &raw const header, flags) };
+    was_sent(if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) })
+}
+
+/// Receives a datagram into the free room of an empty buffer. Returns where it comes from, if the kernel says so, and the fields of its
+/// header that are not zero. None: there is no datagram.
+///
+/// # Errors
+/// What recvmsg(2) reports, also the error of a datagram that was sent: see [`undelivered`].
+pub fn receive(socket: BorrowedFd<'_>, buffer: &mut Vec<u8>) -> io::Result<Option<(Option<SocketAddr>, Fields)>> {
+    buffer.clear();
+    let Some((len, source, control)) = received(socket, buffer.spare_capacity_mut(), 0)? else { return Ok(None) };
+    // SAFETY: the kernel has written so many bytes, which the free room has.
+    unsafe { buffer.set_len(len.min(buffer.capacity())) };
+    let mut fields = Fields::USUAL;
+    for (of, part) in control.parts() {
+        match of {
+            (libc::IPPROTO_IP, libc::IP_TOS) | (libc::IPPROTO_IPV6, libc::IPV6_TCLASS) => {
+                // A byte, or a word.
+                let word = part.first_chunk().map(|word| i32::from_ne_bytes(*word));
+                fields.tos =
+                    word.or(part.first().map(|tos| i32::from(*tos))).map(|tos| tos as u8).filter(|tos| *tos > 0);
+            }
+            (libc::IPPROTO_IP, libc::IP_RECVOPTS) => fields.options = IpOptions::of(part).unwrap_or(IpOptions::NONE),
+            _ => {}
+        }
+    }
+    Ok(Some((source, fields)))
+}
+
+/// Takes the oldest report of a datagram that was not delivered. None: there is no other.
+pub fn undelivered(socket: BorrowedFd<'_>) -> Option<Undelivered> {
+    let (_, destination, control) = received(socket, &mut [], libc::MSG_ERRQUEUE).ok()??;
+    // The report begins with the error (sock_extended_err).
+    let errno = control.parts().find_map(|(of, part)| {
+        let is_error = of == (libc::IPPROTO_IP, libc::IP_RECVERR) || of == (libc::IPPROTO_IPV6, libc::IPV6_RECVERR);
+        part.first_chunk().filter(|_| is_error).map(|word| i32::from_ne_bytes(*word))
+    });
+    Some(Undelivered { destination, errno: errno.unwrap_or(0) })
+}
+
+/// A message of the socket: how many bytes of it there are, the address that came with it, the control part. None: there is none.
+type Received = (usize, Option<SocketAddr>, Control);
+
+fn received(socket: BorrowedFd<'_>, data: &mut [mem::MaybeUninit<u8>], flags: i32) -> io::Result<Option<Received>> {
+    let mut control = Control::new();
+    let mut piece = libc::iovec { iov_base: data.as_mut_ptr().cast(), iov_len: data.len() };
+    // SAFETY: all zeros is a value of both.
+    let (mut name, mut header): (libc::sockaddr_storage, libc::msghdr) = unsafe { mem::zeroed() };
+    (header.msg_name, header.msg_namelen) = ((&raw mut name).cast(), size_of_val(&name) as libc::socklen_t);
+    (header.msg_iov, header.msg_iovlen) = (&raw mut piece, 1);
+    (header.msg_control, header.msg_controllen) = control.for_receiving();
+    // SAFETY: the header describes the name, the room for data and the control part, which outlive the call.
+    let len = unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut header, flags | libc::MSG_DONTWAIT) };
+    let Ok(len) = usize::try_from(len) else {
+        let error = io::Error::last_os_error();
+        return if error.kind() == io::ErrorKind::WouldBlock { Ok(None) } else { Err(error) };
+    };
+    control.received(header.msg_controllen);
+    Ok(Some((len, address_of(&name), control)))
+}
+
+/// An address as the kernel has it, and its length.
+fn name_of(address: SocketAddr) -> (libc::sockaddr_storage, libc::socklen_t) {
+    // SAFETY: all zeros is a value.
+    let mut name: libc::sockaddr_storage = unsafe { mem::zeroed() };
+    let at = &raw mut name;
+    let len = match address {
+        SocketAddr::V4(address) => {
+            // SAFETY: the storage is as large and as aligned as any address.
+            let v4 = unsafe { &mut *at.cast::<libc::sockaddr_in>() };
+            v4.sin_family = libc::AF_INET as libc::sa_family_t;
+            v4.sin_port = address.port().to_be();
+            v4.sin_addr.s_addr = u32::from_ne_bytes(address.ip().octets());
+            size_of_val(v4)
+        }
+        SocketAddr::V6(address) => {
+            // SAFETY: as above.
+            let v6 = unsafe { &mut *at.cast::<libc::sockaddr_in6>() };
+            v6.sin6_family = libc::AF_INET6 as libc::sa_family_t;
+            v6.sin6_port = address.port().to_be();
+            v6.sin6_flowinfo = address.flowinfo().to_be();
+            v6.sin6_addr.s6_addr = address.ip().octets();
+            v6.sin6_scope_id = address.scope_id();
+            size_of_val(v6)
+        }
+    };
+    (name, len as libc::socklen_t)
+}
+
+/// The address in a structure of the kernel; None if it is of another family.
+fn address_of(name: &libc::sockaddr_storage) -> Option<SocketAddr> {
+    let at: *const libc::sockaddr_storage = name;
+    match i32::from(name.ss_family) {
+        libc::AF_INET => {
+            // SAFETY: the storage is as large and as aligned as any address, and every content is a value.
+            let v4 = unsafe { &*at.cast::<libc::sockaddr_in>() };
+            Some(SocketAddr::from((v4.sin_addr.s_addr.to_ne_bytes(), u16::from_be(v4.sin_port))))
+        }
+        libc::AF_INET6 => {
+            // SAFETY: as above.
+            let v6 = unsafe { &*at.cast::<libc::sockaddr_in6>() };
+            let (port, flow) = (u16::from_be(v6.sin6_port), u32::from_be(v6.sin6_flowinfo));
+            Some(SocketAddrV6::new(v6.sin6_addr.s6_addr.into(), port, flow, v6.sin6_scope_id).into())
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::{AsFd, OwnedFd};
+    use std::time::Duration;
+
+    use super::super::tests::bound;
+    use super::super::{Kind, own_address};
+    use super::*;
+    use crate::readiness::{self, Watched};
+
+    fn next(socket: &OwnedFd) -> (Vec<u8>, Option<SocketAddr>, Fields) {
+        let mut polled = [Watched::new(socket.as_fd(), Watched::IN)];
+        readiness::wait(&mut polled, Some(Duration::from_secs(10))).expect("poll");
+        let mut buffer = Vec::with_capacity(64);
+        let (source, fields) = receive(socket.as_fd(), &mut buffer).expect("no error").expect("it has come");
+        (buffer, source, fields)
+    }
+
+    #[test]
+    fn a_datagram_comes_with_its_source_and_the_fields_it_was_sent_with() {
+        for is_v6 in [false, true] {
+            let (one, two) = (bound(Kind::Datagrams, is_v6), bound(Kind::Datagrams, is_v6));
+            let (from, to) = (own_address(one.as_fd()).unwrap(), own_address(two.as_fd()).unwrap());
+            assert!(send_to(one.as_fd(), b"plain", to).unwrap());
+            assert_eq!(next(&two), (b"plain".to_vec(), Some(from), Fields::USUAL));
+            let fields = Fields { tos: Some(0x10), ttl: Some(3), ..Fields::USUAL };
+            assert!(send_with(one.as_fd(), b"with", to, &fields).unwrap());
+            assert_eq!(next(&two), (b"with".to_vec(), Some(from), Fields { tos: Some(0x10), ..Fields::USUAL }));
+            assert!(receive(two.as_fd(), &mut Vec::with_capacity(8)).unwrap().is_none());
+        }
+    }
+
+    #[test]
+    fn options_of_the_header_come_as_they_were_sent() {
+        let (one, two) = (bound(Kind::Datagrams, false), bound(Kind::Datagrams, false));
+        let to = own_address(two.as_fd()).unwrap();
+        // No operation, three times, and the end.
+        let options = IpOptions::of(&[1, 1, 1, 0]).unwrap();
+        assert!(send_with(one.as_fd(), b"x", to, &Fields { options, ..Fields::USUAL }).unwrap());
+        assert_eq!(next(&two).2.options, options);
+        assert_eq!(IpOptions::get(one.as_fd()).unwrap(), IpOptions::NONE);
+        options.set(one.as_fd()).unwrap();
+        assert_eq!(IpOptions::get(one.as_fd()).unwrap(), options);
+        assert!(send_to(one.as_fd(), b"x", to).unwrap());
+        assert_eq!(next(&two).2.options, options);
+        assert_eq!(IpOptions::of(&[0; 41]), None);
+    }
+
+    #[test]
+    fn a_datagram_to_nobody_is_reported_with_its_destination() {
+        for is_v6 in [false, true] {
+            let sender = bound(Kind::Datagrams, is_v6);
+            assert_eq!(undelivered(sender.as_fd()), None);
+            // A child that another test forks may have a copy of the socket for a moment, which then gets the datagram.
+            let told = (0..20).find_map(|_| {
+                let gone = own_address(bound(Kind::Datagrams, is_v6).as_fd()).expect("bound");
+                send_to(sender.as_fd(), b"lost", gone).expect("room");
+                let mut polled = [Watched::new(sender.as_fd(), 0)];
+                readiness::wait(&mut polled, Some(Duration::from_millis(500))).expect("poll");
+                undelivered(sender.as_fd()).map(|told| (told, gone))
+            });
+            let (told, gone) = told.expect("one of them went to no socket");
+            assert_eq!(told, Undelivered { destination: Some(gone), errno: libc::ECONNREFUSED });
+            assert_eq!(undelivered(sender.as_fd()), None);
+        }
+    }
+}
