@@ -1,6 +1,7 @@
 //! What the transports over kernel sockets cost beside plain sockets: messages of one size from one process to another over 127.0.0.1,
 //! one call per message at either side, by turns, the median of many rounds. Of UDP the sender's and the receiver's time per message
-//! and what was lost, and round trips; of TCP the time per message and round trips. Prints ns, and the quotients plain / ours.
+//! and what was lost, and round trips; of TCP the time per message and round trips. The ends are two sockets, two endpoints of `inet-udp`,
+//! or an endpoint of `udp` and a socket. Prints ns, and the quotients sockets / others.
 //!
 //! `cargo run --release -p headwater-streams --example inet_cost [ROUNDS [BYTES...]]`
 
@@ -10,11 +11,11 @@ use std::time::{Duration, Instant};
 
 use headwater_os::child::Child;
 use headwater_streams::tpi::{InternetAddress, Primitive};
-use headwater_streams::{Device, Events, Handle, Result};
+use headwater_streams::{Device, DeviceOptions, Events, Handle, Result};
 
 const MESSAGES: u64 = 50_000;
 const TRIPS: u32 = 5_000;
-/// A receiver of datagrams that gets none for so long has all that were not lost.
+/// After so long the receiver has taken all that were not lost.
 const QUIET: Duration = Duration::from_millis(50);
 
 fn main() -> Result<()> {
@@ -24,126 +25,111 @@ fn main() -> Result<()> {
     if sizes.is_empty() {
         sizes = vec![1, 64, 256, 1024];
     }
-    println!("bytes   what                plain ns   ours ns   plain / ours");
+    println!("bytes   what                ends                       ns   sockets / these");
     for size in sizes {
-        let mut found: Vec<[Vec<f64>; 2]> = WHAT.iter().map(|_| [Vec::new(), Vec::new()]).collect();
+        let mut found = vec![Vec::new(); ENDS.len() * UDP.len()];
+        let mut tcp = vec![Vec::new(); 2 * TCP.len()];
         for round in 0..rounds {
-            for turn in 0..2 {
-                let ours = (turn + round) % 2;
-                let udp =
-                    if ours == 1 { send_all(&mut Ours::new()?, size)? } else { send_all(&mut Plain::new()?, size)? };
-                let trip = if ours == 1 { trips(&mut Ours::new()?, size)? } else { trips(&mut Plain::new()?, size)? };
-                let (stream, answers) = if ours == 1 { tcp_ours(size)? } else { tcp_plain(size)? };
-                for (found, value) in found.iter_mut().zip([udp.sent, udp.received, udp.lost, trip, stream, answers]) {
-                    found[ours].push(value);
+            for turn in 0..ENDS.len() {
+                let at = (turn + round) % ENDS.len();
+                let (_, sends, receives) = ENDS[at];
+                let udp = send_all(sends, receives, size)?;
+                let trip = trips(sends, receives, size)?;
+                for (what, value) in [udp.sent, udp.received, udp.lost, trip].into_iter().enumerate() {
+                    found[at * UDP.len() + what].push(value);
                 }
             }
+            for turn in 0..2 {
+                let ours = (turn + round) % 2;
+                let (stream, answers) = if ours == 1 { tcp_ours(size)? } else { tcp_plain(size)? };
+                tcp[ours * TCP.len()].push(stream);
+                tcp[ours * TCP.len() + 1].push(answers);
+            }
         }
-        for (what, found) in WHAT.iter().zip(&mut found) {
-            let [plain, ours] = found.each_mut().map(|found| {
-                found.sort_by(f64::total_cmp);
-                found[found.len() / 2]
-            });
-            println!("{size:>5}   {what:<18} {plain:>9.1} {ours:>9.1}   {:>6.2}", plain / ours);
-        }
+        print(size, &UDP, &ENDS.map(|(name, ..)| name), &mut found);
+        print(size, &TCP, &["sockets", "inet-tcp to a socket"], &mut tcp);
     }
     Ok(())
 }
 
-const WHAT: [&str; 6] =
-    ["UDP sent", "UDP received", "UDP lost, percent", "UDP round trip", "TCP message", "TCP round trip"];
+const UDP: [&str; 4] = ["UDP sent", "UDP received", "UDP lost, percent", "UDP round trip"];
+const TCP: [&str; 2] = ["TCP message", "TCP round trip"];
 
-/// An endpoint of UDP.
-trait Datagrams {
-    fn address(&self) -> SocketAddr;
-    fn aim(&mut self, to: SocketAddr);
-    fn send(&mut self, data: &[u8]) -> Result<()>;
-    /// False: none came for [`QUIET`].
-    fn receive(&mut self, buffer: &mut [u8]) -> Result<bool>;
-    fn other(&self) -> Result<Self>
-    where
-        Self: Sized;
-}
+/// The drivers of the sender and the receiver; None is a socket.
+const ENDS: [(&str, Option<&str>, Option<&str>); 4] = [
+    ("sockets", None, None),
+    ("inet-udp", Some("inet-udp"), Some("inet-udp")),
+    ("udp to a socket", Some("udp"), None),
+    ("a socket to udp", None, Some("udp")),
+];
 
-struct Plain(UdpSocket, Option<SocketAddr>);
-
-impl Plain {
-    fn new() -> Result<Plain> {
-        let socket = UdpSocket::bind("127.0.0.1:0")?;
-        Ok(Plain(socket, None))
-    }
-}
-
-impl Datagrams for Plain {
-    fn address(&self) -> SocketAddr {
-        self.0.local_addr().expect("bound")
-    }
-
-    fn aim(&mut self, to: SocketAddr) {
-        self.1 = Some(to);
-    }
-
-    fn send(&mut self, data: &[u8]) -> Result<()> {
-        Ok(self.0.send_to(data, self.1.expect("aimed")).map(drop)?)
-    }
-
-    fn receive(&mut self, buffer: &mut [u8]) -> Result<bool> {
-        match self.0.recv_from(buffer) {
-            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => Ok(false),
-            got => Ok(got.map(|_| true)?),
+/// The medians: of each pair of ends all that was measured.
+fn print(size: usize, what: &[&str], ends: &[&str], found: &mut [Vec<f64>]) {
+    let median = |values: &mut Vec<f64>| {
+        values.sort_by(f64::total_cmp);
+        values[values.len() / 2]
+    };
+    for (number, what_it_is) in what.iter().enumerate() {
+        let sockets = median(&mut found[number]);
+        for (at, name) in ends.iter().enumerate() {
+            let value = median(&mut found[at * what.len() + number]);
+            println!("{size:>5}   {what_it_is:<18}  {name:<20} {value:>9.1}   {:>6.2}", sockets / value);
         }
     }
-
-    fn other(&self) -> Result<Plain> {
-        let other = Plain::new()?;
-        other.0.set_read_timeout(Some(QUIET))?;
-        Ok(other)
-    }
 }
 
-struct Ours {
-    endpoint: Handle,
-    address: SocketAddr,
-    request: Vec<u8>,
+/// An end of UDP.
+enum End {
+    Socket(UdpSocket, Option<SocketAddr>),
+    Endpoint(Handle, Vec<u8>),
 }
 
-impl Ours {
-    fn new() -> Result<Ours> {
-        let mut endpoint = Device::open_private("inet-udp")?.into_handle();
-        let any = InternetAddress::from("127.0.0.1:0".parse::<SocketAddr>().expect("an address"));
-        endpoint.putmsg(Some(&Primitive::BindReq { address: any.bytes(), waiting: 0 }.encode()), None)?;
+impl End {
+    /// An end with an address of its own.
+    fn new(driver: Option<&str>) -> Result<(End, SocketAddr)> {
+        let any: SocketAddr = "127.0.0.1:0".parse().expect("an address");
+        let Some(driver) = driver else {
+            let socket = UdpSocket::bind(any)?;
+            let address = socket.local_addr()?;
+            return Ok((End::Socket(socket, None), address));
+        };
+        let directory = std::env::temp_dir().join(format!("headwater-inet-cost-{}", std::process::id()));
+        let opened = DeviceOptions::new().directory(&directory).open(driver)?;
+        let mut endpoint = opened.into_handle();
+        let bind = Primitive::BindReq { address: InternetAddress::from(any).bytes(), waiting: 0 }.encode();
+        endpoint.putmsg(Some(&bind), None)?;
         let answer = endpoint.receive()?.expect("an answer");
         let Ok(Primitive::BindAck { address, .. }) = Primitive::decode(answer.control().unwrap_or_default()) else {
             panic!("{answer:?}")
         };
         let address = InternetAddress::decode(address).expect("an address");
-        Ok(Ours { endpoint, address, request: Vec::new() })
-    }
-}
-
-impl Datagrams for Ours {
-    fn address(&self) -> SocketAddr {
-        self.address
+        Ok((End::Endpoint(endpoint, Vec::new()), address))
     }
 
     fn aim(&mut self, to: SocketAddr) {
-        let to = InternetAddress::from(to);
-        self.request = Primitive::UnitdataReq { destination: to.bytes(), options: b"" }.encode();
+        match self {
+            End::Socket(_, at) => *at = Some(to),
+            End::Endpoint(_, request) => {
+                let to = InternetAddress::from(to);
+                *request = Primitive::UnitdataReq { destination: to.bytes(), options: b"" }.encode();
+            }
+        }
     }
 
     fn send(&mut self, data: &[u8]) -> Result<()> {
-        self.endpoint.putmsg(Some(&self.request), Some(data)).map(drop)
+        match self {
+            End::Socket(socket, to) => Ok(socket.send_to(data, to.expect("aimed")).map(drop)?),
+            End::Endpoint(endpoint, request) => endpoint.putmsg(Some(request), Some(data)).map(drop),
+        }
     }
 
+    /// False: it is one of those behind the last one.
     fn receive(&mut self, buffer: &mut [u8]) -> Result<bool> {
-        let mut control = [0; 128];
-        // The last one says so, since a stream's getmsg has no time limit.
-        let got = self.endpoint.getmsg(Some(&mut control), Some(buffer))?;
-        Ok(got.data != Some(END))
-    }
-
-    fn other(&self) -> Result<Ours> {
-        Ours::new()
+        let count = match self {
+            End::Socket(socket, _) => Some(socket.recv_from(buffer)?.0),
+            End::Endpoint(endpoint, _) => endpoint.getmsg(Some(&mut [0; 128]), Some(buffer))?.data,
+        };
+        Ok(count != Some(END))
     }
 }
 
@@ -156,9 +142,9 @@ struct Datagram {
     lost: f64,
 }
 
-fn send_all<D: Datagrams>(sender: &mut D, size: usize) -> Result<Datagram> {
-    let receiver = sender.other()?;
-    sender.aim(receiver.address());
+fn send_all(sends: Option<&str>, receives: Option<&str>, size: usize) -> Result<Datagram> {
+    let ((mut sender, _), (receiver, to)) = (End::new(sends)?, End::new(receives)?);
+    sender.aim(to);
     // The child's alone.
     let mut receiver = Some(receiver);
     let (mut results, result) = std::io::pipe()?;
@@ -199,10 +185,10 @@ fn send_all<D: Datagrams>(sender: &mut D, size: usize) -> Result<Datagram> {
     Ok(Datagram { sent, received: ns as f64 / count.max(1) as f64, lost })
 }
 
-fn trips<D: Datagrams>(caller: &mut D, size: usize) -> Result<f64> {
-    let mut called = caller.other()?;
-    caller.aim(called.address());
-    called.aim(caller.address());
+fn trips(calls: Option<&str>, answers: Option<&str>, size: usize) -> Result<f64> {
+    let ((mut caller, from), (mut called, to)) = (End::new(calls)?, End::new(answers)?);
+    caller.aim(to);
+    called.aim(from);
     let data = vec![1; size];
     let mut called = Some(called);
     let mut child = Child::fork(|| {

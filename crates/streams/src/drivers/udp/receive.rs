@@ -30,7 +30,9 @@ pub(super) fn ready(place: usize, events: Events, queue: &mut Queue<'_, '_, '_>)
         return queue.unwatch(place, events);
     }
     let Some(socket) = queue.file(SOCKET)? else { return queue.unwatch(place, events) };
-    take_errors(socket.as_fd(), queue)?;
+    if events.contains(Events::ERR) {
+        take_errors(socket.as_fd(), queue)?;
+    }
     if !queue.can_put_next(0)? {
         // Until the read side's service procedure runs.
         return queue.unwatch(SOCKET, Events::IN);
