@@ -1,9 +1,10 @@
-//! Determines the best of several figures, and those that cannot be told apart from it. Asterisks and verdicts use this
-//! rule.
+//! Determines the best of several figures, those that cannot be told apart from it, and how many times as good it is. Asterisks,
+//! verdicts and charts use these rules.
 
-use headwater_results::compare::MINIMUM_EFFECT;
+use headwater_results::compare::ratio::{Ratios, Sample};
+use headwater_results::compare::{MINIMUM_EFFECT, Ratio};
 use headwater_results::estimate::Estimate;
-use headwater_results::schema::{Better, MetricResult, RowResult};
+use headwater_results::schema::{Better, RowResult};
 
 use crate::rows;
 
@@ -34,24 +35,29 @@ pub(crate) fn best_candidates<'a>(rows: &[&'a RowResult]) -> Vec<&'a RowResult> 
     leaders(&candidates)
 }
 
-/// Returns how many times as good `one` is as `other`, two rows of one run; more than 1 is better. It is the median of the
-/// ratios within the common blocks, as in the charts, so that drift of the machine cancels; without a common block, the
-/// ratio of the medians. `None` if a median is zero.
+/// Returns how many times as good `one` is as `other`, two rows of one run: the value of [`ratio`].
 pub(crate) fn advantage(one: &RowResult, other: &RowResult) -> Option<f64> {
-    let (one, other) = (rows::own(one)?, rows::own(other)?);
-    let ratio = median_within_blocks(one, other).unwrap_or(one.estimate.median / other.estimate.median);
-    let ratio = if one.metric.better == Better::Higher { ratio } else { 1.0 / ratio };
-    (ratio.is_finite() && ratio > 0.0).then_some(ratio)
+    ratio(one, other, true).map(|ratio| ratio.median)
 }
 
-fn median_within_blocks(one: &MetricResult, other: &MetricResult) -> Option<f64> {
-    let of_block =
-        |block: &u32| other.blocks.iter().position(|known| known == block).and_then(|at| other.launches.get(at));
-    let ratios: Vec<f64> = (one.blocks.iter().zip(&one.launches))
-        .filter_map(|(block, value)| Some(value / of_block(block)?))
-        .filter(|ratio| ratio.is_finite() && *ratio > 0.0)
-        .collect();
-    Estimate::of_launches(&ratios).map(|estimate| estimate.median)
+/// Returns how many times as good as `base` the row is, by the ratio of every comparison ([`Ratios`]): paired by block
+/// within one run, of independent launches otherwise. More than 1 is better. `same_run` tells whether both share blocks.
+pub(crate) fn ratio(row: &RowResult, base: &RowResult, same_run: bool) -> Option<Estimate> {
+    let (own, other) = (rows::own(row)?, rows::own(base)?);
+    if own.metric.unit != other.metric.unit {
+        return None;
+    }
+    // The better side of the division is the one that a larger ratio means.
+    let (divisor, dividend) = match own.metric.better {
+        Better::Higher => (other, own),
+        Better::Lower => (own, other),
+    };
+    let paired = same_run.then(|| Sample::paired(divisor, dividend)).flatten();
+    let medians = || Sample::Independent(vec![divisor.estimate.median.ln()], vec![dividend.estimate.median.ln()]);
+    let sample = paired.or_else(|| Sample::independent(divisor, dividend)).unwrap_or_else(medians);
+    let Ratio { value, low, high, confidence, n, .. } = Ratios::default().of(&sample)?;
+    let is_number = [value, low, high].iter().all(|end| end.is_finite() && *end > 0.0);
+    is_number.then_some(Estimate { median: value, low, high, confidence, n })
 }
 
 #[cfg(test)]

@@ -1,12 +1,4 @@
-//! The base of an improvement, and the improvement of one row: a ratio of rates with its interval.
-//!
-//! The ratio is that of every comparison, on the page and on the terminal: within one run it is taken inside each block, so
-//! that drift of the machine cancels; two runs share no blocks, and there all launches are compared with all.
-
-use headwater_results::compare::Ratio;
-use headwater_results::compare::ratio::{Ratios, Sample};
-use headwater_results::estimate::Estimate;
-use headwater_results::schema::{Better, RowResult};
+//! The base of an improvement: what other rows are divided by.
 
 use super::source::{Key, Panel, Series, Source};
 use crate::rows;
@@ -72,26 +64,6 @@ impl<'a> Reference<'a> {
         };
         base.filter(|base| base.key != key)
     }
-}
-
-/// Returns how many times as good as `base` the row is, by the ratio of every comparison ([`Ratios`]): paired by block
-/// within one run, of independent launches otherwise. More than 1 is better. `same_run` tells whether both share blocks.
-pub(crate) fn ratio(row: &RowResult, base: &RowResult, same_run: bool) -> Option<Estimate> {
-    let (own, other) = (rows::own(row)?, rows::own(base)?);
-    if own.metric.unit != other.metric.unit {
-        return None;
-    }
-    // The better side of the division is the one that a larger ratio means.
-    let (divisor, dividend) = match own.metric.better {
-        Better::Higher => (other, own),
-        Better::Lower => (own, other),
-    };
-    let paired = same_run.then(|| Sample::paired(divisor, dividend)).flatten();
-    let medians = || Sample::Independent(vec![divisor.estimate.median.ln()], vec![dividend.estimate.median.ln()]);
-    let sample = paired.or_else(|| Sample::independent(divisor, dividend)).unwrap_or_else(medians);
-    let Ratio { value, low, high, confidence, n, .. } = Ratios::default().of(&sample)?;
-    let is_number = [value, low, high].iter().all(|end| end.is_finite() && *end > 0.0);
-    is_number.then_some(Estimate { median: value, low, high, confidence, n })
 }
 
 #[cfg(test)]

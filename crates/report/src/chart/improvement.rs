@@ -3,7 +3,7 @@
 use headwater_results::estimate::Estimate;
 use headwater_results::schema::RowResult;
 
-use super::base::{self, Reference};
+use super::base::Reference;
 use super::scale::{Scale, Spread};
 use super::source::{Panel, Series, Source};
 use super::value::Kind;
@@ -72,5 +72,5 @@ fn of_row(base: &Reference<'_>, panel: &Panel<'_>, series: &Series<'_>, row: &Ro
     let series = panel.series.iter().find(|other| other.key == series.key)?;
     let beside = base.beside(panel, series)?;
     let other = table::at(beside, row.row.size_bytes?)?;
-    base::ratio(row, other, beside.key.run == series.key.run)
+    crate::judge::ratio(row, other, beside.key.run == series.key.run)
 }
