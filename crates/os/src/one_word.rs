@@ -90,12 +90,24 @@ impl<T: Clone> Clone for OneWord<T> {
 }
 
 impl<T> Drop for OneWord<T> {
+    #[inline]
     fn drop(&mut self) {
         if self.is_boxed() {
             // SAFETY: `of_box` has leaked it, and it is given back once: here.
-            drop(unsafe { Box::from_raw(self.address()) });
+            unsafe { drop_box(self.address()) };
         }
     }
+}
+
+/// Out of the way of the many that are dropped and have no box.
+///
+/// # Safety
+/// The address is that of a box that was leaked.
+#[cold]
+#[inline(never)]
+unsafe fn drop_box<T>(address: *mut T) {
+    // SAFETY: the caller's promise.
+    drop(unsafe { Box::from_raw(address) });
 }
 
 impl<T: fmt::Debug> fmt::Debug for OneWord<T> {

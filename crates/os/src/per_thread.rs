@@ -111,7 +111,7 @@ impl<T> Default for PerThread<T> {
 impl<T> PerThread<T> {
     /// The calling thread's value. The thread's first call makes it.
     #[inline(always)]
-    pub fn get(&self, make: impl FnOnce() -> T) -> Held<'_, T> {
+    pub fn get(&self, make: impl Fn() -> T) -> Held<'_, T> {
         let me = number();
         // Acquire pairs with the Release in `find`: the slot was filled in before its address was stored.
         let recent = self.recent[me as usize % RECENT].load(Ordering::Acquire);
@@ -122,18 +122,18 @@ impl<T> PerThread<T> {
                 return Held::of(slot, false);
             }
         }
-        self.find(me, make)
+        self.find(me, &make)
     }
 
     /// Where the calling thread's value is, which its first call makes. None if the thread is in the middle of a call.
-    pub fn place(&self, make: impl FnOnce() -> T) -> Option<Place<T>> {
+    pub fn place(&self, make: impl Fn() -> T) -> Option<Place<T>> {
         let held = self.get(make);
         (!held.nested).then(|| Place(NonNull::from(held.slot)))
     }
 
     #[cold]
     #[inline(never)]
-    fn find(&self, me: u64, make: impl FnOnce() -> T) -> Held<'_, T> {
+    fn find(&self, me: u64, make: &dyn Fn() -> T) -> Held<'_, T> {
         let own = || self.slots().filter(|slot| slot.owner.load(Ordering::Relaxed) == me);
         let is_busy = |slot: &&Slot<T>| slot.busy.load(Ordering::Relaxed);
         // Of all of them: the one of an earlier nested call is free, and before the busy one in the list.

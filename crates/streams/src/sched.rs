@@ -24,7 +24,9 @@ use crate::process::listeners::SignalEvents;
 use crate::process::region::Region;
 use crate::process::sleep::{OWED, SERVICE};
 use crate::queue::store::{HEAD, Store, StoreGuard};
+use crate::sched::action::{Action, by_pointer};
 
+pub(crate) mod action;
 pub(crate) mod step;
 
 /// The largest number of services of one run, and of messages that they take. Only a peer that enables queues for ever
@@ -175,6 +177,10 @@ impl<'s, 'm> Run<'s, 'm> {
     /// back has the order in which it was sent forth. Locks are taken along the flow, direction 0 before direction 1,
     /// and work against the flow is done after a run: no two processes wait for each other.
     pub fn back<'n, T>(&mut self, action: impl FnOnce(&mut Run<'_, 'n>) -> Result<T>) -> Result<T> {
+        by_pointer(action, |action| self.back_by_pointer(action))
+    }
+
+    fn back_by_pointer<'n>(&mut self, action: &mut Action<'_, 'n>) -> Result<()> {
         self.set_limit();
         self.effects.went_back = true;
         self.effects.used_other = true;

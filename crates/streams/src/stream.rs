@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use headwater_os::per_thread::{PerThread, Place};
+use headwater_os::per_thread::{Held, PerThread, Place};
 
 use crate::counters::Counters;
 use crate::error::Result;
@@ -69,22 +69,25 @@ struct Shared {
 }
 
 impl Stream {
+    /// The calling thread's handle.
+    #[inline(always)]
+    fn own_handle(&self) -> Held<'_, Handle> {
+        self.shared.handles.get(|| Handle::on(self.shared.endpoint.clone()))
+    }
+
     /// Calls `action` with the calling thread's handle.
     #[inline(always)]
     fn with<T>(&self, action: impl FnOnce(&mut Handle) -> T) -> T {
-        let Shared { handles, endpoint, .. } = &*self.shared;
-        let mut handle = handles.get(|| Handle::on(endpoint.clone()));
-        handle.nonblocking = endpoint.nonblocking.load(Ordering::Relaxed);
+        let mut handle = self.own_handle();
+        handle.nonblocking = self.shared.endpoint.nonblocking.load(Ordering::Relaxed);
         handle.nested = handle.is_nested();
         action(&mut handle)
     }
 
-    /// Where the calling thread's handle is, for the C library: it makes short reads and writes by [`Handle::read_quickly`] and
-    /// [`Handle::write_quickly`] without the look-up of each call. None in a signal handler that has interrupted a call.
+    /// Where the calling thread's handle is, for the C library's [`Handle::read_quickly`]. None in a handler that has interrupted a call.
     #[doc(hidden)]
     pub fn place(&self) -> Option<Place<Handle>> {
-        let Shared { handles, endpoint, .. } = &*self.shared;
-        handles.place(|| Handle::on(endpoint.clone()))
+        self.shared.handles.place(|| Handle::on(self.shared.endpoint.clone()))
     }
 
     /// Makes a call through the calling thread's handle, unless the end was closed.

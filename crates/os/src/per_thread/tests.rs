@@ -6,7 +6,7 @@ use super::*;
 use crate::child::Child;
 
 /// The number of values made, as the value.
-fn counted(made: &AtomicUsize) -> impl FnOnce() -> usize + '_ {
+fn counted(made: &AtomicUsize) -> impl Fn() -> usize + '_ {
     || made.fetch_add(1, Ordering::Relaxed)
 }
 

@@ -7,6 +7,7 @@ use crate::error::Result;
 use crate::plumb::driver::DriverLink;
 use crate::process::device::partner::Partner;
 use crate::process::device::peer::Peer;
+use crate::sched::action::{Action, by_pointer};
 use crate::sched::{Effects, Run};
 
 impl Handle {
@@ -27,6 +28,10 @@ impl Handle {
         limit: Limit,
         action: impl FnOnce(&mut Run<'_, 'm>) -> Result<T>,
     ) -> Result<T> {
+        by_pointer(action, |action| self.run_inside_by_pointer(outward, limit, action))
+    }
+
+    fn run_inside_by_pointer<'m>(&mut self, outward: bool, limit: Limit, action: &mut Action<'_, 'm>) -> Result<()> {
         self.nested = true;
         self.attach()?;
         self.end.set_limit(limit);

@@ -20,6 +20,7 @@ use crate::process::endpoint::Endpoint;
 use crate::process::listeners::signal;
 use crate::process::sleep::{BELL, FUTEX, OWED, RINGING, SERVICE, UNMET, calls_for_more, look_at, note_cpu};
 use crate::queue::store::HEAD;
+use crate::sched::action::{Action, by_pointer};
 use crate::sched::{Effects, Other, Reply, Run};
 
 /// One end of a stream, as one thread of one process uses it.
@@ -227,6 +228,20 @@ impl Handle {
     /// Makes a run along a direction, and what follows of it.
     #[inline]
     pub(crate) fn run<'m, T>(
+        &mut self,
+        outward: bool,
+        action: impl FnOnce(&mut Run<'_, 'm>) -> Result<T>,
+    ) -> Result<T> {
+        by_pointer(action, |action| self.run_by_pointer(outward, action))
+    }
+
+    fn run_by_pointer<'m>(&mut self, outward: bool, action: &mut Action<'_, 'm>) -> Result<()> {
+        self.run_inlined(outward, action)
+    }
+
+    /// As [`Handle::run`], with a copy of its code: for the path of messages.
+    #[inline]
+    pub(super) fn run_inlined<'m, T>(
         &mut self,
         outward: bool,
         action: impl FnOnce(&mut Run<'_, 'm>) -> Result<T>,

@@ -95,7 +95,7 @@ impl Handle {
         self.end.check_open()?;
         // Another thread may have made the end non-blocking.
         self.end.set_limit(self.limit());
-        let sent = self.run(true, |run| {
+        let sent = self.run_inlined(true, |run| {
             // Closed if something has changed.
             let open = run.lane.is_open_for(bytes.len());
             if open { run.put(0, Message::data_of(bytes)).map(|()| true) } else { Ok(false) }
@@ -180,7 +180,7 @@ impl Handle {
     ) -> Result<()> {
         loop {
             self.check_write()?;
-            let sent = self.run(true, |run| {
+            let sent = self.run_inlined(true, |run| {
                 let room = header.kind.is_high_priority() || run.can_put_from(0, header.band)?;
                 if room {
                     put(run)?;

@@ -12,7 +12,7 @@ use std::time::Duration;
 use headwater_os::clock::now_ns;
 use headwater_os::doorbell::Doorbell;
 use headwater_os::fork;
-use headwater_os::per_thread::PerThread;
+use headwater_os::per_thread::{Held, PerThread};
 use headwater_os::shared_files::SharedFiles;
 use headwater_os::watcher::{Sleep, Watcher};
 use headwater_shm::Limit;
@@ -140,9 +140,15 @@ impl Peer {
         self.has_gone.load(Ordering::Relaxed)
     }
 
+    /// The calling thread's handle.
+    #[inline]
+    fn handle(&self) -> Held<'_, Handle> {
+        self.handles.get(|| Handle::on(self.endpoint.clone()))
+    }
+
     /// Makes a run along the stream's direction 1, from within a run along direction 0 of another one.
     pub fn run<'m, T>(&self, limit: Limit, action: impl FnOnce(&mut Run<'_, 'm>) -> Result<T>) -> Result<T> {
-        let mut handle = self.handles.get(|| Handle::on(self.endpoint.clone()));
+        let mut handle = self.handle();
         handle.run_inside(true, limit, action)
     }
 
@@ -152,13 +158,13 @@ impl Peer {
         if self.is_found_gone() {
             return Ok(false);
         }
-        let mut handle = self.handles.get(|| Handle::on(self.endpoint.clone()));
+        let mut handle = self.handle();
         handle.append_in_drivers_place(limit, condition, control, data)
     }
 
     /// Runs the service procedures of the stream's direction 0, because there is room elsewhere.
     pub fn serve(&self) -> Result<()> {
-        let mut handle = self.handles.get(|| Handle::on(self.endpoint.clone()));
+        let mut handle = self.handle();
         handle.nested = true;
         handle.attach()?;
         handle.service_if_free(false).map(drop)
