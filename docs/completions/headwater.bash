@@ -366,17 +366,13 @@ _headwater() {
             return 0
             ;;
         headwater__subcmd__export)
-            opts="-t -o -h -V --to --launches --output --help --version"
+            opts="-o -h -V --format --per-launch --output --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
-                --to)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                -t)
+                --format)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -984,7 +980,7 @@ _headwater() {
             return 0
             ;;
         headwater__subcmd__overhead)
-            opts="-c -e -u -b -t -o -q -h -V --configs --events --user-events --command-only --built --buffer --blocks --time --seed --output --format --quiet --help --version"
+            opts="-c -k -e -b -o -q -h -V --configs --kernel --events --command-only --built --buffer --blocks --budget --seed --output --json --quiet --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -998,19 +994,19 @@ _headwater() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --kernel)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -k)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --events)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 -e)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --user-events)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                -u)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1026,15 +1022,11 @@ _headwater() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --budget)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 -b)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --time)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                -t)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1050,10 +1042,6 @@ _headwater() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                --format)
-                    COMPREPLY=($(compgen -W "text json" -- "${cur}"))
-                    return 0
-                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -1062,13 +1050,13 @@ _headwater() {
             return 0
             ;;
         headwater__subcmd__perftest)
-            opts="-n -b -F -s -a -r -R -m -p -S -H -M -f -t -i -w -o -q -h -V --native --both --fifo --size --placement --async --rdwr --full --module --push --service --hold --mread --readfill --hiwat --lowat --time --interval --warm-up --seed --output --json --quiet --dry-run --help --version"
+            opts="-F -s -p -r -R -m -S -H -M -t -i -w -o -q -n -h -V --native --both --fifo --sizes --placement --async --rdwr --full --module --push --service --hold --mread --readfill --hiwat --lowat --time --interval --warm-up --seed --output --json --quiet --dry-run --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
-                --size)
+                --sizes)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1077,6 +1065,10 @@ _headwater() {
                     return 0
                     ;;
                 --placement)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -p)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1089,10 +1081,6 @@ _headwater() {
                     return 0
                     ;;
                 --push)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                -p)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1148,7 +1136,7 @@ _headwater() {
             return 0
             ;;
         headwater__subcmd__report)
-            opts="-o -f -b -h -V --output --filter --baseline --title --svg --pattern --placement --force --help --version"
+            opts="-o -f -p -h -V --output --filter --baseline --title --svg --pattern --placement --force --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1174,10 +1162,6 @@ _headwater() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                -b)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
                 --title)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -1194,6 +1178,10 @@ _headwater() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                -p)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -1202,7 +1190,7 @@ _headwater() {
             return 0
             ;;
         headwater__subcmd__run)
-            opts="-s -p -t -l -b -o -q -n -h -V --sizes --placement --transport-cmd --variant --against --fail-on --time --warm-up --launches --seed --budget --quick --patience --output --resume --more --trace --json --quiet --dry-run --config --print-config --help --version"
+            opts="-s -p -t -w -l -b -o -q -n -h -V --sizes --placement --transport-cmd --variant --against --fail-on --time --warm-up --launches --seed --budget --quick --patience --output --resume --more --trace --json --quiet --dry-run --config --print-config --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1249,6 +1237,10 @@ _headwater() {
                     return 0
                     ;;
                 --warm-up)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -w)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1332,7 +1324,7 @@ _headwater() {
             return 0
             ;;
         headwater__subcmd__streams__subcmd__attach)
-            opts="-h -V --driver --minor --from-fd --push --connld --create --help --version"
+            opts="-m -h -V --driver --minor --from-fd --module --connld --create --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1350,7 +1342,11 @@ _headwater() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                --push)
+                --module)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -m)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1362,7 +1358,7 @@ _headwater() {
             return 0
             ;;
         headwater__subcmd__streams__subcmd__autopush)
-            opts="-f -g -r -M -m -d -h -V --file --get --remove --major --minor --directory --help --version"
+            opts="-d -h -V --file --get --remove --major --minor --directory --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1372,23 +1368,11 @@ _headwater() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                -f)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
                 --major)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                -M)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
                 --minor)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                -m)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1534,7 +1518,7 @@ _headwater() {
             return 0
             ;;
         headwater__subcmd__streams__subcmd__log)
-            opts="-e -t -n -q -h -V --errors --trace --directory --count --json --quiet --help --version"
+            opts="-d -q -h -V --errors --trace --directory --count --json --quiet --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1544,11 +1528,11 @@ _headwater() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                --count)
+                -d)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                -n)
+                --count)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1560,17 +1544,13 @@ _headwater() {
             return 0
             ;;
         headwater__subcmd__streams__subcmd__ls)
-            opts="-p -m -w -h -V --pid --with --modules --wide --json --help --version"
+            opts="-h -V --pid --with --modules --wide --json --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
                 --pid)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                -p)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1586,17 +1566,13 @@ _headwater() {
             return 0
             ;;
         headwater__subcmd__streams__subcmd__top)
-            opts="-p -d -n -s -i -h -V --pid --with --interval --count --sort --hide-idle --json --help --version"
+            opts="-i -h -V --pid --with --interval --count --sort --hide-idle --json --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
                 --pid)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                -p)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1608,7 +1584,7 @@ _headwater() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                -d)
+                -i)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1616,15 +1592,7 @@ _headwater() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                -n)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
                 --sort)
-                    COMPREPLY=($(compgen -W "bytes messages queued fill written stream" -- "${cur}"))
-                    return 0
-                    ;;
-                -s)
                     COMPREPLY=($(compgen -W "bytes messages queued fill written stream" -- "${cur}"))
                     return 0
                     ;;
@@ -1668,7 +1636,7 @@ _headwater() {
             return 0
             ;;
         headwater__subcmd__trace__subcmd__attach)
-            opts="-o -e -k -b -q -h -V --output --events --kernel --buffer --overwrite --flight --clock --logs --quiet --help --version"
+            opts="-o -e -k -q -h -V --output --events --kernel --buffer --overwrite --flight --clock --logs --quiet --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1699,10 +1667,6 @@ _headwater() {
                     return 0
                     ;;
                 --buffer)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                -b)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1854,6 +1818,14 @@ _headwater() {
                 return 0
             fi
             case "${prev}" in
+                --kernel)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -k)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -1862,7 +1834,7 @@ _headwater() {
             return 0
             ;;
         headwater__subcmd__trace__subcmd__record)
-            opts="-o -e -k -b -q -p -h -V --output --events --kernel --buffer --overwrite --flight --clock --logs --quiet --pid --system-wide --help --version"
+            opts="-o -e -k -q -h -V --output --events --kernel --buffer --overwrite --flight --clock --logs --quiet --pid --system-wide --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1896,10 +1868,6 @@ _headwater() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                -b)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
                 --clock)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -1909,10 +1877,6 @@ _headwater() {
                     return 0
                     ;;
                 --pid)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                -p)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1946,17 +1910,13 @@ _headwater() {
             return 0
             ;;
         headwater__subcmd__trace__subcmd__show)
-            opts="-f -o -l -e -h -V --format --output --limit --events --help --version"
+            opts="-o -e -h -V --format --output --count --events --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
                 --format)
-                    COMPREPLY=($(compgen -W "text timeline chrome ctf-path" -- "${cur}"))
-                    return 0
-                    ;;
-                -f)
                     COMPREPLY=($(compgen -W "text timeline chrome ctf-path" -- "${cur}"))
                     return 0
                     ;;
@@ -1968,11 +1928,7 @@ _headwater() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                --limit)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                -l)
+                --count)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -2014,20 +1970,12 @@ _headwater() {
             return 0
             ;;
         headwater__subcmd__trace__subcmd__stat)
-            opts="-f -h -V --format --help --version"
+            opts="-h -V --json --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
-                --format)
-                    COMPREPLY=($(compgen -W "table json" -- "${cur}"))
-                    return 0
-                    ;;
-                -f)
-                    COMPREPLY=($(compgen -W "table json" -- "${cur}"))
-                    return 0
-                    ;;
                 *)
                     COMPREPLY=()
                     ;;

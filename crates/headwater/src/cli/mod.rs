@@ -159,15 +159,15 @@ pub(crate) struct RunArguments {
     time: Option<Seconds>,
 
     /// Minimum warm-up per launch
-    #[arg(long, value_name = "TIME", help_heading = "How")]
+    #[arg(short, long, value_name = "TIME", help_heading = "How")]
     warm_up: Option<Seconds>,
 
     /// Launches per row, the replicates; a verdict needs 12
-    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000), help_heading = "How")]
+    #[arg(short, long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=10_000), help_heading = "How")]
     launches: Option<u32>,
 
     /// Seed of the random order; the same seed gives the same order
-    #[arg(long, value_name = "N", help_heading = "How")]
+    #[arg(long, value_name = "NUMBER", help_heading = "How")]
     seed: Option<u64>,
 
     /// The time limit of the whole run; launches are shortened, then left out
@@ -193,7 +193,7 @@ pub(crate) struct RunArguments {
     resume: Option<PathBuf>,
 
     /// With --resume: add this many launches of every row, also to a finished run, in new blocks
-    #[arg(long, value_name = "N", requires = "resume", value_parser = clap::value_parser!(u32).range(1..=10_000), help_heading = "Output")]
+    #[arg(long, value_name = "COUNT", requires = "resume", value_parser = clap::value_parser!(u32).range(1..=10_000), help_heading = "Output")]
     #[serde(skip)]
     more: Option<u32>,
 
@@ -396,3 +396,6 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
         .filter_map(|cause| cause.downcast_ref::<std::io::Error>())
         .any(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
 }
+
+#[cfg(test)]
+mod tests;
