@@ -14,6 +14,7 @@ use crate::plan::suggest;
 use fail_on::FailOn;
 
 mod compare;
+pub mod complete;
 mod conduct;
 mod doctor;
 mod export;
@@ -88,6 +89,8 @@ enum Command {
     Doctor(DoctorArguments),
     Completions(CompletionsArguments),
     Man(ManArguments),
+    #[command(hide = true)]
+    Complete(complete::CompleteArguments),
     #[command(hide = true)]
     Conduct(ConductArguments),
     #[command(hide = true)]
@@ -292,7 +295,7 @@ pub(crate) struct DoctorArguments {
     json: bool,
 }
 
-/// Print the completions of a shell
+/// Print the script that completes this command in a shell: options, suites, rows, runs and all other names
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "Examples:
   headwater completions bash > ~/.local/share/bash-completion/completions/headwater
@@ -300,7 +303,7 @@ pub(crate) struct DoctorArguments {
   headwater completions fish > ~/.config/fish/completions/headwater.fish")]
 pub(crate) struct CompletionsArguments {
     /// The shell
-    shell: clap_complete::Shell,
+    shell: complete::Shell,
 }
 
 /// Write the man pages into a directory
@@ -355,6 +358,7 @@ pub fn main() -> ExitCode {
         Command::Doctor(arguments) => doctor::doctor(&arguments),
         Command::Completions(arguments) => generate::print_completions(arguments.shell),
         Command::Man(arguments) => generate::write_man_pages(&arguments.directory),
+        Command::Complete(arguments) => complete::complete(&arguments),
         Command::Conduct(arguments) => conduct::conduct(&arguments),
         Command::Timed(arguments) => overhead::timed(&arguments),
     };
