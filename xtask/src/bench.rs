@@ -48,7 +48,7 @@ pub fn run(options: &Options) -> Result<()> {
         ("compare, two runs", [&["compare"], &two[..]].concat()),
         ("compare --json, two runs", [&["compare", "--json"], &two[..]].concat()),
         ("report, one run", vec!["report", two[0], "-o", &report]),
-        ("export --to csv, one run", vec!["export", two[0], "--to", "csv"]),
+        ("export --format csv, one run", vec!["export", two[0], "--format", "csv"]),
     ];
     for (name, arguments) in cases {
         let fastest =

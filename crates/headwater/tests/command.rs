@@ -353,6 +353,7 @@ fn list_names_every_row_with_a_verdict() {
     assert_eq!(status(&output), 0);
     let text = String::from_utf8_lossy(&output.stdout);
     let rows: Vec<&str> = text.lines().take_while(|line| !line.is_empty()).collect();
+    assert_eq!(status(&dir.run(&["list", "--all"])), 0, "every suite, also those with a name that a transport has");
     assert!(rows.len() > 80, "{text}");
     assert!(rows.iter().all(|row| row.contains("  runs") || row.contains("  skipped: ")), "{text}");
     assert!(dir.left_behind().is_empty());
@@ -362,8 +363,11 @@ fn list_names_every_row_with_a_verdict() {
 fn completions_and_man_pages_know_the_subcommands() {
     let dir = TestDir::new();
     for shell in ["bash", "zsh", "fish"] {
-        let output = dir.run(&["completions", shell]);
-        assert!(String::from_utf8_lossy(&output.stdout).contains("doctor"), "{shell}");
+        let script = dir.run(&["completions", shell]);
+        assert!(String::from_utf8_lossy(&script.stdout).contains(&format!("complete {shell} --")), "{shell}");
+        let words: &[&str] = if shell == "bash" { &["headwater do"] } else { &["headwater", "do"] };
+        let output = dir.run(&[&["complete", shell, "--"], words].concat());
+        assert!(String::from_utf8_lossy(&output.stdout).starts_with("doctor\t"), "{shell}");
     }
     fs::create_dir(dir.path("man")).expect("an empty directory");
     assert_eq!(status(&dir.run(&["man", "man"])), 0);

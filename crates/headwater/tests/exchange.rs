@@ -46,9 +46,9 @@ fn a_published_table_is_listed_shown_and_exported() {
     let wrong = error_of(here, &["show", "published:pips/fc6"]);
     assert!(wrong.contains("did you mean pipes?") && wrong.contains("`headwater list published`"), "{wrong}");
 
-    output_of(here, &["export", "published:pipes/fc6", "--to", "json", "-o", "fc6.json"]);
-    let from_file = output_of(here, &["export", "fc6.json", "--to", "bench"]);
-    let from_table = output_of(here, &["export", "published:pipes/fc6", "--to", "bench"]);
+    output_of(here, &["export", "published:pipes/fc6", "--format", "json", "-o", "fc6.json"]);
+    let from_file = output_of(here, &["export", "fc6.json", "--format", "bench"]);
+    let from_table = output_of(here, &["export", "published:pipes/fc6", "--format", "bench"]);
     let results =
         |text: &str| text.lines().filter(|line| !line.starts_with('#')).map(str::to_owned).collect::<Vec<_>>();
     assert_eq!(results(&from_file), results(&from_table));
@@ -58,12 +58,13 @@ fn a_published_table_is_listed_shown_and_exported() {
 fn an_unknown_export_names_the_existing_ones() {
     let scratch = tempfile::tempdir().expect("a directory for the test");
     let here = scratch.path();
-    assert!(error_of(here, &["export", "published:udp/1", "--to", "benh"]).contains("did you mean bench?"));
+    assert!(error_of(here, &["export", "published:udp/1", "--format", "benh"]).contains("did you mean bench?"));
     assert!(
-        error_of(here, &["export", "published:udp/1", "--to", "bmf", "--launches"]).contains("--launches is for csv")
+        error_of(here, &["export", "published:udp/1", "--format", "bmf", "--per-launch"])
+            .contains("--per-launch is for csv")
     );
-    assert!(error_of(here, &["export", "published:udp/1", "--to", "csv", "-o", "no/where"]).contains("no/where"));
-    assert!(error_of(here, &["export", "nothing", "--to", "csv"]).contains("nothing"));
+    assert!(error_of(here, &["export", "published:udp/1", "--format", "csv", "-o", "no/where"]).contains("no/where"));
+    assert!(error_of(here, &["export", "nothing", "--format", "csv"]).contains("nothing"));
 }
 
 const NETPERF: &str = "212992 64 10.00 2000 0 0.1\n212992 10.00 1500 0.1\nodd\n";
@@ -81,7 +82,7 @@ fn an_import_is_a_run_like_any_other() {
     assert!(warning.contains("udp.txt:3: odd: no result of netperf (and 1 more)"), "{warning}");
     assert!(warning.contains("socket buffers of 212992 B"), "{warning}");
     assert!(output_of(here, &["show", "old"]).contains("udp"));
-    assert!(output_of(here, &["export", "old", "--to", "csv", "--launches"]).lines().count() == 7);
+    assert!(output_of(here, &["export", "old", "--format", "csv", "--per-launch"]).lines().count() == 7);
     assert!(output_of(here, &["show", "old", "--json"]).contains("\"udp/flood/64/free\""));
     let again = error_of(here, &["import", "netperf", "udp.txt", "-o", "old"]);
     assert!(again.contains("there is a run already"), "{again}");
@@ -123,7 +124,7 @@ fn a_flood_with_only_the_receivers_rate_is_shown_and_compared() {
     fs::write(here.join("udp.csv"), text).expect("writable");
     output_of(here, &["import", "netperf", "--test", "UDP_STREAM", "udp.csv", "udp.csv", "-o", "old"]);
     assert!(output_of(here, &["show", "old"]).contains("udp"));
-    let csv = output_of(here, &["export", "old", "--to", "csv", "--launches"]);
+    let csv = output_of(here, &["export", "old", "--format", "csv", "--per-launch"]);
     assert_eq!(csv.lines().count(), 3, "{csv}");
     assert!(csv.contains("rx_rate") && !csv.contains("tx_rate"), "{csv}");
 }

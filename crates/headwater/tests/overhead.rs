@@ -94,7 +94,7 @@ fn a_missing_tool_is_named_and_skipped_and_the_rest_is_measured() {
     let directory = place.path();
     let bin = directory.join("bin");
     fs::create_dir(&bin).expect("a directory");
-    let fixed = ["--blocks", "1", "-o", "run", "-q", "--configs", "null,strace", "--format", "json", "--", "/bin/true"];
+    let fixed = ["--blocks", "1", "-o", "run", "-q", "--configs", "null,strace", "--json", "--", "/bin/true"];
     let output = headwater(directory).env("PATH", &bin).args(fixed).output().expect("it starts");
     assert_eq!(output.status.code(), Some(4), "{}", text(&output.stderr));
     let json: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
@@ -121,7 +121,7 @@ fn an_unknown_event_is_an_error_that_suggests_similar_ones() {
     }
     let _turn = KILL_RUNS_ALONE.read().unwrap_or_else(PoisonError::into_inner);
     let place = tempfile::tempdir().expect("a directory");
-    let output = headwater(place.path()).args(["-e", "sched_swich", "--", "true"]).output().expect("it starts");
+    let output = headwater(place.path()).args(["-k", "sched_swich", "--", "true"]).output().expect("it starts");
     assert_eq!(output.status.code(), Some(2));
     assert!(text(&output.stderr).contains("sched_switch"), "{}", text(&output.stderr));
 }
@@ -144,7 +144,7 @@ fn program_with_events() {
 /// skipped.
 fn user_configurations(directory: &Path, words: &[&str]) -> Vec<(String, Option<BTreeMap<String, f64>>)> {
     let fixed =
-        ["--configs", "null,user-flight,user-drain", "--blocks", "1", "-o", "run", "-q", "-u", "overhead:*", "--"];
+        ["--configs", "null,user-flight,user-drain", "--blocks", "1", "-o", "run", "-q", "-e", "overhead:*", "--"];
     let mut command = headwater(directory);
     command.env(EMIT, "1000").args(fixed).args(words).stdout(Stdio::piped()).stderr(Stdio::piped());
     let child = command.spawn().expect("it starts");

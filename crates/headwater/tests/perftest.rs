@@ -38,7 +38,7 @@ fn short(directory: &TempDir, more: &[&str]) -> Output {
 #[test]
 fn each_interval_has_a_line_and_each_size_a_figure() {
     let directory = TempDir::new().expect("a temporary directory");
-    let output = text(&short(&directory, &["--both", "-p", "0,2", "--placement", "free", "-o", "r"]));
+    let output = text(&short(&directory, &["--both", "--push", "0,2", "--placement", "free", "-o", "r"]));
     let subjects = ["pipe", "streams-pipe", "streams-pipe+2xnullmod"];
     for subject in subjects {
         let is_interval = |line: &&str| line.split_whitespace().nth(2) == Some(subject) && line.ends_with("/write");
@@ -61,8 +61,8 @@ fn each_interval_has_a_line_and_each_size_a_figure() {
 #[test]
 fn every_option_of_a_stream_works_with_every_movement() {
     let directory = TempDir::new().expect("a temporary directory");
-    let options = ["-H", "-M", "-f", "-HMfS", "--lowat=8192"];
-    for (number, movement) in ["-a", "-R", "-r", "-aF", "-RF", "-rF"].iter().enumerate() {
+    let options = ["-H", "-M", "--readfill", "-HMS", "--lowat=8192"];
+    for (number, movement) in ["--async", "-R", "-r", "-F", "-RF", "-rF"].iter().enumerate() {
         for option in options {
             let name = format!("{number}{option}");
             let arguments =
@@ -98,7 +98,7 @@ fn quiet_prints_only_tables_and_json_only_events() {
 #[test]
 fn a_run_with_options_is_resumed_with_them() {
     let directory = TempDir::new().expect("a temporary directory");
-    short(&directory, &["-p", "3", "-H", "--placement", "free", "-q", "-o", "r"]);
+    short(&directory, &["--push", "3", "-H", "--placement", "free", "-q", "-o", "r"]);
     run(&directory, &["run", "--resume", "r", "--more", "1", "-q"]);
     let run = read_run(&directory.path().join("r"));
     let [result] = &run.results[..] else { panic!("{:?}", run.results) };
@@ -137,7 +137,7 @@ fn two_runs_stand_on_the_charts_of_the_paper() {
 #[test]
 fn full_reads_stand_beside_the_run_with_all_options() {
     let directory = TempDir::new().expect("a temporary directory");
-    short(&directory, &["--both", "-HMfR", "--placement", "free", "-q", "-o", "ours"]);
+    short(&directory, &["--both", "-HMR", "--readfill", "--placement", "free", "-q", "-o", "ours"]);
     let names = ["report", "ours", "published:pipes/cos52"];
     let chart = ["--svg", "performance", "--pattern", "perftest", "--placement", "free", "-o", "-"];
     let svg = text(&run(&directory, &[&names[..], &chart].concat()));

@@ -175,7 +175,7 @@ fn top_prints_rates_that_fit_what_is_written() {
     let (near, far) = pipe(100_003);
     let found = listed(100_003);
     let id = found[0]["stream"].to_string();
-    let mut top = Started::new(&mut headwater(&["top", "--json", "--count", "3", "-d", "300ms", &id]));
+    let mut top = Started::new(&mut headwater(&["top", "--json", "--count", "3", "--interval", "300ms", &id]));
     let mut buffer = [0; 4096];
     let (mut bytes, mut seen) = (0u64, Vec::new());
     let start = Instant::now();
@@ -208,7 +208,7 @@ fn top_prints_rates_that_fit_what_is_written() {
 fn top_without_a_terminal_prints_tables_until_a_signal_comes() {
     let (_near, _far) = pipe(100_004);
     let id = listed(100_004)[0]["stream"].to_string();
-    let mut top = Started::new(&mut headwater(&["top", "-d", "60ms", &id]));
+    let mut top = Started::new(&mut headwater(&["top", "--interval", "60ms", &id]));
     let (mut heads, mut rows) = (0, 0);
     while heads < 2 || rows < 4 {
         let line = top.line();
@@ -220,12 +220,12 @@ fn top_without_a_terminal_prints_tables_until_a_signal_comes() {
     top.signal(Signal::INT);
     assert_eq!(top.end(), 0);
     // A reader that goes ends it too.
-    let top = Started::new(&mut headwater(&["top", "-d", "60ms", &id]));
+    let top = Started::new(&mut headwater(&["top", "--interval", "60ms", &id]));
     let Started { mut child, lines } = top;
     drop(lines);
     assert_eq!(ended(&mut child), 0);
-    assert_eq!(status(&run(&["top", "-d", "1ms"])), 2);
-    assert_eq!(status(&run(&["top", "-n", "0"])), 2);
+    assert_eq!(status(&run(&["top", "-i", "1ms"])), 2);
+    assert_eq!(status(&run(&["top", "--count", "0"])), 2);
     assert_eq!(status(&run(&["top", "--sort", "colour"])), 2);
 }
 
@@ -277,7 +277,7 @@ fn top_draws_on_a_terminal_answers_keys_and_restores_it() {
     let modes = || format!("{:?}", rustix::termios::tcgetattr(&side).expect("a terminal"));
     let before = modes();
     let copy = || side.as_fd().try_clone_to_owned().expect("a descriptor");
-    let mut command = headwater(&["top", "-d", "100ms", "--pid", &own_pid(), "pipe"]);
+    let mut command = headwater(&["top", "-i", "100ms", "--pid", &own_pid(), "pipe"]);
     let mut top = command.stdin(copy()).stdout(copy()).spawn().expect("the command starts");
     let mut shown = Shown { master, page: String::new() };
     assert!(shown.until("By bytes").contains("\x1b[?1049h\x1b[?25l"));
@@ -307,7 +307,7 @@ fn top_draws_on_a_terminal_answers_keys_and_restores_it() {
 
 #[test]
 fn the_hang_up_is_seen_while_top_runs() {
-    let mut top = Started::new(&mut headwater(&["top", "--json", "-d", "50ms", "--pid", &own_pid()]));
+    let mut top = Started::new(&mut headwater(&["top", "--json", "-i", "50ms", "--pid", &own_pid()]));
     for _ in 0..5 {
         let (near, far) = pipe(100_006);
         let id = listed(100_006)[0]["stream"].to_string();
@@ -350,7 +350,7 @@ fn submitter(directory: &Path) -> LogSubmitter {
 #[test]
 fn log_prints_the_messages_that_were_asked_for() {
     let directory = devices();
-    let mut trace = logger(directory.path(), &["42", "all", "3", "7", "1", "-1", "-n", "3"]);
+    let mut trace = logger(directory.path(), &["42", "all", "3", "7", "1", "-1", "--count", "3"]);
     let mut errors = logger(directory.path(), &["--errors", "--json", "--count", "1"]);
     let log = submitter(directory.path());
     for (mid, sid, level) in [(42, 5, 3), (42, 5, 4), (7, 0, 1), (7, 1, 100), (42, 0, 0)] {
@@ -394,7 +394,7 @@ fn there_is_one_error_logger_and_a_lost_message_is_told() {
     both.child.stderr.take().expect("piped").read_to_string(&mut said).expect("UTF-8");
     assert_eq!(both.end(), 4);
     assert!(said.contains("1 trace messages were lost"), "{said}");
-    for wrong in [&["1", "2"][..], &["1", "2", "x"], &["-n", "0"]] {
+    for wrong in [&["1", "2"][..], &["1", "2", "x"], &["--count", "0"]] {
         assert_eq!(
             status(
                 &headwater(&["log"])

@@ -68,7 +68,7 @@ fn ask(stream: &Stream, question: &str) -> String {
 #[test]
 fn a_device_has_a_name_until_it_is_detached() {
     let (_directory, path) = file();
-    let mut holder = started(&["attach", "--driver", "echo", "--push", "nullmod", "--create"], &path);
+    let mut holder = started(&["attach", "--driver", "echo", "--module", "nullmod", "--create"], &path);
     let stream = open(&path);
     assert_eq!(ask(&stream, "hello"), "hello");
     assert_eq!(stream.list().expect("open"), ["nullmod", "echo"]);

@@ -15,7 +15,7 @@ use crate::sources;
 /// Write runs in a format that other tools read
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "Formats:
-  csv          tidy CSV: a line per row and metric; with --launches a line per launch
+  csv          tidy CSV: a line per row and metric; with --per-launch a line per launch
   bench        Go benchmark text, a line per launch: `benchstat old.txt new.txt` reads it
   bmf          Bencher Metric Format (JSON): benchmark, measure, value with bounds
   openmetrics  OpenMetrics text: gauges in base units, with the row's parameters as labels
@@ -23,22 +23,22 @@ use crate::sources;
   json         the document run.json
 
 Examples:
-  headwater export headwater-runs/old --to bench -o old.txt
-  headwater export headwater-runs/* --to csv --launches > launches.csv
-  headwater export published:pipes --to csv
-  headwater show --json run | headwater export - --to markdown")]
+  headwater export headwater-runs/old --format bench -o old.txt
+  headwater export headwater-runs/* --format csv --per-launch > launches.csv
+  headwater export published:pipes --format csv
+  headwater show --json run | headwater export - --format markdown")]
 pub(super) struct ExportArguments {
     /// Run directories, run.json or run.jsonl files, published:TABLE[/DATASET], or - for a run.json on standard input
     #[arg(value_name = "RUN", required = true)]
     runs: Vec<String>,
 
     /// The format: csv, bench, bmf, openmetrics, markdown or json
-    #[arg(short, long, value_name = "FORMAT", value_parser = format)]
-    to: &'static Format,
+    #[arg(long, alias = "to", value_name = "FORMAT", value_parser = format)]
+    format: &'static Format,
 
     /// Write a line per launch instead of one per estimate (csv)
-    #[arg(long)]
-    launches: bool,
+    #[arg(long, alias = "launches")]
+    per_launch: bool,
 
     /// The output file, instead of standard output
     #[arg(short, long, value_name = "FILE")]
@@ -50,12 +50,12 @@ fn format(name: &str) -> Result<&'static Format, String> {
 }
 
 pub(super) fn export(arguments: &ExportArguments) -> anyhow::Result<u8> {
-    let format = arguments.to;
-    if arguments.launches && !format.has_launches {
-        bail!("--launches is for csv; {} has its own shape: {}", format.name, format.summary);
+    let format = arguments.format;
+    if arguments.per_launch && !format.has_launches {
+        bail!("--per-launch is for csv; {} has its own shape: {}", format.name, format.summary);
     }
     let runs = sources::load_all(&arguments.runs)?.runs;
-    let text = format.export(&runs, &Options { launches: arguments.launches });
+    let text = format.export(&runs, &Options { launches: arguments.per_launch });
     match &arguments.output {
         Some(path) => fs::write(path, text).with_context(|| format!("{}", path.display()))?,
         None => stdout().lock().write_all(text.as_bytes())?,

@@ -1,13 +1,12 @@
-//! Completions and man pages, generated from the command's definition.
+//! Man pages, generated from the command's definition, and the scripts of the shells.
 
 use std::fs;
 use std::io::{Write, stdout};
 use std::path::Path;
 
-use anyhow::Context;
-use clap_complete::Shell;
-
+use super::complete::Shell;
 use super::{command, status};
+use anyhow::Context;
 
 /// Returns every man page: file name and text.
 pub fn man_pages() -> Vec<(String, Vec<u8>)> {
@@ -39,20 +38,11 @@ fn page(command: clap::Command, name: &str) -> (String, Vec<u8>) {
 
 /// Returns the completions of every shell: file name and text.
 pub fn completions() -> Vec<(String, Vec<u8>)> {
-    [(Shell::Bash, "headwater.bash"), (Shell::Zsh, "_headwater"), (Shell::Fish, "headwater.fish")]
-        .into_iter()
-        .map(|(shell, name)| (name.to_owned(), completion(shell)))
-        .collect()
-}
-
-fn completion(shell: Shell) -> Vec<u8> {
-    let mut text = Vec::new();
-    clap_complete::generate(shell, &mut command(), "headwater", &mut text);
-    text
+    Shell::TABLE.iter().map(|(_, name, script)| ((*name).to_owned(), script.as_bytes().to_vec())).collect()
 }
 
 pub(super) fn print_completions(shell: Shell) -> anyhow::Result<u8> {
-    stdout().lock().write_all(&completion(shell))?;
+    stdout().lock().write_all(shell.script().as_bytes())?;
     Ok(status::OK)
 }
 

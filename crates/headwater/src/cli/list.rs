@@ -24,7 +24,7 @@ pub(super) fn list(arguments: &ListArguments) -> anyhow::Result<u8> {
     }
     let mut selection = arguments.selection.clone();
     if arguments.all {
-        selection.splice(0..0, suites::TABLE.iter().map(|suite| suite.name.to_owned()));
+        selection.splice(0..0, suites::TABLE.iter().map(|suite| format!("{}{}", selection::SUITE, suite.name)));
     }
     let wishes = RunRequest {
         selection,

@@ -14,6 +14,7 @@ use crate::plan::suggest;
 use fail_on::FailOn;
 
 mod compare;
+pub mod complete;
 mod conduct;
 mod doctor;
 mod export;
@@ -89,6 +90,8 @@ enum Command {
     Completions(CompletionsArguments),
     Man(ManArguments),
     #[command(hide = true)]
+    Complete(complete::CompleteArguments),
+    #[command(hide = true)]
     Conduct(ConductArguments),
     #[command(hide = true)]
     Timed(overhead::TimedArguments),
@@ -159,15 +162,15 @@ pub(crate) struct RunArguments {
     time: Option<Seconds>,
 
     /// Minimum warm-up per launch
-    #[arg(long, value_name = "TIME", help_heading = "How")]
+    #[arg(short, long, value_name = "TIME", help_heading = "How")]
     warm_up: Option<Seconds>,
 
     /// Launches per row, the replicates; a verdict needs 12
-    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000), help_heading = "How")]
+    #[arg(short, long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=10_000), help_heading = "How")]
     launches: Option<u32>,
 
     /// Seed of the random order; the same seed gives the same order
-    #[arg(long, value_name = "N", help_heading = "How")]
+    #[arg(long, value_name = "NUMBER", help_heading = "How")]
     seed: Option<u64>,
 
     /// The time limit of the whole run; launches are shortened, then left out
@@ -193,7 +196,7 @@ pub(crate) struct RunArguments {
     resume: Option<PathBuf>,
 
     /// With --resume: add this many launches of every row, also to a finished run, in new blocks
-    #[arg(long, value_name = "N", requires = "resume", value_parser = clap::value_parser!(u32).range(1..=10_000), help_heading = "Output")]
+    #[arg(long, value_name = "COUNT", requires = "resume", value_parser = clap::value_parser!(u32).range(1..=10_000), help_heading = "Output")]
     #[serde(skip)]
     more: Option<u32>,
 
@@ -292,7 +295,7 @@ pub(crate) struct DoctorArguments {
     json: bool,
 }
 
-/// Print the completions of a shell
+/// Print the script that completes this command in a shell: options, suites, rows, runs and all other names
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "Examples:
   headwater completions bash > ~/.local/share/bash-completion/completions/headwater
@@ -300,7 +303,7 @@ pub(crate) struct DoctorArguments {
   headwater completions fish > ~/.config/fish/completions/headwater.fish")]
 pub(crate) struct CompletionsArguments {
     /// The shell
-    shell: clap_complete::Shell,
+    shell: complete::Shell,
 }
 
 /// Write the man pages into a directory
@@ -355,6 +358,7 @@ pub fn main() -> ExitCode {
         Command::Doctor(arguments) => doctor::doctor(&arguments),
         Command::Completions(arguments) => generate::print_completions(arguments.shell),
         Command::Man(arguments) => generate::write_man_pages(&arguments.directory),
+        Command::Complete(arguments) => complete::complete(&arguments),
         Command::Conduct(arguments) => conduct::conduct(&arguments),
         Command::Timed(arguments) => overhead::timed(&arguments),
     };
@@ -396,3 +400,6 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
         .filter_map(|cause| cause.downcast_ref::<std::io::Error>())
         .any(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
 }
+
+#[cfg(test)]
+mod tests;

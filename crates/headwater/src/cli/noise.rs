@@ -51,7 +51,7 @@ pub(crate) struct NoiseArguments {
     time: Option<Seconds>,
 
     /// Launches per row and side
-    #[arg(short, long, value_name = "N", default_value_t = 12, value_parser = clap::value_parser!(u32).range(2..=10_000))]
+    #[arg(short, long, value_name = "COUNT", default_value_t = 12, value_parser = clap::value_parser!(u32).range(2..=10_000))]
     launches: u32,
 
     /// The time limit of the whole run; blocks that do not fit are left out

@@ -4,7 +4,7 @@ use std::io::{Write, stdout};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow, bail};
-use clap::{Args, ValueEnum};
+use clap::Args;
 use headwater_os::{clock, cpu};
 use headwater_os_tools::signal::StopSignals;
 use headwater_results::overhead::Overhead;
@@ -42,15 +42,16 @@ const BLOCKS: u32 = 20;
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "Workloads that are made here: compile, compress, lmbench; all of them without a command.
 Configurations: off (A), null (A'), built (B); events of the kernel: flight (C), drain (D), perf-record, perf-trace,
-bpftrace-count, strace; events of the program itself: user-flight (C), user-drain (D), lttng-ust.
+bpftrace-count, strace; events of the program itself: user-flight (C), user-drain (D), lttng-ust. The letters are those of
+the configurations in the published report of the tracer.
 
 Examples:
   headwater overhead -- make -B                 what tracing costs this command
   headwater overhead --blocks 60 -- ./a-short-one
   headwater overhead compile compress           two workloads of the old report
-  headwater overhead lmbench --time 5m          rows of LMbench by configuration
-  headwater overhead --configs off,null,drain,strace -e raw_syscalls -- ls -R /usr
-  headwater overhead --configs null,user-flight,user-drain -u 'shop:*' -- ./server --self-test
+  headwater overhead lmbench --budget 5m        rows of LMbench by configuration
+  headwater overhead --configs off,null,drain,strace -k raw_syscalls -- ls -R /usr
+  headwater overhead --configs null,user-flight,user-drain -e 'shop:*' -- ./server --self-test
   headwater overhead --built './with-events 1000' -- ./without-events 1000
   headwater overhead --command-only -- ./server --self-test   others on the machine are not recorded
 
@@ -71,12 +72,12 @@ pub(crate) struct OverheadArguments {
 
     /// Events of the kernel sessions, as `available_events` of tracefs names them; repeatable
     /// [default: raw_syscalls, sched, irq, exceptions, signal, timer]
-    #[arg(short, long, value_name = "KERNEL_EVENTS", value_delimiter = ',', help_heading = "What")]
-    events: Vec<String>,
+    #[arg(short, long, value_name = "PATTERNS", value_delimiter = ',', help_heading = "What")]
+    kernel: Vec<String>,
 
     /// Events of the program in user-flight and user-drain, such as `shop:*`; several with commas, or repeated
     #[arg(short, long, value_name = "PATTERNS", value_delimiter = ',', default_value = "*", help_heading = "What")]
-    user_events: Vec<String>,
+    events: Vec<String>,
 
     /// Record only the command and its children, not the whole machine
     #[arg(long, help_heading = "What")]
@@ -91,38 +92,29 @@ pub(crate) struct OverheadArguments {
     #[arg(long, value_name = "SIZE", default_value = "8m", value_parser = buffer, help_heading = "How")]
     buffer: u32,
 
-    /// Blocks: each configuration runs once in each [default: 20, or as many as --time allows]
-    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(BLOCKS_MAX)), help_heading = "How")]
+    /// Blocks: each configuration runs once in each [default: 20, or as many as --budget allows]
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=i64::from(BLOCKS_MAX)), help_heading = "How")]
     blocks: Option<u32>,
 
     /// The time limit of the blocks; at least one block is measured
     #[arg(short, long, value_name = "TIME", help_heading = "How")]
-    time: Option<Seconds>,
+    budget: Option<Seconds>,
 
     /// Seed of the random order
-    #[arg(long, value_name = "N", help_heading = "How")]
+    #[arg(long, value_name = "NUMBER", help_heading = "How")]
     seed: Option<u64>,
 
     /// Directory of this run [default: headwater-runs/<time>-<host>]
     #[arg(short, long, value_name = "DIR", help_heading = "Output")]
     output: Option<PathBuf>,
 
-    /// The output format
-    #[arg(long, value_name = "FORMAT", default_value = "text", help_heading = "Output")]
-    format: Format,
+    /// Print every figure, with what may be said of it, as one JSON document instead of tables
+    #[arg(long, help_heading = "Output")]
+    json: bool,
 
     /// Print no progress
     #[arg(short, long, help_heading = "Output")]
     quiet: bool,
-}
-
-/// Forms of the result.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Format {
-    /// Tables.
-    Text,
-    /// Every figure, with what may be said of it.
-    Json,
 }
 
 /// The process that runs a command for `overhead` and times it
@@ -159,17 +151,17 @@ pub(super) fn overhead(arguments: OverheadArguments) -> anyhow::Result<u8> {
     let (workloads, missing) = workloads(&arguments, &scratch)?;
     let built = arguments.built.as_deref().map(|text| words(text).map_err(|what| anyhow!("--built {text:?}: {what}")));
     let built = built.transpose()?.map(|words| workloads::of_command(&words));
-    let user = Sessions::new(&arguments.user_events, scratch.path());
+    let user = Sessions::new(&arguments.events, scratch.path());
     let mut reasons = Vec::new();
     let mut arms = Vec::new();
     for arm in chosen {
-        match arm.obstacle(&tracing, &user, built.is_some()).map_err(|error| anyhow!("--events: {error}"))? {
+        match arm.obstacle(&tracing, &user, built.is_some()).map_err(|error| anyhow!("--kernel: {error}"))? {
             None => arms.push(arm),
             Some(reason) => reasons.push((arm, reason)),
         }
     }
     let seed = arguments.seed.unwrap_or_else(seed);
-    let blocks = arguments.blocks.or(arguments.time.is_none().then_some(BLOCKS));
+    let blocks = arguments.blocks.or(arguments.budget.is_none().then_some(BLOCKS));
     let runner = OverheadRunner {
         workloads: &workloads,
         built: built.as_ref(),
@@ -177,7 +169,7 @@ pub(super) fn overhead(arguments: OverheadArguments) -> anyhow::Result<u8> {
         tracing: &tracing,
         user: &user,
         blocks,
-        time_s: arguments.time.map(|time| time.0),
+        time_s: arguments.budget.map(|time| time.0),
         seed,
         cpus: &cpus,
     };
@@ -186,7 +178,7 @@ pub(super) fn overhead(arguments: OverheadArguments) -> anyhow::Result<u8> {
     }
     let directory = arguments.output.clone().unwrap_or_else(|| Path::new(RUNS).join(run_id()));
     let store = Store::create(&directory)?;
-    let is_json = arguments.format == Format::Json;
+    let is_json = arguments.json;
     let mut teller = RunReporter::new(store, false, arguments.quiet, runner.time_s);
     let all = runner.rows();
     teller.event(&Event::RunStarted(Box::new(header(&directory, &runner, all, &arguments))))?;
@@ -214,8 +206,8 @@ pub(super) fn overhead(arguments: OverheadArguments) -> anyhow::Result<u8> {
             let done = blocks - end.blocks_left_out;
             writeln!(
                 out,
-                "--time {} ended the run after {done} of {blocks} blocks.",
-                arguments.time.map_or_else(String::new, |time| duration::words(time.0))
+                "--budget {} ended the run after {done} of {blocks} blocks.",
+                arguments.budget.map_or_else(String::new, |time| duration::words(time.0))
             )?;
         }
         writeln!(out, "Kept in {}", directory.display())?;
@@ -230,8 +222,8 @@ pub(super) fn overhead(arguments: OverheadArguments) -> anyhow::Result<u8> {
 fn tracing(arguments: &OverheadArguments) -> Tracing {
     let mut tracing =
         Tracing { buffer_kb: arguments.buffer, command_only: arguments.command_only, ..Tracing::default() };
-    if !arguments.events.is_empty() {
-        tracing.events.clone_from(&arguments.events);
+    if !arguments.kernel.is_empty() {
+        tracing.events.clone_from(&arguments.kernel);
     }
     tracing
 }
@@ -286,9 +278,9 @@ fn workloads(arguments: &OverheadArguments, scratch: &Scratch) -> anyhow::Result
 
 fn header(directory: &Path, runner: &OverheadRunner<'_>, rows: Vec<Row>, arguments: &OverheadArguments) -> RunHeader {
     let clock = clock::measure();
-    let events = if arguments.events.is_empty() { EVENTS.join(",") } else { arguments.events.join(",") };
+    let events = if arguments.kernel.is_empty() { EVENTS.join(",") } else { arguments.kernel.join(",") };
     let variant = |arm: &&Arm| {
-        let events = if arm.is_of_user() { &arguments.user_events.join(",") } else { &events };
+        let events = if arm.is_of_user() { &arguments.events.join(",") } else { &events };
         format!("{}={} ({events})", arm.name, arm.summary)
     };
     RunHeader {

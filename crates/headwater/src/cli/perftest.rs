@@ -32,20 +32,20 @@ const INTERVALS_MAX: f64 = 10_000.0;
 /// Measure a pipe or FIFO by the options of perftest, the program of the STREAMS pipe experiment
 ///
 /// A writer writes messages of one size as fast as it can, one write each, and a reader reads them. Without -s this is
-/// done for 1, 2, 4, ... 4096 bytes, as in the published tables. STREAMS is measured unless -n selects the kernel's pipe
-/// or -b both by turns. Every interval is one launch of new processes; sizes, mechanisms and placements take turns in
+/// done for 1, 2, 4, ... 4096 bytes, as in the published tables. STREAMS is measured unless --native selects the kernel's
+/// pipe or --both both by turns. Every interval is one launch of new processes; sizes, mechanisms and placements take turns in
 /// random order. The run is stored as `headwater run` stores one: show, report, compare and export read it.
 #[derive(Clone, Debug, Default, Args)]
 #[command(
-    after_help = "The letters are those of the old program. The published reports name its options hold, mread, full and readfill; what
-the other letters meant is not published, and this text defines what they mean here.
+    after_help = "The options are those of the old program. The published reports name hold, mread, full and readfill; what the others
+meant is not published, and this text defines it. A letter means what it means in every other subcommand.
 
 Examples:
   headwater perftest                       STREAMS pipe, 1 to 4096 bytes, on one CPU and freely placed
   headwater perftest --native              the same over the kernel's pipe
-  headwater perftest --both -p 0,1,4       the kernel's pipe and STREAMS with 0, 1 and 4 modules, by turns
+  headwater perftest --both --push 0,1,4   the kernel's pipe and STREAMS with 0, 1 and 4 modules, by turns
   headwater perftest -s 64 -t 10 -i 1      one size for ten seconds, a line each second
-  headwater perftest -b -HMfR --placement free    what CentOS 5.2 was measured with (published:pipes/cos52)
+  headwater perftest --both -HMR --readfill -p free    what CentOS 5.2 was measured with (published:pipes/cos52)
   headwater perftest --lowat 8192          with the water marks of the experiment
   headwater report RUN published:pipes/fc6        beside the figures of the paper
 
@@ -53,11 +53,11 @@ Exit status: 0 all done, 2 wrong usage, 4 some rows skipped or failed, 130 inter
 )]
 pub(crate) struct PerftestArguments {
     /// Measure the kernel's pipe or FIFO instead of STREAMS
-    #[arg(short, long, conflicts_with = "both", help_heading = "What")]
+    #[arg(long, conflicts_with = "both", help_heading = "What")]
     native: bool,
 
     /// Measure STREAMS and the kernel's pipe or FIFO by turns
-    #[arg(short, long, help_heading = "What")]
+    #[arg(long, help_heading = "What")]
     both: bool,
 
     /// Use a FIFO, which is opened by its name, instead of a pipe
@@ -65,15 +65,15 @@ pub(crate) struct PerftestArguments {
     fifo: bool,
 
     /// Write sizes: `64`, `1..4096*2`, `1k,4k` [default: 1..4096*2]
-    #[arg(short, long, value_name = "SIZES", help_heading = "What")]
-    size: Option<Sizes>,
+    #[arg(short, long, alias = "size", value_name = "SIZES", help_heading = "What")]
+    sizes: Option<Sizes>,
 
     /// Where the processes run: same-cpu, two-cpus, free; several with commas [default: same-cpu,free]
-    #[arg(long, value_name = "PLACEMENT", value_delimiter = ',', value_parser = placement, help_heading = "What")]
+    #[arg(short, long, value_name = "PLACEMENT", value_delimiter = ',', value_parser = placement, help_heading = "What")]
     placement: Vec<Placement>,
 
     /// Two processes, a writer and a reader at once; this is the default
-    #[arg(short, long, help_heading = "How data moves")]
+    #[arg(long, help_heading = "How data moves")]
     r#async: bool,
 
     /// One process reads and writes: it writes until the pipe is full, then reads until it is empty
@@ -89,7 +89,7 @@ pub(crate) struct PerftestArguments {
     module: String,
 
     /// How many modules to push on the writer's end; several numbers with commas are measured by turns
-    #[arg(short, long, value_name = "N", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(0..=limits::NSTRPUSH as i64), help_heading = "STREAMS")]
+    #[arg(long, value_name = "COUNT", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(0..=limits::NSTRPUSH as i64), help_heading = "STREAMS")]
     push: Vec<u32>,
 
     /// Push srvmod, which queues each message for its service procedure: the same as -m srvmod, at least once
@@ -105,7 +105,7 @@ pub(crate) struct PerftestArguments {
     mread: bool,
 
     /// Read fill: a read waits until it has as many bytes as it asked for (RFILL)
-    #[arg(short = 'f', long, help_heading = "STREAMS")]
+    #[arg(long, help_heading = "STREAMS")]
     readfill: bool,
 
     /// The high-water mark in bytes: the writer waits while more is unread [default: 64k]
@@ -131,7 +131,7 @@ pub(crate) struct PerftestArguments {
     warm_up: Option<Seconds>,
 
     /// Seed of the random order
-    #[arg(long, value_name = "N", help_heading = "Time")]
+    #[arg(long, value_name = "NUMBER", help_heading = "Time")]
     seed: Option<u64>,
 
     /// Directory of this run [default: headwater-runs/<time>-<host>]
@@ -147,7 +147,7 @@ pub(crate) struct PerftestArguments {
     quiet: bool,
 
     /// Print what would be measured and how long it would take, and stop
-    #[arg(long, help_heading = "Output")]
+    #[arg(short = 'n', long, help_heading = "Output")]
     dry_run: bool,
 }
 
@@ -230,7 +230,7 @@ impl PerftestArguments {
                 (_, true) => Movement::FullReads,
                 _ => Movement::TwoProcesses,
             },
-            sizes: self.size.as_ref().map_or_else(|| SIZES.to_vec(), |sizes| sizes.0.clone()),
+            sizes: self.sizes.as_ref().map_or_else(|| SIZES.to_vec(), |sizes| sizes.0.clone()),
             placements: self.placements(cpus),
             module: if self.service { "srvmod".to_owned() } else { self.module.clone() },
             push,

@@ -47,7 +47,7 @@ pub(crate) struct ReportArguments {
     filter: Vec<String>,
 
     /// The baseline of improvements and comparisons: a run, a transport or a variant
-    #[arg(short, long, value_name = "RUN|SUBJECT")]
+    #[arg(long, value_name = "RUN|SUBJECT")]
     baseline: Option<String>,
 
     /// The title of the page
@@ -63,7 +63,7 @@ pub(crate) struct ReportArguments {
     pattern: Option<String>,
 
     /// With --svg: the placement to draw
-    #[arg(long, value_name = "PLACEMENT", value_parser = placement, requires = "svg")]
+    #[arg(short, long, value_name = "PLACEMENT", value_parser = placement, requires = "svg")]
     placement: Option<Placement>,
 
     /// Replace FILE even if it is not a report

@@ -193,7 +193,7 @@ fn prepare(arguments: &RunArguments, cpus: &[u32]) -> anyhow::Result<Prepared> {
             && matches!(events.last(), Some(Event::RunFinished { status: RunStatus::Complete, .. }))
         {
             bail!(
-                "{}: this run is complete; `headwater show` prints it, --more N measures N launches more of every row",
+                "{}: this run is complete; `headwater show` prints it, --more COUNT measures that many more launches of every row",
                 directory.display()
             );
         }

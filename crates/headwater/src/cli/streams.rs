@@ -25,7 +25,7 @@ mod words;
   headwater streams ls --modules /tmp/q    the modules of a FIFO, and their queues
   headwater streams top                    bytes and messages per second, live
   headwater streams log --trace 42 all 3   what module 42 logs, up to level 3
-  headwater streams autopush -f FILE       push modules on devices when they are opened, as a file says
+  headwater streams autopush --file FILE   push modules on devices when they are opened, as a file says
   headwater streams attach /run/echo --driver echo   programs that open the file get the device")]
 pub(super) struct StreamsArguments {
     #[command(subcommand)]

@@ -22,7 +22,7 @@ mod view;
   headwater trace attach 4711                        of one that runs already and listens
   headwater trace record -k sched -k raw_syscalls -- make     of the kernel, for what make starts
   headwater trace stat headwater-trace-*             what there is, and what was lost
-  headwater trace show headwater-trace-* --limit 20  the first events
+  headwater trace show headwater-trace-* --count 20  the first events
   headwater trace show DIR --format chrome -o trace.json      for ui.perfetto.dev
   headwater trace recover DIR                        after a crash")]
 pub(super) struct TraceArguments {

@@ -69,7 +69,7 @@ impl TestDir {
 
     /// Returns the output of `stat` for a recording, whether or not the recording is complete.
     fn figures(&self, recording: &str) -> String {
-        let output = self.run(&["stat", recording, "--format", "json"]);
+        let output = self.run(&["stat", recording, "--json"]);
         assert!(matches!(output.status.code(), Some(0 | 4)), "{}", errors(&output));
         String::from_utf8(output.stdout).expect("UTF-8")
     }

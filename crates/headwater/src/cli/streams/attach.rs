@@ -40,11 +40,11 @@ pub(super) struct AttachArguments {
     driver: Option<String>,
 
     /// The minor number of the device, which other processes find by it too [default: a device that only the file leads to]
-    #[arg(long, value_name = "N", requires = "driver")]
+    #[arg(long, value_name = "NUMBER", requires = "driver")]
     minor: Option<u32>,
 
     /// Attach the end of a stream that was inherited as this descriptor
-    #[arg(long, value_name = "N", group = "what")]
+    #[arg(long, value_name = "DESCRIPTOR", group = "what")]
     from_fd: Option<u32>,
 
     /// Start a program, attach one end of a pipe and pass it the other end as HEADWATER_STREAM
@@ -52,8 +52,8 @@ pub(super) struct AttachArguments {
     command: Vec<String>,
 
     /// Push this module on the end before it is attached; repeatable
-    #[arg(long, value_name = "MODULE")]
-    push: Vec<String>,
+    #[arg(short, long, alias = "push", value_name = "NAME")]
+    module: Vec<String>,
 
     /// Give each program that opens the file a pipe of its own, whose other end the other end of the stream receives: push connld
     #[arg(long)]
@@ -75,7 +75,7 @@ pub(super) fn attach(arguments: &AttachArguments) -> anyhow::Result<u8> {
     // Before any thread and program is started, which inherit the mask.
     let signals = StopSignals::watch()?;
     let (end, program) = open(arguments)?;
-    let modules = arguments.push.iter().map(String::as_str);
+    let modules = arguments.module.iter().map(String::as_str);
     for module in modules.chain(arguments.connld.then_some("connld")) {
         end.push(module).map_err(|error| anyhow!("{module}: {error}"))?;
     }

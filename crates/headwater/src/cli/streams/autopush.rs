@@ -20,30 +20,32 @@ use crate::cli::status;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   headwater streams autopush                      all entries, as --file reads them
-  headwater streams autopush -f devices.conf      add the entries of a file
-  headwater streams autopush -g -M echo -m 3      the entry for a device
-  headwater streams autopush -r -M echo -m 0      remove the entry that begins with a device
+  headwater streams autopush --file devices.conf  add the entries of a file
+  headwater streams autopush --get --major echo --minor 3      the entry for a device
+  headwater streams autopush --remove --major echo --minor 0   remove the entry that begins with a device
+
+The letters of autopush(1M) are accepted too: -f, -g, -r, -M and -m.
 
 Exit status: 0 all done, 2 wrong usage or file, or an entry was refused.")]
 pub(super) struct AutopushArguments {
     /// Add the entries of a file; - is standard input
-    #[arg(short, long, value_name = "FILE", conflicts_with_all = ["get", "remove", "major", "minor"])]
+    #[arg(long, short_alias = 'f', value_name = "FILE", conflicts_with_all = ["get", "remove", "major", "minor"])]
     file: Option<PathBuf>,
 
     /// Print the entry for a device
-    #[arg(short, long, requires = "major", conflicts_with = "remove")]
+    #[arg(long, short_alias = 'g', requires = "major", conflicts_with = "remove")]
     get: bool,
 
     /// Remove an entry: --minor is its first minor number, 0 for one of all
-    #[arg(short, long, requires = "major")]
+    #[arg(long, short_alias = 'r', requires = "major")]
     remove: bool,
 
     /// The driver, by its name or its major number
-    #[arg(short = 'M', long, value_name = "DRIVER")]
+    #[arg(long, short_alias = 'M', value_name = "DRIVER")]
     major: Option<String>,
 
     /// The minor number
-    #[arg(short, long, value_name = "N", default_value_t = 0)]
+    #[arg(long, short_alias = 'm', value_name = "NUMBER", default_value_t = 0)]
     minor: u32,
 
     /// The directory of devices [default: the user's own]

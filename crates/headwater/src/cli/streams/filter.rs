@@ -16,7 +16,7 @@ pub(super) struct FilterArguments {
     names: Vec<String>,
 
     /// Only streams of these processes
-    #[arg(short, long, value_name = "PID", value_delimiter = ',', help_heading = "What")]
+    #[arg(long, value_name = "PID", value_delimiter = ',', help_heading = "What")]
     pid: Vec<u32>,
 
     /// Only streams on which one of these modules is pushed, or that end in such a driver

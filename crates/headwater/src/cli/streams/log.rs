@@ -43,19 +43,19 @@ pub(super) struct LogArguments {
     ids: Vec<String>,
 
     /// Print the messages for the error logger
-    #[arg(short, long, help_heading = "What")]
+    #[arg(long, help_heading = "What")]
     errors: bool,
 
     /// Print trace messages; without it, only if --errors is not given either or triplets are
-    #[arg(short, long, help_heading = "What")]
+    #[arg(long, help_heading = "What")]
     trace: bool,
 
     /// The directory in which devices are found [default: $HEADWATER_RUNTIME_DIR or this user's]
-    #[arg(long, value_name = "DIR", help_heading = "What")]
+    #[arg(short, long, value_name = "DIR", help_heading = "What")]
     directory: Option<PathBuf>,
 
     /// Stop after this many messages
-    #[arg(short = 'n', long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Output")]
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Output")]
     count: Option<u64>,
 
     /// Print one JSON object per message

@@ -43,11 +43,11 @@ pub(super) struct LsArguments {
     filter: FilterArguments,
 
     /// Show a row for each queue of a module or driver
-    #[arg(short, long, help_heading = "Output")]
+    #[arg(long, help_heading = "Output")]
     modules: bool,
 
     /// Show more columns, and arguments and descriptors of processes; lines are not cut
-    #[arg(short, long, help_heading = "Output")]
+    #[arg(long, help_heading = "Output")]
     wide: bool,
 
     /// Print one JSON object per stream

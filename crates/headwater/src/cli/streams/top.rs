@@ -41,19 +41,19 @@ pub(super) struct TopArguments {
     filter: FilterArguments,
 
     /// Time between two looks
-    #[arg(short = 'd', long, value_name = "TIME", default_value = "1s", help_heading = "How")]
+    #[arg(short, long, value_name = "TIME", default_value = "1s", help_heading = "How")]
     interval: Seconds,
 
     /// Print this many tables and stop [default: until q or a signal]
-    #[arg(short = 'n', long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..), help_heading = "How")]
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..), help_heading = "How")]
     count: Option<u64>,
 
     /// What the rows are sorted by
-    #[arg(short, long, value_enum, value_name = "COLUMN", default_value_t, help_heading = "Output")]
+    #[arg(long, value_enum, value_name = "COLUMN", default_value_t, help_heading = "Output")]
     sort: Order,
 
     /// Leave out directions in which nothing has come in the last interval and nothing waits
-    #[arg(short = 'i', long, help_heading = "Output")]
+    #[arg(long, help_heading = "Output")]
     hide_idle: bool,
 
     /// Print one JSON object per direction and interval

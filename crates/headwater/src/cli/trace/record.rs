@@ -34,7 +34,7 @@ struct RecordingArguments {
     kernel: Vec<String>,
 
     /// Bytes of each CPU's buffer, a power of two from 16k to 1g [default: 4m; of the kernel's 8m]
-    #[arg(short, long, value_name = "SIZE", value_parser = buffer, help_heading = "How")]
+    #[arg(long, value_name = "SIZE", value_parser = buffer, help_heading = "How")]
     buffer: Option<usize>,
 
     /// Keep the newest events in the buffers and write them at the end, or by `trace snapshot`
@@ -90,7 +90,7 @@ pub(super) struct RecordArguments {
     recording: RecordingArguments,
 
     /// Also record the kernel's events of these processes
-    #[arg(short, long, value_name = "PID", value_delimiter = ',', requires = "kernel", help_heading = "Kernel")]
+    #[arg(long, value_name = "PID", value_delimiter = ',', requires = "kernel", help_heading = "Kernel")]
     pid: Vec<u32>,
 
     /// Record the kernel's events of every process

@@ -25,7 +25,7 @@ use crate::trace::view::{self, Incomplete};
   ctf-path  the directories of the traces, for other tools: babeltrace2 $(headwater trace show DIR --format ctf-path)
 
 Examples:
-  headwater trace show DIR --limit 20
+  headwater trace show DIR --count 20
   headwater trace show DIR --events 'shop:*'
   headwater trace show DIR --format chrome -o trace.json
   headwater trace show one two                 several recordings, if they are on one clock")]
@@ -35,7 +35,7 @@ pub(super) struct ShowArguments {
     recordings: Vec<PathBuf>,
 
     /// The output format
-    #[arg(short, long, value_enum, default_value_t = Format::Text)]
+    #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
 
     /// The output file, instead of standard output
@@ -43,8 +43,8 @@ pub(super) struct ShowArguments {
     output: Option<PathBuf>,
 
     /// The maximum number of events
-    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
-    limit: Option<u64>,
+    #[arg(long, alias = "limit", value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
+    count: Option<u64>,
 
     /// Only events with matching names; several with commas, or repeated
     #[arg(short, long, value_name = "PATTERNS", value_delimiter = ',')]
@@ -71,18 +71,9 @@ pub(super) struct StatArguments {
     #[arg(value_name = "DIR", required = true)]
     recordings: Vec<PathBuf>,
 
-    /// The output format
-    #[arg(short, long, value_enum, default_value_t = StatFormat::Table)]
-    format: StatFormat,
-}
-
-/// A form of figures.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum StatFormat {
-    /// For people.
-    Table,
-    /// For programs.
-    Json,
+    /// Print one JSON document instead of a table
+    #[arg(long)]
+    json: bool,
 }
 
 /// List the events of a recording, the events that the kernel offers, or the sessions
@@ -92,19 +83,19 @@ enum StatFormat {
   headwater trace list DIR                   events of a recording, with their fields
   headwater trace list --kernel sched irq    events of the kernel; all of them without a pattern")]
 pub(super) struct ListArguments {
-    /// Recordings; with --kernel: patterns of event names
-    #[arg(value_name = "DIR|PATTERN")]
+    /// Recordings
+    #[arg(value_name = "DIR", conflicts_with = "kernel")]
     names: Vec<PathBuf>,
 
-    /// List the events that this kernel offers to `record -k`
-    #[arg(short, long)]
-    kernel: bool,
+    /// List the events of the kernel that these patterns name to `record -k`; all of them without a pattern
+    #[arg(short, long, value_name = "PATTERNS", value_delimiter = ',', num_args = 0..)]
+    kernel: Option<Vec<String>>,
 }
 
 pub(super) fn show(arguments: &ShowArguments) -> anyhow::Result<u8> {
     let recordings = &arguments.recordings;
     view::check_patterns(recordings, &arguments.events)?;
-    let choice = Choice { events: arguments.events.clone(), limit: arguments.limit };
+    let choice = Choice { events: arguments.events.clone(), limit: arguments.count };
     if let Some(path) = &arguments.output {
         let file = File::create(path).with_context(|| path.display().to_string())?;
         return show_to(arguments, &choice, file);
@@ -181,12 +172,11 @@ pub(super) fn stat(arguments: &StatArguments) -> anyhow::Result<u8> {
     let stat = Stat::of(&mut reader);
     let paths: Vec<&Path> = reader.schemas().map(|(path, _)| path).collect();
     let mut out = stdout().lock();
-    match arguments.format {
-        StatFormat::Table => write!(out, "{}", table(&stat))?,
-        StatFormat::Json => {
-            serde_json::to_writer_pretty(&mut out, &as_json(&stat, &paths))?;
-            writeln!(out)?;
-        }
+    if arguments.json {
+        serde_json::to_writer_pretty(&mut out, &as_json(&stat, &paths))?;
+        writeln!(out)?;
+    } else {
+        write!(out, "{}", table(&stat))?;
     }
     drop(out);
     complain(&arguments.recordings, &stat.damaged)
@@ -241,9 +231,8 @@ fn as_json(stat: &Stat, paths: &[&Path]) -> serde_json::Value {
 
 pub(super) fn list(arguments: &ListArguments) -> anyhow::Result<u8> {
     let mut out = stdout().lock();
-    if arguments.kernel {
-        let patterns: Vec<String> = arguments.names.iter().map(|name| name.display().to_string()).collect();
-        for event in view::kernel_events(&patterns)? {
+    if let Some(patterns) = &arguments.kernel {
+        for event in view::kernel_events(patterns)? {
             writeln!(out, "{event}")?;
         }
         return Ok(status::OK);
