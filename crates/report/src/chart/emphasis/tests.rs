@@ -1,6 +1,6 @@
 use headwater_results::schema::{RunStatus, Standing};
 
-use super::{SERIES_AT_FIRST, at_first};
+use super::at_first;
 use crate::chart::family;
 use crate::chart::source::Source;
 use crate::testing::{TestRun, messaging};
