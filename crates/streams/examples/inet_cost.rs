@@ -81,7 +81,7 @@ fn print(size: usize, what: &[&str], ends: &[&str], found: &mut [Vec<f64>]) {
 /// An end of UDP.
 enum End {
     Socket(UdpSocket, Option<SocketAddr>),
-    Endpoint(Handle, Vec<u8>),
+    Endpoint(Box<Handle>, Vec<u8>),
 }
 
 impl End {
@@ -95,7 +95,7 @@ impl End {
         };
         let directory = std::env::temp_dir().join(format!("headwater-inet-cost-{}", std::process::id()));
         let opened = DeviceOptions::new().directory(&directory).open(driver)?;
-        let mut endpoint = opened.into_handle();
+        let mut endpoint = Box::new(opened.into_handle());
         let bind = Primitive::BindReq { address: InternetAddress::from(any).bytes(), waiting: 0 }.encode();
         endpoint.putmsg(Some(&bind), None)?;
         let answer = endpoint.receive()?.expect("an answer");
