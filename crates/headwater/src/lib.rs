@@ -1,5 +1,7 @@
 //! The library behind the `headwater` command. ARCHITECTURE.md describes its parts.
 #![deny(unsafe_code)]
+// `cli::output` prints: it knows a reader that has left from a failure.
+#![deny(clippy::print_stdout, clippy::print_stderr)]
 
 pub mod cli;
 pub mod compare;

@@ -14,6 +14,20 @@ pub fn replace(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>
     replace_as(OpenOptions::new(), path, write)
 }
 
+/// Writes `bytes` to `path`: to a file as [`replace`] does, so that a failure leaves no part of it; to a device or a pipe
+/// directly.
+///
+/// # Errors
+/// Errors of the system.
+pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    match fs::metadata(path) {
+        Ok(there) if !there.is_file() => fs::write(path, bytes),
+        // Through a symbolic link to the file it names.
+        Ok(_) => replace(&fs::canonicalize(path)?, |file| file.write_all(bytes)),
+        Err(_) => replace(path, |file| file.write_all(bytes)),
+    }
+}
+
 /// Replaces `path` as [`replace`] does, by a file that is created with these options.
 ///
 /// # Errors

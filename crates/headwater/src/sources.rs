@@ -14,6 +14,9 @@ use headwater_results::schema::Run;
 use crate::plan::suggest;
 use crate::store;
 
+/// Runs with their display names.
+pub type Named = Vec<(String, Run)>;
+
 /// The name of standard input.
 const STANDARD_INPUT: &str = "-";
 
@@ -23,23 +26,28 @@ const STANDARD_INPUT: &str = "-";
 /// # Errors
 /// One line that names the file or table, the problem, and the remedy; for an unknown published table the nearest
 /// names.
-pub fn load(name: &str) -> anyhow::Result<Vec<(String, Run)>> {
+pub fn load(name: &str) -> anyhow::Result<Named> {
+    Ok(read(name)?.0)
+}
+
+/// As [`load`], with a line about what could not be read.
+fn read(name: &str) -> anyhow::Result<(Named, Option<String>)> {
     if let Some(wanted) = name.strip_prefix(PREFIX) {
-        return load_published(wanted);
+        return Ok((load_published(wanted)?, None));
     }
     if name == STANDARD_INPUT {
         let mut text = String::new();
         stdin().lock().read_to_string(&mut text).context("standard input")?;
         let run = parse_run(&text)
             .map_err(|error| anyhow!("standard input: {error}; it takes one run.json (`headwater show RUN --json`)"))?;
-        return Ok(vec![(run.header.run_id.clone(), run)]);
+        return Ok((vec![(run.header.run_id.clone(), run)], None));
     }
     let path = Path::new(name);
     if !path.exists() && name.split('/').next().is_some_and(|table| published::find(table).is_some()) {
         return Err(anyhow!("{name}: no such file or directory; did you mean {PREFIX}{name}?"));
     }
-    let run = store::read(path)?;
-    Ok(vec![(name_of(path, &run), run)])
+    let store::Stored { run, torn } = store::read(path)?;
+    Ok((vec![(name_of(path, &run), run)], torn))
 }
 
 /// Several runs with unique display names.
@@ -49,6 +57,8 @@ pub struct Loaded {
     pub runs: Vec<(String, Run)>,
     /// The typed name of each run.
     typed: Vec<String>,
+    /// Lines about what of the runs could not be read.
+    pub torn: Vec<String>,
 }
 
 impl Loaded {
@@ -75,12 +85,13 @@ impl Loaded {
 pub fn load_all<S: AsRef<str> + Sync>(names: &[S]) -> anyhow::Result<Loaded> {
     // A large run takes a second to read.
     let read = std::thread::scope(|scope| {
-        let reading: Vec<_> = names.iter().map(|name| scope.spawn(move || load(name.as_ref()))).collect();
+        let reading: Vec<_> = names.iter().map(|name| scope.spawn(move || read(name.as_ref()))).collect();
         let read = reading.into_iter().map(|thread| thread.join().expect("reading does not panic"));
         read.collect::<anyhow::Result<Vec<_>>>()
     })?;
-    let mut loaded = Loaded { runs: Vec::new(), typed: Vec::new() };
-    for (typed, runs) in names.iter().zip(read) {
+    let mut loaded = Loaded { runs: Vec::new(), typed: Vec::new(), torn: Vec::new() };
+    for (typed, (runs, torn)) in names.iter().zip(read) {
+        loaded.torn.extend(torn);
         for (name, run) in runs {
             loaded.typed.push(typed.as_ref().to_owned());
             let name = unique(name, &loaded.runs);
@@ -100,7 +111,7 @@ fn unique(name: String, runs: &[(String, Run)]) -> String {
 }
 
 /// `TABLE` or `TABLE/DATASET`.
-fn load_published(wanted: &str) -> anyhow::Result<Vec<(String, Run)>> {
+fn load_published(wanted: &str) -> anyhow::Result<Named> {
     const REMEDY: &str = "`headwater list published` shows all";
     let (table_name, dataset_name) = match wanted.split_once('/') {
         Some((table, dataset)) => (table, Some(dataset)),

@@ -1,51 +1,15 @@
 //! The command as a user runs it: answers to bad input, exit statuses, interruption and resuming.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use directory::{TestDir, status};
 use headwater_results::parse::parse_events;
 use headwater_results::schema::{Event, Run, RunStatus};
-use tempfile::TempDir;
 
-/// A directory for a test: runs are in `runs`, temporary files in `tmp`.
-struct TestDir(TempDir);
-
-impl TestDir {
-    fn new() -> TestDir {
-        let dir = TestDir(TempDir::new().expect("a temporary directory"));
-        fs::create_dir(dir.tmp()).expect("an empty directory");
-        dir
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
-
-    fn tmp(&self) -> PathBuf {
-        self.path("tmp")
-    }
-
-    fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_headwater"));
-        command.args(arguments).current_dir(self.0.path()).env("TMPDIR", self.tmp()).stdin(Stdio::null());
-        command
-    }
-
-    fn run(&self, arguments: &[&str]) -> Output {
-        self.command(arguments).output().expect("the command starts")
-    }
-
-    /// Files that a run in this directory left in `tmp`.
-    fn left_behind(&self) -> Vec<PathBuf> {
-        fs::read_dir(self.tmp()).expect("the directory").flatten().map(|entry| entry.path()).collect()
-    }
-}
-
-fn status(output: &Output) -> i32 {
-    output.status.code().expect("ended by itself")
-}
+mod directory;
 
 /// The message on standard error, which must be one line.
 fn complaint(output: &Output) -> String {
@@ -243,7 +207,7 @@ fn a_dry_run_measures_nothing() {
 
 /// The processes whose command line or environment contains this directory.
 fn processes_of(dir: &TestDir) -> Vec<String> {
-    let needle = dir.0.path().to_string_lossy().into_owned();
+    let needle = dir.root().to_string_lossy().into_owned();
     let mut found = Vec::new();
     for entry in fs::read_dir("/proc").expect("/proc").flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();

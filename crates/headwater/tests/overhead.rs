@@ -26,7 +26,7 @@ fn text(bytes: &[u8]) -> String {
 }
 
 fn run_of(directory: &Path) -> Run {
-    store::read(&directory.join("run")).expect("a run")
+    store::read(&directory.join("run")).expect("a run").run
 }
 
 /// Measures three blocks of a short command. Only the command is recorded, so that other tests are not slowed down.

@@ -1,5 +1,6 @@
-//! Signal handlers that do next to nothing, so that what a signal costs can be measured. The product itself handles no
-//! signal: it polls a descriptor ([`crate::signal`]).
+//! Signal handlers that do next to nothing, so that what a signal costs can be measured. The product itself polls a
+//! descriptor for signals ([`crate::signal`]), and handles SIGXFSZ by [`Handler::Empty`], so that a file that grows too large
+//! is an error of a write.
 
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};

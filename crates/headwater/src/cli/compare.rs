@@ -1,6 +1,6 @@
 //! `headwater compare`: compares runs, or the rows of one run.
 
-use std::io::{Write, stdout};
+use std::io::Write;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -8,10 +8,12 @@ use headwater_results::compare::factor::{self, Factor};
 use headwater_results::compare::{ALPHA, MINIMUM_EFFECT, Rules};
 
 use super::fail_on::{FailOn, Share};
+use super::output::{note, out};
+use super::runs;
 use super::show::style;
 use crate::compare::{Compared, Noise, Request, compare_runs};
 use crate::plan::suggest::there_are;
-use crate::sources::{self, Loaded};
+use crate::sources::Loaded;
 
 /// Compare runs, or rows of one run: environment first, then ratio, interval and verdict of every row
 ///
@@ -76,7 +78,7 @@ pub(crate) struct CompareArguments {
 }
 
 pub(super) fn compare(arguments: &CompareArguments) -> anyhow::Result<u8> {
-    let loaded = sources::load_all(&arguments.runs)?;
+    let loaded = runs::load(&arguments.runs)?;
     let request = Request {
         by: arguments.by,
         baseline: arguments.baseline.as_deref().map(|wanted| baseline(wanted, arguments.by, &loaded)),
@@ -87,10 +89,10 @@ pub(super) fn compare(arguments: &CompareArguments) -> anyhow::Result<u8> {
     let runs = loaded.runs;
     let compared = compare_runs(&runs, &request)?;
     if let Some(warning) = compared.iter().find_map(|compared| below_floor(&compared.comparison.rules)) {
-        eprintln!("headwater: {warning}");
+        note!("headwater: {warning}");
     }
     if arguments.json {
-        let mut out = stdout().lock();
+        let mut out = out();
         serde_json::to_writer_pretty(&mut out, &serde_json::json!({ "comparisons": compared }))?;
         writeln!(out)?;
     } else {
@@ -125,7 +127,7 @@ fn baseline(wanted: &str, by: Option<&Factor>, loaded: &Loaded) -> String {
 
 /// The comparisons as text on standard output, a blank line between two.
 pub(super) fn print(compared: &[Compared], all_metrics: bool) -> anyhow::Result<()> {
-    let mut out = stdout().lock();
+    let mut out = out();
     for (number, Compared { comparison, environment, noise }) in compared.iter().enumerate() {
         if number > 0 {
             writeln!(out)?;

@@ -1,10 +1,11 @@
 //! Completion of a command line: what the word at the cursor can become. The scripts of the shells call it with the words
 //! before the cursor, by the hidden subcommand `complete`; they know no option and no name themselves.
 
-use std::io::{Write, stdout};
+use std::io::Write;
 
 use clap::{Arg, ArgAction, Args, Command, ValueEnum};
 
+use super::output::out;
 use super::{command, status};
 use values::{Files, Values};
 
@@ -75,7 +76,7 @@ pub(super) fn complete(arguments: &CompleteArguments) -> anyhow::Result<u8> {
     let values = candidates(&root, &before[1..], last);
     // Bash completes what is behind the last of its word breaks.
     let cut = if arguments.shell == Shell::Bash { last.rfind([':', '=']).map_or(0, |at| at + 1) } else { 0 };
-    let mut out = stdout().lock();
+    let mut out = out();
     for candidate in &values.words {
         if let Some(value) = candidate.value.strip_prefix(last.as_str()) {
             writeln!(out, "{}{value}\t{}", &last[cut..], first_line(&candidate.help))?;

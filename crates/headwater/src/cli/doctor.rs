@@ -1,19 +1,21 @@
 //! `headwater doctor`: prints the findings of [`crate::doctor`].
 
-use std::io::{IsTerminal, Write, stdout};
+use std::io::Write;
 
+use super::output::{has_colour, out};
 use super::{DoctorArguments, status};
 use crate::{doctor, environment};
 
 pub(super) fn doctor(arguments: &DoctorArguments) -> anyhow::Result<u8> {
     let findings = doctor::check(&environment::capture());
-    let mut out = stdout().lock();
+    let mut out = out();
     if arguments.json {
         serde_json::to_writer_pretty(&mut out, &findings)?;
         writeln!(out)?;
     } else {
-        let text = doctor::render(&findings, stdout().is_terminal(), super::show::width());
+        let text = doctor::render(&findings, has_colour(), super::show::width());
         out.write_all(text.as_bytes())?;
     }
-    Ok(status::OK)
+    let is_warned = findings.iter().any(|finding| finding.status == doctor::Status::Warning);
+    Ok(if is_warned { status::IMPROVABLE } else { status::OK })
 }

@@ -1,16 +1,16 @@
 //! `headwater export`: writes runs in the formats of other tools.
 
-use std::fs;
-use std::io::{Write, stdout};
+use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::{Context, bail};
 use clap::Args;
 use headwater_report::export::{self, Format, Options};
 
-use super::status;
+use super::output::out;
+use super::{runs, status};
 use crate::plan::suggest::there_are;
-use crate::sources;
+use crate::replace;
 
 /// Write runs in a format that other tools read
 #[derive(Clone, Debug, Args)]
@@ -54,11 +54,11 @@ pub(super) fn export(arguments: &ExportArguments) -> anyhow::Result<u8> {
     if arguments.per_launch && !format.has_launches {
         bail!("--per-launch is for csv; {} has its own shape: {}", format.name, format.summary);
     }
-    let runs = sources::load_all(&arguments.runs)?.runs;
+    let runs = runs::load(&arguments.runs)?.runs;
     let text = format.export(&runs, &Options { launches: arguments.per_launch });
     match &arguments.output {
-        Some(path) => fs::write(path, text).with_context(|| format!("{}", path.display()))?,
-        None => stdout().lock().write_all(text.as_bytes())?,
+        Some(path) => replace::write(path, text.as_bytes()).with_context(|| format!("{}", path.display()))?,
+        None => out().write_all(text.as_bytes())?,
     }
     Ok(status::OK)
 }

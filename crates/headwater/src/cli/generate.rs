@@ -1,11 +1,12 @@
 //! Man pages, generated from the command's definition, and the scripts of the shells.
 
-use std::fs;
-use std::io::{Write, stdout};
+use std::io::Write;
 use std::path::Path;
 
 use super::complete::Shell;
+use super::output::out;
 use super::{command, status};
+use crate::replace;
 use anyhow::Context;
 
 /// Returns every man page: file name and text.
@@ -42,14 +43,14 @@ pub fn completions() -> Vec<(String, Vec<u8>)> {
 }
 
 pub(super) fn print_completions(shell: Shell) -> anyhow::Result<u8> {
-    stdout().lock().write_all(shell.script().as_bytes())?;
+    out().write_all(shell.script().as_bytes())?;
     Ok(status::OK)
 }
 
 pub(super) fn write_man_pages(directory: &Path) -> anyhow::Result<u8> {
     for (name, text) in man_pages() {
         let path = directory.join(name);
-        fs::write(&path, text).with_context(|| format!("{}", path.display()))?;
+        replace::write(&path, &text).with_context(|| format!("{}", path.display()))?;
     }
     Ok(status::OK)
 }

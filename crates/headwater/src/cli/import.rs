@@ -10,6 +10,7 @@ use clap::Args;
 use headwater_results::schema::Event;
 use headwater_results::summary::Fold;
 
+use super::output::out;
 use super::status;
 use crate::import::{self, Format, Imported, LeftOut, Options};
 use crate::plan::suggest::there_are;
@@ -69,7 +70,7 @@ pub(super) fn import(arguments: &ImportArguments) -> anyhow::Result<u8> {
     let run = Fold::run_of(events.clone()).context("the results do not make a run")?;
     store(&directory, &events, &run)?;
     let plural = |count: usize, noun: &str| format!("{count} {noun}{}", if count == 1 { "" } else { "s" });
-    println!("{}, {}: {}", plural(rows, "row"), plural(launches, "result"), directory.display());
+    writeln!(out(), "{}, {}: {}", plural(rows, "row"), plural(launches, "result"), directory.display())?;
     warn(&left_out, &notes);
     Ok(status::OK)
 }

@@ -1,13 +1,14 @@
 //! `headwater list`: prints suites, their rows, and which rows this machine cannot run.
 
 use std::collections::BTreeMap;
-use std::io::{Write, stdout};
+use std::io::Write;
 
 use anyhow::anyhow;
 use headwater_os::cpu;
 use headwater_os_tools::signal::StopSignals;
 use serde_json::json;
 
+use super::output::out;
 use super::{ListArguments, published, status};
 use crate::harness::launch::ConductorError;
 use crate::harness::run::{BlockRunner, probe};
@@ -36,7 +37,7 @@ pub(super) fn list(arguments: &ListArguments) -> anyhow::Result<u8> {
     let cpus = cpu::allowed()?;
     let plan = Plan::new(&wishes, cpus.len(), || 0)?;
     let reasons = reasons(&plan, &cpus)?;
-    let mut out = stdout().lock();
+    let mut out = out();
     let widest = plan.rows.iter().map(|planned| planned.row.id.len()).max().unwrap_or(0);
     for planned in &plan.rows {
         let row = &planned.row;
@@ -68,7 +69,7 @@ fn reasons(plan: &Plan, cpus: &[u32]) -> anyhow::Result<BTreeMap<String, String>
 
 /// What there is, without rows.
 fn overview() -> anyhow::Result<u8> {
-    let mut out = stdout().lock();
+    let mut out = out();
     let width = super::show::width();
     let mut section = |title: &str, entries: Vec<(&str, String)>| -> std::io::Result<()> {
         writeln!(out, "{}", wrapped(title, width, 0))?;

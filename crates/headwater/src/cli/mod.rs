@@ -1,17 +1,21 @@
 //! The command line. Each subcommand has its own file; `generate` makes completions and man pages from the same
 //! definitions.
 
+use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, CommandFactory, Parser, Subcommand};
+use headwater_os_tools::handler::{self, Handler};
 use headwater_results::schema::Placement;
+use rustix::process::Signal;
 use serde::{Deserialize, Serialize};
 
 use crate::plan::duration::Seconds;
 use crate::plan::sizes::Sizes;
 use crate::plan::suggest;
 use fail_on::FailOn;
+use output::note;
 
 mod compare;
 pub mod complete;
@@ -23,13 +27,16 @@ pub mod generate;
 mod import;
 mod list;
 mod noise;
+mod output;
 mod overhead;
 mod perftest;
 mod progress;
 mod published;
+mod remedy;
 mod report;
 mod run;
 mod run_reporter;
+mod runs;
 mod show;
 mod streams;
 mod trace;
@@ -42,6 +49,8 @@ pub mod status {
     pub const REGRESSION: u8 = 1;
     /// `streams ls`: no stream is what was asked for.
     pub const NO_MATCH: u8 = 1;
+    /// `doctor`: something would improve measurements.
+    pub const IMPROVABLE: u8 = 1;
     /// The command line, a file or the output path is wrong.
     pub const USAGE: u8 = 2;
     /// `compare`, `run --fail-on`: a regression cannot be excluded.
@@ -288,7 +297,17 @@ pub(crate) struct ShowArguments {
 }
 
 /// Print what would improve measurements on this machine, with the command and its undo; changes nothing
+///
+/// A warning says that figures suffer, or that rows cannot be measured; a note is a fact that matters when the figures
+/// are read.
 #[derive(Clone, Debug, Args)]
+#[command(after_help = "Examples:
+  headwater doctor                       what is found, warnings first
+  headwater doctor > before.txt          to keep beside a run
+  headwater doctor --json | jq -r '.[] | select(.status == \"warning\") | .remedy.command'
+  headwater doctor > /dev/null || echo 'not ready to measure'
+
+Exit status: 0 no warning (notes do not count), 1 at least one warning, 2 wrong usage.")]
 pub(crate) struct DoctorArguments {
     /// Print the findings as JSON
     #[arg(long)]
@@ -337,10 +356,13 @@ pub fn command() -> clap::Command {
 
 /// Runs the command with the arguments of this process.
 pub fn main() -> ExitCode {
+    // A file beyond `ulimit -f` is an error of the write. Programs that are started from here have the default action.
+    if let Err(error) = handler::install(Signal::XFSZ, Handler::Empty) {
+        note!("headwater: SIGXFSZ ends this program: {error}");
+    }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
-        // Help and version go to standard output with status 0, errors to standard error with status 2.
-        Err(error) => error.exit(),
+        Err(error) => return print_usage(&error),
     };
     let result = match cli.command {
         Command::Run(arguments) => run::run(*arguments),
@@ -362,11 +384,13 @@ pub fn main() -> ExitCode {
         Command::Conduct(arguments) => conduct::conduct(&arguments),
         Command::Timed(arguments) => overhead::timed(&arguments),
     };
+    // What is still in the buffer of standard output.
+    let result = result.and_then(|status| Ok(output::out().flush().map(|()| status)?));
     match result {
         Ok(status) => ExitCode::from(status),
-        Err(error) if is_broken_pipe(&error) => ExitCode::from(status::OK),
+        Err(error) if output::is_closed(&error) => ExitCode::from(status::OK),
         Err(error) => {
-            eprintln!("headwater: {}", in_words(&error));
+            note!("headwater: {}", in_words(&error));
             ExitCode::from(if error.is::<Interrupted>() { status::INTERRUPTED } else { status::USAGE })
         }
     }
@@ -384,21 +408,29 @@ impl std::fmt::Display for Interrupted {
     }
 }
 
-/// Returns an error with its causes, except those that its own text repeats.
+/// Returns an error with its causes, except those that its own text repeats, and with the remedy of an error of the
+/// system.
 fn in_words(error: &anyhow::Error) -> String {
-    error.chain().fold(String::new(), |said, cause| match cause.to_string() {
+    let said = error.chain().fold(String::new(), |said, cause| match cause.to_string() {
         cause if said.is_empty() => cause,
         cause if said.ends_with(&cause) => said,
         cause => format!("{said}: {cause}"),
-    })
+    });
+    remedy::add(said)
 }
 
-/// Returns whether the reader of our output has closed it, as `headwater list | head` does, which is not an error.
-fn is_broken_pipe(error: &anyhow::Error) -> bool {
-    error
-        .chain()
-        .filter_map(|cause| cause.downcast_ref::<std::io::Error>())
-        .any(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
+/// Prints help and version on standard output, and what is wrong with the command line on standard error.
+fn print_usage(error: &clap::Error) -> ExitCode {
+    let printed = error.print();
+    match printed {
+        Ok(()) => ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(status::USAGE)),
+        Err(failure) if failure.kind() == std::io::ErrorKind::BrokenPipe => ExitCode::from(status::OK),
+        Err(failure) => {
+            let stream = if error.use_stderr() { "standard error" } else { "standard output" };
+            note!("headwater: {}", remedy::add(format!("{stream}: {failure}")));
+            ExitCode::from(status::USAGE)
+        }
+    }
 }
 
 #[cfg(test)]

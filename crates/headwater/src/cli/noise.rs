@@ -1,6 +1,6 @@
 //! `headwater noise`: measures the differences that this machine shows between identical things.
 
-use std::io::{Write, stdout};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
@@ -9,6 +9,7 @@ use headwater_results::compare::noise::{Assessment, assess, drift_between};
 use headwater_results::compare::{ALPHA, Rules};
 use headwater_results::schema::{Placement, Run};
 
+use super::output::out;
 use super::run::{Measured, measure};
 use super::{RunArguments, placement, status};
 use crate::compare::{Noise, Request, compare_runs};
@@ -87,10 +88,12 @@ pub(super) fn noise(arguments: NoiseArguments) -> anyhow::Result<u8> {
         ..RunArguments::default()
     };
     let measured = measure(run)?.ok_or_else(|| anyhow!("nothing was measured"))?;
-    if measured.status == status::INTERRUPTED {
+    let Measured { run, directory, end, .. } = measured;
+    let ended = end?;
+    if ended == status::INTERRUPTED {
         return Ok(status::INTERRUPTED);
     }
-    let record = record(&measured)?;
+    let record = record(&run)?;
     let runs = Path::new(RUNS);
     std::fs::create_dir_all(runs).with_context(|| runs.display().to_string())?;
     let file = noise::path(runs, &record.host);
@@ -100,7 +103,7 @@ pub(super) fn noise(arguments: NoiseArguments) -> anyhow::Result<u8> {
         _ => record,
     };
     noise::write(&file, &record)?;
-    let mut out = stdout().lock();
+    let mut out = out();
     if json {
         serde_json::to_writer_pretty(&mut out, &record)?;
         writeln!(out)?;
@@ -112,14 +115,9 @@ pub(super) fn noise(arguments: NoiseArguments) -> anyhow::Result<u8> {
             let share = Rules::default().with_drift(floor.deviation).noise_floor() * 100.0;
             writeln!(out, "NoiseFloor in force {which}: {share:.1} %, {}", floor.words())?;
         }
-        writeln!(
-            out,
-            "Kept in {}, where compare finds it; the run in {}",
-            file.display(),
-            measured.directory.display()
-        )?;
+        writeln!(out, "Kept in {}, where compare finds it; the run in {}", file.display(), directory.display())?;
     }
-    Ok(match measured.status {
+    Ok(match ended {
         status::OK if too_many(&record.assessment) => status::INCONCLUSIVE,
         other => other,
     })
@@ -128,7 +126,7 @@ pub(super) fn noise(arguments: NoiseArguments) -> anyhow::Result<u8> {
 /// The default time limit of the run, s.
 const BUDGET_S: f64 = 600.0;
 
-fn record(Measured { run, .. }: &Measured) -> anyhow::Result<Record> {
+fn record(run: &Run) -> anyhow::Result<Record> {
     let runs = [(run.header.run_id.clone(), run.clone())];
     // An older record is not applied: this measurement replaces it.
     let request = Request { noise: Noise::Unknown, ..Request::default() };

@@ -1,6 +1,6 @@
 //! `headwater overhead`: selects the configurations that this machine supports, runs the blocks, and prints the tables.
 
-use std::io::{Write, stdout};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow, bail};
@@ -10,8 +10,9 @@ use headwater_os_tools::signal::StopSignals;
 use headwater_results::overhead::Overhead;
 use headwater_results::schema::{Event, Placement, Row, RunHeader, RunStatus, SCHEMA_VERSION, Settings};
 
+use super::output::out;
 use super::run::{now, reproduction, run_id, seed};
-use super::run_reporter::RunReporter;
+use super::run_reporter::{Closed, RunReporter};
 use super::show::style;
 use super::{Interrupted, status};
 use crate::environment;
@@ -193,17 +194,17 @@ pub(super) fn overhead(arguments: OverheadArguments) -> anyhow::Result<u8> {
     }
     let skipped = !missing.is_empty() || arms.len() < chosen_count(&arguments);
     let end = runner.run(&scratch, &stop, &mut teller);
-    let (run, directory) = teller.close()?;
-    let end = end?;
+    let Closed { run, directory, end } = teller.close(end)?;
     drop((scratch, user));
-    let mut out = stdout().lock();
+    let mut out = out();
     if is_json {
         serde_json::to_writer_pretty(&mut out, &Overhead::of(&run))?;
         writeln!(out)?;
     } else {
         out.write_all(headwater_report::terminal(&run, &style()).as_bytes())?;
-        if let Some(blocks) = arguments.blocks.filter(|_| end.blocks_left_out > 0) {
-            let done = blocks - end.blocks_left_out;
+        let blocks_left_out = end.as_ref().map_or(0, |end| end.blocks_left_out);
+        if let Some(blocks) = arguments.blocks.filter(|_| blocks_left_out > 0) {
+            let done = blocks - blocks_left_out;
             writeln!(
                 out,
                 "--budget {} ended the run after {done} of {blocks} blocks.",
@@ -212,7 +213,7 @@ pub(super) fn overhead(arguments: OverheadArguments) -> anyhow::Result<u8> {
         }
         writeln!(out, "Kept in {}", directory.display())?;
     }
-    Ok(match end.status {
+    Ok(match end?.status {
         RunStatus::Interrupted => status::INTERRUPTED,
         RunStatus::Complete if !skipped => status::OK,
         RunStatus::Complete | RunStatus::Partial => status::PARTIAL,

@@ -1,7 +1,7 @@
 //! `headwater perftest`: the pipe experiment by the options of its own program. Turns the options into a plan of rows,
 //! which the same harness measures as for `run`, and prints a line for each interval and a table by write size.
 
-use std::io::{Write, stdout};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{anyhow, bail};
@@ -10,6 +10,7 @@ use headwater_os::cpu;
 use headwater_results::schema::Placement;
 use headwater_streams::{Options, limits};
 
+use super::output::out;
 use super::run::{Execution, Prepared, dry_run, execute, run_id, seed};
 use super::show::style;
 use super::{placement, status};
@@ -167,10 +168,10 @@ pub(super) fn perftest(arguments: &PerftestArguments) -> anyhow::Result<u8> {
     };
     let measured = execute(Prepared { plan, directory, events: None }, &cpus, &execution)?;
     if !arguments.json {
-        write!(stdout().lock(), "\n{}", headwater_report::perftest(&measured.run, &style()))?;
+        write!(out(), "\n{}", headwater_report::perftest(&measured.run, &style()))?;
         measured.print_end()?;
     }
-    Ok(measured.status)
+    measured.end
 }
 
 impl PerftestArguments {

@@ -1,11 +1,12 @@
 //! The progress of a run on standard error: a bar with what is measured and the time left, drawn between launches only.
 
-use std::io::{IsTerminal, Write, stderr, stdout};
+use std::io::{IsTerminal, Write, stderr};
 use std::time::Instant;
 
 use headwater_results::schema::Row;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use super::output::{note, out};
 use crate::plan::duration;
 
 /// Steps of the bar.
@@ -53,7 +54,7 @@ impl Progress {
             bar.set_message(format!("{eta:20} block {}  {}", block + 1, row.id));
             bar.set_position((share * BAR as f64) as u64);
         } else if self.lines && self.block != Some(block) {
-            eprintln!("block {}: {:.0} % done after {} {eta}", block + 1, 100.0 * share, duration::words(elapsed_s));
+            note!("block {}: {:.0} % done after {} {eta}", block + 1, 100.0 * share, duration::words(elapsed_s));
         }
         self.block = Some(block);
     }
@@ -61,8 +62,8 @@ impl Progress {
     /// Says something beside the bar.
     pub(super) fn say(&self, text: &str) {
         match &self.bar {
-            Some(bar) => bar.suspend(|| eprintln!("{text}")),
-            None if self.lines => eprintln!("{text}"),
+            Some(bar) => bar.suspend(|| note!("{text}")),
+            None if self.lines => note!("{text}"),
             None => {}
         }
     }
@@ -72,7 +73,7 @@ impl Progress {
     /// # Errors
     /// Errors of standard output.
     pub(super) fn print(&self, text: &str) -> std::io::Result<()> {
-        let write = || writeln!(stdout().lock(), "{text}");
+        let write = || writeln!(out(), "{text}");
         match &self.bar {
             Some(bar) => bar.suspend(write),
             None => write(),

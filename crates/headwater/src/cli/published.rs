@@ -1,12 +1,13 @@
 //! `headwater list published`: the tables of reports that stand wherever a run may, and their claims.
 
-use std::io::{Write, stdout};
+use std::io::Write;
 
 use anyhow::bail;
 use headwater_results::published::claims::{self, Claim, Verdict, Wording};
 use headwater_results::published::{self, PREFIX, Table};
 use serde_json::{Value, json};
 
+use super::output::out;
 use super::{ListArguments, show, status};
 
 /// What stands in the place of a suite.
@@ -21,7 +22,7 @@ pub(super) fn list(arguments: &ListArguments) -> anyhow::Result<u8> {
     if let Some(other) = arguments.selection.iter().find(|word| *word != WORD) {
         bail!("{other:?} beside published tables: `headwater list {WORD}` lists all of them, and nothing else");
     }
-    let mut out = stdout().lock();
+    let mut out = out();
     match (arguments.json, arguments.claims) {
         (true, false) => lines(&mut out, published::tables().iter().map(table))?,
         (true, true) => lines(&mut out, claims::TABLE.iter().map(claim))?,

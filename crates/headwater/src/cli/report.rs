@@ -1,7 +1,7 @@
 //! `headwater report`: writes runs as one self-contained HTML file, or one of its charts as SVG.
 
 use std::fs;
-use std::io::{Read, Write, stdout};
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
@@ -12,11 +12,12 @@ use headwater_results::compare::Comparison;
 use headwater_results::overhead::is_overhead;
 use headwater_results::schema::{Placement, Run};
 
-use super::{placement, status};
+use super::output::{note, out};
+use super::{placement, runs, status};
 use crate::compare::{Request, compare_runs};
 use crate::plan::{filter, suggest};
-use crate::replace::replace;
-use crate::sources::{self, Loaded};
+use crate::replace;
+use crate::sources::Loaded;
 use crate::trace;
 
 /// Write runs as one self-contained HTML file that loads nothing from elsewhere: words, charts, tables
@@ -101,7 +102,7 @@ pub(super) fn report(arguments: &ReportArguments) -> anyhow::Result<u8> {
 
 /// The runs with the rows that the filters keep.
 fn load(arguments: &ReportArguments) -> anyhow::Result<Loaded> {
-    let mut loaded = sources::load_all(&arguments.runs)?;
+    let mut loaded = runs::load(&arguments.runs)?;
     let rows = || loaded.runs.iter().flat_map(|(_, run)| &run.results).map(|result| &result.row);
     if let Some(filter) = filter::unmatched(&arguments.filter, rows()) {
         let near = suggest::did_you_mean(filter, rows().flat_map(|row| row.id.split('/')));
@@ -149,7 +150,7 @@ fn comparisons(runs: &[(String, Run)], baseline: Option<&str>) -> Vec<Comparison
     };
     let request = Request { baseline: baseline.filter(is_side).map(str::to_owned), ..Request::default() };
     let compared = compare_runs(runs, &request).unwrap_or_else(|error| {
-        eprintln!("headwater: no comparison: {error:#}");
+        note!("headwater: no comparison: {error:#}");
         Vec::new()
     });
     let is_telling = |one: &Comparison| one.rows.iter().any(|row| row.ratio.is_some_and(|ratio| ratio.n > 1));
@@ -182,7 +183,7 @@ fn choose<'f>(chart: &Chart, figures: &'f [Figure], arguments: &ReportArguments)
         ),
         [only] => Ok(only),
         [first, others @ ..] => {
-            eprintln!(
+            note!(
                 "headwater: this is {}; --pattern and --placement choose the others: {}",
                 first.heading,
                 names(others)
@@ -206,24 +207,19 @@ fn output(arguments: &ReportArguments) -> PathBuf {
 /// Writes `text` and says where it is. A file that is there is replaced only if it is of our making, and only as a whole.
 fn write(output: &Path, text: &str, force: bool) -> anyhow::Result<()> {
     if output == Path::new("-") {
-        stdout().lock().write_all(text.as_bytes())?;
+        out().write_all(text.as_bytes())?;
         return Ok(());
     }
     let path = || output.display().to_string();
-    let replaced = || replace(output, |file| file.write_all(text.as_bytes()));
     match fs::metadata(output) {
         Ok(there) if there.is_dir() => bail!("{}: is a directory; name a file in it", path()),
-        Ok(there) if there.is_file() => {
-            if !force && !is_ours(output).with_context(path)? {
-                bail!("{}: is no report; choose another file, or --force to replace it", path());
-            }
-            replaced().with_context(path)?;
+        Ok(there) if there.is_file() && !force && !is_ours(output).with_context(path)? => {
+            bail!("{}: is no report; choose another file, or --force to replace it", path())
         }
-        // A pipe or a device takes what it gets.
-        Ok(_) => fs::write(output, text).with_context(path)?,
-        Err(_) => replaced().with_context(path)?,
+        _ => {}
     }
-    eprintln!("{}: {} kB", path(), units::grouped(text.len() as f64 / 1e3));
+    replace::write(output, text.as_bytes()).with_context(path)?;
+    note!("{}: {} kB", path(), units::grouped(text.len() as f64 / 1e3));
     Ok(())
 }
 

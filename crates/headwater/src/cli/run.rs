@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{Write, stdout};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -12,7 +12,8 @@ use headwater_os::{clock, cpu};
 use headwater_os_tools::signal::StopSignals;
 use headwater_results::schema::{Event, Program, Row, Run, RunHeader, RunStatus, SCHEMA_VERSION};
 
-use super::run_reporter::{LaunchLine, RunReporter};
+use super::output::{note, out};
+use super::run_reporter::{Closed, LaunchLine, RunReporter};
 use super::show::style;
 use super::{RunArguments, status};
 use crate::compare::{Compared, Request, compare_runs};
@@ -34,7 +35,7 @@ const QUICK_S: f64 = 55.0;
 pub(super) fn run(arguments: RunArguments) -> anyhow::Result<u8> {
     let arguments = with_config(arguments)?;
     if arguments.print_config {
-        print!("{}", toml::to_string(&arguments).context("cannot write the options as TOML")?);
+        out().write_all(toml::to_string(&arguments).context("cannot write the options as TOML")?.as_bytes())?;
         return Ok(status::OK);
     }
     let silent = arguments.json || arguments.quiet;
@@ -48,7 +49,7 @@ pub(super) fn run(arguments: RunArguments) -> anyhow::Result<u8> {
     if !silent {
         measured.print(compared.as_ref())?;
     }
-    Ok(match (fail_on, measured.status) {
+    Ok(match (fail_on, measured.end?) {
         (None, status) | (_, status @ status::INTERRUPTED) => status,
         // If no comparison is possible, nothing is proved.
         (Some(fail_on), _) => match compared {
@@ -64,8 +65,8 @@ pub(super) struct Measured {
     pub run: Run,
     /// Where it is kept.
     pub directory: PathBuf,
-    /// The exit status that says how it ended.
-    pub status: u8,
+    /// The exit status that says how it ended, or why it could not be stored.
+    pub end: anyhow::Result<u8>,
     /// Blocks that the budget left out.
     blocks_left_out: u32,
 }
@@ -147,14 +148,15 @@ pub(super) fn execute(prepared: Prepared, cpus: &[u32], execution: &Execution) -
         teller.event(&Event::RunResumed { at: now(), launches: execution.more.map(|_| plan.settings.launches) })?;
     }
     let end = runner.run(&scratch, &stop, &mut teller);
-    let closed = teller.close();
-    // Why the run ended comes first: a disk that is full for an event is full for the document too.
-    let end = end?;
-    let (run, directory) = closed?;
+    let Closed { run, directory, end } = teller.close(end)?;
+    let end = match end {
+        Ok(end) => end,
+        Err(error) => return Ok(Measured { run, directory, end: Err(error), blocks_left_out: 0 }),
+    };
     if execution.trace && end.signal.is_none() {
         let count = trace::rows::record(&runner, &directory, &scratch, &stop)?;
         if !execution.quiet {
-            eprintln!("headwater: traces of {count} rows; `headwater report {}` links them", directory.display());
+            note!("headwater: traces of {count} rows; `headwater report {}` links them", directory.display());
         }
     }
     drop(scratch);
@@ -235,7 +237,7 @@ fn prepare(arguments: &RunArguments, cpus: &[u32]) -> anyhow::Result<Prepared> {
     };
     let wishes = match old {
         Some(old) => {
-            old.warnings().iter().for_each(|warning| eprintln!("headwater: {warning}"));
+            old.warnings().iter().for_each(|warning| note!("headwater: {warning}"));
             old.wishes(wishes)
         }
         None => wishes,
@@ -341,7 +343,7 @@ fn one_line(text: &str) -> String {
 }
 
 pub(super) fn dry_run(plan: &Plan, json: bool) -> anyhow::Result<()> {
-    let mut out = stdout().lock();
+    let mut out = out();
     if json {
         for planned in &plan.rows {
             serde_json::to_writer(&mut out, &planned.row)?;
@@ -456,17 +458,20 @@ fn finish(run: Run, directory: PathBuf, end: End) -> Measured {
         RunStatus::Complete => status::OK,
         RunStatus::Partial => status::PARTIAL,
         RunStatus::Interrupted => {
-            eprintln!("headwater: interrupted; `headwater run --resume {}` goes on", directory.display());
+            note!("headwater: interrupted; `headwater run --resume {}` goes on", directory.display());
             status::INTERRUPTED
         }
     };
-    Measured { run, directory, status, blocks_left_out: end.blocks_left_out }
+    Measured { run, directory, end: Ok(status), blocks_left_out: end.blocks_left_out }
 }
 
 impl Measured {
-    /// Prints where the run is stored, and what the budget left out.
+    /// Prints where the run is stored, and what the budget left out; nothing if it could not be stored.
     pub(super) fn print_end(&self) -> anyhow::Result<()> {
-        let mut out = stdout().lock();
+        if self.end.is_err() {
+            return Ok(());
+        }
+        let mut out = out();
         let launches = self.run.header.settings.launches;
         match launches - self.blocks_left_out {
             0 => writeln!(out, "The budget ended the run in its first block; raise it, or choose fewer rows.")?,
@@ -484,10 +489,10 @@ impl Measured {
     fn print(&self, compared: Option<&anyhow::Result<Vec<Compared>>>) -> anyhow::Result<()> {
         let run = &self.run;
         match compared {
-            None => stdout().lock().write_all(headwater_report::terminal(run, &style()).as_bytes())?,
+            None => out().write_all(headwater_report::terminal(run, &style()).as_bytes())?,
             Some(Ok(compared)) => super::compare::print(compared, false)?,
             // An interrupted run may have nothing to compare yet.
-            Some(Err(error)) => eprintln!("headwater: {error:#}"),
+            Some(Err(error)) => note!("headwater: {error:#}"),
         }
         self.print_end()
     }

@@ -1,17 +1,28 @@
 //! Prints and stores the events of a run as they happen. Called by `run`, `perftest` and `overhead`.
 
-use std::io::{Write, stdout};
+use std::io::Write;
 use std::path::PathBuf;
 
 use headwater_results::schema::{Event, LaunchRecord, Row, Run};
 use headwater_results::summary::Fold;
 
+use super::output::out;
 use super::progress::Progress;
 use crate::harness::run::Observer;
-use crate::store::Store;
+use crate::store::{Store, StoreError};
 
 /// Makes a line from the figures of a launch.
 pub(super) type LaunchLine = fn(&Row, &LaunchRecord) -> Option<String>;
+
+/// A run whose measurement is over.
+pub(super) struct Closed<E> {
+    /// The run.
+    pub run: Run,
+    /// Where it is kept.
+    pub directory: PathBuf,
+    /// How the measurement ended, or why the run could not be stored.
+    pub end: anyhow::Result<E>,
+}
 
 /// Passes events to the store, the tables, the event stream and the progress.
 pub(super) struct RunReporter {
@@ -31,12 +42,27 @@ impl RunReporter {
         RunReporter { store, fold: Fold::new(), json, progress: Progress::new(quiet, budget_s), launch_line: None }
     }
 
-    /// Ends the progress and writes the document; the run and where it is.
-    pub(super) fn close(self) -> anyhow::Result<(Run, PathBuf)> {
+    /// Ends the progress and writes the document. `end` is how the measurement ended. A run that could not be stored is
+    /// returned too, with the error in place of its end, because what was measured can still be printed.
+    ///
+    /// # Errors
+    /// The measurement's, unless it is one of the store.
+    pub(super) fn close<E>(self, end: anyhow::Result<E>) -> anyhow::Result<Closed<E>> {
         self.progress.end();
-        let run = self.fold.snapshot()?;
-        self.store.publish(&run)?;
-        Ok((run, self.store.directory().to_owned()))
+        let snapshot = self.fold.snapshot();
+        let published = snapshot.as_ref().ok().map(|run| self.store.publish(run));
+        let (end, run) = match (end, snapshot) {
+            (Err(error), _) if !error.is::<StoreError>() => return Err(error),
+            (end, Ok(run)) => (end, run),
+            (Err(error), Err(_)) => return Err(error),
+            (Ok(_), Err(error)) => return Err(error.into()),
+        };
+        // Why the run ended comes first: a disk that is full for an event is full for the document too.
+        let end = match (end, published) {
+            (Ok(_), Some(Err(error))) => Err(error.into()),
+            (end, _) => end,
+        };
+        Ok(Closed { run, directory: self.store.directory().to_owned(), end })
     }
 }
 
@@ -56,7 +82,7 @@ impl Observer for RunReporter {
     fn event(&mut self, event: &Event) -> anyhow::Result<()> {
         self.store.append(event)?;
         if self.json {
-            let mut out = stdout().lock();
+            let mut out = out();
             serde_json::to_writer(&mut out, event)?;
             writeln!(out)?;
         }

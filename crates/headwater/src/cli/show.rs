@@ -1,17 +1,17 @@
 //! `headwater show`: prints stored runs.
 
-use std::io::{IsTerminal, Write, stdout};
+use std::io::{Write, stdout};
 
 use headwater_report::{ShowOptions, Style};
 use headwater_results::schema::{Run, RunStatus};
 
-use super::{ShowArguments, status};
-use crate::sources;
+use super::output::{has_colour, out};
+use super::{ShowArguments, runs, status};
 
 pub(super) fn show(arguments: &ShowArguments) -> anyhow::Result<u8> {
-    let mut out = stdout().lock();
+    let mut out = out();
     // All runs are read before one is printed, so that a wrong name prints no half result.
-    let runs = sources::load_all(&arguments.runs)?.runs;
+    let runs = runs::load(&arguments.runs)?.runs;
     if arguments.json {
         for (_, run) in &runs {
             serde_json::to_writer_pretty(&mut out, run)?;
@@ -28,11 +28,8 @@ pub(super) fn show(arguments: &ShowArguments) -> anyhow::Result<u8> {
 
 /// How standard output wants its tables.
 pub(super) fn style() -> Style {
-    let terminal = stdout().is_terminal() && !is_dumb();
-    // An empty NO_COLOR is none (no-color.org).
-    let is_refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     Style {
-        colour: terminal && !is_refused,
+        colour: has_colour(),
         width: width(),
         unicode: ["LC_ALL", "LC_CTYPE", "LANG"]
             .iter()

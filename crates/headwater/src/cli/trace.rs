@@ -1,10 +1,11 @@
 //! `headwater trace`: records programs and the kernel, and shows recordings.
 
-use std::io::{Write, stdout};
+use std::io::Write;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
+use super::output::{note, out};
 use super::status;
 use crate::trace;
 
@@ -97,17 +98,17 @@ pub(super) fn trace(arguments: TraceArguments) -> anyhow::Result<u8> {
 fn snapshot(arguments: &SnapshotArguments) -> anyhow::Result<u8> {
     let taken = trace::snapshot::snapshot(&arguments.recording, arguments.output.as_deref())?;
     let (written, older) = (events(taken.totals.written), grouped(taken.totals.lost));
-    let mut out = stdout().lock();
+    let mut out = out();
     writeln!(out, "{written} in {}; {older} before them were overwritten", taken.directory.display())?;
     let Some(kernel) = taken.kernel else { return Ok(status::OK) };
-    kernel.troubles.iter().for_each(|trouble| eprintln!("headwater: kernel: {trouble}"));
+    kernel.troubles.iter().for_each(|trouble| note!("headwater: kernel: {trouble}"));
     writeln!(out, "of the kernel {}; {} were overwritten or are older", events(kernel.written), grouped(kernel.lost))?;
     Ok(if kernel.troubles.is_empty() { status::OK } else { status::PARTIAL })
 }
 
 fn recover(arguments: &RecoverArguments) -> anyhow::Result<u8> {
     let recovered = trace::recover::recover(&arguments.from, arguments.output.as_deref())?;
-    let mut out = stdout().lock();
+    let mut out = out();
     let trace::recover::Recovered { carried, written, lost, .. } = recovered;
     if recovered.had_memory {
         writeln!(

@@ -27,6 +27,8 @@ pub struct Against {
     program: String,
     /// Rows of the run that cannot be measured again, by reason.
     left_out: BTreeMap<String, Vec<String>>,
+    /// What of the run could not be read.
+    torn: Vec<String>,
 }
 
 impl Against {
@@ -36,7 +38,7 @@ impl Against {
     /// One line with the remedy: the name stands for several runs or for none, the program is missing or was replaced,
     /// or this program measures no row of the run by the same definition.
     pub fn of(name: &str) -> anyhow::Result<Against> {
-        let mut runs = sources::load(name)?;
+        let sources::Loaded { mut runs, torn, .. } = sources::load_all(&[name])?;
         let (_, mut run) = match runs.len() {
             1 => runs.remove(0),
             count => bail!("--against {name}: these are {count} runs; name one"),
@@ -59,17 +61,17 @@ impl Against {
         if let (true, Some(reason)) = (run.results.is_empty(), left_out.keys().next()) {
             bail!("--against {name}: no row of it can be measured again: {reason}; {remedy}");
         }
-        Ok(Against { run, program, left_out })
+        Ok(Against { run, program, left_out, torn })
     }
 
-    /// Returns one line for each reason for which rows are not measured again.
+    /// Returns one line for each reason for which rows are not measured again, and what of the run could not be read.
     pub fn warnings(&self) -> Vec<String> {
         const NAMED: usize = 3;
         let line = |(reason, rows): (&String, &Vec<String>)| {
             let more = if rows.len() > NAMED { format!(" and {} more", rows.len() - NAMED) } else { String::new() };
             format!("not measured again: {}{more}: {reason}", rows[..rows.len().min(NAMED)].join(", "))
         };
-        self.left_out.iter().map(line).collect()
+        self.torn.iter().cloned().chain(self.left_out.iter().map(line)).collect()
     }
 
     /// Fills the options that the user left open with the rows and settings of the run.
@@ -148,7 +150,7 @@ mod tests {
         let ids = [0, 1].map(|at: usize| run.results[at].row.id.clone());
         let left_out = leave_out(&mut run);
         assert_eq!(run.results.len(), all - 2);
-        let warnings = Against { run, program: String::new(), left_out }.warnings();
+        let warnings = Against { run, program: String::new(), left_out, torn: Vec::new() }.warnings();
         let [definition, pattern] = &warnings[..] else { panic!("{warnings:?}") };
         assert!(definition.contains(&ids[0]) && definition.contains("definition 2"), "{definition}");
         assert!(pattern.contains(&ids[1]) && pattern.contains("telepathy"), "{pattern}");

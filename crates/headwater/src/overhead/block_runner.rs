@@ -337,7 +337,7 @@ fn fill(record: &mut LaunchRecord, launched: &Launched, is_probe: bool) {
 
 /// Takes the rows of a run that the workload has left, as launches of this run.
 fn take_rows(run: &Path, of: &LaunchRecord, arm: &Arm, observer: &mut dyn Observer) -> anyhow::Result<()> {
-    let inner = store::read(run).map_err(|error| anyhow!("the run that was the workload: {error}"))?;
+    let inner = store::read(run).map_err(|error| anyhow!("the run that was the workload: {error}"))?.run;
     for result in inner.results {
         let row = rows::under(result.row, arm);
         match result.outcome {

@@ -1,6 +1,8 @@
 //! The process that starts the command and times it. `headwater` starts it for each launch, under another tracer if the
 //! configuration names one. It reports that it is ready, waits for the request to begin, and answers with the resources
 //! that the command used. So the figure includes neither its own start nor that of a tracer.
+// Its parent reads what it prints.
+#![allow(clippy::print_stdout)]
 
 use std::fs::File;
 use std::io::{self, BufRead, Read, Write};

@@ -5,7 +5,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use headwater_results::parse::{ParseError, parse_events, parse_events_prefix, parse_run};
+use headwater_results::parse::{ParseError, parse_events_prefix, parse_run};
 use headwater_results::schema::{Event, Run};
 use headwater_results::summary::Fold;
 
@@ -25,6 +25,8 @@ pub const DOCUMENT: &str = "run.json";
 pub struct Store {
     directory: PathBuf,
     events: File,
+    /// Whether the directory was made for this run.
+    is_new: bool,
 }
 
 /// An error with a stored run: one line that names the file and the remedy.
@@ -51,6 +53,7 @@ impl Store {
     /// # Errors
     /// The path and the error of the system; also if the directory contains a run already.
     pub fn create(directory: &Path) -> Result<Store, StoreError> {
+        let is_new = !directory.exists();
         fs::create_dir_all(directory).map_err(|error| StoreError::new(directory, error))?;
         let path = directory.join(EVENTS);
         let events = OpenOptions::new().append(true).create_new(true).open(&path).map_err(|error| {
@@ -60,7 +63,7 @@ impl Store {
                 StoreError::new(&path, error)
             }
         })?;
-        Ok(Store { directory: directory.to_owned(), events })
+        Ok(Store { directory: directory.to_owned(), events, is_new })
     }
 
     /// Opens an interrupted run to continue it. Returns its complete events; an incomplete last line is cut off.
@@ -69,7 +72,7 @@ impl Store {
     /// If there is no run, or a line is not an event.
     pub fn resume(directory: &Path) -> Result<(Store, Vec<Event>), StoreError> {
         let path = directory.join(EVENTS);
-        let text = fs::read_to_string(&path).map_err(|error| StoreError::new(&path, error))?;
+        let text = read_text(&path)?;
         let (events, torn) = parse_events_prefix(&text);
         match torn {
             None => {}
@@ -81,7 +84,7 @@ impl Store {
             Some(error) => return Err(StoreError::new(&path, error)),
         }
         let file = OpenOptions::new().append(true).open(&path).map_err(|error| StoreError::new(&path, error))?;
-        Ok((Store { directory: directory.to_owned(), events: file }, events))
+        Ok((Store { directory: directory.to_owned(), events: file, is_new: false }, events))
     }
 
     /// Returns the run's directory.
@@ -90,7 +93,7 @@ impl Store {
     }
 
     /// Appends one event and waits until it is on disk. If the event cannot be written whole, its beginning is removed,
-    /// so that the file stays readable.
+    /// so that the file stays readable; a run without any event is removed.
     ///
     /// # Errors
     /// Errors of the system, such as a full disk, with the way to continue.
@@ -102,14 +105,25 @@ impl Store {
             let remedy = match before {
                 0 => String::new(),
                 _ => format!(
-                    "; the launches so far are kept, and `headwater run --resume {}` goes on",
+                    "; the launches before it are kept: when that is mended, `headwater run --resume {}` goes on",
                     self.directory.display()
                 ),
             };
             // If this also fails, `--resume` removes the incomplete line.
             let _ = self.events.set_len(before);
+            if before == 0 {
+                self.remove();
+            }
             StoreError::new(&self.directory.join(EVENTS), format!("{error}{remedy}"))
         })
+    }
+
+    /// Removes a run that has no event, and the directory if it was made for the run.
+    fn remove(&self) {
+        let _ = fs::remove_file(self.directory.join(EVENTS));
+        if self.is_new {
+            let _ = fs::remove_dir(&self.directory);
+        }
     }
 
     /// Writes the document next to the events.
@@ -122,28 +136,94 @@ impl Store {
             serde_json::to_writer_pretty(&mut *file, run)?;
             file.write_all(b"\n")
         });
-        written.map_err(|error| StoreError::new(&path, error))?;
+        written.map_err(|error| {
+            let directory = self.directory.display();
+            StoreError::new(
+                &path,
+                format!("{error}; {EVENTS} beside it has the whole run, `headwater show {directory}` reads it"),
+            )
+        })?;
         Ok(path)
     }
+}
+
+/// A run as it was read.
+#[derive(Debug)]
+pub struct Stored {
+    /// The run, or what could be read of it.
+    pub run: Run,
+    /// What could not be read, and what was read instead; one line that names the file.
+    pub torn: Option<String>,
 }
 
 /// Reads a run: a `run.json`, a `run.jsonl`, or a directory that contains them. In a directory, the document is read if
 /// it is not older than the events, because it contains the same run and is read much faster.
 ///
+/// Events are read up to the first that is incomplete or damaged. If the document of a directory is, its events are read.
+///
 /// # Errors
 /// One line that names the file, the problem and the remedy.
-pub fn read(path: &Path) -> Result<Run, StoreError> {
+pub fn read(path: &Path) -> Result<Stored, StoreError> {
     let file = if path.is_dir() {
         newest(path).ok_or_else(|| StoreError::new(path, format!("holds no run: neither {EVENTS} nor {DOCUMENT}")))?
     } else {
         path.to_owned()
     };
-    let text = fs::read_to_string(&file).map_err(|error| StoreError::new(&file, error))?;
+    let text = read_text(&file)?;
     if file.extension().is_some_and(|extension| extension == "jsonl") {
-        let events = parse_events(&text).map_err(|error| unreadable(&file, &error))?;
-        return Fold::run_of(events).map_err(|error| StoreError::new(&file, error));
+        return read_events(&file, &text);
     }
-    parse_run(&text).map_err(|error| unreadable(&file, &error))
+    match parse_run(&text) {
+        Ok(run) => Ok(Stored { run, torn: None }),
+        Err(error)
+            if path.is_dir() && !matches!(error, ParseError::NewerSchema { .. }) && path.join(EVENTS).exists() =>
+        {
+            let events = path.join(EVENTS);
+            let stored = read_events(&events, &read_text(&events)?)?;
+            let instead = format!("{}: {error}; {EVENTS} beside it is read", file.display());
+            Ok(Stored { torn: Some(stored.torn.unwrap_or(instead)), ..stored })
+        }
+        Err(error) => Err(unreadable(&file, &error)),
+    }
+}
+
+/// Makes a run of the events in a text, up to the first that is incomplete or damaged.
+fn read_events(file: &Path, text: &str) -> Result<Stored, StoreError> {
+    let (events, error) = parse_events_prefix(text);
+    let torn = match error {
+        Some(error) if events.is_empty() => return Err(unreadable(file, &error)),
+        Some(error) => {
+            let launches = events.iter().filter(|event| matches!(event, Event::LaunchFinished(_))).count();
+            let remedy = match error {
+                ParseError::Truncated { .. } => {
+                    let directory = file.parent().filter(|parent| *parent != Path::new("")).unwrap_or(Path::new("."));
+                    format!("; `headwater run --resume {}` goes on", directory.display())
+                }
+                _ => String::new(),
+            };
+            Some(format!("{}: {error}; what is before it is read, {launches} launches{remedy}", file.display()))
+        }
+        None => None,
+    };
+    let run = Fold::run_of(events).map_err(|error| StoreError::new(file, error))?;
+    Ok(Stored { run, torn })
+}
+
+/// Reads a text. A byte that is none becomes a character that no line of a run contains, and ends the text.
+fn read_text(file: &Path) -> Result<String, StoreError> {
+    let bytes = fs::read(file).map_err(|error| StoreError::new(file, error))?;
+    Ok(match String::from_utf8(bytes) {
+        Ok(text) => text,
+        Err(error) => {
+            let what = error.utf8_error();
+            let mut text = String::from_utf8_lossy(&error.as_bytes()[..what.valid_up_to()]).into_owned();
+            // A character whose end is missing is the end of a torn line.
+            if what.error_len().is_some() {
+                text.push_str("\0\n");
+            }
+            text
+        }
+    })
 }
 
 /// Returns the file of a run's directory that contains the complete run.
@@ -162,7 +242,7 @@ fn unreadable(file: &Path, error: &ParseError) -> StoreError {
     let directory = file.parent().unwrap_or(Path::new("."));
     let remedy = match error {
         ParseError::Truncated { .. } if file.extension().is_some_and(|extension| extension == "jsonl") => {
-            format!("; `headwater run --resume {}` keeps the whole lines and goes on", directory.display())
+            "; nothing was measured yet: delete it, and measure again".to_owned()
         }
         ParseError::Truncated { .. } if directory.join(EVENTS).exists() => {
             format!("; {} has it all: `headwater show {}`", EVENTS, directory.join(EVENTS).display())

@@ -61,13 +61,13 @@ fn directory_with(events: &[Event]) -> TempDir {
 fn what_was_appended_is_read_back() {
     let end = Event::RunFinished { status: RunStatus::Complete, environment: Box::default() };
     let directory = directory_with(&[header(), launch(0), launch(1), end]);
-    let run = read(directory.path()).expect("a run");
+    let run = read(directory.path()).expect("a run").run;
     assert_eq!(run.status, RunStatus::Complete);
     assert_eq!(run.results[0].metrics[0].launches, [2e6, 2e6]);
 
     let (store, _) = Store::resume(directory.path()).expect("the run");
     let document = store.publish(&run).expect("room on the disk");
-    assert_eq!(read(&document).expect("the document"), run);
+    assert_eq!(read(&document).expect("the document").run, run);
     assert_eq!(fs::read_dir(directory.path()).expect("the directory").count(), 2, "no temporary file stays");
 }
 
@@ -79,22 +79,90 @@ fn a_second_run_does_not_overwrite_the_first() {
     assert!(read(directory.path()).is_ok(), "the first run is whole");
 }
 
+/// The end of a run, and what two launches make.
+fn whole_run() -> TempDir {
+    let end = Event::RunFinished { status: RunStatus::Complete, environment: Box::default() };
+    let directory = directory_with(&[header(), launch(0), launch(1), end]);
+    let run = read(directory.path()).expect("a run").run;
+    let (store, _) = Store::resume(directory.path()).expect("the run");
+    store.publish(&run).expect("room on the disk");
+    directory
+}
+
 #[test]
-fn a_torn_last_line_is_refused_by_read_and_cut_off_by_resume() {
+fn a_torn_last_line_is_left_out_by_read_and_cut_off_by_resume() {
     let directory = directory_with(&[header(), launch(0), launch(1)]);
     let path = directory.path().join(EVENTS);
     let text = fs::read_to_string(&path).expect("the events");
     let torn = &text[..text.len() - 10];
     fs::write(&path, torn).expect("room on the disk");
 
-    let error = read(directory.path()).expect_err("torn").to_string();
-    assert!(error.contains("--resume") && !error.contains('\n'), "{error}");
+    let stored = read(directory.path()).expect("the first launch is there");
+    assert_eq!(stored.run.results[0].metrics[0].launches.len(), 1);
+    let said = stored.torn.expect("a line is torn");
+    assert!(said.contains("--resume") && said.contains("1 launches") && !said.contains('\n'), "{said}");
     assert_eq!(fs::read_to_string(&path).expect("the events"), torn, "reading changes nothing");
 
     let (mut store, events) = Store::resume(directory.path()).expect("whole lines are there");
     assert_eq!(events.len(), 2);
     store.append(&launch(1)).expect("room on the disk");
-    assert_eq!(read(directory.path()).expect("whole again").results[0].metrics[0].launches.len(), 2);
+    let stored = read(directory.path()).expect("whole again");
+    assert_eq!((stored.run.results[0].metrics[0].launches.len(), stored.torn), (2, None));
+}
+
+#[test]
+fn events_cut_anywhere_behind_the_first_are_a_run_of_the_whole_lines() {
+    let directory = whole_run();
+    fs::remove_file(directory.path().join(DOCUMENT)).expect("it is there");
+    let path = directory.path().join(EVENTS);
+    let text = fs::read(&path).expect("the events");
+    let first = text.iter().position(|byte| *byte == b'\n').expect("a line") + 1;
+    for length in (0..text.len()).step_by(7).chain([first - 1, first, first + 1, text.len() - 1]) {
+        fs::write(&path, &text[..length]).expect("room on the disk");
+        let whole = text[..length].iter().filter(|byte| **byte == b'\n').count();
+        match read(directory.path()) {
+            Ok(stored) => {
+                let launches = stored.run.results[0].metrics.first().map_or(0, |metric| metric.launches.len());
+                assert!(length >= first, "{length}");
+                assert_eq!(launches, (whole - 1).min(2), "{length}");
+                assert_eq!(stored.torn.is_some(), text[length - 1] != b'\n', "{length}");
+            }
+            Err(error) => assert!(length < first, "{length}: {error}"),
+        }
+    }
+}
+
+#[test]
+fn damage_in_the_events_keeps_what_is_before_it() {
+    let directory = directory_with(&[header(), launch(0), launch(1)]);
+    let path = directory.path().join(EVENTS);
+    let text = fs::read(&path).expect("the events");
+    let second = text.iter().position(|byte| *byte == b'\n').expect("a line") + 1;
+    for damage in [&b"\0\0\0\0"[..], b"\xff\xfe", b"{}\n", b"hello\n"] {
+        let damaged = [&text[..second], damage, &text[second..]].concat();
+        fs::write(&path, damaged).expect("room on the disk");
+        let stored = read(directory.path()).expect("the first line is there");
+        let said = stored.torn.expect("a line is damaged");
+        assert!(said.contains("line 2") && said.contains("0 launches"), "{said}");
+        assert!(stored.run.results[0].metrics.is_empty());
+    }
+}
+
+#[test]
+fn a_document_cut_anywhere_is_replaced_by_the_events_beside_it() {
+    let directory = whole_run();
+    let path = directory.path().join(DOCUMENT);
+    let text = fs::read(&path).expect("the document");
+    let whole = read(directory.path()).expect("a run").run;
+    // A line feed at its end is not missed.
+    for length in (0..text.len() - 1).step_by(97) {
+        fs::write(&path, &text[..length]).expect("room on the disk");
+        let stored = read(directory.path()).expect("the events are there");
+        assert_eq!(stored.run.results, whole.results, "{length}");
+        assert!(stored.torn.expect("the document is torn").contains("run.jsonl beside it is read"), "{length}");
+        let error = read(&path).expect_err("only the document was asked for").to_string();
+        assert!(!error.contains('\n'), "{error}");
+    }
 }
 
 #[test]

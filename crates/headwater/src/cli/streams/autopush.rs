@@ -1,6 +1,6 @@
 //! `headwater streams autopush`: which modules are pushed on devices when they are opened, as autopush(1M) of SVR4.
 
-use std::io::{Write, stdout};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
@@ -9,6 +9,7 @@ use headwater_streams::autopush::{self, Autopush};
 use headwater_streams::drivers::major;
 use headwater_streams::{DeviceOptions, known_drivers, known_modules};
 
+use crate::cli::output::{note, out};
 use crate::cli::status;
 
 /// Print or change which modules are pushed on devices when they are opened
@@ -65,10 +66,10 @@ pub(super) fn autopush(arguments: &AutopushArguments) -> anyhow::Result<u8> {
         Some(driver) if arguments.remove => {
             autopush::clear(&options, &driver, minor)?;
         }
-        Some(driver) if arguments.get => writeln!(stdout(), "{}", autopush::get(&options, &driver, minor)?)?,
+        Some(driver) if arguments.get => writeln!(out(), "{}", autopush::get(&options, &driver, minor)?)?,
         Some(_) => bail!("--major goes along with --get or --remove"),
         None => {
-            let mut out = stdout().lock();
+            let mut out = out();
             autopush::list(&options)?.iter().try_for_each(|entry| writeln!(out, "{entry}"))?;
         }
     }
@@ -97,7 +98,7 @@ fn add(options: &DeviceOptions, file: &Path) -> anyhow::Result<u8> {
         note_unknown(&entry);
         let line = entry.to_string();
         if let Err(error) = autopush::configure(options, entry) {
-            eprintln!("headwater: {}: '{line}': {error}", file.display());
+            note!("headwater: {}: '{line}': {error}", file.display());
             status = status::USAGE;
         }
     }
@@ -107,11 +108,9 @@ fn add(options: &DeviceOptions, file: &Path) -> anyhow::Result<u8> {
 /// Says which names this program does not know: they may be mistakes.
 fn note_unknown(entry: &Autopush) {
     if !known_drivers().contains(&entry.driver.as_str()) {
-        eprintln!("headwater: note: '{}' is no driver that this program knows", entry.driver);
+        note!("headwater: note: '{}' is no driver that this program knows", entry.driver);
     }
     for module in entry.modules.iter().filter(|module| !known_modules().contains(&module.as_str())) {
-        eprintln!(
-            "headwater: note: '{module}' is no module that this program knows: where it is not known, opens fail"
-        );
+        note!("headwater: note: '{module}' is no module that this program knows: where it is not known, opens fail");
     }
 }

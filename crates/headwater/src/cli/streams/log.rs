@@ -1,6 +1,6 @@
 //! `headwater streams log`: the error logger and the trace logger of the driver `log`, as strerr and strace of SVR4.
 
-use std::io::{Write, stdout};
+use std::io::Write;
 use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
@@ -14,6 +14,7 @@ use serde_json::json;
 
 use super::columns::printable;
 use super::screen::{Woken, wait};
+use crate::cli::output::{note, out};
 use crate::cli::status;
 
 /// Print what modules, drivers and processes log (strlog), as it comes
@@ -92,17 +93,14 @@ pub(super) fn log(arguments: &LogArguments) -> anyhow::Result<u8> {
     }
     if !arguments.quiet {
         let names: Vec<_> = loggers.iter().map(|logger| logger.name).collect();
-        eprintln!("headwater: logging {}; Ctrl-C ends it", names.join(" and "));
+        note!("headwater: logging {}; Ctrl-C ends it", names.join(" and "));
     }
     follow(arguments, &loggers, &stop)?;
     let mut lost = 0;
     for logger in &loggers {
         let of_logger = logger.lost();
         if of_logger > 0 {
-            eprintln!(
-                "headwater: {of_logger} {} messages were lost: they came faster than they were printed",
-                logger.name
-            );
+            note!("headwater: {of_logger} {} messages were lost: they came faster than they were printed", logger.name);
         }
         lost += of_logger;
     }
@@ -111,7 +109,7 @@ pub(super) fn log(arguments: &LogArguments) -> anyhow::Result<u8> {
 
 /// Prints messages until a signal comes, or as many as were asked for.
 fn follow(arguments: &LogArguments, loggers: &[Logger], stop: &StopSignals) -> anyhow::Result<()> {
-    let mut out = stdout().lock();
+    let mut out = out();
     let mut printed = 0;
     let descriptors: Vec<_> = loggers.iter().map(|logger| logger.stream.as_fd()).collect();
     loop {

@@ -8,6 +8,7 @@ use super::columns::{cut, lines};
 use super::filter::FilterArguments;
 use super::rows::{self, Shown};
 use super::{json, screen};
+use crate::cli::output::{note, out};
 use crate::cli::status;
 
 /// List the streams of running processes: ends, processes, modules, queues, counters
@@ -58,7 +59,7 @@ pub(super) struct LsArguments {
 pub(super) fn ls(arguments: &LsArguments) -> anyhow::Result<u8> {
     let LsArguments { filter, modules, wide, json } = arguments;
     let streams = filter.streams()?;
-    let mut out = stdout().lock();
+    let mut out = out();
     if *json {
         for stream in &streams {
             writeln!(out, "{}", json::stream(stream))?;
@@ -66,14 +67,14 @@ pub(super) fn ls(arguments: &LsArguments) -> anyhow::Result<u8> {
     } else if !streams.is_empty() {
         let shown = Shown { wide: *wide, modules: *modules };
         let rows: Vec<_> = streams.iter().flat_map(|stream| rows::rows(stream, shown)).collect();
-        let width = if *wide || !out.is_terminal() { usize::MAX } else { screen::size(&out).0 };
+        let width = if *wide || !stdout().is_terminal() { usize::MAX } else { screen::size(stdout()).0 };
         for line in lines(&rows::columns(shown), &rows) {
             writeln!(out, "{}", cut(&line, width))?;
         }
     } else if filter.is_open() {
         writeln!(out, "{}", filter.nothing())?;
     } else {
-        eprintln!("headwater: {}", filter.nothing());
+        note!("headwater: {}", filter.nothing());
     }
     Ok(if streams.is_empty() && !filter.is_open() { status::NO_MATCH } else { status::OK })
 }

@@ -14,6 +14,7 @@ use super::filter::FilterArguments;
 use super::rates::{Flow, Order, flows, sort};
 use super::screen::{INTERVAL_MIN, Screen, Woken, wait};
 use super::{json, words};
+use crate::cli::output;
 use crate::cli::status;
 use crate::cli::trace::size;
 use crate::plan::duration::Seconds;
@@ -87,7 +88,7 @@ pub(super) fn top(arguments: &TopArguments) -> anyhow::Result<u8> {
     if out.is_terminal() && arguments.count.is_none() && !arguments.json {
         live(arguments, interval, &stop, out)
     } else {
-        tables(arguments, interval, &stop, &out)
+        tables(arguments, interval, &stop)
     }
 }
 
@@ -198,7 +199,7 @@ fn row(flow: &Flow<'_>) -> Option<Vec<String>> {
     ])
 }
 
-fn tables(arguments: &TopArguments, interval: Duration, stop: &StopSignals, out: &Stdout) -> anyhow::Result<u8> {
+fn tables(arguments: &TopArguments, interval: Duration, stop: &StopSignals) -> anyhow::Result<u8> {
     let mut last = Look::take(&arguments.filter)?;
     let mut printed = 0;
     while arguments.count.is_none_or(|count| printed < count) {
@@ -207,7 +208,7 @@ fn tables(arguments: &TopArguments, interval: Duration, stop: &StopSignals, out:
             Woken::Time | Woken::Ready => {}
         }
         let now = Look::take(&arguments.filter)?;
-        let mut out = out.lock();
+        let mut out = output::out();
         if arguments.json {
             print_json(arguments, &last, &now, &mut out)?;
         } else {

@@ -10,6 +10,7 @@ use headwater_trace_tools::consumer::Totals;
 
 use super::super::in_words;
 use super::{events, grouped, size};
+use crate::cli::output::note;
 use crate::plan::sizes;
 use crate::plan::suggest::there_are;
 use crate::trace::record::{self, Note, Recorded, Refusal};
@@ -156,7 +157,7 @@ pub(super) fn attach(arguments: AttachArguments) -> anyhow::Result<u8> {
     let Recorded { ended, command } = record::attach(&config, pid, &mut |note| say(&note))?;
     print(&ended, quiet, config.buffer_bytes);
     if command.is_none() && !quiet {
-        eprintln!("headwater: process {pid} goes on");
+        note!("headwater: process {pid} goes on");
     }
     Ok(super::status::OK)
 }
@@ -171,7 +172,7 @@ pub(super) fn record(arguments: RecordArguments) -> anyhow::Result<u8> {
             Ok(command.map_or(super::status::INTERRUPTED, record::End::status))
         }
         Err(Refusal { status, why }) => {
-            eprintln!("headwater: {}", in_words(&why));
+            note!("headwater: {}", in_words(&why));
             Ok(status)
         }
     }
@@ -180,12 +181,10 @@ pub(super) fn record(arguments: RecordArguments) -> anyhow::Result<u8> {
 fn say(note: &Note) {
     match note {
         Note::Trouble(why) => {
-            eprintln!(
-                "headwater: {why}; the program goes on, and what finds no room in the buffers is lost and counted"
-            );
+            note!("headwater: {why}; the program goes on, and what finds no room in the buffers is lost and counted");
         }
         Note::Lingers(pid) => {
-            eprintln!("headwater: process {pid} goes on; interrupt again to end the recording without it")
+            note!("headwater: process {pid} goes on; interrupt again to end the recording without it")
         }
     }
 }
@@ -196,8 +195,8 @@ fn print(ended: &RecordingOutcome, quiet: bool, buffer_bytes: usize) {
     match &ended.user {
         Ok(totals) => print_user(ended, totals, quiet, buffer_bytes),
         Err(unfinished) => {
-            eprintln!("headwater: the trace is not whole: {unfinished}");
-            eprintln!(
+            note!("headwater: the trace is not whole: {unfinished}");
+            note!(
                 "headwater: {} written, {} lost; {} of events are still in the buffers: make room, then `headwater trace \
                  recover {directory}`",
                 events(unfinished.totals.written),
@@ -209,9 +208,9 @@ fn print(ended: &RecordingOutcome, quiet: bool, buffer_bytes: usize) {
     if let Some(kernel) = &ended.kernel {
         print_kernel(kernel, quiet);
     }
-    ended.troubles.iter().for_each(|trouble| eprintln!("headwater: {trouble}"));
+    ended.troubles.iter().for_each(|trouble| note!("headwater: {trouble}"));
     if !quiet {
-        eprintln!("headwater: in {directory} (`headwater trace show {directory}`)");
+        note!("headwater: in {directory} (`headwater trace show {directory}`)");
     }
 }
 
@@ -220,7 +219,7 @@ fn print_user(ended: &RecordingOutcome, totals: &Totals, quiet: bool, buffer_byt
     if !ended.joined && lost == 0 {
         // With the kernel's events a program needs none of its own.
         if ended.kernel.is_none() {
-            eprintln!(
+            note!(
                 "headwater: no events: no program that ran has any of those names, or is linked with headwater-trace \
                  (docs/tracing.md); -k records events of the kernel"
             );
@@ -229,10 +228,10 @@ fn print_user(ended: &RecordingOutcome, totals: &Totals, quiet: bool, buffer_byt
     }
     let what = if ended.flight { "overwritten" } else { "lost" };
     if !quiet || lost > 0 {
-        eprintln!("headwater: {} written, {} {what}, {}", events(written), grouped(lost), size(bytes));
+        note!("headwater: {} written, {} {what}, {}", events(written), grouped(lost), size(bytes));
     }
     if ended.is_table_full {
-        eprintln!(
+        note!(
             "headwater: there are more kinds of events than a session can have ({EVENTS_MAX}); those of the others are lost, and \
              counted: choose events with -e"
         );
@@ -240,31 +239,31 @@ fn print_user(ended: &RecordingOutcome, totals: &Totals, quiet: bool, buffer_byt
         let lost = grouped(lost);
         match totals.buffer_needed.next_power_of_two() {
             // What was lost was lost where the size of a buffer cannot be chosen.
-            needed if needed <= buffer_bytes as u64 => eprintln!(
+            needed if needed <= buffer_bytes as u64 => note!(
                 "headwater: {lost} found no room, but not because a CPU's buffer was too small: the program went on when the recording \
                  ended, more threads than there are logs for, or events in a signal handler (docs/tracing.md)"
             ),
-            needed if needed <= ADVISED_MAX => eprintln!(
+            needed if needed <= ADVISED_MAX => note!(
                 "headwater: the buffers were too small for {lost} of them: --buffer {} would have held them, or fewer events (-e)",
                 short(needed)
             ),
-            _ => eprintln!(
+            _ => note!(
                 "headwater: more events came than can be carried, for so long that no buffer would have held the {lost}: fewer \
                  events (-e)"
             ),
         }
     }
     if spoiled_bytes > 0 {
-        eprintln!("headwater: {} of the buffers held no sound events: a program has spoiled them", size(spoiled_bytes));
+        note!("headwater: {} of the buffers held no sound events: a program has spoiled them", size(spoiled_bytes));
     }
 }
 
 pub(super) fn print_kernel(kernel: &KernelEnd, quiet: bool) {
-    kernel.troubles.iter().for_each(|trouble| eprintln!("headwater: kernel: {trouble}"));
+    kernel.troubles.iter().for_each(|trouble| note!("headwater: kernel: {trouble}"));
     let (written, lost, bytes) = (events(kernel.written), grouped(kernel.lost), size(kernel.bytes));
     if let Some(pages) = &kernel.left {
         let recording = pages.parent().unwrap_or(pages).display();
-        eprintln!(
+        note!(
             "headwater: of the kernel {written} written, and not all; its pages are still in {}: make room, then `headwater \
              trace recover {recording}`",
             pages.display()
@@ -272,15 +271,15 @@ pub(super) fn print_kernel(kernel: &KernelEnd, quiet: bool) {
         return;
     }
     if !quiet || kernel.lost > 0 {
-        eprintln!("headwater: of the kernel {written} written, {lost} lost, {bytes}");
+        note!("headwater: of the kernel {written} written, {lost} lost, {bytes}");
     }
     if !kernel.is_counted {
-        eprintln!(
+        note!(
             "headwater: of the kernel more was lost, unknown how much: the recorder's guard was killed too, or the machine was \
              restarted, and with it went what was in the kernel's buffers"
         );
     } else if kernel.lost > 0 {
-        eprintln!("headwater: of the kernel: larger buffers (--buffer), or fewer events (-k), lose less");
+        note!("headwater: of the kernel: larger buffers (--buffer), or fewer events (-k), lose less");
     }
 }
 

@@ -1,7 +1,7 @@
 //! `headwater trace show`, `stat` and `list`.
 
 use std::fs::File;
-use std::io::{Write, stderr, stdout};
+use std::io::{BufWriter, Write, stderr};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
@@ -13,6 +13,7 @@ use serde_json::json;
 
 use super::super::status;
 use super::{events, grouped, size};
+use crate::cli::output::out;
 use crate::trace;
 use crate::trace::view::{self, Incomplete};
 
@@ -97,10 +98,16 @@ pub(super) fn show(arguments: &ShowArguments) -> anyhow::Result<u8> {
     view::check_patterns(recordings, &arguments.events)?;
     let choice = Choice { events: arguments.events.clone(), limit: arguments.count };
     if let Some(path) = &arguments.output {
+        // The text may be larger than memory, and a pipe or a device is not replaced.
+        let is_file = !path.exists() || path.is_file();
         let file = File::create(path).with_context(|| path.display().to_string())?;
-        return show_to(arguments, &choice, file);
+        return show_to(arguments, &choice, BufWriter::new(file)).inspect_err(|_| {
+            if is_file {
+                let _ = std::fs::remove_file(path);
+            }
+        });
     }
-    show_to(arguments, &choice, stdout().lock())
+    show_to(arguments, &choice, out())
 }
 
 fn show_to(arguments: &ShowArguments, choice: &Choice, mut out: impl Write) -> anyhow::Result<u8> {
@@ -111,9 +118,11 @@ fn show_to(arguments: &ShowArguments, choice: &Choice, mut out: impl Write) -> a
         Format::Chrome => chrome::export(recordings, choice, &mut out).map_err(unwrapped)?,
         Format::CtfPath => {
             view::traces(recordings)?.iter().try_for_each(|path| writeln!(out, "{}", path.display()))?;
+            out.flush()?;
             return Ok(status::OK);
         }
     };
+    out.flush()?;
     let Exported { records, lost, damaged, is_cut } = exported;
     let mut err = stderr().lock();
     if is_cut {
@@ -171,7 +180,7 @@ pub(super) fn stat(arguments: &StatArguments) -> anyhow::Result<u8> {
     let mut reader = Reader::open(&arguments.recordings)?;
     let stat = Stat::of(&mut reader);
     let paths: Vec<&Path> = reader.schemas().map(|(path, _)| path).collect();
-    let mut out = stdout().lock();
+    let mut out = out();
     if arguments.json {
         serde_json::to_writer_pretty(&mut out, &as_json(&stat, &paths))?;
         writeln!(out)?;
@@ -230,7 +239,7 @@ fn as_json(stat: &Stat, paths: &[&Path]) -> serde_json::Value {
 }
 
 pub(super) fn list(arguments: &ListArguments) -> anyhow::Result<u8> {
-    let mut out = stdout().lock();
+    let mut out = out();
     if let Some(patterns) = &arguments.kernel {
         for event in view::kernel_events(patterns)? {
             writeln!(out, "{event}")?;
@@ -253,7 +262,7 @@ pub(super) fn list(arguments: &ListArguments) -> anyhow::Result<u8> {
 }
 
 fn list_sessions() -> anyhow::Result<u8> {
-    let mut out = stdout().lock();
+    let mut out = out();
     let found = trace::found(Path::new(trace::HOME));
     if found.is_empty() {
         writeln!(out, "No session runs. `headwater trace list DIR` lists the events of a recording.")?;
