@@ -317,7 +317,9 @@ fn list_names_every_row_with_a_verdict() {
     assert_eq!(status(&output), 0);
     let text = String::from_utf8_lossy(&output.stdout);
     let rows: Vec<&str> = text.lines().take_while(|line| !line.is_empty()).collect();
-    assert_eq!(status(&dir.run(&["list", "--all"])), 0, "every suite, also those with a name that a transport has");
+    // Every suite, also those with a name that a transport has.
+    let all = dir.run(&["list", "--all"]);
+    assert_eq!(status(&all), 0, "{}", String::from_utf8_lossy(&all.stderr));
     assert!(rows.len() > 80, "{text}");
     assert!(rows.iter().all(|row| row.contains("  runs") || row.contains("  skipped: ")), "{text}");
     assert!(dir.left_behind().is_empty());
