@@ -419,9 +419,18 @@ fn in_words(error: &anyhow::Error) -> String {
     remedy::add(said)
 }
 
+/// What the standard library says of a word that should be a number.
+const NO_NUMBER: &str = "invalid digit found in string";
+
 /// Prints help and version on standard output, and what is wrong with the command line on standard error.
 fn print_usage(error: &clap::Error) -> ExitCode {
-    let printed = error.print();
+    let text = error.render().to_string();
+    let printed = if text.contains(NO_NUMBER) {
+        // The standard library's words do not say what was expected.
+        write!(std::io::stderr().lock(), "{}", text.replace(NO_NUMBER, "it is not a whole number"))
+    } else {
+        error.print()
+    };
     match printed {
         Ok(()) => ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(status::USAGE)),
         Err(failure) if failure.kind() == std::io::ErrorKind::BrokenPipe => ExitCode::from(status::OK),

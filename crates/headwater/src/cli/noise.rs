@@ -130,7 +130,8 @@ fn record(run: &Run) -> anyhow::Result<Record> {
     let runs = [(run.header.run_id.clone(), run.clone())];
     // An older record is not applied: this measurement replaces it.
     let request = Request { noise: Noise::Unknown, ..Request::default() };
-    let compared = compare_runs(&runs, &request)?;
+    // Where nothing can be compared, no row has both sides.
+    let compared = compare_runs(&runs, &request).map_err(|_| too_little())?;
     let assessment = compared.first().and_then(|compared| assess(&compared.comparison)).ok_or_else(too_little)?;
     let apart = drift_between([run]).ok_or_else(too_little)?;
     let Run { header, .. } = run;

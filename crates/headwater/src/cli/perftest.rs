@@ -271,8 +271,7 @@ fn check(experiment: &Experiment) -> anyhow::Result<()> {
     })?;
     if modules > 0 {
         let module = &experiment.module;
-        end.push(module)
-            .map_err(|error| anyhow!("--module {module}: {error}; modules are nullmod, srvmod, pipemod"))?;
+        end.push(module).map_err(|error| anyhow!("--module {module}: {error}"))?;
     }
     Ok(())
 }

@@ -106,7 +106,7 @@ fn load(arguments: &ReportArguments) -> anyhow::Result<Loaded> {
     let rows = || loaded.runs.iter().flat_map(|(_, run)| &run.results).map(|result| &result.row);
     if let Some(filter) = filter::unmatched(&arguments.filter, rows()) {
         let near = suggest::did_you_mean(filter, rows().flat_map(|row| row.id.split('/')));
-        bail!("no row is named by --filter {filter}{near}");
+        bail!("no row is named by --filter {filter}{near}; `headwater show` lists them");
     }
     for (_, run) in &mut loaded.runs {
         run.results.retain(|result| filter::keeps(&arguments.filter, &result.row));
@@ -126,7 +126,7 @@ fn baseline(wanted: &str, loaded: &Loaded) -> anyhow::Result<String> {
         return Ok(wanted.to_owned());
     }
     let near = suggest::did_you_mean(wanted, known().chain(loaded.typed()));
-    bail!("--baseline {wanted}: no run, transport or variant of that name{near}");
+    bail!("--baseline {wanted}: no run, transport or variant of that name{near}; `headwater show` lists them");
 }
 
 /// Each other run against the baseline, or each other variant of one run, by the rules of `compare`. A page needs no
@@ -174,7 +174,11 @@ fn choose<'f>(chart: &Chart, figures: &'f [Figure], arguments: &ReportArguments)
     };
     match meant.as_slice() {
         [] if figures.is_empty() => {
-            bail!("the chart {} has nothing to show of these runs: it takes {}", chart.name, chart.needs)
+            bail!(
+                "the chart {} has nothing to show of these runs: it takes {}; the others are in the help",
+                chart.name,
+                chart.needs
+            )
         }
         [] => bail!(
             "the chart {} has no such figure; there are: {}",

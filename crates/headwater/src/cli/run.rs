@@ -304,8 +304,7 @@ fn comparable(arguments: &RunArguments, plan: &Plan) -> anyhow::Result<()> {
 fn with_config(typed: RunArguments) -> anyhow::Result<RunArguments> {
     let Some(path) = typed.config.clone() else { return Ok(typed) };
     let text = fs::read_to_string(&path).with_context(|| format!("--config {}", path.display()))?;
-    let file: RunArguments = toml::from_str(&text)
-        .map_err(|error| anyhow!("--config {}: {}", path.display(), one_line(&error.to_string())))?;
+    let file: RunArguments = toml::from_str(&text).map_err(|error| wrong_config(&path, &text, &error))?;
     let either = |typed: Vec<String>, file: Vec<String>| if typed.is_empty() { file } else { typed };
     if file.launches.is_some_and(|launches| !(1..=10_000).contains(&launches)) {
         bail!("--config {}: launches is between 1 and 10000", path.display());
@@ -338,8 +337,12 @@ fn with_config(typed: RunArguments) -> anyhow::Result<RunArguments> {
     })
 }
 
-fn one_line(text: &str) -> String {
-    text.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ")
+/// What is wrong with a configuration, and where.
+fn wrong_config(path: &Path, text: &str, error: &toml::de::Error) -> anyhow::Error {
+    let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
+    let line = before.matches('\n').count() + 1;
+    let what = error.message().lines().collect::<Vec<_>>().join(" ");
+    anyhow!("--config {}: line {line}: {what}; `headwater run --print-config` writes an example", path.display())
 }
 
 pub(super) fn dry_run(plan: &Plan, json: bool) -> anyhow::Result<()> {

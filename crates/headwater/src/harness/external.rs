@@ -116,7 +116,9 @@ fn first_reply(child: &mut Child) -> Result<String, String> {
         let _ = sender.send(result);
     });
     match receiver.recv_timeout(DESCRIBE_PATIENCE) {
-        Ok(Ok(line)) if line.is_empty() => Err("it ended without an answer to describe".into()),
+        Ok(Ok(line)) if line.is_empty() => {
+            Err("it ended without an answer to describe; docs/external-transports.md has the protocol".into())
+        }
         Ok(Ok(line)) => Ok(line),
         Ok(Err(error)) => Err(error.to_string()),
         Err(_) => Err(format!("no answer to describe within {} s", DESCRIBE_PATIENCE.as_secs())),

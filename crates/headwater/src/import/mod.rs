@@ -132,11 +132,11 @@ impl Format {
             return Ok(imported);
         }
         match imported.left_out.first() {
-            Some(LeftOut { line, why }) => Err(line.error(format!("no result of {}: {why}", self.name))),
+            Some(LeftOut { line, why }) => Err(line.error(format!("{why}; what is read: {}", self.summary))),
             None => Err(ImportError {
                 file: files.first().map(|(name, _)| name.clone()).unwrap_or_default(),
                 line: 0,
-                message: format!("no result of {}: {}", self.name, self.summary),
+                message: format!("no result of {}; what is read: {}", self.name, self.summary),
             }),
         }
     }

@@ -45,7 +45,7 @@ impl FromStr for Seconds {
         if seconds > 0.0 && seconds <= SECONDS_MAX {
             Ok(Seconds(seconds))
         } else {
-            Err(format!("{text:?} is not between 0 and a day"))
+            Err(format!("{text:?} is not more than 0 and at most a day; write it like 100ms, 2s or 3m"))
         }
     }
 }

@@ -20,6 +20,9 @@ pub const EVENTS: &str = "run.jsonl";
 /// The name of the document.
 pub const DOCUMENT: &str = "run.json";
 
+/// What a user can name.
+const WHAT_RUNS_ARE: &str = "a run is a directory in headwater-runs, or its run.json or run.jsonl";
+
 /// A run that is being written.
 #[derive(Debug)]
 pub struct Store {
@@ -72,6 +75,12 @@ impl Store {
     /// If there is no run, or a line is not an event.
     pub fn resume(directory: &Path) -> Result<(Store, Vec<Event>), StoreError> {
         let path = directory.join(EVENTS);
+        if !path.exists() {
+            return Err(StoreError::new(
+                directory,
+                format!("there is no run to continue: no {EVENTS}; {WHAT_RUNS_ARE}"),
+            ));
+        }
         let text = read_text(&path)?;
         let (events, torn) = parse_events_prefix(&text);
         match torn {
@@ -169,6 +178,9 @@ pub fn read(path: &Path) -> Result<Stored, StoreError> {
     } else {
         path.to_owned()
     };
+    if !path.exists() {
+        return Err(StoreError(format!("{path:?}: there is no such run; {WHAT_RUNS_ARE}")));
+    }
     let text = read_text(&file)?;
     if file.extension().is_some_and(|extension| extension == "jsonl") {
         return read_events(&file, &text);
@@ -248,7 +260,9 @@ fn unreadable(file: &Path, error: &ParseError) -> StoreError {
             format!("; {} has it all: `headwater show {}`", EVENTS, directory.join(EVENTS).display())
         }
         ParseError::NewerSchema { .. } => "; read it with the headwater that wrote it, or a later one".to_owned(),
-        _ => String::new(),
+        ParseError::NotARun { .. } => format!("; {WHAT_RUNS_ARE}"),
+        ParseError::Truncated { .. } => "; the rest is missing: copy it again, or measure again".to_owned(),
+        ParseError::Malformed { .. } => "; it was changed: copy it again, or measure again".to_owned(),
     };
     StoreError::new(file, format!("{error}{remedy}"))
 }

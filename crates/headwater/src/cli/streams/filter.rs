@@ -45,7 +45,7 @@ impl FilterArguments {
         if self.is_open() {
             format!("No stream is open in {whose}.")
         } else {
-            format!("No stream is as asked for in {whose}.")
+            format!("No stream is as asked for in {whose}; `headwater streams ls` shows all.")
         }
     }
 

@@ -168,7 +168,10 @@ impl Logger {
 fn ids(words: &[String]) -> anyhow::Result<Vec<TraceId>> {
     let (triplets, rest) = words.as_chunks::<3>();
     if !rest.is_empty() {
-        bail!("trace messages are named by triplets of MID SID LEVEL, and {} are given", words.len());
+        bail!(
+            "trace messages are named by triplets of MID SID LEVEL, and {} are given; `all` stands for every one",
+            words.len()
+        );
     }
     if triplets.len() > IDS_MAX {
         bail!("{} triplets are given, and a trace logger has at most {IDS_MAX}", triplets.len());
@@ -186,7 +189,7 @@ fn number<T: std::str::FromStr>(word: &str, what: &str) -> anyhow::Result<Option
     }
     match word.parse() {
         Ok(number) if !word.starts_with('-') => Ok(Some(number)),
-        _ => bail!("{what} is `{word}`, and not a number from 0 on that it can have, nor `all`"),
+        _ => bail!("{what}: `{word}` is neither a number nor `all`"),
     }
 }
 
