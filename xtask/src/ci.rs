@@ -16,9 +16,18 @@ mod schema;
 #[derive(Debug, clap::Args)]
 pub struct Options {
     /// Leave a step out; repeatable
-    #[arg(long, value_name = "STEP", value_parser = clap::builder::PossibleValuesParser::new(STEPS.map(|step| step.name)))]
+    #[arg(long, value_name = "STEP", value_parser = clap::builder::PossibleValuesParser::new(STEPS.iter().chain(&LONG_STEPS).map(|step| step.name)))]
     skip: Vec<String>,
+    /// The long form, of some hours: every test with many rounds has ten times as many
+    #[arg(long)]
+    long: bool,
 }
+
+/// The steps of the long form alone. Its kills, fuzzers, waits and soak at full length are tasks of their own.
+const LONG_STEPS: [Step; 1] = [Step {
+    name: "long-test",
+    run: || shell::run(cargo(&["test", "--workspace", "--no-fail-fast"]).env("HEADWATER_TIMES", "10")),
+}];
 
 struct Step {
     name: &'static str,
@@ -26,7 +35,7 @@ struct Step {
 }
 
 /// The steps, the cheap ones first.
-const STEPS: [Step; 10] = [
+const STEPS: [Step; 11] = [
     Step { name: "fmt", run: || shell::run(&mut cargo(&["fmt", "--all", "--check"])) },
     Step { name: "tidy", run: || tidy::run(&tidy::Options::default()) },
     Step {
@@ -36,6 +45,7 @@ const STEPS: [Step; 10] = [
     Step { name: "doc", run: doc },
     Step { name: "semver", run: || semver::run(&semver::Options::default()) },
     Step { name: "test", run: || shell::run(&mut cargo(&["test", "--workspace"])) },
+    Step { name: "c-library", run: c_library },
     Step { name: "crash", run: crash::briefly },
     Step { name: "build", run: || shell::release_build().map(drop) },
     Step { name: "sample", run: sample::run },
@@ -51,6 +61,14 @@ fn doc() -> Result<()> {
     shell::run(cargo(&arguments).env("RUSTDOCFLAGS", "--deny warnings"))
 }
 
+/// Tests the C library as it is installed: its size, and the programs that are linked with it. `cargo test` runs them with a debug
+/// build, linked and preloaded.
+fn c_library() -> Result<()> {
+    let arguments = ["test", "--package", "headwater-capi", "--test", "install", "--test", "conformance", "--"];
+    let tests = ["the_installed_library", "linked::", "--include-ignored"];
+    shell::run(cargo(&arguments).args(tests).env("HEADWATER_CAPI_PROFILE", "clib"))
+}
+
 /// Checks the page's script: types, freshness, and tests in a browser on reports of the release build.
 fn web() -> Result<()> {
     let headwater = shell::release_build()?;
@@ -60,7 +78,8 @@ fn web() -> Result<()> {
 /// Runs the steps in order.
 pub fn run(options: &Options) -> Result<()> {
     let mut failed = Vec::new();
-    for step in STEPS.iter().filter(|step| !options.skip.iter().any(|name| name == step.name)) {
+    let long = LONG_STEPS.iter().filter(|_| options.long);
+    for step in STEPS.iter().chain(long).filter(|step| !options.skip.iter().any(|name| name == step.name)) {
         println!("ci: {} ...", step.name);
         let started = Instant::now();
         let result = (step.run)();

@@ -2,7 +2,8 @@
 //! program prints each check that failed, and its status is their number.
 //!
 //! Each program is run linked with the library, and preloaded with it, some in both ways at once; `--ignored sanitized` runs them with AddressSanitizer.
-//! `HEADWATER_CAPI_PROFILE=debug` tests a debug build of the library.
+//! The library is a debug build, which tests/install.rs and tests/examples.rs use too; `HEADWATER_CAPI_PROFILE=clib` tests the one
+//! that is installed, as `cargo xtask ci` does in its step `c-library`.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -30,20 +31,18 @@ fn package() -> &'static Path {
 fn library() -> &'static Path {
     static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
     LIBRARY.get_or_init(|| {
-        let profile = std::env::var("HEADWATER_CAPI_PROFILE").unwrap_or_else(|_| "release".into());
-        let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("Cargo's directory for build results");
-        let build = target.join(format!("capi-{profile}"));
+        let profile = std::env::var("HEADWATER_CAPI_PROFILE").unwrap_or_else(|_| "debug".into());
+        let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("capi");
         let made = Command::new("make")
             .arg("-C")
             .arg(package())
             .arg(format!("PROFILE={profile}"))
             .arg(format!("TARGET={}", target.display()))
-            .arg(format!("BUILD={}", build.display()))
             .env_remove("MAKEFLAGS")
             .output()
             .expect("make");
         assert!(made.status.success(), "make: {}", String::from_utf8_lossy(&made.stderr));
-        build
+        target.join("capi").join(profile)
     })
 }
 

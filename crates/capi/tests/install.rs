@@ -213,14 +213,15 @@ fn what_is_installed_is_removed_again() {
     assert_eq!(files(root.path()), ["usr/test/include/headwater/trace.h"]);
 }
 
-/// Builds the library as it is installed, which takes a minute.
+/// `cargo xtask ci` runs it in its step `c-library`.
 #[test]
+#[ignore = "builds the library as it is installed, which takes a minute"]
 fn the_installed_library_is_below_two_megabytes() {
-    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("Cargo's directory for build results");
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("capi");
     let build = target.join("capi/clib");
     let mut command = Command::new("make");
     command.args(["-s", "-C", CRATE]).arg(format!("TARGET={}", target.display()));
-    assert!(command.arg(format!("BUILD={}", build.display())).status().expect("make runs").success());
+    assert!(command.status().expect("make runs").success());
     let stripped = build.join("stripped");
     let library = build.join("libheadwater.so.1");
     assert!(Command::new("strip").arg("-o").arg(&stripped).arg(library).status().expect("strip runs").success());

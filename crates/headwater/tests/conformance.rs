@@ -28,6 +28,9 @@ const SIZE: usize = 64;
 /// Time limit of a check, long enough for a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// Checks at a time. Each forks processes that mostly wait for each other.
+const BESIDE: usize = 4;
+
 /// Time within which the death of a peer must be noticed.
 const DEATH_PATIENCE: Duration = Duration::from_secs(5);
 
@@ -60,45 +63,85 @@ type Finding = Result<Option<String>, String>;
 
 fn main() -> ExitCode {
     let filter: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
+    let is_wanted = |check: &Check| filter.is_empty() || filter.iter().any(|wanted| check.name.contains(wanted));
+    let (alone, beside): (Vec<_>, Vec<_>) = checks().into_iter().filter(is_wanted).partition(|check| check.is_alone);
     let (mut passed, mut failed, mut skipped) = (0, 0, 0);
-    let mut report = |name: String, check: &dyn Fn(&Path) -> Finding| {
-        if !filter.is_empty() && !filter.iter().any(|wanted| name.contains(wanted)) {
-            return;
+    let mut report = |name: &str, finding: Finding| match finding {
+        Ok(None) => {
+            passed += 1;
+            println!("test {name} ... ok");
         }
-        match in_child(check) {
-            Ok(None) => {
-                passed += 1;
-                println!("test {name} ... ok");
-            }
-            Ok(Some(reason)) => {
-                skipped += 1;
-                println!("test {name} ... skipped: {reason}");
-            }
-            Err(what) => {
-                failed += 1;
-                println!("test {name} ... FAILED: {what}");
-            }
+        Ok(Some(reason)) => {
+            skipped += 1;
+            println!("test {name} ... skipped: {reason}");
+        }
+        Err(what) => {
+            failed += 1;
+            println!("test {name} ... FAILED: {what}");
         }
     };
+    run_all(beside, BESIDE, &mut report);
+    run_all(alone, 1, &mut report);
+    println!("\n{passed} passed, {failed} failed, {skipped} skipped");
+    if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// A check of one transport.
+struct Check {
+    name: String,
+    /// Its processes spin, and beside others each message would wait for the end of a time slice.
+    is_alone: bool,
+    body: Box<dyn Fn(&Path) -> Finding>,
+}
+
+/// Every check.
+fn checks() -> Vec<Check> {
+    let mut checks = Vec::new();
     for entry in TABLE {
-        let name = entry.info.name;
-        report(format!("{name}::describes_itself"), &|_| describes_itself(entry));
-        report(format!("{name}::leaves_no_name"), &|directory| leaves_no_name(entry, directory));
-        report(format!("{name}::refuses_when_full"), &|directory| refuses_when_full(entry, directory));
-        report(format!("{name}::shows_that_the_sender_is_gone"), &|directory| sender_gone(entry, directory));
-        report(format!("{name}::shows_that_the_receiver_is_gone"), &|directory| receiver_gone(entry, directory));
+        let mut add = |name: &str, body: Box<dyn Fn(&Path) -> Finding>| {
+            let name = format!("{}::{name}", entry.info.name);
+            checks.push(Check { name, is_alone: entry.info.spins, body });
+        };
+        add("describes_itself", Box::new(|_| describes_itself(entry)));
+        add("leaves_no_name", Box::new(|directory| leaves_no_name(entry, directory)));
+        add("refuses_when_full", Box::new(|directory| refuses_when_full(entry, directory)));
+        add("shows_that_the_sender_is_gone", Box::new(|directory| sender_gone(entry, directory)));
+        add("shows_that_the_receiver_is_gone", Box::new(|directory| receiver_gone(entry, directory)));
         for pattern in patterns::TABLE {
             // Transports that belong to one suite only are not in the suite `use`.
             if entry.info.special && is_of_use(pattern.info.name) {
                 continue;
             }
-            report(format!("{name}::{}", pattern.info.name), &|directory| {
-                works_at_every_size(entry, pattern, directory)
-            });
+            add(pattern.info.name, Box::new(|directory| works_at_every_size(entry, pattern, directory)));
         }
     }
-    println!("\n{passed} passed, {failed} failed, {skipped} skipped");
-    if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    checks
+}
+
+/// Runs the checks, `limit` at a time, and reports each when it has ended.
+fn run_all(checks: Vec<Check>, limit: usize, report: &mut dyn FnMut(&str, Finding)) {
+    let mut waiting = checks.into_iter();
+    let mut running: Vec<Running> = Vec::new();
+    loop {
+        while running.len() < limit {
+            let Some(check) = waiting.next() else { break };
+            match Running::start(check.name.clone(), &*check.body) {
+                Ok(started) => running.push(started),
+                Err(what) => report(&check.name, Err(what)),
+            }
+        }
+        if running.is_empty() {
+            return;
+        }
+        let mut at = 0;
+        while at < running.len() {
+            match running[at].ended() {
+                Some(finding) => report(&running.swap_remove(at).name, finding),
+                None => at += 1,
+            }
+        }
+        std::thread::sleep(Duration::from_micros(200));
+    }
 }
 
 /// Whether a pattern belongs only to the suite `use`. Its launches have many processes or few messages and take long,
@@ -107,24 +150,49 @@ fn is_of_use(pattern: &str) -> bool {
     ["rtt-two-channels", "paced-", "pairs-", "epoll-", "poll-"].iter().any(|prefix| pattern.starts_with(prefix))
 }
 
-/// Runs the check in a child process with a directory of its own. A child that dies or exceeds the time limit has
-/// failed.
-fn in_child(check: &dyn Fn(&Path) -> Finding) -> Finding {
-    let directory = tempfile::tempdir().map_err(words)?;
-    let (mut from_child, to_parent) = io::pipe().map_err(words)?;
-    let mut to_parent = Some(to_parent);
-    let mut child = Child::fork(|| {
-        let finding = check(directory.path());
-        let text = serde_json::to_vec(&finding).unwrap_or_default();
-        let written = to_parent.take().map(|mut pipe| pipe.write_all(&text));
-        i32::from(!matches!(written, Some(Ok(()))))
-    })
-    .map_err(words)?;
-    drop(to_parent.take());
-    let status = wait(&mut child, PATIENCE)?;
-    let mut text = Vec::new();
-    from_child.read_to_end(&mut text).map_err(words)?;
-    serde_json::from_slice(&text).map_err(|_| format!("the check's process died ({status})"))?
+/// A check in a child process with a directory of its own. A child that dies or exceeds the time limit has failed.
+struct Running {
+    name: String,
+    child: Child,
+    /// The child writes its finding, which is short, before it ends.
+    from_child: io::PipeReader,
+    deadline: Instant,
+    _directory: tempfile::TempDir,
+}
+
+impl Running {
+    fn start(name: String, check: &dyn Fn(&Path) -> Finding) -> Result<Running, String> {
+        let directory = tempfile::tempdir().map_err(words)?;
+        let (from_child, to_parent) = io::pipe().map_err(words)?;
+        let mut to_parent = Some(to_parent);
+        let child = Child::fork(|| {
+            let finding = check(directory.path());
+            let text = serde_json::to_vec(&finding).unwrap_or_default();
+            let written = to_parent.take().map(|mut pipe| pipe.write_all(&text));
+            i32::from(!matches!(written, Some(Ok(()))))
+        })
+        .map_err(words)?;
+        Ok(Running { name, child, from_child, deadline: Instant::now() + PATIENCE, _directory: directory })
+    }
+
+    /// Returns the finding, if the child has ended or its time is over.
+    fn ended(&mut self) -> Option<Finding> {
+        let status = match self.child.try_wait() {
+            Ok(None) if Instant::now() < self.deadline => return None,
+            Ok(None) => {
+                self.child.kill();
+                return Some(Err(format!("stuck for {PATIENCE:?}")));
+            }
+            Ok(Some(status)) => status,
+            Err(error) => return Some(Err(words(error))),
+        };
+        let mut text = Vec::new();
+        Some(
+            self.from_child.read_to_end(&mut text).map_err(words).and_then(|_| {
+                serde_json::from_slice(&text).map_err(|_| format!("the check's process died ({status})"))?
+            }),
+        )
+    }
 }
 
 /// Waits for a child, for at most `patience`.

@@ -58,12 +58,17 @@ fn each_interval_has_a_line_and_each_size_a_figure() {
     assert_eq!(measured, subjects.map(|subject| (subject, 2)));
 }
 
+/// Each option with two movements; every pair if `HEADWATER_TIMES` asks for the long form.
 #[test]
 fn every_option_of_a_stream_works_with_every_movement() {
+    let is_long = std::env::var_os("HEADWATER_TIMES").is_some();
     let directory = TempDir::new().expect("a temporary directory");
     let options = ["-H", "-M", "--readfill", "-HMS", "--lowat=8192"];
     for (number, movement) in ["--async", "-R", "-r", "-F", "-RF", "-rF"].iter().enumerate() {
-        for option in options {
+        for (at, option) in options.iter().enumerate() {
+            if !is_long && (number + at) % 3 != 0 {
+                continue;
+            }
             let name = format!("{number}{option}");
             let arguments =
                 ["perftest", "-s", "64", "-t", "5ms", "-i", "5ms", "--placement", "free", "-q", "-o", &name];

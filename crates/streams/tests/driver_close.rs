@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use closing::{ALONE, DIES, PAIRED, check_closes, count, forget, logged};
-use common::{Random, alone, calm, child, joined, polled, setting, within};
+use common::{Random, alone, calm, child, extent, joined, polled, setting, within};
 use headwater_os::child::Child;
 use headwater_streams::{DeviceOptions, Errno, Result, SignalEvents, Stream};
 
@@ -199,7 +199,7 @@ fn a_child_that_has_only_a_copy_closes_the_dead_partner_when_it_closes_that() {
 #[test]
 fn of_those_that_close_at_the_same_time_one_calls() {
     let (_alone, directory) = start();
-    for round in 0..setting("HEADWATER_ROUNDS", 300) {
+    for round in 0..extent("HEADWATER_ROUNDS", 100) {
         within(PATIENCE, format!("two close at the same time, round {round}"));
         forget();
         let driver = if round % 2 == 0 { ALONE } else { PAIRED };
@@ -379,7 +379,7 @@ fn the_members_of_an_end_are_sent_one_hang_up_when_the_partner_is_killed_or_clos
 #[test]
 fn each_open_has_one_close_whoever_is_killed_when() {
     let (_alone, directory) = start();
-    let until = Instant::now() + Duration::from_secs(setting("HEADWATER_SECONDS", 4));
+    let until = Instant::now() + Duration::from_secs(extent("HEADWATER_SECONDS", 1));
     let mut random = Random(setting("HEADWATER_SEED", 1));
     let before = common::open_things();
     let mut rounds = 0;

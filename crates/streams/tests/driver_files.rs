@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use common::{Interruptible, Random, alone, calm, child, joined, polled, private_directory, setting, within};
+use common::{Interruptible, Random, alone, calm, child, extent, joined, polled, private_directory, within};
 use datagrams::{Delay, HOLD, Line, READS, know, line, paths};
 use headwater_os::child::Child;
 use headwater_streams::{
@@ -253,7 +253,7 @@ fn an_open_by_name_gets_the_socket() {
 #[test]
 fn many_readers_in_several_processes_lose_no_wake_up() {
     let _alone = alone();
-    let rounds = setting("HEADWATER_ROUNDS", 300) as u32;
+    let rounds = extent("HEADWATER_ROUNDS", 100) as u32;
     let Line { stream, peer, _directory } = line(4000);
     stream.set_read_options(ReadOptions::new().mode(ReadMode::MessageKeep)).expect("known");
     within(

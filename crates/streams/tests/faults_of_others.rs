@@ -261,7 +261,7 @@ fn an_open_in_a_group_s_directory_changes_the_mode_of_no_other_file() {
         }
     });
     let mode = || std::fs::metadata(&file).expect("there").permissions().mode() & 0o777;
-    let until = Instant::now() + Duration::from_secs(common::setting("HEADWATER_SECONDS", 3));
+    let until = Instant::now() + Duration::from_secs(common::extent("HEADWATER_SECONDS", 1));
     while Instant::now() < until && mode() == 0o600 {
         drop(open(directory.path(), "echo", 0));
     }

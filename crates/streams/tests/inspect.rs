@@ -11,7 +11,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use common::{
-    Random, alone, calm, child, expect_nothing_left, joined, open_things, polled, private_directory, setting, within,
+    Random, alone, calm, child, expect_nothing_left, extent, joined, open_things, polled, private_directory, setting,
+    within,
 };
 use headwater_os::child::Child;
 use headwater_os::descriptors;
@@ -330,7 +331,7 @@ fn the_hang_up_is_seen_while_processes_look() {
             }
             looks
         });
-        for round in 0..setting("HEADWATER_ROUNDS", 60) {
+        for round in 0..extent("HEADWATER_ROUNDS", 20) {
             let (near, far) = marked(7).pipe().expect("pipe");
             let (mut near, mut far) = (Some(near), Some(far));
             let mut holder = Holder::start(|| {
@@ -416,7 +417,7 @@ fn memories_of_any_content_are_listed_as_what_they_are() {
         assert_eq!(content_of(&memfd(name)), None, "{name}");
     }
     let mut random = Random(setting("HEADWATER_SEED", 1));
-    for _ in 0..setting("HEADWATER_ROUNDS", 60) {
+    for _ in 0..extent("HEADWATER_ROUNDS", 20) {
         let file = memfd("headwater-stream");
         let bytes: Vec<u8> = (0..random.below(60_000)).map(|_| random.next() as u8).collect();
         file.write_all_at(&bytes, 0).expect("room");

@@ -6,7 +6,7 @@ mod common;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use common::{Random, alone, calm, child, joined, polled, private_directory, setting, within};
+use common::{Random, alone, calm, child, extent, joined, polled, private_directory, setting, within};
 use headwater_os::child::Child;
 use headwater_streams::{DeviceOptions, Errno, Handle, Options, Priority, Result, Stream};
 
@@ -70,7 +70,7 @@ fn a_partner_that_comes_while_the_stream_is_read_is_met() {
     let _alone = alone();
     within(PATIENCE, "partners come and go beside a reader that does not wait".to_owned());
     let directory = private_directory();
-    for round in 0..setting("HEADWATER_ROUNDS", 300) {
+    for round in 0..extent("HEADWATER_ROUNDS", 100) {
         let mut one = open(directory.path(), 10).expect("free");
         one.set_nonblocking(true).expect("arm");
         let reads = std::thread::spawn(move || {
@@ -93,7 +93,7 @@ fn what_a_reader_takes_before_it_meets_its_partner_makes_room_too() {
     let _alone = alone();
     within(PATIENCE, "partners come and write beside a reader that does not wait".to_owned());
     let directory = private_directory();
-    for round in 0..setting("HEADWATER_ROUNDS", 300) {
+    for round in 0..extent("HEADWATER_ROUNDS", 100) {
         let mut one = open_with(directory.path(), 12, 2000).expect("free");
         one.set_nonblocking(true).expect("arm");
         let reads = std::thread::spawn(move || {
@@ -247,7 +247,7 @@ fn a_reader_that_sleeps_is_woken_by_the_death_of_the_partner() {
 #[test]
 fn partners_that_are_killed_at_any_moment_leave_the_other_usable_or_hung_up() {
     let _alone = alone();
-    let until = Instant::now() + Duration::from_secs(setting("HEADWATER_SECONDS", 5));
+    let until = Instant::now() + Duration::from_secs(extent("HEADWATER_SECONDS", 1));
     let mut random = Random(setting("HEADWATER_SEED", 1));
     let directory = private_directory();
     let before = common::open_things();

@@ -1,6 +1,8 @@
 //! A stream against a naive model: any sequence of calls gives what a list of messages would give, under every policy and
 //! with modules in between.
 
+mod common;
+
 use std::collections::VecDeque;
 
 use headwater_streams::{
@@ -343,7 +345,7 @@ fn agree(policy: Policy, modules: &[&str], calls: Vec<Call>) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
+    #![proptest_config(ProptestConfig::with_cases(common::extent("HEADWATER_CASES", 80) as u32))]
 
     #[test]
     fn a_stream_is_a_list_of_messages(calls in calls()) {

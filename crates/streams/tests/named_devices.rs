@@ -11,7 +11,7 @@ use std::sync::Once;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use common::{Random, alone, calm, child, joined, private_directory, setting, within};
+use common::{Random, alone, calm, child, extent, joined, private_directory, setting, within};
 use headwater_os::child::Child;
 use headwater_streams::{
     DeviceOptions, Driver, DriverInfo, Errno, Message, Opening, Queue, Result, Stream, register_driver,
@@ -233,7 +233,7 @@ fn a_forked_child_goes_on_with_the_device_and_lets_others_in() {
 #[test]
 fn holders_that_are_killed_leave_nothing_in_the_way() {
     let _alone = alone();
-    let until = Instant::now() + Duration::from_secs(setting("HEADWATER_SECONDS", 6));
+    let until = Instant::now() + Duration::from_secs(extent("HEADWATER_SECONDS", 1));
     let mut random = Random(setting("HEADWATER_SEED", 1));
     let directory = private_directory();
     let before = common::open_things();

@@ -8,7 +8,7 @@ use std::io::{Read, Write};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::time::Duration;
 
-use common::{Random, alone, calm, private_directory, setting, within};
+use common::{Random, alone, calm, extent, private_directory, setting, within};
 use headwater_streams::drivers::pty;
 use headwater_streams::modules::termios::numbers::*;
 use headwater_streams::modules::termios::{TERMIOS, Termios};
@@ -179,7 +179,7 @@ fn what_is_read_and_echoed_is_what_the_kernels_terminal_reads_and_echoes() {
     let _alone = alone();
     let (mut kernel, mut streams) = (Kernel::open(), Streams::open());
     let mut random = Random(setting("HEADWATER_SEED", 1));
-    for round in 0..setting("HEADWATER_ROUNDS", 2000) {
+    for round in 0..extent("HEADWATER_ROUNDS", 500) {
         let termios = random_settings(&mut random);
         let count = random.below(12);
         let typed: Vec<u8> = (0..count).flat_map(|_| random.one_of(ALPHABET).to_vec()).collect();

@@ -47,6 +47,12 @@ pub fn setting(name: &str, default: u64) -> u64 {
     std::env::var(name).map_or(default, |text| text.parse().unwrap_or_else(|_| panic!("{name}={text} is no number")))
 }
 
+/// How many rounds, seconds or milliseconds a test takes: `brief`, unless the variable `name` says it, or `HEADWATER_TIMES` is set,
+/// which multiplies it. `cargo xtask ci --long` sets that.
+pub fn extent(name: &str, brief: u64) -> u64 {
+    setting(name, brief * setting("HEADWATER_TIMES", 1))
+}
+
 /// One test at a time: a forked child has copies of the descriptors of all tests, and keeps their ends open.
 pub fn alone() -> std::sync::MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());

@@ -21,7 +21,7 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use common::{Random, alone, setting};
+use common::{Random, alone, extent, setting};
 use headwater_streams::{
     ControlMode, DeviceOptions, Errno, ErrorOptions, Events, Flush, Handle, MessageFilter, Options, Policy, Priority,
     ReadMode, ReadOptions, Result,
@@ -65,7 +65,7 @@ fn scribble_at(case: fn(u64) -> Done) {
 
 /// Runs cases for some time.
 fn run_cases(case: fn(u64) -> Done) {
-    let until = Instant::now() + Duration::from_secs(setting("HEADWATER_SECONDS", 8));
+    let until = Instant::now() + Duration::from_secs(extent("HEADWATER_SECONDS", 2));
     let first = setting("HEADWATER_SEED", 1);
     let (mut seed, mut calls, mut errors, mut broken) = (first, 0, 0, 0);
     while Instant::now() < until {

@@ -16,7 +16,7 @@ use headwater_streams::{
     Errno, LogSubmitter, Message, Module, ModuleInfo, Options, Queue, Result, Stream, register, strlog,
 };
 
-use crate::common::{Random, alone, calm, child, joined, polled, private_directory, setting, within};
+use crate::common::{Random, alone, calm, child, extent, joined, polled, private_directory, within};
 use crate::{
     ERROR, PATIENCE, TRACE, at, at_least, come, error_logger, lost, next, open, submitter, texts, trace, tracer,
 };
@@ -276,7 +276,7 @@ fn a_stopped_submitter_holds_nobody_up() {
     let _alone = alone();
     let directory = private_directory();
     let stream = tracer(directory.path());
-    let rounds = setting("HEADWATER_ROUNDS", 20);
+    let rounds = extent("HEADWATER_ROUNDS", 10);
     let mut random = Random(7);
     for round in 0..rounds {
         within(PATIENCE, format!("round {round} with a stopped submitter"));
@@ -408,7 +408,7 @@ fn killed_submitters_leave_whole_messages() {
     let stream = tracer(directory.path());
     let mut random = Random(3);
     let (mut last, mut seen, mut kills) = (0, 0, 0);
-    for round in 0..setting("HEADWATER_ROUNDS", 30) {
+    for round in 0..extent("HEADWATER_ROUNDS", 10) {
         within(PATIENCE, format!("round {round} with a killed submitter"));
         let mut killed = Waiting::start(
             || submitter(directory.path()),
@@ -454,7 +454,7 @@ fn a_scribbled_table_spoils_messages_and_nothing_else() {
     let len = table.metadata().expect("fstat").len();
     let mut random = Random(5);
     let log = submitter(directory.path());
-    for round in 0..setting("HEADWATER_ROUNDS", 200) {
+    for round in 0..extent("HEADWATER_ROUNDS", 60) {
         within(PATIENCE, format!("round {round} of a scribbled table"));
         for _ in 0..64 {
             // Not the first word: with another one no process opens it.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use headwater_streams::tpi::{InternetAddress, ManagementFlags, Primitive, PrimitiveNumber};
 use headwater_streams::{Errno, Events, Priority, Stream};
 
-use crate::common::{Random, alone, calm, setting, within};
+use crate::common::{Random, alone, calm, extent, setting, within};
 use crate::{PATIENCE, Provider, each_provider};
 
 fn primitives(address: &[u8]) -> Vec<Primitive<'_>> {
@@ -95,7 +95,7 @@ fn fuzzed_primitives_are_answered() {
     let _alone = alone();
     let target = UdpSocket::bind("127.0.0.1:0").expect("a port");
     let address = InternetAddress::from(target.local_addr().unwrap());
-    let (start, seconds) = (Instant::now(), setting("HEADWATER_SECONDS", 3));
+    let (start, seconds) = (Instant::now(), extent("HEADWATER_SECONDS", 1));
     let (mut seed, count) = (setting("HEADWATER_SEED", 1), Cell::new(0u64));
     while start.elapsed().as_secs() < seconds {
         each_provider(|provider| {

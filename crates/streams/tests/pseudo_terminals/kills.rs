@@ -10,7 +10,7 @@ use headwater_streams::modules::termios::numbers::{TCGETS, TCSETS};
 use headwater_streams::{DeviceOptions, Errno, Events, Flush, Handle, Result};
 
 use super::common::{
-    Random, alone, calm, expect_nothing_left, open_things, polled, private_directory, setting, within,
+    Random, alone, calm, expect_nothing_left, extent, open_things, polled, private_directory, setting, within,
 };
 use super::{PATIENCE, ioctl, master, slave, terminal, unlocked};
 
@@ -80,7 +80,7 @@ fn a_slaves_process_is_killed_at_any_moment() {
     let directory = private_directory();
     let before = open_things();
     let mut random = Random(setting("HEADWATER_SEED", 1));
-    for round in 0..setting("HEADWATER_ROUNDS", 60) {
+    for round in 0..extent("HEADWATER_ROUNDS", 20) {
         within(PATIENCE, format!("the process of a slave is killed, round {round}"));
         let (mut master, number) = unlocked(directory.path());
         let (mut told, mut tell) = pipe().expect("pipe");
@@ -107,7 +107,7 @@ fn a_masters_process_is_killed_at_any_moment() {
     let directory = private_directory();
     let before = open_things();
     let mut random = Random(setting("HEADWATER_SEED", 2));
-    for round in 0..setting("HEADWATER_ROUNDS", 60) {
+    for round in 0..extent("HEADWATER_ROUNDS", 20) {
         within(PATIENCE, format!("the process of a master is killed, round {round}"));
         let (mut told, mut tell, mut opened) = {
             let (told, tell) = pipe().expect("pipe");
@@ -139,7 +139,7 @@ fn a_process_is_killed_while_it_opens_a_side() {
     let directory = private_directory();
     let before = open_things();
     let mut random = Random(setting("HEADWATER_SEED", 3));
-    for round in 0..setting("HEADWATER_ROUNDS", 100) {
+    for round in 0..extent("HEADWATER_ROUNDS", 30) {
         within(PATIENCE, format!("a process is killed while it opens a slave, round {round}"));
         let (mut side, number) = unlocked(directory.path());
         let mut other = Child::fork(|| {

@@ -9,7 +9,7 @@ use std::os::fd::AsFd;
 use std::path::Path;
 use std::time::Duration;
 
-use common::{alone, calm, child, joined, polled, private_directory, setting, within};
+use common::{alone, calm, child, extent, joined, polled, private_directory, within};
 use headwater_os::child::Child;
 use headwater_streams::drivers::pty;
 use headwater_streams::modules::termios::numbers::{ECHO, ICANON, TCGETS, TCSETS};
@@ -286,7 +286,7 @@ fn small_writes_at_full_speed_never_stall() {
     const BYTES: usize = 200_000;
     let _alone = alone();
     let directory = private_directory();
-    for round in 0..setting("HEADWATER_ROUNDS", 3) {
+    for round in 0..extent("HEADWATER_ROUNDS", 1) {
         within(PATIENCE, format!("small writes through a pseudo-terminal, round {round}"));
         let (mut master, number) = unlocked(directory.path());
         // Both sides come by fork, as a program's that opens both and starts another.

@@ -243,7 +243,7 @@ fn processes_that_are_killed_at_any_moment_hold_no_other_up() {
     let server = bound(directory.path(), "ticlts", b"server", 0);
     server.set_nonblocking(true).expect("set");
     let mut got = 0u64;
-    for round in 0..crate::common::setting("HEADWATER_ROUNDS", 40) {
+    for round in 0..crate::common::extent("HEADWATER_ROUNDS", 15) {
         let mut process = child(|| {
             let client = bound(directory.path(), "ticlts", &round.to_le_bytes(), 0);
             loop {

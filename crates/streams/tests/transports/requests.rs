@@ -206,7 +206,7 @@ fn any_bytes_end_in_an_answer_or_in_the_fatal_error() {
     let directory = private_directory();
     let mut random = Random(crate::common::setting("HEADWATER_SEED", 11));
     within(6 * PATIENCE, "random control parts".to_owned());
-    for _ in 0..crate::common::setting("HEADWATER_ROUNDS", 200) {
+    for _ in 0..crate::common::extent("HEADWATER_ROUNDS", 70) {
         let driver = random.one_of(&["ticlts", "ticots", "ticotsord"]);
         let endpoint = bound(directory.path(), driver, b"fuzzed", u32::from(driver != "ticlts"));
         for _ in 0..20 {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use headwater_streams::{Access, Errno, FifoOptions, Handle, Options, Stream};
 
-use crate::common::{Random, fifo, polled, setting};
+use crate::common::{Random, extent, fifo, polled};
 
 const TOTAL: usize = 30_000;
 
@@ -33,7 +33,7 @@ fn read_by_turns(mut stream: Handle, mut random: Random, got: &AtomicUsize) {
 
 #[test]
 fn readers_of_a_fifo_that_poll_by_turns_are_told_of_everything() {
-    for round in 0..setting("HEADWATER_FIFO_ROUNDS", 30) {
+    for round in 0..extent("HEADWATER_FIFO_ROUNDS", 10) {
         let (_directory, path) = fifo();
         let options = Options::new().hiwat(100).lowat(50);
         let first = FifoOptions::new()

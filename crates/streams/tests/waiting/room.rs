@@ -9,7 +9,7 @@ use headwater_streams::{Access, AsyncStream, Errno, Events, FifoOptions, Handle,
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::descriptor::{Epoll, NOW, SOON, drain, fill};
-use crate::common::{Random, fifo, open, polled, setting};
+use crate::common::{Random, extent, fifo, open, polled};
 
 const BOTH: i16 = libc::POLLIN | libc::POLLOUT;
 
@@ -129,7 +129,7 @@ fn write_all(mut writer: Handle, way: usize, total: usize, done: &AtomicBool) {
 
 #[test]
 fn writers_of_a_fifo_that_wait_in_different_ways_are_all_told() {
-    for round in 0..setting("HEADWATER_FIFO_ROUNDS", 30) {
+    for round in 0..extent("HEADWATER_FIFO_ROUNDS", 10) {
         let (_directory, path) = fifo();
         let options = Options::new().hiwat(3000).lowat(1000);
         let mut reader = FifoOptions::new()
