@@ -6,7 +6,7 @@ use std::time::Instant;
 use anyhow::{Result, bail};
 
 use crate::shell::{self, cargo};
-use crate::{crash, semver, tidy};
+use crate::{commands, crash, semver, tidy};
 
 mod leftovers;
 mod sample;
@@ -35,7 +35,7 @@ struct Step {
 }
 
 /// The steps, the cheap ones first.
-const STEPS: [Step; 11] = [
+const STEPS: [Step; 12] = [
     Step { name: "fmt", run: || shell::run(&mut cargo(&["fmt", "--all", "--check"])) },
     Step { name: "tidy", run: || tidy::run(&tidy::Options::default()) },
     Step {
@@ -46,6 +46,7 @@ const STEPS: [Step; 11] = [
     Step { name: "semver", run: || semver::run(&semver::Options::default()) },
     Step { name: "test", run: || shell::run(&mut cargo(&["test", "--workspace"])) },
     Step { name: "c-library", run: c_library },
+    Step { name: "commands", run: || commands::run(&commands::Options::default()) },
     Step { name: "crash", run: crash::briefly },
     Step { name: "build", run: || shell::release_build().map(drop) },
     Step { name: "sample", run: sample::run },

@@ -8,6 +8,7 @@ use clap::{Parser, Subcommand};
 mod bench;
 mod calibrate;
 mod ci;
+mod commands;
 mod crash;
 mod crosscheck;
 mod crosscheck_lmbench;
@@ -34,6 +35,8 @@ struct Arguments {
 enum Task {
     /// Everything that must hold before a change is merged
     Ci(ci::Options),
+    /// Run the commands that documents show
+    Commands(commands::Options),
     /// Check the project's rules (CONTRIBUTING.md lists them)
     Tidy(tidy::Options),
     /// Write what is generated: JSON Schemas, man pages, completions
@@ -67,6 +70,7 @@ enum Task {
 fn main() -> ExitCode {
     let result = match Arguments::parse().command {
         Task::Ci(options) => ci::run(&options),
+        Task::Commands(options) => commands::run(&options),
         Task::Tidy(options) => tidy::run(&options),
         Task::Docs => docs::run(),
         Task::Bench(options) => bench::run(&options),
