@@ -46,6 +46,14 @@ export function makePages() {
   report("report.html", before, after);
   report("single.html", before);
   report("hostile.html", hostile, before);
+  // Twenty nights: from the thirteenth on the FIFO is slower.
+  for (let night = 0; night < 20; night += 1) {
+    const id = `night-${String(night).padStart(2, "0")}`;
+    const run = smallRun({ id, seed: 200 + night, factors: { fifo: night < 12 ? 1 : 1.15 } });
+    store(`nights/${id}`, { ...run, started_at: `2026-03-${String(night + 1).padStart(2, "0")}T02:00:00Z` });
+  }
+  const rows = ["fifo/stream/64", "-f", "pipe/stream/64"];
+  execFileSync(program, ["history", ...rows, join(runs, "nights"), "-o", join(PAGES, "history.html")], { stdio: ["ignore", "ignore", "pipe"] });
   report("large.html", store("large", largeRun("large", ROWS_LARGE)));
   writeFileSync(join(PAGES, "rows.html"), withRows(readFileSync(join(PAGES, "single.html"), "utf8"), ROWS_LARGE));
   rmSync(runs, { recursive: true });

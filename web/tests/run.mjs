@@ -9,7 +9,7 @@ import { ARTEFACTS, makePages } from "./pages.mjs";
 
 const folder = fileURLToPath(new URL(".", import.meta.url));
 const [option, ...files] = process.argv.slice(2);
-let tests = ["units", "charts", "page"];
+let tests = ["units", "charts", "page", "history"];
 const env = { ...process.env };
 if (option === "--report") {
   env.HEADWATER_REPORT = join(ARTEFACTS, "given");

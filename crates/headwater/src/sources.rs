@@ -14,6 +14,8 @@ use headwater_results::schema::Run;
 use crate::plan::suggest;
 use crate::store;
 
+pub mod many;
+
 /// Runs with their display names.
 pub type Named = Vec<(String, Run)>;
 

@@ -40,6 +40,7 @@ fn run(patterns: usize, subjects: usize, sizes: usize) -> Run {
         headwater_version: "0".to_owned(),
         program: None,
         variant_programs: BTreeMap::new(),
+        labels: BTreeMap::new(),
         run_id: "bench".to_owned(),
         started_at: "2026-01-01T00:00:00Z".to_owned(),
         command: vec!["headwater".to_owned(), "run".to_owned()],

@@ -17,6 +17,7 @@ mod ends;
 mod family;
 mod forest;
 mod heatmap;
+pub(crate) mod history;
 mod improvement;
 mod layout;
 mod marks;

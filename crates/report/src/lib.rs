@@ -10,6 +10,7 @@ mod comparison;
 pub mod export;
 mod fixed;
 mod grid;
+mod history;
 mod judge;
 mod markup;
 mod meaning;
@@ -28,8 +29,9 @@ mod uses;
 mod verdict;
 
 pub use comparison::{Compared, comparison};
+pub use history::{HistoryReport, history};
 pub use noise::noise;
-pub use page::{PAGE_BYTES_MAX, PageOptions, TraceLink, is_page, page};
+pub use page::{PAGE_BYTES_MAX, PageOptions, TraceLink, history_page, is_page, page};
 pub use perftest::{perftest, perftest_interval};
 pub use published::{published_claims, published_list, published_markdown};
 pub use style::Style;

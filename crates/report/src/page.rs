@@ -19,6 +19,7 @@ mod environment;
 mod figures;
 mod flags;
 mod frame;
+mod history;
 mod legend;
 mod live;
 mod operations;
@@ -34,6 +35,8 @@ mod uses;
 
 use allowance::Allowance;
 use frame::Page;
+pub(crate) use frame::date;
+pub use history::history_page;
 pub use traces::TraceLink;
 
 /// The maximum size of a page.
@@ -103,30 +106,46 @@ pub fn page(runs: &[(String, &Run)], comparisons: &[Comparison], options: &PageO
     let mut allowance = Allowance::new(PAGE_BYTES_MAX - STYLE.len() - SCRIPT.len(), page.line_count());
     let sections: Vec<(&Section, String)> =
         TABLE.iter().filter_map(|section| Some((section, (section.draw)(&page, &mut allowance)?))).collect();
-    let links: String = sections
-        .iter()
-        .map(|(section, _)| format!("<li><a href=\"#{}\">{}</a></li>\n", section.id, section.title))
-        .collect();
-    let body: String = sections
-        .iter()
-        .map(|(section, text)| {
-            let Section { id, title, .. } = section;
+    let visible = Visible::new(&page.title, &frame::header(&page), &sections);
+    let live = live::element(page.numbered(), allowance.left_of(visible.bytes()) / 2);
+    // All remaining bytes are for the data; the rest of the frame is smaller than its reserve.
+    let payload = payload::element(&page, allowance.left_of(visible.bytes() + live.len()));
+    visible.with_data(&payload.note, &(live + &payload.element))
+}
+
+/// The visible parts of a page.
+struct Visible {
+    head: String,
+    /// From the beginning of the body to the last section.
+    body: String,
+}
+
+impl Visible {
+    fn new(title: &str, header: &str, sections: &[(&Section, String)]) -> Visible {
+        let link = |Section { id, title, .. }: &Section| format!("<li><a href=\"#{id}\">{title}</a></li>\n");
+        let links: String = sections.iter().map(|(section, _)| link(section)).collect();
+        let body = sections.iter().map(|(Section { id, title, .. }, text)| {
             format!(
                 "<section id=\"{id}\" aria-labelledby=\"h-{id}\"><h2 id=\"h-{id}\">{title}</h2>\n{text}</section>\n"
             )
-        })
-        .collect();
-    let (head, header, footer) = (head(&page.title), frame::header(&page), frame::FOOTER);
-    let frame_bytes = head.len() + header.len() + links.len() + body.len() + footer.len();
-    let live = live::element(&page, allowance.left_of(frame_bytes) / 2);
-    // All remaining bytes are for the data; the rest of the frame is smaller than its reserve.
-    let payload = payload::element(&page, allowance.left_of(frame_bytes + live.len()));
-    format!(
-        "{head}<body>\n<a class=\"skip\" href=\"#summary\">Skip to the summary</a>\n{header}\
-         <nav aria-label=\"Sections\"><ul>{links}</ul></nav>\n<main>\n{body}{}</main>\n{footer}{live}{}\n\
-         <script>{SCRIPT}</script>\n</body>\n</html>\n",
-        payload.note, payload.element
-    )
+        });
+        let body = format!(
+            "<body>\n<a class=\"skip\" href=\"#summary\">Skip to the summary</a>\n{header}<nav \
+             aria-label=\"Sections\"><ul>{links}</ul></nav>\n<main>\n{}",
+            body.collect::<String>()
+        );
+        Visible { head: head(title), body }
+    }
+
+    fn bytes(&self) -> usize {
+        self.head.len() + self.body.len() + frame::FOOTER.len()
+    }
+
+    /// Returns the page with a note about its data, and the elements of data for its script.
+    fn with_data(self, note: &str, data: &str) -> String {
+        let Visible { head, body } = self;
+        format!("{head}{body}{note}</main>\n{}{data}\n<script>{SCRIPT}</script>\n</body>\n</html>\n", frame::FOOTER)
+    }
 }
 
 fn head(title: &str) -> String {

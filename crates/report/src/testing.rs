@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use headwater_results::compare::{Comparison, Ratio, RowComparison, Rules, Verdict};
 use headwater_results::estimate::Estimate;
+use headwater_results::history::Entry;
+use headwater_results::random::Random;
 use headwater_results::schema::Run;
 use headwater_results::schema::{
     Better, Environment, Event, LMBENCH_VALUE, LaunchRecord, Metric, Placement, Row, RunHeader, RunStatus,
@@ -56,6 +58,7 @@ impl TestRun {
             command: ["headwater", "run", "overview", "--seed", "17"].map(str::to_owned).into(),
             program: None,
             variant_programs: BTreeMap::new(),
+            labels: BTreeMap::new(),
             settings,
             rows: Vec::new(),
             environment: environment(),
@@ -395,4 +398,39 @@ pub(crate) fn comparison() -> Comparison {
         ],
         left_out: Vec::new(),
     }
+}
+
+/// Returns the entries of sixty days of two rows: from day 40 on the first is 8 % slower, under another kernel.
+pub(crate) fn history_entries() -> Vec<Entry> {
+    history_of(
+        [messaging("pipe", Standing::Candidate, "stream", 64), messaging("fifo", Standing::Candidate, "stream", 64)],
+        "brook",
+    )
+}
+
+/// Returns the same of a program and a host that want to become elements and escape sequences.
+pub(crate) fn hostile_history_entries() -> Vec<Entry> {
+    let mut row = messaging("pipe", Standing::Candidate, "stream", 64);
+    row.id = "<script>alert(1)</script>/\u{1b}]0;title\u{7}".to_owned();
+    history_of([row, messaging("fifo", Standing::Candidate, "stream", 64)], "<img src=x>\u{1b}]0;host")
+}
+
+fn history_of(rows: [Row; 2], host: &str) -> Vec<Entry> {
+    let day = |day: u32| {
+        let mut run = TestRun::new(8);
+        run.header(|header| {
+            header.run_id = format!("day-{day:02}");
+            header.started_at = format!("2026-{:02}-{:02}T04:00:00Z", 1 + day / 28, 1 + day % 28);
+            header.environment.host = host.to_owned();
+            header.environment.kernel.release = if day < 40 { "6.9.1" } else { "6.12.0" }.to_owned();
+        });
+        // A deviation of up to 1 %, without a pattern.
+        let wave = |seed: u64| 1.0 + 0.0001 * Random::new(u64::from(day) << 8 | seed).below(101) as f64;
+        let level = if day < 40 { 1e6 } else { 0.92e6 };
+        run.measure(&rows[0], &[level * wave(1)], 0.01).measure(&rows[1], &[1e6 * wave(50)], 0.01);
+        let run = run.run(Some(RunStatus::Complete));
+        let name = run.header.run_id.clone();
+        run.results.iter().map(|row| Entry::of(&name, &run, row).expect("measured")).collect::<Vec<Entry>>()
+    };
+    (0..60).flat_map(day).collect()
 }

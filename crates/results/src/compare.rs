@@ -24,7 +24,7 @@ pub mod environment;
 pub mod factor;
 pub mod noise;
 pub mod ratio;
-mod verdict;
+pub(crate) mod verdict;
 
 /// Two measurements compared, row by row.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

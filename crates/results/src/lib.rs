@@ -11,6 +11,7 @@ pub mod estimate;
 pub mod fit;
 pub mod flags;
 pub mod histogram;
+pub mod history;
 #[cfg(feature = "json-schema")]
 pub mod json_schema;
 mod normal;

@@ -65,6 +65,7 @@ pub(crate) fn header(ids: &[&str]) -> RunHeader {
         command: vec!["headwater".to_owned(), "run".to_owned(), "\"qu\u{f6}ted\"\n".to_owned()],
         program: None,
         variant_programs: std::collections::BTreeMap::new(),
+        labels: std::collections::BTreeMap::new(),
         settings: Settings {
             selection: vec!["overview".to_owned()],
             launches: 12,

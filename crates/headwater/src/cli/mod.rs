@@ -24,6 +24,7 @@ mod doctor;
 mod export;
 mod fail_on;
 pub mod generate;
+mod history;
 mod import;
 mod list;
 mod noise;
@@ -87,6 +88,7 @@ enum Command {
     List(ListArguments),
     Show(ShowArguments),
     Compare(compare::CompareArguments),
+    History(history::HistoryArguments),
     Noise(noise::NoiseArguments),
     Overhead(Box<overhead::OverheadArguments>),
     Perftest(Box<perftest::PerftestArguments>),
@@ -132,6 +134,7 @@ Examples:
   headwater run --against headwater-runs/before  is it still as fast? both programs in the same blocks
   headwater run --against before --fail-on regression:5%   exit status 1 from 5 % on, for CI
   headwater run --resume headwater-runs/now --more 19   19 launches more of every row, where a verdict is open
+  headwater run --label commit=$(git rev-parse --short HEAD)   for `headwater history --by commit`
   headwater run --json | jq -c .event            events as they happen"
 )]
 pub(crate) struct RunArguments {
@@ -198,9 +201,13 @@ pub(crate) struct RunArguments {
     #[arg(short, long, value_name = "DIR", help_heading = "Output")]
     output: Option<PathBuf>,
 
+    /// A label of the run, such as commit=1a2b3c, by which `history` orders runs; repeatable
+    #[arg(long, value_name = "NAME=VALUE", help_heading = "Output")]
+    label: Vec<String>,
+
     /// Continue the interrupted run in DIR, in the same order, with its own settings and the same builds; with --more
     /// also a finished run
-    #[arg(long, value_name = "DIR", help_heading = "Output", conflicts_with_all = ["output", "sizes", "placement", "launches", "seed", "time", "warm_up", "transport_cmd", "selection", "budget", "quick", "variant", "against"])]
+    #[arg(long, value_name = "DIR", help_heading = "Output", conflicts_with_all = ["output", "sizes", "placement", "launches", "seed", "time", "warm_up", "transport_cmd", "selection", "budget", "quick", "variant", "against", "label"])]
     #[serde(skip)]
     resume: Option<PathBuf>,
 
@@ -369,6 +376,7 @@ pub fn main() -> ExitCode {
         Command::List(arguments) => list::list(&arguments),
         Command::Show(arguments) => show::show(&arguments),
         Command::Compare(arguments) => compare::compare(&arguments),
+        Command::History(arguments) => history::history(&arguments),
         Command::Noise(arguments) => noise::noise(arguments),
         Command::Overhead(arguments) => overhead::overhead(*arguments),
         Command::Perftest(arguments) => perftest::perftest(&arguments),

@@ -292,6 +292,7 @@ fn header(directory: &Path, runner: &OverheadRunner<'_>, rows: Vec<Row>, argumen
         command: reproduction(runner.seed),
         program: Program::own().ok().and_then(|program| program.identity().ok()),
         variant_programs: std::collections::BTreeMap::new(),
+        labels: std::collections::BTreeMap::new(),
         settings: Settings {
             selection: runner.workloads.iter().map(|workload| workload.name.clone()).collect(),
             launches: runner.blocks.unwrap_or(0),

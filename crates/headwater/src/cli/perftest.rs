@@ -1,6 +1,7 @@
 //! `headwater perftest`: the pipe experiment by the options of its own program. Turns the options into a plan of rows,
 //! which the same harness measures as for `run`, and prints a line for each interval and a table by write size.
 
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -166,7 +167,7 @@ pub(super) fn perftest(arguments: &PerftestArguments) -> anyhow::Result<u8> {
         launch_line: (!arguments.quiet && !arguments.json).then_some(headwater_report::perftest_interval),
         ..Execution::default()
     };
-    let measured = execute(Prepared { plan, directory, events: None }, &cpus, &execution)?;
+    let measured = execute(Prepared { plan, directory, events: None, labels: BTreeMap::new() }, &cpus, &execution)?;
     if !arguments.json {
         write!(out(), "\n{}", headwater_report::perftest(&measured.run, &style()))?;
         measured.print_end()?;

@@ -209,7 +209,7 @@ fn output(arguments: &ReportArguments) -> PathBuf {
 }
 
 /// Writes `text` and says where it is. A file that is there is replaced only if it is of our making, and only as a whole.
-fn write(output: &Path, text: &str, force: bool) -> anyhow::Result<()> {
+pub(super) fn write(output: &Path, text: &str, force: bool) -> anyhow::Result<()> {
     if output == Path::new("-") {
         out().write_all(text.as_bytes())?;
         return Ok(());

@@ -10,6 +10,7 @@ use std::time::{Duration, SystemTime};
 use anyhow::{Context, anyhow, bail};
 use headwater_os::{clock, cpu};
 use headwater_os_tools::signal::StopSignals;
+use headwater_results::history::By;
 use headwater_results::schema::{Event, Program, Row, Run, RunHeader, RunStatus, SCHEMA_VERSION};
 
 use super::output::{note, out};
@@ -110,7 +111,7 @@ pub(super) struct Execution {
 
 /// Measures and stores the run of a plan.
 pub(super) fn execute(prepared: Prepared, cpus: &[u32], execution: &Execution) -> anyhow::Result<Measured> {
-    let Prepared { plan, directory, events } = prepared;
+    let Prepared { plan, directory, events, labels } = prepared;
     let mut runner = BlockRunner::new(&plan, cpus).map_err(|error| anyhow!(error))?;
     // From here on signals are read as events, and do not end the process.
     let stop = StopSignals::watch()?;
@@ -134,7 +135,8 @@ pub(super) fn execute(prepared: Prepared, cpus: &[u32], execution: &Execution) -
         teller.fold.push(event)?;
     }
     if let Some(reasons) = refused {
-        teller.event(&Event::RunStarted(Box::new(header(&plan, &directory, &runner.programs))))?;
+        teller
+            .event(&Event::RunStarted(Box::new(RunHeader { labels, ..header(&plan, &directory, &runner.programs) })))?;
         for (row, reason) in rows_with(&plan, &reasons) {
             runner.given_up.insert(row.id.clone());
             teller.event(&Event::RowSkipped { row, reason })?;
@@ -183,6 +185,8 @@ pub(super) struct Prepared {
     pub directory: PathBuf,
     /// The events so far of a run that is taken up again.
     pub events: Option<Vec<Event>>,
+    /// The labels of a new run.
+    pub labels: BTreeMap<String, String>,
 }
 
 fn prepare(arguments: &RunArguments, cpus: &[u32]) -> anyhow::Result<Prepared> {
@@ -219,7 +223,7 @@ fn prepare(arguments: &RunArguments, cpus: &[u32]) -> anyhow::Result<Prepared> {
             }
         }
         comparable(arguments, &plan)?;
-        return Ok(Prepared { plan, directory: directory.clone(), events: Some(events) });
+        return Ok(Prepared { plan, directory: directory.clone(), events: Some(events), labels: BTreeMap::new() });
     }
     let old = arguments.against.as_deref().map(Against::of).transpose()?;
     let wishes = RunRequest {
@@ -245,7 +249,25 @@ fn prepare(arguments: &RunArguments, cpus: &[u32]) -> anyhow::Result<Prepared> {
     let plan = Plan::new(&wishes, cpus.len(), seed)?;
     comparable(arguments, &plan)?;
     let directory = arguments.output.clone().unwrap_or_else(|| Path::new(RUNS).join(run_id()));
-    Ok(Prepared { plan, directory, events: None })
+    Ok(Prepared { plan, directory, events: None, labels: labels(&arguments.label)? })
+}
+
+/// Reads `NAME=VALUE`.
+fn labels(words: &[String]) -> anyhow::Result<BTreeMap<String, String>> {
+    let mut labels = BTreeMap::new();
+    for word in words {
+        let (name, value) = word.split_once('=').unwrap_or((word, ""));
+        if name.is_empty() || value.is_empty() {
+            bail!("--label {word:?}: a label is NAME=VALUE, such as commit=1a2b3c");
+        }
+        if By::named(name) != By::Label(name.to_owned()) {
+            bail!("--label {word:?}: every run has a {name} of its own; choose another name");
+        }
+        if labels.insert(name.to_owned(), value.to_owned()).is_some() {
+            bail!("--label {word:?}: {name} has a value already; a run has one value of each label");
+        }
+    }
+    Ok(labels)
 }
 
 /// More launches of a row than a run may have are a mistake.
@@ -315,6 +337,7 @@ fn with_config(typed: RunArguments) -> anyhow::Result<RunArguments> {
         placement: if typed.placement.is_empty() { file.placement } else { typed.placement },
         transport_cmd: either(typed.transport_cmd, file.transport_cmd),
         variant: either(typed.variant, file.variant),
+        label: either(typed.label, file.label),
         against: typed.against.or(file.against),
         fail_on: typed.fail_on.or(file.fail_on),
         time: typed.time.or(file.time),
@@ -437,6 +460,7 @@ fn header(plan: &Plan, directory: &Path, programs: &BTreeMap<Option<String>, Har
         command: reproduction(settings.seed),
         program: HarnessProgram::own().ok().and_then(|program| program.identity().ok()),
         variant_programs: plan.variants.iter().filter_map(of_other).collect(),
+        labels: BTreeMap::new(),
         settings,
         rows: plan.rows.iter().map(|planned| planned.row.clone()).collect(),
         environment: environment::capture(),

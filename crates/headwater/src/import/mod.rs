@@ -180,6 +180,7 @@ impl Imported {
             command,
             program: None,
             variant_programs: std::collections::BTreeMap::new(),
+            labels: std::collections::BTreeMap::new(),
             settings: Settings {
                 selection: Vec::new(),
                 launches,

@@ -21,6 +21,7 @@ fn header() -> Event {
         command: vec!["headwater".into()],
         program: None,
         variant_programs: std::collections::BTreeMap::new(),
+        labels: std::collections::BTreeMap::new(),
         settings: Settings {
             selection: vec![],
             launches: 2,

@@ -54,7 +54,7 @@ fn draw(source: &Source<'_>, panel: &Panel<'_>) -> Option<Figure> {
         reaches.sort_by_key(|(name, ..)| *name != "log");
     }
     let scales = reaches.map(scaled).into();
-    let drawings = Plot { title: &title, desc: &desc, scales, traces, reference: None }.drawings();
+    let drawings = Plot { title: &title, desc: &desc, scales, traces, reference: None, marks: Vec::new() }.drawings();
     let lines = match fits.is_empty() {
         true => "Too few sizes for a fitted line.",
         false => {

@@ -75,7 +75,7 @@ fn figure(panel: &Panel<'_>, size: Option<u64>, base: Option<&Reference<'_>>) ->
     reaches.sort_by_key(|(name, ..)| *name != "log");
     let title = format!("Distribution of {metric}: {heading}");
     let scales = reaches.map(scaled).into();
-    let drawings = Plot { title: &title, desc: &desc, scales, traces, reference: None }.drawings();
+    let drawings = Plot { title: &title, desc: &desc, scales, traces, reference: None, marks: Vec::new() }.drawings();
     let caption = format!(
         "Single durations ({metric}) of all launches, lower is better. A closed loop: the next exchange starts when the last \
          has ended. A percentile is drawn only with enough samples beyond it."

@@ -47,7 +47,8 @@ fn draw(source: &Source<'_>, panel: &Panel<'_>) -> Option<Figure> {
         y: Axis { title: &axis, spread, range, label: &units::improvement },
     };
     let scales = reaches.map(scaled).into();
-    let drawings = Plot { title: &title, desc: &desc, scales, traces, reference: Some(1.0) }.drawings();
+    let drawings =
+        Plot { title: &title, desc: &desc, scales, traces, reference: Some(1.0), marks: Vec::new() }.drawings();
     let meaning = match Kind::of(panel) {
         Kind::Duration => "(duration of the base / duration - 1) x 100 %",
         _ => "(rate / rate of the base - 1) x 100 %",

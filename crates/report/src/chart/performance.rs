@@ -31,7 +31,7 @@ fn draw(source: &Source<'_>, panel: &Panel<'_>) -> Option<Figure> {
         y: Axis { title: "messages/s, higher is better", spread, range, label: &units::prefixed },
     };
     let scales = sizes::reaches(range).map(scaled).into();
-    let drawings = Plot { title: &title, desc: &desc, scales, traces, reference: None }.drawings();
+    let drawings = Plot { title: &title, desc: &desc, scales, traces, reference: None, marks: Vec::new() }.drawings();
     let caption = format!(
         "Messages/s by size, higher is better. A band or a bar is the interval of the median over launches.{notes}"
     );

@@ -7,6 +7,8 @@ pub(crate) enum Spread {
     Linear,
     /// Linear, with ticks at powers of two: sizes in bytes.
     LinearSize,
+    /// Linear, with ticks at whole numbers: places in an order.
+    Places,
     /// Logarithmic, with ticks at powers of two: sizes in bytes.
     Log2,
     /// Logarithmic.
@@ -54,7 +56,7 @@ impl Scale {
 
     fn unrolled(&self, value: f64) -> f64 {
         match self.spread {
-            Spread::Linear | Spread::LinearSize => value,
+            Spread::Linear | Spread::LinearSize | Spread::Places => value,
             Spread::Log2 | Spread::Log10 => value.log10(),
             Spread::Percentile => -(1.0 - value / 100.0).log10(),
         }
@@ -64,6 +66,9 @@ impl Scale {
     pub fn ticks(&self, count: usize) -> Vec<f64> {
         let ticks = match self.spread {
             Spread::Linear => linear(self.low, self.high, step_of_ten((self.high - self.low) / count.max(1) as f64)),
+            Spread::Places => {
+                linear(self.low, self.high, step_of_ten((self.high - self.low) / count.max(1) as f64).max(1.0))
+            }
             Spread::LinearSize => spaced_powers_of_two(self.low, self.high, count),
             Spread::Log2 => powers_of_two(self.low, self.high, count),
             Spread::Log10 => decades(self.low, self.high, count),
@@ -103,11 +108,11 @@ fn widened(spread: Spread, low: f64, high: f64) -> (f64, f64) {
             if high / low < 1.0 + 1e-9 { (low / 2.0, high * 2.0) } else { (low, high) }
         }
         Spread::Percentile => (low.clamp(0.0, 99.0), high.clamp(50.0, 99.9999)),
-        Spread::Linear | Spread::LinearSize if high - low <= 1e-12 * high.abs().max(1e-300) => {
+        Spread::Linear | Spread::LinearSize | Spread::Places if high - low <= 1e-12 * high.abs().max(1e-300) => {
             let half = if high == 0.0 { 1.0 } else { high.abs() / 2.0 };
             (low - half, high + half)
         }
-        Spread::Linear | Spread::LinearSize => (low, high),
+        Spread::Linear | Spread::LinearSize | Spread::Places => (low, high),
     }
 }
 

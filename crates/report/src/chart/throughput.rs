@@ -41,7 +41,7 @@ fn draw(source: &Source<'_>, panel: &Panel<'_>) -> Option<Figure> {
     // A fixed cost per message is a straight line only on logarithmic axes.
     reaches.sort_by_key(|(name, ..)| *name != "log");
     let scales = reaches.map(scaled).into();
-    let drawings = Plot { title: &title, desc: &desc, scales, traces, reference: None }.drawings();
+    let drawings = Plot { title: &title, desc: &desc, scales, traces, reference: None, marks: Vec::new() }.drawings();
     let caption = format!("8 x size x messages/s, higher is better; 1 Gbit/s = 10^9 bit/s.{notes}");
     let table = table.map(|table| ("bit/s, higher is better".to_owned(), table));
     Some(sizes::figure(CHART.name, panel, caption, drawings, table))

@@ -79,6 +79,17 @@ pub(crate) struct Plot<'a> {
     pub traces: Vec<Trace<'a>>,
     /// A value of y that is marked, such as "no change".
     pub reference: Option<f64>,
+    /// Values of x that are marked, ascending.
+    pub marks: Vec<Mark>,
+}
+
+/// A value of x with its name above the plot.
+pub(crate) struct Mark {
+    pub x: f64,
+    /// The class of line and name.
+    pub class: &'static str,
+    /// The name, and a shorter one for where there is no room.
+    pub names: [String; 2],
 }
 
 impl Plot<'_> {
@@ -108,12 +119,29 @@ impl Plot<'_> {
         if let Some(at) = self.reference.and_then(|value| y.at(value)).filter(|at| (TOP..=bottom).contains(at)) {
             pen.line("reference", (left, at), (right, at));
         }
+        self.marks(&mut pen, &x, (left, right, bottom), layout);
         // The first series is drawn last, on top.
         for (place, trace) in self.traces.iter().enumerate().rev() {
             draw_trace(&mut pen, place, trace, &x, &y);
         }
         self.names(&mut pen, &x, &y, (right + 10.0, bottom), layout);
         Drawing::new((layout.width(), bottom + BOTTOM), self.title, self.desc, pen)
+    }
+
+    /// Draws the marked values of x. A name that would touch the one before it is replaced by the shorter one, or left out.
+    fn marks(&self, pen: &mut SvgWriter, x: &Scale, (left, right, bottom): (f64, f64, f64), layout: Layout) {
+        let mut free_from = left;
+        for mark in &self.marks {
+            let Some(at) = x.at(mark.x).filter(|at| (left..=right).contains(at)) else { continue };
+            pen.line(&format!("mark {}", mark.class), (at, TOP - 2.0), (at, bottom));
+            // A character is about 7 wide.
+            let half = |name: &String| 3.5 * name.chars().count() as f64;
+            let fits = |name: &&String| at - half(name) >= free_from && at + half(name) <= layout.width();
+            if let Some(name) = mark.names.iter().find(fits) {
+                pen.text(&format!("label mark-name {}", mark.class), (at, TOP - 5.0), Anchor::Middle, name);
+                free_from = at + half(name) + 6.0;
+            }
+        }
     }
 
     /// Names the lines at their ends: once for those that are drawn at first, and once for all.

@@ -142,7 +142,7 @@ fn machine(name: &str, run: &Run) -> String {
 }
 
 /// Formats an RFC 3339 time as `2025-01-31 12:30 UTC`, or returns it unchanged.
-pub(super) fn date(at: &str) -> String {
+pub(crate) fn date(at: &str) -> String {
     match (at.get(..10), at.get(10..11), at.get(11..16), at.ends_with('Z')) {
         (Some(day), Some("T"), Some(minute), true) => format!("{day} {minute} UTC"),
         _ => at.to_owned(),

@@ -3,7 +3,6 @@
 
 use serde::Serialize;
 
-use super::frame::Page;
 use super::payload::compressed;
 use crate::chart::{self, Figure};
 
@@ -39,10 +38,9 @@ struct LiveLine {
     points: Vec<(String, String)>,
 }
 
-/// Returns the element in at most `room` bytes, or nothing.
-pub(super) fn element(page: &Page<'_>, room: usize) -> String {
-    let figures: Vec<&Figure> =
-        page.numbered().into_iter().filter(|figure| !figure.drawings.lines.is_empty()).collect();
+/// Returns the element about figures in at most `room` bytes, or nothing.
+pub(super) fn element(mut figures: Vec<&Figure>, room: usize) -> String {
+    figures.retain(|figure| !figure.drawings.lines.is_empty());
     let mut count = figures.len();
     while count > 0 {
         let live = Live { version: 1, figures: figures.iter().take(count).map(|figure| of_figure(figure)).collect() };

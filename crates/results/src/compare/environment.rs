@@ -23,18 +23,22 @@ const MOVING: [&str; 2] = ["load", "memory available_bytes"];
 
 /// Returns the facts that differ, by path. Load, pressure, steal and available memory are ignored.
 pub fn differences(before: &Environment, after: &Environment) -> Vec<Difference> {
-    let (before, after) = (facts(before), facts(after));
+    differing(&facts(before), &facts(after))
+}
+
+/// Returns the facts that differ, by name.
+pub(crate) fn differing(before: &BTreeMap<String, String>, after: &BTreeMap<String, String>) -> Vec<Difference> {
     let names: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
     let value = |facts: &BTreeMap<String, String>, name| facts.get(name).map_or("absent", String::as_str).to_owned();
     let differ = names.into_iter().filter(|name| before.get(*name) != after.get(*name));
     differ
-        .map(|name| Difference { what: name.clone(), before: value(&before, name), after: value(&after, name) })
+        .map(|name| Difference { what: name.clone(), before: value(before, name), after: value(after, name) })
         .collect()
 }
 
 /// Returns every fact by its path. It is taken from the stored form, so that a new field of the schema is included
 /// automatically.
-fn facts(environment: &Environment) -> BTreeMap<String, String> {
+pub(crate) fn facts(environment: &Environment) -> BTreeMap<String, String> {
     let document = serde_json::to_value(environment).expect("an environment is plain data with text keys");
     let mut facts = BTreeMap::new();
     flatten("", &document, &mut facts);

@@ -29,7 +29,7 @@ pub fn verdict(ratio: &Ratio, member: family::Member, tests: usize, better: Bett
 /// Estimates how many more blocks would decide: enough for the test to reach its level, and enough for the end of the
 /// interval to reach the deciding value. The launches' part of the interval's width decreases with the square root of
 /// the number of blocks; the drift's part does not.
-fn more_blocks(ratio: &Ratio, member: family::Member, tests: usize, rules: Rules) -> Option<u32> {
+pub(crate) fn more_blocks(ratio: &Ratio, member: family::Member, tests: usize, rules: Rules) -> Option<u32> {
     let n = f64::from(ratio.n);
     let effect = ratio.value.ln().abs();
     let minimum = rules.minimum_effect.ln_1p();

@@ -164,6 +164,7 @@ pub(super) fn dataset(
         command: ["headwater", "show", &run_id].map(str::to_owned).into(),
         program: None,
         variant_programs: std::collections::BTreeMap::new(),
+        labels: std::collections::BTreeMap::new(),
         settings: Settings {
             selection: vec![run_id.clone()],
             launches: 1,

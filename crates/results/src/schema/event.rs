@@ -81,6 +81,9 @@ pub struct RunHeader {
     /// The programs of variants that differ from the one that measured, by variant.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub variant_programs: BTreeMap<String, Program>,
+    /// What the user said of the run (`run --label commit=1a2b3c`), by name. A history orders runs by a label.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<String, String>,
     /// The settings.
     pub settings: Settings,
     /// The measured rows, in the order of the tables. Not in `run.json`, where the results contain them.

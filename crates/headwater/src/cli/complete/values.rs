@@ -8,6 +8,7 @@ use std::path::Path;
 use clap::Arg;
 use headwater_report::{chart, export};
 use headwater_results::compare::factor;
+use headwater_results::history::By;
 use headwater_results::published::{self, PREFIX};
 use headwater_results::schema::{Placement, Row};
 use headwater_streams::{inspect, known_drivers, known_modules};
@@ -74,7 +75,11 @@ fn all(argument: &Arg, context: &Context<'_>, typed: &str) -> Values {
         ("with", _) => words(named(known_modules().into_iter().chain(known_drivers()))),
         ("test", _) => words(named(["UDP_STREAM", "UDP_RR", "TCP_STREAM", "TCP_RR"])),
         (_, "SUITE|FILTER") => words(selection(context, typed)),
-        (_, "FILTER") => words(rows(&all_suites(), typed)),
+        ("by", "PROPERTY") => {
+            let known = By::NAMED.iter().map(|(name, summary, _)| Candidate::new(*name, *summary));
+            words(known.chain([Candidate::new("commit", "a label of the runs")]))
+        }
+        (_, "FILTER" | "ROW") => words(rows(&all_suites(), typed)),
         (_, "PLACEMENT") => {
             words(named([Placement::SameCpu, Placement::TwoCpus, Placement::Free].map(Placement::name)))
         }

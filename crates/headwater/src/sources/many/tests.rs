@@ -1,0 +1,31 @@
+use std::fs;
+
+use super::{each, find};
+use crate::sources;
+
+#[test]
+fn a_directory_of_runs_and_a_pattern_mean_the_runs_in_it() {
+    let dir = tempfile::TempDir::new().expect("a directory");
+    let root = dir.path().to_string_lossy().into_owned();
+    for name in ["b", "a", "none", "torn"] {
+        fs::create_dir(dir.path().join(name)).expect("a directory");
+    }
+    let run = sources::load("published:pipes/fc6").expect("it is compiled in").remove(0).1;
+    let text = serde_json::to_string(&run).expect("a run");
+    for name in ["a", "b"] {
+        fs::write(dir.path().join(name).join("run.json"), &text).expect("a file");
+    }
+    fs::write(dir.path().join("torn/run.jsonl"), "{\"event\":").expect("a file");
+    let names = |wanted: &str| find(&[format!("{root}{wanted}")]);
+    let of = |found: Vec<String>| found.iter().map(|name| name[root.len() + 1..].to_owned()).collect::<Vec<_>>();
+    assert_eq!(of(names("").expect("runs")), ["a", "b", "torn"]);
+    assert_eq!(of(names("/?").expect("runs")), ["a", "b"]);
+    assert!(names("/x*").expect_err("nothing matches").to_string().contains("no run has such a name"));
+    assert!(names("/none").expect_err("it is empty").to_string().contains("holds no run"));
+    let mut taken = Vec::new();
+    let (count, left) = each(&names("").expect("runs"), |name, _| taken.push(name.to_owned()));
+    assert_eq!((count, taken), (1, vec!["a".to_owned()]));
+    assert_eq!(left.len(), 2, "{left:?}");
+    assert!(left[0].run == "b" && left[0].reason == "the same run as a", "{left:?}");
+    assert!(left[1].run.ends_with("torn") && left[1].reason.contains("run.jsonl"), "{left:?}");
+}

@@ -1,0 +1,437 @@
+//! Histories: the estimates of a row in many runs, and the runs at which its level changes. Called by `headwater
+//! history`. It reads no run: it takes an iterator of estimates, whether they come from files or from a database.
+//!
+//! The unit of a history is the run: launches within a run are the replicates of its estimate, and only differences
+//! between runs can show that a level is another one. The estimates of one row on one machine, by one definition, are a
+//! line. A change point is searched for within a line, never across two ([`divisive`]). Its effect is the same statistic
+//! as that of a comparison, of the runs before it against those after it.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::compare::environment::{Difference, differing, facts};
+use crate::compare::ratio::{Ratios, Sample};
+use crate::compare::{Ratio, Rules, Verdict, verdict};
+use crate::estimate::Estimate;
+use crate::schema::{Better, Metric, MetricResult, Row, RowOutcome, RowResult, Run};
+use crate::significance::family;
+use divisive::{Search, Split};
+pub use order::By;
+
+pub mod divisive;
+mod order;
+
+/// The estimate of one row in one run, and what is known about the run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Entry {
+    /// The name of the run.
+    pub run: String,
+    /// Identifies the run, whatever it is called.
+    pub run_id: String,
+    /// The time at which it began, RFC 3339.
+    pub started_at: String,
+    /// The machine.
+    pub machine: Machine,
+    /// The program that measured: its version, and its fingerprint if it is known.
+    pub program: String,
+    /// The labels of the run.
+    pub labels: BTreeMap<String, String>,
+    /// The row.
+    pub row: Row,
+    /// Its own figure.
+    pub metric: MetricResult,
+    /// What can differ between two runs: the environment, the program, settings and labels.
+    pub facts: BTreeMap<String, String>,
+}
+
+/// A machine as far as a history tells machines apart.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Machine {
+    /// Host name.
+    pub host: String,
+    /// Model of the processor.
+    pub cpu: String,
+    /// Number of CPUs that a run could use.
+    pub cpus: usize,
+}
+
+impl Entry {
+    /// Returns the entry of one row of a run.
+    ///
+    /// # Errors
+    /// The reason for which the run has no estimate of the row.
+    pub fn of(name: &str, run: &Run, result: &RowResult) -> Result<Entry, String> {
+        match &result.outcome {
+            RowOutcome::Measured => {}
+            RowOutcome::Skipped { reason } => return Err(format!("skipped: {reason}")),
+            RowOutcome::Failed { reason } => return Err(format!("failed: {reason}")),
+            RowOutcome::Pending => return Err("the run ended before its turn".to_owned()),
+        }
+        let own = result.row.metrics.first();
+        let metric = result.metrics.iter().find(|metric| Some(&metric.metric) == own);
+        let metric = metric.ok_or_else(|| "the run has no figure of it".to_owned())?;
+        if !(metric.estimate.median.is_finite() && metric.estimate.median > 0.0) {
+            return Err(format!("its figure is {}: a ratio needs one above 0", metric.estimate.median));
+        }
+        let header = &run.header;
+        let environment = &header.environment;
+        let fingerprint = header.program.as_ref().map(|program| format!(" {}", shortened(&program.fingerprint)));
+        let program = format!("{}{}", header.headwater_version, fingerprint.unwrap_or_default());
+        let mut facts = facts(environment);
+        facts.insert("program".to_owned(), program.clone());
+        facts.insert("launches".to_owned(), header.settings.launches.to_string());
+        facts.insert("time of a launch".to_owned(), format!("{} s", header.settings.time_s));
+        facts.extend(header.labels.iter().map(|(name, value)| (format!("label {name}"), value.clone())));
+        Ok(Entry {
+            run: name.to_owned(),
+            run_id: header.run_id.clone(),
+            started_at: header.started_at.clone(),
+            machine: Machine {
+                host: environment.host.clone(),
+                cpu: environment.cpu.model.split_whitespace().collect::<Vec<_>>().join(" "),
+                cpus: environment.cpu.affinity.len(),
+            },
+            program,
+            labels: header.labels.clone(),
+            row: result.row.clone(),
+            metric: metric.clone(),
+            facts,
+        })
+    }
+}
+
+/// Returns the beginning of a fingerprint, enough to tell programs apart.
+fn shortened(fingerprint: &str) -> String {
+    fingerprint.chars().take(8).collect()
+}
+
+/// A row in many runs.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct History {
+    /// The row's id.
+    pub row: String,
+    /// The quantity, with the direction of an improvement.
+    pub metric: Metric,
+    /// The lines in the order of their first runs.
+    pub lines: Vec<Line>,
+}
+
+/// The runs of one machine by one definition of the row, in order.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Line {
+    /// The machine.
+    pub machine: Machine,
+    /// The version of the row's definition.
+    pub definition_version: u32,
+    /// The estimates.
+    pub points: Vec<Point>,
+    /// The change points, in order.
+    pub changes: Vec<Change>,
+    /// A difference at the end of the line that may become a change point.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub open: Option<Open>,
+    /// How many more runs it takes until any change can be found; absent if there are enough.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub runs_missing: Option<usize>,
+}
+
+/// The estimate of one run.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Point {
+    /// The place among all runs of the row, whatever their line, from 0.
+    pub place: usize,
+    /// The name of the run.
+    pub run: String,
+    /// The time at which it began.
+    pub started_at: String,
+    /// The run's level of the property that orders the history: its kernel, commit, ...
+    pub level: String,
+    /// The program that measured.
+    pub program: String,
+    /// Median over the launches with its interval.
+    pub estimate: Estimate,
+}
+
+/// A change point: the level of a line is another one from here on.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Change {
+    /// The index of the first point of the new level.
+    pub at: usize,
+    /// The last run before it.
+    pub before: String,
+    /// The first run of the new level.
+    pub after: String,
+    /// The p-value of the permutation test.
+    pub p: f64,
+    /// The new level over the former one, of runs.
+    pub ratio: Ratio,
+    /// Better or worse by at least the minimum effect, equivalent within it, or inconclusive.
+    pub verdict: Verdict,
+    /// About how many more runs of the new level its interval needs to exclude no change; absent if it does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub more_runs: Option<u32>,
+    /// What differs between the two runs.
+    pub environment: Vec<Cause>,
+}
+
+/// A fact that differs between the runs on either side of a change.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Cause {
+    /// The fact with its values.
+    #[serde(flatten)]
+    pub difference: Difference,
+    /// Whether all runs of the level before have the one value, and all of the new level the other one.
+    pub holds: bool,
+}
+
+/// The largest difference at the end of a line that is not significant.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Open {
+    /// The index of the first point after it.
+    pub at: usize,
+    /// The first run after it.
+    pub after: String,
+    /// The p-value of the permutation test.
+    pub p: f64,
+    /// The runs after it over those before it.
+    pub ratio: Ratio,
+    /// About how many more runs like those after it make it a change point; absent if more than [`MORE_RUNS_MAX`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub more_runs: Option<u32>,
+}
+
+/// Advice to make more runs than this is omitted.
+pub const MORE_RUNS_MAX: u32 = 12;
+
+/// A difference with a larger p-value is not worth a look.
+const OPEN_P_MAX: f64 = 0.25;
+
+/// An entry that is not in a history, with the reason in words.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Left {
+    /// The run.
+    pub run: String,
+    /// The row.
+    pub row: String,
+    /// The reason.
+    pub reason: String,
+}
+
+/// The histories of rows, and what is not in them.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Histories {
+    /// The histories in the order of the rows' first runs.
+    pub histories: Vec<History>,
+    /// Entries without a level of the property.
+    pub left_out: Vec<Left>,
+    /// The lines that were tested together.
+    pub tested: usize,
+    /// The lines with a change.
+    pub changed: usize,
+    /// The level of each test within those.
+    pub level: f64,
+}
+
+/// Returns the histories of all rows of `entries`.
+///
+/// The rows are a family. Benjamini and Hochberg's procedure over the first test of every line decides which lines have a
+/// change at all; further points of these are tested at alpha times their share of all lines (Benjamini and Bogomolov,
+/// "Selective inference on multiple families of hypotheses", 2014). So a history without any change has a false alarm with
+/// probability at most alpha, and so has a family of such histories.
+pub fn histories(entries: impl IntoIterator<Item = Entry>, by: &By, rules: Rules) -> Histories {
+    let mut left_out = Vec::new();
+    let mut rows: Vec<Vec<(String, Entry)>> = Vec::new();
+    let mut place_of: BTreeMap<(String, String), usize> = BTreeMap::new();
+    for entry in entries {
+        let Some(level) = by.level(&entry) else {
+            let reason = format!("the run has no {}", by.name());
+            left_out.push(Left { run: entry.run, row: entry.row.id, reason });
+            continue;
+        };
+        // A quantity that has changed its unit is another one.
+        let key = (entry.row.id.clone(), format!("{} {}", entry.metric.metric.name, entry.metric.metric.unit));
+        let place = *place_of.entry(key).or_insert(rows.len());
+        if place == rows.len() {
+            rows.push(Vec::new());
+        }
+        rows[place].push((level, entry));
+    }
+    let mut lines: Vec<Vec<Pending>> = rows.into_iter().map(|row| pending(row, by)).collect();
+    let count = lines.iter().flatten().filter(|line| line.is_long_enough()).count();
+    let mut search = Search::at(rules.alpha / count.max(1) as f64);
+    let mut tests = Vec::new();
+    for line in lines.iter_mut().flatten().filter(|line| line.is_long_enough()) {
+        line.first = search.best(&line.logarithms());
+        tests.push((line.first.map_or(1.0, |split| split.p), 0.0));
+    }
+    let members = family::judge(&tests, rules.alpha);
+    let changed = members.iter().filter(|member| member.significant).count();
+    let level = rules.alpha * changed.max(1) as f64 / count.max(1) as f64;
+    let mut judged = members.into_iter();
+    let of_row = |row: Vec<Pending>| -> Option<History> {
+        let first = row.first()?;
+        let entry = &first.entries.first()?.2;
+        let (id, metric) = (entry.row.id.clone(), entry.metric.metric.clone());
+        let lines = row.into_iter().map(|line| {
+            let is_changed = line.is_long_enough() && judged.next().is_some_and(|member| member.significant);
+            line.finish(is_changed, &mut search, level, rules, metric.better)
+        });
+        let lines = lines.collect();
+        Some(History { row: id, metric, lines })
+    };
+    let histories = lines.into_iter().filter_map(of_row).collect();
+    Histories { histories, left_out, tested: count, changed, level }
+}
+
+/// A line before its changes are known.
+struct Pending {
+    machine: Machine,
+    definition_version: u32,
+    /// The place, the level and the entry of each run.
+    entries: Vec<(usize, String, Entry)>,
+    /// The first test of all its runs.
+    first: Option<Split>,
+}
+
+/// Sorts the entries of a row into lines.
+fn pending(mut row: Vec<(String, Entry)>, by: &By) -> Vec<Pending> {
+    by.sort(&mut row);
+    let mut lines: Vec<Pending> = Vec::new();
+    for (place, (level, entry)) in row.into_iter().enumerate() {
+        let is_same =
+            |line: &Pending| line.machine == entry.machine && line.definition_version == entry.row.definition_version;
+        let at = lines.iter().position(is_same).unwrap_or(lines.len());
+        if at == lines.len() {
+            let (machine, definition_version) = (entry.machine.clone(), entry.row.definition_version);
+            lines.push(Pending { machine, definition_version, entries: Vec::new(), first: None });
+        }
+        lines[at].entries.push((place, level, entry));
+    }
+    lines
+}
+
+impl Pending {
+    fn is_long_enough(&self) -> bool {
+        (divisive::VALUES_MIN..=divisive::VALUES_MAX).contains(&self.entries.len())
+    }
+
+    /// Returns the logarithm of each run's estimate.
+    fn logarithms(&self) -> Vec<f64> {
+        self.entries.iter().map(|(_, _, entry)| entry.metric.estimate.median.ln()).collect()
+    }
+
+    fn finish(self, is_changed: bool, search: &mut Search, level: f64, rules: Rules, better: Better) -> Line {
+        let values = self.logarithms();
+        let splits = if is_changed { search.changes(&values, level) } else { Vec::new() };
+        let ends: Vec<usize> = splits.iter().map(|split| split.at).chain([values.len()]).collect();
+        let mut ratios = Ratios::at(rules.alpha);
+        let mut changes = Vec::new();
+        let mut start = 0;
+        for (split, end) in splits.iter().zip(&ends[1..]) {
+            let (before, after) = (start..split.at, split.at..*end);
+            let sample = Sample::Independent(values[before.clone()].to_vec(), values[after.clone()].to_vec());
+            if let Some(ratio) = ratios.of(&sample) {
+                let (verdict, more_runs) = judged(&ratio, rules, better);
+                changes.push(Change {
+                    at: split.at,
+                    before: self.entries[split.at - 1].2.run.clone(),
+                    after: self.entries[split.at].2.run.clone(),
+                    p: split.p,
+                    ratio,
+                    verdict,
+                    more_runs,
+                    environment: self.causes(before, after),
+                });
+            }
+            start = split.at;
+        }
+        let open = self.open(&values, start, search, level, rules, &mut ratios);
+        let runs_missing = divisive::VALUES_MIN.checked_sub(values.len()).filter(|missing| *missing > 0);
+        let point = |(place, level, entry): (usize, String, Entry)| Point {
+            place,
+            run: entry.run,
+            started_at: entry.started_at,
+            level,
+            program: entry.program,
+            estimate: entry.metric.estimate,
+        };
+        Line {
+            machine: self.machine,
+            definition_version: self.definition_version,
+            points: self.entries.into_iter().map(point).collect(),
+            changes,
+            open,
+            runs_missing,
+        }
+    }
+
+    /// Returns what differs between the last run before a change and the first one after it; what holds for all runs
+    /// of either level first.
+    fn causes(&self, before: std::ops::Range<usize>, after: std::ops::Range<usize>) -> Vec<Cause> {
+        let facts = |place: usize| &self.entries[place].2.facts;
+        let value = |place: usize, name: &str| facts(place).get(name).map_or("absent", String::as_str);
+        let mut causes: Vec<Cause> = differing(facts(before.end - 1), facts(after.start))
+            .into_iter()
+            .map(|difference| Cause {
+                holds: before.clone().all(|place| value(place, &difference.what) == difference.before)
+                    && after.clone().all(|place| value(place, &difference.what) == difference.after),
+                difference,
+            })
+            .collect();
+        causes.sort_by_key(|cause| !cause.holds);
+        causes
+    }
+
+    /// Returns the difference at the end of the line that may become a change point.
+    fn open(
+        &self,
+        values: &[f64],
+        start: usize,
+        search: &mut Search,
+        level: f64,
+        rules: Rules,
+        ratios: &mut Ratios,
+    ) -> Option<Open> {
+        if !self.is_long_enough() {
+            return None;
+        }
+        let last = &values[start..];
+        let split = search.best(last).filter(|split| split.p <= OPEN_P_MAX)?;
+        let (before, after) = last.split_at(split.at);
+        let ratio = ratios.of(&Sample::Independent(before.to_vec(), after.to_vec()))?;
+        if ratio.value.ln().abs() < rules.minimum_effect.ln_1p() {
+            return None;
+        }
+        // Further runs like those after the split are these again.
+        let mut longer = last.to_vec();
+        let decides = |more: &u32| {
+            longer.push(after[(*more as usize - 1) % after.len()]);
+            search.best(&longer).is_some_and(|split| split.p <= level)
+        };
+        let more_runs = (1..=MORE_RUNS_MAX).find(decides);
+        let at = start + split.at;
+        Some(Open { at, after: self.entries[at].2.run.clone(), p: split.p, ratio, more_runs })
+    }
+}
+
+/// Returns the verdict on a change point, whose significance is that of the permutation test, and about how many more runs
+/// the interval of its ratio needs.
+fn judged(ratio: &Ratio, rules: Rules, better: Better) -> (Verdict, Option<u32>) {
+    let (effect, minimum) = (ratio.value.ln(), rules.minimum_effect.ln_1p());
+    let is_covering = ratio.confidence >= 1.0 - rules.alpha;
+    let is_apart = is_covering && (ratio.low > 1.0 || ratio.high < 1.0);
+    let member = family::Member { p_adjusted: ratio.p, significant: is_apart, reachable: is_covering };
+    let more = || verdict::more_blocks(ratio, member, 1, rules);
+    if effect.abs() >= minimum {
+        let verdict = if (effect > 0.0) == (better == Better::Higher) { Verdict::Better } else { Verdict::Worse };
+        return (verdict, if is_apart { None } else { more() });
+    }
+    if is_covering && ratio.low.ln() >= -minimum && ratio.high.ln() <= minimum {
+        return (Verdict::Equivalent, None);
+    }
+    (Verdict::Inconclusive { more_blocks: more(), below_floor: false }, more())
+}
+
+#[cfg(test)]
+mod tests;

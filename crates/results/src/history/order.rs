@@ -1,0 +1,124 @@
+//! The order of the runs of a history: by date, kernel, host, program or a label of the runs. Called by the history.
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::Entry;
+
+/// The property by which runs are ordered, and with which they are named.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum By {
+    /// The time at which the run began.
+    Date,
+    /// The release of the kernel, then the time.
+    Kernel,
+    /// The host, then the time.
+    Host,
+    /// The program that measured, by the time at which each was first used.
+    Program,
+    /// A label of the runs, such as `commit`, by the time at which each of its values was first measured.
+    Label(String),
+}
+
+impl By {
+    /// The names that are not labels, with a description.
+    pub const NAMED: [(&'static str, &'static str, By); 4] = [
+        ("date", "the time of the run", By::Date),
+        ("kernel", "the kernel's release", By::Kernel),
+        ("host", "the host", By::Host),
+        ("program", "the headwater that measured", By::Program),
+    ];
+
+    /// Returns the property of that name; a name that is no other property is that of a label.
+    pub fn named(name: &str) -> By {
+        let found = By::NAMED.into_iter().find(|(known, ..)| *known == name);
+        found.map_or_else(|| By::Label(name.to_owned()), |(_, _, by)| by)
+    }
+
+    /// Returns its name.
+    pub fn name(&self) -> &str {
+        match self {
+            By::Date => "date",
+            By::Kernel => "kernel",
+            By::Host => "host",
+            By::Program => "program",
+            By::Label(name) => name,
+        }
+    }
+
+    /// Returns the name of a run: its level of the property. `None` if the run has none.
+    pub fn level(&self, entry: &Entry) -> Option<String> {
+        let level = match self {
+            By::Date => Some(entry.started_at.as_str()),
+            By::Kernel => entry.facts.get("kernel release").map(String::as_str),
+            By::Host => Some(entry.machine.host.as_str()),
+            By::Program => Some(entry.program.as_str()),
+            By::Label(name) => entry.labels.get(name).map(String::as_str),
+        };
+        level.filter(|level| !level.is_empty()).map(str::to_owned)
+    }
+
+    /// Sorts the entries, each with its level.
+    pub(super) fn sort(&self, entries: &mut [(String, Entry)]) {
+        let time = |a: &Entry, b: &Entry| a.started_at.cmp(&b.started_at).then_with(|| a.run.cmp(&b.run));
+        match self {
+            By::Date => entries.sort_by(|(_, a), (_, b)| time(a, b)),
+            By::Kernel | By::Host => {
+                entries.sort_by(|(of_a, a), (of_b, b)| natural(of_a, of_b).then_with(|| time(a, b)));
+            }
+            By::Program | By::Label(_) => {
+                let mut first: BTreeMap<String, String> = BTreeMap::new();
+                for (level, entry) in entries.iter() {
+                    let at = first.entry(level.clone()).or_insert_with(|| entry.started_at.clone());
+                    if entry.started_at < *at {
+                        at.clone_from(&entry.started_at);
+                    }
+                }
+                entries.sort_by(|(of_a, a), (of_b, b)| {
+                    first[of_a].cmp(&first[of_b]).then_with(|| of_a.cmp(of_b)).then_with(|| time(a, b))
+                });
+            }
+        }
+    }
+}
+
+/// Compares texts with numbers in them by the numbers: `6.9.1` is before `6.12.0`, and so is `6.12.0-rc2`.
+fn natural(a: &str, b: &str) -> Ordering {
+    let (mut a, mut b) = (a, b);
+    loop {
+        let ((one, rest_a), (other, rest_b)) = (token(a), token(b));
+        // A candidate for a release is before the release, which is before everything that is added to its name.
+        let rank = |token: &str| match token {
+            "-rc" => 0,
+            "" => 1,
+            _ => 2,
+        };
+        if one.is_empty() || other.is_empty() || rank(one) != rank(other) {
+            return rank(one).cmp(&rank(other));
+        }
+        let is_number = |text: &str| text.starts_with(|first: char| first.is_ascii_digit());
+        let order = if is_number(one) && is_number(other) {
+            let digits = |text: &str| text.trim_start_matches('0').len();
+            digits(one).cmp(&digits(other)).then_with(|| one.trim_start_matches('0').cmp(other.trim_start_matches('0')))
+        } else {
+            one.cmp(other)
+        };
+        if order != Ordering::Equal {
+            return order;
+        }
+        (a, b) = (rest_a, rest_b);
+    }
+}
+
+/// Returns the digits or the other characters at the beginning, and the rest.
+fn token(text: &str) -> (&str, &str) {
+    let is_digit = text.starts_with(|first: char| first.is_ascii_digit());
+    let end = text.find(|next: char| next.is_ascii_digit() != is_digit).unwrap_or(text.len());
+    text.split_at(end)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,164 @@
+//! Tests of the guarantees of a history: what is told apart, what a change says, and how many rows are wrong.
+
+use super::*;
+use crate::schema::{Event, RunStatus};
+use crate::summary::Fold;
+use crate::testing::{Random, environment, header, launch};
+
+/// Returns the run of a day with these rates of its rows; every row has five launches around its rate.
+fn run(day: usize, rates: &[(&str, f64)], change: impl FnOnce(&mut crate::schema::RunHeader)) -> Run {
+    let ids: Vec<&str> = rates.iter().map(|(id, _)| *id).collect();
+    let mut header = header(&ids);
+    header.started_at = format!("2026-{:02}-{:02}T04:00:00Z", 1 + day / 28, 1 + day % 28);
+    header.run_id = format!("day-{day:03}");
+    change(&mut header);
+    let mut events = vec![Event::RunStarted(Box::new(header))];
+    for block in 0..5 {
+        for (id, rate) in rates {
+            events.push(Event::LaunchFinished(Box::new(launch(
+                id,
+                block,
+                &[rate * (1.0 + 0.001 * f64::from(block)); 3],
+            ))));
+        }
+    }
+    events.push(Event::RunFinished { status: RunStatus::Complete, environment: Box::new(environment()) });
+    Fold::run_of(events).expect("the events are in order")
+}
+
+fn entries(runs: &[Run]) -> Vec<Entry> {
+    let of_run = |run: &Run| -> Vec<Entry> {
+        run.results.iter().map(|row| Entry::of(&run.header.run_id, run, row).expect("measured")).collect()
+    };
+    runs.iter().flat_map(of_run).collect()
+}
+
+/// Runs of forty days; from day 25 on the row is 6 % slower, under another kernel.
+fn slower() -> Vec<Run> {
+    let mut random = Random::new(1);
+    let day = |day: usize| {
+        let level = if day < 25 { 1e6 } else { 0.94e6 };
+        let rate = level * (0.01 * random.normal()).exp();
+        run(day, &[("a", rate)], |header| {
+            header.environment.kernel.release = if day < 25 { "6.9.1" } else { "6.12.0" }.to_owned();
+            header.environment.memory.total_bytes = 1000 + day as u64;
+        })
+    };
+    (0..40).map(day).collect()
+}
+
+fn one(histories: &Histories) -> &Line {
+    assert_eq!((histories.histories.len(), histories.histories[0].lines.len()), (1, 1), "{histories:?}");
+    &histories.histories[0].lines[0]
+}
+
+#[test]
+fn a_change_says_where_how_much_and_what_else_changed() {
+    let found = histories(entries(&slower()), &By::Date, Rules::default());
+    let line = one(&found);
+    let [change] = &line.changes[..] else { panic!("{:?}", line.changes) };
+    assert_eq!((change.at, change.after.as_str(), change.verdict), (25, "day-025", Verdict::Worse));
+    assert!(change.p <= 0.01 && change.ratio.low < 0.94 && change.ratio.high > 0.94, "{change:?}");
+    assert!(change.ratio.high - change.ratio.low < 0.02 && change.more_runs.is_none(), "{change:?}");
+    // The kernel is another one for good, the memory is every day: what holds comes first.
+    let causes: Vec<(&str, bool)> =
+        change.environment.iter().map(|cause| (cause.difference.what.as_str(), cause.holds)).collect();
+    assert_eq!(causes, [("kernel release", true), ("memory total_bytes", false)]);
+}
+
+#[test]
+fn the_order_of_the_runs_given_does_not_matter() {
+    let mut runs = slower();
+    let found = histories(entries(&runs), &By::Date, Rules::default());
+    runs.reverse();
+    runs.swap(3, 30);
+    assert_eq!(histories(entries(&runs), &By::Date, Rules::default()), found);
+    // By the kernel 6.9 is before 6.12.
+    assert_eq!(one(&histories(entries(&runs), &By::Kernel, Rules::default())).changes, one(&found).changes);
+}
+
+#[test]
+fn machines_and_definitions_are_lines_of_their_own() {
+    let level = |host: &str, version: u32| if host == "slow" || version == 2 { 0.5e6 } else { 1e6 };
+    let day = |day: usize| {
+        let (host, version) = (["fast", "slow"][day % 2], if day < 30 { 1 } else { 2 });
+        run(day, &[("a", level(host, version))], |header| {
+            header.environment.host = host.to_owned();
+            header.rows[0].definition_version = version;
+        })
+    };
+    let runs: Vec<Run> = (0..60).map(day).collect();
+    let found = histories(entries(&runs), &By::Date, Rules::default());
+    let lines: Vec<(&str, u32, usize, usize)> = found.histories[0]
+        .lines
+        .iter()
+        .map(|line| (line.machine.host.as_str(), line.definition_version, line.points.len(), line.changes.len()))
+        .collect();
+    assert_eq!(lines, [("fast", 1, 15, 0), ("slow", 1, 15, 0), ("fast", 2, 15, 0), ("slow", 2, 15, 0)]);
+}
+
+#[test]
+fn a_new_difference_says_how_many_more_runs_it_needs() {
+    let rate = |day: usize| if day < 20 { 1e6 + (day * 7 % 11) as f64 * 1e3 } else { 0.9e6 };
+    let day = |day: usize| run(day, &[("a", rate(day))], |_| {});
+    let runs: Vec<Run> = (0..23).map(day).collect();
+    let found = histories(entries(&runs), &By::Date, Rules::default());
+    let line = one(&found);
+    assert!(line.changes.is_empty(), "{line:?}");
+    let more = line.open.as_ref().and_then(|open| open.more_runs);
+    let Some(more) = more else { panic!("{:?}", line.open) };
+    // And so many are enough, one less is not.
+    let changes = |days: usize| {
+        let runs: Vec<Run> = (0..days).map(day).collect();
+        one(&histories(entries(&runs), &By::Date, Rules::default())).changes.len()
+    };
+    assert_eq!((changes(23 + more as usize - 1), changes(23 + more as usize)), (0, 1), "{more}");
+}
+
+#[test]
+fn a_short_history_says_how_many_runs_are_missing() {
+    let runs: Vec<Run> = (0..7).map(|day| run(day, &[("a", 1e6 + day as f64)], |_| {})).collect();
+    let found = histories(entries(&runs), &By::Date, Rules::default());
+    assert_eq!((one(&found).runs_missing, found.tested), (Some(3), 0));
+}
+
+#[test]
+fn of_many_rows_without_a_change_hardly_ever_one_has_an_alarm() {
+    let mut random = Random::new(9);
+    let ids: Vec<String> = (0..20).map(|row| format!("row-{row}")).collect();
+    let mut alarm = || {
+        let day = |day: usize| {
+            let rates: Vec<(&str, f64)> =
+                ids.iter().map(|id| (id.as_str(), 1e6 * (0.02 * random.normal()).exp())).collect();
+            run(day, &rates, |_| {})
+        };
+        let runs: Vec<Run> = (0..12).map(day).collect();
+        histories(entries(&runs), &By::Date, Rules::default()).changed > 0
+    };
+    // Without the family 19 of 30 would have one.
+    let alarms = (0..30).filter(|_| alarm()).count();
+    assert!(alarms <= 6, "{alarms} of 30 families of 20 rows have an alarm");
+}
+
+#[test]
+fn a_run_without_the_label_is_named() {
+    let day = |day: usize| {
+        run(day, &[("a", 1e6)], |header| {
+            if day != 3 {
+                header.labels.insert("commit".to_owned(), format!("c{}", 100 - day / 2));
+            }
+        })
+    };
+    let runs: Vec<Run> = (0..8).map(day).collect();
+    let found = histories(entries(&runs), &By::named("commit"), Rules::default());
+    assert_eq!(found.left_out.iter().map(|left| left.run.as_str()).collect::<Vec<_>>(), ["day-003"]);
+    let levels: Vec<&str> = one(&found).points.iter().map(|point| point.level.as_str()).collect();
+    assert_eq!(levels, ["c100", "c100", "c99", "c98", "c98", "c97", "c97"], "by time, not by name");
+}
+
+#[test]
+fn what_has_no_figure_has_a_reason() {
+    let run = run(0, &[("a", 0.0)], |_| {});
+    let reason = Entry::of("r", &run, &run.results[0]).expect_err("no ratio");
+    assert!(reason.contains('0'), "{reason}");
+}
