@@ -316,6 +316,27 @@ fn after_a_stop_signal_nothing_is_left_and_the_run_can_be_resumed() {
 }
 
 #[test]
+fn the_last_line_of_an_interrupted_run_says_how_to_continue() {
+    let dir = TestDir::new();
+    let (mut reader, writer) = std::io::pipe().expect("a pipe");
+    let selection = ["run", "pipe/stream/64", "--time", "50ms", "--launches", "400", "-o", "r"];
+    let mut command = dir.command(&selection);
+    command.stderr(writer.try_clone().expect("a descriptor")).stdout(writer);
+    let mut child = command.spawn().expect("the command starts");
+    drop(command);
+    wait_until("two launches", || {
+        fs::read_to_string(dir.path("r/run.jsonl")).is_ok_and(|text| text.matches("launch_finished").count() >= 2)
+    });
+    signal(&child, "-INT");
+    child.wait().expect("it ends");
+    let mut text = String::new();
+    std::io::Read::read_to_string(&mut reader, &mut text).expect("text");
+    assert!(text.contains("Kept in r"), "{text}");
+    let last = text.trim_end().lines().last().expect("a line");
+    assert_eq!(last, "headwater: interrupted; `headwater run --resume r` goes on", "{text}");
+}
+
+#[test]
 fn a_signal_while_rows_are_probed_is_an_interruption_too() {
     let dir = TestDir::new();
     let child = dir.command(&["run", "lmbench", "--quiet", "-o", "r"]).stderr(Stdio::piped()).spawn();

@@ -10,7 +10,7 @@ use headwater_results::compare::{ALPHA, Rules};
 use headwater_results::schema::{Placement, Run};
 
 use super::output::out;
-use super::run::{Measured, measure};
+use super::run::measure;
 use super::{RunArguments, placement, status};
 use crate::compare::{Noise, Request, compare_runs};
 use crate::noise::{self, Record};
@@ -88,8 +88,8 @@ pub(super) fn noise(arguments: NoiseArguments) -> anyhow::Result<u8> {
         ..RunArguments::default()
     };
     let measured = measure(run)?.ok_or_else(|| anyhow!("nothing was measured"))?;
-    let Measured { run, directory, end, .. } = measured;
-    let ended = end?;
+    let (run, directory) = (measured.run.clone(), measured.directory.clone());
+    let ended = measured.end()?;
     if ended == status::INTERRUPTED {
         return Ok(status::INTERRUPTED);
     }

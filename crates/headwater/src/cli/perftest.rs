@@ -172,7 +172,7 @@ pub(super) fn perftest(arguments: &PerftestArguments) -> anyhow::Result<u8> {
         write!(out(), "\n{}", headwater_report::perftest(&measured.run, &style()))?;
         measured.print_end()?;
     }
-    measured.end
+    measured.end()
 }
 
 impl PerftestArguments {

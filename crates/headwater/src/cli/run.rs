@@ -50,7 +50,7 @@ pub(super) fn run(arguments: RunArguments) -> anyhow::Result<u8> {
     if !silent {
         measured.print(compared.as_ref())?;
     }
-    Ok(match (fail_on, measured.end?) {
+    Ok(match (fail_on, measured.end()?) {
         (None, status) | (_, status @ status::INTERRUPTED) => status,
         // If no comparison is possible, nothing is proved.
         (Some(fail_on), _) => match compared {
@@ -484,15 +484,23 @@ fn finish(run: Run, directory: PathBuf, end: End) -> Measured {
     let status = match end.status {
         RunStatus::Complete => status::OK,
         RunStatus::Partial => status::PARTIAL,
-        RunStatus::Interrupted => {
-            note!("headwater: interrupted; `headwater run --resume {}` goes on", directory.display());
-            status::INTERRUPTED
-        }
+        RunStatus::Interrupted => status::INTERRUPTED,
     };
     Measured { run, directory, end: Ok(status), blocks_left_out: end.blocks_left_out }
 }
 
 impl Measured {
+    /// Returns the exit status. Of an interrupted run, says how to continue: the last line, below its tables.
+    ///
+    /// # Errors
+    /// Why the run could not be stored.
+    pub(super) fn end(self) -> anyhow::Result<u8> {
+        if let Ok(status::INTERRUPTED) = self.end {
+            note!("headwater: interrupted; `headwater run --resume {}` goes on", self.directory.display());
+        }
+        self.end
+    }
+
     /// Prints where the run is stored, and what the budget left out; nothing if it could not be stored.
     pub(super) fn print_end(&self) -> anyhow::Result<()> {
         if self.end.is_err() {
