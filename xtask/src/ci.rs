@@ -6,7 +6,7 @@ use std::time::Instant;
 use anyhow::{Result, bail};
 
 use crate::shell::{self, cargo};
-use crate::{commands, crash, semver, tidy};
+use crate::{commands, crash, package, semver, tidy};
 
 mod leftovers;
 mod sample;
@@ -18,16 +18,19 @@ pub struct Options {
     /// Leave a step out; repeatable
     #[arg(long, value_name = "STEP", value_parser = clap::builder::PossibleValuesParser::new(STEPS.iter().chain(&LONG_STEPS).map(|step| step.name)))]
     skip: Vec<String>,
-    /// The long form, of some hours: every test with many rounds has ten times as many
+    /// The long form, of some hours: every test with many rounds has ten times as many; the Debian package is made and tested
     #[arg(long)]
     long: bool,
 }
 
 /// The steps of the long form alone. Its kills, fuzzers, waits and soak at full length are tasks of their own.
-const LONG_STEPS: [Step; 1] = [Step {
-    name: "long-test",
-    run: || shell::run(cargo(&["test", "--workspace", "--no-fail-fast"]).env("HEADWATER_TIMES", "10")),
-}];
+const LONG_STEPS: [Step; 2] = [
+    Step {
+        name: "long-test",
+        run: || shell::run(cargo(&["test", "--workspace", "--no-fail-fast"]).env("HEADWATER_TIMES", "10")),
+    },
+    Step { name: "package", run: || package::run(&package::Options::default()) },
+];
 
 struct Step {
     name: &'static str,

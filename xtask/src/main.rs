@@ -15,6 +15,7 @@ mod crosscheck_lmbench;
 mod crosscheck_netperf;
 mod docs;
 mod fuzz;
+mod package;
 mod preload;
 mod schedule;
 mod semver;
@@ -55,6 +56,8 @@ enum Task {
     Crash(crash::Options),
     /// Let a peer scribble over the memory of streams and abuse their descriptors while they are used
     Fuzz(fuzz::Options),
+    /// Make the Debian package, and install, use and remove it in a clean system
+    Package(package::Options),
     /// Preload the C library into programs that use no streams, and compare them with runs without it
     Preload(preload::Options),
     /// Wait in every form while processes are killed, stopped, replaced or forked
@@ -80,6 +83,7 @@ fn main() -> ExitCode {
         Task::CrosscheckNetperf(options) => crosscheck_netperf::run(&options),
         Task::Crash(options) => crash::run(&options),
         Task::Fuzz(options) => fuzz::run(&options),
+        Task::Package(options) => package::run(&options),
         Task::Preload(options) => preload::run(&options),
         Task::Schedule(options) => schedule::run(&options),
         Task::Semver(options) => semver::run(&options),
