@@ -10,4 +10,8 @@
 #define T_FAKE 8
 #define T_NOSTATES 9
 
+/* The text of an error E is t_errlist[E] if E is less than t_nerr; t_strerror(E) is one for any number. */
+extern char *t_errlist[];
+extern int t_nerr;
+
 #endif

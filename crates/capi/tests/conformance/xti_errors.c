@@ -1,6 +1,7 @@
 /* XTI: what each call refuses, by tables of states and calls (XNS 5.2, ERRORS of each page), and bad pointers. */
 #include "transport.h"
 #include <sys/socket.h>
+#include <tiuser.h>
 
 static struct t_call empty_call;
 static struct t_unitdata empty_datagram;
@@ -480,6 +481,9 @@ static void structures(void) {
     for (int number = -1; number < 40; number++)
         NEEDS(t_strerror(number) && *t_strerror(number), "XNS t_strerror: a text for any number");
     HOLDS(strcmp(t_strerror(TLOOK), t_strerror(TFLOW)) != 0, "XNS t_strerror");
+    EXPECT(t_nerr, TPROTO + 1, "TLI: t_nerr");
+    for (int number = 0; number < t_nerr; number++)
+        BYTES(t_errlist[number], (ssize_t)strlen(t_errlist[number]), t_strerror(number), "TLI: t_errlist");
     int ends[2];
     NEEDS(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0 && dup2(ends[1], 2) == 2, "socketpair and dup2 succeed");
     t_errno = TLOOK;

@@ -1,7 +1,6 @@
-//! t_strerror and t_error.
+//! t_strerror, t_error, and the list of texts of TLI.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
-use std::sync::OnceLock;
 
 use headwater_streams::tpi::TransportError;
 use headwater_xti::XtiError;
@@ -11,18 +10,54 @@ use crate::errno::last;
 use crate::memory;
 
 /// How many numbers have texts of their own: 0 to the last error, and all others.
-const TEXTS: usize = 31;
+const TEXTS: usize = TransportError::Protocol.number() as usize + 2;
+/// A text and its end fit into so many bytes, or the crate does not compile.
+const TEXT_LEN: usize = 64;
+
+/// The texts as C reads them.
+static STORED: [[u8; TEXT_LEN]; TEXTS] = {
+    let mut stored = [[0; TEXT_LEN]; TEXTS];
+    let mut number = 0;
+    while number < TEXTS {
+        let text = XtiError::text(number as u32).as_bytes();
+        assert!(text.len() < TEXT_LEN);
+        stored[number].split_at_mut(text.len()).0.copy_from_slice(text);
+        number += 1;
+    }
+    stored
+};
+
+/// The address of a text.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub struct Text(*const c_char);
+
+// SAFETY: the text is constant.
+unsafe impl Sync for Text {}
+
+/// The list of texts of SVR4's TLI, whose programs print `t_errlist[t_errno]`.
+#[unsafe(no_mangle)]
+#[allow(non_upper_case_globals, reason = "C's name")]
+pub static t_errlist: [Text; TEXTS] = {
+    let mut texts = [Text(std::ptr::null()); TEXTS];
+    let mut number = 0;
+    while number < TEXTS {
+        texts[number] = Text(STORED[number].as_ptr().cast());
+        number += 1;
+    }
+    texts
+};
+
+/// How many entries of [`t_errlist`] belong to errors.
+#[unsafe(no_mangle)]
+#[allow(non_upper_case_globals, reason = "C's name")]
+pub static t_nerr: c_int = TEXTS as c_int - 1;
 
 /// t_strerror(3).
 #[unsafe(no_mangle)]
 pub extern "C" fn t_strerror(number: c_int) -> *const c_char {
-    static ALL: OnceLock<Vec<Vec<u8>>> = OnceLock::new();
-    let all = ALL.get_or_init(|| {
-        let text = |number| [XtiError::text(number).as_bytes(), b"\0"].concat();
-        (0..TEXTS as u32).map(text).collect()
-    });
     let at = usize::try_from(number).ok().filter(|at| *at < TEXTS).unwrap_or(TEXTS - 1);
-    all[at].as_ptr().cast()
+    t_errlist[at].0
 }
 
 /// t_error(3). Writes to standard error: the text, the error, and the system error for TSYSERR.

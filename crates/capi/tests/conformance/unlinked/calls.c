@@ -60,3 +60,6 @@ int *_t_errno(void) {
     static int number;
     return &number;
 }
+/* As large as the library's, which take their place. */
+char *t_errlist[31];
+int t_nerr;
