@@ -26,7 +26,7 @@ cd "$work/source"
 # configure looks for t_open in libxti and in the C library.
 ac_cv_func_t_open=yes ac_cv_lib_xti_t_open=no CPPFLAGS="-I$here/../../include" CFLAGS='-g -O1 -std=gnu89 -w' \
     ./configure --with-newconfigdir="$work/none" >configured 2>&1
-make -s LIBS="-L$library -lheadwater" uucico uucp >made 2>&1 || { tail -20 made; exit 1; }
+make -s LIBS="-L$library -lheadwater" >made 2>&1 || { tail -20 made; exit 1; }
 
 # system NAME OTHER TRANSPORT ADDRESS STREAM: what a system knows of itself and of the other.
 system() {
