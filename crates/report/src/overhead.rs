@@ -15,7 +15,8 @@ pub(crate) const TITLE: &str = "What tracing costs";
 /// The definition of a figure.
 pub(crate) const DEFINITION: &str = "Each configuration over `off`, paired within blocks: the change with its interval. `resolution` is how far \
      `off` differs from itself when it is measured twice. A figure stands where the change is at least that, and at least 2 %; \
-     `below` says that none so large is there, `open` that this run cannot tell, and about how many blocks more would.";
+     `below` says that none so large is there, `open` that this run cannot tell, and about how many blocks more would; what the \
+     events predict is named before.";
 
 /// A table.
 #[derive(Clone, Debug)]
@@ -28,7 +29,7 @@ pub(crate) struct Table {
     pub grid: Grid,
 }
 
-const OLD: &str = "2002: the report on the Linux Trace Toolkit, which has no intervals.";
+const OLD: &str = "2002: the report on the Linux Trace Toolkit, which has no intervals, on its machine with ";
 
 const LAUNCH: &str = "Medians; best: the shortest launch. ns/event: by how much an event makes a loop of getppid slower in the same run, or \
                       of a program's own events a loop of those. predicted: that times the events, as a share of the wall time of \
@@ -42,11 +43,12 @@ const OTHERS: &str = " Other tracers count from their own start, which predicts 
 
 /// Returns the tables that have lines; `plus_minus` is the sign.
 pub(crate) fn tables(overhead: &Overhead, run: &Run, plus_minus: &str) -> Vec<Table> {
+    let machine = old_machine(run);
     let workloads = overhead.of_pattern(WORKLOAD);
     let rows: Vec<&Line> = overhead.lines.iter().filter(is_row).collect();
     let changes = |caption, lines: &[&Line]| {
-        let words = if has_old(lines) { OLD } else { "" };
-        Table { caption, words: words.to_owned(), grid: costs(lines, plus_minus) }
+        let words = if has_old(lines, machine.0) { format!("{OLD}{}.", machine.1) } else { String::new() };
+        Table { caption, words, grid: costs(lines, machine.0, plus_minus) }
     };
     let tables = [
         changes("Workloads by configuration: change of wall time and of CPU time.", &workloads),
@@ -72,13 +74,13 @@ fn measured<'a>(lines: &[&'a Line]) -> Vec<&'a str> {
     unique(arms.filter(|arm| arm.cost.is_some() && arm.name != NULL).map(|arm| arm.name.as_str()))
 }
 
-fn has_old(lines: &[&Line]) -> bool {
-    lines.iter().any(|line| published(line, "c").is_some())
+fn has_old(lines: &[&Line], machine: &str) -> bool {
+    lines.iter().any(|line| published(line, "c", machine).is_some())
 }
 
-fn costs(lines: &[&Line], plus_minus: &str) -> Grid {
+fn costs(lines: &[&Line], machine: &str, plus_minus: &str) -> Grid {
     let names = measured(lines);
-    let old = has_old(lines);
+    let old = has_old(lines, machine);
     let heads = ["off"].into_iter().chain(names.iter().copied()).chain(["resolution"]);
     let heads = heads.chain(if old { &["2002 C", "2002 D"][..] } else { &[] }.iter().copied());
     let line = |row: &&Line| {
@@ -90,7 +92,7 @@ fn costs(lines: &[&Line], plus_minus: &str) -> Grid {
         let resolution = row.resolution.map(|share| format!("{}{}", sign(share), least(share)));
         cells.push(Cell::plain(resolution.unwrap_or_else(|| "none".to_owned())));
         if old {
-            let text = |configuration| published(row, configuration).map_or_else(none, change);
+            let text = |configuration| published(row, configuration, machine).map_or_else(none, change);
             cells.extend(["c", "d"].map(|configuration| Cell::plain(text(configuration))));
         }
         grid::Line { label: label(row), is_quiet: false, cells }
@@ -118,14 +120,19 @@ fn label(row: &Line) -> String {
 /// Returns the cell of an arm. A figure is shown only if the null arm supports one.
 fn cell(arm: &Arm, row: &Line) -> Cell {
     let open = |more: Option<u32>| more.map_or_else(|| "open".to_owned(), |more| format!("open, {more} more"));
+    // The prediction is the only figure where the measured one is not known.
+    let with_predicted = |verdict: String| match arm.predicted {
+        Some(predicted) => Cell::plain(format!("predicted {}; {verdict}", share(predicted))),
+        None => Cell::plain(verdict),
+    };
     match (&arm.finding, arm.cost) {
         (Finding::Found, Some(Cost { times, low, high, .. })) => {
             Cell { spread: format!("[{}, {}]", change(low), change(high)), ..Cell::plain(change(times)) }
         }
         (Finding::Below, _) => {
-            Cell::plain(format!("below {}", row.minimum_effect.map(least).unwrap_or_default()).trim_end())
+            with_predicted(format!("below {}", row.minimum_effect.map(least).unwrap_or_default()).trim_end().to_owned())
         }
-        (Finding::Open { more_blocks }, _) => Cell::plain(open(*more_blocks)),
+        (Finding::Open { more_blocks }, _) => with_predicted(open(*more_blocks)),
         (Finding::Found, None) => Cell::plain(open(None)),
         // The null arm has one launch only, which is too few.
         (Finding::Unsupported, _) if row.arms.iter().any(|arm| arm.name == NULL && arm.value.is_some()) => {
@@ -200,12 +207,20 @@ fn launch_words(lines: &[&Line], run: &Run) -> String {
     format!("{LAUNCH}{whole}{joining}{others}")
 }
 
-/// Returns the published cost of a row in a configuration, relative to A.
-fn published(row: &Line, configuration: &str) -> Option<f64> {
+/// Returns the machine of the report that the run is compared with: by the CPUs that the run could use. The second text
+/// describes it.
+fn old_machine(run: &Run) -> (&'static str, &'static str) {
+    match run.header.environment.cpu.affinity.len() {
+        1 => ("up", "one CPU"),
+        _ => ("smp4", "four"),
+    }
+}
+
+/// Returns the published cost of a row in a configuration on that machine, relative to A.
+fn published(row: &Line, configuration: &str, machine: &str) -> Option<f64> {
     if row.metric.name == "cpu" {
         return None;
     }
-    let machine = if row.pattern == WORKLOAD { "smp4" } else { "up" };
     let value = |run: &Run| {
         let is_it = |result: &&RowResult| result.row.subject == row.subject && result.row.pattern == row.pattern;
         let own = run.results.iter().find(is_it)?.metrics.first()?;

@@ -21,7 +21,7 @@ use crate::harness::program::Program;
 use crate::harness::run::Observer;
 use crate::harness::scratch::Scratch;
 use crate::overhead::arms::{self, Arm};
-use crate::overhead::block_runner::{BLOCKS_MAX, OverheadRunner};
+use crate::overhead::block_runner::{BLOCKS_MAX, OverheadRunner, Repeats};
 use crate::overhead::kernel::{EVENTS, Tracing};
 use crate::overhead::user::Sessions;
 use crate::overhead::workloads::{self, BUILT_IN, Workload};
@@ -41,22 +41,26 @@ const BLOCKS: u32 = 20;
 /// run. Sessions of our tracer record the events of programs that are linked with it; other programs have none, and the
 /// row shows 0 events.
 #[derive(Clone, Debug, Args)]
-#[command(after_help = "Workloads that are made here: compile, compress, lmbench; all of them without a command.
-Configurations: off (A), null (A'), built (B); events of the kernel: flight (C), drain (D), perf-record, perf-trace,
-bpftrace-count, strace; events of the program itself: user-flight (C), user-drain (D), lttng-ust. The letters are those of
-the configurations in the published report of the tracer.
+#[command(
+    after_help = "Workloads that are made here: compile, compress, lmbench-calls (rows with a system call, a fault or a switch); these three
+without a command. By name only: lmbench (all rows of the report).
+Configurations: off (A), null (A'), built (B); events of the kernel: armed (C: enabled, nothing recorded), flight, drain (D),
+perf-record, perf-trace, bpftrace-count, strace; events of the program itself: user-flight, user-drain (D), lttng-ust. The
+letters are those of the configurations in the published report of the tracer.
 
 Examples:
   headwater overhead -- make -B                 what tracing costs this command
   headwater overhead --blocks 60 -- ./a-short-one
   headwater overhead compile compress           two workloads of the old report
-  headwater overhead lmbench --budget 5m        rows of LMbench by configuration
+  headwater overhead lmbench-calls --budget 5m  rows of LMbench by configuration
+  taskset -c 0 headwater overhead lmbench       all rows of the report, on one CPU as its first machine
   headwater overhead --configs off,null,drain,strace -k raw_syscalls -- ls -R /usr
   headwater overhead --configs null,user-flight,user-drain -e 'shop:*' -- ./server --self-test
   headwater overhead --built './with-events 1000' -- ./without-events 1000
   headwater overhead --command-only -- ./server --self-test   others on the machine are not recorded
 
-Exit status: 0 all done, 2 wrong usage or a command that fails, 4 a configuration was skipped or failed, 130 interrupted.")]
+Exit status: 0 all done, 2 wrong usage or a command that fails, 4 a configuration was skipped or failed, 130 interrupted."
+)]
 pub(crate) struct OverheadArguments {
     /// Built-in workloads
     #[arg(value_name = "WORKLOAD", conflicts_with = "command")]
@@ -66,7 +70,7 @@ pub(crate) struct OverheadArguments {
     #[arg(last = true, value_name = "CMD")]
     command: Vec<String>,
 
-    /// Configurations; `off` is always included [default: off,null,flight,drain, with --built also
+    /// Configurations; `off` is always included [default: off,null,armed,flight,drain, with --built also
     /// built,user-flight,user-drain]
     #[arg(short, long, value_name = "NAME", value_delimiter = ',', help_heading = "What")]
     configs: Vec<String>,
@@ -202,7 +206,7 @@ pub(super) fn overhead(arguments: OverheadArguments) -> anyhow::Result<u8> {
         writeln!(out)?;
     } else {
         out.write_all(headwater_report::terminal(&run, &style()).as_bytes())?;
-        let blocks_left_out = end.as_ref().map_or(0, |end| end.blocks_left_out);
+        let blocks_left_out = end.as_ref().map_or(0, |(end, _)| end.blocks_left_out);
         if let Some(blocks) = arguments.blocks.filter(|_| blocks_left_out > 0) {
             let done = blocks - blocks_left_out;
             writeln!(
@@ -211,9 +215,15 @@ pub(super) fn overhead(arguments: OverheadArguments) -> anyhow::Result<u8> {
                 arguments.budget.map_or_else(String::new, |time| duration::words(time.0))
             )?;
         }
+        if let Ok((_, Repeats { launches, repeated })) = &end {
+            writeln!(
+                out,
+                "{repeated} of {launches} launches were repeated, because a CPU was slow at one of their ends."
+            )?;
+        }
         writeln!(out, "Kept in {}", directory.display())?;
     }
-    Ok(match end?.status {
+    Ok(match end?.0.status {
         RunStatus::Interrupted => status::INTERRUPTED,
         RunStatus::Complete if !skipped => status::OK,
         RunStatus::Complete | RunStatus::Partial => status::PARTIAL,
@@ -234,7 +244,7 @@ fn tracing(arguments: &OverheadArguments) -> Tracing {
 fn chosen(arguments: &OverheadArguments) -> anyhow::Result<Vec<&'static Arm>> {
     let mut names = arguments.configs.clone();
     if names.is_empty() {
-        names = ["null", "flight", "drain"].map(str::to_owned).into();
+        names = ["null", "armed", "flight", "drain"].map(str::to_owned).into();
         if arguments.built.is_some() {
             names.extend(["built", "user-flight", "user-drain"].map(str::to_owned));
         }
@@ -258,9 +268,12 @@ fn workloads(arguments: &OverheadArguments, scratch: &Scratch) -> anyhow::Result
         return Ok((vec![workloads::of_command(&arguments.command)], Vec::new()));
     }
     let names: Vec<&str> = match &arguments.workloads[..] {
-        [] => BUILT_IN.to_vec(),
+        [] => workloads::DEFAULT.to_vec(),
         names => names.iter().map(String::as_str).collect(),
     };
+    if [workloads::CALLS, workloads::LMBENCH].iter().all(|name| names.contains(name)) {
+        bail!("{} is a part of {}: name one of them", workloads::CALLS, workloads::LMBENCH);
+    }
     let (mut found, mut missing) = (Vec::new(), Vec::new());
     for name in names {
         if !BUILT_IN.contains(&name) {

@@ -15,6 +15,8 @@ pub enum Kind {
     Plain,
     /// Nothing, but the program is linked with the tracer: the command of `--built`.
     Built,
+    /// A kernel session whose events are enabled, with recording off.
+    Armed,
     /// A kernel session without a reader.
     Flight,
     /// A kernel session whose events are written to files.
@@ -74,11 +76,17 @@ pub static TABLE: &[Arm] = &[
         summary: "the tracer linked in and no session: the command of --built",
         kind: Kind::Built,
     },
-    Arm { name: "flight", letter: "C", summary: "kernel session, overwriting, no reader", kind: Kind::Flight },
+    Arm {
+        name: "armed",
+        letter: "C",
+        summary: "kernel session, events enabled, recording off: nothing is recorded",
+        kind: Kind::Armed,
+    },
+    Arm { name: "flight", letter: "", summary: "kernel session, overwriting, no reader", kind: Kind::Flight },
     Arm { name: "drain", letter: "D", summary: "kernel session, everything into files by splice", kind: Kind::Drain },
     Arm {
         name: "user-flight",
-        letter: "C",
+        letter: "",
         summary: "a session of our tracer for the program's own events, overwriting, no reader",
         kind: Kind::UserFlight,
     },
@@ -120,8 +128,9 @@ pub fn find(name: &str) -> Result<&'static Arm, String> {
 }
 
 /// The reason for which the kernel half has no `built`.
-const NO_BUILT: &str = "not here: a kernel without tracing would be another kernel, so A and B coincide; of a program of \
-                        yours --built names the build with the tracer linked in";
+const NO_BUILT: &str = "not here: tracing that is built into the kernel and off is `off`, and A and B coincide on one \
+                        kernel; `headwater compare RUNS --by kernel` compares kernels, and --built names a program's \
+                        build with the tracer linked in";
 
 impl Arm {
     /// Checks whether this machine can measure it; returns the reason why not.
@@ -132,7 +141,7 @@ impl Arm {
         match self.kind {
             Kind::Plain => Ok(None),
             Kind::Built => Ok((!has_built).then(|| NO_BUILT.to_owned())),
-            Kind::Flight | Kind::Drain => {
+            Kind::Armed | Kind::Flight | Kind::Drain => {
                 if let Some(why) = Support::look().obstacle() {
                     return Ok(Some(why.to_owned()));
                 }
@@ -158,7 +167,7 @@ impl Arm {
     pub fn probes(&self, others: &[&Arm]) -> &'static [Probe] {
         match self.kind {
             Kind::Plain if others.iter().any(|arm| arm.is_of_user()) => &[Probe::Calls, Probe::Events],
-            Kind::Plain | Kind::Flight | Kind::Drain => &[Probe::Calls],
+            Kind::Plain | Kind::Armed | Kind::Flight | Kind::Drain => &[Probe::Calls],
             Kind::UserFlight | Kind::UserDrain => &[Probe::Events],
             Kind::Tool(tool) if tool.sees_calls => &[Probe::Calls],
             Kind::Built | Kind::Tool(_) => &[],

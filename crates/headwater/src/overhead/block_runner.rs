@@ -91,6 +91,16 @@ struct RunContext<'a> {
     cpu_check: CpuCheck,
     throttle: Option<Throttle>,
     started: Instant,
+    repeats: Repeats,
+}
+
+/// How many launches there were, and how many of them were made again because a CPU was slow at one of their ends.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Repeats {
+    /// All launches, the repeated ones included.
+    pub launches: u32,
+    /// Those whose figures another launch has replaced.
+    pub repeated: u32,
 }
 
 impl<'a> OverheadRunner<'a> {
@@ -130,11 +140,17 @@ impl<'a> OverheadRunner<'a> {
         Ok(true)
     }
 
-    /// Runs the blocks. The last event contains the final status and the environment after the run.
+    /// Runs the blocks. The last event contains the final status and the environment after the run. Also returns how
+    /// often launches were repeated.
     ///
     /// # Errors
     /// Errors of the observer.
-    pub fn run(&self, scratch: &Scratch, stop: &StopSignals, observer: &mut dyn Observer) -> anyhow::Result<End> {
+    pub fn run(
+        &self,
+        scratch: &Scratch,
+        stop: &StopSignals,
+        observer: &mut dyn Observer,
+    ) -> anyhow::Result<(End, Repeats)> {
         let items = self.items();
         let blocks = self.blocks.unwrap_or(BLOCKS_MAX);
         let total = items.len() * blocks as usize;
@@ -179,12 +195,19 @@ impl<'a> OverheadRunner<'a> {
         }
         let environment = Box::new(environment::capture());
         observer.event(&Event::RunFinished { status: end.status, environment })?;
-        Ok(end)
+        Ok((end, context.repeats))
     }
 
     fn context<'s>(&self, scratch: &'s Scratch, stop: &'s StopSignals) -> RunContext<'s> {
         let cpu_check = CpuCheck::new(self.cpus, 0.0);
-        RunContext { scratch, stop, cpu_check, throttle: Throttle::find(), started: Instant::now() }
+        RunContext {
+            scratch,
+            stop,
+            cpu_check,
+            throttle: Throttle::find(),
+            started: Instant::now(),
+            repeats: Repeats::default(),
+        }
     }
 
     fn row(&self, item: BlockItem<'_>) -> Row {
@@ -238,9 +261,11 @@ impl<'a> OverheadRunner<'a> {
                 take_rows(run, &inner, item.arm, observer)?;
                 fs::remove_dir_all(run)?;
             }
+            context.repeats.launches += 1;
             if !context.cpu_check.should_repeat(slowdown, attempt, seen.elapsed_s) {
                 return Ok(Ok(()));
             }
+            context.repeats.repeated += 1;
         }
         unreachable!("attempts are limited")
     }

@@ -52,12 +52,13 @@ impl Tracing {
     /// Errors of the session.
     pub fn start(&self, kind: Kind, process: u32, directory: &Path) -> Result<Option<Recording>, Error> {
         let mode = match kind {
-            Kind::Flight => Mode::Flight,
+            Kind::Armed | Kind::Flight => Mode::Flight,
             Kind::Drain => Mode::Drain { directory: directory.to_owned() },
             _ => return Ok(None),
         };
         let processes = self.command_only.then(|| vec![process]);
-        let session = Session::start(&Settings { mode, processes, ..self.settings() })?;
+        let paused = matches!(kind, Kind::Armed);
+        let session = Session::start(&Settings { mode, processes, paused, ..self.settings() })?;
         Ok(Some(Recording(session)))
     }
 }

@@ -24,7 +24,7 @@ pub fn of_probe(probe: Probe, arm: &Arm) -> Row {
 
 /// Returns all rows of a workload under a configuration: its own, and those of the run that it makes.
 pub fn all(workload: &Workload, arm: &Arm) -> Vec<Row> {
-    let inner = if workload.run.is_some() { lmbench_rows() } else { Vec::new() };
+    let inner = if workload.run.is_some() { lmbench_rows(&workload.name) } else { Vec::new() };
     std::iter::once(of_workload(workload, arm)).chain(inner.into_iter().map(|row| under(row, arm))).collect()
 }
 

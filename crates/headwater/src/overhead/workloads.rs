@@ -6,6 +6,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use headwater_results::published;
 use headwater_results::random::Random;
 use headwater_results::schema::Row;
 
@@ -28,7 +29,16 @@ pub struct Workload {
 }
 
 /// The names of the generated workloads.
-pub const BUILT_IN: [&str; 3] = ["compile", "compress", "lmbench"];
+pub const BUILT_IN: [&str; 4] = ["compile", "compress", CALLS, LMBENCH];
+
+/// Those that run when none is named.
+pub const DEFAULT: [&str; 3] = ["compile", "compress", CALLS];
+
+/// The rows of LMbench that tracing affects most.
+pub const CALLS: &str = "lmbench-calls";
+
+/// All rows of the published table, so that the wall time is the report's total time of LMbench.
+pub const LMBENCH: &str = "lmbench";
 
 /// C files, and functions in each: about half a second of compiling. A short workload gets more blocks in the same
 /// time, and is disturbed less often.
@@ -38,9 +48,9 @@ const FUNCTIONS: u32 = 2;
 /// Bytes of the text to compress: about half a second of bzip2.
 const TEXT_BYTES: usize = 4 << 20;
 
-/// The rows of LMbench that are measured: those that contain a system call, a fault or a context switch. Tracing does
-/// not affect the others.
-const LMBENCH: [&str; 24] = [
+/// The rows of `lmbench-calls`: those that contain a system call, a fault or a context switch, and a few that tracing
+/// does not affect.
+const LMBENCH_CALLS: [&str; 24] = [
     "null-call",
     "null-io",
     "stat",
@@ -125,17 +135,22 @@ pub fn built_in(name: &str, directory: &Path) -> io::Result<Result<Workload, Str
             let fixed =
                 ["run", "lmbench", "--launches", "1", "--time", "5ms", "--warm-up", "1ms", "--seed", "1", "--quiet"];
             let words = [own].into_iter().chain(fixed.map(str::to_owned)).chain(["--output".to_owned(), output]);
-            let words = words.chain(lmbench_rows().into_iter().map(|row| row.id)).collect();
+            let words = words.chain(lmbench_rows(name).into_iter().map(|row| row.id)).collect();
             // 4: some rows cannot run on this machine.
             Ok(Workload { codes: &[0, 4], run: Some(run), ..workload(words, place) })
         }
     })
 }
 
-/// Returns the rows of workload `lmbench` as the suite has them.
-pub fn lmbench_rows() -> Vec<Row> {
+/// Returns the rows of a workload of LMbench as the suite has them.
+pub fn lmbench_rows(workload: &str) -> Vec<Row> {
+    let published = published::run("ltt", "up-a").expect("a table of the program");
+    let is_in = |name: &str| match workload {
+        CALLS => LMBENCH_CALLS.contains(&name),
+        _ => published.results.iter().any(|result| result.row.subject == name && result.row.pattern == "lmbench"),
+    };
     let lmbench = facilities::find("lmbench").expect("a facility of the table");
-    let subjects = (lmbench.subjects)().into_iter().filter(|subject| LMBENCH.contains(&subject.name));
+    let subjects = (lmbench.subjects)().into_iter().filter(|subject| is_in(subject.name));
     let rtt = patterns::find("rtt").expect("a pattern of the table");
     let round_trips = ROUND_TRIPS.iter().filter_map(|&(name, size)| {
         let transport = transports::find(name)?;
@@ -184,6 +199,8 @@ fn c_file(number: u64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use headwater_results::overhead::WORKLOAD;
+
     use super::*;
 
     #[test]
@@ -194,9 +211,21 @@ mod tests {
 
     #[test]
     fn the_rows_of_lmbench_are_all_there() {
-        let rows = lmbench_rows();
-        assert_eq!(rows.len(), LMBENCH.len() + ROUND_TRIPS.len(), "a name has changed");
+        let rows = lmbench_rows(CALLS);
+        assert_eq!(rows.len(), LMBENCH_CALLS.len() + ROUND_TRIPS.len(), "a name has changed");
         assert!(rows.iter().any(|row| row.id == "null-call/lmbench/free"));
+    }
+
+    #[test]
+    fn workload_lmbench_has_every_row_of_the_published_table() {
+        let rows = lmbench_rows(LMBENCH);
+        for machine in ["up-a", "smp4-a"] {
+            let published = published::run("ltt", machine).expect("a table of the program");
+            for old in published.results.iter().map(|result| &result.row).filter(|row| row.pattern != WORKLOAD) {
+                let is_it = |row: &&Row| (&row.subject, &row.pattern) == (&old.subject, &old.pattern);
+                assert_eq!(rows.iter().filter(is_it).count(), 1, "{}", old.id);
+            }
+        }
     }
 
     #[test]

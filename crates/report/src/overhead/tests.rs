@@ -31,6 +31,33 @@ fn a_figure_is_shown_only_if_the_null_arm_supports_it() {
 }
 
 #[test]
+fn a_prediction_is_named_and_comes_first_where_the_measured_figure_is_not_known() {
+    let of = |finding| Arm { predicted: Some(0.0043), ..arm(finding) };
+    let value = |finding| cell(&of(finding), &line(Vec::new())).value;
+    assert_eq!(value(Finding::Below), "predicted +0.43 %; below 8.3 %");
+    assert_eq!(value(Finding::Open { more_blocks: Some(7) }), "predicted +0.43 %; open, 7 more");
+    assert_eq!(value(Finding::Found), "+5.2 %");
+}
+
+#[test]
+fn a_run_on_one_cpu_is_beside_the_machine_of_the_report_that_had_one() {
+    let mut run = overhead(12);
+    let cells = |run: &Run| {
+        let tables = tables(&Overhead::of(run), run, "+-");
+        let old: Vec<_> = tables[2].grid.lines[0].cells.iter().rev().take(2).map(|cell| cell.value.clone()).collect();
+        (tables[2].words.clone(), old)
+    };
+    run.header.environment.cpu.affinity = vec![0];
+    let (words, old) = cells(&run);
+    assert!(words.ends_with("with one CPU."), "{words}");
+    assert_eq!(old, ["2.78 x", "+1.7 %"], "D and C of null_call, up: 0.963 and 0.352 over 0.346 us");
+    run.header.environment.cpu.affinity = vec![0, 1];
+    let (words, other) = cells(&run);
+    assert!(words.ends_with("with four."), "{words}");
+    assert_ne!(other, old);
+}
+
+#[test]
 fn a_null_arm_that_was_measured_once_is_not_called_missing() {
     let unsupported = arm(Finding::Unsupported);
     assert_eq!(cell(&unsupported, &line(Vec::new())).value, "no null arm");

@@ -39,6 +39,8 @@ pub struct Settings {
     /// An existing directory for the pages of a flight recorder, for [`super::snapshot`], and for [`super::recover`] if
     /// the process is killed. With `None` the pages are in memory, and are lost with the process.
     pub kept: Option<PathBuf>,
+    /// Whether the events are enabled, but nothing is recorded until [`Session::record`].
+    pub paused: bool,
 }
 
 impl Settings {
@@ -53,6 +55,7 @@ impl Settings {
             clock: None,
             may_mount: false,
             kept: None,
+            paused: false,
         }
     }
 }
@@ -111,7 +114,7 @@ pub struct Session {
 }
 
 impl Session {
-    /// Creates an instance and starts recording.
+    /// Creates an instance and starts recording, unless the settings say `paused`.
     ///
     /// # Errors
     /// Any [`Error`].
@@ -155,7 +158,7 @@ impl Session {
         };
         instance.never(&readers.threads)?;
         instance.enable(&events)?;
-        instance.record(true)?;
+        instance.record(!settings.paused)?;
         Ok(Session { readers, instance, description, sinks, pipes, layout, kinds, clock })
     }
 

@@ -1,5 +1,6 @@
-//! `getppid`, `getppid-flight`, `getppid-drain`: a system call without a kernel session, and recorded by one, as two
-//! events. The session records only this process and does not slow down others.
+//! `getppid`, `getppid-filtered`, `getppid-armed`, `getppid-flight`, `getppid-drain`: a system call without a kernel
+//! session, beside one that records another process, beside one that is off, and recorded by one as two events. The
+//! session has only one process and does not slow down others.
 
 use std::fs;
 use std::hint::black_box;
@@ -20,21 +21,25 @@ pub struct Getppid {
     session: Option<Session>,
     /// Directory for the pages of a drain.
     directory: Option<PathBuf>,
+    /// Whether the calls become events.
+    is_recorded: bool,
 }
 
 impl Operation for Getppid {
     const ROWS: &'static [(&'static str, &'static str)] = &[
         ("getppid", "getppid() without a session"),
+        ("getppid-filtered", "getppid() beside a kernel session that records another process only"),
+        ("getppid-armed", "getppid() with a kernel session whose events are enabled and recording is off"),
         ("getppid-flight", "getppid() recorded by a kernel session without a reader: two events"),
         ("getppid-drain", "getppid() recorded by a kernel session into files"),
     ];
     const FIGURE: Figure = Figure::Nanoseconds;
 
     fn prepare(job: &Job) -> Result<Getppid, Unavailable> {
-        let mut this = Getppid { session: None, directory: None };
+        let mut this = Getppid { session: None, directory: None, is_recorded: false };
         let mode = match job.row.subject.as_str() {
             "getppid" => return Ok(this),
-            "getppid-flight" => Mode::Flight,
+            "getppid-filtered" | "getppid-armed" | "getppid-flight" => Mode::Flight,
             _ => {
                 let directory = job.directory.join(format!("{}-pages", job.token));
                 fs::create_dir(&directory).map_err(|error| Unavailable::call("mkdir", error))?;
@@ -45,8 +50,18 @@ impl Operation for Getppid {
         if let Some(why) = Support::look().obstacle() {
             return Err(Unavailable(why.to_owned()));
         }
-        let settings =
-            Settings { processes: Some(vec![std::process::id()]), ..Settings::new(&["raw_syscalls:*"], mode) };
+        this.is_recorded = !["getppid-filtered", "getppid-armed"].contains(&job.row.subject.as_str());
+        let own = std::process::id();
+        let process = match job.row.subject.as_str() {
+            // The harness, which sleeps meanwhile.
+            "getppid-filtered" => getppid().map_or(1, |parent| parent.as_raw_nonzero().get().unsigned_abs()),
+            _ => own,
+        };
+        let settings = Settings {
+            processes: Some(vec![process]),
+            paused: job.row.subject == "getppid-armed",
+            ..Settings::new(&["raw_syscalls:*"], mode)
+        };
         this.session = Some(Session::start(&settings).map_err(|error| Unavailable(error.to_string()))?);
         Ok(this)
     }
@@ -57,7 +72,11 @@ impl Operation for Getppid {
         let cpus = fs::read_dir(session.path().join("per_cpu"))?;
         let stats = cpus.flatten().filter_map(|cpu| Stats::parse(&fs::read_to_string(cpu.path().join("stats")).ok()?));
         match stats.map(|stats| stats.happened()).sum::<u64>() {
-            200.. => Ok(()),
+            200.. if self.is_recorded => Ok(()),
+            ..200 if !self.is_recorded => Ok(()),
+            many if !self.is_recorded => {
+                Err(io::Error::other(format!("100 calls that are not recorded made {many} events")))
+            }
             few => Err(io::Error::other(format!("100 calls made only {few} events"))),
         }
     }
