@@ -90,6 +90,32 @@ impl Stages {
         }
     }
 
+    /// Waits for `ready` where the CPU of the other side is not known, and each look is a system call: looks again and again for as long as
+    /// spinning may take, and yields before each look. A yield takes a fraction of the look if the other side runs on another CPU, and
+    /// lets it answer if it waits for this one.
+    pub fn pass_anywhere(&mut self, mut ready: impl FnMut() -> bool) -> Option<Stage> {
+        let mut spinning = std::mem::take(&mut self.spinning);
+        let came = self.allowed() && spinning.try_stage(|| self.look_for(SPIN_NS, &mut ready));
+        self.spinning = spinning;
+        came.then_some(Stage::Spun)
+    }
+
+    fn look_for(&mut self, limit_ns: u64, ready: &mut impl FnMut() -> bool) -> bool {
+        let start_ns = now_ns();
+        loop {
+            let before_ns = now_ns();
+            yield_now();
+            let after_ns = now_ns();
+            let is_quick = self.took(after_ns - before_ns);
+            if ready() {
+                return true;
+            }
+            if !is_quick || after_ns - start_ns >= limit_ns {
+                return false;
+            }
+        }
+    }
+
     fn yield_until(&mut self, ready: &mut impl FnMut() -> bool) -> bool {
         for _ in 0..YIELDS {
             let quick = if self.trusts() {

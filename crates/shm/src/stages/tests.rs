@@ -67,3 +67,24 @@ fn a_spin_in_vain_bars_ever_more_spins_until_one_pays() {
     assert_eq!(waits_without_a_spin(&mut stages, false), 0);
     assert_eq!(waits_without_a_spin(&mut stages, true), 1);
 }
+
+#[test]
+fn looks_in_vain_bar_the_next_wait_and_slow_yields_bar_many() {
+    let looks = |stages: &mut Stages, comes: bool| {
+        let mut looks = 0;
+        let stage = stages.pass_anywhere(|| {
+            looks += 1;
+            comes
+        });
+        assert_eq!(stage.is_some(), comes && looks > 0);
+        looks
+    };
+    let mut stages = Stages::default();
+    assert_eq!(looks(&mut stages, true), 1);
+    assert!(looks(&mut stages, false) > 0, "it paid");
+    assert_eq!(looks(&mut stages, false), 0, "it was in vain");
+    let mut stages = Stages::default();
+    stages.took(YIELD_NS_MAX + 1);
+    assert!((0..64).all(|_| looks(&mut stages, true) == 0));
+    assert_eq!(looks(&mut stages, true), 1);
+}

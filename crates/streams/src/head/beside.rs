@@ -120,8 +120,7 @@ impl Handle {
         }
         let mut stages = std::mem::take(&mut self.end.stages);
         let mut served = Ok(true);
-        // Which CPU the sender runs on is not known.
-        let spun = stages.pass(false, || {
+        let spun = stages.pass_anywhere(|| {
             served = self.serve_files(ready);
             served.is_err() || self.back.is_readable()
         });

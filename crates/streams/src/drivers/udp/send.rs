@@ -88,9 +88,6 @@ fn find_endpoint(queue: &mut Queue<'_, '_, '_>, destination: &Address) -> Result
         return Ok(None);
     };
     let namespace = words::namespace(queue)?;
-    let Some(source) = internet::source_within_machine(to, namespace) else { return Ok(None) };
-    let source = SocketAddr::new(if own.ip().is_unspecified() { source } else { own.ip() }, own.port());
-    let Some(source) = Address::of(InternetAddress::from(source).bytes()) else { return Ok(None) };
     let any: IpAddr = if to.is_ipv6() { Ipv6Addr::UNSPECIFIED.into() } else { Ipv4Addr::UNSPECIFIED.into() };
     let mut exact = to;
     if let SocketAddr::V6(exact) = &mut exact {
@@ -98,6 +95,8 @@ fn find_endpoint(queue: &mut Queue<'_, '_, '_>, destination: &Address) -> Result
     }
     for bound in [exact, SocketAddr::new(any, to.port())] {
         let Some(minor) = queue.addresses()?.find(&words::name(namespace, bound))? else { continue };
+        // Only for an address that has a name: the kernel's answer takes a socket, ten times as long as the look for a name.
+        let Some(source) = source(to, own, namespace) else { return Ok(None) };
         let Some(peer) = queue.find_peer(minor)? else { continue };
         // The peer's memory and the directory say what they will: the kernel says to what address a socket is bound, and where.
         let Some(socket) = queue.file_of_peer(&peer, SOCKET)? else { continue };
@@ -111,6 +110,13 @@ fn find_endpoint(queue: &mut Queue<'_, '_, '_>, destination: &Address) -> Result
         }
     }
     Ok(None)
+}
+
+/// The source that a receiver on this machine sees in datagrams from `own` to `to`. None: `to` is no address of this machine.
+fn source(to: SocketAddr, own: SocketAddr, namespace: u64) -> Option<Address> {
+    let source = internet::source_within_machine(to, namespace)?;
+    let source = SocketAddr::new(if own.ip().is_unspecified() { source } else { own.ip() }, own.port());
+    Address::of(InternetAddress::from(source).bytes())
 }
 
 /// False: the socket is full, and the datagram is left.
