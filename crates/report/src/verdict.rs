@@ -11,6 +11,7 @@ mod absent;
 mod beyond;
 mod caution;
 mod choice;
+mod flood;
 mod harness;
 mod limit;
 mod loss;
@@ -30,6 +31,7 @@ static TABLE: &[Kind] = &[
     caution::sentences,
     choice::sentences,
     beyond::sentences,
+    flood::sentences,
     mechanisms::sentences,
     limit::sentences,
     harness::sentences,

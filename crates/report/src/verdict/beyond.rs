@@ -43,7 +43,7 @@ enum Outcome {
 }
 
 /// The comparison at one size.
-struct Step<'a> {
+pub(super) struct Step<'a> {
     size: u64,
     outcome: Outcome,
     /// How many times as fast the runtime is.
@@ -52,7 +52,7 @@ struct Step<'a> {
 }
 
 /// Adjacent sizes with the same outcome.
-struct Range<'a> {
+pub(super) struct Range<'a> {
     outcome: Outcome,
     sizes: (u64, u64),
     /// The least and the greatest advantage.
@@ -72,19 +72,25 @@ fn step<'a>(rows: &[&'a RowResult], size: u64) -> Option<Step<'a>> {
         // Of several that cannot be told apart a program takes the one without a policy of an experiment.
         leaders.iter().copied().find(|row| row.row.policy.is_none()).or(leaders.first().copied())
     };
-    let (runtime, kernel) = (best(Provider::Runtime)?, best(Provider::Kernel)?);
-    let advantage = judge::advantage(runtime, kernel)?;
-    // One launch cannot show a difference; the caution says so once for all sentences.
-    let is_told_apart = differ(runtime, kernel) || super::is_single(runtime);
-    let outcome = match is_told_apart {
-        false => Outcome::Same,
-        true if advantage > 1.0 => Outcome::Faster,
-        true => Outcome::Slower,
-    };
-    Some(Step { size, outcome, advantage, subject: &runtime.row.subject })
+    Step::between(best(Provider::Runtime)?, best(Provider::Kernel)?, size)
 }
 
-fn ranges<'a>(steps: &[Step<'a>]) -> Vec<Range<'a>> {
+impl<'a> Step<'a> {
+    /// Returns the comparison of two rows of one size; `None` without a ratio.
+    pub(super) fn between(runtime: &'a RowResult, kernel: &RowResult, size: u64) -> Option<Step<'a>> {
+        let advantage = judge::advantage(runtime, kernel)?;
+        // One launch cannot show a difference; the caution says so once for all sentences.
+        let is_told_apart = differ(runtime, kernel) || super::is_single(runtime);
+        let outcome = match is_told_apart {
+            false => Outcome::Same,
+            true if advantage > 1.0 => Outcome::Faster,
+            true => Outcome::Slower,
+        };
+        Some(Step { size, outcome, advantage, subject: &runtime.row.subject })
+    }
+}
+
+pub(super) fn ranges<'a>(steps: &[Step<'a>]) -> Vec<Range<'a>> {
     let mut ranges: Vec<Range<'_>> = Vec::new();
     for step in steps {
         match ranges.last_mut() {
@@ -104,7 +110,7 @@ fn ranges<'a>(steps: &[Step<'a>]) -> Vec<Range<'a>> {
     ranges
 }
 
-fn words(ranges: &[Range<'_>]) -> String {
+pub(super) fn words(ranges: &[Range<'_>]) -> String {
     let last = ranges.len().saturating_sub(1);
     if last < RANGES_MAX {
         let words = ranges.iter().enumerate().map(|(index, range)| range.words(index == 0, index == last));
