@@ -49,7 +49,7 @@ fn an_option_that_has_a_letter_has_it_in_every_subcommand() {
 #[test]
 fn a_long_name_takes_a_value_of_one_kind_or_none_in_all_subcommands() {
     /// Where a name takes what stands for the same thing in another form.
-    const SAME: [[&str; 2]; 3] = [["DIR", "FILE"], ["RUN|SUBJECT", "NAME"], ["KEY", "NAME"]];
+    const SAME: [[&str; 2]; 4] = [["DIR", "FILE"], ["RUN|SUBJECT", "NAME"], ["KEY", "NAME"], ["FACTOR", "PROPERTY"]];
     let mut kinds = BTreeMap::<String, BTreeMap<String, Vec<String>>>::new();
     each_option(&mut |command, option| {
         let Some(long) = option.get_long() else { return };

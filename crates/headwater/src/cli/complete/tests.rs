@@ -90,12 +90,13 @@ fn directories_and_files_are_left_to_the_shell() {
 /// A placeholder without a list is one whose values cannot be listed.
 #[test]
 fn every_placeholder_is_known() {
-    const FREE: [&str; 18] = [
+    const FREE: [&str; 19] = [
         "SIZES",
         "TIME",
         "COUNT",
         "NUMBER",
         "NAME=[KEY=VALUE ...] [COMMAND ...]",
+        "NAME=VALUE",
         "SHARE",
         "TEXT",
         "PATTERNS",
