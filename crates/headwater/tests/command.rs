@@ -190,6 +190,7 @@ fn bad_input_is_one_line_and_status_2_and_leaves_nothing() {
         (&["trace", "list", "missing"], "no such recording"),
         (&["streams", "log", "1", "2"], "triplets"),
         (&["streams", "log", "a", "b", "c"], "neither a number nor `all`"),
+        (&["streams", "log", "-d", "nowhere"], "nowhere is no directory"),
         (&["streams", "attach", "file"], "give --driver"),
         (&["streams", "attach", "file", "--driver", "nothing"], "known are echo"),
         (&["streams", "detach", "file"], "no stream is attached"),

@@ -81,6 +81,10 @@ pub(super) fn log(arguments: &LogArguments) -> anyhow::Result<u8> {
     let stop = StopSignals::watch()?;
     let mut options = DeviceOptions::new().nonblocking(true);
     if let Some(directory) = &arguments.directory {
+        // The library would create it, and a logger in a directory that no program uses waits for ever.
+        if !directory.is_dir() {
+            bail!("{} is no directory: create it, or name the one that the programs use", directory.display());
+        }
         options = options.directory(directory);
     }
     let mut loggers = Vec::new();
