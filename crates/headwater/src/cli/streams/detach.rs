@@ -11,6 +11,9 @@ use crate::cli::status;
 ///
 /// Programs that have opened the file keep the stream. Only the owner of the file, and root, may detach a stream.
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  headwater streams attach /run/echo --driver echo --create &
+  headwater streams detach /run/echo     the file is plain again, and the command above has ended")]
 pub(super) struct DetachArguments {
     /// The file
     #[arg(value_name = "PATH")]

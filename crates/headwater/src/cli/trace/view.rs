@@ -67,6 +67,9 @@ enum Format {
 
 /// Print the contents of recordings: events by type, and lost events by CPU
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  headwater trace stat recording            what was recorded, and what was lost
+  headwater trace stat --json recording     the same for other programs")]
 pub(super) struct StatArguments {
     /// Recordings, or traces in them
     #[arg(value_name = "DIR", required = true)]
