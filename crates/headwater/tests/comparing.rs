@@ -1,30 +1,15 @@
 //! Comparisons as a user runs them: variants in the same blocks, a run measured again, noise, exit statuses.
 
 use std::fs;
-use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
 use headwater_results::schema::Run;
-use tempfile::TempDir;
 
-/// A directory for a test.
-struct TestDir(TempDir);
+use directory::TestDir;
+
+mod directory;
 
 impl TestDir {
-    fn new() -> TestDir {
-        TestDir(TempDir::new().expect("a temporary directory"))
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
-
-    fn run(&self, arguments: &[&str]) -> Output {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_headwater"));
-        command.args(arguments).current_dir(self.0.path()).stdin(Stdio::null());
-        command.output().expect("the command starts")
-    }
-
     /// Reads the run in a directory below this one.
     fn read(&self, name: &str) -> Run {
         let text = fs::read_to_string(self.path(name).join("run.json")).expect("run.json");
@@ -266,7 +251,7 @@ fn on_a_small_file_system(dir: &TestDir, script: &str) -> Option<Output> {
     }
     let script = format!("mkdir small; mount -t tmpfs -o size=1m tmpfs small; cp -r r small/r\n{script}");
     let mut command = Command::new("unshare");
-    command.args(namespace).args(["sh", "-ec", &script]).current_dir(dir.0.path()).stdin(Stdio::null());
+    command.args(namespace).args(["sh", "-ec", &script]).current_dir(dir.root()).stdin(Stdio::null());
     let output = command.env("HEADWATER", env!("CARGO_BIN_EXE_headwater")).output().expect("it starts");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     Some(output)

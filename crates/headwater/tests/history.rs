@@ -1,29 +1,15 @@
 //! `headwater history` as a user runs it: directories of runs, runs that cannot be read, labels, the page, exit statuses.
 
 use std::fs;
-use std::path::PathBuf;
-use std::process::{Command, Output, Stdio};
+use std::process::Output;
 
 use headwater_results::schema::Run;
-use tempfile::TempDir;
 
-struct TestDir(TempDir);
+use directory::TestDir;
+
+mod directory;
 
 impl TestDir {
-    fn new() -> TestDir {
-        TestDir(TempDir::new().expect("a temporary directory"))
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
-
-    fn run(&self, arguments: &[&str]) -> Output {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_headwater"));
-        command.args(arguments).current_dir(self.0.path()).stdin(Stdio::null());
-        command.output().expect("the command starts")
-    }
-
     /// Makes twenty nights of one measured run: from the twelfth on its row has `factor` times the rate.
     fn nights(&self, factor: f64) {
         let output = self.run(&[

@@ -47,6 +47,7 @@ impl TestDir {
 }
 
 /// The exit status of a command that ended by itself.
+#[allow(dead_code)] // As above.
 pub fn status(output: &Output) -> i32 {
     output.status.code().expect("ended by itself")
 }
