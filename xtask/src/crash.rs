@@ -29,7 +29,11 @@ pub struct Options {
 pub fn run(options: &Options) -> Result<()> {
     if options.trace {
         let settings = [("HEADWATER_ROUNDS", options.rounds.to_string())];
-        return shell::long_test(&["--package", "headwater-trace-tools", "--test", "session"], "kill::of_", &settings);
+        return shell::long_test(
+            &["--package", "headwater-trace-tools", "--test", "session"],
+            "kill::after_",
+            &settings,
+        );
     }
     let settings = [
         ("HEADWATER_ROUNDS", options.rounds.to_string()),

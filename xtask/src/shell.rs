@@ -76,12 +76,19 @@ pub fn release_build() -> Result<PathBuf> {
 /// `filter` selects tests (all, if it is empty). Prints the time that it took.
 ///
 /// # Errors
-/// If a test fails.
+/// If a test fails, or `filter` selects none.
 pub fn long_test(build: &[&str], filter: &str, settings: &[(&str, String)]) -> Result<()> {
     let started = std::time::Instant::now();
-    let mut command = cargo(&["test"]);
-    command.args(build).args(["--", "--nocapture", "--test-threads", "1", filter]);
-    run(command.envs(settings.iter().map(|(name, value)| (name, value))))?;
+    let test = |arguments: &[&str]| {
+        let mut command = cargo(&["test"]);
+        command.args(build).arg("--").args(arguments).arg(filter);
+        command
+    };
+    // The names of tests change; a run that selects none of them would succeed.
+    if !output(&mut test(&["--list"]))?.lines().any(|line| line.ends_with(": test")) {
+        bail!("no test of {} has {filter:?} in its name", build.join(" "));
+    }
+    run(test(&["--nocapture", "--test-threads", "1"]).envs(settings.iter().map(|(name, value)| (name, value))))?;
     println!("{}: {:.0} s", build.join(" "), started.elapsed().as_secs_f64());
     Ok(())
 }
