@@ -50,8 +50,7 @@ if [ "$(id -u)" -eq 0 ]; then
 fi
 failed=0
 # DEVICE ADDRESS: the loop-back transports, and TCP, whose address is a sockaddr_in of 127.0.0.1.
-# Through tirdwr where "stream" is said. Not over TCP: data that arrive before the module is pushed stay messages with a control part,
-# which read(2) refuses (docs/xti.md, "Programs of others").
+# Once with t_snd and t_rcv, and once through tirdwr ("stream"), which the server pushes in its child, when data may already be there.
 while read -r device streams address; do
     for stream in ${streams//,/ }; do
         rm -rf "$work"/{near,far}
@@ -82,6 +81,6 @@ while read -r device streams address; do
 done <<'TRANSPORTS'
 /dev/ticots false,true uucp
 /dev/ticotsord false,true uucp
-/dev/tcp false \002\000\035\260\177\000\000\001\000\000\000\000\000\000\000\000
+/dev/tcp false,true \002\000\035\260\177\000\000\001\000\000\000\000\000\000\000\000
 TRANSPORTS
 exit $failed

@@ -192,7 +192,7 @@ impl<'m> Run<'_, 'm> {
         let flow = &self.region.fixed.lanes[self.direction].flow.0;
         let marks = (flow.hiwat.load(Ordering::Relaxed), flow.lowat.load(Ordering::Relaxed));
         if let Some(read) = options.read.and_then(|bits| ReadOptions::from_bits(bits).ok()) {
-            reader.read_options.store(read.bits(), Ordering::Relaxed);
+            read.set(reader);
         }
         let hiwat = options.hiwat.unwrap_or(marks.0).clamp(1, self.region.hiwat_max() as u32);
         self.region.set_water_marks(self.direction, hiwat, options.lowat.unwrap_or(marks.1).min(hiwat));

@@ -3,6 +3,7 @@
 use headwater_shm::{Limit, Membership, probe};
 
 use super::handle::Handle;
+use super::options::ReadOptions;
 use super::state::{self, Call};
 use crate::error::{Result, fixed};
 use crate::events;
@@ -36,6 +37,10 @@ impl Handle {
             let free = stack::free(&region.fixed, side, most)?;
             let slot = free.slot;
             region.clear_module_instance(side, slot, info.instance)?;
+            if info.earlier {
+                // Before the module is there: it is asked, and none is without it.
+                ReadOptions::note_treats_earlier(&region.fixed.ends[side].0, true);
+            }
             stack::push(&region.fixed, side, free, name);
             let queue = queue_of(side, slot);
             for (direction, store) in stores.into_iter().enumerate() {
@@ -110,6 +115,8 @@ impl Handle {
             for store in stores {
                 store.side(me).lock()?.flush(queue_of(side, slot), Which::All)?;
             }
+            let treats = chain::modules(&region.fixed, side).any(|module| module.info().earlier);
+            ReadOptions::note_treats_earlier(&region.fixed.ends[side].0, treats);
             Ok(())
         })?;
         self.enable_all()

@@ -12,11 +12,15 @@ use crate::limits::EMPTY_MAX;
 use crate::message::kind::{Kind, MessageHeader};
 use crate::plumb::chain;
 use crate::plumb::direction::{CHANGED, Direction, arrived, is_readable};
+use crate::plumb::module::{Earlier, Module};
 use crate::process::end::End;
 use crate::process::listeners::signal;
 use crate::queue::lane::reader::{LaneFront, ReaderGuard};
 use crate::queue::lane::{Guard, Kept, Record, there};
 use crate::queue::store::{HEAD, Store, StoreGuard, StoreSide, Stored};
+
+/// The longest control part that a module is asked about that was pushed later: that of an indication with an address and options.
+const EARLIER_MAX: usize = 256;
 
 /// The message at the front, and the number of bytes left.
 #[derive(Debug, Clone, Copy)]
@@ -27,6 +31,8 @@ pub(crate) struct PeekedMessage {
     /// Bytes left of the data part, if there is one. For plain bytes: the known ones.
     pub data: Option<usize>,
     place: Location,
+    /// It came before a module that takes it for something else, as which it is described here.
+    earlier: Earlier,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -161,6 +167,7 @@ impl<'w> ReadSide<'w> {
                 control: there(stored.control),
                 data: there(stored.data),
                 place: Location::Stored(stored),
+                earlier: Earlier::Stays,
             }));
         }
         Ok(self.lane.front()?.map(|front| match front {
@@ -169,27 +176,64 @@ impl<'w> ReadSide<'w> {
                 control: None,
                 data: Some(usize::try_from(count).unwrap_or(usize::MAX)),
                 place: Location::Plain,
+                earlier: Earlier::Stays,
             },
             LaneFront::Record(record) => PeekedMessage {
                 header: record.header,
                 control: there(record.control),
                 data: there(record.data),
                 place: Location::Record(record),
+                earlier: Earlier::Stays,
             },
         }))
     }
 
-    /// As [`ReadSide::peeked`], after raising the signals at the front.
+    /// As [`ReadSide::front`], after raising the signals at the front, and as modules take it that were pushed after it had come.
     pub fn front_but_signals(&mut self) -> Result<Option<PeekedMessage>> {
         for _ in 0..EMPTY_MAX {
             let peeked = self.front()?;
-            let Some(item) = peeked.filter(|item| item.header.kind == Kind::Signal) else { return Ok(peeked) };
+            let Some(item) = peeked.filter(|item| item.header.kind == Kind::Signal) else {
+                return match peeked {
+                    Some(item) if item.control.is_some() && ReadOptions::treats_earlier(self.end.words()) => {
+                        match self.treat_earlier(item)? {
+                            Some(item) => Ok(Some(item)),
+                            None => continue,
+                        }
+                    }
+                    peeked => Ok(peeked),
+                };
+            };
             let mut number = [0];
             self.copy_data(&item, &mut number)?;
             self.take(&item, Taken::ALL)?;
             signal(&self.end.region, self.end.side, raise(self.end.words(), number[0]));
         }
         Err(corrupt!("a queue has no end"))
+    }
+
+    /// The message at the front as a module takes it that was pushed after it had come. None if it has gone with its control part.
+    #[cold]
+    fn treat_earlier(&mut self, item: PeekedMessage) -> Result<Option<PeekedMessage>> {
+        if item.header.kind != Kind::Proto {
+            return Ok(Some(item));
+        }
+        let mut control = [0; EARLIER_MAX];
+        let len = self.copy_control(&item, &mut control)?;
+        let treat = |module: &dyn Module| module.treat_earlier(&control[..len]);
+        let mut treated = chain::modules(&self.end.region.fixed, self.end.side).map(treat);
+        let earlier = treated.find(|earlier| *earlier != Earlier::Stays).unwrap_or(Earlier::Stays);
+        let header = MessageHeader { band: item.header.band, ..MessageHeader::of(Kind::Data) };
+        match earlier {
+            Earlier::Stays => Ok(Some(item)),
+            Earlier::Data => {
+                let all = item.data.unwrap_or(0) == 0;
+                self.take(&item, Taken { control: item.control, data: None, all })?;
+                Ok(None)
+            }
+            Earlier::End | Earlier::Hangup => {
+                Ok(Some(PeekedMessage { header, control: None, data: Some(0), earlier, ..item }))
+            }
+        }
     }
 
     /// Copies what is left of the control part, as far as it fits.
@@ -214,7 +258,11 @@ impl<'w> ReadSide<'w> {
 
     /// Takes the given bytes of the message at the front.
     pub fn take(&mut self, item: &PeekedMessage, taken: Taken) -> Result<()> {
-        let Taken { control, data, all } = taken;
+        let Taken { control, data, all } = match item.earlier {
+            Earlier::Hangup => return Ok(()),
+            Earlier::End => Taken::ALL,
+            Earlier::Stays | Earlier::Data => taken,
+        };
         match &item.place {
             Location::Plain => {
                 let count = if all { item.data } else { data }.unwrap_or(0);

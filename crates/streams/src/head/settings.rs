@@ -23,7 +23,7 @@ impl Handle {
     #[doc(alias = "I_SRDOPT")]
     pub fn set_read_options(&mut self, options: ReadOptions) -> Result<()> {
         state::check(self.end.words(), Call::Peek)?;
-        self.end.words().read_options.store(options.bits(), Ordering::Relaxed);
+        options.set(self.end.words());
         self.back.announce();
         Ok(())
     }

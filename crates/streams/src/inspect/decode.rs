@@ -140,7 +140,7 @@ impl Decoder<'_> {
             is_linked: state & LINKED != 0,
             is_shut_to_write: shut & WRITES != 0,
             is_shut_to_read: shut & READS != 0,
-            read_options: ReadOptions::from_bits(word(offset_of!(EndWords, read_options))).ok(),
+            read_options: ReadOptions::from_word(word(offset_of!(EndWords, read_options))).ok(),
             write_options: WriteOptions::from_bits(word(offset_of!(EndWords, write_options))).ok(),
             error_options: ErrorOptions::from_bits(word(offset_of!(EndWords, error_options))),
             handles: word(offset_of!(EndWords, joined)),

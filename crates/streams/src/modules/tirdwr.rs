@@ -2,6 +2,8 @@
 //!
 //! - What is written goes as plain data; of what comes, the data are read. A user's control part is an error: EPROTO.
 //! - An orderly release of the other end reads as the end of the file. A disconnect is a hang-up.
+//! - Messages that came to the head before the module was pushed are taken as if they had come through it, as far as they are data,
+//!   an orderly release or a disconnect. Others stay as they are: EBADMSG for a read. SVR4's refuses to be pushed then.
 //! - When the stream is closed, an orderly release is answered, if one has come: the transport does that. SVR4's does so also when the
 //!   module is popped; here the user then answers it.
 //! - Expedited data and whatever else comes are an error: EPROTO.
@@ -23,7 +25,7 @@
 use crate::error::{Errno, Result};
 use crate::message::Message;
 use crate::message::kind::{Kind, MessageHeader};
-use crate::plumb::module::{Module, ModuleInfo, Side};
+use crate::plumb::module::{Earlier, Module, ModuleInfo, Side};
 use crate::plumb::queue::Queue;
 use crate::tpi::Primitive;
 
@@ -36,7 +38,16 @@ pub struct ReadWriteModule;
 
 impl Module for ReadWriteModule {
     fn info(&self) -> ModuleInfo {
-        ModuleInfo::new("tirdwr")
+        ModuleInfo::new("tirdwr").earlier()
+    }
+
+    fn treat_earlier(&self, control: &[u8]) -> Earlier {
+        match Primitive::decode(control) {
+            Ok(Primitive::DataInd { .. }) => Earlier::Data,
+            Ok(Primitive::OrdrelInd) => Earlier::End,
+            Ok(Primitive::DisconInd { .. }) => Earlier::Hangup,
+            _ => Earlier::Stays,
+        }
     }
 
     fn put<'m>(&self, message: Message<'m>, queue: &mut Queue<'_, '_, 'm>) -> Result<()> {

@@ -62,6 +62,9 @@ pub struct ReadOptions {
 
 const RFILL: u32 = 0x20;
 
+/// Beside the options in the end's word: a module of the end treats messages that came to the head before it was pushed.
+const TREATS_EARLIER: u32 = 1 << 31;
+
 impl ReadOptions {
     /// The default of every end: bytes, and EBADMSG for a control part (RNORM, RPROTNORM).
     #[doc = include_str!("../../doc/read_mode.md")]
@@ -93,7 +96,34 @@ impl ReadOptions {
     /// The options of an end; the defaults if its word is invalid.
     #[inline]
     pub(crate) fn of(end: &EndWords) -> ReadOptions {
-        ReadOptions::from_bits(end.read_options.load(Ordering::Relaxed)).unwrap_or_default()
+        ReadOptions::from_word(end.read_options.load(Ordering::Relaxed)).unwrap_or_default()
+    }
+
+    /// Of the end's word.
+    #[inline]
+    pub(crate) fn from_word(word: u32) -> Result<ReadOptions> {
+        ReadOptions::from_bits(word & !TREATS_EARLIER)
+    }
+
+    /// Makes them those of an end.
+    pub(crate) fn set(self, end: &EndWords) {
+        let with_rest = |word: u32| Some(word & TREATS_EARLIER | self.bits());
+        let _ = end.read_options.fetch_update(Ordering::Relaxed, Ordering::Relaxed, with_rest);
+    }
+
+    /// Whether a module of the end treats messages that came before it ([`Module::treat_earlier`](crate::Module::treat_earlier)).
+    #[inline]
+    pub(crate) fn treats_earlier(end: &EndWords) -> bool {
+        end.read_options.load(Ordering::Relaxed) & TREATS_EARLIER != 0
+    }
+
+    /// Notes whether a module of the end does so.
+    pub(crate) fn note_treats_earlier(end: &EndWords, treats: bool) {
+        if treats {
+            end.read_options.fetch_or(TREATS_EARLIER, Ordering::Relaxed);
+        } else {
+            end.read_options.fetch_and(!TREATS_EARLIER, Ordering::Relaxed);
+        }
     }
 
     /// The bits of I_GRDOPT.

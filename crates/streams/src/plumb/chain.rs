@@ -102,14 +102,16 @@ fn driver_link(region: &Region, side: Side) -> Option<Link> {
     Some(Link { module, queue: queue_of(1, DRIVER), end: 1, slot: DRIVER, side, service })
 }
 
-/// Calls `close` of an end's modules, the last pushed first: its last handle in use is gone. Modules that this process
-/// does not know are left out.
+/// The modules of an end, the last pushed first. Those that this process does not know are left out.
+pub(crate) fn modules(fixed: &Fixed, end: usize) -> impl Iterator<Item = &'static dyn Module> {
+    let stack = stack(&fixed.plumbing[end]).unwrap_or_default();
+    let find = move |slot| name(fixed, end, slot).and_then(|name| registry::find(&name)).ok();
+    stack.into_iter().rev().filter_map(find)
+}
+
+/// Calls `close` of an end's modules, the last pushed first: its last handle in use is gone.
 pub(crate) fn close_modules(fixed: &Fixed, end: usize) {
-    for slot in stack(&fixed.plumbing[end]).unwrap_or_default().iter().rev() {
-        if let Ok(module) = name(fixed, end, slot).and_then(|name| registry::find(&name)) {
-            module.close();
-        }
-    }
+    modules(fixed, end).for_each(Module::close);
 }
 
 /// The slots of an end's modules.
@@ -132,6 +134,10 @@ impl Slots {
 
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = usize> + '_ {
         self.slots[..self.count].iter().map(|slot| usize::from(*slot))
+    }
+
+    fn into_iter(self) -> impl DoubleEndedIterator<Item = usize> {
+        self.slots.into_iter().take(self.count).map(usize::from)
     }
 
     fn reverse(&mut self) {

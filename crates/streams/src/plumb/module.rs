@@ -57,6 +57,9 @@ pub struct ModuleInfo {
     /// modules of the library.
     #[doc(hidden)]
     pub proto: bool,
+    /// Whether it treats messages that came to the head before it was pushed ([`Module::treat_earlier`]). For modules of the library.
+    #[doc(hidden)]
+    pub earlier: bool,
 }
 
 impl ModuleInfo {
@@ -73,6 +76,7 @@ impl ModuleInfo {
             instance: 0,
             data: false,
             proto: false,
+            earlier: false,
         }
     }
 
@@ -116,11 +120,32 @@ impl ModuleInfo {
         ModuleInfo { data: true, ..self }
     }
 
+    /// Has it asked about messages that came to the head before it was pushed. For modules of the library.
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn earlier(self) -> ModuleInfo {
+        ModuleInfo { earlier: true, ..self }
+    }
+
     /// Whether the side has a service procedure.
     #[doc = include_str!("../../doc/module_info.md")]
     pub fn has_service(&self, side: Side) -> bool {
         self.services[side as usize]
     }
+}
+
+/// What a module makes of a message with a control part that came to the head before the module was pushed.
+#[doc(hidden)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Earlier {
+    /// It is taken as it is.
+    Stays,
+    /// Its control part is taken away, and a message without data with it.
+    Data,
+    /// It is taken as a message of no bytes, which is the end of the file.
+    End,
+    /// It stays at the front, where it is the end of the file for each read.
+    Hangup,
 }
 
 /// A module's code. See `examples/user_module.rs`.
@@ -151,6 +176,15 @@ pub trait Module: Send + Sync + fmt::Debug {
     /// Those of the operations on the queue, passed on.
     fn put<'m>(&self, message: Message<'m>, queue: &mut Queue<'_, '_, 'm>) -> Result<()> {
         queue.put_next(message)
+    }
+
+    /// How the head takes an M_PROTO that came before the module was pushed, by its control part. Called only if
+    /// [`ModuleInfo::earlier`] is set, for each such message that is at the front, under the reader's lock: it must not use the
+    /// stream. For modules of the library.
+    #[doc(hidden)]
+    fn treat_earlier(&self, control: &[u8]) -> Earlier {
+        let _ = control;
+        Earlier::Stays
     }
 
     /// Plain data has arrived, on a stream all of whose modules take plain data and whose queues are empty: the short

@@ -2,7 +2,7 @@
 
 use headwater_streams::modules::timod;
 use headwater_streams::tpi::{Capabilities, Primitive, PrimitiveNumber, State, TransportError};
-use headwater_streams::{Errno, IoctlTimeout, Stream};
+use headwater_streams::{Errno, IoctlTimeout, ReadMode, ReadOptions, Stream};
 
 use crate::common::{alone, private_directory, within};
 use crate::{PATIENCE, ask, ask_with, bound, connected, next, open, state, told};
@@ -95,6 +95,81 @@ fn tirdwr_hangs_up_at_a_disconnect_and_fails_at_what_is_no_data() {
     caller.putmsg(Some(&Primitive::DataReq { more: false }.encode()), Some(b"x")).expect("sent");
     assert_eq!(caller.write(b"x").expect_err("a control part").errno(), Errno::Proto);
     drop(called);
+}
+
+#[test]
+fn tirdwr_takes_what_came_before_it_as_if_it_had_come_through_it() {
+    let _alone = alone();
+    within(PATIENCE, "data before the module".to_owned());
+    let directory = private_directory();
+    let data = |more| Primitive::DataReq { more };
+    let mut text = [0; 16];
+    let (caller, called) = connected(directory.path(), "ticotsord");
+    for (more, piece) in [(true, &b"one "[..]), (false, b"two "), (false, b""), (false, b"three")] {
+        ask_with(&caller, data(more), Some(piece));
+    }
+    assert_eq!(called.read(&mut text).expect_err("a control part").errno(), Errno::Badmsg);
+    called.push("tirdwr").expect("known");
+    // Changed options leave the module what it is.
+    called.set_read_options(ReadOptions::new().mode(ReadMode::MessageKeep)).expect("an endpoint");
+    assert_eq!((called.read(&mut text).expect("data"), &text[..4]), (4, &b"one "[..]));
+    called.set_read_options(ReadOptions::new()).expect("an endpoint");
+    // One reads with it what comes after it.
+    ask_with(&caller, data(false), Some(b" four"));
+    assert_eq!((called.read(&mut text).expect("data"), &text[..14]), (14, &b"two three four"[..]));
+    // Without it they are messages of the transport again.
+    ask_with(&caller, data(false), Some(b"five"));
+    called.pop().expect("pushed");
+    ask_with(&caller, data(false), Some(b"six"));
+    assert_eq!(next(&called).data(), Some(&b"five"[..]));
+    assert_eq!(called.read(&mut text).expect_err("a control part").errno(), Errno::Badmsg);
+    // Another module above it changes nothing; nor does the end, which has come as well.
+    called.push("tirdwr").expect("known");
+    called.push("nullmod").expect("known");
+    ask(&caller, Primitive::OrdrelReq);
+    let mut first = [0; 2];
+    let got = called.getmsg(Some(&mut first), Some(&mut text)).expect("data");
+    assert_eq!((got.control, got.data, &text[..3]), (None, Some(3), &b"six"[..]));
+    assert_eq!(called.read(&mut text).expect("the end"), 0);
+    called.write(b"last").expect("room");
+    drop(called);
+    assert_eq!(next(&caller).data(), Some(&b"last"[..]));
+    told(&caller, Primitive::OrdrelInd);
+}
+
+#[test]
+fn tirdwr_takes_an_end_that_came_before_it_for_the_end_of_the_file() {
+    let _alone = alone();
+    within(PATIENCE, "an end before the module".to_owned());
+    let directory = private_directory();
+    let mut text = [0; 16];
+    let (caller, called) = connected(directory.path(), "ticotsord");
+    ask_with(&caller, Primitive::DataReq { more: false }, Some(b"all"));
+    ask(&caller, Primitive::OrdrelReq);
+    called.push("tirdwr").expect("known");
+    assert_eq!((called.read(&mut text).expect("data"), &text[..3]), (3, &b"all"[..]));
+    assert_eq!(called.read(&mut text).expect("the end"), 0);
+    called.set_nonblocking(true).expect("an endpoint");
+    assert_eq!(called.read(&mut text).expect_err("no more").errno(), Errno::Again);
+
+    // A disconnect is it for each read.
+    drop((caller, called));
+    let (caller, called) = connected(directory.path(), "ticots");
+    drop(caller);
+    within(PATIENCE, "a disconnect".to_owned());
+    while called.nread().expect("an endpoint").1 == 0 {}
+    called.push("tirdwr").expect("known");
+    for _ in 0..3 {
+        assert_eq!(called.read(&mut text).expect("the end"), 0);
+    }
+    // What no read shows stays what it is.
+    drop(called);
+    let (caller, called) = connected(directory.path(), "ticots");
+    ask_with(&caller, Primitive::ExdataReq { more: false }, Some(b"urgent"));
+    called.push("tirdwr").expect("known");
+    assert_eq!(called.read(&mut text).expect_err("expedited").errno(), Errno::Badmsg);
+    called.pop().expect("pushed");
+    assert_eq!(next(&called).data(), Some(&b"urgent"[..]));
 }
 
 fn connected_again(directory: &std::path::Path, old: (Stream, Stream)) -> (Stream, Stream) {
