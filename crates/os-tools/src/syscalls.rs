@@ -75,10 +75,34 @@ const OWN: &[(u64, &str)] = named! {
 #[cfg(not(target_arch = "x86_64"))]
 const OWN: &[(u64, &str)] = &[];
 
+/// Calls that the library with the constants does not know. From 424 on all processors have the same numbers.
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+const NEWER: &[(u64, &str)] = &[
+    (451, "cachestat"),
+    (453, "map_shadow_stack"),
+    (454, "futex_wake"),
+    (455, "futex_wait"),
+    (456, "futex_requeue"),
+    (457, "statmount"),
+    (458, "listmount"),
+    (459, "lsm_get_self_attr"),
+    (460, "lsm_set_self_attr"),
+    (461, "lsm_list_modules"),
+    (463, "setxattrat"),
+    (464, "getxattrat"),
+    (465, "listxattrat"),
+    (466, "removexattrat"),
+    (467, "open_tree_attr"),
+    (468, "file_getattr"),
+    (469, "file_setattr"),
+];
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+const NEWER: &[(u64, &str)] = &[];
+
 /// Numbers and names of the system calls that are known: no number twice. Newer ones than this program knows are missing; on a
 /// processor that it does not know, all are.
 pub fn names() -> impl Iterator<Item = (u64, &'static str)> {
-    COMMON.iter().chain(OWN).map(|(number, name)| (*number, name.trim_start_matches("SYS_")))
+    COMMON.iter().chain(OWN).chain(NEWER).map(|(number, name)| (*number, name.trim_start_matches("SYS_")))
 }
 
 #[cfg(all(test, target_arch = "x86_64"))]

@@ -39,6 +39,35 @@ fn kernel_events_of_the_command_are_merged_with_its_own_on_one_clock() {
 }
 
 #[test]
+fn system_calls_have_names_and_the_arguments_that_the_kernel_describes() {
+    let Some(_alone) = usable() else { return };
+    let dir = TestDir::new();
+    let options = ["record", "-o", "r", "-k", "raw_syscalls,syscalls:sys_enter_openat", "--", "cat", "/dev/null"];
+    let output = dir.run(&options);
+    assert!(output.status.success(), "{}", errors(&output));
+    dir.agreed("r");
+    let arguments = |event: &str, before: &str| {
+        let text = dir.text(&["show", "r", "-e", event]);
+        let found: Vec<String> = text.lines().filter_map(|l| Some(l.split_once(before)?.1.to_owned())).collect();
+        found
+    };
+    // The two events describe the same calls; one has registers, the other arguments.
+    let opened = arguments("syscalls:sys_enter_openat", " dfd=");
+    assert!(opened.iter().any(|text| text.starts_with("-100 filename=0x") && text.contains(" flags=0x")));
+    assert_eq!(arguments("raw_syscalls:sys_enter", " id=openat dfd="), opened);
+    let calls = dir.text(&["show", "r", "-e", "raw_syscalls:sys_enter"]);
+    let unnamed: Vec<&str> = calls.lines().filter(|line| line.contains("args=[")).collect();
+    println!("{} calls, without a description: {unnamed:?}", calls.lines().count());
+    assert!(calls.lines().count() > 20 && unnamed.is_empty());
+    let close = calls.lines().find(|line| line.contains(" id=close ")).expect("cat closes what it opened");
+    assert!(close.rsplit_once(" id=close fd=").is_some_and(|(_, fd)| fd.parse::<u32>().is_ok()), "{close}");
+    let json: serde_json::Value = serde_json::from_str(&dir.text(&["show", "r", "--format", "chrome"])).expect("JSON");
+    let all = json["traceEvents"].as_array().expect("a list");
+    let slice = all.iter().find(|event| event["ph"] == "X" && event["name"] == "close").expect("named by its call");
+    assert!(slice["args"]["fd"].is_u64() && slice["args"]["end"]["ret"] == 0, "{slice}");
+}
+
+#[test]
 fn the_perfetto_export_of_program_and_kernel_is_consistent() {
     let Some(_alone) = usable() else { return };
     let dir = TestDir::new();

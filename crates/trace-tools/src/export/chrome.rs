@@ -96,7 +96,10 @@ impl<W: Write> Chrome<W> {
         let now = record.nanoseconds();
         self.last = now;
         let track = self.threads.track(record.tid);
-        let role = self.roles.of_kind(record.kind).clone();
+        let mut role = self.roles.of_kind(record.kind).clone();
+        if let (true, Some((_, name)), Some(call)) = (role.is_call, &mut role.side, record.field("id")) {
+            *name = call.to_string();
+        }
         match &role.side {
             Some((Side::Begin, name)) => {
                 let open = OpenSlice {

@@ -1,7 +1,7 @@
 //! Converts the kernel's pages to packets of records. For each CPU, the records and the losses together are the number
 //! of events that the kernel reports.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io::{self, BufReader, Read, Seek};
 
 use super::capture::{Capture, Pages};
@@ -9,6 +9,7 @@ use super::page::{Layout, Missed, Page};
 use super::plan::Plan;
 use super::stats::Stats;
 use crate::ctf::{self, Writer};
+use crate::schema::EventKind;
 
 /// A packet ends at the first page with which it has this many bytes.
 const PACKET_BYTES: usize = 64 << 10;
@@ -26,6 +27,8 @@ pub struct Packet<'a> {
     pub discarded: u64,
     /// The records in the form of [`crate::record`]. May be empty, to report losses after the last record.
     pub records: &'a [u8],
+    /// Event types that are not in [`Capture::stream`] and that no earlier packet had: those of system calls.
+    pub kinds: &'a [&'a EventKind],
 }
 
 /// The totals for the events of one CPU.
@@ -76,7 +79,8 @@ impl Capture {
     pub fn convert(&mut self, sink: &mut impl FnMut(Packet<'_>) -> io::Result<()>) -> io::Result<Vec<Totals>> {
         let plans: HashMap<u16, &Plan> = self.kinds.iter().map(|(kind, plan)| (kind.id, plan)).collect();
         let layout = self.layout;
-        self.cpus.iter().map(|pages| one_cpu(pages, &layout, &plans, sink)).collect()
+        let mut seen = HashSet::new();
+        self.cpus.iter().map(|pages| one_cpu(pages, &layout, &plans, &mut seen, sink)).collect()
     }
 }
 
@@ -89,7 +93,8 @@ impl Capture {
     pub fn write(&mut self, writer: &mut Writer, stream: usize) -> io::Result<Vec<Totals>> {
         let mut positions = HashMap::<u32, u64>::new();
         self.convert(&mut |packet| {
-            let Packet { ring, begin, end, discarded, records } = packet;
+            let Packet { ring, begin, end, discarded, records, kinds } = packet;
+            kinds.iter().try_for_each(|kind| writer.add_event(stream, (*kind).clone())).map_err(io::Error::other)?;
             let position = positions.entry(ring).or_default();
             *position += records.len() as u64;
             let (position, parts) = (*position, &[records][..]);
@@ -99,17 +104,18 @@ impl Capture {
     }
 }
 
-fn one_cpu(
+fn one_cpu<'a>(
     pages: &Pages,
     layout: &Layout,
-    plans: &HashMap<u16, &Plan>,
+    plans: &HashMap<u16, &'a Plan>,
+    seen: &'a mut HashSet<u16>,
     sink: &mut impl FnMut(Packet<'_>) -> io::Result<()>,
 ) -> io::Result<Totals> {
     let total = pages.stats.map(|stats| stats.overwritten);
     let mut overwritten = Overwritten::read(pages, layout, total)?;
     let mut file = pages.reader()?;
     let mut bytes = vec![0; layout.page_bytes()];
-    let mut builder = PacketBuilder::new(pages.cpu);
+    let mut builder = PacketBuilder::new(pages.cpu, seen);
     let mut position = 0u64;
     let mut marks = pages.marks.iter().peekable();
     let mut unseen = 0;
@@ -205,8 +211,12 @@ fn whole(file: &mut impl Read, bytes: &mut [u8]) -> io::Result<bool> {
 }
 
 /// Collects the records of one CPU and makes packets of them.
-struct PacketBuilder {
+struct PacketBuilder<'a> {
     cpu: u32,
+    /// The ids of system calls' types that any packet had.
+    seen: &'a mut HashSet<u16>,
+    /// Those types that this packet is the first to have.
+    kinds: Vec<&'a EventKind>,
     records: Vec<u8>,
     begin: u64,
     end: u64,
@@ -219,11 +229,13 @@ struct PacketBuilder {
     backward: u64,
 }
 
-impl PacketBuilder {
-    fn new(cpu: u32) -> PacketBuilder {
+impl<'a> PacketBuilder<'a> {
+    fn new(cpu: u32, seen: &'a mut HashSet<u16>) -> PacketBuilder<'a> {
         let records = Vec::with_capacity(PACKET_BYTES * 2);
         PacketBuilder {
             cpu,
+            seen,
+            kinds: Vec::new(),
             records,
             begin: 0,
             end: 0,
@@ -246,13 +258,19 @@ impl PacketBuilder {
         Ok(())
     }
 
-    fn page(&mut self, page: &Page<'_>, plans: &HashMap<u16, &Plan>) {
+    fn page(&mut self, page: &Page<'_>, plans: &HashMap<u16, &'a Plan>) {
         for (time, content) in page.events() {
             let plan = content.first_chunk::<2>().and_then(|id| plans.get(&u16::from_le_bytes(*id)));
-            let Some(plan) = plan else {
+            let Some(mut plan) = plan.copied() else {
                 self.unknown += 1;
                 continue;
             };
+            if let Some((kind, own)) = plan.call(content) {
+                plan = own;
+                if self.seen.insert(kind.id) {
+                    self.kinds.push(kind);
+                }
+            }
             self.backward += u64::from(time < self.end);
             self.end = self.end.max(time);
             if self.records.is_empty() {
@@ -271,7 +289,8 @@ impl PacketBuilder {
     fn packet(&mut self, sink: &mut impl FnMut(Packet<'_>) -> io::Result<()>) -> io::Result<()> {
         let begin = if self.records.is_empty() { self.end } else { self.begin };
         let (ring, end, discarded) = (self.cpu, self.end, self.discarded);
-        sink(Packet { ring, begin, end, discarded, records: &self.records })?;
+        sink(Packet { ring, begin, end, discarded, records: &self.records, kinds: &self.kinds })?;
+        self.kinds.clear();
         self.reported = discarded;
         self.records.clear();
         Ok(())

@@ -4,6 +4,7 @@
 //! the kernel's pages to records in the form of [`crate::record`]. The kernel's top-level buffer is never touched, and
 //! an instance does not outlive its session, however the process ends.
 
+mod calls;
 pub mod capture;
 pub mod convert;
 mod drain;

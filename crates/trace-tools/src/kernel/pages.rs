@@ -17,6 +17,7 @@ use headwater_os_tools::signal::is_stop_asked;
 use rustix::fs::{FlockOperation, MemfdFlags, flock, memfd_create};
 use rustix::io::Errno;
 
+use super::calls::Signature;
 use super::format::Format;
 use super::page::Layout;
 use super::plan::Plan;
@@ -27,7 +28,7 @@ use crate::schema::EventKind;
 const DESCRIPTION: &str = "description";
 
 /// The first line of a description, with the version of its form.
-const SIGNATURE: &str = "headwater kernel pages 1";
+const SIGNATURE: &str = "headwater kernel pages 2";
 
 /// How long to wait for the guard of a killed session, which saves the contents of the buffers.
 const PATIENCE: Duration = Duration::from_secs(40);
@@ -104,6 +105,8 @@ pub(super) struct Description {
     pub header_page: String,
     /// For each event type its system and the kernel's description.
     pub formats: Vec<(String, String)>,
+    /// The calls whose arguments are known, if entries to system calls are recorded.
+    pub calls: Vec<Signature>,
 }
 
 impl Description {
@@ -139,11 +142,11 @@ impl Description {
     }
 
     fn to_text(&self) -> String {
-        let Description { instance, clock, buffer_bytes, header_page, formats } = self;
+        let Description { instance, clock, buffer_bytes, header_page, formats, calls } = self;
         let (instance, clock) = (instance.display(), clock.name());
-        let head = format!(
-            "{SIGNATURE}\ninstance: {instance}\nclock: {clock}\nbuffer bytes: {buffer_bytes}\nheader_page:\n{header_page}\n"
-        );
+        let head = format!("{SIGNATURE}\ninstance: {instance}\nclock: {clock}\nbuffer bytes: {buffer_bytes}\n");
+        let calls = calls.iter().map(|call| format!("call: {call}\n"));
+        let head = calls.fold(head, |text, call| text + &call) + &format!("header_page:\n{header_page}\n");
         let formats = formats.iter().map(|(system, text)| format!("system: {system}\n{text}\n"));
         formats.fold(head, |text, part| text + &part) + END
     }
@@ -164,6 +167,11 @@ impl Description {
             buffer_bytes: value("buffer bytes")?.parse().ok()?,
             header_page,
             formats: parts.map(part).collect::<Option<_>>()?,
+            calls: head
+                .lines()
+                .filter_map(|line| line.strip_prefix("call: "))
+                .map(Signature::parse)
+                .collect::<Option<_>>()?,
         })
     }
 
@@ -175,10 +183,16 @@ impl Description {
 
     /// Returns the event types, and how to copy their fields.
     pub fn kinds(&self) -> Result<Vec<(EventKind, Plan)>, Error> {
+        let ids = self.formats.iter().filter_map(|(_, text)| Some(Format::parse(text)?.id));
+        let first_id = ids.max().and_then(|id| id.checked_add(1));
         let one = |(system, text): &(String, String)| {
             let path = || format!("the format of an event of {system}").into();
             let format = Format::parse(text).ok_or_else(|| Error::Unreadable { path: path(), what: text.clone() })?;
-            Ok(Plan::new(system, &format))
+            let (kind, mut plan) = Plan::new(system, &format);
+            if let Some(first_id) = first_id {
+                plan.name_arguments(&kind, &format, &self.calls, first_id);
+            }
+            Ok((kind, plan))
         };
         self.formats.iter().map(one).collect()
     }
@@ -270,6 +284,7 @@ mod tests {
             buffer_bytes: 8 << 20,
             header_page: super::super::fixtures::HEADER_PAGE.trim_end().to_owned(),
             formats: super::super::fixtures::formats(),
+            calls: vec![Signature::parse("openat(int dfd, const char * filename)").expect("written so")],
         };
         let text = description.to_text();
         assert_eq!(Description::parse(&text).as_ref(), Some(&description));

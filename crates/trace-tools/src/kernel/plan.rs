@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use headwater_os_tools::syscalls;
 
+use super::calls::{self, Calls, Signature};
 use super::format::{Format, Location, RawField};
 use crate::record::{HEAD, Head, RECORD_MAX};
 use crate::schema::{Base, EventKind, Field, FieldKind};
@@ -14,6 +15,9 @@ const ROOM: usize = RECORD_MAX - HEAD;
 /// Bytes of the common fields at the start of every kernel record: event, flags, preemption count, thread.
 const COMMON: usize = 8;
 
+/// The event of the entry to any system call, with the call's number and six registers.
+pub(super) const RAW_ENTER: &str = "raw_syscalls:sys_enter";
+
 /// How to copy the fields of an event type.
 #[derive(Debug, Clone)]
 pub struct Plan {
@@ -21,6 +25,8 @@ pub struct Plan {
     steps: Vec<Step>,
     /// Bytes of the fields if all texts are empty.
     least: usize,
+    /// Event types of their own for system calls.
+    calls: Option<Calls>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,16 +63,21 @@ impl Plan {
     ///
     /// Integers are copied, pointers are shown in base 16, arrays of characters become text, other arrays keep their
     /// number of items, and unknown types become arrays of bytes. An array of variable length becomes a text of
-    /// numbers. The number of a system call gets its name.
+    /// numbers. The number of a system call gets its name, and the arguments of `syscalls:sys_enter_...` have the width of
+    /// their types.
     pub fn new(system: &str, format: &Format) -> (EventKind, Plan) {
-        let mut plan = Plan { id: format.id, steps: Vec::new(), least: 0 };
+        let mut plan = Plan { id: format.id, steps: Vec::new(), least: 0, calls: None };
         let mut fields: Vec<Field> = Vec::new();
         for raw in format.fields.iter().filter(|field| !field.name.starts_with("common_")) {
             let is_call =
                 system == "raw_syscalls" && raw.name == "id" && raw.size == 8 && raw.location == Location::Inline;
             // The low half, which comes first, is the whole number.
             let raw = if is_call { &RawField { size: 4, ..raw.clone() } } else { raw };
-            let Some(kind) = plan.field(raw) else { continue };
+            let argument = calls::argument(system, &format.name, raw);
+            // As with a call's number, the low half comes first.
+            let bytes = argument.as_ref().and_then(FieldKind::size).map_or(raw.size, |bytes| bytes as u32);
+            let Some(kind) = plan.field(&RawField { size: bytes, ..raw.clone() }) else { continue };
+            let kind = argument.unwrap_or(kind);
             let mut name = raw.name.clone();
             while fields.iter().any(|field| field.name == name) {
                 name.push('_');
@@ -75,6 +86,29 @@ impl Plan {
             fields.push(Field { name, kind });
         }
         (EventKind { id: format.id, name: format!("{system}:{}", format.name), fields }, plan)
+    }
+
+    /// Returns a plan that copies pieces of the kernel's record, each an offset and a length.
+    pub(super) fn copying(id: u16, pieces: &[(usize, usize)]) -> Plan {
+        let mut plan = Plan { id, steps: Vec::new(), least: 0, calls: None };
+        for (from, len) in pieces {
+            plan.copy(*from, *len);
+            plan.least += len;
+        }
+        plan
+    }
+
+    /// Adds event types for the system calls with these signatures, if this is the plan of `raw_syscalls:sys_enter`.
+    /// Their ids begin with `first_id`.
+    pub(super) fn name_arguments(&mut self, own: &EventKind, format: &Format, calls: &[Signature], first_id: u16) {
+        if own.name == RAW_ENTER {
+            self.calls = Calls::new(own, format, calls, first_id);
+        }
+    }
+
+    /// Returns the event type and the plan for a kernel record, if its system call has its own.
+    pub(super) fn call(&self, data: &[u8]) -> Option<&(EventKind, Plan)> {
+        self.calls.as_ref()?.of(data)
     }
 
     /// Adds the step for one field. `None` if the record has no room for it.
@@ -234,7 +268,7 @@ fn is_character(c_type: &str) -> bool {
 }
 
 /// Returns the bytes of one of the kernel's integer types.
-fn bytes_of(c_type: &str) -> Option<usize> {
+pub(super) fn bytes_of(c_type: &str) -> Option<usize> {
     if c_type.contains('*') {
         return Some(size_of::<usize>());
     }

@@ -9,13 +9,15 @@ use std::thread::JoinHandle;
 
 use rustix::event::{EventfdFlags, eventfd};
 
+use super::calls::{self, Signature};
 use super::capture::{Capture, Pages};
 use super::drain::{Drain, LossMark, Pipe};
 use super::events::Selection;
+use super::format::Format;
 use super::instance::{self, Instance};
 use super::page::Layout;
 use super::pages::{self, Description, Store};
-use super::plan::Plan;
+use super::plan::{Plan, RAW_ENTER};
 use super::{Error, Tracefs, support, tracefs};
 use crate::schema::EventKind;
 
@@ -145,6 +147,7 @@ impl Session {
             buffer_bytes: u64::from(settings.buffer_kb_per_cpu) << 10,
             header_page: header_page(&found, &instance)?,
             formats: formats(&found, &events)?,
+            calls: calls(&found, &events)?,
         };
         let (layout, kinds) = (description.layout()?, description.kinds()?);
         let description = directory.map(|directory| description.write(&directory)).transpose()?;
@@ -353,4 +356,17 @@ fn formats(found: &Tracefs, events: &Selection) -> Result<Vec<(String, String)>,
         Ok((system.to_owned(), text))
     };
     events.iter().chain(marker).map(one).collect()
+}
+
+/// Returns the calls that the kernel describes, if entries to any call are recorded; none if it describes no calls.
+fn calls(found: &Tracefs, events: &Selection) -> Result<Vec<Signature>, Error> {
+    let home = found.path("events").join(calls::SYSTEM);
+    if !events.iter().any(|(system, event)| format!("{system}:{event}") == RAW_ENTER) || !home.exists() {
+        return Ok(Vec::new());
+    }
+    let names = tracefs::directories(&home)?;
+    let entries = names.iter().filter(|name| name.starts_with(calls::ENTER));
+    let texts = entries.map(|name| tracefs::read(&home.join(name).join("format")));
+    let signature = |text: Result<String, Error>| text.map(|text| Signature::of(&Format::parse(&text)?));
+    texts.map(signature).filter_map(Result::transpose).collect()
 }

@@ -74,7 +74,8 @@ pub struct Seen {
 pub fn seen(mut capture: Capture) -> Seen {
     let stream = capture.stream();
     let id = |name: &str| stream.events.iter().find(|kind| kind.name == name).expect("asked for").id;
-    let (enter, exit) = (id("raw_syscalls:sys_enter"), id("raw_syscalls:sys_exit"));
+    let exit = id("raw_syscalls:sys_exit");
+    let mut enters = vec![id("raw_syscalls:sys_enter")];
     let mut seen =
         Seen { calls: HashMap::new(), discarded: HashMap::new(), threads: HashMap::new(), totals: Vec::new() };
     let (mut count, mut ends) = (HashMap::<u32, u64>::new(), HashMap::<u32, u64>::new());
@@ -82,6 +83,8 @@ pub fn seen(mut capture: Capture) -> Seen {
     let errors = capture.errors().count();
     seen.totals = capture
         .convert(&mut |packet| {
+            // Only this event has types of its own for calls.
+            enters.extend(packet.kinds.iter().map(|kind| kind.id));
             let said = seen.discarded.entry(packet.ring).or_default();
             assert!(packet.begin <= packet.end && said.last().is_none_or(|before| *before <= packet.discarded));
             said.push(packet.discarded);
@@ -96,7 +99,7 @@ pub fn seen(mut capture: Capture) -> Seen {
                 let number = i32::from_le_bytes(fields[..4].try_into().expect("a call's number"));
                 if i64::from(number) == libc::SYS_getppid {
                     let calls = seen.calls.entry(head.thread).or_default();
-                    calls.0 += u32::from(head.event == enter);
+                    calls.0 += u32::from(enters.contains(&head.event));
                     calls.1 += u32::from(head.event == exit);
                 }
             }

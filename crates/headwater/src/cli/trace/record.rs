@@ -82,6 +82,7 @@ pub(super) struct AttachArguments {
   headwater trace record -o out -e 'shop:*' --buffer 16m -- ./server     some events, larger buffers
   headwater trace record --flight -- ./server        keep the newest events; `trace snapshot` writes them
   sudo headwater trace record -k sched -k syscalls:sys_enter_futex -- ./server
+  sudo headwater trace record -k raw_syscalls -- ls  its system calls with their arguments
   sudo headwater trace record -k irq --system-wide -- sleep 10           the whole machine, for 10 s
 
 Exit status: that of the command, 128 and the signal's number if it was killed; 125 if nothing could be recorded (the command

@@ -22,6 +22,8 @@ pub enum Side {
 pub struct Role {
     /// It begins or ends the slice with this name.
     pub side: Option<(Side, String)>,
+    /// That slice has the name of the system call in its field `id` instead.
+    pub is_call: bool,
     /// It is an end of an arrow; the inner value is the side, if its name tells.
     pub flow: Option<Option<Side>>,
     /// It wakes the thread in its field `pid`.
@@ -73,6 +75,7 @@ fn role(kind: &EventKind, ends: &HashSet<(Side, String)>) -> Role {
     let names = comms.map(|(field, before)| (field.name.clone(), format!("{before}pid")));
     Role {
         side,
+        is_call: kind.name.starts_with("raw_syscalls:sys_") && has("id"),
         flow,
         wakes: kind.name == "sched:sched_waking" && has("pid"),
         switches: kind.name == "sched:sched_switch" && has("next_pid"),

@@ -3,8 +3,10 @@ use std::io::Write;
 use proptest::prelude::*;
 
 use super::super::Clock;
+use super::super::calls::Signature;
 use super::super::drain::LossMark;
 use super::super::fixtures::{self, HEADER_PAGE, OVERWRITTEN, OVERWRITTEN_EVENTS, WHOLE, WHOLE_TEXT};
+use super::super::format::Format;
 use super::super::pages::Store;
 use super::*;
 use crate::record::records;
@@ -126,6 +128,46 @@ fn uncounted_losses_are_reported_with_the_last_uncounted_page() {
     let (packets, _, _) = converted(&mut capture(&bytes, stats, Vec::new()));
     let discarded: Vec<u64> = packets.iter().map(|(discarded, _)| *discarded).collect();
     assert_eq!(discarded, [1, counted + 1, counted + 100]);
+}
+
+// The pages and the numbers of calls are of x86-64.
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn a_call_whose_arguments_are_known_has_an_event_type_of_its_own() {
+    const EXECVE: u64 = 59;
+    let signature = "execve(const char * filename, const char *const * argv, int flags)";
+    let calls = [Signature::parse(signature).expect("written so")];
+    let read = WHOLE_TEXT.lines().count() as u64;
+    let mut capture = capture(WHOLE, Stats { read, ..Stats::default() }, Vec::new());
+    let formats = fixtures::formats();
+    for ((kind, plan), (_, text)) in capture.kinds.iter_mut().zip(&formats) {
+        plan.name_arguments(kind, &Format::parse(text).expect("the kernel's own text"), &calls, 2_000);
+    }
+    let (mut kinds, mut found) = (Vec::new(), Vec::new());
+    let totals = capture.convert(&mut |packet| {
+        kinds.extend(packet.kinds.iter().map(|kind| (*kind).clone()));
+        let named = |id: u16| kinds.iter().any(|kind: &EventKind| kind.id == id);
+        assert!(records(packet.records).all(|(head, _)| head.event < 2_000 || named(head.event)), "named in time");
+        found.extend(records(packet.records).map(|(head, fields)| (head.event, fields.to_vec())));
+        Ok(())
+    });
+    assert_eq!(totals.expect("no error")[0].lost.all(), 0);
+    let [kind] = &kinds[..] else { panic!("one call is known, and named once: {kinds:?}") };
+    assert_eq!((kind.name.as_str(), kind.fields.len()), ("raw_syscalls:sys_enter", 4));
+    let lines: Vec<&str> = WHOLE_TEXT.lines().filter(|line| line.contains(" NR 59 (")).collect();
+    let records: Vec<&Vec<u8>> = found.iter().filter(|(id, _)| *id == kind.id).map(|(_, fields)| fields).collect();
+    assert!(records.len() == lines.len() && lines.len() > 1, "{} and {lines:?}", records.len());
+    for (fields, line) in records.into_iter().zip(lines) {
+        let [id, filename, argv, flags] = [0, 4, 12, 20].map(|at| {
+            let len = if at == 0 || at == 20 { 4 } else { 8 };
+            fields[at..at + len].iter().rev().fold(0, |value, byte| value << 8 | u64::from(*byte))
+        });
+        assert_eq!((id, fields.len()), (EXECVE, 24));
+        let (_, shown) = line.split_once('(').expect("registers");
+        let mut shown = shown.split([',', ')']).map(|number| u64::from_str_radix(number.trim(), 16).unwrap_or(0));
+        let mut register = || shown.next().expect("six");
+        assert_eq!((filename, argv, flags), (register(), register(), register() & 0xffff_ffff), "{line}");
+    }
 }
 
 fn records_in(page: &[u8]) -> u64 {
