@@ -42,6 +42,6 @@
 #define T_HITHRPT 0x08
 #define T_HIREL 0x04
 #define T_LOCOST 0x02
-#define SET_TOS(precedence, service) ((0x7 & (precedence)) << 5 | (0x1c & (service)))
+#define SET_TOS(precedence, service) ((0x7 & (precedence)) << 5 | (0x1e & (service)))
 
 #endif

@@ -86,6 +86,10 @@ impl Endpoint {
         let request = Primitive::ConnReq { destination: &call.address, options: &call.options };
         self.line.ask(request, data_part(&call.data))?;
         self.set_state(next);
+        // Also where the answer is there already: a program fetches it in one way, however fast the other end is.
+        if self.stream().is_nonblocking() && !self.line.is_in_front(Look::Disconnect)? {
+            return Err(TransportError::NoData.into());
+        }
         self.receive_connect()
     }
 

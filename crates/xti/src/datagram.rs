@@ -63,7 +63,10 @@ impl Endpoint {
         if data.is_empty() && !self.info.sends_zero {
             return Err(TransportError::BadData.into());
         }
-        self.check_data(data.len(), self.info.tsdu)?;
+        if self.check_data(data.len(), self.info.tsdu).is_err() {
+            // The longest datagram may be another one since the endpoint has its address.
+            self.check_data(data.len(), self.info()?.tsdu)?;
+        }
         if address.is_empty() || self.info.address >= 0 && address.len() > self.info.address.cast_unsigned() as usize {
             return Err(TransportError::BadAddress.into());
         }

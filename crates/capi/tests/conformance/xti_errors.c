@@ -181,6 +181,8 @@ static void calls_in_wrong_states_and_of_other_services(void) {
 static void opening(void) {
     REFUSED(t_open("/dev/null", O_RDWR, NULL), TBADNAME, "XNS t_open: TBADNAME");
     REFUSED(t_open("/dev/nothing", O_RDWR, NULL), TBADNAME, "XNS t_open: TBADNAME");
+    REFUSED(t_open("/dev/streams/nothing", O_RDWR, NULL), TBADNAME, "XNS t_open: TBADNAME of a driver that is not known");
+    REFUSED(t_open("/dev/streams/fifo", O_RDWR, NULL), TBADNAME, "XNS t_open: TBADNAME");
     REFUSED(t_open("ticlts", O_RDWR, NULL), TBADNAME, "XNS t_open: TBADNAME");
     REFUSED(t_open("", O_RDWR, NULL), TBADNAME, "XNS t_open: TBADNAME");
     REFUSED(t_open("/dev/nuls", O_RDWR, NULL), TBADNAME, "XNS t_open: TBADNAME of a driver that is no transport");

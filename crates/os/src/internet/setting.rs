@@ -11,6 +11,8 @@ pub enum Setting {
     Linger,
     SendBuffer,
     ReceiveBuffer,
+    /// Which sizes of buffers were set and are not the kernel's choice: 1 the sender's, 2 the receiver's.
+    BufferLocks,
     SendLowWater,
     ReceiveLowWater,
     /// The type of service of IPv4, the traffic class of IPv6.
@@ -39,6 +41,7 @@ impl Setting {
             Setting::Linger => (libc::SOL_SOCKET, libc::SO_LINGER),
             Setting::SendBuffer => (libc::SOL_SOCKET, libc::SO_SNDBUF),
             Setting::ReceiveBuffer => (libc::SOL_SOCKET, libc::SO_RCVBUF),
+            Setting::BufferLocks => (libc::SOL_SOCKET, libc::SO_BUF_LOCK),
             Setting::SendLowWater => (libc::SOL_SOCKET, libc::SO_SNDLOWAT),
             Setting::ReceiveLowWater => (libc::SOL_SOCKET, libc::SO_RCVLOWAT),
             Setting::TypeOfService if is_v6 => (libc::IPPROTO_IPV6, libc::IPV6_TCLASS),

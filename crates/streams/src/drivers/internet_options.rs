@@ -4,7 +4,7 @@
 use std::io;
 use std::os::fd::BorrowedFd;
 
-use headwater_os::internet::{Fields, IpOptions, Setting};
+use headwater_os::internet::{self, Fields, IpOptions, Setting};
 
 use crate::error::Errno;
 use crate::tpi::{ManagementFlags, OptionStatus, TransportOption, options};
@@ -129,6 +129,8 @@ impl Known {
             Form::Doubled(setting) => [setting.get(socket)?[0] / 2, 0],
             Form::Inverse(setting) => [i32::from(setting.get(socket)?[0] == 0), 0],
             Form::KeepAlive => [Setting::KeepAlive.get(socket)?[0], Setting::KeepAliveAfter.get(socket)?[0] / SECONDS],
+            // The kernel would keep them of a socket of IPv6, for packets of IPv4 that this one never sends.
+            Form::Header if is_v6(socket) => return Err(io::ErrorKind::Unsupported.into()),
             Form::Header => return Ok(IpOptions::get(socket)?.bytes().to_vec()),
         };
         self.bytes(words).ok_or_else(|| io::ErrorKind::InvalidData.into())
@@ -153,6 +155,11 @@ impl Known {
             Form::Header => IpOptions::of(value).unwrap_or(IpOptions::NONE).set(socket),
         }
     }
+}
+
+/// Whether a socket is of IPv6.
+pub(super) fn is_v6(socket: BorrowedFd<'_>) -> bool {
+    internet::own_address(socket).is_ok_and(|address| address.is_ipv6())
 }
 
 /// The fields that the options of a single datagram ask for: IP_TOS, IP_TTL, and IP_OPTIONS of IPv4. An error for all others.

@@ -150,6 +150,7 @@ fn first(list: &[u8]) -> Result<(TransportOption<'_>, usize), Malformed> {
     let word = |at: usize| u32::from_ne_bytes(std::array::from_fn(|byte| header[4 * at + byte]));
     let len = word(0) as usize;
     let value = list.get(OPTION_HEADER..len).ok_or(Malformed)?;
-    let status = OptionStatus::of(word(3)).ok_or(Malformed)?;
+    // The user of a transport need not set it (XNS 5.2, t_optmgmt).
+    let status = OptionStatus::of(word(3)).unwrap_or(OptionStatus::NONE);
     Ok((TransportOption { level: word(1), name: word(2), status, value }, len))
 }

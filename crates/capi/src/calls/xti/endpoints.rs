@@ -11,6 +11,7 @@ use super::buffers::{Room, fill, given, needed, structure};
 use super::{Done, Failed, caught, returned, with};
 use crate::abi::{T_SENDZERO, t_bind, t_info, t_optmgmt};
 use crate::calls::{close, open};
+use crate::errno::Failure;
 use crate::memory;
 use crate::table;
 
@@ -30,7 +31,11 @@ pub unsafe extern "C" fn t_open(name: *const c_char, flags: c_int, info: *mut t_
         // SAFETY: the program's text, read once.
         let name = unsafe { memory::text(name, libc::PATH_MAX as usize)? };
         let path = name.to_str().ok().and_then(device).ok_or(TransportError::BadName)?;
-        let number = open::open_device(&path, flags)?;
+        let number = open::open_device(&path, flags).map_err(|failure| match failure {
+            // No driver has the name, or what has it is no device.
+            Failure(libc::ENOENT | libc::ENXIO) => TransportError::BadName.into(),
+            failure => Failed::from(failure),
+        })?;
         make(number).and_then(|()| if info.is_null() { Ok(()) } else { tell(number, info) }).map_err(|failed| {
             close::close(number);
             match failed {

@@ -8,7 +8,7 @@ use headwater_os::internet::{self, Setting};
 use headwater_os::own_numbers;
 
 use super::memory::{self, CALLS_MAX, Use};
-use super::{LISTENER, Protocol, SOCKET, WAITING, address_of, new_socket, socket};
+use super::{LISTENER, Protocol, SOCKET, WAITING, address_of, new_socket, options, socket};
 use crate::drivers::provider::answer::{answer, flush, message, refuse, refuse_by};
 use crate::error::{Errno, Result};
 use crate::options::events::Events;
@@ -101,7 +101,15 @@ fn take(
         }
         // The one whose options the user has set perhaps.
         Some(socket) if !address.is_ipv6() => own_numbers::copy(socket.as_fd())?,
-        _ => new_socket(protocol, address.is_ipv6())?,
+        old => {
+            let socket = new_socket(protocol, address.is_ipv6())?;
+            if let Some(old) = old {
+                let usual = new_socket(protocol, false)?;
+                options::keep(old.as_fd(), socket.as_fd(), Some(usual.as_fd()));
+                Setting::ReuseAddress.set(socket.as_fd(), Setting::ReuseAddress.get(old.as_fd())?)?;
+            }
+            socket
+        }
     };
     let fd = socket.as_fd();
     if waiting > 0 {

@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use headwater_os::internet::{self, Setting};
 
 use super::memory::{self, Use};
-use super::{ALL, Protocol, SOCKET, address_of, bind, bytes, listen, new_socket, number_of, socket};
+use super::{ALL, Protocol, SOCKET, address_of, bind, bytes, listen, new_socket, number_of, options, socket};
 use crate::drivers::provider::answer::{message, refuse};
 use crate::error::{Errno, Result};
 use crate::options::events::Events;
@@ -17,17 +17,6 @@ use crate::tpi::{Event, InternetAddress, Primitive, PrimitiveNumber, State, Tran
 
 /// ECONNABORTED.
 pub(super) const ABORTED: u32 = 103;
-
-/// What an endpoint keeps when it gets another socket.
-const KEPT: [Setting; 7] = [
-    Setting::Linger,
-    Setting::TypeOfService,
-    Setting::TimeToLive,
-    Setting::DontRoute,
-    Setting::NoDelay,
-    Setting::KeepAlive,
-    Setting::KeepAliveAfter,
-];
 
 /// T_CONN_REQ.
 pub(super) fn connect(queue: &mut Queue<'_, '_, '_>, destination: &[u8], options: &[u8], has_data: bool) -> Result<()> {
@@ -94,10 +83,7 @@ fn fresh(queue: &Queue<'_, '_, '_>, is_v6: bool) -> io::Result<Option<OwnedFd>> 
         internet::take_address(socket.as_fd(), bound)?;
         Setting::ReuseAddress.set(socket.as_fd(), reuses)?;
     }
-    for setting in KEPT {
-        // Of IPv4 alone, some of them.
-        let _ = setting.get(old.as_fd()).and_then(|words| setting.set(socket.as_fd(), words));
-    }
+    options::keep(old.as_fd(), socket.as_fd(), None);
     Ok(Some(socket))
 }
 

@@ -49,6 +49,10 @@ pub(super) fn ready(place: usize, events: Events, queue: &mut Queue<'_, '_, '_>)
     };
     let is_last = calls.iter().filter(|sequence| **sequence != 0).count() == 1;
     let event = if is_last { Event::DisconInd2 } else { Event::DisconInd3 };
+    if memory::handed(queue)? == Some(sequence) {
+        // The endpoint that accepts it is told, or the listener again if none does.
+        return queue.unwatch(place, ALL);
+    }
     let Some(next) = memory::state(queue)?.after(event) else { return Ok(()) };
     memory::remove_call(queue, at)?;
     memory::set_state(queue, next)?;
@@ -138,16 +142,33 @@ pub(super) fn accept(queue: &mut Queue<'_, '_, '_>, acceptor: u32, options: &[u8
     let place = WAITING + at;
     let Some(socket) = queue.file(place)? else { return refuse(queue, of, TransportError::BadSequence) };
     let is_own = acceptor == acceptors::number(queue);
-    if is_own {
+    let other = if is_own {
         if left > 0 {
             return refuse(queue, of, TransportError::IndicationsWait);
         }
         queue.set_file(SOCKET, Some(own_numbers::copy(socket.as_fd())?))?;
+        None
     } else {
         let Some(other) = Acceptor::find(acceptor) else { return refuse(queue, of, TransportError::BadFile) };
-        let copy = own_numbers::copy(socket.as_fd())?;
-        queue.enable_after(ACCEPT_AGAIN);
-        queue.along_own(|own| memory::set_handed(own, Some(sequence)))?;
+        Some((other, own_numbers::copy(socket.as_fd())?))
+    };
+    // From here on the end of this connection is not told as that of one that waits.
+    queue.enable_after(ACCEPT_AGAIN);
+    let waits = queue.along_own(|own| {
+        let waits = memory::calls(own)?[at] == sequence;
+        if waits {
+            memory::set_handed(own, Some(sequence))?;
+        }
+        Ok(waits)
+    })?;
+    if !waits {
+        // The caller has been faster.
+        if is_own {
+            queue.set_file(SOCKET, None)?;
+        }
+        return refuse(queue, of, TransportError::BadSequence);
+    }
+    if let Some((other, copy)) = other {
         let refused = match other.with(|there| adopt(there, copy)) {
             Ok(Ok(())) => None,
             Ok(Err(error)) => Some(Ok(error)),
@@ -156,7 +177,10 @@ pub(super) fn accept(queue: &mut Queue<'_, '_, '_>, acceptor: u32, options: &[u8
             Err(error) => Some(Err(error)),
         };
         if let Some(refused) = refused {
-            queue.along_own(|own| memory::set_handed(own, None))?;
+            queue.along_own(|own| {
+                memory::set_handed(own, None)?;
+                own.watch(place, Events::PRI)
+            })?;
             return match refused {
                 Ok(error) => refuse(queue, of, error),
                 Err(error) => refuse_by(queue, of, &error),
@@ -211,10 +235,6 @@ pub(super) fn refuse_call(queue: &mut Queue<'_, '_, '_>, sequence: u32) -> Resul
     let Some(at) = calls.iter().position(|call| sequence != 0 && *call == sequence) else {
         return refuse(queue, of, TransportError::BadSequence);
     };
-    if let Some(socket) = queue.file(WAITING + at)? {
-        // One that has gone has nothing to reset.
-        let _ = internet::abort(socket.as_fd());
-    }
     queue.along_own(|own| {
         let calls = memory::calls(own)?;
         if calls[at] != sequence {
@@ -223,6 +243,10 @@ pub(super) fn refuse_call(queue: &mut Queue<'_, '_, '_>, sequence: u32) -> Resul
         }
         memory::remove_call(own, at)?;
         memory::set_state(own, state_of(&calls, at))?;
+        if let Some(socket) = own.file(WAITING + at)? {
+            // Not before: a thread that waits would tell of the end. One that has gone has nothing to reset.
+            let _ = internet::abort(socket.as_fd());
+        }
         own.put_next(message(Primitive::OkAck { of }))
     })?;
     queue.set_file(WAITING + at, None)?;

@@ -3,10 +3,10 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
-use headwater_os::internet::Setting;
+use headwater_os::internet::{IpOptions, Setting};
 
 use super::{LISTENER, Protocol, new_socket, number_of, socket};
-use crate::drivers::internet_options::{Form, Known, OF_IP, OF_UDP, TCP, Wrong};
+use crate::drivers::internet_options::{Form, Known, OF_IP, OF_UDP, TCP, Wrong, is_v6};
 use crate::drivers::provider::answer::{answer, refuse, refuse_by};
 use crate::drivers::provider::options::{ALL, Answers, check};
 use crate::error::{Errno, Result};
@@ -33,9 +33,49 @@ const GENERIC: [Known; 6] = [
 ];
 const OF_TCP: [Known; 3] = [
     known(TCP, 0x1, Form::Same(Setting::NoDelay)),
-    known(TCP, 0x2, Form::Same(Setting::SegmentSize)),
+    known(TCP, 0x2, Form::ReadOnly(Setting::SegmentSize)),
     known(TCP, 0x8, Form::KeepAlive),
 ];
+
+/// What a socket keeps that replaces another one of an endpoint. Two more are kept if the user has set them: the sizes of the buffers,
+/// which the kernel chooses else.
+const KEPT: [Setting; 11] = [
+    Setting::Debug,
+    Setting::Linger,
+    Setting::ReceiveLowWater,
+    Setting::TypeOfService,
+    Setting::TimeToLive,
+    Setting::DontRoute,
+    Setting::Broadcast,
+    Setting::NoChecksum,
+    Setting::NoDelay,
+    Setting::KeepAlive,
+    Setting::KeepAliveAfter,
+];
+
+/// Gives a socket the settings of the one that it replaces. `usual`: those that this one has too are left alone.
+pub(super) fn keep(old: BorrowedFd<'_>, new: BorrowedFd<'_>, usual: Option<BorrowedFd<'_>>) {
+    for setting in KEPT {
+        // Of a protocol or of IPv4 alone, some of them.
+        let Ok(words) = setting.get(old) else { continue };
+        if usual.is_none_or(|usual| setting.get(usual).ok() != Some(words)) {
+            let _ = setting.set(new, words);
+        }
+    }
+    let locks = Setting::BufferLocks.get(old).map_or(0, |words| words[0]);
+    for (bit, buffer) in [(1, Setting::SendBuffer), (2, Setting::ReceiveBuffer)] {
+        if locks & bit != 0 {
+            // The kernel tells twice what it was given.
+            let _ = buffer.get(old).and_then(|words| buffer.set(new, [words[0] / 2, 0]));
+        }
+    }
+    if let Ok(header) = IpOptions::get(old)
+        && !header.bytes().is_empty()
+        && !is_v6(new)
+    {
+        let _ = header.set(new);
+    }
+}
 
 /// The options of a protocol.
 fn of_protocol(protocol: Protocol) -> impl Iterator<Item = &'static Known> {
@@ -62,7 +102,8 @@ pub(super) fn manage(
         None => queue.file(LISTENER)?,
     };
     // Before a raw endpoint has an address, it has no socket, and the values are the usual ones.
-    let usual = if socket.is_none() || flags == ManagementFlags::DEFAULT && protocol != Protocol::RawIp {
+    let asks_usual = flags == ManagementFlags::DEFAULT || flags == ManagementFlags::NEGOTIATE;
+    let usual = if socket.is_none() || asks_usual && protocol != Protocol::RawIp {
         Some(new_socket(protocol, false)?)
     } else {
         None
@@ -72,7 +113,10 @@ pub(super) fn manage(
             crate::Error::new(NO_SOCKET, "an endpoint of a raw protocol has options from its bind on".to_owned());
         return refuse_by(queue, of, &error);
     }
-    let Some(fd) = usual.as_ref().map(|usual| usual.as_fd()).or(socket.as_ref().map(|socket| socket.as_fd())) else {
+    let own = socket.as_ref().map(|socket| socket.as_fd());
+    let usual = usual.as_ref().map(|usual| usual.as_fd());
+    let is_negotiation = flags == ManagementFlags::NEGOTIATE;
+    let Some(fd) = (if is_negotiation { own.or(usual) } else { usual.or(own) }) else {
         return refuse(queue, of, TransportError::BadFile);
     };
     // Before any is changed.
@@ -90,7 +134,18 @@ pub(super) fn manage(
     }
     for option in options(list).flatten() {
         if option.name == ALL && of_protocol(protocol).any(|row| row.level == option.level) {
-            of_protocol(protocol).filter(|row| row.level == option.level).for_each(|row| tell(&mut answers, row, fd));
+            for row in of_protocol(protocol).filter(|row| row.level == option.level) {
+                // All are set to what is usual. A size that is already is left alone: the kernel changes it as it needs.
+                let wanted = usual.filter(|_| is_negotiation).and_then(|usual| row.get(usual).ok());
+                match wanted.filter(|wanted| row.get(fd).ok().as_ref() != Some(wanted)) {
+                    Some(wanted) => {
+                        if let Err(error) = change(&mut answers, row, fd, &wanted) {
+                            return refuse_by(queue, of, &of_system(&error));
+                        }
+                    }
+                    None => tell(&mut answers, row, fd),
+                }
+            }
             continue;
         }
         let Some(row) = find(protocol, &option) else {
@@ -98,10 +153,9 @@ pub(super) fn manage(
             continue;
         };
         match row.value(option.value) {
-            Ok(asked) if flags == ManagementFlags::NEGOTIATE => {
+            Ok(asked) if is_negotiation => {
                 if let Err(error) = change(&mut answers, row, fd, &asked) {
-                    let error = crate::Error::new(Errno::new(number_of(&error).cast_signed()), error.to_string());
-                    return refuse_by(queue, of, &error);
+                    return refuse_by(queue, of, &of_system(&error));
                 }
             }
             Ok(asked) if flags == ManagementFlags::CHECK => {
@@ -127,6 +181,11 @@ fn find(protocol: Protocol, option: &TransportOption<'_>) -> Option<&'static Kno
     of_protocol(protocol).find(|known| (known.level, known.name) == (option.level, option.name))
 }
 
+/// What a call to the kernel reports.
+fn of_system(error: &io::Error) -> crate::Error {
+    crate::Error::new(Errno::new(number_of(error).cast_signed()), error.to_string())
+}
+
 /// Changes an option. Only a lack of permission is an error of the whole request.
 fn change(answers: &mut Answers, row: &Known, fd: BorrowedFd<'_>, asked: &[u8]) -> io::Result<()> {
     let mut add = |status, value: &[u8]| answers.add(row.level, row.name, status, value);
@@ -134,6 +193,10 @@ fn change(answers: &mut Answers, row: &Known, fd: BorrowedFd<'_>, asked: &[u8]) 
         if let Ok(found) = row.get(fd) {
             add(if found == asked { OptionStatus::SUCCESS } else { OptionStatus::READ_ONLY }, &found);
         }
+        return Ok(());
+    }
+    if row.get(fd).is_err() {
+        add(OptionStatus::NOT_SUPPORTED, asked);
         return Ok(());
     }
     match row.set(fd, asked).and_then(|()| row.get(fd)) {

@@ -112,6 +112,11 @@ fn manage_one(
 ) -> Result<()> {
     let (known, usual) = &TABLE[number];
     let mut add = |status, value: &[u8]| answers.add(known.level, known.name, status, value);
+    let bound = words::own_address(queue)?;
+    if number == HEADER && bound.is_some_and(|own| own.is_ipv6()) {
+        add(OptionStatus::NOT_SUPPORTED, value.unwrap_or_default());
+        return Ok(());
+    }
     match flags {
         ManagementFlags::DEFAULT => add(OptionStatus::SUCCESS, usual),
         ManagementFlags::NEGOTIATE => {
@@ -119,7 +124,7 @@ fn manage_one(
                 add(OptionStatus::FAILURE, value.unwrap_or_default());
                 return Ok(());
             };
-            let is_bound = words::own_address(queue)?.is_some();
+            let is_bound = bound.is_some();
             let is_set = if is_bound && number == REUSE_ADDRESS {
                 // It says who may have the address, and that was decided.
                 words::option(queue, number)?.as_deref().unwrap_or(usual) == wanted
