@@ -65,7 +65,8 @@ enum Judge {
 }
 
 const EMPTY: &str = "empty loop";
-const OFF: &str = "event, switched off";
+const OFF: &str = "event, no session";
+const UNWANTED: &str = "event, not of the session";
 const BARE: &str = "bare: 32 B and rdtsc";
 const PER_CPU: &str = "event, logs of CPUs";
 const PER_THREAD: &str = "event, logs of threads";
@@ -120,11 +121,17 @@ fn measure(options: &Options, session: &Path, cost: &Path, peers: &Path) -> Resu
         command.env("HEADWATER_TRACE", session).env("HEADWATER_TRACE_LOGS", logs);
         Program::start(command)
     };
-    let mut programs = vec![in_session(cost, "")?, in_session(cost, "thread")?, in_session(&peers.join("ours"), "")?];
+    let mut programs = vec![
+        in_session(cost, "")?,
+        in_session(cost, "thread")?,
+        in_session(&peers.join("ours"), "")?,
+        Program::start(pinned(cost, options.cpu))?,
+    ];
     let arm = |about, program, name| Arm { about, program, name, least: f64::INFINITY, medians: Vec::new() };
     let mut arms = vec![
         arm(EMPTY, 0, "loop"),
-        arm(OFF, 0, "off"),
+        arm(OFF, 3, "off"),
+        arm(UNWANTED, 0, "off"),
         arm(BARE, 0, "bare"),
         arm(PER_CPU, 0, "event"),
         arm(PER_THREAD, 1, "event"),
@@ -198,7 +205,7 @@ fn print(arms: &[Arm]) {
         Bound { about: "logs of threads / bare", of: (PER_THREAD, BARE), judge: Judge::RatioAtMost(1.3) },
         Bound { about: "from C / bare", of: (FROM_C, BARE), judge: Judge::RatioAtMost(1.6) },
         Bound { about: "LTTng-UST / logs of CPUs", of: (LTTNG, PER_CPU), judge: Judge::RatioAtLeast(4.0) },
-        Bound { about: "switched off - empty loop, ns", of: (OFF, EMPTY), judge: Judge::DifferenceAtMost(0.5) },
+        Bound { about: "no session - empty loop, ns", of: (OFF, EMPTY), judge: Judge::DifferenceAtMost(0.5) },
     ];
     for bound in &bounds {
         let find = |about: &str| arms.iter().find(|arm| arm.about == about);

@@ -25,8 +25,10 @@ const OFF: u32 = 0;
 const UNKNOWN: u32 = 1;
 /// A thread makes it known; above it the mark of that thread's process ([`session::process_mark`]).
 const BUSY: u32 = 2;
+/// No session records it, but one may later, because the process is in a session whose recorder can switch events.
+const WATCHED: u32 = 3;
 /// The lowest tag of a session. An event that is recorded has the session's tag and above it its id there.
-pub(crate) const ON: u8 = 3;
+pub(crate) const ON: u8 = 4;
 /// The tag of an event that several sessions record, or one that has no room for its kind: `places` has the details.
 const SEVERAL: u8 = 0xff;
 const _: () = assert!(session::SESSIONS < (SEVERAL - ON) as usize);
@@ -64,7 +66,7 @@ pub(crate) const WORDS_MAX: usize = 64;
 /// ```
 #[derive(Debug)]
 pub struct Event {
-    /// [`OFF`], [`UNKNOWN`], [`BUSY`], [`SEVERAL`], or the session's tag (from [`ON`] on) and above it the event's id there.
+    /// [`OFF`], [`UNKNOWN`], [`BUSY`], [`WATCHED`], [`SEVERAL`], or the session's tag (from [`ON`] on) and above it the event's id there.
     state: AtomicU32,
     /// For each session that the process is in, where it is recorded there ([`Place`]); 0: not.
     places: [AtomicU32; AT_ONCE],
@@ -131,7 +133,7 @@ impl Event {
     #[inline]
     pub fn is_recorded(&'static self) -> bool {
         let state = self.state.load(Ordering::Relaxed);
-        is_recorded(state) || state != OFF && is_recorded(self.become_known(state))
+        is_recorded(state) || state != OFF && is_recorded(self.current(state))
     }
 
     /// An event that has not been hit yet.
@@ -218,7 +220,7 @@ impl Event {
     /// Writes the record to its sessions, after making the event known.
     #[inline(never)]
     fn write_anyway(&'static self, state: u32, words: &mut [u64]) {
-        let state = if state == OFF || is_recorded(state) { state } else { self.become_known(state) };
+        let state = self.current(state);
         if tag(state) == SEVERAL {
             self.write_to_several(words);
         } else if is_recorded(state) {
@@ -244,14 +246,28 @@ impl Event {
         }
     }
 
+    /// The state of the event after whatever must precede a record: it becomes known, or is switched because a recorder has
+    /// changed which events its session records.
+    fn current(&'static self, state: u32) -> u32 {
+        match tag(state) {
+            _ if state == OFF => OFF,
+            tag if tag >= ON || state == WATCHED => match session::look_again(tag) {
+                true => self.state.load(Ordering::Acquire),
+                false => state,
+            },
+            _ => self.become_known(state),
+        }
+    }
+
     /// Records it from now on at these places and no others: one for each session that the process is in, always at the same
-    /// place of the list.
-    pub(crate) fn switch(&self, places: [Option<Place>; AT_ONCE]) {
+    /// place of the list. `is_watched`: at none of them, but a session may switch it on.
+    pub(crate) fn switch(&self, places: [Option<Place>; AT_ONCE], is_watched: bool) {
         for (place, now) in self.places.iter().zip(places) {
             place.store(now.map_or(0, |now| now.0), Ordering::Release);
         }
         let mut wanted = places.into_iter().flatten();
         let state = match (wanted.next(), wanted.next()) {
+            (None, _) if is_watched => WATCHED,
             (None, _) => OFF,
             (Some(place), None) if place.is_there() => place.0,
             _ => SEVERAL.into(),

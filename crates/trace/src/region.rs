@@ -3,7 +3,7 @@
 //!
 //! | what | who writes |
 //! |---|---|
-//! | header | the creator of the session, before another process sees it; `state` and `outside`: see there |
+//! | header | the creator of the session, before another process sees it; `state`, `selection` and `outside`: see there |
 //! | table of events | programs, each slot once |
 //! | table of threads | programs, each place once |
 //! | a log for each CPU | programs, by restartable sequences |
@@ -16,7 +16,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering, fence};
 use std::sync::{Arc, OnceLock};
 
 use headwater_os::memory::SharedMemory;
@@ -33,7 +33,7 @@ pub use who::Greeting;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"HWTRACE\0");
 /// Raised by any change of this file's meaning.
-const VERSION: u32 = 4;
+const VERSION: u32 = 5;
 
 /// Kinds of events in a session. An id is a place in the table.
 pub const EVENTS_MAX: usize = 512;
@@ -41,6 +41,9 @@ pub const EVENTS_MAX: usize = 512;
 const DESCRIPTION_MAX: usize = 1016;
 /// Bytes of the list of patterns.
 pub const PATTERNS_MAX: usize = 2000;
+/// The event by which a command reports what it has switched. Every session records it.
+#[doc(hidden)]
+pub const SWITCHED: &str = "headwater:switched";
 /// CPUs: what Linux can be built for.
 const CPUS_MAX: usize = 8192;
 /// Logs for threads without restartable sequences; more threads than that have their events counted as lost.
@@ -48,7 +51,7 @@ const THREADS: usize = 64;
 /// Bytes of such a log.
 const THREAD_BYTES: usize = 64 << 10;
 /// The table begins on a page of its own.
-const TABLE_AT: usize = 4096;
+const TABLE_AT: usize = 8192;
 const WHO_AT: usize = TABLE_AT + EVENTS_MAX * size_of::<Slot>();
 const LOGS_AT: usize = (WHO_AT + who::WHO_MAX * size_of::<Who>()).next_multiple_of(4096);
 
@@ -74,9 +77,13 @@ shareable! {
         pub outside: AtomicU64,
         /// At least the number of used places in the table of threads. Programs add to it.
         pub who: AtomicU32,
-        pub patterns_len: AtomicU32,
-        /// Which events are recorded, separated by commas.
-        pub patterns: [AtomicU8; 2000],
+        /// The lowest bit says which of the two lists of patterns counts; the rest counts changes. The consumer and those
+        /// commands of its user that switch events write it.
+        pub selection: AtomicU32,
+        pub patterns_len: [AtomicU32; 2],
+        /// Two lists of which events are recorded, separated by commas, of 2000 bytes each. The list that does not count is
+        /// overwritten by the next change.
+        pub patterns: [AtomicU8; 4000],
         /// The directory that its consumer writes to, for which `headwater trace recover` looks. The consumer writes
         /// it.
         pub home_len: AtomicU32,
@@ -99,7 +106,8 @@ pub(crate) const OVER: u32 = 2;
 /// The parameters of a new session.
 #[derive(Debug, Clone)]
 pub struct Layout {
-    /// Names with `*`, such as `headwater:*`; an event is recorded if one of them matches.
+    /// Names with `*`, such as `headwater:*`, and after `!` names of events that are not recorded. The last one that matches
+    /// an event decides; one that none matches is not recorded.
     pub patterns: Vec<String>,
     /// What happens when a log is full.
     pub when_full: WhenFull,
@@ -120,8 +128,6 @@ pub struct Region {
     /// Of threads without restartable sequences.
     pub(crate) threads: Logs,
     clock: Clock,
-    /// The patterns of recorded events, as read when the memory was mapped.
-    patterns: Arc<str>,
     memory: Arc<SharedMemory>,
     /// The lock of the consumer, if that is this value or a clone of it.
     claimed: Arc<OnceLock<OwnedFd>>,
@@ -149,12 +155,18 @@ impl Layout {
                 self.cpu_bytes
             ));
         }
-        let patterns = self.patterns.join(",");
-        if patterns.len() > PATTERNS_MAX {
-            return refuse(format!("the names of events are {} bytes long, {PATTERNS_MAX} at most", patterns.len()));
-        }
-        Ok(patterns)
+        joined(&self.patterns)
     }
+}
+
+/// A list of patterns as a session's memory has it.
+fn joined(patterns: &[String]) -> io::Result<String> {
+    let text = patterns.join(",");
+    if text.len() > PATTERNS_MAX {
+        let why = format!("the names of events are {} bytes long, {PATTERNS_MAX} at most", text.len());
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
+    }
+    Ok(text)
 }
 
 impl Region {
@@ -169,10 +181,7 @@ impl Region {
         let memory = Arc::new(SharedMemory::create_file(path, len)?);
         let header: Placed<Header> = Placed::at(&memory, 0).expect("the header is inside");
         // Relaxed: no other process knows the file yet.
-        for (byte, value) in header.patterns.iter().zip(patterns.bytes()) {
-            byte.store(value, Ordering::Relaxed);
-        }
-        header.patterns_len.store(patterns.len() as u32, Ordering::Relaxed);
+        header.write_patterns(0, &patterns);
         header.overwrite.store(u32::from(layout.when_full == WhenFull::Overwrite), Ordering::Relaxed);
         header.clock.store(u32::from(layout.clock.name != "tsc"), Ordering::Relaxed);
         header.frequency_hz.store(layout.clock.frequency_hz, Ordering::Relaxed);
@@ -225,10 +234,7 @@ impl Region {
             offset_s: header.offset_s.load(Ordering::Relaxed) as i64,
             offset_ticks: header.offset_ticks.load(Ordering::Relaxed),
         };
-        let len = (header.patterns_len.load(Ordering::Relaxed) as usize).min(PATTERNS_MAX);
-        let patterns: Vec<u8> = header.patterns[..len].iter().map(|byte| byte.load(Ordering::Relaxed)).collect();
-        let patterns = String::from_utf8_lossy(&patterns).into();
-        Ok(Region { header, table, who, cpus, threads, clock, patterns, memory, claimed: Arc::default() })
+        Ok(Region { header, table, who, cpus, threads, clock, memory, claimed: Arc::default() })
     }
 
     /// Whether the memory is the same file.
@@ -276,6 +282,8 @@ impl Region {
     /// Ends the session: programs stop recording.
     pub fn end(&self) {
         self.header.state.store(OVER, Ordering::Relaxed);
+        // Programs look again when it changes. Release: they find the session over.
+        self.header.selection.fetch_add(2, Ordering::Release);
     }
 
     /// What happens when a log is full.
@@ -307,7 +315,53 @@ impl Region {
 
     /// Whether an event of that name is recorded. Allocates nothing.
     pub fn wants(&self, name: &str) -> bool {
-        self.patterns.split(',').any(|pattern| matches(pattern, name))
+        name == SWITCHED || self.with_patterns(|patterns| selects(patterns, name))
+    }
+
+    /// The patterns of the recorded events.
+    pub fn patterns(&self) -> Vec<String> {
+        self.with_patterns(|text| text.split(',').filter(|pattern| !pattern.is_empty()).map(str::to_owned).collect())
+    }
+
+    /// Changes which events are recorded from now on. Programs notice that at their next event that is not recorded, or
+    /// when they fill a page of a log. One process at a time may do this; the caller sees to that.
+    ///
+    /// # Errors
+    /// `InvalidInput` if they are more than [`PATTERNS_MAX`] bytes with a comma between each; nothing has changed then.
+    pub fn set_patterns(&self, patterns: &[String]) -> io::Result<()> {
+        let text = joined(patterns)?;
+        let next = self.selection().wrapping_add(1);
+        self.header.write_patterns(next as usize % 2, &text);
+        // Pairs with the Acquire in `with_patterns`.
+        self.header.selection.store(next, Ordering::Release);
+        Ok(())
+    }
+
+    /// Differs from what it was before whenever the set of recorded events has changed, or the session has ended.
+    #[inline]
+    pub(crate) fn selection(&self) -> u32 {
+        self.header.selection.load(Ordering::Acquire)
+    }
+
+    /// Calls `read` with the list of patterns. Allocates nothing.
+    fn with_patterns<T>(&self, read: impl FnOnce(&str) -> T) -> T {
+        let (mut text, mut len) = ([0; PATTERNS_MAX], 0);
+        // A limit, because any program of the session can change the number all the time.
+        for _ in 0..100 {
+            let before = self.selection();
+            let list = before as usize % 2;
+            len = (self.header.patterns_len[list].load(Ordering::Relaxed) as usize).min(PATTERNS_MAX);
+            let bytes = &self.header.patterns[list * PATTERNS_MAX..][..len];
+            text.iter_mut().zip(bytes).for_each(|(copy, byte)| *copy = byte.load(Ordering::Relaxed));
+            // After two changes the list has been overwritten.
+            fence(Ordering::Acquire);
+            if self.header.selection.load(Ordering::Relaxed) == before {
+                break;
+            }
+        }
+        let text = &text[..len];
+        let sound = str::from_utf8(text).map_or_else(|error| error.valid_up_to(), str::len);
+        read(str::from_utf8(&text[..sound]).unwrap_or_default())
     }
 
     /// The id of an event, which is added to the table if it is new. None if the table is full, or the event's
@@ -358,6 +412,14 @@ impl Region {
     pub fn kind(&self, id: usize) -> Option<EventKind> {
         let slot = self.table.get(id).filter(|slot| slot.state.load(Ordering::Acquire) == 2)?;
         parse(id as u16, &slot.text()?)
+    }
+}
+
+impl Header {
+    fn write_patterns(&self, list: usize, text: &str) {
+        let place = &self.patterns[list * PATTERNS_MAX..][..PATTERNS_MAX];
+        place.iter().zip(text.bytes()).for_each(|(byte, value)| byte.store(value, Ordering::Relaxed));
+        self.patterns_len[list].store(text.len() as u32, Ordering::Relaxed);
     }
 }
 
@@ -416,6 +478,14 @@ fn parse(id: u16, text: &str) -> Option<EventKind> {
         Some(Field { name: name.to_owned(), kind })
     });
     Some(EventKind { id, name, fields: fields.collect::<Option<_>>()? })
+}
+
+/// Whether a list of patterns records an event of that name: see [`Layout::patterns`].
+fn selects(patterns: &str, name: &str) -> bool {
+    patterns.split(',').fold(false, |is_on, pattern| match pattern.strip_prefix('!') {
+        Some(pattern) => is_on && !matches(pattern, name),
+        None => is_on || matches(pattern, name),
+    })
 }
 
 /// Whether a name matches a pattern in which `*` stands for anything.

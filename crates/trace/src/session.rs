@@ -81,6 +81,8 @@ struct Session {
     thread: Option<u32>,
     /// The clock of the stamps.
     now: fn() -> u64,
+    /// The [`Region::selection`] by which events were switched last.
+    seen: AtomicU32,
 }
 
 /// A CPU's log in a session.
@@ -269,7 +271,9 @@ fn enter(region: Region, own_logs: bool) -> io::Result<()> {
     let thread = region.enter(THREAD, THREAD_FIELDS);
     let now = if tsc { ticks::now as fn() -> u64 } else { clock::now_ns };
     region.header.outside.fetch_add(EARLY.swap(0, Ordering::Relaxed), Ordering::Relaxed);
-    let _ = JOINED[number].set(Session { region, here, own, thread, now });
+    // Before the patterns are read: a change in between is noticed later.
+    let seen = AtomicU32::new(region.selection());
+    let _ = JOINED[number].set(Session { region, here, own, thread, now, seen });
     place.store(tag, Ordering::Release);
     Ok(())
 }
@@ -345,7 +349,7 @@ fn settle(event: &'static Event) {
             let tag = active.load(Ordering::Acquire);
             *place = joined(tag).and_then(|session| session.place_of(event, tag));
         }
-        event.switch(places);
+        event.switch(places, ACTIVE.iter().any(|active| active.load(Ordering::Relaxed) != NONE));
         // Pairs with the one in `switch_all`: a thread that has changed what is recorded has seen the event, or its
         // change is seen here. Of two threads that switch an event at once, each looks again after its own stores.
         fence(Ordering::SeqCst);
@@ -353,6 +357,31 @@ fn settle(event: &'static Event) {
             return;
         }
     }
+}
+
+/// Switches all events if a session has ended or records others than before: the session of that tag, or any session for
+/// a tag of none. Returns whether it has. May be in a signal handler.
+#[inline]
+pub(crate) fn look_again(tag: u8) -> bool {
+    let has_changed = |session: &Session| session.region.selection() != session.seen.load(Ordering::Relaxed);
+    let any = match joined(tag) {
+        Some(session) => has_changed(session),
+        None => active().any(|(_, session)| has_changed(session)),
+    };
+    if any {
+        select_again();
+    }
+    any
+}
+
+#[cold]
+#[inline(never)]
+fn select_again() {
+    active().for_each(|(_, session)| session.seen.store(session.region.selection(), Ordering::Relaxed));
+    leave_ended();
+    switch_all();
+    #[cfg(feature = "tracing")]
+    crate::tracing::note_change();
 }
 
 /// An event was hit for the first time: it is recorded if a session wants it. Once [`init`] has been called it allocates
@@ -365,7 +394,7 @@ pub(crate) fn make_known(event: &'static Event) {
     let number = KNOWN_COUNT.fetch_add(1, Ordering::AcqRel);
     let Some(place) = KNOWN.get(number) else {
         // Nothing could switch it off later.
-        event.switch([None; AT_ONCE]);
+        event.switch([None; AT_ONCE], false);
         return count_lost();
     };
     let _ = place.set(event);
@@ -452,12 +481,22 @@ pub(crate) fn write(tag: u8, words: &mut [u64]) {
 #[cold]
 #[inline(never)]
 fn refused(tag: u8) {
-    let leaves = |place: &AtomicU8| place.compare_exchange(tag, NONE, Ordering::AcqRel, Ordering::Relaxed).is_ok();
-    if joined(tag).is_some_and(Session::is_over) && ACTIVE.iter().any(leaves) {
+    if joined(tag).is_some_and(Session::is_over) && leave_ended() {
         switch_all();
         #[cfg(feature = "tracing")]
-        crate::tracing::is_over();
+        crate::tracing::note_change();
     }
+}
+
+/// Leaves the sessions that their recorders have ended; returns whether there were any. May be in a signal handler: only
+/// the thread with the [`Turn`] makes a place one of another session.
+fn leave_ended() -> bool {
+    let leaves = |place: &AtomicU8| {
+        let tag = place.load(Ordering::Acquire);
+        joined(tag).is_some_and(Session::is_over)
+            && place.compare_exchange(tag, NONE, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+    };
+    ACTIVE.iter().filter(|place| leaves(place)).count() > 0
 }
 
 #[inline(always)]

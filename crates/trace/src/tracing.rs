@@ -69,18 +69,19 @@ pub(crate) fn ask_again() {
     }
 }
 
-/// Notes that the session has ended. May be called in a signal handler, so no call site is asked here.
-pub(crate) fn is_over() {
-    ENDED.store(true, Ordering::Relaxed);
+/// Notes that a session has ended or records other events. May be called in a signal handler, so no call site is asked
+/// here.
+pub(crate) fn note_change() {
+    CHANGED.store(true, Ordering::Relaxed);
 }
 
-static ENDED: AtomicBool = AtomicBool::new(false);
+static CHANGED: AtomicBool = AtomicBool::new(false);
 
-/// After [`is_over`], outside of any signal handler but within `tracing`: the call sites must be asked from another
+/// After [`note_change`], outside of any signal handler but within `tracing`: the call sites must be asked from another
 /// thread.
 #[cold]
 fn ask_elsewhere() {
-    if ENDED.swap(false, Ordering::Relaxed) {
+    if CHANGED.swap(false, Ordering::Relaxed) {
         // Without a thread, call sites stay as expensive as they are.
         let _ = Thread::start(ask_again);
     }
@@ -109,7 +110,8 @@ fn write(series: &Series, packed: &mut Packed) {
     if let Some(event) = series.kind(packed) {
         if event.is_on() {
             packed.write(event);
-        } else {
+        }
+        if CHANGED.load(Ordering::Relaxed) {
             ask_elsewhere();
         }
     }

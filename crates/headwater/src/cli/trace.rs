@@ -10,6 +10,7 @@ use super::status;
 use crate::trace;
 
 mod record;
+mod switch;
 mod view;
 
 /// Record events of programs and the kernel, and view them
@@ -22,6 +23,7 @@ mod view;
   headwater trace record -- ./server                 every event of a program
   headwater trace attach 4711                        of one that runs already and listens
   headwater trace record -k sched -k raw_syscalls -- make     of the kernel, for what make starts
+  headwater trace switch DIR --on 'shop:*'           record more events from now on
   headwater trace stat headwater-trace-*             what there is, and what was lost
   headwater trace show headwater-trace-* --count 20  the first events
   headwater trace show DIR --format chrome -o trace.json      for ui.perfetto.dev
@@ -35,6 +37,7 @@ pub(super) struct TraceArguments {
 enum TraceCommand {
     Record(record::RecordArguments),
     Attach(record::AttachArguments),
+    Switch(switch::SwitchArguments),
     Snapshot(SnapshotArguments),
     Recover(RecoverArguments),
     Show(view::ShowArguments),
@@ -87,6 +90,7 @@ pub(super) fn trace(arguments: TraceArguments) -> anyhow::Result<u8> {
     match arguments.command {
         TraceCommand::Record(arguments) => record::record(arguments),
         TraceCommand::Attach(arguments) => record::attach(arguments),
+        TraceCommand::Switch(arguments) => switch::switch(arguments),
         TraceCommand::Snapshot(arguments) => snapshot(&arguments),
         TraceCommand::Recover(arguments) => recover(&arguments),
         TraceCommand::Show(arguments) => view::show(&arguments),

@@ -12,6 +12,7 @@ pub mod recover;
 pub mod rows;
 mod session_file;
 pub mod snapshot;
+pub mod switch;
 pub mod view;
 
 pub use kernel_side::{KernelConfig, KernelEnd};

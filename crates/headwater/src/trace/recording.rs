@@ -180,6 +180,7 @@ impl Recording {
         let written = |id| region.kind(id).is_some_and(|kind| kind.name != "headwater:thread");
         let (joined, is_table_full) = ((0..EVENTS_MAX).any(written), region.is_table_full());
         let mut troubles = Vec::new();
+        self.file.events = region.patterns();
         if let Ok(totals) = &user {
             let missing = kernel.iter().flat_map(KernelEnd::missing).collect();
             let noted = self.file.write_end(&self.directory, totals.written, totals.lost, missing);
@@ -253,7 +254,7 @@ fn no_memory(home: &Path, buffer_bytes: usize, error: &io::Error) -> anyhow::Err
     }
 }
 
-fn no_kernel(error: kernel::Error) -> anyhow::Error {
+pub(super) fn no_kernel(error: kernel::Error) -> anyhow::Error {
     match error {
         kernel::Error::UnknownEvent { .. } => {
             anyhow!("{error}; `headwater trace list --kernel` shows all of them")

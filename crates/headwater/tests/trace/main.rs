@@ -8,6 +8,7 @@ mod program;
 mod record;
 #[path = "../../../trace-tools/src/export/chrome/sound.rs"]
 mod sound;
+mod switch;
 mod test_dir;
 mod wrong;
 

@@ -77,17 +77,18 @@ impl Selection {
         self.systems.iter().flat_map(|(system, chosen)| chosen.events.iter().map(|event| (&**system, &**event)))
     }
 
-    /// Enables the events in the instance at `instance`. A whole system takes one write, since each write waits for all
+    /// Switches the events in the instance at `instance` on or off. A whole system takes one write, since each write waits for all
     /// CPUs.
-    pub(super) fn enable(&self, instance: &Path) -> Result<(), Error> {
+    pub(super) fn switch(&self, instance: &Path, on: bool) -> Result<(), Error> {
+        let value = if on { "1" } else { "0" };
         for (system, chosen) in &self.systems {
             let home = instance.join("events").join(system);
             if chosen.all {
-                tracefs::write(&home.join("enable"), "1")?;
+                tracefs::write(&home.join("enable"), value)?;
                 continue;
             }
             for event in &chosen.events {
-                tracefs::write(&home.join(event).join("enable"), "1")?;
+                tracefs::write(&home.join(event).join("enable"), value)?;
             }
         }
         Ok(())

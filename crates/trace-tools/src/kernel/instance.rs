@@ -99,7 +99,7 @@ impl Instance {
 
     /// Enables events; they are recorded while [`Instance::record`] is on.
     pub(super) fn enable(&self, events: &Selection) -> Result<(), Error> {
-        events.enable(&self.path)
+        events.switch(&self.path, true)
     }
 
     /// Records only the threads of these processes and all that they fork from now on.

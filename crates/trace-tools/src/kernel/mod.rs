@@ -22,6 +22,7 @@ pub mod session;
 mod snapshot;
 pub mod stats;
 pub mod support;
+mod switch;
 pub mod tracefs;
 
 pub use capture::Capture;
@@ -32,4 +33,5 @@ pub use recover::recover;
 pub use session::{Clock, Mode, Session, Settings};
 pub use snapshot::snapshot;
 pub use support::Support;
+pub use switch::switch;
 pub use tracefs::Tracefs;

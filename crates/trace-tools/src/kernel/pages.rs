@@ -119,6 +119,19 @@ impl Description {
         Description::store(directory)
     }
 
+    /// Replaces the description in a directory of pages: another process reads the old or the new one.
+    pub fn replace(&self, directory: &Path) -> Result<(), Error> {
+        // Not in the directory, which must be empty after the conversion even if this process is killed.
+        let new = directory.with_extension("new");
+        let file = private().write(true).create(true).truncate(true).open(&new);
+        let written = file.and_then(|mut file| file.write_all(self.to_text().as_bytes()));
+        let replaced = written.and_then(|()| fs::rename(&new, directory.join(DESCRIPTION)));
+        replaced.map_err(|source| {
+            let _ = fs::remove_file(&new);
+            Error::file("write", &new, source)
+        })
+    }
+
     /// Opens the description in a directory of pages.
     pub fn store(directory: &Path) -> Result<Store, Error> {
         let path = directory.join(DESCRIPTION);

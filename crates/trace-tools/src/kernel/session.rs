@@ -215,8 +215,13 @@ impl Session {
     /// [`Error::File`], [`Error::Unreadable`]. Errors with the file of one CPU are in the capture instead. If another
     /// process keeps reading the buffers, their contents remain for [`super::recover`] until this process has ended.
     pub fn stop(self) -> Result<Capture, Error> {
-        let Session { readers, instance, mut description, mut sinks, pipes, layout, kinds, clock } = self;
+        let Session { readers, instance, mut description, mut sinks, pipes, layout, mut kinds, clock } = self;
         instance.record(false)?;
+        // Another process may have switched on more events.
+        let directory = description.as_ref().and_then(|store| store.path.as_deref()?.parent());
+        if let Some(now) = directory.map(Description::read).transpose()?.flatten() {
+            kinds = now.kinds()?;
+        }
         let drained = match readers.handles.is_empty() {
             true => {
                 let directory = description.as_ref().and_then(|store| store.path.as_deref()?.parent());
@@ -348,7 +353,7 @@ fn header_page(found: &Tracefs, instance: &Instance) -> Result<String, Error> {
 }
 
 /// Returns system and description of each event.
-fn formats(found: &Tracefs, events: &Selection) -> Result<Vec<(String, String)>, Error> {
+pub(super) fn formats(found: &Tracefs, events: &Selection) -> Result<Vec<(String, String)>, Error> {
     // Writes to the instance's trace_marker make events that no setting selects.
     let marker = found.path("events/ftrace/print/format").exists().then_some(("ftrace", "print"));
     let one = |(system, event): (&str, &str)| {
@@ -359,7 +364,7 @@ fn formats(found: &Tracefs, events: &Selection) -> Result<Vec<(String, String)>,
 }
 
 /// Returns the calls that the kernel describes, if entries to any call are recorded; none if it describes no calls.
-fn calls(found: &Tracefs, events: &Selection) -> Result<Vec<Signature>, Error> {
+pub(super) fn calls(found: &Tracefs, events: &Selection) -> Result<Vec<Signature>, Error> {
     let home = found.path("events").join(calls::SYSTEM);
     if !events.iter().any(|(system, event)| format!("{system}:{event}") == RAW_ENTER) || !home.exists() {
         return Ok(Vec::new());

@@ -32,6 +32,45 @@ fn what_was_made_is_what_is_opened() {
 }
 
 #[test]
+fn the_last_pattern_that_matches_decides() {
+    for (patterns, expected) in [
+        ("a:*,b:two", [true, true, true, false]),
+        ("*,!b:*", [true, true, false, false]),
+        ("*,!b:*,b:two", [true, true, true, false]),
+        ("!a:one,a:*", [true, true, false, false]),
+        ("", [false; 4]),
+    ] {
+        let found = ["a:one", "a:two", "b:two", "b:one"].map(|name| selects(patterns, name));
+        assert_eq!(found, expected, "{patterns}");
+    }
+}
+
+#[test]
+fn patterns_can_be_changed_any_number_of_times() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("session");
+    let region = Region::create(&path, &layout()).expect("made");
+    let other = Region::open(&path).expect("opened");
+    let mut before = other.selection();
+    for patterns in [vec!["b:*"], vec![], vec!["*", "!a:one"]] {
+        let patterns: Vec<String> = patterns.into_iter().map(str::to_owned).collect();
+        region.set_patterns(&patterns).expect("short");
+        assert_eq!(other.patterns(), patterns);
+        assert_ne!(std::mem::replace(&mut before, other.selection()), other.selection());
+    }
+    assert!(!other.wants("a:one") && other.wants("b:one") && other.wants(SWITCHED));
+    let long = vec!["x".repeat(PATTERNS_MAX + 1)];
+    assert_eq!(region.set_patterns(&long).expect_err("too long").kind(), io::ErrorKind::InvalidInput);
+    assert_eq!(other.patterns(), ["*", "!a:one"]);
+    region.end();
+    assert!(other.selection() != before && other.patterns() == ["*", "!a:one"]);
+    // Whatever a program writes there, reading ends.
+    region.header.patterns_len.iter().for_each(|len| len.store(u32::MAX, Ordering::Relaxed));
+    region.header.patterns.iter().for_each(|byte| byte.store(0xff, Ordering::Relaxed));
+    assert!(other.patterns().is_empty());
+}
+
+#[test]
 fn a_full_table_takes_no_more() {
     let directory = tempfile::tempdir().expect("a directory");
     let region = Region::create(&directory.path().join("session"), &layout()).expect("made");

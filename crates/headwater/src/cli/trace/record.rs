@@ -26,7 +26,7 @@ struct RecordingArguments {
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
 
-    /// Events of programs, such as `shop:*`; several with commas, or repeated
+    /// Events of programs, such as `shop:*`, without those after `!`; several with commas, or repeated
     #[arg(short, long, value_name = "PATTERNS", value_delimiter = ',', default_value = "*")]
     events: Vec<String>,
 
@@ -80,6 +80,7 @@ pub(super) struct AttachArguments {
 #[command(after_help = "Examples:
   headwater trace record -- ./server --port 80
   headwater trace record -o out -e 'shop:*' --buffer 16m -- ./server     some events, larger buffers
+  headwater trace record -e '*,!shop:put' -- ./server         all events but one
   headwater trace record --flight -- ./server        keep the newest events; `trace snapshot` writes them
   sudo headwater trace record -k sched -k syscalls:sys_enter_futex -- ./server
   sudo headwater trace record -k raw_syscalls -- ls  its system calls with their arguments

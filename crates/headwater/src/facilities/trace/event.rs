@@ -24,12 +24,28 @@ pub trait TracedEvent: Debug + 'static {
     fn emit(number: u64);
 }
 
-/// An event of three fields that no session records: a load and a branch.
+/// An event of three fields without a session: a load and a branch.
 #[derive(Debug)]
 pub struct Off;
 
 impl TracedEvent for Off {
     const ROW: (&'static str, &'static str) = ("event-off", "an event of a program that is switched off");
+    const LOG_OWNER: LogOwner = LogOwner::NoSession;
+    const IS_RECORDED: bool = false;
+
+    #[inline(always)]
+    fn emit(number: u64) {
+        off(number, 1, 2);
+    }
+}
+
+/// An event of three fields that the session of its process does not record, but may be told to.
+#[derive(Debug)]
+pub struct Unwanted;
+
+impl TracedEvent for Unwanted {
+    const ROW: (&'static str, &'static str) =
+        ("event-unwanted", "an event that the session of the program does not record");
     const IS_RECORDED: bool = false;
 
     #[inline(always)]

@@ -33,6 +33,7 @@ pub const ENTRY: Entry = Entry {
 /// Every operation, in the order of the tables.
 static TABLE: &[operation::Entry] = &[
     entry::<event::Event<event::Off>>(),
+    entry::<event::Event<event::Unwanted>>(),
     entry::<event::Event<event::InCpuLog>>(),
     entry::<event::Event<event::InThreadLog>>(),
     entry::<event::Event<event::Text>>(),

@@ -38,6 +38,8 @@ pub enum LogOwner {
     Cpu,
     /// Each thread has a log.
     Thread,
+    /// No session: the process does not join it.
+    NoSession,
 }
 
 /// A session that this process has joined.
@@ -69,6 +71,7 @@ impl JoinedSession {
             match owner {
                 LogOwner::Cpu => session::join(&path)?,
                 LogOwner::Thread => session::join_alone(&path)?,
+                LogOwner::NoSession => {}
             }
             Ok(region)
         });
