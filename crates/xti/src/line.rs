@@ -9,7 +9,7 @@ use std::sync::{Mutex, MutexGuard, TryLockError};
 use std::time::Duration;
 
 use headwater_streams::tpi::{Primitive, PrimitiveNumber};
-use headwater_streams::{Errno, Events, IoctlTimeout, MessageFilter, Priority, Received, Stream};
+use headwater_streams::{Errno, Events, Flush, IoctlTimeout, MessageFilter, Priority, Received, Stream};
 
 use crate::endpoint::Look;
 use crate::error::{Result, XtiError, or_if_it_waits};
@@ -107,10 +107,32 @@ impl Line {
 
     /// A request that the provider acknowledges: waits for T_OK_ACK. A signal does not end the wait: the request is under way.
     pub fn ask(&self, request: Primitive<'_>, data: Option<&[u8]>) -> Result<()> {
-        let of = request.number();
+        self.stream.putmsg(Some(&request.encode()), data)?;
+        self.answer(request.number())
+    }
+
+    /// The same of a request that waits for no room: data that wait for it are dropped.
+    pub fn ask_before_data(&self, request: Primitive<'_>, data: Option<&[u8]>) -> Result<()> {
+        let (mut handle, control) = (self.stream.handle(), request.encode());
+        handle.set_nonblocking(true)?;
+        let mut tries = TRIES;
+        loop {
+            match handle.putmsg(Some(&control), data) {
+                // Another thread that sends may be faster, each time.
+                Err(error) if error.errno() == Errno::Again && tries > 0 => {
+                    self.stream.flush_queues(Flush::WRITE)?;
+                    tries -= 1;
+                }
+                sent => break sent?,
+            }
+        }
+        self.answer(request.number())
+    }
+
+    /// Waits for the acknowledgement of a request.
+    fn answer(&self, of: PrimitiveNumber) -> Result<()> {
         // The handle does not wait, whatever the stream does.
         let mut handle = self.stream.handle();
-        self.stream.putmsg(Some(&request.encode()), data)?;
         handle.set_nonblocking(true)?;
         loop {
             if let Some(answer) = self.acknowledged(of)? {

@@ -60,7 +60,7 @@ impl Endpoint {
         if self.line.is_in_front(Look::Disconnect)? {
             return Err(TransportError::Look.into());
         }
-        let asked = self.line.ask(Primitive::DisconReq { sequence }, data_part(data));
+        let asked = self.line.ask_before_data(Primitive::DisconReq { sequence }, data_part(data));
         match asked.map_err(|error| self.or_look(error)) {
             // The other end has ended the connection, and what says so waits behind data: both are dropped here.
             Err(error) if error.t_errno == TransportError::OutOfState && !refuses => {}

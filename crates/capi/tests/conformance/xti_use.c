@@ -1,5 +1,6 @@
 /* XTI as programs use it: connections and datagrams between processes and threads, events, signals, dup, fork and exec. */
 #include "transport.h"
+#include <netinet/in.h>
 #include <pthread.h>
 
 static void a_server_and_a_client_in_two_processes(void) {
@@ -61,6 +62,81 @@ static void a_killed_peer_is_a_disconnection(void) {
     struct t_discon end = {.reason = 0};
     DOES(t_rcvdis(far, &end), "XNS t_rcvdis");
     EXPECT(end.reason, ECONNRESET, "ticots: the reason");
+}
+
+/* The reader that does not read holds nothing up but data. */
+static void an_end_does_not_wait_for_room(void) {
+    static const char *const transports[] = {"ticots", "ticotsord", "streams/inet-tcp"};
+    static char bytes[100000];
+    for (size_t each = 0; each < COUNT(transports); each++) {
+        in_context("%s", transports[each]);
+        for (int waits = 0; waits < 2; waits++) {
+            struct sockaddr_in own = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+            char taken[128];
+            struct t_bind request = {.addr = {0}, .qlen = 1}, answer = {.addr = room_of(taken, sizeof taken)};
+            if (each == 2)
+                request.addr = (struct netbuf){sizeof own, sizeof own, &own};
+            int listener = open_transport(transports[each], 0), fd = open_transport(transports[each], O_NONBLOCK);
+            int other = open_transport(transports[each], 0);
+            NEEDS(t_bind(listener, &request, &answer) == 0 && t_bind(fd, NULL, NULL) == 0, "t_bind succeeds");
+            struct t_call call = {.addr = answer.addr}, caller = {.sequence = 0};
+            REFUSED(t_connect(fd, &call, NULL), TNODATA, "XNS t_connect: TNODATA without waiting");
+            NEEDS(t_listen(listener, &caller) == 0 && t_accept(listener, other, &caller) == 0, "t_accept succeeds");
+            NEEDS(event_within(fd, T_CONNECT, 5000) && t_rcvconnect(fd, NULL) == 0, "t_rcvconnect succeeds");
+            while (t_snd(fd, bytes, sizeof bytes, 0) > 0)
+                ;
+            EXPECT(t_errno, TFLOW, "XNS t_snd: TFLOW");
+            set_nonblocking(fd, waits);
+            DOES(t_snddis(fd, NULL), "XNS t_snddis: no flow control");
+            EXPECT(t_getstate(fd), T_IDLE, "XNS t_snddis: T_IDLE");
+            t_close(fd), t_close(other), t_close(listener);
+        }
+    }
+}
+
+static void on_sigpipe(int number) {
+    (void)number;
+    HOLDS(0, "XTI raises no SIGPIPE");
+}
+
+/* Peers that are killed in the middle of anything are no signal to those that send to them. */
+static void a_killed_peer_raises_no_signal(void) {
+    signal(SIGPIPE, on_sigpipe);
+    for (int round = 0; round < 40; round++) {
+        char name[40];
+        snprintf(name, sizeof name, "killed %d", round);
+        int at[2];
+        open_pipe(at);
+        pid_t child = fork();
+        if (child == 0) {
+            int listener = bound("ticots", name, 3);
+            if (write(at[0], "x", 1) != 1)
+                _exit(1);
+            for (;;) {
+                struct t_call call = {.sequence = 0};
+                int fd = open_transport("ticots", 0);
+                if (t_listen(listener, &call) != 0 || t_accept(listener, fd, &call) != 0)
+                    t_rcvdis(listener, NULL);
+                t_close(fd);
+            }
+        }
+        char x;
+        NEEDS(read(at[1], &x, 1) == 1, "the child is ready");
+        pid_t killer = fork();
+        if (killer == 0) {
+            usleep(200 + round * 397 % 5000);
+            kill(child, SIGKILL);
+            _exit(0);
+        }
+        while (waitpid(child, NULL, WNOHANG) == 0) {
+            int fd = bound("ticots", "", 0);
+            if (connect_to(fd, name) == 0)
+                t_snd(fd, "x", 1, 0);
+            t_close(fd);
+        }
+        waitpid(killer, NULL, 0);
+        close(at[0]), close(at[1]);
+    }
 }
 
 static void datagrams_between_processes(void) {
@@ -281,6 +357,8 @@ static void poll_tells_events(void) {
 static const struct test TESTS[] = {
     TEST_OF(a_server_and_a_client_in_two_processes, 30),
     TEST(a_killed_peer_is_a_disconnection),
+    TEST_OF(an_end_does_not_wait_for_room, 30),
+    TEST_OF(a_killed_peer_raises_no_signal, 60),
     TEST(datagrams_between_processes),
     TEST(expedited_data),
     TEST_OF(a_signal_ends_a_call_that_waits, 40),

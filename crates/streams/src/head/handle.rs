@@ -459,7 +459,10 @@ impl Handle {
         if is_read {
             return Ok(());
         }
-        self.raise_sigpipe();
+        // A driver's messages, along its own stream or a peer's, are no write of the call that is made here.
+        if self.end.region.driver.is_none() && !self.nested {
+            self.raise_sigpipe();
+        }
         Err(fixed!(Pipe, "the other end of the stream is gone"))
     }
 
