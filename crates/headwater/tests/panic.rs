@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use headwater::harness::launch::CONDUCT;
-use headwater::harness::run::{BlockRunner, Observer};
+use headwater::harness::run::{BlockRunner, Observer, Share};
 use headwater::harness::scratch::Scratch;
 use headwater::plan::{Plan, RunRequest};
 use headwater_os::child::exists;
@@ -30,7 +30,7 @@ impl Observer for PanickingObserver {
         Ok(())
     }
 
-    fn launch(&mut self, _: &Row, _: u32, _: usize, _: usize) {}
+    fn launch(&mut self, _: &Row, _: u32, _: Share) {}
 }
 
 fn main() -> ExitCode {

@@ -119,7 +119,7 @@ fn ls_shows_ends_modules_and_queues() {
 
     let modules = text(&run(&["ls", "--modules", "--wide", &id]).stdout);
     assert_eq!(modules.lines().filter(|line| line.contains("  srvmod ")).count(), 3, "{modules}");
-    assert!(modules.contains("LOWAT") && modules.contains("e0"), "{modules}");
+    assert!(modules.contains("LOWAT") && modules.contains(" end 0"), "{modules}");
     drop(far);
     // Another test's thread may start a program, which has a copy of each descriptor for a moment.
     let end = Instant::now() + PATIENCE;

@@ -61,11 +61,27 @@ pub fn may_write(directory: &Path) -> io::Result<()> {
     Ok(access(directory, Access::WRITE_OK | Access::EXEC_OK)?)
 }
 
-/// Bytes that this process could still write to the file system of `path`.
+/// What is free on a file system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FreeSpace {
+    /// Bytes that this process could still write.
+    pub bytes: u64,
+    /// Files that this process could still create; `None` on a file system without such a limit.
+    pub files: Option<u64>,
+    /// Bytes of a block, which files take whole.
+    pub block_bytes: u64,
+}
+
+/// Returns what is free on the file system of `path`.
 ///
 /// # Errors
 /// What `statvfs(3)` reports.
-pub fn free_bytes(path: &Path) -> io::Result<u64> {
+pub fn free_space(path: &Path) -> io::Result<FreeSpace> {
     let system = rustix::fs::statvfs(path)?;
-    Ok(system.f_bavail.saturating_mul(system.f_frsize))
+    Ok(FreeSpace {
+        bytes: system.f_bavail.saturating_mul(system.f_frsize),
+        // Btrfs and others have no table of files, and report one of no length.
+        files: (system.f_files > 0).then_some(system.f_favail),
+        block_bytes: system.f_frsize,
+    })
 }

@@ -5,13 +5,13 @@ use std::path::Path;
 
 use super::complete::Shell;
 use super::output::out;
-use super::{command, status};
+use super::{command, help, status};
 use crate::replace;
 use anyhow::Context;
 
 /// Returns every man page: file name and text.
 pub fn man_pages() -> Vec<(String, Vec<u8>)> {
-    let mut root = command();
+    let mut root = help::fitted(command(), usize::MAX);
     root.build();
     let mut pages = Vec::new();
     add_pages(&root, "headwater", &mut pages);

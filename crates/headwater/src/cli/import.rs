@@ -21,7 +21,7 @@ use crate::store::{EVENTS, RUNS, Store};
 #[command(after_help = "Formats:
   netperf  UDP_STREAM, UDP_RR, TCP_STREAM and TCP_RR over loopback, as netperf prints them: text, or by
            -o, -O or -k. `-- -o all` says most; of UDP_STREAM plain -o says only what was received
-  lmbench  result files of lmbench 2 and 3 (results/SYSTEM/HOST.N), each one launch
+  lmbench  result files of lmbench 2 and 3 (results/SYSTEM/HOST.NUMBER), each one launch
 
 Examples:
   headwater import netperf udp.txt -o udp-2007

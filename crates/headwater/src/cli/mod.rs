@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Args, CommandFactory, Parser, Subcommand};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use headwater_os_tools::handler::{self, Handler};
 use headwater_results::schema::Placement;
 use rustix::process::Signal;
@@ -24,6 +24,7 @@ mod doctor;
 mod export;
 mod fail_on;
 pub mod generate;
+mod help;
 mod history;
 mod import;
 mod list;
@@ -367,7 +368,9 @@ pub fn main() -> ExitCode {
     if let Err(error) = handler::install(Signal::XFSZ, Handler::Empty) {
         note!("headwater: SIGXFSZ ends this program: {error}");
     }
-    let cli = match Cli::try_parse() {
+    let mut definition = help::fitted(command(), help::width());
+    let matches = definition.try_get_matches_from_mut(std::env::args_os());
+    let cli = match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
         Err(error) => return print_usage(&error),
     };

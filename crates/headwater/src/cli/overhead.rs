@@ -41,12 +41,24 @@ const BLOCKS: u32 = 20;
 /// run. Sessions of our tracer record the events of programs that are linked with it; other programs have none, and the
 /// row shows 0 events.
 #[derive(Clone, Debug, Args)]
-#[command(
-    after_help = "Workloads that are made here: compile, compress, lmbench-calls (rows with a system call, a fault or a switch); these three
-without a command. By name only: lmbench (all rows of the report).
-Configurations: off (A), null (A'), built (B); events of the kernel: armed (C: enabled, nothing recorded), flight, drain (D),
-perf-record, perf-trace, bpftrace-count, strace; events of the program itself: user-flight, user-drain (D), lttng-ust. The
-letters are those of the configurations in the published report of the tracer.
+#[command(after_help = "Workloads, these three also without a command:
+  compile        a C compiler over generated files
+  compress       bzip2 over a generated text
+  lmbench-calls  the rows of LMbench with a system call, a fault or a switch
+By name only:
+  lmbench        all rows of LMbench that the published report of the tracer has
+
+Configurations:
+  off            no tracing
+  null           the same once more: what differs from off is noise
+  armed          events of the kernel are enabled, but their buffers record nothing
+  flight         events of the kernel are recorded, the newest stay in the buffers
+  drain          events of the kernel are recorded, and written to a file meanwhile
+  built          the program of --built, without tracing
+  user-flight    events of the program are recorded, the newest stay in the buffers
+  user-drain     events of the program are recorded, and written to a file meanwhile
+  perf-record, perf-trace, bpftrace-count, strace, lttng-ust
+                 tools of others, where they are installed
 
 Examples:
   headwater overhead -- make -B                 what tracing costs this command
@@ -59,8 +71,7 @@ Examples:
   headwater overhead --built './with-events 1000' -- ./without-events 1000
   headwater overhead --command-only -- ./server --self-test   others on the machine are not recorded
 
-Exit status: 0 all done, 2 wrong usage or a command that fails, 4 a configuration was skipped or failed, 130 interrupted."
-)]
+Exit status: 0 all done, 2 wrong usage or a command that fails, 4 a configuration was skipped or failed, 130 interrupted.")]
 pub(crate) struct OverheadArguments {
     /// Built-in workloads
     #[arg(value_name = "WORKLOAD", conflicts_with = "command")]

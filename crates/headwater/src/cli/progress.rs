@@ -7,6 +7,8 @@ use headwater_results::schema::Row;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::output::{note, out};
+use crate::harness::run::Share;
+use crate::plan::cost::rest_s;
 use crate::plan::duration;
 
 /// Steps of the bar.
@@ -19,8 +21,8 @@ pub(super) struct Progress {
     lines: bool,
     block: Option<u32>,
     started: Instant,
-    /// How far the run was when this session took it up.
-    first: Option<usize>,
+    /// What was done when this session took the run up, in the unit of the share.
+    first: Option<f64>,
     /// The longest that the run may go on, s.
     budget_s: Option<f64>,
 }
@@ -38,17 +40,23 @@ impl Progress {
     }
 
     /// A launch is about to start.
-    pub(super) fn launch(&mut self, row: &Row, block: u32, done: usize, total: usize) {
+    pub(super) fn launch(&mut self, row: &Row, block: u32, share: Share) {
+        let (done, total) = match share {
+            Share::Estimated { done_s, total_s } => (done_s, total_s),
+            Share::Counted { done, total } => (done as f64, total as f64),
+        };
         let first = *self.first.get_or_insert(done);
         let elapsed_s = self.started.elapsed().as_secs_f64();
-        let left = (done > first).then(|| {
-            let rest_s = elapsed_s / (done - first) as f64 * (total - done) as f64;
-            rest_s.min(self.budget_s.map_or(f64::INFINITY, |budget_s| (budget_s - elapsed_s).max(0.0)))
-        });
+        let rest = match share {
+            Share::Estimated { .. } => Some(rest_s(elapsed_s, done - first, total - done)),
+            Share::Counted { .. } => (done > first).then(|| elapsed_s / (done - first) * (total - done)),
+        };
+        let rest =
+            rest.map(|rest_s| rest_s.min(self.budget_s.map_or(f64::INFINITY, |most_s| (most_s - elapsed_s).max(0.0))));
         // Of launches, or of the time where that ends first.
-        let share = (done as f64 / total.max(1) as f64).max(self.budget_s.map_or(0.0, |budget_s| elapsed_s / budget_s));
+        let share = (done / total.max(f64::MIN_POSITIVE)).max(self.budget_s.map_or(0.0, |most_s| elapsed_s / most_s));
         let share = share.min(1.0);
-        let eta = left.map_or_else(String::new, |seconds| format!("about {} left", duration::words(seconds)));
+        let eta = rest.map_or_else(String::new, |seconds| format!("about {} left", duration::words(seconds)));
         if let Some(bar) = &self.bar {
             bar.set_length(BAR);
             bar.set_message(format!("{eta:20} block {}  {}", block + 1, row.id));

@@ -1,5 +1,6 @@
 //! `headwater report`: writes runs as one self-contained HTML file, or one of its charts as SVG.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -180,11 +181,7 @@ fn choose<'f>(chart: &Chart, figures: &'f [Figure], arguments: &ReportArguments)
                 chart.needs
             )
         }
-        [] => bail!(
-            "the chart {} has no such figure; there are: {}",
-            chart.name,
-            names(&figures.iter().collect::<Vec<_>>())
-        ),
+        [] => bail!("{}", no_figure(chart, figures, arguments)),
         [only] => Ok(only),
         [first, others @ ..] => {
             note!(
@@ -195,6 +192,23 @@ fn choose<'f>(chart: &Chart, figures: &'f [Figure], arguments: &ReportArguments)
             Ok(first)
         }
     }
+}
+
+/// Names what was asked for and is in no figure: the pattern, else its placement; and what there is.
+fn no_figure(chart: &Chart, figures: &[Figure], arguments: &ReportArguments) -> String {
+    let of_pattern = |figure: &&Figure| arguments.pattern.as_ref().is_none_or(|pattern| *pattern == figure.pattern);
+    let (option, word, names): (_, String, BTreeSet<&str>) = match (&arguments.pattern, arguments.placement) {
+        (Some(pattern), _) if !figures.iter().any(|figure| of_pattern(&figure)) => {
+            ("--pattern", pattern.clone(), figures.iter().map(|figure| figure.pattern.as_str()).collect())
+        }
+        (_, placement) => {
+            let placements = figures.iter().filter(of_pattern).filter_map(|figure| figure.placement);
+            let word = placement.map_or("", Placement::name).to_owned();
+            ("--placement", word, placements.map(Placement::name).collect())
+        }
+    };
+    let there_are = suggest::there_are(&word, names);
+    format!("{option} {word}: the chart {} of these runs has no such figure; {there_are}", chart.name)
 }
 
 /// Where the page goes.

@@ -22,7 +22,7 @@ use crate::environment;
 use crate::harness::against::Against;
 use crate::harness::launch::ConductorError;
 use crate::harness::program::Program as HarnessProgram;
-use crate::harness::run::{BlockRunner, End, Observer, probe};
+use crate::harness::run::{BlockRunner, End, Observer, probe, repetition_allowance_s};
 use crate::harness::scratch::Scratch;
 use crate::plan::duration::Seconds;
 use crate::plan::variants::Variant;
@@ -405,7 +405,11 @@ fn expected(plan: &Plan) -> String {
             duration::words(budget_s),
             duration::words(estimate_s)
         ),
-        _ => format!("about {}", duration::words(estimate_s)),
+        _ => format!(
+            "about {}, at most {} if the machine is so busy that launches are repeated",
+            duration::words(estimate_s),
+            duration::words(estimate_s + repetition_allowance_s(plan))
+        ),
     }
 }
 

@@ -8,7 +8,7 @@ use headwater_results::summary::Fold;
 
 use super::output::out;
 use super::progress::Progress;
-use crate::harness::run::Observer;
+use crate::harness::run::{Observer, Share};
 use crate::store::{Store, StoreError};
 
 /// Makes a line from the figures of a launch.
@@ -96,7 +96,7 @@ impl Observer for RunReporter {
         Ok(())
     }
 
-    fn launch(&mut self, row: &Row, block: u32, done: usize, total: usize) {
-        self.progress.launch(row, block, done, total);
+    fn launch(&mut self, row: &Row, block: u32, share: Share) {
+        self.progress.launch(row, block, share);
     }
 }

@@ -94,3 +94,69 @@ fn the_placeholder_of_a_value_is_a_word() {
         }
     });
 }
+
+/// Calls `check` for the long help of every subcommand that is shown, as it is printed.
+fn each_help(check: &mut impl FnMut(&str, &str)) {
+    fn walk(mut command: Command, name: &str, check: &mut impl FnMut(&str, &str)) {
+        check(name, &command.render_long_help().to_string());
+        for subcommand in command.get_subcommands().filter(|subcommand| !subcommand.is_hide_set()) {
+            walk(subcommand.clone(), format!("{name} {}", subcommand.get_name()).trim(), check);
+        }
+    }
+    let mut root = super::help::fitted(command(), 100).term_width(100);
+    root.build();
+    walk(root, "", check);
+}
+
+/// A letter alone is read as an abbreviation. It may stand before its explanation, as an entry of a list.
+#[test]
+fn no_help_has_a_letter_that_it_does_not_explain() {
+    /// Words of the language, units behind a number, and the names of programs and of a register of statistics.
+    const WORDS: [&str; 3] = ["a", "A", "C"];
+    let (mut helps, mut doubtful) = (0, Vec::new());
+    each_help(&mut |name, help| {
+        helps += 1;
+        for line in help.lines() {
+            let entry = line.trim_start();
+            // A command to be typed, and an entry that explains its letter.
+            let is_command = ["headwater ", "sudo ", "taskset ", "netperf "].iter().any(|word| entry.starts_with(word));
+            let explained =
+                entry.len() > 3 && entry.as_bytes()[0].is_ascii_alphabetic() && entry[1..].starts_with("  ");
+            if is_command || entry.starts_with('-') || explained {
+                continue;
+            }
+            let mut before = "";
+            // What stands between back quotes is typed.
+            for part in line.replace("(s)", "").split('`').step_by(2) {
+                for word in part.split(|letter: char| !(letter.is_alphanumeric() || "-/'<>_+".contains(letter))) {
+                    let is_letter = word.trim_end_matches('\'').len() == 1
+                        && word.starts_with(|letter: char| letter.is_alphabetic());
+                    let is_unit = ["B", "s"].contains(&word) && before.ends_with(|digit: char| digit.is_ascii_digit());
+                    if is_letter && !is_unit && !WORDS.contains(&word) {
+                        doubtful.push(format!("{name} --help: {word} in {line:?}"));
+                    }
+                    before = if word.is_empty() { before } else { word };
+                }
+            }
+        }
+    });
+    assert!(helps > 25, "{helps}");
+    assert!(doubtful.is_empty(), "{doubtful:#?}");
+}
+
+#[test]
+fn the_texts_of_a_help_are_broken_where_they_should_be() {
+    each_help(&mut |name, help| {
+        let lines: Vec<&str> = help.lines().collect();
+        for pair in lines.windows(2) {
+            assert!(pair[1].chars().count() <= 100, "{name} --help: {:?}", pair[1]);
+            // Of a paragraph that is broken, the first word of a line did not fit the line before it.
+            let is_text = |line: &str| line.starts_with(|letter: char| letter.is_alphabetic()) && !line.ends_with(':');
+            let first = pair[1].split(' ').next().unwrap_or_default();
+            if is_text(pair[0]) && is_text(pair[1]) {
+                let would_be = pair[0].chars().count() + 1 + first.chars().count();
+                assert!(would_be > 100, "{name} --help: {:?} and {:?} are one paragraph", pair[0], pair[1]);
+            }
+        }
+    });
+}

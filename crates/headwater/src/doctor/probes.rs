@@ -154,6 +154,6 @@ fn probe_directory(path: &Path) -> ProbedDirectory {
     ProbedDirectory {
         path: path.to_owned(),
         error: machine::may_write(path).err().map(|error| error.to_string()),
-        free_bytes: machine::free_bytes(path).unwrap_or(0),
+        free_bytes: machine::free_space(path).map_or(0, |free| free.bytes),
     }
 }

@@ -5,6 +5,7 @@ use headwater_results::schema::{Row, Standing};
 
 use crate::harness::conduct::{Job, LaunchError, Measured};
 use crate::patterns::MetricInfo;
+use crate::plan::cost::LaunchCost;
 use crate::transports::Unavailable;
 
 pub mod channel;
@@ -47,6 +48,8 @@ pub struct Entry {
     pub subjects: fn() -> Vec<Subject>,
     /// Checks whether a row makes sense by its definition; the error is the reason why not.
     pub accepts: fn(&Row) -> Result<(), String>,
+    /// What a launch of the subject takes, for the estimate of a plan.
+    pub cost: fn(&str) -> LaunchCost,
     /// Checks whether this machine can run a job. It runs in a process with one thread.
     pub probe: fn(&Job) -> Result<(), Unavailable>,
     /// Runs a launch, in its own conductor.

@@ -34,7 +34,26 @@ pub trait Observer {
     fn event(&mut self, event: &Event) -> anyhow::Result<()>;
 
     /// Announces a launch. Output is allowed only here and in [`Observer::event`], because nothing is timed then.
-    fn launch(&mut self, row: &Row, block: u32, done: usize, total: usize);
+    fn launch(&mut self, row: &Row, block: u32, share: Share);
+}
+
+/// How much of a run is done.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Share {
+    /// By the estimate of its plan.
+    Estimated {
+        /// The time of the launches that are done, also in earlier sessions, s.
+        done_s: f64,
+        /// The time of all launches, s.
+        total_s: f64,
+    },
+    /// By the number of launches, where nothing is known of their time.
+    Counted {
+        /// Launches that are done.
+        done: usize,
+        /// All launches.
+        total: usize,
+    },
 }
 
 /// Runs the blocks of a plan: what to measure, with which programs, and which launches are done already.
@@ -159,14 +178,17 @@ impl BlockRunner<'_> {
     pub fn run(&mut self, scratch: &Scratch, stop: &StopSignals, observer: &mut dyn Observer) -> anyhow::Result<End> {
         let started = Instant::now();
         let settings = &self.plan.settings;
-        let total = self.plan.rows.len() * settings.launches as usize;
         let mut end = End { status: RunStatus::Complete, signal: None, blocks_left_out: 0 };
         let mut block_s = 0.0_f64;
         let cpu_check = CpuCheck::new(self.cpus, repetition_allowance_s(self.plan));
         let mut context = RunContext { scratch, stop, started, cpu_check, throttle: Throttle::find() };
         let over_budget = |elapsed_s: f64| settings.budget_s.is_some_and(|budget_s| elapsed_s > budget_s);
+        let costs_s: Vec<f64> =
+            self.plan.rows.iter().map(|planned| self.plan.launch_estimate_s(&planned.row)).collect();
+        let mut done_s = 0.0;
         'blocks: for block in 0..settings.launches {
             let block_started = Instant::now();
+            let total_s = done_s + self.block_estimate_s(&costs_s) * f64::from(settings.launches - block);
             // A block that would exceed the budget is not started: all rows shall have the same number of launches.
             if block > 0 && over_budget(self.earlier_s + started.elapsed().as_secs_f64() + block_s) {
                 end.blocks_left_out = settings.launches - block;
@@ -175,7 +197,11 @@ impl BlockRunner<'_> {
             for (position, index) in self.plan.order(block).into_iter().enumerate() {
                 let planned = &self.plan.rows[index];
                 let id = &planned.row.id;
-                if self.given_up.contains(id) || self.done.contains(&(id.clone(), block)) {
+                if self.given_up.contains(id) {
+                    continue;
+                }
+                if self.done.contains(&(id.clone(), block)) {
+                    done_s += costs_s[index];
                     continue;
                 }
                 if over_budget(self.earlier_s + started.elapsed().as_secs_f64()) {
@@ -185,7 +211,8 @@ impl BlockRunner<'_> {
                     }
                     break 'blocks;
                 }
-                observer.launch(&planned.row, block, block as usize * self.plan.rows.len() + position, total);
+                observer.launch(&planned.row, block, Share::Estimated { done_s, total_s });
+                done_s += costs_s[index];
                 let at = LaunchPosition { block, position: position as u32, index };
                 match self.measure(at, &mut context, observer)? {
                     Ok(None | Some(Outcome::Measured(_))) => {}
@@ -219,6 +246,12 @@ impl BlockRunner<'_> {
         let environment = Box::new(environment::capture());
         observer.event(&Event::RunFinished { status: end.status, environment })?;
         Ok(end)
+    }
+
+    /// Returns the estimated time of a block, s: one launch of every row that is not given up.
+    fn block_estimate_s(&self, costs_s: &[f64]) -> f64 {
+        let rows = self.plan.rows.iter().zip(costs_s);
+        rows.filter(|(planned, _)| !self.given_up.contains(&planned.row.id)).map(|(_, cost_s)| cost_s).sum()
     }
 
     /// Runs one additional launch of a row, which is not recorded as a result, with an additional environment variable.
@@ -302,7 +335,7 @@ struct RunContext<'a> {
 
 /// Returns by how much repetitions may extend a run, s: twice its duration without them, because half of the launches
 /// can be disturbed in a bad minute; and not beyond its budget.
-fn repetition_allowance_s(plan: &Plan) -> f64 {
+pub fn repetition_allowance_s(plan: &Plan) -> f64 {
     let allowance_s = plan.estimate_s() * 2.0;
     match plan.settings.budget_s {
         // The estimate may be too low, so a margin is left.

@@ -21,7 +21,7 @@ use super::user::{Sessions, UserSession};
 use super::workloads::Workload;
 use crate::environment;
 use crate::harness::cpu_check::CpuCheck;
-use crate::harness::run::{End, Observer};
+use crate::harness::run::{End, Observer, Share};
 use crate::harness::scratch::Scratch;
 use crate::harness::watch::Watch;
 use crate::plan::order;
@@ -171,7 +171,7 @@ impl<'a> OverheadRunner<'a> {
                 if given_up.contains(&row.id) {
                     continue;
                 }
-                observer.launch(&row, block, block as usize * items.len() + position, total);
+                observer.launch(&row, block, Share::Counted { done: block as usize * items.len() + position, total });
                 let place = (block, position as u32);
                 match self.measure(item, &row, place, &mut context, observer)? {
                     Ok(()) => {}

@@ -16,6 +16,7 @@ use crate::harness::payload::Payload;
 use crate::harness::protocol::{Report, Role, Round};
 use crate::harness::rounds::Rounds;
 use crate::harness::worker::WorkerContext;
+use crate::plan::cost::LaunchCost;
 use crate::transports::{self, Endpoint};
 
 /// One-way streaming in which every message is acknowledged.
@@ -34,6 +35,7 @@ impl Pattern for Acknowledged {
         external: false,
         counted: false,
     };
+    const COST: LaunchCost = LaunchCost::fixed(0.025);
 
     fn accepts(transport: &transports::Info, size: usize) -> Result<(), String> {
         accepts_answers(transport)?;

@@ -21,6 +21,7 @@ use super::{Ends, Info, Pattern, Topology, accepts_pollable, wrong_ends};
 use crate::harness::conduct::{Job, LaunchError, Measured, Team};
 use crate::harness::protocol::{Report, Round};
 use crate::harness::worker::WorkerContext;
+use crate::plan::cost::LaunchCost;
 use crate::transports::{self, Endpoint};
 use headwater_results::histogram::Histogram;
 
@@ -56,6 +57,7 @@ impl<const EDGE: bool> Pattern for EventLoop<EDGE> {
         external: false,
         counted: false,
     };
+    const COST: LaunchCost = LaunchCost::round_trips(0.075);
 
     fn accepts(transport: &transports::Info, size: usize) -> Result<(), String> {
         accepts_pollable(transport, size)

@@ -19,6 +19,7 @@ use crate::harness::conduct::{Job, LaunchError, Measured, Team};
 use crate::harness::protocol::{Report, Role, Round};
 use crate::harness::rounds::{FULL_CHECK_BYTES, FULL_CHECK_MESSAGES, Rounds, SLOPE_MAX, WARM_UP_STRETCH_MAX};
 use crate::harness::worker::WorkerContext;
+use crate::plan::cost::LaunchCost;
 use crate::transports::{self, Endpoint, Loss};
 use check::LossyCheck;
 
@@ -62,6 +63,8 @@ impl Pattern for Flood {
         external: false,
         counted: false,
     };
+    /// A receiver waits 5 ms for what was lost, in every round; on one CPU it runs after the sender.
+    const COST: LaunchCost = LaunchCost { timed: 1.7, warm_up: 2.0, ..LaunchCost::rounds(0.05) };
 
     fn accepts(transport: &transports::Info, size: usize) -> Result<(), String> {
         if transport.loss == Loss::Never {

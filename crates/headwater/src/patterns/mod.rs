@@ -11,6 +11,7 @@ use headwater_results::schema::{Better, Metric};
 use crate::harness::conduct::{Job, LaunchError, Measured, Team};
 use crate::harness::protocol::{Report, Round};
 use crate::harness::worker::WorkerContext;
+use crate::plan::cost::LaunchCost;
 use crate::transports::{self, Endpoint, Loss};
 
 pub mod acknowledged;
@@ -125,6 +126,9 @@ pub trait Pattern {
     /// The properties of the pattern.
     const INFO: Info;
 
+    /// What a launch takes, for the estimate of a plan.
+    const COST: LaunchCost = LaunchCost::USUAL;
+
     /// Checks whether the pattern makes sense over a transport with messages of `size` bytes.
     ///
     /// # Errors
@@ -149,6 +153,8 @@ pub trait Pattern {
 pub struct Entry {
     /// The properties of the pattern.
     pub info: &'static Info,
+    /// [`Pattern::COST`].
+    pub cost: LaunchCost,
     /// Checks whether it makes sense over a transport with messages of this size; the error is the reason why not.
     pub accepts: fn(&transports::Info, usize) -> Result<(), String>,
     /// [`Pattern::conduct`].
@@ -160,6 +166,7 @@ macro_rules! table {
         /// All patterns, in the order of the tables.
         pub static TABLE: &[Entry] = &[$(Entry {
             info: &<$pattern as Pattern>::INFO,
+            cost: <$pattern as Pattern>::COST,
             accepts: accepts::<$pattern>,
             conduct: <$pattern as Pattern>::conduct,
         }),+];

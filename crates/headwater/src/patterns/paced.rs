@@ -25,6 +25,7 @@ use crate::harness::conduct::{Job, LaunchError, Measured, Team};
 use crate::harness::protocol::{Report, Role, Round};
 use crate::harness::rounds::Rounds;
 use crate::harness::worker::WorkerContext;
+use crate::plan::cost::LaunchCost;
 use crate::transports::{self, Endpoint};
 
 /// `RATE` messages per second.
@@ -69,6 +70,8 @@ impl<const RATE: u64> Pattern for Paced<RATE> {
         external: false,
         counted: false,
     };
+    /// The receiver's check and the calibration take a few messages, which are rare.
+    const COST: LaunchCost = LaunchCost::fixed(if RATE < 1000 { 0.027 } else { 0.01 });
 
     fn accepts(transport: &transports::Info, size: usize) -> Result<(), String> {
         // The receiver of null does not wait for its sender: its delays mean nothing, and its cost is that of the

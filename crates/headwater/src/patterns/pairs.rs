@@ -17,6 +17,7 @@ use super::{Ends, Info, Pattern, Topology, accepts_reliable, wrong_ends};
 use crate::harness::conduct::{Job, LaunchError, Measured, Team};
 use crate::harness::protocol::{Report, Round};
 use crate::harness::worker::WorkerContext;
+use crate::plan::cost::LaunchCost;
 use crate::transports::{self, Endpoint};
 
 /// Streams.
@@ -44,6 +45,7 @@ const INFO: Info = Info {
 
 impl Pattern for PairsStream {
     const INFO: Info = INFO;
+    const COST: LaunchCost = LaunchCost::rounds(0.037);
 
     fn accepts(transport: &transports::Info, size: usize) -> Result<(), String> {
         accepts_crowd(transport, size)
@@ -73,6 +75,7 @@ impl Pattern for PairsRoundTrip {
         duplex: true,
         ..INFO
     };
+    const COST: LaunchCost = LaunchCost::rounds(0.08);
 
     fn accepts(transport: &transports::Info, size: usize) -> Result<(), String> {
         accepts_answers(transport)?;

@@ -22,6 +22,7 @@ use crate::harness::conduct::{Job, LaunchError, Measured, Team};
 use crate::harness::payload::Payload;
 use crate::harness::protocol::{Report, Round};
 use crate::harness::worker::WorkerContext;
+use crate::plan::cost::LaunchCost;
 use crate::transports::{self, Endpoint};
 
 /// Both directions at once.
@@ -48,6 +49,7 @@ impl Pattern for PollBothWays {
         external: false,
         counted: false,
     };
+    const COST: LaunchCost = LaunchCost::rounds(0.042);
 
     fn accepts(transport: &transports::Info, size: usize) -> Result<(), String> {
         accepts_pollable(transport, size)

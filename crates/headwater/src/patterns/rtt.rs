@@ -16,6 +16,7 @@ use crate::harness::lmbench_rule::{self, LmbenchRule};
 use crate::harness::protocol::{Report, Role, Round};
 use crate::harness::rounds::Rounds;
 use crate::harness::worker::WorkerContext;
+use crate::plan::cost::LaunchCost;
 use crate::transports::{self, Endpoint};
 
 /// Ping-pong.
@@ -52,6 +53,7 @@ impl Pattern for RoundTrip {
         external: true,
         counted: false,
     };
+    const COST: LaunchCost = LaunchCost::round_trips(0.038);
 
     fn accepts(transport: &transports::Info, size: usize) -> Result<(), String> {
         accepts_size(transport, size)

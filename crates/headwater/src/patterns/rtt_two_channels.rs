@@ -13,6 +13,7 @@ use super::{Ends, Info, Pattern, Topology, accepts_size, wrong_ends};
 use crate::harness::conduct::{Job, LaunchError, Measured, Team};
 use crate::harness::protocol::{Report, Round};
 use crate::harness::worker::WorkerContext;
+use crate::plan::cost::LaunchCost;
 use crate::transports::{self, Endpoint};
 
 /// Ping-pong over two one-way channels.
@@ -32,6 +33,7 @@ impl Pattern for RoundTripTwoChannels {
         external: false,
         counted: false,
     };
+    const COST: LaunchCost = LaunchCost::round_trips(0.035);
 
     fn accepts(transport: &transports::Info, size: usize) -> Result<(), String> {
         accepts_answers(transport)?;

@@ -23,6 +23,7 @@ use crate::harness::conduct::{Job, LaunchError, Measured, Team};
 use crate::harness::protocol::{Report, Role, Round};
 use crate::harness::rounds::Rounds;
 use crate::harness::worker::WorkerContext;
+use crate::plan::cost::LaunchCost;
 use crate::transports::{self, Endpoint};
 
 /// The pattern `wake`: waking a sleeping receiver.
@@ -57,6 +58,7 @@ impl Pattern for Wake {
         external: false,
         counted: false,
     };
+    const COST: LaunchCost = LaunchCost::fixed(0.075);
 
     fn accepts(transport: &transports::Info, size: usize) -> Result<(), String> {
         if transport.standing == Standing::Null {

@@ -12,6 +12,7 @@ use selection::Selection;
 use sizes::Sizes;
 use variants::Variant;
 
+pub mod cost;
 pub mod duration;
 pub mod filter;
 pub mod perftest;
@@ -85,10 +86,6 @@ pub struct Plan {
     pub left_out: Vec<String>,
 }
 
-/// The time that a launch needs beside its timed part, s: starting processes, opening, calibrating. Observed on a
-/// machine with two CPUs.
-const LAUNCH_OVERHEAD_S: f64 = 0.02;
-
 /// The minimum timed part of a launch that a budget must leave, s.
 const TIME_S_MIN: f64 = 0.01;
 
@@ -159,18 +156,9 @@ impl Plan {
         self.rows.iter().map(|planned| self.launch_estimate_s(&planned.row)).sum::<f64>() * launches
     }
 
-    /// Returns the estimated duration of one launch of a row, s.
+    /// Returns the estimated duration of one launch of a row, s, with the repetitions that are usual.
     pub fn launch_estimate_s(&self, row: &Row) -> f64 {
-        // A message or a lock takes about a microsecond on any machine, which is precise enough for rows with a fixed
-        // count.
-        const MESSAGE_S: f64 = 1e-6;
-        let timed_s = match row.messages {
-            Some(messages) => messages as f64 * MESSAGE_S * f64::from(self.repetitions),
-            // Measuring the percentiles of round trips takes half as long again.
-            None if row.pattern == "rtt" => self.settings.time_s * 1.5,
-            None => self.settings.time_s,
-        };
-        timed_s + self.settings.warm_up_s * 1.5 + LAUNCH_OVERHEAD_S
+        cost::launch_s(row, &self.settings, self.repetitions)
     }
 
     /// Shortens the launches, then reduces their number (to 3 at least), so that the run fits its budget.

@@ -70,3 +70,20 @@ fn a_baseline_is_a_run_or_a_subject() {
     let error = baseline("nobody", &loaded).expect_err("nothing").to_string();
     assert!(error.contains("--baseline nobody"), "{error}");
 }
+
+#[test]
+fn a_figure_that_a_chart_does_not_have_is_named_with_those_that_it_has() {
+    let wrong = |words: &[&str]| {
+        let arguments = arguments(&[&["published:pipes", "--svg", "performance"], words].concat());
+        let loaded = load(&arguments).expect("a table");
+        let runs: Vec<(String, &Run)> = loaded.runs.iter().map(|(name, run)| (name.clone(), run)).collect();
+        let chart = chart::find("performance").expect("a chart");
+        let figures = chart::figures(chart, &runs, &[], None);
+        choose(chart, &figures, &arguments).map(|figure| figure.heading.clone()).map_err(|error| error.to_string())
+    };
+    let error = wrong(&["--pattern", "bogus"]).expect_err("no such pattern");
+    assert!(error.starts_with("--pattern bogus: the chart performance") && error.contains("stream"), "{error}");
+    let error = wrong(&["--placement", "two-cpus"]).expect_err("the tables are of one CPU");
+    assert!(error.starts_with("--placement two-cpus: the chart performance"), "{error}");
+    assert!(wrong(&["--pattern", "stream"]).is_ok());
+}

@@ -26,8 +26,17 @@ use crate::cli::status;
     after_help = "MID SID LEVEL: the number of the module or driver, a number within it, and the highest level; `all` or -1
 stands for every one. A trace logger prints the messages that fit one of up to 64 triplets.
 
-A line: time, sequence number, level, flags, MID/SID, text. The flags are T trace, E error, F fatal, N notify, C console,
-w warning, n note. A gap in the numbers: messages were for another trace logger, or were lost, which is said at the end.
+A line: time, sequence number, level, flags, MID/SID, text. A gap in the numbers: messages were for another trace
+logger, or were lost, which is said at the end.
+
+Flags:
+  T  for trace loggers
+  E  for the error logger
+  F  fatal
+  N  notify the administrator
+  C  also for the console
+  w  a warning
+  n  a note
 
 Examples:
   headwater streams log                          every trace message

@@ -21,15 +21,24 @@ use crate::cli::status;
   WHAT       pipe, the path of a FIFO, driver/minor of a device
   END        0 and 1 of a pipe, writer and reader of a FIFO, user of a device
   MODULES    pushed modules, the one next to the head first
-  QUEUED     bytes that wait at this end's head, of at most HIWAT; MSGS: messages with boundaries among them
+  QUEUED     bytes that wait at this end's head, of at most HIWAT
+  MSGS       messages with boundaries among them
   READ       bytes that were read at this end so far
   STATE      closed: no process has the end; full: above hiwat, and not yet at lowat again; reader polls: it is to be
              notified through its descriptor, and so of others
-With --wide: LOWAT, MAXPSZ, WRITTEN and ALL MSGS by this end so far, BELLS: notifications that were sent to its descriptor,
-HANDLES in use, MEMORY that the stream takes; behind a process its descriptors: m memory, e0 and e1 the ends, n node of a
-FIFO, l file of the minor number, w witness of a pair, f files of the driver.
-With --modules: a row for each queue of a module or driver. READ: what has left it so far; enabled, full, wanted: the flags
-QENAB, QFULL and QWANTW.
+With --wide also:
+  LOWAT      a full end takes more again from this many bytes down
+  MAXPSZ     the most bytes of a message
+  WRITTEN    bytes that were written at this end so far
+  ALL MSGS   messages with boundaries that were written at this end so far
+  BELLS      notifications that were sent to its descriptor
+  HANDLES    handles in use, one for each thread that uses the end
+  MEMORY     the bytes that the stream takes
+  PROCESSES  with the descriptors of each process behind it: memory, end 0 and end 1, node of a FIFO, minor: file of the
+             minor number, witness of a pair, driver: files of the driver
+With --modules a row for each queue of a module or driver:
+  READ       what has left the queue so far
+  STATE      enabled, full, wanted: the flags QENAB, QFULL and QWANTW
 
 Examples:
   headwater streams ls

@@ -24,11 +24,19 @@ use crate::plan::duration::Seconds;
 /// A row is one direction of a stream. On a terminal the page is drawn anew at each interval, until `q` is pressed.
 /// Elsewhere, and with --count, every interval prints a table.
 #[derive(Clone, Debug, Args)]
-#[command(after_help = "Keys: q quit, s sort by the next column, i hide or show idle directions, space look again now.
+#[command(after_help = "Keys:
+  q        quit
+  s        sort by the next column
+  i        hide or show idle directions
+  space    look again now
 
-Columns: B/S and MSG/S: bytes, and messages with boundaries, that came to the reading head in each second of the last interval;
-plain bytes are no messages. QUEUED: what waits there, of HIWAT. WRITTEN: bytes so far. FROM, TO: the processes with the writing
-and the reading end.
+Columns:
+  B/S      bytes that came to the reading head in each second of the last interval
+  MSG/S    messages with boundaries that came to it; plain bytes are no messages
+  QUEUED   bytes that wait there, of HIWAT
+  WRITTEN  bytes so far
+  FROM     the processes with the writing end
+  TO       the processes with the reading end
 
 Examples:
   headwater streams top
@@ -45,7 +53,7 @@ pub(super) struct TopArguments {
     #[arg(short, long, value_name = "TIME", default_value = "1s", help_heading = "How")]
     interval: Seconds,
 
-    /// Print this many tables and stop [default: until q or a signal]
+    /// Print this many tables and stop [default: until `q` or a signal]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..), help_heading = "How")]
     count: Option<u64>,
 

@@ -29,7 +29,7 @@ pub(super) fn end(stream: &Snapshot, end: usize) -> &'static str {
     }
 }
 
-/// A process: `4711 cat`; with everything: `4711 cat -n[3,4]`.
+/// A process: `4711 cat`; with everything: `4711 cat -n [3 memory, 4 end 0]`.
 pub(super) fn process(process: &Process, is_wide: bool) -> String {
     let stopped = if process.state == 'T' { " (stopped)" } else { "" };
     if !is_wide {
@@ -37,8 +37,8 @@ pub(super) fn process(process: &Process, is_wide: bool) -> String {
     }
     let words = if process.arguments.is_empty() { process.command.clone() } else { process.arguments.join(" ") };
     let numbers: Vec<String> =
-        process.descriptors.iter().map(|found| format!("{}{}", found.number, letter(found.role))).collect();
-    format!("{} {words}{stopped} [{}]", process.pid, numbers.join(","))
+        process.descriptors.iter().map(|found| format!("{}{}", found.number, what(found.role))).collect();
+    format!("{} {words}{stopped} [{}]", process.pid, numbers.join(", "))
 }
 
 /// The name of a program; of one that was started by the number of its file, which is its name then, that of its arguments.
@@ -48,16 +48,16 @@ fn command(process: &Process) -> &str {
     first.and_then(|first| first.rsplit('/').next()).unwrap_or(&process.command)
 }
 
-/// What a descriptor is, as lsof(8) has a letter behind the number: the memory, an end, the node, the rest.
-fn letter(role: Role) -> &'static str {
+/// What a descriptor is, in a word behind its number.
+fn what(role: Role) -> &'static str {
     match role {
-        Role::Memory => "m",
-        Role::End(0) => "e0",
-        Role::End(_) => "e1",
-        Role::Node => "n",
-        Role::MinorNumber => "l",
-        Role::Witness => "w",
-        Role::SharedFiles => "f",
+        Role::Memory => " memory",
+        Role::End(0) => " end 0",
+        Role::End(_) => " end 1",
+        Role::Node => " node",
+        Role::MinorNumber => " minor",
+        Role::Witness => " witness",
+        Role::SharedFiles => " driver",
         _ => "",
     }
 }

@@ -14,6 +14,7 @@ use super::count::{self, Count, Counted, counted};
 use super::{Opening, lost};
 use crate::facilities::{Entry, Info};
 use crate::patterns::MetricInfo;
+use crate::plan::cost::LaunchCost;
 use crate::transports::{Endpoint, Transport, fifo, pipe, streams, unix};
 
 /// Measures the memory of idle channels.
@@ -79,6 +80,7 @@ pub const ENTRY: Entry = Entry {
     },
     subjects: || count::subjects(TABLE),
     accepts: |_| Ok(()),
+    cost: |_| LaunchCost::COUNTED,
     probe: |job| count::probe(TABLE, job),
     conduct: |job| count::conduct(TABLE, job),
 };

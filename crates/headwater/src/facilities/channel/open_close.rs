@@ -65,6 +65,7 @@ pub const ENTRY: Entry = Entry {
     },
     subjects: || operation::subjects(TABLE),
     accepts: |_| Ok(()),
+    cost: |subject| operation::cost(TABLE, subject),
     probe: |job| operation::probe(TABLE, job),
     conduct: |job| operation::conduct(TABLE, job),
 };
@@ -78,6 +79,7 @@ pub const ENTRY_BYTE: Entry = Entry {
     },
     subjects: || operation::subjects(TABLE_BYTE),
     accepts: |_| Ok(()),
+    cost: |subject| operation::cost(TABLE_BYTE, subject),
     probe: |job| operation::probe(TABLE_BYTE, job),
     conduct: |job| operation::conduct(TABLE_BYTE, job),
 };

@@ -12,6 +12,7 @@ use headwater_os_tools::usage::Usage;
 
 use crate::facilities::operation::{Figure, Operation, need};
 use crate::harness::conduct::Job;
+use crate::plan::cost::LaunchCost;
 use crate::transports::Unavailable;
 
 /// Bytes of a page of each kind.
@@ -40,6 +41,7 @@ impl<const PAGE: usize> Operation for AnonymousFault<PAGE> {
         &[("fault-4k", "first store to a page of anonymous memory, 4 KiB")]
     };
     const FIGURE: Figure = Figure::Nanoseconds;
+    const COST: LaunchCost = LaunchCost::fixed(0.03);
     // 64 MiB and 16 MiB.
     const PIECE_MAX: u64 = if PAGE == HUGE { 32 } else { 4096 };
 

@@ -29,6 +29,7 @@ pub const ENTRY: Entry = Entry {
     },
     subjects: || operation::subjects(TABLE),
     accepts: |_| Ok(()),
+    cost: |subject| operation::cost(TABLE, subject),
     probe: |job| operation::probe(TABLE, job),
     conduct: |job| operation::conduct(TABLE, job),
 };

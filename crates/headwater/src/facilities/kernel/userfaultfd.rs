@@ -7,6 +7,7 @@ use headwater_os_tools::userfault::{SUPPLIED, SuppliedMemory};
 
 use crate::facilities::operation::{Figure, Operation};
 use crate::harness::conduct::Job;
+use crate::plan::cost::LaunchCost;
 use crate::transports::Unavailable;
 
 /// Pages of a pass.
@@ -22,6 +23,7 @@ impl Operation for Userfaultfd {
     const ROWS: &'static [(&'static str, &'static str)] =
         &[("userfaultfd", "page fault that another thread of the process resolves by UFFDIO_COPY")];
     const FIGURE: Figure = Figure::Nanoseconds;
+    const COST: LaunchCost = LaunchCost::fixed(0.12);
     const PIECE_MAX: u64 = PAGES;
 
     fn prepare(job: &Job) -> Result<Userfaultfd, Unavailable> {

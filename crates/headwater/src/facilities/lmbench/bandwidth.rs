@@ -17,6 +17,7 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 
 use crate::facilities::operation::{Figure, Operation, fork_peer};
 use crate::harness::conduct::Job;
+use crate::plan::cost::LaunchCost;
 use crate::transports::Unavailable;
 use crate::transports::tcp::connection;
 
@@ -52,6 +53,7 @@ impl Operation for Bandwidth {
         ("tcp-bandwidth", "TCP to localhost between two processes, messages of 10 MB, buffers of 1 MB"),
     ];
     const FIGURE: Figure = Figure::Bandwidth;
+    const COST: LaunchCost = LaunchCost::fixed(0.045);
 
     fn quantity(job: &Job) -> f64 {
         size(job) as f64

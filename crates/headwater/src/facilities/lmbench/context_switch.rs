@@ -25,6 +25,7 @@ use headwater_os_tools::mapping::Memory;
 use super::memory_loops::sum;
 use crate::facilities::operation::{Figure, Operation, Run};
 use crate::harness::conduct::Job;
+use crate::plan::cost::LaunchCost;
 use crate::transports::Unavailable;
 
 /// The rows of one size, by the numbers of processes in the published table.
@@ -67,6 +68,7 @@ impl Operation for ContextSwitch {
         64: 2 4 8 16 32 64 96;
     };
     const FIGURE: Figure = Figure::Microseconds;
+    const COST: LaunchCost = LaunchCost::fixed(0.015);
     const SUBTRACTED: Option<Run<Self>> = Some(ContextSwitch::round_in_one_process);
 
     /// A round of the token has as many hops as there are processes.

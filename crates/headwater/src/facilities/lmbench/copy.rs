@@ -15,9 +15,10 @@ use headwater_os_tools::mapping::{Memory, page_bytes};
 
 use super::memory::PIECE;
 use super::memory_loops::{EVERY, FOURTH, copy};
-use crate::facilities::operation::{Figure, Operation, need};
+use crate::facilities::operation::{Figure, Operation, Probe, need};
 use crate::harness::conduct::Job;
 use crate::harness::lmbench_rule::LmbenchRule;
+use crate::plan::cost::LaunchCost;
 use crate::transports::Unavailable;
 
 /// Size of each area in bytes.
@@ -56,7 +57,10 @@ impl Operation for Copy {
         ("partial-bcopy-hand", "load and store of every fourth integer of 64 MiB, all bytes counted once"),
     ];
     const FIGURE: Figure = Figure::Bandwidth;
+    const COST: LaunchCost = LaunchCost::fixed(0.18);
     const LMBENCH_RULE: LmbenchRule = LmbenchRule::Best;
+
+    const PROBE: Option<Probe> = Some(|_| need(2 * AREA as u64));
 
     fn quantity(job: &Job) -> f64 {
         piece_bytes(job) as f64

@@ -4,8 +4,9 @@
 use std::io;
 
 use super::file_set::{FILES_MAX, FileSet};
-use crate::facilities::operation::{Figure, Operation};
+use crate::facilities::operation::{Figure, Operation, Probe};
 use crate::harness::conduct::Job;
+use crate::plan::cost::LaunchCost;
 use crate::transports::Unavailable;
 
 /// Creates files in a directory.
@@ -23,7 +24,10 @@ impl Operation for Create {
         ("create-10k", "creat() of a file, write() of 10 KiB, and close()"),
     ];
     const FIGURE: Figure = Figure::Microseconds;
+    const COST: LaunchCost = LaunchCost::fixed(0.58);
     const PIECE_MAX: u64 = FILES_MAX;
+
+    const PROBE: Option<Probe> = Some(FileSet::probe);
 
     fn prepare(job: &Job) -> Result<Create, Unavailable> {
         Ok(Create(FileSet::make(job)?))

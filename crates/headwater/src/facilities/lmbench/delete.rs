@@ -4,8 +4,9 @@
 use std::io;
 
 use super::file_set::{FILES_MAX, FileSet};
-use crate::facilities::operation::{Figure, Operation};
+use crate::facilities::operation::{Figure, Operation, Probe};
 use crate::harness::conduct::Job;
+use crate::plan::cost::LaunchCost;
 use crate::transports::Unavailable;
 
 /// Deletes files in a directory.
@@ -23,9 +24,12 @@ impl Operation for Delete {
         ("delete-10k", "unlink() of a file of 10 KiB"),
     ];
     const FIGURE: Figure = Figure::Microseconds;
+    const COST: LaunchCost = LaunchCost::fixed(1.0);
     const PIECE_MAX: u64 = FILES_MAX;
     /// Creating a file takes much longer than deleting it.
     const TIMED_SHARE: f64 = 0.1;
+
+    const PROBE: Option<Probe> = Some(FileSet::probe);
 
     fn prepare(job: &Job) -> Result<Delete, Unavailable> {
         Ok(Delete(FileSet::make(job)?))

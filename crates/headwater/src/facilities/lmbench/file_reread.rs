@@ -12,6 +12,7 @@ use rustix::fs::{Mode, OFlags, SeekFrom, open, seek};
 use super::memory_loops::sum;
 use crate::facilities::operation::{CachedFile, FILE_BYTES, Figure, Operation};
 use crate::harness::conduct::Job;
+use crate::plan::cost::LaunchCost;
 use crate::transports::Unavailable;
 
 /// Bytes per read.
@@ -33,6 +34,7 @@ impl Operation for FileReread {
         ("file-open-close", "open(), reads of 64 KiB and sums to the end of a cached file of 64 MiB, close()"),
     ];
     const FIGURE: Figure = Figure::Bandwidth;
+    const COST: LaunchCost = LaunchCost::fixed(0.22);
 
     fn quantity(job: &Job) -> f64 {
         if opens(job) { FILE_BYTES as f64 } else { READ as f64 }

@@ -8,8 +8,9 @@ use std::ffi::CString;
 use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use headwater_os_tools::machine::{FreeSpace, free_space};
 use rustix::fs::{Mode, OFlags, open, unlink};
 use rustix::io::write;
 
@@ -36,30 +37,54 @@ pub struct FileSet {
 }
 
 impl FileSet {
-    /// Creates the subdirectories for the row, whose name ends in a size (`create-10k`), and checks that the disk has
-    /// room for all files.
+    /// Creates the subdirectories for the row, whose name ends in a size (`create-10k`), and checks that the disk takes
+    /// all files.
     ///
     /// # Errors
     /// [`Unavailable`] with the call that failed.
     pub fn make(job: &Job) -> Result<FileSet, Unavailable> {
-        let size = size(&job.row.subject)?;
+        let mut files = FileSet::empty(job)?;
+        files.try_out(FILES_MAX)?;
+        Ok(files)
+    }
+
+    /// Checks that the directories and a file can be created, and that the file system has room for the others, without
+    /// creating them.
+    ///
+    /// # Errors
+    /// [`Unavailable`] with the call that failed, or with what is free and what is needed.
+    pub fn probe(job: &Job) -> Result<(), Unavailable> {
+        let mut files = FileSet::empty(job)?;
+        files.try_out(1)?;
+        let free = free_space(&files.path).map_err(|error| files.failed("statvfs", error))?;
+        enough(&files.path, files.contents.len() as u64, &free)
+    }
+
+    fn empty(job: &Job) -> Result<FileSet, Unavailable> {
+        let contents = vec![b'h'; size(&job.row.subject)?];
         let path = job.directory.join(format!("{}-files", job.token));
-        let call = |what: &str, error: io::Error| Unavailable::call(&format!("{what} in {}", path.display()), error);
-        fs::create_dir(&path).map_err(|error| call("mkdir", error))?;
-        // Built before the writes, so that the directory is removed if they fail.
-        let contents = vec![b'h'; size];
-        let mut files = FileSet { path: path.clone(), names: Vec::new(), contents, deleted: 0, created: 0 };
+        // Built before the directories, so that they are removed if a call fails.
+        let mut files = FileSet { path, names: Vec::new(), contents, deleted: 0, created: 0 };
+        fs::create_dir(&files.path).map_err(|error| files.failed("mkdir", error))?;
         for number in 0..FILES_MAX {
-            let directory = path.join((number / FILES_PER_DIRECTORY).to_string());
+            let directory = files.path.join((number / FILES_PER_DIRECTORY).to_string());
             if number.is_multiple_of(FILES_PER_DIRECTORY) {
-                fs::create_dir(&directory).map_err(|error| call("mkdir", error))?;
+                fs::create_dir(&directory).map_err(|error| files.failed("mkdir", error))?;
             }
             let name = directory.join((number % FILES_PER_DIRECTORY).to_string());
             let name = CString::new(name.as_os_str().as_bytes());
-            files.names.push(name.map_err(|error| Unavailable(format!("{}: {error}", path.display())))?);
+            files.names.push(name.map_err(|error| Unavailable(format!("{}: {error}", files.path.display())))?);
         }
-        files.create(FILES_MAX).and_then(|()| files.clear()).map_err(|error| call("write", error))?;
         Ok(files)
+    }
+
+    /// Creates and deletes `count` files.
+    fn try_out(&mut self, count: u64) -> Result<(), Unavailable> {
+        self.create(count).and_then(|()| self.clear()).map_err(|error| self.failed("write", error))
+    }
+
+    fn failed(&self, what: &str, error: io::Error) -> Unavailable {
+        Unavailable::call(&format!("{what} in {}", self.path.display()), error)
     }
 
     /// Returns how many more files can be created.
@@ -135,8 +160,41 @@ impl Drop for FileSet {
     }
 }
 
+/// Checks that a file system with this much free takes all files of `bytes` bytes and their directories.
+fn enough(path: &Path, bytes: u64, free: &FreeSpace) -> Result<(), Unavailable> {
+    let block = free.block_bytes.max(1);
+    let directories = FILES_MAX.div_ceil(FILES_PER_DIRECTORY) + 1;
+    let needed = (FILES_MAX * bytes.div_ceil(block) + directories) * block;
+    if free.bytes < needed {
+        return Err(Unavailable(format!("{}: {needed} B are needed; {} are free", path.display(), free.bytes)));
+    }
+    match free.files {
+        Some(files) if files < FILES_MAX + directories => {
+            Err(Unavailable(format!("{}: {FILES_MAX} files are needed; {files} more are allowed", path.display())))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Parses the size in bytes from the name of the row: `create-10k`, `delete-0k`.
 fn size(subject: &str) -> Result<usize, Unavailable> {
     let kib = subject.rsplit_once('-').and_then(|(_, size)| size.strip_suffix('k')?.parse::<usize>().ok());
     kib.map(|kib| kib * 1024).ok_or_else(|| Unavailable(format!("{subject} does not end in a file size such as -10k")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_system_with_too_few_bytes_or_files_is_refused_with_both_numbers() {
+        let free = |bytes, files| FreeSpace { bytes, files, block_bytes: 4096 };
+        let checked = |bytes, files| enough(Path::new("/p"), 10 << 10, &free(bytes, files)).map_err(|error| error.0);
+        // 1000 files of three blocks, ten directories and the one around them.
+        let needed = 3011 * 4096;
+        assert_eq!(checked(needed, None), Ok(()));
+        assert_eq!(checked(needed, Some(1011)), Ok(()));
+        assert_eq!(checked(needed - 1, None), Err(format!("/p: {needed} B are needed; {} are free", needed - 1)));
+        assert_eq!(checked(needed, Some(1010)), Err("/p: 1000 files are needed; 1010 more are allowed".to_owned()));
+    }
 }

@@ -12,9 +12,10 @@ use std::io;
 use headwater_os_tools::mapping::Memory as Mapping;
 
 use super::memory_loops::{EVERY, FOURTH, fill, sum, sum_and_fill, sum_of_fourth};
-use crate::facilities::operation::{Figure, Operation, need};
+use crate::facilities::operation::{Figure, Operation, Probe, need};
 use crate::harness::conduct::Job;
 use crate::harness::lmbench_rule::LmbenchRule;
+use crate::plan::cost::LaunchCost;
 use crate::transports::Unavailable;
 
 /// Size of the area in bytes.
@@ -56,7 +57,10 @@ impl Operation for Memory {
         ("bzero-copy", "one memset() of 256 MiB with zeros"),
     ];
     const FIGURE: Figure = Figure::Bandwidth;
+    const COST: LaunchCost = LaunchCost::fixed(0.22);
     const LMBENCH_RULE: LmbenchRule = LmbenchRule::Best;
+
+    const PROBE: Option<Probe> = Some(|_| need(AREA as u64));
 
     fn quantity(job: &Job) -> f64 {
         if job.row.subject == "bzero-copy" { AREA as f64 } else { PIECE as f64 }

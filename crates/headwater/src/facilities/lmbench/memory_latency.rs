@@ -16,9 +16,10 @@ use headwater_os::cpu;
 use headwater_os_tools::pointer_chase::Ring;
 use headwater_results::random::Random;
 
-use crate::facilities::operation::{Figure, Operation, need};
+use crate::facilities::operation::{Figure, Operation, Probe, need};
 use crate::harness::conduct::Job;
 use crate::harness::lmbench_rule::LmbenchRule;
+use crate::plan::cost::LaunchCost;
 use crate::transports::Unavailable;
 
 /// Bytes between pointers.
@@ -46,14 +47,13 @@ impl Operation for MemoryLatency {
         ("main-memory-random", "dependent loads of the same places in an order by chance"),
     ];
     const FIGURE: Figure = Figure::Nanoseconds;
+    const COST: LaunchCost = LaunchCost::fixed(0.07);
     const LMBENCH_RULE: LmbenchRule = LmbenchRule::Best;
 
+    const PROBE: Option<Probe> = Some(|job| need(set_bytes(job)? as u64));
+
     fn prepare(job: &Job) -> Result<MemoryLatency, Unavailable> {
-        let bytes = match job.row.subject.as_str() {
-            "l1-cache" => cache_bytes(1)? / 2,
-            "l2-cache" => (cache_bytes(2)? / 4).max(2 * cache_bytes(1)?),
-            _ => MAIN,
-        };
+        let bytes = set_bytes(job)?;
         need(bytes as u64)?;
         let places = (bytes / STRIDE) as u32;
         let ring = Ring::new(bytes, STRIDE, &ring_order(&job.row.subject, places))
@@ -76,6 +76,15 @@ impl Operation for MemoryLatency {
         self.ring.follow(operations);
         Ok(())
     }
+}
+
+/// Returns the bytes of a row's working set.
+fn set_bytes(job: &Job) -> Result<usize, Unavailable> {
+    Ok(match job.row.subject.as_str() {
+        "l1-cache" => cache_bytes(1)? / 2,
+        "l2-cache" => (cache_bytes(2)? / 4).max(2 * cache_bytes(1)?),
+        _ => MAIN,
+    })
 }
 
 /// Returns the places of a row's ring in the order of the ring.

@@ -12,6 +12,7 @@ use rustix::io::pread;
 
 use crate::facilities::operation::{CachedFile, FILE_BYTES, Figure, Operation};
 use crate::harness::conduct::Job;
+use crate::plan::cost::LaunchCost;
 use crate::transports::Unavailable;
 
 /// Bytes between stores.
@@ -37,6 +38,7 @@ impl Operation for MmapLatency {
     const ROWS: &'static [(&'static str, &'static str)] =
         &[("mmap-latency", "mmap() of 64 MiB of a file, a store every 16 KiB of the first tenth, munmap()")];
     const FIGURE: Figure = Figure::Microseconds;
+    const COST: LaunchCost = LaunchCost::fixed(0.06);
 
     fn prepare(job: &Job) -> Result<MmapLatency, Unavailable> {
         let file = CachedFile::make(job, FILE_BYTES)?;

@@ -12,6 +12,7 @@ use super::file_reread::summed;
 use super::memory_loops::sum;
 use crate::facilities::operation::{CachedFile, FILE_BYTES, Figure, Operation};
 use crate::harness::conduct::Job;
+use crate::plan::cost::LaunchCost;
 use crate::transports::Unavailable;
 
 /// Bytes per operation in the mapping that stays.
@@ -33,6 +34,7 @@ impl Operation for MmapReread {
         ("mmap-open-close", "open(), mmap(), sum of the words of a cached file of 64 MiB, munmap(), close()"),
     ];
     const FIGURE: Figure = Figure::Bandwidth;
+    const COST: LaunchCost = LaunchCost::fixed(0.17);
 
     fn quantity(job: &Job) -> f64 {
         if opens(job) { FILE_BYTES as f64 } else { PIECE as f64 }

@@ -15,6 +15,7 @@ use headwater_results::random::Random;
 
 use crate::facilities::operation::{CachedFile, Figure, Operation, Run};
 use crate::harness::conduct::Job;
+use crate::plan::cost::LaunchCost;
 use crate::transports::Unavailable;
 
 /// Size of the file in bytes.
@@ -39,6 +40,7 @@ impl Operation for PageFault {
     const ROWS: &'static [(&'static str, &'static str)] =
         &[("page-fault", "touch of each page of a mapped cached file by chance, minus mmap() and munmap()")];
     const FIGURE: Figure = Figure::Microseconds;
+    const COST: LaunchCost = LaunchCost::fixed(0.025);
     const SUBTRACTED: Option<Run<Self>> = Some(PageFault::map);
 
     fn quantity(_job: &Job) -> f64 {

@@ -20,11 +20,14 @@ const ROLES: [Role; 1] = [Role::Worker];
 /// Operations in the first round of calibration. One, because some operations take milliseconds.
 const FIRST: u64 = 1;
 
-/// Prepares operation `O` in a process of its own and drops it.
+/// Asks operation `O` whether it can be prepared, or prepares it in a process of its own and drops it.
 ///
 /// # Errors
 /// [`Unavailable`] if it cannot be prepared here. Other failures appear in the launch.
 pub fn probe<O: Operation>(job: &Job) -> Result<(), Unavailable> {
+    if let Some(probe) = O::PROBE {
+        return probe(job);
+    }
     let nothing = Round::default();
     match team::<O>(job).and_then(|mut team| team.round(&nothing).map(|_| team)).and_then(Team::finish) {
         Err(LaunchError::Unavailable(reason)) => Err(Unavailable(reason)),

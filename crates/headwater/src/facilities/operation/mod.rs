@@ -12,6 +12,7 @@ use headwater_results::schema::Standing;
 use super::Subject;
 use crate::harness::conduct::{Job, LaunchError, Measured};
 use crate::harness::lmbench_rule::LmbenchRule;
+use crate::plan::cost::LaunchCost;
 use crate::transports::Unavailable;
 
 mod cached_file;
@@ -24,6 +25,9 @@ pub use cached_file::{CachedFile, FILE_BYTES};
 pub use figure::Figure;
 pub use memory_check::need;
 pub use peer::fork_peer;
+
+/// A function that says whether a job can be prepared here.
+pub type Probe = fn(&Job) -> Result<(), Unavailable>;
 
 /// A function that performs an operation the given number of times.
 pub type Run<O> = fn(&mut O, u64) -> io::Result<()>;
@@ -43,6 +47,9 @@ pub trait Operation: Sized {
     /// How LMbench makes one figure of its repetitions.
     const LMBENCH_RULE: LmbenchRule = LmbenchRule::Median;
 
+    /// What a launch takes, for the estimate of a plan.
+    const COST: LaunchCost = LaunchCost::USUAL;
+
     /// Work that the definition subtracts. It is repeated as often as the operation, in batches of its own that
     /// alternate with those of [`Operation::run`]. The sample of a batch is the difference; the medians of both parts
     /// are counters.
@@ -54,6 +61,10 @@ pub trait Operation: Sized {
     /// The timed share of a launch's duration. The rest is for the subtracted part, or for long calls of
     /// [`Operation::tidy`].
     const TIMED_SHARE: f64 = if Self::SUBTRACTED.is_some() { 0.5 } else { 1.0 };
+
+    /// Checks in a moment whether [`Operation::prepare`] would succeed, for an operation that prepares a lot of memory or
+    /// files; if absent, the operation is prepared and dropped. Runs in the conductor, and leaves nothing.
+    const PROBE: Option<Probe> = None;
 
     /// Returns the quantity of one operation: the bytes for a bandwidth, the hops for a round of a ring.
     fn quantity(job: &Job) -> f64 {
@@ -96,7 +107,8 @@ pub struct Entry {
     rows: &'static [(&'static str, &'static str)],
     figure: Figure,
     standing: Standing,
-    probe: fn(&Job) -> Result<(), Unavailable>,
+    cost: LaunchCost,
+    probe: Probe,
     conduct: fn(&Job) -> Result<Measured, LaunchError>,
 }
 
@@ -106,6 +118,7 @@ pub const fn entry<O: Operation>() -> Entry {
         rows: O::ROWS,
         figure: O::FIGURE,
         standing: O::STANDING,
+        cost: O::COST,
         probe: conduct::probe::<O>,
         conduct: conduct::conduct::<O>,
     }
@@ -124,12 +137,18 @@ pub fn subjects(table: &'static [Entry]) -> Vec<Subject> {
     table.iter().flat_map(of_entry).collect()
 }
 
-/// Checks whether this machine can run the job's row. The operation is prepared and dropped in a process of its own.
+/// Returns what a launch of the subject takes.
+pub fn cost(table: &'static [Entry], subject: &str) -> LaunchCost {
+    find(table, subject).map_or(LaunchCost::USUAL, |entry| entry.cost)
+}
+
+/// Checks whether this machine can run the job's row: by the operation's own probe, else the operation is prepared and
+/// dropped in a process of its own.
 ///
 /// # Errors
 /// [`Unavailable`] with the reason.
 pub fn probe(table: &'static [Entry], job: &Job) -> Result<(), Unavailable> {
-    (find(table, job).ok_or_else(|| Unavailable(no_operation(job)))?.probe)(job)
+    (find(table, &job.row.subject).ok_or_else(|| Unavailable(no_operation(job)))?.probe)(job)
 }
 
 /// Runs a launch of the job's row.
@@ -137,11 +156,11 @@ pub fn probe(table: &'static [Entry], job: &Job) -> Result<(), Unavailable> {
 /// # Errors
 /// [`LaunchError::Unavailable`] if it cannot be prepared, [`LaunchError::Failed`] if its check or a run fails.
 pub fn conduct(table: &'static [Entry], job: &Job) -> Result<Measured, LaunchError> {
-    (find(table, job).ok_or_else(|| LaunchError::Unavailable(no_operation(job)))?.conduct)(job)
+    (find(table, &job.row.subject).ok_or_else(|| LaunchError::Unavailable(no_operation(job)))?.conduct)(job)
 }
 
-fn find(table: &'static [Entry], job: &Job) -> Option<&'static Entry> {
-    table.iter().find(|entry| entry.rows.iter().any(|(name, _)| *name == job.row.subject))
+fn find(table: &'static [Entry], subject: &str) -> Option<&'static Entry> {
+    table.iter().find(|entry| entry.rows.iter().any(|(name, _)| *name == subject))
 }
 
 fn no_operation(job: &Job) -> String {

@@ -13,6 +13,7 @@ use headwater_results::schema::{Better, Row};
 use super::{Entry, Info, Subject};
 use crate::harness::conduct::{Job, LaunchError, Measured};
 use crate::patterns::MetricInfo;
+use crate::plan::cost::LaunchCost;
 use crate::transports::Unavailable;
 
 mod conduct;
@@ -44,6 +45,7 @@ pub const ENTRY: Entry = Entry {
     },
     subjects: || SUBJECTS.to_vec(),
     accepts,
+    cost: |_| LaunchCost::fixed(0.03),
     probe,
     conduct,
 };

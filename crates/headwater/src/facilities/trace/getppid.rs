@@ -13,6 +13,7 @@ use rustix::process::getppid;
 
 use crate::facilities::operation::{Figure, Operation};
 use crate::harness::conduct::Job;
+use crate::plan::cost::LaunchCost;
 use crate::transports::Unavailable;
 
 /// A process that calls `getppid(2)`, recorded or not.
@@ -34,6 +35,7 @@ impl Operation for Getppid {
         ("getppid-drain", "getppid() recorded by a kernel session into files"),
     ];
     const FIGURE: Figure = Figure::Nanoseconds;
+    const COST: LaunchCost = LaunchCost::fixed(0.18);
 
     fn prepare(job: &Job) -> Result<Getppid, Unavailable> {
         let mut this = Getppid { session: None, directory: None, is_recorded: false };
