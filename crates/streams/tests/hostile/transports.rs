@@ -13,6 +13,8 @@ use crate::{Done, inodes, memory_beside, run_cases, scribble};
 /// The memory of the modules, which is the last, and that of any provider's endpoint, before it.
 const MODULES: u64 = 16 << 20;
 const INSTANCE: u64 = 8 << 10;
+/// Where a provider has most of its words: its state, addresses and connections.
+const WORDS: u64 = 256;
 
 #[test]
 fn scribbled_memory_of_transports_makes_errors_and_nothing_worse() {
@@ -98,11 +100,17 @@ fn take(endpoint: &Stream, done: &mut Done) {
 }
 
 fn spoil(memory: &File, len: u64, options: &Options, random: &mut Random) {
-    if random.one_in(4) {
+    // Seldom: it is the end of most streams, and then no provider is asked any more.
+    if random.one_in(50) {
         return scribble(memory, len, options, random);
     }
-    let at = len - MODULES - INSTANCE + 8 * (random.next() % (INSTANCE / 8));
-    let any = random.next();
-    let word = random.one_of(&[0, 1, 3, 9, u64::MAX, 0x0000_0009_0000_0009, any]);
-    memory.write_all_at(&word.to_ne_bytes(), at.min(len - 8)).expect("inside");
+    let within = random.one_of(&[WORDS, INSTANCE]);
+    for _ in 0..random.one_of(&[1, 1, 8]) {
+        // One provider's memory is a page, another's two.
+        let begin = len - MODULES - random.one_of(&[INSTANCE / 2, INSTANCE]);
+        let at = begin + 4 * (random.next() % (within / 4));
+        let any = random.next();
+        let word = random.one_of(&[0, 1, 3, 9, u64::MAX, 0x0000_0009_0000_0009, any]);
+        memory.write_all_at(&word.to_ne_bytes(), at.min(len - 8)).expect("inside");
+    }
 }
