@@ -4,6 +4,7 @@
 //! The contents of the logs are not trusted: invalid records are not copied, and are counted. With each packet the
 //! position is stored first in the trace and then in the log, so that recovery after a crash copies nothing twice.
 
+pub mod parts;
 mod threads;
 
 use std::path::Path;
@@ -16,6 +17,7 @@ use headwater_trace::region::{EVENTS_MAX, Region};
 use crate::ctf::{self, Error, Packet, Writer};
 use crate::record::{HEAD, RECORD_MAX, records};
 use crate::schema::{Schema, StreamKind};
+use parts::{Parts, PartsFile, Removed, Rotation};
 
 /// The maximum size of a packet in bytes. Larger packets would save nothing, and a reader of a trace holds one packet
 /// of each ring in memory.
@@ -91,10 +93,11 @@ pub struct Pending {
     pub left_bytes: u64,
 }
 
-/// Returns the events of a session that are not yet in the trace in `directory`. For sessions whose logs are not
-/// overwritten.
-pub fn pending(region: &Region, directory: &Path) -> Pending {
-    let rings = rings(region, &ctf::positions(directory).unwrap_or_default());
+/// Returns the events of a session that are not yet in the trace in `directory`, or in the current one of its parts. For
+/// sessions whose logs are not overwritten.
+pub fn pending(region: &Region, directory: &Path, parts: Option<&PartsFile>) -> Pending {
+    let positions = ctf::positions(directory).unwrap_or_default();
+    let rings = rings(region, &parts.map_or(positions.clone(), |parts| parts.complete(positions)));
     let lost = rings.iter().map(|ring| ring.log.lost()).fold(region.lost_outside(), u64::saturating_add);
     Pending { lost, left_bytes: rings.iter().map(Ring::left_bytes).sum() }
 }
@@ -113,6 +116,26 @@ pub fn recover(region: Region, directory: &Path, environment: Vec<(String, Strin
     consumer?.finish()
 }
 
+/// Does the same for a recording whose trace is in parts: continues the one that was being written.
+///
+/// # Errors
+/// As those of [`recover`].
+pub fn recover_parts(region: Region, recording: &Path, parts: &PartsFile) -> Result<Totals, Unfinished> {
+    let directory = parts.current(recording);
+    // The consumer was killed before it wrote to the next part.
+    for later in parts::directories(recording).unwrap_or_default().into_iter().filter(|later| *later > directory) {
+        let _ = std::fs::remove_dir_all(later);
+    }
+    let writer = Writer::resume(&directory)?;
+    let positions = parts.complete(ctf::positions(&directory)?);
+    let mut consumer = Consumer::with(region, writer, &positions);
+    for ring in &mut consumer.rings {
+        ring.base = parts.lost_before(ring.number);
+        ring.discarded = ring.base;
+    }
+    consumer.finish()
+}
+
 /// Copies events from a session's logs into a trace.
 #[derive(Debug)]
 pub struct Consumer {
@@ -128,6 +151,8 @@ pub struct Consumer {
     span: Option<(u64, u64)>,
     /// Number of entries in the session's list of threads that have been written.
     threads_written: u32,
+    /// The parts of the trace, if it has any.
+    parts: Option<Parts>,
 }
 
 /// A log, and how far it has been copied.
@@ -139,6 +164,8 @@ struct Ring {
     tail: u64,
     /// The number of lost events that the trace contains so far.
     discarded: u64,
+    /// That number when the current part of the trace began.
+    base: u64,
 }
 
 impl Consumer {
@@ -151,6 +178,21 @@ impl Consumer {
         let schema = Schema { clock: region.clock().clone(), streams: vec![stream], environment };
         let writer = Writer::create(directory, &schema)?;
         Ok(Consumer::with(region, writer, &[]))
+    }
+
+    /// Begins a trace in parts, `user-000001` and so on, in the directory of a recording.
+    ///
+    /// # Errors
+    /// As those of [`Writer::create`].
+    pub fn begin_parts(
+        region: Region,
+        recording: &Path,
+        environment: Vec<(String, String)>,
+        rotation: Rotation,
+    ) -> Result<Consumer, Error> {
+        let parts = Parts::begin(recording, rotation)?;
+        let consumer = Consumer::begin(region, &parts.current(), environment)?;
+        Ok(Consumer { parts: Some(parts), ..consumer })
     }
 
     /// Continues the trace of a dead consumer, and removes an incomplete packet.
@@ -178,6 +220,7 @@ impl Consumer {
             closed,
             span: None,
             threads_written,
+            parts: None,
         }
     }
 
@@ -189,6 +232,11 @@ impl Consumer {
     /// Returns the totals so far; the losses are known only at the end.
     pub fn totals(&self) -> Totals {
         self.totals
+    }
+
+    /// Returns what was removed with the oldest parts of the trace. The totals contain it.
+    pub fn removed(&self) -> Removed {
+        self.parts.as_ref().map_or_else(Removed::default, Parts::removed)
     }
 
     /// Copies the events that have arrived. Does nothing if the logs are overwritten, see [`snapshot`]. Returns the
@@ -224,6 +272,9 @@ impl Consumer {
             self.write_threads()?;
         }
         self.release_logs_of_dead_threads();
+        if !self.closed {
+            self.rotate()?;
+        }
         Ok(carried)
     }
 
@@ -290,9 +341,10 @@ impl Consumer {
         run: &RecordRun,
         discarded: u64,
     ) -> Result<(), Error> {
-        let Ring { number, cpu, .. } = self.rings[at];
+        let Ring { number, cpu, base, .. } = self.rings[at];
         let RecordRun { begin, end, .. } = *run;
-        let packet = Packet { stream: STREAM, ring: number, cpu, begin, end, discarded, position, parts: &[bytes] };
+        let (parts, lost) = (&[bytes][..], discarded.saturating_sub(base));
+        let packet = Packet { stream: STREAM, ring: number, cpu, begin, end, discarded: lost, position, parts };
         self.totals.bytes += self.writer.packet(packet)?;
         self.totals.written += run.count;
         let (first, last) = self.span.unwrap_or((begin, end));
@@ -332,7 +384,7 @@ impl Consumer {
         let ring = &mut self.rings[at];
         if lost > ring.discarded {
             ring.discarded = lost;
-            self.writer.note_loss(STREAM, ring.number, ring.cpu, lost, time)?;
+            self.writer.note_loss(STREAM, ring.number, ring.cpu, lost.saturating_sub(ring.base), time)?;
         }
         Ok(())
     }
@@ -434,7 +486,7 @@ fn rings(region: &Region, positions: &[ctf::Position]) -> Vec<Ring> {
         // Without a trace, the log's tail tells what was copied, until the log is closed.
         let taken = Some(log.tail()).filter(|tail| *tail <= log.head());
         let tail = position.and_then(|position| position.position).or(taken).unwrap_or(0);
-        Ring { log, number, cpu, tail, discarded: 0 }
+        Ring { log, number, cpu, tail, discarded: 0, base: 0 }
     };
     cpus.chain(threads).enumerate().map(ring).collect()
 }

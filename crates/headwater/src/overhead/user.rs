@@ -81,6 +81,7 @@ impl Sessions {
             events: events.to_vec(),
             when_full,
             buffer_bytes: BUFFER_BYTES,
+            rotation: None,
             memory,
             clock: ClockChoice::Tsc,
             kernel: None,

@@ -11,6 +11,7 @@ use headwater_os::files::make_private_directory;
 use headwater_os::{clock, ticks};
 use headwater_trace::WhenFull;
 use headwater_trace::region::{EVENTS_MAX, Layout, Region};
+use headwater_trace_tools::consumer::parts::{self, PartsFile, Removed, Rotation};
 use headwater_trace_tools::consumer::{Consumer, Totals, Unfinished};
 use headwater_trace_tools::ctf;
 use headwater_trace_tools::kernel::{self, Support};
@@ -50,6 +51,8 @@ pub struct RecordingConfig {
     pub when_full: WhenFull,
     /// Bytes of each CPU's buffer: a power of two.
     pub buffer_bytes: usize,
+    /// Whether the trace of programs has parts. Not with `kernel` and not with [`WhenFull::Overwrite`].
+    pub rotation: Option<Rotation>,
     /// The directory for the memory of the session.
     pub memory: PathBuf,
     /// The clock for timestamps.
@@ -82,6 +85,8 @@ pub struct RecordingOutcome {
     pub joined: bool,
     /// Whether programs defined more event types than a session can have. All events of the others are lost.
     pub is_table_full: bool,
+    /// What was removed with the oldest parts of the trace of programs.
+    pub removed: Removed,
     /// The result for the events of programs.
     pub user: Result<Totals, Unfinished>,
     /// The result for the events of the kernel.
@@ -131,7 +136,10 @@ impl Recording {
         let consumer = claim(&region).context("cannot claim the session's memory").and_then(|()| {
             region.set_home(&directory);
             let environment = environment(&config.command.join(" "));
-            Ok(Consumer::begin(region, &directory.join(USER), environment)?)
+            Ok(match config.rotation {
+                Some(rotation) => Consumer::begin_parts(region, &directory, environment, rotation)?,
+                None => Consumer::begin(region, &directory.join(USER), environment)?,
+            })
         });
         match consumer {
             Ok(consumer) => Ok(Recording { directory, is_new, file, consumer, kernel: None }),
@@ -175,6 +183,7 @@ impl Recording {
         let region = self.consumer.region().clone();
         let command = self.file.command.join(" ");
         let kernel = self.kernel.take().map(|kernel| kernel.end(&self.directory, region.clock(), &command));
+        let removed = self.consumer.removed();
         let user = self.consumer.finish();
         // In a flight recorder, threads are known even if their programs have written nothing.
         let written = |id| region.kind(id).is_some_and(|kind| kind.name != "headwater:thread");
@@ -183,6 +192,7 @@ impl Recording {
         self.file.events = region.patterns();
         if let Ok(totals) = &user {
             let missing = kernel.iter().flat_map(KernelEnd::missing).collect();
+            self.file.removed = Some(removed).filter(|removed| removed.parts > 0).map(Into::into);
             let noted = self.file.write_end(&self.directory, totals.written, totals.lost, missing);
             troubles.extend(noted.err().map(|error| format!("{}: {error}", self.directory.display())));
             let removed = fs::remove_file(&self.file.memory);
@@ -193,6 +203,7 @@ impl Recording {
             flight: self.file.flight,
             joined,
             is_table_full,
+            removed,
             user,
             kernel,
             troubles,
@@ -212,6 +223,8 @@ impl Recording {
 fn clean(directory: &Path, is_new: bool) {
     let _ = fs::remove_file(directory.join(super::FILE));
     let _ = fs::remove_dir_all(directory.join(USER));
+    parts::directories(directory).unwrap_or_default().iter().for_each(|part| drop(fs::remove_dir_all(part)));
+    PartsFile::remove(directory);
     let _ = fs::remove_dir_all(directory.join(super::PAGES));
     if is_new {
         let _ = fs::remove_dir(directory);

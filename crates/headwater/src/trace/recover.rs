@@ -7,6 +7,7 @@ use anyhow::{Context, anyhow, bail};
 use headwater_trace::WhenFull;
 use headwater_trace::region::Region;
 use headwater_trace_tools::consumer;
+use headwater_trace_tools::consumer::parts::{self, PartsFile};
 use headwater_trace_tools::ctf::{self, Reader, Repaired};
 use headwater_trace_tools::stat::Stat;
 
@@ -103,13 +104,22 @@ fn carry(
     let command = of.as_ref().map_or_else(String::new, |(_, file)| file.command.join(" "));
     let trace = directory.join(USER);
     let (clock, flight) = (region.clock().clone(), region.when_full() == WhenFull::Overwrite);
-    let totals = consumer::recover(region, &trace, environment(&command))?;
-    let (written, lost) = counted(&trace)?;
+    let own = of.as_ref().map(|(recording, _)| *recording).filter(|recording| *recording == directory);
+    let parts = own.map(PartsFile::read).transpose().context("parts of the trace")?.flatten();
+    let totals = match &parts {
+        Some(parts) => consumer::recover_parts(region, directory, parts)?,
+        None => consumer::recover(region, &trace, environment(&command))?,
+    };
+    let (mut written, mut lost) = counted(directory, &trace)?;
+    if let Some(PartsFile { removed, .. }) = &parts {
+        (written, lost) = (written + removed.events, lost + removed.lost);
+    }
     let mut kernel = None;
     if let Some((recording, mut file)) = of {
         kernel = kernel_side::recover(recording, directory, &clock, &command)?;
         if recording == directory {
             let missing = kernel.iter().flat_map(KernelEnd::missing).collect();
+            file.removed = parts.map(|parts| parts.removed).filter(|removed| removed.parts > 0).map(Into::into);
             file.write_end(directory, written, lost, missing).with_context(|| directory.display().to_string())?;
         }
     }
@@ -130,9 +140,10 @@ fn carry(
 /// Recovers a recording whose memory no longer exists, because the machine was restarted, or because only the kernel's
 /// events were not yet converted. The trace is cut to whole packets.
 fn without_memory(recording: &Path, to: &Path, file: &SessionFile) -> anyhow::Result<Recovered> {
-    let trace = recording.join(USER);
+    let parts = PartsFile::read(recording).context("parts of the trace")?;
+    let trace = parts.map_or_else(|| recording.join(USER), |parts| parts.current(recording));
     let repaired = if file.end.is_none() { Some(ctf::repair(&trace)?) } else { None };
-    let (written, lost) = counted(&trace)?;
+    let (written, lost) = counted(recording, &trace)?;
     let reader = Reader::open(&[trace])?;
     let clock = reader.schemas().next().map(|(_, schema)| schema.clock.clone()).context("a trace without a schema")?;
     let kernel = kernel_side::recover(recording, to, &clock, &file.command.join(" "))?;
@@ -156,7 +167,12 @@ fn without_memory(recording: &Path, to: &Path, file: &SessionFile) -> anyhow::Re
     })
 }
 
-fn counted(trace: &Path) -> Result<(u64, u64), ctf::Error> {
-    let stat = Stat::of(&mut Reader::open(&[trace])?);
+/// Counts the events and losses of a trace, or of all its parts in a recording.
+fn counted(recording: &Path, trace: &Path) -> anyhow::Result<(u64, u64)> {
+    let mut traces = if trace.exists() { Vec::new() } else { parts::directories(recording)? };
+    if traces.is_empty() {
+        traces.push(trace.to_owned());
+    }
+    let stat = Stat::of(&mut Reader::open(&traces)?);
     Ok((stat.records(), stat.lost()))
 }

@@ -62,6 +62,7 @@ pub fn record(runner: &BlockRunner<'_>, run: &Path, scratch: &Scratch, stop: &St
             events: vec!["headwater:*".to_owned()],
             when_full: WhenFull::Overwrite,
             buffer_bytes: BUFFER,
+            rotation: None,
             memory: PathBuf::from(HOME),
             clock: ClockChoice::Best,
             kernel: None,

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
 use headwater_os::files::private;
+use headwater_trace_tools::consumer::parts::Removed;
 use serde::{Deserialize, Serialize};
 
 use crate::replace::replace_as;
@@ -41,8 +42,29 @@ pub struct SessionFile {
     pub events: Vec<String>,
     /// The patterns of the recorded events of the kernel.
     pub kernel_events: Vec<String>,
+    /// What was removed with the oldest parts of the recording; absent if nothing was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub removed: Option<RemovedParts>,
     /// How the recording ended; absent while it is in progress, or if the recorder died.
     pub end: Option<End>,
+}
+
+/// Parts of a recording that were removed for newer ones. Their events are contained in [`End`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RemovedParts {
+    /// The number of parts.
+    pub parts: u64,
+    /// Their events.
+    pub events: u64,
+    /// Their lost events.
+    pub lost: u64,
+}
+
+impl From<Removed> for RemovedParts {
+    fn from(removed: Removed) -> RemovedParts {
+        let Removed { parts, events, lost } = removed;
+        RemovedParts { parts, events, lost }
+    }
 }
 
 /// How a recording ended.
@@ -74,6 +96,7 @@ impl SessionFile {
             clock: clock.to_owned(),
             events: Vec::new(),
             kernel_events: Vec::new(),
+            removed: None,
             end: None,
         }
     }

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::bail;
 use headwater_trace::region::Region;
+use headwater_trace_tools::consumer::parts::PartsFile;
 use headwater_trace_tools::consumer::{self, Pending};
 use headwater_trace_tools::ctf::Reader;
 use headwater_trace_tools::kernel::Tracefs;
@@ -56,7 +57,9 @@ fn unended(recording: &Path, memory: &Path, recorder: u32) -> Incomplete {
     match &region {
         Some(region) if !region.claim().unwrap_or(true) => Incomplete::Runs(recorder),
         region => {
-            let pending = region.as_ref().map(|region| consumer::pending(region, &recording.join(USER)));
+            let parts = PartsFile::read(recording).ok().flatten();
+            let trace = parts.as_ref().map_or_else(|| recording.join(USER), |parts| parts.current(recording));
+            let pending = region.as_ref().map(|region| consumer::pending(region, &trace, parts.as_ref()));
             Incomplete::Unended(recorder, pending)
         }
     }

@@ -4,6 +4,7 @@
 mod crash;
 mod kernel;
 mod kernel_crash;
+mod parts;
 mod program;
 mod record;
 #[path = "../../../trace-tools/src/export/chrome/sound.rs"]

@@ -85,7 +85,7 @@ pub enum Error {
 }
 
 impl Error {
-    pub(super) fn io<'a>(doing: &'static str, path: &'a Path) -> impl FnOnce(io::Error) -> Error + 'a {
+    pub(crate) fn io<'a>(doing: &'static str, path: &'a Path) -> impl FnOnce(io::Error) -> Error + 'a {
         move |source| Error::Io { path: path.to_owned(), doing, source }
     }
 }

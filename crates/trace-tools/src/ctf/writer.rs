@@ -204,10 +204,17 @@ impl Writer {
         Ok(())
     }
 
-    /// Ends the trace: rings with losses since their last packet get a packet that reports them. Does not sync.
+    /// Ends the trace, as [`Writer::write_losses`] does. Does not sync.
+    ///
+    /// Errors: as those of [`Writer::write_losses`].
+    pub fn close(mut self) -> Result<(), Error> {
+        self.write_losses()
+    }
+
+    /// Writes a packet that reports the losses for each ring with losses since its last packet.
     ///
     /// Errors: as those of [`Writer::packet`]; the first one, after all rings were tried.
-    pub fn close(mut self) -> Result<(), Error> {
+    pub fn write_losses(&mut self) -> Result<(), Error> {
         let mut result = Ok(());
         for (stream, number) in self.rings.keys().copied().collect::<Vec<_>>() {
             let ring = &self.rings[&(stream, number)];

@@ -9,6 +9,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use headwater_trace::WhenFull;
+use headwater_trace_tools::consumer::parts::{PartsFile, Rotation};
 use headwater_trace_tools::consumer::{self, Consumer};
 
 use crate::program::{self, Progress};
@@ -112,6 +113,37 @@ fn after_program_and_consumer_are_killed_all_events_are_in_the_trace_once() {
         let totals = consumer::recover(test.region(), &test.trace(), Vec::new()).expect("recovered");
         check(&test, &progress, totals);
     }
+}
+
+#[test]
+fn after_a_consumer_died_at_the_beginning_of_a_part_nothing_is_copied_twice() {
+    let _alone = alone();
+    let test = TestSession::new(WhenFull::Refuse, 16 << 20);
+    std::fs::create_dir(test.trace()).expect("a directory");
+    let mut child = program::start("threads", 50_000, &test.session(), false);
+    let rotation = Rotation { bytes: 1, keep: None };
+    let mut consumer = Consumer::begin_parts(test.region(), &test.trace(), Vec::new(), rotation).expect("a trace");
+    let mut has_ended = false;
+    while consumer.carry().expect("carried") > 0 || !has_ended {
+        std::thread::sleep(Duration::from_millis(1));
+        has_ended = has_ended || crate::has_ended(&mut child);
+    }
+    child.wait().expect("it has ended");
+    let before = consumer.totals();
+    // As after a kill while it ended the session: no ring has a packet in the newest part, and the closed logs no longer
+    // say how far they were copied.
+    let region = test.region();
+    drop(consumer);
+    region.end();
+    (0..region.cpu_logs().len()).filter_map(|cpu| region.cpu_logs().log(cpu)).for_each(|log| log.close());
+    let parts = PartsFile::read(&test.trace()).expect("sound").expect("it has parts");
+    assert!(parts.number > 2, "{parts:?}");
+    let totals = consumer::recover_parts(region, &test.trace(), &parts).expect("recovered");
+    assert_eq!((totals.spoiled_bytes, totals.lost), (0, 0));
+    let seen = test.read();
+    assert!(seen.is_in_order());
+    (0..8).for_each(|writer| assert!(seen.numbers(writer).into_iter().eq(0..50_000), "writer {writer}"));
+    assert_eq!(seen.records, before.written + totals.written);
 }
 
 #[test]

@@ -7,6 +7,7 @@ use clap::Args;
 use headwater_trace::WhenFull;
 use headwater_trace::region::EVENTS_MAX;
 use headwater_trace_tools::consumer::Totals;
+use headwater_trace_tools::consumer::parts::{Removed, Rotation};
 
 use super::super::in_words;
 use super::{events, grouped, size};
@@ -37,6 +38,10 @@ struct RecordingArguments {
     /// Bytes of each CPU's buffer, a power of two from 16k to 1g [default: 4m; of the kernel's 8m]
     #[arg(long, value_name = "SIZE", value_parser = buffer, help_heading = "How")]
     buffer: Option<usize>,
+
+    /// Begin a new part of the trace after each SIZE, and keep the last COUNT parts [default: all]; only events of programs
+    #[arg(long, value_name = "SIZE[xCOUNT]", value_parser = rotation, conflicts_with_all = ["kernel", "flight"], help_heading = "How")]
+    rotate: Option<Rotation>,
 
     /// Keep the newest events in the buffers and write them at the end, or by `trace snapshot`
     #[arg(long, visible_alias = "overwrite", help_heading = "How")]
@@ -81,6 +86,7 @@ pub(super) struct AttachArguments {
   headwater trace record -- ./server --port 80
   headwater trace record -o out -e 'shop:*' --buffer 16m -- ./server     some events, larger buffers
   headwater trace record -e '*,!shop:put' -- ./server         all events but one
+  headwater trace record --rotate 100mx10 -- ./server         the newest gigabyte, in parts
   headwater trace record --flight -- ./server        keep the newest events; `trace snapshot` writes them
   sudo headwater trace record -k sched -k syscalls:sys_enter_futex -- ./server
   sudo headwater trace record -k raw_syscalls -- ls  its system calls with their arguments
@@ -124,6 +130,20 @@ fn short(bytes: u64) -> String {
     }
 }
 
+/// The least size of a part: a packet of each of many CPUs fits.
+const PART_MIN: u64 = 64 << 10;
+
+fn rotation(text: &str) -> Result<Rotation, String> {
+    let wrong = || format!("{text:?} is no size and number of parts; write it like 100m or 100mx10");
+    let (size, count) = text.split_once('x').map_or((text, None), |(size, count)| (size, Some(count)));
+    let bytes = sizes::bytes(size).ok_or_else(wrong)?;
+    let keep = count.map(|count| count.parse().ok().filter(|count| *count > 0).ok_or_else(wrong)).transpose()?;
+    if bytes < PART_MIN {
+        return Err(format!("a part has at least {}", short(PART_MIN)));
+    }
+    Ok(Rotation { bytes, keep })
+}
+
 fn clock(text: &str) -> Result<ClockChoice, String> {
     match text {
         "tsc" => Ok(ClockChoice::Tsc),
@@ -145,6 +165,7 @@ impl RecordingArguments {
             events: self.events,
             when_full: if self.flight { WhenFull::Overwrite } else { WhenFull::Refuse },
             buffer_bytes: self.buffer.unwrap_or(BUFFER_BYTES),
+            rotation: self.rotate,
             memory: self.logs,
             clock: self.clock.unwrap_or_default(),
             kernel,
@@ -255,6 +276,10 @@ fn print_user(ended: &RecordingOutcome, totals: &Totals, quiet: bool, buffer_byt
             ),
         }
     }
+    let Removed { parts, events: removed, .. } = ended.removed;
+    if parts > 0 && !quiet {
+        note!("headwater: the oldest {} of them are gone with {parts} parts (--rotate)", grouped(removed));
+    }
     if spoiled_bytes > 0 {
         note!("headwater: {} of the buffers held no sound events: a program has spoiled them", size(spoiled_bytes));
     }
@@ -287,7 +312,16 @@ pub(super) fn print_kernel(kernel: &KernelEnd, quiet: bool) {
 
 #[cfg(test)]
 mod tests {
-    use super::buffer;
+    use super::{Rotation, buffer, rotation};
+
+    #[test]
+    fn a_rotation_is_a_size_and_perhaps_a_number() {
+        assert_eq!(rotation("100m"), Ok(Rotation { bytes: 100 << 20, keep: None }));
+        assert_eq!(rotation("64kx2"), Ok(Rotation { bytes: 64 << 10, keep: Some(2) }));
+        for wrong in ["", "x3", "100mx", "100mx0", "100mx-1", "1k", "10mx2x3"] {
+            assert!(rotation(wrong).is_err(), "{wrong}");
+        }
+    }
 
     #[test]
     fn a_buffer_is_a_power_of_two_and_a_wrong_one_is_answered_with_the_next() {

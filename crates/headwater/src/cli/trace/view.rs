@@ -1,5 +1,6 @@
 //! `headwater trace show`, `stat` and `list`.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufWriter, Write, stderr};
 use std::path::{Path, PathBuf};
@@ -210,9 +211,15 @@ fn table(stat: &Stat) -> String {
     if !stat.rings.is_empty() {
         text += &format!("\n{:14}  {:>14}  {:>14}\n", "ring", "events", "lost");
     }
+    // Parts of a recording have the same rings.
+    let mut rings: BTreeMap<(&str, u32), (u64, u64)> = BTreeMap::new();
     for ring in &stat.rings {
-        let name = format!("{}-{}", ring.stream, ring.ring);
-        text += &format!("{name:14}  {:>14}  {:>14}\n", grouped(ring.records), grouped(ring.lost));
+        let (records, lost) = rings.entry((&ring.stream, ring.ring)).or_default();
+        (*records, *lost) = (*records + ring.records, lost.saturating_add(ring.lost));
+    }
+    for ((stream, ring), (records, lost)) in rings {
+        let name = format!("{stream}-{ring}");
+        text += &format!("{name:14}  {:>14}  {:>14}\n", grouped(records), grouped(lost));
     }
     text
 }

@@ -1,0 +1,126 @@
+//! Recordings whose trace is in parts.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use rustix::process::Signal;
+
+use crate::test_dir::{Recorder, TestDir, errors, gone, memory_of, send};
+
+/// Returns the names of a recording's parts, in their order.
+fn parts(dir: &TestDir) -> Vec<String> {
+    let entries = fs::read_dir(dir.path("r")).expect("a recording").flatten();
+    let mut names: Vec<String> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    names.retain(|name| name.starts_with("user"));
+    names.sort();
+    names
+}
+
+fn bytes(directory: &PathBuf) -> u64 {
+    let files = fs::read_dir(directory).expect("a part").flatten();
+    files.filter(|file| file.file_name() != "metadata").map(|file| file.metadata().expect("it").len()).sum()
+}
+
+/// Returns the numbers of the test's events in a trace, in their order.
+fn numbers(dir: &TestDir, trace: &str) -> Vec<u64> {
+    let text = dir.text(&["show", trace, "-e", "test:*"]);
+    text.lines().filter_map(|line| line.rsplit_once("number=")?.1.parse().ok()).collect()
+}
+
+#[test]
+fn each_part_is_a_trace_and_together_they_have_every_event() {
+    let dir = TestDir::new();
+    let recorded = dir.record(&["--rotate", "64k", "--buffer", "16m"], 50_000, "0");
+    assert!(recorded.status.success() && recorded.left.is_empty(), "{}", recorded.said);
+    let parts = parts(&dir);
+    assert!(parts.len() > 5 && parts[0] == "user-000001", "{parts:?}");
+    let mut sum = 0;
+    for part in &parts {
+        let part = format!("r/{part}");
+        let (written, lost) = dir.agreed(&part);
+        assert!(lost == 0 && dir.count(&part, "headwater:thread") == 1, "{part} names its thread");
+        let found = numbers(&dir, &part);
+        assert!(found.is_sorted() && found.len() as u64 + 1 == written);
+        sum += written;
+    }
+    let whole: Vec<bool> = parts.iter().map(|part| bytes(&dir.path("r").join(part)) >= 64 << 10).collect();
+    assert!(whole[..whole.len() - 1].iter().all(|is_whole| *is_whole), "{whole:?}");
+    assert!(numbers(&dir, "r").into_iter().eq(0..50_000), "each once");
+    assert_eq!(dir.agreed("r"), (sum, 0));
+    let shown = dir.text(&["stat", "r"]);
+    let rings: Vec<&str> = shown.lines().filter(|line| line.starts_with("user-")).collect();
+    let names: BTreeSet<&str> = rings.iter().filter_map(|line| line.split(' ').next()).collect();
+    assert!(!rings.is_empty() && names.len() == rings.len(), "a ring has one line: {shown}");
+}
+
+#[test]
+fn losses_are_counted_over_the_parts() {
+    let dir = TestDir::new();
+    let recorded = dir.record(&["--rotate", "64k", "--buffer", "16k"], 200_000, "0");
+    let ((written, lost), parts) = (dir.agreed("r"), parts(&dir));
+    assert!(lost > 0 && parts.len() > 2, "{}", recorded.said);
+    assert_eq!(written + lost, 200_000 + parts.len() as u64, "each part names the thread");
+    let each: Vec<(u64, u64)> = parts.iter().map(|part| dir.agreed(&format!("r/{part}"))).collect();
+    assert_eq!(each.iter().fold((0, 0), |sum, part| (sum.0 + part.0, sum.1 + part.1)), (written, lost));
+    assert!(each.iter().filter(|(_, lost)| *lost > 0).count() > 1, "each part has its own: {each:?}");
+    let figures = recorded.said.replace(',', "");
+    assert!(figures.contains(&format!("{written} events written {lost} lost")), "{figures}");
+}
+
+#[test]
+fn only_the_newest_parts_are_kept_and_the_rest_is_counted() {
+    let dir = TestDir::new();
+    let recorded = dir.record(&["--rotate", "64kx3", "--buffer", "16m"], 100_000, "0");
+    assert_eq!(parts(&dir).len(), 3, "{}", recorded.said);
+    let found = numbers(&dir, "r");
+    assert!(found.iter().copied().eq(found[0]..100_000) && found[0] > 10_000, "the newest: {}", found[0]);
+    let json: serde_json::Value =
+        serde_json::from_str(&fs::read_to_string(dir.path("r/session.json")).expect("it")).expect("JSON");
+    let (removed, count) = (&json["removed"], |value: &serde_json::Value| value.as_u64().expect("a count"));
+    let (written, names) = (count(&json["end"]["written"]), count(&removed["parts"]) + 3);
+    assert_eq!(written, 100_000 + names, "{json}");
+    assert_eq!(count(&removed["events"]) + dir.agreed("r").0, written, "{json}");
+    assert!(recorded.said.contains("are gone with"), "{}", recorded.said);
+}
+
+#[test]
+fn after_a_kill_the_current_part_is_completed() {
+    for round in 0..8 {
+        let dir = TestDir::new();
+        let keep = if round % 2 == 0 { "64k" } else { "64kx2" };
+        let recorder = Recorder::start(dir.recorder(&["--rotate", keep, "--buffer", "16m"], 1_000_000, "wait"));
+        dir.emitted(1);
+        // The recorder may be late.
+        while !dir.path("r/user-000003").exists() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        std::thread::sleep(Duration::from_micros(3_300 * round));
+        let (pid, program) = (recorder.0.id(), dir.program());
+        recorder.signal(Signal::KILL);
+        send(program, Signal::KILL);
+        recorder.wait();
+        gone(program);
+        let emitted = dir.progress.emitted();
+        let from = if round < 4 { "r".to_owned() } else { memory_of(pid)[0].display().to_string() };
+        dir.text(&["recover", &from]);
+        assert!(memory_of(pid).is_empty());
+        let found = numbers(&dir, "r");
+        let first = if round % 2 == 0 { 0 } else { found[0] };
+        let expected = first..first + found.len() as u64;
+        assert!(found.iter().copied().eq(expected.clone()), "{expected:?}, {}", parts(&dir).len());
+        assert!(expected.end == emitted || expected.end == emitted + 1, "{expected:?} of {emitted}");
+        assert_eq!(dir.agreed("r").1, 0);
+    }
+}
+
+#[test]
+fn parts_of_what_has_none_are_refused() {
+    let dir = TestDir::new();
+    for options in [["-k", "sched"], ["--flight", "-q"]] {
+        let output = dir.run(&[&["record", "--rotate", "1m"], &options[..], &["--", "touch", "ran"]].concat());
+        assert_eq!(output.status.code(), Some(2), "{}", errors(&output));
+        assert!(errors(&output).contains("--rotate") && !dir.path("ran").exists(), "{}", errors(&output));
+    }
+}
