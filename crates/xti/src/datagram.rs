@@ -46,7 +46,9 @@ pub struct DatagramError {
 const WITH_DATAGRAMS: &[Service] = &[Service::Datagrams];
 /// Bytes of T_UNITDATA_REQ before its parts.
 const HEADER: usize = 20;
-/// A control part up to this length is made without memory from the heap.
+/// Control parts up to these lengths are made without memory from the heap: those with an address of the Internet, and nearly all. Each
+/// byte of the room is written first, and a sender's stores wait for those into shared memory before them.
+const SHORTEST: usize = 64;
 const SHORT: usize = 256;
 
 impl Endpoint {
@@ -70,15 +72,23 @@ impl Endpoint {
         if address.is_empty() || self.info.address >= 0 && address.len() > self.info.address.cast_unsigned() as usize {
             return Err(TransportError::BadAddress.into());
         }
-        let mut short = [0; SHORT];
-        let sent = match short_request(&mut short, address, options) {
+        let sent = match short_request(&mut [0; SHORTEST], address, options) {
+            Some(control) => self.line.send(control, Some(data), false),
+            None => self.send_longer(address, options, data),
+        };
+        sent.map_err(|error| self.noting_flow(error, false))
+    }
+
+    #[inline(never)]
+    fn send_longer(&self, address: &[u8], options: &[u8], data: &[u8]) -> Result<()> {
+        let mut room = [0; SHORT];
+        match short_request(&mut room, address, options) {
             Some(control) => self.line.send(control, Some(data), false),
             None => {
                 let request = Primitive::UnitdataReq { destination: address, options };
                 self.line.send(&request.encode(), Some(data), false)
             }
-        };
-        sent.map_err(|error| self.noting_flow(error, false))
+        }
     }
 
     /// Sends several pieces as one datagram (t_sndvudata).
@@ -159,10 +169,10 @@ impl Endpoint {
 }
 
 /// T_UNITDATA_REQ, if it is short.
-fn short_request<'r>(room: &'r mut [u8; SHORT], address: &[u8], options: &[u8]) -> Option<&'r [u8]> {
+fn short_request<'r>(room: &'r mut [u8], address: &[u8], options: &[u8]) -> Option<&'r [u8]> {
     let options_at = (HEADER + address.len()).next_multiple_of(4);
     let end = options_at + options.len();
-    if end > SHORT {
+    if end > room.len() {
         return None;
     }
     let number = PrimitiveNumber::UnitdataReq.value();

@@ -15,8 +15,10 @@ use crate::endpoint::Look;
 use crate::error::{Result, XtiError, or_if_it_waits};
 use headwater_streams::tpi::TransportError;
 
-/// Bytes for a control part: nearly all fit. The rest of a longer one is fetched behind it.
-const CONTROL: usize = 256;
+/// Bytes for a control part: nearly all fit, with addresses of up to 108 bytes. The rest of a longer one is fetched behind it.
+const CONTROL: usize = 128;
+/// Bytes for an acknowledgement.
+const ACKNOWLEDGEMENT: usize = 256;
 /// Bytes of a control part at most, as a stream's largest.
 const CONTROL_MAX: usize = 4096;
 /// A call that waits for an acknowledgement looks so often whether another thread has received it.
@@ -138,7 +140,7 @@ impl Line {
             if let Some(answer) = self.acknowledged(of)? {
                 return answer;
             }
-            let mut room = [0; CONTROL];
+            let mut room = [0; ACKNOWLEDGEMENT];
             match handle.getpmsg(Some(&mut room), None, MessageFilter::HighPriority) {
                 Ok(got) => {
                     let len = got.control.unwrap_or(0);

@@ -52,7 +52,9 @@ impl Handle {
         self.attach_to_get()?;
         loop {
             state::check(self.end.words(), Call::Read)?;
-            self.gather_messages();
+            if !self.nonblocking {
+                self.gather_messages();
+            }
             let done = self.take_datagram(address, options, data);
             if let Some(received) = self.remember_failure(done)? {
                 return Ok(Some(received));

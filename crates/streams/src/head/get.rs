@@ -131,10 +131,10 @@ impl Handle {
         self.attach()
     }
 
-    /// Before a look for messages with boundaries: gathers them if that pays.
+    /// Before a look for messages with boundaries by a call that may wait: gathers them if that pays.
     #[inline]
     pub(super) fn gather_messages(&mut self) {
-        if self.back.reader.known() == 0 && self.end.region.policy.stages && !self.nonblocking {
+        if self.back.reader.known() == 0 && self.end.region.policy.stages {
             let lane = &self.back.reader;
             let sent = self.out.writer.sent().wrapping_add(self.puts);
             self.batching.before_look(lane.found(), self.message_len, lane.hiwat(), sent);
@@ -149,7 +149,9 @@ impl Handle {
     ) -> Result<Received> {
         loop {
             state::check(self.end.words(), Call::Read)?;
-            self.gather_messages();
+            if !self.nonblocking {
+                self.gather_messages();
+            }
             let got = self.get_now(control.as_deref_mut(), data.as_deref_mut(), filter, true)?;
             if let Some(got) = got {
                 return Ok(got);

@@ -130,6 +130,8 @@ impl Handle {
         if !is_input_alone(wanted) || !self.is_usual() || self.nested || self.end.endpoint.access == Access::Write {
             return Ok(None);
         }
+        // The call may wait, whatever reads do.
+        self.gather_messages();
         if !self.back.is_readable() {
             match self.wait_to_read(until_ns) {
                 Err(error) if error.is_held() && error.errno() != Errno::Intr => {}

@@ -71,6 +71,16 @@ impl Condition {
     }
 }
 
+/// What became of a message on its route.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Appended {
+    Yes,
+    /// There is no room for it.
+    Full,
+    /// Something is not as it was, or in the way.
+    No,
+}
+
 /// Where messages with one control part go.
 #[derive(Debug)]
 enum Target {
@@ -129,25 +139,34 @@ impl Route {
         Route { request, own: [own; CONDITIONS], target, data_max }
     }
 
-    /// Sends a message, if all is as it was. Returns whether it was sent. Under the writer's lock of the sender's direction 0; it waits
+    /// The stream in whose lane it ends.
+    pub fn peer(&self) -> Option<&Peer> {
+        match &self.target {
+            Target::Peer { peer, .. } => Some(peer),
+            Target::Socket { .. } => None,
+        }
+    }
+
+    /// Sends a message, if all is as it was. Under the writer's lock of the sender's direction 0; it waits
     /// for the receiver's lock as `limit` allows.
     #[inline]
-    pub fn send(&mut self, region: &Region, limit: Limit, data: Option<&[u8]>) -> Result<bool> {
+    pub fn send(&mut self, region: &Region, limit: Limit, data: Option<&[u8]>) -> Result<Appended> {
         let len = data.map_or(0, <[u8]>::len);
         if len > self.data_max || !self.own.iter().all(|condition| condition.holds(region)) {
-            return Ok(false);
+            return Ok(Appended::No);
         }
         match &mut self.target {
             Target::Peer { peer, there, indication } => peer.append(limit, there, indication.bytes(), data),
             Target::Socket { file, version, to, left } => {
                 // Acquire: as where the driver asks for its files.
                 if *left == 0 || region.fixed.device.files_version.load(Ordering::Acquire) != *version {
-                    return Ok(false);
+                    return Ok(Appended::No);
                 }
                 *left -= 1;
-                let Some(file) = file.upgrade() else { return Ok(false) };
+                let Some(file) = file.upgrade() else { return Ok(Appended::No) };
                 // Of an error the driver finds out what it is about, and sends again.
-                Ok(internet::send_to(file.as_fd(), data.unwrap_or_default(), *to).unwrap_or(false))
+                let is_sent = internet::send_to(file.as_fd(), data.unwrap_or_default(), *to).unwrap_or(false);
+                Ok(if is_sent { Appended::Yes } else { Appended::No })
             }
         }
     }

@@ -81,7 +81,7 @@ impl<P: Provider> Transport for Datagrams<P> {
             Err(error) => Err(Unavailable(format!("t_getprotaddr: {error}"))),
         };
         let (of_sender, of_receiver) = (address(&sender)?, address(&receiver)?);
-        let end = |endpoint, peer| DatagramEnd { endpoint, peer };
+        let end = |endpoint, peer| DatagramEnd { endpoint, peer, from: [0; ADDRESS_ROOM] };
         Ok((end(sender, of_receiver), end(receiver, of_sender)))
     }
 }
@@ -105,6 +105,8 @@ pub struct DatagramEnd {
     endpoint: Endpoint,
     /// The destination of each message, and the source of those that come.
     peer: Vec<u8>,
+    /// Where the source of a message is put.
+    from: [u8; ADDRESS_ROOM],
 }
 
 impl transports::Endpoint for DatagramEnd {
@@ -115,9 +117,8 @@ impl transports::Endpoint for DatagramEnd {
 
     #[inline]
     fn receive_some(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let mut from = [0; ADDRESS_ROOM];
-        let received = self.endpoint.receive_from(&mut from, &mut [], buffer).map_err(error_of)?;
-        if from[..received.address] != self.peer || received.more {
+        let received = self.endpoint.receive_from(&mut self.from, &mut [], buffer).map_err(error_of)?;
+        if self.from[..received.address] != self.peer || received.more {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidData,
                 "a message of another program came to this address",

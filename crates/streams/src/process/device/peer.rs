@@ -15,7 +15,7 @@ use headwater_os::fork;
 use headwater_os::per_thread::{Held, PerThread};
 use headwater_os::shared_files::SharedFiles;
 use headwater_os::watcher::{Sleep, Watcher};
-use headwater_shm::Limit;
+use headwater_shm::{Limit, Stages};
 
 use super::close::{Remains, close_last, lock_file};
 use super::named::{Fetched, Name};
@@ -25,7 +25,7 @@ use crate::error::{Result, fixed};
 use crate::head::handle::Handle;
 use crate::plumb::queue::Queue;
 use crate::plumb::queue::peers::Look;
-use crate::plumb::route::Condition;
+use crate::plumb::route::{Appended, Condition};
 use crate::process::endpoint::{Endpoint, try_serving};
 use crate::process::region::Region;
 use crate::sched::Run;
@@ -154,12 +154,17 @@ impl Peer {
 
     /// Appends a message to the stream's lane of direction 1, from within a call at direction 0 of another one, if nothing is in the way.
     #[inline]
-    pub fn append(&self, limit: Limit, condition: &Condition, control: &[u8], data: Option<&[u8]>) -> Result<bool> {
+    pub fn append(&self, limit: Limit, condition: &Condition, control: &[u8], data: Option<&[u8]>) -> Result<Appended> {
         if self.is_found_gone() {
-            return Ok(false);
+            return Ok(Appended::No);
         }
         let mut handle = self.handle();
         handle.append_in_drivers_place(limit, condition, control, data)
+    }
+
+    /// Passes the stages before a sleep until there is room in the stream's lane of direction 1. Returns whether there is.
+    pub fn waits_for_room(&self, stages: &mut Stages) -> bool {
+        self.handle().waits_in_drivers_place(stages)
     }
 
     /// Runs the service procedures of the stream's direction 0, because there is room elsewhere.
