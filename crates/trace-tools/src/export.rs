@@ -53,11 +53,25 @@ impl Choice {
 fn each(
     reader: &mut Reader,
     choice: &Choice,
-    mut act: impl FnMut(&TraceItem<'_>) -> io::Result<()>,
+    act: impl FnMut(&TraceItem<'_>) -> io::Result<()>,
 ) -> Result<Exported, Error> {
     let mut exported = Exported::default();
+    if each_until(reader, choice, u64::MAX, &mut exported, act)? {
+        exported.is_cut = !matches!(reader.next(), Ok(None));
+    }
+    Ok(exported)
+}
+
+/// Passes every selected item up to a time in ticks to `act`, and counts. Returns whether the limit was reached.
+fn each_until(
+    reader: &mut Reader,
+    choice: &Choice,
+    until: u64,
+    exported: &mut Exported,
+    mut act: impl FnMut(&TraceItem<'_>) -> io::Result<()>,
+) -> Result<bool, Error> {
     while choice.limit.is_none_or(|limit| exported.records < limit) {
-        match reader.next() {
+        match reader.next_until(until) {
             Ok(Some(item)) => {
                 match &item {
                     TraceItem::Record(record) if !choice.wants(&record.kind.name) => continue,
@@ -66,11 +80,10 @@ fn each(
                 }
                 act(&item)?;
             }
-            Ok(None) => return Ok(exported),
+            Ok(None) => return Ok(false),
             // Each file fails at most once, so the loop ends.
             Err(error) => exported.damaged.push(error),
         }
     }
-    exported.is_cut = !matches!(reader.next(), Ok(None));
-    Ok(exported)
+    Ok(true)
 }

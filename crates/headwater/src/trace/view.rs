@@ -1,8 +1,10 @@
 //! Reads recordings for `trace show`, `stat` and `list`.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::bail;
+use headwater_os::ticks;
 use headwater_trace::region::Region;
 use headwater_trace_tools::consumer::parts::PartsFile;
 use headwater_trace_tools::consumer::{self, Pending};
@@ -10,7 +12,7 @@ use headwater_trace_tools::ctf::Reader;
 use headwater_trace_tools::kernel::Tracefs;
 use headwater_trace_tools::kernel::events::Selection;
 use headwater_trace_tools::names::glob;
-use headwater_trace_tools::schema::{EventKind, FieldKind};
+use headwater_trace_tools::schema::{Clock, EventKind, FieldKind};
 
 use super::{PAGES, SessionFile, USER};
 use crate::plan::suggest::did_you_mean;
@@ -63,6 +65,28 @@ fn unended(recording: &Path, memory: &Path, recorder: u32) -> Incomplete {
             Incomplete::Unended(recorder, pending)
         }
     }
+}
+
+/// Whether a recorder of one of these recordings is running.
+pub fn is_recorded(recordings: &[PathBuf]) -> bool {
+    incomplete(recordings).iter().any(|(_, why)| matches!(why, Incomplete::Runs(_)))
+}
+
+/// How long after an event a recorder has copied it, unless the machine is overloaded.
+const COPIED_AFTER: Duration = Duration::from_millis(200);
+/// How often a recording in progress is looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+/// Waits for new events of recordings, whose times are of `clock`. Returns the time, in ticks, until which they have been
+/// copied; `None` if no recorder is running any more.
+pub fn wait_for_events(recordings: &[PathBuf], clock: &Clock) -> Option<u64> {
+    if !is_recorded(recordings) {
+        return None;
+    }
+    std::thread::sleep(LOOK_EVERY);
+    let now = if clock.name == "tsc" { ticks::now() } else { headwater_os::clock::now_ns() };
+    let ticks_of = |time: Duration| u128::from(clock.frequency_hz) * time.as_nanos() / 1_000_000_000;
+    Some(now.saturating_sub(ticks_of(COPIED_AFTER) as u64))
 }
 
 /// An event type of a trace.

@@ -118,7 +118,7 @@ pub(super) fn traces_in(path: &Path) -> Result<Vec<PathBuf>, Error> {
 #[derive(Debug)]
 pub(super) struct Window {
     pub path: PathBuf,
-    /// Length of the file when it was opened. Later additions are ignored.
+    /// Length of the file when it was opened, or when [`Window::look_again`] was called.
     pub len: u64,
     from: u64,
     bytes: Vec<u8>,
@@ -130,6 +130,13 @@ impl Window {
     pub fn open(path: &Path, chunk: usize) -> Result<Window, Error> {
         let len = fs::metadata(path).map_err(Error::io("read", path))?.len();
         Ok(Window { path: path.to_owned(), len, from: 0, bytes: Vec::new(), chunk })
+    }
+
+    /// Takes notice of what was added to the file. What is in memory may be of an incomplete packet, and is read again.
+    pub fn look_again(&mut self) {
+        // A file that was removed has nothing new.
+        self.len = fs::metadata(&self.path).map_or(self.len, |file| file.len().max(self.len));
+        self.bytes.clear();
     }
 
     /// Returns at least `least` bytes from offset `at` on.

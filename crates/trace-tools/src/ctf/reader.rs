@@ -15,6 +15,8 @@ use crate::value::{Fields, Value};
 /// A reader of traces.
 #[derive(Debug)]
 pub struct Reader {
+    /// As they were named.
+    paths: Vec<PathBuf>,
     traces: Vec<Trace>,
     sources: Vec<Source>,
     /// The time and index of each source's next item, the earliest on top; for equal times, the lower index.
@@ -112,9 +114,10 @@ impl Reader {
     /// Errors: `NoTrace`; `Metadata` for traces of other programs; `Apart` for traces with different clocks, or a trace
     /// that is named twice; errors of the file system.
     pub fn open<P: AsRef<Path>>(paths: &[P]) -> Result<Reader, Error> {
-        let mut reader = Reader { traces: vec![], sources: vec![], queue: BinaryHeap::new(), behind: vec![] };
-        for path in paths {
-            for dir in traces_in(path.as_ref())? {
+        let paths = paths.iter().map(|path| path.as_ref().to_owned()).collect();
+        let mut reader = Reader { paths, traces: vec![], sources: vec![], queue: BinaryHeap::new(), behind: vec![] };
+        for path in reader.paths.clone() {
+            for dir in traces_in(&path)? {
                 reader.add(dir)?;
             }
         }
@@ -142,6 +145,49 @@ impl Reader {
         Ok(())
     }
 
+    /// Looks for what was added since the traces were opened: traces in the directories that were named, rings, event
+    /// types, packets. Later calls of [`Reader::next`] return it.
+    ///
+    /// Errors: as those of [`Reader::open`].
+    pub fn look_again(&mut self) -> Result<(), Error> {
+        for path in self.paths.clone() {
+            // A part of a rotated trace may be removed at any time.
+            for dir in traces_in(&path)?.into_iter().filter(|dir| dir.join("metadata").exists()) {
+                match self.traces.iter().position(|trace| trace.path == dir) {
+                    Some(trace) => self.refresh(trace)?,
+                    None => {
+                        let first = self.sources.len();
+                        self.add(dir)?;
+                        self.behind.extend(first..self.sources.len());
+                    }
+                }
+            }
+        }
+        let behind = &mut self.behind;
+        let known = behind.len();
+        for (at, source) in self.sources.iter_mut().enumerate() {
+            let is_behind = behind[..known].contains(&at);
+            if source.look_again(is_behind) && !is_behind {
+                behind.push(at);
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes notice of new event types and rings of a trace.
+    fn refresh(&mut self, at: usize) -> Result<(), Error> {
+        let trace = &mut self.traces[at];
+        trace.metadata = read_metadata(&trace.path)?;
+        trace.shapes = trace.metadata.schema.streams.iter().map(|stream| Shapes::of(&stream.events)).collect();
+        for file in stream_files(&trace.path, &trace.metadata.schema)? {
+            let is_this = |source: &Source| (source.trace, source.stream, source.ring) == (at, file.stream, file.ring);
+            if !self.sources.iter().any(is_this) {
+                self.sources.push(Source::open(&file, at, trace.metadata.uuid)?);
+            }
+        }
+        Ok(())
+    }
+
     /// Returns the clock of all traces; `None` if there are none.
     pub fn clock(&self) -> Option<&Clock> {
         Some(&self.traces.first()?.metadata.schema.clock)
@@ -163,16 +209,27 @@ impl Reader {
     /// Errors: `Damaged`, errors of the file system. The next call skips the rest of that file.
     #[expect(clippy::should_implement_trait, reason = "what it gives borrows from the reader")]
     pub fn next(&mut self) -> Result<Option<TraceItem<'_>>, Error> {
+        self.next_until(u64::MAX)
+    }
+
+    /// As [`Reader::next`], but leaves items after a time in ticks for later.
+    ///
+    /// Errors: as those of [`Reader::next`].
+    pub fn next_until(&mut self, until: u64) -> Result<Option<TraceItem<'_>>, Error> {
         while let Some(at) = self.behind.pop() {
             let source = &mut self.sources[at];
             source.advance(&self.traces[source.trace].shapes[source.stream])?;
             let Some(time) = source.time() else { continue };
             // Usually many records of the same ring follow each other.
             let first = self.queue.peek().is_none_or(|Reverse(other)| (time, at) < *other);
-            if first && self.behind.is_empty() {
+            if first && self.behind.is_empty() && time <= until {
                 return Ok(Some(self.give(at)));
             }
             self.queue.push(Reverse((time, at)));
+        }
+        match self.queue.peek() {
+            Some(Reverse((time, _))) if *time <= until => {}
+            _ => return Ok(None),
         }
         Ok(self.queue.pop().map(|Reverse((_, at))| self.give(at)))
     }

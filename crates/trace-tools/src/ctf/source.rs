@@ -26,6 +26,8 @@ pub(super) struct Source {
     time_end: u64,
     /// The result of [`Source::advance`].
     pub found: Found,
+    /// Whether the rest of the file cannot be read.
+    failed: bool,
 }
 
 /// The next item of a file.
@@ -43,7 +45,19 @@ impl Source {
     pub fn open(file: &StreamFile, trace: usize, uuid: [u8; 16]) -> Result<Source, Error> {
         let packets = Packets::open(file, uuid, CHUNK)?;
         let (stream, ring) = (file.stream, file.ring);
-        Ok(Source { packets, trace, stream, ring, cpu: 0, at: 0, end: 0, time: 0, time_end: 0, found: Found::End })
+        Ok(Source {
+            packets,
+            trace,
+            stream,
+            ring,
+            cpu: 0,
+            at: 0,
+            end: 0,
+            time: 0,
+            time_end: 0,
+            found: Found::End,
+            failed: false,
+        })
     }
 
     /// Returns the time of the found item.
@@ -71,6 +85,22 @@ impl Source {
     ///
     /// Errors: `Damaged`, errors of the file system; then the file is taken to have ended.
     pub fn advance(&mut self, shapes: &Shapes) -> Result<(), Error> {
+        let advanced = self.find(shapes);
+        self.failed = advanced.is_err();
+        advanced
+    }
+
+    /// Takes notice of what was added to the file, if no item is found whose bytes may be asked for: `is_given` says that
+    /// the last one has been returned. Returns whether the file was at its end.
+    pub fn look_again(&mut self, is_given: bool) -> bool {
+        let is_at_end = self.found == Found::End && !self.failed;
+        if is_at_end || is_given {
+            self.packets.window.look_again();
+        }
+        is_at_end
+    }
+
+    fn find(&mut self, shapes: &Shapes) -> Result<(), Error> {
         self.found = Found::End;
         while self.at == self.end {
             let before = self.packets.last;

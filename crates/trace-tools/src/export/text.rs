@@ -10,28 +10,67 @@ use std::fmt::{self, Write as _};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-use super::{Choice, Error, Exported, each};
+use super::{Choice, Error, Exported, each, each_until};
 use crate::ctf::{Loss, Reader, Record, TraceItem};
+use crate::schema::Clock;
 
 /// Writes the selected events of these traces in the order of time.
 ///
 /// Errors: the traces cannot be opened; errors of `out`.
 pub fn export<P: AsRef<Path>>(paths: &[P], choice: &Choice, out: impl Write) -> Result<Exported, Error> {
-    let mut out = BufWriter::new(out);
-    let (mut before, mut line) = (None, String::new());
-    let exported = each(&mut Reader::open(paths)?, choice, |item| match item {
-        TraceItem::Record(record) => {
-            let now = record.nanoseconds();
-            let since = now.saturating_sub(before.replace(now).unwrap_or(now));
-            let since = u64::try_from(since).unwrap_or(u64::MAX);
-            line.clear();
-            writeln!(line, "{} +{} {}", TimeOfDay(now), Seconds(since), Line(record)).map_err(io::Error::other)?;
-            out.write_all(line.as_bytes())
-        }
-        TraceItem::Loss(loss) => write_loss(&mut out, loss),
-    })?;
-    out.flush()?;
+    let mut lines = Lines { out: BufWriter::new(out), before: None, line: String::new() };
+    let exported = each(&mut Reader::open(paths)?, choice, |item| lines.item(item))?;
+    lines.out.flush()?;
     Ok(exported)
+}
+
+/// Writes the selected events of traces that are being written, as they arrive: those up to the time that `wait` returns,
+/// in ticks of the traces' clock. `wait` is called whenever these have been written; with `None` there will be no more,
+/// and the rest is written. Events that arrive after later ones of other rings were written follow them.
+///
+/// Errors: as those of [`export`].
+pub fn follow<P: AsRef<Path>>(
+    paths: &[P],
+    choice: &Choice,
+    out: impl Write,
+    mut wait: impl FnMut(&Clock) -> Option<u64>,
+) -> Result<Exported, Error> {
+    let mut lines = Lines { out: BufWriter::new(out), before: None, line: String::new() };
+    let (mut reader, mut exported) = (Reader::open(paths)?, Exported::default());
+    loop {
+        let until = reader.clock().and_then(&mut wait);
+        reader.look_again()?;
+        let is_full =
+            each_until(&mut reader, choice, until.unwrap_or(u64::MAX), &mut exported, |item| lines.item(item))?;
+        lines.out.flush()?;
+        if is_full || until.is_none() {
+            return Ok(exported);
+        }
+    }
+}
+
+/// The lines of events, and what the next one needs.
+struct Lines<W: Write> {
+    out: BufWriter<W>,
+    /// The time of the last event.
+    before: Option<u128>,
+    /// Kept for its memory.
+    line: String,
+}
+
+impl<W: Write> Lines<W> {
+    fn item(&mut self, item: &TraceItem<'_>) -> io::Result<()> {
+        let record = match item {
+            TraceItem::Record(record) => record,
+            TraceItem::Loss(loss) => return write_loss(&mut self.out, loss),
+        };
+        let now = record.nanoseconds();
+        let since = now.saturating_sub(self.before.replace(now).unwrap_or(now));
+        let since = u64::try_from(since).unwrap_or(u64::MAX);
+        self.line.clear();
+        writeln!(self.line, "{} +{} {}", TimeOfDay(now), Seconds(since), Line(record)).map_err(io::Error::other)?;
+        self.out.write_all(self.line.as_bytes())
+    }
 }
 
 fn write_loss(out: &mut impl Write, loss: &Loss<'_>) -> io::Result<()> {

@@ -30,6 +30,7 @@ Examples:
   headwater trace show DIR --count 20
   headwater trace show DIR --events 'shop:*'
   headwater trace show DIR --format chrome -o trace.json
+  headwater trace show DIR --follow -e 'shop:*'        while it is recorded
   headwater trace show one two                 several recordings, if they are on one clock")]
 pub(super) struct ShowArguments {
     /// Recordings, or traces in them
@@ -51,6 +52,10 @@ pub(super) struct ShowArguments {
     /// Only events with matching names; several with commas, or repeated
     #[arg(short, long, value_name = "PATTERNS", value_delimiter = ',')]
     events: Vec<String>,
+
+    /// Print what is recorded as it arrives, until the recording ends; events of the kernel come at its end
+    #[arg(short, long)]
+    follow: bool,
 }
 
 /// A form of what was recorded.
@@ -99,7 +104,13 @@ pub(super) struct ListArguments {
 
 pub(super) fn show(arguments: &ShowArguments) -> anyhow::Result<u8> {
     let recordings = &arguments.recordings;
-    view::check_patterns(recordings, &arguments.events)?;
+    if arguments.follow && arguments.format != Format::Text {
+        bail!("--follow prints text: other formats are of whole recordings");
+    }
+    // An event may be recorded for the first time later.
+    if !(arguments.follow && view::is_recorded(recordings)) {
+        view::check_patterns(recordings, &arguments.events)?;
+    }
     let choice = Choice { events: arguments.events.clone(), limit: arguments.count };
     if let Some(path) = &arguments.output {
         // The text may be larger than memory, and a pipe or a device is not replaced.
@@ -117,6 +128,10 @@ pub(super) fn show(arguments: &ShowArguments) -> anyhow::Result<u8> {
 fn show_to(arguments: &ShowArguments, choice: &Choice, mut out: impl Write) -> anyhow::Result<u8> {
     let recordings = &arguments.recordings;
     let exported = match arguments.format {
+        Format::Text if arguments.follow => {
+            text::follow(recordings, choice, &mut out, |clock| view::wait_for_events(recordings, clock))
+                .map_err(unwrapped)?
+        }
         Format::Text => text::export(recordings, choice, &mut out).map_err(unwrapped)?,
         Format::Timeline => timeline::export(recordings, choice, &mut out).map_err(unwrapped)?,
         Format::Chrome => chrome::export(recordings, choice, &mut out).map_err(unwrapped)?,
