@@ -57,11 +57,8 @@ export interface PageData {
 /** A line of a figure. */
 export interface Line {
   name: string;
-  /** The class of its colour. */
-  class: string;
-  /** Its marker: a class, and path data centred at zero. */
-  point: string;
-  marker: string;
+  /** A small drawing of it. Its markup is the report's. */
+  sample: string;
   /** Whether it is drawn at first. */
   is_first: boolean;
   /** The words about each point, a line each, and the letters of its flags. */
@@ -79,12 +76,12 @@ export interface LiveFigure {
 }
 
 export interface LiveFigures {
-  version: 1;
+  version: 2;
   figures: LiveFigure[];
 }
 
 /** The versions that this script reads. */
-const VERSIONS = { "headwater-data": 2, "headwater-figures": 1 } as const;
+const VERSIONS = { "headwater-data": 2, "headwater-figures": 2 } as const;
 
 /**
  * Reads a data element; `undefined` if the page has none.

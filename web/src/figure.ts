@@ -3,7 +3,7 @@
 
 import { choice, press } from "./choice";
 import type { LiveFigure } from "./data";
-import { html, svg } from "./dom";
+import { html } from "./dom";
 import { mark, parsed, type Place, placesOf, showLines } from "./drawing";
 import { Readout } from "./readout";
 import type { State } from "./state";
@@ -110,12 +110,7 @@ class LineFigure {
   private addButtons(): void {
     const group = html("div", { class: "legend", role: "group", "aria-label": "Lines: shift-click shows one alone" });
     this.figure.lines.forEach((line, index) => {
-      const sample = svg(
-        "svg",
-        { viewBox: "0 0 12 12", "aria-hidden": "true" },
-        svg("g", { class: line.class, transform: "translate(6 6)" }, svg("path", { class: line.point, d: line.marker })),
-      );
-      const button = html("button", { type: "button", title: line.name }, sample, html("span", {}, line.name));
+      const button = html("button", { type: "button", title: line.name }, parsed(line.sample), html("span", {}, line.name));
       button.addEventListener("click", (event) => {
         if (event.shiftKey) this.lines.only(line, this.figure.lines);
         else this.lines.toggle(line);

@@ -178,6 +178,15 @@ test("runs differ by the dash of the line, and every marker is filled", () =>
     assert.notEqual(looks[0].dash, looks[1].dash);
     assert.ok(looks.every(({ colour, fill }) => colour === fill), "in the colour of the line");
     assert.equal(await page.locator("svg .hollow").count(), 0);
+    // Beside its name in the legend, and at the end of its line, a line has its dash.
+    for (const place of [".legend button", ".stage svg:visible .ends:visible > g:visible"]) {
+      const samples = await chart.locator(place).evaluateAll((all) =>
+        all
+          .filter((one) => /^pipe · (before|after)$/.test((one.title || one.textContent).trim()))
+          .map((one) => one.querySelector("path.line")?.getAttribute("stroke-dasharray") ?? "none"),
+      );
+      assert.deepEqual(samples.sort(), [...looks.map(({ dash }) => dash ?? "none")].sort(), place);
+    }
   }));
 
 test("a mechanism has one colour on every page", async () => {

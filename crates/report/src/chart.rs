@@ -35,7 +35,7 @@ mod xy;
 
 pub(crate) use family::Look;
 pub(crate) use layout::Layout;
-pub(crate) use marks::{class, marker, point_class};
+pub(crate) use marks::sample;
 pub(crate) use reading::Reading;
 pub(crate) use source::{Source, short_names};
 pub use svg::Drawing;

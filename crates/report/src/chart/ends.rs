@@ -24,12 +24,21 @@ pub(crate) fn write(pen: &mut SvgWriter, class: &str, ends: &[End], left: f64, s
     let mut ends: Vec<&End> = ends.iter().collect();
     ends.sort_by(|one, other| one.at.1.total_cmp(&other.at.1));
     let wanted: Vec<f64> = ends.iter().map(|end| end.at.1).collect();
+    // Lines that differ in their dash are told apart by it here too.
+    let is_dashed = ends.iter().any(|end| end.look.dash > 0);
+    let (middle, name_at, characters) = match is_dashed {
+        true => (marks::SAMPLE / 2.0, marks::SAMPLE + 5.0, layout.choose(24, 10)),
+        false => (6.0, 14.0, layout.choose(28, 13)),
+    };
     pen.open(class, "");
     for (end, y) in ends.into_iter().zip(apart(&wanted, span)) {
         pen.open(&marks::class(end.look), &format!(r#"data-s="{}""#, end.place));
         pen.path("leader", &format!("{}{}", moved((end.at.0 + 4.0, end.at.1)), drawn((left, y))), "");
-        pen.path(marks::point_class(end.look.shape), &marks::marker(end.look.shape, (left + 6.0, y)), "");
-        pen.text("label end", (left + 14.0, y + 4.0), Anchor::Start, &abbreviated(&end.name, layout.choose(28, 13)));
+        if is_dashed {
+            pen.path("line", &format!("{}h{}", moved((left, y)), marks::SAMPLE), &marks::stroke(end.look));
+        }
+        pen.path(marks::point_class(end.look.shape), &marks::marker(end.look.shape, (left + middle, y)), "");
+        pen.text("label end", (left + name_at, y + 4.0), Anchor::Start, &abbreviated(&end.name, characters));
         pen.close();
     }
     pen.close();

@@ -30,6 +30,26 @@ pub(crate) fn marker(shape: usize, position: (f64, f64)) -> String {
     moved(position) + SHAPES[shape % SHAPES.len()]
 }
 
+/// Returns a small drawing of a series for a legend: its marker, and its line where lines of the figure differ in their dash.
+pub(crate) fn sample(look: Look, is_dashed: bool) -> String {
+    let width = if is_dashed { SAMPLE } else { 12.0 };
+    let line = if is_dashed { line_of_sample(look, (0.0, 6.0)) } else { String::new() };
+    format!(
+        r#"<svg width="{width}" height="12" viewBox="0 0 {width} 12" aria-hidden="true"><g class="{}">{line}<path class="{}" d="{}"/></g></svg>"#,
+        class(look),
+        point_class(look.shape),
+        marker(look.shape, (width / 2.0, 6.0)),
+    )
+}
+
+/// The length of a line in a legend: whole dashes show on both sides of the marker.
+pub(crate) const SAMPLE: f64 = 26.0;
+
+/// Returns the line of a sample that begins at `start`.
+pub(crate) fn line_of_sample(look: Look, start: (f64, f64)) -> String {
+    format!(r#"<path class="line" d="{}h{SAMPLE}" {}/>"#, moved(start), stroke(look))
+}
+
 /// The markers relative to their centres, of about the same area.
 const SHAPES: [&str; super::family::SHAPES] = [
     "h0",

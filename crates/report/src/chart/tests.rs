@@ -3,7 +3,7 @@
 use expect_test::expect;
 use headwater_results::schema::{RunStatus, Standing};
 
-use super::{Figure, TABLE, figures, find};
+use super::{Figure, TABLE, figures, find, sample};
 use crate::testing::{HOSTILE, TestRun, comparison, messaging, overview};
 
 /// Returns a sweep of pipe and of a ring that is twice as fast, over six sizes.
@@ -224,6 +224,14 @@ fn runs_differ_in_the_dash_and_nothing_is_hollow() {
         let (one, other) = (of("pipe \u{b7} a"), of("pipe \u{b7} b"));
         assert_eq!((one.colour, one.shape), (other.colour, other.shape));
         assert_ne!(one.dash, other.dash);
+        // Wherever a line has its name, beside its end and in the legend, there is its dash.
+        let drawn = figure.drawing().inline("");
+        let dashed = |text: &str| text.matches("stroke-dasharray=\"7 3\"").count();
+        let of_second = lines.iter().filter(|line| line.look.dash == 1).count();
+        assert!(of_second > 0);
+        let names = drawn.split("class=\"ends").skip(1).map(dashed).sum::<usize>();
+        assert!(names >= of_second, "{names} of {of_second} names have the dash");
+        assert_eq!((dashed(&sample(other, true)), dashed(&sample(one, true))), (1, 0));
         assert!(!figure.drawing().inline("").contains("hollow"));
     }
 }

@@ -28,11 +28,8 @@ struct LiveFigure {
 #[derive(Serialize)]
 struct LiveLine {
     name: String,
-    /// The class of its colour.
-    class: String,
-    /// Its marker: a class, and path data centred at zero.
-    point: &'static str,
-    marker: String,
+    /// A small drawing of it.
+    sample: String,
     is_first: bool,
     /// The words about each point, a line each; and the letters of its flags.
     points: Vec<(String, String)>,
@@ -43,7 +40,7 @@ pub(super) fn element(mut figures: Vec<&Figure>, room: usize) -> String {
     figures.retain(|figure| !figure.drawings.lines.is_empty());
     let mut count = figures.len();
     while count > 0 {
-        let live = Live { version: 1, figures: figures.iter().take(count).map(|figure| of_figure(figure)).collect() };
+        let live = Live { version: 2, figures: figures.iter().take(count).map(|figure| of_figure(figure)).collect() };
         // Strings and numbers can always be serialised.
         let Ok(json) = serde_json::to_string(&live) else { return String::new() };
         let element = compressed("headwater-figures", &json);
@@ -61,11 +58,10 @@ fn of_figure(figure: &Figure) -> LiveFigure {
     let other = |(name, [wide, narrow]): &(&'static str, [chart::Drawing; 2])| {
         (*name, [wide.inline("wide"), narrow.inline("narrow")])
     };
+    let is_dashed = drawings.lines.iter().any(|line| line.look.dash > 0);
     let line = |line: &chart::Line| LiveLine {
         name: line.name.clone(),
-        class: chart::class(line.look),
-        point: chart::point_class(line.look.shape),
-        marker: chart::marker(line.look.shape, (0.0, 0.0)),
+        sample: chart::sample(line.look, is_dashed),
         is_first: line.is_first,
         points: line.readings.iter().map(|reading| (reading.lines.join("\n"), reading.flags.clone())).collect(),
     };
