@@ -1,5 +1,5 @@
 //! Completion in real shells: bash and zsh on a terminal, with the tab key, and fish by `complete -C`. A shell that is not
-//! installed is skipped, and said so.
+//! installed is skipped, and said so; in the long form (`HEADWATER_TIMES`) it is missing.
 
 use std::fs;
 use std::io::Write;
@@ -29,6 +29,8 @@ fn place() -> TempDir {
 
 fn is_installed(shell: &str) -> bool {
     let found = Command::new(shell).arg("-c").arg("true").output().is_ok_and(|output| output.status.success());
+    // The long form of the tests leaves nothing out.
+    assert!(found || std::env::var_os("HEADWATER_TIMES").is_none(), "{shell} is not installed");
     if !found {
         println!("skipped: {shell} is not installed");
     }
@@ -76,7 +78,7 @@ fn typed(shell: &str, place: &Path, setup: &str, keys: &[&str]) -> String {
 
 /// The lines: each is completed by tabs, and then shown by the function `headwater` that stands for the command. A function
 /// of that name hides the command from the line that is run, and not from the completion, which is given a path.
-const KEYS: [&str; 8] = [
+const KEYS: [&str; 11] = [
     "headwater ov\tcompi\t",
     "headwater run --placem\tsam\t",
     "headwater run suite:fi\t",
@@ -85,9 +87,12 @@ const KEYS: [&str; 8] = [
     "headwater run streams-pipe/wak\t",
     "headwater run --placement=tw\t",
     "headwater man oth\t",
+    "headwater export a --format open\t",
+    "headwater report a --svg heat\t",
+    "headwater streams top --sort que\t",
 ];
 
-const EXPECTED: [&str; 8] = [
+const EXPECTED: [&str; 11] = [
     "overhead|compile|",
     "run|--placement|same-cpu|",
     "run|suite:fifo|",
@@ -96,6 +101,9 @@ const EXPECTED: [&str; 8] = [
     "run|streams-pipe/wake/|",
     "run|--placement=two-cpus|",
     "man|other/|",
+    "export|a|--format|openmetrics|",
+    "report|a|--svg|heatmap|",
+    "streams|top|--sort|queued|",
 ];
 
 fn setup(load: &str) -> String {
@@ -160,6 +168,9 @@ fn fish_completes_names_runs_and_words_with_colons() {
         ("headwater run streams-pipe/wak", "streams-pipe/wake/"),
         ("headwater run --placement=tw", "--placement=two-cpus"),
         ("headwater man ot", "other/"),
+        ("headwater export a --format open", "openmetrics"),
+        ("headwater report a --svg heat", "heatmap"),
+        ("headwater streams top --sort que", "queued"),
     ] {
         let found = complete(line);
         assert!(found.lines().any(|found| found.split('\t').next() == Some(word)), "{line:?}: {found}");

@@ -184,3 +184,30 @@ fn doctor_says_by_its_status_whether_there_is_a_warning() {
     // A limit that makes rows fail is a warning.
     assert_eq!(status(&limited(&dir, "-n 16", &["doctor"])), 1);
 }
+
+/// What the command prints on a terminal of so many columns.
+fn on_terminal(dir: &TestDir, columns: usize, arguments: &str) -> String {
+    let binary = dir.command(&[]).get_program().to_string_lossy().into_owned();
+    let line = format!("stty cols {columns} rows 24; {binary} {arguments}");
+    let mut script = std::process::Command::new("script");
+    script.args(["-qec", &line, "/dev/null"]).current_dir(dir.root()).env("TMPDIR", dir.tmp()).stdin(Stdio::null());
+    let output = script.env("TERM", "dumb").output().expect("util-linux has script");
+    String::from_utf8_lossy(&output.stdout).replace('\r', "")
+}
+
+#[test]
+fn list_and_help_fit_the_terminal() {
+    let dir = TestDir::new();
+    let longest = |text: &str| text.lines().map(|line| line.chars().count()).max().unwrap_or(0);
+    for columns in [60, 80, 120] {
+        let text = on_terminal(&dir, columns, "list");
+        assert!(text.lines().count() > 100 && longest(&text) <= columns, "{columns}: {}", longest(&text));
+        assert!(longest(&text) > columns - 10, "{columns}: the width is used: {}", longest(&text));
+    }
+    // Commands that can be copied are not broken; nothing else is longer.
+    let help = on_terminal(&dir, 80, "run --help");
+    let long: Vec<&str> =
+        help.lines().filter(|line| line.chars().count() > 80 && !line.contains("headwater ")).collect();
+    assert!(help.lines().count() > 80 && long.is_empty(), "{long:?}");
+    assert!(help.contains("\n      two builds in the same blocks\n"), "an explanation has a line of its own: {help}");
+}
