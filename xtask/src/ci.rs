@@ -6,7 +6,7 @@ use std::time::Instant;
 use anyhow::{Result, bail};
 
 use crate::shell::{self, cargo};
-use crate::{commands, crash, package, semver, tidy};
+use crate::{commands, crash, package, readme, semver, tidy};
 
 mod leftovers;
 mod sample;
@@ -24,12 +24,13 @@ pub struct Options {
 }
 
 /// The steps of the long form alone. Its kills, fuzzers, waits and soak at full length are tasks of their own.
-const LONG_STEPS: [Step; 2] = [
+const LONG_STEPS: [Step; 3] = [
     Step {
         name: "long-test",
         run: || shell::run(cargo(&["test", "--workspace", "--no-fail-fast"]).env("HEADWATER_TIMES", "10")),
     },
     Step { name: "package", run: || package::run(&package::Options::default()) },
+    Step { name: "readme", run: || readme::run(&readme::Options::default()) },
 ];
 
 struct Step {

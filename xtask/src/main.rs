@@ -8,6 +8,7 @@ use clap::{Parser, Subcommand};
 mod bench;
 mod calibrate;
 mod ci;
+mod clean_root;
 mod commands;
 mod crash;
 mod crosscheck;
@@ -17,6 +18,7 @@ mod docs;
 mod fuzz;
 mod package;
 mod preload;
+mod readme;
 mod schedule;
 mod semver;
 mod shell;
@@ -60,6 +62,8 @@ enum Task {
     Package(package::Options),
     /// Preload the C library into programs that use no streams, and compare them with runs without it
     Preload(preload::Options),
+    /// Follow the README in a clean system, from a clean clone
+    Readme(readme::Options),
     /// Wait in every form while processes are killed, stopped, replaced or forked
     Schedule(schedule::Options),
     /// Compare the API of the published crates with the accepted one, or accept the present one
@@ -85,6 +89,7 @@ fn main() -> ExitCode {
         Task::Fuzz(options) => fuzz::run(&options),
         Task::Package(options) => package::run(&options),
         Task::Preload(options) => preload::run(&options),
+        Task::Readme(options) => readme::run(&options),
         Task::Schedule(options) => schedule::run(&options),
         Task::Semver(options) => semver::run(&options),
         Task::Soak(options) => soak::run(&options),

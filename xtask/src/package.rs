@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::shell::{self, cargo};
 
-mod clean_root;
+mod check;
 mod copyright;
 
 /// What builds packages; installed into target/tools where it is missing.
@@ -44,7 +44,7 @@ pub fn run(options: &Options) -> Result<()> {
     if options.build_only {
         return Ok(());
     }
-    clean_root::check(&folder(), &options.suite, &package)
+    check::check(&folder(), &options.suite, &package)
 }
 
 /// Everything that this task makes is below it.

@@ -1,17 +1,15 @@
-//! A minimal Debian system in a folder, in which the package is installed, used and removed. It is made by debootstrap once and
-//! copied for each check. It never touches the machine's own packages.
+//! Installs, uses and purges the package in a clean root.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-use crate::shell;
+use crate::clean_root;
 
 /// What a C program needs to be compiled.
-const COMPILER: &str = "--include=gcc,libc6-dev,pkgconf";
+const COMPILER: &str = "gcc,libc6-dev,pkgconf";
 
 /// Run in the clean root, one after the other; each must succeed.
 const USES: &[(&str, &str)] = &[
@@ -39,63 +37,25 @@ const NOT_COMPARED: [&str; 5] = ["tmp", "var/lib/dpkg", "var/log", "var/cache/ld
 /// # Errors
 /// If a step fails, or if a file is left behind.
 pub fn check(folder: &Path, suite: &str, package: &Path) -> Result<()> {
-    let clean = made(folder, suite)?;
-    let root = folder.join("root");
-    let removed = Removed(root.clone());
-    removed.now()?;
-    shell::run(shell::command("cp").arg("-a").arg(&clean).arg(&root))?;
-    let before = files(&root)?;
+    let copy = clean_root::copy(folder, suite, COMPILER)?;
+    let root = &copy.path;
+    let within = |script: &str| clean_root::within(root, &[], &[], script);
+    let before = files(root)?;
     fs::copy(package, root.join("tmp/headwater.deb"))?;
-    within(&root, "dpkg --install /tmp/headwater.deb").context("the installation")?;
-    let installed = files(&root)?;
+    within("dpkg --install /tmp/headwater.deb").context("the installation")?;
+    let installed = files(root)?;
     println!("package: {} files installed", installed.difference(&before).count());
     for (what, script) in USES {
-        within(&root, script).with_context(|| (*what).to_owned())?;
+        within(script).with_context(|| (*what).to_owned())?;
         println!("package: {what}: ok");
     }
-    within(&root, "dpkg --purge headwater").context("the purge")?;
-    let after = files(&root)?;
+    within("dpkg --purge headwater").context("the purge")?;
+    let after = files(root)?;
     let left: Vec<_> = after.symmetric_difference(&before).collect();
     if !left.is_empty() {
         bail!("the purge leaves or has removed {left:?}");
     }
     println!("package: purged, nothing is left");
-    Ok(())
-}
-
-/// Returns the clean root of a release of Debian, and makes it if there is none.
-fn made(folder: &Path, suite: &str) -> Result<PathBuf> {
-    let clean = folder.join(format!("clean-{suite}"));
-    if !clean.exists() {
-        let unfinished = folder.join(format!("clean-{suite}.unfinished"));
-        let removed = Removed(unfinished.clone());
-        removed.now()?;
-        let mut debootstrap = shell::command("debootstrap");
-        debootstrap.args(["--variant=minbase", COMPILER, suite]).arg(&unfinished);
-        shell::run(&mut debootstrap).context("the clean root (the command debootstrap makes it, as root)")?;
-        fs::rename(&unfinished, &clean)?;
-    }
-    Ok(clean)
-}
-
-/// Runs a script in the root, with a /proc and a /dev of its own that end with it.
-fn within(root: &Path, script: &str) -> Result<()> {
-    let inside = format!(
-        "mount -t proc proc \"$1/proc\" && mount -t tmpfs none \"$1/dev\" && mknod -m 666 \"$1/dev/null\" c 1 3 && mkdir -m 1777 \"$1/dev/shm\" && \
-         exec chroot \"$1\" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin DEBIAN_FRONTEND=noninteractive sh -ec '{}'",
-        script.replace('\'', r"'\''")
-    );
-    let mut command: Command = shell::command("unshare");
-    command.args(["--mount", "--pid", "--fork", "--kill-child", "sh", "-ec", &inside, "sh"]).arg(root);
-    let output = command.output().context("unshare")?;
-    if !output.status.success() {
-        bail!(
-            "{script}: {}\n{}{}",
-            output.status,
-            String::from_utf8_lossy(&output.stdout),
-            String::from_utf8_lossy(&output.stderr)
-        );
-    }
     Ok(())
 }
 
@@ -117,22 +77,4 @@ fn files(root: &Path) -> Result<BTreeSet<PathBuf>> {
         }
     }
     Ok(found)
-}
-
-/// A folder that is removed at the end.
-struct Removed(PathBuf);
-
-impl Removed {
-    fn now(&self) -> Result<()> {
-        if self.0.exists() {
-            fs::remove_dir_all(&self.0).with_context(|| self.0.display().to_string())?;
-        }
-        Ok(())
-    }
-}
-
-impl Drop for Removed {
-    fn drop(&mut self) {
-        let _ = self.now();
-    }
 }
