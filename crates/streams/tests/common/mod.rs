@@ -146,20 +146,28 @@ pub fn child(body: impl FnOnce() -> Result<()>) -> Child {
 pub struct Interruptible<T> {
     thread: std::thread::JoinHandle<T>,
     number: libc::pthread_t,
+    /// Its number for the kernel.
+    task: libc::pid_t,
 }
+
+/// Runs of the handler of [`Interruptible`].
+static HANDLED: AtomicU64 = AtomicU64::new(0);
 
 impl<T: Send + 'static> Interruptible<T> {
     pub fn start(work: impl FnOnce() -> T + Send + 'static) -> Interruptible<T> {
-        extern "C" fn nothing(_: libc::c_int) {}
-        // SAFETY: installs a handler that does nothing.
-        unsafe { libc::signal(libc::SIGUSR2, nothing as extern "C" fn(libc::c_int) as usize) };
+        extern "C" fn count(_: libc::c_int) {
+            HANDLED.fetch_add(1, Ordering::Relaxed);
+        }
+        // SAFETY: installs a handler that only adds to an atomic word.
+        unsafe { libc::signal(libc::SIGUSR2, count as extern "C" fn(libc::c_int) as usize) };
         let (tell, told) = std::sync::mpsc::channel();
         let thread = std::thread::spawn(move || {
-            // SAFETY: no arguments, always succeeds.
-            tell.send(unsafe { libc::pthread_self() }).expect("the test waits");
+            // SAFETY: no arguments, always succeed.
+            tell.send(unsafe { (libc::pthread_self(), libc::gettid()) }).expect("the test waits");
             work()
         });
-        Interruptible { thread, number: told.recv().expect("it runs") }
+        let (number, task) = told.recv().expect("it runs");
+        Interruptible { thread, number, task }
     }
 
     pub fn is_finished(&self) -> bool {
@@ -169,6 +177,29 @@ impl<T: Send + 'static> Interruptible<T> {
     pub fn interrupt(&self) {
         // SAFETY: the thread has not been joined, so its number is valid.
         unsafe { libc::pthread_kill(self.number, libc::SIGUSR2) };
+    }
+
+    /// Interrupts it. Returns whether the signal was lost: the handler has run, and the thread has slept since for `pause`. A thread
+    /// that waits for a CPU has lost nothing yet, however long it waits.
+    pub fn has_slept_on(&self, pause: Duration) -> bool {
+        let before = HANDLED.load(Ordering::Relaxed);
+        self.interrupt();
+        let mut slept_since = None;
+        while !self.is_finished() {
+            let slept = HANDLED.load(Ordering::Relaxed) != before && self.sleeps();
+            match slept_since {
+                Some(since) if slept && Instant::now() - since >= pause => return true,
+                Some(_) if slept => {}
+                _ => slept_since = slept.then(Instant::now),
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        false
+    }
+
+    fn sleeps(&self) -> bool {
+        let stat = std::fs::read_to_string(format!("/proc/self/task/{}/stat", self.task)).unwrap_or_default();
+        stat.rsplit_once(')').is_some_and(|(_, rest)| rest.trim_start().starts_with('S'))
     }
 
     pub fn join(self) -> T {

@@ -153,9 +153,8 @@ fn a_signal_ends_a_poll_behind_a_stopped_holder() {
         let polling = Interruptible::start(move || other.poll(Events::OUT, None));
         while !polling.is_finished() {
             std::thread::sleep(Duration::from_micros(20_000 + 1_300 * u64::from(round)));
-            polling.interrupt();
             signals += 1;
-            std::thread::sleep(Duration::from_millis(8));
+            polling.has_slept_on(Duration::from_millis(8));
         }
         assert_eq!(polling.join().expect_err("a handler ran").errno(), Errno::Intr);
         drop(held.let_go());
