@@ -67,7 +67,7 @@ impl Batch {
         // SAFETY: `point` made every header of the slice name one vector, and every vector `size` bytes of the buffer;
         // all of them live in `self`, which is borrowed for the call. The lengths fit, since slices bound them.
         let sent = unsafe {
-            libc::sendmmsg(socket.as_fd().as_raw_fd(), headers.as_mut_ptr(), count as u32, libc::MSG_NOSIGNAL)
+            libc::sendmmsg(socket.as_fd().as_raw_fd(), headers.as_mut_ptr(), count as u32, libc::MSG_NOSIGNAL as _)
         };
         usize::try_from(sent).map_err(|_| io::Error::last_os_error())
     }
@@ -86,7 +86,7 @@ impl Batch {
                 socket.as_fd().as_raw_fd(),
                 self.headers.as_mut_ptr(),
                 count as u32,
-                libc::MSG_WAITFORONE,
+                libc::MSG_WAITFORONE as _,
                 ptr::null_mut(),
             )
         };

@@ -288,7 +288,7 @@ fn receive_with(socket: BorrowedFd<'_>, bytes: &mut [u8], flags: libc::c_int) ->
     let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
     (message.msg_iov, message.msg_iovlen) = (&raw mut bytes, 1);
     let count = loop {
-        (message.msg_control, message.msg_controllen) = (space.as_mut_ptr().cast(), size_of_val(&space));
+        (message.msg_control, message.msg_controllen) = (space.as_mut_ptr().cast(), size_of_val(&space) as _);
         // SAFETY: the message leads to the caller's bytes and to `space`, both of the lengths that it says.
         let count = unsafe { libc::recvmsg(socket.as_raw_fd(), &mut message, libc::MSG_CMSG_CLOEXEC | flags) };
         let error = io::Error::last_os_error();
@@ -332,7 +332,7 @@ pub(crate) fn peek(socket: BorrowedFd<'_>, bytes: &mut [u8]) -> io::Result<(Vec<
     // SAFETY: a msghdr of zeros is one without name, data and control.
     let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
     (message.msg_iov, message.msg_iovlen) = (&raw mut bytes, 1);
-    (message.msg_control, message.msg_controllen) = (space.as_mut_ptr().cast(), size_of_val(&space));
+    (message.msg_control, message.msg_controllen) = (space.as_mut_ptr().cast(), size_of_val(&space) as _);
     let flags = libc::MSG_CMSG_CLOEXEC | libc::MSG_DONTWAIT | libc::MSG_PEEK;
     // SAFETY: the message leads to the caller's bytes and to `space`, both of the lengths that it says.
     if unsafe { libc::recvmsg(socket.as_raw_fd(), &mut message, flags) } < 0 {
@@ -353,7 +353,7 @@ unsafe fn sender_in(message: &libc::msghdr) -> Option<Sender> {
     unsafe {
         let mut control = libc::CMSG_FIRSTHDR(message);
         while let Some(header) = control.as_ref() {
-            let enough = header.cmsg_len >= libc::CMSG_LEN(size_of::<libc::ucred>() as u32) as usize;
+            let enough = header.cmsg_len >= libc::CMSG_LEN(size_of::<libc::ucred>() as u32) as _;
             if (header.cmsg_level, header.cmsg_type) == (libc::SOL_SOCKET, libc::SCM_CREDENTIALS) && enough {
                 let found = libc::CMSG_DATA(control).cast::<libc::ucred>().read_unaligned();
                 return Some(Sender { user: found.uid, group: found.gid });
@@ -381,7 +381,9 @@ unsafe fn descriptors_in(message: &libc::msghdr) -> Vec<OwnedFd> {
     unsafe {
         let mut control = libc::CMSG_FIRSTHDR(message);
         while let Some(header) = control.as_ref() {
-            let count = (header.cmsg_len - libc::CMSG_LEN(0) as usize) / size_of::<libc::c_int>();
+            // The C libraries disagree on the type of a length.
+            let bytes: usize = header.cmsg_len as _;
+            let count = (bytes - libc::CMSG_LEN(0) as usize) / size_of::<libc::c_int>();
             let data = libc::CMSG_DATA(control).cast::<libc::c_int>();
             let taken = |at| OwnedFd::from_raw_fd(data.add(at).read_unaligned());
             match (header.cmsg_level, header.cmsg_type) {

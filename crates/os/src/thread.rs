@@ -37,10 +37,8 @@ impl HeldSignals {
     pub fn nap(&self, time: Duration) -> bool {
         // The kernel's set is shorter than the C library's.
         const BYTES: usize = 8;
-        let time = libc::timespec {
-            tv_sec: time.as_secs().min(i64::MAX as u64) as libc::time_t,
-            tv_nsec: time.subsec_nanos().into(),
-        };
+        let time =
+            libc::timespec { tv_sec: time.as_secs().min(i64::MAX as u64) as _, tv_nsec: time.subsec_nanos().into() };
         // SAFETY: no descriptor is polled; the time and the mask are there. The kernel exchanges the mask and waits in one step.
         let slept = unsafe {
             let none = std::ptr::null_mut::<libc::pollfd>();
@@ -118,6 +116,9 @@ const STACK_BYTES: usize = 128 << 10;
 /// A running thread. Dropped without [`Thread::join`], it runs on.
 #[derive(Debug)]
 pub struct Thread(libc::pthread_t);
+
+// SAFETY: the number of a thread, which is a pointer in some C libraries and is never followed: any thread may join or detach it.
+unsafe impl Send for Thread {}
 
 /// What it runs.
 type Body = Box<dyn FnOnce() + Send>;

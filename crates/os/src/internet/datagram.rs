@@ -139,7 +139,8 @@ pub fn send_with(socket: BorrowedFd<'_>, data: &[u8], destination: SocketAddr, f
     let mut header: libc::msghdr = unsafe { mem::zeroed() };
     (header.msg_name, header.msg_namelen) = ((&raw mut name).cast(), len);
     (header.msg_iov, header.msg_iovlen) = (&raw mut piece, 1);
-    (header.msg_control, header.msg_controllen) = control.for_sending();
+    let (parts, len) = control.for_sending();
+    (header.msg_control, header.msg_controllen) = (parts, len as _);
     let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
     // SAFETY: the header describes the name, the data and the control part, which outlive the call; it changes none of them.
     let sent = unsafe { libc::sendmsg(socket.as_raw_fd(), &raw const header, flags) };
@@ -193,14 +194,15 @@ fn received(socket: BorrowedFd<'_>, data: &mut [mem::MaybeUninit<u8>], flags: i3
     let (mut name, mut header): (libc::sockaddr_storage, libc::msghdr) = unsafe { mem::zeroed() };
     (header.msg_name, header.msg_namelen) = ((&raw mut name).cast(), size_of_val(&name) as libc::socklen_t);
     (header.msg_iov, header.msg_iovlen) = (&raw mut piece, 1);
-    (header.msg_control, header.msg_controllen) = control.for_receiving();
+    let (parts, len) = control.for_receiving();
+    (header.msg_control, header.msg_controllen) = (parts, len as _);
     // SAFETY: the header describes the name, the room for data and the control part, which outlive the call.
     let len = unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut header, flags | libc::MSG_DONTWAIT) };
     let Ok(len) = usize::try_from(len) else {
         let error = io::Error::last_os_error();
         return if error.kind() == io::ErrorKind::WouldBlock { Ok(None) } else { Err(error) };
     };
-    control.received(header.msg_controllen);
+    control.received(header.msg_controllen as _);
     Ok(Some((len, address_of(&name), control)))
 }
 
