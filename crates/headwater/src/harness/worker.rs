@@ -51,14 +51,17 @@ pub struct WorkerContext<'a> {
     pub job: &'a Job,
 }
 
-/// Forks a worker with `role` on `cpu` and runs `body` with the worker's side of the connection.
+/// Forks a worker with `role` on `cpu` and runs `body`, once, with the worker's side of the connection.
+///
+/// `body` is called through its table of functions, as `do_round` is in [`serve`]: there is one copy of these two for all
+/// transports, patterns and operations, and the calls are outside of what is timed.
 ///
 /// # Errors
 /// [`LaunchError::Unavailable`] if file descriptors, processes or memory for a fork are not available.
 pub fn fork(
     role: Role,
     cpu: Option<u32>,
-    body: impl FnOnce(WorkerSide) -> io::Result<()>,
+    body: &mut dyn FnMut(WorkerSide) -> io::Result<()>,
 ) -> Result<Link, LaunchError> {
     let (side, to_worker, from_worker) = Link::descriptors().map_err(|error| Unavailable::call("pipe2", error))?;
     let mut conductor_side = Some((to_worker, from_worker));
@@ -78,7 +81,7 @@ pub fn fork(
 ///
 /// # Errors
 /// Errors of the connection itself.
-pub fn serve(side: WorkerSide, mut do_round: impl FnMut(&Round) -> io::Result<Report>) -> io::Result<()> {
+pub fn serve(side: WorkerSide, do_round: &mut dyn FnMut(&Round) -> io::Result<Report>) -> io::Result<()> {
     let mut replies = File::from(side.replies);
     for line in BufReader::new(File::from(side.requests)).lines() {
         let reply = match serde_json::from_str(&line?) {

@@ -44,7 +44,10 @@ pub const fn counted<C: Count, T: Transport>() -> Counted {
         info: &T::INFO,
         metrics: C::METRICS,
         probe: |job| T::open(&Opening::of(job, C::SIZE).setup()).map(drop),
-        conduct: conduct_one::<C, T>,
+        conduct: |job| {
+            let opening = Opening::of(job, C::SIZE);
+            conduct_samples(C::METRICS, C::SAMPLES, &mut || C::sample::<T>(&opening), job)
+        },
     }
 }
 
@@ -80,20 +83,24 @@ fn find(table: &'static [Counted], job: &Job) -> Result<&'static Counted, Unavai
     found.ok_or_else(|| Unavailable(format!("{} of {} is not counted", job.row.pattern, job.row.subject)))
 }
 
-fn conduct_one<C: Count, T: Transport>(job: &Job) -> Result<Measured, LaunchError> {
-    let opening = Opening::of(job, C::SIZE);
-    let link = worker::fork(Role::Worker, job.cpus.map(|(first, _)| first), |side| {
-        worker::serve(side, |_| {
-            let values = C::sample::<T>(&opening)?;
-            let counters = C::METRICS.iter().zip(values).map(|(metric, value)| (metric.name.to_owned(), value));
+/// Runs a launch: `samples` rounds of a process that takes one sample in each.
+fn conduct_samples(
+    metrics: &'static [MetricInfo],
+    samples: usize,
+    sample: &mut dyn FnMut() -> io::Result<Vec<f64>>,
+    job: &Job,
+) -> Result<Measured, LaunchError> {
+    let link = worker::fork(Role::Worker, job.cpus.map(|(first, _)| first), &mut |side| {
+        worker::serve(side, &mut |_| {
+            let counters = metrics.iter().zip(sample()?).map(|(metric, value)| (metric.name.to_owned(), value));
             Ok(Report { counters: counters.collect(), ..Report::default() })
         })
     })?;
     let mut team = Team::new(vec![link], job);
     let mut measured = Measured { batch_operations: 1, steady: true, ..Measured::default() };
-    for _ in 0..C::SAMPLES {
+    for _ in 0..samples {
         for report in team.round(&Round::default())? {
-            for metric in C::METRICS {
+            for metric in metrics {
                 let value = report.counters.get(metric.name).copied();
                 let value = value.ok_or_else(|| LaunchError::Failed(format!("{} was not counted", metric.name)))?;
                 measured.series.entry(metric.name.to_owned()).or_default().push(value);
@@ -101,6 +108,6 @@ fn conduct_one<C: Count, T: Transport>(job: &Job) -> Result<Measured, LaunchErro
         }
     }
     team.finish()?;
-    measured.counters.insert("operations".to_owned(), C::SAMPLES as f64);
+    measured.counters.insert("operations".to_owned(), samples as f64);
     Ok(measured)
 }

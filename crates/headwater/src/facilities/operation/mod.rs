@@ -22,6 +22,7 @@ mod memory_check;
 mod peer;
 
 pub use cached_file::{CachedFile, FILE_BYTES};
+use conduct::{Definition, RunProcess};
 pub use figure::Figure;
 pub use memory_check::need;
 pub use peer::fork_peer;
@@ -108,8 +109,9 @@ pub struct Entry {
     figure: Figure,
     standing: Standing,
     cost: LaunchCost,
-    probe: Probe,
-    conduct: fn(&Job) -> Result<Measured, LaunchError>,
+    probe: Option<Probe>,
+    definition: fn(&Job) -> Definition,
+    run_process: RunProcess,
 }
 
 /// Returns the table entry of operation `O`.
@@ -119,8 +121,9 @@ pub const fn entry<O: Operation>() -> Entry {
         figure: O::FIGURE,
         standing: O::STANDING,
         cost: O::COST,
-        probe: conduct::probe::<O>,
-        conduct: conduct::conduct::<O>,
+        probe: O::PROBE,
+        definition: Definition::of::<O>,
+        run_process: conduct::run_process::<O>,
     }
 }
 
@@ -148,7 +151,11 @@ pub fn cost(table: &'static [Entry], subject: &str) -> LaunchCost {
 /// # Errors
 /// [`Unavailable`] with the reason.
 pub fn probe(table: &'static [Entry], job: &Job) -> Result<(), Unavailable> {
-    (find(table, &job.row.subject).ok_or_else(|| Unavailable(no_operation(job)))?.probe)(job)
+    let entry = find(table, &job.row.subject).ok_or_else(|| Unavailable(no_operation(job)))?;
+    match entry.probe {
+        Some(probe) => probe(job),
+        None => conduct::probe(entry.run_process, job),
+    }
 }
 
 /// Runs a launch of the job's row.
@@ -156,7 +163,8 @@ pub fn probe(table: &'static [Entry], job: &Job) -> Result<(), Unavailable> {
 /// # Errors
 /// [`LaunchError::Unavailable`] if it cannot be prepared, [`LaunchError::Failed`] if its check or a run fails.
 pub fn conduct(table: &'static [Entry], job: &Job) -> Result<Measured, LaunchError> {
-    (find(table, &job.row.subject).ok_or_else(|| LaunchError::Unavailable(no_operation(job)))?.conduct)(job)
+    let entry = find(table, &job.row.subject).ok_or_else(|| LaunchError::Unavailable(no_operation(job)))?;
+    conduct::conduct(&(entry.definition)(job), entry.run_process, job)
 }
 
 fn find(table: &'static [Entry], subject: &str) -> Option<&'static Entry> {

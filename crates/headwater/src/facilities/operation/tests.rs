@@ -3,7 +3,7 @@
 
 use headwater_results::schema::Placement;
 
-use super::conduct::{measured, serve};
+use super::conduct::{Definition, measured, serve};
 use super::*;
 use crate::facilities::{TABLE, lmbench};
 use crate::harness::lmbench_rule;
@@ -73,6 +73,11 @@ impl Operation for Moved {
     }
 }
 
+fn measured_of<O: Operation>(batches: &Batches) -> Measured {
+    let job = job::<O>();
+    measured(&Definition::of::<O>(&job), batches, &job)
+}
+
 fn job<O: Operation>() -> Job {
     let (name, summary) = O::ROWS[0];
     let subject = Subject { name, summary, standing: O::STANDING, metrics: O::FIGURE.metrics() };
@@ -92,8 +97,7 @@ fn batches(durations_ns: &[f64], subtracted_ns: &[u64]) -> Batches {
 #[test]
 fn the_difference_is_taken_per_batch_and_both_parts_are_kept() {
     // Ten operations of two hops each. The first subtracted duration belongs to the batch that is not a sample.
-    let measured =
-        measured::<Noted>(&batches(&[80e3, 60e3, 100e3], &[999_000, 20_000, 40_000, 20_000]), &job::<Noted>());
+    let measured = measured_of::<Noted>(&batches(&[80e3, 60e3, 100e3], &[999_000, 20_000, 40_000, 20_000]));
     assert_eq!(measured.series["elapsed"], [3.0, 1.0, 4.0]);
     assert_eq!(measured.series[lmbench_rule::NAME], [3.0], "median of 4, 3, 5 less median of 1, 2, 1");
     assert_eq!((measured.counters["whole_ns"], measured.counters["subtracted_ns"]), (4e3, 1e3));
@@ -103,7 +107,7 @@ fn the_difference_is_taken_per_batch_and_both_parts_are_kept() {
 
 #[test]
 fn a_bandwidth_counts_bytes_and_its_lmbench_value_is_the_best() {
-    let measured = measured::<Moved>(&batches(&[1e4, 2e4, 5e3], &[]), &job::<Moved>());
+    let measured = measured_of::<Moved>(&batches(&[1e4, 2e4, 5e3], &[]));
     assert_eq!(measured.series["bandwidth"], [1000.0, 500.0, 2000.0]);
     assert_eq!(measured.series[lmbench_rule::NAME], [2000.0]);
     assert_eq!(measured.batch_operations, 10);

@@ -91,13 +91,13 @@ impl<'a> WorkerGroup<'a> {
         job: &'a Job,
     ) -> Result<WorkerGroup<'a>, LaunchError> {
         let links = match job.row.worker_kind {
-            Some(WorkerKind::Thread) => vec![worker::fork(Role::Worker, None, |side| {
-                worker::serve(side, |round| add_in_threads(primitive, shared, job, round))
+            Some(WorkerKind::Thread) => vec![worker::fork(Role::Worker, None, &mut |side| {
+                worker::serve(side, &mut |round| add_in_threads(primitive, shared, job, round))
             })?],
             _ => (0..shared.workers)
                 .map(|number| {
-                    worker::fork(Role::Worker, cpu_of(job, number), |side| {
-                        worker::serve(side, |round| add_all(primitive, shared, number, round))
+                    worker::fork(Role::Worker, cpu_of(job, number), &mut |side| {
+                        worker::serve(side, &mut |round| add_all(primitive, shared, number, round))
                     })
                 })
                 .collect::<Result<_, _>>()?,

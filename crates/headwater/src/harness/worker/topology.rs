@@ -2,11 +2,13 @@
 //! conductor through the table of transports.
 
 use std::collections::BTreeMap;
+use std::io;
 
 use headwater_os::cpu;
 
 use super::{SharedState, WorkerContext, fork, serve};
 use crate::harness::conduct::{Job, LaunchError, Team};
+use crate::harness::link::WorkerSide;
 use crate::harness::payload::Payload;
 use crate::harness::protocol::{Report, Role};
 use crate::patterns::{self, Ends, Topology};
@@ -42,27 +44,38 @@ pub fn fork_team<T: Transport>(pattern: &patterns::Entry, job: &Job) -> Result<T
         let (sender, receiver) = T::open(&setup)?;
         channels.push([Some(sender), Some(receiver)]);
     }
+    fork_workers(info.topology, job, &mut |worker, side| {
+        let mut taken = Vec::with_capacity(worker.ends.len());
+        for &(channel, end) in &worker.ends {
+            taken.push(channels[channel][end].take().expect("taken once in each process"));
+        }
+        // The child drops all ends that are not its own, so that a dead peer shows as end of file.
+        channels.clear();
+        taken.iter_mut().try_for_each(Endpoint::attach)?;
+        let mut context = WorkerContext { payload: Payload::new(job.size()), shared: &shared, job };
+        serve(side, &mut |round| {
+            let before = sum(&mut taken.iter().flat_map(Endpoint::counters));
+            let ends = arranged(info.topology, worker.role, &mut taken);
+            let mut report = patterns::serve(info.name, ends, round, &mut context)?;
+            count(&mut report, &before, &sum(&mut taken.iter().flat_map(Endpoint::counters)));
+            Ok(report)
+        })
+    })
+}
+
+/// Forks the workers of a topology; each calls `run`, once, with its part and its side of the connection.
+fn fork_workers(
+    topology: Topology,
+    job: &Job,
+    run: &mut dyn FnMut(&WorkerEnds, WorkerSide) -> io::Result<()>,
+) -> Result<Team, LaunchError> {
     let mut links = Vec::new();
-    for worker in workers_of(info.topology, job.cpus) {
-        links.push(fork(worker.role, None, |side| {
+    for worker in workers_of(topology, job.cpus) {
+        links.push(fork(worker.role, None, &mut |side| {
             if !worker.cpus.is_empty() {
                 cpu::bind_to(&worker.cpus)?;
             }
-            let mut taken = Vec::with_capacity(worker.ends.len());
-            for &(channel, end) in &worker.ends {
-                taken.push(channels[channel][end].take().expect("taken once in each process"));
-            }
-            // The child drops all ends that are not its own, so that a dead peer shows as end of file.
-            channels.clear();
-            taken.iter_mut().try_for_each(Endpoint::attach)?;
-            let mut context = WorkerContext { payload: Payload::new(job.size()), shared: &shared, job };
-            serve(side, |round| {
-                let before = counters_of(&taken);
-                let ends = arranged(info.topology, worker.role, &mut taken);
-                let mut report = patterns::serve(info.name, ends, round, &mut context)?;
-                count(&mut report, &before, &counters_of(&taken));
-                Ok(report)
-            })
+            run(&worker, side)
         })?);
     }
     Ok(Team::new(links, job))
@@ -118,10 +131,10 @@ fn arranged<E>(topology: Topology, role: Role, ends: &mut [E]) -> Ends<'_, E> {
     }
 }
 
-/// Returns the sums of the counters of all ends of a worker, since they were opened.
-fn counters_of<E: Endpoint>(ends: &[E]) -> BTreeMap<&'static str, u64> {
+/// Returns the sums of counters of the same name: of all ends of a worker, since they were opened.
+fn sum(counters: &mut dyn Iterator<Item = (&'static str, u64)>) -> BTreeMap<&'static str, u64> {
     let mut sum = BTreeMap::new();
-    for (name, count) in ends.iter().flat_map(Endpoint::counters) {
+    for (name, count) in counters {
         *sum.entry(name).or_default() += count;
     }
     sum
