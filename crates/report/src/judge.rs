@@ -5,6 +5,7 @@ use headwater_results::compare::ratio::{Ratios, Sample};
 use headwater_results::compare::{MINIMUM_EFFECT, Ratio};
 use headwater_results::estimate::Estimate;
 use headwater_results::schema::{Better, RowResult};
+use headwater_results::sorting::Arrange;
 
 use crate::rows;
 
@@ -21,7 +22,7 @@ pub(crate) fn leaders<'a>(rows: &[&'a RowResult]) -> Vec<&'a RowResult> {
         .iter()
         .filter_map(|&result| rows::own(result).map(|own| (result, own.estimate, own.metric.better)))
         .collect();
-    ranked.sort_by(|(_, one, better), (_, other, _)| match better {
+    ranked.arrange_by(|(_, one, better), (_, other, _)| match better {
         Better::Higher => other.median.total_cmp(&one.median),
         Better::Lower => one.median.total_cmp(&other.median),
     });

@@ -3,6 +3,7 @@
 
 use headwater_results::estimate::Estimate;
 use headwater_results::schema::{LMBENCH_VALUE, MetricResult, Placement, RowResult, Run};
+use headwater_results::sorting::Arrange;
 
 use crate::fixed::Fixed;
 use crate::grid::{Cell, Grid, Line};
@@ -133,7 +134,7 @@ fn lines<'a>(group: &Group, columns: &[Column<'a>]) -> Vec<Key<'a>> {
         Some(Key { place, subject: &row.subject, pattern: &row.pattern, size_bytes: row.size_bytes, is_quiet })
     };
     let mut keys = rows::unique(columns.iter().flat_map(|column| column.rows.iter().filter_map(key)));
-    keys.sort_by_key(|key| (key.is_quiet, key.place));
+    keys.arrange_by_key(|key| (key.is_quiet, key.place));
     keys
 }
 

@@ -2,6 +2,7 @@
 //! sentences; formats nothing.
 
 use headwater_results::schema::{MetricResult, Percentile, Placement, RowOutcome, RowResult, Run, Standing};
+use headwater_results::sorting::Arrange;
 
 /// Returns the rows of a pattern that have a figure, in the order of the run.
 pub(crate) fn measured<'a>(run: &'a Run, pattern: &str) -> Vec<&'a RowResult> {
@@ -99,7 +100,7 @@ pub(crate) fn sizes(rows: &[&RowResult]) -> Vec<u64> {
 /// of the run.
 pub(crate) fn subjects<'a>(rows: &[&'a RowResult]) -> Vec<(&'a str, Standing)> {
     let mut subjects = unique(rows.iter().map(|result| (result.row.subject.as_str(), result.row.standing)));
-    subjects.sort_by_key(|&(_, standing)| rank(standing));
+    subjects.arrange_by_key(|&(_, standing)| rank(standing));
     subjects
 }
 

@@ -7,6 +7,7 @@
 //! relative errors.
 
 use crate::estimate::{Estimate, median};
+use crate::sorting::Arrange;
 
 /// The delays of one message size.
 #[derive(Clone, Debug, PartialEq)]
@@ -108,7 +109,7 @@ type Range = std::ops::Range<usize>;
 impl Table {
     fn of(points: &[DelayPoint]) -> Option<Table> {
         let mut points: Vec<&DelayPoint> = points.iter().collect();
-        points.sort_by_key(|point| point.size_bytes);
+        points.arrange_by_key(|point| point.size_bytes);
         points.dedup_by_key(|point| point.size_bytes);
         let usable = |delay: &f64| delay.is_finite() && *delay > 0.0;
         let delay = |point: &DelayPoint, block: u32| {

@@ -6,6 +6,7 @@
 //! line. A change point is searched for within a line, never across two ([`divisive`]). Its effect is the same statistic
 //! as that of a comparison, of the runs before it against those after it.
 
+use crate::sorting::Arrange;
 use std::collections::BTreeMap;
 
 use serde::Serialize;
@@ -379,7 +380,7 @@ impl Pending {
                 difference,
             })
             .collect();
-        causes.sort_by_key(|cause| !cause.holds);
+        causes.arrange_by_key(|cause| !cause.holds);
         causes
     }
 

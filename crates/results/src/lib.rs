@@ -21,6 +21,7 @@ pub mod published;
 pub mod random;
 pub mod schema;
 pub mod significance;
+pub mod sorting;
 pub mod summary;
 
 #[cfg(test)]

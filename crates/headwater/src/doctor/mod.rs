@@ -10,6 +10,7 @@ mod probes;
 mod render;
 
 use headwater_results::schema::Environment;
+use headwater_results::sorting::Arrange;
 
 pub use checks::{CHECKS, Check};
 pub use facts::Facts;
@@ -28,7 +29,7 @@ pub fn check(environment: &Environment) -> Vec<Finding> {
 pub fn check_facts(facts: &Facts) -> Vec<Finding> {
     let found = |check: &Check| (check.run)(facts).map(|finding| Finding { topic: check.topic, ..finding });
     let mut findings: Vec<Finding> = CHECKS.iter().filter_map(found).collect();
-    findings.sort_by_key(|finding| finding.status);
+    findings.arrange_by_key(|finding| finding.status);
     findings
 }
 

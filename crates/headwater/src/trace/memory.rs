@@ -1,5 +1,6 @@
 //! The memory files of sessions: their names, and which of them exist.
 
+use headwater_results::sorting::Arrange;
 use std::hash::{BuildHasher, Hasher};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -39,7 +40,7 @@ pub fn found(directory: &Path) -> Vec<SessionMemory> {
     let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
     let ours = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(PREFIX));
     let mut found: Vec<SessionMemory> = ours.filter_map(|entry| one(entry.path())).collect();
-    found.sort_by(|one, other| one.path.cmp(&other.path));
+    found.arrange_by(|one, other| one.path.cmp(&other.path));
     found
 }
 

@@ -1,5 +1,6 @@
 //! Reads recordings for `trace show`, `stat` and `list`.
 
+use headwater_results::sorting::Arrange;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -109,7 +110,7 @@ pub fn kinds(recordings: &[PathBuf]) -> anyhow::Result<Vec<Kind>> {
     let streams = reader.schemas().flat_map(|(_, schema)| &schema.streams);
     let mut kinds: Vec<Kind> =
         streams.flat_map(|stream| stream.events.iter().map(|event| kind(&stream.name, event))).collect();
-    kinds.sort_by(|one, other| (&one.stream, &one.name).cmp(&(&other.stream, &other.name)));
+    kinds.arrange_by(|one, other| (&one.stream, &one.name).cmp(&(&other.stream, &other.name)));
     kinds.dedup();
     Ok(kinds)
 }

@@ -2,6 +2,7 @@
 //! alpha + beta * size is a straight line; a wide range of sizes is drawn on logarithmic ones at first.
 
 use headwater_results::fit::{Bounded, DelayFit, Segment};
+use headwater_results::sorting::Arrange;
 
 use super::scale::Spread;
 use super::source::{Panel, Series, Source};
@@ -51,7 +52,7 @@ fn draw(source: &Source<'_>, panel: &Panel<'_>) -> Option<Figure> {
     };
     let mut reaches = sizes::reaches(range);
     if largest / smallest > SIZES_LINEAR_MAX {
-        reaches.sort_by_key(|(name, ..)| *name != "log");
+        reaches.arrange_by_key(|(name, ..)| *name != "log");
     }
     let scales = reaches.map(scaled).into();
     let drawings = Plot { title: &title, desc: &desc, scales, traces, reference: None, marks: Vec::new() }.drawings();

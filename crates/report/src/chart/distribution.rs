@@ -2,6 +2,7 @@
 //! that the tail is as readable as the middle.
 
 use headwater_results::schema::{Percentile, RowResult, Standing};
+use headwater_results::sorting::Arrange;
 
 use super::base::Reference;
 use super::scale::Spread;
@@ -43,7 +44,7 @@ fn figure(panel: &Panel<'_>, size: Option<u64>, base: Option<&Reference<'_>>) ->
     let first = emphasis::at_first(panel, base);
     let trace = |(place, series)| trace(series, size, first.contains(&place));
     let mut traces: Vec<Trace<'_>> = panel.series.iter().enumerate().filter_map(trace).collect();
-    traces.sort_by_key(|trace| !trace.is_first);
+    traces.arrange_by_key(|trace| !trace.is_first);
     traces.truncate(SERIES_MAX);
     let (low, high) = xy::range(&traces, |spot| [spot.y, spot.y]);
     let (first, last) = xy::range(&traces, |spot| [spot.x, spot.x]);
@@ -72,7 +73,7 @@ fn figure(panel: &Panel<'_>, size: Option<u64>, base: Option<&Reference<'_>>) ->
     };
     let mut reaches = sizes::reaches((low, high));
     // A tail is seldom visible on a linear axis.
-    reaches.sort_by_key(|(name, ..)| *name != "log");
+    reaches.arrange_by_key(|(name, ..)| *name != "log");
     let title = format!("Distribution of {metric}: {heading}");
     let scales = reaches.map(scaled).into();
     let drawings = Plot { title: &title, desc: &desc, scales, traces, reference: None, marks: Vec::new() }.drawings();

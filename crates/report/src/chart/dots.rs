@@ -3,6 +3,7 @@
 
 use headwater_results::estimate::Estimate;
 use headwater_results::schema::{Better, RowResult};
+use headwater_results::sorting::Arrange;
 
 use super::scale::{Scale, Spread};
 use super::source::{Panel, Series, Source};
@@ -52,7 +53,7 @@ fn figure(panel: &Panel<'_>) -> Option<Figure> {
         }
     }
     // Best first among equal parameters; the null transport last.
-    dots.sort_by(|one, other| {
+    dots.arrange_by(|one, other| {
         let place = |dot: &Dot<'_>| {
             (dot.row.row.worker_kind, dot.row.row.workers, dot.row.row.messages, dot.row.row.size_bytes)
         };

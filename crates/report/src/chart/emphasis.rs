@@ -1,6 +1,7 @@
 //! Which series of a panel are drawn at first: the baseline and the best of each family, at most six. The others are one
 //! click away. Used by the charts of lines.
 
+use headwater_results::sorting::Arrange;
 use std::collections::{HashMap, HashSet};
 
 use headwater_results::schema::Standing;
@@ -94,7 +95,7 @@ fn ranked(panel: &Panel<'_>) -> Vec<usize> {
             (!delays.is_empty()).then_some((place, sum / delays.len() as f64))
         })
         .collect();
-    rated.sort_by(|one, other| one.1.total_cmp(&other.1));
+    rated.arrange_by(|one, other| one.1.total_cmp(&other.1));
     rated.into_iter().map(|(place, _)| place).collect()
 }
 

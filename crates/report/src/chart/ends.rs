@@ -4,6 +4,7 @@ use super::family::Look;
 use super::layout::Layout;
 use super::marks;
 use super::svg::{Anchor, SvgWriter, drawn, moved};
+use headwater_results::sorting::Arrange;
 
 /// The distance between two names.
 pub(crate) const GAP: f64 = 15.0;
@@ -22,7 +23,7 @@ pub(crate) struct End {
 /// Writes the names in a group of this class, right of `left`, between `top` and `bottom`.
 pub(crate) fn write(pen: &mut SvgWriter, class: &str, ends: &[End], left: f64, span: (f64, f64), layout: Layout) {
     let mut ends: Vec<&End> = ends.iter().collect();
-    ends.sort_by(|one, other| one.at.1.total_cmp(&other.at.1));
+    ends.arrange_by(|one, other| one.at.1.total_cmp(&other.at.1));
     let wanted: Vec<f64> = ends.iter().map(|end| end.at.1).collect();
     // Lines that differ in their dash are told apart by it here too.
     let is_dashed = ends.iter().any(|end| end.look.dash > 0);

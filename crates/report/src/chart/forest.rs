@@ -2,6 +2,7 @@
 //! verdict in words.
 
 use headwater_results::compare::{Comparison, RowComparison, Verdict};
+use headwater_results::sorting::Arrange;
 
 use super::scale::{Scale, Spread};
 use super::source::Source;
@@ -35,9 +36,9 @@ fn shown(comparison: &Comparison) -> (Vec<&RowComparison>, usize) {
     let mut rows: Vec<(usize, &RowComparison)> = judged.enumerate().collect();
     let all = rows.len();
     let distance = |row: &RowComparison| row.ratio.map_or(0.0, |ratio| ratio.value.ln().abs());
-    rows.sort_by(|one, other| distance(other.1).total_cmp(&distance(one.1)));
+    rows.arrange_by(|one, other| distance(other.1).total_cmp(&distance(one.1)));
     rows.truncate(ROWS_MAX);
-    rows.sort_by_key(|(place, _)| *place);
+    rows.arrange_by_key(|(place, _)| *place);
     (rows.into_iter().map(|(_, row)| row).collect(), all)
 }
 

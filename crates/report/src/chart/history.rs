@@ -5,6 +5,7 @@ use headwater_results::compare::Verdict;
 use headwater_results::estimate::median;
 use headwater_results::history::{By, History, Line, Point};
 use headwater_results::schema::Standing;
+use headwater_results::sorting::Arrange;
 
 use super::family::{self, Look};
 use super::reading::{Reading, interval};
@@ -157,7 +158,7 @@ pub(crate) fn numbered(history: &History, first: usize) -> Vec<(usize, &Line, &h
         .iter()
         .flat_map(|line| line.changes.iter().map(move |change| (line.points[change.at].place, line, change)))
         .collect();
-    changes.sort_by_key(|(place, ..)| *place);
+    changes.arrange_by_key(|(place, ..)| *place);
     changes.into_iter().enumerate().map(|(at, (_, line, change))| (first + at, line, change)).collect()
 }
 
@@ -197,7 +198,7 @@ fn table(history: &History, first: usize) -> Grid {
     let numbered = numbered(history, first);
     let mut runs: Vec<(&Line, usize)> =
         history.lines.iter().flat_map(|line| (0..line.points.len()).map(move |at| (line, at))).collect();
-    runs.sort_by_key(|(line, at)| line.points[*at].place);
+    runs.arrange_by_key(|(line, at)| line.points[*at].place);
     let of_run = |(line, at): (&Line, usize)| {
         let point = &line.points[at];
         let estimate = &point.estimate;

@@ -2,6 +2,7 @@
 
 use headwater_results::estimate::Estimate;
 use headwater_results::schema::{RowResult, Standing};
+use headwater_results::sorting::Arrange;
 
 use super::emphasis;
 use super::reading::Reading;
@@ -47,7 +48,7 @@ pub(super) fn traces<'a>(
     let shown = panel.series.iter().enumerate().filter(|(_, series)| only_null || series.standing != Standing::Null);
     let mut traces: Vec<Trace<'_>> = shown.map(trace).filter(|trace| !trace.spots.is_empty()).collect();
     // What is drawn at first must not be among those that are left out.
-    traces.sort_by_key(|trace| !trace.is_first);
+    traces.arrange_by_key(|trace| !trace.is_first);
     traces.truncate(SERIES_MAX);
     // The baseline has no improvement: what is left of the chosen ones may be nothing.
     if !traces.iter().any(|trace| trace.is_first) {
@@ -110,7 +111,7 @@ pub(super) fn desc(traces: &[Trace<'_>], text: &dyn Fn(f64) -> String) -> String
         .filter(|(_, spot)| spot.x as u64 == most)
         .map(|(trace, spot)| (trace.series.label.as_str(), spot.y))
         .collect();
-    last.sort_by(|one, other| other.1.total_cmp(&one.1));
+    last.arrange_by(|one, other| other.1.total_cmp(&one.1));
     let named: Vec<String> = last.iter().map(|(label, value)| format!("{label} {}", text(*value))).collect();
     format!("{} lines. At {}: {}.", traces.len(), units::size_in_words(most), short_list(&named, NAMED))
 }

@@ -2,6 +2,7 @@
 //!
 //! A panel is a pattern at a placement; a series is a subject of one run under one variant, with its rows by size.
 
+use headwater_results::sorting::Arrange;
 use std::collections::HashMap;
 
 use headwater_results::compare::Comparison;
@@ -130,10 +131,10 @@ fn panels<'a>(runs: &[(&'a str, &'a Run)]) -> Vec<Panel<'a>> {
         }
     }
     for panel in &mut panels {
-        panel.series.sort_by_key(|series| rows::rank(series.standing));
+        panel.series.arrange_by_key(|series| rows::rank(series.standing));
         for series in &mut panel.series {
             // A stable sort: rows without a size keep their order.
-            series.rows.sort_by_key(|result| result.row.size_bytes);
+            series.rows.arrange_by_key(|result| result.row.size_bytes);
         }
         panel.sizes = rows::sizes(&panel.rows().collect::<Vec<_>>());
         if Kind::of(panel) != Kind::Other {
@@ -148,7 +149,7 @@ fn panels<'a>(runs: &[(&'a str, &'a Run)]) -> Vec<Panel<'a>> {
 fn dress(panels: &mut [Panel<'_>]) {
     let series = || panels.iter().flat_map(|panel| &panel.series);
     let mut circumstances = rows::unique(series().map(|series| (series.key.run, series.key.variant)));
-    circumstances.sort_by_key(|(run, _)| *run);
+    circumstances.arrange_by_key(|(run, _)| *run);
     for series in panels.iter_mut().flat_map(|panel| &mut panel.series) {
         let own = (series.key.run, series.key.variant);
         let dash = circumstances.iter().position(|one| *one == own).unwrap_or(0);

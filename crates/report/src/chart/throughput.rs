@@ -5,6 +5,7 @@ use super::source::{Panel, Source};
 use super::value::{self, Kind};
 use super::xy::{self, Axis, Plot, Scaled};
 use super::{Chart, Figure, scale::Spread, sizes, table, units};
+use headwater_results::sorting::Arrange;
 
 /// The entry in the table of charts.
 pub(super) const CHART: Chart = Chart {
@@ -39,7 +40,7 @@ fn draw(source: &Source<'_>, panel: &Panel<'_>) -> Option<Figure> {
     };
     let mut reaches = sizes::reaches(range);
     // A fixed cost per message is a straight line only on logarithmic axes.
-    reaches.sort_by_key(|(name, ..)| *name != "log");
+    reaches.arrange_by_key(|(name, ..)| *name != "log");
     let scales = reaches.map(scaled).into();
     let drawings = Plot { title: &title, desc: &desc, scales, traces, reference: None, marks: Vec::new() }.drawings();
     let caption = format!("8 x size x messages/s, higher is better; 1 Gbit/s = 10^9 bit/s.{notes}");

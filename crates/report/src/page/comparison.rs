@@ -1,6 +1,7 @@
 //! The comparisons: as sentences for the summary, as forest plots and tables in their own section.
 
 use headwater_results::compare::{Comparison, Ratio, RowComparison, Verdict};
+use headwater_results::sorting::Arrange;
 
 use super::allowance::Allowance;
 use super::frame::Page;
@@ -59,7 +60,7 @@ fn sentence(comparison: &Comparison) -> String {
             continue;
         }
         let distance = |row: &RowComparison| row.ratio.map_or(0.0, |ratio| ratio.value.ln().abs());
-        rows.sort_by(|one, other| distance(other).total_cmp(&distance(one)));
+        rows.arrange_by(|one, other| distance(other).total_cmp(&distance(one)));
         let named: Vec<String> =
             rows.iter().map(|row| format!("{} {}", shorten(&row.label, 80), change(row))).collect();
         parts.push(format!("{} {class} ({})", plural(rows.len(), "row"), short_list(&named, NAMED)));

@@ -2,6 +2,7 @@
 //! frame, the style and the script of the page of runs.
 
 use headwater_results::history::Left;
+use headwater_results::sorting::Arrange;
 
 use super::allowance::Allowance;
 use super::table::scrolled;
@@ -43,7 +44,7 @@ pub fn history_page(report: &HistoryReport<'_>, title: Option<&str>) -> String {
     // What has changed is drawn first.
     let mut ordered: Vec<_> =
         histories.iter().map(|history| (history, chart::history::numbered(history, 0).len())).collect();
-    ordered.sort_by_key(|(_, changes)| *changes == 0);
+    ordered.arrange_by_key(|(_, changes)| *changes == 0);
     let mut numbers = Vec::new();
     for (history, changes) in &ordered {
         if charts.len() < CHARTS_MAX {

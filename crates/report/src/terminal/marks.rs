@@ -1,6 +1,7 @@
 //! The legend of the letters in the tables, with the number of rows of each.
 
 use headwater_results::flags::Flag;
+use headwater_results::sorting::Arrange;
 
 use super::Section;
 use super::page::{Page, letter_count};
@@ -16,7 +17,7 @@ fn draw(page: &Page<'_>) -> Option<String> {
     let &Page { run, style, .. } = page;
     let flags: Vec<&Flag> = rows::all_measured(run).flat_map(|result| &result.flags).collect();
     let mut kinds = rows::unique(flags.iter().map(|flag| (flag.letter(), meaning(flag))));
-    kinds.sort_by_key(|&(letter, _)| letter);
+    kinds.arrange_by_key(|&(letter, _)| letter);
     if kinds.is_empty() {
         return None;
     }

@@ -2,6 +2,7 @@
 
 use headwater_results::estimate::Estimate;
 use headwater_results::schema::{RowResult, Run};
+use headwater_results::sorting::Arrange;
 
 use super::main_rows;
 use crate::text::list;
@@ -23,7 +24,7 @@ fn words(rows: &[&RowResult], subject: &str) -> Option<String> {
         .filter(|row| row.row.subject == subject)
         .filter_map(|row| Some((row.row.size_bytes?, rows::metric(row, "loss")?.estimate)))
         .collect();
-    losses.sort_by_key(|&(size, _)| size);
+    losses.arrange_by_key(|&(size, _)| size);
     if losses.is_empty() {
         return None;
     }

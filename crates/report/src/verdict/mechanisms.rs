@@ -2,6 +2,7 @@
 //! the size at which they are worth most. For runs with the transports of the suite `why`.
 
 use headwater_results::schema::{RowResult, Run};
+use headwater_results::sorting::Arrange;
 
 use super::{differ, median, of_size};
 use crate::text::list;
@@ -74,7 +75,7 @@ impl<'a> Contributions<'a> {
                 false => found.idle.push(mechanism.name),
             }
         }
-        found.needed.sort_by(|(.., one), (.., other)| other.total_cmp(one));
+        found.needed.arrange_by(|(.., one), (.., other)| other.total_cmp(one));
         let is_any = !(found.needed.is_empty() && found.harmful.is_empty() && found.idle.is_empty());
         is_any.then_some(found)
     }

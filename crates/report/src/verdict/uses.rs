@@ -1,6 +1,7 @@
 //! The patterns in which a transport is slower than the kernel's pipe, as the suite `use` shows.
 
 use headwater_results::schema::{Placement, RowResult, Run};
+use headwater_results::sorting::Arrange;
 
 use crate::text::plural;
 use crate::{rows, units, uses};
@@ -39,7 +40,7 @@ fn sentence(run: &Run, measured: &[&RowResult], subject: &str) -> Option<String>
         return None;
     }
     // A row without a ratio is taken to be worse.
-    worse.sort_by(|one, other| other.by.unwrap_or(f64::INFINITY).total_cmp(&one.by.unwrap_or(f64::INFINITY)));
+    worse.arrange_by(|one, other| other.by.unwrap_or(f64::INFINITY).total_cmp(&one.by.unwrap_or(f64::INFINITY)));
     let named = worse.iter().take(NAMED_MAX).map(|worse| {
         let by = worse.by.map_or_else(String::new, |by| format!(", {}", units::times(by)));
         format!("{} ({}{by})", worse.name, rows::placement_words(worse.placement))

@@ -1,5 +1,6 @@
 //! The order of the runs of a history: by date, kernel, host, program or a label of the runs. Called by the history.
 
+use crate::sorting::Arrange;
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
@@ -65,9 +66,9 @@ impl By {
     pub(super) fn sort(&self, entries: &mut [(String, Entry)]) {
         let time = |a: &Entry, b: &Entry| a.started_at.cmp(&b.started_at).then_with(|| a.run.cmp(&b.run));
         match self {
-            By::Date => entries.sort_by(|(_, a), (_, b)| time(a, b)),
+            By::Date => entries.arrange_by(|(_, a), (_, b)| time(a, b)),
             By::Kernel | By::Host => {
-                entries.sort_by(|(of_a, a), (of_b, b)| natural(of_a, of_b).then_with(|| time(a, b)));
+                entries.arrange_by(|(of_a, a), (of_b, b)| natural(of_a, of_b).then_with(|| time(a, b)));
             }
             By::Program | By::Label(_) => {
                 let mut first: BTreeMap<String, String> = BTreeMap::new();
@@ -77,7 +78,7 @@ impl By {
                         at.clone_from(&entry.started_at);
                     }
                 }
-                entries.sort_by(|(of_a, a), (of_b, b)| {
+                entries.arrange_by(|(of_a, a), (of_b, b)| {
                     first[of_a].cmp(&first[of_b]).then_with(|| of_a.cmp(of_b)).then_with(|| time(a, b))
                 });
             }

@@ -1,6 +1,7 @@
 //! The values of options and operands: names from the tables of the program, runs and recordings from the file system. Which
 //! list a value has follows from the name of its placeholder, or of its option.
 
+use headwater_results::sorting::Arrange;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
@@ -182,7 +183,7 @@ fn runs(typed: &str) -> Vec<Candidate> {
         }
     }
     // The newest first, as their names have the time.
-    found.sort_by(|one, other| other.value.cmp(&one.value));
+    found.arrange_by(|one, other| other.value.cmp(&one.value));
     found
 }
 

@@ -1,5 +1,6 @@
 //! How fast each direction of a stream is: the difference of two looks. It reads no clock.
 
+use headwater_results::sorting::Arrange;
 use std::cmp::{Ordering, Reverse};
 use std::time::Duration;
 
@@ -106,12 +107,12 @@ pub(super) fn sort(flows: &mut [Flow<'_>], order: Order) {
     let by_rate =
         |at: usize| move |one: &Flow<'_>, other: &Flow<'_>| -> Ordering { rate(other, at).total_cmp(&rate(one, at)) };
     match order {
-        Order::Bytes => flows.sort_by(by_rate(0)),
-        Order::Messages => flows.sort_by(by_rate(1)),
-        Order::Queued => flows.sort_by_key(|flow| Reverse(flow.queued())),
-        Order::Fill => flows.sort_by(|one, other| other.fill().total_cmp(&one.fill())),
-        Order::Written => flows.sort_by_key(|flow| Reverse(flow.written())),
-        Order::Stream => flows.sort_by_key(|flow| (flow.stream.id, flow.direction)),
+        Order::Bytes => flows.arrange_by(by_rate(0)),
+        Order::Messages => flows.arrange_by(by_rate(1)),
+        Order::Queued => flows.arrange_by_key(|flow| Reverse(flow.queued())),
+        Order::Fill => flows.arrange_by(|one, other| other.fill().total_cmp(&one.fill())),
+        Order::Written => flows.arrange_by_key(|flow| Reverse(flow.written())),
+        Order::Stream => flows.arrange_by_key(|flow| (flow.stream.id, flow.direction)),
     }
 }
 
