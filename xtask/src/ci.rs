@@ -18,7 +18,8 @@ pub struct Options {
     /// Leave a step out; repeatable
     #[arg(long, value_name = "STEP", value_parser = clap::builder::PossibleValuesParser::new(STEPS.iter().chain(&LONG_STEPS).map(|step| step.name)))]
     skip: Vec<String>,
-    /// The long form, of some hours: every test with many rounds has ten times as many; the Debian package is made and tested
+    /// The long form: every test with many rounds has ten times as many, the Debian package is made and tested, and the README is
+    /// followed. Each step prints its time; the whole was never timed
     #[arg(long)]
     long: bool,
 }

@@ -1,18 +1,21 @@
-//! The conformance suite: builds the library once, compiles each C program of `conformance/` and runs it with a time limit. A
+//! The conformance suite: builds the library once, compiles each C program of `conformance/`, and runs it with a time limit. A
 //! program prints each check that failed, and its status is their number.
 //!
 //! Each program is run linked with the library, and preloaded with it, some in both ways at once; `--ignored sanitized` runs them with AddressSanitizer.
 //! The library is a debug build, which tests/install.rs and tests/examples.rs use too; `HEADWATER_CAPI_PROFILE=clib` tests the one
 //! that is installed, as `cargo xtask ci` does in its step `c-library`.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::OnceLock;
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 /// For the longest program, on a busy machine.
 const TIME_LIMIT: Duration = Duration::from_secs(400);
+
+const SANITIZE: [&str; 2] = ["-fsanitize=address", "-fno-omit-frame-pointer"];
 
 #[derive(Debug, Clone, Copy)]
 enum Mode {
@@ -33,6 +36,9 @@ fn library() -> &'static Path {
     LIBRARY.get_or_init(|| {
         let profile = std::env::var("HEADWATER_CAPI_PROFILE").unwrap_or_else(|_| "debug".into());
         let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("capi");
+        // One library for all of this crate's tests, which build it by turns.
+        let turn = File::create(format!("{}/capi.lock", env!("CARGO_TARGET_TMPDIR"))).expect("room");
+        turn.lock().expect("a lock");
         let made = Command::new("make")
             .arg("-C")
             .arg(package())
@@ -59,17 +65,38 @@ fn unlinked() -> &'static Path {
     })
 }
 
-/// Compiles a program of the suite. Returns its path.
-fn compiled(name: &str, mode: Mode) -> PathBuf {
+/// Compiles the source of a program, once for all ways to link it, which wait for it. Returns the object file's path.
+fn object(name: &str, is_sanitized: bool) -> PathBuf {
+    static OBJECTS: Mutex<BTreeMap<String, Arc<OnceLock<PathBuf>>>> = Mutex::new(BTreeMap::new());
+    let file = format!("{name}{}.o", if is_sanitized { "-sanitized" } else { "" });
+    let object = Arc::clone(OBJECTS.lock().expect("no test panics with it").entry(file.clone()).or_default());
+    let compile = || {
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(file);
+        let mut compiler = Command::new("cc");
+        compiler
+            .args(["-std=gnu11", "-g", "-O1", "-Wall", "-Wextra", "-Werror", "-pthread", "-I"])
+            .arg(package().join("include"))
+            .arg("-c")
+            .arg(package().join(format!("tests/conformance/{name}.c")))
+            .arg("-o")
+            .arg(&path);
+        if is_sanitized {
+            compiler.args(SANITIZE);
+        }
+        let output = compiler.output().expect("cc");
+        assert!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
+        path
+    };
+    object.get_or_init(compile).clone()
+}
+
+/// Links a program of the suite. Returns its path.
+fn linked(name: &str, mode: Mode) -> PathBuf {
     let library = library();
     let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{mode:?}"));
+    let is_sanitized = matches!(mode, Mode::Sanitized);
     let mut compiler = Command::new("cc");
-    compiler
-        .args(["-std=gnu11", "-g", "-O1", "-Wall", "-Wextra", "-Werror", "-pthread", "-I"])
-        .arg(package().join("include"))
-        .arg(package().join(format!("tests/conformance/{name}.c")))
-        .arg("-o")
-        .arg(&program);
+    compiler.arg("-pthread").arg(object(name, is_sanitized)).arg("-o").arg(&program);
     if name == "modules" {
         // Modules that are loaded see the program's functions.
         compiler.arg("-rdynamic");
@@ -80,8 +107,8 @@ fn compiled(name: &str, mode: Mode) -> PathBuf {
             compiler.arg("-L").arg(library).arg("-lheadwater").arg(format!("-Wl,-rpath,{}", library.display()))
         }
     };
-    if matches!(mode, Mode::Sanitized) {
-        compiler.args(["-fsanitize=address", "-fno-omit-frame-pointer"]);
+    if is_sanitized {
+        compiler.args(SANITIZE);
     }
     let output = compiler.output().expect("cc");
     assert!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
@@ -100,7 +127,7 @@ fn compile_modules(to: &Path) {
 }
 
 fn run(name: &str, mode: Mode) {
-    let program = compiled(name, mode);
+    let program = linked(name, mode);
     // For its owner alone, whatever the mask is: another one would be refused.
     let private = std::os::unix::fs::PermissionsExt::from_mode(0o700);
     let devices = tempfile::Builder::new().permissions(private).tempdir().expect("a directory");

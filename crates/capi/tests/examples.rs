@@ -74,7 +74,9 @@ fn every_example_succeeds() {
     };
     let prefix = format!("PREFIX={}/prefix", root.path().display());
     let target = format!("TARGET={}/capi", env!("CARGO_TARGET_TMPDIR"));
-    run(Command::new("make").args(["-s", "-C", CRATE, "install", "PROFILE=debug", &prefix, &target]));
+    // As in tests/install.rs: the library that is there, whose place of modules is another one. No example loads one from there.
+    let modules = if std::env::var_os("HEADWATER_TIMES").is_none() { &["modules="][..] } else { &[] };
+    run(Command::new("make").args(["-s", "-C", CRATE, "install", "PROFILE=debug", &prefix, &target]).args(modules));
     drop(turn);
     let folder = root.path().join("examples");
     std::fs::create_dir(&folder).expect("room");

@@ -81,6 +81,10 @@ fn make(target: &str, root: &Path) {
     let turn = File::create(format!("{}/capi.lock", env!("CARGO_TARGET_TMPDIR"))).expect("room");
     turn.lock().expect("a lock");
     let mut command = Command::new("make");
+    // The place of modules in C is compiled into the library, which is built once more for another one. The long form does that.
+    if std::env::var_os("HEADWATER_TIMES").is_none() {
+        command.arg("modules=");
+    }
     command.args(["-s", "-C", CRATE, target, "PROFILE=debug"]).arg(format!("PREFIX={PREFIX}"));
     command.arg(format!("TARGET={}/capi", env!("CARGO_TARGET_TMPDIR"))).arg(format!("DESTDIR={}", root.display()));
     let output = command.output().expect("make runs");

@@ -10,6 +10,7 @@
 
 pub mod cycles;
 pub mod datagrams;
+pub mod fingerprint;
 pub mod handler;
 pub mod heap;
 pub mod limits;

@@ -157,6 +157,12 @@ MAY_BE_UNUSED static long long now_ms(void) {
     return now.tv_sec * 1000LL + now.tv_nsec / 1000000;
 }
 
+/* How many rounds or ms a test takes: `brief`, and HEADWATER_TIMES times as many if that is set, as the long form does. */
+MAY_BE_UNUSED static long extent(long brief) {
+    const char *times = getenv("HEADWATER_TIMES");
+    return times ? brief * atol(times) : brief;
+}
+
 MAY_BE_UNUSED static void sleep_ms(long ms) {
     struct timespec time = {ms / 1000, ms % 1000 * 1000000};
     while (nanosleep(&time, &time) == -1 && errno == EINTR)

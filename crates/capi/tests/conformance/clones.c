@@ -1,5 +1,5 @@
 /* Opens and closes of clone devices and pipes by three processes at once: none fails, and at least 1,500 cycles a second are made.
- * HEADWATER_SECONDS: for how long each (2). Without a rate to reach: HEADWATER_CYCLES_MIN=0 (a debug build, a busy machine). */
+ * A quarter of a second each. Without a rate to reach: HEADWATER_CYCLES_MIN=0 (a debug build, a busy machine). */
 #include "stream.h"
 
 enum { PROCESSES = 3 };
@@ -33,7 +33,7 @@ static int cycle_of_pipe(const char *unused) {
 
 static void race(const char *name, int (*cycle)(const char *), const char *path) {
     struct counts *counts = mmap(NULL, sizeof *counts, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    long ms = setting("HEADWATER_SECONDS", 2) * 1000, least = setting("HEADWATER_CYCLES_MIN", 1500), sum = 0;
+    long ms = extent(250), least = setting("HEADWATER_CYCLES_MIN", 1500), sum = 0;
     pid_t children[PROCESSES];
     for (int at = 0; at < PROCESSES; at++)
         if ((children[at] = fork()) == 0) {

@@ -5,7 +5,15 @@
 #include "stream.h"
 #include <sys/time.h>
 
-enum { WORDS = 20000, MANY = 200000, AHEAD = 3 };
+enum { AHEAD = 3 };
+
+/* Words of a writer between processes, and between threads. */
+static int few, many;
+
+__attribute__((constructor)) static void set_extents(void) {
+    few = (int)extent(2000);
+    many = (int)extent(20000);
+}
 
 static void *joined(pthread_t thread, const char *rule) { return joined_within(thread, 20, rule); }
 
@@ -135,14 +143,14 @@ static void *write_until_closed(void *rounds) {
 }
 
 static void a_number_that_is_closed_under_its_writer(void) {
-    enum { ROUNDS = 5000 };
+    const int rounds = (int)extent(500);
     intptr_t words = 0;
     open_ends();
     set_nonblocking(near, 1);
     set_nonblocking(far, 1);
     pthread_barrier_init(&turn, NULL, 2);
-    pthread_t writer = started(write_until_closed, (void *)(intptr_t)ROUNDS);
-    for (int round = 0; round < ROUNDS; round++) {
+    pthread_t writer = started(write_until_closed, (void *)(intptr_t)rounds);
+    for (int round = 0; round < rounds; round++) {
         int word;
         copy_of_near = dup(near);
         pthread_barrier_wait(&turn);
@@ -223,7 +231,7 @@ static void a_child_writes_where_its_parent_wrote(void) {
         open_ends();
         pid_t reader = fork();
         if (reader == 0)
-            _exit(read_words(far, WORDS));
+            _exit(read_words(far, few));
         /* The parent knows the stream when it forks. */
         int words[2] = {0, 0};
         int failed_first = 0;
@@ -232,9 +240,9 @@ static void a_child_writes_where_its_parent_wrote(void) {
         EXPECT(failed_first, 0, "write");
         pid_t child = fork();
         if (child == 0)
-            _exit(write_words(near, 1, WORDS) == 0 ? 0 : 1);
+            _exit(write_words(near, 1, few) == 0 ? 0 : 1);
         int failed = 0;
-        for (; words[1] < WORDS; words[1]++)
+        for (; words[1] < few; words[1]++)
             failed += write(near, words, sizeof words) != sizeof words;
         EXPECT(failed, 0, "POSIX fork: the parent writes on");
         EXPECT(ended_within(child, 8000), 0, "POSIX fork: the child writes to its parent's stream");
@@ -259,7 +267,7 @@ static void *write_beside(void *argument) {
     if (writer == 0)
         pthread_barrier_wait(&turn);
     pthread_barrier_wait(&turn);
-    for (; words[1] < MANY; words[1]++)
+    for (; words[1] < many; words[1]++)
         failed += write(near, words, sizeof words) != sizeof words;
     return (void *)(intptr_t)failed;
 }
@@ -272,7 +280,7 @@ static void threads_after_one_that_has_ended(void) {
         EXPECT((intptr_t)joined(started(write_three, NULL), "a thread ends"), 9, "write");
         EXPECT(read_all(far, bytes, 9), 9, "read");
         pthread_t writers[2] = {started(write_beside, (void *)0), started(write_beside, (void *)1)};
-        EXPECT(read_words(far, MANY), 0, "POSIX write: threads' calls are whole, each one's in their order");
+        EXPECT(read_words(far, many), 0, "POSIX write: threads' calls are whole, each one's in their order");
         for (int at = 0; at < 2; at++)
             EXPECT((intptr_t)joined(writers[at], "a thread ends"), 0, "each write succeeds");
     }

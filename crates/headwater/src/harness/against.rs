@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use anyhow::{anyhow, bail};
+use headwater_os_tools::fingerprint::fingerprint;
 use headwater_results::schema::{Row, Run};
 
-use super::program::{Program, fingerprint};
+use super::program::Program;
 use crate::plan::RunRequest;
 use crate::plan::variants::Variant;
 use crate::{facilities, patterns, sources};

@@ -4,12 +4,13 @@
 //! run.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use headwater_os_tools::fingerprint::fingerprint;
 use headwater_results::schema;
 
 use crate::plan::variants::Variant;
@@ -89,41 +90,9 @@ impl Program {
     }
 }
 
-/// Returns the FNV-1a hash of a file, 64 bits in hexadecimal. It distinguishes builds; it does not protect against
-/// tampering.
-///
-/// # Errors
-/// If the file cannot be read.
-pub fn fingerprint(path: &Path) -> io::Result<String> {
-    let mut file = File::open(path)?;
-    let mut piece = vec![0; 1 << 20];
-    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
-    loop {
-        match file.read(&mut piece)? {
-            0 => return Ok(format!("{hash:016x}")),
-            count => {
-                for byte in &piece[..count] {
-                    hash = (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
-                }
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn fingerprints_are_those_of_the_definition() {
-        let directory = tempfile::TempDir::new().expect("a temporary directory");
-        let file = directory.path().join("file");
-        // From the FNV authors' test vectors.
-        for (bytes, expected) in [("", "cbf29ce484222325"), ("a", "af63dc4c8601ec8c"), ("foobar", "85944171f73967e8")] {
-            std::fs::write(&file, bytes).expect("room on the disk");
-            assert_eq!(fingerprint(&file).expect("it is there"), expected, "{bytes}");
-        }
-    }
 
     #[test]
     fn a_program_that_is_not_there_is_named() {
