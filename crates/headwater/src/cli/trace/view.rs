@@ -54,7 +54,7 @@ pub(super) struct ShowArguments {
     events: Vec<String>,
 
     /// Print what is recorded as it arrives, until the recording ends; events of the kernel come at its end
-    #[arg(short, long)]
+    #[arg(long)]
     follow: bool,
 }
 
