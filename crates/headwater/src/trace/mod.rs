@@ -2,6 +2,7 @@
 //!
 //! A *recording* is a directory: `user` and `kernel`, each a trace in CTF, and `session.json`. Nothing here prints.
 
+mod descendants;
 mod kernel_side;
 mod memory;
 mod pace;

@@ -11,6 +11,7 @@ use headwater_trace::listen;
 use headwater_trace::session::VARIABLE;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
+use super::descendants::Descendants;
 pub use super::program::End;
 use super::program::{HeldProgram, Process};
 use super::{Pace, Recording, RecordingConfig, RecordingOutcome};
@@ -35,6 +36,18 @@ pub enum Note {
     Trouble(String),
     /// The process has not ended although it was sent a signal.
     Lingers(u32),
+    /// The command has ended, and that many of the processes that it has started have not.
+    Remain(usize),
+}
+
+/// What a recording does when its command has ended and processes that it has started are running.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Remaining {
+    /// It ends.
+    #[default]
+    Leave,
+    /// It continues until they have ended, at most that long, or until a signal.
+    Stay(Option<Duration>),
 }
 
 /// A completed recording.
@@ -56,25 +69,37 @@ pub struct Refusal {
 }
 
 /// Records a command. The first signal that asks this process to stop is passed on to the command, and the recording
-/// ends with the command. A second signal ends the recording at once. The caller must have one thread only.
+/// ends with the command, or with the processes that it leaves running. A second signal ends the recording at once, and
+/// so does the first if the command has ended. The caller must have one thread only.
 ///
 /// # Errors
 /// [`Refusal`]: the command did not run, and nothing is left behind.
-pub fn record(config: &RecordingConfig, command: &[OsString], tell: &mut dyn FnMut(Note)) -> Result<Recorded, Refusal> {
+pub fn record(
+    config: &RecordingConfig,
+    command: &[OsString],
+    remaining: Remaining,
+    tell: &mut dyn FnMut(Note),
+) -> Result<Recorded, Refusal> {
     let refuse = |why| Refusal { status: status::NOT_RECORDED, why };
     let stop = StopSignals::watch().map_err(|error| refuse(error.into()))?;
+    if remaining != Remaining::Leave {
+        Descendants::adopt().map_err(|error| refuse(error.into()))?;
+    }
     let mut recording = Recording::begin(config).map_err(refuse)?;
     let mut program = Command::new(&command[0]);
     program.args(&command[1..]).env(VARIABLE, recording.memory());
     let started = start(&mut recording, config, &mut program, &command[0]);
-    let process = match started {
-        Ok(process) => process,
+    let (process, descendants) = match started {
+        Ok(started) => started,
         Err(refusal) => {
             recording.undo();
             return Err(refusal);
         }
     };
     let command = follow(&mut recording, &process, &stop, tell);
+    if let (Remaining::Stay(most), Some(_)) = (remaining, command) {
+        stay(&mut recording, &descendants, most, &stop, tell);
+    }
     Ok(Recorded { ended: recording.end(), command })
 }
 
@@ -110,17 +135,44 @@ fn start(
     config: &RecordingConfig,
     program: &mut Command,
     name: &OsString,
-) -> Result<Process, Refusal> {
+) -> Result<(Process, Descendants), Refusal> {
     let refuse = |why| Refusal { status: status::NOT_RECORDED, why };
     let held = HeldProgram::fork(program).map_err(|error| refuse(error.into()))?;
     recording.watch(held.id(), config).map_err(refuse)?;
-    held.release().map_err(|error| {
+    // With those of the recording.
+    let descendants = Descendants::of(held.id());
+    let process = held.release().map_err(|error| {
         let status = match error.kind() {
             io::ErrorKind::NotFound => status::NOT_FOUND,
             _ => status::NOT_EXECUTABLE,
         };
         Refusal { status, why: anyhow::anyhow!("cannot run {}: {error}", name.display()) }
-    })
+    })?;
+    Ok((process, descendants))
+}
+
+/// Copies events until no process that the command has started is left, the time is over, or a signal has arrived.
+fn stay(
+    recording: &mut Recording,
+    descendants: &Descendants,
+    most: Option<Duration>,
+    stop: &StopSignals,
+    tell: &mut dyn FnMut(Note),
+) {
+    let (start, mut pace) = (Instant::now(), Pace::default());
+    let (mut told, mut empty_looks) = (false, 0);
+    while stop.taken().is_none() && most.is_none_or(|most| start.elapsed() < most) {
+        match descendants.count() {
+            0 if empty_looks == 1 => return,
+            0 => empty_looks += 1,
+            count if !std::mem::replace(&mut told, true) => tell(Note::Remain(count)),
+            _ => empty_looks = 0,
+        }
+        // The next attempt may succeed; what finds no room meanwhile is counted.
+        let _ = pace.carry(recording);
+        let timeout = Timespec { tv_sec: 0, tv_nsec: pace.pause().as_nanos() as i64 };
+        let _ = poll(&mut [PollFd::new(stop, PollFlags::IN)], Some(&timeout));
+    }
 }
 
 /// Copies events until the process has ended, or two signals have arrived. Returns how it ended, if it has.

@@ -10,6 +10,7 @@ mod program;
 mod record;
 #[path = "../../../trace-tools/src/export/chrome/sound.rs"]
 mod sound;
+mod stay;
 mod switch;
 mod test_dir;
 mod wrong;

@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::Args;
 use headwater_trace::WhenFull;
@@ -12,9 +13,10 @@ use headwater_trace_tools::consumer::parts::{Removed, Rotation};
 use super::super::in_words;
 use super::{events, grouped, size};
 use crate::cli::output::note;
+use crate::plan::duration::Seconds;
 use crate::plan::sizes;
 use crate::plan::suggest::there_are;
-use crate::trace::record::{self, Note, Recorded, Refusal};
+use crate::trace::record::{self, Note, Recorded, Refusal, Remaining};
 use crate::trace::{BUFFER_BYTES, ClockChoice, HOME, KernelConfig, KernelEnd, RecordingConfig, RecordingOutcome};
 
 /// The largest buffer of a CPU that is advised, bytes: several of them have to find room in memory.
@@ -87,6 +89,7 @@ pub(super) struct AttachArguments {
   headwater trace record -o out -e 'shop:*' --buffer 16m -- ./server     some events, larger buffers
   headwater trace record -e '*,!shop:put' -- ./server         all events but one
   headwater trace record --rotate 100mx10 -- ./server         the newest gigabyte, in parts
+  headwater trace record --stay -- ./daemon --fork   after the command has ended, what it left running
   headwater trace record --flight -- ./server        keep the newest events; `trace snapshot` writes them
   sudo headwater trace record -k sched -k syscalls:sys_enter_futex -- ./server
   sudo headwater trace record -k raw_syscalls -- ls  its system calls with their arguments
@@ -105,6 +108,10 @@ pub(super) struct RecordArguments {
     /// Record the kernel's events of every process
     #[arg(long, requires = "kernel", conflicts_with = "pid", help_heading = "Kernel")]
     system_wide: bool,
+
+    /// When the command has ended, continue until all processes that it started have ended, for at most TIME, or until a signal
+    #[arg(long, value_name = "TIME", num_args = 0..=1, require_equals = true, help_heading = "How")]
+    stay: Option<Option<Seconds>>,
 
     /// The command and its arguments
     #[arg(value_name = "CMD", required = true, trailing_var_arg = true, allow_hyphen_values = true)]
@@ -189,7 +196,9 @@ pub(super) fn record(arguments: RecordArguments) -> anyhow::Result<u8> {
     let (quiet, command) = (arguments.recording.quiet, arguments.command);
     let words = command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let config = arguments.recording.config(arguments.system_wide, arguments.pid, words);
-    match record::record(&config, &command, &mut |note| say(&note)) {
+    let limit = |most: Option<Seconds>| Remaining::Stay(most.map(|most| Duration::from_secs_f64(most.0)));
+    let remaining = arguments.stay.map_or(Remaining::Leave, limit);
+    match record::record(&config, &command, remaining, &mut |note| say(&note)) {
         Ok(Recorded { ended, command }) => {
             print(&ended, quiet, config.buffer_bytes);
             Ok(command.map_or(super::status::INTERRUPTED, record::End::status))
@@ -205,6 +214,14 @@ fn say(note: &Note) {
     match note {
         Note::Trouble(why) => {
             note!("headwater: {why}; the program goes on, and what finds no room in the buffers is lost and counted");
+        }
+        Note::Remain(count) => {
+            let processes = if *count == 1 { "a process" } else { "processes" };
+            note!(
+                "headwater: the command has ended; {processes} that it started will be recorded to the end, or until \
+                 `kill {}`",
+                std::process::id()
+            );
         }
         Note::Lingers(pid) => {
             note!("headwater: process {pid} goes on; interrupt again to end the recording without it")
