@@ -315,10 +315,8 @@ fn a_connection_that_nobody_answers_can_be_given_up() {
     assert_eq!(state(&endpoint), State::Idle);
 }
 
-#[test]
-fn what_waits_for_a_full_socket_is_sent_also_while_no_call_is_made() {
-    let _alone = alone();
-    within(PATIENCE, "data behind a full socket".to_owned());
+/// A connection to a plain socket, both of whose buffers hold next to nothing.
+fn narrow_pair() -> (Stream, TcpStream) {
     let (listener, to) = listener("127.0.0.1:0");
     let (small, len) = (4096i32, size_of::<i32>() as u32);
     // SAFETY: the kernel reads the number, whose size is told.
@@ -327,13 +325,21 @@ fn what_waits_for_a_full_socket_is_sent_also_while_no_call_is_made() {
     };
     assert_eq!(done, 0);
     let endpoint = connected_to(to);
-    let (mut socket, _) = listener.accept().expect("called");
+    let (socket, _) = listener.accept().expect("called");
     socket.set_read_timeout(Some(PATIENCE)).expect("a socket");
     let mut list = Vec::new();
     let (level, name, status) = (XTI_GENERIC, XTI_SNDBUF, OptionStatus::NONE);
     TransportOption { level, name, status, value: &small.to_ne_bytes() }.append_to(&mut list);
     ask(&endpoint, Primitive::OptmgmtReq { options: &list, flags: ManagementFlags::NEGOTIATE });
     next(&endpoint);
+    (endpoint, socket)
+}
+
+#[test]
+fn what_waits_for_a_full_socket_is_sent_also_while_no_call_is_made() {
+    let _alone = alone();
+    within(PATIENCE, "data behind a full socket".to_owned());
+    let (endpoint, mut socket) = narrow_pair();
     // Less than the write queue holds, and more than the sockets do.
     for number in 0..60u8 {
         send(&endpoint, &[number; 1000]);
@@ -341,4 +347,40 @@ fn what_waits_for_a_full_socket_is_sent_also_while_no_call_is_made() {
     for number in 0..60u8 {
         assert_eq!(read(&mut socket, 1000), [number; 1000]);
     }
+}
+
+#[test]
+fn a_message_that_a_socket_takes_in_parts_arrives_byte_by_byte_in_its_place() {
+    let _alone = alone();
+    within(PATIENCE, "messages that are longer than a socket's room".to_owned());
+    const LEN: usize = 20_000;
+    const COUNT: usize = 40;
+    let (endpoint, mut socket) = narrow_pair();
+    // A period that is prime to all lengths: a byte too many or too few moves all behind it.
+    let data: Vec<u8> = (0..LEN * COUNT).map(|at| (at % 251) as u8).collect();
+    let mut messages = data.chunks(LEN);
+    send(&endpoint, messages.next().expect("the first"));
+    let mut start = [0; LEN];
+    let there = socket.peek(&mut start).expect("a part");
+    assert!(there < LEN, "the socket has taken the message as a whole");
+    let reader = std::thread::spawn(move || {
+        let (mut found, mut buffer, mut random) = (Vec::new(), [0; LEN], Random(5));
+        loop {
+            let len = 1 + random.below(LEN - 1);
+            match socket.read(&mut buffer[..len]).expect("no error") {
+                0 => return found,
+                got => found.extend_from_slice(&buffer[..got]),
+            }
+            if random.one_in(10) {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        }
+    });
+    for message in messages {
+        send(&endpoint, message);
+    }
+    ask(&endpoint, Primitive::OrdrelReq);
+    let found = reader.join().expect("no panic");
+    let wrong = found.iter().zip(&data).position(|(found, sent)| found != sent);
+    assert_eq!((found.len(), wrong), (data.len(), None));
 }

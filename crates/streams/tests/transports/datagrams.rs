@@ -143,6 +143,47 @@ fn a_full_receiver_stops_its_senders_and_nothing_is_lost() {
 }
 
 #[test]
+fn a_full_receiver_stops_the_datagrams_of_an_endpoint_to_all_others_and_no_other_endpoint() {
+    let _alone = alone();
+    within(PATIENCE, "datagrams behind one to a full receiver".to_owned());
+    let directory = private_directory();
+    let [full, third, sender, other] =
+        [&b"full"[..], b"third", b"sender", b"other"].map(|address| bound(directory.path(), "ticlts", address, 0));
+    third.set_nonblocking(true).expect("set");
+    // From here on the short way leads to both.
+    for _ in 0..3 {
+        send(&sender, b"third", b"before");
+        send(&sender, b"full", &[7; 1000]);
+        assert_eq!(next(&third).data(), Some(&b"before"[..]));
+    }
+    sender.set_nonblocking(true).expect("set");
+    // What does not take the short way any more waits in the endpoint.
+    let (mut sent, mut waiting) = (3, 0);
+    while waiting < 3 {
+        let before = sender.counters().short_sends;
+        send(&sender, b"full", &[7; 1000]);
+        sent += 1;
+        waiting = if sender.counters().short_sends > before { 0 } else { waiting + 1 };
+    }
+    send(&sender, b"third", b"behind");
+    send(&other, b"third", b"beside");
+    assert_eq!(next(&third).data(), Some(&b"beside"[..]));
+    assert_eq!(third.receive().expect_err("it waits").errno(), Errno::Again);
+    // Until the endpoint takes no more, for whomever.
+    let request = |destination| Primitive::UnitdataReq { destination, options: b"" }.encode();
+    while sender.putmsg(Some(&request(b"full")), Some(&[7; 1000])).is_ok() {
+        sent += 1;
+    }
+    let answer = sender.putmsg(Some(&request(b"third")), Some(b"no room")).expect_err("full");
+    assert_eq!(answer.errno(), Errno::Again);
+    for _ in 0..sent {
+        assert_eq!(next(&full).data(), Some(&[7; 1000][..]));
+    }
+    third.set_nonblocking(false).expect("set");
+    assert_eq!(next(&third).data(), Some(&b"behind"[..]));
+}
+
+#[test]
 fn the_end_of_a_full_receiver_is_told_to_its_senders() {
     let _alone = alone();
     within(PATIENCE, "a receiver ends while a sender waits".to_owned());

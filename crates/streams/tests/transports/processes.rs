@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use headwater_os::child::Child;
 use headwater_streams::tpi::{Primitive, PrimitiveNumber, State};
-use headwater_streams::{Result, Stream};
+use headwater_streams::{Events, Result, Stream};
 
 use crate::common::{alone, child, joined, private_directory, within};
 use crate::{PATIENCE, accept, ask, ask_with, bind, bound, call, is, next, open, state, told};
@@ -115,6 +115,42 @@ fn a_sender_that_waits_for_a_killed_receiver_goes_on() {
         assert_eq!(next(&other).data(), Some(&b"after"[..]));
     });
     told(&sender, Primitive::UderrorInd { destination: b"name", options: b"", error: 111 });
+}
+
+#[test]
+fn a_sender_whose_receiver_is_killed_while_it_reads_is_told() {
+    let _alone = alone();
+    for round in 0..12 {
+        within(PATIENCE, format!("a receiver that reads is killed, round {round}"));
+        let directory = private_directory();
+        let sender = bound(directory.path(), "ticlts", b"sender", 0);
+        let (mut ready, said) = std::io::pipe().expect("pipe");
+        let mut receiver = child(|| {
+            let endpoint = bound(directory.path(), "ticlts", b"name", 0);
+            (&said).write_all(b"x")?;
+            loop {
+                next(&endpoint);
+                // The sender is faster, and waits for the room that comes.
+                let until = std::time::Instant::now() + Duration::from_micros(round % 4);
+                while std::time::Instant::now() < until {}
+            }
+        });
+        ready.read_exact(&mut [0]).expect("it is bound");
+        let killer = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_micros(5000 + 777 * round));
+            receiver.kill();
+            receiver.wait().expect("wait");
+        });
+        let is_told = || !sender.poll(Events::IN, Some(Duration::ZERO)).expect("poll").is_empty();
+        while !is_told() {
+            for _ in 0..16 {
+                send(&sender, b"name", &[1; 1000]);
+            }
+        }
+        told(&sender, Primitive::UderrorInd { destination: b"name", options: b"", error: 111 });
+        killer.join().expect("no panic");
+        assert!(sender.counters().short_sends > 0, "round {round}");
+    }
 }
 
 /// A process that listens, accepts one connection, and sends back what comes.
