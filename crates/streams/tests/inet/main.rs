@@ -9,6 +9,7 @@ mod endpoints;
 mod listeners;
 mod options;
 mod processes;
+mod tasks;
 
 use std::net::SocketAddr;
 use std::time::Duration;
