@@ -122,9 +122,12 @@ pub fn recover(region: Region, directory: &Path, environment: Vec<(String, Strin
 /// As those of [`recover`].
 pub fn recover_parts(region: Region, recording: &Path, parts: &PartsFile) -> Result<Totals, Unfinished> {
     let directory = parts.current(recording);
-    // The consumer was killed before it wrote to the next part.
-    for later in parts::directories(recording).unwrap_or_default().into_iter().filter(|later| *later > directory) {
-        let _ = std::fs::remove_dir_all(later);
+    // The consumer was killed before it wrote to the next part, or before it had removed all files of the oldest.
+    let removed = parts::directory(recording, parts.removed.parts as u32);
+    for other in parts::directories(recording).unwrap_or_default() {
+        if other > directory || other <= removed {
+            let _ = std::fs::remove_dir_all(other);
+        }
     }
     let writer = Writer::resume(&directory)?;
     let positions = parts.complete(ctf::positions(&directory)?);

@@ -35,7 +35,7 @@ fn each_part_is_a_trace_and_together_they_have_every_event() {
     let recorded = dir.record(&["--rotate", "64k", "--buffer", "16m"], 50_000, "0");
     assert!(recorded.status.success() && recorded.left.is_empty(), "{}", recorded.said);
     let parts = parts(&dir);
-    assert!(parts.len() > 5 && parts[0] == "user-000001", "{parts:?}");
+    assert!(parts.len() > 2 && parts[0] == "user-000001", "{parts:?}");
     let mut sum = 0;
     for part in &parts {
         let part = format!("r/{part}");
