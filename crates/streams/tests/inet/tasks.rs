@@ -14,7 +14,7 @@ fn bound() -> (AsyncStream, SocketAddr) {
     (AsyncStream::new(endpoint.into_handle()).expect("a runtime"), address)
 }
 
-/// The next message. At the end of its time `timeout` looks once more, and finds what nobody was told of: so the time is looked at, too.
+/// The next message. At the end of its time `timeout` looks once more, and finds what no wakeup told of: so the time is looked at, too.
 async fn next(endpoint: &mut AsyncStream) -> Message<'static> {
     const LIMIT: Duration = Duration::from_secs(10);
     let start = Instant::now();
@@ -62,7 +62,7 @@ fn tasks_exchange_datagrams_and_are_woken_by_a_plain_socket_and_by_an_error() {
         });
         assert_eq!(next(&mut server).await.data(), Some(&b"plain"[..]));
         sender.join().expect("no panic");
-        // Nobody has the port any more.
+        // No program has the port any more.
         drop(server);
         client.send_message(&Message::proto_of(&request(to_server.bytes()), b"x").into_owned()).await.expect("room");
         let error = libc::ECONNREFUSED as u32;
