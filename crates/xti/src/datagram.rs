@@ -1,4 +1,4 @@
-//! Datagrams, and their errors. Sending and receiving one takes no memory from the heap.
+//! Datagrams, and their errors. Sending and receiving one takes no memory from the heap, unless its address and options are long.
 
 use std::io::{IoSlice, IoSliceMut};
 

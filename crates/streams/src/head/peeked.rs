@@ -191,22 +191,20 @@ impl<'w> ReadSide<'w> {
     /// As [`ReadSide::front`], after raising the signals at the front, and as modules take it that were pushed after it had come.
     pub fn front_but_signals(&mut self) -> Result<Option<PeekedMessage>> {
         for _ in 0..EMPTY_MAX {
-            let peeked = self.front()?;
-            let Some(item) = peeked.filter(|item| item.header.kind == Kind::Signal) else {
-                return match peeked {
-                    Some(item) if item.control.is_some() && ReadOptions::treats_earlier(self.end.words()) => {
-                        match self.treat_earlier(item)? {
-                            Some(item) => Ok(Some(item)),
-                            None => continue,
-                        }
-                    }
-                    peeked => Ok(peeked),
-                };
-            };
-            let mut number = [0];
-            self.copy_data(&item, &mut number)?;
-            self.take(&item, Taken::ALL)?;
-            signal(&self.end.region, self.end.side, raise(self.end.words(), number[0]));
+            let Some(item) = self.front()? else { return Ok(None) };
+            if item.header.kind == Kind::Signal {
+                let mut number = [0];
+                self.copy_data(&item, &mut number)?;
+                self.take(&item, Taken::ALL)?;
+                signal(&self.end.region, self.end.side, raise(self.end.words(), number[0]));
+                continue;
+            }
+            if item.control.is_none() || !ReadOptions::treats_earlier(self.end.words()) {
+                return Ok(Some(item));
+            }
+            if let Some(item) = self.treat_earlier(item)? {
+                return Ok(Some(item));
+            }
         }
         Err(corrupt!("a queue has no end"))
     }

@@ -305,18 +305,7 @@ impl Module for DriverLink {
         let DriverInfo { name, hiwat, lowat, minpsz, maxpsz, mut services, multiplexes, .. } = self.0.info();
         // What comes up from below is taken by the service procedure of the read side.
         services[Side::Read as usize] |= multiplexes;
-        ModuleInfo {
-            name,
-            hiwat,
-            lowat,
-            minpsz,
-            maxpsz,
-            services,
-            instance: 0,
-            data: false,
-            proto: false,
-            earlier: false,
-        }
+        ModuleInfo { hiwat, lowat, minpsz, maxpsz, services, ..ModuleInfo::new(name) }
     }
 
     fn put<'m>(&self, message: Message<'m>, queue: &mut Queue<'_, '_, 'm>) -> Result<()> {
