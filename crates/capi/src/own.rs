@@ -69,6 +69,7 @@ own_calls! {
     hw_own_splice = SYS_splice(from: c_int, from_offset: *mut i64, to: c_int, to_offset: *mut i64, len: usize,
         flags: c_uint) -> isize;
     hw_own_sendfile64 = SYS_sendfile(out: c_int, from: c_int, offset: *mut i64, count: usize) -> isize;
+    hw_own_sendfile = SYS_sendfile(out: c_int, from: c_int, offset: *mut libc::off_t, count: usize) -> isize;
     hw_own_getpeername = SYS_getpeername(number: c_int, name: *mut sockaddr, len: *mut socklen_t) -> c_int;
     hw_own_getsockname = SYS_getsockname(number: c_int, name: *mut sockaddr, len: *mut socklen_t) -> c_int;
     hw_own_getsockopt = SYS_getsockopt(number: c_int, level: c_int, option: c_int, value: *mut c_void,
@@ -85,6 +86,7 @@ own_calls! {
         -> *mut c_void;
     hw_own_mmap64 = SYS_mmap(address: *mut c_void, len: usize, access: c_int, kind: c_int, file: c_int, from: i64)
         -> *mut c_void;
+    hw_own_fstat = SYS_fstat(number: c_int, status: *mut libc::stat) -> c_int;
     hw_own_fstat64 = SYS_fstat(number: c_int, status: *mut libc::stat) -> c_int;
     hw_own_fstatat64 = SYS_newfstatat(directory: c_int, path: *const c_char, status: *mut libc::stat, flags: c_int)
         -> c_int;
@@ -109,6 +111,17 @@ pub unsafe extern "C" fn hw_own_clock_nanosleep(
         0 => 0,
         _ => last().0,
     }
+}
+
+/// epoll_wait(2) for the library itself; some processors have only the call with a mask.
+///
+/// # Safety
+/// Its own.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hw_own_epoll_wait(set: c_int, events: *mut c_void, count: c_int, time_ms: c_int) -> c_int {
+    let mask: *const c_void = ptr::null();
+    // SAFETY: by the caller; without a mask its size is of no meaning.
+    answered(unsafe { libc::syscall(libc::SYS_epoll_pwait, set, events, count, time_ms, mask, 0_usize) })
 }
 
 /// send(2) for the library itself.

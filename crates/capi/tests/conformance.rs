@@ -1,9 +1,10 @@
-//! The conformance suite: builds the library once, compiles each C program of `conformance/`, and runs it with a time limit. A
+//! The conformance suite: makes the library once, compiles each C program of `conformance/`, and runs it with a time limit. A
 //! program prints each check that failed, and its status is their number.
 //!
 //! Each program is run linked with the library, and preloaded with it, some in both ways at once; `--ignored sanitized` runs them with AddressSanitizer.
-//! The library is a debug build, which tests/install.rs and tests/examples.rs use too; `HEADWATER_CAPI_PROFILE=clib` tests the one
-//! that is installed, as `cargo xtask ci` does in its step `c-library`.
+//! The library is a debug build (made/mod.rs); `HEADWATER_CAPI_PROFILE=clib` tests the one that is installed, as `cargo xtask ci` does in its step `c-library`.
+
+mod made;
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -30,26 +31,10 @@ fn package() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Builds the library, once for all tests of this program. Returns the directory that it is in.
+/// Makes the library, once for all tests of this program. Returns the directory that it is in.
 fn library() -> &'static Path {
     static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
-    LIBRARY.get_or_init(|| {
-        let profile = std::env::var("HEADWATER_CAPI_PROFILE").unwrap_or_else(|_| "debug".into());
-        let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("capi");
-        // One library for all of this crate's tests, which build it by turns.
-        let turn = File::create(format!("{}/capi.lock", env!("CARGO_TARGET_TMPDIR"))).expect("room");
-        turn.lock().expect("a lock");
-        let made = Command::new("make")
-            .arg("-C")
-            .arg(package())
-            .arg(format!("PROFILE={profile}"))
-            .arg(format!("TARGET={}", target.display()))
-            .env_remove("MAKEFLAGS")
-            .output()
-            .expect("make");
-        assert!(made.status.success(), "make: {}", String::from_utf8_lossy(&made.stderr));
-        target.join("capi").join(profile)
-    })
+    LIBRARY.get_or_init(|| made::make(&["all"]))
 }
 
 /// The library with which a program is linked in the place of the one that is preloaded: its calls fail.

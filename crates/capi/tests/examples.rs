@@ -1,6 +1,7 @@
 //! The programs of `examples/c` compile without a warning, and succeed. Skipped where a tool is missing.
 
-use std::fs::File;
+mod made;
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -64,8 +65,6 @@ fn every_example_succeeds() {
         return;
     }
     let root = tempfile::tempdir().expect("a directory");
-    let turn = File::create(format!("{}/capi.lock", env!("CARGO_TARGET_TMPDIR"))).expect("room");
-    turn.lock().expect("a lock");
     let run = |command: &mut Command| {
         let output = command.output().expect("it runs");
         let said = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
@@ -73,11 +72,7 @@ fn every_example_succeeds() {
         said.into_owned()
     };
     let prefix = format!("PREFIX={}/prefix", root.path().display());
-    let target = format!("TARGET={}/capi", env!("CARGO_TARGET_TMPDIR"));
-    // As in tests/install.rs: the library that is there, whose place of modules is another one. No example loads one from there.
-    let modules = if std::env::var_os("HEADWATER_TIMES").is_none() { &["modules="][..] } else { &[] };
-    run(Command::new("make").args(["-s", "-C", CRATE, "install", "PROFILE=debug", &prefix, &target]).args(modules));
-    drop(turn);
+    made::make(&["install", &prefix]);
     let folder = root.path().join("examples");
     std::fs::create_dir(&folder).expect("room");
     for entry in std::fs::read_dir(examples()).expect("a folder") {

@@ -1,7 +1,8 @@
 //! What `make install` installs is what a program needs: a program compiles with it by pkg-config and runs. Skipped where a tool is
 //! missing.
 
-use std::fs::File;
+mod made;
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -76,19 +77,9 @@ fn is_there(tool: &str) -> bool {
     found
 }
 
-/// Runs make for a target, with files below `root`. Tests build the library by turns.
+/// Runs make for a target, with files below `root`.
 fn make(target: &str, root: &Path) {
-    let turn = File::create(format!("{}/capi.lock", env!("CARGO_TARGET_TMPDIR"))).expect("room");
-    turn.lock().expect("a lock");
-    let mut command = Command::new("make");
-    // The place of modules in C is compiled into the library, which is built once more for another one. The long form does that.
-    if std::env::var_os("HEADWATER_TIMES").is_none() {
-        command.arg("modules=");
-    }
-    command.args(["-s", "-C", CRATE, target, "PROFILE=debug"]).arg(format!("PREFIX={PREFIX}"));
-    command.arg(format!("TARGET={}/capi", env!("CARGO_TARGET_TMPDIR"))).arg(format!("DESTDIR={}", root.display()));
-    let output = command.output().expect("make runs");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    made::make(&[target.to_owned(), format!("PREFIX={PREFIX}"), format!("DESTDIR={}", root.display())]);
 }
 
 /// The flags that pkg-config has for the package below `root`.

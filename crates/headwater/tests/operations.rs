@@ -58,32 +58,42 @@ fn mapped_files_have_small_pages_so_that_their_rows_are_measured() {
 
 #[test]
 fn every_operation_yields_its_figures_and_leaves_no_file_behind() {
-    for entry in FACILITIES.map(facility) {
-        for subject in (entry.subjects)() {
-            let scratch = tempfile::tempdir().expect("a directory for the test");
-            let job = job(entry, subject.name, scratch.path());
-            let id = &job.row.id;
-            let measured = match Conductor::start(&job).outcome() {
-                Outcome::Measured(measured) => measured,
-                Outcome::Unavailable { reason } => {
-                    assert!(!reason.trim().is_empty(), "{id}: skipped without a reason");
-                    eprintln!("{id}: skipped: {reason}");
-                    continue;
-                }
-                Outcome::Failed { reason } => panic!("{id}: {reason}"),
-            };
-            for metric in &job.row.metrics {
-                let values = measured.series.get(&metric.name).map_or(&[][..], Vec::as_slice);
-                // The difference of two very short launches may be negative.
-                let may_be_negative = measured.counters.contains_key("subtracted_ns");
-                let is_sane = |value: &f64| value.is_finite() && (may_be_negative || *value > 0.0);
-                assert!(!values.is_empty() && values.iter().all(is_sane), "{id}: {} is {values:?}", metric.name);
-            }
-            assert!(measured.counters["operations"] > 0.0 && measured.batch_operations > 0, "{id}");
-            let left: Vec<_> = fs::read_dir(scratch.path()).expect("it is there").flatten().collect();
-            assert!(left.is_empty(), "{id} left {left:?}");
+    let subjects = FACILITIES
+        .map(facility)
+        .into_iter()
+        .flat_map(|entry| (entry.subjects)().into_iter().map(move |subject| (entry, subject)));
+    let next = std::sync::Mutex::new(subjects);
+    let check_them = || {
+        while let Some((entry, subject)) = { next.lock().expect("no check holds it").next() } {
+            yields_its_figures(entry, subject.name);
         }
+    };
+    std::thread::scope(|scope| (0..2).for_each(|_| drop(scope.spawn(check_them))));
+}
+
+fn yields_its_figures(entry: &Entry, subject: &str) {
+    let scratch = tempfile::tempdir().expect("a directory for the test");
+    let job = job(entry, subject, scratch.path());
+    let id = &job.row.id;
+    let measured = match Conductor::start(&job).outcome() {
+        Outcome::Measured(measured) => measured,
+        Outcome::Unavailable { reason } => {
+            assert!(!reason.trim().is_empty(), "{id}: skipped without a reason");
+            eprintln!("{id}: skipped: {reason}");
+            return;
+        }
+        Outcome::Failed { reason } => panic!("{id}: {reason}"),
+    };
+    for metric in &job.row.metrics {
+        let values = measured.series.get(&metric.name).map_or(&[][..], Vec::as_slice);
+        // The difference of two very short launches may be negative.
+        let may_be_negative = measured.counters.contains_key("subtracted_ns");
+        let is_sane = |value: &f64| value.is_finite() && (may_be_negative || *value > 0.0);
+        assert!(!values.is_empty() && values.iter().all(is_sane), "{id}: {} is {values:?}", metric.name);
     }
+    assert!(measured.counters["operations"] > 0.0 && measured.batch_operations > 0, "{id}");
+    let left: Vec<_> = fs::read_dir(scratch.path()).expect("it is there").flatten().collect();
+    assert!(left.is_empty(), "{id} left {left:?}");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 mod common;
 
 use common::users::{NOBODY, become_user, is_root};
-use common::{alone, child, joined};
+use common::{alone, child, in_own_process, joined};
 use headwater_streams::{Access, Device, Errno, Error, FifoOptions, Result, Stream};
 
 fn device() -> Stream {
@@ -77,7 +77,7 @@ fn modules_above_the_anchor_are_popped_and_no_others() {
 
 #[test]
 fn root_pops_anchored_modules_and_what_comes_in_their_place_is_free() {
-    let _alone = alone();
+    in_own_process!();
     if !is_root() {
         return;
     }
@@ -99,7 +99,7 @@ fn root_pops_anchored_modules_and_what_comes_in_their_place_is_free() {
 
 #[test]
 fn a_pipe_and_a_fifo_have_no_anchor() {
-    let _alone = alone();
+    in_own_process!();
     let (near, far) = headwater_streams::pipe().expect("pipe");
     near.push("nullmod").expect("known");
     for end in [&near, &far] {
@@ -113,7 +113,7 @@ fn a_pipe_and_a_fifo_have_no_anchor() {
 
 #[test]
 fn an_anchor_is_refused_as_a_push_is_after_a_hang_up_and_an_error() {
-    let _alone = alone();
+    in_own_process!();
     for (request, errno) in [("hangup", Errno::Nxio), ("error 71 0", Errno::Io), ("error 0 71", Errno::Io)] {
         let mut stream = device().handle();
         stream.set_nonblocking(true).expect("arm");

@@ -4,7 +4,7 @@ mod common;
 
 use std::time::{Duration, Instant};
 
-use common::{alone, calm, child, joined, within};
+use common::{calm, child, in_own_process, joined, within};
 use headwater_streams::modules::bufmod::{
     BufferFlags, CHUNK, CHUNK_MAX, CLEAR_TIME, GET_CHUNK, GET_FLAGS, GET_SNAP, GET_TIME, PacketHeader, SET_CHUNK,
     SET_FLAGS, SET_SNAP, SET_TIME, timeval,
@@ -70,7 +70,7 @@ const PLAIN: BufferFlags = BufferFlags::NO_HEADER;
 
 #[test]
 fn a_chunk_is_passed_on_when_the_next_message_does_not_fit() {
-    let _alone = alone();
+    in_own_process!();
     for (chunk, sent, expected) in [
         (10, &["12345", "1234", "1"][..], ""),
         (10, &["12345", "1234", "12"], "123451234"),
@@ -87,7 +87,7 @@ fn a_chunk_is_passed_on_when_the_next_message_does_not_fit() {
 
 #[test]
 fn headers_tell_what_a_message_was_and_where_the_next_one_is() {
-    let _alone = alone();
+    in_own_process!();
     let (near, far) = buffered(Options::new(), BufferFlags::empty(), 100);
     set_word(&near, SET_SNAP, 5);
     send(&far, &["abc", "0123456789"]);
@@ -111,7 +111,7 @@ fn headers_tell_what_a_message_was_and_where_the_next_one_is() {
 
 #[test]
 fn a_message_waits_no_longer_than_the_time_and_no_shorter() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "the time".to_owned());
     let (near, far) = buffered(Options::new(), PLAIN, 100);
     let time = Duration::from_millis(60);
@@ -128,7 +128,7 @@ fn a_message_waits_no_longer_than_the_time_and_no_shorter() {
 
 #[test]
 fn other_messages_pass_behind_the_chunk_and_those_of_high_priority_at_once() {
-    let _alone = alone();
+    in_own_process!();
     let (near, far) = buffered(Options::new(), PLAIN | BufferFlags::NO_PROTO_CONVERSION, 100);
     send(&far, &["a", "b"]);
     far.putmsg(Some(b"proto"), None).expect("room");
@@ -149,7 +149,7 @@ fn other_messages_pass_behind_the_chunk_and_those_of_high_priority_at_once() {
 
 #[test]
 fn the_first_message_of_an_interval_is_not_gathered_if_asked_for() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "intervals".to_owned());
     let (near, far) = buffered(Options::new(), PLAIN | BufferFlags::DEFER_CHUNK, 100);
     send(&far, &["a", "b", "c"]);
@@ -170,7 +170,7 @@ fn the_first_message_of_an_interval_is_not_gathered_if_asked_for() {
 
 #[test]
 fn a_message_on_the_write_side_passes_the_chunk_on_if_asked_for() {
-    let _alone = alone();
+    in_own_process!();
     for (flags, expected) in [(PLAIN, ""), (PLAIN | BufferFlags::SEND_ON_WRITE, "ab")] {
         let (near, far) = buffered(Options::new(), flags, 100);
         send(&far, &["a", "b"]);
@@ -203,7 +203,7 @@ impl Driver for Twice {
 
 #[test]
 fn answers_that_come_within_the_write_wait_for_nothing() {
-    let _alone = alone();
+    in_own_process!();
     register_driver(Twice).expect("new");
     let near = Device::open_private("twice").expect("known");
     near.push("bufmod").expect("known");
@@ -219,7 +219,7 @@ fn answers_that_come_within_the_write_wait_for_nothing() {
 
 #[test]
 fn an_answer_to_a_request_is_passed_on_at_once_and_what_follows_is_gathered() {
-    let _alone = alone();
+    in_own_process!();
     let flags = PLAIN | BufferFlags::SEND_ON_WRITE | BufferFlags::DEFER_CHUNK;
     // A driver that answers within the write.
     let near = Device::open_private("echo").expect("known");
@@ -242,7 +242,7 @@ fn an_answer_to_a_request_is_passed_on_at_once_and_what_follows_is_gathered() {
 
 #[test]
 fn a_reader_that_is_behind_stops_the_writer_or_loses_counted_messages() {
-    let _alone = alone();
+    in_own_process!();
     let text = "x".repeat(76);
     let options = || Options::new().hiwat(300).lowat(100);
     let (near, far) = buffered(options(), BufferFlags::empty(), 200);
@@ -279,7 +279,7 @@ fn a_reader_that_is_behind_stops_the_writer_or_loses_counted_messages() {
 
 #[test]
 fn what_is_gathered_comes_before_the_end_of_the_stream() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "the end".to_owned());
     let (near, far) = buffered(Options::new(), PLAIN, 100);
     near.set_nonblocking(false).expect("arm");
@@ -310,7 +310,7 @@ fn what_is_gathered_comes_before_the_end_of_the_stream() {
 
 #[test]
 fn a_flush_of_the_read_side_discards_the_chunk() {
-    let _alone = alone();
+    in_own_process!();
     for (flush, expected) in [
         (Flush::ALL, "c"),
         (Flush::READ.in_band(0), "c"),
@@ -332,7 +332,7 @@ fn a_flush_of_the_read_side_discards_the_chunk() {
 
 #[test]
 fn ioctls_take_and_return_their_data_in_both_ways() {
-    let _alone = alone();
+    in_own_process!();
     let (near, _far) = pipe_with_module();
     let by_address = |command: u32, data: &mut [u8]| {
         let mut memory = vec![MemoryAt::new(4096, data)];
@@ -381,7 +381,7 @@ fn pipe_with_module() -> (Stream, Stream) {
 
 #[test]
 fn two_modules_of_a_stream_have_settings_and_chunks_of_their_own() {
-    let _alone = alone();
+    in_own_process!();
     let (near, far) = pipe_with_module();
     set_word(&near, SET_CHUNK, 11);
     near.push("bufmod").expect("known");

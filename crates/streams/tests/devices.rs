@@ -9,7 +9,7 @@ use std::sync::Once;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
-use common::{Random, alone, calm, child, joined, polled, within};
+use common::{Random, alone, calm, child, in_own_process, joined, polled, within};
 use headwater_streams::{
     Device, DeviceOptions, Driver, DriverInfo, Errno, Events, Flush, Handle, Kind, Message, MessageFilter,
     MessageHeader, Opening, Options, Priority, Queue, ReadMode, ReadOptions, Result, Side, Stream, WriteOptions,
@@ -92,7 +92,7 @@ fn know() {
 
 #[test]
 fn what_is_written_to_echo_comes_back_with_its_boundaries() {
-    let _alone = alone();
+    in_own_process!();
     let mut stream = open("echo");
     stream.write(b"plain").expect("room");
     let mut bytes = [0; 16];
@@ -114,7 +114,7 @@ fn what_is_written_to_echo_comes_back_with_its_boundaries() {
 
 #[test]
 fn a_writer_that_outruns_its_reader_is_stopped_and_goes_on_and_nothing_is_lost() {
-    let _alone = alone();
+    in_own_process!();
     for (seed, modules) in [&[][..], &["srvmod"], &["nullmod", "srvmod"], &["nullmod"]].into_iter().enumerate() {
         for band in [0, 3] {
             within(PATIENCE, format!("echo below {modules:?}, band {band}"));
@@ -173,7 +173,7 @@ fn number(stream: &mut Handle) -> Option<u32> {
 
 #[test]
 fn a_writer_that_waits_for_room_is_woken_by_the_reader() {
-    let _alone = alone();
+    in_own_process!();
     const BYTES: usize = 400_000;
     for reads_in_child in [false, true] {
         within(PATIENCE, format!("a writer waits; the reader is a child: {reads_in_child}"));
@@ -244,7 +244,7 @@ mod rustix_poll {
 
 #[test]
 fn a_sleeping_reader_and_a_program_that_polls_are_told_by_another_process() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "readers of an echo device, told by a child".to_owned());
     let stream = Device::open_private("echo").expect("known");
     let writer = child(|| {
@@ -265,7 +265,7 @@ fn a_sleeping_reader_and_a_program_that_polls_are_told_by_another_process() {
 
 #[test]
 fn nuls_takes_everything_and_reads_as_empty() {
-    let _alone = alone();
+    in_own_process!();
     for nonblocking in [false, true] {
         let mut stream = small("nuls", 2000, nonblocking);
         let mut buffer = [0; 8];
@@ -281,7 +281,7 @@ fn nuls_takes_everything_and_reads_as_empty() {
 
 #[test]
 fn the_driver_is_listed_and_found_and_is_no_module() {
-    let _alone = alone();
+    in_own_process!();
     let mut stream = open("echo");
     assert_eq!(stream.look().expect("the driver"), "echo");
     assert_eq!(stream.list().expect("list"), ["echo"]);
@@ -307,7 +307,7 @@ fn the_driver_is_listed_and_found_and_is_no_module() {
 
 #[test]
 fn opened_once_closed_by_the_last_of_all_processes() {
-    let _alone = alone();
+    in_own_process!();
     know();
     let before = common::open_things();
     let (opens, closes) = (OPENS.load(Ordering::Relaxed), CLOSES.load(Ordering::Relaxed));
@@ -342,7 +342,7 @@ fn opened_once_closed_by_the_last_of_all_processes() {
 
 #[test]
 fn an_open_that_the_driver_refuses_fails_with_its_errno_and_leaves_nothing() {
-    let _alone = alone();
+    in_own_process!();
     know();
     let (before, closes) = (common::open_things(), CLOSES.load(Ordering::Relaxed));
     REFUSES.store(1, Ordering::Relaxed);
@@ -355,7 +355,7 @@ fn an_open_that_the_driver_refuses_fails_with_its_errno_and_leaves_nothing() {
 
 #[test]
 fn a_driver_hangs_up_and_raises_errors() {
-    let _alone = alone();
+    in_own_process!();
     know();
     let mut stream = open("tester");
     stream.write(b"below").expect("the driver finds that out");
@@ -373,7 +373,7 @@ fn a_driver_hangs_up_and_raises_errors() {
 
 #[test]
 fn a_flush_reaches_the_drivers_queues_and_comes_back() {
-    let _alone = alone();
+    in_own_process!();
     let mut stream = small("echo", 1000, true);
     while stream.write(&[1; 300]).is_ok() {}
     stream.flush_queues(Flush::WRITE).expect("flush");
@@ -393,7 +393,7 @@ fn a_flush_reaches_the_drivers_queues_and_comes_back() {
 
 #[test]
 fn a_device_goes_to_another_process_with_its_descriptors() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "a device goes over a socket".to_owned());
     let (near, far) = UnixStream::pair().expect("pair");
     let stream = open("echo");

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use common::{Interruptible, Random, alone, calm, child, extent, joined, polled, private_directory, within};
+use common::{Interruptible, Random, calm, child, extent, in_own_process, joined, polled, private_directory, within};
 use datagrams::{Delay, HOLD, Line, READS, know, line, paths};
 use headwater_os::child::Child;
 use headwater_streams::{
@@ -37,7 +37,7 @@ fn threads() -> usize {
 
 #[test]
 fn messages_go_out_and_a_waiting_reader_gets_what_comes() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "a reader waits at a driver's socket".to_owned());
     let before = common::open_things();
     let Line { stream, peer, _directory } = line(65536);
@@ -64,7 +64,7 @@ fn messages_go_out_and_a_waiting_reader_gets_what_comes() {
 
 #[test]
 fn a_reader_that_is_behind_stops_the_socket_and_nothing_spins() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "a full stream over a socket".to_owned());
     let Line { stream, peer, _directory } = line(2000);
     peer.set_nonblocking(true).expect("a socket");
@@ -110,7 +110,7 @@ fn cpu_time() -> Duration {
 
 #[test]
 fn a_writer_waits_for_room_in_the_socket() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "a writer waits for a driver's socket".to_owned());
     let Line { stream, peer, _directory } = line(65536);
     const COUNT: u32 = 3000;
@@ -140,7 +140,7 @@ fn a_writer_waits_for_room_in_the_socket() {
 
 #[test]
 fn a_raw_poll_is_told_by_a_thread_that_a_refused_call_has_started() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "a foreign event loop at a driver's socket".to_owned());
     let before = (common::open_things(), threads());
     let Line { stream, peer, _directory } = line(2000);
@@ -179,7 +179,7 @@ fn a_raw_poll_is_told_by_a_thread_that_a_refused_call_has_started() {
 
 #[test]
 fn processes_that_had_the_stream_before_get_the_socket_too() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "a socket that is opened after a fork".to_owned());
     know();
     let directory = tempfile::tempdir().expect("a directory");
@@ -232,7 +232,7 @@ fn processes_that_had_the_stream_before_get_the_socket_too() {
 
 #[test]
 fn an_open_by_name_gets_the_socket() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "a socket of a device that is opened again".to_owned());
     know();
     let directory = private_directory();
@@ -252,7 +252,7 @@ fn an_open_by_name_gets_the_socket() {
 
 #[test]
 fn many_readers_in_several_processes_lose_no_wake_up() {
-    let _alone = alone();
+    in_own_process!();
     let rounds = extent("HEADWATER_ROUNDS", 100) as u32;
     let Line { stream, peer, _directory } = line(4000);
     stream.set_read_options(ReadOptions::new().mode(ReadMode::MessageKeep)).expect("known");
@@ -319,7 +319,7 @@ fn many_readers_in_several_processes_lose_no_wake_up() {
 
 #[test]
 fn a_signal_ends_the_wait_at_a_socket() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "a signal ends a wait at a driver's socket".to_owned());
     let Line { stream, peer, _directory } = line(4000);
     let reader = Interruptible::start(move || stream.read(&mut [0; 8]));
@@ -331,7 +331,7 @@ fn a_signal_ends_the_wait_at_a_socket() {
 
 #[test]
 fn a_timeout_is_called_by_who_waits_at_the_stream_in_time() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "a module's timeout".to_owned());
     register(Delay).expect("new");
     let (near, far) = headwater_streams::pipe().expect("pipe");
@@ -390,7 +390,7 @@ fn fill(stream: &mut Handle) -> u32 {
 
 #[test]
 fn the_last_close_waits_until_the_driver_has_sent_what_it_holds() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "a device is closed while its socket is full".to_owned());
     let full = || {
         let Line { stream, peer, _directory } = line(4000);
@@ -442,7 +442,7 @@ fn the_last_close_waits_until_the_driver_has_sent_what_it_holds() {
 
 #[test]
 fn the_last_close_waits_until_the_partner_has_room() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "a loop is closed while its partner is behind".to_owned());
     let directory = private_directory();
     let open = |minor| {

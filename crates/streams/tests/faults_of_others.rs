@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use common::{alone, calm, polled, private_directory, within};
+use common::{alone, calm, in_own_process, polled, private_directory, within};
 use headwater_os::child::Child;
 use headwater_streams::drivers::log::{LogFlags, TRCLOG, TraceId};
 use headwater_streams::{
@@ -57,7 +57,7 @@ fn is_hung_up(handle: &Handle, within: Duration) -> bool {
 
 #[test]
 fn a_forked_child_that_has_closed_its_copy_does_not_keep_the_partner() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "a child of a partner lives on without the stream".to_owned());
     let directory = private_directory();
     let (mut ready, say) = std::io::pipe().expect("pipe");
@@ -92,7 +92,7 @@ fn a_forked_child_that_has_closed_its_copy_does_not_keep_the_partner() {
 
 #[test]
 fn an_open_whose_partner_s_process_is_stopped_says_so_and_succeeds_afterwards() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "the partner's process is stopped".to_owned());
     let directory = private_directory();
     let (mut ready, say) = std::io::pipe().expect("pipe");
@@ -154,7 +154,7 @@ fn an_open_behind_a_stopped_process_ends_in_time_beside_signals() {
 
 #[test]
 fn a_close_takes_no_longer_than_it_was_told_behind_a_reserved_place() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "a close beside a reserved place".to_owned());
     let (mut closing, _far) = Options::new().pair().expect("pipe");
     let mut other = closing.another();
@@ -176,7 +176,7 @@ fn a_close_takes_no_longer_than_it_was_told_behind_a_reserved_place() {
 
 #[test]
 fn a_device_with_files_is_served_below_a_multiplexer() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "a logger is linked below a multiplexer".to_owned());
     let directory = private_directory();
     let options = DeviceOptions::new().directory(directory.path());
@@ -195,7 +195,7 @@ fn a_device_with_files_is_served_below_a_multiplexer() {
 
 #[test]
 fn children_that_are_forked_while_a_multiplexer_works_keep_nothing_of_it() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "forks beside the multiplexer's thread".to_owned());
     let directory = private_directory();
     let options = DeviceOptions::new().directory(directory.path());
@@ -242,7 +242,7 @@ fn children_that_are_forked_while_a_multiplexer_works_keep_nothing_of_it() {
 
 #[test]
 fn an_open_in_a_group_s_directory_changes_the_mode_of_no_other_file() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "symbolic links in the place of sockets".to_owned());
     let directory = tempfile::tempdir().expect("a directory");
     std::fs::set_permissions(directory.path(), std::fs::Permissions::from_mode(0o2770)).expect("own");
@@ -311,7 +311,7 @@ impl Driver for Stalling {
 
 #[test]
 fn a_fork_does_not_wait_for_a_stopped_sibling_when_the_partner_was_killed() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "a sibling is stopped in the partner's stream, and the partner is killed".to_owned());
     register_driver(Stalling).expect("new");
     let directory = private_directory();

@@ -10,11 +10,11 @@ use headwater_streams::{Access, Errno, Fifo, Handle, Stream};
 
 mod common;
 
-use common::{alone, calm, child, fifo, joined, open, read_all, within};
+use common::{calm, child, fifo, in_own_process, joined, open, read_all, within};
 
 #[test]
 fn a_fifo_joins_unrelated_processes() {
-    let _alone = alone();
+    in_own_process!();
     let (_directory, path) = fifo();
     let writer = child(|| {
         let mut stream = Fifo::open(&path, Access::Write).map(Stream::into_handle)?;
@@ -31,7 +31,7 @@ fn a_fifo_joins_unrelated_processes() {
 
 #[test]
 fn a_fifo_without_a_reader_refuses_a_writer_that_is_not_to_wait() {
-    let _alone = alone();
+    in_own_process!();
     let (_directory, path) = fifo();
     assert_eq!(open(&path, Access::Write).expect_err("nobody reads").errno(), Errno::Nxio);
     let mut reader = open(&path, Access::Read).expect("opens at once");
@@ -80,19 +80,19 @@ fn meets_peers_that_go_at_once(access: Access) {
 
 #[test]
 fn a_reader_s_open_returns_when_a_writer_has_come_and_gone() {
-    let _alone = alone();
+    in_own_process!();
     meets_peers_that_go_at_once(Access::Read);
 }
 
 #[test]
 fn a_writer_s_open_returns_when_a_reader_has_come_and_gone() {
-    let _alone = alone();
+    in_own_process!();
     meets_peers_that_go_at_once(Access::Write);
 }
 
 #[test]
 fn those_who_open_at_the_same_time_meet() {
-    let _alone = alone();
+    in_own_process!();
     for _ in 0..40 {
         let (_directory, path) = fifo();
         common::meet_at_the_same_time(&path);
@@ -101,7 +101,7 @@ fn those_who_open_at_the_same_time_meet() {
 
 #[test]
 fn a_stopped_opener_stops_nobody() {
-    let _alone = alone();
+    in_own_process!();
     let (_directory, path) = fifo();
     let mut other = child(|| {
         loop {
@@ -130,7 +130,7 @@ fn a_stopped_opener_stops_nobody() {
 
 #[test]
 fn a_signal_handler_ends_the_wait_for_a_peer() {
-    let _alone = alone();
+    in_own_process!();
     let (_directory, path) = fifo();
     within(Duration::from_secs(20), "a signal during open".to_owned());
     joined(child(|| {
@@ -151,7 +151,7 @@ fn a_signal_handler_ends_the_wait_for_a_peer() {
 
 #[test]
 fn an_open_without_descriptors_says_so() {
-    let _alone = alone();
+    in_own_process!();
     let (_directory, path) = fifo();
     for others in [false, true] {
         let _reader = others.then(|| open(&path, Access::Read).expect("opens at once"));
@@ -178,7 +178,7 @@ fn an_open_without_descriptors_says_so() {
 
 #[test]
 fn what_a_missing_node_is_refused_for_is_told() {
-    let _alone = alone();
+    in_own_process!();
     let (directory, _path) = fifo();
     let error = open(&directory.path().join("nothing"), Access::Read).expect_err("there is none");
     assert!(error.to_string().contains("nothing") && error.to_string().contains("No such file"), "{error}");
@@ -187,7 +187,7 @@ fn what_a_missing_node_is_refused_for_is_told() {
 
 #[test]
 fn a_lock_on_the_node_stops_no_open() {
-    let _alone = alone();
+    in_own_process!();
     let (_directory, path) = fifo();
     let node = headwater_os::files::open_fifo(&path).expect("open");
     // SAFETY: it takes numbers.
@@ -201,7 +201,7 @@ fn a_lock_on_the_node_stops_no_open() {
 
 #[test]
 fn writers_of_a_fifo_come_and_go() {
-    let _alone = alone();
+    in_own_process!();
     let (_directory, path) = fifo();
     let mut reader = open(&path, Access::Read).expect("opens at once");
     for round in 0..3u8 {
@@ -219,7 +219,7 @@ fn writers_of_a_fifo_come_and_go() {
 
 #[test]
 fn what_is_no_fifo_is_refused() {
-    let _alone = alone();
+    in_own_process!();
     let (directory, path) = fifo();
     assert_eq!(open(directory.path(), Access::Read).expect_err("a directory").errno(), Errno::Inval);
     assert!(open(&directory.path().join("nothing"), Access::Read).is_err());
@@ -254,7 +254,7 @@ fn exec(stream: &Handle, setting: &str) -> std::process::Child {
 
 #[test]
 fn ends_of_a_fifo_survive_exec() {
-    let _alone = alone();
+    in_own_process!();
     let (_directory, path) = fifo();
     let mut reader = open(&path, Access::Read).expect("opens at once");
     let writer = open(&path, Access::Write).expect("somebody reads");
@@ -277,7 +277,7 @@ fn ends_of_a_fifo_survive_exec() {
 
 #[test]
 fn an_end_of_a_fifo_that_is_not_to_be_inherited_is_not() {
-    let _alone = alone();
+    in_own_process!();
     let (_directory, path) = fifo();
     let reader = open(&path, Access::Read).expect("opens at once");
     // The descriptor whose number is told, and nothing else.
@@ -290,7 +290,7 @@ fn an_end_of_a_fifo_that_is_not_to_be_inherited_is_not() {
 
 #[test]
 fn ends_of_a_fifo_go_over_a_socket() {
-    let _alone = alone();
+    in_own_process!();
     let (here, there) = UnixStream::pair().expect("pair");
     let (_directory, path) = fifo();
     let mut reader = open(&path, Access::Read).expect("opens at once");
@@ -306,7 +306,7 @@ fn ends_of_a_fifo_go_over_a_socket() {
 
 #[test]
 fn descriptors_of_two_fifos_are_no_end() {
-    let _alone = alone();
+    in_own_process!();
     let (here, there) = UnixStream::pair().expect("pair");
     let receive = |files: &[std::os::fd::BorrowedFd<'_>]| {
         headwater_os::descriptors::send(here.as_fd(), files).expect("send");
@@ -332,7 +332,7 @@ fn descriptors_of_two_fifos_are_no_end() {
 
 #[test]
 fn a_duplicate_is_another_handle_of_the_same_end() {
-    let _alone = alone();
+    in_own_process!();
     let (_directory, path) = fifo();
     let reader = open(&path, Access::Read).expect("opens at once");
     let mut writer = open(&path, Access::Write).expect("somebody reads");
@@ -350,7 +350,7 @@ fn a_duplicate_is_another_handle_of_the_same_end() {
 
 #[test]
 fn no_file_is_passed_through_a_fifo() {
-    let _alone = alone();
+    in_own_process!();
     let (_directory, path) = fifo();
     let mut reader = open(&path, Access::Read).expect("opens at once");
     let mut writer = open(&path, Access::Write).expect("somebody reads");

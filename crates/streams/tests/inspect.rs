@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use common::{
-    Random, alone, calm, child, expect_nothing_left, extent, joined, open_things, polled, private_directory, setting,
-    within,
+    Random, calm, child, expect_nothing_left, extent, in_own_process, joined, open_things, polled, private_directory,
+    setting, within,
 };
 use headwater_os::child::Child;
 use headwater_os::descriptors;
@@ -107,7 +107,7 @@ impl Holder {
 
 #[test]
 fn a_pipe_shows_its_processes_modules_and_what_is_queued() {
-    let _alone = alone();
+    in_own_process!();
     let (near, far) = marked(1).pipe().expect("pipe");
     let (mut near, mut far) = (Some(near), Some(far));
     let holder = Holder::start(|| {
@@ -162,7 +162,7 @@ fn a_pipe_shows_its_processes_modules_and_what_is_queued() {
 
 #[test]
 fn without_a_lane_messages_are_counted_in_their_queues() {
-    let _alone = alone();
+    in_own_process!();
     let (near, far) = marked(2).policy(Policy::EAGER).pipe().expect("pipe");
     for _ in 0..3 {
         near.write(b"four").expect("room");
@@ -175,7 +175,7 @@ fn without_a_lane_messages_are_counted_in_their_queues() {
 
 #[test]
 fn a_module_s_queue_shows_what_it_holds_and_what_was_put_into_it() {
-    let _alone = alone();
+    in_own_process!();
     let (near, far) = marked(10).hiwat(8).lowat(4).pipe().expect("pipe");
     far.push("srvmod").expect("known");
     near.set_nonblocking(true).expect("open");
@@ -198,7 +198,7 @@ fn a_module_s_queue_shows_what_it_holds_and_what_was_put_into_it() {
 
 #[test]
 fn a_sleeper_a_full_queue_and_a_stopped_or_killed_process_are_shown() {
-    let _alone = alone();
+    in_own_process!();
     let (near, far) = marked(3).hiwat(1000).lowat(500).pipe().expect("pipe");
     let (mut near, mut far) = (Some(near), Some(far));
     let mut reader = child(|| {
@@ -234,7 +234,7 @@ fn a_sleeper_a_full_queue_and_a_stopped_or_killed_process_are_shown() {
 
 #[test]
 fn a_fifo_shows_its_path_and_which_side_each_process_has() {
-    let _alone = alone();
+    in_own_process!();
     let directory = private_directory();
     let path = directory.path().join("queue");
     let options = FifoOptions::new().create(0o600).nonblocking(true).stream(marked(4));
@@ -260,7 +260,7 @@ fn a_fifo_shows_its_path_and_which_side_each_process_has() {
 
 #[test]
 fn a_device_shows_its_driver_minor_number_and_modules() {
-    let _alone = alone();
+    in_own_process!();
     let directory = private_directory();
     let options = DeviceOptions::new().directory(directory.path()).minor(17).stream(marked(5));
     let stream = options.open("echo").expect("open");
@@ -285,7 +285,7 @@ fn a_device_shows_its_driver_minor_number_and_modules() {
 
 #[test]
 fn looking_takes_no_page_changes_no_byte_and_leaves_nothing_open() {
-    let _alone = alone();
+    in_own_process!();
     let (near, far) = marked(6).pipe().expect("pipe");
     near.push("srvmod").expect("known");
     near.putmsg(Some(b"control"), Some(b"data")).expect("room");
@@ -320,7 +320,7 @@ fn looking_takes_no_page_changes_no_byte_and_leaves_nothing_open() {
 
 #[test]
 fn the_hang_up_is_seen_while_processes_look() {
-    let _alone = alone();
+    in_own_process!();
     let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let looker = scope.spawn(|| {
@@ -354,7 +354,7 @@ fn the_hang_up_is_seen_while_processes_look() {
 
 #[test]
 fn processes_that_come_and_go_make_no_look_fail() {
-    let _alone = alone();
+    in_own_process!();
     let open = open_things();
     let makers: Vec<Child> = (0..3)
         .map(|maker| {
@@ -405,7 +405,7 @@ fn content_of(file: &File) -> Option<Content> {
 
 #[test]
 fn memories_of_any_content_are_listed_as_what_they_are() {
-    let _alone = alone();
+    in_own_process!();
     let empty = memfd("headwater-stream");
     assert!(matches!(content_of(&empty), Some(Content::Unreadable(_))));
     let version = memfd("headwater-fifo-1-2");
@@ -433,7 +433,7 @@ fn memories_of_any_content_are_listed_as_what_they_are() {
 
 #[test]
 fn a_memory_that_is_overwritten_and_cut_meanwhile_does_no_harm() {
-    let _alone = alone();
+    in_own_process!();
     let (near, far): (Stream, Stream) = marked(9).pipe().expect("pipe");
     near.push("srvmod").expect("known");
     near.write(b"hello").expect("room");

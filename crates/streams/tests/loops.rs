@@ -6,7 +6,7 @@ mod common;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use common::{Random, alone, calm, child, extent, joined, polled, private_directory, setting, within};
+use common::{Random, alone, calm, child, extent, in_own_process, joined, polled, private_directory, setting, within};
 use headwater_os::child::Child;
 use headwater_streams::{DeviceOptions, Errno, Handle, Options, Priority, Result, Stream};
 
@@ -30,7 +30,7 @@ fn text(handle: &mut Handle) -> String {
 
 #[test]
 fn what_is_written_to_the_one_is_read_from_the_other() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "a loop in one process".to_owned());
     let directory = private_directory();
     let before = common::open_things();
@@ -67,7 +67,7 @@ fn what_is_written_to_the_one_is_read_from_the_other() {
 
 #[test]
 fn a_partner_that_comes_while_the_stream_is_read_is_met() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "partners come and go beside a reader that does not wait".to_owned());
     let directory = private_directory();
     for round in 0..extent("HEADWATER_ROUNDS", 100) {
@@ -123,7 +123,7 @@ fn what_a_reader_takes_before_it_meets_its_partner_makes_room_too() {
 
 #[test]
 fn a_writer_waits_for_the_reader_of_another_process_and_nothing_is_lost() {
-    let _alone = alone();
+    in_own_process!();
     const BYTES: usize = 300_000;
     let directory = private_directory();
     for (round, modules) in [&[][..], &["srvmod"], &["nullmod"]].into_iter().enumerate() {
@@ -156,7 +156,7 @@ fn a_writer_waits_for_the_reader_of_another_process_and_nothing_is_lost() {
 
 #[test]
 fn the_descriptor_tells_of_data_of_room_and_of_the_partner_s_death() {
-    let _alone = alone();
+    in_own_process!();
     let directory = private_directory();
     for kills in [false, true] {
         within(PATIENCE, format!("a foreign event loop at a loop; the partner is killed: {kills}"));
@@ -222,7 +222,7 @@ fn the_descriptor_tells_of_data_of_room_and_of_the_partner_s_death() {
 
 #[test]
 fn a_reader_that_sleeps_is_woken_by_the_death_of_the_partner() {
-    let _alone = alone();
+    in_own_process!();
     let directory = private_directory();
     within(PATIENCE, "a reader of a loop sleeps, and the partner is killed".to_owned());
     let mut partner = child(|| {
@@ -246,7 +246,7 @@ fn a_reader_that_sleeps_is_woken_by_the_death_of_the_partner() {
 
 #[test]
 fn partners_that_are_killed_at_any_moment_leave_the_other_usable_or_hung_up() {
-    let _alone = alone();
+    in_own_process!();
     let until = Instant::now() + Duration::from_secs(extent("HEADWATER_SECONDS", 1));
     let mut random = Random(setting("HEADWATER_SEED", 1));
     let directory = private_directory();

@@ -9,7 +9,7 @@ use headwater_streams::{Access, Errno, Error, Events, Handle, Priority};
 
 mod common;
 
-use common::{alone, child, fifo, open};
+use common::{child, fifo, in_own_process, open};
 
 /// Members of a stream (`headwater_shm::MEMBERS`, docs/streams.md).
 const MEMBERS: usize = 64;
@@ -43,7 +43,7 @@ fn is_full(error: &Error) -> bool {
 
 #[test]
 fn the_sixty_fifth_process_is_told_of_the_limit() {
-    let _alone = alone();
+    in_own_process!();
     let (mut near, far) = Handle::pair().expect("pipe");
     let mut users = users(MEMBERS, || Ok(far.another()));
     // A handle that has made no call does not count; each use of it fails in the same way, and breaks nothing.
@@ -72,7 +72,7 @@ fn the_sixty_fifth_process_is_told_of_the_limit() {
 
 #[test]
 fn places_of_the_dead_are_taken_again_and_again() {
-    let _alone = alone();
+    in_own_process!();
     let (mut near, far) = Handle::pair().expect("pipe");
     near.write(b"written before").expect("room");
     for _ in 0..3 {
@@ -93,7 +93,7 @@ fn places_of_the_dead_are_taken_again_and_again() {
 
 #[test]
 fn a_full_fifo_is_not_opened() {
-    let _alone = alone();
+    in_own_process!();
     let (_directory, path) = fifo();
     let mut users = users(MEMBERS, || open(&path, Access::Read));
     assert!(is_full(&open(&path, Access::Write).expect_err("full")));

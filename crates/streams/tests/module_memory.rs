@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{alone, child, joined};
+use common::{child, in_own_process, joined};
 use headwater_streams::limits::{MODULE_INSTANCE_MAX, NSTRPUSH};
 use headwater_streams::{Errno, Kind, Message, Module, ModuleInfo, Queue, Result, Side, Stream, pipe, register};
 
@@ -42,7 +42,7 @@ fn sum(near: &Stream, far: &Stream, byte: u8) -> u8 {
 
 #[test]
 fn each_push_has_memory_of_its_own_that_is_zeros_at_first() {
-    let _alone = alone();
+    in_own_process!();
     register(Sum("sum", MODULE_INSTANCE_MAX)).expect("new");
     let (near, far) = pipe().expect("pipe");
     for end in [&near, &far] {
@@ -63,7 +63,7 @@ fn each_push_has_memory_of_its_own_that_is_zeros_at_first() {
 
 #[test]
 fn processes_share_it() {
-    let _alone = alone();
+    in_own_process!();
     register(Sum("shared sum", 1)).expect("new");
     let (near, far) = pipe().expect("pipe");
     near.push("shared sum").expect("known");
@@ -77,7 +77,7 @@ fn processes_share_it() {
 
 #[test]
 fn as_many_modules_as_an_end_takes_have_it_and_none_has_too_much() {
-    let _alone = alone();
+    in_own_process!();
     register(Sum("many sums", 4096)).expect("new");
     let too_much = register(Sum("too much", MODULE_INSTANCE_MAX + 1)).expect_err("beyond the limit");
     assert_eq!(too_much.errno(), Errno::Inval);
@@ -108,7 +108,7 @@ impl Module for Passive {
 
 #[test]
 fn a_module_takes_a_queue_over_without_the_flags_of_the_one_before() {
-    let _alone = alone();
+    in_own_process!();
     register(Passive).expect("new");
     let (near, far) = pipe().expect("pipe");
     near.push("passive").expect("known");

@@ -11,7 +11,7 @@ use std::sync::Once;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use common::{Random, alone, calm, child, extent, joined, private_directory, setting, within};
+use common::{Random, calm, child, extent, in_own_process, joined, private_directory, setting, within};
 use headwater_os::child::Child;
 use headwater_streams::{
     DeviceOptions, Driver, DriverInfo, Errno, Message, Opening, Queue, Result, Stream, register_driver,
@@ -112,7 +112,7 @@ fn know() {
 
 #[test]
 fn clone_opens_get_numbers_that_nobody_has() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "clone opens".to_owned());
     let directory = private_directory();
     let before = common::open_things();
@@ -138,7 +138,7 @@ fn clone_opens_get_numbers_that_nobody_has() {
 
 #[test]
 fn the_same_number_is_the_same_stream_in_unrelated_processes() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "one minor number in two processes".to_owned());
     let directory = private_directory();
     for round in 0..20 {
@@ -171,7 +171,7 @@ fn the_same_number_is_the_same_stream_in_unrelated_processes() {
 
 #[test]
 fn a_reader_here_is_woken_by_a_writer_that_opened_by_name() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "a sleeping reader of a named device".to_owned());
     let directory = private_directory();
     let stream = open(directory.path(), "echo", Some(1)).expect("free");
@@ -189,7 +189,7 @@ fn a_reader_here_is_woken_by_a_writer_that_opened_by_name() {
 
 #[test]
 fn a_driver_is_opened_by_each_and_closed_by_the_last() {
-    let _alone = alone();
+    in_own_process!();
     know();
     within(PATIENCE, "opens and closes of a named device".to_owned());
     let directory = private_directory();
@@ -212,7 +212,7 @@ fn a_driver_is_opened_by_each_and_closed_by_the_last() {
 
 #[test]
 fn a_forked_child_goes_on_with_the_device_and_lets_others_in() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "a named device goes to a child".to_owned());
     let directory = private_directory();
     let mut parents = Some(open(directory.path(), "echo", Some(3)).expect("free"));
@@ -232,7 +232,7 @@ fn a_forked_child_goes_on_with_the_device_and_lets_others_in() {
 
 #[test]
 fn holders_that_are_killed_leave_nothing_in_the_way() {
-    let _alone = alone();
+    in_own_process!();
     let until = Instant::now() + Duration::from_secs(extent("HEADWATER_SECONDS", 1));
     let mut random = Random(setting("HEADWATER_SEED", 1));
     let directory = private_directory();
@@ -280,7 +280,7 @@ fn hold(directory: &Path, seed: u64) -> i32 {
 
 #[test]
 fn a_number_whose_holder_is_stopped_is_busy_and_nobody_waits_for_ever() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "a holder is stopped".to_owned());
     let directory = private_directory();
     let holder = Holder::start(|| open(directory.path(), "echo", Some(5)));
@@ -305,7 +305,7 @@ fn a_number_whose_holder_is_stopped_is_busy_and_nobody_waits_for_ever() {
 
 #[test]
 fn a_directory_that_others_may_use_is_refused() {
-    let _alone = alone();
+    in_own_process!();
     let directory = private_directory();
     let refused = |path: &Path| open(path, "echo", None).expect_err("unsafe").errno();
     for mode in [0o701, 0o702, 0o777] {
@@ -334,7 +334,7 @@ fn a_directory_that_others_may_use_is_refused() {
 
 #[test]
 fn many_who_open_one_number_at_the_same_time_get_one_stream() {
-    let _alone = alone();
+    in_own_process!();
     const OPENERS: usize = 6;
     let directory = private_directory();
     for round in 0..10 {

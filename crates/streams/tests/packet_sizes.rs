@@ -5,7 +5,7 @@ mod common;
 
 use std::sync::Once;
 
-use common::alone;
+use common::in_own_process;
 use headwater_streams::{
     ControlMode, Device, Driver, DriverInfo, Errno, Handle, Message, Module, ModuleInfo, Queue, ReadMode, ReadOptions,
     Result, SetOptions, Side, Stream, register, register_driver,
@@ -105,7 +105,7 @@ fn lengths(stream: &mut Handle) -> Vec<usize> {
 
 #[test]
 fn a_driver_s_sizes_are_those_of_its_writers() {
-    let _alone = alone();
+    in_own_process!();
     know();
     let open = |name| Device::open_private(name).map(Stream::into_handle).expect("known");
     takes_4_to_16(&mut open("sized-4-16"));
@@ -127,7 +127,7 @@ fn a_driver_s_sizes_are_those_of_its_writers() {
 
 #[test]
 fn what_a_module_sets_counts_from_the_next_write_on() {
-    let _alone = alone();
+    in_own_process!();
     know();
     let (mut near, mut far) = Handle::pair().expect("pipe");
     near.push("sizer").expect("known");
@@ -148,7 +148,7 @@ fn what_a_module_sets_counts_from_the_next_write_on() {
 
 #[test]
 fn what_a_head_is_told_by_setopts_counts_for_the_other_end() {
-    let _alone = alone();
+    in_own_process!();
     know();
     let (mut near, mut far) = Handle::pair().expect("pipe");
     far.push("sizer").expect("known");

@@ -10,11 +10,11 @@ use headwater_streams::{Errno, Handle};
 
 mod common;
 
-use common::{Interruptible, alone, child, joined, read_all};
+use common::{Interruptible, child, in_own_process, joined, read_all};
 
 #[test]
 fn a_forked_child_writes_and_its_parent_reads() {
-    let _alone = alone();
+    in_own_process!();
     let (mut near, mut far) = Handle::pair().expect("pipe");
     // Used before the fork: the child must not take itself for the parent.
     near.write(b"parent ").expect("room");
@@ -27,7 +27,7 @@ fn a_forked_child_writes_and_its_parent_reads() {
 
 #[test]
 fn many_processes_share_an_end() {
-    let _alone = alone();
+    in_own_process!();
     let (mut near, mut far) = Handle::pair().expect("pipe");
     const EACH: usize = 3000;
     let writers: Vec<Child> =
@@ -46,7 +46,7 @@ fn many_processes_share_an_end() {
 
 #[test]
 fn readers_share_what_is_written() {
-    let _alone = alone();
+    in_own_process!();
     let (near, far) = Handle::pair().expect("pipe");
     let (mut near, mut far) = (Some(near), Some(far));
     let report = UnixStream::pair().expect("pair");
@@ -80,7 +80,7 @@ fn readers_share_what_is_written() {
 
 #[test]
 fn threads_share_an_end_by_handles_of_their_own() {
-    let _alone = alone();
+    in_own_process!();
     let (near, mut far) = Handle::pair().expect("pipe");
     std::thread::scope(|scope| {
         for number in 0..3u8 {
@@ -105,7 +105,7 @@ fn after_exec() {
 
 #[test]
 fn an_end_survives_exec() {
-    let _alone = alone();
+    in_own_process!();
     let (mut near, far) = Handle::pair().expect("pipe");
     far.set_inheritable(true).expect("fcntl");
     near.write(b"abc").expect("room");
@@ -119,7 +119,7 @@ fn an_end_survives_exec() {
 
 #[test]
 fn an_end_goes_over_a_socket() {
-    let _alone = alone();
+    in_own_process!();
     let (here, there) = UnixStream::pair().expect("pair");
     let (mut near, far) = Handle::pair().expect("pipe");
     let taker = child(|| {
@@ -134,7 +134,7 @@ fn an_end_goes_over_a_socket() {
 
 #[test]
 fn a_duplicate_is_another_handle_of_the_same_end() {
-    let _alone = alone();
+    in_own_process!();
     let (mut near, far) = Handle::pair().expect("pipe");
     let mut copy = Handle::from_fd(far.as_fd().try_clone_to_owned().expect("dup")).expect("the memory is open");
     drop(far);
@@ -147,7 +147,7 @@ fn a_duplicate_is_another_handle_of_the_same_end() {
 
 #[test]
 fn another_descriptor_is_no_stream() {
-    let _alone = alone();
+    in_own_process!();
     let file = std::fs::File::open("/dev/null").expect("open");
     assert_eq!(Handle::from_fd(file.into()).expect_err("no stream").errno(), Errno::Nostr);
     assert_eq!(Handle::from_number(123_456).expect_err("nothing").errno(), Errno::Badf);
@@ -158,7 +158,7 @@ fn another_descriptor_is_no_stream() {
 
 #[test]
 fn an_idle_reader_makes_no_wake_up() {
-    let _alone = alone();
+    in_own_process!();
     let (mut near, mut far) = Handle::pair().expect("pipe");
     let reader = std::thread::spawn(move || {
         let read = far.read(&mut [0; 8]).expect("a message");
@@ -173,7 +173,7 @@ fn an_idle_reader_makes_no_wake_up() {
 
 #[test]
 fn a_signal_interrupts_a_waiting_reader() {
-    let _alone = alone();
+    in_own_process!();
     let (_near, mut far) = Handle::pair().expect("pipe");
     let reader = Interruptible::start(move || far.read(&mut [0]).expect_err("nothing comes").errno());
     let start = Instant::now();
@@ -186,7 +186,7 @@ fn a_signal_interrupts_a_waiting_reader() {
 
 #[test]
 fn a_thousand_pipes_at_once() {
-    let _alone = alone();
+    in_own_process!();
     let hard = headwater_os_tools::limits::get("nofile").and_then(|limit| limit.hard).unwrap_or(1 << 20);
     let limit = libc::rlimit { rlim_cur: hard, rlim_max: hard };
     // SAFETY: a limit of this process alone, raised to what it may have.
@@ -209,7 +209,7 @@ fn a_thousand_pipes_at_once() {
 
 #[test]
 fn an_idle_pipe_is_small() {
-    let _alone = alone();
+    in_own_process!();
     let resident = || {
         let status = std::fs::read_to_string("/proc/self/smaps").expect("/proc");
         let mut within = false;

@@ -6,7 +6,7 @@ mod common;
 use std::sync::Once;
 use std::time::{Duration, Instant};
 
-use common::{Interruptible, alone, calm, within};
+use common::{Interruptible, calm, in_own_process, within};
 use headwater_streams::{
     Errno, Error, Handle, Kind, Message, MessageHeader, Module, ModuleInfo, Options, Policy, Priority, Queue, Result,
     Side, register,
@@ -280,7 +280,7 @@ fn a_name_goes_where_it_is_put() {
 
 #[test]
 fn a_close_waits_for_its_own_modules_and_no_longer_than_its_time() {
-    let _alone = alone();
+    in_own_process!();
     within(Duration::from_secs(30), "a close".into());
     let filled = |time_ms: u64| {
         let (mut near, far) = ends(Policy::DEFAULT);

@@ -5,12 +5,12 @@ mod common;
 use std::os::fd::AsFd;
 
 use common::users::{NOBODY, become_user, is_root};
-use common::{alone, child, joined};
+use common::{child, in_own_process, joined};
 use headwater_streams::Handle;
 
 #[test]
 fn a_received_file_says_who_has_sent_it() {
-    let _alone = alone();
+    in_own_process!();
     let (mut near, mut far) = Handle::pair().expect("pipe");
     far.send_file(std::io::stdin().as_fd()).expect("room");
     let own = (headwater_os::files::own_user(), headwater_os::files::own_group());

@@ -6,7 +6,7 @@ mod common;
 
 use std::time::{Duration, Instant};
 
-use common::{Random, alone, setting};
+use common::{Random, in_own_process, setting};
 use headwater_os::child::Child;
 use headwater_streams::{ControlMode, Handle, MessageFilter, Options, ReadOptions, Result};
 
@@ -91,7 +91,7 @@ fn soak(options: &Options, messages: u64, as_messages: bool) -> u64 {
 
 #[test]
 fn messages_arrive_in_order_and_complete() {
-    let _alone = alone();
+    in_own_process!();
     let messages = setting("HEADWATER_MESSAGES", 3_000_000);
     for (name, options, share) in [
         ("default", Options::default(), 1),
@@ -110,7 +110,7 @@ fn messages_arrive_in_order_and_complete() {
 /// Traffic through a thousand pipes, by two processes: the child sends its data back.
 #[test]
 fn a_thousand_pipes_carry_traffic_at_once() {
-    let _alone = alone();
+    in_own_process!();
     let rounds = setting("HEADWATER_MESSAGES", 3_000_000) / 1_000_000;
     let before = common::open_things();
     let start = Instant::now();

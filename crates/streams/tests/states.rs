@@ -6,7 +6,7 @@ mod common;
 use std::io::{IoSlice, IoSliceMut};
 use std::time::Duration;
 
-use common::{alone, child, joined};
+use common::{child, in_own_process, joined};
 use headwater_streams::modules::testmod::ioctl::REVERSE;
 use headwater_streams::{
     Errno, ErrorOptions, Events, Flush, Handle, IoctlTimeout, MemoryAt, MessageFilter, Priority, ReadOptions, Result,
@@ -195,7 +195,7 @@ fn is_killed(call: impl FnOnce() -> Result<()>) -> bool {
 
 #[test]
 fn a_write_that_nobody_will_read_raises_sigpipe_where_it_is_asked_for() {
-    let _alone = alone();
+    in_own_process!();
     for pipe in [true, false] {
         let options = WriteOptions::PIPE.pipe(pipe);
         let broken = |raise: &str| {

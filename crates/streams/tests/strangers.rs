@@ -19,7 +19,7 @@ use headwater_streams::Access;
 mod common;
 
 use common::users::{NOBODY, become_user, fifo, holder, is_root};
-use common::{alone, calm, child, joined, open, within};
+use common::{calm, child, in_own_process, joined, open, within};
 
 /// As in `fifo/broker.rs` and `fifo/marks.rs`.
 const CLAIMS_TO_READ: u64 = 1 << 40;
@@ -119,7 +119,7 @@ fn false_broker(path: &Path, other: &Path, victim: &Path, sent: UnixStream) -> C
 
 #[test]
 fn a_false_broker_cannot_make_root_write_to_a_file() {
-    let _alone = alone();
+    in_own_process!();
     if !is_root() {
         return;
     }
@@ -144,7 +144,7 @@ fn a_false_broker_cannot_make_root_write_to_a_file() {
 
 #[test]
 fn strangers_who_may_only_read_stop_no_open() {
-    let _alone = alone();
+    in_own_process!();
     if !is_root() {
         return;
     }
@@ -162,7 +162,7 @@ fn strangers_who_may_only_read_stop_no_open() {
 
 #[test]
 fn strangers_who_may_only_write_stop_no_open() {
-    let _alone = alone();
+    in_own_process!();
     if !is_root() {
         return;
     }
@@ -181,7 +181,7 @@ fn strangers_who_may_only_write_stop_no_open() {
 
 #[test]
 fn strangers_locks_keep_nobody_from_meeting() {
-    let _alone = alone();
+    in_own_process!();
     if !is_root() {
         return;
     }
@@ -206,7 +206,7 @@ fn strangers_locks_keep_nobody_from_meeting() {
 
 #[test]
 fn squatted_names_delay_no_open() {
-    let _alone = alone();
+    in_own_process!();
     if !is_root() {
         return;
     }
@@ -229,7 +229,7 @@ fn squatted_names_delay_no_open() {
 
 #[test]
 fn a_name_without_a_right_delays_no_open() {
-    let _alone = alone();
+    in_own_process!();
     if !is_root() {
         return;
     }

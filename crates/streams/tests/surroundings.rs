@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use common::users::{is_root, started};
-use common::{alone, calm, child, joined, polled, within};
+use common::{calm, child, in_own_process, joined, polled, within};
 use datagrams::{Line, line};
 use headwater_streams::{
     AsyncStream, Device, DeviceOptions, Driver, DriverInfo, Errno, IoctlBlock, IoctlTimeout, Kind, Message, Options,
@@ -52,7 +52,7 @@ fn under_tokio(future: impl Future<Output = ()>) {
 
 #[test]
 fn a_task_echoes_more_than_the_queues_hold() {
-    let _alone = alone();
+    in_own_process!();
     under_tokio(async {
         let options = DeviceOptions::new().stream(Options::new().hiwat(2000).lowat(500).maxpsz(500));
         let stream = options.open_private("echo").expect("known");
@@ -69,7 +69,7 @@ fn a_task_echoes_more_than_the_queues_hold() {
 
 #[test]
 fn a_task_reads_what_its_partner_and_its_driver_s_socket_send() {
-    let _alone = alone();
+    in_own_process!();
     let directory = directory(0o700);
     let Line { stream: line, peer, _directory } = line(4000);
     let mut partner = child(|| {
@@ -112,7 +112,7 @@ extern "C" fn count_signal(_: libc::c_int) {
 
 #[test]
 fn signals_tell_of_what_drivers_send_and_of_room() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "signals at devices".to_owned());
     // SAFETY: the handler changes an atomic, and nothing else.
     unsafe { libc::signal(libc::SIGPOLL, count_signal as extern "C" fn(libc::c_int) as usize) };
@@ -183,7 +183,7 @@ impl Driver for Slow {
 
 #[test]
 fn an_ioctl_that_a_driver_does_not_answer_ends_with_its_time() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "ioctls of a slow driver".to_owned());
     static KNOWN: Once = Once::new();
     KNOWN.call_once(|| register_driver(Slow).expect("new"));
@@ -209,7 +209,7 @@ fn an_ioctl_that_a_driver_does_not_answer_ends_with_its_time() {
 
 #[test]
 fn a_partner_that_is_stopped_holds_the_writer_back_and_goes_on() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "a partner is stopped".to_owned());
     const BYTES: usize = 100_000;
     let directory = directory(0o700);
@@ -287,7 +287,7 @@ impl Drop for SmallDisk {
 
 #[test]
 fn a_full_disk_is_said_with_the_directory() {
-    let _alone = alone();
+    in_own_process!();
     if !is_root() {
         return;
     }
@@ -325,7 +325,7 @@ fn become_member(user: u32, group: u32) {
 
 #[test]
 fn users_of_a_group_share_its_directory_and_others_do_not() {
-    let _alone = alone();
+    in_own_process!();
     if !is_root() {
         return;
     }

@@ -8,7 +8,7 @@ use std::io::{Read, Write};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::time::Duration;
 
-use common::{Random, alone, calm, extent, private_directory, setting, within};
+use common::{Random, calm, extent, in_own_process, private_directory, setting, within};
 use headwater_streams::drivers::pty;
 use headwater_streams::modules::termios::numbers::*;
 use headwater_streams::modules::termios::{TERMIOS, Termios};
@@ -176,7 +176,7 @@ const ALPHABET: &[&[u8]] = &[
 
 #[test]
 fn what_is_read_and_echoed_is_what_the_kernels_terminal_reads_and_echoes() {
-    let _alone = alone();
+    in_own_process!();
     let (mut kernel, mut streams) = (Kernel::open(), Streams::open());
     let mut random = Random(setting("HEADWATER_SEED", 1));
     for round in 0..extent("HEADWATER_ROUNDS", 500) {

@@ -14,7 +14,7 @@ use headwater_streams::{Access, Errno, Result};
 mod common;
 
 use common::users::{NOBODY, become_powerless, become_user, fifo, holder, is_root, started};
-use common::{alone, child, joined, open, read_all};
+use common::{child, in_own_process, joined, open, read_all};
 
 /// Opening fails for lack of permission.
 fn is_refused(path: &Path, access: Access) -> Result<()> {
@@ -43,7 +43,7 @@ fn reader(path: &Path, become_reader: impl Fn(), expected: &[u8]) -> Child {
 
 #[test]
 fn who_may_not_both_read_and_write_is_refused() {
-    let _alone = alone();
+    in_own_process!();
     if !is_root() {
         return;
     }
@@ -62,7 +62,7 @@ fn who_may_not_both_read_and_write_is_refused() {
 
 #[test]
 fn a_holder_who_cannot_be_seen_is_not_passed_by() {
-    let _alone = alone();
+    in_own_process!();
     if !is_root() {
         return;
     }
@@ -82,7 +82,7 @@ fn a_holder_who_cannot_be_seen_is_not_passed_by() {
 
 #[test]
 fn nobody_is_lured_by_a_name() {
-    let _alone = alone();
+    in_own_process!();
     if !is_root() {
         return;
     }
@@ -101,7 +101,7 @@ fn nobody_is_lured_by_a_name() {
 
 #[test]
 fn users_who_may_both_read_and_write_meet() {
-    let _alone = alone();
+    in_own_process!();
     if !is_root() {
         return;
     }
@@ -125,7 +125,7 @@ fn users_who_may_both_read_and_write_meet() {
 
 #[test]
 fn a_group_that_may_both_read_and_write_meets() {
-    let _alone = alone();
+    in_own_process!();
     if !is_root() {
         return;
     }
@@ -145,7 +145,7 @@ fn a_group_that_may_both_read_and_write_meets() {
 
 #[test]
 fn a_process_that_has_changed_its_user_meets_others_of_that_user() {
-    let _alone = alone();
+    in_own_process!();
     if !is_root() {
         return;
     }
@@ -162,7 +162,7 @@ fn a_process_that_has_changed_its_user_meets_others_of_that_user() {
 
 #[test]
 fn who_was_let_in_lets_others_in() {
-    let _alone = alone();
+    in_own_process!();
     if !is_root() {
         return;
     }
@@ -191,7 +191,7 @@ fn who_was_let_in_lets_others_in() {
 
 #[test]
 fn a_forked_child_lets_others_in_after_its_first_call() {
-    let _alone = alone();
+    in_own_process!();
     if !is_root() {
         return;
     }
@@ -225,7 +225,7 @@ fn a_forked_child_lets_others_in_after_its_first_call() {
 
 #[test]
 fn who_may_not_open_the_node_gets_nothing_at_its_broker() {
-    let _alone = alone();
+    in_own_process!();
     if !is_root() {
         return;
     }
@@ -249,7 +249,7 @@ fn who_may_not_open_the_node_gets_nothing_at_its_broker() {
 
 #[test]
 fn nobody_is_lured_by_a_broker() {
-    let _alone = alone();
+    in_own_process!();
     if !is_root() {
         return;
     }
@@ -279,7 +279,7 @@ fn nobody_is_lured_by_a_broker() {
 
 #[test]
 fn a_broker_may_die_at_any_time() {
-    let _alone = alone();
+    in_own_process!();
     if !is_root() {
         return;
     }

@@ -6,7 +6,7 @@ use headwater_os::files;
 use headwater_streams::attach::{AttachedOptions, detach};
 use headwater_streams::{Device, Errno, Stream, pipe};
 
-use crate::common::{Interruptible, alone, calm, child, expect_nothing_left, joined, open_things, within};
+use crate::common::{Interruptible, calm, child, expect_nothing_left, in_own_process, joined, open_things, within};
 use crate::{PATIENCE, file, is_plain, open, reads};
 
 /// A server's end, whose other end is attached with connld.
@@ -19,7 +19,7 @@ fn server(path: &std::path::Path) -> Stream {
 
 #[test]
 fn twenty_clients_get_a_connection_each() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "20 clients of a server".to_owned());
     let (_directory, path) = file();
     let before = open_things();
@@ -65,7 +65,7 @@ fn twenty_clients_get_a_connection_each() {
 
 #[test]
 fn an_open_waits_until_the_server_has_received_the_connection() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "an open waits".to_owned());
     let (_directory, path) = file();
     let server = server(&path);
@@ -91,7 +91,7 @@ fn an_open_waits_until_the_server_has_received_the_connection() {
 
 #[test]
 fn an_open_that_must_not_wait_is_told_to_try_again() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "an open that must not wait".to_owned());
     let (_directory, path) = file();
     let server = server(&path);
@@ -124,7 +124,7 @@ fn an_open_that_must_not_wait_is_told_to_try_again() {
 
 #[test]
 fn without_a_server_there_is_no_connection() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "the server has ended".to_owned());
     let (_directory, path) = file();
     // It ends while an open waits.
@@ -156,7 +156,7 @@ fn connld_belongs_on_an_end_of_a_pipe() {
 
 #[test]
 fn a_stream_s_end_is_sent_as_a_file_and_taken_up() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "send_stream".to_owned());
     let (near, far) = pipe().expect("pipe");
     for modules in [&[][..], &["srvmod"]] {

@@ -6,7 +6,7 @@ use headwater_os::child::Child;
 use headwater_streams::attach::{AttachedOptions, detach};
 use headwater_streams::{Errno, Result, Stream, pipe};
 
-use crate::common::{alone, calm, child, joined, users, within};
+use crate::common::{calm, child, in_own_process, joined, users, within};
 use crate::{PATIENCE, file, is_plain, open, reads, soon};
 
 /// A process that holds an attachment whose other end it answers, until it is killed.
@@ -32,7 +32,7 @@ fn ask(path: &std::path::Path) -> String {
 
 #[test]
 fn the_name_is_plain_when_the_holder_was_killed() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "a killed holder".to_owned());
     let (_directory, path) = file();
     for _ in 0..5 {
@@ -51,7 +51,7 @@ fn the_name_is_plain_when_the_holder_was_killed() {
 
 #[test]
 fn opens_while_the_holder_is_killed_get_the_stream_the_file_or_an_error_at_once() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "opens beside a kill".to_owned());
     let (_directory, path) = file();
     for round in 0..30 {
@@ -80,7 +80,7 @@ fn opens_while_the_holder_is_killed_get_the_stream_the_file_or_an_error_at_once(
 
 #[test]
 fn a_stopped_holder_makes_no_process_wait_for_ever() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "a stopped holder".to_owned());
     let (_directory, path) = file();
     let mut holder = echo(&path);
@@ -104,7 +104,7 @@ fn a_stopped_holder_makes_no_process_wait_for_ever() {
 
 #[test]
 fn another_process_detaches_and_the_holder_closes_the_end() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "detached by another".to_owned());
     let (_directory, path) = file();
     let to = path.clone();
@@ -136,7 +136,7 @@ fn serve_once(near: &Stream, tell: &std::os::unix::net::UnixStream) -> Result<()
 
 #[test]
 fn a_forked_child_holds_the_attachment_when_its_parent_has_ended() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "a daemon".to_owned());
     let (_directory, path) = file();
     let (tell, told) = std::os::unix::net::UnixStream::pair().expect("pair");
@@ -179,7 +179,7 @@ fn a_forked_child_holds_the_attachment_when_its_parent_has_ended() {
 
 #[test]
 fn openers_that_are_killed_or_stopped_hold_nobody_up() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "killed and stopped openers".to_owned());
     let (_directory, path) = file();
     let (server, named) = pipe().expect("pipe");
@@ -219,7 +219,7 @@ fn openers_that_are_killed_or_stopped_hold_nobody_up() {
 
 #[test]
 fn a_call_of_the_library_beside_many_attachments_and_detachments_in_threads() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "threads attach, open and detach".to_owned());
     let files: Vec<_> = (0..4).map(|_| file()).collect();
     std::thread::scope(|scope| {

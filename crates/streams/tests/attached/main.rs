@@ -13,7 +13,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use common::{alone, calm, child, joined, within};
+use common::{calm, child, in_own_process, joined, within};
 use headwater_streams::attach::{AttachedOptions, detach, is_attached, is_attached_file};
 use headwater_streams::{Access, Device, Errno, FifoOptions, Stream, pipe};
 
@@ -60,7 +60,7 @@ fn soon(what: &str, condition: impl Fn() -> bool) {
 
 #[test]
 fn every_process_that_opens_the_name_gets_the_same_end() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "several processes open one name".to_owned());
     let (_directory, path) = file();
     let (near, far) = pipe().expect("pipe");
@@ -93,7 +93,7 @@ fn every_process_that_opens_the_name_gets_the_same_end() {
 
 #[test]
 fn the_other_end_hangs_up_when_the_last_copy_and_the_attachment_are_gone() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "the end of an attached stream".to_owned());
     let (_directory, path) = file();
     let before = common::open_things();
@@ -120,7 +120,7 @@ fn the_other_end_hangs_up_when_the_last_copy_and_the_attachment_are_gone() {
 
 #[test]
 fn a_detached_name_is_a_plain_file_and_may_be_attached_again() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "attach and detach by turns".to_owned());
     let (_directory, path) = file();
     assert!(is_plain(&path));
@@ -152,7 +152,7 @@ fn a_detached_name_is_a_plain_file_and_may_be_attached_again() {
 
 #[test]
 fn one_end_may_have_several_names() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "two names".to_owned());
     let ((_one, one), (_other, other)) = (file(), file());
     let (near, far) = pipe().expect("pipe");
@@ -171,7 +171,7 @@ fn one_end_may_have_several_names() {
 
 #[test]
 fn the_name_follows_its_file_and_ends_with_it() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "rename and unlink".to_owned());
     let (directory, path) = file();
     let (near, far) = pipe().expect("pipe");
@@ -199,7 +199,7 @@ fn the_name_follows_its_file_and_ends_with_it() {
 
 #[test]
 fn attaching_fails_as_specified() {
-    let _alone = alone();
+    in_own_process!();
     let (directory, path) = file();
     let (near, far) = pipe().expect("pipe");
     let refused = |path: &Path| far.attach_to(path).expect_err("refused").errno();
@@ -229,7 +229,7 @@ fn attaching_fails_as_specified() {
 
 #[test]
 fn a_program_that_locks_its_file_whole_is_not_disturbed() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "a lock of the whole file".to_owned());
     let (_directory, path) = file();
     let program = fs::OpenOptions::new().write(true).open(&path).expect("own");
@@ -246,7 +246,7 @@ fn a_program_that_locks_its_file_whole_is_not_disturbed() {
 
 #[test]
 fn devices_and_fifos_have_names_too() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "a device and a FIFO".to_owned());
     let (_directory, path) = file();
     let device = Device::open_private("echo").expect("known");
@@ -279,7 +279,7 @@ fn devices_and_fifos_have_names_too() {
 
 #[test]
 fn an_open_by_a_descriptor_finds_what_is_attached() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "open_file".to_owned());
     let (_directory, path) = file();
     let (near, far) = pipe().expect("pipe");

@@ -8,7 +8,7 @@ use headwater_streams::attach::{AttachedOptions, detach, is_attached};
 use headwater_streams::{Errno, Stream, pipe};
 
 use crate::common::users::{NOBODY, become_user, holder, is_root, public_place};
-use crate::common::{alone, calm, child, joined, within};
+use crate::common::{calm, child, in_own_process, joined, within};
 use crate::{PATIENCE, file_in, is_plain, open, reads};
 
 const OTHER: u32 = NOBODY - 1;
@@ -35,7 +35,7 @@ fn is_refused(path: &Path, user: u32, errno: Errno) {
 
 #[test]
 fn users_who_may_read_and_write_the_file_open_the_stream_and_others_do_not() {
-    let _alone = alone();
+    in_own_process!();
     if !is_root() {
         return;
     }
@@ -72,7 +72,7 @@ fn users_who_may_read_and_write_the_file_open_the_stream_and_others_do_not() {
 
 #[test]
 fn the_owner_and_root_alone_attach_and_detach() {
-    let _alone = alone();
+    in_own_process!();
     if !is_root() {
         return;
     }
@@ -121,7 +121,7 @@ fn the_owner_and_root_alone_attach_and_detach() {
 
 #[test]
 fn the_server_is_told_which_user_has_opened_the_name() {
-    let _alone = alone();
+    in_own_process!();
     if !is_root() {
         return;
     }
@@ -146,7 +146,7 @@ fn the_server_is_told_which_user_has_opened_the_name() {
 
 #[test]
 fn a_user_who_is_not_the_owner_pretends_nothing() {
-    let _alone = alone();
+    in_own_process!();
     if !is_root() {
         return;
     }

@@ -12,7 +12,7 @@ use headwater_streams::{DeviceOptions, Errno, Error, Stream};
 
 use super::{PATIENCE, at, configure, modules};
 use crate::common::users::{NOBODY, become_user, is_root};
-use crate::common::{alone, calm, child, joined, private_directory, within};
+use crate::common::{calm, child, in_own_process, joined, private_directory, within};
 
 const FILE: &str = ".autopush";
 
@@ -46,7 +46,7 @@ fn replaced(path: &Path, bytes: &[u8]) {
 
 #[test]
 fn a_table_that_another_user_can_have_made_is_refused() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "strange tables".to_owned());
     let victim = tempfile::NamedTempFile::new().expect("a file");
     let text = |path: &Path| fs::read_to_string(path).expect("there");
@@ -95,7 +95,7 @@ fn mode(path: &Path, mode: u32) {
 
 #[test]
 fn a_change_that_was_left_or_does_not_end_stops_no_reader() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "locks".to_owned());
     let directory = private_directory();
     let options = at(directory.path());
@@ -131,7 +131,7 @@ fn a_change_that_was_left_or_does_not_end_stops_no_reader() {
 
 #[test]
 fn processes_that_configure_at_the_same_time_lose_no_entry_and_readers_see_whole_tables() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "many changes".to_owned());
     let directory = private_directory();
     let options = at(directory.path());
@@ -165,7 +165,7 @@ fn processes_that_configure_at_the_same_time_lose_no_entry_and_readers_see_whole
 
 #[test]
 fn a_private_open_makes_no_directory_and_leaves_those_of_others_alone() {
-    let _alone = alone();
+    in_own_process!();
     let parent = private_directory();
     let path = parent.path().join("devices");
     let options = at(&path);
@@ -187,7 +187,7 @@ fn a_private_open_makes_no_directory_and_leaves_those_of_others_alone() {
 
 #[test]
 fn members_of_a_directory_s_group_use_what_its_owner_configures() {
-    let _alone = alone();
+    in_own_process!();
     if !is_root() {
         return;
     }

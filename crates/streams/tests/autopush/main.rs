@@ -10,7 +10,7 @@ use std::sync::Once;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use common::{alone, calm, child, joined, private_directory, within};
+use common::{calm, child, in_own_process, joined, private_directory, within};
 use headwater_streams::autopush::{self, Autopush, Minors};
 use headwater_streams::{
     DeviceOptions, Driver, DriverInfo, Errno, Error, Message, Module, ModuleInfo, Opening, Queue, Result, Stream,
@@ -97,7 +97,7 @@ fn know() {
 
 #[test]
 fn each_first_open_pushes_the_modules_of_its_entry() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "opens".to_owned());
     let directory = private_directory();
     let options = at(directory.path());
@@ -130,7 +130,7 @@ fn each_first_open_pushes_the_modules_of_its_entry() {
 
 #[test]
 fn other_processes_find_the_configuration_and_the_modules() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "processes".to_owned());
     let directory = private_directory();
     let options = at(directory.path());
@@ -149,7 +149,7 @@ fn other_processes_find_the_configuration_and_the_modules() {
 
 #[test]
 fn an_open_whose_module_cannot_be_pushed_fails_and_leaves_nothing() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "refused opens".to_owned());
     know();
     let directory = private_directory();
@@ -187,7 +187,7 @@ fn an_open_whose_module_cannot_be_pushed_fails_and_leaves_nothing() {
 
 #[test]
 fn more_modules_than_the_stream_takes_make_the_open_fail() {
-    let _alone = alone();
+    in_own_process!();
     let directory = private_directory();
     let options = at(directory.path());
     configure(&options, "echo -1 0 nullmod nullmod nullmod").expect("valid");
@@ -200,7 +200,7 @@ fn more_modules_than_the_stream_takes_make_the_open_fail() {
 
 #[test]
 fn entries_are_added_found_and_removed_with_the_errors_of_sad() {
-    let _alone = alone();
+    in_own_process!();
     let directory = private_directory();
     let options = at(directory.path());
     let error = |error: Error| error.errno();

@@ -6,7 +6,7 @@ use headwater_streams::drivers::sad::{NAME_BYTES, SAD_GAP, SAD_SAP, SAD_VML, Sad
 use headwater_streams::{Device, DeviceOptions, Errno, IoctlTimeout, MemoryAt, Result, Stream, known_drivers};
 
 use super::{at, configure, modules};
-use crate::common::{alone, private_directory};
+use crate::common::{in_own_process, private_directory};
 
 /// Where the structure lies in the caller's memory, and where a list of names.
 const STRUCTURE: u64 = 4096;
@@ -49,7 +49,7 @@ fn opened() -> (tempfile::TempDir, DeviceOptions, Stream) {
 
 #[test]
 fn a_request_gives_what_sad_7_says() {
-    let _alone = alone();
+    in_own_process!();
     let (echo, pipes) = (major("echo"), 0x7eee_eeee);
     let (clear, one, range, all) = (0, 1, 2, 3);
     let (inval, nostr, exist) = (Err(Errno::Inval), Err(Errno::Nostr), Err(Errno::Exist));
@@ -109,7 +109,7 @@ fn a_request_gives_what_sad_7_says() {
 
 #[test]
 fn what_was_set_is_returned_and_pushed() {
-    let _alone = alone();
+    in_own_process!();
     for way in WAYS {
         let (_directory, options, sad) = opened();
         let echo = major("echo");
@@ -134,7 +134,7 @@ fn what_was_set_is_returned_and_pushed() {
 
 #[test]
 fn structures_that_make_no_sense_are_refused() {
-    let _alone = alone();
+    in_own_process!();
     let (_directory, options, sad) = opened();
     let valid = request(1, major("echo"), (0, 0), &["nullmod"]).bytes().expect("short names");
     let with = |at: usize, bytes: &[u8]| {
@@ -169,7 +169,7 @@ fn structures_that_make_no_sense_are_refused() {
 
 #[test]
 fn a_list_of_modules_is_valid_if_all_are_known() {
-    let _alone = alone();
+    in_own_process!();
     let (_directory, _options, sad) = opened();
     let names = |names: &[&str]| {
         names

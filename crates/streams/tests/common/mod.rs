@@ -1,6 +1,6 @@
 //! Shared parts of the reliability tests: a seeded generator, a watchdog, and the count of what a process has open.
 
-#![allow(dead_code, reason = "each test program uses its part")]
+#![allow(dead_code, unused_macros, unused_imports, reason = "each test program uses its part")]
 
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::fs::PermissionsExt;
@@ -51,6 +51,36 @@ pub fn setting(name: &str, default: u64) -> u64 {
 /// which multiplies it. `cargo xtask ci --long` sets that.
 pub fn extent(name: &str, brief: u64) -> u64 {
     setting(name, brief * setting("HEADWATER_TIMES", 1))
+}
+
+/// The first line of a test that forks: the rest runs in a process of its own, beside other tests. A forked child has copies of its
+/// parent's descriptors and keeps their ends open, so that no other test may run in its parent.
+macro_rules! in_own_process {
+    () => {
+        let _alone = match $crate::common::run_in_own_process() {
+            Some(alone) => alone,
+            None => return,
+        };
+    };
+}
+pub(crate) use in_own_process;
+
+/// What [`in_own_process`] does: in the process of the test it returns a guard, in the other one `None`, when the test has succeeded.
+pub fn run_in_own_process() -> Option<std::sync::MutexGuard<'static, ()>> {
+    const IS_OWN: &str = "HEADWATER_TEST_IS_ALONE";
+    let thread = std::thread::current();
+    // With one thread for all tests, which is the main one, they run one after the other.
+    let Some(name) = thread.name().filter(|name| *name != "main" && std::env::var_os(IS_OWN).is_none()) else {
+        return Some(alone());
+    };
+    let program = std::env::current_exe().expect("a program");
+    let mut test = std::process::Command::new(program);
+    test.args(["--exact", name, "--include-ignored", "--nocapture", "--test-threads", "1"]).env(IS_OWN, "");
+    let output = test.output().expect("it starts");
+    let said = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+    println!("{said}");
+    assert!(output.status.success() && said.contains("test result: ok. 1 passed"), "{name}: {}", output.status);
+    None
 }
 
 /// One test at a time: a forked child has copies of the descriptors of all tests, and keeps their ends open.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use headwater_os::child::Child;
 use headwater_streams::Handle;
 
-use super::common::{alone, calm, read_all, within};
+use super::common::{calm, in_own_process, read_all, within};
 use super::{HELD, Holds, use_side};
 
 /// More than a stream has places.
@@ -40,7 +40,7 @@ fn myself(number: &str, left: usize) -> Command {
 
 #[test]
 fn a_process_may_execute_again_and_again() {
-    let _alone = alone();
+    in_own_process!();
     for (place, randomly) in [("other places", true), ("the same place", false)] {
         within(Duration::from_secs(60), format!("a program that executes itself, in {place}"));
         let (near, mut far) = Handle::pair().expect("pipe");
@@ -66,7 +66,7 @@ fn a_process_may_execute_again_and_again() {
 /// One thread is in the middle of a call, another executes a program that runs for long.
 #[test]
 fn what_a_program_held_is_free_when_its_process_executes_another() {
-    let _alone = alone();
+    in_own_process!();
     for holds in [Holds::Writing, Holds::Reading] {
         within(Duration::from_secs(30), format!("{holds:?} is held when the process executes another program"));
         let (mut near, mut far) = Handle::pair().expect("pipe");

@@ -9,7 +9,7 @@ use headwater_streams::{
     Errno, Events, Handle, Message, Module, ModuleInfo, Options, Priority, Queue, Result, register,
 };
 
-use super::common::{Interruptible, alone, calm, polled, within};
+use super::common::{Interruptible, calm, in_own_process, polled, within};
 
 /// Where the writer is: [`OUTSIDE`], [`INSIDE`], or told to leave.
 static PLACE: Mutex<u32> = Mutex::new(OUTSIDE);
@@ -111,7 +111,7 @@ fn drain(stream: &mut Handle) -> usize {
 
 #[test]
 fn a_poll_behind_a_stopped_holder_waits_its_time_and_says_not_ready() {
-    let _alone = alone();
+    in_own_process!();
     within(Duration::from_secs(20), "a poll behind a stopped writer".into());
     let (near, mut far) = ends(&["gate"]);
     let mut other = near.another();
@@ -141,7 +141,7 @@ fn a_poll_behind_a_stopped_holder_waits_its_time_and_says_not_ready() {
 
 #[test]
 fn a_signal_ends_a_poll_behind_a_stopped_holder() {
-    let _alone = alone();
+    in_own_process!();
     within(Duration::from_secs(20), "a signal for a poll behind a stopped writer".into());
     const POLLS: u32 = 16;
     let mut signals = 0;
@@ -169,7 +169,7 @@ fn a_signal_ends_a_poll_behind_a_stopped_holder() {
 /// writer is in the middle of a call, by that one when it comes out.
 #[test]
 fn a_writer_that_comes_out_runs_the_services_that_a_reader_could_not() {
-    let _alone = alone();
+    in_own_process!();
     within(Duration::from_secs(30), "a stopped writer that owes a service".into());
     for nonblocking in [true, false] {
         let (near, mut far) = ends(&["srvmod", "gate"]);

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use headwater_streams::{Errno, Events, Flush, Handle, MessageFilter, ReadOptions};
 
-use super::common::{Interruptible, alone, calm, joined, read_all, within};
+use super::common::{Interruptible, calm, in_own_process, joined, read_all, within};
 use super::{HELD, Holds, hold, holder, refusal, signal, tell, use_side, wait_for};
 
 const SIDES: [Holds; 2] = [Holds::Writing, Holds::Reading];
@@ -34,7 +34,7 @@ pub(super) fn stopped(pid: u32) {
 
 #[test]
 fn a_call_that_is_not_to_wait_does_not_wait_for_a_stopped_holder() {
-    let _alone = alone();
+    in_own_process!();
     for holds in SIDES {
         within(Duration::from_secs(20), format!("{holds:?} is stopped"));
         let (mut near, mut far) = ends(holds);
@@ -67,7 +67,7 @@ fn a_call_that_is_not_to_wait_does_not_wait_for_a_stopped_holder() {
 
 #[test]
 fn a_signal_ends_the_wait_for_a_stopped_holder() {
-    let _alone = alone();
+    in_own_process!();
     for holds in SIDES {
         within(Duration::from_secs(20), format!("{holds:?} is stopped"));
         let (mut near, _far) = ends(holds);
@@ -88,7 +88,7 @@ fn a_signal_ends_the_wait_for_a_stopped_holder() {
 /// come before it.
 #[test]
 fn what_a_read_has_taken_is_said_though_another_reader_is_in_the_way_of_the_rest() {
-    let _alone = alone();
+    in_own_process!();
     within(Duration::from_secs(40), "a reader is in another one's way".into());
     let mut met = 0;
     for _ in 0..200 {
@@ -125,7 +125,7 @@ fn what_a_read_has_taken_is_said_though_another_reader_is_in_the_way_of_the_rest
 /// A message is borrowed, or a place reserved, by a living thread for seconds: others wait, and nothing is broken.
 #[test]
 fn a_slow_holder_is_waited_for() {
-    let _alone = alone();
+    in_own_process!();
     within(Duration::from_secs(40), "a slow holder".into());
     std::thread::scope(|scope| {
         for holds in SIDES {
@@ -157,7 +157,7 @@ fn a_slow_holder_is_waited_for() {
 
 #[test]
 fn what_a_handle_forgot_is_free_when_it_is_dropped() {
-    let _alone = alone();
+    in_own_process!();
     for holds in SIDES {
         within(Duration::from_secs(20), format!("{holds:?} is forgotten"));
         let (mut near, _far) = ends(holds);
@@ -181,7 +181,7 @@ fn what_a_handle_forgot_is_free_when_it_is_dropped() {
 
 #[test]
 fn a_forked_childs_copy_of_a_place_is_nothing() {
-    let _alone = alone();
+    in_own_process!();
     within(Duration::from_secs(20), "a copy of a place".into());
     let (mut near, mut far) = Handle::pair().expect("pipe");
     let mut other = near.another();
@@ -282,7 +282,7 @@ impl Drop for Group {
 /// As a container is paused: the process does not run, but is not shown as stopped.
 #[test]
 fn a_frozen_holder_is_waited_for() {
-    let _alone = alone();
+    in_own_process!();
     let group = match Group::new() {
         Ok(group) => group,
         Err(why) => return println!("skipped, no control group can be frozen here: {why}"),

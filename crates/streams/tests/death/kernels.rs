@@ -7,7 +7,7 @@ use headwater_os::child::Child;
 use headwater_os::refuse::{Refusal, refuse, refuse_from};
 use headwater_streams::{Events, Handle};
 
-use super::common::{self, alone, calm, fifo, joined, open, read_all, within};
+use super::common::{self, alone, calm, fifo, in_own_process, joined, open, read_all, within};
 use super::{Holds, holder, use_side};
 
 /// A kernel, or a container's filter, described by the calls that it does not offer.
@@ -154,7 +154,7 @@ fn a_fifo_is_opened() {
 
 #[test]
 fn streams_work_on_older_kernels() {
-    let _alone = alone();
+    in_own_process!();
     for Kernel { name, .. } in KERNELS {
         let mut program = Command::new(std::env::current_exe().expect("our own path"));
         program.args(["--exact", "kernels::on_an_older_kernel", "--nocapture"]).env("DEATH_KERNEL", name);

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use headwater_streams::{Errno, Flush, Handle};
 
-use super::common::{Interruptible, alone, calm, joined, read_all, within};
+use super::common::{Interruptible, calm, in_own_process, joined, read_all, within};
 use super::holders::stopped;
 use super::{HELD, Holds, holder, refusal, signal, tell};
 
@@ -22,7 +22,7 @@ fn borrowed_behind(module: &str) -> (Handle, Handle) {
 
 #[test]
 fn a_flush_through_a_module_that_is_not_to_wait_does_not_wait_for_a_stopped_reader() {
-    let _alone = alone();
+    in_own_process!();
     for module in ["nullmod", "srvmod"] {
         within(Duration::from_secs(20), format!("a reader behind {module} is stopped"));
         let (mut near, mut far) = borrowed_behind(module);
@@ -49,7 +49,7 @@ fn a_flush_through_a_module_that_is_not_to_wait_does_not_wait_for_a_stopped_read
 
 #[test]
 fn a_signal_ends_a_flush_through_a_module_behind_a_stopped_reader() {
-    let _alone = alone();
+    in_own_process!();
     within(Duration::from_secs(20), "a reader behind a module is stopped".into());
     let (mut near, far) = borrowed_behind("nullmod");
     let (child, control) = holder(far.another(), Holds::Reading);

@@ -7,7 +7,7 @@ use std::time::Duration;
 use headwater_os::child::Child;
 use headwater_streams::{Errno, Handle};
 
-use super::common::{alone, calm, read_all, within};
+use super::common::{calm, in_own_process, read_all, within};
 use super::{Holds, hold, refusal, tell, wait_for};
 
 /// Moves the children that this process forks from now on into a PID namespace of their own. False where that is not
@@ -68,7 +68,7 @@ fn allowed() -> bool {
 
 #[test]
 fn a_writer_elsewhere_keeps_its_side() {
-    let _alone = alone();
+    in_own_process!();
     if !allowed() {
         return;
     }
@@ -100,7 +100,7 @@ fn a_writer_elsewhere_keeps_its_side() {
 
 #[test]
 fn a_writer_here_keeps_its_side_against_one_elsewhere() {
-    let _alone = alone();
+    in_own_process!();
     if !allowed() {
         return;
     }
@@ -135,7 +135,7 @@ fn a_writer_here_keeps_its_side_against_one_elsewhere() {
 /// that no process is left.
 #[test]
 fn a_side_whose_users_are_all_gone_is_free_wherever_they_were() {
-    let _alone = alone();
+    in_own_process!();
     if !allowed() {
         return;
     }

@@ -8,13 +8,13 @@ use headwater_streams::AsyncStream;
 use headwater_streams::{Handle, Message};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use super::common::{alone, calm, joined, within};
+use super::common::{calm, in_own_process, joined, within};
 use super::holders::stopped;
 use super::{HELD, Holds, holder, signal, tell};
 
 #[test]
 fn a_task_does_not_stop_others_while_a_holder_is_stopped() {
-    let _alone = alone();
+    in_own_process!();
     for holds in [Holds::Writing, Holds::Reading] {
         within(Duration::from_secs(30), format!("a task, while {holds:?} is stopped"));
         let (near, mut far) = Handle::pair().expect("pipe");

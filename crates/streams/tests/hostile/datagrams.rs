@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use headwater_streams::tpi::Primitive;
 use headwater_streams::{DeviceOptions, Errno, Handle, Options, Result};
 
-use crate::common::{self, Random, alone, extent, setting};
+use crate::common::{self, Random, extent, in_own_process, setting};
 use crate::{PATIENCE, memory_of_stream, scribble};
 
 fn bound(directory: &Path, address: &[u8]) -> Result<Handle> {
@@ -20,7 +20,7 @@ fn bound(directory: &Path, address: &[u8]) -> Result<Handle> {
 
 #[test]
 fn a_hostile_receiver_makes_errors_of_its_senders_and_nothing_worse() {
-    let _alone = alone();
+    in_own_process!();
     let until = Instant::now() + Duration::from_secs(extent("HEADWATER_SECONDS", 1));
     let first = setting("HEADWATER_SEED", 1);
     let (mut seed, mut short_sends) = (first, 0);

@@ -10,7 +10,7 @@ use headwater_os::child::Child;
 use headwater_os::descriptors;
 use headwater_streams::{Events, Handle, Options, Policy, Result};
 
-use crate::common::{self, Random, alone, extent, setting};
+use crate::common::{self, Random, extent, in_own_process, setting};
 use crate::peer::{self, Peer};
 use crate::{Done, PATIENCE, reopen};
 
@@ -29,7 +29,7 @@ struct Found {
 
 #[test]
 fn abused_descriptors_make_errors_and_nothing_worse() {
-    let _alone = alone();
+    in_own_process!();
     let until = Instant::now() + Duration::from_secs(extent("HEADWATER_SECONDS", 1));
     let first = setting("HEADWATER_SEED", 1);
     let mut seed = first;

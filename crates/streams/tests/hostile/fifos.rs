@@ -17,7 +17,7 @@ use headwater_os::files::OFlags;
 use headwater_os::ofd_lock::{self, Right};
 use headwater_streams::{Access, FifoOptions, Handle, Options, Policy, Stream};
 
-use crate::common::{self, Random, alone, extent, fifo, setting};
+use crate::common::{self, Random, extent, fifo, in_own_process, setting};
 use crate::peer::{self, Peer};
 use crate::rage::{Deeds, rage};
 use crate::{Done, PATIENCE};
@@ -34,7 +34,7 @@ const MARKS: u64 = 1 << 60;
 
 #[test]
 fn abused_descriptors_of_fifos_make_errors_and_nothing_worse() {
-    let _alone = alone();
+    in_own_process!();
     let until = Instant::now() + Duration::from_secs(extent("HEADWATER_SECONDS", 1));
     let first = setting("HEADWATER_SEED", 1);
     let (mut seed, mut calls, mut errors, mut broken, mut refused) = (first, 0, 0, 0, 0);

@@ -21,7 +21,7 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use common::{Random, alone, extent, setting};
+use common::{Random, alone, extent, in_own_process, setting};
 use headwater_streams::{
     ControlMode, DeviceOptions, Errno, ErrorOptions, Events, Flush, Handle, MessageFilter, Options, Policy, Priority,
     ReadMode, ReadOptions, Result,
@@ -38,7 +38,7 @@ const ENDLESS: [u64; 2] = [110_019_115, 32_100_477];
 
 #[test]
 fn cases_that_once_failed_end() {
-    let _alone = alone();
+    in_own_process!();
     for seed in ENDLESS {
         common::within(PATIENCE, format!("scribbling with seed {seed}"));
         assert!(case(seed).calls > 0);

@@ -10,7 +10,7 @@ use headwater_os::child::Child;
 use headwater_streams::{Access, AsyncStream, FifoOptions, Handle, Message, Options, Result, Stream};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use crate::common::{self, Random, alone, extent, fifo, setting};
+use crate::common::{self, Random, extent, fifo, in_own_process, setting};
 use crate::peer::{self, Peer};
 use crate::{Done, PATIENCE};
 
@@ -19,7 +19,7 @@ const ATTEMPT_MAX: Duration = Duration::from_secs(5);
 
 #[test]
 fn abused_descriptors_of_tasks_make_errors_and_nothing_worse() {
-    let _alone = alone();
+    in_own_process!();
     let until = Instant::now() + Duration::from_secs(extent("HEADWATER_SECONDS", 1));
     let first = setting("HEADWATER_SEED", 1);
     let (mut seed, mut calls, mut errors, mut broken, mut longest) = (first, 0, 0, 0, Duration::ZERO);

@@ -7,7 +7,7 @@ use std::os::unix::fs::FileExt;
 use headwater_streams::tpi::{InternetAddress, ManagementFlags, Primitive};
 use headwater_streams::{Device, DeviceOptions, Options, Stream};
 
-use crate::common::{self, Random, alone, child, joined};
+use crate::common::{self, Random, child, in_own_process, joined};
 use crate::{Done, inodes, memory_beside, run_cases, scribble};
 
 /// The memory of the modules, which is the last, and that of any provider's endpoint, before it.
@@ -18,7 +18,7 @@ const WORDS: u64 = 256;
 
 #[test]
 fn scribbled_memory_of_transports_makes_errors_and_nothing_worse() {
-    let _alone = alone();
+    in_own_process!();
     // In a process of its own: it keeps the memory of some peers.
     joined(child(|| {
         run_cases(case);

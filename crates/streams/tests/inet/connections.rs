@@ -11,7 +11,7 @@ use headwater_streams::tpi::{
 };
 use headwater_streams::{Errno, Events, Stream};
 
-use crate::common::{Random, alone, within};
+use crate::common::{Random, in_own_process, within};
 use crate::{
     PATIENCE, ask, ask_with, bound_to, call, connected_to, disconnected, is, next, open, refused, state, told,
 };
@@ -66,7 +66,7 @@ fn reset(socket: TcpStream) {
 
 #[test]
 fn data_go_both_ways_and_the_connection_ends_in_order_from_either_side() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "orderly releases".to_owned());
     for address in ["127.0.0.1:0", "[::1]:0"] {
         for we_are_first in [true, false] {
@@ -103,7 +103,7 @@ fn data_go_both_ways_and_the_connection_ends_in_order_from_either_side() {
 
 #[test]
 fn a_refused_connection_is_told_with_the_reason_and_can_be_tried_again() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "refused connections".to_owned());
     let (endpoint, own) = bound_to("inet-tcp", "127.0.0.1:0", 0);
     let (gone, to) = listener("127.0.0.1:0");
@@ -137,7 +137,7 @@ fn a_refused_connection_is_told_with_the_reason_and_can_be_tried_again() {
 
 #[test]
 fn a_reset_is_told_in_each_state_of_a_connection() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "resets".to_owned());
     for before in [State::Connected, State::AwaitRelease, State::Releasing] {
         let (endpoint, mut socket) = pair("127.0.0.1:0");
@@ -166,7 +166,7 @@ fn a_reset_is_told_in_each_state_of_a_connection() {
 
 #[test]
 fn urgent_bytes_are_expedited_data_in_both_directions() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "urgent bytes".to_owned());
     let (endpoint, socket) = pair("127.0.0.1:0");
     let fd = socket.as_raw_fd();
@@ -198,7 +198,7 @@ const MUCH: usize = 50 << 20;
 
 #[test]
 fn fifty_megabytes_reach_a_slow_socket_whole() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "much data to a socket".to_owned());
     let (endpoint, mut socket) = pair("127.0.0.1:0");
     let reader = std::thread::spawn(move || {
@@ -233,7 +233,7 @@ fn fifty_megabytes_reach_a_slow_socket_whole() {
 
 #[test]
 fn fifty_megabytes_of_a_socket_reach_a_slow_reader_whole() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "much data of a socket".to_owned());
     let (endpoint, mut socket) = pair("127.0.0.1:0");
     let writer = std::thread::spawn(move || {
@@ -270,7 +270,7 @@ fn fifty_megabytes_of_a_socket_reach_a_slow_reader_whole() {
 
 #[test]
 fn requests_that_the_state_or_an_argument_forbids_are_refused() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "wrong requests".to_owned());
     let (connect, disconnect) = (PrimitiveNumber::ConnReq, PrimitiveNumber::DisconReq);
     let (gone, to) = listener("127.0.0.1:0");
@@ -298,7 +298,7 @@ fn requests_that_the_state_or_an_argument_forbids_are_refused() {
 
 #[test]
 fn a_connection_that_nobody_answers_can_be_given_up() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "no answer".to_owned());
     let (listener, to) = listener("127.0.0.1:0");
     // SAFETY: the call changes the length of the queue alone.
@@ -337,7 +337,7 @@ fn narrow_pair() -> (Stream, TcpStream) {
 
 #[test]
 fn what_waits_for_a_full_socket_is_sent_also_while_no_call_is_made() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "data behind a full socket".to_owned());
     let (endpoint, mut socket) = narrow_pair();
     // Less than the write queue holds, and more than the sockets do.
@@ -351,7 +351,7 @@ fn what_waits_for_a_full_socket_is_sent_also_while_no_call_is_made() {
 
 #[test]
 fn a_message_that_a_socket_takes_in_parts_arrives_byte_by_byte_in_its_place() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "messages that are longer than a socket's room".to_owned());
     const LEN: usize = 20_000;
     const COUNT: usize = 40;

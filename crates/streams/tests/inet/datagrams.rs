@@ -6,7 +6,7 @@ use std::time::Duration;
 use headwater_streams::tpi::{InternetAddress, Primitive, PrimitiveNumber, Service, State, TransportError};
 use headwater_streams::{Events, Stream};
 
-use crate::common::{alone, child, joined, within};
+use crate::common::{child, in_own_process, joined, within};
 use crate::{PATIENCE, ask, ask_with, bind_answer, bound_to, is, next, open, refused, state, told};
 
 pub fn send(endpoint: &Stream, to: SocketAddr, data: &[u8]) {
@@ -34,7 +34,7 @@ fn plain(address: &str) -> (UdpSocket, SocketAddr) {
 
 #[test]
 fn datagrams_of_every_length_go_to_a_plain_socket_and_come_from_one() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "datagrams".to_owned());
     for address in ["127.0.0.1:0", "[::1]:0"] {
         let (socket, to) = plain(address);
@@ -54,7 +54,7 @@ fn datagrams_of_every_length_go_to_a_plain_socket_and_come_from_one() {
 
 #[test]
 fn two_endpoints_exchange_datagrams_and_each_indication_has_its_sender() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "two endpoints".to_owned());
     let ends = [(); 3].map(|()| bound_to("inet-udp", "127.0.0.1:0", 0));
     for round in 0..100u32 {
@@ -71,7 +71,7 @@ fn two_endpoints_exchange_datagrams_and_each_indication_has_its_sender() {
 
 #[test]
 fn a_datagram_to_nobody_comes_back_with_its_destination() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "refused datagrams".to_owned());
     for address in ["127.0.0.1:0", "[::1]:0"] {
         let (endpoint, own) = bound_to("inet-udp", address, 0);
@@ -92,7 +92,7 @@ fn a_datagram_to_nobody_comes_back_with_its_destination() {
 
 #[test]
 fn what_cannot_be_sent_is_told_and_the_endpoint_goes_on() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "datagrams that cannot be sent".to_owned());
     let (endpoint, _) = bound_to("inet-udp", "127.0.0.1:0", 0);
     let (socket, to) = plain("127.0.0.1:0");
@@ -114,7 +114,7 @@ fn what_cannot_be_sent_is_told_and_the_endpoint_goes_on() {
 
 #[test]
 fn addresses_are_taken_refused_told_and_given_up() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "addresses".to_owned());
     let of = PrimitiveNumber::BindReq;
     for driver in ["inet-udp", "inet-tcp"] {
@@ -158,7 +158,7 @@ fn without_privileges() {
 
 #[test]
 fn ports_and_raw_sockets_of_the_privileged_are_refused() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "privileges".to_owned());
     // SAFETY: the call only asks.
     if unsafe { libc::geteuid() } == 0 {
@@ -181,7 +181,7 @@ fn ports_and_raw_sockets_of_the_privileged_are_refused() {
 
 #[test]
 fn raw_datagrams_of_a_protocol_arrive_with_their_header() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "raw datagrams".to_owned());
     let ends = [(); 2].map(|()| open("inet-rawip"));
     // A protocol for experiments (RFC 3692).
@@ -204,7 +204,7 @@ fn raw_datagrams_of_a_protocol_arrive_with_their_header() {
 
 #[test]
 fn a_reader_that_is_behind_leaves_datagrams_in_the_socket_and_loses_none_that_fit_there() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "a slow reader".to_owned());
     let (endpoint, own) = bound_to("inet-udp", "127.0.0.1:0", 0);
     let (socket, from) = plain("127.0.0.1:0");

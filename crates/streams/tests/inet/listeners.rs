@@ -8,7 +8,7 @@ use std::time::Duration;
 use headwater_streams::Stream;
 use headwater_streams::tpi::{InternetAddress, Primitive, PrimitiveNumber, State, TransportError};
 
-use crate::common::{alone, within};
+use crate::common::{in_own_process, within};
 use crate::connections::{got, send};
 use crate::{PATIENCE, acceptor, ask, asked, bound_to, call, next, open, refused, state, told};
 
@@ -35,7 +35,7 @@ fn speak(endpoint: &Stream, socket: &mut TcpStream) {
 
 #[test]
 fn a_connection_is_accepted_by_another_endpoint_of_the_process() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "accepting".to_owned());
     for address in [ANY, "[::1]:0"] {
         let (listener, to) = bound_to("inet-tcp", address, 2);
@@ -61,7 +61,7 @@ fn a_connection_is_accepted_by_another_endpoint_of_the_process() {
 
 #[test]
 fn the_listener_accepts_itself_and_listens_again_afterwards() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "accepting on the same stream".to_owned());
     let (listener, to) = bound_to("inet-tcp", ANY, 1);
     for round in 0..6 {
@@ -99,7 +99,7 @@ fn the_listener_accepts_itself_and_listens_again_afterwards() {
 
 #[test]
 fn several_connections_wait_and_are_accepted_refused_and_withdrawn_in_any_order() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "several calls".to_owned());
     let (listener, to) = bound_to("inet-tcp", ANY, 3);
     let mut sockets: Vec<TcpStream> = (0..4).map(|_| TcpStream::connect(to).expect("a listener")).collect();
@@ -166,7 +166,7 @@ fn reset(socket: TcpStream) {
 
 #[test]
 fn a_listeners_address_is_its_own_and_free_after_it() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "a listener's address".to_owned());
     let (listener, to) = bound_to("inet-tcp", ANY, 1);
     let address = InternetAddress::from(to);
@@ -190,7 +190,7 @@ fn a_listeners_address_is_its_own_and_free_after_it() {
 
 #[test]
 fn two_endpoints_connect_to_each_other() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "two endpoints".to_owned());
     let (listener, to) = bound_to("inet-tcp", ANY, 1);
     let (caller, _) = bound_to("inet-tcp", ANY, 0);
@@ -212,7 +212,7 @@ fn two_endpoints_connect_to_each_other() {
 
 #[test]
 fn a_waiting_reader_gets_a_call_that_comes_later() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "a late call".to_owned());
     let (listener, to) = bound_to("inet-tcp", ANY, 1);
     let caller = std::thread::spawn(move || {

@@ -8,7 +8,7 @@ use headwater_streams::tpi::{
     XTI_GENERIC, XTI_LINGER, XTI_RCVBUF, XTI_SNDLOWAT, options,
 };
 
-use crate::common::{alone, within};
+use crate::common::{in_own_process, within};
 use crate::datagrams::send;
 use crate::{PATIENCE, ask, ask_with, bound_to, connected_to, is, next, open, refused, told};
 
@@ -65,7 +65,7 @@ fn word(word: i32) -> Vec<u8> {
 
 #[test]
 fn options_are_set_read_and_have_their_usual_values() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "options".to_owned());
     let (endpoint, _) = bound_to("inet-udp", "127.0.0.1:0", 0);
     let done = |value: i32| (OptionStatus::SUCCESS, word(value));
@@ -103,7 +103,7 @@ fn options_are_set_read_and_have_their_usual_values() {
 
 #[test]
 fn options_of_a_wrong_form_are_refused_and_change_nothing() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "wrong options".to_owned());
     let of = PrimitiveNumber::OptmgmtReq;
     let (endpoint, _) = bound_to("inet-udp", "127.0.0.1:0", 0);
@@ -131,7 +131,7 @@ fn options_of_a_wrong_form_are_refused_and_change_nothing() {
 
 #[test]
 fn an_option_changes_what_the_network_sees() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "broadcasts".to_owned());
     let (endpoint, _) = bound_to("inet-udp", "0.0.0.0:0", 0);
     let socket = UdpSocket::bind("0.0.0.0:0").expect("a port");
@@ -149,7 +149,7 @@ fn an_option_changes_what_the_network_sees() {
 
 #[test]
 fn a_datagram_has_options_of_its_own_and_is_told_with_its_fields() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "options of datagrams".to_owned());
     let list = |status, of: &[((u32, u32), &[u8])]| {
         let mut list = Vec::new();
@@ -190,7 +190,7 @@ fn a_datagram_has_options_of_its_own_and_is_told_with_its_fields() {
 
 #[test]
 fn an_option_that_was_set_before_holds_for_each_connection() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "options of connections".to_owned());
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let to = listener.local_addr().unwrap();

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use headwater_streams::tpi::{Primitive, State};
 
-use crate::common::{alone, child, joined, within};
+use crate::common::{child, in_own_process, joined, within};
 use crate::connections::{got, send};
 use crate::datagrams;
 use crate::listeners::accept;
@@ -14,7 +14,7 @@ use crate::{PATIENCE, acceptor, ask, asked, bound_to, connected_to, next, open, 
 
 #[test]
 fn a_child_goes_on_with_the_endpoint_when_its_parent_has_closed_it() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "a child with endpoints".to_owned());
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let connection = connected_to(listener.local_addr().unwrap());
@@ -46,7 +46,7 @@ fn a_child_goes_on_with_the_endpoint_when_its_parent_has_closed_it() {
 
 #[test]
 fn a_connection_made_in_a_child_is_the_parents_too() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "a child that connects".to_owned());
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let to = listener.local_addr().unwrap();
@@ -66,7 +66,7 @@ fn a_connection_made_in_a_child_is_the_parents_too() {
 
 #[test]
 fn a_child_accepts_on_an_endpoint_that_it_has_inherited() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "a child that accepts".to_owned());
     let (listener, to) = bound_to("inet-tcp", "127.0.0.1:0", 2);
     let called = open("inet-tcp");
@@ -84,7 +84,7 @@ fn a_child_accepts_on_an_endpoint_that_it_has_inherited() {
 
 #[test]
 fn a_peer_learns_of_a_killed_process_and_its_address_is_free() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "killed processes".to_owned());
     for round in 0..10u64 {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
@@ -110,7 +110,7 @@ fn a_peer_learns_of_a_killed_process_and_its_address_is_free() {
 
 #[test]
 fn a_survivor_goes_on_when_another_process_of_the_endpoint_is_killed() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "a survivor".to_owned());
     let (endpoint, own) = bound_to("inet-udp", "127.0.0.1:0", 0);
     let plain = UdpSocket::bind("127.0.0.1:0").expect("a port");
@@ -152,7 +152,7 @@ fn a_survivor_goes_on_when_another_process_of_the_endpoint_is_killed() {
 
 #[test]
 fn a_listener_whose_process_was_killed_is_taken_over() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "a killed listener".to_owned());
     let (listener, to) = bound_to("inet-tcp", "127.0.0.1:0", 2);
     let mut process = child(|| {

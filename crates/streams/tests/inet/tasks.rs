@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use headwater_streams::tpi::{InternetAddress, Primitive};
 use headwater_streams::{AsyncStream, Message};
 
-use crate::common::{alone, within};
+use crate::common::{in_own_process, within};
 use crate::{PATIENCE, bound_to, is};
 
 fn bound() -> (AsyncStream, SocketAddr) {
@@ -29,7 +29,7 @@ fn request(to: &[u8]) -> Vec<u8> {
 
 #[test]
 fn tasks_exchange_datagrams_and_are_woken_by_a_plain_socket_and_by_an_error() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "datagrams of tasks".to_owned());
     const COUNT: u32 = 300;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");

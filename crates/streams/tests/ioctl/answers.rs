@@ -7,7 +7,7 @@ use headwater_streams::modules::testmod::ioctl::{
 };
 use headwater_streams::{Access, Errno, FifoOptions, Handle, IoctlTimeout, Options, Policy, Stream};
 
-use super::common::{self, Interruptible, alone, calm, child, within};
+use super::common::{self, Interruptible, calm, child, in_own_process, within};
 use super::{LONG, SHORT, answering, ask};
 
 #[test]
@@ -109,7 +109,7 @@ fn a_request_to_copy_that_comes_too_late_is_told_so() {
 
 #[test]
 fn a_signal_ends_the_wait_for_an_answer() {
-    let _alone = alone();
+    in_own_process!();
     within(Duration::from_secs(20), "a signal for an ioctl".into());
     let (mut near, _far) = answering();
     let waiter = Interruptible::start(move || (ask(&mut near, IGNORE, b"", IoctlTimeout::Never), near));
@@ -122,7 +122,7 @@ fn a_signal_ends_the_wait_for_an_answer() {
 /// An error or hang-up ends an ioctl that is under way at once.
 #[test]
 fn a_hang_up_or_an_error_ends_the_wait_for_an_answer() {
-    let _alone = alone();
+    in_own_process!();
     within(Duration::from_secs(20), "a hang-up for an ioctl".into());
     let mut fastest = Duration::MAX;
     for (request, errno) in [("hangup", Errno::Nxio), ("error 0 71", Errno::Proto), ("error 5 0", Errno::Io)] {
@@ -145,7 +145,7 @@ fn a_hang_up_or_an_error_ends_the_wait_for_an_answer() {
 
 #[test]
 fn the_end_of_the_other_end_ends_the_wait_for_an_answer() {
-    let _alone = alone();
+    in_own_process!();
     within(Duration::from_secs(20), "an ioctl whose peer goes".into());
     for killed in [false, true] {
         let (near, mut far) = answering();

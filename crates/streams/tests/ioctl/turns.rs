@@ -10,12 +10,12 @@ use headwater_os::child::Child;
 use headwater_streams::modules::testmod::ioctl::{IGNORE, REVERSE};
 use headwater_streams::{Errno, Handle, IoctlTimeout, Message, Module, ModuleInfo, Priority, Queue, Result, register};
 
-use super::common::{alone, calm, child, within};
+use super::common::{calm, child, in_own_process, within};
 use super::{LONG, SHORT, answering, ask};
 
 #[test]
 fn others_wait_their_turn_and_no_longer_than_their_time() {
-    let _alone = alone();
+    in_own_process!();
     within(Duration::from_secs(20), "ioctls take turns".into());
     let (near, _far) = answering();
     let (mut first, mut second, mut third) = (near.another(), near.another(), near.another());
@@ -32,7 +32,7 @@ fn others_wait_their_turn_and_no_longer_than_their_time() {
 
 #[test]
 fn many_threads_get_their_own_answers() {
-    let _alone = alone();
+    in_own_process!();
     within(Duration::from_secs(60), "many ioctls".into());
     let (near, _far) = answering();
     let threads: Vec<_> = (0..4u8)
@@ -57,7 +57,7 @@ fn until_taken(stream: &mut Handle) {
 
 #[test]
 fn nobody_waits_for_a_caller_that_was_killed() {
-    let _alone = alone();
+    in_own_process!();
     within(Duration::from_secs(30), "a caller of an ioctl is killed".into());
     for round in 0..5 {
         let (near, _far) = answering();
@@ -80,7 +80,7 @@ fn nobody_waits_for_a_caller_that_was_killed() {
 /// A caller that is stopped keeps its turn; those behind it wait for their time.
 #[test]
 fn a_stopped_caller_keeps_its_turn() {
-    let _alone = alone();
+    in_own_process!();
     within(Duration::from_secs(30), "a caller of an ioctl is stopped".into());
     let (near, _far) = answering();
     let (mut theirs, mut ours) = (near.another(), near.another());
@@ -157,7 +157,7 @@ fn staying(mut stream: Handle) -> (Child, UnixStream) {
 /// A process is stopped in a module on the path of the ioctl, or of its answer.
 #[test]
 fn a_process_that_is_stopped_in_a_module_is_not_waited_for_beyond_the_time() {
-    let _alone = alone();
+    in_own_process!();
     for answers_way in [false, true] {
         within(
             Duration::from_secs(30),

@@ -8,7 +8,7 @@ use headwater_shm::probe;
 use headwater_streams::attach::{detach, is_attached};
 use headwater_streams::{Errno, Result, Stream, pipe};
 
-use crate::common::{alone, calm, child, within};
+use crate::common::{calm, child, in_own_process, within};
 
 fn file() -> (tempfile::TempDir, PathBuf) {
     let directory = tempfile::tempdir().expect("a directory");
@@ -51,7 +51,7 @@ fn attach_and_use(path: &Path) {
 
 #[test]
 fn a_process_killed_while_it_attaches_or_detaches_leaves_a_plain_name() {
-    let _alone = alone();
+    in_own_process!();
     killed_at_any_place(
         "an attacher",
         3,
@@ -69,7 +69,7 @@ fn a_process_killed_while_it_attaches_or_detaches_leaves_a_plain_name() {
 
 #[test]
 fn an_opener_killed_at_any_place_leaves_the_name_to_others() {
-    let _alone = alone();
+    in_own_process!();
     for connects in [false, true] {
         let (_directory, path) = file();
         let (near, far) = pipe().expect("pipe");
@@ -117,7 +117,7 @@ fn an_opener_killed_at_any_place_leaves_the_name_to_others() {
 
 #[test]
 fn a_holder_killed_at_any_place_leaves_a_plain_name_and_no_opener_that_waits() {
-    let _alone = alone();
+    in_own_process!();
     for connects in [false, true] {
         for place in 0.. {
             within(Duration::from_secs(30), format!("a holder killed at place {place}, connects {connects}"));

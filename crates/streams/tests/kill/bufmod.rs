@@ -7,7 +7,7 @@ use headwater_shm::probe;
 use headwater_streams::modules::bufmod::{BufferFlags, SET_CHUNK, SET_FLAGS};
 use headwater_streams::{IoctlTimeout, Options, Result, Stream};
 
-use crate::common::{alone, calm, child, within};
+use crate::common::{calm, child, in_own_process, within};
 
 /// Bytes of a message: a number. Six are a chunk.
 const LEN: usize = 8;
@@ -45,7 +45,7 @@ fn read_all(near: &Stream) -> Vec<u64> {
 
 #[test]
 fn a_writer_killed_at_any_place_leaves_each_message_once() {
-    let _alone = alone();
+    in_own_process!();
     for place in 0.. {
         within(Duration::from_secs(30), format!("a writer through bufmod killed at place {place}"));
         let (near, far) = buffered(1 << 16);
@@ -79,7 +79,7 @@ fn a_writer_killed_at_any_place_leaves_each_message_once() {
 
 #[test]
 fn a_reader_killed_while_it_makes_room_leaves_the_rest_once() {
-    let _alone = alone();
+    in_own_process!();
     for place in 0.. {
         within(Duration::from_secs(30), format!("a reader behind bufmod killed at place {place}"));
         let (near, far) = buffered(100);

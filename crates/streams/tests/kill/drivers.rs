@@ -8,7 +8,7 @@ use headwater_shm::probe;
 use headwater_streams::{DeviceOptions, Errno, Handle, Result, Stream};
 
 use crate::closing::{self, ALONE, PAIRED, check_closes, count, forget, logged};
-use crate::common::{alone, calm, child, polled, within};
+use crate::common::{calm, child, in_own_process, polled, within};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -42,7 +42,7 @@ fn at_each_place(
 
 #[test]
 fn a_user_killed_at_any_place_of_open_and_close_leaves_one_close_for_each_open() {
-    let _alone = alone();
+    in_own_process!();
     let directory = closing::start();
     for driver in [ALONE, PAIRED] {
         let victim = |place| {
@@ -73,7 +73,7 @@ fn a_user_killed_at_any_place_of_open_and_close_leaves_one_close_for_each_open()
 
 #[test]
 fn a_partner_killed_at_any_place_is_closed_once_and_the_other_one_is_hung_up() {
-    let _alone = alone();
+    in_own_process!();
     let directory = closing::start();
     let before = crate::common::open_things();
     let stream = std::cell::RefCell::new(None::<Handle>);
@@ -123,7 +123,7 @@ fn a_partner_killed_at_any_place_is_closed_once_and_the_other_one_is_hung_up() {
 
 #[test]
 fn one_that_closes_its_dead_partner_is_killed_at_any_place() {
-    let _alone = alone();
+    in_own_process!();
     let directory = closing::start();
     let victim = |place| {
         let mut stream = open(directory.path(), PAIRED, 8)?;

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use headwater_shm::probe;
 use headwater_streams::{Errno, Events, ReadMode, ReadOptions, Result, Stream, register};
 
-use crate::common::{alone, calm, child, within};
+use crate::common::{alone, calm, child, in_own_process, within};
 use crate::datagrams::{Delay, HOLD, Line, line, paths};
 
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -147,7 +147,7 @@ fn one_that_is_refused_at_the_socket_killed_at_any_place_leaves_it_to_others() {
 
 #[test]
 fn one_that_asks_for_a_time_or_serves_it_killed_at_any_place_leaves_it_to_others() {
-    let _alone = alone();
+    in_own_process!();
     register(Delay).expect("new");
     for serves in [false, true] {
         for place in 0.. {

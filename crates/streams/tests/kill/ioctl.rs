@@ -7,7 +7,7 @@ use headwater_shm::probe;
 use headwater_streams::modules::testmod::ioctl::{COPY, REVERSE};
 use headwater_streams::{Handle, IoctlTimeout, MemoryAt, Result};
 
-use crate::common::{alone, calm, child, within};
+use crate::common::{calm, child, in_own_process, within};
 
 /// A transparent ioctl that is answered after two copies from memory and one to it.
 fn copy(stream: &mut Handle) -> Result<i32> {
@@ -19,7 +19,7 @@ fn copy(stream: &mut Handle) -> Result<i32> {
 
 #[test]
 fn a_caller_of_an_ioctl_killed_at_any_place_leaves_its_end_to_the_next() {
-    let _alone = alone();
+    in_own_process!();
     for modules in [&["testmod"][..], &["testmod", "srvmod"]] {
         for place in 0.. {
             within(Duration::from_secs(30), format!("the caller of an ioctl killed at place {place}"));

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use headwater_os::child::Child;
 use headwater_streams::{Device, Errno, Handle, MuxId, Result, pipe};
 
-use crate::common::{self, Random, alone, setting};
+use crate::common::{self, Random, in_own_process, setting};
 
 const BOUND: Duration = Duration::from_secs(10);
 /// What the victim sends on each way.
@@ -126,7 +126,7 @@ fn check(numbers: &[u8], returned: u8) {
 
 #[test]
 fn a_sender_killed_at_any_place_leaves_the_multiplexer_to_the_others() {
-    let _alone = alone();
+    in_own_process!();
     let kills = at_every_place(Part::Sends, |place| {
         let mut linked = Linked::new();
         let (mut progress, told) = std::io::pipe().expect("pipe");
@@ -160,7 +160,7 @@ fn a_sender_killed_at_any_place_leaves_the_multiplexer_to_the_others() {
 
 #[test]
 fn a_receiver_killed_at_any_place_leaves_the_multiplexer_to_the_others() {
-    let _alone = alone();
+    in_own_process!();
     let kills = at_every_place(Part::Receives, |place| {
         let mut linked = Linked::new();
         let child = victim(place, || {
@@ -189,7 +189,7 @@ fn a_receiver_killed_at_any_place_leaves_the_multiplexer_to_the_others() {
 
 #[test]
 fn one_that_links_killed_at_any_place_gives_the_lower_stream_back() {
-    let _alone = alone();
+    in_own_process!();
     let kills = at_every_place(Part::Links, |place| {
         let (near, far) = pipe().expect("pipe");
         let (mut near, mut far) = (near.into_handle(), far.into_handle());
@@ -224,7 +224,7 @@ fn one_that_links_killed_at_any_place_gives_the_lower_stream_back() {
 
 #[test]
 fn one_that_unlinks_killed_at_any_place_leaves_a_link_or_a_free_stream() {
-    let _alone = alone();
+    in_own_process!();
     let kills = at_every_place(Part::Unlinks, |place| {
         let mut linked = Linked::new();
         let child = victim(place, || linked.upper.unlink(Some(linked.pipe)));
@@ -252,7 +252,7 @@ fn one_that_unlinks_killed_at_any_place_leaves_a_link_or_a_free_stream() {
 
 #[test]
 fn one_killed_at_any_place_beside_the_end_of_a_lower_stream_leaves_its_end_to_the_others() {
-    let _alone = alone();
+    in_own_process!();
     let kills = at_every_place(Part::Ends, |place| {
         let Linked { mut upper, near, far, pipe, echo } = Linked::new();
         drop(near);

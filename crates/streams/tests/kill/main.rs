@@ -46,7 +46,7 @@ mod transports;
 use std::time::Duration;
 
 use case::{Case, Death, Part};
-use common::{Random, alone, setting};
+use common::{Random, in_own_process, setting};
 use headwater_streams::Policy;
 use script::Flavour;
 
@@ -102,7 +102,7 @@ fn rounds(default: u64) -> impl Iterator<Item = u64> {
 
 #[test]
 fn a_process_killed_at_any_time_leaves_a_whole_stream() {
-    let _alone = alone();
+    in_own_process!();
     let (mut runs, mut kills) = (0, 0);
     for seed in rounds(12) {
         for case in cases() {
@@ -123,7 +123,7 @@ const ESCAPES: u32 = 20;
 #[cfg(feature = "probes")]
 #[test]
 fn a_process_killed_between_any_two_stores_leaves_a_whole_stream() {
-    let _alone = alone();
+    in_own_process!();
     let whole = std::env::var_os("HEADWATER_ROUNDS").is_some();
     let mut places = std::collections::BTreeMap::<String, u32>::new();
     let (mut runs, mut kills) = (0, 0);

@@ -6,7 +6,7 @@ use std::time::Duration;
 use headwater_shm::probe;
 use headwater_streams::{Errno, Handle, Options};
 
-use crate::common::{alone, calm, child, polled, within};
+use crate::common::{calm, child, in_own_process, polled, within};
 
 fn is_readable(stream: &Handle) -> bool {
     polled(stream, libc::POLLIN, Duration::ZERO) & libc::POLLIN != 0
@@ -14,7 +14,7 @@ fn is_readable(stream: &Handle) -> bool {
 
 #[test]
 fn a_refused_writer_killed_at_any_place_leaves_what_is_unread_to_be_seen() {
-    let _alone = alone();
+    in_own_process!();
     const MESSAGE: usize = 100;
     const HELD: usize = 1100;
     for place in 0.. {

@@ -9,7 +9,7 @@ use headwater_shm::probe;
 use headwater_streams::tpi::Primitive;
 use headwater_streams::{DeviceOptions, Result, Stream};
 
-use crate::common::{alone, calm, child, within};
+use crate::common::{calm, child, in_own_process, within};
 
 /// Datagrams of the victim.
 const COUNT: u8 = 4;
@@ -46,7 +46,7 @@ fn check(numbers: &[u8], returned: usize) {
 
 #[test]
 fn a_sender_killed_on_the_short_way_leaves_the_receiver_to_the_others() {
-    let _alone = alone();
+    in_own_process!();
     for place in 0.. {
         within(Duration::from_secs(30), format!("a sender killed at place {place}"));
         let directory = tempfile::tempdir().expect("a directory");
@@ -95,7 +95,7 @@ fn a_sender_killed_on_the_short_way_leaves_the_receiver_to_the_others() {
 
 #[test]
 fn a_receiver_killed_among_messages_leaves_the_rest_to_another() {
-    let _alone = alone();
+    in_own_process!();
     for place in 0.. {
         within(Duration::from_secs(30), format!("a receiver killed at place {place}"));
         let directory = tempfile::tempdir().expect("a directory");

@@ -9,7 +9,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::Duration;
 
-use common::{alone, calm, private_directory, within};
+use common::{calm, in_own_process, private_directory, within};
 use headwater_streams::drivers::log::{
     ERRLOG, IDS_MAX, LOGGERS_MAX, LOST, LogControl, LogFlags, MID, TEXT_MAX, TRCLOG, TraceId,
 };
@@ -95,7 +95,7 @@ fn texts(stream: &Stream) -> Vec<String> {
 
 #[test]
 fn a_trace_logger_gets_what_it_asks_for_by_module_number_and_level() {
-    let _alone = alone();
+    in_own_process!();
     let directory = private_directory();
     let stream = open(directory.path());
     let log = submitter(directory.path());
@@ -134,7 +134,7 @@ fn a_trace_logger_gets_what_it_asks_for_by_module_number_and_level() {
 
 #[test]
 fn each_kind_of_logger_gets_its_own_messages_with_numbers_of_their_own() {
-    let _alone = alone();
+    in_own_process!();
     let directory = private_directory();
     let (one, two, errors) = (tracer(directory.path()), open(directory.path()), error_logger(directory.path()));
     trace(&two, &[TraceId { level: Some(3), ..TraceId::ALL }]);
@@ -169,7 +169,7 @@ fn each_kind_of_logger_gets_its_own_messages_with_numbers_of_their_own() {
 
 #[test]
 fn there_is_one_error_logger_until_its_stream_is_closed_or_its_process_killed() {
-    let _alone = alone();
+    in_own_process!();
     let directory = private_directory();
     let busy = |stream: &Stream| ioctl(stream, ERRLOG, b"").expect_err("there is one").errno() == Errno::Busy;
     let waits = open(directory.path());
@@ -196,7 +196,7 @@ fn there_is_one_error_logger_until_its_stream_is_closed_or_its_process_killed() 
 
 #[test]
 fn ioctls_fail_as_specified() {
-    let _alone = alone();
+    in_own_process!();
     let directory = private_directory();
     let stream = open(directory.path());
     let refused = |command, data: &[u8]| ioctl(&stream, command, data).expect_err("refused").errno();
@@ -218,7 +218,7 @@ fn ioctls_fail_as_specified() {
 
 #[test]
 fn a_process_submits_by_putmsg_and_the_driver_fills_in_the_rest() {
-    let _alone = alone();
+    in_own_process!();
     let directory = private_directory();
     let (tracer, process) = (tracer(directory.path()), open(directory.path()));
     let sent = LogControl::new(3, TRACE | LogFlags::NOTE).with_priority(8 | 5);

@@ -16,7 +16,7 @@ use headwater_streams::{
     Errno, LogSubmitter, Message, Module, ModuleInfo, Options, Queue, Result, Stream, register, strlog,
 };
 
-use crate::common::{Random, alone, calm, child, extent, joined, polled, private_directory, within};
+use crate::common::{Random, calm, child, extent, in_own_process, joined, polled, private_directory, within};
 use crate::{
     ERROR, PATIENCE, TRACE, at, at_least, come, error_logger, lost, next, open, submitter, texts, trace, tracer,
 };
@@ -73,7 +73,7 @@ impl Module for Logging {
 
 #[test]
 fn modules_of_unrelated_processes_log_and_a_sleeping_logger_is_woken() {
-    let _alone = alone();
+    in_own_process!();
     static KNOWN: Once = Once::new();
     KNOWN.call_once(|| register(Logging).expect("new"));
     let directory = private_directory();
@@ -105,7 +105,7 @@ fn modules_of_unrelated_processes_log_and_a_sleeping_logger_is_woken() {
 
 #[test]
 fn a_process_that_got_its_streams_over_a_socket_logs_and_submits() {
-    let _alone = alone();
+    in_own_process!();
     let directory = private_directory();
     within(PATIENCE, "a process that has no name for its streams".into());
     let (here, there) = UnixStream::pair().expect("sockets");
@@ -131,7 +131,7 @@ fn a_process_that_got_its_streams_over_a_socket_logs_and_submits() {
 
 #[test]
 fn a_raw_poll_is_told_of_a_message() {
-    let _alone = alone();
+    in_own_process!();
     let directory = private_directory();
     within(PATIENCE, "poll(2) at a logger".into());
     let tracer = tracer(directory.path());
@@ -150,7 +150,7 @@ fn a_raw_poll_is_told_of_a_message() {
 
 #[test]
 fn a_full_logger_loses_messages_and_the_numbers_and_the_count_say_so() {
-    let _alone = alone();
+    in_own_process!();
     let directory = private_directory();
     const HIWAT: u32 = 2000;
     let stream = at(directory.path()).stream(Options::new().hiwat(HIWAT).lowat(1000)).open("log").expect("open");
@@ -180,7 +180,7 @@ fn a_full_logger_loses_messages_and_the_numbers_and_the_count_say_so() {
 
 #[test]
 fn a_reader_that_is_behind_gets_all_that_was_not_lost() {
-    let _alone = alone();
+    in_own_process!();
     let directory = private_directory();
     within(PATIENCE, "a small queue, and a reader that is behind".into());
     let stream = at(directory.path()).stream(Options::new().hiwat(300).lowat(100)).open("log").expect("open");
@@ -221,7 +221,7 @@ fn a_reader_that_is_behind_gets_all_that_was_not_lost() {
 
 #[test]
 fn a_stopped_logger_holds_nobody_up_and_goes_on_afterwards() {
-    let _alone = alone();
+    in_own_process!();
     let directory = private_directory();
     within(PATIENCE, "a logger is stopped".into());
     let (result, tell) = std::io::pipe().expect("pipe");
@@ -273,7 +273,7 @@ fn a_stopped_logger_holds_nobody_up_and_goes_on_afterwards() {
 
 #[test]
 fn a_stopped_submitter_holds_nobody_up() {
-    let _alone = alone();
+    in_own_process!();
     let directory = private_directory();
     let stream = tracer(directory.path());
     let rounds = extent("HEADWATER_ROUNDS", 10);
@@ -302,7 +302,7 @@ fn a_stopped_submitter_holds_nobody_up() {
 
 #[test]
 fn several_submitters_at_once_lose_and_mix_nothing() {
-    let _alone = alone();
+    in_own_process!();
     let directory = private_directory();
     within(PATIENCE, "four submitters and a logger".into());
     let stream = tracer(directory.path());
@@ -351,7 +351,7 @@ fn is_formatted(log: &LogSubmitter) -> bool {
 
 #[test]
 fn a_killed_logger_is_forgotten_and_its_place_is_used_again() {
-    let _alone = alone();
+    in_own_process!();
     let directory = private_directory();
     let log = submitter(directory.path());
     for round in 0..3 {
@@ -378,7 +378,7 @@ fn a_killed_logger_is_forgotten_and_its_place_is_used_again() {
 
 #[test]
 fn a_logger_lives_as_long_as_one_of_its_processes() {
-    let _alone = alone();
+    in_own_process!();
     let directory = private_directory();
     within(PATIENCE, "a logger of two processes".into());
     let stream = open(directory.path());
@@ -403,7 +403,7 @@ fn a_logger_lives_as_long_as_one_of_its_processes() {
 /// A process submits, and is killed after a random time; the numbers of what arrives have no gap but one for each.
 #[test]
 fn killed_submitters_leave_whole_messages() {
-    let _alone = alone();
+    in_own_process!();
     let directory = private_directory();
     let stream = tracer(directory.path());
     let mut random = Random(3);
@@ -446,7 +446,7 @@ fn killed_submitters_leave_whole_messages() {
 
 #[test]
 fn a_scribbled_table_spoils_messages_and_nothing_else() {
-    let _alone = alone();
+    in_own_process!();
     let directory = private_directory();
     let runtime = at(directory.path()).open_directory().expect("own");
     let (one, errors) = (tracer(directory.path()), error_logger(directory.path()));

@@ -9,7 +9,7 @@ mod routes;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use common::{alone, calm, within};
+use common::{calm, in_own_process, within};
 use headwater_streams::{
     Access, Device, Driver, DriverInfo, Errno, Fifo, FifoOptions, Handle, LinkRequest, Message, MuxId, Options,
     Priority, Queue, Result, pipe, register_driver,
@@ -54,7 +54,7 @@ fn errno<T: std::fmt::Debug>(done: Result<T>) -> Errno {
 
 #[test]
 fn what_is_sent_above_goes_to_the_lower_stream_that_it_names_and_comes_back() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "messages through a multiplexer".to_owned());
     let (mut upper, echo, (near, mut far)) = (mux(), echo(), ends());
     let one = upper.link(&echo).expect("linked");
@@ -87,7 +87,7 @@ fn what_is_sent_above_goes_to_the_lower_stream_that_it_names_and_comes_back() {
 
 #[test]
 fn the_lower_end_is_nobody_else_s_until_it_is_unlinked() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "calls on a linked stream".to_owned());
     let (mut upper, (mut near, mut far)) = (mux(), ends());
     far.write(b"from before").expect("room");
@@ -124,7 +124,7 @@ fn the_lower_end_is_nobody_else_s_until_it_is_unlinked() {
 
 #[test]
 fn messages_of_bytes_alone_come_up_one_by_one() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "boundaries below a multiplexer".to_owned());
     let (mut upper, echo, (near, mut far)) = (mux(), echo(), ends());
     far.write(b"one, ").expect("room");
@@ -182,7 +182,7 @@ impl Driver for Slow {
 
 #[test]
 fn after_an_unlink_the_driver_takes_nothing_more_from_below() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "unlinking beside the server".to_owned());
     register_driver(Slow).expect("a new name");
     let mut upper = Device::open_private("slowmux").expect("known").into_handle();
@@ -206,7 +206,7 @@ fn after_an_unlink_the_driver_takes_nothing_more_from_below() {
 
 #[test]
 fn what_cannot_be_linked_is_refused_and_left_alone() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "links that are refused".to_owned());
     let (mut upper, mut other, mut echo, (mut near, mut far)) = (mux(), mux(), echo(), ends());
     assert_eq!(errno(near.link(&echo)), Errno::Inval, "a pipe is no multiplexer");
@@ -242,7 +242,7 @@ fn what_cannot_be_linked_is_refused_and_left_alone() {
 
 #[test]
 fn a_full_lower_stream_stops_the_writer_and_a_full_upper_one_the_lower() {
-    let _alone = alone();
+    in_own_process!();
     let options = Options::new().hiwat(4000).lowat(1000).maxpsz(1000);
     for round in 0..3 {
         within(PATIENCE, format!("flow control through a multiplexer, round {round}"));
@@ -313,7 +313,7 @@ fn until(what: &str, mut is_so: impl FnMut() -> bool) {
 
 #[test]
 fn nothing_of_a_multiplexer_is_left_open() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "opening and closing".to_owned());
     let before = common::open_things();
     for _ in 0..20 {

@@ -6,12 +6,12 @@ use std::time::Duration;
 use headwater_os::child::Child;
 use headwater_streams::{DeviceOptions, Errno, Handle, MuxId, Result};
 
-use crate::common::{Random, alone, calm, child, joined, private_directory, setting, within};
+use crate::common::{Random, calm, child, in_own_process, joined, private_directory, setting, within};
 use crate::{PATIENCE, echo, ends, errno, get, mux, send, text, until};
 
 #[test]
 fn a_stream_is_unlinked_while_another_process_sends_there() {
-    let _alone = alone();
+    in_own_process!();
     for round in 0..20 {
         within(PATIENCE, format!("unlinking beside a sender, round {round}"));
         let (mut upper, (mut near, mut far)) = (mux(), ends());
@@ -62,7 +62,7 @@ fn stopped_for(process: &mut Child, time: Duration, action: impl FnOnce()) -> bo
 
 #[test]
 fn a_process_that_serves_is_stopped_and_the_others_go_on_and_lose_nothing() {
-    let _alone = alone();
+    in_own_process!();
     let mut random = Random(setting("HEADWATER_SEED", 5));
     for round in 0..12 {
         within(PATIENCE, format!("a stopped server, round {round}"));
@@ -129,7 +129,7 @@ fn kill(mut child: Child) {
 
 #[test]
 fn the_death_of_the_last_process_that_has_the_upper_stream_gives_the_lower_one_back() {
-    let _alone = alone();
+    in_own_process!();
     for killed in [false, true] {
         within(PATIENCE, format!("the end of a multiplexer; killed: {killed}"));
         let (mut near, mut far) = ends();
@@ -169,7 +169,7 @@ fn the_death_of_the_last_process_that_has_the_upper_stream_gives_the_lower_one_b
 
 #[test]
 fn a_forked_child_serves_the_links_on_when_its_parent_is_killed() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "a multiplexer of two processes".to_owned());
     let (near, mut far) = ends();
     let holder = stays(|| {
@@ -214,7 +214,7 @@ fn named(directory: &Path) -> Result<Handle> {
 
 #[test]
 fn an_unrelated_process_that_opens_the_upper_stream_by_name_serves_its_links() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "a named multiplexer".to_owned());
     let directory = private_directory();
     let (near, mut far) = ends();
@@ -271,7 +271,7 @@ fn an_unrelated_process_that_opens_the_upper_stream_by_name_serves_its_links() {
 
 #[test]
 fn a_persistent_link_outlasts_the_upper_stream_in_its_process() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "a persistent link".to_owned());
     let directory = private_directory();
     let (near, mut far) = ends();
@@ -294,7 +294,7 @@ fn a_persistent_link_outlasts_the_upper_stream_in_its_process() {
 
 #[test]
 fn what_a_process_sends_that_cannot_use_the_link_another_one_sends() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "a link of another process".to_owned());
     let (mut upper, (near, mut far)) = (mux(), ends());
     let (mut told, tell) = std::io::pipe().expect("pipe");

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use headwater_streams::{Errno, Handle, IoctlTimeout, MuxId, Options, drivers};
 
-use crate::common::{alone, calm, child, joined, within};
+use crate::common::{calm, child, in_own_process, joined, within};
 use crate::{PATIENCE, echo, ends, errno, get, mux, send, text};
 
 fn route(hub: &mut Handle, from: MuxId, to: Option<MuxId>) -> headwater_streams::Result<i32> {
@@ -16,7 +16,7 @@ fn route(hub: &mut Handle, from: MuxId, to: Option<MuxId>) -> headwater_streams:
 
 #[test]
 fn lower_streams_are_connected_and_taken_apart_again() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "routes".to_owned());
     let (mut hub, (near, mut client), (other_near, mut other)) = (mux(), ends(), ends());
     let (one, two) = (hub.link(&near).expect("linked"), hub.link(&other_near).expect("linked"));
@@ -62,7 +62,7 @@ const MESSAGES: u32 = 200;
 
 #[test]
 fn processes_that_know_only_their_own_stream_send_each_other_all_with_flow_control() {
-    let _alone = alone();
+    in_own_process!();
     let options = Options::new().hiwat(4000).lowat(1000).maxpsz(1000);
     for round in 0..3 {
         within(PATIENCE, format!("clients of a hub, round {round}"));

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use headwater_streams::tpi::{InternetAddress, ManagementFlags, Primitive, PrimitiveNumber};
 use headwater_streams::{Errno, Events, Priority, Stream};
 
-use crate::common::{Random, alone, calm, extent, setting, within};
+use crate::common::{Random, calm, extent, in_own_process, setting, within};
 use crate::{PATIENCE, Provider, each_provider};
 
 fn primitives(address: &[u8]) -> Vec<Primitive<'_>> {
@@ -72,7 +72,7 @@ fn changed(whole: &[u8], random: &mut Random) -> Vec<u8> {
 
 #[test]
 fn every_truncation_of_every_primitive_is_answered() {
-    let _alone = alone();
+    in_own_process!();
     let target = UdpSocket::bind("127.0.0.1:0").expect("a port");
     let address = InternetAddress::from(target.local_addr().unwrap());
     let seed = setting("HEADWATER_SEED", 1);
@@ -92,7 +92,7 @@ fn every_truncation_of_every_primitive_is_answered() {
 /// The long form is a part of `cargo xtask fuzz`.
 #[test]
 fn fuzzed_primitives_are_answered() {
-    let _alone = alone();
+    in_own_process!();
     let target = UdpSocket::bind("127.0.0.1:0").expect("a port");
     let address = InternetAddress::from(target.local_addr().unwrap());
     let (start, seconds) = (Instant::now(), extent("HEADWATER_SECONDS", 1));

@@ -7,7 +7,7 @@ use headwater_streams::tpi::{
 };
 use headwater_streams::{Errno, Events, Stream};
 
-use crate::common::{self, alone, within};
+use crate::common::{self, in_own_process, within};
 use crate::{PATIENCE, Provider, acceptor, ask, asked, each_provider, next, state, told};
 
 /// The states in which an endpoint can be found.
@@ -187,7 +187,7 @@ fn answer(endpoint: &Stream) -> Result<Option<(PrimitiveNumber, Option<Transport
 
 #[test]
 fn every_primitive_in_every_state_is_answered_as_the_table_of_states_says() {
-    let _alone = alone();
+    in_own_process!();
     let cells = std::cell::Cell::new(0);
     each_provider(|provider| {
         for before in STABLE.iter().copied() {
@@ -236,7 +236,7 @@ fn every_primitive_in_every_state_is_answered_as_the_table_of_states_says() {
 
 #[test]
 fn an_answer_waits_for_no_reader() {
-    let _alone = alone();
+    in_own_process!();
     each_provider(|provider| {
         within(PATIENCE, format!("{}: an answer that is not read", provider.name));
         let endpoint = provider.open();

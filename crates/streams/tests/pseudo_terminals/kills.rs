@@ -10,7 +10,7 @@ use headwater_streams::modules::termios::numbers::{TCGETS, TCSETS};
 use headwater_streams::{DeviceOptions, Errno, Events, Flush, Handle, Result};
 
 use super::common::{
-    Random, alone, calm, expect_nothing_left, extent, open_things, polled, private_directory, setting, within,
+    Random, calm, expect_nothing_left, extent, in_own_process, open_things, polled, private_directory, setting, within,
 };
 use super::{PATIENCE, ioctl, master, slave, terminal, unlocked};
 
@@ -76,7 +76,7 @@ fn work_beside(side: &mut Handle, other: &mut Child, random: &mut Random) {
 
 #[test]
 fn a_slaves_process_is_killed_at_any_moment() {
-    let _alone = alone();
+    in_own_process!();
     let directory = private_directory();
     let before = open_things();
     let mut random = Random(setting("HEADWATER_SEED", 1));
@@ -103,7 +103,7 @@ fn a_slaves_process_is_killed_at_any_moment() {
 
 #[test]
 fn a_masters_process_is_killed_at_any_moment() {
-    let _alone = alone();
+    in_own_process!();
     let directory = private_directory();
     let before = open_things();
     let mut random = Random(setting("HEADWATER_SEED", 2));
@@ -135,7 +135,7 @@ fn a_masters_process_is_killed_at_any_moment() {
 /// The process may be killed before it has opened its side, in the middle of that, or after it: the other side works or is hung up.
 #[test]
 fn a_process_is_killed_while_it_opens_a_side() {
-    let _alone = alone();
+    in_own_process!();
     let directory = private_directory();
     let before = open_things();
     let mut random = Random(setting("HEADWATER_SEED", 3));

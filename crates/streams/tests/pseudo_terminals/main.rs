@@ -9,7 +9,7 @@ use std::os::fd::AsFd;
 use std::path::Path;
 use std::time::Duration;
 
-use common::{alone, calm, child, extent, joined, polled, private_directory, within};
+use common::{alone, calm, child, extent, in_own_process, joined, polled, private_directory, within};
 use headwater_os::child::Child;
 use headwater_streams::drivers::pty;
 use headwater_streams::modules::termios::numbers::{ECHO, ICANON, TCGETS, TCSETS};
@@ -48,7 +48,7 @@ fn text(handle: &mut Handle) -> String {
 
 #[test]
 fn a_slave_is_opened_after_its_master_has_unlocked_it() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "a pseudo-terminal is unlocked and opened".to_owned());
     let directory = private_directory();
     let before = common::open_things();
@@ -90,7 +90,7 @@ fn a_slave_is_opened_after_its_master_has_unlocked_it() {
 
 #[test]
 fn a_slave_is_opened_again_by_other_processes_and_each_has_the_master() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "several processes open a slave".to_owned());
     let directory = private_directory();
     let (mut master, number) = unlocked(directory.path());
@@ -116,7 +116,7 @@ fn a_slave_is_opened_again_by_other_processes_and_each_has_the_master() {
 
 #[test]
 fn a_side_that_goes_over_a_socket_or_through_its_descriptor_brings_its_partner_along() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "a slave goes over a socket".to_owned());
     let directory = private_directory();
     let (mut master, number) = unlocked(directory.path());
@@ -162,7 +162,7 @@ fn set(stream: &mut Handle, command: u32, termios: &Termios) {
 
 #[test]
 fn either_side_is_hung_up_when_the_other_is_closed_or_killed() {
-    let _alone = alone();
+    in_own_process!();
     let directory = private_directory();
     let before = common::open_things();
     for kills in [false, true] {

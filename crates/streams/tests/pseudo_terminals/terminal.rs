@@ -8,7 +8,7 @@ use headwater_streams::modules::termios::numbers::{
 use headwater_streams::modules::termios::{TERMIOS, Termios};
 use headwater_streams::{Errno, Flush, Handle, IoctlTimeout, Kind, MemoryAt};
 
-use super::common::{alone, calm, child, joined, private_directory, within};
+use super::common::{calm, child, in_own_process, joined, private_directory, within};
 use super::{PATIENCE, ioctl, set, settings, terminal, text, unlocked};
 
 /// A master and its slave's terminal, in this process.
@@ -39,7 +39,7 @@ fn pending(stream: &mut Handle) -> String {
 
 #[test]
 fn a_process_reads_lines_and_the_master_gets_the_echo() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "lines are typed to another process".to_owned());
     let directory = private_directory();
     let (mut master, number) = unlocked(directory.path());
@@ -76,7 +76,7 @@ fn a_process_reads_lines_and_the_master_gets_the_echo() {
 
 #[test]
 fn an_interrupt_character_raises_a_signal_in_the_other_process_and_discards_what_waits() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "an interrupt character is typed".to_owned());
     let directory = private_directory();
     let (mut master, number) = unlocked(directory.path());
@@ -107,7 +107,7 @@ fn an_interrupt_character_raises_a_signal_in_the_other_process_and_discards_what
 
 #[test]
 fn an_interrupt_character_does_not_wait_behind_input_that_is_not_read() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "input that is not read is interrupted".to_owned());
     let (_directory, mut master, mut slave) = pair();
     let termios = settings(&mut slave);
@@ -133,7 +133,7 @@ fn an_interrupt_character_does_not_wait_behind_input_that_is_not_read() {
 
 #[test]
 fn the_window_size_is_set_from_both_sides_and_a_change_is_told() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "the window size is changed".to_owned());
     let directory = private_directory();
     let (mut master, number) = unlocked(directory.path());
@@ -167,7 +167,7 @@ fn the_window_size_is_set_from_both_sides_and_a_change_is_told() {
 
 #[test]
 fn settings_are_kept_for_all_processes_and_reach_from_the_master() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "settings are changed".to_owned());
     let directory = private_directory();
     let (mut master, number) = unlocked(directory.path());
@@ -198,7 +198,7 @@ fn settings_are_kept_for_all_processes_and_reach_from_the_master() {
 
 #[test]
 fn a_stopped_terminal_sends_nothing_until_it_is_started() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "output is stopped".to_owned());
     let (_directory, mut master, mut slave) = pair();
     slave.write(b"before").expect("room");
@@ -219,7 +219,7 @@ fn a_stopped_terminal_sends_nothing_until_it_is_started() {
 
 #[test]
 fn discarded_input_is_not_read_and_discarded_output_does_not_arrive() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "a terminal is flushed".to_owned());
     let (_directory, mut master, mut slave) = pair();
     let mut termios = settings(&mut slave);
@@ -247,7 +247,7 @@ fn discarded_input_is_not_read_and_discarded_output_does_not_arrive() {
 
 #[test]
 fn without_lines_a_read_waits_for_enough_bytes_or_for_its_time() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "MIN and TIME".to_owned());
     let (_directory, mut master, mut slave) = pair();
     let with = |min: u8, time: u8| {
@@ -292,7 +292,7 @@ fn without_lines_a_read_waits_for_enough_bytes_or_for_its_time() {
 
 #[test]
 fn in_packet_mode_the_master_gets_each_message_with_its_type() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "packet mode".to_owned());
     let (_directory, mut master, mut slave) = pair();
     master.push("pckt").expect("known");

@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use board::Board;
-use common::{alone, setting};
+use common::{in_own_process, setting};
 use form::{FORMS, Form};
 use round::Outcome;
 use setup::Setup;
@@ -50,7 +50,7 @@ const LATE: Duration = Duration::from_millis(300);
 
 #[test]
 fn no_wait_lasts_long_and_no_message_is_lost_in_any_form() {
-    let _alone = alone();
+    in_own_process!();
     let wanted = std::env::var("HEADWATER_CASE").unwrap_or_default();
     let event = std::env::var("HEADWATER_EVENT").unwrap_or_default();
     let pairs = FORMS.iter().flat_map(|writer| FORMS.map(|reader| [*writer, reader]));

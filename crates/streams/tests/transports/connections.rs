@@ -3,7 +3,7 @@
 use headwater_streams::tpi::{Primitive, PrimitiveNumber, State, TransportError};
 use headwater_streams::{Kind, Priority};
 
-use crate::common::{alone, private_directory, within};
+use crate::common::{in_own_process, private_directory, within};
 use crate::{
     PATIENCE, accept, acceptor, ask, ask_with, asked, bound, call, connected, is, next, open, refused, state, told,
 };
@@ -13,7 +13,7 @@ const REFUSED: Primitive<'static> = Primitive::DisconInd { reason: 111, sequence
 
 #[test]
 fn data_goes_both_ways_and_a_disconnect_ends_the_connection() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "a connection".to_owned());
     let directory = private_directory();
     for driver in ["ticots", "ticotsord"] {
@@ -42,7 +42,7 @@ fn data_goes_both_ways_and_a_disconnect_ends_the_connection() {
 
 #[test]
 fn expedited_data_overtake_what_waits() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "expedited data".to_owned());
     let directory = private_directory();
     let (caller, called) = connected(directory.path(), "ticots");
@@ -56,7 +56,7 @@ fn expedited_data_overtake_what_waits() {
 
 #[test]
 fn an_orderly_release_lets_both_directions_end_behind_their_data() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "an orderly release".to_owned());
     let directory = private_directory();
     let (caller, called) = connected(directory.path(), "ticotsord");
@@ -81,7 +81,7 @@ fn an_orderly_release_lets_both_directions_end_behind_their_data() {
 
 #[test]
 fn connections_wait_up_to_the_length_that_was_asked_for() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "connections that wait".to_owned());
     let directory = private_directory();
     let listener = bound(directory.path(), "ticots", b"listener", 2);
@@ -115,7 +115,7 @@ fn connections_wait_up_to_the_length_that_was_asked_for() {
 
 #[test]
 fn a_caller_that_withdraws_or_ends_is_told_to_the_listener() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "connections that are withdrawn".to_owned());
     let directory = private_directory();
     let listener = bound(directory.path(), "ticots", b"listener", 5);
@@ -146,7 +146,7 @@ fn a_caller_that_withdraws_or_ends_is_told_to_the_listener() {
 
 #[test]
 fn only_a_suitable_endpoint_accepts() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "endpoints that cannot accept".to_owned());
     let directory = private_directory();
     let listener = bound(directory.path(), "ticots", b"listener", 5);

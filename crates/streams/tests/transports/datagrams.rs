@@ -6,7 +6,7 @@ use std::time::Duration;
 use headwater_streams::Errno;
 use headwater_streams::tpi::{Primitive, PrimitiveNumber, State, TransportError};
 
-use crate::common::{alone, private_directory, within};
+use crate::common::{in_own_process, private_directory, within};
 use crate::{PATIENCE, ask, ask_with, bind, bound, is, next, open, refused, state, told};
 
 fn send(from: &headwater_streams::Stream, destination: &[u8], data: &[u8]) {
@@ -15,7 +15,7 @@ fn send(from: &headwater_streams::Stream, destination: &[u8], data: &[u8]) {
 
 #[test]
 fn a_datagram_goes_to_the_endpoint_of_its_address_and_says_where_it_is_from() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "datagrams between three endpoints".to_owned());
     let directory = private_directory();
     let ends = [&b"one"[..], b"two", b"three"].map(|address| (bound(directory.path(), "ticlts", address, 0), address));
@@ -35,7 +35,7 @@ fn a_datagram_goes_to_the_endpoint_of_its_address_and_says_where_it_is_from() {
 
 #[test]
 fn an_address_is_one_endpoint_s_until_it_gives_it_up_or_ends() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "addresses are taken and given up".to_owned());
     let directory = private_directory();
     let (one, two) = (bound(directory.path(), "ticlts", b"name", 0), open(directory.path(), "ticlts"));
@@ -71,7 +71,7 @@ fn an_address_is_one_endpoint_s_until_it_gives_it_up_or_ends() {
 
 #[test]
 fn a_datagram_to_no_endpoint_or_too_long_comes_back_as_an_error() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "datagrams that cannot be sent".to_owned());
     let directory = private_directory();
     let one = bound(directory.path(), "ticlts", b"one", 0);
@@ -104,7 +104,7 @@ fn a_datagram_to_no_endpoint_or_too_long_comes_back_as_an_error() {
 
 #[test]
 fn a_full_receiver_stops_its_senders_and_nothing_is_lost() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "three senders and a slow receiver".to_owned());
     const EACH: u32 = 3000;
     let directory = private_directory();
@@ -144,7 +144,7 @@ fn a_full_receiver_stops_its_senders_and_nothing_is_lost() {
 
 #[test]
 fn a_full_receiver_stops_the_datagrams_of_an_endpoint_to_all_others_and_no_other_endpoint() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "datagrams behind one to a full receiver".to_owned());
     let directory = private_directory();
     let [full, third, sender, other] =
@@ -185,7 +185,7 @@ fn a_full_receiver_stops_the_datagrams_of_an_endpoint_to_all_others_and_no_other
 
 #[test]
 fn the_end_of_a_full_receiver_is_told_to_its_senders() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "a receiver ends while a sender waits".to_owned());
     let directory = private_directory();
     let receiver = bound(directory.path(), "ticlts", b"receiver", 0);

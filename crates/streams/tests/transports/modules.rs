@@ -4,7 +4,7 @@ use headwater_streams::modules::timod;
 use headwater_streams::tpi::{Capabilities, Primitive, PrimitiveNumber, State, TransportError};
 use headwater_streams::{Errno, IoctlTimeout, ReadMode, ReadOptions, Stream};
 
-use crate::common::{alone, private_directory, within};
+use crate::common::{in_own_process, private_directory, within};
 use crate::{PATIENCE, ask, ask_with, bound, connected, next, open, state, told};
 
 fn ioctl(endpoint: &Stream, command: u32, data: &[u8]) -> Result<(i32, Vec<u8>), Errno> {
@@ -15,7 +15,7 @@ fn ioctl(endpoint: &Stream, command: u32, data: &[u8]) -> Result<(i32, Vec<u8>),
 
 #[test]
 fn timod_makes_ioctls_of_requests_and_their_answers() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "requests as ioctls".to_owned());
     let directory = private_directory();
     let endpoint = open(directory.path(), "ticots");
@@ -54,7 +54,7 @@ fn timod_makes_ioctls_of_requests_and_their_answers() {
 
 #[test]
 fn tirdwr_makes_bytes_of_data_and_the_end_of_a_file_of_a_release() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "read and write over a connection".to_owned());
     let directory = private_directory();
     let (caller, called) = connected(directory.path(), "ticotsord");
@@ -76,7 +76,7 @@ fn tirdwr_makes_bytes_of_data_and_the_end_of_a_file_of_a_release() {
 
 #[test]
 fn tirdwr_hangs_up_at_a_disconnect_and_fails_at_what_is_no_data() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "what read and write cannot show".to_owned());
     let directory = private_directory();
     let (caller, called) = connected(directory.path(), "ticots");
@@ -99,7 +99,7 @@ fn tirdwr_hangs_up_at_a_disconnect_and_fails_at_what_is_no_data() {
 
 #[test]
 fn tirdwr_takes_what_came_before_it_as_if_it_had_come_through_it() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "data before the module".to_owned());
     let directory = private_directory();
     let data = |more| Primitive::DataReq { more };
@@ -139,7 +139,7 @@ fn tirdwr_takes_what_came_before_it_as_if_it_had_come_through_it() {
 
 #[test]
 fn tirdwr_takes_an_end_that_came_before_it_for_the_end_of_the_file() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "an end before the module".to_owned());
     let directory = private_directory();
     let mut text = [0; 16];

@@ -6,7 +6,7 @@ use headwater_streams::tpi::{
 };
 use headwater_streams::{Errno, Stream};
 
-use crate::common::{Random, alone, private_directory, within};
+use crate::common::{Random, in_own_process, private_directory, within};
 use crate::{PATIENCE, ask, ask_with, asked, bound, call, connected, is, next, open, refused, state, told};
 
 /// One request of each kind, which no state but the right one takes.
@@ -92,7 +92,7 @@ fn expected(driver: &str, number: PrimitiveNumber, from: State) -> Expected {
 
 #[test]
 fn every_request_in_every_state_is_answered_as_the_specification_says() {
-    let _alone = alone();
+    in_own_process!();
     within(4 * PATIENCE, "all requests in all states".to_owned());
     let directory = private_directory();
     let all = [
@@ -163,7 +163,7 @@ fn done(endpoint: &Stream, number: PrimitiveNumber, from: State, what: &str) {
 
 #[test]
 fn arguments_that_make_no_sense_are_refused_and_change_nothing() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "arguments".to_owned());
     let directory = private_directory();
     let endpoint = open(directory.path(), "ticots");
@@ -202,7 +202,7 @@ fn arguments_that_make_no_sense_are_refused_and_change_nothing() {
 
 #[test]
 fn any_bytes_end_in_an_answer_or_in_the_fatal_error() {
-    let _alone = alone();
+    in_own_process!();
     let directory = private_directory();
     let mut random = Random(crate::common::setting("HEADWATER_SEED", 11));
     within(6 * PATIENCE, "random control parts".to_owned());

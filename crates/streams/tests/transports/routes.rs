@@ -3,7 +3,7 @@
 use headwater_streams::tpi::{Primitive, PrimitiveNumber, State};
 use headwater_streams::{Message, Stream};
 
-use crate::common::{alone, private_directory, within};
+use crate::common::{in_own_process, private_directory, within};
 use crate::{PATIENCE, ask, ask_with, bind, bound, connected, is, next, state, told};
 
 fn send(from: &Stream, destination: &[u8], data: &[u8]) {
@@ -23,7 +23,7 @@ fn data(message: &Message<'_>) -> u32 {
 
 #[test]
 fn datagrams_after_the_first_go_the_short_way_past_modules_that_change_nothing() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "datagrams go the short way".to_owned());
     const COUNT: u32 = 100;
     for modules in [&[][..], &["timod"], &["timod", "nullmod"]] {
@@ -50,7 +50,7 @@ fn datagrams_after_the_first_go_the_short_way_past_modules_that_change_nothing()
 
 #[test]
 fn data_of_a_connection_go_the_short_way_with_their_boundaries() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "data go the short way".to_owned());
     const COUNT: u32 = 100;
     for driver in ["ticots", "ticotsord"] {
@@ -80,7 +80,7 @@ fn data_of_a_connection_go_the_short_way_with_their_boundaries() {
 
 #[test]
 fn a_module_that_looks_at_messages_gets_all_of_them() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "a module is pushed in the way".to_owned());
     let directory = private_directory();
     for at_sender in [true, false] {
@@ -114,7 +114,7 @@ fn a_module_that_looks_at_messages_gets_all_of_them() {
 
 #[test]
 fn another_address_at_either_end_ends_the_short_way() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "ends get other addresses".to_owned());
     let directory = private_directory();
     let receiver = bound(directory.path(), "ticlts", b"receiver", 0);

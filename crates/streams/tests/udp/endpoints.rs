@@ -5,14 +5,14 @@ use std::time::Duration;
 use headwater_streams::Errno;
 use headwater_streams::tpi::{InternetAddress, Primitive, PrimitiveNumber, State, TransportError};
 
-use crate::common::{alone, calm, private_directory, within};
+use crate::common::{calm, in_own_process, private_directory, within};
 use crate::{
     OTHER_FAMILY, PATIENCE, REFUSED, TOO_LONG, address, ask, bind, bound, is_empty, open, received, reported, send,
 };
 
 #[test]
 fn a_datagram_says_from_which_address_it_is() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "datagrams between endpoints".to_owned());
     let directory = private_directory();
     for (from, to, at, source) in [
@@ -35,7 +35,7 @@ fn a_datagram_says_from_which_address_it_is() {
 
 #[test]
 fn a_slow_receiver_stops_its_senders_and_nothing_is_lost() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "four senders and a slow receiver".to_owned());
     const SENDERS: u16 = 4;
     const EACH: u32 = 1000;
@@ -68,7 +68,7 @@ fn a_slow_receiver_stops_its_senders_and_nothing_is_lost() {
 
 #[test]
 fn datagrams_are_as_long_as_those_of_udp() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "the longest datagrams".to_owned());
     let directory = private_directory();
     for (of, most) in [("127.0.0.1:0", 65_507), ("[::1]:0", 65_527)] {
@@ -93,7 +93,7 @@ fn datagrams_are_as_long_as_those_of_udp() {
 
 #[test]
 fn a_closed_or_unbound_receiver_is_not_reached() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "receivers that give their address up".to_owned());
     let directory = private_directory();
     let (one, _) = bound(directory.path(), "127.0.0.1:0");
@@ -123,7 +123,7 @@ fn a_closed_or_unbound_receiver_is_not_reached() {
 
 #[test]
 fn bad_addresses_and_requests_are_refused() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "bad requests".to_owned());
     let directory = private_directory();
     let (one, own) = bound(directory.path(), "127.0.0.1:0");

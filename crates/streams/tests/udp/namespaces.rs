@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use headwater_streams::Result;
 
-use crate::common::{alone, calm, child, private_directory, within};
+use crate::common::{calm, child, in_own_process, private_directory, within};
 use crate::{PATIENCE, REFUSED, address, bound, is_empty, received, reported, send};
 
 /// This process has a new network namespace from now on. False: that is not permitted here.
@@ -23,7 +23,7 @@ fn ip(arguments: &str) -> bool {
 
 #[test]
 fn two_network_namespaces_meet_on_the_wire_alone() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "two network namespaces".to_owned());
     let directory = private_directory();
     let mut process = child(|| {

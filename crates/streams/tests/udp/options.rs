@@ -5,7 +5,7 @@ use std::net::{SocketAddr, UdpSocket};
 use headwater_streams::Stream;
 use headwater_streams::tpi::{InternetAddress, ManagementFlags, OptionStatus, Primitive, TransportOption, options};
 
-use crate::common::{alone, calm, private_directory, within};
+use crate::common::{calm, in_own_process, private_directory, within};
 use crate::{PATIENCE, address, ask, bind, bound, open, received, reported, send};
 
 const IP: u32 = 0;
@@ -54,7 +54,7 @@ fn set(endpoint: &Stream, option: (u32, u32), value: &[u8]) {
 
 #[test]
 fn an_option_has_the_value_that_was_negotiated() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "options are set and read".to_owned());
     let directory = private_directory();
     let endpoint = open(directory.path());
@@ -82,7 +82,7 @@ fn an_option_has_the_value_that_was_negotiated() {
 
 #[test]
 fn the_network_sees_the_options() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "what a socket receives".to_owned());
     let directory = private_directory();
     for (of, level, told) in [
@@ -107,7 +107,7 @@ fn the_network_sees_the_options() {
 
 #[test]
 fn an_endpoint_is_told_with_which_fields_a_datagram_was_sent() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "fields of datagrams".to_owned());
     let directory = private_directory();
     let told = |tos: u8| if tos > 0 { fields_told(&[(IP, TOS, &[tos])]) } else { Vec::new() };
@@ -145,7 +145,7 @@ fn an_endpoint_is_told_with_which_fields_a_datagram_was_sent() {
 
 #[test]
 fn options_of_the_header_are_made_by_the_kernel() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "options of the header".to_owned());
     let directory = private_directory();
     let ((one, from), (two, to)) = (bound(directory.path(), "127.0.0.1:0"), bound(directory.path(), "127.0.0.1:0"));
@@ -247,7 +247,7 @@ fn fields_received(socket: &UdpSocket) -> [i32; 2] {
 
 #[test]
 fn a_broadcast_needs_its_option() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "broadcasts".to_owned());
     let directory = private_directory();
     let (endpoint, _) = bound(directory.path(), "0.0.0.0:0");
@@ -262,7 +262,7 @@ fn a_broadcast_needs_its_option() {
 
 #[test]
 fn endpoints_that_all_allow_it_have_one_address() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "an address of two".to_owned());
     let directory = private_directory();
     let endpoints = [open(directory.path()), open(directory.path())];

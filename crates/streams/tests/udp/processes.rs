@@ -8,7 +8,7 @@ use std::time::Duration;
 use headwater_os::child::Child;
 use headwater_streams::Events;
 
-use crate::common::{alone, calm, child, extent, joined, private_directory, within};
+use crate::common::{calm, child, extent, in_own_process, joined, private_directory, within};
 use crate::{PATIENCE, REFUSED, bind, bound, is_empty, open, received, reported, send};
 
 /// A process with an endpoint of an address that it says, which waits to be killed.
@@ -33,7 +33,7 @@ fn killed(mut process: Child) {
 
 #[test]
 fn many_processes_send_to_one_and_get_their_answers() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "processes and a server".to_owned());
     const CLIENTS: u32 = 6;
     const EACH: u32 = 500;
@@ -61,7 +61,7 @@ fn many_processes_send_to_one_and_get_their_answers() {
 
 #[test]
 fn the_port_of_a_killed_process_is_free_at_once() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "ports of killed processes".to_owned());
     let directory = private_directory();
     for round in 0..20 {
@@ -88,7 +88,7 @@ fn the_port_of_a_killed_process_is_free_at_once() {
 
 #[test]
 fn a_sender_that_waits_for_a_killed_receiver_goes_on() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "a receiver is killed while a sender waits".to_owned());
     let directory = private_directory();
     let (sender, _) = bound(directory.path(), "127.0.0.1:0");
@@ -115,7 +115,7 @@ fn a_sender_that_waits_for_a_killed_receiver_goes_on() {
 
 #[test]
 fn a_killed_sender_leaves_whole_datagrams() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "senders are killed".to_owned());
     let directory = private_directory();
     let (receiver, at) = bound(directory.path(), "127.0.0.1:0");
@@ -141,7 +141,7 @@ fn a_killed_sender_leaves_whole_datagrams() {
 
 #[test]
 fn many_endpoints_are_open_at_once() {
-    let _alone = alone();
+    in_own_process!();
     const PROCESSES: usize = 10;
     // Two thousand in the long form.
     let each = 20 * extent("HEADWATER_ENDPOINTS", 1).min(10) as usize;

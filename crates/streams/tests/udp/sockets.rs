@@ -4,14 +4,14 @@ use std::io::ErrorKind;
 use std::net::UdpSocket;
 use std::time::Duration;
 
-use crate::common::{alone, calm, private_directory, within};
+use crate::common::{calm, in_own_process, private_directory, within};
 use crate::{PATIENCE, REFUSED, address, bind, bound, open, received, reported, send};
 use headwater_streams::Events;
 use headwater_streams::tpi::TransportError;
 
 #[test]
 fn sockets_and_endpoints_answer_each_other() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "questions and answers with a socket".to_owned());
     let directory = private_directory();
     for of in ["127.0.0.1:0", "[::1]:0"] {
@@ -34,7 +34,7 @@ fn sockets_and_endpoints_answer_each_other() {
 
 #[test]
 fn a_port_is_one_s_alone_among_sockets_and_endpoints() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "ports that are taken".to_owned());
     let directory = private_directory();
     let (endpoint, own) = bound(directory.path(), "127.0.0.1:0");
@@ -50,7 +50,7 @@ fn a_port_is_one_s_alone_among_sockets_and_endpoints() {
 
 #[test]
 fn a_datagram_to_a_port_that_none_has_is_reported() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "unreachable ports".to_owned());
     let directory = private_directory();
     let (endpoint, _) = bound(directory.path(), "127.0.0.1:0");
@@ -70,7 +70,7 @@ fn a_datagram_to_a_port_that_none_has_is_reported() {
 
 #[test]
 fn a_socket_waits_while_the_reader_is_behind() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "a socket sends more than the stream takes".to_owned());
     let directory = private_directory();
     let (endpoint, own) = bound(directory.path(), "127.0.0.1:0");
@@ -95,7 +95,7 @@ fn a_socket_waits_while_the_reader_is_behind() {
 
 #[test]
 fn an_endpoint_of_any_address_answers_from_the_right_one() {
-    let _alone = alone();
+    in_own_process!();
     within(PATIENCE, "an endpoint of any address".to_owned());
     let directory = private_directory();
     let (endpoint, own) = bound(directory.path(), "0.0.0.0:0");

@@ -9,7 +9,7 @@ use headwater_streams::{
     Access, Errno, Error, Events, Fifo, FifoOptions, Flush, IoctlTimeout, Options, Policy, Priority, Stream, pipe,
 };
 
-use crate::common::{alone, calm, within};
+use crate::common::{calm, in_own_process, within};
 
 /// The error with which each of these calls ends, made by threads of their own, when `end` is closed.
 fn ended_by_close(end: Stream, calls: Vec<Box<dyn FnOnce(Stream) -> Error + Send>>, pause: Duration) -> Vec<Errno> {
@@ -73,7 +73,7 @@ fn a_close_is_seen_by_a_peer_that_sleeps() {
 
 #[test]
 fn a_closed_end_s_number_is_not_given_to_another_file_before_the_last_clone_is_dropped() {
-    let _alone = alone();
+    in_own_process!();
     let (_near, far) = pipe().expect("pipe");
     let left = far.clone();
     let number = left.as_fd().as_raw_fd();
@@ -87,7 +87,7 @@ fn a_closed_end_s_number_is_not_given_to_another_file_before_the_last_clone_is_d
 
 #[test]
 fn another_process_s_copy_keeps_the_end_open() {
-    let _alone = alone();
+    in_own_process!();
     let (near, far) = pipe().expect("pipe");
     let (go, wait) = pipe().expect("pipe");
     let mut child = crate::common::child(|| {
@@ -127,7 +127,7 @@ fn a_fifo_s_ends_are_closed_while_others_wait() {
 
 #[test]
 fn a_close_ends_an_ioctl_that_nobody_answers() {
-    let _alone = alone();
+    in_own_process!();
     within(Duration::from_secs(20), "a close ends an ioctl".into());
     for pause in [1, 200].map(Duration::from_millis) {
         let (_near, far) = pipe().expect("pipe");
@@ -163,7 +163,7 @@ fn calls_that_wait_for_nothing_fail_after_a_close_too() {
 
 #[test]
 fn the_other_end_sees_the_close_of_an_end_that_others_sleep_on() {
-    let _alone = alone();
+    in_own_process!();
     for writes in [false, true] {
         for round in 0..10 {
             let (near, far) = Options::new().hiwat(1000).lowat(500).pipe().expect("pipe");
@@ -189,7 +189,7 @@ fn the_other_end_sees_the_close_of_an_end_that_others_sleep_on() {
 
 #[test]
 fn what_a_write_beside_a_close_has_reported_is_read() {
-    let _alone = alone();
+    in_own_process!();
     within(Duration::from_secs(60), "writes beside a close".into());
     for round in 0..300 {
         let (near, far) = pipe().expect("pipe");
@@ -225,7 +225,7 @@ fn what_a_write_beside_a_close_has_reported_is_read() {
 
 #[test]
 fn a_close_ends_calls_that_wait_for_what_another_handle_has_lent_out() {
-    let _alone = alone();
+    in_own_process!();
     within(Duration::from_secs(20), "a close beside what is lent out".into());
     for pause in [0, 1, 30].map(Duration::from_millis) {
         let (near, far) = pipe().expect("pipe");

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use headwater_streams::{Access, Errno, Events, Handle, Options, Told};
 
-use crate::common::{alone, child, fifo, open, polled};
+use crate::common::{child, fifo, in_own_process, open, polled};
 
 pub const NOW: Duration = Duration::ZERO;
 /// A notification that takes longer was forgotten.
@@ -169,7 +169,7 @@ fn data_from_before_shows_in_a_descriptor_that_becomes_nonblocking() {
 
 #[test]
 fn what_one_reader_leaves_shows_to_another_process_though_the_first_dies() {
-    let _alone = alone();
+    in_own_process!();
     let (mut near, mut far) = nonblocking(&Options::default());
     near.write(b"0123456789").expect("room");
     let mut reader = child(|| {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use headwater_streams::{Errno, Events, Handle, Options};
 
-use crate::common::{alone, child, extent, polled, read_all};
+use crate::common::{alone, child, extent, in_own_process, polled, read_all};
 
 #[test]
 fn every_handle_notices_that_the_other_end_was_closed() {
@@ -26,7 +26,7 @@ fn every_handle_notices_that_the_other_end_was_closed() {
 
 #[test]
 fn after_a_read_has_seen_the_end_no_write_succeeds() {
-    let _alone = alone();
+    in_own_process!();
     let (mut near, far) = Handle::pair().expect("pipe");
     let mut other = near.another();
     near.write(b"a").expect("room");
@@ -45,7 +45,7 @@ fn after_a_read_has_seen_the_end_no_write_succeeds() {
 
 #[test]
 fn after_poll_has_said_hung_up_no_write_succeeds() {
-    let _alone = alone();
+    in_own_process!();
     let (mut near, far) = Handle::pair().expect("pipe");
     near.write(b"a").expect("room");
     let mut peer = child(|| {
@@ -188,7 +188,7 @@ fn a_poll_for_room_waits_also_after_the_other_end_writes_no_more() {
 
 #[test]
 fn what_was_read_before_the_reader_left_is_no_error_of_the_write() {
-    let _alone = alone();
+    in_own_process!();
     for round in 0..extent("HEADWATER_CLOSE_ROUNDS", 500) {
         let (mut near, mut far) = Handle::pair().expect("pipe");
         // Long enough for one that polls and one that waits on the futex.

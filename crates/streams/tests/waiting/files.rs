@@ -7,7 +7,7 @@ use std::time::Duration;
 use headwater_os::descriptors::inode;
 use headwater_streams::{Errno, Flush, Handle, Kind, Message, Module, ModuleInfo, Queue, Side, register};
 
-use crate::common::{alone, child, joined, polled};
+use crate::common::{child, in_own_process, joined, polled};
 use crate::descriptor::SOON;
 
 fn open(path: &str) -> File {
@@ -63,7 +63,7 @@ fn another_handle_that_finds_nothing_leaves_the_file() {
 
 #[test]
 fn a_receiver_without_a_free_descriptor_may_try_again() {
-    let _alone = alone();
+    in_own_process!();
     let (mut near, mut far) = Handle::pair().expect("pipe");
     near.send_file(open("/dev/null").as_fd()).expect("room");
     let receiver = child(|| {

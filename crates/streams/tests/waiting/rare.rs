@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use headwater_streams::Handle;
 
-use crate::common::{alone, child};
+use crate::common::{child, in_own_process};
 
 /// Longer than a first wait on the futex, and so short that a reader learns to stay there.
 const PERIOD: Duration = Duration::from_millis(15);
@@ -31,7 +31,7 @@ fn messages_at_a_steady_rate_find_their_reader_on_the_futex() {
 
 #[test]
 fn a_writer_that_is_killed_is_noticed_by_a_reader_that_stays_on_the_futex() {
-    let _alone = alone();
+    in_own_process!();
     let (near, mut far) = Handle::pair().expect("pipe");
     let mut writer = child(|| {
         let mut near = near.another();

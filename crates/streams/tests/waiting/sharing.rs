@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use headwater_streams::{Errno, Handle, Options};
 
-use crate::common::{alone, child, joined};
+use crate::common::{child, in_own_process, joined};
 
 /// Longer than any wait that is ended by an event; the watch of a sleeper is a second.
 const LATE: Duration = Duration::from_millis(600);
@@ -155,7 +155,7 @@ fn a_handle_that_comes_later_and_pushes_a_module_wakes_a_lone_sleeper() {
 
 #[test]
 fn a_process_that_comes_later_and_pushes_a_module_wakes_a_lone_sleeper() {
-    let _alone = alone();
+    in_own_process!();
     for _ in 0..3 {
         let late = wakes_a_lone_sleeper(|other| {
             let other = std::cell::Cell::new(Some(other));

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use headwater_streams::{Errno, Events, Handle};
 
-use crate::common::alone;
+use crate::common::in_own_process;
 
 fn stdio(stream: &Handle) -> Stdio {
     stream.as_fd().try_clone_to_owned().expect("dup").into()
@@ -14,7 +14,7 @@ fn stdio(stream: &Handle) -> Stdio {
 
 #[test]
 fn who_writes_for_a_program_that_reads_the_descriptor_is_told() {
-    let _alone = alone();
+    in_own_process!();
     let (mut near, far) = Handle::pair().expect("pipe");
     let mut program = Command::new("cat").stdin(stdio(&far)).stdout(Stdio::piped()).spawn().expect("cat");
     drop(far);
@@ -37,7 +37,7 @@ fn who_writes_for_a_program_that_reads_the_descriptor_is_told() {
 
 #[test]
 fn who_reads_from_a_program_that_writes_to_the_descriptor_is_told() {
-    let _alone = alone();
+    in_own_process!();
     for nonblocking in [false, true] {
         let (mut near, far) = Handle::pair().expect("pipe");
         near.set_nonblocking(nonblocking).expect("set");
@@ -62,7 +62,7 @@ fn who_reads_from_a_program_that_writes_to_the_descriptor_is_told() {
 
 #[test]
 fn a_slow_user_of_the_stream_is_no_stranger() {
-    let _alone = alone();
+    in_own_process!();
     let (mut near, mut far) = Handle::pair().expect("pipe");
     for _ in 0..1000 {
         near.write(b"early ").expect("the other end is only slow");

@@ -174,7 +174,7 @@ async fn an_answer_to_one_stream_wakes_the_task_that_reads_by_another_of_the_sam
 /// The same from a forked process, which shares only the end with the runtime.
 #[test]
 fn an_answer_to_another_process_wakes_the_task_that_reads() {
-    let _alone = crate::common::alone();
+    crate::common::in_own_process!();
     let (near, _far) = Handle::pair().expect("pipe");
     let mut other = near.another();
     let (ready, tell) = std::io::pipe().expect("pipe");

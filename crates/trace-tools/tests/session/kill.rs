@@ -1,7 +1,7 @@
 //! Kills programs and consumers at random instants: each event whose call has returned must be in the trace, once and
 //! complete.
 //!
-//! `HEADWATER_ROUNDS` sets the number of rounds, `HEADWATER_TIMES` multiplies the 20 of the brief form; `cargo xtask crash` runs many.
+//! `HEADWATER_ROUNDS` sets the number of rounds, `HEADWATER_TIMES` multiplies the 8 of the brief form; `cargo xtask crash` runs many.
 
 use std::path::Path;
 use std::process::Child;
@@ -18,7 +18,7 @@ use crate::{OWN_LOGS, alone};
 
 fn rounds() -> u64 {
     let number = |name| std::env::var(name).ok().and_then(|text| text.parse().ok());
-    number("HEADWATER_ROUNDS").unwrap_or(20 * number("HEADWATER_TIMES").unwrap_or(1))
+    number("HEADWATER_ROUNDS").unwrap_or(8 * number("HEADWATER_TIMES").unwrap_or(1))
 }
 
 /// Returns a time of at most `most_us`, different in each round.

@@ -198,7 +198,8 @@ fn storm(count: u64) {
 
 static IN_HANDLER: AtomicU64 = AtomicU64::new(0);
 
-/// Emits events in a signal handler and in the interrupted program.
+/// Emits events in a signal handler and in the interrupted program, which waits for the handler a hundred times, so that it runs often
+/// also on a busy machine.
 fn signals(count: u64) {
     extern "C" fn handler(_: libc::c_int) {
         in_handler(|| {
@@ -224,7 +225,12 @@ fn signals(count: u64) {
                 std::thread::sleep(std::time::Duration::from_micros(20));
             }
         });
-        (0..count).for_each(|number| emit(1, number));
+        for number in 0..count {
+            emit(1, number);
+            while IN_HANDLER.load(Ordering::Relaxed) < number * 100 / count {
+                std::hint::spin_loop();
+            }
+        }
         done.store(1, Ordering::Relaxed);
     });
 }
