@@ -1,12 +1,15 @@
 //! Compares runs: determines the sides and the rules for their machines. Called by `compare`, `report`, and by `run`
 //! and `noise` at their end. It prints nothing.
 
+use std::collections::BTreeSet;
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
 
 use anyhow::{anyhow, bail};
 use headwater_results::compare::environment::{Difference, differences};
 use headwater_results::compare::factor::{self, Factor, sides};
+use headwater_results::compare::hosts::gathered::{By, Gathered};
+use headwater_results::compare::hosts::{Hosts, compare_over_hosts};
 use headwater_results::compare::noise::drift_between;
 use headwater_results::compare::{Comparison, Rules, Side, compare_on};
 use headwater_results::schema::{Row, Run};
@@ -20,7 +23,7 @@ use crate::plan::suggest::did_you_mean;
 #[derive(Clone, Debug, Default)]
 pub struct Request {
     /// The factor; chosen by the runs where absent: `run`, or `variant` within one run that has variants.
-    pub by: Option<&'static Factor>,
+    pub by: Option<Factor>,
     /// The level that the others are compared with; the first where absent.
     pub baseline: Option<String>,
     /// Filters of rows; all where empty.
@@ -54,12 +57,20 @@ pub struct Compared {
     pub noise: String,
 }
 
+impl Compared {
+    /// Returns it as the report takes it.
+    pub fn shown(&self, all_metrics: bool) -> headwater_report::Compared<'_> {
+        let Compared { comparison, environment, noise } = self;
+        headwater_report::Compared { comparison, environment, noise, all_metrics }
+    }
+}
+
 /// Compares every level of the factor with the baseline.
 ///
 /// # Errors
 /// In one line with its remedy: nothing to compare with, an unknown baseline or filter, no common rows.
 pub fn compare_runs(runs: &[(String, Run)], request: &Request) -> anyhow::Result<Vec<Compared>> {
-    let factor = match request.by {
+    let factor = match &request.by {
         Some(factor) => factor,
         None => default_factor(runs)?,
     };
@@ -67,14 +78,49 @@ pub fn compare_runs(runs: &[(String, Run)], request: &Request) -> anyhow::Result
         bail!("--filter {filter:?} matches no row of these runs; `headwater show` lists them");
     }
     let sides = sides(runs, factor, |row| filter::keeps(&request.filters, row));
-    let baseline = baseline(&sides, factor, request.baseline.as_deref())?;
+    let names: Vec<&str> = sides.iter().map(|side| side.name.as_str()).collect();
+    let baseline = baseline(&names, factor, request.baseline.as_deref())?;
     let candidates = sides.iter().enumerate().filter(|(at, _)| *at != baseline).map(|(_, side)| side);
     let compared: Vec<Compared> =
         candidates.map(|candidate| one(runs, &sides[baseline], candidate, request)).collect::<anyhow::Result<_>>()?;
     if compared.iter().all(|compared| compared.comparison.rows.is_empty()) {
-        return Err(nothing_common(&sides[baseline], &compared));
+        return Err(nothing_common(&sides[baseline].name, &compared));
     }
     Ok(compared)
+}
+
+/// Compares every level of the factor with the baseline, over the hosts of the runs.
+///
+/// # Errors
+/// As [`compare_runs`].
+pub fn compare_hosts(gathered: &Gathered, request: &Request) -> anyhow::Result<Vec<Compared>> {
+    let names: Vec<&str> = gathered.levels().iter().map(String::as_str).collect();
+    let baseline = baseline(&names, gathered.factor(), request.baseline.as_deref())?;
+    let threads = std::thread::available_parallelism().unwrap_or(NonZero::<usize>::MIN);
+    let one = |candidate: usize| {
+        let sides = [baseline, candidate];
+        let comparison = compare_over_hosts(gathered, sides, request.rules, threads);
+        Compared { comparison, environment: gathered.paired(sides).environment(), noise: String::new() }
+    };
+    let compared: Vec<Compared> = (0..names.len()).filter(|level| *level != baseline).map(one).collect();
+    if compared.iter().all(|compared| compared.comparison.rows.is_empty()) {
+        return Err(nothing_common(names[baseline], &compared));
+    }
+    Ok(compared)
+}
+
+/// Returns the runs of the only host that has measured both of some two levels; `None` if there are more of them, or none.
+pub fn runs_of_only_host(gathered: &Gathered, request: &Request) -> Option<Vec<String>> {
+    let names: Vec<&str> = gathered.levels().iter().map(String::as_str).collect();
+    let baseline = baseline(&names, gathered.factor(), request.baseline.as_deref()).ok()?;
+    let mut hosts = BTreeSet::new();
+    let mut runs = BTreeSet::new();
+    for candidate in (0..names.len()).filter(|level| *level != baseline) {
+        let paired = gathered.paired([baseline, candidate]);
+        hosts.extend(paired.names());
+        runs.extend(paired.runs().into_iter().map(str::to_owned));
+    }
+    (hosts.len() == 1).then(|| runs.into_iter().collect())
 }
 
 /// `run` for several runs; `variant` for one that has variants.
@@ -94,9 +140,13 @@ fn rows(runs: &[(String, Run)]) -> impl Iterator<Item = &Row> + Clone {
     runs.iter().flat_map(|(_, run)| &run.results).map(|result| &result.row)
 }
 
-fn baseline(sides: &[Side<'_>], factor: &Factor, wanted: Option<&str>) -> anyhow::Result<usize> {
-    let names: Vec<&str> = sides.iter().map(|side| side.name.as_str()).collect();
-    match (&names[..], wanted) {
+fn baseline(names: &[&str], factor: &Factor, wanted: Option<&str>) -> anyhow::Result<usize> {
+    match (names, wanted) {
+        ([], _) if factor.is_label() => bail!(
+            "no run has a label {}; `headwater run --label {0}=VALUE` gives one, and the factors without a label are {}",
+            factor.name,
+            factor::TABLE.iter().map(|factor| factor.name.as_ref()).collect::<Vec<_>>().join(", ")
+        ),
         ([], _) => bail!("no row of these runs has a {}", factor.name),
         ([only], _) => bail!("all rows are of one {}, {only}: there is nothing to compare", factor.name),
         (_, None) => Ok(0),
@@ -130,7 +180,16 @@ fn one(
     let paired = before == after;
     let (rules, noise) = request.noise.rules(request.rules, &involved, paired)?;
     let threads = std::thread::available_parallelism().unwrap_or(NonZero::<usize>::MIN);
-    Ok(Compared { comparison: compare_on(threads, baseline, candidate, rules), environment, noise })
+    let mut comparison = compare_on(threads, baseline, candidate, rules);
+    comparison.hosts = on_one_host(&involved);
+    Ok(Compared { comparison, environment, noise })
+}
+
+/// Returns the host if all runs are of one: then the verdicts hold for this host.
+fn on_one_host(runs: &[&Run]) -> Option<Hosts> {
+    let first = &runs.first()?.header.environment.host;
+    let is_one = !first.is_empty() && runs.iter().all(|run| run.header.environment.host == *first);
+    is_one.then(|| Hosts { by: By::Name.name().to_owned(), names: vec![first.clone()], ..Hosts::default() })
 }
 
 impl Noise {
@@ -167,7 +226,7 @@ impl Noise {
     }
 }
 
-fn nothing_common(baseline: &Side<'_>, compared: &[Compared]) -> anyhow::Error {
+fn nothing_common(baseline: &str, compared: &[Compared]) -> anyhow::Error {
     let others: Vec<&str> = compared.iter().map(|compared| compared.comparison.candidate.as_str()).collect();
     let reasons = compared.iter().flat_map(|compared| &compared.comparison.left_out);
     // A row that both have says more than rows that one lacks.
@@ -176,7 +235,7 @@ fn nothing_common(baseline: &Side<'_>, compared: &[Compared]) -> anyhow::Error {
     anyhow!(
         "{} and {} have no row that can be compared{reason}; measure the same selection in both, or compare by another \
          factor with --by",
-        baseline.name,
+        baseline,
         others.join(", "),
     )
 }

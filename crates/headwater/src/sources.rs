@@ -20,7 +20,7 @@ pub mod many;
 pub type Named = Vec<(String, Run)>;
 
 /// The name of standard input.
-const STANDARD_INPUT: &str = "-";
+pub const STANDARD_INPUT: &str = "-";
 
 /// Returns the runs of `name`, each with its display name: one for a file or directory, all datasets of a published
 /// table.

@@ -10,6 +10,11 @@ use crate::style::{Style, best, finish, quiet, strong, width_of};
 use crate::text::{plural, wrap};
 use crate::units;
 
+mod csv;
+pub(crate) mod hosts;
+
+pub use csv::comparison_csv;
+
 /// A comparison with its context.
 #[derive(Clone, Copy, Debug)]
 pub struct Compared<'a> {
@@ -54,6 +59,10 @@ pub(crate) fn summary(comparison: &Comparison) -> Vec<String> {
         plural(judged, "row")
     )];
     let is_paired = |row: &RowComparison| row.ratio.is_some_and(|ratio| ratio.paired);
+    if comparison.over_hosts().is_some() {
+        sentences.extend(hosts::words(comparison));
+        return sentences;
+    }
     sentences.extend(hidden(comparison));
     sentences.extend(too_few(comparison));
     let needed: Vec<u32> = comparison.rows.iter().filter_map(|row| more_blocks(row.verdict)).collect();
@@ -76,6 +85,7 @@ pub(crate) fn summary(comparison: &Comparison) -> Vec<String> {
                 .to_owned(),
         );
     }
+    sentences.extend(hosts::words(comparison));
     sentences
 }
 
@@ -140,7 +150,7 @@ fn differences(environment: &[Difference], style: &Style) -> Option<String> {
 /// One line of the table as text, before alignment.
 struct Line {
     label: String,
-    values: [String; 4],
+    values: [String; 5],
     verdict: String,
     emphasis: fn(&str) -> String,
 }
@@ -151,7 +161,7 @@ const GAP: usize = 2;
 /// The minimum width of a row's name.
 const LABEL_MIN: usize = 16;
 
-const HEADS: [&str; 4] = ["baseline", "candidate", "ratio", "interval"];
+const HEADS: [&str; 5] = ["baseline", "candidate", "ratio", "interval", "hosts"];
 
 fn table(rows: &[&RowComparison], style: &Style) -> String {
     if rows.is_empty() {
@@ -169,7 +179,9 @@ fn table(rows: &[&RowComparison], style: &Style) -> String {
     let wanted = lines.iter().map(|line| width_of(&line.label)).max().unwrap_or(0).max("row".len());
     // On a narrow terminal only ratio and interval are shown. A label may be cut, because a broken line would be
     // unreadable.
-    let shown: &[usize] = if fixed(&[0, 1, 2, 3]) + LABEL_MIN <= style.columns() { &[0, 1, 2, 3] } else { &[2, 3] };
+    let columns = if rows.iter().any(|row| row.hosts.is_some()) { 5 } else { 4 };
+    let all = &[0, 1, 2, 3, 4][..columns];
+    let shown = if fixed(all) + LABEL_MIN <= style.columns() { all } else { &all[2..] };
     let label = wanted.min(style.columns().saturating_sub(fixed(shown)).max(LABEL_MIN));
     let mut text = String::with_capacity(lines.len() * (label + fixed(shown) + 1));
     text += &strong(&padded("row", label));
@@ -209,11 +221,15 @@ fn line(row: &RowComparison) -> Line {
         Verdict::Worse => (format!("{name}{}", direction(row)), strong),
         Verdict::Equivalent => (name.to_owned(), plain),
         Verdict::Inconclusive { below_floor: true, .. } => (format!("{name}, floor"), quiet),
+        Verdict::Inconclusive { more_hosts: Some(more), .. } => {
+            (format!("{name}, +{}", plural(more as usize, "host")), quiet)
+        }
         Verdict::Inconclusive { more_blocks: Some(more), .. } => (format!("{name}, +{more}"), quiet),
         Verdict::Inconclusive { more_blocks: None, .. } => (name.to_owned(), quiet),
         Verdict::Unjudged => (String::new(), plain),
     };
-    let values = [quantity(row.baseline.median), quantity(row.candidate.median), ratio, interval];
+    let hosts = row.hosts.as_ref().map_or_else(String::new, |over| over.ratios.len().to_string());
+    let values = [quantity(row.baseline.median), quantity(row.candidate.median), ratio, interval, hosts];
     Line { label, values, verdict, emphasis }
 }
 
@@ -253,8 +269,17 @@ fn left_out(comparison: &Comparison, style: &Style) -> Option<String> {
     Some(lines.join("\n"))
 }
 
-fn rules(compared: &Compared<'_>) -> String {
+pub(crate) fn rules(compared: &Compared<'_>) -> String {
     let rules = &compared.comparison.rules;
+    let replicates = hosts::replicates(compared.comparison).map_or_else(String::new, |words| format!(" {words}"));
+    if compared.comparison.over_hosts().is_some() {
+        return format!(
+            "{}{replicates} Verdicts: Benjamini-Hochberg at {} over all rows; a change below {} does not count.",
+            hosts::method(compared.comparison),
+            units::percent(rules.alpha),
+            units::percent(rules.minimum_effect)
+        );
+    }
     let paired = compared.comparison.rows.iter().filter_map(|row| row.ratio).any(|ratio| ratio.paired);
     let test = if paired { "signed-rank test of the ratios within blocks" } else { "rank-sum test of the launches" };
     let floor = match rules.drift > 0.0 {
@@ -264,7 +289,7 @@ fn rules(compared: &Compared<'_>) -> String {
     format!(
         "ratio: candidate over baseline, median over all pairs of launches (Hodges and Lehmann); the interval of {} is that of \
          the same pairs{floor}. Verdicts: exact {test}, Benjamini-Hochberg at {} over all rows; a change below {} does not \
-         count. +N: about so many more blocks would decide.",
+         count. +N: about so many more blocks would decide.{replicates}",
         units::percent(1.0 - rules.alpha),
         units::percent(rules.alpha),
         units::percent(rules.minimum_effect),

@@ -28,10 +28,10 @@ pub mod units;
 mod uses;
 mod verdict;
 
-pub use comparison::{Compared, comparison};
+pub use comparison::{Compared, comparison, comparison_csv};
 pub use history::{HistoryReport, history};
 pub use noise::noise;
-pub use page::{PAGE_BYTES_MAX, PageOptions, TraceLink, history_page, is_page, page};
+pub use page::{PAGE_BYTES_MAX, PageOptions, TraceLink, comparison_page, history_page, is_page, page};
 pub use perftest::{perftest, perftest_interval};
 pub use published::{published_claims, published_list, published_markdown};
 pub use style::Style;

@@ -13,6 +13,7 @@ use crate::markup::escape;
 
 mod allowance;
 mod comparison;
+mod comparisons;
 mod cost;
 mod data;
 mod environment;
@@ -34,6 +35,7 @@ mod traces;
 mod uses;
 
 use allowance::Allowance;
+pub use comparisons::comparison_page;
 use frame::Page;
 pub(crate) use frame::date;
 pub use history::history_page;

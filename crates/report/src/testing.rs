@@ -384,6 +384,7 @@ pub(crate) fn comparison() -> Comparison {
             ratio: Some(ratio),
             p_adjusted: Some(0.002),
             verdict,
+            hosts: None,
         }
     };
     Comparison {
@@ -394,9 +395,10 @@ pub(crate) fn comparison() -> Comparison {
             row("pipe", 1.08, Verdict::Better),
             row(HOSTILE, 0.9, Verdict::Worse),
             row("tcp", 1.0, Verdict::Equivalent),
-            row("udp", 1.03, Verdict::Inconclusive { more_blocks: Some(7), below_floor: false }),
+            row("udp", 1.03, Verdict::Inconclusive { more_blocks: Some(7), more_hosts: None, below_floor: false }),
         ],
         left_out: Vec::new(),
+        hosts: None,
     }
 }
 

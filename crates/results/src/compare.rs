@@ -19,9 +19,11 @@ use crate::significance::family;
 use ratio::{Ratios, Sample};
 
 pub use crate::significance::shift::blocks_for;
+pub use hosts::{Hosts, OverHosts};
 
 pub mod environment;
 pub mod factor;
+pub mod hosts;
 pub mod noise;
 pub mod ratio;
 pub(crate) mod verdict;
@@ -41,6 +43,17 @@ pub struct Comparison {
     pub rows: Vec<RowComparison>,
     /// Rows that could not be compared, with the reason in words.
     pub left_out: Vec<LeftOut>,
+    /// The hosts, if they are the replicates, or if all runs are of one host; absent where runs of different hosts are
+    /// compared with each other.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hosts: Option<Hosts>,
+}
+
+impl Comparison {
+    /// Returns the hosts, if they are the replicates of the verdicts.
+    pub fn over_hosts(&self) -> Option<&Hosts> {
+        self.hosts.as_ref().filter(|hosts| hosts.names.len() > 1)
+    }
 }
 
 /// The rules of a comparison.
@@ -104,6 +117,9 @@ pub struct RowComparison {
     pub p_adjusted: Option<f64>,
     /// The verdict.
     pub verdict: Verdict,
+    /// The hosts of the row, if hosts are the replicates.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hosts: Option<OverHosts>,
 }
 
 /// The ratio of the sides with its interval: by Hodges and Lehmann, of the logarithms.
@@ -118,13 +134,13 @@ pub struct Ratio {
     pub high: f64,
     /// The coverage of the interval, 0..1: at least 1 - alpha, or less if there are too few launches.
     pub confidence: f64,
-    /// Common blocks, or the launches of the side that has fewer.
+    /// Common blocks, or the launches of the side that has fewer; hosts, if they are the replicates.
     pub n: u32,
-    /// Whether the ratio is taken within blocks.
+    /// Whether the ratio is taken within blocks, or within hosts.
     pub paired: bool,
     /// The p-value: the smallest level at which the interval would exclude 1. It is that of the exact test: Wilcoxon's
     /// of signed ranks within blocks, Mann and Whitney's of independent launches. On a drifting machine it is at least
-    /// that of the drift.
+    /// that of the drift. Of fewer than twenty hosts it is that of Student's test.
     pub p: f64,
     /// The smallest p-value that is possible with this number of launches.
     pub p_reachable: f64,
@@ -147,6 +163,9 @@ pub enum Verdict {
         /// number, or no number would.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         more_blocks: Option<u32>,
+        /// The same in further hosts, if hosts are the replicates.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        more_hosts: Option<u32>,
         /// The launches alone would decide, but the noise floor of the machine is larger than the difference.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         below_floor: bool,
@@ -157,7 +176,7 @@ pub enum Verdict {
 
 impl Verdict {
     /// Undecided, with no estimate of what would decide.
-    pub const OPEN: Verdict = Verdict::Inconclusive { more_blocks: None, below_floor: false };
+    pub const OPEN: Verdict = Verdict::Inconclusive { more_blocks: None, more_hosts: None, below_floor: false };
 
     /// Returns the name in tables and files.
     pub fn name(self) -> &'static str {
@@ -257,6 +276,7 @@ pub fn compare_on(threads: NonZero<usize>, baseline: &Side<'_>, candidate: &Side
                     p_adjusted: None,
                     // Only a row's own figure is judged. The verdict is determined later.
                     verdict: if place == 0 { Verdict::OPEN } else { Verdict::Unjudged },
+                    hosts: None,
                 }
             })),
             Err((kind, reason)) => left_out.push(LeftOut { row: after.result.row.id.clone(), kind, reason }),
@@ -272,7 +292,8 @@ pub fn compare_on(threads: NonZero<usize>, baseline: &Side<'_>, candidate: &Side
     if rules.drift > 0.0 {
         judge_with_drift(&mut rows, rules);
     }
-    Comparison { baseline: baseline.name.clone(), candidate: candidate.name.clone(), rules, rows, left_out }
+    let [baseline, candidate] = [baseline, candidate].map(|side| side.name.clone());
+    Comparison { baseline, candidate, rules, rows, left_out, hosts: None }
 }
 
 /// Computes the ratio of every sample; each thread takes a part of equal length.

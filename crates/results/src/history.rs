@@ -77,8 +77,7 @@ impl Entry {
         }
         let header = &run.header;
         let environment = &header.environment;
-        let fingerprint = header.program.as_ref().map(|program| format!(" {}", shortened(&program.fingerprint)));
-        let program = format!("{}{}", header.headwater_version, fingerprint.unwrap_or_default());
+        let program = header.program_name();
         let mut facts = facts(environment);
         facts.insert("program".to_owned(), program.clone());
         facts.insert("launches".to_owned(), header.settings.launches.to_string());
@@ -100,11 +99,6 @@ impl Entry {
             facts,
         })
     }
-}
-
-/// Returns the beginning of a fingerprint, enough to tell programs apart.
-fn shortened(fingerprint: &str) -> String {
-    fingerprint.chars().take(8).collect()
 }
 
 /// A row in many runs.
@@ -431,7 +425,7 @@ fn judged(ratio: &Ratio, rules: Rules, better: Better) -> (Verdict, Option<u32>)
     if is_covering && ratio.low.ln() >= -minimum && ratio.high.ln() <= minimum {
         return (Verdict::Equivalent, None);
     }
-    (Verdict::Inconclusive { more_blocks: more(), below_floor: false }, more())
+    (Verdict::Inconclusive { more_blocks: more(), more_hosts: None, below_floor: false }, more())
 }
 
 #[cfg(test)]

@@ -7,4 +7,6 @@
 
 pub mod family;
 mod null_counts;
+pub mod outliers;
 pub mod shift;
+pub mod student;

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use headwater_results::compare::{Comparison, LeftOutKind, RowComparison, Verdict};
+use headwater_results::compare::{Comparison, Hosts, LeftOutKind, RowComparison, Verdict};
 use headwater_results::schema::{Better, Run, RunStatus};
 use serde::{Deserialize, Serialize};
 
@@ -23,6 +23,11 @@ pub(crate) enum FailOn {
 impl FailOn {
     /// Returns the exit status for these comparisons of these runs.
     pub(super) fn status(self, runs: &[(String, Run)], compared: &[Compared]) -> u8 {
+        self.status_of(runs.iter().all(|(_, run)| run.status == RunStatus::Complete), compared)
+    }
+
+    /// Returns the exit status for these comparisons, of runs that are complete or not.
+    pub(super) fn status_of(self, are_complete: bool, compared: &[Compared]) -> u8 {
         let comparisons = || compared.iter().map(|compared| &compared.comparison);
         let any = |fails: fn(&RowComparison, &Comparison, f64) -> bool| {
             comparisons().any(|comparison| {
@@ -30,7 +35,10 @@ impl FailOn {
                 limit.is_some_and(|limit| comparison.rows.iter().any(|row| fails(row, comparison, limit)))
             })
         };
-        let incomplete = runs.iter().any(|(_, run)| run.status != RunStatus::Complete)
+        let lacks =
+            |hosts: &Hosts| !(hosts.missing.is_empty() && hosts.one_sided.is_empty() && hosts.lacking.is_empty());
+        let incomplete = !are_complete
+            || comparisons().filter_map(|comparison| comparison.hosts.as_ref()).any(lacks)
             || comparisons().flat_map(|comparison| &comparison.left_out).any(|left| left.kind != LeftOutKind::OneSided);
         if any(is_regression) {
             status::REGRESSION

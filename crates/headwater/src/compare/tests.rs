@@ -60,8 +60,8 @@ fn what_cannot_be_compared_is_refused_with_a_remedy() {
     let same = named(vec![("a", run("h", &["pipe"], 6)), ("b", run("h", &["pipe"], 6))]);
     refused(&same, &Request { baseline: Some("bb".to_owned()), ..request() }, &["bb", "did you mean", "a, b"]);
     refused(&same, &Request { filters: vec!["pope".to_owned()], ..request() }, &["pope", "no row"]);
-    refused(&same, &Request { by: factor::find("host"), ..request() }, &["one host, h"]);
-    refused(&same, &Request { by: factor::find("variant"), ..request() }, &["variant"]);
+    refused(&same, &Request { by: factor::find("host").cloned(), ..request() }, &["one host, h"]);
+    refused(&same, &Request { by: factor::find("variant").cloned(), ..request() }, &["variant"]);
 }
 
 #[test]
@@ -82,7 +82,8 @@ fn environments_of_two_runs_are_compared_and_of_one_are_not() {
     let compared = compare_runs(&runs, &request()).expect("comparable");
     assert_eq!(compared[0].environment.iter().map(|one| one.what.as_str()).collect::<Vec<_>>(), ["host"]);
     let within = named(vec![("a", run("here", &["pipe", "fifo"], 6))]);
-    let compared = compare_runs(&within, &Request { by: factor::find("transport"), ..request() }).expect("comparable");
+    let compared =
+        compare_runs(&within, &Request { by: factor::find("transport").cloned(), ..request() }).expect("comparable");
     assert_eq!(compared[0].environment, []);
 }
 
@@ -97,7 +98,8 @@ fn a_noise_record_is_in_the_intervals_of_runs_apart() {
     assert!((apart.comparison.rules.noise_floor() - 0.2165).abs() < 1e-3, "{:?}", apart.comparison.rules);
     assert_eq!(apart.comparison.rules.minimum_effect, MINIMUM_EFFECT, "it is the user's");
     assert!(apart.noise.contains("of h: measured 2026-01-01"), "{}", apart.noise);
-    let within = &compare_runs(&runs, &Request { by: factor::find("transport"), ..asked }).expect("comparable")[0];
+    let within =
+        &compare_runs(&runs, &Request { by: factor::find("transport").cloned(), ..asked }).expect("comparable")[0];
     assert_eq!(within.comparison.rules.drift, 0.0);
     assert_eq!(within.noise, "");
 }

@@ -9,6 +9,7 @@ mod cpu;
 mod kernel;
 mod limits;
 mod load;
+mod machine_id;
 mod memory;
 mod source;
 mod tracing;
@@ -19,6 +20,7 @@ use headwater_results::schema::Environment;
 
 pub use cgroup::parse_cpu_max;
 pub use cpu::parse_cpu_list;
+pub use machine_id::parse_machine_id;
 pub use source::Source;
 
 /// Captures the present state of this machine. Takes a few milliseconds.
@@ -40,6 +42,7 @@ pub fn capture_from(source: &Source) -> Environment {
         clock: clock::capture(source),
         tracing: tracing::capture(source),
         host: names.host,
+        machine: machine_id::capture(source),
     }
 }
 

@@ -1,12 +1,14 @@
 //! The comparisons: as sentences for the summary, as forest plots and tables in their own section.
 
 use headwater_results::compare::{Comparison, Ratio, RowComparison, Verdict};
+use headwater_results::estimate::median;
 use headwater_results::sorting::Arrange;
 
 use super::allowance::Allowance;
 use super::frame::Page;
 use super::table::scrolled;
 use super::{Section, figures};
+use crate::chart::Figure;
 use crate::markup::{escape, prose, shorten};
 use crate::text::{list, plural, short_list};
 use crate::units;
@@ -26,12 +28,22 @@ fn draw(page: &Page<'_>, allowance: &mut Allowance) -> Option<String> {
         return None;
     }
     let forests = page.figures.get("forest").into_iter().flatten().collect();
+    Some(drawn(comparisons, forests, allowance))
+}
+
+/// Returns the forest plots, and the tables of rows and hosts.
+pub(super) fn drawn<'a>(
+    comparisons: impl IntoIterator<Item = &'a Comparison>,
+    forests: Vec<&Figure>,
+    allowance: &mut Allowance,
+) -> String {
     let mut html = figures::drawn(forests, allowance).unwrap_or_default();
     for comparison in comparisons {
         html += &table(comparison, allowance);
+        html += &hosts(comparison, allowance);
         html += &left_out(comparison);
     }
-    Some(html)
+    html
 }
 
 /// Returns the results of the comparisons, for the summary.
@@ -45,7 +57,7 @@ pub(super) fn words(page: &Page<'_>) -> String {
     if items.is_empty() { items } else { format!("<ul class=\"verdict\">{items}</ul>\n") }
 }
 
-fn sentence(comparison: &Comparison) -> String {
+pub(super) fn sentence(comparison: &Comparison) -> String {
     let judged: Vec<&RowComparison> = comparison.rows.iter().filter(|row| row.verdict != Verdict::Unjudged).collect();
     let of = |name: &str| judged.iter().filter(|row| row.verdict.name() == name).collect::<Vec<_>>();
     let candidate = shorten(&comparison.candidate, 80);
@@ -92,14 +104,50 @@ fn table(comparison: &Comparison, allowance: &mut Allowance) -> String {
     }
     let of = if shown < comparison.rows.len() { format!("the first {shown} of ") } else { String::new() };
     let heads = ["row", "metric", "better", "baseline", "candidate", "ratio", "interval", "p, adjusted", "verdict"];
+    folded(comparison, &format!("{of}{}", plural(comparison.rows.len(), "line")), &heads, &lines)
+}
+
+/// Returns a table that the reader opens.
+fn folded(comparison: &Comparison, what: &str, heads: &[&str], lines: &str) -> String {
     let heads: String = heads.iter().map(|head| format!("<th scope=\"col\">{head}</th>")).collect();
     format!(
-        "<details><summary>Table: {} against {}, {of}{}</summary>{}</details>\n",
+        "<details><summary>Table: {} against {}, {what}</summary>{}</details>\n",
         escape(&shorten(&comparison.candidate, 80)),
         escape(&shorten(&comparison.baseline, 80)),
-        plural(comparison.rows.len(), "line"),
         scrolled(&format!("<table><thead><tr>{heads}</tr></thead><tbody>{lines}</tbody></table>"))
     )
+}
+
+/// Returns the table of hosts, those that differ from the rest first.
+fn hosts(comparison: &Comparison, allowance: &mut Allowance) -> String {
+    let Some(hosts) = comparison.over_hosts() else { return String::new() };
+    let mut ratios: Vec<Vec<f64>> = vec![Vec::new(); hosts.names.len()];
+    for host in comparison.rows.iter().filter_map(|row| row.hosts.as_ref()).flat_map(|over| &over.ratios) {
+        if let Some(of_host) = ratios.get_mut(host.host as usize) {
+            of_host.push(host.value);
+        }
+    }
+    let odd = |name: &str| hosts.odd.iter().position(|odd| odd.host == name);
+    let mut lines: Vec<(usize, String)> = Vec::new();
+    for (name, ratios) in hosts.names.iter().zip(&ratios) {
+        let place = odd(name);
+        let rows = place.map(|place| hosts.odd[place].rows.iter().map(|row| shorten(row, 80)).collect::<Vec<_>>());
+        lines.push((
+            place.unwrap_or(usize::MAX),
+            format!(
+                "<tr><th scope=\"row\">{}</th><td class=\"num\">{}</td><td class=\"num\">{}</td><td>{}</td></tr>\n",
+                escape(&shorten(name, 80)),
+                ratios.len(),
+                median(ratios).map_or_else(String::new, |ratio| format!("{ratio:.3}")),
+                escape(&rows.map_or_else(String::new, |rows| short_list(&rows, NAMED)))
+            ),
+        ));
+    }
+    lines.arrange_by_key(|(place, _)| *place);
+    let (lines, shown) = allowance.take_lines(lines.into_iter().take(LINES_MAX).map(|(_, line)| line));
+    let of = if shown < hosts.names.len() { format!("{shown} of ") } else { String::new() };
+    let heads = ["host", "rows", "median ratio of its rows", "differs from the rest in"];
+    folded(comparison, &format!("{of}{}", plural(hosts.names.len(), "host")), &heads, &lines)
 }
 
 fn line(row: &RowComparison) -> String {
@@ -108,6 +156,7 @@ fn line(row: &RowComparison) -> String {
     let class = row.verdict.name();
     let words = match row.verdict {
         Verdict::Inconclusive { below_floor: true, .. } => format!("{class}, below the noise floor"),
+        Verdict::Inconclusive { more_hosts: Some(hosts), .. } => format!("{class}, needs about {hosts} more hosts"),
         Verdict::Inconclusive { more_blocks: Some(blocks), .. } => format!("{class}, needs about {blocks} more blocks"),
         Verdict::Unjudged => "not judged".to_owned(),
         _ => class.to_owned(),

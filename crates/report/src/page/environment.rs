@@ -89,13 +89,15 @@ fn value_of<'f>(facts: &'f [(String, String)], name: &str) -> &'f str {
 
 /// Returns all facts in the order of the document.
 fn facts(environment: &Environment) -> Vec<(String, String)> {
-    let Environment { host, cpu, kernel, memory, limits, load, virtualisation, cgroup, clock, tracing } = environment;
+    let Environment { host, machine, cpu, kernel, memory, limits, load, virtualisation, cgroup, clock, tracing } =
+        environment;
     let mut facts: Vec<(String, String)> = Vec::new();
     let mut add = |name: &str, value: Option<String>| {
         facts.extend(value.filter(|value| !value.is_empty()).map(|value| (name.to_owned(), value)));
     };
     let bytes = |bytes: u64| (bytes > 0).then(|| units::size_in_words(bytes));
     add("host", Some(host.clone()));
+    add("machine, hashed id", machine.clone());
     add("CPU", Some(cpu.model.clone()));
     add("architecture", Some(cpu.architecture.clone()));
     add("CPUs on line", (cpu.online > 0).then(|| cpu.online.to_string()));

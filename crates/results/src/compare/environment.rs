@@ -18,8 +18,8 @@ pub struct Difference {
     pub after: String,
 }
 
-/// Facts that change by themselves and say nothing about the configuration.
-const MOVING: [&str; 2] = ["load", "memory available_bytes"];
+/// Facts that change by themselves, or identify the machine, and say nothing about the configuration.
+const MOVING: [&str; 3] = ["load", "memory available_bytes", "machine"];
 
 /// Returns the facts that differ, by path. Load, pressure, steal and available memory are ignored.
 pub fn differences(before: &Environment, after: &Environment) -> Vec<Difference> {

@@ -10,65 +10,120 @@ use crate::estimate::Estimate;
 use crate::schema::{MetricResult, Row, RowOutcome, RowResult, Run};
 
 /// A property in which rows can differ.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Factor {
     /// The name on the command line.
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     /// A description in a few words.
     pub summary: &'static str,
-    /// Returns the level of a row in a run of that name; `None` if the row has none.
-    level: fn(name: &str, run: &Run, row: &Row) -> Option<String>,
+    /// Whether hosts are replicates of it: a kernel can be measured on many hosts, and a host cannot.
+    pub is_over_hosts: bool,
+    level: Level,
     /// Returns the row's id without the level.
     rest: fn(&Row) -> String,
 }
 
-/// All factors.
+/// How a factor assigns levels.
+#[derive(Clone, Copy, Debug)]
+enum Level {
+    /// To runs, each of which has a name.
+    Run(fn(name: &str, run: &Run) -> Option<String>),
+    /// To rows.
+    Row(fn(&Row) -> Option<String>),
+    /// To runs, by the label that the factor is named after.
+    Label,
+}
+
+/// All factors but labels.
 pub static TABLE: &[Factor] = &[
-    Factor { name: "run", summary: "one run against another", level: |name, _, _| Some(name.to_owned()), rest: whole },
-    Factor {
-        name: "kernel",
-        summary: "kernel release of the run",
-        level: |_, run, _| Some(run.header.environment.kernel.release.clone()).filter(|release| !release.is_empty()),
-        rest: whole,
-    },
-    Factor {
-        name: "host",
-        summary: "host of the run",
-        level: |_, run, _| Some(run.header.environment.host.clone()).filter(|host| !host.is_empty()),
-        rest: whole,
-    },
-    Factor {
-        name: "placement",
-        summary: "where the processes of a row run",
-        level: |_, _, row| Some(row.placement.name().to_owned()),
-        rest: |row| without(&row.id, |part| part == row.placement.name()),
-    },
-    Factor {
-        name: "policy",
-        summary: "the named policy of a subject that has several",
-        level: |_, _, row| row.policy.clone(),
-        rest: |row| match &row.policy {
+    of_run("run", "one run against another", false, |name, _| Some(name.to_owned())),
+    of_run("kernel", "kernel release of the run", true, |_, run| Some(run.header.environment.kernel.release.clone())),
+    of_run("host", "host of the run", false, |_, run| Some(run.header.environment.host.clone())),
+    of_run("program", "the headwater that measured", true, |_, run| Some(run.header.program_name())),
+    of_run("date", "day of the run", true, |_, run| run.header.started_at.split('T').next().map(str::to_owned)),
+    of_row(
+        "placement",
+        "where the processes of a row run",
+        |row| Some(row.placement.name().to_owned()),
+        |row| without(&row.id, |part| part == row.placement.name()),
+    ),
+    of_row(
+        "policy",
+        "the named policy of a subject that has several",
+        |row| row.policy.clone(),
+        |row| match &row.policy {
             Some(policy) => row.id.replacen(&format!("-{policy}"), "", 1),
             None => row.id.clone(),
         },
-    },
-    Factor {
-        name: "variant",
-        summary: "the variant of the row, of `run --variant` and `run --against`",
-        level: |_, _, row| row.variant.clone(),
-        rest: |row| without(&row.id, |part| Some(part) == row.variant.as_deref()),
-    },
-    Factor {
-        name: "transport",
-        summary: "the transport or other subject",
-        level: |_, _, row| Some(row.subject.clone()),
-        rest: |row| row.id.strip_prefix(&row.subject).unwrap_or(&row.id).trim_start_matches('/').to_owned(),
-    },
+    ),
+    of_row(
+        "variant",
+        "the variant of the row, of `run --variant` and `run --against`",
+        |row| row.variant.clone(),
+        |row| without(&row.id, |part| Some(part) == row.variant.as_deref()),
+    ),
+    of_row(
+        "transport",
+        "the transport or other subject",
+        |row| Some(row.subject.clone()),
+        |row| row.id.strip_prefix(&row.subject).unwrap_or(&row.id).trim_start_matches('/').to_owned(),
+    ),
 ];
+
+const fn of_run(
+    name: &'static str,
+    summary: &'static str,
+    is_over_hosts: bool,
+    level: fn(&str, &Run) -> Option<String>,
+) -> Factor {
+    Factor { name: Cow::Borrowed(name), summary, is_over_hosts, level: Level::Run(level), rest: whole }
+}
+
+const fn of_row(
+    name: &'static str,
+    summary: &'static str,
+    level: fn(&Row) -> Option<String>,
+    rest: fn(&Row) -> String,
+) -> Factor {
+    Factor { name: Cow::Borrowed(name), summary, is_over_hosts: true, level: Level::Row(level), rest }
+}
 
 /// Returns the factor with that name.
 pub fn find(name: &str) -> Option<&'static Factor> {
     TABLE.iter().find(|factor| factor.name == name)
+}
+
+impl Factor {
+    /// Returns the factor whose levels are the values of this label of the runs.
+    pub fn label(name: &str) -> Factor {
+        let summary = "a label of the runs";
+        Factor { name: Cow::Owned(name.to_owned()), summary, is_over_hosts: true, level: Level::Label, rest: whole }
+    }
+
+    /// Returns whether it is a label of the runs.
+    pub fn is_label(&self) -> bool {
+        matches!(self.level, Level::Label)
+    }
+
+    /// Returns whether a run has one level only, so that no two levels share a block.
+    pub fn is_of_runs(&self) -> bool {
+        !matches!(self.level, Level::Row(_))
+    }
+
+    /// Returns the level of a row in a run of that name; `None` if the row has none.
+    pub fn level(&self, name: &str, run: &Run, row: &Row) -> Option<String> {
+        let level = match self.level {
+            Level::Run(level) => level(name, run),
+            Level::Row(level) => level(row),
+            Level::Label => run.header.labels.get(self.name.as_ref()).cloned(),
+        };
+        level.filter(|level| !level.is_empty())
+    }
+
+    /// Returns what a row shares with its counterparts of other levels: its id without the level.
+    pub fn rest(&self, row: &Row) -> String {
+        (self.rest)(row)
+    }
 }
 
 /// Returns the sides of a factor with the rows that `keep` accepts, in the order in which its levels appear.
@@ -81,13 +136,13 @@ pub fn sides<'a>(runs: &'a [(String, Run)], factor: &Factor, keep: impl Fn(&Row)
     let mut member_of_label: BTreeMap<(usize, String), usize> = BTreeMap::new();
     for (number, (name, run)) in runs.iter().enumerate() {
         for result in run.results.iter().filter(|result| keep(&result.row)) {
-            let Some(level) = (factor.level)(name, run, &result.row) else { continue };
+            let Some(level) = factor.level(name, run, &result.row) else { continue };
             let at = *side_of_level.entry(level.clone()).or_insert(sides.len());
             if at == sides.len() {
                 sides.push(Side { name: level, members: Vec::new() });
             }
             let members = &mut sides[at].members;
-            let label = (factor.rest)(&result.row);
+            let label = factor.rest(&result.row);
             let place = *member_of_label.entry((at, label.clone())).or_insert(members.len());
             match members.get_mut(place) {
                 None => members.push(Member { label, runs: vec![number], result: apart(result, number) }),
@@ -112,8 +167,13 @@ fn apart(result: &RowResult, number: usize) -> Cow<'_, RowResult> {
 }
 
 fn shift(metric: &mut MetricResult, number: usize) {
-    let by = u32::try_from(number).unwrap_or(u32::MAX).wrapping_mul(BLOCKS_OF_A_RUN);
-    metric.blocks.iter_mut().for_each(|block| *block = block.wrapping_add(by));
+    let number = u32::try_from(number).unwrap_or(u32::MAX);
+    metric.blocks.iter_mut().for_each(|block| *block = block_of(*block, number));
+}
+
+/// Returns the number that a block of this run has among those of all runs.
+pub(crate) fn block_of(block: u32, run: u32) -> u32 {
+    block.wrapping_add(run.wrapping_mul(BLOCKS_OF_A_RUN))
 }
 
 impl Member<'_> {

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use super::{ALPHA, Ratio};
 use crate::normal::{normal_below, normal_quantile};
 use crate::schema::MetricResult;
-use crate::significance::shift::ShiftEstimator;
+use crate::significance::shift::{Shift, ShiftEstimator};
 
 /// Computes ratios, and caches what depends only on the number of launches.
 #[derive(Clone, Debug)]
@@ -35,9 +35,15 @@ impl Sample {
     /// Pairs the launches by block; blocks that only one side has are ignored. `None` if a value has no logarithm or no
     /// block is left.
     pub fn paired(baseline: &MetricResult, candidate: &MetricResult) -> Option<Sample> {
+        Sample::paired_launches([&baseline.blocks, &candidate.blocks], [&baseline.launches, &candidate.launches])
+    }
+
+    /// Pairs launches by their blocks, as [`Sample::paired`].
+    pub(crate) fn paired_launches(blocks: [&[u32]; 2], launches: [&[f64]; 2]) -> Option<Sample> {
+        let side = |at: usize| blocks[at].iter().copied().zip(launches[at].iter().copied());
         // Stored blocks are ascending, but a file may contain anything.
-        let of_baseline: BTreeMap<u32, f64> = blocks(baseline).collect();
-        let differences: Option<Vec<f64>> = blocks(candidate)
+        let of_baseline: BTreeMap<u32, f64> = side(0).collect();
+        let differences: Option<Vec<f64>> = side(1)
             .filter_map(|(block, value)| Some((*of_baseline.get(&block)?, value)))
             .map(|(before, after)| Some(logarithm(after)? - logarithm(before)?))
             .collect();
@@ -46,9 +52,13 @@ impl Sample {
 
     /// Takes all launches of both sides. `None` if a value has no logarithm or a side has no launch.
     pub fn independent(baseline: &MetricResult, candidate: &MetricResult) -> Option<Sample> {
-        let logarithms =
-            |of: &MetricResult| of.launches.iter().map(|&value| logarithm(value)).collect::<Option<Vec<f64>>>();
-        let (a, b) = (logarithms(baseline)?, logarithms(candidate)?);
+        Sample::independent_launches([&baseline.launches, &candidate.launches])
+    }
+
+    /// Takes all launches of both sides, as [`Sample::independent`].
+    pub(crate) fn independent_launches(sides: [&[f64]; 2]) -> Option<Sample> {
+        let [a, b] = sides.map(|side| side.iter().map(|&value| logarithm(value)).collect::<Option<Vec<f64>>>());
+        let (a, b) = (a?, b?);
         (!a.is_empty() && !b.is_empty()).then_some(Sample::Independent(a, b))
     }
 }
@@ -61,24 +71,28 @@ impl Ratios {
 
     /// Returns the ratio of a sample. With a single launch, both ends of the interval are the value itself.
     pub fn of(&mut self, sample: &Sample) -> Option<Ratio> {
-        let shift = match sample {
-            Sample::Paired(differences) => self.shifts.paired(differences),
-            Sample::Independent(a, b) => self.shifts.independent(a, b),
-        }?;
-        Some(Ratio {
-            value: shift.centre.exp(),
-            low: shift.low.exp(),
-            high: shift.high.exp(),
-            confidence: shift.confidence,
-            n: u32::try_from(shift.n).unwrap_or(u32::MAX),
-            paired: matches!(sample, Sample::Paired(_)),
-            p: shift.p,
-            p_reachable: shift.p_reachable,
+        Some(match sample {
+            Sample::Paired(differences) => Ratio::of(&self.shifts.paired(differences)?, true),
+            Sample::Independent(a, b) => Ratio::of(&self.shifts.independent(a, b)?, false),
         })
     }
 }
 
 impl Ratio {
+    /// Returns the ratio whose logarithm is this shift.
+    pub(crate) fn of(shift: &Shift, paired: bool) -> Ratio {
+        Ratio {
+            value: shift.centre.exp(),
+            low: shift.low.exp(),
+            high: shift.high.exp(),
+            confidence: shift.confidence,
+            n: u32::try_from(shift.n).unwrap_or(u32::MAX),
+            paired,
+            p: shift.p,
+            p_reachable: shift.p_reachable,
+        }
+    }
+
     /// Returns the standard error of the ratio's logarithm: that of a normal variable whose interval extends as far
     /// towards 1. `None` for a single launch, whose interval covers nothing.
     pub fn standard_error(&self) -> Option<f64> {
@@ -104,10 +118,6 @@ impl Ratio {
         let p = 2.0 * normal_below(-self.value.ln().abs() / (self.towards_one() / deviate).hypot(drift));
         Ratio { low: self.value / wider(self.low), high: self.value * wider(self.high), p: self.p.max(p), ..self }
     }
-}
-
-fn blocks(metric: &MetricResult) -> impl Iterator<Item = (u32, f64)> + '_ {
-    metric.blocks.iter().copied().zip(metric.launches.iter().copied())
 }
 
 /// Returns the logarithm of a positive number.

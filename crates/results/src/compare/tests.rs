@@ -246,12 +246,20 @@ fn a_noise_floor_hides_differences_and_makes_nothing_equivalent() {
     assert_eq!(plain.verdict, Verdict::Worse);
     let floor = |share: f64| Rules::default().with_drift(share.ln_1p() / 1.96);
     let hidden = launches_apart(&before, &after, Better::Higher, floor(1.92));
-    assert_eq!(hidden.verdict, Verdict::Inconclusive { more_blocks: None, below_floor: true }, "{hidden:?}");
+    assert_eq!(
+        hidden.verdict,
+        Verdict::Inconclusive { more_blocks: None, more_hosts: None, below_floor: true },
+        "{hidden:?}"
+    );
     let ratio = hidden.ratio.expect("it has launches");
     assert!(ratio.low < 0.469 / 2.8 && ratio.high > 1.0, "the floor is in the interval: {ratio:?}");
     // Equal sides are not equivalent within 2 % if equal things differ by 14 %, however similar they look.
     let alike = launches_apart(&before, &before, Better::Higher, floor(0.14));
-    assert_eq!(alike.verdict, Verdict::Inconclusive { more_blocks: None, below_floor: true }, "{alike:?}");
+    assert_eq!(
+        alike.verdict,
+        Verdict::Inconclusive { more_blocks: None, more_hosts: None, below_floor: true },
+        "{alike:?}"
+    );
     // A user who accepts 20 % may call them equivalent.
     let rules = Rules { minimum_effect: 0.2, ..floor(0.14) };
     assert_eq!(launches_apart(&before, &before, Better::Higher, rules).verdict, Verdict::Equivalent);

@@ -23,7 +23,11 @@ pub fn verdict(ratio: &Ratio, member: family::Member, tests: usize, better: Bett
     if within && member.reachable {
         return Verdict::Equivalent;
     }
-    Verdict::Inconclusive { more_blocks: more_blocks(ratio, member, tests, rules), below_floor: false }
+    Verdict::Inconclusive {
+        more_blocks: more_blocks(ratio, member, tests, rules),
+        more_hosts: None,
+        below_floor: false,
+    }
 }
 
 /// Estimates how many more blocks would decide: enough for the test to reach its level, and enough for the end of the

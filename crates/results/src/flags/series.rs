@@ -6,6 +6,7 @@
 use super::Flag;
 use crate::compare::MINIMUM_EFFECT;
 use crate::estimate::{Estimate, median, median_of_sorted, sorted_finite};
+use crate::significance::student;
 
 /// With this many launches the exact interval reaches 95 % (1 - 2 * 0.5^6 = 96.9 %; with five it is 93.8 %).
 pub const LAUNCHES_MIN: u32 = 6;
@@ -98,7 +99,7 @@ pub fn change_point(launches: &[f64]) -> Option<Flag> {
         }
     }
     let (t, at) = best;
-    if student_two_sided(t, n - 2) * places as f64 > CHANGE_P_MAX {
+    if student::beyond(t, n - 2) * places as f64 > CHANGE_P_MAX {
         return None;
     }
     // The series is scaled to a median of 0, in shares of the median.
@@ -150,23 +151,6 @@ fn lag1(values: &[f64]) -> f64 {
     let mean = values.iter().sum::<f64>() / values.len() as f64;
     let spread: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
     values.windows(2).map(|pair| (pair[0] - mean) * (pair[1] - mean)).sum::<f64>() / spread
-}
-
-/// Returns P(|T| > t) for Student's t with `freedom` degrees (Abramowitz and Stegun 26.7.3 and 26.7.4).
-fn student_two_sided(t: f64, freedom: usize) -> f64 {
-    let angle = (t / (freedom as f64).sqrt()).atan();
-    let (sin, cos) = angle.sin_cos();
-    let odd = freedom % 2 == 1;
-    let mut term = if odd { cos } else { 1.0 };
-    let mut sum = if freedom == 1 { 0.0 } else { term };
-    let mut i = if odd { 3 } else { 2 };
-    while i < freedom {
-        term *= cos * cos * (i - 1) as f64 / i as f64;
-        sum += term;
-        i += 2;
-    }
-    let inside = if odd { (angle + sin * sum) * std::f64::consts::FRAC_2_PI } else { sin * sum };
-    (1.0 - inside).max(0.0)
 }
 
 #[cfg(test)]

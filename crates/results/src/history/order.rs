@@ -1,7 +1,6 @@
 //! The order of the runs of a history: by date, kernel, host, program or a label of the runs. Called by the history.
 
-use crate::sorting::Arrange;
-use std::cmp::Ordering;
+use crate::sorting::{Arrange, natural};
 use std::collections::BTreeMap;
 
 use serde::Serialize;
@@ -85,41 +84,3 @@ impl By {
         }
     }
 }
-
-/// Compares texts with numbers in them by the numbers: `6.9.1` is before `6.12.0`, and so is `6.12.0-rc2`.
-fn natural(a: &str, b: &str) -> Ordering {
-    let (mut a, mut b) = (a, b);
-    loop {
-        let ((one, rest_a), (other, rest_b)) = (token(a), token(b));
-        // A candidate for a release is before the release, which is before everything that is added to its name.
-        let rank = |token: &str| match token {
-            "-rc" => 0,
-            "" => 1,
-            _ => 2,
-        };
-        if one.is_empty() || other.is_empty() || rank(one) != rank(other) {
-            return rank(one).cmp(&rank(other));
-        }
-        let is_number = |text: &str| text.starts_with(|first: char| first.is_ascii_digit());
-        let order = if is_number(one) && is_number(other) {
-            let digits = |text: &str| text.trim_start_matches('0').len();
-            digits(one).cmp(&digits(other)).then_with(|| one.trim_start_matches('0').cmp(other.trim_start_matches('0')))
-        } else {
-            one.cmp(other)
-        };
-        if order != Ordering::Equal {
-            return order;
-        }
-        (a, b) = (rest_a, rest_b);
-    }
-}
-
-/// Returns the digits or the other characters at the beginning, and the rest.
-fn token(text: &str) -> (&str, &str) {
-    let is_digit = text.starts_with(|first: char| first.is_ascii_digit());
-    let end = text.find(|next: char| next.is_ascii_digit() != is_digit).unwrap_or(text.len());
-    text.split_at(end)
-}
-
-#[cfg(test)]
-mod tests;

@@ -13,6 +13,10 @@ pub type Fact = BTreeMap<String, String>;
 pub struct Environment {
     /// Host name.
     pub host: String,
+    /// 64 bits in hexadecimal that follow from the machine's id (machine-id(5)) and do not give it away: the same on every
+    /// run of a host, whatever it is called.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine: Option<String>,
     /// Processor.
     pub cpu: Cpu,
     /// Kernel.

@@ -97,6 +97,15 @@ pub struct RunHeader {
     pub clock_resolution_ns: f64,
 }
 
+impl RunHeader {
+    /// Returns the program that measured: its version, and the beginning of its fingerprint if that is known.
+    pub fn program_name(&self) -> String {
+        let fingerprint = self.program.iter().flat_map(|program| program.fingerprint.chars().take(8));
+        let words = format!("{} {}", self.headwater_version, fingerprint.collect::<String>());
+        words.trim_end().to_owned()
+    }
+}
+
 /// A program file. `run --against` uses it to start the program again, and to notice that it has been replaced.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]

@@ -90,7 +90,7 @@ fn directories_and_files_are_left_to_the_shell() {
 /// A placeholder without a list is one whose values cannot be listed.
 #[test]
 fn every_placeholder_is_known() {
-    const FREE: [&str; 20] = [
+    const FREE: [&str; 21] = [
         "SIZES",
         "TIME",
         "COUNT",
@@ -107,6 +107,7 @@ fn every_placeholder_is_known() {
         "LIST",
         "MID SID LEVEL",
         "DESCRIPTOR",
+        "HOST,...",
         "PARENT",
         "WORDS",
         "",

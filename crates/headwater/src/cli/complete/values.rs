@@ -80,6 +80,7 @@ fn all(argument: &Arg, context: &Context<'_>, typed: &str) -> Values {
             let known = By::NAMED.iter().map(|(name, summary, _)| Candidate::new(*name, *summary));
             words(known.chain([Candidate::new("commit", "a label of the runs")]))
         }
+        ("over", _) => words(named(["host", "name"])),
         (_, "FILTER" | "ROW") => words(rows(&all_suites(), typed)),
         (_, "PLACEMENT") => {
             words(named([Placement::SameCpu, Placement::TwoCpus, Placement::Free].map(Placement::name)))
@@ -93,7 +94,7 @@ fn all(argument: &Arg, context: &Context<'_>, typed: &str) -> Values {
         (_, "PATTERN") => {
             words(patterns::TABLE.iter().map(|entry| Candidate::new(entry.info.name, entry.info.summary)))
         }
-        (_, "FACTOR") => words(factor::TABLE.iter().map(|factor| Candidate::new(factor.name, factor.summary))),
+        (_, "FACTOR") => words(factor::TABLE.iter().map(|factor| Candidate::new(factor.name.clone(), factor.summary))),
         (_, "WHAT") => words(named(["regression", "regression:5%", "never"])),
         (_, "CLOCK") => words(named(["tsc", "monotonic"])),
         (_, "WORKLOAD") => words(named(workloads::BUILT_IN)),

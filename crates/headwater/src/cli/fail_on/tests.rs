@@ -40,6 +40,7 @@ fn compared(value: f64, low: f64, high: f64, verdict: Verdict) -> Vec<Compared> 
         ratio: Some(ratio),
         p_adjusted: Some(0.001),
         verdict,
+        hosts: None,
     };
     let comparison = Comparison {
         baseline: "a".to_owned(),
@@ -47,6 +48,7 @@ fn compared(value: f64, low: f64, high: f64, verdict: Verdict) -> Vec<Compared> 
         rules: Rules::default(),
         rows: vec![row],
         left_out: vec![],
+        hosts: None,
     };
     vec![Compared { comparison, environment: vec![], noise: String::new() }]
 }
@@ -72,7 +74,7 @@ fn the_exit_status_says_what_was_found() {
 
 #[test]
 fn an_interval_that_reaches_as_far_is_never_passed_whatever_its_verdict() {
-    let hidden = Verdict::Inconclusive { more_blocks: None, below_floor: true };
+    let hidden = Verdict::Inconclusive { more_blocks: None, more_hosts: None, below_floor: true };
     check(&compared(0.469, 0.16, 1.4, hidden), "regression:5%", status::INCONCLUSIVE);
     check(&compared(0.469, 0.16, 1.4, hidden), "never", status::OK);
     // Equivalent within a large minimum effect, and worse by less than the threshold with an interval beyond it.
