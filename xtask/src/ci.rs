@@ -6,7 +6,7 @@ use std::time::Instant;
 use anyhow::{Result, bail};
 
 use crate::shell::{self, cargo};
-use crate::{commands, crash, package, readme, semver, tidy};
+use crate::{commands, crash, fleet, package, readme, semver, tidy};
 
 mod leftovers;
 mod sample;
@@ -18,19 +18,20 @@ pub struct Options {
     /// Leave a step out; repeatable
     #[arg(long, value_name = "STEP", value_parser = clap::builder::PossibleValuesParser::new(STEPS.iter().chain(&LONG_STEPS).map(|step| step.name)))]
     skip: Vec<String>,
-    /// The long form: every test with many rounds has ten times as many, the Debian package is made and tested, and the README is
-    /// followed. Each step prints its time; the whole was never timed
+    /// The long form: every test with many rounds has ten times as many, the Debian package is made and tested, the examples for many
+    /// hosts are run, and the README is followed. Each step prints its time; the whole was never timed
     #[arg(long)]
     long: bool,
 }
 
 /// The steps of the long form alone. Its kills, fuzzers, waits and soak at full length are tasks of their own.
-const LONG_STEPS: [Step; 3] = [
+const LONG_STEPS: [Step; 4] = [
     Step {
         name: "long-test",
         run: || shell::run(cargo(&["test", "--workspace", "--no-fail-fast"]).env("HEADWATER_TIMES", "10")),
     },
     Step { name: "package", run: || package::run(&package::Options::default()) },
+    Step { name: "fleet", run: || fleet::run(&fleet::Options::default()) },
     Step { name: "readme", run: || readme::run(&readme::Options::default()) },
 ];
 

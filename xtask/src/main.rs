@@ -15,6 +15,7 @@ mod crosscheck;
 mod crosscheck_lmbench;
 mod crosscheck_netperf;
 mod docs;
+mod fleet;
 mod fuzz;
 mod package;
 mod preload;
@@ -58,6 +59,8 @@ enum Task {
     Crash(crash::Options),
     /// Let a peer scribble over the memory of streams and abuse their descriptors while they are used
     Fuzz(fuzz::Options),
+    /// Run the examples for many hosts: on a Slurm cluster and over Ansible on this machine, and check the Kubernetes manifests
+    Fleet(fleet::Options),
     /// Make the Debian package, and install, use and remove it in a clean system
     Package(package::Options),
     /// Preload the C library into programs that use no streams, and compare them with runs without it
@@ -87,6 +90,7 @@ fn main() -> ExitCode {
         Task::CrosscheckNetperf(options) => crosscheck_netperf::run(&options),
         Task::Crash(options) => crash::run(&options),
         Task::Fuzz(options) => fuzz::run(&options),
+        Task::Fleet(options) => fleet::run(&options),
         Task::Package(options) => package::run(&options),
         Task::Preload(options) => preload::run(&options),
         Task::Readme(options) => readme::run(&options),

@@ -109,7 +109,7 @@ pub fn compare_hosts(gathered: &Gathered, request: &Request) -> anyhow::Result<V
     Ok(compared)
 }
 
-/// Returns the runs of the only host that has measured both of some two levels; `None` if there are more of them, or none.
+/// Returns the identities of the runs of the only host that has measured both of some two levels; `None` if there are more of them, or none.
 pub fn runs_of_only_host(gathered: &Gathered, request: &Request) -> Option<Vec<String>> {
     let names: Vec<&str> = gathered.levels().iter().map(String::as_str).collect();
     let baseline = baseline(&names, gathered.factor(), request.baseline.as_deref()).ok()?;

@@ -69,7 +69,19 @@ fn kernels_are_compared_over_hosts() {
     assert!(fs::read_to_string(dir.path("fleet.html")).expect("a page").contains("5 hosts"));
     // Labels are factors, and what tells hosts apart; one that no run has is an error that names the others.
     expect(&dir.run(&["compare", "runs/6.1-*", "--by", "comit"]), 2, &["no run has a label comit", "kernel"]);
-    expect(&compare(&["--over", "node"]), 1, &["5 hosts (by node)"]);
+    expect(
+        &dir.run(&["compare", "runs/6.1-*", "--by", "kernel", "--expect", "a,x"]),
+        2,
+        &["there is nothing to compare", "x"],
+    );
+    // Of a directory the side that was measured first is the baseline, whatever it is called.
+    let text = fs::read_to_string(dir.path("runs/6.6-0/run.json")).expect("a run");
+    let mut run: Run = serde_json::from_str(&text).expect("a run");
+    run.header.started_at = "2000-01-01T00:00:00Z".to_owned();
+    fs::write(dir.path("runs/6.6-0/run.json"), serde_json::to_string(&run).expect("a run")).expect("a file");
+    expect(&compare(&[]), 0, &["6.1 against 6.6, the baseline", "better (higher)"]);
+    expect(&compare(&["--baseline", "6.1"]), 1, &["6.6 against 6.1, the baseline"]);
+    expect(&compare(&["--baseline", "6.1", "--over", "node"]), 1, &["5 hosts (by node)"]);
     expect(&compare(&["--over", "rack"]), 2, &["no label rack"]);
 }
 

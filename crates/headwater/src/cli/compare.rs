@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use anyhow::bail;
+use anyhow::{anyhow, bail};
 use clap::Args;
 use headwater_results::compare::factor::{self, Factor};
 use headwater_results::compare::hosts::gathered::{By, Gathered};
@@ -57,7 +57,8 @@ pub(crate) struct CompareArguments {
     #[arg(long, value_name = "HOST,...", value_delimiter = ',', requires = "by")]
     expect: Vec<String>,
 
-    /// The side with which the others are compared; a run by its name or as typed [default: the first]
+    /// The side with which the others are compared; a run by its name or as typed [default: the first; of a directory of runs
+    /// the one that was measured first]
     #[arg(long, value_name = "NAME")]
     baseline: Option<String>,
 
@@ -113,15 +114,22 @@ pub(super) fn compare(arguments: &CompareArguments) -> anyhow::Result<u8> {
         _ => arguments.runs.clone(),
     };
     let fleet = Fleet::read(arguments, &names)?;
-    let asked = request(arguments, None);
+    let mut asked = request(arguments, None);
+    // Runs that were named one by one have an order; those of a directory have the order of time.
+    if let (Some(fleet), None, true) = (&fleet, &asked.baseline, names != arguments.runs) {
+        asked.baseline = fleet.gathered.first_level().map(str::to_owned);
+    }
     if let Some(fleet) = fleet.as_ref().filter(|fleet| fleet.has_replicates(&asked)) {
         return fleet.compare(arguments, &asked);
     }
     let mut loaded = runs::load(&names)?;
-    let request = request(arguments, Some(&loaded));
+    let request = match arguments.baseline {
+        Some(_) => request(arguments, Some(&loaded)),
+        None => asked.clone(),
+    };
     // A host that has measured one side only must not be pooled with the one that has both.
     if let Some(of_host) = fleet.as_ref().and_then(|fleet| runs_of_only_host(&fleet.gathered, &asked)) {
-        loaded.runs.retain(|(_, run)| of_host.contains(&run.header.run_id));
+        loaded.runs.retain(|(_, run)| of_host.contains(&run.header.identity()));
     }
     let runs = loaded.runs;
     let mut compared = compare_runs(&runs, &request)?;
@@ -208,7 +216,10 @@ impl Fleet {
     }
 
     fn compare(&self, arguments: &CompareArguments, request: &Request) -> anyhow::Result<u8> {
-        let compared = compare_hosts(&self.gathered, request)?;
+        let compared = compare_hosts(&self.gathered, request).map_err(|error| match self.gathered.missing() {
+            [] => error,
+            missing => anyhow!("{error:#}; without any run: {}", missing.join(", ")),
+        })?;
         show(&compared, &self.left_out, arguments)?;
         let status = arguments.fail_on.status_of(self.are_complete, &compared);
         std::mem::forget(compared);

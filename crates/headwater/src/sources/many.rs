@@ -2,6 +2,7 @@
 //!
 //! A run that cannot be read is named with its reason, and the others go on. One run is in memory at a time.
 
+use std::collections::hash_map::{Entry, HashMap};
 use std::fs;
 use std::path::Path;
 
@@ -67,7 +68,7 @@ fn runs_in(directory: &Path, pattern: &str) -> anyhow::Result<Vec<String>> {
 /// those that could not be, or that are one of the others, with the reason.
 pub fn each(names: &[String], mut take: impl FnMut(&str, &Run)) -> (usize, Vec<Left>) {
     let mut left = Vec::new();
-    let mut known: Vec<(String, String, String)> = Vec::new();
+    let mut known: HashMap<String, String> = HashMap::new();
     let left_out = |name: &str, reason: String| Left { run: name.to_owned(), row: String::new(), reason };
     for name in names {
         let unread = match super::read(name) {
@@ -86,14 +87,13 @@ pub fn each(names: &[String], mut take: impl FnMut(&str, &Run)) -> (usize, Vec<L
             }
         };
         for (name, run) in runs {
-            let header = &run.header;
-            let twin = known.iter().find(|(_, id, at)| *id == header.run_id && *at == header.started_at);
-            if let Some((first, ..)) = twin {
-                left.push(left_out(&name, format!("the same run as {first}")));
-                continue;
+            match known.entry(run.header.identity()) {
+                Entry::Occupied(first) => left.push(left_out(&name, format!("the same run as {}", first.get()))),
+                Entry::Vacant(place) => {
+                    place.insert(name.clone());
+                    take(&name, &run);
+                }
             }
-            known.push((name.clone(), header.run_id.clone(), header.started_at.clone()));
-            take(&name, &run);
         }
     }
     (known.len(), left)

@@ -98,6 +98,14 @@ pub struct RunHeader {
 }
 
 impl RunHeader {
+    /// Returns what tells the run from all others, whatever it is called: hosts of one name may begin a run in the same second,
+    /// and are told apart by their machines and labels.
+    pub fn identity(&self) -> String {
+        let machine = self.environment.machine.as_deref().unwrap_or_default();
+        let labels = self.labels.iter().map(|(name, value)| format!(" {name}={value}"));
+        format!("{} {} {machine}{}", self.run_id, self.started_at, labels.collect::<String>())
+    }
+
     /// Returns the program that measured: its version, and the beginning of its fingerprint if that is known.
     pub fn program_name(&self) -> String {
         let fingerprint = self.program.iter().flat_map(|program| program.fingerprint.chars().take(8));

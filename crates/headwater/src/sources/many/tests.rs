@@ -29,3 +29,19 @@ fn a_directory_of_runs_and_a_pattern_mean_the_runs_in_it() {
     assert!(left[0].run == "b" && left[0].reason == "the same run as a", "{left:?}");
     assert!(left[1].run.ends_with("torn") && left[1].reason.contains("run.jsonl"), "{left:?}");
 }
+
+/// Hosts of one name begin their runs in the same second, as the jobs of a cluster do.
+#[test]
+fn runs_of_two_machines_are_two_although_they_share_name_and_time() {
+    let dir = tempfile::TempDir::new().expect("a directory");
+    let mut run = sources::load("published:pipes/fc6").expect("it is compiled in").remove(0).1;
+    for (name, machine, node) in [("a", "1", "n1"), ("b", "2", "n1"), ("c", "2", "n2"), ("d", "2", "n2")] {
+        run.header.environment.machine = Some(machine.to_owned());
+        run.header.labels.insert("node".to_owned(), node.to_owned());
+        fs::create_dir(dir.path().join(name)).expect("a directory");
+        let text = serde_json::to_string(&run).expect("a run");
+        fs::write(dir.path().join(name).join("run.json"), text).expect("a file");
+    }
+    let (count, left) = each(&find(&[dir.path().to_string_lossy()]).expect("runs"), |_, _| {});
+    assert_eq!((count, left.len(), left[0].reason.as_str()), (3, 1, "the same run as c"));
+}

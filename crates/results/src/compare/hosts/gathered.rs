@@ -90,7 +90,7 @@ struct Shelf {
     absent: BTreeMap<String, String>,
     /// What the first of its runs says about the machine.
     facts: BTreeMap<String, String>,
-    /// The ids of its runs.
+    /// What tells its runs from others.
     runs: Vec<String>,
 }
 
@@ -100,6 +100,8 @@ pub struct Gathered {
     factor: Factor,
     by: By,
     levels: Vec<String>,
+    /// When the first run of each of them began.
+    first_runs: Vec<String>,
     rows: Vec<Key>,
     /// The place of a row by label and definition: rows of two definitions are not compared.
     place_of_row: BTreeMap<(String, u32), usize>,
@@ -118,6 +120,7 @@ impl Gathered {
             factor,
             by,
             levels: Vec::new(),
+            first_runs: Vec::new(),
             rows: Vec::new(),
             place_of_row: BTreeMap::new(),
             identities: Vec::new(),
@@ -137,7 +140,7 @@ impl Gathered {
             By::Label(label) => format!("it has no label {label}, which tells hosts apart"),
             _ => "it does not name its host".to_owned(),
         })?;
-        let name = run.header.run_id.as_str();
+        let identity_of_run = run.header.identity();
         let number = self.runs;
         self.runs += 1;
         let at = place(&mut self.identities, identity);
@@ -146,14 +149,19 @@ impl Gathered {
         let mut facts_of_run = None;
         let mut has_level = false;
         for result in run.results.iter().filter(|result| keep(&result.row)) {
-            let Some(level) = self.factor.level(name, run, &result.row) else { continue };
+            let Some(level) = self.factor.level(&run.header.run_id, run, &result.row) else { continue };
             has_level = true;
             let level = place(&mut self.levels, level);
+            let started = &run.header.started_at;
+            self.first_runs.resize(self.levels.len(), started.clone());
+            if *started < self.first_runs[level] {
+                self.first_runs[level].clone_from(started);
+            }
             let label = self.factor.rest(&result.row);
             let row = self.place_of(&label, &result.row);
             let shelf = self.shelves.entry((level, at)).or_default();
-            if shelf.runs.last().is_none_or(|last| last != name) {
-                shelf.runs.push(name.to_owned());
+            if shelf.runs.last() != Some(&identity_of_run) {
+                shelf.runs.push(identity_of_run.clone());
             }
             if shelf.facts.is_empty() {
                 shelf.facts.clone_from(facts_of_run.get_or_insert_with(|| facts(&run.header.environment)));
@@ -188,6 +196,17 @@ impl Gathered {
     /// Returns the levels in the order in which they appeared.
     pub fn levels(&self) -> &[String] {
         &self.levels
+    }
+
+    /// Returns the level that was measured first.
+    pub fn first_level(&self) -> Option<&str> {
+        let first = (0..self.levels.len()).min_by_key(|&level| &self.first_runs[level])?;
+        Some(&self.levels[first])
+    }
+
+    /// Returns the expected hosts without any run.
+    pub fn missing(&self) -> &[String] {
+        &self.missing
     }
 
     /// Returns the rows in the order in which they appeared.
@@ -333,7 +352,7 @@ impl<'a> Paired<'a> {
         self.hosts.iter().map(|host| host.name.clone()).collect()
     }
 
-    /// Returns the ids of the runs of the hosts.
+    /// Returns the identities of the runs of the hosts.
     pub fn runs(&self) -> BTreeSet<&'a str> {
         let shelves = self.hosts.iter().flat_map(|host| host.shelves.iter().flatten());
         shelves.flat_map(|shelf| shelf.runs.iter().map(String::as_str)).collect()
