@@ -21,6 +21,7 @@ pub(crate) mod history;
 mod improvement;
 mod layout;
 mod marks;
+mod names;
 mod performance;
 mod reading;
 mod scale;

@@ -5,11 +5,12 @@ use headwater_results::estimate::Estimate;
 use headwater_results::schema::{Better, RowResult};
 use headwater_results::sorting::Arrange;
 
+use super::names::{abbreviated, widest};
 use super::scale::{Scale, Spread};
 use super::source::{Panel, Series, Source};
 use super::svg::{Anchor, Drawing, SvgWriter, drawn, moved};
 use super::value::Kind;
-use super::{Chart, Drawings, FIGURES_MAX, Figure, Layout, ends, marks, sizes};
+use super::{Chart, Drawings, FIGURES_MAX, Figure, Layout, marks, sizes};
 use crate::{rows, units};
 
 /// The entry in the table of charts.
@@ -22,6 +23,8 @@ pub(super) const CHART: Chart = Chart {
 
 const TOP: f64 = 30.0;
 const BOTTOM: f64 = 24.0;
+/// The distance between a name and the axis.
+const NAME_GAP: f64 = 12.0;
 
 /// The most dots of a figure. Further rows are in the table of rows.
 const DOTS_MAX: usize = 64;
@@ -93,8 +96,10 @@ fn picture(
     unit: &str,
     title: &str,
 ) -> Drawing {
+    let names: Vec<String> = dots.iter().map(name).collect();
+    let names_width = widest(names.iter().map(String::as_str), (218.0, 320.0));
     // A narrow drawing has the name above its dot.
-    let (left, right, line) = layout.choose((230.0, 130.0, 19.0), (8.0, 78.0, 32.0));
+    let (left, right, line) = layout.choose((names_width + NAME_GAP, 130.0, 19.0), (8.0, 78.0, 32.0));
     let bottom = TOP + line * dots.len() as f64;
     let end = layout.width() - right;
     let scale = Scale::new(spread, range, (left, end));
@@ -107,13 +112,12 @@ fn picture(
         pen.text("label", (*at, bottom + 16.0), Anchor::Middle, &tick_text(*tick, unit));
     }
     pen.close();
-    for (place, dot) in dots.iter().enumerate() {
+    for (place, (dot, name)) in dots.iter().zip(&names).enumerate() {
         let y = TOP + line * (place as f64 + layout.choose(0.5, 0.72));
         let look = dot.series.look;
-        let name = format!("{} {}", dot.series.label, parameters(dot.row));
-        let name = ends::abbreviated(name.trim_end(), layout.choose(34, 48));
+        let name = abbreviated(name, layout.choose(names_width, layout.width() - left));
         match layout {
-            Layout::Wide => pen.text("label name", (left - 12.0, y + 4.0), Anchor::End, &name),
+            Layout::Wide => pen.text("label name", (left - NAME_GAP, y + 4.0), Anchor::End, &name),
             Layout::Narrow => pen.text("label name", (left, y - 9.0), Anchor::Start, &name),
         }
         pen.open(&marks::class(look), "");
@@ -131,12 +135,14 @@ fn picture(
     Drawing::new((layout.width(), bottom + BOTTOM), &format!("{}: {title}", panel.name()), &desc, pen)
 }
 
+/// Names a row: its series, and what distinguishes it there.
+fn name(dot: &Dot<'_>) -> String {
+    format!("{} {}", dot.series.label, parameters(dot.row)).trim_end().to_owned()
+}
+
 fn described(dots: &[Dot<'_>], unit: &str) -> String {
     const NAMED: usize = 8;
-    let text = |dot: &Dot<'_>| {
-        let name = format!("{} {}", dot.series.label, parameters(dot.row));
-        format!("{} {}", name.trim_end(), units::quantity(dot.estimate.median, unit))
-    };
+    let text = |dot: &Dot<'_>| format!("{} {}", name(dot), units::quantity(dot.estimate.median, unit));
     crate::text::short_list(&dots.iter().map(text).collect::<Vec<_>>(), NAMED)
 }
 

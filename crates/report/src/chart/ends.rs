@@ -3,6 +3,7 @@
 use super::family::Look;
 use super::layout::Layout;
 use super::marks;
+use super::names::{abbreviated, widest};
 use super::svg::{Anchor, SvgWriter, drawn, moved};
 use headwater_results::sorting::Arrange;
 
@@ -20,17 +21,42 @@ pub(crate) struct End {
     pub name: String,
 }
 
-/// Writes the names in a group of this class, right of `left`, between `top` and `bottom`.
-pub(crate) fn write(pen: &mut SvgWriter, class: &str, ends: &[End], left: f64, span: (f64, f64), layout: Layout) {
+/// The distance between the plot and what is right of it.
+pub(crate) const LEFT: f64 = 10.0;
+
+/// The width right of the plot that names have at least and at most, so that the plots of a page are as wide as each other
+/// where names allow.
+fn limits(layout: Layout) -> (f64, f64) {
+    layout.choose((212.0, 260.0), (124.0, 194.0))
+}
+
+/// Whether lines differ in their dash, so that they are told apart by it beside their names too.
+fn is_dashed<'a>(looks: impl IntoIterator<Item = &'a Look>) -> bool {
+    looks.into_iter().any(|look| look.dash > 0)
+}
+
+/// The distance between the left end of a line's mark and its name.
+fn name_at(is_dashed: bool) -> f64 {
+    if is_dashed { marks::SAMPLE + 5.0 } else { 14.0 }
+}
+
+/// Returns the width right of the plot that the names of these lines need.
+pub(crate) fn width<'a>(lines: impl Iterator<Item = (&'a Look, &'a str)>, layout: Layout) -> f64 {
+    let (looks, names): (Vec<&Look>, Vec<&str>) = lines.unzip();
+    let before = LEFT + name_at(is_dashed(looks));
+    let (least, most) = limits(layout);
+    // One pixel more: positions are rounded.
+    before + 1.0 + widest(names, (least - before, most - before))
+}
+
+/// Writes the names in a group of this class, between `left` and `right`, between `top` and `bottom`.
+pub(crate) fn write(pen: &mut SvgWriter, class: &str, ends: &[End], (left, right): (f64, f64), span: (f64, f64)) {
+    let is_dashed = is_dashed(ends.iter().map(|end| &end.look));
     let mut ends: Vec<&End> = ends.iter().collect();
     ends.arrange_by(|one, other| one.at.1.total_cmp(&other.at.1));
     let wanted: Vec<f64> = ends.iter().map(|end| end.at.1).collect();
-    // Lines that differ in their dash are told apart by it here too.
-    let is_dashed = ends.iter().any(|end| end.look.dash > 0);
-    let (middle, name_at, characters) = match is_dashed {
-        true => (marks::SAMPLE / 2.0, marks::SAMPLE + 5.0, layout.choose(24, 10)),
-        false => (6.0, 14.0, layout.choose(28, 13)),
-    };
+    let name_left = left + name_at(is_dashed);
+    let middle = if is_dashed { marks::SAMPLE / 2.0 } else { 6.0 };
     pen.open(class, "");
     for (end, y) in ends.into_iter().zip(apart(&wanted, span)) {
         pen.open(&marks::class(end.look), &format!(r#"data-s="{}""#, end.place));
@@ -39,7 +65,7 @@ pub(crate) fn write(pen: &mut SvgWriter, class: &str, ends: &[End], left: f64, s
             pen.path("line", &format!("{}h{}", moved((left, y)), marks::SAMPLE), &marks::stroke(end.look));
         }
         pen.path(marks::point_class(end.look.shape), &marks::marker(end.look.shape, (left + middle, y)), "");
-        pen.text("label end", (left + name_at, y + 4.0), Anchor::Start, &abbreviated(&end.name, characters));
+        pen.text("label end", (name_left, y + 4.0), Anchor::Start, &abbreviated(&end.name, right - name_left));
         pen.close();
     }
     pen.close();
@@ -72,17 +98,6 @@ fn apart(wanted: &[f64], (top, bottom): (f64, f64)) -> Vec<f64> {
     blocks.iter().flat_map(|block| (0..block.1).map(|place| first(*block) + gap * place as f64)).collect()
 }
 
-/// Returns at most `characters` of a name: its beginning and its end, which tell the subject and the run.
-pub(crate) fn abbreviated(name: &str, characters: usize) -> String {
-    let all: Vec<char> = name.chars().collect();
-    if all.len() <= characters {
-        return name.to_owned();
-    }
-    let tail = characters / 2 - 1;
-    let head = characters - tail - 1;
-    all[..head].iter().chain(&['\u{2026}']).chain(&all[all.len() - tail..]).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -97,11 +112,5 @@ mod tests {
         assert_eq!(at_the_edge, [305.0, 320.0]);
         let full = apart(&[10.0; 30], (0.0, 320.0));
         assert!(full[0] >= -1e-9 && full[29] <= 320.0 + 1e-9, "too many share the height: {full:?}");
-    }
-
-    #[test]
-    fn a_short_name_has_both_of_its_ends() {
-        assert_eq!(abbreviated("pipe", 13), "pipe");
-        assert_eq!(abbreviated("streams-pipe \u{b7} after", 13), "streams\u{2026}after");
     }
 }

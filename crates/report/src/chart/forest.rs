@@ -4,10 +4,12 @@
 use headwater_results::compare::{Comparison, RowComparison, Verdict};
 use headwater_results::sorting::Arrange;
 
+use super::names::{self, abbreviated, widest};
 use super::scale::{Scale, Spread};
 use super::source::Source;
 use super::svg::{Anchor, Drawing, SvgWriter, drawn, moved};
-use super::{Chart, Drawings, FIGURES_MAX, Figure, Layout, ends, marks, units};
+use super::{Chart, Drawings, FIGURES_MAX, Figure, Layout, marks, units};
+use crate::markup::shorten;
 use crate::text::plural;
 
 /// The entry in the table of charts.
@@ -22,6 +24,10 @@ pub(super) const CHART: Chart = Chart {
 const TOP: f64 = 24.0;
 /// Height for the labels of ticks and the title of the axis.
 const BOTTOM: f64 = 48.0;
+/// The height of a name's own line in a narrow drawing.
+const NAME_RISE: f64 = 14.0;
+/// The distance between a name and what is beside it.
+const NAME_GAP: f64 = 10.0;
 /// The most rows of a figure: those furthest from 1.
 const ROWS_MAX: usize = 60;
 
@@ -56,16 +62,25 @@ fn figure(comparison: &Comparison) -> Option<Figure> {
     let range = (low / margin, high * margin);
     let (title, desc) =
         (format!("Ratios: {heading}"), format!("Ratios of {}; {}.", plural(rows.len(), "row"), tally(&rows)));
+    let labels: Vec<&str> = rows.iter().map(|row| row.label.as_str()).collect();
+    let tail = names::common_tail(&labels);
+    let labels: Vec<&str> = labels.into_iter().map(|label| label.strip_suffix(tail).unwrap_or(label)).collect();
     let drawings = Drawings::plain(|layout| {
         // A narrow drawing has the name and the verdict above the interval.
-        let (left, right, height) = layout.choose((240.0, 224.0, 20.0), (8.0, 8.0, 34.0));
+        let names_width = widest(labels.iter().copied(), (160.0, 300.0));
+        let (left, right, height) = layout.choose((names_width + NAME_GAP, 224.0, 20.0), (8.0, 8.0, 34.0));
+        // If a name has no room beside its verdict, all names have a line of their own.
+        let room = layout.width() - left - right - NAME_GAP;
+        let rise = rows.iter().zip(&labels).any(|(row, label)| names::width(label) + names::width(&words(row)) > room);
+        let rise = layout.choose(0.0, if rise { NAME_RISE } else { 0.0 });
+        let height = height + rise;
         let bottom = TOP + height * rows.len() as f64;
         let scale = Scale::new(Spread::Log10, range, (left, layout.width() - right));
         let mut pen = SvgWriter::default();
         background(&mut pen, &scale, effect, (left, layout.width() - right, bottom), layout.choose(7, 5));
-        for (place, row) in rows.iter().enumerate() {
-            let y = TOP + height * (place as f64 + layout.choose(0.5, 0.74));
-            line(&mut pen, &scale, row, (left, layout.width() - right, y), layout);
+        for (place, (row, label)) in rows.iter().zip(&labels).enumerate() {
+            let y = TOP + height * (place as f64 + 1.0) - layout.choose(0.5 * height, 9.0);
+            line(&mut pen, &scale, (row, label), (left, layout.width() - right, y), (layout, rise));
         }
         Drawing::new((layout.width(), bottom + BOTTOM), &title, &desc, pen)
     });
@@ -77,6 +92,9 @@ fn figure(comparison: &Comparison) -> Option<Figure> {
         crate::units::percent(comparison.rules.minimum_effect),
         crate::units::percent(comparison.rules.alpha)
     );
+    if !tail.is_empty() {
+        caption += &format!(" Every row ends in `{}`.", shorten(tail, 80));
+    }
     if rows.len() < all {
         caption += &format!(" Of {all} rows the {} furthest from 1 are drawn.", rows.len());
     }
@@ -112,13 +130,29 @@ fn background(pen: &mut SvgWriter, scale: &Scale, effect: f64, (left, right, bot
     pen.close();
 }
 
-fn line(pen: &mut SvgWriter, scale: &Scale, row: &RowComparison, (left, right, y): (f64, f64, f64), layout: Layout) {
+fn line(
+    pen: &mut SvgWriter,
+    scale: &Scale,
+    (row, label): (&RowComparison, &str),
+    (left, right, y): (f64, f64, f64),
+    (layout, rise): (Layout, f64),
+) {
     let Some(ratio) = row.ratio else { return };
     let verdict = row.verdict.name();
-    let name = ends::abbreviated(&row.label, layout.choose(38, 36));
+    let text = words(row);
     match layout {
-        Layout::Wide => pen.text("label name", (left - 10.0, y + 4.0), Anchor::End, &name),
-        Layout::Narrow => pen.text("label name", (left, y - 10.0), Anchor::Start, &name),
+        Layout::Wide => {
+            let text = format!("{text}, {} better", row.metric.better.name());
+            let name = abbreviated(label, left - NAME_GAP);
+            pen.text("label name", (left - NAME_GAP, y + 4.0), Anchor::End, &name);
+            pen.text("label value", (right + 12.0, y + 4.0), Anchor::Start, &text);
+        }
+        Layout::Narrow => {
+            let beside = if rise > 0.0 { 0.0 } else { names::width(&text) + NAME_GAP };
+            let name = abbreviated(label, right - left - beside);
+            pen.text("label name", (left, y - 10.0 - rise), Anchor::Start, &name);
+            pen.text("label value", (right, y - 10.0), Anchor::End, &text);
+        }
     }
     pen.open(verdict, "");
     if let (Some(low), Some(high)) = (scale.within(ratio.low), scale.within(ratio.high)) {
@@ -135,14 +169,11 @@ fn line(pen: &mut SvgWriter, scale: &Scale, row: &RowComparison, (left, right, y
         pen.path(marks::point_class(shape(&row.verdict)), &marks::marker(shape(&row.verdict), (at, y)), "");
     }
     pen.close();
-    let text = format!("{:.3} {verdict}", ratio.value);
-    match layout {
-        Layout::Wide => {
-            let text = format!("{text}, {} better", row.metric.better.name());
-            pen.text("label value", (right + 12.0, y + 4.0), Anchor::Start, &text);
-        }
-        Layout::Narrow => pen.text("label value", (right, y - 10.0), Anchor::End, &text),
-    }
+}
+
+/// Returns the ratio and the verdict in words.
+fn words(row: &RowComparison) -> String {
+    row.ratio.map_or_else(String::new, |ratio| format!("{:.3} {}", ratio.value, row.verdict.name()))
 }
 
 fn shape(verdict: &Verdict) -> usize {

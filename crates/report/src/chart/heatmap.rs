@@ -4,10 +4,11 @@ use std::collections::HashMap;
 
 use headwater_results::schema::RowResult;
 
+use super::names::{abbreviated, widest};
 use super::source::{Panel, Series, Source};
 use super::svg::{Anchor, Drawing, SvgWriter};
 use super::value::{self, Kind};
-use super::{Chart, Drawings, Figure, Layout, SERIES_MAX, ends, sizes, table};
+use super::{Chart, Drawings, Figure, Layout, SERIES_MAX, sizes, table};
 use crate::{judge, units};
 
 /// The entry in the table of charts.
@@ -24,6 +25,8 @@ const TOP: f64 = 30.0;
 const LINE: f64 = 24.0;
 /// The narrowest cell with room for its figure.
 const CELL_MIN: f64 = 56.0;
+/// The distance between a name and its cells.
+const NAME_GAP: f64 = 10.0;
 /// The shade of the best cell, light enough for legible text.
 const SHADE_MAX: f64 = 0.55;
 /// The ratio to the best at which a cell has no shade: that of the worst candidate, within these limits.
@@ -73,7 +76,8 @@ fn blocks(
     cells: &HashMap<(usize, usize), Cell>,
     kind: Kind,
 ) -> f64 {
-    let left = layout.choose(140.0, 124.0);
+    let names = shown.iter().map(|series| series.label.as_str());
+    let left = widest(names, layout.choose((120.0, 220.0), (100.0, 170.0))) + NAME_GAP;
     let columns = (((layout.width() - left) / CELL_MIN) as usize).max(1);
     let blocks = sizes.len().div_ceil(columns);
     let columns = sizes.len().div_ceil(blocks);
@@ -82,7 +86,7 @@ fn blocks(
     for (block, sizes) in sizes.chunks(columns).enumerate() {
         let top = block_height * block as f64;
         pen.open("axis", "");
-        pen.text("label axis-title", (left - 10.0, top + 18.0), Anchor::End, layout.choose("message size", "size"));
+        pen.text("label axis-title", (left - NAME_GAP, top + 18.0), Anchor::End, layout.choose("message size", "size"));
         for (column, size) in sizes.iter().enumerate() {
             let x = left + width * (column as f64 + 0.5);
             pen.text("label", (x, top + 18.0), Anchor::Middle, &units::size_in_words(*size));
@@ -90,8 +94,8 @@ fn blocks(
         pen.close();
         for (line, series) in shown.iter().enumerate() {
             let y = top + TOP + LINE * line as f64;
-            let name = ends::abbreviated(&series.label, layout.choose(19, 15));
-            pen.text("label name", (left - 10.0, y + 16.0), Anchor::End, &name);
+            let name = abbreviated(&series.label, left - NAME_GAP);
+            pen.text("label name", (left - NAME_GAP, y + 16.0), Anchor::End, &name);
             for column in 0..sizes.len() {
                 let Some(cell) = cells.get(&(line, block * columns + column)) else { continue };
                 let x = left + width * column as f64;

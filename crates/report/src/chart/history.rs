@@ -1,6 +1,8 @@
 //! The chart of a history: the runs of a row in their order, each with its interval, a line for each machine and
 //! definition, the level between two change points, and the changes marked. Called by the page of histories.
 
+use std::collections::HashSet;
+
 use headwater_results::compare::Verdict;
 use headwater_results::estimate::median;
 use headwater_results::history::{By, History, Line, Point};
@@ -48,7 +50,7 @@ pub(crate) fn figure(history: &History, by: &By, first: usize) -> Figure {
     let scale = Scaled {
         name: "linear",
         x: Axis {
-            title: &format!("run, in the order of {}", if *by == By::Date { "time" } else { by.name() }),
+            title: &format!("run, in the order of {}", order(history, by)),
             spread: Spread::Places,
             range: (-0.5, labels.len() as f64 - 0.5),
             label: &label,
@@ -138,13 +140,39 @@ fn levels(line: &Line) -> Vec<Vec<(f64, f64)>> {
     bounds(line).windows(2).filter_map(level).collect()
 }
 
-/// Returns the short name of every place for the axis: the day, or the level.
+fn points(history: &History) -> impl Iterator<Item = &Point> {
+    history.lines.iter().flat_map(|line| &line.points)
+}
+
+fn days(history: &History) -> HashSet<String> {
+    points(history).map(|point| day(&point.started_at)).collect()
+}
+
+/// Names the order of the runs for the axis, with the day if it is the same for all.
+fn order(history: &History, by: &By) -> String {
+    match days(history).into_iter().collect::<Vec<_>>().as_slice() {
+        [day] if *by == By::Date && points(history).nth(1).is_some() => format!("time, {day} UTC"),
+        _ if *by == By::Date => "time".to_owned(),
+        _ => by.name().to_owned(),
+    }
+}
+
+/// Returns the short name of every place for the axis: the level, or the day, with the time of day where a day has several
+/// runs.
 fn labels(history: &History, by: &By) -> Vec<String> {
-    let count = history.lines.iter().flat_map(|line| &line.points).map(|point| point.place + 1).max().unwrap_or(0);
+    let days = days(history);
+    let runs: HashSet<&str> = points(history).map(|point| point.started_at.as_str()).collect();
+    // The characters of an RFC 3339 time from the month, or from the hour.
+    let part = match days.len() {
+        count if count == runs.len() => 5..10,
+        1 => 11..16,
+        _ => 5..16,
+    };
+    let count = points(history).map(|point| point.place + 1).max().unwrap_or(0);
     let mut labels = vec![String::new(); count];
-    for point in history.lines.iter().flat_map(|line| &line.points) {
+    for point in points(history) {
         labels[point.place] = match by {
-            By::Date => day(&point.started_at).get(5..).unwrap_or_default().to_owned(),
+            By::Date => point.started_at.get(part.clone()).unwrap_or_default().replace('T', " "),
             _ => shorten(&point.level, 16),
         };
     }

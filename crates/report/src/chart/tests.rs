@@ -251,3 +251,61 @@ fn a_reading_is_written_as_on_the_terminal() {
         }
     }
 }
+
+/// The name, its left end and its right end, and its base line, of each text of a drawing by the estimate of widths.
+fn placed(drawing: &super::Drawing) -> Vec<(String, f64, f64, f64)> {
+    let svg = drawing.inline("");
+    let one = |rest: &str| {
+        let (attributes, rest) = rest.split_once('>')?;
+        let text = rest.split_once('<')?.0.replace("&#39;", "'");
+        let of = |name: &str| attributes.split_once(&format!("{name}=\""))?.1.split_once('"').map(|(value, _)| value);
+        let (x, y): (f64, f64) = (of(" x")?.parse().ok()?, of(" y")?.parse().ok()?);
+        let width = super::names::width(&text);
+        let left = match of("text-anchor") {
+            Some("middle") => x - width / 2.0,
+            Some(_) => x - width,
+            None => x,
+        };
+        Some((text, left, left + width, y))
+    };
+    svg.split("<text ").skip(1).filter_map(one).collect()
+}
+
+#[test]
+fn long_names_of_two_runs_are_whole_and_touch_nothing() {
+    let mut made = TestRun::new(6);
+    for subject in ["pipe", "unix-seqpacket", "streams-pipe", "sysv-semaphore-undo"] {
+        // The longest subjects count with locks, and have no sizes.
+        for size in [64, 4096, 65_536].into_iter().filter(|_| !subject.starts_with("sysv")) {
+            made.measure(&messaging(subject, Standing::Candidate, "stream", size), &[1e6], 0.02);
+        }
+        made.measure(&messaging(subject, Standing::Candidate, "single", 4096), &[1e6], 0.02);
+    }
+    let run = made.run(Some(RunStatus::Complete));
+    let runs = [("r1".to_owned(), &run), ("r2".to_owned(), &run)];
+    let mut compared = comparison();
+    let labels = [
+        "memory-semaphore/sync/process-2/two-cpus",
+        "sysv-semaphore-undo/sync/thread-2/two-cpus",
+        "pipe/rtt/64/two-cpus",
+    ];
+    for (row, label) in compared.rows.iter_mut().zip(labels.into_iter().cycle()) {
+        row.label = label.to_owned();
+    }
+    for chart in TABLE {
+        for figure in figures(chart, &runs, std::slice::from_ref(&compared), None) {
+            for drawing in figure.drawings.scales.iter().flat_map(|(_, drawings)| drawings) {
+                let texts = placed(drawing);
+                for (place, (text, left, right, y)) in texts.iter().enumerate() {
+                    assert!(!text.contains('\u{2026}'), "{}: {text}", chart.name);
+                    assert!(*left >= -1.0 && *right <= drawing.width + 1.0, "{}: {text} is cut", chart.name);
+                    // The names of lines are written once for those that are drawn at first and once for all.
+                    for (other, from, to, line) in texts[..place].iter().filter(|_| chart.name == "forest") {
+                        let apart = (y - line).abs() > 10.0 || right < from || to < left;
+                        assert!(apart, "{}: {text} touches {other}", chart.name);
+                    }
+                }
+            }
+        }
+    }
+}

@@ -9,6 +9,7 @@ use std::collections::HashSet;
 use super::ends::{self, End};
 use super::layout::Layout;
 use super::marks;
+use super::names::{self, widest};
 use super::reading::Reading;
 use super::scale::{Scale, Spread};
 use super::source::Series;
@@ -110,10 +111,12 @@ impl Plot<'_> {
 
     fn draw(&self, scale: &Scaled<'_>, layout: Layout) -> Drawing {
         let height = layout.choose(330.0_f64, 280.0).max(ends::GAP * self.traces.len() as f64);
-        let left = layout.choose(70.0, 72.0);
-        let (right, bottom) = (layout.width() - layout.choose(212.0, 124.0), TOP + height);
+        let y = Scale::new(scale.y.spread, scale.y.range, (TOP + height, TOP));
+        let ticks: Vec<String> = y.placed_ticks(Y_TICKS).iter().map(|(_, value)| (scale.y.label)(*value)).collect();
+        let left = TICK_GAP + widest(ticks.iter().map(String::as_str), layout.choose((62.0, 62.0), (32.0, 90.0)));
+        let names = self.traces.iter().map(|trace| (&trace.series.look, trace.series.label.as_str()));
+        let (right, bottom) = (layout.width() - ends::width(names, layout), TOP + height);
         let x = Scale::new(scale.x.spread, scale.x.range, (left, right));
-        let y = Scale::new(scale.y.spread, scale.y.range, (bottom, TOP));
         let mut pen = SvgWriter::default();
         axes(&mut pen, scale, (&x, &y), (left, right, bottom), layout);
         if let Some(at) = self.reference.and_then(|value| y.at(value)).filter(|at| (TOP..=bottom).contains(at)) {
@@ -124,7 +127,7 @@ impl Plot<'_> {
         for (place, trace) in self.traces.iter().enumerate().rev() {
             draw_trace(&mut pen, place, trace, &x, &y);
         }
-        self.names(&mut pen, &x, &y, (right + 10.0, bottom), layout);
+        self.names(&mut pen, &x, &y, ((right + ends::LEFT, layout.width()), bottom));
         Drawing::new((layout.width(), bottom + BOTTOM), self.title, self.desc, pen)
     }
 
@@ -134,8 +137,7 @@ impl Plot<'_> {
         for mark in &self.marks {
             let Some(at) = x.at(mark.x).filter(|at| (left..=right).contains(at)) else { continue };
             pen.line(&format!("mark {}", mark.class), (at, TOP - 2.0), (at, bottom));
-            // A character is about 7 wide.
-            let half = |name: &String| 3.5 * name.chars().count() as f64;
+            let half = |name: &String| names::width(name) / 2.0;
             let fits = |name: &&String| at - half(name) >= free_from && at + half(name) <= layout.width();
             if let Some(name) = mark.names.iter().find(fits) {
                 pen.text(&format!("label mark-name {}", mark.class), (at, TOP - 5.0), Anchor::Middle, name);
@@ -145,7 +147,7 @@ impl Plot<'_> {
     }
 
     /// Names the lines at their ends: once for those that are drawn at first, and once for all.
-    fn names(&self, pen: &mut SvgWriter, x: &Scale, y: &Scale, (left, bottom): (f64, f64), layout: Layout) {
+    fn names(&self, pen: &mut SvgWriter, x: &Scale, y: &Scale, (sides, bottom): ((f64, f64), f64)) {
         let end = |(place, trace): (usize, &Trace<'_>)| {
             let last = trace.spots.last()?;
             let at = (x.at(last.x)?, y.within(last.y)?);
@@ -156,14 +158,18 @@ impl Plot<'_> {
         let span = (TOP, bottom);
         if first.len() < self.traces.len() {
             let few: Vec<End> = all.iter().filter(|end| first.contains(&end.place)).cloned().collect();
-            ends::write(pen, "ends few", &few, left, span, layout);
-            ends::write(pen, "ends all", &all, left, span, layout);
+            ends::write(pen, "ends few", &few, sides, span);
+            ends::write(pen, "ends all", &all, sides, span);
         } else {
-            ends::write(pen, "ends", &all, left, span, layout);
+            ends::write(pen, "ends", &all, sides, span);
         }
     }
 }
 
+/// The most ticks of the y axis.
+const Y_TICKS: usize = 7;
+/// The distance between the y axis and the labels of its ticks.
+const TICK_GAP: f64 = 8.0;
 /// Width for the label of a tick.
 const TICK_WIDTH: f64 = 46.0;
 
@@ -175,19 +181,19 @@ fn axes(
     layout: Layout,
 ) {
     let x_ticks = x.placed_ticks(((right - left) / TICK_WIDTH) as usize);
-    let y_ticks = y.placed_ticks(7);
+    let y_ticks = y.placed_ticks(Y_TICKS);
     let across = y_ticks.iter().map(|(at, _)| ((left, *at), (right, *at)));
     pen.grid(across.chain(x_ticks.iter().map(|(at, _)| ((*at, TOP), (*at, bottom)))));
     pen.open("axis", "");
     pen.path("axis-line", &format!("{}{}", moved((left, bottom)), drawn((right, bottom))), "");
     for (at, value) in &y_ticks {
-        pen.text("label", (left - 8.0, at + 4.0), Anchor::End, &(scaled.y.label)(*value));
+        pen.text("label", (left - TICK_GAP, at + 4.0), Anchor::End, &(scaled.y.label)(*value));
     }
     let mut free_from = f64::NEG_INFINITY;
     for (at, value) in &x_ticks {
         let text = (scaled.x.label)(*value);
-        // A digit is about 7 wide. A label that would touch the one before it is left out.
-        let half = 3.5 * text.chars().count() as f64;
+        // A label that would touch the one before it is left out.
+        let half = names::width(&text) / 2.0;
         if at - half >= free_from {
             pen.text("label", (*at, bottom + 17.0), Anchor::Middle, &text);
             free_from = at + half + 4.0;

@@ -23,3 +23,23 @@ fn the_axis_names_runs_by_their_day_or_their_level() {
     let found = histories(history_entries(), &By::Kernel, Rules::default());
     assert!(figure(&found.histories[0], &By::Kernel, 1).drawing().standalone().contains(">6.9.1<"));
 }
+
+#[test]
+fn runs_of_one_day_are_named_by_their_time() {
+    let on_one_day = |minute: usize, mut entry: headwater_results::history::Entry| {
+        entry.started_at = format!("2026-03-05T{:02}:{:02}:00Z", minute / 60, minute % 60);
+        entry
+    };
+    let entries: Vec<_> =
+        history_entries().into_iter().enumerate().map(|(place, entry)| on_one_day(place / 2, entry)).collect();
+    let found = histories(entries.clone(), &By::Date, Rules::default());
+    let drawn = figure(&found.histories[0], &By::Date, 1).drawing().standalone();
+    assert!(drawn.contains(">00:10<") && drawn.contains("in the order of time, 2026-03-05 UTC"), "{drawn}");
+    assert!(!drawn.contains(">03-05<"), "the same day under every run says nothing: {drawn}");
+    let two_days = entries.into_iter().enumerate().map(|(place, mut entry)| {
+        entry.started_at = entry.started_at.replace("-05T", if place < 60 { "-04T" } else { "-05T" });
+        entry
+    });
+    let found = histories(two_days.collect::<Vec<_>>(), &By::Date, Rules::default());
+    assert!(figure(&found.histories[0], &By::Date, 1).drawing().standalone().contains(">03-04 00:"));
+}
