@@ -19,7 +19,7 @@ export function choice<T extends string>(
     // The space separates the words where the page is read as text.
     group.append(button, " ");
   }
-  return html("span", { class: "control" }, `${label} `, group);
+  return html("span", { class: "control" }, caption(label), group);
 }
 
 /** Shows the current option of a choice. */
@@ -43,5 +43,10 @@ export function select(
     list.append(option);
   }
   list.addEventListener("change", () => choose(list.value));
-  return html("label", { class: "control" }, `${label} `, list);
+  return html("label", { class: "control" }, caption(label), list);
+}
+
+/** The words before a control. A narrow page shows them to screen readers only. */
+function caption(label: string): HTMLElement {
+  return html("span", { class: "caption" }, `${label} `);
 }

@@ -36,7 +36,7 @@ export function pageControls(place: HTMLElement, figures: HTMLElement[], state: 
     const values = unique(figures.map((figure) => figure.dataset[name] ?? "")).filter((value) => value !== "");
     if (values.length < 2) continue;
     const chosen = (): string => values.find((value) => value === state.get(name)) ?? "";
-    const options = [["", "all"], ...values.map((value) => [value, value])] as [string, string][];
+    const options = [["", `all ${title.toLowerCase()}s`], ...values.map((value) => [value, value])] as [string, string][];
     add(
       select(title, options, chosen(), (value) => state.set(name, value || undefined)),
       name,

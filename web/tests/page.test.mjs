@@ -343,6 +343,35 @@ test("the first screen has the verdict and a chart, and no tab is clipped", () =
     { viewport: { width: 1280, height: 900 } },
   ));
 
+for (const [name, javaScriptEnabled] of Object.entries({ "with the script": true, "without it": false })) {
+  for (const file of ["single.html", "report.html", "history.html"]) {
+    test(`a phone's first screen has the answer and a chart, and keeps names and figures whole: ${file}, ${name}`, async () => {
+      const own = await Browser.start({ javaScriptEnabled });
+      try {
+        await own.with(
+          file,
+          async (page) => {
+            const answer = await page.locator("#summary .answer li").first().boundingBox();
+            const chart = await page.locator("#summary figure .stage svg:visible").boundingBox();
+            assert.ok(answer.y > 0 && answer.y + answer.height < chart.y, JSON.stringify({ answer, chart }));
+            assert.ok(chart.y < 800 - 150, `the chart begins at ${chart.y}`);
+            const broken = await page
+              .locator(".whole")
+              .evaluateAll((all) => all.filter((one) => one.getClientRects().length > 1).map((one) => one.textContent));
+            assert.deepEqual(broken, []);
+            // Each size of the words keeps its unit.
+            const apart = await page.locator(".verdict li").evaluateAll((all) => all.map((one) => /\d (?:B|KiB|us|%)\b/.exec(one.textContent)?.[0]).filter(Boolean));
+            assert.deepEqual(apart, []);
+          },
+          { viewport: { width: 400, height: 800 } },
+        );
+      } finally {
+        await own.stop();
+      }
+    });
+  }
+}
+
 test("what is read aloud has separators, and nothing has literal backticks", () =>
   browser.with("report.html", async (page) => {
     for (const view of VIEWS) await figure(page, view);

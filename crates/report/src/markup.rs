@@ -21,7 +21,8 @@ pub(crate) fn escape(text: &str) -> String {
     escaped
 }
 
-/// Escapes a sentence for an element. What is between backticks, as on the terminal, becomes code.
+/// Escapes a sentence for an element. What is between backticks, as on the terminal, becomes code. Lines break neither in a
+/// name with a hyphen nor between a number and its unit.
 pub(crate) fn prose(text: &str) -> String {
     let parts: Vec<&str> = text.split('`').collect();
     // A backtick without a partner is a character like any other.
@@ -29,12 +30,62 @@ pub(crate) fn prose(text: &str) -> String {
     let mut html = String::with_capacity(text.len());
     for (place, part) in parts.iter().enumerate() {
         match (place % 2, place < paired) {
-            (1, true) => html += &format!("<code>{}</code>", escape(part)),
-            (_, true) => html += &escape(part),
-            (_, false) => html += &format!("&#96;{}", escape(part)),
+            (1, true) => html += &format!("<code>{}</code>", whole(part)),
+            (_, true) => html += &bound(part),
+            (_, false) => html += &format!("&#96;{}", bound(part)),
         }
     }
     html
+}
+
+/// The longest part of a name that is kept on one line, in bytes.
+const WHOLE_MAX: usize = 32;
+
+/// Escapes names for an element. A line can break after a slash, and does not break at a hyphen: `unix-stream/` is whole.
+pub(crate) fn whole(text: &str) -> String {
+    let mut html = String::with_capacity(text.len());
+    let mut was_whole = false;
+    for part in text.split_inclusive([' ', '/']) {
+        let has_hyphen = part.trim_end().trim_end_matches(['-', '/']).contains('-');
+        let is_whole = has_hyphen && part.len() <= WHOLE_MAX;
+        if html.ends_with('/') && is_whole || html.ends_with("/</span>") && was_whole {
+            html += "<wbr>";
+        }
+        if is_whole {
+            // The space is where the line can break.
+            let name = part.trim_end();
+            html += &format!("<span class=\"whole\">{}</span>{}", escape(name), escape(&part[name.len()..]));
+        } else {
+            html += &escape(part);
+        }
+        was_whole = is_whole;
+    }
+    html
+}
+
+/// Escapes words for an element: names as [`whole`] does, and no line breaks before a unit.
+fn bound(text: &str) -> String {
+    let mut bound = String::with_capacity(text.len());
+    let mut is_number = false;
+    for (place, word) in text.split(' ').enumerate() {
+        if place > 0 {
+            bound.push(if is_number && is_unit(word) { '\u{a0}' } else { ' ' });
+        }
+        bound += word;
+        let digits = word.trim_start_matches(['(', '+', '-', '\u{b1}', '<', '>']);
+        is_number = digits.starts_with(|first: char| first.is_ascii_digit())
+            && digits.chars().all(|one| one.is_ascii_digit() || ".,".contains(one))
+            && !digits.ends_with([',', '.']);
+    }
+    whole(&bound)
+}
+
+/// Whether a word is a unit as [`crate::units`] writes it, perhaps before a punctuation mark.
+fn is_unit(word: &str) -> bool {
+    let unit = word.trim_end_matches([',', '.', ';', ':', ')', ']']);
+    let prefixed = unit.strip_prefix(['k', 'M', 'G', 'T']).unwrap_or(unit);
+    matches!(unit, "ns" | "us" | "ms" | "s" | "%" | "B" | "KiB" | "MiB" | "GiB" | "MHz" | "k" | "M" | "G" | "T")
+        || matches!(prefixed, "/s" | "B/s" | "bit/s")
 }
 
 /// Controls, noncharacters, and bidirectional controls whose effect extends beyond their own word.

@@ -145,7 +145,7 @@ fn cell(arm: &Arm, row: &Line) -> Cell {
 }
 
 /// Formats a factor as a change in percent, or as a factor if it is 2 or more.
-fn change(times: f64) -> String {
+pub(crate) fn change(times: f64) -> String {
     if times >= 2.0 {
         return format!("{} x", units::significant(times));
     }
@@ -155,7 +155,7 @@ fn change(times: f64) -> String {
 }
 
 /// Formats the smallest change that could be detected; from a doubling on as a factor.
-fn least(share: f64) -> String {
+pub(crate) fn least(share: f64) -> String {
     if share < 1.0 { units::percent(share) } else { change(1.0 + share) }
 }
 

@@ -19,6 +19,7 @@ mod mechanisms;
 mod operations;
 mod range;
 mod sync;
+mod tracing;
 mod uses;
 mod wake;
 
@@ -40,6 +41,7 @@ static TABLE: &[Kind] = &[
     sync::sentences,
     uses::sentences,
     operations::sentences,
+    tracing::sentences,
     absent::sentences,
 ];
 

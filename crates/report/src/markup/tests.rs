@@ -1,4 +1,4 @@
-use super::{escape, shorten};
+use super::{escape, prose, shorten, whole};
 
 #[test]
 fn all_markup_characters_are_escaped() {
@@ -17,7 +17,26 @@ fn cut_text_ends_with_an_ellipsis() {
 
 #[test]
 fn what_is_between_backticks_is_code() {
-    assert_eq!(super::prose("use `run <x>` now"), "use <code>run &lt;x&gt;</code> now");
-    assert_eq!(super::prose("one ` alone"), "one &#96; alone");
-    assert_eq!(super::prose("`a` and ` b"), "<code>a</code> and &#96; b");
+    assert_eq!(prose("use `run <x>` now"), "use <code>run &lt;x&gt;</code> now");
+    assert_eq!(prose("one ` alone"), "one &#96; alone");
+    assert_eq!(prose("`a` and ` b"), "<code>a</code> and &#96; b");
+}
+
+#[test]
+fn a_line_breaks_after_a_slash_and_not_at_a_hyphen() {
+    let html = whole("unix-stream/rtt/64/two-cpus");
+    assert_eq!(html, "<span class=\"whole\">unix-stream/</span><wbr>rtt/64/<wbr><span class=\"whole\">two-cpus</span>");
+    assert_eq!(whole("a -- b"), "a -- b");
+    assert_eq!(whole("a-<b>"), "<span class=\"whole\">a-&lt;b&gt;</span>");
+    let long = format!("{}-x", "y".repeat(40));
+    assert_eq!(whole(&long), long, "what is longer than a line must break somewhere");
+    assert_eq!(prose("`run --more 5`"), "<code>run <span class=\"whole\">--more</span> 5</code>");
+}
+
+#[test]
+fn a_number_keeps_its_unit() {
+    assert_eq!(prose("at 64 B (5.49 GB/s), 2 %."), "at 64\u{a0}B (5.49\u{a0}GB/s), 2\u{a0}%.");
+    assert_eq!(prose("in 2 Bars, 3 s later"), "in 2 Bars, 3\u{a0}s later");
+    assert_eq!(prose("4.2 times; 1.5, k"), "4.2 times; 1.5, k");
+    assert_eq!(prose("2.09 M messages/s"), "2.09\u{a0}M messages/s");
 }

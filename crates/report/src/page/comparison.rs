@@ -11,7 +11,7 @@ use super::{Section, figures};
 use crate::chart::Figure;
 use crate::markup::{escape, prose, shorten};
 use crate::text::{list, plural, short_list};
-use crate::units;
+use crate::{rows, units};
 
 /// The entry in the table of sections.
 pub(super) const SECTION: Section = Section { id: "comparison", title: "Comparison", draw };
@@ -46,15 +46,13 @@ pub(super) fn drawn<'a>(
     html
 }
 
-/// Returns the results of the comparisons, for the summary.
-pub(super) fn words(page: &Page<'_>) -> String {
-    let items: String = page
-        .source
-        .comparisons
-        .iter()
-        .map(|comparison| format!("<li>{}</li>\n", prose(&sentence(comparison))))
-        .collect();
-    if items.is_empty() { items } else { format!("<ul class=\"verdict\">{items}</ul>\n") }
+/// Returns the results of the comparisons for the summary, and what would decide more and cautions, each as a list.
+pub(super) fn words(page: &Page<'_>, list: fn(&[String]) -> String) -> (String, String) {
+    let comparisons = page.source.comparisons;
+    let results: Vec<String> = comparisons.iter().map(sentence).collect();
+    // The counts are in the result already.
+    let cautions = comparisons.iter().flat_map(|comparison| crate::comparison::summary(comparison).into_iter().skip(1));
+    (list(&results), list(&rows::unique(cautions)))
 }
 
 pub(super) fn sentence(comparison: &Comparison) -> String {
@@ -84,9 +82,7 @@ pub(super) fn sentence(comparison: &Comparison) -> String {
     if open > 0 {
         parts.push(format!("{} inconclusive", plural(open, "row")));
     }
-    // Append what would decide the others, and cautions; the counts are already in the sentence.
-    let cautions = crate::comparison::summary(comparison).into_iter().skip(1);
-    [format!("{against}: {}.", list(&parts))].into_iter().chain(cautions).collect::<Vec<_>>().join(" ")
+    format!("{against}: {}.", list(&parts))
 }
 
 /// Formats the ratio as a change: `+3.1 %`.

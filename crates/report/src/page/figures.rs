@@ -7,7 +7,7 @@ use super::allowance::Allowance;
 use super::frame::Page;
 use super::{Section, table};
 use crate::chart::{Figure, Kind};
-use crate::markup::{escape, prose};
+use crate::markup::{escape, prose, whole};
 use crate::text::plural;
 
 /// Messages per second.
@@ -114,7 +114,7 @@ pub(super) fn opening(figure: &Figure, place: &str) -> String {
         figure.number,
         figure.view,
         escape(&figure.pattern),
-        escape(&figure.heading),
+        whole(&figure.heading),
         more_lines(figure, place),
         wide.inline("wide"),
         narrow.inline("narrow"),

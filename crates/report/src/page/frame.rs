@@ -8,7 +8,7 @@ use headwater_results::schema::Run;
 
 use super::{PageOptions, TraceLink};
 use crate::chart::{self, Figure, Source};
-use crate::markup::{escape, shorten};
+use crate::markup::{escape, shorten, whole};
 use crate::rows;
 use crate::text::{plural, short_list};
 
@@ -89,6 +89,13 @@ pub(super) fn table_of(run: &Run) -> Option<&'static published::Table> {
     published::source_of(&run.header.run_id)
 }
 
+/// Places the first chart beside the words, or on a narrow screen between the answer and the rest of the words.
+pub(super) fn lead(answer: &str, figure: &str, rest: &str) -> String {
+    format!(
+        "<div class=\"lead\">\n<div class=\"answer\">\n{answer}</div>\n{figure}<div class=\"rest\">\n{rest}</div>\n</div>\n"
+    )
+}
+
 /// Returns the headline and the list of runs. The script fills the element `controls` and shows it.
 pub(super) fn header(page: &Page<'_>) -> String {
     let (runs, more) = page.listed();
@@ -99,7 +106,7 @@ pub(super) fn header(page: &Page<'_>) -> String {
     format!(
         "<header id=\"top\">\n<h1>{}</h1>\n<ul class=\"runs\">{items}{more}</ul>\n<div id=\"controls\" hidden></div>\n\
          </header>\n",
-        escape(&shorten(&page.title, 2 * NAME_MAX))
+        whole(&shorten(&page.title, 2 * NAME_MAX))
     )
 }
 
@@ -137,7 +144,7 @@ fn machine(name: &str, run: &Run) -> String {
         rows::launches(run),
     ];
     let parts: Vec<String> =
-        parts.iter().filter(|part| !part.is_empty()).map(|part| escape(&shorten(part, NAME_MAX))).collect();
+        parts.iter().filter(|part| !part.is_empty()).map(|part| whole(&shorten(part, NAME_MAX))).collect();
     format!("{name} <span class=\"about\">{}</span>", parts.join(" \u{b7} "))
 }
 

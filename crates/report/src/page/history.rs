@@ -5,11 +5,13 @@ use headwater_results::history::Left;
 use headwater_results::sorting::Arrange;
 
 use super::allowance::Allowance;
+use super::frame::lead;
+use super::summary::answer_of;
 use super::table::scrolled;
 use super::{PAGE_BYTES_MAX, SCRIPT, STYLE, Section, Visible, figures, live};
 use crate::chart::{self, Figure};
 use crate::history::{HistoryReport, about, cause, grouped, method, p_value, share, summary, verdict};
-use crate::markup::{escape, prose, shorten};
+use crate::markup::{escape, prose, shorten, whole};
 use crate::text::{plural, short_list};
 
 /// The most sentences at first sight.
@@ -105,7 +107,7 @@ fn header(title: &str, report: &HistoryReport<'_>) -> String {
     format!(
         "<header id=\"top\">\n<h1>{}</h1>\n<ul class=\"runs\">{}<li>{}, in the order of {}</li></ul>\n\
          <div id=\"controls\" hidden></div>\n</header>\n",
-        escape(&shorten(title, 240)),
+        whole(&shorten(title, 240)),
         machines.concat(),
         plural(report.runs, "run"),
         escape(&shorten(report.by.name(), 40))
@@ -120,7 +122,9 @@ fn words(report: &HistoryReport<'_>, first: Option<&Figure>, allowance: &mut All
         |words: &[String]| format!("<ul class=\"verdict\">\n{}</ul>\n", words.iter().map(item).collect::<String>());
     let open = if sentences.len() <= SENTENCES_OPEN + 1 { sentences.len() } else { SENTENCES_OPEN };
     let (shown, folded) = sentences.split_at(open);
-    let mut html = list(shown);
+    let (answer, shown) = shown.split_at(answer_of(shown));
+    let answer = list(answer);
+    let mut html = if shown.is_empty() { String::new() } else { list(shown) };
     if !folded.is_empty() {
         html += &format!(
             "<details class=\"more\"><summary>{}</summary>\n{}</details>\n",
@@ -130,8 +134,8 @@ fn words(report: &HistoryReport<'_>, first: Option<&Figure>, allowance: &mut All
     }
     let figure = first.map(|figure| figures::opening(figure, "lead") + "</figure>\n");
     match figure.filter(|figure| allowance.takes_figure(figure.len())) {
-        Some(figure) => format!("<div class=\"lead\">\n<div>\n{html}</div>\n{figure}</div>\n"),
-        None => html,
+        Some(figure) => lead(&answer, &figure, &html),
+        None => answer + &html,
     }
 }
 
@@ -158,7 +162,7 @@ fn table(history: &headwater_results::history::History, first: usize, allowance:
         format!(
             "<tr><th scope=\"row\">{number}</th><td>{}</td><td title=\"{}\">{}</td><td>{}</td><td class=\"num\">{}</td>\
              <td class=\"num\">{} .. {}</td><td class=\"num\">{}</td><td class=\"{}\">{}{}</td><td class=\"causes\">{named}</td></tr>\n",
-            escape(&shorten(&history.row, 120)),
+            whole(&shorten(&history.row, 120)),
             escape(&about(line)),
             escape(&shorten(&line.machine.host, 40)),
             escape(&format!("{} ({})", line.points[change.at].label(), shorten(&change.after, 80))),

@@ -19,11 +19,15 @@ const SENTENCES_MAX: usize = 40;
 /// The sentences of one run that are read at first sight. Further ones are folded.
 const SENTENCES_OPEN: usize = 5;
 
+/// The most characters that precede the chart where both are below each other: with them the top of the chart is on the
+/// first screen of a phone.
+const ANSWER_MAX: usize = 320;
+
 /// The most characters of a sentence.
 const SENTENCE_MAX: usize = 1200;
 
 fn draw(page: &Page<'_>, allowance: &mut Allowance) -> Option<String> {
-    let mut html = comparison::words(page);
+    let (mut answer, mut html) = comparison::words(page, list);
     let (runs, _) = page.listed();
     // The datasets of a report share one description.
     let mut last = None;
@@ -38,7 +42,11 @@ fn draw(page: &Page<'_>, allowance: &mut Allowance) -> Option<String> {
         last = table;
         // With several runs the answer is their comparison; the words about each run are folded.
         let open = if page.source.comparisons.is_empty() { SENTENCES_OPEN } else { 0 };
-        let text = format!("{heading}{about}{}", sentences(&words, open));
+        // One run has its answer in its first sentences.
+        let first = if page.has_several() || !about.is_empty() { 0 } else { answer_of(&words) };
+        let (first, words) = words.split_at(first);
+        answer += &list(first);
+        let text = format!("{heading}{about}{}", sentences(words, open.saturating_sub(first.len())));
         if !allowance.takes_table(text.len()) {
             html += "<p class=\"note\">The words about further runs are left out for want of room.</p>\n";
             break;
@@ -47,23 +55,36 @@ fn draw(page: &Page<'_>, allowance: &mut Allowance) -> Option<String> {
     }
     html += &legend::paragraph(page);
     Some(match lead(page, allowance) {
-        Some(figure) => format!("<div class=\"lead\">\n<div>\n{html}</div>\n{figure}</div>\n"),
-        None => html,
+        Some(figure) => frame::lead(&answer, &figure, &html),
+        None => answer + &html,
     })
+}
+
+/// Returns how many of the sentences precede the chart: at least one.
+pub(super) fn answer_of(words: &[String]) -> usize {
+    let lengths = words.iter().scan(0, |characters, sentence| {
+        *characters += sentence.chars().count();
+        Some(*characters)
+    });
+    lengths.take_while(|characters| *characters <= ANSWER_MAX).count().max(1).min(words.len())
+}
+
+fn list(words: &[String]) -> String {
+    if words.is_empty() {
+        return String::new();
+    }
+    let item = |sentence: &String| format!("<li>{}</li>\n", prose(&shorten(sentence, SENTENCE_MAX)));
+    format!("<ul class=\"verdict\">\n{}</ul>\n", words.iter().map(item).collect::<String>())
 }
 
 /// Returns the sentences as a list, the ones after the first `open` folded.
 fn sentences(words: &[String], open: usize) -> String {
-    let list = |words: &[String]| -> String {
-        let item = |sentence: &String| format!("<li>{}</li>\n", prose(&shorten(sentence, SENTENCE_MAX)));
-        format!("<ul class=\"verdict\">\n{}</ul>\n", words.iter().map(item).collect::<String>())
-    };
     // One more sentence takes no more room than the line that unfolds it.
     if words.len() <= open + 1 {
         return list(words);
     }
     let (first, others) = words.split_at(open);
-    let first = if first.is_empty() { String::new() } else { list(first) };
+    let first = list(first);
     let of = if open > 0 { "more " } else { "" };
     format!(
         "{first}<details class=\"more\"><summary>{}</summary>\n{}</details>\n",

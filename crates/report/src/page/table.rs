@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::grid::{Cell, Grid};
-use crate::markup::escape;
+use crate::markup::{escape, whole};
 
 /// Returns a table of figures below `caption`, which contains unit and direction.
 pub(super) fn of_grid(caption: &str, grid: &Grid) -> String {
@@ -19,7 +19,7 @@ pub(super) fn of_grid(caption: &str, grid: &Grid) -> String {
     html += "</tr></thead><tbody>";
     for line in &grid.lines {
         let class = if line.is_quiet { " class=\"quiet\"" } else { "" };
-        let _ = write!(html, "<tr{class}><th scope=\"row\">{}</th>", escape(&line.label));
+        let _ = write!(html, "<tr{class}><th scope=\"row\">{}</th>", whole(&line.label));
         html.extend(line.cells.iter().map(cell));
         html += "</tr>";
     }

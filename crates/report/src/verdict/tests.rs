@@ -374,3 +374,17 @@ fn an_advantage_is_the_ratio_of_tables_and_charts() {
     assert!((advantage - 18f64.sqrt()).abs() < 1e-9, "{advantage}");
     assert_eq!(crate::judge::ratio(fifo, pipe, true).map(|ratio| ratio.median), Some(advantage));
 }
+
+#[test]
+fn a_run_of_overhead_says_what_tracing_costs_each_workload() {
+    let sentences = verdict(&crate::testing::overhead(12));
+    let tracing: Vec<&String> = sentences.iter().filter(|sentence| sentence.starts_with("Tracing")).collect();
+    expect![[r#"["Tracing compile, wall time: flight costs +10 %; user-drain costs less than 2.0 %."]"#]]
+        .assert_eq(&format!("{tracing:?}"));
+    let sentences = verdict(&crate::testing::overhead(3));
+    let tracing: Vec<&String> = sentences.iter().filter(|sentence| sentence.starts_with("Tracing")).collect();
+    expect![[
+        r#"["Tracing compile, wall time: flight and user-drain are undecided (about 4 more blocks would tell)."]"#
+    ]]
+    .assert_eq(&format!("{tracing:?}"));
+}
