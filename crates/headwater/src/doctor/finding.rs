@@ -36,6 +36,9 @@ pub struct Finding {
     pub status: Status,
     /// The observation with its value, in one line.
     pub what: String,
+    /// Everything of which `what` names the first few; only in the JSON output.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub all: Vec<String>,
     /// The consequence for a measurement; empty if the status is good.
     pub consequence: String,
     /// A change that would help, if there is one.
@@ -64,8 +67,13 @@ impl Finding {
         Finding { remedy: remedy.into(), ..self }
     }
 
+    /// Adds everything of which the observation names the first few.
+    pub fn listing(self, all: Vec<String>) -> Finding {
+        Finding { all, ..self }
+    }
+
     fn new(status: Status, what: impl Into<String>, consequence: impl Into<String>) -> Finding {
-        Finding { topic: "", status, what: what.into(), consequence: consequence.into(), remedy: None }
+        Finding { topic: "", status, what: what.into(), all: Vec::new(), consequence: consequence.into(), remedy: None }
     }
 }
 

@@ -360,6 +360,13 @@ const CASES: &[Case] = &[
         None,
     ),
     (
+        "trace sessions",
+        |_, p| tracer(p, |tracer| tracer.abandoned = ["1", "2", "3", "4", "5"].map(Into::into).into()),
+        Warning,
+        "5 whose recorder was killed: 1, 2, 3 and 2 more",
+        None,
+    ),
+    (
         "trace instances",
         |_, p| tracer(p, |tracer| tracer.instances = vec!["/t/instances/headwater-1-0".into()]),
         Warning,

@@ -5,9 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use rustix::process::Signal;
-
-use crate::test_dir::{Recorder, TestDir, errors, gone, memory_of, send};
+use crate::test_dir::{Recorder, TestDir, errors};
 
 /// Returns the names of a recording's parts, in their order.
 fn parts(dir: &TestDir) -> Vec<String> {
@@ -97,15 +95,11 @@ fn after_a_kill_the_current_part_is_completed() {
             std::thread::sleep(Duration::from_millis(1));
         }
         std::thread::sleep(Duration::from_micros(3_300 * round));
-        let (pid, program) = (recorder.0.id(), dir.program());
-        recorder.signal(Signal::KILL);
-        send(program, Signal::KILL);
-        recorder.wait();
-        gone(program);
+        let memory = recorder.kill_with_program(&dir);
         let emitted = dir.progress.emitted();
-        let from = if round < 4 { "r".to_owned() } else { memory_of(pid)[0].display().to_string() };
-        dir.text(&["recover", &from]);
-        assert!(memory_of(pid).is_empty());
+        let from = if round < 4 { "r" } else { memory.to_str().expect("UTF-8") };
+        dir.text(&["recover", from]);
+        assert!(!memory.exists());
         let found = numbers(&dir, "r");
         let first = if round % 2 == 0 { 0 } else { found[0] };
         let expected = first..first + found.len() as u64;

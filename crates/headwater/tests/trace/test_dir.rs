@@ -142,6 +142,16 @@ impl Recorder {
         send(self.0.id(), signal);
     }
 
+    /// Kills the recorder and then its program, and waits until both have ended. Returns the session memory that they leave.
+    pub fn kill_with_program(self, dir: &TestDir) -> PathBuf {
+        let (pid, program) = (self.0.id(), dir.program());
+        self.signal(Signal::KILL);
+        send(program, Signal::KILL);
+        self.wait();
+        gone(program);
+        memory_of(pid).remove(0)
+    }
+
     pub fn wait(mut self) -> Recorded {
         let status = self.0.wait().expect("it ends");
         let mut said = String::new();

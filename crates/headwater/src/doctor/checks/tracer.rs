@@ -59,11 +59,13 @@ pub fn sessions(facts: &Facts) -> Option<Finding> {
     if abandoned.is_empty() {
         return Some(Finding::good("none was abandoned"));
     }
-    Some(Finding::warning(
-        format!("{} whose recorder was killed: {}", abandoned.len(), first_few(abandoned)),
+    let all = names(abandoned);
+    let finding = Finding::warning(
+        format!("{} whose recorder was killed: {}", all.len(), first_few(&all)),
         "Each holds memory, and events that are in no trace: `headwater trace recover FILE` writes them and removes it; \
          `headwater trace list` names all.",
-    ))
+    );
+    Some(finding.listing(all))
 }
 
 /// Reports kernel sessions whose recorder has died.
@@ -72,17 +74,24 @@ pub fn instances(facts: &Facts) -> Option<Finding> {
     if instances.is_empty() {
         return Some(Finding::good("none was abandoned"));
     }
-    Some(Finding::warning(
-        format!("{} of the kernel, whose recorder and guard were killed: {}", instances.len(), first_few(instances)),
+    let all = names(instances);
+    let finding = Finding::warning(
+        format!("{} of the kernel, whose recorder and guard were killed: {}", all.len(), first_few(&all)),
         "They record on, which costs the kernel time inside what is measured. `headwater trace recover DIR` of their recording \
          takes what they hold and removes them; so do the next `trace record -k` and `overhead`, without what they hold, and \
          rmdir.",
-    ))
+    );
+    Some(finding.listing(all))
 }
 
-/// Returns the first few of these paths.
-fn first_few(paths: &[PathBuf]) -> String {
+fn names(paths: &[PathBuf]) -> Vec<String> {
+    paths.iter().map(|path| path.display().to_string()).collect()
+}
+
+/// Returns the first few of these names, and how many others there are.
+fn first_few(names: &[String]) -> String {
     const SHOWN: usize = 3;
-    let shown: Vec<String> = paths.iter().take(SHOWN).map(|path| path.display().to_string()).collect();
-    format!("{}{}", shown.join(", "), if paths.len() > SHOWN { ", ..." } else { "" })
+    let others = names.len().saturating_sub(SHOWN);
+    let others = if others > 0 { format!(" and {others} more") } else { String::new() };
+    format!("{}{others}", names[..names.len().min(SHOWN)].join(", "))
 }
