@@ -85,7 +85,7 @@ fn is_unit(word: &str) -> bool {
     let unit = word.trim_end_matches([',', '.', ';', ':', ')', ']']);
     let prefixed = unit.strip_prefix(['k', 'M', 'G', 'T']).unwrap_or(unit);
     matches!(unit, "ns" | "us" | "ms" | "s" | "%" | "B" | "KiB" | "MiB" | "GiB" | "MHz" | "k" | "M" | "G" | "T")
-        || matches!(prefixed, "/s" | "B/s" | "bit/s")
+        || matches!(prefixed, "/s" | "B/s")
 }
 
 /// Controls, noncharacters, and bidirectional controls whose effect extends beyond their own word.

@@ -200,6 +200,16 @@ fn ticks_of_sizes_are_powers_of_two_in_one_system_of_units() {
 }
 
 #[test]
+fn throughput_has_the_unit_of_tables_and_sentences() {
+    let figure = &drawn(&sweep(), "throughput")[0];
+    // 16 B at 998 thousand messages/s.
+    let pipe = figure.drawings.lines.iter().find(|line| line.name == "pipe").expect("a line");
+    let value = &pipe.readings[1].lines[1];
+    assert!(value.starts_with("16.") || value.starts_with("15."), "{value}");
+    assert!(value.ends_with(" MB/s") && figure.drawing().desc.contains("GB/s"), "{value}, {}", figure.drawing().desc);
+}
+
+#[test]
 fn a_wide_range_is_drawn_on_logarithmic_axes_at_first_and_a_close_one_from_zero() {
     let scales = |rate: f64| {
         let mut made = TestRun::new(6);
