@@ -61,6 +61,7 @@ fn a_forked_child_that_has_closed_its_copy_does_not_keep_the_partner() {
     within(PATIENCE, "a child of a partner lives on without the stream".to_owned());
     let directory = private_directory();
     let (mut ready, say) = std::io::pipe().expect("pipe");
+    let (mut looked, say_looked) = std::io::pipe().expect("pipe");
     let mut parent = Child::fork(|| {
         let mut stream = Some(open(directory.path(), "loop", 0).expect("free"));
         tell(&say);
@@ -74,7 +75,7 @@ fn a_forked_child_that_has_closed_its_copy_does_not_keep_the_partner() {
         .expect("fork");
         drop(stream.take());
         tell(&say);
-        std::thread::sleep(Duration::from_secs(6));
+        told(&mut looked);
         child.kill();
         child.wait().expect("wait");
         0
@@ -86,6 +87,7 @@ fn a_forked_child_that_has_closed_its_copy_does_not_keep_the_partner() {
     told(&mut ready);
     told(&mut ready);
     assert!(is_hung_up(&partner, Duration::from_secs(3)));
+    tell(&say_looked);
     parent.wait().expect("wait");
     calm();
 }
@@ -160,16 +162,18 @@ fn a_close_takes_no_longer_than_it_was_told_behind_a_reserved_place() {
     let mut other = closing.another();
     closing.set_close_time(Duration::from_millis(200)).expect("short");
     let (mut ready, say) = std::io::pipe().expect("pipe");
+    let (closed, until_closed) = std::sync::mpsc::channel();
     let holder = std::thread::spawn(move || {
         let place = other.reserve(100).expect("room");
         tell(&say);
-        std::thread::sleep(Duration::from_secs(4));
+        let _ = until_closed.recv_timeout(Duration::from_secs(4));
         drop(place);
     });
     told(&mut ready);
     let begun = Instant::now();
     closing.close();
     assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
+    closed.send(()).expect("it waits");
     holder.join().expect("no panic");
     calm();
 }

@@ -60,7 +60,7 @@ fn no_wait_lasts_long_and_no_message_is_lost_in_any_form() {
     let pairs: Vec<[Form; 2]> = pairs.filter(|(at, _)| *at as u64 % jobs == job).map(|(_, forms)| forms).collect();
     // The short form takes all pairs by turns; the long form gives each pair its time.
     let long_s = setting("HEADWATER_SECONDS", 0);
-    let until = Instant::now() + Duration::from_secs(6);
+    let until = Instant::now() + Duration::from_secs(3 * setting("HEADWATER_TIMES", 1));
     let board = Board::create();
     let mut seed = setting("HEADWATER_SEED", 1);
     let rounds = setting("HEADWATER_ROUNDS", u64::MAX);

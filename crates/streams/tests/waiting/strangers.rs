@@ -42,7 +42,7 @@ fn who_reads_from_a_program_that_writes_to_the_descriptor_is_told() {
         let (mut near, far) = Handle::pair().expect("pipe");
         near.set_nonblocking(nonblocking).expect("set");
         let mut program =
-            Command::new("sh").args(["-c", "echo lost; sleep 5"]).stdout(stdio(&far)).spawn().expect("sh");
+            Command::new("sh").args(["-c", "echo lost; exec sleep 5"]).stdout(stdio(&far)).spawn().expect("sh");
         drop(far);
         let start = Instant::now();
         let refused = loop {
