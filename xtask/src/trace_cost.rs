@@ -203,8 +203,13 @@ fn print(arms: &[Arm]) {
     let bounds = [
         Bound { about: "logs of CPUs / bare", of: (PER_CPU, BARE), judge: Judge::RatioAtMost(1.6) },
         Bound { about: "logs of threads / bare", of: (PER_THREAD, BARE), judge: Judge::RatioAtMost(1.3) },
-        Bound { about: "from C / bare", of: (FROM_C, BARE), judge: Judge::RatioAtMost(1.6) },
+        Bound { about: "from C / bare", of: (FROM_C, BARE), judge: Judge::RatioAtMost(1.5) },
         Bound { about: "LTTng-UST / logs of CPUs", of: (LTTNG, PER_CPU), judge: Judge::RatioAtLeast(4.0) },
+        Bound {
+            about: "event of tracing - empty loop, ns",
+            of: (TRACING, EMPTY),
+            judge: Judge::DifferenceAtMost(60.0),
+        },
         Bound { about: "no session - empty loop, ns", of: (OFF, EMPTY), judge: Judge::DifferenceAtMost(0.5) },
     ];
     for bound in &bounds {

@@ -33,7 +33,7 @@ pub use who::Greeting;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"HWTRACE\0");
 /// Raised by any change of this file's meaning.
-const VERSION: u32 = 5;
+const VERSION: u32 = 6;
 
 /// Kinds of events in a session. An id is a place in the table.
 pub const EVENTS_MAX: usize = 512;
@@ -44,6 +44,8 @@ pub const PATTERNS_MAX: usize = 2000;
 /// The event by which a command reports what it has switched. Every session records it.
 #[doc(hidden)]
 pub const SWITCHED: &str = "headwater:switched";
+/// The names of [`Type::Level`], from 1 on.
+const LEVELS: [&str; 5] = ["error", "warn", "info", "debug", "trace"];
 /// CPUs: what Linux can be built for.
 const CPUS_MAX: usize = 8192;
 /// Logs for threads without restartable sequences; more threads than that have their events counted as lost.
@@ -441,6 +443,7 @@ impl<'a> Description<'a> {
                 Type::Signed(bytes) => number(b'i', *bytes),
                 Type::Float(bytes) => number(b'f', *bytes),
                 Type::Text => *b"text",
+                Type::Level => *b"lev\0",
             };
             let kind = kind.into_iter().filter(|letter| *letter != 0);
             [b' '].into_iter().chain(field.bytes()).chain([b':']).chain(kind)
@@ -470,6 +473,7 @@ fn parse(id: u16, text: &str) -> Option<EventKind> {
         }
         let kind = match kind {
             "text" => FieldKind::Text,
+            "lev" => FieldKind::Named { bytes: 1, names: (1..).zip(LEVELS.map(str::to_owned)).collect() },
             "u1" | "u2" | "u4" | "u8" => FieldKind::Unsigned { bytes: kind.as_bytes()[1] - b'0', base: Base::Decimal },
             "i1" | "i2" | "i4" | "i8" => FieldKind::Signed { bytes: kind.as_bytes()[1] - b'0' },
             "f4" | "f8" => FieldKind::Float { bytes: kind.as_bytes()[1] - b'0' },

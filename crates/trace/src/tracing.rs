@@ -7,12 +7,18 @@
 //!
 //! Fields are `u64`, `i64`, `f64`, `bool` or text; all other values become the text that `Debug` makes of them, and so
 //! does the message. The types are known when values arrive, so a call site has a kind for each combination of types.
-//! Values that do not fit (a text beyond 127 bytes or with a NUL, fields beyond 494 bytes) are cut or left out, and the
+//! Values that do not fit (a text beyond 127 bytes or with a NUL, fields beyond 493 bytes) are cut or left out, and the
 //! kind ends with a field `cut`: the number of such fields.
 //!
-//! The level is not recorded. A call site that no session wants costs as much as one that `tracing` has switched off.
+//! Each record begins with `span`, the span in which an event occurred, or which begins or ends; 0 is none. The beginning of
+//! a span has its `parent` too. The numbers are those that the subscriber gives to spans, [`Id::into_u64`]: a span that is
+//! entered several times, as that of a future is whenever the future is polled, keeps its own. The `level` follows the
+//! program's fields, of an event and of a span's beginning.
+//!
+//! A call site that no session wants costs as much as one that `tracing` has switched off.
 //! When a session is joined or left, the call sites are asked again: for that, the subscriber must be the global one.
 
+use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use headwater_os::thread::Thread;
@@ -20,7 +26,7 @@ use tracing_core::span::{Attributes, Id, Record};
 use tracing_core::subscriber::Interest;
 use tracing_core::{Event, Metadata, Subscriber};
 use tracing_subscriber::layer::{Context, Filter, Layer};
-use tracing_subscriber::registry::LookupSpan;
+use tracing_subscriber::registry::{LookupSpan, SpanRef};
 
 mod packed;
 mod site;
@@ -97,6 +103,16 @@ impl<S> Filter<S> for Wanted {
     }
 }
 
+thread_local! {
+    /// The innermost recorded span in which this thread is; 0: none. The subscriber knows it too, but takes longer to say.
+    static CURRENT: Cell<u64> = const { Cell::new(0) };
+}
+
+/// The number of a span in a record.
+fn number<'a, S: LookupSpan<'a>>(span: Option<SpanRef<'a, S>>) -> u64 {
+    span.map_or(0, |span| span.id().into_u64())
+}
+
 /// The fields that a span has been given.
 struct OfSpan {
     site: &'static Site,
@@ -107,13 +123,9 @@ struct OfSpan {
 }
 
 fn write(series: &Series, packed: &mut Packed) {
-    if let Some(event) = series.kind(packed) {
-        if event.is_on() {
-            packed.write(event);
-        }
-        if CHANGED.load(Ordering::Relaxed) {
-            ask_elsewhere();
-        }
+    series.write(packed);
+    if CHANGED.load(Ordering::Relaxed) {
+        ask_elsewhere();
     }
 }
 
@@ -121,18 +133,24 @@ impl<S> Layer<S> for Recorder
 where
     S: Subscriber + for<'a> LookupSpan<'a>,
 {
-    fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
+    fn on_event(&self, event: &Event<'_>, context: Context<'_, S>) {
         let Some(site) = site::of(event.metadata()) else { return };
+        let span = if event.is_contextual() { CURRENT.get() } else { number(context.event_span(event)) };
         let mut packed = Packed::new();
+        packed.begin_with(span);
         event.record(&mut packed);
         write(&site.first, &mut packed);
     }
 
     fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
         let (Some(site), Some(span)) = (site::of(attributes.metadata()), context.span(id)) else { return };
-        let mut first = Packed::new();
+        let own = id.into_u64();
+        let (mut first, mut late) = (Packed::new(), Packed::new());
+        first.begin_with(own);
+        first.begin_with(number(span.parent()));
+        late.begin_with(own);
         attributes.record(&mut first);
-        span.extensions_mut().insert(Box::new(OfSpan { site, first, late: Packed::new() }));
+        span.extensions_mut().insert(Box::new(OfSpan { site, first, late }));
     }
 
     fn on_record(&self, id: &Id, values: &Record<'_>, context: Context<'_, S>) {
@@ -148,6 +166,7 @@ where
             && let Some(of) = span.extensions_mut().get_mut::<Box<OfSpan>>()
         {
             write(&of.site.first, &mut of.first);
+            CURRENT.set(id.into_u64());
         }
     }
 
@@ -156,6 +175,7 @@ where
             && let Some(of) = span.extensions_mut().get_mut::<Box<OfSpan>>()
         {
             write(&of.site.last, &mut of.late);
+            CURRENT.set(number(context.lookup_current()));
         }
     }
 }

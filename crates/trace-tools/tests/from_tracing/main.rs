@@ -1,6 +1,6 @@
 //! Events of the crate `tracing` are in the trace exactly once, with their values.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
@@ -12,10 +12,20 @@ use headwater_trace_tools::schema::Clock;
 use tracing::{Level, event, info, info_span, trace, warn};
 use tracing_subscriber::layer::SubscriberExt;
 
-/// The contents of a trace: for each event its name and fields as text.
+/// The contents of a trace: for each event its name and the program's fields as text, and separately the fields that the layer adds.
 struct Seen {
     lines: Vec<String>,
+    added: Vec<Added>,
     totals: Totals,
+}
+
+/// The fields that the layer adds to a record, as text; empty where there is none. Spans are numbered from 1 in the order in
+/// which they begin.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Added {
+    level: String,
+    span: String,
+    parent: String,
 }
 
 /// Runs a closure in a session, after installing the layer.
@@ -36,20 +46,33 @@ fn recorded(patterns: &[&str], run: impl FnOnce()) -> Seen {
     session::leave();
     let trace = directory.path().join("trace");
     let totals = consumer::recover(region, &trace, Vec::new()).expect("the end");
-    Seen { lines: lines(&trace), totals }
+    let (lines, added) = read(&trace);
+    Seen { lines, added, totals }
 }
 
-fn lines(trace: &Path) -> Vec<String> {
-    let mut lines = Vec::new();
+fn read(trace: &Path) -> (Vec<String>, Vec<Added>) {
+    let (mut lines, mut all, mut spans) = (Vec::new(), Vec::new(), HashMap::from([("0".to_owned(), 0)]));
     let mut reader = Reader::open(&[trace.to_owned()]).expect("a trace");
     while let Some(item) = reader.next().expect("sound") {
         let TraceItem::Record(record) = item else { panic!("nothing is lost") };
         if record.kind.name != "headwater:thread" {
-            let fields = record.fields().map(|(name, value)| format!(" {name}={value}"));
-            lines.push(record.kind.name.clone() + &fields.collect::<String>());
+            let (mut line, mut added) = (record.kind.name.clone(), Added::default());
+            for (name, value) in record.fields() {
+                let value = value.to_string();
+                let number = spans.len();
+                let mut span = || spans.entry(value.clone()).or_insert(number).to_string();
+                match name {
+                    "level" => added.level = value,
+                    "span" => added.span = span(),
+                    "parent" => added.parent = span(),
+                    _ => line += &format!(" {name}={value}"),
+                }
+            }
+            lines.push(line);
+            all.push(added);
         }
     }
-    lines
+    (lines, all)
 }
 
 #[test]
@@ -133,6 +156,55 @@ fn spans_begin_with_their_fields_and_end_with_later_ones() {
             "from_tracing:outer_end status=200",
         ]
     );
+}
+
+#[test]
+fn records_name_their_level_span_and_parent() {
+    let seen = recorded(&["*", "!from_tracing:unwanted*"], || {
+        tracing::error!("outside");
+        let outer = tracing::debug_span!("outer");
+        let inner = outer.in_scope(|| {
+            warn!("in the outer one");
+            // A span that is not recorded is no span of the trace.
+            let unwanted = tracing::error_span!("unwanted").entered();
+            info!("in the outer one too");
+            let inner = tracing::trace_span!("inner");
+            drop(unwanted);
+            inner
+        });
+        // In another scope than it was made in, and twice.
+        for _ in 0..2 {
+            inner.in_scope(|| trace!("in the inner one"));
+            event!(parent: &outer, Level::DEBUG, "of the outer one");
+        }
+        let root = info_span!(parent: None, "root", span = "mine");
+        let _root = root.enter();
+        event!(parent: None, Level::INFO, "of none");
+        std::thread::spawn(|| info!("in no span of this thread")).join().expect("it does not panic");
+    });
+    let added = |line: &Added| format!("{} {} {}", line.level, line.span, line.parent);
+    let lines: Vec<String> = seen.added.iter().map(added).collect();
+    let expected = [
+        "error 0 ",
+        "debug 1 0",
+        "warn 1 ",
+        "info 1 ",
+        " 1 ",
+        "trace 2 1",
+        "trace 2 ",
+        " 2 ",
+        "debug 1 ",
+        "trace 2 1",
+        "trace 2 ",
+        " 2 ",
+        "debug 1 ",
+        "info 3 0",
+        "info 0 ",
+        "info 0 ",
+        " 3 ",
+    ];
+    assert_eq!(lines, expected);
+    assert_eq!(seen.lines[13], "from_tracing:root_begin span_2=\"mine\"");
 }
 
 #[test]

@@ -32,6 +32,8 @@ pub enum Type {
     Float(u8),
     /// A text in UTF-8, terminated by a NUL in the record.
     Text,
+    /// The level of an event of the crate `tracing`: a byte, 1 for `error` to 5 for `trace`, which a trace shows by name.
+    Level,
 }
 
 /// A type of which a field of an event can be: integers of 1 to 8 bytes, `f32`, `f64`, `bool` and `&str`.
@@ -76,6 +78,7 @@ impl Type {
         match self {
             Type::Unsigned(bytes) | Type::Signed(bytes) | Type::Float(bytes) => bytes as usize,
             Type::Text => TEXT_MAX + 1,
+            Type::Level => 1,
         }
     }
 }

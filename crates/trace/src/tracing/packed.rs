@@ -7,30 +7,92 @@ use tracing_core::field::{Field, Visit};
 use crate::event::{self, FIELDS_MAX, TEXT_MAX, Type, Value, WORDS_MAX, Words};
 use crate::record::HEAD;
 
-/// Bytes that are kept for the field that says what was cut.
-const CUT_BYTES: usize = 2;
+/// Bytes that are kept for the fields behind the program's: the level, and the number of cut fields.
+const LAST_BYTES: usize = 3;
 
 /// Bits of a field in a signature; 0 is a field without a value.
 const BITS: usize = 4;
+/// The number of fields that a signature has bits for.
+const FIELDS: usize = u128::BITS as usize / BITS - 1;
 const TYPES: [Type; 5] = [Type::Unsigned(8), Type::Signed(8), Type::Float(8), Type::Unsigned(1), Type::Text];
+
+/// A type's bits in a signature, of those in [`TYPES`].
+const fn bits_of(kind: Type) -> u128 {
+    match kind {
+        Type::Unsigned(8) => 1,
+        Type::Signed(8) => 2,
+        Type::Float(8) => 3,
+        Type::Unsigned(1) => 4,
+        Type::Text => 5,
+        _ => unreachable!(),
+    }
+}
 
 /// Something was cut. No field's type has this bit.
 const CUT: u128 = 1 << 127;
 
+/// Words of most records. Longer ones have their words on the heap: clearing the longest record's for each event would cost
+/// as much as the rest of the event.
+const FEW: usize = 16;
+
 /// A record in the making.
 pub(super) struct Packed {
-    words: Words<WORDS_MAX>,
+    words: Space,
     /// Bytes, with the head.
     len: usize,
     /// Types by the fields' places.
     types: u128,
+    /// The lowest place that the next field can have.
+    next: usize,
     /// Fields that are not there, or not whole.
     cut: u16,
 }
 
+/// The words of a record.
+enum Space {
+    Few(Words<FEW>),
+    All(Box<Words<WORDS_MAX>>),
+}
+
+impl Space {
+    /// Makes room for a record of `len` bytes.
+    #[inline]
+    fn reserve(&mut self, len: usize) {
+        if let Space::Few(few) = self
+            && len > size_of_val(few)
+        {
+            let mut all = Box::new([0; WORDS_MAX]);
+            all[..FEW].copy_from_slice(few);
+            *self = Space::All(all);
+        }
+    }
+
+    /// Appends a value for which there is room.
+    #[inline(always)]
+    fn put<V: Value>(&mut self, len: &mut usize, value: V) {
+        match self {
+            Space::Few(words) => value.put(words, len),
+            Space::All(words) => value.put(words, len),
+        }
+    }
+
+    fn as_mut(&mut self) -> &mut [u64] {
+        match self {
+            Space::Few(words) => words,
+            Space::All(words) => &mut words[..],
+        }
+    }
+}
+
 impl Packed {
+    #[inline(always)]
     pub(super) fn new() -> Packed {
-        Packed { words: [0; WORDS_MAX], len: HEAD, types: 0, cut: 0 }
+        Packed { words: Space::Few([0; FEW]), len: HEAD, types: 0, next: 0, cut: 0 }
+    }
+
+    /// Appends a field that every record of the name has. These come first.
+    pub(super) fn begin_with<V: Value>(&mut self, value: V) {
+        self.words.put(&mut self.len, value);
     }
 
     /// What kind of record it is: equal for those whose fields have the same types.
@@ -38,12 +100,31 @@ impl Packed {
         self.types | if self.cut == 0 { 0 } else { CUT }
     }
 
-    /// Writes the record. May be called repeatedly.
-    pub(super) fn write(&self, event: &'static event::Event) {
-        let (mut words, mut len) = (self.words, self.len);
+    /// Writes the record with this level behind the fields, if any. May be called repeatedly.
+    #[inline(always)]
+    pub(super) fn write(&mut self, event: &'static event::Event, level: Option<u8>) {
         if self.cut != 0 {
-            self.cut.put(&mut words, &mut len);
+            return self.write_cut(event, level);
         }
+        let mut len = self.len;
+        if let Some(level) = level {
+            self.words.put(&mut len, level);
+        }
+        event.write_made(self.words.as_mut(), len);
+    }
+
+    /// The same for a record that ends with the number of cut fields.
+    #[cold]
+    fn write_cut(&self, event: &'static event::Event, level: Option<u8>) {
+        let (mut words, mut len) = ([0; WORDS_MAX], self.len);
+        match &self.words {
+            Space::Few(few) => words[..FEW].copy_from_slice(few),
+            Space::All(all) => words = **all,
+        }
+        if let Some(level) = level {
+            level.put(&mut words, &mut len);
+        }
+        self.cut.put(&mut words, &mut len);
         event.write_made(&mut words, len);
     }
 
@@ -52,11 +133,13 @@ impl Packed {
     }
 
     /// Appends a value of `bytes` bytes. Returns whether it had a place.
+    #[inline(always)]
     fn put_in<V: Value>(&mut self, field: &Field, value: V, bytes: usize) -> bool {
         let Some(shift) = self.place(field, bytes) else { return false };
-        let kind = TYPES.iter().position(|kind| *kind == V::TYPE).expect("one of those");
-        self.types |= (kind as u128 + 1) << shift;
-        value.put(&mut self.words, &mut self.len);
+        self.types |= const { bits_of(V::TYPE) } << shift;
+        // With the level, which `write` appends.
+        self.words.reserve(self.len + bytes + 1);
+        self.words.put(&mut self.len, value);
         true
     }
 
@@ -71,11 +154,12 @@ impl Packed {
 
     /// The index of a field's type in the signature, if there is room for `bytes` bytes and the field comes behind
     /// those already present: fields lie in the order in which they were declared.
+    #[inline(always)]
     fn place(&mut self, field: &Field, bytes: usize) -> Option<usize> {
-        let shift = field.index() * BITS;
-        let is_behind = shift < 128 && self.types >> shift == 0;
-        if is_behind && self.len + bytes <= HEAD + FIELDS_MAX - CUT_BYTES {
-            return Some(shift);
+        let index = field.index();
+        if (self.next..FIELDS).contains(&index) && self.len + bytes <= HEAD + FIELDS_MAX - LAST_BYTES {
+            self.next = index + 1;
+            return Some(index * BITS);
         }
         self.cut = self.cut.saturating_add(1);
         None

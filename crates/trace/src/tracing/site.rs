@@ -4,7 +4,7 @@ use std::hash::{Hash, Hasher};
 use std::path::Path;
 use std::sync::OnceLock;
 
-use tracing_core::Metadata;
+use tracing_core::{Level, Metadata};
 
 use super::packed::{Packed, types};
 use crate::event::{Event, Type};
@@ -17,6 +17,16 @@ const KINDS: usize = 8;
 /// Most bytes of an event's name, and of a provider's before it.
 const NAME_MAX: usize = 40;
 const PROVIDER_MAX: usize = 64 - 1 - NAME_MAX;
+
+/// The fields that a record begins with: one of an event or of a span's end, and one of a span's beginning.
+const SPAN: &[(&str, Type)] = &[("span", Type::Unsigned(8))];
+const SPAN_AND_PARENT: &[(&str, Type)] = &[("span", Type::Unsigned(8)), ("parent", Type::Unsigned(8))];
+
+/// The field behind those of the program.
+const LEVEL: (&str, Type) = ("level", Type::Level);
+
+/// The name of the field with the number of cut ones.
+const CUT: &str = "cut";
 
 /// At the hash of the metadata's address, or behind it.
 static ALL: [OnceLock<&'static Site>; SITES] = [const { OnceLock::new() }; SITES];
@@ -36,7 +46,11 @@ pub(super) struct Site {
 #[derive(Debug)]
 pub(super) struct Series {
     name: String,
-    /// The names of all fields, made to fit.
+    /// The fields that each record begins with.
+    begins_with: &'static [(&'static str, Type)],
+    /// The level that each record has behind the program's fields, if any.
+    level: Option<u8>,
+    /// The names of the program's fields, made to fit.
     fields: Vec<String>,
     /// By signature; used places come first.
     kinds: [OnceLock<Kind>; KINDS],
@@ -75,17 +89,32 @@ impl Site {
     fn new(place: usize, metadata: &Metadata<'_>) -> Site {
         let [first, last] = names(metadata);
         let fields = fields(metadata);
-        Site { metadata: place, first: Series::new(first, fields.clone()), last: Series::new(last, fields) }
+        let less = [Level::ERROR, Level::WARN, Level::INFO, Level::DEBUG];
+        let level = 1 + less.iter().take_while(|level| *level < metadata.level()).count() as u8;
+        let begins_with = if metadata.is_span() { SPAN_AND_PARENT } else { SPAN };
+        let first = Series { begins_with, level: Some(level), ..Series::new(first, fields.clone()) };
+        Site { metadata: place, first, last: Series::new(last, fields) }
     }
 }
 
 impl Series {
     fn new(name: String, fields: Vec<String>) -> Series {
-        Series { name, fields, kinds: [const { OnceLock::new() }; KINDS] }
+        Series { name, begins_with: SPAN, level: None, fields, kinds: [const { OnceLock::new() }; KINDS] }
+    }
+
+    /// Writes the record, if its kind of event is recorded.
+    #[inline(always)]
+    pub(super) fn write(&self, packed: &mut Packed) {
+        if let Some(event) = self.kind(packed)
+            && event.is_on()
+        {
+            packed.write(event, self.level);
+        }
     }
 
     /// The event for records of this kind. None if it cannot be made; that is counted as lost.
-    pub(super) fn kind(&self, packed: &Packed) -> Option<&'static Event> {
+    #[inline(always)]
+    fn kind(&self, packed: &Packed) -> Option<&'static Event> {
         let signature = packed.signature();
         let mut kinds = self.kinds.iter().map(|kind| kind.get_or_init(|| self.make(signature)));
         let event = kinds.find(|kind| kind.signature == signature).and_then(|kind| kind.event);
@@ -99,7 +128,9 @@ impl Series {
     fn make(&self, signature: u128) -> Kind {
         let (types, is_cut) = types(signature);
         let named = |(place, kind): (usize, Type)| Some((self.fields.get(place)?.as_str(), kind));
-        let fields = types.map(named).chain(is_cut.then_some(Some(("cut", Type::Unsigned(2)))));
+        let (level, cut) = (self.level.map(|_| LEVEL), is_cut.then_some((CUT, Type::Unsigned(2))));
+        let first = self.begins_with.iter().map(|field| Some(*field));
+        let fields = first.chain(types.map(named)).chain(level.map(Some)).chain(cut.map(Some));
         let fields: Option<Vec<(&str, Type)>> = fields.collect();
         let event = fields.and_then(|fields| Event::make(&self.name, &fields, None));
         Kind { signature, event }
@@ -122,14 +153,16 @@ fn names(metadata: &Metadata<'_>) -> [String; 2] {
     suffixes.map(|suffix| format!("{provider}:{name}{suffix}"))
 }
 
-/// The names of its fields: each a name of its own, and none `cut`.
+/// The names of its fields: each a name of its own, and none that of a field of ours.
 fn fields(metadata: &Metadata<'_>) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for field in metadata.fields() {
         let name = fitting(field.name().trim_start_matches("r#"), NAME_MAX);
         let name = if name.starts_with(|first: char| first.is_ascii_digit()) { format!("_{name}") } else { name };
         let numbered = (2..).map(|number| format!("{name}_{number}"));
-        let own = std::iter::once(name.clone()).chain(numbered).find(|name| name != "cut" && !names.contains(name));
+        let is_ours =
+            |name: &str| SPAN_AND_PARENT.iter().any(|(ours, _)| *ours == name) || [LEVEL.0, CUT].contains(&name);
+        let own = std::iter::once(name.clone()).chain(numbered).find(|name| !is_ours(name) && !names.contains(name));
         names.push(own.expect("numbers do not end"));
     }
     names
