@@ -4,6 +4,7 @@
 //! The contents of the logs are not trusted: invalid records are not copied, and are counted. With each packet the
 //! position is stored first in the trace and then in the log, so that recovery after a crash copies nothing twice.
 
+mod filtered;
 pub mod parts;
 mod threads;
 
@@ -17,6 +18,7 @@ use headwater_trace::region::{EVENTS_MAX, Region};
 use crate::ctf::{self, Error, Packet, Writer};
 use crate::record::{HEAD, RECORD_MAX, records};
 use crate::schema::{Schema, StreamKind};
+use filtered::Filtered;
 use parts::{Parts, PartsFile, Removed, Rotation};
 
 /// The maximum size of a packet in bytes. Larger packets would save nothing, and a reader of a trace holds one packet
@@ -40,6 +42,8 @@ const STREAM: usize = 0;
 pub struct Totals {
     /// Records in the trace.
     pub written: u64,
+    /// Events that a filter has left out. They are no losses.
+    pub filtered: u64,
     /// Lost events: their log was full, they had no log, or they were overwritten.
     pub lost: u64,
     /// Bytes of logs that were not valid records: a program has overwritten its log.
@@ -61,13 +65,13 @@ pub struct Unfinished {
     pub left_bytes: u64,
     /// The cause.
     #[source]
-    pub error: Error,
+    pub error: Box<Error>,
 }
 
 impl From<Error> for Unfinished {
     /// Makes the error for a session of which nothing was copied.
     fn from(error: Error) -> Unfinished {
-        Unfinished { totals: Totals::default(), left_bytes: 0, error }
+        Unfinished { totals: Totals::default(), left_bytes: 0, error: Box::new(error) }
     }
 }
 
@@ -156,6 +160,8 @@ pub struct Consumer {
     threads_written: u32,
     /// The parts of the trace, if it has any.
     parts: Option<Parts>,
+    /// Which events are left out.
+    filtered: Filtered,
 }
 
 /// A log, and how far it has been copied.
@@ -213,6 +219,7 @@ impl Consumer {
         let threads_written = positions.iter().find(|position| position.ring as usize == rings.len());
         let threads_written = threads_written.and_then(|position| position.position).unwrap_or(0) as u32;
         let (known, closed) = (vec![false; EVENTS_MAX], region.is_over());
+        let filtered = Filtered::of(&region);
         Consumer {
             region,
             writer,
@@ -224,6 +231,7 @@ impl Consumer {
             span: None,
             threads_written,
             parts: None,
+            filtered,
         }
     }
 
@@ -346,10 +354,14 @@ impl Consumer {
     ) -> Result<(), Error> {
         let Ring { number, cpu, base, .. } = self.rings[at];
         let RecordRun { begin, end, .. } = *run;
-        let (parts, lost) = (&[bytes][..], discarded.saturating_sub(base));
+        let lost = discarded.saturating_sub(base);
+        let kept = self.filtered.kept(bytes);
+        let parts = &kept.parts[..];
         let packet = Packet { stream: STREAM, ring: number, cpu, begin, end, discarded: lost, position, parts };
-        self.totals.bytes += self.writer.packet(packet)?;
-        self.totals.written += run.count;
+        let written = self.writer.packet(packet);
+        self.totals.bytes += written.map_err(|error| kept.located(error))?;
+        self.totals.written += run.count - kept.left_out;
+        self.totals.filtered += kept.left_out;
         let (first, last) = self.span.unwrap_or((begin, end));
         self.span = Some((first.min(begin), last.max(end)));
         let ring = &mut self.rings[at];
@@ -400,6 +412,7 @@ impl Consumer {
                 && let Some(kind) = self.region.kind(id)
             {
                 self.known[id] = true;
+                self.filtered.add(&kind);
                 // An invalid event type is skipped; its records are then invalid too.
                 match self.writer.add_event(STREAM, kind) {
                     Err(Error::Unfit(_)) => {}
@@ -452,7 +465,7 @@ impl Consumer {
         done.and_then(|()| writer.close()).map_err(|error| Unfinished {
             totals,
             left_bytes: rings.iter().map(Ring::left_bytes).sum(),
-            error,
+            error: Box::new(error),
         })?;
         Ok(totals)
     }

@@ -7,7 +7,8 @@ pub mod timeline;
 
 use std::io;
 
-use crate::ctf::{self, Reader, TraceItem};
+use crate::ctf::{self, Reader, Record, TraceItem};
+use crate::filter::Filter;
 use crate::names::glob;
 
 /// The result of an export.
@@ -39,13 +40,17 @@ pub enum Error {
 pub struct Choice {
     /// Name patterns with `*` and `?`; if empty, all events.
     pub events: Vec<String>,
+    /// Conditions on values; an event passes all that are about it.
+    pub filters: Vec<Filter>,
     /// The maximum number of events.
     pub limit: Option<u64>,
 }
 
 impl Choice {
-    fn wants(&self, name: &str) -> bool {
-        self.events.is_empty() || self.events.iter().any(|pattern| glob(pattern, name))
+    fn wants(&self, record: &Record<'_>) -> bool {
+        let name = &record.kind.name;
+        (self.events.is_empty() || self.events.iter().any(|pattern| glob(pattern, name)))
+            && self.filters.iter().all(|filter| filter.passes(record.kind, record.bytes))
     }
 }
 
@@ -74,7 +79,7 @@ fn each_until(
         match reader.next_until(until) {
             Ok(Some(item)) => {
                 match &item {
-                    TraceItem::Record(record) if !choice.wants(&record.kind.name) => continue,
+                    TraceItem::Record(record) if !choice.wants(record) => continue,
                     TraceItem::Record(_) => exported.records += 1,
                     TraceItem::Loss(loss) => exported.lost = exported.lost.saturating_add(loss.count),
                 }

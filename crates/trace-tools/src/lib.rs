@@ -9,6 +9,7 @@
 pub mod consumer;
 pub mod ctf;
 pub mod export;
+pub mod filter;
 pub mod kernel;
 pub mod names;
 pub mod schema;

@@ -33,7 +33,7 @@ pub use who::Greeting;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"HWTRACE\0");
 /// Raised by any change of this file's meaning.
-const VERSION: u32 = 6;
+const VERSION: u32 = 7;
 
 /// Kinds of events in a session. An id is a place in the table.
 pub const EVENTS_MAX: usize = 512;
@@ -90,6 +90,10 @@ shareable! {
         /// it.
         pub home_len: AtomicU32,
         pub home: [AtomicU8; 1024],
+        /// The filters by which its consumer leaves events out, a line each. The creator writes them, before a program
+        /// joins.
+        pub filters_len: AtomicU32,
+        pub filters: [AtomicU8; 2000],
     }
 
     /// An event of the table.
@@ -297,17 +301,34 @@ impl Region {
     pub fn set_home(&self, home: &Path) {
         let bytes = home.as_os_str().as_bytes();
         if bytes.len() <= self.header.home.len() {
-            self.header.home.iter().zip(bytes).for_each(|(place, byte)| place.store(*byte, Ordering::Relaxed));
-            self.header.home_len.store(bytes.len() as u32, Ordering::Release);
+            note(&self.header.home_len, &self.header.home, bytes);
         }
     }
 
     /// The directory of its recording, if one was noted. Any program of the session may have changed it.
     pub fn home(&self) -> Option<PathBuf> {
-        // Acquire pairs with the Release in `set_home`.
-        let len = self.header.home_len.load(Ordering::Acquire) as usize;
-        let bytes = self.header.home.get(..len).filter(|bytes| !bytes.is_empty())?;
-        Some(OsString::from_vec(bytes.iter().map(|byte| byte.load(Ordering::Relaxed)).collect()).into())
+        let bytes = noted(&self.header.home_len, &self.header.home);
+        (!bytes.is_empty()).then(|| OsString::from_vec(bytes).into())
+    }
+
+    /// Notes the filters by which the consumer leaves events out, for those that continue after it.
+    ///
+    /// # Errors
+    /// `InvalidInput` if they are more than 2000 bytes with a line end between each.
+    pub fn set_filters(&self, filters: &[String]) -> io::Result<()> {
+        let text = filters.join("\n");
+        if text.len() > self.header.filters.len() {
+            let why = format!("the filters are {} bytes long, {} at most", text.len(), self.header.filters.len());
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
+        }
+        note(&self.header.filters_len, &self.header.filters, text.as_bytes());
+        Ok(())
+    }
+
+    /// The filters that were noted. Any program of the session may have changed them.
+    pub fn filters(&self) -> Vec<String> {
+        let text = noted(&self.header.filters_len, &self.header.filters);
+        String::from_utf8_lossy(&text).lines().map(str::to_owned).collect()
     }
 
     /// The clock of the stamps.
@@ -423,6 +444,18 @@ impl Header {
         place.iter().zip(text.bytes()).for_each(|(byte, value)| byte.store(value, Ordering::Relaxed));
         self.patterns_len[list].store(text.len() as u32, Ordering::Relaxed);
     }
+}
+
+/// Stores bytes, for which there is room, for [`noted`].
+fn note(len: &AtomicU32, place: &[AtomicU8], bytes: &[u8]) {
+    place.iter().zip(bytes).for_each(|(place, byte)| place.store(*byte, Ordering::Relaxed));
+    // Pairs with the Acquire in `noted`.
+    len.store(bytes.len() as u32, Ordering::Release);
+}
+
+fn noted(len: &AtomicU32, place: &[AtomicU8]) -> Vec<u8> {
+    let bytes = place.get(..len.load(Ordering::Acquire) as usize).unwrap_or_default();
+    bytes.iter().map(|byte| byte.load(Ordering::Relaxed)).collect()
 }
 
 /// The table's description of an event: `provider:event field:type field:type`.

@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 use super::output::{note, out};
+use headwater_trace_tools::filter::{Filter, Misunderstood};
+
 use super::status;
 use crate::trace;
 
@@ -148,6 +150,11 @@ fn recover(arguments: &RecoverArguments) -> anyhow::Result<u8> {
 }
 
 /// `1,234,567 events`.
+/// Parses the value of `--filter`.
+fn filter(text: &str) -> Result<Filter, Misunderstood> {
+    Filter::parse(text)
+}
+
 fn events(count: u64) -> String {
     format!("{} event{}", grouped(count), if count == 1 { "" } else { "s" })
 }

@@ -77,6 +77,7 @@ impl Sessions {
     fn begin(&self, events: &[String], when_full: WhenFull) -> Result<Recording, String> {
         let memory = self.memory.as_ref().map_err(Clone::clone)?.path().to_owned();
         let config = RecordingConfig {
+            filters: Vec::new(),
             directory: Some(self.directory.clone()),
             events: events.to_vec(),
             when_full,

@@ -6,16 +6,19 @@ use std::path::{Path, PathBuf};
 
 use headwater_os::files::make_private_directory;
 use headwater_trace_tools::ctf::{self, Packet, Writer};
+use headwater_trace_tools::filter::Filter;
 use headwater_trace_tools::kernel::{self, Capture, Clock, Mode, Session, Settings, Tracefs};
 use headwater_trace_tools::schema::{self, Schema};
 
 use super::{KERNEL, PAGES, environment};
 
 /// The configuration of the kernel half of a recording.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct KernelConfig {
     /// Patterns of event names, see [`kernel::events::Selection::choose`].
     pub events: Vec<String>,
+    /// Conditions on their values.
+    pub filters: Vec<Filter>,
     /// Whether events of every process are recorded, instead of those of the recorded process.
     pub system_wide: bool,
     /// Further processes to record.
@@ -68,6 +71,7 @@ impl KernelSide {
         let events: Vec<&str> = config.events.iter().map(String::as_str).collect();
         let mut settings = Settings::new(&events, mode);
         settings.clock = Some(clock);
+        settings.filters = config.filters.clone();
         settings.kept = Some(pages.clone());
         if let Some(bytes) = config.buffer_bytes {
             settings.buffer_kb_per_cpu = (bytes >> 10) as u32;

@@ -47,6 +47,10 @@ pub struct RecordingConfig {
     pub directory: Option<PathBuf>,
     /// Patterns of event names, with `*`.
     pub events: Vec<String>,
+    /// Conditions on the values of programs' events, as [`Filter::parse`] takes them.
+    ///
+    /// [`Filter::parse`]: headwater_trace_tools::filter::Filter::parse
+    pub filters: Vec<String>,
     /// What happens when a buffer is full.
     pub when_full: WhenFull,
     /// Bytes of each CPU's buffer: a power of two.
@@ -135,6 +139,7 @@ impl Recording {
         let region = Region::create(&path, &layout).map_err(|error| no_memory(&home, config.buffer_bytes, &error))?;
         let consumer = claim(&region).context("cannot claim the session's memory").and_then(|()| {
             region.set_home(&directory);
+            region.set_filters(&config.filters)?;
             let environment = environment(&config.command.join(" "));
             Ok(match config.rotation {
                 Some(rotation) => Consumer::begin_parts(region, &directory, environment, rotation)?,

@@ -60,6 +60,7 @@ pub fn record(runner: &BlockRunner<'_>, run: &Path, scratch: &Scratch, stop: &St
         let recording = Recording::begin(&RecordingConfig {
             directory: Some(directory.clone()),
             events: vec!["headwater:*".to_owned()],
+            filters: Vec::new(),
             when_full: WhenFull::Overwrite,
             buffer_bytes: BUFFER,
             rotation: None,

@@ -2,6 +2,7 @@
 //! babeltrace2, which checks the traces independently of our own reader.
 
 mod crash;
+mod filter;
 mod follow;
 mod kernel;
 mod kernel_crash;

@@ -153,7 +153,8 @@ mod tests {
     fn events_are_selected_by_name_and_number() {
         let dir = testing::exported_sample();
         let export_some = |events: &[&str], limit| {
-            let choice = Choice { events: events.iter().map(|name| (*name).to_owned()).collect(), limit };
+            let choice =
+                Choice { events: events.iter().map(|name| (*name).to_owned()).collect(), limit, ..Choice::default() };
             let mut text = Vec::new();
             let exported = export(&[dir.path()], &choice, &mut text).expect("it is a trace");
             let text = String::from_utf8(text).expect("escaped");

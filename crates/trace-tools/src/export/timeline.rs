@@ -66,7 +66,7 @@ impl Threads {
         // Read all events: a thread's name may precede the selected ones.
         each(reader, &Choice::default(), |item| {
             if let TraceItem::Record(record) = item {
-                if left > 0 && choice.wants(&record.kind.name) {
+                if left > 0 && choice.wants(record) {
                     if !threads.order.contains(&record.tid) {
                         threads.order.push(record.tid);
                     }

@@ -39,6 +39,14 @@ pub enum Error {
         /// Similar names, the most similar first.
         nearest: Vec<String>,
     },
+    /// The kernel does not accept a filter of values, for example because the event has no such field.
+    #[error("the kernel refuses the filter of {event}:\n{why}")]
+    Filter {
+        /// The event.
+        event: String,
+        /// The filter with a mark and the reason, as the kernel prints them.
+        why: String,
+    },
     /// The requested clock is not available or not reliable.
     #[error("the clock {clock} cannot be used: {why}")]
     Clock {

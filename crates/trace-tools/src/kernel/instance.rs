@@ -17,6 +17,7 @@ use super::events::Selection;
 use super::pages::{Store, stats_beside};
 use super::stats::Stats;
 use super::{Error, Tracefs, support, tracefs};
+use crate::filter::Filter;
 
 /// The prefix of an instance's name; the process id follows.
 const PREFIX: &str = "headwater-";
@@ -100,6 +101,33 @@ impl Instance {
     /// Enables events; they are recorded while [`Instance::record`] is on.
     pub(super) fn enable(&self, events: &Selection) -> Result<(), Error> {
         events.switch(&self.path, true)
+    }
+
+    /// Sets the filters of those events that they are about; several of one event must all hold.
+    ///
+    /// # Errors
+    /// [`Error::Filter`] if the kernel refuses a filter, [`Error::File`].
+    pub(super) fn filter(&self, events: &Selection, filters: &[Filter]) -> Result<(), Error> {
+        for (system, event) in events.iter() {
+            let name = format!("{system}:{event}");
+            let own: Vec<String> = filters
+                .iter()
+                .filter(|filter| filter.is_about(&name))
+                .map(|filter| format!("({})", filter.condition()))
+                .collect();
+            if own.is_empty() {
+                continue;
+            }
+            let file = self.path.join("events").join(system).join(event).join("filter");
+            tracefs::write(&file, &own.join(" && ")).map_err(|error| match error {
+                Error::File { source, .. } if source.kind() == io::ErrorKind::InvalidInput => {
+                    // The file then contains the filter, a mark at the place, and the reason.
+                    Error::Filter { event: name, why: tracefs::read(&file).unwrap_or_default() }
+                }
+                error => error,
+            })?;
+        }
+        Ok(())
     }
 
     /// Records only the threads of these processes and all that they fork from now on.

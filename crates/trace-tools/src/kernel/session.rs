@@ -19,6 +19,7 @@ use super::page::Layout;
 use super::pages::{self, Description, Store};
 use super::plan::{Plan, RAW_ENTER};
 use super::{Error, Tracefs, support, tracefs};
+use crate::filter::Filter;
 use crate::schema::EventKind;
 
 /// The settings of a session.
@@ -26,6 +27,8 @@ use crate::schema::EventKind;
 pub struct Settings {
     /// Patterns of events for [`Selection::choose`].
     pub events: Vec<String>,
+    /// Conditions on the values of events; the kernel evaluates them.
+    pub filters: Vec<Filter>,
     /// Where the events go.
     pub mode: Mode,
     /// Size of each CPU's buffer in KiB. The kernel rounds it up to pages, and to at least two.
@@ -50,6 +53,7 @@ impl Settings {
     pub fn new(events: &[&str], mode: Mode) -> Settings {
         Settings {
             events: events.iter().map(|event| (*event).to_owned()).collect(),
+            filters: Vec::new(),
             mode,
             buffer_kb_per_cpu: 8 << 10,
             overwrite: true,
@@ -160,6 +164,7 @@ impl Session {
             Mode::Drain { .. } => (Readers::start(&instance, &sinks, pipes, &layout)?, Vec::new()),
         };
         instance.never(&readers.threads)?;
+        instance.filter(&events, &settings.filters)?;
         instance.enable(&events)?;
         instance.record(!settings.paused)?;
         Ok(Session { readers, instance, description, sinks, pipes, layout, kinds, clock })

@@ -9,9 +9,10 @@ use headwater_trace::WhenFull;
 use headwater_trace::region::EVENTS_MAX;
 use headwater_trace_tools::consumer::Totals;
 use headwater_trace_tools::consumer::parts::{Removed, Rotation};
+use headwater_trace_tools::filter::Filter;
 
 use super::super::in_words;
-use super::{events, grouped, size};
+use super::{events, filter, grouped, size};
 use crate::cli::output::note;
 use crate::plan::duration::Seconds;
 use crate::plan::sizes;
@@ -36,6 +37,11 @@ struct RecordingArguments {
     /// Events of the kernel: `sched:*`, `irq`, `syscalls:sys_enter_read`; several with commas, or repeated; needs root
     #[arg(short, long, value_name = "PATTERNS", value_delimiter = ',', help_heading = "Kernel")]
     kernel: Vec<String>,
+
+    /// Only events whose values meet a condition: `'shop:put if len > 100 && path ~ "/cart*"'`; several by repeating it. Events
+    /// that no FILTER names are recorded whatever their values
+    #[arg(short, long = "filter", value_name = "FILTER", value_parser = filter)]
+    filters: Vec<Filter>,
 
     /// Bytes of each CPU's buffer, a power of two from 16k to 1g [default: 4m; of the kernel's 8m]
     #[arg(long, value_name = "SIZE", value_parser = buffer, help_heading = "How")]
@@ -88,10 +94,12 @@ pub(super) struct AttachArguments {
   headwater trace record -- ./server --port 80
   headwater trace record -o out -e 'shop:*' --buffer 16m -- ./server     some events, larger buffers
   headwater trace record -e '*,!shop:put' -- ./server         all events but one
+  headwater trace record -f 'shop:put if len > 4096 || path ~ \"/cart*\"' -- ./server
   headwater trace record --rotate 100mx10 -- ./server         the newest gigabyte, in parts
   headwater trace record --stay -- ./daemon --fork   after the command has ended, what it left running
   headwater trace record --flight -- ./server        keep the newest events; `trace snapshot` writes them
   sudo headwater trace record -k sched -k syscalls:sys_enter_futex -- ./server
+  sudo headwater trace record -k raw_syscalls -f 'raw_syscalls:sys_exit if ret < 0' -- ls
   sudo headwater trace record -k raw_syscalls -- ls  its system calls with their arguments
   sudo headwater trace record -k irq --system-wide -- sleep 10           the whole machine, for 10 s
 
@@ -163,6 +171,7 @@ impl RecordingArguments {
     fn config(self, system_wide: bool, processes: Vec<u32>, command: Vec<String>) -> RecordingConfig {
         let kernel = (!self.kernel.is_empty()).then_some(KernelConfig {
             events: self.kernel,
+            filters: self.filters.clone(),
             system_wide,
             processes,
             buffer_bytes: self.buffer,
@@ -170,6 +179,7 @@ impl RecordingArguments {
         RecordingConfig {
             directory: self.output,
             events: self.events,
+            filters: self.filters.iter().map(ToString::to_string).collect(),
             when_full: if self.flight { WhenFull::Overwrite } else { WhenFull::Refuse },
             buffer_bytes: self.buffer.unwrap_or(BUFFER_BYTES),
             rotation: self.rotate,
@@ -269,6 +279,9 @@ fn print_user(ended: &RecordingOutcome, totals: &Totals, quiet: bool, buffer_byt
     let what = if ended.flight { "overwritten" } else { "lost" };
     if !quiet || lost > 0 {
         note!("headwater: {} written, {} {what}, {}", events(written), grouped(lost), size(bytes));
+    }
+    if totals.filtered > 0 && !quiet {
+        note!("headwater: {} more met no condition (--filter)", events(totals.filtered));
     }
     if ended.is_table_full {
         note!(

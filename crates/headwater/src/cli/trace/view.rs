@@ -9,11 +9,12 @@ use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
 use headwater_trace_tools::ctf::Reader;
 use headwater_trace_tools::export::{Choice, Exported, chrome, text, timeline};
+use headwater_trace_tools::filter::Filter;
 use headwater_trace_tools::stat::Stat;
 use serde_json::json;
 
 use super::super::status;
-use super::{events, grouped, size};
+use super::{events, filter, grouped, size};
 use crate::cli::output::out;
 use crate::trace;
 use crate::trace::view::{self, Incomplete};
@@ -29,6 +30,7 @@ use crate::trace::view::{self, Incomplete};
 Examples:
   headwater trace show DIR --count 20
   headwater trace show DIR --events 'shop:*'
+  headwater trace show DIR --filter 'shop:put if len > 4096'
   headwater trace show DIR --format chrome -o trace.json
   headwater trace show DIR --follow -e 'shop:*'        while it is recorded
   headwater trace show one two                 several recordings, if they are on one clock")]
@@ -52,6 +54,10 @@ pub(super) struct ShowArguments {
     /// Only events with matching names; several with commas, or repeated
     #[arg(short, long, value_name = "PATTERNS", value_delimiter = ',')]
     events: Vec<String>,
+
+    /// Only events whose values meet a condition: `'shop:put if len > 100'`, as for `trace record`; all events that no FILTER names
+    #[arg(short, long = "filter", value_name = "FILTER", value_parser = filter)]
+    filters: Vec<Filter>,
 
     /// Print what is recorded as it arrives, until the recording ends; events of the kernel come at its end
     #[arg(long)]
@@ -111,7 +117,8 @@ pub(super) fn show(arguments: &ShowArguments) -> anyhow::Result<u8> {
     if !(arguments.follow && view::is_recorded(recordings)) {
         view::check_patterns(recordings, &arguments.events)?;
     }
-    let choice = Choice { events: arguments.events.clone(), limit: arguments.count };
+    let (events, filters) = (arguments.events.clone(), arguments.filters.clone());
+    let choice = Choice { events, filters, limit: arguments.count };
     if let Some(path) = &arguments.output {
         // The text may be larger than memory, and a pipe or a device is not replaced.
         let is_file = !path.exists() || path.is_file();
