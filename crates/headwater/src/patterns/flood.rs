@@ -64,7 +64,7 @@ impl Pattern for Flood {
         counted: false,
     };
     /// A receiver waits 5 ms for what was lost, in every round; on one CPU it runs after the sender.
-    const COST: LaunchCost = LaunchCost { timed: 1.7, warm_up: 2.0, ..LaunchCost::rounds(0.05) };
+    const COST: LaunchCost = LaunchCost { timed: 1.7, warm_up: 2.0, attempts: 1.6, ..LaunchCost::fixed(0.05) };
 
     fn accepts(transport: &transports::Info, size: usize) -> Result<(), String> {
         if transport.loss == Loss::Never {

@@ -45,7 +45,7 @@ const INFO: Info = Info {
 
 impl Pattern for PairsStream {
     const INFO: Info = INFO;
-    const COST: LaunchCost = LaunchCost::rounds(0.037);
+    const COST: LaunchCost = LaunchCost { timed: 0.85, ..LaunchCost::rounds(0.037) };
 
     fn accepts(transport: &transports::Info, size: usize) -> Result<(), String> {
         accepts_crowd(transport, size)

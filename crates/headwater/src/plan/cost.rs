@@ -35,7 +35,7 @@ impl LaunchCost {
 
     /// The cost of a launch of several measured rounds, in one of which its CPUs are disturbed more often.
     pub const fn rounds(fixed_s: f64) -> LaunchCost {
-        LaunchCost { attempts: 1.6, ..LaunchCost::fixed(fixed_s) }
+        LaunchCost { attempts: 1.4, ..LaunchCost::fixed(fixed_s) }
     }
 
     /// The cost of a round trip: percentiles take half the measured time again, and so many single exchanges are checked

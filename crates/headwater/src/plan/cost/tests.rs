@@ -49,6 +49,36 @@ fn plan(made: &Made) -> Plan {
     Plan::new(&request, 2, || 1).expect(made.suite)
 }
 
+/// Runs of the same machine that were made after the costs had been chosen, with other times: the suite, the
+/// time of a launch and the sizes where they are not the suite's own, and how long it took, s.
+const AFTERWARDS: [(&str, Option<f64>, Option<&str>, f64); 9] = [
+    ("suite:lmbench", None, None, 24.6),
+    ("suite:xti", Some(0.08), None, 25.4),
+    ("suite:use", Some(0.12), None, 28.4),
+    ("suite:fifo", None, Some("64"), 25.3),
+    ("suite:netperf", Some(0.3), None, 27.7),
+    ("suite:why", None, None, 14.1),
+    ("suite:pty", None, None, 14.3),
+    ("suite:sync", None, None, 26.6),
+    ("suite:ipc", Some(0.12), None, 31.8),
+];
+
+#[test]
+fn runs_that_were_made_afterwards_took_what_was_estimated() {
+    let ratio = |(suite, time_s, sizes, took_s): &(&str, Option<f64>, Option<&str>, f64)| {
+        let request = RunRequest {
+            selection: vec![(*suite).to_owned()],
+            time_s: *time_s,
+            sizes: sizes.map(|sizes| sizes.parse().expect("sizes")),
+            launches: Some(1),
+            ..RunRequest::default()
+        };
+        Plan::new(&request, 2, || 1).expect("a plan").estimate_s() / took_s
+    };
+    let ratios: Vec<f64> = AFTERWARDS.iter().map(ratio).collect();
+    assert!(ratios.iter().all(|ratio| (0.75..1.25).contains(ratio)), "{ratios:.2?}");
+}
+
 #[test]
 fn the_estimate_is_within_a_quarter_of_runs_that_were_made() {
     let ratio = |made: &Made| {
