@@ -1,7 +1,8 @@
-//! Exports traces: [`text`] and [`timeline`] for a terminal, [`chrome`] for Perfetto and Chrome. Each reads traces from
+//! Exports traces: [`text`] and [`timeline`] for a terminal, [`perfetto`] and [`chrome`] for viewers. Each reads traces from
 //! their directories and writes to an `io::Write` while reading.
 
 pub mod chrome;
+pub mod perfetto;
 pub mod text;
 pub mod timeline;
 

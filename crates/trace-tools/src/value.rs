@@ -73,6 +73,16 @@ impl<'a> Value<'a> {
         }
     }
 
+    /// Returns a number, rounded if it has more digits than a float.
+    pub fn as_f64(&self) -> Option<f64> {
+        match self {
+            Value::Unsigned { value, .. } | Value::Named { value, .. } => Some(*value as f64),
+            Value::Signed(value) => Some(*value as f64),
+            Value::Float(value) => Some(*value),
+            _ => None,
+        }
+    }
+
     /// Returns a text, or an array of bytes up to its first NUL, as which the kernel stores names.
     pub fn as_text(&self) -> Option<String> {
         let bytes = match self {

@@ -6,11 +6,13 @@
 //! - Events with a field `flow` are joined by an arrow. It begins at an event whose name ends with `_from` and ends at one
 //!   with `_to`; with other names it begins at the first event with a value and ends at the next with the same value.
 //! - `sched:sched_switch` makes the tracks of the CPUs, and `sched:sched_waking` makes arrows to the woken thread there.
+//! - An event with a number in a field `counter` is also a sample of the counter of its process that has its name.
 //! - Threads are named by `headwater:thread` (`pid`, `name`), or else by events of the kernel's scheduler. A thread whose
 //!   process is unknown is shown as a process.
 
 mod json;
 pub(super) mod roles;
+pub(super) mod sink;
 mod slices;
 mod threads;
 
@@ -20,8 +22,9 @@ use std::path::Path;
 
 use super::{Choice, Error, Exported, each};
 use crate::ctf::{Loss, Reader, Record, TraceItem};
-use json::{Args, Events, Text, Track};
+use json::{Args, Events, Text};
 use roles::{Role, Roles, Side};
+use sink::{Sink, Track};
 use slices::{OpenSlice, OpenSlices};
 use threads::Threads;
 
@@ -33,6 +36,15 @@ const ARROWS_MAX: usize = 1 << 16;
 ///
 /// Errors: the traces cannot be opened; errors of `out`.
 pub fn export<P: AsRef<Path>>(paths: &[P], choice: &Choice, out: impl Write) -> Result<Exported, Error> {
+    draw(paths, choice, |origin| Events::begin(BufWriter::new(out), origin))
+}
+
+/// Does the same in the form of the sink that `begin` makes; its argument is the time of the first event.
+pub(super) fn draw<P: AsRef<Path>, S: Sink>(
+    paths: &[P],
+    choice: &Choice,
+    begin: impl FnOnce(u128) -> io::Result<S>,
+) -> Result<Exported, Error> {
     let mut first = Reader::open(paths)?;
     let roles = Roles::of(first.schemas().map(|(_, schema)| schema));
     let mut threads = Threads::default();
@@ -46,14 +58,19 @@ pub fn export<P: AsRef<Path>>(paths: &[P], choice: &Choice, out: impl Write) -> 
         let time = clock.nanoseconds(time);
         origin = Some(origin.map_or(time, |origin: u128| origin.min(time)));
         if let TraceItem::Record(record) = item {
-            threads.record(record, roles.of_kind(record.kind));
+            let role = roles.of_kind(record.kind);
+            threads.record(record, role);
+            if role.switches {
+                threads.saw_cpu(record.cpu);
+            }
         }
         Ok(())
     })?;
 
-    let events = Events::begin(BufWriter::new(out), origin.unwrap_or(0))?;
-    let mut chrome = Chrome {
-        events,
+    let mut sink = begin(origin.unwrap_or(0))?;
+    threads.named().iter().try_for_each(|(track, process, thread)| sink.name(*track, process, thread))?;
+    let mut picture = Picture {
+        events: sink,
         roles,
         threads,
         slices: OpenSlices::default(),
@@ -62,15 +79,15 @@ pub fn export<P: AsRef<Path>>(paths: &[P], choice: &Choice, out: impl Write) -> 
         arrows: HashMap::new(),
     };
     let exported = each(&mut Reader::open(paths)?, choice, |item| match item {
-        TraceItem::Record(record) => chrome.record(record),
-        TraceItem::Loss(loss) => chrome.loss(loss),
+        TraceItem::Record(record) => picture.record(record),
+        TraceItem::Loss(loss) => picture.loss(loss),
     })?;
-    chrome.end()?;
+    picture.end()?;
     Ok(exported)
 }
 
-struct Chrome<W: Write> {
-    events: Events<W>,
+struct Picture<S: Sink> {
+    events: S,
     roles: Roles,
     threads: Threads,
     slices: OpenSlices,
@@ -91,7 +108,7 @@ enum Arrow {
     Wake(u64),
 }
 
-impl<W: Write> Chrome<W> {
+impl<S: Sink> Picture<S> {
     fn record(&mut self, record: &Record<'_>) -> io::Result<()> {
         let now = record.nanoseconds();
         self.last = now;
@@ -127,6 +144,9 @@ impl<W: Write> Chrome<W> {
                 self.events.slice(track, &record.kind.name, record.stream, (now, now), &args)?;
             }
             None => self.plain(record, track, now)?,
+        }
+        if let Some(value) = role.counts.then(|| record.field("counter")).flatten().and_then(|value| value.as_f64()) {
+            self.events.counter(track.pid, &record.kind.name, now, value)?;
         }
         self.arrows(record, &role, track, now)?;
         if role.switches { self.switch(record, now) } else { Ok(()) }
@@ -187,7 +207,6 @@ impl<W: Write> Chrome<W> {
     }
 
     fn end_running(&mut self, cpu: u32, now: u128) -> io::Result<()> {
-        self.threads.saw_cpu(cpu);
         let Some((tid, since, _)) = self.running.remove(&cpu) else { return Ok(()) };
         let name = self.threads.name(tid);
         self.events.slice(Track::of_cpu(cpu), &name, "cpu", (since, now), &format!("{{\"tid\":{tid}}}"))
@@ -215,10 +234,6 @@ impl<W: Write> Chrome<W> {
         }
         for (tid, open) in self.slices.all() {
             self.instant(tid, &open)?;
-        }
-        for (track, pid_name, tid_name) in self.threads.named() {
-            self.events.name(track, "process_name", &pid_name)?;
-            self.events.name(track, "thread_name", &tid_name)?;
         }
         self.events.end()
     }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
 use headwater_trace_tools::ctf::Reader;
-use headwater_trace_tools::export::{Choice, Exported, chrome, text, timeline};
+use headwater_trace_tools::export::{Choice, Exported, chrome, perfetto, text, timeline};
 use headwater_trace_tools::filter::Filter;
 use headwater_trace_tools::stat::Stat;
 use serde_json::json;
@@ -25,6 +25,7 @@ use crate::trace::view::{self, Incomplete};
   text      a line for each event: time (UTC), seconds since the line before, CPU, thread, name, fields
   timeline  a column for each thread: who woke whom, and how long things took
   chrome    JSON for ui.perfetto.dev and chrome://tracing
+  perfetto  protocol buffers for ui.perfetto.dev and Perfetto's trace processor; smaller than JSON
   ctf-path  the directories of the traces, for other tools: babeltrace2 $(headwater trace show DIR --format ctf-path)
 
 Examples:
@@ -32,6 +33,7 @@ Examples:
   headwater trace show DIR --events 'shop:*'
   headwater trace show DIR --filter 'shop:put if len > 4096'
   headwater trace show DIR --format chrome -o trace.json
+  headwater trace show DIR --format perfetto -o trace.pftrace
   headwater trace show DIR --follow -e 'shop:*'        while it is recorded
   headwater trace show one two                 several recordings, if they are on one clock")]
 pub(super) struct ShowArguments {
@@ -71,8 +73,10 @@ enum Format {
     Text,
     /// A column for each thread.
     Timeline,
-    /// For Perfetto.
+    /// For Perfetto and Chrome.
     Chrome,
+    /// For Perfetto.
+    Perfetto,
     /// Directories.
     CtfPath,
 }
@@ -142,6 +146,7 @@ fn show_to(arguments: &ShowArguments, choice: &Choice, mut out: impl Write) -> a
         Format::Text => text::export(recordings, choice, &mut out).map_err(unwrapped)?,
         Format::Timeline => timeline::export(recordings, choice, &mut out).map_err(unwrapped)?,
         Format::Chrome => chrome::export(recordings, choice, &mut out).map_err(unwrapped)?,
+        Format::Perfetto => perfetto::export(recordings, choice, &mut out).map_err(unwrapped)?,
         Format::CtfPath => {
             view::traces(recordings)?.iter().try_for_each(|path| writeln!(out, "{}", path.display()))?;
             out.flush()?;

@@ -3,24 +3,9 @@
 use std::fmt;
 use std::io::{self, Write};
 
+use super::sink::{Sink, Track};
 use crate::Value;
 use crate::ctf::Record;
-
-/// The track on which an event is shown: process and thread.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Track {
-    pub pid: u32,
-    pub tid: u32,
-}
-
-/// The process id of the CPU tracks, larger than the kernel's largest id (2^22).
-const CPUS: u32 = (1 << 22) + 1;
-
-impl Track {
-    pub fn of_cpu(cpu: u32) -> Track {
-        Track { pid: CPUS, tid: cpu }
-    }
-}
 
 /// Writes the list of events.
 pub struct Events<W: Write> {
@@ -38,30 +23,30 @@ impl<W: Write> Events<W> {
         Ok(Events { out, origin, first: true, arrows: 0 })
     }
 
-    pub fn end(mut self) -> io::Result<()> {
-        writeln!(self.out, "\n]}}")?;
-        self.out.flush()
-    }
-
     fn event(&mut self, phase: &str, track: Track, rest: fmt::Arguments<'_>) -> io::Result<()> {
         let between = if std::mem::take(&mut self.first) { "" } else { ",\n" };
         let Track { pid, tid } = track;
         write!(self.out, "{between}{{\"ph\":\"{phase}\",\"pid\":{pid},\"tid\":{tid},{rest}}}")
     }
 
-    pub fn instant(&mut self, track: Track, name: &str, stream: &str, at: u128, args: &str) -> io::Result<()> {
+    fn time(&self, at: u128) -> Microseconds {
+        Microseconds(at.saturating_sub(self.origin))
+    }
+}
+
+impl<W: Write> Sink for Events<W> {
+    fn instant(&mut self, track: Track, name: &str, stream: &str, at: u128, args: &str) -> io::Result<()> {
         let (name, stream, at) = (Text(name), Text(stream), self.time(at));
         self.event("i", track, format_args!("\"s\":\"t\",\"name\":{name},\"cat\":{stream},\"ts\":{at},\"args\":{args}"))
     }
 
-    /// Writes an instant on all tracks.
-    pub fn global(&mut self, name: &str, stream: &str, at: u128, args: &str) -> io::Result<()> {
+    fn global(&mut self, name: &str, stream: &str, at: u128, args: &str) -> io::Result<()> {
         let (name, stream, at) = (Text(name), Text(stream), self.time(at));
         let rest = format_args!("\"s\":\"g\",\"name\":{name},\"cat\":{stream},\"ts\":{at},\"args\":{args}");
         self.event("i", Track { pid: 0, tid: 0 }, rest)
     }
 
-    pub fn slice(
+    fn slice(
         &mut self,
         track: Track,
         name: &str,
@@ -75,8 +60,7 @@ impl<W: Write> Events<W> {
         self.event("X", track, rest)
     }
 
-    /// Writes an arrow from one track and time to another.
-    pub fn arrow(&mut self, (track, at): (Track, u128), to: (Track, u128)) -> io::Result<()> {
+    fn arrow(&mut self, (track, at): (Track, u128), to: (Track, u128)) -> io::Result<()> {
         self.arrows += 1;
         let (id, at, then) = (self.arrows, self.time(at), self.time(to.1));
         self.event("s", track, format_args!("\"name\":\"wakes\",\"cat\":\"flow\",\"id\":{id},\"ts\":{at}"))?;
@@ -84,14 +68,27 @@ impl<W: Write> Events<W> {
         self.event("f", to.0, rest)
     }
 
-    /// Names a process or thread; `what` is `process_name` or `thread_name`.
-    pub fn name(&mut self, track: Track, what: &str, name: &str) -> io::Result<()> {
-        let name = Text(name);
-        self.event("M", track, format_args!("\"name\":\"{what}\",\"args\":{{\"name\":{name}}}"))
+    fn name(&mut self, track: Track, process: &str, thread: &str) -> io::Result<()> {
+        for (what, name) in [("process_name", process), ("thread_name", thread)] {
+            let name = Text(name);
+            self.event("M", track, format_args!("\"name\":\"{what}\",\"args\":{{\"name\":{name}}}"))?;
+        }
+        Ok(())
     }
 
-    fn time(&self, at: u128) -> Microseconds {
-        Microseconds(at.saturating_sub(self.origin))
+    fn counter(&mut self, pid: u32, name: &str, at: u128, value: f64) -> io::Result<()> {
+        // JSON has no infinity.
+        if !value.is_finite() {
+            return Ok(());
+        }
+        let (name, at) = (Text(name), self.time(at));
+        let rest = format_args!("\"name\":{name},\"cat\":\"counter\",\"ts\":{at},\"args\":{{\"value\":{value}}}");
+        self.event("C", Track { pid, tid: pid }, rest)
+    }
+
+    fn end(mut self) -> io::Result<()> {
+        writeln!(self.out, "\n]}}")?;
+        self.out.flush()
     }
 }
 

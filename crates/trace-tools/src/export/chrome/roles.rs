@@ -26,6 +26,8 @@ pub struct Role {
     pub is_call: bool,
     /// It is an end of an arrow; the inner value is the side, if its name tells.
     pub flow: Option<Option<Side>>,
+    /// It is a sample of a counter.
+    pub counts: bool,
     /// It wakes the thread in its field `pid`.
     pub wakes: bool,
     /// It switches a CPU from one thread to another.
@@ -77,6 +79,7 @@ fn role(kind: &EventKind, ends: &HashSet<(Side, String)>) -> Role {
         side,
         is_call: kind.name.starts_with("raw_syscalls:sys_") && has("id"),
         flow,
+        counts: has("counter"),
         wakes: kind.name == "sched:sched_waking" && has("pid"),
         switches: kind.name == "sched:sched_switch" && has("next_pid"),
         names_itself: kind.name == "headwater:thread",

@@ -50,6 +50,7 @@ pub fn check(json: &Value) {
                 }
                 ends.push((track, time, event));
             }
+            "C" => assert!(event["args"]["value"].is_number(), "no value: {event}"),
             other => panic!("phase {other}: {event}"),
         }
     }

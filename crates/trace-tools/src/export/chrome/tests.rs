@@ -24,6 +24,16 @@ fn slices_arrows_cpus_and_names_are_found() {
     expect![[r#"
         {"displayTimeUnit":"ns","otherData":{"ns since 1970 at 0":"1700000000000001000"},
         "traceEvents":[
+        {"ph":"M","pid":0,"tid":0,"name":"process_name","args":{"name":"idle"}},
+        {"ph":"M","pid":0,"tid":0,"name":"thread_name","args":{"name":"idle"}},
+        {"ph":"M","pid":40,"tid":42,"name":"process_name","args":{"name":"40"}},
+        {"ph":"M","pid":40,"tid":42,"name":"thread_name","args":{"name":"the \"worker\""}},
+        {"ph":"M","pid":43,"tid":43,"name":"process_name","args":{"name":"other"}},
+        {"ph":"M","pid":43,"tid":43,"name":"thread_name","args":{"name":"other"}},
+        {"ph":"M","pid":44,"tid":44,"name":"process_name","args":{"name":"last"}},
+        {"ph":"M","pid":44,"tid":44,"name":"thread_name","args":{"name":"last"}},
+        {"ph":"M","pid":4194305,"tid":1,"name":"process_name","args":{"name":"CPUs"}},
+        {"ph":"M","pid":4194305,"tid":1,"name":"thread_name","args":{"name":"CPU 1"}},
         {"ph":"i","pid":40,"tid":42,"s":"t","name":"headwater:thread","cat":"user","ts":0.000,"args":{"on cpu":0,"pid":40,"name":"the \"worker\""}},
         {"ph":"i","pid":40,"tid":42,"s":"t","name":"headwater:put","cat":"user","ts":1.500,"args":{"on cpu":0,"len":"18446744073709551615","share":"NaN"}},
         {"ph":"X","pid":40,"tid":42,"name":"app:work","cat":"user","ts":1.000,"dur":1.000,"args":{"on cpu":0,"end":{"on cpu":0}}},
@@ -42,17 +52,7 @@ fn slices_arrows_cpus_and_names_are_found() {
         {"ph":"i","pid":0,"tid":0,"s":"t","name":"sched:sched_switch","cat":"kernel","ts":5.500,"args":{"on cpu":1,"next_comm":"other","next_pid":43}},
         {"ph":"i","pid":43,"tid":43,"s":"t","name":"sched:sched_switch","cat":"kernel","ts":6.000,"args":{"on cpu":1,"next_comm":"last","next_pid":44}},
         {"ph":"X","pid":4194305,"tid":1,"name":"other","cat":"cpu","ts":5.500,"dur":0.500,"args":{"tid":43}},
-        {"ph":"X","pid":4194305,"tid":1,"name":"last","cat":"cpu","ts":6.000,"dur":0.000,"args":{"tid":44}},
-        {"ph":"M","pid":0,"tid":0,"name":"process_name","args":{"name":"idle"}},
-        {"ph":"M","pid":0,"tid":0,"name":"thread_name","args":{"name":"idle"}},
-        {"ph":"M","pid":40,"tid":42,"name":"process_name","args":{"name":"40"}},
-        {"ph":"M","pid":40,"tid":42,"name":"thread_name","args":{"name":"the \"worker\""}},
-        {"ph":"M","pid":43,"tid":43,"name":"process_name","args":{"name":"other"}},
-        {"ph":"M","pid":43,"tid":43,"name":"thread_name","args":{"name":"other"}},
-        {"ph":"M","pid":44,"tid":44,"name":"process_name","args":{"name":"last"}},
-        {"ph":"M","pid":44,"tid":44,"name":"thread_name","args":{"name":"last"}},
-        {"ph":"M","pid":4194305,"tid":1,"name":"process_name","args":{"name":"CPUs"}},
-        {"ph":"M","pid":4194305,"tid":1,"name":"thread_name","args":{"name":"CPU 1"}}
+        {"ph":"X","pid":4194305,"tid":1,"name":"last","cat":"cpu","ts":6.000,"dur":0.000,"args":{"tid":44}}
         ]}
     "#]].assert_eq(&text);
 }

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::json::Track;
 use super::roles::Role;
+use super::sink::Track;
 use crate::ctf::Record;
 
 /// The threads of the traces. If the kernel reuses a thread id, both threads are taken for one.
