@@ -6,7 +6,7 @@ use std::time::Instant;
 use anyhow::{Result, bail};
 
 use crate::shell::{self, cargo};
-use crate::{commands, crash, fleet, package, readme, semver, tidy};
+use crate::{archive, commands, crash, fleet, package, readme, semver, tidy};
 
 mod leftovers;
 mod sample;
@@ -41,7 +41,7 @@ struct Step {
 }
 
 /// The steps, the cheap ones first.
-const STEPS: [Step; 12] = [
+const STEPS: [Step; 13] = [
     Step { name: "fmt", run: || shell::run(&mut cargo(&["fmt", "--all", "--check"])) },
     Step { name: "tidy", run: || tidy::run(&tidy::Options::default()) },
     Step {
@@ -51,6 +51,7 @@ const STEPS: [Step; 12] = [
     Step { name: "doc", run: doc },
     Step { name: "semver", run: || semver::run(&semver::Options::default()) },
     Step { name: "test", run: || shell::run(&mut cargo(&["test", "--workspace"])) },
+    Step { name: "archive", run: archive::run },
     Step { name: "c-library", run: c_library },
     Step { name: "commands", run: || commands::run(&commands::Options::default()) },
     Step { name: "crash", run: crash::briefly },

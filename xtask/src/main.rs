@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+mod archive;
 mod bench;
 mod calibrate;
 mod ci;
@@ -49,6 +50,8 @@ enum Task {
     Calibrate(calibrate::Options),
     /// Time compare, report and export over runs of 50,000 rows
     Bench(bench::Options),
+    /// Fill an archive with a million launches, and measure adding and queries
+    ArchiveScale(archive::ScaleOptions),
     /// Measure the kernel pipe with Headwater and with a plain C loop in the same blocks, and compare
     Crosscheck(crosscheck::Options),
     /// Measure the rows of suite lmbench with Headwater and with plain C programs by turns, and compare
@@ -85,6 +88,7 @@ fn main() -> ExitCode {
         Task::Docs => docs::run(),
         Task::Bench(options) => bench::run(&options),
         Task::Calibrate(options) => calibrate::run(&options),
+        Task::ArchiveScale(options) => archive::scale(&options),
         Task::Crosscheck(options) => crosscheck::run(&options),
         Task::CrosscheckLmbench(options) => crosscheck_lmbench::run(&options),
         Task::CrosscheckNetperf(options) => crosscheck_netperf::run(&options),

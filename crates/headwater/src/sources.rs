@@ -1,6 +1,6 @@
 //! Finds runs by the names that the user types. Called by every subcommand that reads runs.
 //!
-//! A name is a run directory, a `run.json` or `run.jsonl`, `-` for a `run.json` on standard input, or
+//! A name is a run directory, a `run.json` or `run.jsonl`, `-` for a `run.json` on standard input, `archive:QUERY` or
 //! `published:TABLE[/DATASET]`. It writes nothing.
 
 use std::io::{Read, stdin};
@@ -14,6 +14,7 @@ use headwater_results::schema::Run;
 use crate::plan::suggest;
 use crate::store;
 
+pub mod archive;
 pub mod many;
 
 /// Runs with their display names.
@@ -23,7 +24,7 @@ pub type Named = Vec<(String, Run)>;
 pub const STANDARD_INPUT: &str = "-";
 
 /// Returns the runs of `name`, each with its display name: one for a file or directory, all datasets of a published
-/// table.
+/// table, all runs of a query.
 ///
 /// # Errors
 /// One line that names the file or table, the problem, and the remedy; for an unknown published table the nearest
@@ -36,6 +37,9 @@ pub fn load(name: &str) -> anyhow::Result<Named> {
 fn read(name: &str) -> anyhow::Result<(Named, Option<String>)> {
     if let Some(wanted) = name.strip_prefix(PREFIX) {
         return Ok((load_published(wanted)?, None));
+    }
+    if let Some(query) = name.strip_prefix(archive::PREFIX) {
+        return Ok((archive::runs(query)?, None));
     }
     if name == STANDARD_INPUT {
         let mut text = String::new();

@@ -8,19 +8,21 @@
 
 use crate::sorting::Arrange;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::compare::environment::{Difference, differing, facts};
 use crate::compare::ratio::{Ratios, Sample};
 use crate::compare::{Ratio, Rules, Verdict, verdict};
 use crate::estimate::Estimate;
-use crate::schema::{Better, Metric, MetricResult, Row, RowOutcome, RowResult, Run};
+use crate::schema::{Better, Environment, Metric, MetricResult, Row, RowOutcome, RowResult, Run, RunHeader};
 use crate::significance::family;
 use divisive::{Search, Split};
 pub use order::By;
 
 pub mod divisive;
+pub mod exchange;
 mod order;
 
 /// The estimate of one row in one run, and what is known about the run.
@@ -37,17 +39,17 @@ pub struct Entry {
     /// The program that measured: its version, and its fingerprint if it is known.
     pub program: String,
     /// The labels of the run.
-    pub labels: BTreeMap<String, String>,
+    pub labels: Arc<BTreeMap<String, String>>,
     /// The row.
-    pub row: Row,
+    pub row: Arc<Row>,
     /// Its own figure.
     pub metric: MetricResult,
-    /// What can differ between two runs: the environment, the program, settings and labels.
-    pub facts: BTreeMap<String, String>,
+    /// What can differ between two runs: the environment, the program, settings and labels. Many runs have the same.
+    pub facts: Arc<BTreeMap<String, String>>,
 }
 
 /// A machine as far as a history tells machines apart.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Machine {
     /// Host name.
     pub host: String,
@@ -57,48 +59,72 @@ pub struct Machine {
     pub cpus: usize,
 }
 
+impl Machine {
+    /// Returns the machine of an environment.
+    pub fn of(environment: &Environment) -> Machine {
+        Machine {
+            host: environment.host.clone(),
+            cpu: environment.cpu.model.split_whitespace().collect::<Vec<_>>().join(" "),
+            cpus: environment.cpu.affinity.len(),
+        }
+    }
+}
+
 impl Entry {
     /// Returns the entry of one row of a run.
     ///
     /// # Errors
     /// The reason for which the run has no estimate of the row.
     pub fn of(name: &str, run: &Run, result: &RowResult) -> Result<Entry, String> {
-        match &result.outcome {
-            RowOutcome::Measured => {}
-            RowOutcome::Skipped { reason } => return Err(format!("skipped: {reason}")),
-            RowOutcome::Failed { reason } => return Err(format!("failed: {reason}")),
-            RowOutcome::Pending => return Err("the run ended before its turn".to_owned()),
-        }
-        let own = result.row.metrics.first();
-        let metric = result.metrics.iter().find(|metric| Some(&metric.metric) == own);
-        let metric = metric.ok_or_else(|| "the run has no figure of it".to_owned())?;
-        if !(metric.estimate.median.is_finite() && metric.estimate.median > 0.0) {
-            return Err(format!("its figure is {}: a ratio needs one above 0", metric.estimate.median));
-        }
+        let metric = own_figure(result)?;
         let header = &run.header;
-        let environment = &header.environment;
-        let program = header.program_name();
-        let mut facts = facts(environment);
-        facts.insert("program".to_owned(), program.clone());
-        facts.insert("launches".to_owned(), header.settings.launches.to_string());
-        facts.insert("time of a launch".to_owned(), format!("{} s", header.settings.time_s));
-        facts.extend(header.labels.iter().map(|(name, value)| (format!("label {name}"), value.clone())));
         Ok(Entry {
             run: name.to_owned(),
             run_id: header.run_id.clone(),
             started_at: header.started_at.clone(),
-            machine: Machine {
-                host: environment.host.clone(),
-                cpu: environment.cpu.model.split_whitespace().collect::<Vec<_>>().join(" "),
-                cpus: environment.cpu.affinity.len(),
-            },
-            program,
-            labels: header.labels.clone(),
-            row: result.row.clone(),
+            machine: Machine::of(&header.environment),
+            program: header.program_name(),
+            labels: Arc::new(header.labels.clone()),
+            row: Arc::new(result.row.clone()),
             metric: metric.clone(),
-            facts,
+            facts: Arc::new(with_labels(facts_of(header), &header.labels)),
         })
     }
+}
+
+/// Returns a row's own figure.
+///
+/// # Errors
+/// The reason for which there is none that a ratio can be made of.
+pub fn own_figure(result: &RowResult) -> Result<&MetricResult, String> {
+    match &result.outcome {
+        RowOutcome::Measured => {}
+        RowOutcome::Skipped { reason } => return Err(format!("skipped: {reason}")),
+        RowOutcome::Failed { reason } => return Err(format!("failed: {reason}")),
+        RowOutcome::Pending => return Err("the run ended before its turn".to_owned()),
+    }
+    let own = result.row.metrics.first();
+    let metric = result.metrics.iter().find(|metric| Some(&metric.metric) == own);
+    let metric = metric.ok_or_else(|| "the run has no figure of it".to_owned())?;
+    if !(metric.estimate.median.is_finite() && metric.estimate.median > 0.0) {
+        return Err(format!("its figure is {}: a ratio needs one above 0", metric.estimate.median));
+    }
+    Ok(metric)
+}
+
+/// Returns what can differ between two runs, by name; without the labels of the run.
+pub fn facts_of(header: &RunHeader) -> BTreeMap<String, String> {
+    let mut facts = facts(&header.environment);
+    facts.insert("program".to_owned(), header.program_name());
+    facts.insert("launches".to_owned(), header.settings.launches.to_string());
+    facts.insert("time of a launch".to_owned(), format!("{} s", header.settings.time_s));
+    facts
+}
+
+/// Adds the labels of a run to its facts.
+fn with_labels(mut facts: BTreeMap<String, String>, labels: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+    facts.extend(labels.iter().map(|(name, value)| (format!("label {name}"), value.clone())));
+    facts
 }
 
 /// A row in many runs.
@@ -241,7 +267,7 @@ pub fn histories(entries: impl IntoIterator<Item = Entry>, by: &By, rules: Rules
     for entry in entries {
         let Some(level) = by.level(&entry) else {
             let reason = format!("the run has no {}", by.name());
-            left_out.push(Left { run: entry.run, row: entry.row.id, reason });
+            left_out.push(Left { run: entry.run, row: entry.row.id.clone(), reason });
             continue;
         };
         // A quantity that has changed its unit is another one.

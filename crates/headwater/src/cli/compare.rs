@@ -39,8 +39,8 @@ use crate::sources::{Loaded, STANDARD_INPUT, many};
 Exit status: 0 no regression, 1 a row is worse, 2 wrong usage or file, 3 an interval reaches as far as a regression, 4 rows are
 missing on one side because they failed, were skipped or are of another definition.")]
 pub(crate) struct CompareArguments {
-    /// Run directories, run.json or run.jsonl files, published:TABLE/DATASET; the first is the baseline. With --by also
-    /// directories of runs and patterns
+    /// Run directories, run.json or run.jsonl files, archive:QUERY, published:TABLE/DATASET; the first is the baseline. With
+    /// --by also directories of runs and patterns
     #[arg(value_name = "RUN", required = true)]
     runs: Vec<String>,
 

@@ -28,7 +28,7 @@ Examples:
   headwater export published:pipes --format csv
   headwater show --json run | headwater export - --format markdown")]
 pub(super) struct ExportArguments {
-    /// Run directories, run.json or run.jsonl files, published:TABLE[/DATASET], or - for a run.json on standard input
+    /// Run directories, run.json or run.jsonl files, archive:QUERY, published:TABLE[/DATASET], or - for a run.json on standard input
     #[arg(value_name = "RUN", required = true)]
     runs: Vec<String>,
 

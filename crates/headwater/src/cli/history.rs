@@ -8,6 +8,7 @@ use clap::Args;
 use headwater_report::{HistoryReport, history as text, history_page};
 use headwater_results::compare::{ALPHA, MINIMUM_EFFECT, Rules};
 use headwater_results::history::{By, Entry, Histories, Left, histories};
+use headwater_results::schema::Row;
 use serde::Serialize;
 
 use super::fail_on::Share;
@@ -16,7 +17,7 @@ use super::report::write;
 use super::show::style;
 use super::status;
 use crate::plan::{filter, suggest};
-use crate::sources::many;
+use crate::sources::{archive, many};
 
 /// Show a row over many runs, and at which runs its level changes: on the terminal, or as a page
 ///
@@ -29,6 +30,7 @@ use crate::sources::many;
   headwater history pipe/rtt/64 nightly/ -o history.html one offline page
   headwater history 'pipe/*' nightly/ --by kernel        every row of the pipe, in the order of kernels
   headwater history streams-pipe nightly/ --by commit    runs of `headwater run --label commit=...`
+  headwater history pipe archive:host=a,since=2026-11-01 runs of the archive
   headwater history pipe nightly/ --fail-on-change       exit status 1 if a row has become worse, for CI
   headwater history pipe nightly/ --json | jq '.histories[].lines[].changes[] | {after, p, ratio: .ratio.value}'
 
@@ -39,7 +41,7 @@ pub(crate) struct HistoryArguments {
     #[arg(value_name = "ROW")]
     row: String,
 
-    /// Run directories, run.json or run.jsonl files, directories of runs, patterns [default: headwater-runs]
+    /// Run directories, run.json or run.jsonl files, directories of runs, patterns, archive:QUERY [default: headwater-runs]
     #[arg(value_name = "RUN")]
     runs: Vec<String>,
 
@@ -100,8 +102,18 @@ pub(super) fn history(arguments: &HistoryArguments) -> anyhow::Result<u8> {
     let by = By::named(&arguments.by);
     let rules = Rules { alpha: arguments.alpha.0, minimum_effect: arguments.minimum_effect.0, ..Rules::default() };
     let mut read = Read::new(arguments);
-    let (runs, mut left_out) = many::each(&many::find(&arguments.runs)?, |name, run| read.take(name, run));
+    let (queries, names): (Vec<&str>, Vec<&str>) =
+        arguments.runs.iter().map(String::as_str).partition(|name| name.starts_with(archive::PREFIX));
+    let names = if queries.is_empty() || !names.is_empty() { many::find(&names)? } else { Vec::new() };
+    let (mut runs, mut left_out) = many::each(&names, |name, run| read.take(name, run));
     let is_torn = !left_out.is_empty();
+    for query in queries {
+        runs += read.query(query)?;
+    }
+    if runs == 0 && left_out.is_empty() {
+        read.every_filter_matches()?;
+        bail!("no run of the archive has a figure of these rows; `headwater archive list` lists its runs");
+    }
     if runs == 0 {
         let reasons: Vec<String> = left_out.iter().map(|left| format!("{}: {}", left.run, left.reason)).collect();
         bail!("no run can be read: {}", reasons.join("; "));
@@ -180,6 +192,28 @@ impl<'a> Read<'a> {
             let reason = "it has no such row".to_owned();
             self.left_out.push(Left { run: name.to_owned(), row: String::new(), reason });
         }
+    }
+
+    /// Reads the entries of a query of the archive, and returns the number of runs that are not known yet.
+    fn query(&mut self, name: &str) -> anyhow::Result<usize> {
+        let query = &name[archive::PREFIX.len()..];
+        let (filters, is_matched, names) = (&self.filters, &mut self.is_matched, &mut self.names);
+        let choose = |rows: &[(i64, &Row)]| {
+            let mut wanted = Vec::new();
+            for (id, row) in rows {
+                names.extend(row.id.split('/').map(str::to_owned));
+                for (filter, is_matched) in filters.iter().zip(is_matched.iter_mut()) {
+                    *is_matched |= filter::keeps(&[filter], row);
+                }
+                wanted.extend(filter::keeps(filters, row).then_some(*id));
+            }
+            Ok(wanted)
+        };
+        let mut entries = Vec::new();
+        let archive::Entries { runs, left_out } = archive::entries(query, choose, |entry| entries.push(entry))?;
+        self.left_out.extend(left_out);
+        self.entries.extend(entries);
+        Ok(runs.len())
     }
 
     fn every_filter_matches(&self) -> anyhow::Result<()> {

@@ -14,9 +14,11 @@ use serde::{Deserialize, Serialize};
 use crate::plan::duration::Seconds;
 use crate::plan::sizes::Sizes;
 use crate::plan::suggest;
+use crate::sources::archive::Said;
 use fail_on::FailOn;
 use output::note;
 
+mod archive;
 mod compare;
 pub mod complete;
 mod conduct;
@@ -37,6 +39,7 @@ mod published;
 mod remedy;
 mod report;
 mod run;
+mod run_archive;
 mod run_reporter;
 mod runs;
 mod show;
@@ -95,6 +98,7 @@ enum Command {
     Perftest(Box<perftest::PerftestArguments>),
     Report(report::ReportArguments),
     Export(export::ExportArguments),
+    Archive(archive::ArchiveArguments),
     Import(import::ImportArguments),
     Trace(trace::TraceArguments),
     Streams(streams::StreamsArguments),
@@ -136,6 +140,7 @@ Examples:
   headwater run --against before --fail-on regression:5%   exit status 1 from 5 % on, for CI
   headwater run --resume headwater-runs/now --more 19   19 launches more of every row, where a verdict is open
   headwater run --label commit=$(git rev-parse --short HEAD)   for `headwater history --by commit`
+  headwater run --archive postgres://db.example/runs   into the database of a team
   headwater run --json | jq -c .event            events as they happen"
 )]
 pub(crate) struct RunArguments {
@@ -201,6 +206,11 @@ pub(crate) struct RunArguments {
     /// Directory of this run [default: headwater-runs/<time>-<host>]
     #[arg(short, long, value_name = "DIR", help_heading = "Output")]
     output: Option<PathBuf>,
+
+    /// Add the run to this archive when it is over: a file, or postgres://USER@HOST/DATABASE; what cannot be added now is added
+    /// by the next call
+    #[arg(long, value_name = "PLACE", help_heading = "Output")]
+    archive: Option<String>,
 
     /// A label of the run, such as commit=1a2b3c, by which `history` orders runs; repeatable
     #[arg(long, value_name = "NAME=VALUE", help_heading = "Output")]
@@ -291,7 +301,7 @@ pub(crate) struct ListArguments {
   headwater show published:pipes/fc6     figures of a report
   headwater show published:ltt/up-a headwater-runs/today   basic operations side by side")]
 pub(crate) struct ShowArguments {
-    /// Run directories, run.json or run.jsonl files, published:TABLE[/DATASET], or - for a run.json on standard input
+    /// Run directories, run.json or run.jsonl files, archive:QUERY, published:TABLE[/DATASET], or - for a run.json on standard input
     #[arg(value_name = "RUN", required = true)]
     runs: Vec<String>,
 
@@ -385,6 +395,7 @@ pub fn main() -> ExitCode {
         Command::Perftest(arguments) => perftest::perftest(&arguments),
         Command::Report(arguments) => report::report(&arguments),
         Command::Export(arguments) => export::export(&arguments),
+        Command::Archive(arguments) => archive::archive(&arguments),
         Command::Import(arguments) => import::import(&arguments),
         Command::Trace(arguments) => trace::trace(arguments),
         Command::Streams(arguments) => streams::streams(arguments),
@@ -400,6 +411,7 @@ pub fn main() -> ExitCode {
     match result {
         Ok(status) => ExitCode::from(status),
         Err(error) if output::is_closed(&error) => ExitCode::from(status::OK),
+        Err(error) if error.is::<Said>() => ExitCode::from(status::USAGE),
         Err(error) => {
             note!("headwater: {}", in_words(&error));
             ExitCode::from(if error.is::<Interrupted>() { status::INTERRUPTED } else { status::USAGE })

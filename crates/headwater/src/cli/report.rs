@@ -36,7 +36,7 @@ Examples:
   headwater report mine --svg delay --pattern stream -o delay.svg
   headwater report - -o - < run.json > page.html")]
 pub(crate) struct ReportArguments {
-    /// Run directories, run.json or run.jsonl files, published:TABLE[/DATASET]; `-` is a run.json on standard input
+    /// Run directories, run.json or run.jsonl files, archive:QUERY, published:TABLE[/DATASET]; `-` is a run.json on standard input
     #[arg(value_name = "RUN", required = true)]
     runs: Vec<String>,
 

@@ -16,7 +16,7 @@ use headwater_results::schema::{Event, Program, Row, Run, RunHeader, RunStatus, 
 use super::output::{note, out};
 use super::run_reporter::{Closed, LaunchLine, RunReporter};
 use super::show::style;
-use super::{RunArguments, status};
+use super::{RunArguments, run_archive, status};
 use crate::compare::{Compared, Request, compare_runs};
 use crate::environment;
 use crate::harness::against::Against;
@@ -41,7 +41,11 @@ pub(super) fn run(arguments: RunArguments) -> anyhow::Result<u8> {
     }
     let silent = arguments.json || arguments.quiet;
     let fail_on = arguments.fail_on;
-    let Some(measured) = measure(arguments)? else { return Ok(status::OK) };
+    let archive = arguments.archive.clone();
+    let Some(mut measured) = measure(arguments)? else { return Ok(status::OK) };
+    if let (Some(archive), Ok(_)) = (&archive, &measured.end) {
+        measured.is_archived = run_archive::end(archive, &measured.directory);
+    }
     let runs = [(measured.run.header.run_id.clone(), measured.run.clone())];
     let compared = match (measured.run.header.settings.variants.is_empty(), silent && fail_on.is_none()) {
         (false, false) => Some(compare_runs(&runs, &Request::default())),
@@ -70,6 +74,8 @@ pub(super) struct Measured {
     pub end: anyhow::Result<u8>,
     /// Blocks that the budget left out.
     blocks_left_out: u32,
+    /// Whether it is in an archive too.
+    is_archived: bool,
 }
 
 /// Measures and stores a run; returns `None` if the arguments only ask what would be done. Prints the progress, and the
@@ -80,6 +86,9 @@ pub(super) fn measure(arguments: RunArguments) -> anyhow::Result<Option<Measured
     if arguments.dry_run {
         dry_run(&prepared.plan, arguments.json)?;
         return Ok(None);
+    }
+    if let Some(archive) = &arguments.archive {
+        run_archive::begin(archive, &prepared.directory)?;
     }
     let execution = Execution {
         json: arguments.json,
@@ -153,7 +162,7 @@ pub(super) fn execute(prepared: Prepared, cpus: &[u32], execution: &Execution) -
     let Closed { run, directory, end } = teller.close(end)?;
     let end = match end {
         Ok(end) => end,
-        Err(error) => return Ok(Measured { run, directory, end: Err(error), blocks_left_out: 0 }),
+        Err(error) => return Ok(Measured { run, directory, end: Err(error), blocks_left_out: 0, is_archived: false }),
     };
     if execution.trace && end.signal.is_none() {
         let count = trace::rows::record(&runner, &directory, &scratch, &stop)?;
@@ -338,6 +347,7 @@ fn with_config(typed: RunArguments) -> anyhow::Result<RunArguments> {
         transport_cmd: either(typed.transport_cmd, file.transport_cmd),
         variant: either(typed.variant, file.variant),
         label: either(typed.label, file.label),
+        archive: typed.archive.or(file.archive),
         against: typed.against.or(file.against),
         fail_on: typed.fail_on.or(file.fail_on),
         time: typed.time.or(file.time),
@@ -476,6 +486,7 @@ fn header(plan: &Plan, directory: &Path, programs: &BTreeMap<Option<String>, Har
 /// The command line as typed, with the seed that was drawn.
 pub(super) fn reproduction(seed: u64) -> Vec<String> {
     let mut command: Vec<String> = std::iter::once("headwater".to_owned()).chain(std::env::args().skip(1)).collect();
+    run_archive::without(&mut command);
     if !command.iter().any(|word| word == "--seed" || word.starts_with("--seed=")) {
         // Before the command of others, where there is one.
         let at = command.iter().position(|word| word == "--").unwrap_or(command.len());
@@ -490,7 +501,7 @@ fn finish(run: Run, directory: PathBuf, end: End) -> Measured {
         RunStatus::Partial => status::PARTIAL,
         RunStatus::Interrupted => status::INTERRUPTED,
     };
-    Measured { run, directory, end: Ok(status), blocks_left_out: end.blocks_left_out }
+    Measured { run, directory, end: Ok(status), blocks_left_out: end.blocks_left_out, is_archived: false }
 }
 
 impl Measured {
@@ -520,7 +531,8 @@ impl Measured {
             )?,
             _ => {}
         }
-        writeln!(out, "Kept in {}", self.directory.display())?;
+        let archive = if self.is_archived { ", and in the archive" } else { "" };
+        writeln!(out, "Kept in {}{archive}", self.directory.display())?;
         Ok(())
     }
 

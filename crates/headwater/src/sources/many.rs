@@ -25,7 +25,9 @@ pub fn find<S: AsRef<str>>(names: &[S]) -> anyhow::Result<Vec<String>> {
     let names: Vec<&str> = if names.is_empty() { usual.into() } else { names.iter().map(AsRef::as_ref).collect() };
     for name in names {
         let path = Path::new(name);
-        if path.is_dir() && !is_run(path) {
+        if name.starts_with(super::archive::PREFIX) {
+            found.push(name.to_owned());
+        } else if path.is_dir() && !is_run(path) {
             let inner = runs_in(path, "*")?;
             if inner.is_empty() {
                 bail!(

@@ -6,7 +6,7 @@ use crate::summary::Fold;
 use crate::testing::{Random, environment, header, launch};
 
 /// Returns the run of a day with these rates of its rows; every row has five launches around its rate.
-fn run(day: usize, rates: &[(&str, f64)], change: impl FnOnce(&mut crate::schema::RunHeader)) -> Run {
+fn run(day: usize, rates: &[(&str, f64)], change: impl FnOnce(&mut RunHeader)) -> Run {
     let ids: Vec<&str> = rates.iter().map(|(id, _)| *id).collect();
     let mut header = header(&ids);
     header.started_at = format!("2026-{:02}-{:02}T04:00:00Z", 1 + day / 28, 1 + day % 28);

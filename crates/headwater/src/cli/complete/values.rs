@@ -17,6 +17,7 @@ use headwater_streams::{inspect, known_drivers, known_modules};
 use super::Candidate;
 use crate::overhead::{arms, workloads};
 use crate::plan::selection::{self, SUITE};
+use crate::sources::archive;
 use crate::store::{DOCUMENT, EVENTS, RUNS};
 use crate::suites::{self, Axes, Suite};
 use crate::{facilities, import, patterns, trace, transports};
@@ -85,7 +86,14 @@ fn all(argument: &Arg, context: &Context<'_>, typed: &str) -> Values {
         (_, "PLACEMENT") => {
             words(named([Placement::SameCpu, Placement::TwoCpus, Placement::Free].map(Placement::name)))
         }
-        (_, "RUN") => Values { words: runs(typed).into_iter().chain(published(typed)).collect(), files: Files::All },
+        (_, "RUN") => Values {
+            words: runs(typed).into_iter().chain(published(typed)).chain(archived(typed)).collect(),
+            files: Files::All,
+        },
+        (_, "ARCHIVE-COMMAND") if context.operands.is_empty() => {
+            words(archive::COMMANDS.iter().map(|(name, summary)| Candidate::new(*name, *summary)))
+        }
+        (_, "ARCHIVE-COMMAND") => Values { words: runs(typed), files: Files::All },
         (_, "FORMAT") if context.command == "import" => {
             words(import::TABLE.iter().map(|format| Candidate::new(format.name, format.summary)))
         }
@@ -100,7 +108,9 @@ fn all(argument: &Arg, context: &Context<'_>, typed: &str) -> Values {
         (_, "WORKLOAD") => words(named(workloads::BUILT_IN)),
         (_, "STREAM") => words(streams()),
         (_, "DIR") => Values { files: Files::Directories, ..Values::default() },
-        (_, "FILE" | "DIR|FILE" | "PATH" | "CMD" | "COMMAND") => Values { files: Files::All, ..Values::default() },
+        (_, "FILE" | "DIR|FILE" | "PATH" | "PLACE" | "CMD" | "COMMAND") => {
+            Values { files: Files::All, ..Values::default() }
+        }
         _ => Values::default(),
     }
 }
@@ -199,6 +209,13 @@ fn published(typed: &str) -> Vec<Candidate> {
         }
         None => named(published::tables().iter().map(|table| format!("{PREFIX}{}", table.name))),
     }
+}
+
+/// Queries of the archive: the terms that a query can have next.
+fn archived(typed: &str) -> Vec<Candidate> {
+    let Some(query) = typed.strip_prefix(archive::PREFIX) else { return named([archive::PREFIX]) };
+    let before = &typed[..archive::PREFIX.len() + query.rfind(',').map_or(0, |at| at + 1)];
+    archive::TERMS.iter().map(|(name, summary)| Candidate::new(format!("{before}{name}="), *summary)).collect()
 }
 
 /// What a baseline can be: the runs that were typed, a transport, a placement.

@@ -1,0 +1,178 @@
+//! A connection to a database: SQLite or PostgreSQL. All statements of this program go through it, with the values beside
+//! the statement and never in it, and are the same for both: parameters are `$1`, `$2`, ...
+//!
+//! It knows nothing about runs.
+
+use anyhow::bail;
+
+pub mod postgres;
+pub mod sqlite;
+
+/// A value of a parameter or a column.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// No value.
+    Null,
+    /// An integer; ids, counts, seconds.
+    Integer(i64),
+    /// A floating-point number.
+    Real(f64),
+    /// A text without a NUL, see [`text`].
+    Text(String),
+    /// Bytes.
+    Bytes(Vec<u8>),
+}
+
+/// Returns a text as a value. PostgreSQL's texts contain no NUL: a name with one gets a replacement character instead.
+pub fn text(text: &str) -> Value {
+    Value::Text(if text.contains('\0') { text.replace('\0', "\u{fffd}") } else { text.to_owned() })
+}
+
+impl Value {
+    /// Returns an integer.
+    ///
+    /// # Errors
+    /// If the database holds something else.
+    pub fn integer(&self) -> anyhow::Result<i64> {
+        match self {
+            Value::Integer(value) => Ok(*value),
+            other => bail!("the database has {other:?} where an integer belongs; `headwater archive check` checks it"),
+        }
+    }
+
+    /// Returns a text.
+    ///
+    /// # Errors
+    /// As [`Value::integer`].
+    pub fn text(&self) -> anyhow::Result<&str> {
+        match self {
+            Value::Text(value) => Ok(value),
+            other => bail!("the database has {other:?} where a text belongs; `headwater archive check` checks it"),
+        }
+    }
+
+    /// Returns a floating-point number.
+    ///
+    /// # Errors
+    /// As [`Value::integer`].
+    pub fn real(&self) -> anyhow::Result<f64> {
+        match self {
+            Value::Real(value) => Ok(*value),
+            Value::Integer(value) => Ok(*value as f64),
+            other => bail!("the database has {other:?} where a number belongs; `headwater archive check` checks it"),
+        }
+    }
+
+    /// Returns bytes.
+    ///
+    /// # Errors
+    /// As [`Value::integer`].
+    pub fn bytes(&self) -> anyhow::Result<&[u8]> {
+        match self {
+            Value::Bytes(value) => Ok(value),
+            _ => bail!("the database has something else where bytes belong; `headwater archive check` checks it"),
+        }
+    }
+}
+
+/// Which database it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// One file.
+    Sqlite,
+    /// A server.
+    Postgres,
+}
+
+/// Takes one row of an answer.
+pub type Take<'a> = &'a mut dyn FnMut(&[Value]) -> anyhow::Result<()>;
+
+/// A connection.
+pub trait Database {
+    /// Returns which database it is.
+    fn kind(&self) -> Kind;
+
+    /// Executes statements without parameters.
+    fn script(&mut self, sql: &str) -> anyhow::Result<()>;
+
+    /// Executes a statement, and returns how many rows it has changed.
+    fn execute(&mut self, sql: &str, values: &[Value]) -> anyhow::Result<u64>;
+
+    /// Executes a query, and hands each row to `take` as it comes.
+    fn query(&mut self, sql: &str, values: &[Value], take: Take<'_>) -> anyhow::Result<()>;
+}
+
+/// Returns all rows of an answer that is known to be short.
+pub fn rows(database: &mut dyn Database, sql: &str, values: &[Value]) -> anyhow::Result<Vec<Vec<Value>>> {
+    let mut rows = Vec::new();
+    database.query(sql, values, &mut |row| {
+        rows.push(row.to_vec());
+        Ok(())
+    })?;
+    Ok(rows)
+}
+
+/// Does `work` in a transaction: all of it is visible at once, or none. In SQLite the transaction is a writer's from its
+/// beginning.
+pub fn transaction<T>(
+    database: &mut dyn Database,
+    work: impl FnOnce(&mut dyn Database) -> anyhow::Result<T>,
+) -> anyhow::Result<T> {
+    database.script(match database.kind() {
+        Kind::Sqlite => "BEGIN IMMEDIATE",
+        Kind::Postgres => "BEGIN",
+    })?;
+    match work(database).and_then(|done| database.script("COMMIT").map(|()| done)) {
+        Ok(done) => Ok(done),
+        Err(error) => {
+            // A connection that is lost has no transaction any more.
+            let _ = database.script("ROLLBACK");
+            Err(error)
+        }
+    }
+}
+
+/// The most rows of one statement: with the widest table it has fewer parameters than either database takes.
+const ROWS_MAX: usize = 500;
+
+/// Inserts rows of equal width by as few statements as possible; `end` follows the values.
+pub fn insert(database: &mut dyn Database, into: &str, rows: &[Vec<Value>], end: &str) -> anyhow::Result<()> {
+    for rows in rows.chunks(ROWS_MAX) {
+        let width = rows[0].len();
+        let row = |at: usize| {
+            let places: Vec<String> = (0..width).map(|column| format!("${}", at * width + column + 1)).collect();
+            format!("({})", places.join(","))
+        };
+        let places: Vec<String> = (0..rows.len()).map(row).collect();
+        database.execute(&format!("INSERT INTO {into} VALUES {} {end}", places.join(",")), &rows.concat())?;
+    }
+    Ok(())
+}
+
+/// Returns `($1,$2,...)` for `count` parameters from `first` on.
+pub fn places(first: usize, count: usize) -> String {
+    let places: Vec<String> = (first..first + count).map(|place| format!("${place}")).collect();
+    format!("({})", places.join(","))
+}
+
+/// What an attempt that has failed is worth repeating for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Retry {
+    /// Many use the database at the same time: it is free soon.
+    Busy,
+    /// The connection was lost, or there was none.
+    Lost,
+    /// The same would happen again.
+    Never,
+}
+
+/// Returns what an error is worth repeating for.
+pub fn retry(error: &anyhow::Error) -> Retry {
+    error
+        .chain()
+        .find_map(|cause| {
+            let sqlite = cause.downcast_ref::<rusqlite::Error>().map(sqlite::retry);
+            sqlite.or_else(|| cause.downcast_ref::<::postgres::Error>().map(postgres::retry))
+        })
+        .unwrap_or(Retry::Never)
+}

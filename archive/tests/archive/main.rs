@@ -1,0 +1,10 @@
+//! The tests of the archive as a user has it: the program, with both databases. One program, so that one PostgreSQL is
+//! started.
+
+mod adding;
+mod faults;
+mod many;
+mod scale;
+mod support;
+mod tls;
+mod with_headwater;
