@@ -46,16 +46,15 @@ pub(super) fn drawn<'a>(
     html
 }
 
-/// Returns the results of the comparisons for the summary, and what would decide more and cautions, each as a list.
-pub(super) fn words(page: &Page<'_>, list: fn(&[String]) -> String) -> (String, String) {
-    let comparisons = page.source.comparisons;
-    let results: Vec<String> = comparisons.iter().map(sentence).collect();
+/// Returns the results of the comparisons, and what would decide more and cautions.
+pub(super) fn sentences(comparisons: &[Comparison]) -> (Vec<String>, Vec<String>) {
+    let results = comparisons.iter().map(sentence).collect();
     // The counts are in the result already.
     let cautions = comparisons.iter().flat_map(|comparison| crate::comparison::summary(comparison).into_iter().skip(1));
-    (list(&results), list(&rows::unique(cautions)))
+    (results, rows::unique(cautions))
 }
 
-pub(super) fn sentence(comparison: &Comparison) -> String {
+fn sentence(comparison: &Comparison) -> String {
     let judged: Vec<&RowComparison> = comparison.rows.iter().filter(|row| row.verdict != Verdict::Unjudged).collect();
     let of = |name: &str| judged.iter().filter(|row| row.verdict.name() == name).collect::<Vec<_>>();
     let candidate = shorten(&comparison.candidate, 80);

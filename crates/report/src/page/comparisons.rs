@@ -29,7 +29,8 @@ pub fn comparison_page(compared: &[Compared<'_>], left_out: &[String], title: Op
     let items = |sentences: &mut dyn Iterator<Item = String>| -> String {
         sentences.take(LINES_MAX).map(|words| format!("<li>{}</li>\n", prose(&shorten(&words, 4000)))).collect()
     };
-    let words = items(&mut comparisons.iter().map(comparison::sentence));
+    let (results, cautions) = comparison::sentences(&comparisons);
+    let words = items(&mut results.into_iter().chain(cautions));
     let mut sections = vec![(&SUMMARY, format!("<ul class=\"verdict\">\n{words}</ul>\n"))];
     sections.push((&COMPARISON, comparison::drawn(&comparisons, forest.iter().collect(), &mut allowance)));
     let mut facts = compared

@@ -27,7 +27,8 @@ const ANSWER_MAX: usize = 320;
 const SENTENCE_MAX: usize = 1200;
 
 fn draw(page: &Page<'_>, allowance: &mut Allowance) -> Option<String> {
-    let (mut answer, mut html) = comparison::words(page, list);
+    let (results, cautions) = comparison::sentences(page.source.comparisons);
+    let (mut answer, mut html) = (list(&results), list(&cautions));
     let (runs, _) = page.listed();
     // The datasets of a report share one description.
     let mut last = None;
