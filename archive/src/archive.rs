@@ -9,7 +9,7 @@ use headwater_results::history::{Machine, facts_of, own_figure};
 use headwater_results::schema::{RowResult, Run};
 
 use crate::content;
-use crate::database::{Database, Kind, Retry, Value, insert, places, retry, rows, text, transaction};
+use crate::database::{Database, Kind, Retry, Value, insert, pause, places, retry, rows, text, transaction};
 use crate::place::Place;
 use crate::record::{Form, Record, digest, restored};
 use crate::schema;
@@ -51,7 +51,7 @@ impl Adder {
         let begun = Instant::now();
         let parts = content::parts(&record.content);
         let mut lost = 0;
-        for attempt in 0.. {
+        loop {
             let error = match self.try_to(record, &parts) {
                 Ok(added) => return Ok(added),
                 Err(error) => error,
@@ -63,9 +63,8 @@ impl Adder {
                 Retry::Lost if lost < LOST_MAX => lost += 1,
                 _ => return Err(error),
             }
-            std::thread::sleep(pause(attempt));
+            std::thread::sleep(pause(begun.elapsed()));
         }
-        unreachable!("the loop ends by a return")
     }
 
     fn try_to(&mut self, record: &Record, parts: &[Vec<u8>]) -> anyhow::Result<Added> {
@@ -75,16 +74,6 @@ impl Adder {
         };
         add_to(database.as_mut(), record, parts).with_context(|| self.place.to_string())
     }
-}
-
-/// Returns how long to wait after an attempt: longer from time to time, and not as long as the others.
-fn pause(attempt: u32) -> Duration {
-    const FIRST_MS: u64 = 20;
-    const LONGEST_MS: u64 = 1000;
-    let longest = (FIRST_MS << attempt.min(10)).min(LONGEST_MS);
-    let random =
-        SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |now| u64::from(now.subsec_nanos()));
-    Duration::from_millis(longest / 2 + (random ^ u64::from(std::process::id()).wrapping_mul(7919)) % (longest / 2 + 1))
 }
 
 /// Opens an archive whose tables are ready.

@@ -3,6 +3,8 @@
 //!
 //! It knows nothing about runs.
 
+use std::time::{Duration, SystemTime};
+
 use anyhow::bail;
 
 pub mod postgres;
@@ -175,4 +177,14 @@ pub fn retry(error: &anyhow::Error) -> Retry {
             sqlite.or_else(|| cause.downcast_ref::<::postgres::Error>().map(postgres::retry))
         })
         .unwrap_or(Retry::Never)
+}
+
+/// Returns how long to wait before the next attempt: longer, the longer it has lasted, and not as long as other processes.
+pub fn pause(lasted: Duration) -> Duration {
+    const SHORTEST: Duration = Duration::from_millis(20);
+    const LONGEST: Duration = Duration::from_secs(1);
+    let longest = lasted.clamp(SHORTEST, LONGEST);
+    let random = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |now| now.subsec_nanos());
+    let share = (random ^ std::process::id().wrapping_mul(7919)) % 1000;
+    longest / 2 + longest * share / 2000
 }

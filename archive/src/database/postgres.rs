@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::error::Error;
+use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use bytes::BytesMut;
@@ -15,6 +16,9 @@ use crate::place::Server;
 /// The schema in which the tables are; another program's tables in `public` are not touched.
 pub const SCHEMA: &str = "headwater";
 
+/// How long a server without a free connection is waited for.
+const BUSY_MAX: Duration = Duration::from_secs(120);
+
 /// A connection.
 pub struct Postgres {
     client: Client,
@@ -27,7 +31,17 @@ impl Postgres {
     /// # Errors
     /// With the server's name, the cause and the remedy.
     pub fn connect(server: &Server) -> anyhow::Result<Postgres> {
-        let mut client = server.connect()?;
+        let begun = Instant::now();
+        let mut client = loop {
+            match server.connect() {
+                Ok(client) => break client,
+                // All its connections are taken, or it starts up.
+                Err(error) if super::retry(&error) == Retry::Busy && begun.elapsed() < BUSY_MAX => {
+                    std::thread::sleep(super::pause(begun.elapsed()));
+                }
+                Err(error) => return Err(error),
+            }
+        };
         let settings = format!("SET search_path TO {SCHEMA}; SET client_min_messages TO warning");
         client.batch_execute(&settings).with_context(|| server.to_string())?;
         Ok(Postgres { client, statements: HashMap::new() })

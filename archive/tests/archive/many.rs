@@ -19,7 +19,7 @@ fn all_succeed(children: Vec<Child>) {
 
 #[test]
 fn all_that_add_at_the_same_moment_succeed() {
-    // The server takes 20 connections.
+    // The server takes 6 connections.
     on_both(|dir, archive| {
         let count = processes();
         let start = |number: usize| {

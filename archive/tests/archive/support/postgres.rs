@@ -59,7 +59,7 @@ impl Server {
         assert!(made.expect("initdb starts").success(), "a cluster is made");
         let socket = directory.path().display().to_string();
         let all = format!(
-            "listen_addresses = ''\nunix_socket_directories = '{socket}'\nfsync = off\nmax_connections = 20\n\
+            "listen_addresses = ''\nunix_socket_directories = '{socket}'\nfsync = off\nmax_connections = 6\n\
              shared_buffers = 16MB\n{configuration}\n"
         );
         fs::write(data.join("postgresql.auto.conf"), all).expect("the configuration");
@@ -115,7 +115,17 @@ impl Server {
     }
 
     pub fn connect(&self, database: &str) -> Client {
-        self.try_connect(database).expect("the server answers")
+        // Others may have all its connections for a moment.
+        let begun = Instant::now();
+        loop {
+            match self.try_connect(database) {
+                Ok(client) => return client,
+                Err(error) if begun.elapsed() > Duration::from_secs(60) => {
+                    panic!("the server does not answer: {error}")
+                }
+                Err(_) => std::thread::sleep(Duration::from_millis(20)),
+            }
+        }
     }
 
     fn try_connect(&self, database: &str) -> Result<Client, ::postgres::Error> {
