@@ -9,7 +9,7 @@ use std::num::NonZero;
 
 use serde::{Deserialize, Serialize};
 
-use super::ratio::{Ratios, Sample};
+use super::ratio::{Ratios, Sample, standard_errors};
 use super::{Comparison, LeftOut, Ratio, RowComparison, Rules, Verdict, judge};
 use crate::estimate::{Estimate, median};
 use crate::significance::outliers::{Value, furthest};
@@ -219,8 +219,9 @@ fn one(
     let ([Some(before), Some(after)], Some(ratio)) = (estimates, ratio) else {
         return Err(paired.left_out(row, sides));
     };
-    let errors: Vec<f64> = found.iter().filter_map(|(_, ratio)| ratio.standard_error()).collect();
-    let of_launches = errors.iter().map(|error| error * error).sum::<f64>() / errors.len().max(1) as f64;
+    let errors = standard_errors(found.iter().map(|(_, ratio)| ratio));
+    let variances: Vec<f64> = errors.iter().flatten().map(|error| error * error).collect();
+    let of_launches = variances.iter().sum::<f64>() / variances.len().max(1) as f64;
     let mean = logarithms.iter().sum::<f64>() / logarithms.len() as f64;
     let total = if ratio.n > 1 { student::variance(&logarithms, mean) } else { 0.0 };
     let half_width = (ratio.high / ratio.low).ln() / 2.0;
@@ -245,7 +246,7 @@ fn one(
             spread,
         }),
     };
-    Ok((row, furthest(&values(&found))))
+    Ok((row, furthest(&values(&logarithms, &errors, &variances))))
 }
 
 /// Returns the ratio over hosts, from the logarithms of theirs.
@@ -288,13 +289,10 @@ fn name_odd(rows: &mut [RowComparison], candidates: &[Far], names: &[String], al
 }
 
 /// Returns the ratios of hosts with their uncertainties, for the search for those that differ.
-fn values(found: &[(u32, Ratio)]) -> Vec<Value> {
-    let variances: Vec<Option<f64>> =
-        found.iter().map(|(_, ratio)| ratio.standard_error().map(|error| error * error)).collect();
-    let usual = median(&variances.iter().flatten().copied().collect::<Vec<f64>>()).unwrap_or(0.0);
-    let values = found.iter().zip(variances);
-    let excess = |variance: Option<f64>| variance.map_or(0.0, |variance| (variance - usual).max(0.0));
-    values.map(|((_, ratio), variance)| Value { value: ratio.value.ln(), excess: excess(variance) }).collect()
+fn values(logarithms: &[f64], errors: &[Option<f64>], variances: &[f64]) -> Vec<Value> {
+    let usual = median(variances).unwrap_or(0.0);
+    let excess = |error: Option<f64>| error.map_or(0.0, |error| (error * error - usual).max(0.0));
+    logarithms.iter().zip(errors).map(|(&value, &error)| Value { value, excess: excess(error) }).collect()
 }
 
 #[cfg(test)]

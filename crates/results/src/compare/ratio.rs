@@ -78,6 +78,18 @@ impl Ratios {
     }
 }
 
+/// Returns the standard error of each of the ratios, most of which have the same coverage.
+pub(crate) fn standard_errors<'a>(ratios: impl IntoIterator<Item = &'a Ratio>) -> Vec<Option<f64>> {
+    let mut last = (0.0, 0.0);
+    let error = |ratio: &Ratio| {
+        if ratio.confidence != last.0 {
+            last = (ratio.confidence, normal_quantile(f64::midpoint(1.0, ratio.confidence)));
+        }
+        ratio.standard_error_at(last.1)
+    };
+    ratios.into_iter().map(error).collect()
+}
+
 impl Ratio {
     /// Returns the ratio whose logarithm is this shift.
     pub(crate) fn of(shift: &Shift, paired: bool) -> Ratio {
@@ -96,7 +108,11 @@ impl Ratio {
     /// Returns the standard error of the ratio's logarithm: that of a normal variable whose interval extends as far
     /// towards 1. `None` for a single launch, whose interval covers nothing.
     pub fn standard_error(&self) -> Option<f64> {
-        let deviate = normal_quantile(f64::midpoint(1.0, self.confidence));
+        self.standard_error_at(normal_quantile(f64::midpoint(1.0, self.confidence)))
+    }
+
+    /// Returns the same, where the deviate of the interval's coverage is known: it takes longer than all else.
+    fn standard_error_at(&self, deviate: f64) -> Option<f64> {
         (deviate > 0.0).then(|| self.towards_one() / deviate)
     }
 

@@ -198,3 +198,32 @@ fn rows_of_one_run_are_paired_in_its_blocks() {
     assert_eq!((verdicts(&found), found.rows[0].label.as_str()), (vec!["better"], "a"));
     assert!(found.rows[0].hosts.as_ref().is_some_and(|over| over.spread < 0.01), "{found:?}");
 }
+
+/// The largest fleet that is promised: two kernels, 1,000 hosts, 2,000 rows, 12 launches of either side.
+#[test]
+#[ignore = "takes a gigabyte and seconds; cargo test --release -p headwater-results thousand_hosts -- --ignored --nocapture"]
+fn a_thousand_hosts_with_two_thousand_rows_are_compared_in_seconds() {
+    let ids: Vec<String> = (0..2000).map(|row| format!("row{row}")).collect();
+    let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+    let mut template = run("h", "6.1", &ids, 12, |_, _| 1e6);
+    let mut random = Random::new(9);
+    let mut gathered = kernels();
+    for host in 0..1000 {
+        for (kernel, change) in [("6.1", 1.0), ("6.6", 0.98)] {
+            template.header.environment.host = format!("h{host}");
+            template.header.environment.kernel.release = kernel.to_owned();
+            for (row, result) in template.results.iter_mut().enumerate() {
+                let level = 1e6 * if row % 10 == 0 { change } else { 1.0 } * (0.02 * random.normal()).exp();
+                result.metrics[0].launches.fill_with(|| level * (0.01 * random.normal()).exp());
+            }
+            take(&mut gathered, &template);
+        }
+    }
+    let threads = std::thread::available_parallelism().expect("a number");
+    let started = std::time::Instant::now();
+    let found = compare_over_hosts(&gathered, [0, 1], Rules::default(), threads);
+    let elapsed_s = started.elapsed().as_secs_f64();
+    println!("{} rows of 1000 hosts on {threads} threads: {elapsed_s:.2} s", found.rows.len());
+    assert!(found.rows.len() == 2000 && found.rows[0].ratio.is_some_and(|ratio| ratio.n == 1000));
+    assert!(verdicts(&found).iter().all(|verdict| ["worse", "equivalent", "inconclusive"].contains(verdict)));
+}

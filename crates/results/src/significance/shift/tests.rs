@@ -66,6 +66,12 @@ fn searching_for_pairs_agrees_with_listing_them() {
         let (a, b) = (side(1 + round % 7), side(1 + round % 11));
         for pairs in [Pairs::Means(&b), Pairs::Differences(&a, &b)] {
             pairs.list(&mut list);
+            list.sort_by(f64::total_cmp);
+            for end in 1..=list.len().div_ceil(2) {
+                let (ends, middle) = ends_and_middle(&mut list.clone(), end);
+                assert_eq!(ends, [list[end - 1], list[list.len() - end]]);
+                assert_eq!(middle, [list[list.len().div_ceil(2) - 1], list[list.len() / 2]]);
+            }
             let found: Vec<f64> = (1..=list.len()).map(|place| pairs.nth(place)).collect();
             assert_eq!(found, list);
             for bound in [-1.0, 0.0, 0.4] {
