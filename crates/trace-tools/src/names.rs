@@ -29,6 +29,11 @@ pub fn glob(pattern: &str, text: &str) -> bool {
 
 /// Returns at most three of `names` that are similar to `wrong`, the most similar first; for an error message.
 pub fn nearest<'a>(wrong: &str, names: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
+    nearest_of(wrong, names.into_iter().collect())
+}
+
+/// One copy for all kinds of lists: sorting is 7 kB of machine code.
+fn nearest_of<'a>(wrong: &str, names: Vec<&'a str>) -> Vec<&'a str> {
     // Jaro-Winkler gives more weight to the beginning of a word, which users rarely mistype.
     const LIKENESS_MIN: f64 = 0.7;
     let mut scored: Vec<(f64, &str)> = names
