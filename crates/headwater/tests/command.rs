@@ -218,7 +218,6 @@ fn malformed_options_are_refused_by_name_with_status_2() {
         (&["run", "--seed", "abc"], "it is not a whole number"),
         (&["trace", "attach", "x"], "it is not a whole number"),
         (&["run", "--more", "3"], "--resume"),
-        (&["compare", "a", "b", "--by", "size"], "there are run, kernel"),
         (&["compare", "a", "b", "--alpha", "2"], "a share is a number between 0 and 100 %"),
         (&["compare", "a", "b", "--fail-on", "5%"], "`regression:5%`"),
         (&["export", "a", "--format", "xml"], "there are csv"),

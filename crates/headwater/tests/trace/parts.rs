@@ -101,10 +101,12 @@ fn after_a_kill_the_current_part_is_completed() {
         dir.text(&["recover", from]);
         assert!(!memory.exists());
         let found = numbers(&dir, "r");
-        let first = if round % 2 == 0 { 0 } else { found[0] };
-        let expected = first..first + found.len() as u64;
-        assert!(found.iter().copied().eq(expected.clone()), "{expected:?}, {}", parts(&dir).len());
-        assert!(expected.end == emitted || expected.end == emitted + 1, "{expected:?} of {emitted}");
+        assert!(found.is_sorted_by(|one, next| one < next), "round {round}: {:?}", parts(&dir));
+        let end = found.last().map_or(0, |last| last + 1);
+        assert!(end == emitted || end == emitted + 1, "..{end} of {emitted} in round {round}");
+        // Of the oldest parts, which are gone, some events may be newer than the oldest that are kept: a program may move to another CPU,
+        // whose log is copied later.
+        assert!(round % 2 == 1 || found.len() as u64 == end, "{} of {end}", found.len());
         assert_eq!(dir.agreed("r").1, 0);
     }
 }

@@ -13,7 +13,7 @@ fn block(bell: &Doorbell, number: u32) -> bool {
 }
 
 /// Drops the last copy of an end. A child that another test forks at that moment has one more, until it ends or executes a program.
-fn drop_last(last: Doorbell, peer: &Doorbell) {
+pub(super) fn drop_last(last: Doorbell, peer: &Doorbell) {
     drop(last);
     let end = std::time::Instant::now() + Duration::from_secs(60);
     while !peer.is_alone().expect("poll") && std::time::Instant::now() < end {

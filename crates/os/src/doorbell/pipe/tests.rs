@@ -3,6 +3,7 @@ use std::time::Duration;
 use rustix::event::epoll;
 
 use super::*;
+use crate::doorbell::tests::drop_last;
 use crate::doorbell::{Doorbell, Heard, Interest, Packet};
 use crate::files;
 
@@ -32,7 +33,7 @@ fn a_pipe_rings_and_hangs_up_like_sockets() {
     let copy = writer.try_clone().expect("dup");
     drop(writer);
     assert!(!reader.is_alone().expect("poll") && !copy.is_alone().expect("poll"));
-    drop(copy);
+    drop_last(copy, &reader);
     assert!(reader.is_alone().expect("poll"));
 }
 
