@@ -40,7 +40,7 @@ fn a_pipe_rings_and_hangs_up_like_sockets() {
 #[test]
 fn a_writer_without_a_reader_is_told_and_not_killed() {
     let (writer, reader) = ends();
-    drop(reader);
+    drop_last(reader, &writer);
     // Rust programs ignore SIGPIPE; others do not.
     let mut child = crate::child::Child::fork(|| {
         // SAFETY: the default action is no handler.
@@ -62,7 +62,7 @@ fn a_writer_without_a_reader_is_told_and_not_killed() {
 #[test]
 fn a_pending_sigpipe_of_the_program_stays() {
     let (writer, reader) = ends();
-    drop(reader);
+    drop_last(reader, &writer);
     let mut child = crate::child::Child::fork(|| {
         let mut set = MaybeUninit::<libc::sigset_t>::uninit();
         let mut pending = MaybeUninit::<libc::sigset_t>::uninit();
