@@ -16,7 +16,7 @@ use crate::compare::environment::{Difference, differing, facts};
 use crate::compare::ratio::{Ratios, Sample};
 use crate::compare::{Ratio, Rules, Verdict, verdict};
 use crate::estimate::Estimate;
-use crate::schema::{Better, Environment, Metric, MetricResult, Row, RowOutcome, RowResult, Run, RunHeader};
+use crate::schema::{Better, Environment, Metric, MetricResult, Row, RowResult, Run, RunHeader};
 use crate::significance::family;
 use divisive::{Search, Split};
 pub use order::By;
@@ -97,15 +97,7 @@ impl Entry {
 /// # Errors
 /// The reason for which there is none that a ratio can be made of.
 pub fn own_figure(result: &RowResult) -> Result<&MetricResult, String> {
-    match &result.outcome {
-        RowOutcome::Measured => {}
-        RowOutcome::Skipped { reason } => return Err(format!("skipped: {reason}")),
-        RowOutcome::Failed { reason } => return Err(format!("failed: {reason}")),
-        RowOutcome::Pending => return Err("the run ended before its turn".to_owned()),
-    }
-    let own = result.row.metrics.first();
-    let metric = result.metrics.iter().find(|metric| Some(&metric.metric) == own);
-    let metric = metric.ok_or_else(|| "the run has no figure of it".to_owned())?;
+    let metric = result.own_metric()?;
     if !(metric.estimate.median.is_finite() && metric.estimate.median > 0.0) {
         return Err(format!("its figure is {}: a ratio needs one above 0", metric.estimate.median));
     }

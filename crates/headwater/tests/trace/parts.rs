@@ -27,6 +27,11 @@ fn numbers(dir: &TestDir, trace: &str) -> Vec<u64> {
     text.lines().filter_map(|line| line.rsplit_once("number=")?.1.parse().ok()).collect()
 }
 
+/// Returns what the recording says about itself.
+fn session(dir: &TestDir) -> serde_json::Value {
+    serde_json::from_str(&fs::read_to_string(dir.path("r/session.json")).expect("it is there")).expect("JSON")
+}
+
 #[test]
 fn each_part_is_a_trace_and_together_they_have_every_event() {
     let dir = TestDir::new();
@@ -74,8 +79,7 @@ fn only_the_newest_parts_are_kept_and_the_rest_is_counted() {
     assert_eq!(parts(&dir).len(), 3, "{}", recorded.said);
     let found = numbers(&dir, "r");
     assert!(found.iter().copied().eq(found[0]..100_000) && found[0] > 10_000, "the newest: {}", found[0]);
-    let json: serde_json::Value =
-        serde_json::from_str(&fs::read_to_string(dir.path("r/session.json")).expect("it")).expect("JSON");
+    let json = session(&dir);
     let (removed, count) = (&json["removed"], |value: &serde_json::Value| value.as_u64().expect("a count"));
     let (written, names) = (count(&json["end"]["written"]), count(&removed["parts"]) + 3);
     assert_eq!(written, 100_000 + names, "{json}");
@@ -105,8 +109,11 @@ fn after_a_kill_the_current_part_is_completed() {
         let end = found.last().map_or(0, |last| last + 1);
         assert!(end == emitted || end == emitted + 1, "..{end} of {emitted} in round {round}");
         // Of the oldest parts, which are gone, some events may be newer than the oldest that are kept: a program may move to another CPU,
-        // whose log is copied later.
-        assert!(round % 2 == 1 || found.len() as u64 == end, "{} of {end}", found.len());
+        // whose log is copied later. In each part one record names the thread.
+        let removed = &session(&dir)["removed"];
+        assert!(removed.is_null() || round % 2 == 1, "{removed}");
+        let gone = |what: &str| removed[what].as_u64().unwrap_or(0);
+        assert_eq!(found.len() as u64 + gone("events") - gone("parts"), end, "{removed}");
         assert_eq!(dir.agreed("r").1, 0);
     }
 }

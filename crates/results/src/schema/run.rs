@@ -69,6 +69,24 @@ pub struct RowResult {
     pub failures: Vec<String>,
 }
 
+impl RowResult {
+    /// Returns the row's own figure.
+    ///
+    /// # Errors
+    /// The reason for which there is none.
+    pub fn own_metric(&self) -> Result<&MetricResult, String> {
+        match &self.outcome {
+            RowOutcome::Measured => {}
+            RowOutcome::Skipped { reason } => return Err(format!("skipped: {reason}")),
+            RowOutcome::Failed { reason } => return Err(format!("failed: {reason}")),
+            RowOutcome::Pending => return Err("the run ended before its turn".to_owned()),
+        }
+        let own = self.row.metrics.first();
+        let metric = self.metrics.iter().find(|metric| Some(&metric.metric) == own);
+        metric.ok_or_else(|| "the run has no figure of it".to_owned())
+    }
+}
+
 /// The outcome of a row.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]

@@ -115,7 +115,7 @@ fn a_signal_handler_writes_too() {
         assert_eq!((seen.records, seen.lost), (totals.written, totals.lost));
         assert!(seen.is_in_order());
         let in_handler = seen.numbers(2);
-        assert!(in_handler.len() > 50 || own_logs, "the handler ran {} times", in_handler.len());
+        assert!(in_handler.len() > 50, "the handler ran {} times", in_handler.len());
         if !own_logs {
             assert_eq!(totals.lost, 0);
             assert_eq!(seen.numbers(1).len(), count as usize);
@@ -132,7 +132,7 @@ fn switching_events_loses_none_that_stays_on_also_in_signal_handlers() {
     let _alone = alone();
     for own_logs in OWN_LOGS {
         let test = TestSession::new(WhenFull::Refuse, 64 << 20);
-        let count = 200_000;
+        let count = 1_000_000;
         let mut child = program::start("signals", count, &test.session(), own_logs);
         let (region, mut switches) = (test.region(), 0_u32);
         let totals = test.carry(|| {
@@ -145,7 +145,7 @@ fn switching_events_loses_none_that_stays_on_also_in_signal_handlers() {
         });
         let seen = test.read();
         assert_eq!((seen.records, seen.lost), (totals.written, totals.lost));
-        assert!(seen.is_in_order() && switches > 20, "{switches}");
+        assert!(seen.is_in_order() && switches > 50, "{switches}");
         if !own_logs {
             assert_eq!(totals.lost, 0);
             // Each number that is a multiple of 7 is a long step.

@@ -8,7 +8,7 @@ use super::{Hosts, Lacking, OneSided};
 use crate::compare::environment::{Difference, differing, facts};
 use crate::compare::factor::{Factor, block_of};
 use crate::compare::{LeftOut, LeftOutKind};
-use crate::schema::{Row, RowOutcome, RowResult, Run};
+use crate::schema::{Row, RowResult, Run};
 use crate::sorting::{Arrange, natural};
 
 /// What hosts are told apart by.
@@ -308,15 +308,7 @@ impl Shelf {
 
     /// Adds the launches of a row's own figure, or returns why it has none.
     fn add(&mut self, row: usize, result: &RowResult, run: u32, is_of_runs: bool) -> Result<(), String> {
-        match &result.outcome {
-            RowOutcome::Measured => {}
-            RowOutcome::Skipped { reason } => return Err(format!("skipped: {reason}")),
-            RowOutcome::Failed { reason } => return Err(format!("failed: {reason}")),
-            RowOutcome::Pending => return Err("the run ended before its turn".to_owned()),
-        }
-        let own = result.row.metrics.first();
-        let metric = result.metrics.iter().find(|metric| Some(&metric.metric) == own);
-        let metric = metric.ok_or_else(|| "the run has no figure of it".to_owned())?;
+        let metric = result.own_metric()?;
         if metric.launches.iter().any(|value| !(value.is_finite() && *value > 0.0)) {
             return Err("a figure of it is not above 0, and has no ratio".to_owned());
         }
