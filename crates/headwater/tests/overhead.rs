@@ -311,7 +311,7 @@ fn an_abandoned_instance_is_removed_before_anything_is_measured() {
     let mut dead = Command::new("true").spawn().expect("it starts");
     let id = dead.id();
     dead.wait().expect("it ends");
-    let stale = Tracefs::find(false).expect("usable").path(&format!("instances/headwater-{id}-0"));
+    let stale = Tracefs::find().expect("usable").path(&format!("instances/headwater-{id}-0"));
     fs::create_dir(&stale).expect("an instance");
     let output = short(place.path(), &["--configs", "flight"]);
     assert!(instances(id).is_empty(), "{}", text(&output.stderr));
@@ -319,7 +319,7 @@ fn an_abandoned_instance_is_removed_before_anything_is_measured() {
 
 /// Returns the kernel sessions' instances that belong to a process.
 fn instances(id: u32) -> Vec<PathBuf> {
-    let Ok(found) = Tracefs::find(false) else { return Vec::new() };
+    let Ok(found) = Tracefs::find() else { return Vec::new() };
     let entries = fs::read_dir(found.path("instances")).into_iter().flatten().flatten().map(|entry| entry.path());
     entries.filter(|path| path.to_string_lossy().contains(&format!("headwater-{id}-"))).collect()
 }

@@ -23,13 +23,13 @@ const PAUSE_MS: i32 = 20;
 /// Bytes that are saved by one call.
 const PIECE: usize = 16 << 10;
 
-/// The guard's work before it removes the directory, in that order, and a descriptor that it holds until then.
+/// The guard's work before it removes the directory, in that order, and descriptors that it holds until it has ended.
 #[derive(Debug, Default)]
 pub struct Will<'a> {
     /// What to save. A failed item is left out, and so are the following items for the same file.
     pub saved: Vec<Saved<'a>>,
-    /// A descriptor that it holds open until it has ended: a lock on it lasts until the last write.
-    pub held: Option<BorrowedFd<'a>>,
+    /// Descriptors that it holds open: a lock on one lasts until the last write, and paths may lead through one.
+    pub held: Vec<BorrowedFd<'a>>,
 }
 
 /// Something that is saved: all that can be read from `from` without waiting goes to the end of `to`.
@@ -346,7 +346,7 @@ mod tests {
                 saved(Source::File(&nowhere), &source, 1),
                 saved(Source::File(&to), &source, 1),
             ];
-            match Guard::fork(&path, "switch", &Will { saved, held: None }) {
+            match Guard::fork(&path, "switch", &Will { saved, held: Vec::new() }) {
                 Ok(_guard) => kill_self(),
                 Err(_) => 1,
             }
@@ -373,7 +373,7 @@ mod tests {
         };
         let own = std::fs::File::open(&home).expect("there");
         rustix::fs::flock(&own, rustix::fs::FlockOperation::LockExclusive).expect("nobody has it");
-        let will = Will { saved: Vec::new(), held: Some(rustix::fd::AsFd::as_fd(&own)) };
+        let will = Will { saved: Vec::new(), held: vec![rustix::fd::AsFd::as_fd(&own)] };
         let guard = Guard::fork(&path, "switch", &will).expect("fork");
         drop(own);
         assert!(!free());

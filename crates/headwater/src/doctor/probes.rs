@@ -7,7 +7,7 @@ use headwater_os::{clock, rseq, ticks};
 use headwater_os_tools::limits;
 use headwater_os_tools::machine::{self, Group};
 use headwater_trace::region::Layout;
-use headwater_trace_tools::kernel::{Support, Tracefs, stale};
+use headwater_trace_tools::kernel::{self, Support, Tracefs};
 
 use crate::environment::{Source, parse_cpu_max};
 use crate::trace;
@@ -129,9 +129,15 @@ impl Tracer {
             kernel_obstacle: Support::look().obstacle().map(str::to_owned),
             session_bytes: Layout::file_bytes(trace::BUFFER_BYTES) as u64,
             abandoned: found.filter(|session| !session.is_live).map(|session| session.path).collect(),
-            instances: Tracefs::find(false).and_then(|found| stale(&found)).unwrap_or_default(),
+            instances: stale_instances().unwrap_or_default(),
         }
     }
+}
+
+/// Returns the abandoned instances of tracefs, as a user finds them once tracefs is mounted.
+fn stale_instances() -> Result<Vec<PathBuf>, kernel::Error> {
+    let found = Tracefs::find()?;
+    Ok(kernel::stale(&found)?.iter().map(|path| found.usual_path(path)).collect())
 }
 
 fn turbo(source: &Source) -> Option<Turbo> {

@@ -178,7 +178,7 @@ impl Arm {
 /// Checks whether a session with these events can be started. It records this process only and disturbs no other.
 fn trial(tracing: &Tracing) -> Result<Option<String>, Error> {
     // An abandoned instance that keeps recording would be part of the measurement.
-    let _ = Tracefs::find(false).and_then(|found| kernel::sweep(&found));
+    let _ = Tracefs::find().and_then(|found| kernel::sweep(&found));
     let settings = Settings { processes: Some(vec![std::process::id()]), ..tracing.settings() };
     match Session::start(&settings) {
         Ok(_) => Ok(None),

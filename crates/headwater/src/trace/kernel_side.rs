@@ -80,7 +80,7 @@ impl KernelSide {
             settings.processes = Some(command.into_iter().chain(config.processes.iter().copied()).collect());
         }
         // The session of a killed recorder whose guard was killed too would go on recording.
-        let _ = kernel::sweep(&Tracefs::find(false)?);
+        let _ = kernel::sweep(&Tracefs::find()?);
         let started = Session::start(&settings).and_then(|session| {
             // Each system call of this process would be an event, whose processing makes another call.
             session.exclude(headwater_os::thread::id())?;

@@ -154,7 +154,7 @@ pub fn check_patterns(recordings: &[PathBuf], patterns: &[String]) -> anyhow::Re
 /// # Errors
 /// What part of tracing is missing or not permitted; an unknown event, with the nearest names.
 pub fn kernel_events(patterns: &[String]) -> anyhow::Result<Vec<String>> {
-    let list: PathBuf = Tracefs::find(false)?.path("available_events");
+    let list: PathBuf = Tracefs::find()?.path("available_events");
     let available = read(&list)?;
     let all = ["*".to_owned()];
     let selection = Selection::choose(&available, if patterns.is_empty() { &all } else { patterns })?;

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use headwater_trace_tools::kernel::Tracefs;
 use rustix::process::Signal;
 
 use crate::kernel::usable;
@@ -15,7 +16,8 @@ const SLEPT: &str = "syscalls:sys_exit_clock_nanosleep";
 
 /// Returns the instance of a recorder.
 fn instance(recorder: u32) -> Option<PathBuf> {
-    let instances = fs::read_dir("/sys/kernel/tracing/instances").expect("usable").flatten();
+    let found = Tracefs::find().expect("usable");
+    let instances = fs::read_dir(found.path("instances")).expect("usable").flatten();
     let of = format!("headwater-{recorder}-");
     instances
         .map(|entry| entry.path())
@@ -165,7 +167,8 @@ fn an_abandoned_instance_is_named_by_doctor_and_removed_by_the_next_recorder() {
     let mut doctor = std::process::Command::new(env!("CARGO_BIN_EXE_headwater"));
     let output = doctor.args(["doctor", "--json"]).output().expect("it starts");
     let said = String::from_utf8_lossy(&output.stdout);
-    assert!(said.contains(left.to_str().expect("UTF-8")), "{said}");
+    let found = Tracefs::find().expect("usable").usual_path(&left);
+    assert!(said.contains(found.to_str().expect("UTF-8")), "{said}");
     assert!(left.exists(), "doctor changes nothing");
     dir.text(&["record", "-o", "next", "-k", "sched:sched_process_exit", "--", "true"]);
     assert!(!left.exists());

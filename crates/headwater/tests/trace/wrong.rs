@@ -210,6 +210,34 @@ fn buffers_larger_than_the_memory_are_refused_with_the_remedy() {
 }
 
 #[test]
+fn where_tracefs_is_not_mounted_the_kernel_is_recorded_and_no_mount_is_added() {
+    let Some(_alone) = crate::kernel::usable() else { return };
+    let dir = TestDir::new();
+    // In the second recording the command kills its recorder. The guard saves the events and holds the lock meanwhile.
+    let script = "grep tracefs /proc/self/mounts | cut -d' ' -f2 | sort -r | while read at; do umount $at; done
+         cat /proc/self/mounts >before
+         $HEADWATER trace record -k syscalls:sys_enter_kill -o r -- sh -c 'kill -0 $$; cat /proc/self/mounts >during'
+         $HEADWATER trace record -k syscalls:sys_enter_kill -o s -- sh -c 'kill -0 $$; kill -9 $PPID' || true
+         flock s/kernel.pages/kernel-cpu0.pages true; $HEADWATER doctor --json >doctor || true
+         $HEADWATER trace recover s; $HEADWATER trace list --kernel syscalls:sys_enter_kill; cat /proc/self/mounts >after";
+    let Some(output) = in_namespaces(&dir, &["--mount"], script) else { return };
+    let (said, complained) = (String::from_utf8_lossy(&output.stdout).into_owned(), errors(&output));
+    assert!(output.status.success() && said.ends_with("syscalls:sys_enter_kill\n"), "{said}{complained}");
+    let mounts = ["before", "during", "after"].map(|name| fs::read_to_string(dir.path(name)).expect("written"));
+    assert!(!mounts[0].contains("tracefs") && mounts[1] == mounts[0] && mounts[2] == mounts[0], "{mounts:?}");
+    assert_eq!((dir.agreed("r/kernel"), dir.agreed("s/kernel")), ((1, 0), (2, 0)), "{said}{complained}");
+    let found = headwater_trace_tools::kernel::Tracefs::find().expect("usable");
+    let doctor = fs::read_to_string(dir.path("doctor")).expect("written");
+    for recording in ["r", "s"] {
+        let file = fs::read_to_string(dir.path(recording).join("session.json")).expect("written");
+        let json: serde_json::Value = serde_json::from_str(&file).expect("JSON");
+        let instance = format!("headwater-{}-0", json["recorder"]);
+        assert!(json["recorder"].is_u64() && !doctor.contains(&instance), "{doctor}");
+        assert!(!found.path("instances").join(instance).exists());
+    }
+}
+
+#[test]
 fn without_tracefs_the_missing_part_and_the_alternatives_are_named() {
     let dir = TestDir::new();
     let (name, value) = crate::program::instructions(10, "0");

@@ -6,9 +6,14 @@ use std::path::{Path, PathBuf};
 /// The reason why a session is not possible, or not as requested.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// No tracefs is mounted.
-    #[error("tracefs is not mounted; mount -t tracefs nodev /sys/kernel/tracing")]
-    NotMounted,
+    /// tracefs is not mounted, and this process cannot mount it for itself.
+    #[error(
+        "tracefs is not mounted, and cannot be mounted for this process alone: {why}; as root: mount -t tracefs nodev /sys/kernel/tracing"
+    )]
+    NotMounted {
+        /// The error of the system.
+        why: io::Error,
+    },
     /// tracefs is mounted, but another file system is mounted over it, as in some containers.
     #[error("{root}: tracefs is mounted there, but something else lies over it; umount {root}", root = root.display())]
     Hidden {

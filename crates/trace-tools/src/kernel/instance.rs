@@ -16,7 +16,7 @@ use super::drain::Pipe;
 use super::events::Selection;
 use super::pages::{Store, stats_beside};
 use super::stats::Stats;
-use super::{Error, Tracefs, support, tracefs};
+use super::{Error, Tracefs, mount, support, tracefs};
 use crate::filter::Filter;
 
 /// The prefix of an instance's name; the process id follows.
@@ -60,7 +60,9 @@ impl Instance {
         let mut instance = Instance { path, guard: None, owner };
         let cpus_to_save: Vec<SavedCpu<'_>> =
             sinks.iter().filter_map(|(cpu, store, pipe)| SavedCpu::of(&instance.path, *cpu, store, pipe)).collect();
-        let held = cpus_to_save.first().map(|cpu| cpu.lock);
+        let lock = cpus_to_save.first().map(|cpu| cpu.lock);
+        // Without it the paths would lead nowhere in the guard.
+        let held = lock.into_iter().chain(mount::descriptor(&instance.path)).collect();
         let saved = cpus_to_save.iter().flat_map(SavedCpu::saved).collect();
         let guard = Guard::fork(&instance.path, "tracing_on", &Will { saved, held });
         instance.guard = Some(guard.map_err(|source| Error::Start { what: "the guard", source })?);
@@ -71,6 +73,11 @@ impl Instance {
     /// Returns its directory.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Returns its name, by which any process finds it: [`by_name`].
+    pub(super) fn name(&self) -> String {
+        self.path.file_name().unwrap_or_default().to_string_lossy().into_owned()
     }
 
     /// Leaves the saving and the removal to the guard, which does both when this process has ended.
@@ -235,6 +242,11 @@ pub fn stale(found: &Tracefs) -> Result<Vec<PathBuf>, Error> {
 /// As [`stale`].
 pub fn sweep(found: &Tracefs) -> Result<Vec<PathBuf>, Error> {
     Ok(stale(found)?.into_iter().filter(|path| remove(path)).collect())
+}
+
+/// Returns the directory of the instance with that name.
+pub(super) fn by_name(name: &str) -> Result<PathBuf, Error> {
+    Ok(Tracefs::find()?.path("instances").join(name))
 }
 
 /// Whether it is an instance of ours whose process is gone.

@@ -14,6 +14,7 @@ pub mod events;
 mod fixtures;
 pub mod format;
 pub mod instance;
+mod mount;
 pub mod page;
 mod pages;
 pub mod plan;

@@ -96,8 +96,8 @@ impl Drop for Store {
 /// The facts needed to read pages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Description {
-    /// The instance of the pages.
-    pub instance: PathBuf,
+    /// The name of the instance of the pages.
+    pub instance: String,
     pub clock: Clock,
     /// Size of each CPU's buffer.
     pub buffer_bytes: u64,
@@ -156,7 +156,7 @@ impl Description {
 
     fn to_text(&self) -> String {
         let Description { instance, clock, buffer_bytes, header_page, formats, calls } = self;
-        let (instance, clock) = (instance.display(), clock.name());
+        let clock = clock.name();
         let head = format!("{SIGNATURE}\ninstance: {instance}\nclock: {clock}\nbuffer bytes: {buffer_bytes}\n");
         let calls = calls.iter().map(|call| format!("call: {call}\n"));
         let head = calls.fold(head, |text, call| text + &call) + &format!("header_page:\n{header_page}\n");
@@ -175,7 +175,8 @@ impl Description {
             Some((system.to_owned(), text.trim_end().to_owned()))
         };
         Some(Description {
-            instance: value("instance")?.into(),
+            // Before, it was the path.
+            instance: value("instance")?.rsplit('/').next()?.to_owned(),
             clock: [Clock::Tsc, Clock::Monotonic].into_iter().find(|clock| Some(clock.name()) == value("clock"))?,
             buffer_bytes: value("buffer bytes")?.parse().ok()?,
             header_page,
@@ -292,7 +293,7 @@ mod tests {
     #[test]
     fn a_description_comes_back_as_it_was_written_and_not_if_it_was_cut() {
         let description = Description {
-            instance: "/t/instances/headwater-1-0".into(),
+            instance: "headwater-1-0".into(),
             clock: Clock::Monotonic,
             buffer_bytes: 8 << 20,
             header_page: super::super::fixtures::HEADER_PAGE.trim_end().to_owned(),

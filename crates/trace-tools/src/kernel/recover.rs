@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::capture::{Capture, Pages};
 use super::drain::{Drain, Pipe};
-use super::instance::{is_stale, remove};
+use super::instance::{by_name, is_stale, remove};
 use super::pages::{self, Description, Store};
 use super::stats::Stats;
 use super::{Error, tracefs};
@@ -34,7 +34,9 @@ pub fn recover(directory: &Path) -> Result<Option<Capture>, Error> {
     let Some(description) = Description::read(directory)? else { return Ok(None) };
     let (layout, kinds, clock) = (description.layout()?, description.kinds()?, description.clock);
     // An instance of that name whose process is alive belongs to another session.
-    let instance = Some(&*description.instance).filter(|path| path.exists() && is_stale(path));
+    // Where tracefs cannot be reached any more, neither can the instance.
+    let instance = by_name(&description.instance).ok().filter(|path| path.exists() && is_stale(path));
+    let instance = instance.as_deref();
     if let Some(instance) = instance {
         tracefs::write(&instance.join("tracing_on"), "0")?;
     }

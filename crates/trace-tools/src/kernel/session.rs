@@ -39,8 +39,6 @@ pub struct Settings {
     pub processes: Option<Vec<u32>>,
     /// The clock of the time stamps; `None` for the processor's counter if it is reliable.
     pub clock: Option<Clock>,
-    /// Whether tracefs is mounted if it is not mounted anywhere.
-    pub may_mount: bool,
     /// An existing directory for the pages of a flight recorder, for [`super::snapshot`], and for [`super::recover`] if
     /// the process is killed. With `None` the pages are in memory, and are lost with the process.
     pub kept: Option<PathBuf>,
@@ -59,7 +57,6 @@ impl Settings {
             overwrite: true,
             processes: None,
             clock: None,
-            may_mount: false,
             kept: None,
             paused: false,
         }
@@ -126,7 +123,7 @@ impl Session {
     /// Any [`Error`].
     pub fn start(settings: &Settings) -> Result<Session, Error> {
         support::own_pids()?;
-        let found = Tracefs::find(settings.may_mount)?;
+        let found = Tracefs::find()?;
         let available = tracefs::read(&found.path("available_events"))?;
         let events = Selection::choose(&available, &settings.events)?;
         let clock = clock(&found, settings.clock)?;
@@ -146,7 +143,7 @@ impl Session {
         instance.set("buffer_size_kb", &settings.buffer_kb_per_cpu.to_string())?;
         instance.option("overwrite", settings.overwrite)?;
         let description = Description {
-            instance: instance.path().to_owned(),
+            instance: instance.name(),
             clock,
             buffer_bytes: u64::from(settings.buffer_kb_per_cpu) << 10,
             header_page: header_page(&found, &instance)?,

@@ -9,6 +9,7 @@ use std::path::Path;
 use super::Error;
 use super::capture::{Capture, Pages};
 use super::drain::{Drain, Pipe};
+use super::instance::by_name;
 use super::pages::{self, Description, Store};
 use super::stats::Stats;
 
@@ -25,13 +26,14 @@ pub fn snapshot(directory: &Path) -> Result<Option<Capture>, Error> {
     let _sole = pages::sole_reader(directory)?;
     let Some(description) = Description::read(directory)? else { return Ok(None) };
     let (layout, kinds, clock) = (description.layout()?, description.kinds()?, description.clock);
+    let instance = by_name(&description.instance)?;
     let one = |cpu: u32| {
         let path = pages::of_cpu(directory, cpu);
         let store = Store::open(&path)?;
-        let mut drain = Drain::open(&description.instance, cpu, &store, Pipe::new()?, layout.page_bytes())?;
+        let mut drain = Drain::open(&instance, cpu, &store, Pipe::new()?, layout.page_bytes())?;
         drain.copy_at_most(description.buffer_bytes)?;
         // Later events belong to the next snapshot.
-        let stats = Stats { unread: 0, ..Stats::of(&description.instance, cpu)? };
+        let stats = Stats { unread: 0, ..Stats::of(&instance, cpu)? };
         let end = store.file.metadata().map_err(|source| Error::file("look at", &path, source))?.len();
         let page = layout.page_bytes() as u64;
         // The last page may be almost empty.

@@ -4,7 +4,7 @@
 use std::fs::{self, OpenOptions};
 use std::path::Path;
 
-use super::{Error, Tracefs, tracefs};
+use super::{Error, Tracefs, mount, tracefs};
 
 /// A feature that sessions use.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,17 +23,20 @@ pub struct Support {
 }
 
 impl Support {
-    /// Checks all features. Changes nothing.
+    /// Checks all features. Changes nothing but this process, see [`Tracefs::find`].
     pub fn look() -> Support {
         let pids = own_pids().map(|()| "the machine's own".to_owned()).map_err(|error| error.to_string());
         let mut points =
             vec![Point { name: "lockdown", state: lockdown_state() }, Point { name: "pid namespace", state: pids }];
-        let found = Tracefs::find(false);
+        let found = Tracefs::find();
         let permission = match &found {
             Ok(found) => may_write(found),
             Err(error) => Err(error.to_string()),
         };
         let state = match &found {
+            Ok(found) if mount::descriptor(found.root()).is_some() => {
+                Ok("not mounted; each process that needs it mounts it for itself".to_owned())
+            }
             Ok(found) => Ok(found.root().display().to_string()),
             // tracefs exists, though it is not accessible.
             Err(Error::Permission { path } | Error::Refused { path, .. }) => Ok(path.display().to_string()),

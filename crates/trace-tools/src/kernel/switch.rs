@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::events::Selection;
+use super::instance::by_name;
 use super::pages::{self, Description};
 use super::{Error, Tracefs, session, tracefs};
 
@@ -22,7 +23,7 @@ pub fn switch(directory: &Path, on: &[String], off: &[String]) -> Result<Option<
     // Snapshots and other switches wait meanwhile.
     let _sole = pages::sole_reader(directory)?;
     let Some(mut description) = Description::read(directory)? else { return Ok(None) };
-    let found = Tracefs::find(false)?;
+    let found = Tracefs::find()?;
     let available = tracefs::read(&found.path("available_events"))?;
     let [on, off] = [on, off].map(|patterns| Selection::choose(&available, patterns));
     let (on, off) = (on?, off?);
@@ -38,8 +39,9 @@ pub fn switch(directory: &Path, on: &[String], off: &[String]) -> Result<Option<
     if description.formats.len() > known {
         description.replace(directory)?;
     }
-    off.switch(&description.instance, false)?;
-    on.switch(&description.instance, true)?;
-    let now = tracefs::read(&description.instance.join("set_event"))?;
+    let instance = by_name(&description.instance)?;
+    off.switch(&instance, false)?;
+    on.switch(&instance, true)?;
+    let now = tracefs::read(&instance.join("set_event"))?;
     Ok(Some(now.lines().map(str::to_owned).collect()))
 }

@@ -4,9 +4,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
-use rustix::mount::{MountFlags, mount};
-
-use super::Error;
+use super::{Error, mount};
 
 /// The usual mount point of tracefs.
 const HOME: &str = "/sys/kernel/tracing";
@@ -21,28 +19,26 @@ pub struct Tracefs {
 }
 
 impl Tracefs {
-    /// Returns the tracefs of this machine. With `may_mount`, mounts it at /sys/kernel/tracing if it is not mounted; it
-    /// stays mounted.
+    /// Returns the tracefs of this machine. If it is mounted nowhere, or inaccessible behind another mount, and this
+    /// process may mount, it is mounted for this process alone: no mount namespace changes, and no other process sees it.
     ///
     /// # Errors
     /// [`Error::NotMounted`], [`Error::Hidden`], [`Error::Permission`] if this user has no access.
-    pub fn find(may_mount: bool) -> Result<Tracefs, Error> {
-        let mounts = Path::new("/proc/self/mounts");
+    pub fn find() -> Result<Tracefs, Error> {
+        let mounts = Path::new("/proc/thread-self/mounts");
         let mounts = fs::read_to_string(mounts).map_err(|source| Error::file("read", mounts, source))?;
-        let found = match mounted(&mounts) {
-            Some(root) => Tracefs { root },
-            None if may_mount => {
-                mount("nodev", HOME, "tracefs", MountFlags::empty(), None)
-                    .map_err(|error| Error::file("mount tracefs at", Path::new(HOME), error.into()))?;
-                Tracefs { root: HOME.into() }
-            }
-            None => return Err(Error::NotMounted),
+        let Some(root) = mounted(&mounts) else {
+            let root = mount::own_mount().map_err(|why| Error::NotMounted { why })?;
+            return Ok(Tracefs { root });
         };
         // Check access now: later errors in an inaccessible directory would not show the reason.
-        let trace = found.path("tracing_on");
+        let trace = root.join("tracing_on");
         match fs::metadata(&trace) {
-            Ok(_) => Ok(found),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Err(Error::Hidden { root: found.root }),
+            Ok(_) => Ok(Tracefs { root }),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let own = mount::own_mount().map_err(|_| Error::Hidden { root })?;
+                Ok(Tracefs { root: own })
+            }
             Err(error) => Err(Error::file("look at", &trace, error)),
         }
     }
@@ -52,9 +48,17 @@ impl Tracefs {
         &self.root
     }
 
-    /// Returns the path of a file or directory in it.
+    /// Returns the path of a file or directory in it, for this process and those that it forks.
     pub fn path(&self, file: &str) -> PathBuf {
         self.root.join(file)
+    }
+
+    /// Returns the path that a file of it has where tracefs is mounted at its usual place, for messages.
+    pub fn usual_path(&self, path: &Path) -> PathBuf {
+        match path.strip_prefix(&self.root) {
+            Ok(file) if mount::descriptor(path).is_some() => Path::new(HOME).join(file),
+            _ => path.to_owned(),
+        }
     }
 }
 

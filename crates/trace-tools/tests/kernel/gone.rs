@@ -60,7 +60,7 @@ fn tool() {
         ..Settings::new(&["sched", "raw_syscalls"], Mode::Drain { directory: directory.into() })
     };
     let session = Session::start(&settings).expect("a session");
-    println!("instance {}", session.path().display());
+    println!("instance {}", session.path().file_name().expect("a name").display());
     std::thread::sleep(Duration::from_secs(60));
 }
 
@@ -69,6 +69,7 @@ fn signals_remove_the_instance_too() {
     if !usable() {
         return;
     }
+    let found = Tracefs::find().expect("usable");
     for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGKILL] {
         let directory = tempfile::tempdir().expect("a directory");
         let mut tool = Command::new(std::env::current_exe().expect("this program"))
@@ -79,8 +80,8 @@ fn signals_remove_the_instance_too() {
             .spawn()
             .expect("this program again");
         let mut lines = BufReader::new(tool.stdout.take().expect("piped")).lines().map_while(Result::ok);
-        let path = lines.find_map(|line| Some(PathBuf::from(line.split_once("instance ")?.1)));
-        let path = path.expect("it says where its instance is");
+        let name = lines.find_map(|line| Some(line.split_once("instance ")?.1.to_owned()));
+        let path = found.path("instances").join(name.expect("it names its instance"));
         assert!(path.exists());
         // Signal the whole process group, as a terminal does: the guard is not in it.
         //
@@ -96,7 +97,7 @@ fn sweep_removes_only_stale_instances() {
     if !usable() {
         return;
     }
-    let found = Tracefs::find(false).expect("usable");
+    let found = Tracefs::find().expect("usable");
     let mut dead = Waiting::calling(0);
     let own = Session::start(&only(&[&dead], Mode::Flight)).expect("a session");
     let pid = dead.child.id();

@@ -17,7 +17,7 @@ fn the_top_level_buffer_is_not_changed() {
     if !usable() {
         return;
     }
-    let found = Tracefs::find(false).expect("usable");
+    let found = Tracefs::find().expect("usable");
     let before = top(&found);
     let waiting = Waiting::calling(100);
     let settings = Settings { overwrite: false, buffer_kb_per_cpu: 8, ..only(&[&waiting], Mode::Flight) };

@@ -21,7 +21,7 @@ fn every_event_of_this_kernel_can_be_described() {
     if !usable() {
         return;
     }
-    let found = Tracefs::find(false).expect("usable");
+    let found = Tracefs::find().expect("usable");
     let list = std::fs::read_to_string(found.path("available_events")).expect("a list");
     let mut events = Vec::new();
     for (system, event) in list.lines().filter_map(|line| line.split_once(':')) {
