@@ -17,7 +17,7 @@ use headwater_trace::region::{EVENTS_MAX, Region};
 
 use crate::ctf::{self, Error, Packet, Writer};
 use crate::record::{HEAD, RECORD_MAX, records};
-use crate::schema::{Schema, StreamKind};
+use crate::schema::{Check, EventKind, Schema, StreamKind};
 use filtered::Filtered;
 use parts::{Parts, PartsFile, Removed, Rotation};
 
@@ -151,6 +151,8 @@ pub struct Consumer {
     rings: Vec<Ring>,
     /// Which entries of the session's table of event types have been added to the trace.
     known: Vec<bool>,
+    /// The first one that has not.
+    first_unknown: usize,
     buffer: Vec<u8>,
     totals: Totals,
     closed: bool,
@@ -225,6 +227,7 @@ impl Consumer {
             writer,
             rings,
             known,
+            first_unknown: 0,
             buffer: Vec::new(),
             totals: Totals::default(),
             closed,
@@ -407,19 +410,21 @@ impl Consumer {
     /// Adds event types to the trace that programs have defined meanwhile. They must precede their records, so this is
     /// called after the log's head was read.
     fn add_event_types(&mut self) -> Result<(), Error> {
-        for id in 0..EVENTS_MAX {
-            if !self.known[id]
-                && let Some(kind) = self.region.kind(id)
-            {
-                self.known[id] = true;
-                self.filtered.add(&kind);
-                // An invalid event type is skipped; its records are then invalid too.
-                match self.writer.add_event(STREAM, kind) {
-                    Err(Error::Unfit(_)) => {}
-                    added => added?,
-                }
-            }
+        // The table has thousands of entries, so only those that may be new are looked at.
+        let new = self.first_unknown..self.region.kinds_end(self.first_unknown);
+        let new: Vec<EventKind> = new.filter(|id| !self.known[*id]).filter_map(|id| self.region.kind(id)).collect();
+        if new.is_empty() {
+            return Ok(());
         }
+        // An invalid event type is skipped; its records are then invalid too.
+        self.writer.add_events(STREAM, new.iter().filter(|kind| kind.check().is_ok()).cloned())?;
+        for kind in &new {
+            self.known[usize::from(kind.id)] = true;
+            self.filtered.add(kind);
+        }
+        // An entry remains unknown as long as its program has not written it.
+        let known = self.known[self.first_unknown..].iter().take_while(|known| **known);
+        self.first_unknown += known.count();
         Ok(())
     }
 

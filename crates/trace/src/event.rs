@@ -10,13 +10,13 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use headwater_os::arena;
 use headwater_os::rseq::SHORT;
 
-use crate::record::HEAD;
+use crate::record::{HEAD, RECORD_MAX};
 use crate::session::{self, AT_ONCE};
 
 mod value;
 
 #[doc(hidden)]
-pub use value::Words;
+pub use value::{SHORT_TEXT_MAX, Words};
 pub use value::{TEXT_MAX, Type, Value};
 
 /// No session records it.
@@ -40,13 +40,14 @@ const NOWHERE: u32 = 0xff_ffff;
 #[doc(hidden)]
 pub const THREAD: &str = "headwater:thread";
 pub(crate) const THREAD_FIELDS: &[(&str, Type)] = &[("pid", Type::Unsigned(4)), ("name", Type::Text)];
-pub(crate) const THREAD_WORDS: usize = entry_words(&[4, TEXT_MAX + 1]);
+pub(crate) const THREAD_WORDS: usize = entry_words(&[4, SHORT_TEXT_MAX + 1]);
 
 /// How often a thread yields while another makes the event known, before it counts its own event as lost.
 const YIELDS: u32 = 100_000;
 
-/// Words of the longest event: enough for a text and some numbers.
-pub(crate) const WORDS_MAX: usize = 64;
+/// Words of the longest event: those of the longest record.
+#[doc(hidden)]
+pub const WORDS_MAX: usize = RECORD_MAX / 8;
 
 /// A kind of event of this process, and whether a session records it.
 ///
@@ -278,6 +279,11 @@ impl Event {
         }
     }
 
+    /// Makes it one that has not been hit yet.
+    pub(crate) fn forget(&self) {
+        self.state.store(UNKNOWN, Ordering::Release);
+    }
+
     #[cold]
     #[inline(never)]
     fn become_known(&'static self, state: u32) -> u32 {
@@ -334,14 +340,21 @@ pub(crate) fn second_word(used: usize, state: u32) -> u64 {
     (used as u64 * 8) << 16 | u64::from(state >> 8)
 }
 
-/// The most bytes that the fields of an event can take in a record; a text counts as [`TEXT_MAX`] bytes and its NUL.
+/// The most bytes that the fields of an event can take in a record. A text needs 128 of them, and takes more if it is longer.
 ///
-/// An event with more does not compile:
+/// An event that needs more does not compile:
 ///
 /// ```compile_fail
-/// headwater_trace::events! { long("shop:long") { a: &str, b: &str, c: &str, d: &str } }
+/// headwater_trace::events! { long("shop:long") {
+///     a: &str, b: &str, c: &str, d: &str, e: &str, f: &str, g: &str, h: &str, i: &str, j: &str, k: &str,
+///     l: &str, m: &str, n: &str, o: &str, p: &str, q: &str, r: &str, s: &str, t: &str, u: &str, v: &str,
+///     w: &str, x: &str, y: &str, z: &str, aa: &str, ab: &str, ac: &str, ad: &str, ae: &str, af: &str
+/// } }
 ///
-/// long("", "", "", "");
+/// long(
+///     "", "", "", "", "", "", "", "", "", "", "", "", "", "", "", "", "", "", "", "", "", "", "", "", "", "", "", "",
+///     "", "", "", "",
+/// );
 /// ```
 pub const FIELDS_MAX: usize = WORDS_MAX * 8 - HEAD;
 
@@ -354,7 +367,7 @@ pub const fn entry_words(bytes: &[usize]) -> usize {
         at += 1;
     }
     let words = sum.div_ceil(8);
-    assert!(words <= WORDS_MAX, "an event has at most 496 bytes of fields, a text counting 128");
+    assert!(words <= WORDS_MAX, "an event has at most 4080 bytes of fields, a text counting 128");
     words
 }
 
@@ -371,7 +384,8 @@ pub const fn entry_words(bytes: &[usize]) -> usize {
 /// ```
 ///
 /// A field is of a type that implements [`Value`](crate::event::Value): an integer of 1 to 8 bytes, `f32`, `f64`, `bool` or
-/// `&str`, of which at most [`TEXT_MAX`](crate::event::TEXT_MAX) bytes are written. The name is a provider and an event with
+/// `&str`, of which at most [`TEXT_MAX`](crate::event::TEXT_MAX) bytes are written: one of more than 127 bytes takes 4 KiB
+/// of the thread's stack meanwhile. The name is a provider and an event with
 /// a colon between them, of ASCII letters, digits and `_`, at most 64 bytes. Names and fields that cannot be recorded are
 /// errors of the compiler:
 ///
@@ -414,8 +428,27 @@ macro_rules! events {
                 const WORDS: usize = $crate::event::entry_words(&[$( <$type as $crate::event::Value>::BYTES_MAX ),*]);
                 #[allow(unused_mut, reason = "an event may have no fields")]
                 let (mut words, mut len) = ([0; WORDS], $crate::record::HEAD);
+                if false $( || $crate::event::Value::is_long($field) )* {
+                    return record_long($( $field ),*);
+                }
                 $( $crate::event::Value::put($field, &mut words, &mut len); )*
                 $event::EVENT.write(words, len);
+            }
+
+            // For a text that does not fit into the small array; the compiler removes it from an event without texts.
+            #[cold]
+            #[inline(never)]
+            #[allow(clippy::too_many_arguments, reason = "as above")]
+            fn record_long($( $field: $type ),*) {
+                let (mut words, mut len) = ([0; $crate::event::WORDS_MAX], $crate::record::HEAD);
+                // The end of what a field may take, so that those behind it have their place.
+                #[allow(unused_mut, unused_variables, reason = "an event may have no fields")]
+                let mut end = $crate::record::RECORD_MAX $( - <$type as $crate::event::Value>::BYTES_MAX )*;
+                $(
+                    end += <$type as $crate::event::Value>::BYTES_MAX;
+                    $crate::event::Value::put_until($field, &mut words, &mut len, end);
+                )*
+                $event::EVENT.write_made(&mut words, len);
             }
 
             $crate::probe_of_event!($name $(, $field: $type)*);

@@ -4,7 +4,7 @@
 //! | what | who writes |
 //! |---|---|
 //! | header | the creator of the session, before another process sees it; `state`, `selection` and `outside`: see there |
-//! | table of events | programs, each slot once |
+//! | table of event types, and their descriptions | programs, each entry once |
 //! | table of threads | programs, each place once |
 //! | a log for each CPU | programs, by restartable sequences |
 //! | logs for threads | threads that have no such sequences, each the one that it has claimed |
@@ -24,28 +24,25 @@ use headwater_shm::logs::{LOG_MAX, LOG_MIN, Logs, WhenFull};
 use headwater_shm::{Placed, shareable};
 
 use crate::event::Type;
+use crate::region::kinds::{Kinds, Slot, TEXTS_BYTES, Use};
 use crate::region::who::Who;
-use crate::schema::{Base, Clock, EventKind, Field, FieldKind};
+use crate::schema::{Clock, EventKind};
 
+mod kinds;
 mod who;
 
+pub use kinds::EVENTS_MAX;
 pub use who::Greeting;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"HWTRACE\0");
 /// Raised by any change of this file's meaning.
-const VERSION: u32 = 7;
+const VERSION: u32 = 8;
 
-/// Kinds of events in a session. An id is a place in the table.
-pub const EVENTS_MAX: usize = 512;
-/// Bytes of an event's description.
-const DESCRIPTION_MAX: usize = 1016;
 /// Bytes of the list of patterns.
 pub const PATTERNS_MAX: usize = 2000;
 /// The event by which a command reports what it has switched. Every session records it.
 #[doc(hidden)]
 pub const SWITCHED: &str = "headwater:switched";
-/// The names of [`Type::Level`], from 1 on.
-const LEVELS: [&str; 5] = ["error", "warn", "info", "debug", "trace"];
 /// CPUs: what Linux can be built for.
 const CPUS_MAX: usize = 8192;
 /// Logs for threads without restartable sequences; more threads than that have their events counted as lost.
@@ -54,7 +51,8 @@ const THREADS: usize = 64;
 const THREAD_BYTES: usize = 64 << 10;
 /// The table begins on a page of its own.
 const TABLE_AT: usize = 8192;
-const WHO_AT: usize = TABLE_AT + EVENTS_MAX * size_of::<Slot>();
+const TEXTS_AT: usize = TABLE_AT + EVENTS_MAX * size_of::<Slot>();
+const WHO_AT: usize = TEXTS_AT + TEXTS_BYTES;
 const LOGS_AT: usize = (WHO_AT + who::WHO_MAX * size_of::<Who>()).next_multiple_of(4096);
 
 shareable! {
@@ -94,15 +92,7 @@ shareable! {
         /// joins.
         pub filters_len: AtomicU32,
         pub filters: [AtomicU8; 2000],
-    }
-
-    /// An event of the table.
-    pub(crate) struct Slot {
-        /// 0: free; 1: being written; 2: written. The program that changes 0 to 1 writes the rest.
-        state: AtomicU32,
-        len: AtomicU32,
-        /// `provider:event field:type field:type`.
-        text: [AtomicU8; 1016],
+        pub kinds: Use,
     }
 }
 
@@ -127,7 +117,7 @@ pub struct Layout {
 #[derive(Debug, Clone)]
 pub struct Region {
     pub(crate) header: Placed<Header>,
-    table: Placed<[Slot]>,
+    kinds: Kinds,
     who: Placed<[Who]>,
     /// Of CPUs.
     pub(crate) cpus: Logs,
@@ -227,20 +217,21 @@ impl Region {
         let sound = (1..=CPUS_MAX).contains(&cpus) && bytes.is_power_of_two() && (LOG_MIN..=LOG_MAX).contains(&bytes);
         let logs = sound.then(|| {
             let threads_at = LOGS_AT + cpus * Logs::stride(bytes);
-            let table = Placed::slice_at(&memory, TABLE_AT, EVENTS_MAX)?;
+            let slots = Placed::slice_at(&memory, TABLE_AT, EVENTS_MAX)?;
+            let kinds = Kinds { slots, texts: Placed::slice_at(&memory, TEXTS_AT, TEXTS_BYTES)? };
             let who = Placed::slice_at(&memory, WHO_AT, who::WHO_MAX)?;
             let cpus = Logs::at(&memory, LOGS_AT, cpus, bytes, when_full)?;
             let threads = Logs::at(&memory, threads_at, THREADS, THREAD_BYTES, when_full)?;
-            Some((table, who, cpus, threads))
+            Some((kinds, who, cpus, threads))
         });
-        let (table, who, cpus, threads) = logs.flatten().ok_or_else(|| refuse("its sizes disagree"))?;
+        let (kinds, who, cpus, threads) = logs.flatten().ok_or_else(|| refuse("its sizes disagree"))?;
         let clock = Clock {
             name: if header.clock.load(Ordering::Relaxed) == 0 { "tsc" } else { "monotonic" }.to_owned(),
             frequency_hz: header.frequency_hz.load(Ordering::Relaxed).max(1),
             offset_s: header.offset_s.load(Ordering::Relaxed) as i64,
             offset_ticks: header.offset_ticks.load(Ordering::Relaxed),
         };
-        Ok(Region { header, table, who, cpus, threads, clock, memory, claimed: Arc::default() })
+        Ok(Region { header, kinds, who, cpus, threads, clock, memory, claimed: Arc::default() })
     }
 
     /// Whether the memory is the same file.
@@ -390,33 +381,12 @@ impl Region {
     /// The id of an event, which is added to the table if it is new. None if the table is full, or the event's
     /// description too long. Allocates nothing: the event may stand in a signal handler.
     pub(crate) fn enter(&self, name: &str, fields: &[(&str, Type)]) -> Option<u32> {
-        let text = Description { name, fields };
-        let len = text.bytes().count();
-        if len > DESCRIPTION_MAX {
-            return None;
-        }
-        for (id, slot) in self.table.iter().enumerate() {
-            // Acquire pairs with the Release below.
-            match slot.state.load(Ordering::Acquire) {
-                0 if slot.state.compare_exchange(0, 1, Ordering::Relaxed, Ordering::Relaxed).is_ok() => {
-                    for (byte, value) in slot.text.iter().zip(text.bytes()) {
-                        byte.store(value, Ordering::Relaxed);
-                    }
-                    slot.len.store(len as u32, Ordering::Relaxed);
-                    slot.state.store(2, Ordering::Release);
-                    return Some(id as u32);
-                }
-                2 if slot.bytes().is_some_and(|there| there.eq(text.bytes())) => return Some(id as u32),
-                // Another event's. Two programs that enter the same event at once give it two ids, which is harmless.
-                _ => {}
-            }
-        }
-        None
+        self.kinds.enter(&self.header.kinds, name, fields)
     }
 
-    /// Whether there is no room for further kinds of events: each event of such a kind is counted as lost.
+    /// Whether a kind of event has found no room: each event of it is counted as lost.
     pub fn is_table_full(&self) -> bool {
-        self.table.iter().all(|slot| slot.state.load(Ordering::Relaxed) != 0)
+        self.header.kinds.is_full()
     }
 
     /// Stores the identity of a thread, which goes into the trace whenever it is written; returns whether there was
@@ -433,8 +403,12 @@ impl Region {
 
     /// The event with that id, if there is one that can be read.
     pub fn kind(&self, id: usize) -> Option<EventKind> {
-        let slot = self.table.get(id).filter(|slot| slot.state.load(Ordering::Acquire) == 2)?;
-        parse(id as u16, &slot.text()?)
+        self.kinds.get(id)
+    }
+
+    /// The first id that no event has yet, if those below `from` are known to be taken.
+    pub fn kinds_end(&self, from: usize) -> usize {
+        self.kinds.end(from)
     }
 }
 
@@ -458,65 +432,6 @@ fn noted(len: &AtomicU32, place: &[AtomicU8]) -> Vec<u8> {
     bytes.iter().map(|byte| byte.load(Ordering::Relaxed)).collect()
 }
 
-/// The table's description of an event: `provider:event field:type field:type`.
-#[derive(Debug, Clone, Copy)]
-struct Description<'a> {
-    name: &'a str,
-    fields: &'a [(&'a str, Type)],
-}
-
-impl<'a> Description<'a> {
-    /// The text, byte by byte: so it allocates nothing.
-    fn bytes(self) -> impl Iterator<Item = u8> + 'a {
-        // No number has more than 8 bytes; one that had would be none that a reader knows.
-        let number = |letter: u8, bytes: u8| [letter, b'0' + bytes.min(9), 0, 0];
-        let fields = self.fields.iter().flat_map(move |(field, kind)| {
-            let kind = match kind {
-                Type::Unsigned(bytes) => number(b'u', *bytes),
-                Type::Signed(bytes) => number(b'i', *bytes),
-                Type::Float(bytes) => number(b'f', *bytes),
-                Type::Text => *b"text",
-                Type::Level => *b"lev\0",
-            };
-            let kind = kind.into_iter().filter(|letter| *letter != 0);
-            [b' '].into_iter().chain(field.bytes()).chain([b':']).chain(kind)
-        });
-        self.name.bytes().chain(fields)
-    }
-}
-
-impl Slot {
-    fn bytes(&self) -> Option<impl Iterator<Item = u8>> {
-        let len = self.len.load(Ordering::Relaxed) as usize;
-        Some(self.text.get(..len)?.iter().map(|byte| byte.load(Ordering::Relaxed)))
-    }
-
-    fn text(&self) -> Option<String> {
-        String::from_utf8(self.bytes()?.collect()).ok()
-    }
-}
-
-fn parse(id: u16, text: &str) -> Option<EventKind> {
-    let mut words = text.split(' ');
-    let name = words.next().filter(|name| crate::event::is_name(name))?.to_owned();
-    let fields = words.map(|word| {
-        let (name, kind) = word.split_once(':')?;
-        if !crate::event::is_identifier(name) {
-            return None;
-        }
-        let kind = match kind {
-            "text" => FieldKind::Text,
-            "lev" => FieldKind::Named { bytes: 1, names: (1..).zip(LEVELS.map(str::to_owned)).collect() },
-            "u1" | "u2" | "u4" | "u8" => FieldKind::Unsigned { bytes: kind.as_bytes()[1] - b'0', base: Base::Decimal },
-            "i1" | "i2" | "i4" | "i8" => FieldKind::Signed { bytes: kind.as_bytes()[1] - b'0' },
-            "f4" | "f8" => FieldKind::Float { bytes: kind.as_bytes()[1] - b'0' },
-            _ => return None,
-        };
-        Some(Field { name: name.to_owned(), kind })
-    });
-    Some(EventKind { id, name, fields: fields.collect::<Option<_>>()? })
-}
-
 /// Whether a list of patterns records an event of that name: see [`Layout::patterns`].
 fn selects(patterns: &str, name: &str) -> bool {
     patterns.split(',').fold(false, |is_on, pattern| match pattern.strip_prefix('!') {
@@ -536,7 +451,7 @@ pub fn matches(pattern: &str, name: &str) -> bool {
     }
 }
 
-const _: () = assert!(size_of::<Header>() <= TABLE_AT && size_of::<Slot>() == 1024);
+const _: () = assert!(size_of::<Header>() <= TABLE_AT && size_of::<Slot>() == 16);
 
 #[cfg(test)]
 mod tests;

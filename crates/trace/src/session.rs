@@ -17,7 +17,7 @@ use headwater_shm::logs::OfCpu;
 use crate::event::{Event, ON, Place, THREAD, THREAD_FIELDS, THREAD_WORDS, Value, second_word};
 use crate::listen::{self, listen};
 use crate::record::HEAD;
-use crate::region::Region;
+use crate::region::{EVENTS_MAX, Region};
 
 mod own;
 mod turn;
@@ -49,8 +49,8 @@ pub const LOGS_VARIABLE: &str = "HEADWATER_TRACE_LOGS";
 pub(crate) const SESSIONS: usize = 64;
 /// Sessions that a process can be in at once.
 pub(crate) const AT_ONCE: usize = 4;
-/// Events of a program.
-const EVENTS: usize = 1024;
+/// Events of a program: as many as a session can have.
+const EVENTS: usize = EVENTS_MAX;
 
 /// In the order in which they were joined. A number is used once; [`NEXT`] names the next, and only the thread with the
 /// [`Turn`] changes it.
@@ -393,9 +393,10 @@ pub(crate) fn make_known(event: &'static Event) {
     }
     let number = KNOWN_COUNT.fetch_add(1, Ordering::AcqRel);
     let Some(place) = KNOWN.get(number) else {
-        // Nothing could switch it off later.
-        event.switch([None; AT_ONCE], false);
-        return count_lost();
+        // Nothing could switch it off later, so it stays unknown, and each hit is counted in the sessions that want it.
+        let wanting = active().filter(|(_, session)| session.region.wants(event.name()));
+        wanting.for_each(|(tag, _)| count_outside(tag));
+        return event.forget();
     };
     let _ = place.set(event);
     settle(event);

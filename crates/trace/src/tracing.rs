@@ -7,7 +7,7 @@
 //!
 //! Fields are `u64`, `i64`, `f64`, `bool` or text; all other values become the text that `Debug` makes of them, and so
 //! does the message. The types are known when values arrive, so a call site has a kind for each combination of types.
-//! Values that do not fit (a text beyond 127 bytes or with a NUL, fields beyond 493 bytes) are cut or left out, and the
+//! Values that do not fit (a text beyond 2047 bytes or with a NUL, fields beyond 4077 bytes) are cut or left out, and the
 //! kind ends with a field `cut`: the number of such fields.
 //!
 //! Each record begins with `span`, the span in which an event occurred, or which begins or ends; 0 is none. The beginning of

@@ -54,7 +54,7 @@ impl Session {
     }
 
     fn has_kind(&self, name: &str) -> bool {
-        (0..region::EVENTS_MAX).filter_map(|id| self.region.kind(id)).any(|kind| kind.name == name)
+        (0..self.region.kinds_end(0)).filter_map(|id| self.region.kind(id)).any(|kind| kind.name == name)
     }
 
     fn threads(&self) -> usize {

@@ -182,7 +182,7 @@ impl KernelEnd {
 
 fn write(writer: &mut Writer, packet: kernel::Packet<'_>) -> Result<u64, ctf::Error> {
     let kernel::Packet { ring, begin, end, discarded, records, kinds } = packet;
-    kinds.iter().try_for_each(|kind| writer.add_event(0, (*kind).clone()))?;
+    writer.add_events(0, kinds.iter().map(|kind| (*kind).clone()))?;
     // A trace of the kernel is never continued.
     writer.packet(Packet { stream: 0, ring, cpu: ring, begin, end, discarded, position: 0, parts: &[records] })
 }

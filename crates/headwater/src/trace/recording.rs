@@ -10,7 +10,7 @@ use anyhow::{Context, anyhow};
 use headwater_os::files::make_private_directory;
 use headwater_os::{clock, ticks};
 use headwater_trace::WhenFull;
-use headwater_trace::region::{EVENTS_MAX, Layout, Region};
+use headwater_trace::region::{Layout, Region};
 use headwater_trace_tools::consumer::parts::{self, PartsFile, Removed, Rotation};
 use headwater_trace_tools::consumer::{Consumer, Totals, Unfinished};
 use headwater_trace_tools::ctf;
@@ -192,7 +192,7 @@ impl Recording {
         let user = self.consumer.finish();
         // In a flight recorder, threads are known even if their programs have written nothing.
         let written = |id| region.kind(id).is_some_and(|kind| kind.name != "headwater:thread");
-        let (joined, is_table_full) = ((0..EVENTS_MAX).any(written), region.is_table_full());
+        let (joined, is_table_full) = ((0..region.kinds_end(0)).any(written), region.is_table_full());
         let mut troubles = Vec::new();
         self.file.events = region.patterns();
         if let Ok(totals) = &user {

@@ -7,7 +7,8 @@
  *
  * declares, at file scope, a function that writes a record of its arguments if a session records the event. If none does,
  * it costs a load and a branch. Types are u8, u16, u32, u64, i8, i16, i32, i64, f32, f64 and str (UTF-8 with a NUL, of which at
- * most 127 bytes are written). An event has at most 8 fields. Its name is a provider and an event, letters, digits and _
+ * most 2047 bytes are written, and fewer if the fields behind would have no room: 4080 bytes in all, 127 of each text. A text
+ * of more than 127 bytes takes 4 KiB of the stack meanwhile). An event has at most 8 fields. Its name is a provider and an event, letters, digits and _
  * around a colon; an event with another name, or two fields of one name, is never recorded.
  *
  * Each file that declares an event has its own copy; copies with one name and the same fields are one event in the
@@ -66,9 +67,11 @@ void hw_trace_write(struct hw_trace_event *event, uint64_t *words, size_t bytes)
 }
 #endif
 
-/* Longest text that is written, bytes. */
-#define HW_TRACE_TEXT_MAX 127
+/* Longest text that is written, bytes, and the longest that has a place in any record. */
+#define HW_TRACE_TEXT_MAX 2047
+#define HW_TRACE_SHORT_TEXT_MAX 127
 #define HW_TRACE_HEAD 16
+#define HW_TRACE_RECORD_MAX 4096
 
 #if defined(__GNUC__) || defined(__clang__)
 #define HW_TRACE_COLD __attribute__((cold, noinline, unused))
@@ -79,28 +82,29 @@ void hw_trace_write(struct hw_trace_event *event, uint64_t *words, size_t bytes)
 #error "headwater/trace.h needs GCC or Clang"
 #endif
 
-/* The bytes of a text that are written, without its NUL: no character of UTF-8 is cut. */
-static inline HW_TRACE_UNUSED size_t hw_trace_text(const char *text) {
+/* The bytes of a text that are written, without its NUL, if there are at most `most`: no character of UTF-8 is cut. */
+static inline HW_TRACE_UNUSED size_t hw_trace_text(const char *text, size_t most, int *is_longer) {
     /* It reads no further than the NUL, which may be the last mapped byte. */
-    const char *end = (const char *)memchr(text, 0, HW_TRACE_TEXT_MAX + 1);
-    size_t bytes = HW_TRACE_TEXT_MAX;
+    const char *end = (const char *)memchr(text, 0, most + 1);
+    size_t bytes = most;
     if (end != NULL) {
         return (size_t)(end - text);
     }
+    *is_longer = 1;
     while (bytes > 0 && ((unsigned char)text[bytes] & 0xc0) == 0x80) {
         bytes--;
     }
     return bytes;
 }
 
-/* Appends a field. */
-#define HW_TRACE_PUT_NUMBER(field) \
+/* Appends a field of at most `most` bytes. */
+#define HW_TRACE_PUT_NUMBER(field, most) \
     memcpy((char *)hw_words + hw_bytes, &field, sizeof field); \
     hw_bytes += sizeof field;
-#define HW_TRACE_PUT_TEXT(field) \
+#define HW_TRACE_PUT_TEXT(field, most) \
     { \
         const char *hw_text = field ? field : "(null)"; \
-        const size_t hw_len = hw_trace_text(hw_text); \
+        const size_t hw_len = hw_trace_text(hw_text, most, &hw_is_longer); \
         memcpy((char *)hw_words + hw_bytes, hw_text, hw_len); \
         hw_bytes += hw_len + 1; \
     }
@@ -116,7 +120,7 @@ static inline HW_TRACE_UNUSED size_t hw_trace_text(const char *text) {
 #define HW_TRACE_TYPE_i64(what) HW_TRACE_##what(int64_t, 'i', 8, 8, HW_TRACE_PUT_NUMBER)
 #define HW_TRACE_TYPE_f32(what) HW_TRACE_##what(float, 'f', 4, 4, HW_TRACE_PUT_NUMBER)
 #define HW_TRACE_TYPE_f64(what) HW_TRACE_##what(double, 'f', 8, 8, HW_TRACE_PUT_NUMBER)
-#define HW_TRACE_TYPE_str(what) HW_TRACE_##what(const char *, 's', 0, HW_TRACE_TEXT_MAX + 1, HW_TRACE_PUT_TEXT)
+#define HW_TRACE_TYPE_str(what) HW_TRACE_##what(const char *, 's', 0, HW_TRACE_SHORT_TEXT_MAX + 1, HW_TRACE_PUT_TEXT)
 
 #define HW_TRACE_C_TYPE(type, letter, bytes, most, put) type
 #define HW_TRACE_LETTER(type, letter, bytes, most, put) letter
@@ -129,7 +133,11 @@ static inline HW_TRACE_UNUSED size_t hw_trace_text(const char *text) {
 #define HW_TRACE_ARGUMENT(type, field) field
 #define HW_TRACE_FIELD(type, field) {#field, HW_TRACE_TYPE_##type(LETTER), HW_TRACE_TYPE_##type(BYTES)}
 #define HW_TRACE_SIZE(type, field) HW_TRACE_TYPE_##type(MOST)
-#define HW_TRACE_APPEND(type, field) HW_TRACE_TYPE_##type(PUT)(field)
+#define HW_TRACE_APPEND(type, field) HW_TRACE_TYPE_##type(PUT)(field, HW_TRACE_SHORT_TEXT_MAX)
+/* So that the fields behind it have their place: `hw_end` is the end of what this field may take. */
+#define HW_TRACE_APPEND_LONG(type, field) \
+    hw_end += HW_TRACE_TYPE_##type(MOST); \
+    HW_TRACE_TYPE_##type(PUT)(field, hw_end - hw_bytes - 1 < HW_TRACE_TEXT_MAX ? hw_end - hw_bytes - 1 : HW_TRACE_TEXT_MAX)
 
 #define HW_TRACE_COMMA() ,
 #define HW_TRACE_PLUS() +
@@ -174,10 +182,25 @@ static inline HW_TRACE_UNUSED size_t hw_trace_text(const char *text) {
 #define HW_TRACE_DECLARE_N(each, function, name, ...) \
     static const struct hw_trace_field function##_fields[] = {each(HW_TRACE_FIELD, HW_TRACE_COMMA, __VA_ARGS__)}; \
     HW_TRACE_STANDING(function, name, function##_fields, sizeof function##_fields / sizeof function##_fields[0]) \
+    static HW_TRACE_COLD void function##_record_long(each(HW_TRACE_PARAMETER, HW_TRACE_COMMA, __VA_ARGS__)) { \
+        uint64_t hw_words[HW_TRACE_RECORD_MAX / 8] = {0}; \
+        size_t hw_bytes = HW_TRACE_HEAD; \
+        size_t hw_end = HW_TRACE_RECORD_MAX - (each(HW_TRACE_SIZE, HW_TRACE_PLUS, __VA_ARGS__)); \
+        int hw_is_longer = 0; \
+        each(HW_TRACE_APPEND_LONG, HW_TRACE_NOTHING, __VA_ARGS__) \
+        (void)hw_end; \
+        (void)hw_is_longer; \
+        hw_trace_write(&function##_event, hw_words, hw_bytes); \
+    } \
     static HW_TRACE_COLD void function##_record(each(HW_TRACE_PARAMETER, HW_TRACE_COMMA, __VA_ARGS__)) { \
         uint64_t hw_words[(HW_TRACE_HEAD + each(HW_TRACE_SIZE, HW_TRACE_PLUS, __VA_ARGS__) + 7) / 8] = {0}; \
         size_t hw_bytes = HW_TRACE_HEAD; \
+        int hw_is_longer = 0; \
         each(HW_TRACE_APPEND, HW_TRACE_NOTHING, __VA_ARGS__) \
+        if (HW_TRACE_UNLIKELY(hw_is_longer)) { \
+            function##_record_long(each(HW_TRACE_ARGUMENT, HW_TRACE_COMMA, __VA_ARGS__)); \
+            return; \
+        } \
         hw_trace_write(&function##_event, hw_words, hw_bytes); \
     } \
     static inline HW_TRACE_UNUSED void function(each(HW_TRACE_PARAMETER, HW_TRACE_COMMA, __VA_ARGS__)) { \

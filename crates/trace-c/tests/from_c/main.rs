@@ -80,13 +80,17 @@ fn every_type_arrives_with_its_value() {
     for language in LANGUAGES {
         let Some(program) = compiled(language, Path::new(SOURCE), directory.path()) else { continue };
         let (lines, _) = played(&program, "fields", 0, "");
-        let text = "x".repeat(126);
+        let [short, long, texts] = [126, 2046, 2047].map(|len| "x".repeat(len));
+        // A record has 4096 bytes, of which the head has 16.
+        let rest = "x".repeat(4096 - 16 - 2048 - 1 - 4);
         assert_eq!(
             lines,
             [
                 "test:all a=255 b=-128 c=65535 d=-2147483648 e=0.5 f=-0.25 g=\"grün\" h=-1",
                 "test:bare",
-                &format!("test:text text=\"{text}\" behind=7"),
+                &format!("test:texts first=\"{texts}\" second=\"{rest}\" behind=6"),
+                &format!("test:text text=\"{short}ü\" behind=7"),
+                &format!("test:text text=\"{long}\" behind=7"),
                 "test:text text=\"\" behind=8",
                 "test:text text=\"(null)\" behind=9",
             ]

@@ -11,6 +11,7 @@ HEADWATER_EVENT(test_step, "test:step", (u64, writer), (u64, number));
 HEADWATER_EVENT(test_all, "test:all", (u8, a), (i8, b), (u16, c), (i32, d), (f32, e), (f64, f), (str, g), (i64, h));
 HEADWATER_EVENT(test_bare, "test:bare");
 HEADWATER_EVENT(test_text, "test:text", (str, text), (u32, behind));
+HEADWATER_EVENT(test_texts, "test:texts", (str, first), (str, second), (u32, behind));
 HEADWATER_EVENT(other_silent, "other:silent", (u64, number));
 HEADWATER_EVENT(test_wrong, "no name", (u64, number));
 HEADWATER_EVENT(test_twice, "test:twice", (u64, number));
@@ -56,16 +57,23 @@ static int forked(void) {
 }
 
 static void fields(void) {
-    char text[200];
+    char text[3001];
     test_all(255, -128, 65535, -2147483647 - 1, 0.5f, -0.25, "gr\xc3\xbcn", -1);
     test_bare();
-    /* 126 bytes, and then a character of two: it has no place. */
-    for (int at = 0; at < 126; at++) {
+    for (int at = 0; at < 3000; at++) {
         text[at] = 'x';
     }
+    text[3000] = 0;
+    test_texts(text, text, 6);
+    /* 126 bytes, and then a character of two: not a short text any more. */
     text[126] = '\xc3';
     text[127] = '\xbc';
     text[128] = 0;
+    test_text(text, 7);
+    text[126] = text[127] = text[128] = 'x';
+    /* A character of two that has no place. */
+    text[2046] = '\xc3';
+    text[2047] = '\xbc';
     test_text(text, 7);
     test_text("", 8);
     test_text(NULL, 9);

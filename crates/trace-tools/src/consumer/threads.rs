@@ -1,7 +1,6 @@
 //! Writes the session's list of threads as records of a trace.
 
 use headwater_trace::event::THREAD;
-use headwater_trace::region::EVENTS_MAX;
 
 use super::{Consumer, STREAM};
 use crate::ctf::{Error, Packet};
@@ -20,7 +19,7 @@ impl Consumer {
                 kind.name == THREAD && fields.eq([("pid", Some(4)), ("name", None)])
             })
         };
-        let Some(id) = (0..EVENTS_MAX).find(is_ours) else { return Ok(()) };
+        let Some(id) = (0..self.region.kinds_end(0)).find(is_ours) else { return Ok(()) };
         let listed = self.region.greetings(self.threads_written);
         let listed: Vec<_> = if self.closed { listed.collect() } else { listed.take_while(Option::is_some).collect() };
         let position = self.threads_written + listed.len() as u32;

@@ -121,28 +121,47 @@ impl Writer {
         self.rings.get(&(stream, ring)).and_then(|ring| ring.last).map_or(0, |last| last.end)
     }
 
-    /// Adds an event type. Must be called before its first record is written. Adding it again has no effect.
+    /// Adds an event type: as [`Writer::add_events`] with one.
     ///
-    /// Errors: `Unfit`; `Schema` if the stream does not exist, or the id belongs to another type; errors of the file
-    /// system, after which the type is not added.
+    /// Errors: as those.
     pub fn add_event(&mut self, stream: usize, kind: EventKind) -> Result<(), Error> {
-        kind.check()?;
+        self.add_events(stream, [kind])
+    }
+
+    /// Adds event types. Must be called before the first record of each is written. Adding one again has no effect. The
+    /// metadata are written once, so thousands of types are best added by one call.
+    ///
+    /// Errors: `Unfit`; `Schema` if the stream does not exist, or an id belongs to another type; errors of the file
+    /// system. None of the types is added then.
+    pub fn add_events(&mut self, stream: usize, kinds: impl IntoIterator<Item = EventKind>) -> Result<(), Error> {
         self.check_stream(stream)?;
-        let events = &mut self.metadata.schema.streams[stream].events;
-        if let Some(known) = events.iter().find(|known| known.id == kind.id) {
+        let before = self.metadata.schema.streams[stream].events.len();
+        let mut added = kinds.into_iter().try_for_each(|kind| self.note_event(stream, kind));
+        if added.is_ok() && self.metadata.schema.streams[stream].events.len() > before {
+            added = files::write_metadata(&self.dir, &self.metadata);
+        }
+        if added.is_err() {
+            let events = &mut self.metadata.schema.streams[stream].events;
+            events.truncate(before);
+            self.shapes[stream] = Shapes::of(events);
+        }
+        added
+    }
+
+    /// Adds an event type, except to the file.
+    fn note_event(&mut self, stream: usize, kind: EventKind) -> Result<(), Error> {
+        kind.check()?;
+        let (events, shapes) = (&mut self.metadata.schema.streams[stream].events, &mut self.shapes[stream]);
+        if let Some((place, _)) = shapes.get(kind.id) {
+            let known = &events[*place];
             if *known == kind {
                 return Ok(());
             }
             let message = format!("the id {} of {} is that of {}", kind.id, kind.name, known.name);
             return Err(Error::Schema { path: self.dir.clone(), message });
         }
+        shapes.add(events.len(), &kind);
         events.push(kind);
-        if let Err(error) = files::write_metadata(&self.dir, &self.metadata) {
-            self.metadata.schema.streams[stream].events.pop();
-            return Err(error);
-        }
-        let events = &self.metadata.schema.streams[stream].events;
-        self.shapes[stream].add(events.len() - 1, events.last().expect("it was just pushed"));
         Ok(())
     }
 

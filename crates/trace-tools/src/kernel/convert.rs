@@ -94,7 +94,7 @@ impl Capture {
         let mut positions = HashMap::<u32, u64>::new();
         self.convert(&mut |packet| {
             let Packet { ring, begin, end, discarded, records, kinds } = packet;
-            kinds.iter().try_for_each(|kind| writer.add_event(stream, (*kind).clone())).map_err(io::Error::other)?;
+            writer.add_events(stream, kinds.iter().map(|kind| (*kind).clone())).map_err(io::Error::other)?;
             let position = positions.entry(ring).or_default();
             *position += records.len() as u64;
             let (position, parts) = (*position, &[records][..]);

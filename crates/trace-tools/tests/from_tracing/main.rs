@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
+use headwater_trace::event::TEXT_MAX;
 use headwater_trace::region::{Layout, Region};
 use headwater_trace::{WhenFull, session};
 use headwater_trace_tools::consumer::{self, Totals};
@@ -123,19 +124,24 @@ fn an_event_without_a_name_is_named_after_its_source_location() {
 
 #[test]
 fn long_values_are_cut_and_counted() {
-    let long = "x".repeat(126) + "éé";
-    let text = "t".repeat(125);
+    let long = "x".repeat(TEXT_MAX - 1) + "éé";
+    let text = "t".repeat(1_400);
+    let numbers = [9; 2_000];
     let seen = recorded(&["*"], || {
         info!(name: "cut", long = long.as_str(), nul = "a\0b", whole = "c");
-        info!(name: "cut", long = ?[9; 100], nul = "", whole = "");
+        info!(name: "cut", long = ?numbers, nul = "", whole = "");
+        info!(name: "fits", long = ?numbers[..100], nul = "", whole = "");
         info!(name: "full", a = text.as_str(), b = text.as_str(), c = text.as_str(), d = text.as_str(), e = 1_u8);
     });
-    let shown = format!("{:?}", [9; 100]);
-    let x = "x".repeat(126);
-    let full = format!("from_tracing:full a={text:?} b={text:?} c={text:?} e=1 cut=1");
+    let shown = format!("{numbers:?}");
+    let x = "x".repeat(TEXT_MAX - 1);
     assert_eq!(seen.lines[0], format!("from_tracing:cut long={x:?} nul=\"a\" whole=\"c\" cut=2"));
-    assert_eq!(seen.lines[1], format!("from_tracing:cut long={:?} nul=\"\" whole=\"\" cut=1", &shown[..127]));
-    assert_eq!(seen.lines[2..], [full]);
+    assert_eq!(seen.lines[1], format!("from_tracing:cut long={:?} nul=\"\" whole=\"\" cut=1", &shown[..TEXT_MAX]));
+    let shown = format!("{:?}", &numbers[..100]);
+    assert_eq!(seen.lines[2], format!("from_tracing:fits long={shown:?} nul=\"\" whole=\"\""));
+    // The third text takes what remains beside the span, the level and the number of cut fields; the others have no place.
+    let last = &text[..4096 - 16 - 8 - 3 - 2 * 1_401 - 1];
+    assert_eq!(seen.lines[3..], [format!("from_tracing:full a={text:?} b={text:?} c={last:?} cut=3")]);
 }
 
 #[test]

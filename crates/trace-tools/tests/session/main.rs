@@ -11,7 +11,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use headwater_trace::WhenFull;
+use headwater_trace::event::TEXT_MAX;
+use headwater_trace::region::EVENTS_MAX;
 use headwater_trace_tools::consumer::{self, Consumer};
+use headwater_trace_tools::ctf::{Reader, TraceItem};
 use test_session::TestSession;
 
 /// Not a test: the traced program. It does nothing unless the environment names a role.
@@ -326,15 +329,53 @@ fn an_ended_session_records_nothing() {
 }
 
 #[test]
-fn events_of_types_beyond_the_limit_are_counted_as_lost() {
+fn events_of_thousands_of_types_are_recorded_and_those_beyond_the_limit_are_counted_as_lost() {
     let _alone = alone();
-    for (when_full, own_logs) in [(WhenFull::Refuse, false), (WhenFull::Refuse, true), (WhenFull::Overwrite, false)] {
+    let all = EVENTS_MAX as u64;
+    for (when_full, own_logs, count) in
+        [(WhenFull::Refuse, false, all + 50), (WhenFull::Refuse, true, 700), (WhenFull::Overwrite, false, 2_000)]
+    {
         let test = TestSession::new(when_full, 1 << 20);
-        let mut child = program::start("kinds", 600, &test.session(), own_logs);
+        let mut child = program::start("kinds", count, &test.session(), own_logs);
         let totals = test.carry(|| has_ended(&mut child));
         // The library's own event type for threads has an entry too.
-        assert_eq!((totals.written, totals.lost), (511 * 3 + 1, 89 * 3), "{totals:?}");
-        assert!(test.region().is_table_full());
+        let lost = (count + 1).saturating_sub(all);
+        assert_eq!((totals.written, totals.lost), ((count - lost) * 3 + 1, lost * 3), "{totals:?}");
+        assert_eq!(test.region().is_table_full(), lost > 0);
+    }
+}
+
+#[test]
+fn a_text_is_cut_where_its_limit_or_the_place_of_later_fields_begins() {
+    for own_logs in OWN_LOGS {
+        // Two texts have 4096 bytes less the head, the number and both NULs: 4074.
+        for (len, alone, beside) in [
+            (127, 127, 127),
+            (128, 128, 128),
+            (2_037, 2_037, 2_037),
+            (2_038, 2_038, 2_036),
+            (TEXT_MAX, TEXT_MAX, 2_027),
+            // The character of two bytes does not fit any more.
+            (TEXT_MAX + 1, TEXT_MAX - 1, 2_028),
+            (3_000, TEXT_MAX, 2_027),
+        ] {
+            let test = TestSession::new(WhenFull::Refuse, 1 << 16);
+            let mut child = program::start("texts", len as u64, &test.session(), own_logs);
+            test.carry(|| has_ended(&mut child));
+            let mut reader = Reader::open(&[test.trace()]).expect("a trace");
+            let mut seen = Vec::new();
+            while let Some(item) = reader.next().expect("sound") {
+                let TraceItem::Record(record) = item else { panic!("nothing is lost") };
+                if record.kind.name == "test:texts" {
+                    let texts = ["first", "second"].map(|name| record.field(name).and_then(|text| text.as_text()));
+                    let behind = record.field("behind").and_then(|number| number.as_u64()).expect("a number");
+                    let texts = texts.map(|text| text.expect("a text"));
+                    assert!(texts.iter().all(|kept| program::text_of(len).starts_with(&**kept)));
+                    seen.push((texts.map(|kept| kept.len()), behind));
+                }
+            }
+            assert_eq!(seen, [([alone, 0], 1), ([0, alone], 2), ([alone, beside], 3)], "{len}");
+        }
     }
 }
 
@@ -360,9 +401,9 @@ fn threads_are_named_even_if_their_first_records_are_overwritten() {
         let seen = test.read();
         for trace in [snapped, test.trace()] {
             let (mut named, mut heard, mut span) = (Vec::new(), Vec::new(), None);
-            let mut reader = headwater_trace_tools::ctf::Reader::open(&[trace]).expect("a trace");
+            let mut reader = Reader::open(&[trace]).expect("a trace");
             while let Some(item) = reader.next().expect("sound") {
-                let headwater_trace_tools::ctf::TraceItem::Record(record) = item else { continue };
+                let TraceItem::Record(record) = item else { continue };
                 span = span.or(Some(record.kind.name.clone()));
                 if record.kind.name == "headwater:thread" {
                     assert_eq!(record.field("pid").and_then(|pid| pid.as_u64()), Some(child.id().into()));

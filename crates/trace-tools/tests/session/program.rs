@@ -19,6 +19,8 @@ headwater_trace::events! {
     step("test:step") { writer: u64, number: u64, check: u64 }
     /// Like `step`, with a text of varying length.
     long_step("test:long_step") { writer: u64, number: u64, check: u64, text: &str }
+    /// Two texts, and a number that has its place behind them.
+    texts("test:texts") { first: &str, second: &str, behind: u32 }
     /// Not recorded by any session.
     silent("other:silent") { number: u64 }
 }
@@ -100,6 +102,7 @@ pub fn run_role() {
         "paced" => paced(count),
         "threads" => threads(count),
         "kinds" => kinds(count),
+        "texts" => of_length(count as usize),
         "storm" => storm(count),
         "signals" => signals(count),
         "first" => first_in_handlers(count),
@@ -128,6 +131,21 @@ fn kinds(count: u64) {
         let event = Event::make(&format!("test:kind{number}"), &[], None).expect("a name and no fields");
         (0..3).for_each(|_| event.write([0; 2], HEAD));
     }
+}
+
+/// Returns a text that ends with a character of two bytes.
+pub fn text_of(len: usize) -> String {
+    "x".repeat(len - 2) + "é"
+}
+
+/// Emits events with texts of `len` bytes, as a signal handler does.
+fn of_length(len: usize) {
+    let text = text_of(len);
+    in_handler(|| {
+        texts(&text, "", 1);
+        texts("", &text, 2);
+        texts(&text, &text, 3);
+    });
 }
 
 /// Emits a million events per second.

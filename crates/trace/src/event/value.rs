@@ -1,15 +1,21 @@
 //! The values that a field of an event can have, and the forms in which a record holds them.
 //! [`events!`](crate::events!) uses this module; no value allocates memory.
 
-/// The length in bytes at which the text of a field is cut. A record holds the text up to there, or up to its first NUL.
+/// The length in bytes at which the text of a field is cut. A record holds the text up to there, or up to its first NUL. A
+/// text is cut earlier if the fields behind it would have no place in the record ([`FIELDS_MAX`](super::FIELDS_MAX)), but not
+/// before 127 bytes.
 ///
 /// ```
 /// use headwater_trace::event::{FIELDS_MAX, TEXT_MAX};
 ///
-/// // Three texts and some numbers fit into one record.
-/// assert!(3 * (TEXT_MAX + 1) + 8 * 8 <= FIELDS_MAX);
+/// // One text of this length, 12 of 127 bytes, and some numbers fit into one record.
+/// assert!(TEXT_MAX + 1 + 12 * 128 + 8 * 8 <= FIELDS_MAX);
 /// ```
-pub const TEXT_MAX: usize = 127;
+pub const TEXT_MAX: usize = 2047;
+
+/// The length in bytes up to which a text has a place in any record, so that the record can be built in a small array.
+#[doc(hidden)]
+pub const SHORT_TEXT_MAX: usize = 127;
 
 /// The type of a field, as a trace describes it: the integers, floating point numbers and strings of CTF 1.8.
 ///
@@ -52,12 +58,25 @@ pub enum Type {
 pub trait Value: Copy + sealed::Sealed {
     /// The type that the trace gives for the field.
     const TYPE: Type;
-    /// The largest number of bytes that it takes in a record.
+    /// The number of bytes that it has in any record.
     #[doc(hidden)]
     const BYTES_MAX: usize;
     /// Appends it to a record that has `len` bytes so far.
     #[doc(hidden)]
     fn put<const N: usize>(self, words: &mut Words<N>, len: &mut usize);
+    /// Whether it may take more than [`Value::BYTES_MAX`] bytes, if there is room.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn is_long(self) -> bool {
+        false
+    }
+    /// Appends it as [`Value::put`] does, but a long text up to `end` bytes of the record.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn put_until<const N: usize>(self, words: &mut Words<N>, len: &mut usize, end: usize) {
+        let _ = end;
+        self.put(words, len);
+    }
     /// The arguments of a probe: a number, a float's bits; for a text its address and its length.
     #[doc(hidden)]
     fn bits(self) -> [u64; 2];
@@ -73,11 +92,11 @@ mod sealed {
 pub type Words<const N: usize> = [u64; N];
 
 impl Type {
-    /// The largest number of bytes that a field of this type takes in a record.
+    /// The number of bytes that a field of this type has in any record.
     pub(super) const fn bytes_max(self) -> usize {
         match self {
             Type::Unsigned(bytes) | Type::Signed(bytes) | Type::Float(bytes) => bytes as usize,
-            Type::Text => TEXT_MAX + 1,
+            Type::Text => SHORT_TEXT_MAX + 1,
             Type::Level => 1,
         }
     }
@@ -149,24 +168,39 @@ impl sealed::Sealed for &str {}
 
 impl Value for &str {
     const TYPE: Type = Type::Text;
-    const BYTES_MAX: usize = TEXT_MAX + 1;
+    const BYTES_MAX: usize = SHORT_TEXT_MAX + 1;
     #[inline(always)]
     fn put<const N: usize>(self, words: &mut Words<N>, len: &mut usize) {
-        let end = self.floor_char_boundary(TEXT_MAX);
-        let bytes = &self.as_bytes()[..end];
-        let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(end);
-        let (eights, rest) = bytes[..end].as_chunks();
-        for eight in eights {
-            put_number(words, len, u64::from_le_bytes(*eight), 8);
-        }
-        for byte in rest {
-            put_number(words, len, u64::from(*byte), 1);
-        }
-        // A reader finds the end by it.
-        put_number(words, len, 0, 1);
+        put_text(self, words, len, SHORT_TEXT_MAX);
+    }
+    #[inline(always)]
+    fn is_long(self) -> bool {
+        self.len() > SHORT_TEXT_MAX
+    }
+    #[inline(always)]
+    fn put_until<const N: usize>(self, words: &mut Words<N>, len: &mut usize, end: usize) {
+        let most = end - *len - 1;
+        put_text(self, words, len, most.min(TEXT_MAX));
     }
     #[inline(always)]
     fn bits(self) -> [u64; 2] {
         [self.as_ptr().addr() as u64, self.len() as u64]
     }
+}
+
+/// Appends a text of at most so many bytes, and its NUL.
+#[inline(always)]
+fn put_text<const N: usize>(text: &str, words: &mut Words<N>, len: &mut usize, most: usize) {
+    let end = text.floor_char_boundary(most);
+    let bytes = &text.as_bytes()[..end];
+    let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(end);
+    let (eights, rest) = bytes[..end].as_chunks();
+    for eight in eights {
+        put_number(words, len, u64::from_le_bytes(*eight), 8);
+    }
+    for byte in rest {
+        put_number(words, len, u64::from(*byte), 1);
+    }
+    // A reader finds the end by it.
+    put_number(words, len, 0, 1);
 }

@@ -1,4 +1,5 @@
 use super::*;
+use crate::schema::{Base, FieldKind};
 
 fn layout() -> Layout {
     let clock = Clock { name: "tsc".to_owned(), frequency_hz: 2_000_000_000, offset_s: 5, offset_ticks: 7 };
@@ -77,10 +78,27 @@ fn a_full_table_takes_no_more() {
     for id in 0..EVENTS_MAX as u32 {
         assert_eq!(region.enter(&format!("a:e{id}"), &[]), Some(id));
     }
+    assert!(region.kinds_end(0) == EVENTS_MAX && region.kinds_end(700) == EVENTS_MAX && !region.is_table_full());
     assert_eq!(region.enter("a:more", &[]), None);
+    assert!(region.is_table_full());
     assert_eq!(region.enter("a:e7", &[]), Some(7));
     let long: Vec<(&str, Type)> = vec![("a_field_with_a_name", Type::Text); 60];
     assert_eq!(region.enter("a:e7", &long), None);
+}
+
+#[test]
+fn descriptions_that_find_no_room_are_reported() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let region = Region::create(&directory.path().join("session"), &layout()).expect("made");
+    // 3 bytes of a name, and 11 for each of these fields.
+    let fields: Vec<(&str, Type)> = vec![("field_x", Type::Unsigned(8)); 90];
+    let fitting = TEXTS_BYTES / (7 + 90 * 11);
+    for number in 0..fitting {
+        assert_eq!(region.enter(&format!("a:{number:05}"), &fields), Some(number as u32));
+    }
+    assert_eq!((region.enter("a:last0", &fields), region.is_table_full()), (None, true));
+    assert!(region.kinds_end(0) == fitting && region.kind(fitting - 1).expect("entered").fields.len() == 90);
+    assert!(region.enter("a:small", &[]).is_some(), "there is room for a short one");
 }
 
 #[test]
@@ -89,10 +107,13 @@ fn scribbled_memory_is_no_session_or_has_no_such_event() {
     let path = directory.path().join("session");
     let region = Region::create(&path, &layout()).expect("made");
     region.enter("a:one", &[("x", Type::Text)]);
-    region.table[0].len.store(u32::MAX, Ordering::Relaxed);
-    assert_eq!(region.kind(0), None);
-    region.table[0].len.store(5, Ordering::Relaxed);
-    region.table[0].text[0].store(0xff, Ordering::Relaxed);
+    assert!(region.kind(0).is_some());
+    for (at, len) in [(0, u32::MAX), (u32::MAX, 5), (TEXTS_BYTES as u32 - 2, 5), (0, 2000)] {
+        region.kinds.scribble(at, len);
+        assert_eq!(region.kind(0), None, "{at} {len}");
+    }
+    region.kinds.scribble(0, 5);
+    region.kinds.texts[0].store(0xff, Ordering::Relaxed);
     assert_eq!(region.kind(0), None);
     for (cpus, bytes) in [(0, 1 << 16), (1 << 40, 1 << 16), (1, 1 << 15), (1, 3 << 16), (1, u64::MAX)] {
         region.header.cpus.store(cpus, Ordering::Relaxed);

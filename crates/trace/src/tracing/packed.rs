@@ -4,7 +4,7 @@ use std::fmt::{self, Debug, Write};
 
 use tracing_core::field::{Field, Visit};
 
-use crate::event::{self, FIELDS_MAX, TEXT_MAX, Type, Value, WORDS_MAX, Words};
+use crate::event::{self, FIELDS_MAX, SHORT_TEXT_MAX, TEXT_MAX, Type, Value, WORDS_MAX, Words};
 use crate::record::HEAD;
 
 /// Bytes that are kept for the fields behind the program's: the level, and the number of cut fields.
@@ -34,6 +34,8 @@ const CUT: u128 = 1 << 127;
 /// Words of most records. Longer ones have their words on the heap: clearing the longest record's for each event would cost
 /// as much as the rest of the event.
 const FEW: usize = 16;
+/// Words of most of the others.
+const MORE: usize = 64;
 
 /// A record in the making.
 pub(super) struct Packed {
@@ -51,6 +53,7 @@ pub(super) struct Packed {
 /// The words of a record.
 enum Space {
     Few(Words<FEW>),
+    More(Box<Words<MORE>>),
     All(Box<Words<WORDS_MAX>>),
 }
 
@@ -58,12 +61,22 @@ impl Space {
     /// Makes room for a record of `len` bytes.
     #[inline]
     fn reserve(&mut self, len: usize) {
-        if let Space::Few(few) = self
-            && len > size_of_val(few)
-        {
-            let mut all = Box::new([0; WORDS_MAX]);
-            all[..FEW].copy_from_slice(few);
-            *self = Space::All(all);
+        if len > size_of_val(self.as_mut()) {
+            self.grow(len);
+        }
+    }
+
+    #[inline(never)]
+    fn grow(&mut self, len: usize) {
+        let (mut more, mut all) = (None, None);
+        let words: &mut [u64] = match len <= 8 * MORE {
+            true => &mut more.insert(Box::new([0; MORE]))[..],
+            false => &mut all.insert(Box::new([0; WORDS_MAX]))[..],
+        };
+        let there = self.as_mut();
+        words[..there.len()].copy_from_slice(there);
+        if let Some(space) = more.map(Space::More).or(all.map(Space::All)) {
+            *self = space;
         }
     }
 
@@ -71,14 +84,16 @@ impl Space {
     #[inline(always)]
     fn put<V: Value>(&mut self, len: &mut usize, value: V) {
         match self {
-            Space::Few(words) => value.put(words, len),
-            Space::All(words) => value.put(words, len),
+            Space::Few(words) => value.put_until(words, len, HEAD + FIELDS_MAX),
+            Space::More(words) => value.put_until(words, len, HEAD + FIELDS_MAX),
+            Space::All(words) => value.put_until(words, len, HEAD + FIELDS_MAX),
         }
     }
 
     fn as_mut(&mut self) -> &mut [u64] {
         match self {
             Space::Few(words) => words,
+            Space::More(words) => &mut words[..],
             Space::All(words) => &mut words[..],
         }
     }
@@ -119,6 +134,7 @@ impl Packed {
         let (mut words, mut len) = ([0; WORDS_MAX], self.len);
         match &self.words {
             Space::Few(few) => words[..FEW].copy_from_slice(few),
+            Space::More(more) => words[..MORE].copy_from_slice(&more[..]),
             Space::All(all) => words = **all,
         }
         if let Some(level) = level {
@@ -144,12 +160,22 @@ impl Packed {
     }
 
     fn put_text(&mut self, field: &Field, text: &str, is_cut: bool) {
-        let kept = &text[..text.floor_char_boundary(TEXT_MAX)];
+        // The rest of a record that is almost full.
+        let room = (HEAD + FIELDS_MAX - LAST_BYTES).saturating_sub(self.len + 1);
+        let kept = &text[..text.floor_char_boundary(TEXT_MAX.min(room.max(SHORT_TEXT_MAX)))];
         let is_cut = is_cut || kept.len() < text.len() || kept.as_bytes().contains(&0);
         // `put_in` counts a value without a place.
         if self.put_in(field, kept, kept.len() + 1) && is_cut {
             self.cut = self.cut.saturating_add(1);
         }
+    }
+
+    /// For a text that needs a larger array, whose clearing costs time.
+    #[cold]
+    #[inline(never)]
+    fn put_long(&mut self, field: &Field, value: &dyn Debug) {
+        let shown = Shown::<TEXT_MAX>::of(value);
+        self.put_text(field, shown.text(), shown.is_cut);
     }
 
     /// The index of a field's type in the signature, if there is room for `bytes` bytes and the field comes behind
@@ -174,15 +200,30 @@ pub(super) fn types(signature: u128) -> (impl Iterator<Item = (usize, Type)>, bo
 }
 
 /// The output of `Debug`, up to the capacity of a field.
-struct Shown {
-    bytes: [u8; TEXT_MAX],
+struct Shown<const N: usize> {
+    bytes: [u8; N],
     len: usize,
     is_cut: bool,
 }
 
-impl Write for Shown {
+impl<const N: usize> Shown<N> {
+    /// The text of a value, as far as there is room.
+    #[inline(always)]
+    fn of(value: &dyn Debug) -> Shown<N> {
+        let mut shown = Shown { bytes: [0; N], len: 0, is_cut: false };
+        // An error of `Debug` itself leaves the text up to there.
+        shown.is_cut |= write!(shown, "{value:?}").is_err();
+        shown
+    }
+
+    fn text(&self) -> &str {
+        std::str::from_utf8(&self.bytes[..self.len]).expect("cut between characters")
+    }
+}
+
+impl<const N: usize> Write for Shown<N> {
     fn write_str(&mut self, text: &str) -> fmt::Result {
-        let room = TEXT_MAX - self.len;
+        let room = N - self.len;
         let kept = text.floor_char_boundary(room);
         self.bytes[self.len..][..kept].copy_from_slice(&text.as_bytes()[..kept]);
         self.len += kept;
@@ -214,10 +255,10 @@ impl Visit for Packed {
     }
 
     fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
-        let mut shown = Shown { bytes: [0; TEXT_MAX], len: 0, is_cut: false };
-        // An error of `Debug` itself leaves the text up to there.
-        let failed = write!(shown, "{value:?}").is_err();
-        let text = std::str::from_utf8(&shown.bytes[..shown.len]).expect("cut between characters");
-        self.put_text(field, text, failed || shown.is_cut);
+        let shown = Shown::<SHORT_TEXT_MAX>::of(value);
+        match shown.is_cut {
+            true => self.put_long(field, value),
+            false => self.put_text(field, shown.text(), false),
+        }
     }
 }
