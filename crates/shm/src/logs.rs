@@ -310,6 +310,11 @@ impl Alone {
         &self.log
     }
 
+    /// The first byte of the log, where the words are that change with each entry.
+    pub fn first_byte(&self) -> NonNull<u8> {
+        self.place
+    }
+
     /// Appends an entry, as the log's owner, with this time stamp in place of the first word. Returns whether there was
     /// room; an entry without room is counted. At most 4096 bytes.
     pub fn append(&self, time: u64, words: &[u64]) -> bool {

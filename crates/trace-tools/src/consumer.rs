@@ -126,13 +126,7 @@ pub fn recover(region: Region, directory: &Path, environment: Vec<(String, Strin
 /// As those of [`recover`].
 pub fn recover_parts(region: Region, recording: &Path, parts: &PartsFile) -> Result<Totals, Unfinished> {
     let directory = parts.current(recording);
-    // The consumer was killed before it wrote to the next part, or before it had removed all files of the oldest.
-    let removed = parts::directory(recording, parts.removed.parts as u32);
-    for other in parts::directories(recording).unwrap_or_default() {
-        if other > directory || other <= removed {
-            let _ = std::fs::remove_dir_all(other);
-        }
-    }
+    parts::remove_leftovers(recording, parts).map_err(Error::io("remove parts of", recording))?;
     let writer = Writer::resume(&directory)?;
     let positions = parts.complete(ctf::positions(&directory)?);
     let mut consumer = Consumer::with(region, writer, &positions);

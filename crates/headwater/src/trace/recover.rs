@@ -141,9 +141,14 @@ fn carry(
 /// events were not yet converted. The trace is cut to whole packets.
 fn without_memory(recording: &Path, to: &Path, file: &SessionFile) -> anyhow::Result<Recovered> {
     let parts = PartsFile::read(recording).context("parts of the trace")?;
-    let trace = parts.map_or_else(|| recording.join(USER), |parts| parts.current(recording));
+    if let Some(parts) = &parts {
+        parts::remove_leftovers(recording, parts).context("parts that were being removed")?;
+    }
+    let trace = parts.as_ref().map_or_else(|| recording.join(USER), |parts| parts.current(recording));
+    let removed = parts.map(|parts| parts.removed).unwrap_or_default();
     let repaired = if file.end.is_none() { Some(ctf::repair(&trace)?) } else { None };
-    let (written, lost) = counted(recording, &trace)?;
+    let (written, lost) = counted(recording, &recording.join(USER))?;
+    let (written, lost) = (written + removed.events, lost + removed.lost);
     let reader = Reader::open(&[trace])?;
     let clock = reader.schemas().next().map(|(_, schema)| schema.clock.clone()).context("a trace without a schema")?;
     let kernel = kernel_side::recover(recording, to, &clock, &file.command.join(" "))?;
@@ -152,6 +157,7 @@ fn without_memory(recording: &Path, to: &Path, file: &SessionFile) -> anyhow::Re
         let gone =
             repaired.is_some().then(|| "the session's memory has gone, and with it what was not carried".to_owned());
         let missing = kernel.iter().flat_map(KernelEnd::missing).chain(gone).collect();
+        file.removed = Some(removed).filter(|removed| removed.parts > 0).map(Into::into);
         file.write_end(recording, written, lost, missing).with_context(|| recording.display().to_string())?;
     }
     Ok(Recovered {

@@ -23,7 +23,9 @@ fn bytes(directory: &PathBuf) -> u64 {
 
 /// Returns the numbers of the test's events in a trace, in their order.
 fn numbers(dir: &TestDir, trace: &str) -> Vec<u64> {
-    let text = dir.text(&["show", trace, "-e", "test:*"]);
+    let output = dir.run(&["show", trace, "-e", "test:*"]);
+    assert!(matches!(output.status.code(), Some(0 | 4)), "{}", errors(&output));
+    let text = String::from_utf8(output.stdout).expect("UTF-8");
     text.lines().filter_map(|line| line.rsplit_once("number=")?.1.parse().ok()).collect()
 }
 
@@ -116,6 +118,31 @@ fn after_a_kill_the_current_part_is_completed() {
         assert_eq!(found.len() as u64 + gone("events") - gone("parts"), end, "{removed}");
         assert_eq!(dir.agreed("r").1, 0);
     }
+}
+
+#[test]
+fn without_the_memory_the_parts_are_completed_though_the_oldest_is_half_removed() {
+    let dir = TestDir::new();
+    let recorder = Recorder::start(dir.recorder(&["--rotate", "64kx2", "--buffer", "16m"], 1_000_000, "wait"));
+    while !dir.path("r/user-000005").exists() {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let memory = recorder.kill_with_program(&dir);
+    // As after a restart.
+    fs::remove_file(memory).expect("it is there");
+    // Killed when it had removed some files of the oldest part.
+    let _ = fs::create_dir(dir.path("r/user-000001"));
+    fs::write(dir.path("r/user-000001/user-0"), "half of a packet").expect("room");
+    let output = dir.run(&["recover", "r"]);
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.code() == Some(4) && said.contains("memory has gone"), "{output:?}");
+    let left = parts(&dir);
+    assert!(!left.contains(&"user-000001".to_owned()) && (2..=3).contains(&left.len()), "{left:?}");
+    let (removed, end) = (session(&dir)["removed"].clone(), session(&dir)["end"].clone());
+    let count = |value: &serde_json::Value| value.as_u64().expect("a count");
+    assert!(count(&removed["parts"]) > 0, "{removed}");
+    assert_eq!(count(&removed["events"]) + dir.agreed("r").0, count(&end["written"]), "{removed} {end}");
+    assert!(numbers(&dir, "r").is_sorted_by(|one, next| one < next));
 }
 
 #[test]

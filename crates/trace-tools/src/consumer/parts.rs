@@ -140,6 +140,18 @@ impl PartsFile {
     }
 }
 
+/// Removes the directories that a killed consumer has left beside the parts of its recording: of the next part, if it was
+/// killed before it wrote there, and of the oldest parts, if it was killed before it had removed all of their files.
+///
+/// # Errors
+/// Errors of the file system.
+pub fn remove_leftovers(recording: &Path, file: &PartsFile) -> io::Result<()> {
+    let current = file.current(recording);
+    let removed = directory(recording, file.removed.parts as u32);
+    let is_left = |part: &PathBuf| *part > current || *part <= removed;
+    directories(recording)?.into_iter().filter(is_left).try_for_each(fs::remove_dir_all)
+}
+
 /// Returns the directory of a part.
 pub(super) fn directory(recording: &Path, number: u32) -> PathBuf {
     recording.join(format!("user-{number:06}"))

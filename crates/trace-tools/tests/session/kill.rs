@@ -148,6 +148,48 @@ fn after_a_consumer_died_at_the_beginning_of_a_part_nothing_is_copied_twice() {
 }
 
 #[test]
+fn what_a_consumer_left_that_was_killed_while_it_removed_a_part_is_not_read_again() {
+    let _alone = alone();
+    let test = TestSession::new(WhenFull::Refuse, 16 << 20);
+    std::fs::create_dir(test.trace()).expect("a directory");
+    let mut child = program::start("one", 20_000, &test.session(), false);
+    let rotation = Rotation { bytes: 1, keep: Some(2) };
+    let mut consumer = Consumer::begin_parts(test.region(), &test.trace(), Vec::new(), rotation).expect("a trace");
+    let part = |number: u64| test.trace().join(format!("user-{number:06}"));
+    // The state of each part before it may be removed.
+    let mut copied = 0;
+    let mut has_ended = false;
+    while consumer.carry().expect("carried") > 0 || !has_ended {
+        while part(copied + 1).join("metadata").exists() {
+            copied += 1;
+            let copy = test.trace().with_file_name(format!("copy-{copied}"));
+            std::fs::create_dir(&copy).expect("a new directory");
+            for file in std::fs::read_dir(part(copied)).expect("a part").flatten() {
+                std::fs::copy(file.path(), copy.join(file.file_name())).expect("room");
+            }
+        }
+        std::thread::sleep(Duration::from_millis(1));
+        has_ended = has_ended || crate::has_ended(&mut child);
+    }
+    child.wait().expect("it has ended");
+    drop(consumer);
+    let parts = PartsFile::read(&test.trace()).expect("sound").expect("it has parts");
+    let (removed, next) = (parts.removed.parts, u64::from(parts.number) + 1);
+    assert!(removed > 0 && !part(removed).exists(), "{parts:?}");
+    // Killed when it had removed the description of the oldest part, and before it had noted the next one.
+    std::fs::rename(test.trace().with_file_name(format!("copy-{removed}")), part(removed)).expect("a part");
+    std::fs::remove_file(part(removed).join("metadata")).expect("it was there");
+    std::fs::create_dir(part(next)).expect("a directory");
+    consumer::recover_parts(test.region(), &test.trace(), &parts).expect("recovered");
+    assert!(!part(removed).exists() && !part(next).exists());
+    let seen = test.read();
+    let numbers = seen.numbers(1);
+    let names = removed + seen.named;
+    assert_eq!(parts.removed.events + seen.records, 20_000 + names, "{parts:?}");
+    assert!(numbers.last() == Some(&19_999) && numbers.is_sorted_by(|one, next| one < next));
+}
+
+#[test]
 fn a_full_disk_does_not_harm_the_program_and_is_reported() {
     let _alone = alone();
     let test = TestSession::new(WhenFull::Refuse, 1 << 18);

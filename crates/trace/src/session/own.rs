@@ -153,3 +153,6 @@ extern "C" fn give_back(_: *mut c_void) {
         held.for_each(|(own, _)| own.alone.log().give_back());
     });
 }
+
+#[cfg(test)]
+mod tests;
