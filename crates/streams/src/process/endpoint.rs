@@ -450,15 +450,16 @@ impl Endpoint {
     }
 }
 
-/// The end of a use of a transport's endpoint, dropped behind the endpoint: if one of its threads, which wait for peers and for a driver's
+/// The end of a use of an endpoint that is served by threads, dropped behind the endpoint: if one of its threads, which wait for peers and for a driver's
 /// files, was the last user, the endpoint is closed there, and this waits for that. So what the endpoint has had is free when it was dropped.
 #[derive(Debug)]
 pub(crate) struct AfterUse(Option<Arc<Mutex<()>>>);
 
 impl AfterUse {
     pub fn of(endpoint: &Endpoint) -> AfterUse {
-        let has_peers = endpoint.region.driver.is_some_and(|driver| driver.0.info().has_peers);
-        AfterUse((has_peers && endpoint.side == 0).then(|| endpoint.serving.clone()))
+        let info = endpoint.region.driver.map(|driver| driver.0.info());
+        let is_served = info.is_some_and(|info| info.has_peers || info.has_files);
+        AfterUse((is_served && endpoint.side == 0).then(|| endpoint.serving.clone()))
     }
 
     /// Of the threads that serve the endpoint.

@@ -1,6 +1,7 @@
 //! Tasks of a tokio runtime over the kernel's sockets.
 
 use std::net::{SocketAddr, UdpSocket};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use headwater_streams::tpi::{InternetAddress, Primitive};
@@ -19,7 +20,7 @@ async fn next(endpoint: &mut AsyncStream) -> Message<'static> {
     const LIMIT: Duration = Duration::from_secs(10);
     let start = Instant::now();
     let received = tokio::time::timeout(LIMIT, endpoint.receive()).await;
-    assert!(start.elapsed() < LIMIT, "the task was not woken");
+    assert!(start.elapsed() < LIMIT, "the task was not woken; at the end of its time it found {received:?}");
     received.expect("in time").expect("no error").expect("no end")
 }
 
@@ -67,5 +68,25 @@ fn tasks_exchange_datagrams_and_are_woken_by_a_plain_socket_and_by_an_error() {
         client.send_message(&Message::proto_of(&request(to_server.bytes()), b"x").into_owned()).await.expect("room");
         let error = libc::ECONNREFUSED as u32;
         is(&next(&mut client).await, Primitive::UderrorInd { destination: to_server.bytes(), options: b"", error });
+    });
+}
+
+#[test]
+fn the_address_of_a_closed_endpoint_is_free_at_once() {
+    in_own_process!();
+    within(PATIENCE, "endpoints are closed while a thread serves them".to_owned());
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    let plain = Arc::new(UdpSocket::bind("127.0.0.1:0").expect("a port"));
+    runtime.block_on(async {
+        for round in 0..100 {
+            let (mut server, to) = bound();
+            // The task sleeps until the library's thread has received this for it, and runs while the thread has not ended its round.
+            let (plain, sender) = (plain.clone(), to);
+            let sender = std::thread::spawn(move || plain.send_to(b"plain", sender).expect("room"));
+            assert_eq!(next(&mut server).await.data(), Some(&b"plain"[..]));
+            drop(server);
+            UdpSocket::bind(to).unwrap_or_else(|error| panic!("round {round}: {to}: {error}"));
+            sender.join().expect("no panic");
+        }
     });
 }
