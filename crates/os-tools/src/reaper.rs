@@ -378,7 +378,9 @@ mod tests {
         drop(own);
         assert!(!free());
         drop(guard);
-        assert!(!path.exists() && free());
+        assert!(!path.exists());
+        // A child that another test has forked may have a copy of the file, until it ends.
+        assert!(gone_within(Duration::from_secs(5), || !free()));
         std::fs::remove_dir(home).expect("of our own");
     }
 

@@ -6,7 +6,7 @@
 
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Mutex, MutexGuard, TryLockError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use headwater_streams::tpi::{Primitive, PrimitiveNumber};
 use headwater_streams::{Errno, Events, Flush, IoctlTimeout, MessageFilter, Priority, Received, Stream};
@@ -26,6 +26,9 @@ const LOOK_AGAIN: Duration = Duration::from_millis(10);
 /// How often a lock is tried that another thread holds for some instructions. It is not tried for ever: a forked child may have
 /// the copy of a lock whose holder it has not.
 const TRIES: u32 = 100_000;
+/// How long a call that waits for no event tries while another thread is in the middle of one on the same stream: the library's own, which
+/// the kernel may have suspended for longer than a call without waiting waits for it.
+const HELD: Duration = Duration::from_secs(5);
 /// The band in which expedited data travel.
 const EXPEDITED: u8 = 1;
 
@@ -97,6 +100,18 @@ fn lock<T>(mutex: &Mutex<T>) -> Result<MutexGuard<'_, T>> {
     Err(XtiError::system(Errno::Again))
 }
 
+/// Makes a call on the stream again while another user is in the middle of one: an endpoint that does not wait (O_NONBLOCK) does not wait
+/// for events, and its requests are not events.
+fn unless_held<T>(mut call: impl FnMut() -> headwater_streams::Result<T>) -> headwater_streams::Result<T> {
+    let start = Instant::now();
+    loop {
+        match call() {
+            Err(error) if error.is_held() && error.errno() == Errno::Again && start.elapsed() < HELD => {}
+            done => return done,
+        }
+    }
+}
+
 impl Line {
     pub fn new(stream: Stream) -> Line {
         Line { stream, event: Mutex::default(), has_event: AtomicU8::new(0), acknowledgements: Mutex::default() }
@@ -109,7 +124,8 @@ impl Line {
 
     /// A request that the provider acknowledges: waits for T_OK_ACK. A signal does not end the wait: the request is under way.
     pub fn ask(&self, request: Primitive<'_>, data: Option<&[u8]>) -> Result<()> {
-        self.stream.putmsg(Some(&request.encode()), data)?;
+        let control = request.encode();
+        unless_held(|| self.stream.putmsg(Some(&control), data))?;
         self.answer(request.number())
     }
 
@@ -119,10 +135,10 @@ impl Line {
         handle.set_nonblocking(true)?;
         let mut tries = TRIES;
         loop {
-            match handle.putmsg(Some(&control), data) {
-                // Another thread that sends may be faster, each time.
+            match unless_held(|| handle.putmsg(Some(&control), data)) {
+                // There is no room. Another thread that sends may be faster, each time.
                 Err(error) if error.errno() == Errno::Again && tries > 0 => {
-                    self.stream.flush_queues(Flush::WRITE)?;
+                    unless_held(|| self.stream.flush_queues(Flush::WRITE))?;
                     tries -= 1;
                 }
                 sent => break sent?,
@@ -256,7 +272,7 @@ impl Line {
     pub fn look(&self) -> Result<Option<Look>> {
         match self.look_now()? {
             None => {
-                self.stream.poll(Events::IN | Events::PRI, Some(Duration::ZERO))?;
+                unless_held(|| self.stream.poll(Events::IN | Events::PRI, Some(Duration::ZERO)))?;
                 self.look_now()
             }
             found => Ok(found),
@@ -350,7 +366,7 @@ impl Line {
 /// A request whose data are an ioctl of timod. Its answer.
 pub(crate) fn ioctl(stream: &Stream, time: IoctlTimeout, command: u32, request: Primitive<'_>) -> Result<Vec<u8>> {
     let mut data = request.encode();
-    let value = stream.ioctl(command, &mut data, time)?.cast_unsigned();
+    let value = unless_held(|| stream.ioctl(command, &mut data, time))?.cast_unsigned();
     if value == 0 {
         return Ok(data);
     }

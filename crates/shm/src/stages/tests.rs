@@ -79,8 +79,14 @@ fn looks_in_vain_bar_the_next_wait_and_slow_yields_bar_many() {
         assert_eq!(stage.is_some(), comes && looks > 0);
         looks
     };
-    let mut stages = Stages::default();
-    assert_eq!(looks(&mut stages, true), 1);
+    let mut stages = loop {
+        let mut stages = Stages::default();
+        assert_eq!(looks(&mut stages, true), 1);
+        // On a loaded machine the yield may have been a slow one.
+        if stages.barred == 0 {
+            break stages;
+        }
+    };
     assert!(looks(&mut stages, false) > 0, "it paid");
     assert_eq!(looks(&mut stages, false), 0, "it was in vain");
     let mut stages = Stages::default();

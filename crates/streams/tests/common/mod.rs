@@ -209,9 +209,12 @@ impl<T: Send + 'static> Interruptible<T> {
         unsafe { libc::pthread_kill(self.number, libc::SIGUSR2) };
     }
 
-    /// Interrupts it. Returns whether the signal was lost: the handler has run, and the thread has slept since for `pause`. A thread
-    /// that waits for a CPU has lost nothing yet, however long it waits.
+    /// Interrupts it while it sleeps. Returns whether the signal was lost: the handler has run, and the thread has slept since for `pause`.
+    /// A thread that waits for a CPU has lost nothing yet, however long it waits.
     pub fn has_slept_on(&self, pause: Duration) -> bool {
+        while !self.is_finished() && !self.sleeps() {
+            std::thread::yield_now();
+        }
         let before = HANDLED.load(Ordering::Relaxed);
         self.interrupt();
         let mut slept_since = None;

@@ -134,30 +134,37 @@ fn a_signal_handler_writes_too() {
 fn switching_events_loses_none_that_stays_on_also_in_signal_handlers() {
     let _alone = alone();
     for own_logs in OWN_LOGS {
-        let test = TestSession::new(WhenFull::Refuse, 64 << 20);
-        let count = 1_000_000;
-        let mut child = program::start("signals", count, &test.session(), own_logs);
-        let (region, mut switches) = (test.region(), 0_u32);
-        let totals = test.carry(|| {
-            switches += 1;
-            let patterns: &[&str] =
-                if switches.is_multiple_of(2) { &["test:*"] } else { &["test:*", "!test:long_step"] };
-            let patterns: Vec<String> = patterns.iter().map(|pattern| (*pattern).to_owned()).collect();
-            region.set_patterns(&patterns).expect("short");
-            has_ended(&mut child)
-        });
-        let seen = test.read();
-        assert_eq!((seen.records, seen.lost), (totals.written, totals.lost));
-        assert!(seen.is_in_order() && switches > 50, "{switches}");
-        if !own_logs {
-            assert_eq!(totals.lost, 0);
-            // Each number that is a multiple of 7 is a long step.
-            let (long, short): (Vec<u64>, Vec<u64>) = seen.numbers(1).into_iter().partition(|number| number % 7 == 0);
-            assert!(short.into_iter().eq((0..count).filter(|number| number % 7 != 0)));
-            let all = count as usize / 7;
-            assert!(long.len() > all / 20 && long.len() < all - all / 20, "{} of {all}", long.len());
-        }
+        // On a loaded machine the program may have ended before many switches.
+        assert!([1, 4, 16].into_iter().any(|millions| switched(millions, own_logs) > 50));
     }
+}
+
+/// Switches an event on and off while a program emits so many, and checks what was recorded. Returns the number of switches.
+fn switched(millions: usize, own_logs: bool) -> u32 {
+    let test = TestSession::new(WhenFull::Refuse, millions * (64 << 20));
+    let count = millions as u64 * 1_000_000;
+    let mut child = program::start("signals", count, &test.session(), own_logs);
+    let (region, mut switches) = (test.region(), 0_u32);
+    let totals = test.carry(|| {
+        switches += 1;
+        let patterns: &[&str] = if switches.is_multiple_of(2) { &["test:*"] } else { &["test:*", "!test:long_step"] };
+        let patterns: Vec<String> = patterns.iter().map(|pattern| (*pattern).to_owned()).collect();
+        region.set_patterns(&patterns).expect("short");
+        has_ended(&mut child)
+    });
+    let seen = test.read();
+    assert_eq!((seen.records, seen.lost), (totals.written, totals.lost));
+    assert!(seen.is_in_order());
+    if !own_logs {
+        assert_eq!(totals.lost, 0);
+        // Each number that is a multiple of 7 is a long step.
+        let (long, short): (Vec<u64>, Vec<u64>) = seen.numbers(1).into_iter().partition(|number| number % 7 == 0);
+        assert!(short.into_iter().eq((0..count).filter(|number| number % 7 != 0)));
+        let all = count as usize / 7;
+        let is_switched = long.len() > all / 20 && long.len() < all - all / 20;
+        assert!(is_switched || switches <= 50, "{} of {all}, {switches} switches", long.len());
+    }
+    switches
 }
 
 #[test]

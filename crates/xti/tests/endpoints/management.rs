@@ -1,7 +1,10 @@
 //! Opening, binding, information, options, and endpoints of streams that others have opened.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
 use headwater_streams::tpi::{OptionStatus, XTI_GENERIC, XTI_LINGER, XTI_RCVBUF, XTI_SNDBUF};
-use headwater_streams::{Device, DeviceOptions};
+use headwater_streams::{Device, DeviceOptions, Message, Module, ModuleInfo, Priority, Queue};
 use headwater_xti::{
     Binding, Call, Endpoint, Look, ManagementFlags as F, OptionList, SendFlags, Service, State, TransportError as E,
 };
@@ -89,4 +92,51 @@ fn what_is_no_transport_is_no_endpoint() {
     let place = directory();
     let stream = DeviceOptions::new().directory(place.path()).open("ticlts").expect("a transport");
     assert_eq!(Endpoint::of(stream).expect("a transport").state(), State::Unbound);
+}
+
+/// Keeps the sender of the control part `stay` inside of its put procedure, for longer than a call without waiting waits for it.
+#[derive(Debug)]
+struct Gate;
+
+static IS_INSIDE: AtomicBool = AtomicBool::new(false);
+
+impl Module for Gate {
+    fn info(&self) -> ModuleInfo {
+        ModuleInfo::new("gate")
+    }
+
+    fn put<'m>(&self, message: Message<'m>, queue: &mut Queue<'_, '_, 'm>) -> headwater_streams::Result<()> {
+        if message.control() != Some(b"stay") {
+            return queue.put_next(message);
+        }
+        IS_INSIDE.store(true, Ordering::Release);
+        std::thread::sleep(Duration::from_millis(100));
+        Ok(())
+    }
+}
+
+#[test]
+fn requests_of_an_endpoint_without_waiting_wait_for_another_thread_s_call() {
+    headwater_streams::register(Gate).expect("a free name");
+    let place = directory();
+    let endpoint = open(place.path(), "ticotsord");
+    endpoint.stream().push("gate").expect("known");
+    endpoint.stream().set_nonblocking(true).expect("it can");
+    let while_another_calls = |request: &dyn Fn()| {
+        IS_INSIDE.store(false, Ordering::Relaxed);
+        std::thread::scope(|scope| {
+            scope.spawn(|| endpoint.stream().putpmsg(Some(b"stay"), None, Priority::High).expect("the module drops it"));
+            while !IS_INSIDE.load(Ordering::Acquire) {
+                std::thread::yield_now();
+            }
+            request();
+        });
+    };
+    while_another_calls(&|| drop(endpoint.bind(&Binding::to(b"here").listening(1)).expect("it waits for the other thread")));
+    let caller = bound(place.path(), "ticotsord", b"caller", 0);
+    caller.stream().set_nonblocking(true).expect("it can");
+    fails(caller.connect(&Call::to(b"here")), E::NoData);
+    let sequence = endpoint.listen().expect("a caller").sequence;
+    while_another_calls(&|| endpoint.refuse(sequence, &[]).expect("it waits for the other thread"));
+    while_another_calls(&|| endpoint.unbind().expect("it waits for the other thread"));
 }
