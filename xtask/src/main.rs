@@ -18,6 +18,7 @@ mod crosscheck_netperf;
 mod docs;
 mod fleet;
 mod fuzz;
+mod loaded;
 mod package;
 mod preload;
 mod readme;
@@ -64,6 +65,8 @@ enum Task {
     Fuzz(fuzz::Options),
     /// Run the examples for many hosts: on a Slurm cluster and over Ansible on this machine, and check the Kubernetes manifests
     Fleet(fleet::Options),
+    /// Repeat all tests while busy threads load the machine, and name those that fail
+    Loaded(loaded::Options),
     /// Make the Debian package, and install, use and remove it in a clean system
     Package(package::Options),
     /// Preload the C library into programs that use no streams, and compare them with runs without it
@@ -95,6 +98,7 @@ fn main() -> ExitCode {
         Task::Crash(options) => crash::run(&options),
         Task::Fuzz(options) => fuzz::run(&options),
         Task::Fleet(options) => fleet::run(&options),
+        Task::Loaded(options) => loaded::run(&options),
         Task::Package(options) => package::run(&options),
         Task::Preload(options) => preload::run(&options),
         Task::Readme(options) => readme::run(&options),

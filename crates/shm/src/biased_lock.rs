@@ -26,7 +26,7 @@ use crate::limit::Patience;
 use crate::member::Membership;
 use crate::probe;
 use crate::shareable;
-use crate::sync::{AtomicU32, Ordering, Placed, compiler_fence, futex_wait, futex_wake, spin_loop, yield_now};
+use crate::sync::{AtomicU32, Ordering, Placed, compiler_fence, futex_wait, futex_wake, now_ns, spin_loop, yield_now};
 
 /// Bits of the lock word: the holder's number.
 pub(crate) const HOLDER: u32 = 0xff;
@@ -52,6 +52,21 @@ pub(crate) fn mark(number: u32, tag: u32) -> u32 {
     number | tag << TAG_SHIFT & TAG
 }
 
+/// The yields of one wait.
+#[derive(Debug, Default)]
+struct Yields {
+    /// The time of the first one.
+    since_ns: Option<u64>,
+}
+
+impl Yields {
+    /// Whether there is time for another one.
+    fn may_yield(&mut self, patience: &mut Patience<'_>) -> bool {
+        let now_ns = now_ns();
+        now_ns - *self.since_ns.get_or_insert(now_ns) < YIELDING_NS && !patience.next().is_zero()
+    }
+}
+
 /// No lock word looks like this.
 const NO_BIAS: u32 = u32::MAX;
 
@@ -61,8 +76,9 @@ const SPINS: u32 = 200;
 const YIELDS: u32 = 20;
 /// Looks at a busy word before the first sleep.
 const LOOKS: u32 = 1000;
-/// After so many of them the time is looked at.
-const LOOKS_TIMED: u32 = 16;
+/// For so long a member yields before it sleeps: thousands of yields, unless other processes use the CPU too, which keep it for some
+/// milliseconds each time.
+const YIELDING_NS: u64 = 2_000_000;
 /// The first sleep of a member that waits until a biased member is not busy, and the longest: no member wakes it.
 const NAP_MIN: Duration = Duration::from_micros(50);
 const NAP_MAX: Duration = Duration::from_millis(10);
@@ -349,6 +365,7 @@ impl BiasedLock {
         probe::at();
         let word = &me.other(victim)?.busy;
         let (mut looks, mut nap) = (0, NAP_MIN);
+        let mut yields = Yields::default();
         loop {
             // Acquire pairs with the Release in `leave`.
             let busy = word.load(Ordering::Acquire);
@@ -359,8 +376,7 @@ impl BiasedLock {
             match looks {
                 _ if cfg!(loom) => yield_now(),
                 0..=SPINS => spin_loop(),
-                // On a busy machine each yield can take as long as the whole limit.
-                looks if looks <= LOOKS && (looks % LOOKS_TIMED != 0 || !patience.next().is_zero()) => yield_now(),
+                looks if looks <= LOOKS && yields.may_yield(patience) => yield_now(),
                 _ => {
                     // No member wakes us: the biased member does not know that it lost its bias.
                     let longest = nap.min(patience.next());
@@ -384,11 +400,16 @@ impl BiasedLock {
         }
         me.other(holder)?;
         if !cfg!(loom) {
+            let mut yields = Yields::default();
             for look in 0..SPINS + YIELDS {
                 if self.words.lock.load(Ordering::Relaxed) != lock {
                     return patience.look_again().map(|()| None);
                 }
-                if look < SPINS { spin_loop() } else { yield_now() }
+                match look {
+                    0..SPINS => spin_loop(),
+                    _ if yields.may_yield(patience) => yield_now(),
+                    _ => break,
+                }
             }
         }
         let longest = patience.next();

@@ -179,7 +179,7 @@ fn a_lock_held_by_the_dead_is_taken_over() {
         child.wait().expect("wait");
         let start = Instant::now();
         assert_eq!(lock.hold(&me).expect("taken over"), Hold::Stale);
-        assert!(start.elapsed() < Duration::from_secs(1));
+        assert!(start.elapsed() < Duration::from_secs(2));
         lock.leave(&me);
         lock.retire();
     }

@@ -125,14 +125,17 @@ fn requests_of_an_endpoint_without_waiting_wait_for_another_thread_s_call() {
     let while_another_calls = |request: &dyn Fn()| {
         IS_INSIDE.store(false, Ordering::Relaxed);
         std::thread::scope(|scope| {
-            scope.spawn(|| endpoint.stream().putpmsg(Some(b"stay"), None, Priority::High).expect("the module drops it"));
+            scope
+                .spawn(|| endpoint.stream().putpmsg(Some(b"stay"), None, Priority::High).expect("the module drops it"));
             while !IS_INSIDE.load(Ordering::Acquire) {
                 std::thread::yield_now();
             }
             request();
         });
     };
-    while_another_calls(&|| drop(endpoint.bind(&Binding::to(b"here").listening(1)).expect("it waits for the other thread")));
+    while_another_calls(&|| {
+        drop(endpoint.bind(&Binding::to(b"here").listening(1)).expect("it waits for the other thread"))
+    });
     let caller = bound(place.path(), "ticotsord", b"caller", 0);
     caller.stream().set_nonblocking(true).expect("it can");
     fails(caller.connect(&Call::to(b"here")), E::NoData);
