@@ -33,7 +33,7 @@ pub struct Options {
 
 /// The file that is patched, and the pause: a chain of multiplications of 8 cycles each. It takes 3 % of a pipe's
 /// stream of 64 KiB, and 4 to 5 % of one of 64 B, where one multiplication is 1.7 %.
-const FILE: &str = "crates/headwater/src/transports/pipe.rs";
+const FILE: &str = "crates/gauge/src/transports/pipe.rs";
 const SEND: &str = "        Ok(rustix::io::write(descriptor, message)?)";
 const SLOW_SEND: &str = "        let mut chain = message.len() as u64 | 1;
         for _ in 0..2 + message.len() / 640 {

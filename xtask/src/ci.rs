@@ -8,6 +8,7 @@ use anyhow::{Result, bail};
 use crate::shell::{self, cargo};
 use crate::{archive, commands, crash, fleet, package, readme, semver, tidy};
 
+mod command;
 mod leftovers;
 mod sample;
 mod schema;
@@ -18,18 +19,19 @@ pub struct Options {
     /// Leave a step out; repeatable
     #[arg(long, value_name = "STEP", value_parser = clap::builder::PossibleValuesParser::new(STEPS.iter().chain(&LONG_STEPS).map(|step| step.name)))]
     skip: Vec<String>,
-    /// The long form: every test with many rounds has ten times as many, the Debian package is made and tested, the examples for many
+    /// The long form: every test with many rounds has ten times as many, the Debian package is made and tested, the command is built with musl and used, the examples for many
     /// hosts are run, and the README is followed. Each step prints its time; the whole was never timed
     #[arg(long)]
     long: bool,
 }
 
 /// The steps of the long form alone. Its kills, fuzzers, waits and soak at full length are tasks of their own.
-const LONG_STEPS: [Step; 4] = [
+const LONG_STEPS: [Step; 5] = [
     Step {
         name: "long-test",
         run: || shell::run(cargo(&["test", "--workspace", "--no-fail-fast"]).env("HEADWATER_TIMES", "10")),
     },
+    Step { name: "musl", run: command::musl },
     Step { name: "package", run: || package::run(&package::Options::default()) },
     Step { name: "fleet", run: || fleet::run(&fleet::Options::default()) },
     Step { name: "readme", run: || readme::run(&readme::Options::default()) },
@@ -55,7 +57,7 @@ const STEPS: [Step; 13] = [
     Step { name: "c-library", run: c_library },
     Step { name: "commands", run: || commands::run(&commands::Options::default()) },
     Step { name: "crash", run: crash::briefly },
-    Step { name: "build", run: || shell::release_build().map(drop) },
+    Step { name: "build", run: command::build },
     Step { name: "sample", run: sample::run },
     Step { name: "web", run: web },
 ];

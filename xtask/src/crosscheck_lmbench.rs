@@ -10,8 +10,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
-use headwater::harness::conduct::{Job, Measured};
-use headwater::suites::{self, Axes};
+use headwater_gauge::harness::conduct::{Job, Measured};
+use headwater_gauge::suites::{self, Axes};
 use headwater_results::estimate::median;
 use headwater_results::schema::{Placement, Row};
 

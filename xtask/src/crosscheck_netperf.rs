@@ -10,9 +10,9 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
-use headwater::harness::conduct::Measured;
 use headwater::import::{self, Options as ImportOptions};
-use headwater::suites::{self, Axes};
+use headwater_gauge::harness::conduct::Measured;
+use headwater_gauge::suites::{self, Axes};
 use headwater_results::estimate::median;
 use headwater_results::schema::{Placement, Row};
 

@@ -6,6 +6,8 @@ use std::num::NonZero;
 use std::path::{Path, PathBuf};
 
 use anyhow::{anyhow, bail};
+use headwater_gauge::plan::filter;
+use headwater_gauge::plan::suggest::did_you_mean;
 use headwater_results::compare::environment::{Difference, differences};
 use headwater_results::compare::factor::{self, Factor, sides};
 use headwater_results::compare::hosts::gathered::{By, Gathered};
@@ -16,8 +18,6 @@ use headwater_results::schema::{Row, Run};
 use serde::Serialize;
 
 use crate::noise::{self, Record};
-use crate::plan::filter;
-use crate::plan::suggest::did_you_mean;
 
 /// The options of a comparison.
 #[derive(Clone, Debug, Default)]

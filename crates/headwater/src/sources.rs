@@ -7,11 +7,11 @@ use std::io::{Read, stdin};
 use std::path::{Component, Path};
 
 use anyhow::{Context, anyhow};
+use headwater_gauge::plan::suggest;
 use headwater_results::parse::parse_run;
 use headwater_results::published::{self, PREFIX};
 use headwater_results::schema::Run;
 
-use crate::plan::suggest;
 use crate::store;
 
 pub mod archive;

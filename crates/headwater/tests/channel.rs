@@ -5,9 +5,9 @@ use std::fs;
 use std::path::Path;
 
 use conductor::{Conductor, assert_gone};
-use headwater::facilities::{Entry, find};
-use headwater::harness::conduct::{Job, Measured, Outcome};
-use headwater::plan::rows::of_subject;
+use headwater_gauge::facilities::{Entry, find};
+use headwater_gauge::harness::conduct::{Job, Measured, Outcome};
+use headwater_gauge::plan::rows::of_subject;
 use headwater_results::schema::Placement;
 
 mod conductor;

@@ -10,8 +10,8 @@ use std::process::{Command, Output};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use headwater::harness::payload::{Payload, stamp};
-use headwater::harness::protocol::{Reply, Request};
+use headwater_gauge::harness::payload::{Payload, stamp};
+use headwater_gauge::harness::protocol::{Reply, Request};
 use headwater_results::schema::{RowOutcome, RowResult, Run};
 use tempfile::TempDir;
 

@@ -8,10 +8,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use headwater::harness::launch::CONDUCT;
-use headwater::harness::run::{BlockRunner, Observer, Share};
-use headwater::harness::scratch::Scratch;
-use headwater::plan::{Plan, RunRequest};
+use headwater_gauge::harness::launch::CONDUCT;
+use headwater_gauge::harness::run::{BlockRunner, Observer, Share};
+use headwater_gauge::harness::scratch::Scratch;
+use headwater_gauge::plan::{Plan, RunRequest};
 use headwater_os::child::exists;
 use headwater_os_tools::signal::StopSignals;
 use headwater_results::schema::{Event, Row};

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use conductor::{Conductor, assert_gone};
 
-use headwater::facilities::sync::ENTRY;
-use headwater::harness::conduct::{Job, Measured, Outcome};
+use headwater_gauge::facilities::sync::ENTRY;
+use headwater_gauge::harness::conduct::{Job, Measured, Outcome};
 use headwater_results::schema::{Placement, Row, Standing, WorkerKind};
 use rustix::process::{Pid, Signal, kill_process};
 

@@ -21,6 +21,10 @@ use crate::schema::{Check, EventKind, Schema, StreamKind};
 use filtered::Filtered;
 use parts::{Parts, PartsFile, Removed, Rotation};
 
+/// The default directory of the memory files of sessions. It is a file system in memory, because a disk would be written to
+/// while programs record.
+pub const HOME: &str = "/dev/shm";
+
 /// The maximum size of a packet in bytes. Larger packets would save nothing, and a reader of a trace holds one packet
 /// of each ring in memory.
 const PACKET_MAX: usize = 1 << 20;

@@ -6,8 +6,8 @@ use std::path::Path;
 use std::process::Stdio;
 
 use anyhow::{Context, Result, bail};
-use headwater::harness::conduct::{Job, Measured, Outcome};
-use headwater::harness::launch::{CONDUCT, ConductorRequest};
+use headwater_gauge::harness::conduct::{Job, Measured, Outcome};
+use headwater_gauge::harness::launch::{CONDUCT, ConductorRequest};
 use headwater_results::estimate::{Estimate, median};
 use headwater_results::random::Random;
 use headwater_results::schema::Row;

@@ -15,7 +15,7 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use headwater::facilities::lmbench::http;
+use headwater_gauge::facilities::lmbench::http;
 use headwater_results::schema::Row;
 
 use super::{Options, Side, measure, rows_of_suite, table};

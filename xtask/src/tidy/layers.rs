@@ -24,7 +24,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("capi", &["os", "streams", "xti"]),
     ("results", &[]),
     ("report", &["results"]),
-    ("headwater", &["os", "os-tools", "ring", "trace", "trace-tools", "streams", "xti", "results", "report"]),
+    ("gauge", &["os", "os-tools", "ring", "trace", "trace-tools", "streams", "xti", "results"]),
+    ("headwater", &["gauge", "os", "os-tools", "trace", "trace-tools", "streams", "results", "report"]),
 ];
 
 /// The components of streams, from the lowest up: each may use itself and those before it. A file belongs to the component with

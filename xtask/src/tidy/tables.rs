@@ -8,10 +8,10 @@ use super::tree::Tree;
 
 /// The folders with a table in their `mod.rs`; folders below them may have one too.
 const FOLDERS: [&str; 4] = [
-    "crates/headwater/src/transports/",
-    "crates/headwater/src/patterns/",
-    "crates/headwater/src/suites/",
-    "crates/headwater/src/facilities/",
+    "crates/gauge/src/transports/",
+    "crates/gauge/src/patterns/",
+    "crates/gauge/src/suites/",
+    "crates/gauge/src/facilities/",
 ];
 
 /// Files that are not instances.
@@ -19,7 +19,7 @@ const NO_INSTANCE: [&str; 3] = ["mod", "tests", "template"];
 
 /// Checks that every file is a module, and that every public module is used in the table. Private modules are helpers.
 pub fn check(tree: &Tree) -> Vec<Finding> {
-    tree.files_in("crates/headwater/src/", &["rs"])
+    tree.files_in("crates/gauge/src/", &["rs"])
         .filter(|(path, _)| path.ends_with("/mod.rs") && FOLDERS.iter().any(|folder| path.starts_with(folder)))
         .flat_map(|(path, text)| check_folder(tree, path, text))
         .collect()
@@ -82,29 +82,27 @@ mod tests {
     fn every_instance_is_in_its_table() {
         let tree = Tree::from([
             (
-                "crates/headwater/src/transports/mod.rs",
+                "crates/gauge/src/transports/mod.rs",
                 "mod helper;\npub mod pipe;\npub mod tcp;\npub mod udp;\n#[cfg(test)]\nmod testing;\n\
                  static TABLE: &[Entry] = &[entry::<pipe::Pipe>(), entry::<udp::plain::Udp>()]; // tcp::Tcp\n",
             ),
-            ("crates/headwater/src/transports/helper.rs", ""),
-            ("crates/headwater/src/transports/pipe.rs", ""),
-            ("crates/headwater/src/transports/pipe/tests.rs", ""),
-            ("crates/headwater/src/transports/tcp.rs", ""),
-            ("crates/headwater/src/transports/pty.rs", ""),
-            ("crates/headwater/src/transports/testing.rs", ""),
-            ("crates/headwater/src/transports/udp/mod.rs", "pub mod plain;\npub mod batch;\n"),
-            ("crates/headwater/src/transports/udp/plain.rs", ""),
-            ("crates/headwater/src/transports/udp/batch.rs", ""),
-            ("crates/headwater/src/transports/template.rs", ""),
-            ("crates/headwater/src/facilities/mod.rs", "pub mod sync;\nstatic TABLE: &[Entry] = &[sync::ENTRY];\n"),
-            ("crates/headwater/src/facilities/sync/mod.rs", "table![];\n"),
-            ("crates/headwater/src/facilities/sync/mutex.rs", ""),
+            ("crates/gauge/src/transports/helper.rs", ""),
+            ("crates/gauge/src/transports/pipe.rs", ""),
+            ("crates/gauge/src/transports/pipe/tests.rs", ""),
+            ("crates/gauge/src/transports/tcp.rs", ""),
+            ("crates/gauge/src/transports/pty.rs", ""),
+            ("crates/gauge/src/transports/testing.rs", ""),
+            ("crates/gauge/src/transports/udp/mod.rs", "pub mod plain;\npub mod batch;\n"),
+            ("crates/gauge/src/transports/udp/plain.rs", ""),
+            ("crates/gauge/src/transports/udp/batch.rs", ""),
+            ("crates/gauge/src/transports/template.rs", ""),
+            ("crates/gauge/src/facilities/mod.rs", "pub mod sync;\nstatic TABLE: &[Entry] = &[sync::ENTRY];\n"),
+            ("crates/gauge/src/facilities/sync/mod.rs", "table![];\n"),
+            ("crates/gauge/src/facilities/sync/mutex.rs", ""),
         ]);
         let found: Vec<String> = check(&tree)
             .into_iter()
-            .map(|found| {
-                format!("{}:{}: {}", found.path.replace("crates/headwater/src/", ""), found.line, found.message)
-            })
+            .map(|found| format!("{}:{}: {}", found.path.replace("crates/gauge/src/", ""), found.line, found.message))
             .collect();
         assert_eq!(found.len(), 4, "{found:#?}");
         assert!(found[0].starts_with("facilities/sync/mod.rs:1: ") && found[0].contains("`pub mod mutex;`"));

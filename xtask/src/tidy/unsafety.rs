@@ -19,6 +19,7 @@ const ROOTS: &[(&str, &str)] = &[
     ("crates/trace-tools/src/lib.rs", "#![forbid(unsafe_code)]"),
     ("crates/streams/src/lib.rs", "#![deny(unsafe_code)]"),
     ("crates/xti/src/lib.rs", "#![deny(unsafe_code)]"),
+    ("crates/gauge/src/lib.rs", "#![deny(unsafe_code)]"),
     ("crates/headwater/src/lib.rs", "#![deny(unsafe_code)]"),
     ("xtask/src/main.rs", "#![forbid(unsafe_code)]"),
     ("archive/src/main.rs", "#![forbid(unsafe_code)]"),

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{anyhow, bail};
 use clap::Args;
+use headwater_gauge::plan::filter;
 use headwater_results::compare::factor::{self, Factor};
 use headwater_results::compare::hosts::gathered::{By, Gathered};
 use headwater_results::compare::{ALPHA, Comparison, MINIMUM_EFFECT, Rules};
@@ -15,7 +16,6 @@ use super::output::{note, out};
 use super::show::style;
 use super::{report, runs};
 use crate::compare::{Compared, Noise, Request, compare_hosts, compare_runs, runs_of_only_host};
-use crate::plan::filter;
 use crate::sources::{Loaded, STANDARD_INPUT, many};
 
 /// Compare runs, or rows of one run: environment first, then ratio, interval and verdict of every row

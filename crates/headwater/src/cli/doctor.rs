@@ -2,9 +2,11 @@
 
 use std::io::Write;
 
+use headwater_gauge::environment;
+
 use super::output::{has_colour, out};
 use super::{DoctorArguments, status};
-use crate::{doctor, environment};
+use crate::doctor;
 
 pub(super) fn doctor(arguments: &DoctorArguments) -> anyhow::Result<u8> {
     let findings = doctor::check(&environment::capture());

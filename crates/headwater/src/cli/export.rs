@@ -5,11 +5,11 @@ use std::path::PathBuf;
 
 use anyhow::{Context, bail};
 use clap::Args;
+use headwater_gauge::plan::suggest::there_are;
 use headwater_report::export::{self, Format, Options};
 
 use super::output::out;
 use super::{runs, status};
-use crate::plan::suggest::there_are;
 use crate::replace;
 
 /// Write runs in a format that other tools read

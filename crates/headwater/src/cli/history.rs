@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::bail;
 use clap::Args;
+use headwater_gauge::plan::{filter, suggest};
 use headwater_report::{HistoryReport, history as text, history_page};
 use headwater_results::compare::{ALPHA, MINIMUM_EFFECT, Rules};
 use headwater_results::history::{By, Entry, Histories, Left, histories};
@@ -16,7 +17,6 @@ use super::output::out;
 use super::report::write;
 use super::show::style;
 use super::status;
-use crate::plan::{filter, suggest};
 use crate::sources::{archive, many};
 
 /// Show a row over many runs, and at which runs its level changes: on the terminal, or as a page

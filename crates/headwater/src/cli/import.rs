@@ -7,13 +7,13 @@ use std::time::SystemTime;
 
 use anyhow::{Context, bail};
 use clap::Args;
+use headwater_gauge::plan::suggest::there_are;
 use headwater_results::schema::Event;
 use headwater_results::summary::Fold;
 
 use super::output::out;
 use super::status;
 use crate::import::{self, Format, Imported, LeftOut, Options};
-use crate::plan::suggest::there_are;
 use crate::store::{EVENTS, RUNS, Store};
 
 /// Import results of netperf or lmbench as a run that show, compare and report can read

@@ -4,17 +4,17 @@ use std::collections::BTreeMap;
 use std::io::Write;
 
 use anyhow::anyhow;
+use headwater_gauge::harness::launch::ConductorError;
+use headwater_gauge::harness::run::{BlockRunner, probe};
+use headwater_gauge::harness::scratch::Scratch;
+use headwater_gauge::plan::{Plan, RunRequest, selection};
+use headwater_gauge::{facilities, patterns, suites, transports};
 use headwater_os::cpu;
 use headwater_os_tools::signal::StopSignals;
 use serde_json::json;
 
 use super::output::out;
 use super::{ListArguments, published, status};
-use crate::harness::launch::ConductorError;
-use crate::harness::run::{BlockRunner, probe};
-use crate::harness::scratch::Scratch;
-use crate::plan::{Plan, RunRequest, selection};
-use crate::{facilities, patterns, suites, transports};
 
 pub(super) fn list(arguments: &ListArguments) -> anyhow::Result<u8> {
     if published::is_asked(arguments) {

@@ -11,11 +11,11 @@ use headwater_results::schema::Placement;
 use rustix::process::Signal;
 use serde::{Deserialize, Serialize};
 
-use crate::plan::duration::Seconds;
-use crate::plan::sizes::Sizes;
-use crate::plan::suggest;
 use crate::sources::archive::Said;
 use fail_on::FailOn;
+use headwater_gauge::plan::duration::Seconds;
+use headwater_gauge::plan::sizes::Sizes;
+use headwater_gauge::plan::suggest;
 use output::note;
 
 mod archive;

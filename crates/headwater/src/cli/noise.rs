@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
 use clap::Args;
+use headwater_gauge::plan::duration::Seconds;
+use headwater_gauge::plan::sizes::Sizes;
 use headwater_results::compare::noise::{Assessment, assess, drift_between};
 use headwater_results::compare::{ALPHA, Rules};
 use headwater_results::schema::{Placement, Run};
@@ -14,8 +16,6 @@ use super::run::measure;
 use super::{RunArguments, placement, status};
 use crate::compare::{Noise, Request, compare_runs};
 use crate::noise::{self, Record};
-use crate::plan::duration::Seconds;
-use crate::plan::sizes::Sizes;
 use crate::store::RUNS;
 
 /// The two sides: this program twice.

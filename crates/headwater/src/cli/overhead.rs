@@ -5,6 +5,13 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow, bail};
 use clap::Args;
+use headwater_gauge::environment;
+use headwater_gauge::harness::external::words;
+use headwater_gauge::harness::program::Program;
+use headwater_gauge::harness::run::Observer;
+use headwater_gauge::harness::scratch::Scratch;
+use headwater_gauge::plan::duration::{self, Seconds};
+use headwater_gauge::plan::{sizes, suggest};
 use headwater_os::{clock, cpu};
 use headwater_os_tools::signal::StopSignals;
 use headwater_results::overhead::Overhead;
@@ -15,19 +22,12 @@ use super::run::{now, reproduction, run_id, seed};
 use super::run_reporter::{Closed, RunReporter};
 use super::show::style;
 use super::{Interrupted, status};
-use crate::environment;
-use crate::harness::external::words;
-use crate::harness::program::Program;
-use crate::harness::run::Observer;
-use crate::harness::scratch::Scratch;
 use crate::overhead::arms::{self, Arm};
 use crate::overhead::block_runner::{BLOCKS_MAX, OverheadRunner, Repeats};
 use crate::overhead::kernel::{EVENTS, Tracing};
 use crate::overhead::user::Sessions;
 use crate::overhead::workloads::{self, BUILT_IN, Workload};
 use crate::overhead::{rows, timed};
-use crate::plan::duration::{self, Seconds};
-use crate::plan::{sizes, suggest};
 use crate::store::{RUNS, Store};
 
 /// The default number of blocks: the test needs 6; an interval of a percent or two needs more.

@@ -7,6 +7,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{anyhow, bail};
 use clap::Args;
+use headwater_gauge::plan::duration::Seconds;
+use headwater_gauge::plan::perftest::{Experiment, Mechanisms, Movement, SIZES};
+use headwater_gauge::plan::sizes::{Sizes, bytes};
+use headwater_gauge::plan::{Plan, RunRequest};
+use headwater_gauge::transports::stream_options::StreamOptions;
 use headwater_os::cpu;
 use headwater_results::schema::Placement;
 use headwater_streams::{Options, limits};
@@ -15,12 +20,7 @@ use super::output::out;
 use super::run::{Execution, Prepared, dry_run, execute, run_id, seed};
 use super::show::style;
 use super::{placement, status};
-use crate::plan::duration::Seconds;
-use crate::plan::perftest::{Experiment, Mechanisms, Movement, SIZES};
-use crate::plan::sizes::{Sizes, bytes};
-use crate::plan::{Plan, RunRequest};
 use crate::store::RUNS;
-use crate::transports::stream_options::StreamOptions;
 
 /// The default measured time of each size and mechanism, s.
 const TIME_S: f64 = 3.0;

@@ -3,13 +3,13 @@
 use std::io::{IsTerminal, Write, stderr};
 use std::time::Instant;
 
+use headwater_gauge::harness::run::Share;
+use headwater_gauge::plan::cost::rest_s;
+use headwater_gauge::plan::duration;
 use headwater_results::schema::Row;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::output::{note, out};
-use crate::harness::run::Share;
-use crate::plan::cost::rest_s;
-use crate::plan::duration;
 
 /// Steps of the bar.
 const BAR: u64 = 1000;

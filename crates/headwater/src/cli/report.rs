@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use clap::Args;
+use headwater_gauge::plan::{filter, suggest};
 use headwater_report::chart::{self, Chart, Figure};
 use headwater_report::{PageOptions, is_page, page, units};
 use headwater_results::compare::Comparison;
@@ -16,7 +17,6 @@ use headwater_results::schema::{Placement, Run};
 use super::output::{note, out};
 use super::{placement, runs, status};
 use crate::compare::{Request, compare_runs};
-use crate::plan::{filter, suggest};
 use crate::replace;
 use crate::sources::Loaded;
 use crate::trace;

@@ -8,6 +8,14 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, anyhow, bail};
+use headwater_gauge::environment;
+use headwater_gauge::harness::launch::ConductorError;
+use headwater_gauge::harness::program::Program as HarnessProgram;
+use headwater_gauge::harness::run::{BlockRunner, End, Observer, probe, repetition_allowance_s};
+use headwater_gauge::harness::scratch::Scratch;
+use headwater_gauge::plan::duration::Seconds;
+use headwater_gauge::plan::variants::Variant;
+use headwater_gauge::plan::{Column, Plan, RunRequest, duration};
 use headwater_os::{clock, cpu};
 use headwater_os_tools::signal::StopSignals;
 use headwater_results::history::By;
@@ -17,16 +25,8 @@ use super::output::{note, out};
 use super::run_reporter::{Closed, LaunchLine, RunReporter};
 use super::show::style;
 use super::{RunArguments, run_archive, status};
+use crate::against::Against;
 use crate::compare::{Compared, Request, compare_runs};
-use crate::environment;
-use crate::harness::against::Against;
-use crate::harness::launch::ConductorError;
-use crate::harness::program::Program as HarnessProgram;
-use crate::harness::run::{BlockRunner, End, Observer, probe, repetition_allowance_s};
-use crate::harness::scratch::Scratch;
-use crate::plan::duration::Seconds;
-use crate::plan::variants::Variant;
-use crate::plan::{Plan, RunRequest, duration};
 use crate::store::{RUNS, Store};
 use crate::trace;
 
@@ -429,7 +429,11 @@ fn left_out(plan: &Plan) -> Option<String> {
     let columns = &plan.left_out;
     let more = columns.len().saturating_sub(NAMED);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    let named = columns[..columns.len().min(NAMED)].join("; ");
+    let words = |column: &Column| {
+        let size = headwater_report::units::size(column.size_bytes.unwrap_or(0));
+        format!("{} {size} x {}, {}", column.pattern, column.messages, column.placement.name())
+    };
+    let named = columns[..columns.len().min(NAMED)].iter().map(words).collect::<Vec<_>>().join("; ");
     (!columns.is_empty())
         .then(|| format!("The budget does not hold these columns, which are left out whole: {named}{more}."))
 }

@@ -3,12 +3,12 @@
 use std::io::Write;
 use std::path::PathBuf;
 
+use headwater_gauge::harness::run::{Observer, Share};
 use headwater_results::schema::{Event, LaunchRecord, Row, Run};
 use headwater_results::summary::Fold;
 
 use super::output::out;
 use super::progress::Progress;
-use crate::harness::run::{Observer, Share};
 use crate::store::{Store, StoreError};
 
 /// Makes a line from the figures of a launch.

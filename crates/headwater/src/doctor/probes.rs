@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use headwater_gauge::environment::{Source, parse_cpu_max};
 use headwater_os::{clock, rseq, ticks};
 use headwater_os_tools::limits;
 use headwater_os_tools::machine::{self, Group};
 use headwater_trace::region::Layout;
 use headwater_trace_tools::kernel::{self, Support, Tracefs};
 
-use crate::environment::{Source, parse_cpu_max};
 use crate::trace;
 
 /// The results of the probes.

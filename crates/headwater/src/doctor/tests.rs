@@ -441,9 +441,10 @@ fn findings_are_plain_json() {
 
 #[test]
 fn this_machine_is_checked_without_a_change() {
-    let before = crate::environment::capture();
+    let before = headwater_gauge::environment::capture();
     let findings = check(&before);
     assert!(findings.iter().any(|finding| finding.topic == "CPUs"), "{findings:#?}");
-    let differences = headwater_results::compare::environment::differences(&before, &crate::environment::capture());
+    let differences =
+        headwater_results::compare::environment::differences(&before, &headwater_gauge::environment::capture());
     assert_eq!(differences, []);
 }

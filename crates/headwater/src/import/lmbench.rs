@@ -8,11 +8,11 @@
 //! of them names the machine. A table by size becomes a series of rows with sizes. Its largest size exceeds the caches;
 //! it is also the row without a size, as in the suite `lmbench`.
 
+use headwater_gauge::plan::rows;
+use headwater_gauge::{patterns, transports};
 use headwater_results::schema::{Metric, Placement, Row, Standing, lmbench_definition};
 
 use super::{File, Format, ImportError, Imported, Line, Options, numbered};
-use crate::plan::rows;
-use crate::{patterns, transports};
 
 mod tables;
 

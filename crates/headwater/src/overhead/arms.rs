@@ -1,12 +1,12 @@
 //! The configurations under which a command is measured: a table. A new one is a line here, and for a tool a line in
 //! `tool.rs`.
 
+use headwater_gauge::plan::suggest;
 use headwater_trace_tools::kernel::{self, Error, Session, Settings, Support, Tracefs};
 
 use super::kernel::Tracing;
 use super::tool::{self, Tool};
 use super::user::Sessions;
-use crate::plan::suggest;
 
 /// What runs while the command runs.
 #[derive(Clone, Copy, Debug)]

@@ -7,6 +7,12 @@ use std::path::Path;
 use std::time::Instant;
 
 use anyhow::{anyhow, bail};
+use headwater_gauge::environment;
+use headwater_gauge::harness::cpu_check::CpuCheck;
+use headwater_gauge::harness::run::{End, Observer, Share};
+use headwater_gauge::harness::scratch::Scratch;
+use headwater_gauge::harness::watch::Watch;
+use headwater_gauge::plan::order;
 use headwater_os_tools::machine::Throttle;
 use headwater_os_tools::signal::StopSignals;
 use headwater_results::overhead::{EVENTS, LOST, SEEN};
@@ -19,12 +25,6 @@ use super::timed::{Failure, Running, TIMED, Task, Timed, TimedRequest};
 use super::tool::ToolCounts;
 use super::user::{Sessions, UserSession};
 use super::workloads::Workload;
-use crate::environment;
-use crate::harness::cpu_check::CpuCheck;
-use crate::harness::run::{End, Observer, Share};
-use crate::harness::scratch::Scratch;
-use crate::harness::watch::Watch;
-use crate::plan::order;
 use crate::store;
 
 /// The duration of the getppid probe in each launch, s.

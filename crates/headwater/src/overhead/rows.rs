@@ -1,12 +1,12 @@
 //! The rows of `headwater overhead`: `compile/workload/free/flight`, and those of the probe and of LMbench.
 
+use headwater_gauge::plan::rows::{Pattern, plain};
+use headwater_gauge::plan::variants::{Variant, of_row};
 use headwater_results::overhead::{PROBE, WORKLOAD};
 use headwater_results::schema::{Better, Metric, Placement, Row, Standing};
 
 use super::arms::{Arm, Probe};
 use super::workloads::{Workload, lmbench_rows};
-use crate::plan::rows::{Pattern, plain};
-use crate::plan::variants::{Variant, of_row};
 
 /// Raised whenever the timed part changes.
 const DEFINITION_VERSION: u32 = 2;

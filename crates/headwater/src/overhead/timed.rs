@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::facilities::trace::recorded;
 use crate::trace::BUFFER_BYTES;
+use headwater_gauge::facilities::trace::recorded;
 use headwater_os::child::{self, die_with, kill_group};
 use headwater_os_tools::signal::{StopSignals, unblock_stop_signals};
 use headwater_os_tools::usage::Usage;

@@ -5,13 +5,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use headwater_gauge::facilities::trace::PATTERN;
+use headwater_gauge::harness::scratch::Scratch;
 use headwater_os::ticks;
 use headwater_trace::WhenFull;
 
 use super::arms::Kind;
 use super::kernel::Counts;
-use crate::facilities::trace::PATTERN;
-use crate::harness::scratch::Scratch;
 use crate::trace::{BUFFER_BYTES, ClockChoice, HOME, Pace, Recording, RecordingConfig};
 
 /// The settings of such sessions.

@@ -11,8 +11,8 @@ use headwater_results::random::Random;
 use headwater_results::schema::Row;
 
 use super::timed::Task;
-use crate::plan::rows;
-use crate::{facilities, patterns, transports};
+use headwater_gauge::plan::rows;
+use headwater_gauge::{facilities, patterns, transports};
 use headwater_results::schema::Placement;
 
 /// A workload.

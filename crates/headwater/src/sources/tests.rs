@@ -1,10 +1,11 @@
 use std::fs;
 
+use headwater_gauge::{facilities, patterns};
 use headwater_results::published;
 use headwater_results::schema::{Placement, Row};
 
 use super::{load, load_all};
-use crate::{facilities, patterns, store};
+use crate::store;
 
 fn error(name: &str) -> String {
     format!("{:#}", load(name).expect_err("there is no such run"))
@@ -102,7 +103,7 @@ fn published_rows_of_todays_patterns_are_made_by_todays_rules() {
 
 /// The row that the plan would make of these parameters; `None` for what is not measured today.
 fn today(row: &Row) -> Option<Row> {
-    use crate::plan::rows::{of_subject, of_transport, of_workers};
+    use headwater_gauge::plan::rows::{of_subject, of_transport, of_workers};
     if let Some(facility) = facilities::find(&row.pattern) {
         let subject = (facility.subjects)().into_iter().find(|subject| subject.name == row.subject);
         return match (subject, row.worker_kind, row.workers) {
@@ -115,7 +116,7 @@ fn today(row: &Row) -> Option<Row> {
     }
     let pattern = patterns::find(&row.pattern)?.info;
     // Transports of the reports need not exist today; the id has the subject's name alone.
-    let transport = crate::transports::TABLE[0].info;
+    let transport = headwater_gauge::transports::TABLE[0].info;
     let size = row.size_bytes.expect("a message has a size");
     let made = of_transport(transport, pattern, size, row.messages, row.placement);
     let id = made.id.replacen(transport.name, &row.subject, 1);

@@ -2,14 +2,14 @@
 
 use std::fs;
 
+use headwater_gauge::plan::rows;
+use headwater_gauge::{patterns, transports};
 use headwater_results::schema::{
     Environment, Event, LaunchRecord, Placement, RunHeader, RunStatus, SCHEMA_VERSION, Settings,
 };
 use tempfile::TempDir;
 
 use super::{DOCUMENT, EVENTS, Store, read};
-use crate::plan::rows;
-use crate::{patterns, transports};
 
 fn header() -> Event {
     let (transport, pattern) = (transports::find("pipe").expect("pipe"), patterns::find("stream").expect("stream"));

@@ -8,10 +8,6 @@ use std::path::{Path, PathBuf};
 use headwater_os::files::own_user;
 use headwater_trace::region::Region;
 
-/// The default directory of memory files. It is a file system in memory, because a disk would be written to while
-/// programs record.
-pub const HOME: &str = "/dev/shm";
-
 /// The prefix of a file name; user, process and a number follow.
 const PREFIX: &str = "headwater-trace-";
 

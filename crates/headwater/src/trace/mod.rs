@@ -16,8 +16,9 @@ pub mod snapshot;
 pub mod switch;
 pub mod view;
 
+pub use headwater_trace_tools::consumer::HOME;
 pub use kernel_side::{KernelConfig, KernelEnd};
-pub use memory::{HOME, SessionMemory, found};
+pub use memory::{SessionMemory, found};
 pub use pace::Pace;
 pub use recording::{ClockChoice, Recording, RecordingConfig, RecordingOutcome};
 pub use session_file::{FILE, SessionFile};

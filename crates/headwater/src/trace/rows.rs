@@ -5,6 +5,9 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use headwater_gauge::harness::launch::ConductorError;
+use headwater_gauge::harness::run::BlockRunner;
+use headwater_gauge::harness::scratch::Scratch;
 use headwater_os_tools::signal::StopSignals;
 use headwater_report::TraceLink;
 use headwater_trace::WhenFull;
@@ -14,9 +17,6 @@ use serde::{Deserialize, Serialize};
 
 use super::recording::{ClockChoice, Recording, RecordingConfig};
 use super::{HOME, view};
-use crate::harness::launch::ConductorError;
-use crate::harness::run::BlockRunner;
-use crate::harness::scratch::Scratch;
 
 /// The directory of traces in that of the run.
 const TRACES: &str = "traces";

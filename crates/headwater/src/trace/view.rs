@@ -1,5 +1,6 @@
 //! Reads recordings for `trace show`, `stat` and `list`.
 
+use headwater_gauge::plan::suggest::did_you_mean;
 use headwater_results::sorting::Arrange;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -16,7 +17,6 @@ use headwater_trace_tools::names::glob;
 use headwater_trace_tools::schema::{Clock, EventKind, FieldKind};
 
 use super::{PAGES, SessionFile, USER};
-use crate::plan::suggest::did_you_mean;
 
 /// Returns the directories of the traces in recordings, which other tools can open.
 ///

@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use headwater::harness::conduct::{Job, Outcome};
+use headwater_gauge::harness::conduct::{Job, Outcome};
 use rustix::process::Pid;
 
 /// A running conductor. Dropping it kills it, and the kernel then kills its workers.

@@ -1,6 +1,9 @@
 //! The values of options and operands: names from the tables of the program, runs and recordings from the file system. Which
 //! list a value has follows from the name of its placeholder, or of its option.
 
+use headwater_gauge::plan::selection::{self, SUITE};
+use headwater_gauge::suites::{self, Axes, Suite};
+use headwater_gauge::{facilities, patterns, transports};
 use headwater_results::sorting::Arrange;
 use std::collections::BTreeSet;
 use std::fs;
@@ -16,11 +19,9 @@ use headwater_streams::{inspect, known_drivers, known_modules};
 
 use super::Candidate;
 use crate::overhead::{arms, workloads};
-use crate::plan::selection::{self, SUITE};
 use crate::sources::archive;
 use crate::store::{DOCUMENT, EVENTS, RUNS};
-use crate::suites::{self, Axes, Suite};
-use crate::{facilities, import, patterns, trace, transports};
+use crate::{import, trace};
 
 /// Whether names of files are possible too.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::bail;
 use clap::Args;
+use headwater_gauge::plan::duration::Seconds;
 use headwater_os_tools::signal::StopSignals;
 use headwater_streams::inspect::Snapshot;
 use serde_json::json;
@@ -17,7 +18,6 @@ use super::{json, words};
 use crate::cli::output;
 use crate::cli::status;
 use crate::cli::trace::size;
-use crate::plan::duration::Seconds;
 
 /// Show the streams of running processes with their rates, live
 ///

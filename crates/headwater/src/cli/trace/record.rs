@@ -5,6 +5,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use headwater_gauge::plan::duration::Seconds;
+use headwater_gauge::plan::sizes;
+use headwater_gauge::plan::suggest::there_are;
 use headwater_trace::WhenFull;
 use headwater_trace::region::EVENTS_MAX;
 use headwater_trace_tools::consumer::Totals;
@@ -14,9 +17,6 @@ use headwater_trace_tools::filter::Filter;
 use super::super::in_words;
 use super::{events, filter, grouped, size};
 use crate::cli::output::note;
-use crate::plan::duration::Seconds;
-use crate::plan::sizes;
-use crate::plan::suggest::there_are;
 use crate::trace::record::{self, Note, Recorded, Refusal, Remaining};
 use crate::trace::{BUFFER_BYTES, ClockChoice, HOME, KernelConfig, KernelEnd, RecordingConfig, RecordingOutcome};
 

@@ -1,7 +1,8 @@
 //! Limits of the control group.
 
+use headwater_gauge::environment::parse_cpu_max;
+
 use crate::doctor::{Facts, Finding, Remedy};
-use crate::environment::parse_cpu_max;
 
 /// MEASURING.md limits a full run to 200 MB; the rest is for the mapped files and page caches of the rows.
 const MEMORY_BYTES_MIN: u64 = 512 << 20;

@@ -1,7 +1,8 @@
 //! The number of CPUs, which of them may be used, and their properties.
 
+use headwater_gauge::environment::parse_cpu_list;
+
 use crate::doctor::{Facts, Finding, Remedy};
-use crate::environment::parse_cpu_list;
 
 /// Checks the number of usable CPUs: the two processes of a row need two, and the rest of the system a third.
 pub fn available(facts: &Facts) -> Option<Finding> {

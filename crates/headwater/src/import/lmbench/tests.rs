@@ -1,11 +1,11 @@
 use std::fmt::Write;
 
+use headwater_gauge::suites::Axes;
 use headwater_results::schema::{Placement, Row};
 
 use super::super::{ImportError, Imported, Options};
 use super::FORMAT;
 use super::tables::{Names, SECTIONS, SINGLE, Target, Unit};
-use crate::suites::Axes;
 
 /// A result file in the format of lmbench 3, with invented figures.
 const TEXT: &str = "[lmbench3.0 results for Linux brook 6.1.0-18 #1 SMP x86_64 GNU/Linux]
@@ -192,7 +192,7 @@ fn is_listed(list: &[(&str, &str)], subject: &str) -> bool {
 
 /// Returns the rows of the suite on one CPU and on several.
 fn suite() -> Vec<Row> {
-    let suite = crate::suites::find("lmbench").expect("in the table");
+    let suite = headwater_gauge::suites::find("lmbench").expect("in the table");
     (suite.rows)(&Axes { sizes: None, placements: &[Placement::Free, Placement::SameCpu], externals: &[] })
 }
 

@@ -1,13 +1,13 @@
 //! Makes rows from netperf's figures. Called for each result, in whichever form it was printed.
 
+use headwater_gauge::plan::rows;
+use headwater_gauge::{patterns, transports};
 use headwater_results::schema::Placement;
 
 use super::classic::bytes_per_second;
 use super::record::TRANSACTIONS;
 use super::test::{Kind, Test};
 use crate::import::{ImportError, Imported, Line};
-use crate::plan::rows;
-use crate::{patterns, transports};
 
 /// The minimum number of significant digits of a throughput: with two digits the error is up to 5 %.
 const DIGITS_MIN: usize = 3;

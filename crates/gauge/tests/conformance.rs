@@ -2,17 +2,17 @@
 //!
 //! A test target without libtest's harness, because conductors fork, and a process that forks must have one thread.
 //! Each check runs in a child process with a time limit, so that a hang is a failure. An argument that is not an option
-//! selects the checks whose name contains it: `cargo test --test conformance -- unix-dgram`.
+//! selects the checks whose name contains it: `cargo test -p headwater-gauge --test conformance -- unix-dgram`.
 
 use std::io::{self, Read, Write};
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use headwater::harness::conduct::{Job, LaunchError, Measured};
-use headwater::harness::payload::{Payload, StreamCheck};
-use headwater::patterns;
-use headwater::transports::{DynEndpoint, Entry, Loss, Setup, TABLE, Unavailable};
+use headwater_gauge::harness::conduct::{Job, LaunchError, Measured};
+use headwater_gauge::harness::payload::{Payload, StreamCheck};
+use headwater_gauge::patterns;
+use headwater_gauge::transports::{DynEndpoint, Entry, Loss, Setup, TABLE, Unavailable};
 use headwater_os::child::Child;
 use headwater_results::schema::{Placement, Row, Standing};
 

@@ -49,6 +49,32 @@ pub struct RunRequest {
     pub rows: Option<Vec<Row>>,
 }
 
+/// The rows of one pattern, size, number of messages and placement: a column of a table.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Column {
+    /// The pattern.
+    pub pattern: String,
+    /// Bytes per message.
+    pub size_bytes: Option<u64>,
+    /// Messages of a launch.
+    pub messages: u64,
+    /// The placement.
+    pub placement: Placement,
+}
+
+impl Column {
+    /// Returns the column of a row; `None` if the row's time decides how many messages it sends.
+    fn of(row: &Row) -> Option<Column> {
+        let Row { pattern, size_bytes, placement, .. } = row;
+        row.messages.map(|messages| Column {
+            pattern: pattern.clone(),
+            size_bytes: *size_bytes,
+            messages,
+            placement: *placement,
+        })
+    }
+}
+
 /// A part of the request that does not exist or is not possible.
 #[derive(Debug)]
 pub struct PlanError(pub String);
@@ -83,7 +109,7 @@ pub struct Plan {
     /// launches are added later.
     pub repetitions: u32,
     /// The columns that the budget does not hold, the most expensive first: `matrix 4k x 100000, two-cpus`.
-    pub left_out: Vec<String>,
+    pub left_out: Vec<Column>,
 }
 
 /// The minimum timed part of a launch that a budget must leave, s.
@@ -181,21 +207,18 @@ impl Plan {
     ///
     /// Only rows with a fixed number of messages cannot be shortened; the others keep their turns.
     fn leave_out_columns(&mut self, budget_s: f64) {
-        let column = |row: &Row| row.messages.map(|count| (row.pattern.clone(), row.size_bytes, count, row.placement));
         while self.estimate_s() > budget_s {
             let mut costs = std::collections::BTreeMap::new();
             for row in self.rows.iter().map(|planned| &planned.row) {
-                if let Some(column) = column(row) {
+                if let Some(column) = Column::of(row) {
                     *costs.entry(column).or_insert(0.0) += self.launch_estimate_s(row);
                 }
             }
             let dearest = costs.iter().max_by(|(_, one), (_, other)| one.total_cmp(other));
             let Some((dearest, _)) = dearest.filter(|_| costs.len() > 1) else { return };
             let dearest = dearest.clone();
-            self.rows.retain(|planned| column(&planned.row).as_ref() != Some(&dearest));
-            let (pattern, size, count, placement) = dearest;
-            let size = headwater_report::units::size(size.unwrap_or(0));
-            self.left_out.push(format!("{pattern} {size} x {count}, {}", placement.name()));
+            self.rows.retain(|planned| Column::of(&planned.row).as_ref() != Some(&dearest));
+            self.left_out.push(dearest);
         }
     }
 

@@ -1,3 +1,5 @@
+use headwater_results::published;
+
 use super::*;
 
 fn experiment() -> Experiment {
@@ -64,8 +66,7 @@ fn options_become_rows() {
 
 #[test]
 fn the_sizes_are_those_of_the_paper() {
-    let runs = crate::sources::load("published:pipes/fc6").expect("it is compiled in");
-    let (_, run) = &runs[0];
+    let run = published::run("pipes", "fc6").expect("it is compiled in");
     let mut sizes: Vec<u64> = run.header.rows.iter().filter_map(|row| row.size_bytes).collect();
     sizes.sort_unstable();
     sizes.dedup();
@@ -78,8 +79,8 @@ fn plain_rows_are_counterparts_of_the_published_ones() {
     experiment.mechanisms = Mechanisms::Both;
     experiment.sizes = SIZES.to_vec();
     let ours: Vec<String> = experiment.rows().into_iter().map(|row| row.id).collect();
-    let runs = crate::sources::load("published:pipes/fc6").expect("it is compiled in");
-    let theirs = runs[0].1.header.rows.iter().filter(|row| row.subject != "lis-pipe");
+    let run = published::run("pipes", "fc6").expect("it is compiled in");
+    let theirs = run.header.rows.iter().filter(|row| row.subject != "lis-pipe");
     for row in theirs {
         assert!(ours.contains(&row.id), "{} is none of {ours:?}", row.id);
     }

@@ -6,7 +6,6 @@
 //! rounds ([`rounds`]) over the line protocol ([`protocol`], [`link`]). If a conductor does not answer, the command
 //! kills its whole process group.
 
-pub mod against;
 pub mod conduct;
 pub mod cpu_check;
 pub mod external;

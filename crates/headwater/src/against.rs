@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 
 use anyhow::{anyhow, bail};
+use headwater_gauge::harness::program::Program;
+use headwater_gauge::plan::RunRequest;
+use headwater_gauge::plan::variants::Variant;
+use headwater_gauge::{facilities, patterns};
 use headwater_os_tools::fingerprint::fingerprint;
 use headwater_results::schema::{Row, Run};
 
-use super::program::Program;
-use crate::plan::RunRequest;
-use crate::plan::variants::Variant;
-use crate::{facilities, patterns, sources};
+use crate::sources;
 
 /// Launches of a comparison if the command line does not set them.
 const LAUNCHES: u32 = 12;

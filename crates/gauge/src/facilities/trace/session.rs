@@ -7,12 +7,11 @@ use std::path::{Path, PathBuf};
 use headwater_os::ticks;
 use headwater_trace::region::{Layout, Region};
 use headwater_trace::{WhenFull, session};
-use headwater_trace_tools::consumer::snapshot;
+use headwater_trace_tools::consumer::{HOME, snapshot};
 use headwater_trace_tools::schema::Clock;
 
 use crate::harness::conduct::Job;
 use crate::harness::scratch::Scratch;
-use crate::trace::HOME;
 use crate::transports::Unavailable;
 
 headwater_trace::events! {
