@@ -103,7 +103,7 @@ pub(crate) fn short_list<S: AsRef<str>>(words: &[S], shown: usize) -> String {
 }
 
 /// Returns `1 row`, `2 rows`.
-pub(crate) fn plural(count: usize, noun: &str) -> String {
+pub fn plural(count: usize, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 

@@ -2,6 +2,7 @@
 //! definition, the level between two change points, and the changes marked. Called by the page of histories.
 
 use std::collections::HashSet;
+use std::ops::Range;
 
 use headwater_results::compare::Verdict;
 use headwater_results::estimate::median;
@@ -45,8 +46,7 @@ pub(crate) fn figure(history: &History, by: &By, first: usize) -> Figure {
         true => labels.get(place as usize).cloned().unwrap_or_default(),
         false => String::new(),
     };
-    let (low, high) = xy::range(&traces, |spot| [spot.low, spot.high]);
-    let margin = 0.08 * (high - low).max(0.01 * high.abs());
+    let Reach { range, is_cut } = Reach::of(&traces);
     let scale = Scaled {
         name: "linear",
         x: Axis {
@@ -55,12 +55,7 @@ pub(crate) fn figure(history: &History, by: &By, first: usize) -> Figure {
             range: (-0.5, labels.len() as f64 - 0.5),
             label: &label,
         },
-        y: Axis {
-            title: &quantity(history),
-            spread: Spread::Linear,
-            range: Scale::rounded(Spread::Linear, ((low - margin).max(0.0), high + margin), 7),
-            label: &unit,
-        },
+        y: Axis { title: &quantity(history), spread: Spread::Linear, range, label: &unit },
     };
     let title = format!("{} over {}", history.row, plural(labels.len(), "run"));
     let desc = desc(history, &unit);
@@ -74,13 +69,35 @@ pub(crate) fn figure(history: &History, by: &By, first: usize) -> Figure {
         heading: history.row.clone(),
         caption: format!(
             "Each point is a run: the median over its launches, with its interval. The dotted line is the level between two \
-             change points, which are marked and numbered. The axis does not begin at zero. {}{}",
+             change points, which are marked and numbered. {}{}{}{}",
+            if range.0 > 0.0 { "The axis does not begin at zero. " } else { "" },
+            if is_cut { "Intervals that are longer than the axis are cut off. " } else { "" },
             capital_better(history),
             if history.lines.len() > lines.len() { " Further machines are in the table." } else { "" }
         ),
         data: Vec::new(),
         drawings: plot.drawings(),
         table: Some((quantity(history), table(history, first))),
+    }
+}
+
+/// The range of the axis of values.
+struct Reach {
+    range: (f64, f64),
+    /// Whether an interval ends outside of it.
+    is_cut: bool,
+}
+
+impl Reach {
+    /// Makes room for the intervals, but leaves the medians half of the height or more: what is looked for is a change of theirs.
+    fn of(traces: &[Trace<'_>]) -> Reach {
+        let (least, most) = xy::range(traces, |spot| [spot.low, spot.high]);
+        let (lowest, highest) = xy::range(traces, |spot| [spot.y, spot.y]);
+        let room = (highest - lowest).max(0.02 * highest.abs()) / 2.0;
+        let (low, high) = (least.max(lowest - room), most.min(highest + room));
+        let margin = 0.08 * (high - low).max(0.01 * high.abs());
+        let range = Scale::rounded(Spread::Linear, ((low - margin).max(0.0), high + margin), 7);
+        Reach { range, is_cut: least < range.0 || most > range.1 }
     }
 }
 
@@ -157,17 +174,16 @@ fn order(history: &History, by: &By) -> String {
     }
 }
 
-/// Returns the short name of every place for the axis: the level, or the day, with the time of day where a day has several
-/// runs.
+/// Returns the short name of every place for the axis: the level, or the day, with as much of the time of day as tells the runs
+/// apart.
 fn labels(history: &History, by: &By) -> Vec<String> {
     let days = days(history);
     let runs: HashSet<&str> = points(history).map(|point| point.started_at.as_str()).collect();
     // The characters of an RFC 3339 time from the month, or from the hour.
-    let part = match days.len() {
-        count if count == runs.len() => 5..10,
-        1 => 11..16,
-        _ => 5..16,
-    };
+    let parts = if days.len() == 1 { [11..16, 11..19, 11..19] } else { [5..10, 5..16, 5..19] };
+    let is_enough =
+        |part: &Range<usize>| runs.iter().map(|run| run.get(part.clone())).collect::<HashSet<_>>().len() == runs.len();
+    let part = parts.iter().find(|part| is_enough(part)).unwrap_or(&parts[2]);
     let count = points(history).map(|point| point.place + 1).max().unwrap_or(0);
     let mut labels = vec![String::new(); count];
     for point in points(history) {

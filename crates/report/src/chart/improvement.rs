@@ -32,7 +32,7 @@ fn draw(source: &Source<'_>, panel: &Panel<'_>) -> Option<Figure> {
     let sizes = sizes::of(&traces)?;
     let (low, high) = (low.min(1.0), high.max(1.0));
     let linear = ("linear", Spread::Linear, Scale::rounded(Spread::Linear, (low, high), 7));
-    let logarithmic = ("log", Spread::Log10, (low / 1.1, high * 1.1));
+    let logarithmic = ("log", Spread::Log10, Scale::rounded(Spread::Log10, (low / 1.05, high * 1.05), 7));
     let is_close = high / low < LOGARITHM_FROM;
     let reaches = if is_close { [linear, logarithmic] } else { [logarithmic, linear] };
     let notes = sizes::notes(panel, &traces);

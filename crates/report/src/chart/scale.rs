@@ -62,7 +62,7 @@ impl Scale {
         }
     }
 
-    /// Returns about `count` values for ticks, ascending.
+    /// Returns about `count` values for ticks, ascending. A logarithmic axis has one at each end that is a round number.
     pub fn ticks(&self, count: usize) -> Vec<f64> {
         let ticks = match self.spread {
             Spread::Linear => linear(self.low, self.high, step_of_ten((self.high - self.low) / count.max(1) as f64)),
@@ -70,8 +70,16 @@ impl Scale {
                 linear(self.low, self.high, step_of_ten((self.high - self.low) / count.max(1) as f64).max(1.0))
             }
             Spread::LinearSize => spaced_powers_of_two(self.low, self.high, count),
-            Spread::Log2 => powers_of_two(self.low, self.high, count),
-            Spread::Log10 => decades(self.low, self.high, count),
+            Spread::Log2 => {
+                let ends = [2f64.powf((self.low.log2() - 1e-9).ceil()), 2f64.powf((self.high.log2() + 1e-9).floor())];
+                with_ends(powers_of_two(self.low, self.high, count), ends, self.gap(count))
+            }
+            Spread::Log10 => {
+                let is_round = |end: f64| (round_below(end) / end - 1.0).abs() < 1e-9;
+                let ticks = decades(self.low, self.high, count);
+                let ends = [self.low, self.high].into_iter().filter(|end| is_round(*end));
+                with_ends(ticks, ends, self.gap(2 * count))
+            }
             Spread::Percentile => PERCENTS.to_vec(),
         };
         let slack = 1e-9 * (self.high - self.low).abs();
@@ -83,12 +91,17 @@ impl Scale {
         self.ticks(count).into_iter().filter_map(|value| Some((self.at(value)?, value))).collect()
     }
 
-    /// Rounds the range, so that the outermost ticks are the ends of the axis. Logarithms and percentiles are not
-    /// changed.
+    /// Returns the factor between neighbouring ticks of a logarithmic axis, if there are `count`.
+    fn gap(&self, count: usize) -> f64 {
+        (self.high / self.low).powf(1.0 / count.max(1) as f64)
+    }
+
+    /// Rounds the range, so that the outermost ticks are the ends of the axis. Sizes and percentiles are not changed.
     pub fn rounded(spread: Spread, (low, high): (f64, f64), count: usize) -> (f64, f64) {
         let (low, high) = widened(spread, low, high);
         let step = match spread {
             Spread::Linear => step_of_ten((high - low) / count.max(1) as f64),
+            Spread::Log10 => return (round_below(low), round_above(high)),
             _ => return (low, high),
         };
         ((low / step + 1e-9).floor() * step, (high / step - 1e-9).ceil() * step)
@@ -159,6 +172,31 @@ fn spaced_powers_of_two(low: f64, high: f64, count: usize) -> Vec<f64> {
 
 /// The ticks within a decade, from many to none.
 const FACTORS: [&[f64]; 4] = [&[1.0, 1.5, 2.0, 3.0, 5.0, 7.0], &[1.0, 2.0, 5.0], &[1.0, 3.0], &[1.0]];
+
+/// Returns the largest round number, of those in [`FACTORS`], that is at most `value`.
+fn round_below(value: f64) -> f64 {
+    let decade = 10f64.powf(value.log10().floor());
+    let fits = |factor: &f64| factor * decade <= value * (1.0 + 1e-9);
+    FACTORS[0].iter().copied().rev().find(fits).map_or(value, |factor| factor * decade)
+}
+
+/// Returns the smallest round number that is at least `value`.
+fn round_above(value: f64) -> f64 {
+    let decade = 10f64.powf(value.log10().floor());
+    let fits = |factor: &f64| factor * decade >= value * (1.0 - 1e-9);
+    FACTORS[0].iter().copied().chain([10.0]).find(fits).map_or(value, |factor| factor * decade)
+}
+
+/// Returns the ticks and the ends, without the ticks that are closer to an end than the factor `gap`.
+fn with_ends(ticks: Vec<f64>, ends: impl IntoIterator<Item = f64>, gap: f64) -> Vec<f64> {
+    let mut ticks = ticks;
+    for end in ends {
+        ticks.retain(|tick| (tick / end).max(end / tick) >= gap);
+        let place = ticks.iter().position(|tick| *tick > end).unwrap_or(ticks.len());
+        ticks.insert(place, end);
+    }
+    ticks
+}
 
 /// Returns ticks in decades, with as many between them as fit; with little room, only every second or third decade.
 fn decades(low: f64, high: f64, count: usize) -> Vec<f64> {

@@ -68,7 +68,7 @@ pub(super) fn of(traces: &[Trace<'_>]) -> Option<(f64, f64)> {
 /// they are close to each other.
 pub(super) fn reaches((low, high): (f64, f64)) -> [(&'static str, Spread, (f64, f64)); 2] {
     let linear = ("linear", Spread::Linear, Scale::rounded(Spread::Linear, (0.0, high), 7));
-    let logarithmic = ("log", Spread::Log10, (low / 1.2, high * 1.2));
+    let logarithmic = ("log", Spread::Log10, Scale::rounded(Spread::Log10, (low / 1.05, high * 1.05), 7));
     if high / low.max(f64::MIN_POSITIVE) < LOGARITHM_FROM { [linear, logarithmic] } else { [logarithmic, linear] }
 }
 

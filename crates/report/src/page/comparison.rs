@@ -9,7 +9,7 @@ use super::frame::Page;
 use super::table::scrolled;
 use super::{Section, figures};
 use crate::chart::Figure;
-use crate::markup::{escape, prose, shorten};
+use crate::markup::{escape, prose, shorten, whole};
 use crate::text::{list, plural, short_list};
 use crate::{rows, units};
 
@@ -107,8 +107,8 @@ fn folded(comparison: &Comparison, what: &str, heads: &[&str], lines: &str) -> S
     let heads: String = heads.iter().map(|head| format!("<th scope=\"col\">{head}</th>")).collect();
     format!(
         "<details><summary>Table: {} against {}, {what}</summary>{}</details>\n",
-        escape(&shorten(&comparison.candidate, 80)),
-        escape(&shorten(&comparison.baseline, 80)),
+        whole(&shorten(&comparison.candidate, 80)),
+        whole(&shorten(&comparison.baseline, 80)),
         scrolled(&format!("<table><thead><tr>{heads}</tr></thead><tbody>{lines}</tbody></table>"))
     )
 }
@@ -131,10 +131,10 @@ fn hosts(comparison: &Comparison, allowance: &mut Allowance) -> String {
             place.unwrap_or(usize::MAX),
             format!(
                 "<tr><th scope=\"row\">{}</th><td class=\"num\">{}</td><td class=\"num\">{}</td><td>{}</td></tr>\n",
-                escape(&shorten(name, 80)),
+                whole(&shorten(name, 80)),
                 ratios.len(),
                 median(ratios).map_or_else(String::new, |ratio| format!("{ratio:.3}")),
-                escape(&rows.map_or_else(String::new, |rows| short_list(&rows, NAMED)))
+                whole(&rows.map_or_else(String::new, |rows| short_list(&rows, NAMED)))
             ),
         ));
     }
@@ -160,8 +160,8 @@ fn line(row: &RowComparison) -> String {
     format!(
         "<tr><th scope=\"row\">{}</th><td>{}</td><td>{better}</td><td class=\"num\">{}</td><td class=\"num\">{}</td>\
          <td class=\"num\">{}</td><td class=\"num\">{}</td><td class=\"num\">{}</td><td class=\"{class}\">{words}</td></tr>\n",
-        escape(&shorten(&row.label, 160)),
-        escape(&shorten(&row.metric.name.replace("one_way", "one-way"), 40)),
+        whole(&shorten(&row.label, 160)),
+        whole(&shorten(&row.metric.name.replace("one_way", "one-way"), 40)),
         value(row.baseline.median),
         value(row.candidate.median),
         ratio(|ratio| format!("{:.3}", ratio.value)),
@@ -175,7 +175,7 @@ fn left_out(comparison: &Comparison) -> String {
     let names: Vec<String> = comparison.left_out.iter().map(|one| shorten(&one.row, 80)).collect();
     format!(
         "<p class=\"note\">Not compared: {} ({}{}).</p>\n",
-        escape(&short_list(&names, NAMED)),
+        whole(&short_list(&names, NAMED)),
         prose(&shorten(&first.reason, 200)),
         if names.len() > 1 { ", and the like" } else { "" }
     )

@@ -6,7 +6,7 @@ use super::Section;
 use super::allowance::Allowance;
 use super::frame::Page;
 use super::table::scrolled;
-use crate::markup::{escape, shorten};
+use crate::markup::{escape, shorten, whole};
 use crate::{rows, units};
 
 /// The entry in the table of sections.
@@ -48,10 +48,10 @@ fn line(run: Option<&str>, result: &RowResult) -> String {
     };
     let per_1000 = |what| cell(rows::per_1000(result, what).map(units::few_or_grouped));
     let class = if rows::competes(result) { "" } else { " class=\"quiet\"" };
-    let run = run.map(|run| format!("<td>{}</td>", escape(&shorten(run, 60)))).unwrap_or_default();
+    let run = run.map(|run| format!("<td>{}</td>", whole(&shorten(run, 60)))).unwrap_or_default();
     format!(
         "<tr{class}>{run}<th scope=\"row\">{}</th>{}{}{}{}{}{}</tr>\n",
-        escape(&shorten(&result.row.id, 160)),
+        whole(&shorten(&result.row.id, 160)),
         cell(rows::own(result).map(|own| units::quantity(own.estimate.median, &own.metric.unit))),
         cell(rows::cpu_ns(result).map(units::significant_grouped)),
         per_1000("wake_ups"),

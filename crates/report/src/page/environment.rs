@@ -9,7 +9,7 @@ use super::Section;
 use super::allowance::Allowance;
 use super::frame::Page;
 use super::table::scrolled;
-use crate::markup::{escape, shorten};
+use crate::markup::{escape, shorten, whole};
 use crate::units;
 
 /// The entry in the table of sections.
@@ -56,7 +56,7 @@ fn draw(page: &Page<'_>, allowance: &mut Allowance) -> Option<String> {
         return None;
     }
     let heads: String =
-        columns.iter().map(|(name, _)| format!("<th scope=\"col\">{}</th>", escape(&shorten(name, 60)))).collect();
+        columns.iter().map(|(name, _)| format!("<th scope=\"col\">{}</th>", whole(&shorten(name, 60)))).collect();
     let note = if columns.len() > 1 { "<p class=\"note\">Lines that differ are marked.</p>\n" } else { "" };
     let rest = if left_out > 0 {
         format!("<p class=\"note\">{left_out} facts left out for want of room.</p>\n")

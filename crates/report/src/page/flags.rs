@@ -7,7 +7,7 @@ use super::Section;
 use super::allowance::Allowance;
 use super::frame::Page;
 use super::table::scrolled;
-use crate::markup::{escape, prose, shorten};
+use crate::markup::{prose, shorten, whole};
 use crate::meaning::meaning;
 use crate::rows;
 use crate::text::{plural, short_list};
@@ -70,7 +70,7 @@ fn listed(rows: &[&RowResult], allowance: &mut Allowance) -> String {
         let sentences: Vec<String> = row.flags.iter().map(Flag::sentence).collect();
         format!(
             "<tr><th scope=\"row\">{}</th><td>{}</td></tr>",
-            escape(&shorten(&row.row.id, 120)),
+            whole(&shorten(&row.row.id, 120)),
             prose(&sentences.join("; "))
         )
     };
@@ -112,7 +112,7 @@ fn absent(page: &Page<'_>, allowance: &mut Allowance) -> String {
             "<li><strong>{word}</strong>, {}: {} <span class=\"about\">{}</span></li>\n",
             plural(ids.len(), "row"),
             prose(&shorten(reason.trim_end_matches('.'), 400)),
-            escape(&short_list(&names, 3))
+            whole(&short_list(&names, 3))
         );
         if allowance.takes_table(item.len()) {
             items += &item;

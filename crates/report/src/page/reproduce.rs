@@ -6,7 +6,7 @@ use headwater_results::schema::Run;
 use super::Section;
 use super::allowance::Allowance;
 use super::frame::{Page, date};
-use crate::markup::{escape, shorten};
+use crate::markup::{escape, shorten, whole};
 use crate::text::capital;
 use crate::{rows, units};
 
@@ -46,7 +46,7 @@ fn of_run(run: &Run) -> String {
     format!(
         "<pre><code>{}</code></pre>\n<p>Headwater {}, {}. {}{time}, every row once in each block in random order, seed {}. A \
          clock read takes {}.</p>\n",
-        escape(&shorten(&command, COMMAND_MAX)),
+        whole(&shorten(&command, COMMAND_MAX)),
         escape(&header.headwater_version),
         escape(&date(&header.started_at)),
         capital(&rows::launches(run)),

@@ -8,7 +8,7 @@ use super::allowance::Allowance;
 use super::frame::Page;
 use super::table::{scrolled, spanned};
 use crate::chart;
-use crate::markup::{escape, shorten};
+use crate::markup::{escape, shorten, whole};
 use crate::{rows, units};
 
 /// The entry in the table of sections.
@@ -59,12 +59,12 @@ fn line(run: Option<&str>, result: &RowResult, metric: &MetricResult) -> String 
     let is_own = rows::own(result).is_some_and(|own| own.metric.name == metric.metric.name);
     let flags = if is_own { chart::flags(result) } else { String::new() };
     let class = if rows::competes(result) { "" } else { " class=\"quiet\"" };
-    let run = run.map(|run| format!("<td>{}</td>", escape(&shorten(run, 60)))).unwrap_or_default();
+    let run = run.map(|run| format!("<td>{}</td>", whole(&shorten(run, 60)))).unwrap_or_default();
     format!(
         "<tr{class}>{run}<th scope=\"row\">{}</th><td>{}</td><td class=\"num\">{}</td><td class=\"num\">{interval}</td>\
          <td class=\"num\">{}</td><td>{better}</td><td>{}</td></tr>\n",
-        escape(&shorten(&result.row.id, 160)),
-        escape(&shorten(&metric.metric.name.replace("one_way", "one-way"), 40)),
+        whole(&shorten(&result.row.id, 160)),
+        whole(&shorten(&metric.metric.name.replace("one_way", "one-way"), 40)),
         text(estimate.median),
         estimate.n,
         spanned("flags", &flags).trim_start()

@@ -56,7 +56,7 @@ fn an_overview_has_its_sections_and_links_to_each() {
     for section in sections {
         assert!(html.contains(&format!("<li><a href=\"#{section}\">")), "{section}");
     }
-    assert!(html.contains("headwater run overview --seed 17"), "how to reproduce");
+    assert!(html.contains("headwater run overview <span class=\"whole\">--seed</span> 17"), "how to reproduce");
     assert!(html.contains("mq_open"), "why rows are missing");
 }
 

@@ -43,3 +43,32 @@ fn runs_of_one_day_are_named_by_their_time() {
     let found = histories(two_days.collect::<Vec<_>>(), &By::Date, Rules::default());
     assert!(figure(&found.histories[0], &By::Date, 1).drawing().standalone().contains(">03-04 00:"));
 }
+
+#[test]
+fn runs_of_one_minute_are_named_by_their_second() {
+    let entries = history_entries().into_iter().enumerate().map(|(place, mut entry)| {
+        let second = place / 2;
+        entry.started_at = format!("2026-03-05T00:{:02}:{:02}Z", second / 30, second % 30);
+        entry
+    });
+    let found = histories(entries.collect::<Vec<_>>(), &By::Date, Rules::default());
+    let drawn = figure(&found.histories[0], &By::Date, 1).drawing().standalone();
+    assert!(drawn.contains(">00:00:10<") && !drawn.contains(">00:00<"), "{drawn}");
+}
+
+#[test]
+fn a_long_interval_is_cut_and_a_change_keeps_its_height() {
+    let mut entries = history_entries();
+    let plain = histories(entries.clone(), &By::Date, Rules::default());
+    let caption = figure(&plain.histories[0], &By::Date, 1).caption;
+    assert!(caption.contains("does not begin at zero") && !caption.contains("cut off"), "{caption}");
+    for entry in &mut entries {
+        let estimate = &mut entry.metric.estimate;
+        (estimate.low, estimate.high) = (0.0, 9.0 * estimate.median);
+    }
+    let found = histories(entries, &By::Date, Rules::default());
+    let drawn = figure(&found.histories[0], &By::Date, 1);
+    assert!(drawn.caption.contains("Intervals that are longer than the axis are cut off."), "{}", drawn.caption);
+    // The medians differ by some percent; their axis must not reach to nine times the largest.
+    assert!(drawn.caption.contains("does not begin at zero"), "{}", drawn.caption);
+}
