@@ -113,7 +113,7 @@ pub fn probe(
 fn of_variant(error: ConductorError, variant: Option<&str>) -> ConductorError {
     match (error, variant) {
         (ConductorError::Broken(what), Some(variant)) => ConductorError::Broken(format!(
-            "{what}; can the command of --variant {variant} run headwater of this protocol?"
+            "{what}; the command of --variant {variant} must end with a headwater of this protocol, or start the one that follows it (a word whose file name begins with headwater is the program)"
         )),
         (error, _) => error,
     }

@@ -20,6 +20,7 @@ pub mod rows;
 pub mod selection;
 pub mod sizes;
 pub mod suggest;
+mod unmatched;
 pub mod variants;
 
 /// The user's request. The suite decides everything that is absent.
@@ -129,7 +130,7 @@ impl Plan {
         let placements = placements(request, &defaults, cpus)?;
         let axes = Axes { sizes: request.sizes.as_ref(), placements: &placements, externals: &descriptions };
         let rows = match &request.rows {
-            Some(rows) => filtered(unique(rows), &filters, |filter| unknown(filter, "the run", rows))?,
+            Some(rows) => filtered(unique(rows), &filters, |filter| unmatched::unknown(filter, "the run", rows))?,
             None => chosen_rows(&suites, &filters, &axes, cpus)?,
         };
         let variants = variants::parse_all(&request.variants)?;
@@ -306,12 +307,7 @@ fn chosen_rows(
     cpus: usize,
 ) -> Result<Vec<Row>, PlanError> {
     let rows = rows_of(suites, axes);
-    filtered(rows.clone(), filters, |filter| {
-        let names: Vec<&str> = suites.iter().map(|suite| suite.name).collect();
-        not_here(filter, suites, axes, cpus)
-            .or_else(|| elsewhere(filter, axes, &names))
-            .unwrap_or_else(|| unknown(filter, &names.join(", "), &rows))
-    })
+    filtered(rows, filters, |filter| unmatched::explained(filter, suites, axes, cpus))
 }
 
 /// Returns the rows of several suites, each once.
@@ -340,60 +336,6 @@ fn filtered(
         return Err(PlanError("no row is left: no transport takes messages of these sizes in this suite".into()));
     }
     Ok(rows)
-}
-
-/// Explains a filter whose rows the chosen sizes or placements exclude.
-fn not_here(filter: &str, suites: &[&'static Suite], axes: &Axes<'_>, cpus: usize) -> Option<PlanError> {
-    let is_matched = |axes: &Axes<'_>| filter::unmatched(&[filter], rows_of(suites, axes).iter()).is_none();
-    if is_matched(&Axes { sizes: None, ..axes.clone() }) {
-        return Some(PlanError(format!("{filter:?} has no row with these sizes; without --sizes it has")));
-    }
-    let widest = every_placement(axes.externals);
-    let wider = Axes { placements: widest.placements, ..axes.clone() };
-    is_matched(&wider).then(|| {
-        let remedy = if cpus < 2 {
-            format!("this process may use {cpus} CPU only: widen its affinity")
-        } else {
-            "choose --placement two-cpus".to_owned()
-        };
-        PlanError(format!("{filter:?} needs two CPUs, because both ends use theirs while they wait; {remedy}"))
-    })
-}
-
-/// Names the suites that have rows for a filter which matches none of the chosen ones.
-fn elsewhere(filter: &str, axes: &Axes<'_>, chosen: &[&str]) -> Option<PlanError> {
-    let has_row = |suite: &&Suite| filter::unmatched(&[filter], (suite.rows)(axes).iter()).is_none();
-    let suites: Vec<&str> = suites::TABLE.iter().filter(has_row).map(|suite| suite.name).collect();
-    let first = suites.first()?;
-    Some(PlanError(format!(
-        "{filter:?} is no row of {}, but of {}; type {}{first} {filter}",
-        chosen.join(", "),
-        suites.join(", "),
-        selection::SUITE,
-    )))
-}
-
-fn unknown(filter: &str, where_: &str, rows: &[Row]) -> PlanError {
-    // A row begins with its transport, not with its suite or pattern.
-    let turned = filter.split_once('/').map(|(first, rest)| match rest.split_once('/') {
-        Some((second, rest)) => format!("{second}/{first}/{rest}"),
-        None => format!("{rest}/{first}"),
-    });
-    if let Some(turned) = turned.filter(|turned| filter::unmatched(&[turned], rows.iter()).is_none()) {
-        return PlanError(format!("{filter:?} is no row of {where_}: a row is TRANSPORT/PATTERN/...; type {turned}"));
-    }
-    let mut names: Vec<&str> = suites::TABLE.iter().map(|suite| suite.name).collect();
-    if filter.contains('/') {
-        names.extend(rows.iter().map(|row| row.id.as_str()));
-    } else {
-        names.extend(rows.iter().flat_map(|row| [row.subject.as_str(), row.pattern.as_str()]));
-    }
-    names.sort_unstable();
-    names.dedup();
-    PlanError(format!(
-        "{filter:?} is neither a suite nor a row of {where_}{} (`headwater list` shows all)",
-        suggest::did_you_mean(filter, names),
-    ))
 }
 
 #[cfg(test)]

@@ -34,6 +34,9 @@ pub fn read<'a>(
     for (at, word) in words.iter().enumerate() {
         let Some(suite) = of_word(word) else {
             if let Some(name) = word.strip_prefix(SUITE) {
+                if name.is_empty() {
+                    return Err(PlanError(format!("{word:?} has no name behind its colon; type it as in {SUITE}ipc")));
+                }
                 let all = suites::TABLE.iter().map(|suite| suite.name);
                 return Err(PlanError(format!("there is no suite {name}: {}", super::suggest::there_are(name, all))));
             }
@@ -55,7 +58,7 @@ pub fn read<'a>(
 }
 
 fn ambiguous(word: &str, others: &[&Suite]) -> PlanError {
-    let kind = kind(word);
+    let kind = kind(word).unwrap_or(filter::TRANSPORT);
     let of: Vec<&str> = others.iter().map(|suite| suite.name).collect();
     PlanError(format!(
         "{word:?} has two readings here: type {SUITE}{word} for the suite, or {kind}:{word} for the rows of that {kind} \
@@ -64,26 +67,19 @@ fn ambiguous(word: &str, others: &[&Suite]) -> PlanError {
     ))
 }
 
-/// Returns what a part of a row's id is: the word before the colon that says so.
-fn kind(word: &str) -> &'static str {
+/// Returns what a part of a row's id is, the word before the colon that says so; `None` for a name that is none.
+pub(super) fn kind(word: &str) -> Option<&'static str> {
     if transports::TABLE.iter().any(|entry| entry.info.name == word) {
-        filter::TRANSPORT
+        Some(filter::TRANSPORT)
     } else if patterns::find(word).is_some() {
-        filter::PATTERN
-    } else if facilities::find(word).is_some() {
-        filter::FACILITY
+        Some(filter::PATTERN)
     } else {
-        filter::TRANSPORT
+        facilities::find(word).map(|_| filter::FACILITY)
     }
 }
 
 /// Returns the names that are a suite and a part of a row's id as well, with the two ways to type each.
 pub fn doubtful() -> Vec<(String, String)> {
-    let has_other = |name: &str| {
-        transports::TABLE.iter().any(|entry| entry.info.name == name)
-            || patterns::find(name).is_some()
-            || facilities::find(name).is_some()
-    };
-    let names = suites::TABLE.iter().map(|suite| suite.name).filter(|name| has_other(name));
-    names.map(|name| (format!("{SUITE}{name}"), format!("{}:{name}", kind(name)))).collect()
+    let names = suites::TABLE.iter().map(|suite| suite.name);
+    names.filter_map(|name| Some((format!("{SUITE}{name}"), format!("{}:{name}", kind(name)?)))).collect()
 }

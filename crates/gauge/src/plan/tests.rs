@@ -171,6 +171,37 @@ fn a_row_that_is_typed_the_wrong_way_round_or_stands_in_another_suite_is_named()
 }
 
 #[test]
+fn a_word_that_selects_nothing_is_answered_with_what_to_type() {
+    for (word, answer) in [
+        ("", "leave it out"),
+        ("pipe,fifo", "separated by spaces; type pipe fifo"),
+        ("transport:pip", "no row of overview has that transport; did you mean pipe"),
+        ("pattern:strem", "no row of overview has that pattern; did you mean stream"),
+        ("transport:sync", "sync is a facility: type facility:sync"),
+        ("foo:bar", "is suite, transport, pattern or facility"),
+        ("suite:", "no name behind its colon"),
+        ("lmbench/pipe", "type lmbench pipe"),
+        ("pipe/", "type pipe"),
+        ("same-cpu", "measured two-cpus unless you add --placement same-cpu"),
+        ("pipe/stream/64/same-cpu", "unless you add --placement same-cpu"),
+        ("pipe/stream/65", "did you mean pipe/stream/65536"),
+    ] {
+        let error = plan(&[word], |_| ()).expect_err(word);
+        assert!(error.contains(answer), "{word:?}: {error}");
+    }
+}
+
+#[test]
+fn a_placement_that_one_cpu_does_not_allow_is_named() {
+    for word in ["two-cpus", "pipe/stream/64/two-cpus"] {
+        let request = RunRequest { selection: vec![word.to_owned()], ..RunRequest::default() };
+        let error = Plan::new(&request, 1, || 1).expect_err("one CPU").to_string();
+        assert!(error.contains("names a placement on two CPUs, and this process may use 1 CPU only"), "{error}");
+        assert!(error.contains("choose same-cpu, or widen its affinity"), "{error}");
+    }
+}
+
+#[test]
 fn a_transport_that_spins_needs_two_cpus_and_says_so() {
     let request = RunRequest { selection: vec!["ring-spin".to_owned()], ..RunRequest::default() };
     let error = Plan::new(&request, 1, || 1).expect_err("one CPU").to_string();

@@ -18,6 +18,7 @@ use headwater_gauge::plan::variants::Variant;
 use headwater_gauge::plan::{Column, Plan, RunRequest, duration};
 use headwater_os::{clock, cpu};
 use headwater_os_tools::signal::StopSignals;
+use headwater_report::plural;
 use headwater_results::history::By;
 use headwater_results::schema::{Event, Program, Row, Run, RunHeader, RunStatus, SCHEMA_VERSION};
 
@@ -151,7 +152,8 @@ pub(super) fn execute(prepared: Prepared, cpus: &[u32], execution: &Execution) -
             teller.event(&Event::RowSkipped { row, reason })?;
         }
         let rows = plan.rows.len() - runner.given_up.len();
-        teller.progress.say(&format!("{rows} rows x {} launches, {}", plan.settings.launches, expected(&plan)));
+        let rows = plural(rows, "row");
+        teller.progress.say(&format!("{rows} x {} launches, {}", plan.settings.launches, expected(&plan)));
         if let Some(words) = left_out(&plan) {
             teller.progress.say(&words);
         }
@@ -393,8 +395,8 @@ pub(super) fn dry_run(plan: &Plan, json: bool) -> anyhow::Result<()> {
     let settings = &plan.settings;
     writeln!(
         out,
-        "\n{} rows x {} launches of {} (warm-up {}), seed {}: {}. Nothing was measured.",
-        plan.rows.len(),
+        "\n{} x {} launches of {} (warm-up {}), seed {}: {}. Nothing was measured.",
+        plural(plan.rows.len(), "row"),
         settings.launches,
         duration::words(settings.time_s),
         duration::words(settings.warm_up_s),

@@ -174,7 +174,9 @@ pub struct Stored {
 /// One line that names the file, the problem and the remedy.
 pub fn read(path: &Path) -> Result<Stored, StoreError> {
     let file = if path.is_dir() {
-        newest(path).ok_or_else(|| StoreError::new(path, format!("holds no run: neither {EVENTS} nor {DOCUMENT}")))?
+        newest(path).ok_or_else(|| {
+            StoreError::new(path, format!("holds no run: neither {EVENTS} nor {DOCUMENT}; {WHAT_RUNS_ARE}"))
+        })?
     } else {
         path.to_owned()
     };

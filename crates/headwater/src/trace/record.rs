@@ -142,11 +142,13 @@ fn start(
     // With those of the recording.
     let descendants = Descendants::of(held.id());
     let process = held.release().map_err(|error| {
-        let status = match error.kind() {
-            io::ErrorKind::NotFound => status::NOT_FOUND,
-            _ => status::NOT_EXECUTABLE,
+        let (status, remedy) = match error.kind() {
+            io::ErrorKind::NotFound => {
+                (status::NOT_FOUND, "; check the name, which is looked for on PATH if it has no slash")
+            }
+            _ => (status::NOT_EXECUTABLE, ""),
         };
-        Refusal { status, why: anyhow::anyhow!("cannot run {}: {error}", name.display()) }
+        Refusal { status, why: anyhow::anyhow!("cannot run {}: {error}{remedy}", name.display()) }
     })?;
     Ok((process, descendants))
 }
