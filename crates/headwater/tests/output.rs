@@ -59,7 +59,7 @@ fn printed_to(dir: &TestDir, arguments: &[&str], out: Stdio) -> (i32, String) {
     // What a run says of its progress, and of rows that this machine cannot run.
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     let said: Vec<&str> =
-        said.lines().filter(|line| !line.starts_with("block ") && !line.contains(" rows x ")).collect();
+        said.lines().filter(|line| !line.starts_with("block ") && !line.contains(", about ")).collect();
     let _ = fs::remove_dir_all(dir.path("new"));
     (status(&output), said.join("\n"))
 }

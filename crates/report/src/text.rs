@@ -102,9 +102,14 @@ pub(crate) fn short_list<S: AsRef<str>>(words: &[S], shown: usize) -> String {
     list(&first)
 }
 
-/// Returns `1 row`, `2 rows`.
+/// Returns `1 row`, `2 rows`, `3 launches`.
 pub fn plural(count: usize, noun: &str) -> String {
-    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+    let ending = match count {
+        1 => "",
+        _ if noun.ends_with("ch") => "es",
+        _ => "s",
+    };
+    format!("{count} {noun}{ending}")
 }
 
 /// Capitalises a text.

@@ -20,6 +20,9 @@ pub(crate) enum FailOn {
     Regression(Option<f64>),
 }
 
+/// Whether a row of a comparison reaches a share.
+type Rule = fn(&RowComparison, &Comparison, f64) -> bool;
+
 impl FailOn {
     /// Returns the exit status for these comparisons of these runs.
     pub(super) fn status(self, runs: &[(String, Run)], compared: &[Compared]) -> u8 {
@@ -29,12 +32,7 @@ impl FailOn {
     /// Returns the exit status for these comparisons, of runs that are complete or not.
     pub(super) fn status_of(self, are_complete: bool, compared: &[Compared]) -> u8 {
         let comparisons = || compared.iter().map(|compared| &compared.comparison);
-        let any = |fails: fn(&RowComparison, &Comparison, f64) -> bool| {
-            comparisons().any(|comparison| {
-                let limit = self.limit(comparison);
-                limit.is_some_and(|limit| comparison.rows.iter().any(|row| fails(row, comparison, limit)))
-            })
-        };
+        let any = |fails: Rule| !self.failing(compared, fails).is_empty();
         let lacks =
             |hosts: &Hosts| !(hosts.missing.is_empty() && hosts.one_sided.is_empty() && hosts.lacking.is_empty());
         let incomplete = !are_complete
@@ -49,6 +47,31 @@ impl FailOn {
         } else {
             status::OK
         }
+    }
+
+    /// Returns why the status is that of a regression or of a comparison that excludes none, with the rows; `None` for the others.
+    pub(super) fn reason(self, status: u8, compared: &[Compared]) -> Option<String> {
+        const NAMED: usize = 3;
+        let (what, fails, remedy): (_, Rule, _) = match status {
+            status::REGRESSION => ("is worse by as much", is_regression, ""),
+            status::INCONCLUSIVE => ("may be worse by as much", may_be_regression, "; more launches would decide"),
+            _ => return None,
+        };
+        let rows = self.failing(compared, fails);
+        let more = rows.len().saturating_sub(NAMED);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        let named = rows[..rows.len().min(NAMED)].join(", ");
+        Some(format!("--fail-on {}: {named}{more} {what}{remedy}", String::from(self)))
+    }
+
+    /// Returns the names of the rows to which the rule applies.
+    fn failing(self, compared: &[Compared], fails: Rule) -> Vec<&str> {
+        let comparisons = compared.iter().map(|compared| &compared.comparison);
+        let limited = comparisons.filter_map(|comparison| Some((comparison, self.limit(comparison)?)));
+        let rows = limited.flat_map(|(comparison, limit)| {
+            comparison.rows.iter().filter(move |row| fails(row, comparison, limit)).map(|row| row.label.as_str())
+        });
+        rows.collect()
     }
 
     fn limit(self, comparison: &Comparison) -> Option<f64> {

@@ -113,7 +113,7 @@ pub(super) fn noise(arguments: NoiseArguments) -> anyhow::Result<u8> {
         for (paired, which) in [(true, "in the same blocks"), (false, "one after the other")] {
             let floor = record.floor(paired);
             let share = Rules::default().with_drift(floor.deviation).noise_floor() * 100.0;
-            writeln!(out, "NoiseFloor in force {which}: {share:.1} %, {}", floor.words())?;
+            writeln!(out, "Noise floor {which}: {share:.1} %, {}", floor.words())?;
         }
         writeln!(out, "Kept in {}, where compare finds it; the run in {}", file.display(), directory.display())?;
     }

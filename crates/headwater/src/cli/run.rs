@@ -59,7 +59,13 @@ pub(super) fn run(arguments: RunArguments) -> anyhow::Result<u8> {
         (None, status) | (_, status @ status::INTERRUPTED) => status,
         // If no comparison is possible, nothing is proved.
         (Some(fail_on), _) => match compared {
-            Some(Ok(compared)) => fail_on.status(&runs, &compared),
+            Some(Ok(compared)) => {
+                let status = fail_on.status(&runs, &compared);
+                if let Some(reason) = fail_on.reason(status, &compared) {
+                    note!("headwater: {reason}");
+                }
+                status
+            }
             _ => status::INCONCLUSIVE,
         },
     })
@@ -152,8 +158,8 @@ pub(super) fn execute(prepared: Prepared, cpus: &[u32], execution: &Execution) -
             teller.event(&Event::RowSkipped { row, reason })?;
         }
         let rows = plan.rows.len() - runner.given_up.len();
-        let rows = plural(rows, "row");
-        teller.progress.say(&format!("{rows} x {} launches, {}", plan.settings.launches, expected(&plan)));
+        let (rows, launches) = (plural(rows, "row"), plural(plan.settings.launches as usize, "launch"));
+        teller.progress.say(&format!("{rows} x {launches}, {}", expected(&plan)));
         if let Some(words) = left_out(&plan) {
             teller.progress.say(&words);
         }
@@ -395,9 +401,9 @@ pub(super) fn dry_run(plan: &Plan, json: bool) -> anyhow::Result<()> {
     let settings = &plan.settings;
     writeln!(
         out,
-        "\n{} x {} launches of {} (warm-up {}), seed {}: {}. Nothing was measured.",
+        "\n{} x {} of {} (warm-up {}), seed {}: {}. Nothing was measured.",
         plural(plan.rows.len(), "row"),
-        settings.launches,
+        plural(settings.launches as usize, "launch"),
         duration::words(settings.time_s),
         duration::words(settings.warm_up_s),
         settings.seed,

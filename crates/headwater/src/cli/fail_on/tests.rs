@@ -112,3 +112,20 @@ fn a_row_that_one_side_lost_makes_it_partial() {
     check(&with(LeftOutKind::OneSided, Verdict::Equivalent), "regression", status::OK);
     check(&with(LeftOutKind::NotMeasured, Verdict::Worse), "regression", status::REGRESSION);
 }
+
+#[test]
+fn a_gate_that_does_not_pass_names_the_rows_and_the_share() {
+    let reason = |compared: &[Compared], text: &str| {
+        let fail_on = text.parse::<FailOn>().expect("a condition");
+        fail_on.reason(fail_on.status(&[], compared), compared)
+    };
+    let worse = compared(0.8, 0.7, 0.9, Verdict::Worse);
+    let name = worse[0].comparison.rows[0].label.clone();
+    assert_eq!(reason(&worse, "regression:5%"), Some(format!("--fail-on regression:5%: {name} is worse by as much")));
+    let open =
+        compared(1.0, 0.9, 1.1, Verdict::Inconclusive { more_blocks: None, more_hosts: None, below_floor: false });
+    let may = format!("--fail-on regression:5%: {name} may be worse by as much; more launches would decide");
+    assert_eq!(reason(&open, "regression:5%"), Some(may));
+    assert_eq!(reason(&open, "regression:50%"), None);
+    assert_eq!(reason(&worse, "never"), None);
+}
