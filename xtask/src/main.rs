@@ -19,6 +19,7 @@ mod docs;
 mod fleet;
 mod fuzz;
 mod loaded;
+mod overhead_scale;
 mod package;
 mod preload;
 mod readme;
@@ -67,6 +68,8 @@ enum Task {
     Fleet(fleet::Options),
     /// Repeat all tests while busy threads load the machine, and name those that fail
     Loaded(loaded::Options),
+    /// What tracing costs a build of Linux and the compression of 300 MB
+    OverheadScale(overhead_scale::Options),
     /// Make the Debian package, and install, use and remove it in a clean system
     Package(package::Options),
     /// Preload the C library into programs that use no streams, and compare them with runs without it
@@ -99,6 +102,7 @@ fn main() -> ExitCode {
         Task::Fuzz(options) => fuzz::run(&options),
         Task::Fleet(options) => fleet::run(&options),
         Task::Loaded(options) => loaded::run(&options),
+        Task::OverheadScale(options) => overhead_scale::run(&options),
         Task::Package(options) => package::run(&options),
         Task::Preload(options) => preload::run(&options),
         Task::Readme(options) => readme::run(&options),
