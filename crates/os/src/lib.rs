@@ -50,6 +50,7 @@ pub mod set_once;
 pub mod shared_files;
 pub mod signal;
 pub mod socket_cookies;
+pub mod stack;
 pub mod thread;
 pub mod ticks;
 pub mod watch;

@@ -158,6 +158,8 @@ pub struct Consumer {
     span: Option<(u64, u64)>,
     /// Number of entries in the session's list of threads that have been written.
     threads_written: u32,
+    /// The same of its list of modules.
+    modules_written: u32,
     /// The parts of the trace, if it has any.
     parts: Option<Parts>,
     /// Which events are left out.
@@ -216,8 +218,11 @@ impl Consumer {
 
     fn with(region: Region, writer: Writer, positions: &[ctf::Position]) -> Consumer {
         let rings = rings(&region, positions);
-        let threads_written = positions.iter().find(|position| position.ring as usize == rings.len());
-        let threads_written = threads_written.and_then(|position| position.position).unwrap_or(0) as u32;
+        let written = |ring: usize| {
+            let position = positions.iter().find(|position| position.ring as usize == ring);
+            position.and_then(|position| position.position).unwrap_or(0) as u32
+        };
+        let (threads_written, modules_written) = (written(rings.len()), written(rings.len() + 1));
         let (known, closed) = (vec![false; EVENTS_MAX], region.is_over());
         let filtered = Filtered::of(&region);
         Consumer {
@@ -231,6 +236,7 @@ impl Consumer {
             closed,
             span: None,
             threads_written,
+            modules_written,
             parts: None,
             filtered,
         }
@@ -282,6 +288,7 @@ impl Consumer {
         }
         if self.span.is_some() || self.closed {
             self.write_threads()?;
+            self.write_modules()?;
         }
         self.release_logs_of_dead_threads();
         if !self.closed {
@@ -315,7 +322,8 @@ impl Consumer {
             }
             self.buffer = copy;
         }
-        self.write_threads()
+        self.write_threads()?;
+        self.write_modules()
     }
 
     /// Writes records that begin at a position of a ring, in packets.

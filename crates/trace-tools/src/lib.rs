@@ -14,6 +14,7 @@ pub mod kernel;
 pub mod names;
 pub mod schema;
 mod shape;
+pub mod stacks;
 pub mod stat;
 #[cfg(test)]
 mod testing;

@@ -7,8 +7,8 @@
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use headwater_os::arena;
 use headwater_os::rseq::SHORT;
+use headwater_os::{arena, stack};
 
 use crate::record::{HEAD, RECORD_MAX};
 use crate::session::{self, AT_ONCE};
@@ -35,6 +35,26 @@ const _: () = assert!(session::SESSIONS < (SEVERAL - ON) as usize);
 
 /// The id of a kind of event in a session that has no room for it: each event of it is counted as lost.
 const NOWHERE: u32 = 0xff_ffff;
+
+/// In a place: the records have a stack.
+const WITH_STACK: u32 = 1 << 31;
+
+/// The return addresses in a record with a stack; unused ones are 0.
+#[doc(hidden)]
+pub const STACK_FRAMES: usize = 32;
+
+/// The event by which a trace says where a program has mapped its executable files.
+#[doc(hidden)]
+pub const MODULE: &str = "headwater:module";
+pub(crate) const MODULE_FIELDS: &[(&str, Type)] = &[
+    ("pid", Type::Unsigned(4)),
+    ("base", Type::Unsigned(8)),
+    ("start", Type::Unsigned(8)),
+    ("end", Type::Unsigned(8)),
+    ("path", Type::Text),
+];
+/// The field of a stack. An event that has a field of that name is recorded without.
+const STACK: &str = "stack";
 
 /// The event by which a thread identifies itself.
 #[doc(hidden)]
@@ -89,8 +109,17 @@ impl Place {
         Place(id.unwrap_or(NOWHERE) << 8 | u32::from(tag))
     }
 
+    /// The same, for records with a stack.
+    pub fn with_stack(self) -> Place {
+        Place(self.0 | WITH_STACK)
+    }
+
     fn is_there(self) -> bool {
         self.0 >> 8 != NOWHERE
+    }
+
+    fn has_stack(self) -> bool {
+        self.is_there() && self.0 & WITH_STACK != 0
     }
 }
 
@@ -192,16 +221,22 @@ impl Event {
         let [third, fourth] = [2, 3].map(|place| words.get(place).copied().unwrap_or_default());
         words[1] = second_word(N, state);
         // For an event that is off, the tag belongs to no session.
-        session::write_short(tag(state), words, move || self.write_otherwise::<N>(third, fourth));
+        session::write_short(tag(state), words, move || self.write_otherwise::<N>(words[0], third, fourth));
     }
 
     #[cold]
     #[inline(never)]
-    fn write_otherwise<const N: usize>(&'static self, third: u64, fourth: u64) {
-        self.write_anyway(self.state.load(Ordering::Acquire), &mut [0, 0, third, fourth][..N]);
+    fn write_otherwise<const N: usize>(&'static self, first: u64, third: u64, fourth: u64) {
+        self.write_anyway(self.state.load(Ordering::Acquire), &mut [first, 0, third, fourth][..N]);
     }
 
-    /// As [`Event::write`], for an event that is known at run time only. The words from `len` on are 0 up to the next
+    /// Whether its records can have a stack.
+    pub(crate) fn may_have_stack(&self) -> bool {
+        self.fields.iter().all(|(field, _)| *field != STACK)
+    }
+
+    /// As [`Event::write`], for an event that is known at run time only. The first word may be the frame pointer of the caller,
+    /// for a library that is compiled without them. The words from `len` on are 0 up to the next
     /// multiple of 8 bytes.
     ///
     /// # Panics
@@ -234,10 +269,12 @@ impl Event {
     #[cold]
     #[inline(never)]
     fn write_to_several(&'static self, words: &mut [u64]) {
+        let from = words[0];
         for place in &self.places {
             // Acquire as in `write`.
             match Place(place.load(Ordering::Acquire)) {
                 Place(0) => {}
+                place if place.has_stack() => write_with_stack(place, words, from),
                 place if place.is_there() => {
                     words[1] = second_word(words.len(), place.0);
                     session::write(tag(place.0), words);
@@ -270,7 +307,7 @@ impl Event {
         let state = match (wanted.next(), wanted.next()) {
             (None, _) if is_watched => WATCHED,
             (None, _) => OFF,
-            (Some(place), None) if place.is_there() => place.0,
+            (Some(place), None) if place.is_there() && !place.has_stack() => place.0,
             _ => SEVERAL.into(),
         };
         self.state.store(state, Ordering::Release);
@@ -315,6 +352,38 @@ impl Event {
         MAKING_KNOWN.set(outer);
         self.state.load(Ordering::Acquire)
     }
+}
+
+/// Words of an event for which a small array is enough, with a stack.
+const FEW_WITH_STACK: usize = 64 + STACK_FRAMES;
+
+/// Writes the record with the stack of the calling thread before the fields. `from`: as [`stack::frames`] takes it.
+#[cold]
+#[inline(never)]
+fn write_with_stack(place: Place, words: &[u64], from: u64) {
+    let len = words.len() + STACK_FRAMES;
+    if len <= FEW_WITH_STACK {
+        write_with_stack_in(&mut [0; FEW_WITH_STACK][..len], place, words, from);
+    } else if len <= WORDS_MAX {
+        write_long_with_stack(place, words, from);
+    } else {
+        session::count_outside(tag(place.0));
+    }
+}
+
+#[inline(never)]
+fn write_long_with_stack(place: Place, words: &[u64], from: u64) {
+    write_with_stack_in(&mut [0; WORDS_MAX][..words.len() + STACK_FRAMES], place, words, from);
+}
+
+#[inline(always)]
+fn write_with_stack_in(all: &mut [u64], place: Place, words: &[u64], from: u64) {
+    let (fields, id) = (2 + STACK_FRAMES, place.0 & !WITH_STACK);
+    all[fields..].copy_from_slice(&words[2..]);
+    stack::frames(&mut all[2..fields], from);
+    all[1] = second_word(all.len(), id);
+    session::note_modules(tag(id));
+    session::write(tag(id), all);
 }
 
 thread_local! {

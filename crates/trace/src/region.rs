@@ -5,7 +5,7 @@
 //! |---|---|
 //! | header | the creator of the session, before another process sees it; `state`, `selection` and `outside`: see there |
 //! | table of event types, and their descriptions | programs, each entry once |
-//! | table of threads | programs, each place once |
+//! | table of threads, table of modules | programs, each place once |
 //! | a log for each CPU | programs, by restartable sequences |
 //! | logs for threads | threads that have no such sequences, each the one that it has claimed |
 //!
@@ -25,18 +25,21 @@ use headwater_shm::{Placed, shareable};
 
 use crate::event::Type;
 use crate::region::kinds::{Kinds, Slot, TEXTS_BYTES, Use};
+use crate::region::modules::Module;
 use crate::region::who::Who;
 use crate::schema::{Clock, EventKind};
 
 mod kinds;
+mod modules;
 mod who;
 
 pub use kinds::EVENTS_MAX;
+pub use modules::Mapped;
 pub use who::Greeting;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"HWTRACE\0");
 /// Raised by any change of this file's meaning.
-const VERSION: u32 = 8;
+const VERSION: u32 = 9;
 
 /// Bytes of the list of patterns.
 pub const PATTERNS_MAX: usize = 2000;
@@ -53,7 +56,8 @@ const THREAD_BYTES: usize = 64 << 10;
 const TABLE_AT: usize = 8192;
 const TEXTS_AT: usize = TABLE_AT + EVENTS_MAX * size_of::<Slot>();
 const WHO_AT: usize = TEXTS_AT + TEXTS_BYTES;
-const LOGS_AT: usize = (WHO_AT + who::WHO_MAX * size_of::<Who>()).next_multiple_of(4096);
+const MODULES_AT: usize = WHO_AT + who::WHO_MAX * size_of::<Who>();
+const LOGS_AT: usize = (MODULES_AT + modules::MODULES_MAX * size_of::<Module>()).next_multiple_of(4096);
 
 shareable! {
     /// The description of the session.
@@ -93,6 +97,12 @@ shareable! {
         pub filters_len: AtomicU32,
         pub filters: [AtomicU8; 2000],
         pub kinds: Use,
+        /// At least the number of used places in the table of modules. Programs add to it.
+        pub modules: AtomicU32,
+        /// The events that are recorded with their stacks: patterns, separated by commas. The creator writes them, before a
+        /// program joins.
+        pub stacks_len: AtomicU32,
+        pub stacks: [AtomicU8; 500],
     }
 }
 
@@ -119,6 +129,7 @@ pub struct Region {
     pub(crate) header: Placed<Header>,
     kinds: Kinds,
     who: Placed<[Who]>,
+    modules: Placed<[Module]>,
     /// Of CPUs.
     pub(crate) cpus: Logs,
     /// Of threads without restartable sequences.
@@ -220,18 +231,19 @@ impl Region {
             let slots = Placed::slice_at(&memory, TABLE_AT, EVENTS_MAX)?;
             let kinds = Kinds { slots, texts: Placed::slice_at(&memory, TEXTS_AT, TEXTS_BYTES)? };
             let who = Placed::slice_at(&memory, WHO_AT, who::WHO_MAX)?;
+            let modules = Placed::slice_at(&memory, MODULES_AT, modules::MODULES_MAX)?;
             let cpus = Logs::at(&memory, LOGS_AT, cpus, bytes, when_full)?;
             let threads = Logs::at(&memory, threads_at, THREADS, THREAD_BYTES, when_full)?;
-            Some((kinds, who, cpus, threads))
+            Some((kinds, who, modules, cpus, threads))
         });
-        let (kinds, who, cpus, threads) = logs.flatten().ok_or_else(|| refuse("its sizes disagree"))?;
+        let (kinds, who, modules, cpus, threads) = logs.flatten().ok_or_else(|| refuse("its sizes disagree"))?;
         let clock = Clock {
             name: if header.clock.load(Ordering::Relaxed) == 0 { "tsc" } else { "monotonic" }.to_owned(),
             frequency_hz: header.frequency_hz.load(Ordering::Relaxed).max(1),
             offset_s: header.offset_s.load(Ordering::Relaxed) as i64,
             offset_ticks: header.offset_ticks.load(Ordering::Relaxed),
         };
-        Ok(Region { header, kinds, who, cpus, threads, clock, memory, claimed: Arc::default() })
+        Ok(Region { header, kinds, who, modules, cpus, threads, clock, memory, claimed: Arc::default() })
     }
 
     /// Whether the memory is the same file.
@@ -322,6 +334,29 @@ impl Region {
         String::from_utf8_lossy(&text).lines().map(str::to_owned).collect()
     }
 
+    /// Sets which events are recorded with their stacks.
+    ///
+    /// # Errors
+    /// `InvalidInput` if the patterns are more than 500 bytes with a comma between each.
+    pub fn set_stacks(&self, patterns: &[String]) -> io::Result<()> {
+        let text = patterns.join(",");
+        if text.len() > self.header.stacks.len() {
+            let why = format!("the names of events with stacks are {} bytes long, 500 at most", text.len());
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
+        }
+        note(&self.header.stacks_len, &self.header.stacks, text.as_bytes());
+        Ok(())
+    }
+
+    /// Whether an event of that name is recorded with its stack. Allocates nothing.
+    pub(crate) fn wants_stack(&self, name: &str) -> bool {
+        let len = self.header.stacks_len.load(Ordering::Acquire) as usize;
+        let mut text = [0; 500];
+        let Some(bytes) = self.header.stacks.get(..len).filter(|bytes| !bytes.is_empty()) else { return false };
+        text.iter_mut().zip(bytes).for_each(|(copy, byte)| *copy = byte.load(Ordering::Relaxed));
+        str::from_utf8(&text[..len]).is_ok_and(|patterns| selects(patterns, name))
+    }
+
     /// The clock of the stamps.
     pub fn clock(&self) -> &Clock {
         &self.clock
@@ -381,7 +416,12 @@ impl Region {
     /// The id of an event, which is added to the table if it is new. None if the table is full, or the event's
     /// description too long. Allocates nothing: the event may stand in a signal handler.
     pub(crate) fn enter(&self, name: &str, fields: &[(&str, Type)]) -> Option<u32> {
-        self.kinds.enter(&self.header.kinds, name, fields)
+        self.kinds.enter(&self.header.kinds, name, fields, false)
+    }
+
+    /// As [`Region::enter`], for an event whose records have a stack.
+    pub(crate) fn enter_with_stack(&self, name: &str, fields: &[(&str, Type)]) -> Option<u32> {
+        self.kinds.enter(&self.header.kinds, name, fields, true)
     }
 
     /// Whether a kind of event has found no room: each event of it is counted as lost.
@@ -399,6 +439,17 @@ impl Region {
     /// but not filled in.
     pub fn greetings(&self, first: u32) -> impl Iterator<Item = Option<Greeting>> {
         who::noted(&self.who, &self.header.who, first as usize)
+    }
+
+    /// Stores the executable mappings of this process, as far as there is room. Allocates nothing.
+    pub(crate) fn note_modules(&self, pid: u32) {
+        modules::note(&self.modules, &self.header.modules, pid);
+    }
+
+    /// The mappings that have been stored, from a place of the table onwards; None for a place that was taken but not filled
+    /// in.
+    pub fn modules(&self, first: u32) -> impl Iterator<Item = Option<Mapped>> {
+        modules::noted(&self.modules, &self.header.modules, first as usize)
     }
 
     /// The event with that id, if there is one that can be read.

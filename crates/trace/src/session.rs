@@ -14,7 +14,7 @@ use headwater_os::rseq::Appended;
 use headwater_os::{clock, environment, fork, rseq, thread, ticks};
 use headwater_shm::logs::OfCpu;
 
-use crate::event::{Event, ON, Place, THREAD, THREAD_FIELDS, THREAD_WORDS, Value, second_word};
+use crate::event::{Event, MODULE, MODULE_FIELDS, ON, Place, THREAD, THREAD_FIELDS, THREAD_WORDS, Value, second_word};
 use crate::listen::{self, listen};
 use crate::record::HEAD;
 use crate::region::{EVENTS_MAX, Region};
@@ -83,6 +83,8 @@ struct Session {
     now: fn() -> u64,
     /// The [`Region::selection`] by which events were switched last.
     seen: AtomicU32,
+    /// The [`fork::epoch`] of the process whose mappings are stored in the session; 0: none.
+    mapped: AtomicU64,
 }
 
 /// A CPU's log in a session.
@@ -273,7 +275,7 @@ fn enter(region: Region, own_logs: bool) -> io::Result<()> {
     region.header.outside.fetch_add(EARLY.swap(0, Ordering::Relaxed), Ordering::Relaxed);
     // Before the patterns are read: a change in between is noticed later.
     let seen = AtomicU32::new(region.selection());
-    let _ = JOINED[number].set(Session { region, here, own, thread, now, seen });
+    let _ = JOINED[number].set(Session { region, here, own, thread, now, seen, mapped: AtomicU64::new(0) });
     place.store(tag, Ordering::Release);
     Ok(())
 }
@@ -430,6 +432,15 @@ pub(crate) fn count_outside(tag: u8) {
     }
 }
 
+/// Stores the mappings of this process in the session, once.
+pub(crate) fn note_modules(tag: u8) {
+    let (Some(session), here) = (joined(tag), fork::epoch()) else { return };
+    if session.mapped.load(Ordering::Relaxed) != here && session.mapped.swap(here, Ordering::Relaxed) != here {
+        let _ = session.region.enter(MODULE, MODULE_FIELDS);
+        session.region.note_modules(std::process::id());
+    }
+}
+
 /// In a forked child: forgets the thread's id, which the child's thread does not have, and the counts of the parent.
 extern "C" fn forget_thread() {
     let _ = THIS.try_with(|this| {
@@ -518,7 +529,11 @@ impl Session {
 
     /// The place of an event in this session; None if it is not wanted.
     fn place_of(&self, event: &Event, tag: u8) -> Option<Place> {
-        self.region.wants(event.name()).then(|| Place::new(tag, self.region.enter(event.name(), event.fields())))
+        let (name, fields) = (event.name(), event.fields());
+        self.region.wants(name).then(|| match self.region.wants_stack(name) && event.may_have_stack() {
+            true => Place::new(tag, self.region.enter_with_stack(name, fields)).with_stack(),
+            false => Place::new(tag, self.region.enter(name, fields)),
+        })
     }
 
     /// The first record of this thread in a session: identifies it.

@@ -78,6 +78,7 @@ impl Sessions {
         let memory = self.memory.as_ref().map_err(Clone::clone)?.path().to_owned();
         let config = RecordingConfig {
             filters: Vec::new(),
+            stacks: Vec::new(),
             directory: Some(self.directory.clone()),
             events: events.to_vec(),
             when_full,

@@ -51,6 +51,8 @@ pub struct RecordingConfig {
     ///
     /// [`Filter::parse`]: headwater_trace_tools::filter::Filter::parse
     pub filters: Vec<String>,
+    /// Patterns of those events of programs that are recorded with their stacks.
+    pub stacks: Vec<String>,
     /// What happens when a buffer is full.
     pub when_full: WhenFull,
     /// Bytes of each CPU's buffer: a power of two.
@@ -140,6 +142,7 @@ impl Recording {
         let consumer = claim(&region).context("cannot claim the session's memory").and_then(|()| {
             region.set_home(&directory);
             region.set_filters(&config.filters)?;
+            region.set_stacks(&config.stacks)?;
             let environment = environment(&config.command.join(" "));
             Ok(match config.rotation {
                 Some(rotation) => Consumer::begin_parts(region, &directory, environment, rotation)?,

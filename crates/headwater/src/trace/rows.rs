@@ -61,6 +61,7 @@ pub fn record(runner: &BlockRunner<'_>, run: &Path, scratch: &Scratch, stop: &St
             directory: Some(directory.clone()),
             events: vec!["headwater:*".to_owned()],
             filters: Vec::new(),
+            stacks: Vec::new(),
             when_full: WhenFull::Overwrite,
             buffer_bytes: BUFFER,
             rotation: None,

@@ -77,14 +77,24 @@ fn losses_are_counted_over_the_parts() {
 #[test]
 fn only_the_newest_parts_are_kept_and_the_rest_is_counted() {
     let dir = TestDir::new();
-    let recorded = dir.record(&["--rotate", "64kx3", "--buffer", "16m"], 100_000, "0");
+    let recorder = Recorder::start(dir.recorder(&["--rotate", "64kx3", "--buffer", "16m"], 100_000_000, "0"));
+    // The recorder may be late.
+    while !dir.path("r/user-000006").exists() {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    recorder.signal(rustix::process::Signal::TERM);
+    let recorded = recorder.wait();
+    let emitted = dir.progress.emitted();
     assert_eq!(parts(&dir).len(), 3, "{}", recorded.said);
     let found = numbers(&dir, "r");
-    assert!(found.iter().copied().eq(found[0]..100_000) && found[0] > 10_000, "the newest: {}", found[0]);
+    // A program that moves to another CPU may have newer events in an older part.
+    assert!(found.is_sorted_by(|one, next| one < next) && found[0] > 0);
+    let end = found.last().map_or(0, |last| last + 1);
+    assert!(end == emitted || end == emitted + 1, "..{end} of {emitted}");
     let json = session(&dir);
     let (removed, count) = (&json["removed"], |value: &serde_json::Value| value.as_u64().expect("a count"));
     let (written, names) = (count(&json["end"]["written"]), count(&removed["parts"]) + 3);
-    assert_eq!(written, 100_000 + names, "{json}");
+    assert_eq!(written, end + names, "{json}");
     assert_eq!(count(&removed["events"]) + dir.agreed("r").0, written, "{json}");
     assert!(recorded.said.contains("are gone with"), "{}", recorded.said);
 }

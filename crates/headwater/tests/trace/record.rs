@@ -170,3 +170,21 @@ fn a_recorded_program_can_be_attached_to_without_losses_of_its_recorder() {
     // The program continues, and notices the end when an event is refused.
     assert!(written > 1_000 && written < 1_000_000 && lost <= 1, "{written} and {lost}: {said}");
 }
+
+#[test]
+fn only_the_named_events_have_stacks_whose_modules_are_kept() {
+    // A part and a snapshot name the modules as well.
+    for options in [&["--rotate", "64k"][..], &["--flight", "--buffer", "64k"], &[]] {
+        let dir = TestDir::new();
+        let recorded = dir.record(&[options, &["--stack", "test:*,!test:other"]].concat(), 4_000, "0");
+        assert!(recorded.status.success() && recorded.left.is_empty(), "{}", recorded.said);
+        dir.agreed("r");
+        let text = dir.text(&["show", "r"]);
+        let of = |event: &str| text.lines().filter(|line| line.contains(event)).collect::<Vec<_>>();
+        let (steps, others, modules) = (of(" test:step "), of(" test:other "), of(" headwater:module "));
+        assert!(!steps.is_empty() && steps.iter().all(|line| line.contains(" stack=[") && line.ends_with(']')));
+        assert!(!others.is_empty() && others.iter().all(|line| !line.contains("stack=")));
+        let program = std::env::current_exe().expect("an executable");
+        assert!(modules.iter().any(|line| line.contains(program.to_str().expect("UTF-8"))), "{modules:?}");
+    }
+}

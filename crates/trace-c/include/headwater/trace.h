@@ -82,6 +82,9 @@ void hw_trace_write(struct hw_trace_event *event, uint64_t *words, size_t bytes)
 #error "headwater/trace.h needs GCC or Clang"
 #endif
 
+/* By this the library, which is itself compiled without frame pointers, finds the stack of an event. */
+#define HW_TRACE_FRAME(words) (words)[0] = (uint64_t)(uintptr_t)__builtin_frame_address(0)
+
 /* The bytes of a text that are written, without its NUL, if there are at most `most`: no character of UTF-8 is cut. */
 static inline HW_TRACE_UNUSED size_t hw_trace_text(const char *text, size_t most, int *is_longer) {
     /* It reads no further than the NUL, which may be the last mapped byte. */
@@ -170,6 +173,7 @@ static inline HW_TRACE_UNUSED size_t hw_trace_text(const char *text, size_t most
     HW_TRACE_STANDING(function, name, NULL, 0) \
     static HW_TRACE_COLD void function##_record(void) { \
         uint64_t hw_words[4] = {0}; \
+        HW_TRACE_FRAME(hw_words); \
         hw_trace_write(&function##_event, hw_words, HW_TRACE_HEAD); \
     } \
     static inline HW_TRACE_UNUSED void function(void) { \
@@ -190,6 +194,7 @@ static inline HW_TRACE_UNUSED size_t hw_trace_text(const char *text, size_t most
         each(HW_TRACE_APPEND_LONG, HW_TRACE_NOTHING, __VA_ARGS__) \
         (void)hw_end; \
         (void)hw_is_longer; \
+        HW_TRACE_FRAME(hw_words); \
         hw_trace_write(&function##_event, hw_words, hw_bytes); \
     } \
     static HW_TRACE_COLD void function##_record(each(HW_TRACE_PARAMETER, HW_TRACE_COMMA, __VA_ARGS__)) { \
@@ -201,6 +206,7 @@ static inline HW_TRACE_UNUSED size_t hw_trace_text(const char *text, size_t most
             function##_record_long(each(HW_TRACE_ARGUMENT, HW_TRACE_COMMA, __VA_ARGS__)); \
             return; \
         } \
+        HW_TRACE_FRAME(hw_words); \
         hw_trace_write(&function##_event, hw_words, hw_bytes); \
     } \
     static inline HW_TRACE_UNUSED void function(each(HW_TRACE_PARAMETER, HW_TRACE_COMMA, __VA_ARGS__)) { \

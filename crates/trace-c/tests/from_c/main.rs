@@ -7,9 +7,13 @@ use std::process::Command;
 
 use headwater_trace::WhenFull;
 use headwater_trace::region::{Layout, Region};
+use headwater_trace_tools::Value;
 use headwater_trace_tools::consumer::{self, Totals};
 use headwater_trace_tools::ctf::{Reader, TraceItem};
+use headwater_trace_tools::export::{self, Choice};
 use headwater_trace_tools::schema::Clock;
+use headwater_trace_tools::stacks::Modules;
+use tempfile::TempDir;
 
 const SOURCE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/from_c/program.c");
 const HANDLER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/from_c/handler.c");
@@ -34,6 +38,7 @@ fn compiled((compiler, options): (&str, &[&str]), source: &Path, directory: &Pat
     let program = directory.join(compiler);
     let mut command = Command::new(compiler);
     command.args(options).args(["-O2", "-Wall", "-Wextra", "-pedantic", "-Werror", "-pthread", "-I", INCLUDE]);
+    command.arg("-fno-omit-frame-pointer");
     command.arg(source);
     command.arg("-L").arg(library()).args(["-lheadwater_trace_c", "-o"]).arg(&program);
     match command.output() {
@@ -48,21 +53,8 @@ fn compiled((compiler, options): (&str, &[&str]), source: &Path, directory: &Pat
 
 /// The events in the program's trace: name and fields as text.
 fn played(program: &Path, part: &str, count: u64, logs: &str) -> (Vec<String>, Totals) {
-    let directory = tempfile::tempdir_in("/dev/shm").expect("a directory");
-    let session = directory.path().join("session");
-    let clock = Clock { name: "tsc".into(), frequency_hz: 2_000_000_000, offset_s: 0, offset_ticks: 0 };
-    let layout = Layout { patterns: vec!["test:*".into()], when_full: WhenFull::Refuse, cpu_bytes: 16 << 20, clock };
-    let region = Region::create(&session, &layout).expect("a session");
-    let mut command = Command::new(program);
-    // As it is installed: under the name that programs ask for.
-    let installed = directory.path().join(SONAME);
-    std::os::unix::fs::symlink(library().join("libheadwater_trace_c.so"), &installed).expect("a link");
-    command.args([part, &count.to_string()]).env("LD_LIBRARY_PATH", directory.path());
-    let status = command.env("HEADWATER_TRACE", &session).env("HEADWATER_TRACE_LOGS", logs).status();
-    assert!(status.expect("it runs").success(), "{part}");
-    let trace = directory.path().join("trace");
-    let totals = consumer::recover(region, &trace, Vec::new()).expect("the end");
-    let mut reader = Reader::open(&[trace]).expect("a trace");
+    let (directory, totals) = traced(program, part, count, logs, &[]);
+    let mut reader = Reader::open(&[directory.path().join("trace")]).expect("a trace");
     let mut lines = Vec::new();
     while let Some(item) = reader.next().expect("sound") {
         let TraceItem::Record(record) = item else { panic!("nothing is lost") };
@@ -72,6 +64,68 @@ fn played(program: &Path, part: &str, count: u64, logs: &str) -> (Vec<String>, T
         }
     }
     (lines, totals)
+}
+
+/// Runs a part of the program in a session; the trace is in the directory.
+fn traced(program: &Path, part: &str, count: u64, logs: &str, stacks: &[&str]) -> (TempDir, Totals) {
+    let directory = tempfile::tempdir_in("/dev/shm").expect("a directory");
+    let session = directory.path().join("session");
+    let clock = Clock { name: "tsc".into(), frequency_hz: 2_000_000_000, offset_s: 0, offset_ticks: 0 };
+    let layout = Layout { patterns: vec!["test:*".into()], when_full: WhenFull::Refuse, cpu_bytes: 16 << 20, clock };
+    let region = Region::create(&session, &layout).expect("a session");
+    region.set_stacks(&stacks.iter().map(|pattern| (*pattern).to_owned()).collect::<Vec<_>>()).expect("short");
+    let mut command = Command::new(program);
+    // As it is installed: under the name that programs ask for.
+    let installed = directory.path().join(SONAME);
+    std::os::unix::fs::symlink(library().join("libheadwater_trace_c.so"), &installed).expect("a link");
+    command.args([part, &count.to_string()]).env("LD_LIBRARY_PATH", directory.path());
+    let status = command.env("HEADWATER_TRACE", &session).env("HEADWATER_TRACE_LOGS", logs).status();
+    assert!(status.expect("it runs").success(), "{part}");
+    let totals = consumer::recover(region, &directory.path().join("trace"), Vec::new()).expect("the end");
+    (directory, totals)
+}
+
+/// A call's return address lies within the function, which is this short.
+const FUNCTION_BYTES: u64 = 400;
+
+#[test]
+fn events_have_the_stacks_of_their_threads() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let Some(program) = compiled(LANGUAGES[0], Path::new(SOURCE), directory.path()) else { return };
+    for logs in ["", "thread"] {
+        let (directory, totals) = traced(&program, "stacks", 0, logs, &["test:*", "!test:bare"]);
+        let trace = [directory.path().join("trace")];
+        let (modules, mut reader) = (Modules::of(&trace).expect("a trace"), Reader::open(&trace).expect("a trace"));
+        let (mut found, mut bare) = (Vec::new(), 0);
+        while let Some(item) = reader.next().expect("sound") {
+            let TraceItem::Record(record) = item else { panic!("nothing is lost") };
+            bare += u64::from(record.kind.name == "test:bare" && record.field("stack").is_none());
+            let Some(Value::Array(frames)) = record.field("stack") else { continue };
+            let frames: Vec<u64> = frames.filter_map(|frame| frame.as_u64()).collect();
+            let number = |name| record.field(name).and_then(|value| value.as_u64()).expect("a number");
+            let at = |function: u64| {
+                frames.iter().position(|frame| (1..FUNCTION_BYTES).contains(&frame.wrapping_sub(function)))
+            };
+            let [middle, outer] = ["writer", "number"].map(number).map(at);
+            if let Some(middle) = middle {
+                let name = modules.name(record.tid, frames[middle]).expect("a module");
+                assert!(name.starts_with("cc+0x"), "{name}");
+                let offset = u64::from_str_radix(&name["cc+0x".len()..], 16).expect("a number");
+                // The program is at the beginning of a page.
+                assert_eq!((frames[middle] - offset) % 4096, 0);
+            }
+            // Before it there is the function with the event.
+            found.push((middle == Some(1), middle < outer));
+        }
+        // On a foreign stack there are no frames.
+        assert_eq!((found, bare), (vec![(true, true), (true, true), (false, false)], 1), "{totals:?}");
+        let mut text = Vec::new();
+        export::text::export(&trace, &Choice { events: vec!["test:step".to_owned()], ..Choice::default() }, &mut text)
+            .expect("a trace");
+        let text = String::from_utf8(text).expect("escaped");
+        assert_eq!(text.lines().filter(|line| line.contains(" stack=[cc+0x")).count(), 2, "{text}");
+        assert!(text.lines().last().is_some_and(|line| line.ends_with(" stack=[]")), "{text}");
+    }
 }
 
 #[test]

@@ -2,6 +2,7 @@
 #include <headwater/trace.h>
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -79,6 +80,72 @@ static void fields(void) {
     test_text(NULL, 9);
 }
 
+/* The compiler must neither inline these nor make their last call a jump. */
+#define FUNCTION __attribute__((noinline)) static
+#define END __asm__ volatile("" ::: "memory")
+
+/* Not known to the compiler, which would make a copy of a function for one value. */
+static volatile int no, yes = 1;
+
+FUNCTION void outer(int is_raised);
+FUNCTION void middle(void);
+
+FUNCTION void inner(void) {
+    test_step((uint64_t)(uintptr_t)middle, (uint64_t)(uintptr_t)outer);
+    END;
+}
+
+FUNCTION void middle(void) {
+    inner();
+    END;
+}
+
+FUNCTION void handle(int signal) {
+    (void)signal;
+    middle();
+    END;
+}
+
+FUNCTION void outer(int is_raised) {
+    if (is_raised) {
+        raise(SIGUSR1);
+    } else {
+        middle();
+    }
+    END;
+}
+
+static void *in_thread(void *nothing) {
+    outer(no);
+    return nothing;
+}
+
+static void *in_handler_on_another_stack(void *nothing) {
+    static char memory[65536];
+    struct sigaction action;
+    stack_t stack;
+    memset(&action, 0, sizeof action);
+    memset(&stack, 0, sizeof stack);
+    stack.ss_sp = memory;
+    stack.ss_size = sizeof memory;
+    sigaltstack(&stack, NULL);
+    action.sa_handler = handle;
+    action.sa_flags = SA_ONSTACK;
+    sigaction(SIGUSR1, &action, NULL);
+    outer(yes);
+    return nothing;
+}
+
+static void stacks(void) {
+    pthread_t thread;
+    outer(no);
+    pthread_create(&thread, NULL, in_thread, NULL);
+    pthread_join(thread, NULL);
+    pthread_create(&thread, NULL, in_handler_on_another_stack, NULL);
+    pthread_join(thread, NULL);
+    test_bare();
+}
+
 int main(int argc, char **argv) {
     int failed = hw_trace_init();
     if (failed != 0 || argc != 3) {
@@ -92,6 +159,8 @@ int main(int argc, char **argv) {
         return forked();
     } else if (strcmp(argv[1], "fields") == 0) {
         fields();
+    } else if (strcmp(argv[1], "stacks") == 0) {
+        stacks();
     } else if (strcmp(argv[1], "leave") == 0) {
         test_twice(1);
         hw_trace_leave();

@@ -243,8 +243,8 @@ impl Consumer {
             parts.before = (self.totals.bytes, self.totals.written, lost);
             self.writer = writer;
             self.rings.iter_mut().for_each(|ring| ring.base = ring.discarded);
-            // Times in the new part begin with its first record, and all threads are named there.
-            (self.span, self.threads_written) = (None, 0);
+            // Times in the new part begin with its first record, and all threads and modules are named there.
+            (self.span, self.threads_written, self.modules_written) = (None, 0, 0);
         }
         self.parts = Some(parts);
         written

@@ -1,6 +1,6 @@
-//! Writes the session's list of threads as records of a trace.
+//! Writes the session's lists of threads and of modules as records of a trace.
 
-use headwater_trace::event::THREAD;
+use headwater_trace::event::{MODULE, THREAD};
 
 use super::{Consumer, STREAM};
 use crate::ctf::{Error, Packet};
@@ -62,6 +62,46 @@ impl Consumer {
             }
         }
         self.threads_written = position;
+        Ok(())
+    }
+
+    /// Writes where the session's programs have mapped their executable files into a ring of its own, numbered after that
+    /// of the threads. The records have the time of the trace's first record.
+    pub(super) fn write_modules(&mut self) -> Result<(), Error> {
+        let listed = self.region.modules(self.modules_written);
+        let listed: Vec<_> = if self.closed { listed.collect() } else { listed.take_while(Option::is_some).collect() };
+        let position = self.modules_written + listed.len() as u32;
+        let modules: Vec<_> = listed.into_iter().flatten().collect();
+        let is_ours = |id: &usize| {
+            self.region.kind(*id).is_some_and(|kind| {
+                let sizes = kind.fields.iter().map(|field| field.kind.size());
+                kind.name == MODULE && sizes.eq([Some(4), Some(8), Some(8), Some(8), None])
+            })
+        };
+        if modules.is_empty() {
+            return Ok(());
+        }
+        let Some(id) = (0..self.region.kinds_end(0)).find(is_ours) else { return Ok(()) };
+        self.add_event_types()?;
+        let ring = self.rings.len() as u32 + 1;
+        let first = self.span.map_or(0, |(first, _)| first.saturating_sub(1));
+        let time = first.max(self.writer.last_time(STREAM, ring));
+        let mut bytes = Vec::new();
+        for module in &modules {
+            let numbers = [module.base, module.start, module.end].map(u64::to_le_bytes).concat();
+            let fields = [&module.pid.to_le_bytes()[..], &numbers, &module.path, &[0]].concat();
+            let len = Head::len_with(fields.len());
+            let start = bytes.len();
+            bytes.extend_from_slice(&Head { time, event: id as u16, len: len as u16, thread: module.pid }.to_bytes());
+            bytes.extend_from_slice(&fields);
+            bytes.resize(start + len, 0);
+        }
+        let (parts, at) = (&[&bytes[..]], u64::from(position));
+        let packet =
+            Packet { stream: STREAM, ring, cpu: u32::MAX, begin: time, end: time, discarded: 0, position: at, parts };
+        self.totals.bytes += self.writer.packet(packet)?;
+        self.totals.written += modules.len() as u64;
+        self.modules_written = position;
         Ok(())
     }
 }

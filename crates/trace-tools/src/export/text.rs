@@ -13,12 +13,14 @@ use std::path::Path;
 use super::{Choice, Error, Exported, each, each_until};
 use crate::ctf::{Loss, Reader, Record, TraceItem};
 use crate::schema::Clock;
+use crate::stacks::{self, Modules};
+use crate::value::Value;
 
 /// Writes the selected events of these traces in the order of time.
 ///
 /// Errors: the traces cannot be opened; errors of `out`.
 pub fn export<P: AsRef<Path>>(paths: &[P], choice: &Choice, out: impl Write) -> Result<Exported, Error> {
-    let mut lines = Lines { out: BufWriter::new(out), before: None, line: String::new() };
+    let mut lines = Lines::new(out, Modules::of(paths)?);
     let exported = each(&mut Reader::open(paths)?, choice, |item| lines.item(item))?;
     lines.out.flush()?;
     Ok(exported)
@@ -35,7 +37,7 @@ pub fn follow<P: AsRef<Path>>(
     out: impl Write,
     mut wait: impl FnMut(&Clock) -> Option<u64>,
 ) -> Result<Exported, Error> {
-    let mut lines = Lines { out: BufWriter::new(out), before: None, line: String::new() };
+    let mut lines = Lines::new(out, Modules::of(paths)?);
     let (mut reader, mut exported) = (Reader::open(paths)?, Exported::default());
     loop {
         let until = reader.clock().and_then(&mut wait);
@@ -56,19 +58,27 @@ struct Lines<W: Write> {
     before: Option<u128>,
     /// Kept for its memory.
     line: String,
+    modules: Modules,
 }
 
 impl<W: Write> Lines<W> {
+    fn new(out: W, modules: Modules) -> Lines<W> {
+        Lines { out: BufWriter::new(out), before: None, line: String::new(), modules }
+    }
+
     fn item(&mut self, item: &TraceItem<'_>) -> io::Result<()> {
         let record = match item {
             TraceItem::Record(record) => record,
             TraceItem::Loss(loss) => return write_loss(&mut self.out, loss),
         };
+        // Of a trace that is being written, modules may come later.
+        self.modules.learn(record);
         let now = record.nanoseconds();
         let since = now.saturating_sub(self.before.replace(now).unwrap_or(now));
         let since = u64::try_from(since).unwrap_or(u64::MAX);
         self.line.clear();
-        writeln!(self.line, "{} +{} {}", TimeOfDay(now), Seconds(since), Line(record)).map_err(io::Error::other)?;
+        writeln!(self.line, "{} +{} {}", TimeOfDay(now), Seconds(since), Line(record, &self.modules))
+            .map_err(io::Error::other)?;
         self.out.write_all(self.line.as_bytes())
     }
 }
@@ -80,18 +90,29 @@ fn write_loss(out: &mut impl Write, loss: &Loss<'_>) -> io::Result<()> {
 }
 
 /// Formats a record without its time.
-struct Line<'a>(&'a Record<'a>);
+struct Line<'a>(&'a Record<'a>, &'a Modules);
 
 impl fmt::Display for Line<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let record = self.0;
+        let Line(record, modules) = self;
         match record.cpu {
             // The record comes from a log of its thread.
             u32::MAX => write!(formatter, "cpu ?")?,
             cpu => write!(formatter, "cpu {cpu}")?,
         }
         write!(formatter, " tid {} {}", record.tid, record.kind.name)?;
-        record.fields().try_for_each(|(name, value)| write!(formatter, " {name}={value}"))
+        let mut stack = None;
+        for (name, value) in record.fields() {
+            match name {
+                stacks::FIELD if matches!(value, Value::Array(_)) => stack = Some(value),
+                _ => write!(formatter, " {name}={value}")?,
+            }
+        }
+        // The longest comes last.
+        stack.map_or(Ok(()), |stack| {
+            write!(formatter, " {}=", stacks::FIELD)?;
+            modules.write(record.tid, stack, formatter)
+        })
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 
 use headwater_shm::{Placed, shareable};
 
-use crate::event::Type;
+use crate::event::{STACK_FRAMES, Type};
 use crate::schema::{Base, EventKind, Field, FieldKind};
 
 /// Kinds of events in a session.
@@ -16,6 +16,10 @@ pub(super) const TEXTS_BYTES: usize = EVENTS_MAX * 128;
 const DESCRIPTION_MAX: usize = 1016;
 /// The names of [`Type::Level`], from 1 on.
 const LEVELS: [&str; 5] = ["error", "warn", "info", "debug", "trace"];
+
+/// The description of the field with the stack.
+const STACK_TEXT: &str = " stack:stack";
+const ADDRESS: FieldKind = FieldKind::Unsigned { bytes: 8, base: Base::Hexadecimal };
 
 /// The states of an entry. The program that changes [`FREE`] to [`TAKEN`] writes the rest; if it is killed meanwhile, the
 /// entry remains taken.
@@ -53,8 +57,9 @@ pub(crate) struct Kinds {
 impl Kinds {
     /// The id of an event, which is added if it is new. None if there is no room, or the event's description is too long.
     /// Allocates nothing: the event may stand in a signal handler.
-    pub fn enter(&self, used: &Use, name: &str, fields: &[(&str, Type)]) -> Option<u32> {
-        let text = Description { name, fields };
+    /// `has_stack`: its records have a field `stack` before the others.
+    pub fn enter(&self, used: &Use, name: &str, fields: &[(&str, Type)], has_stack: bool) -> Option<u32> {
+        let text = Description { name, fields, has_stack };
         let (len, hash) = text.bytes().fold((0, 0x811c_9dc5), |(len, hash), byte| (len + 1, hashed(hash, byte)));
         if len > DESCRIPTION_MAX {
             return None;
@@ -139,6 +144,7 @@ fn hashed(hash: u32, byte: u8) -> u32 {
 struct Description<'a> {
     name: &'a str,
     fields: &'a [(&'a str, Type)],
+    has_stack: bool,
 }
 
 impl<'a> Description<'a> {
@@ -157,7 +163,8 @@ impl<'a> Description<'a> {
             let kind = kind.into_iter().filter(|letter| *letter != 0);
             [b' '].into_iter().chain(field.bytes()).chain([b':']).chain(kind)
         });
-        self.name.bytes().chain(fields)
+        let stack = if self.has_stack { STACK_TEXT } else { "" };
+        self.name.bytes().chain(stack.bytes()).chain(fields)
     }
 }
 
@@ -174,6 +181,7 @@ fn parse(id: u16, text: &str) -> Option<EventKind> {
             "lev" => FieldKind::Named { bytes: 1, names: (1..).zip(LEVELS.map(str::to_owned)).collect() },
             "u1" | "u2" | "u4" | "u8" => FieldKind::Unsigned { bytes: kind.as_bytes()[1] - b'0', base: Base::Decimal },
             "i1" | "i2" | "i4" | "i8" => FieldKind::Signed { bytes: kind.as_bytes()[1] - b'0' },
+            "stack" => FieldKind::Array { item: Box::new(ADDRESS), count: STACK_FRAMES as u32 },
             "f4" | "f8" => FieldKind::Float { bytes: kind.as_bytes()[1] - b'0' },
             _ => return None,
         };

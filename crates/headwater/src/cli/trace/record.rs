@@ -43,6 +43,11 @@ struct RecordingArguments {
     #[arg(short, long = "filter", value_name = "FILTER", value_parser = filter)]
     filters: Vec<Filter>,
 
+    /// Events of programs that are recorded with their stacks: the last 32 return addresses, by frame pointers. For programs
+    /// that are compiled with these (`-C force-frame-pointers=yes`, `-fno-omit-frame-pointer`)
+    #[arg(long, value_name = "PATTERNS", value_delimiter = ',')]
+    stack: Vec<String>,
+
     /// Bytes of each CPU's buffer, a power of two from 16k to 1g [default: 4m; of the kernel's 8m]
     #[arg(long, value_name = "SIZE", value_parser = buffer, help_heading = "How")]
     buffer: Option<usize>,
@@ -180,6 +185,7 @@ impl RecordingArguments {
             directory: self.output,
             events: self.events,
             filters: self.filters.iter().map(ToString::to_string).collect(),
+            stacks: self.stack,
             when_full: if self.flight { WhenFull::Overwrite } else { WhenFull::Refuse },
             buffer_bytes: self.buffer.unwrap_or(BUFFER_BYTES),
             rotation: self.rotate,

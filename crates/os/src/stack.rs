@@ -1,0 +1,198 @@
+//! Return addresses of the calling thread, by frame pointers, and the executable mappings in which they lie.
+//!
+//! For the tracer, also in signal handlers: nothing here allocates or takes a lock. A program has frame pointers if it was
+//! compiled with them (`-C force-frame-pointers=yes`, `-fno-omit-frame-pointer`); otherwise the register holds anything,
+//! so each address is checked to lie in the thread's stack before it is read. x86-64 only; elsewhere there are no frames.
+
+use std::ffi::c_int;
+
+/// A mapping of a file that can be executed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Module<'a> {
+    /// Where the file's beginning is mapped, or would be.
+    pub base: u64,
+    /// The addresses that can be executed.
+    pub start: u64,
+    /// The address behind them.
+    pub end: u64,
+    /// The file, or a name such as `[vdso]`.
+    pub path: &'a [u8],
+}
+
+/// Bytes of /proc/self/maps that are read at once. Longer lines are ignored.
+const PIECE: usize = 1024;
+
+/// A line of /proc/self/maps (proc_pid_maps(5)).
+#[derive(Debug, Clone, Copy)]
+struct Mapping<'a> {
+    start: u64,
+    end: u64,
+    offset: u64,
+    is_executable: bool,
+    path: &'a [u8],
+}
+
+/// Calls `visit` for each executable mapping that has a name. May be called in a signal handler.
+pub fn modules(mut visit: impl FnMut(Module<'_>)) {
+    // The mapping of a file's beginning comes before its others.
+    let (mut base, mut name, mut len) = (0, [0; 256], 0);
+    each_mapping(|mapping| {
+        let cut = &mapping.path[..mapping.path.len().min(name.len())];
+        if mapping.offset == 0 || *cut != name[..len] {
+            base = mapping.start.wrapping_sub(mapping.offset);
+            name[..cut.len()].copy_from_slice(cut);
+            len = cut.len();
+        }
+        if mapping.is_executable && !mapping.path.is_empty() {
+            visit(Module { base, start: mapping.start, end: mapping.end, path: mapping.path });
+        }
+        true
+    });
+}
+
+/// Calls `visit` for each mapping until it returns false. Keeps errno, as a signal handler must.
+fn each_mapping(mut visit: impl FnMut(Mapping<'_>) -> bool) {
+    // SAFETY: the place of this thread's errno; strings that end with a zero byte, and a buffer with its size.
+    unsafe {
+        let errno = *libc::__errno_location();
+        let file: c_int = libc::open(c"/proc/self/maps".as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC);
+        let (mut piece, mut filled, mut is_skipped) = ([0_u8; PIECE], 0, false);
+        let mut goes_on = file >= 0;
+        while goes_on {
+            let read = libc::read(file, piece[filled..].as_mut_ptr().cast(), PIECE - filled);
+            let Ok(read @ 1..) = usize::try_from(read) else { break };
+            filled += read;
+            let mut from = 0;
+            while let Some(len) = piece[from..filled].iter().position(|byte| *byte == b'\n').filter(|_| goes_on) {
+                if !std::mem::replace(&mut is_skipped, false)
+                    && let Some(mapping) = parse(&piece[from..from + len])
+                {
+                    goes_on = visit(mapping);
+                }
+                from += len + 1;
+            }
+            if from == 0 && filled == PIECE {
+                (from, is_skipped) = (filled, true);
+            }
+            piece.copy_within(from..filled, 0);
+            filled -= from;
+        }
+        if file >= 0 {
+            libc::close(file);
+        }
+        *libc::__errno_location() = errno;
+    }
+}
+
+fn parse(line: &[u8]) -> Option<Mapping<'_>> {
+    let mut words = line.splitn(6, |byte| *byte == b' ');
+    let mut range = words.next()?.split(|byte| *byte == b'-');
+    let [start, end] = [number(range.next()?)?, number(range.next()?)?];
+    let is_executable = words.next()?.get(2) == Some(&b'x');
+    let offset = number(words.next()?)?;
+    let path = words.nth(2).unwrap_or_default().trim_ascii();
+    Some(Mapping { start, end, offset, is_executable, path })
+}
+
+/// A hexadecimal number.
+fn number(digits: &[u8]) -> Option<u64> {
+    digits.iter().try_fold(0_u64, |sum, digit| Some(sum << 4 | u64::from(char::from(*digit).to_digit(16)?)))
+}
+
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+pub use walk::frames;
+
+/// Elsewhere there are none.
+#[cfg(not(all(target_arch = "x86_64", not(miri))))]
+pub fn frames(_into: &mut [u64], _from: u64) -> usize {
+    0
+}
+
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+mod walk {
+    use std::arch::asm;
+    use std::cell::Cell;
+
+    use super::each_mapping;
+
+    /// The main thread's stack has no other mapping in so many bytes below its top: Linux keeps a gap of at least 128 MiB.
+    const MAIN_BYTES: u64 = 64 << 20;
+
+    thread_local! {
+        /// The addresses of this thread's stack, from the lowest on; equal if they are not known yet.
+        static STACK: Cell<(u64, u64)> = const { Cell::new((0, 0)) };
+        /// How often they were looked for without success: this thread runs on a stack that it has made itself.
+        static FAILED: Cell<u8> = const { Cell::new(0) };
+    }
+
+    /// After so many attempts a thread has no frames.
+    const ATTEMPTS: u8 = 3;
+
+    /// Stores the return addresses of the calling thread, the newest first, and returns their number. It is 0 if the thread
+    /// runs on another stack than its own, such as that of sigaltstack(2) or of a coroutine. `from` is the frame pointer of a
+    /// caller, for one whose callees have no frame pointers; 0 is that of this function.
+    #[inline(never)]
+    pub fn frames(into: &mut [u64], from: u64) -> usize {
+        let (own, stack_pointer, thread): (u64, u64, u64);
+        // SAFETY: reads three registers. The ABI has the thread's own address at fs:0.
+        unsafe {
+            asm!("mov {0}, rbp", "mov {1}, rsp", "mov {2}, fs:[0]", out(reg) own, out(reg) stack_pointer,
+                out(reg) thread, options(nostack, readonly, preserves_flags));
+        }
+        let Some(top) = top(stack_pointer, thread) else { return 0 };
+        let mut frame = if from == 0 { own } else { from };
+        let (mut lowest, mut count) = (stack_pointer, 0);
+        for place in into {
+            if frame < lowest || frame > top - 16 || !frame.is_multiple_of(8) {
+                break;
+            }
+            // SAFETY: 16 bytes between the stack pointer and the top of the thread's stack, which is mapped as long as the
+            // thread runs.
+            let [next, address] = unsafe { *(frame as *const [u64; 2]) };
+            if address < 4096 {
+                break;
+            }
+            *place = address;
+            count += 1;
+            // The stack grows downwards: a caller's frame lies above.
+            (lowest, frame) = (frame + 16, next);
+        }
+        count
+    }
+
+    /// The end of this thread's stack; None if the stack pointer is not in it.
+    fn top(stack_pointer: u64, thread: u64) -> Option<u64> {
+        let (lowest, top) = STACK.get();
+        if (lowest..top).contains(&stack_pointer) {
+            return Some(top);
+        }
+        if top > 0 || FAILED.get() >= ATTEMPTS {
+            return None;
+        }
+        // SAFETY: returns a number: the address of 16 bytes that the kernel has put above the main thread's frames.
+        let above_main = unsafe { libc::getauxval(libc::AT_RANDOM) };
+        let mut found = None;
+        each_mapping(|mapping| {
+            let range = mapping.start..mapping.end;
+            if !range.contains(&stack_pointer) {
+                return true;
+            }
+            // The C library places what it knows of a thread above the thread's stack, in the same memory.
+            found = match () {
+                () if range.contains(&above_main) => Some((above_main - MAIN_BYTES, above_main)),
+                () if range.contains(&thread) && thread > stack_pointer => Some((mapping.start, thread)),
+                () => None,
+            };
+            false
+        });
+        let Some((lowest, top)) = found.filter(|(_, top)| *top > stack_pointer) else {
+            FAILED.set(FAILED.get() + 1);
+            return None;
+        };
+        STACK.set((lowest, top));
+        Some(top)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,86 @@
+use super::*;
+
+/// Whether an address lies in an executable mapping of this program.
+fn is_code(address: u64) -> bool {
+    let mut found = false;
+    modules(|module| found |= (module.start..module.end).contains(&address));
+    found
+}
+
+#[test]
+fn the_program_s_own_code_is_in_a_module_whose_base_is_the_beginning_of_its_file() {
+    let here = is_code as *const () as u64;
+    let own = std::env::current_exe().expect("an executable");
+    let mut found = None;
+    modules(|module| {
+        if (module.start..module.end).contains(&here) {
+            assert_eq!(module.path, own.as_os_str().as_encoded_bytes());
+            found = Some(module.base);
+        }
+    });
+    let base = found.expect("it is mapped");
+    // SAFETY: the first bytes of a mapped file.
+    assert_eq!(unsafe { *(base as *const [u8; 4]) }, *b"\x7fELF");
+}
+
+#[test]
+fn lines_that_are_cut_by_the_buffer_are_whole_and_long_ones_are_left_out() {
+    let mut seen = 0;
+    each_mapping(|mapping| {
+        assert!(mapping.start < mapping.end);
+        seen += 1;
+        true
+    });
+    let lines = std::fs::read_to_string("/proc/self/maps").expect("it can be read").lines().count();
+    assert!(seen + 5 >= lines && lines + 5 >= seen, "{seen} of {lines}");
+    assert!(parse(b"7f00-7f10 r-xp 0001000 08:01 77     /lib/a b.so").is_some_and(|line| {
+        (line.start, line.end, line.offset, line.is_executable, line.path)
+            == (0x7f00, 0x7f10, 0x1000, true, b"/lib/a b.so")
+    }));
+    assert!(parse(b"7f00 r-xp").is_none());
+}
+
+/// Whatever the frame pointer holds, also in threads, deep calls, handlers and on a foreign stack: no fault, and only code.
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+mod walked {
+    fn all_are_code() -> usize {
+        let mut frames = [0; 32];
+        let count = super::super::frames(&mut frames, 0);
+        assert!(frames[count..].iter().all(|frame| *frame == 0));
+        count
+    }
+
+    /// Calls `frames` with this value in the frame pointer.
+    fn with_frame_pointer(value: u64) -> usize {
+        extern "C" fn call(into: &mut [u64; 32]) -> usize {
+            super::super::frames(into, 0)
+        }
+        let mut into = [0; 32];
+        let count: usize;
+        // SAFETY: the register is restored; the called function keeps to the ABI, and the stack is aligned to 16 bytes.
+        unsafe {
+            std::arch::asm!(
+                "push rbp", "mov r12, rsp", "and rsp, -16", "mov rbp, {value}", "call {call}", "mov rsp, r12", "pop rbp",
+                value = in(reg) value, call = sym call, in("rdi") &mut into, lateout("rax") count, out("r12") _,
+                clobber_abi("C")
+            );
+        }
+        count
+    }
+
+    #[test]
+    fn no_value_of_the_frame_pointer_is_read_outside_of_the_stack() {
+        let check = || {
+            let here = &raw const *Box::new(7_u64) as u64;
+            for value in [0, 1, 8, 4096, here, u64::MAX, u64::MAX - 15, 1 << 47, 0x7fff_ffff_ffff_fff8] {
+                with_frame_pointer(value);
+            }
+            let on_stack = [0_u64; 4];
+            // The chain ends at an address of 0.
+            assert!(with_frame_pointer(&raw const on_stack as u64) <= 2);
+            all_are_code();
+        };
+        check();
+        std::thread::spawn(check).join().expect("no panic");
+    }
+}
