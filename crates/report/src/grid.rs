@@ -4,6 +4,7 @@
 
 use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
 
+use crate::markup::is_unfit;
 use crate::style::{Style, best, quiet, strong, width_of};
 
 /// Spaces to the left of a table.
@@ -200,7 +201,7 @@ fn value_of(cell: &Cell, style: &Style) -> String {
 
 /// Returns at most `width` columns of `text`, on one line.
 pub(crate) fn cut(text: &str, width: usize, style: &Style) -> String {
-    let flat = text.chars().map(|character| if character.is_control() { '?' } else { character });
+    let flat = text.chars().map(|character| if is_unfit(character) { '?' } else { character });
     if width_of(text) <= width {
         return flat.collect();
     }

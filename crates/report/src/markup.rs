@@ -88,8 +88,9 @@ fn is_unit(word: &str) -> bool {
         || matches!(prefixed, "/s" | "B/s")
 }
 
-/// Controls, noncharacters, and bidirectional controls whose effect extends beyond their own word.
-fn is_unfit(character: char) -> bool {
+/// Controls, noncharacters, and bidirectional controls whose effect extends beyond their own word: no name needs them, and they
+/// would change what a reader sees of the rest.
+pub(crate) fn is_unfit(character: char) -> bool {
     character.is_control()
         || matches!(character, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{fffe}' | '\u{ffff}')
 }

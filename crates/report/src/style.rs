@@ -3,6 +3,8 @@
 //! While a page is laid out, emphasis is a pair of characters without width, so that no layout counts an escape
 //! sequence as text. Only [`finish`] writes escape sequences.
 
+use crate::markup::is_unfit;
+
 /// The style of a text page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Style {
@@ -83,15 +85,15 @@ fn is_mark(character: char) -> bool {
     (STRONG..=END).contains(&character)
 }
 
-/// Returns the page for the reader: marks become escape sequences or are removed. Other control characters, which can
-/// come only from a run that another program wrote, are shown as `?`.
+/// Returns the page for the reader: marks become escape sequences or are removed. Other control characters and changes of
+/// direction, which can come only from a run that another program wrote, are shown as `?`.
 pub(crate) fn finish(page: &str, style: &Style) -> String {
     let mut text = String::with_capacity(page.len());
     for character in page.chars() {
         match character {
             '\n' => text.push('\n'),
             mark if is_mark(mark) => text.push_str(if style.colour { escape(mark) } else { "" }),
-            control if control.is_control() => text.push('?'),
+            unfit if is_unfit(unfit) => text.push('?'),
             other => text.push(other),
         }
     }

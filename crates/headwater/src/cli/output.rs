@@ -8,14 +8,28 @@ use std::error::Error;
 use std::fmt::{self, Display, Formatter};
 use std::io::{self, ErrorKind, IsTerminal, StdoutLock, Write};
 
-/// Prints a line on standard error. A standard error that cannot be written is ignored: nothing could say so.
+/// Prints a line on standard error, as [`say`].
 macro_rules! note {
-    ($($argument:tt)*) => {{
-        use std::io::Write as _;
-        let _ = writeln!(std::io::stderr().lock(), $($argument)*);
-    }};
+    ($($argument:tt)*) => {
+        crate::cli::output::say(&format!($($argument)*))
+    };
 }
 pub(crate) use note;
+
+/// Prints a line on standard error, in which names of runs, which any program may have written, do nothing to the terminal. A
+/// standard error that cannot be written is ignored: nothing could say so.
+pub(crate) fn say(words: &str) {
+    let _ = writeln!(io::stderr().lock(), "{}", harmless(words));
+}
+
+/// Returns the text with `?` for control characters and for those that turn the direction of the text.
+fn harmless(words: &str) -> String {
+    let is_harmful = |character: char| {
+        (character.is_control() && !matches!(character, '\n' | '\t'))
+            || matches!(character, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    words.chars().map(|character| if is_harmful(character) { '?' } else { character }).collect()
+}
 
 /// Returns standard output, locked.
 pub(crate) fn out() -> Output {
@@ -75,4 +89,14 @@ pub(super) fn has_colour() -> bool {
     // An empty NO_COLOR is none (no-color.org).
     let is_refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     io::stdout().is_terminal() && !super::show::is_dumb() && !is_refused
+}
+
+#[cfg(test)]
+mod tests {
+    use super::harmless;
+
+    #[test]
+    fn words_do_nothing_to_a_terminal() {
+        assert_eq!(harmless("a\u{1b}[2Jb\u{9b}c\u{202e}\td\n\u{e9}\r"), "a?[2Jb?c?\td\n\u{e9}?");
+    }
 }
