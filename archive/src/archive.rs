@@ -2,16 +2,17 @@
 //! that half a run is never visible.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Instant, SystemTime};
 
 use anyhow::{Context, bail};
-use headwater_results::history::{Machine, facts_of, own_figure};
-use headwater_results::schema::{RowResult, Run};
+use headwater_results::history::own_figure;
+use headwater_results::origin::{Machine, facts_of};
+use headwater_results::schema::{RowResult, Run, RunHeader};
 
 use crate::content;
-use crate::database::{Database, Kind, Retry, Value, insert, pause, places, retry, rows, text, transaction};
+use crate::database::{Database, Kind, Retry, Value, insert, patience, pause, places, retry, rows, text, transaction};
 use crate::place::Place;
-use crate::record::{Form, Record, digest, restored};
+use crate::record::{Form, Record, digest, header_of, restored};
 use crate::schema;
 
 /// What adding has done.
@@ -24,9 +25,6 @@ pub enum Added {
     /// The run was there already.
     Already,
 }
-
-/// How long a database that others use is waited for.
-const BUSY_MAX: Duration = Duration::from_secs(120);
 
 /// How often a connection that is lost is made again.
 const LOST_MAX: u32 = 3;
@@ -59,7 +57,7 @@ impl Adder {
             // Whatever state the connection is in, the next attempt has another one.
             self.database = None;
             match retry(&error) {
-                Retry::Busy if begun.elapsed() < BUSY_MAX => {}
+                Retry::Busy if begun.elapsed() < patience() => {}
                 Retry::Lost if lost < LOST_MAX => lost += 1,
                 _ => return Err(error),
             }
@@ -203,12 +201,33 @@ fn insert_run(database: &mut dyn Database, record: &Record, machine: i64, facts:
         text(&header.program_name()),
         text(status.as_str().unwrap_or_default()),
         Value::Integer(record.launches),
+        machine_id(header),
     ];
     const INTO: &str = "INSERT INTO run (digest, identity, form, bytes, name, started, started_at, added_at, machine, facts, \
-        kernel, program, status, launches) VALUES";
+        kernel, program, status, launches, machine_id) VALUES";
     let sql = format!("{INTO} {} ON CONFLICT (digest) DO NOTHING RETURNING id", places(1, values.len()));
     let made = rows(database, &sql, &values)?;
     made.first().map(|row| row[0].integer()).transpose()
+}
+
+fn machine_id(header: &RunHeader) -> Value {
+    header.environment.machine.as_deref().map_or(Value::Null, text)
+}
+
+/// Fills the column `machine_id` of runs that were added when there was none. A run that cannot be read keeps none: `check` says
+/// what is wrong with it.
+///
+/// # Errors
+/// Of the database.
+pub fn fill_machine_ids(database: &mut dyn Database) -> anyhow::Result<()> {
+    for row in rows(database, "SELECT id, form FROM run ORDER BY id", &[])? {
+        let (id, form) = (row[0].integer()?, Form::named(row[1].text()?)?);
+        let Some(header) = content_of(database, id).ok().and_then(|content| header_of(form, &content)) else {
+            continue;
+        };
+        database.execute("UPDATE run SET machine_id = $1 WHERE id = $2", &[machine_id(&header), Value::Integer(id)])?;
+    }
+    Ok(())
 }
 
 /// The values of a row's result: its own figure, or why there is none.

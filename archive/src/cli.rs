@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
 
+use crate::database::{Retry, WAIT, retry};
 use crate::place::Place;
 
 mod add;
@@ -21,7 +22,8 @@ mod stream;
 ///
 /// The archive is one SQLite file, $XDG_DATA_HOME/headwater/archive.sqlite, unless --archive or HEADWATER_ARCHIVE names
 /// another file, or a PostgreSQL database: postgres://USER@HOST:PORT/DATABASE. Its password comes from ~/.pgpass, PGPASSFILE
-/// or PGPASSWORD. A run of the archive stands wherever headwater takes a run, as archive:QUERY.
+/// or PGPASSWORD. A run of the archive stands wherever headwater takes a run, as archive:QUERY. An archive that other processes use
+/// is waited for, for two minutes or the time in HEADWATER_ARCHIVE_WAIT, such as 10s.
 ///
 /// QUERY is a list of terms with commas, all of which hold: host=NAME, kernel=RELEASE (or its beginning), cpu=MODEL,
 /// program=VERSION, run=NAME, digest=BEGINNING, status=STATUS, since=TIME, until=TIME, last=COUNT, first=COUNT, and NAME=VALUE for
@@ -70,7 +72,7 @@ enum Command {
     },
     /// Print the figures of rows, line by line
     #[command(hide = true)]
-    Entries {
+    Figures {
         query: String,
     },
     /// Write the man pages into a directory
@@ -101,7 +103,7 @@ pub fn main() -> ExitCode {
         Command::Migrate(arguments) => migrate::migrate(&place, &arguments),
         Command::Spool { run } => add::spool(&place, &run),
         Command::Runs { query } => stream::runs(&place, &query),
-        Command::Entries { query } => stream::entries(&place, &query),
+        Command::Figures { query } => stream::figures(&place, &query),
         Command::Man { directory } => man(&directory),
     });
     match result {
@@ -128,14 +130,24 @@ fn is_closed(error: &anyhow::Error) -> bool {
 
 /// Returns an error with its causes, except those that another one repeats.
 fn in_words(error: &anyhow::Error) -> String {
-    error.chain().map(ToString::to_string).fold(String::new(), |said, cause| match cause {
+    let said = error.chain().map(ToString::to_string).fold(String::new(), |said, cause| match cause {
         cause if said.is_empty() => cause,
         cause if said.contains(&cause) => said,
         cause => format!("{said}: {cause}"),
-    })
+    });
+    match retry(error) {
+        Retry::Busy => format!(
+            "{said}; other processes hold the archive, and one of them may be stopped: `fuser FILE` names them for a file, \
+             pg_stat_activity for a server; {WAIT}=10m waits longer"
+        ),
+        Retry::Lost | Retry::Never => said,
+    }
 }
 
 fn man(directory: &std::path::Path) -> anyhow::Result<u8> {
     clap_mangen::generate_to(Cli::command(), directory)?;
     Ok(0)
 }
+
+#[cfg(test)]
+mod tests;

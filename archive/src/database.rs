@@ -179,6 +179,24 @@ pub fn retry(error: &anyhow::Error) -> Retry {
         .unwrap_or(Retry::Never)
 }
 
+/// How long a database is waited for that other processes use, unless [`WAIT`] says it.
+const WAIT_MAX: Duration = Duration::from_secs(120);
+
+/// The variable with another time, such as `10s`.
+pub const WAIT: &str = "HEADWATER_ARCHIVE_WAIT";
+
+/// Returns how long a database is waited for that other processes use.
+pub fn patience() -> Duration {
+    let written = std::env::var(WAIT).ok().and_then(|written| humantime::parse_duration(&written).ok());
+    written.unwrap_or(WAIT_MAX).max(Duration::from_millis(2))
+}
+
+/// Returns how long one statement waits for other processes, and how long a server lets a transaction stand in which nothing
+/// happens: shorter than [`patience`], so that a process that is stopped in the middle does not keep the others from adding.
+pub fn patience_of_a_statement() -> Duration {
+    patience() / 2
+}
+
 /// Returns how long to wait before the next attempt: longer, the longer it has lasted, and not as long as other processes.
 pub fn pause(lasted: Duration) -> Duration {
     const SHORTEST: Duration = Duration::from_millis(20);

@@ -249,6 +249,8 @@ pub struct Head {
     pub added_at: String,
     /// The host.
     pub host: String,
+    /// What follows from the machine's id, if the run says it.
+    pub machine_id: Option<String>,
     /// The processor.
     pub cpu: String,
     /// The number of CPUs.
@@ -274,7 +276,7 @@ pub fn heads(database: &mut dyn Database, query: &Query) -> anyhow::Result<Vec<H
     let condition = query.condition(&mut values);
     let sql = format!(
         "SELECT r.id, r.name, r.digest, r.form, r.bytes, r.started_at, r.added_at, m.host, m.cpu, m.cpus, r.kernel, \
-         r.program, r.status, r.launches, r.facts FROM run r JOIN machine m ON m.id = r.machine \
+         r.program, r.status, r.launches, r.facts, r.machine_id FROM run r JOIN machine m ON m.id = r.machine \
          WHERE {condition} ORDER BY r.started, r.id"
     );
     let mut heads: Vec<Head> = Vec::new();
@@ -297,6 +299,7 @@ pub fn heads(database: &mut dyn Database, query: &Query) -> anyhow::Result<Vec<H
             status: string(12)?,
             launches: row[13].integer()?,
             facts: row[14].integer()?,
+            machine_id: if row[15] == Value::Null { None } else { Some(string(15)?) },
         });
         Ok(())
     })?;

@@ -112,6 +112,20 @@ fn parsed(form: Form, content: &[u8]) -> anyhow::Result<Run> {
     }
 }
 
+/// Returns the header of a run's file, and looks at no launch of it. `None` if there is none.
+pub fn header_of(form: Form, content: &[u8]) -> Option<RunHeader> {
+    match form {
+        Form::Events => {
+            let first = content.split(|byte| *byte == b'\n').next()?;
+            match serde_json::from_slice(first).ok()? {
+                Event::RunStarted(header) => Some(*header),
+                _ => None,
+            }
+        }
+        Form::Document => Some(parsed(form, content).ok()?.header),
+    }
+}
+
 /// Makes the run of a file that the archive has kept, and checks that it is the file that was added.
 ///
 /// # Errors

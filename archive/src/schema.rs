@@ -6,11 +6,12 @@
 
 use anyhow::{Context, bail};
 
+use crate::archive;
 use crate::database::postgres::SCHEMA;
 use crate::database::{Database, Kind, rows, transaction};
 
 /// The migrations: the first makes the tables, each further one changes them. Never change one that was released.
-const MIGRATIONS: [&str; 1] = [include_str!("schema/1.sql")];
+const MIGRATIONS: [&str; 2] = [include_str!("schema/1.sql"), include_str!("schema/2.sql")];
 
 /// The present version of the tables.
 pub const VERSION: i64 = MIGRATIONS.len() as i64;
@@ -54,6 +55,10 @@ pub fn migrate(database: &mut dyn Database) -> anyhow::Result<i64> {
         for (number, migration) in (1..).zip(MIGRATIONS).filter(|(number, _)| *number > found) {
             let statements = fitted(migration, database.kind());
             database.script(&statements).with_context(|| format!("version {number} of the tables"))?;
+            // What the files of the runs say, and the tables did not keep.
+            if number == 2 {
+                archive::fill_machine_ids(database)?;
+            }
             database.script(&format!("DELETE FROM archive; INSERT INTO archive VALUES ({number})"))?;
         }
         Ok(found)

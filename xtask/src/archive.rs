@@ -28,7 +28,10 @@ pub struct ScaleOptions {
 pub fn scale(options: &ScaleOptions) -> Result<()> {
     let filter = format!("a_million_launches_in_{}", options.only);
     let test = ["--release", "--locked", &filter, "--", "--ignored", "--nocapture", "--test-threads=1"];
-    shell::run(of_archive("test").args(test).env("HEADWATER_ARCHIVE_HOSTS", options.hosts.to_string()))
+    let headwater = shell::release_build()?;
+    let mut test_of_size = of_archive("test");
+    test_of_size.args(test).env("HEADWATER", headwater).env("HEADWATER_ARCHIVE_HOSTS", options.hosts.to_string());
+    shell::run(&mut test_of_size)
 }
 
 /// Returns Cargo for the archive's workspace. Its build results stay apart: the two workspaces have features of their own.

@@ -57,6 +57,10 @@ pub fn check(place: &Place, arguments: &CheckArguments) -> anyhow::Result<u8> {
 /// Checks a run: its file, and that the tables say the same.
 fn check_run(database: &mut dyn Database, head: &Head) -> anyhow::Result<()> {
     let run = archive::read(database, head.id, head.form, &head.digest)?;
+    let machine = run.header.environment.machine.as_ref().map(|id| id.replace('\0', "\u{fffd}"));
+    if head.machine_id != machine {
+        anyhow::bail!("the tables have another machine; remove it and add it again");
+    }
     const FIND: &str =
         "SELECT d.name, r.median FROM result r JOIN definition d ON d.id = r.definition WHERE r.run = $1";
     let mut found = rows(database, FIND, &[Value::Integer(head.id)])?;

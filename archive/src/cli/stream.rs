@@ -1,4 +1,4 @@
-//! What `headwater` reads: whole runs, and entries of a history. Both are lines on standard output.
+//! What `headwater` reads: whole runs, and figures of rows. Both are lines on standard output.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, BufRead, BufWriter, Write};
@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use anyhow::{Context, anyhow};
 use headwater_results::estimate::Estimate;
-use headwater_results::history::Machine;
-use headwater_results::history::exchange::{Figure, RunLine, Writer, read_wanted};
+use headwater_results::history::exchange::{Figure, Writer, read_wanted};
+use headwater_results::origin::{Machine, Origin};
 use headwater_results::schema::Row;
 
 use super::list::parsed;
@@ -34,7 +34,7 @@ pub fn runs(place: &Place, query: &str) -> anyhow::Result<u8> {
 }
 
 /// Prints all rows, reads which are wanted, and prints their figures.
-pub fn entries(place: &Place, query: &str) -> anyhow::Result<u8> {
+pub fn figures(place: &Place, query: &str) -> anyhow::Result<u8> {
     let mut database = archive::open(place, false)?;
     let database = database.as_mut();
     let query = parsed(query)?;
@@ -63,31 +63,40 @@ pub fn entries(place: &Place, query: &str) -> anyhow::Result<u8> {
         labels_of.entry(run).or_default().insert(name, value);
     }
     let mut facts = facts(database, &query)?;
-    figures(database, &query, &wanted, rows.len(), &mut |run, row, figure| {
+    each_figure(database, &query, &wanted, rows.len(), &mut |run, row, figure| {
         // A run that was added since the heads were read.
         let Some(head) = heads.get(&run) else { return Ok(()) };
         if let Some(facts) = facts.remove(&head.facts) {
             writer.facts(head.facts, || facts);
         }
-        writer.run(run, || RunLine {
-            name: head.name.clone(),
-            run_id: head.run_id.clone(),
-            started_at: head.started_at.clone(),
-            machine: Machine {
-                host: head.host.clone(),
-                cpu: head.cpu.clone(),
-                cpus: usize::try_from(head.cpus).unwrap_or(0),
-            },
-            program: head.program.clone(),
-            labels: Arc::new(labels_of.remove(&run).unwrap_or_default()),
-            facts: head.facts,
-        });
+        if !writer.knows_run(run) {
+            writer.run(run, head.facts, origin(head, labels_of.remove(&run).unwrap_or_default())?);
+        }
         writer.figure(run, row, figure);
         Ok(out.write_all(writer.take().as_bytes())?)
     })?;
     out.write_all(writer.finish().as_bytes())?;
     out.flush()?;
     Ok(0)
+}
+
+fn origin(head: &Head, labels: BTreeMap<String, String>) -> anyhow::Result<Origin> {
+    Ok(Origin {
+        run: head.name.clone(),
+        run_id: head.run_id.clone(),
+        started_at: head.started_at.clone(),
+        machine: Machine {
+            host: head.host.clone(),
+            id: head.machine_id.clone(),
+            cpu: head.cpu.clone(),
+            cpus: usize::try_from(head.cpus).unwrap_or(0),
+        },
+        kernel: head.kernel.clone(),
+        program: head.program.clone(),
+        status: serde_json::from_value(head.status.as_str().into()).context("the status of a run")?,
+        labels,
+        facts: Arc::default(),
+    })
 }
 
 /// Returns the facts of the runs that a query means.
@@ -110,7 +119,7 @@ fn facts(database: &mut dyn Database, query: &Query) -> anyhow::Result<BTreeMap<
 type TakeFigure<'a> = &'a mut dyn FnMut(i64, i64, Result<Figure, String>) -> anyhow::Result<()>;
 
 /// Hands the figures of the wanted rows in the runs of a query to `take`.
-fn figures(
+fn each_figure(
     database: &mut dyn Database,
     query: &Query,
     wanted: &BTreeSet<i64>,

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::error::Error;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::Context;
 use bytes::BytesMut;
@@ -10,14 +10,11 @@ use fallible_iterator::FallibleIterator;
 use postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
 use postgres::{Client, Statement};
 
-use super::{Database, Kind, Retry, Take, Value};
+use super::{Database, Kind, Retry, Take, Value, patience, patience_of_a_statement};
 use crate::place::Server;
 
 /// The schema in which the tables are; another program's tables in `public` are not touched.
 pub const SCHEMA: &str = "headwater";
-
-/// How long a server without a free connection is waited for.
-const BUSY_MAX: Duration = Duration::from_secs(120);
 
 /// A connection.
 pub struct Postgres {
@@ -36,13 +33,18 @@ impl Postgres {
             match server.connect() {
                 Ok(client) => break client,
                 // All its connections are taken, or it starts up.
-                Err(error) if super::retry(&error) == Retry::Busy && begun.elapsed() < BUSY_MAX => {
+                Err(error) if super::retry(&error) == Retry::Busy && begun.elapsed() < patience() => {
                     std::thread::sleep(super::pause(begun.elapsed()));
                 }
                 Err(error) => return Err(error),
             }
         };
-        let settings = format!("SET search_path TO {SCHEMA}; SET client_min_messages TO warning");
+        // The server ends the transaction of a process that is stopped in its middle, and so frees what it has locked.
+        let wait_ms = patience_of_a_statement().as_millis();
+        let settings = format!(
+            "SET search_path TO {SCHEMA}; SET client_min_messages TO warning; SET lock_timeout TO {wait_ms}; \
+             SET idle_in_transaction_session_timeout TO {wait_ms}"
+        );
         client.batch_execute(&settings).with_context(|| server.to_string())?;
         Ok(Postgres { client, statements: HashMap::new() })
     }
@@ -130,10 +132,10 @@ impl Database for Postgres {
 pub fn retry(error: &postgres::Error) -> Retry {
     let Some(code) = error.code() else { return Retry::Lost };
     match code.code() {
-        // Too many connections, starting up, a serialization failure, a deadlock.
-        "53300" | "57P03" | "40001" | "40P01" => Retry::Busy,
-        // Shut down, or the connection was ended.
-        "57P01" | "57P02" => Retry::Lost,
+        // Too many connections, starting up, a serialization failure, a deadlock, a lock that another process holds.
+        "53300" | "57P03" | "40001" | "40P01" | "55P03" => Retry::Busy,
+        // Shut down, or the connection was ended, also because this process had stopped in the middle of a transaction.
+        "57P01" | "57P02" | "25P03" => Retry::Lost,
         code if code.starts_with("08") => Retry::Lost,
         _ => Retry::Never,
     }

@@ -3,19 +3,15 @@
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
-use std::time::Duration;
 
 use anyhow::{Context, bail};
 use rusqlite::types::{ToSql, ToSqlOutput, ValueRef};
 use rusqlite::{Connection, ErrorCode, OpenFlags, params_from_iter};
 
-use super::{Database, Kind, Retry, Take, Value};
+use super::{Database, Kind, Retry, Take, Value, patience_of_a_statement};
 
 /// Marks the file as an archive of headwater: "hwar".
 const APPLICATION: i64 = 0x6877_6172;
-
-/// How long a writer waits for the others. Two hundred adders at once take a few seconds.
-const BUSY: Duration = Duration::from_secs(60);
 
 /// A file that is open.
 pub struct Sqlite {
@@ -45,7 +41,8 @@ impl Sqlite {
         }
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(path, flags).with_context(named)?;
-        connection.busy_timeout(BUSY).with_context(named)?;
+        // Two hundred adders at once take a few seconds.
+        connection.busy_timeout(patience_of_a_statement()).with_context(named)?;
         let mut database = Sqlite { connection };
         database.claim(path, create)?;
         // Durable when `add` has ended: the marker in the spool is removed then.

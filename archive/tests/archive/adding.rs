@@ -106,12 +106,12 @@ fn queries_mean_what_they_say() {
 }
 
 #[test]
-fn entries_are_those_of_the_wanted_rows() {
+fn figures_are_those_of_the_wanted_rows() {
     on_both(|dir, archive| {
         for name in ["one", "two"] {
             dir.add(archive, &dir.run(name, &Sample::named(name).lines()));
         }
-        let mut command = dir.command(archive, &["entries", ""]);
+        let mut command = dir.command(archive, &["figures", ""]);
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it starts");
         let input = child.stdin.take().expect("a pipe");
         std::io::Write::write_all(&mut { input }, b"[1]\n").expect("it reads");

@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::support::postgres::Server;
 use crate::support::proxy::Proxy;
 use crate::support::sample::Sample;
-use crate::support::{TestDir, expect, on_both, text, times};
+use crate::support::{TestDir, change, expect, on_both, text, times};
 
 /// Adds a run in the way that `run --archive` does.
 const ADD: [&str; 3] = ["add", "--spool", "--quiet"];
@@ -181,15 +181,7 @@ fn a_newer_archive_is_refused_and_an_impossible_version_too() {
         let run = dir.run("one", &Sample::default().lines());
         dir.add(archive, &run);
         let set = |version: &str| {
-            let sql = format!("UPDATE {{}}archive SET version = {version}");
-            match Server::shared().filter(|_| archive.starts_with("postgres")) {
-                Some(server) => {
-                    server.connect_to(archive).batch_execute(&sql.replace("{}", "headwater.")).expect("it is set")
-                }
-                None => rusqlite::Connection::open(archive)
-                    .and_then(|file| file.execute_batch(&sql.replace("{}", "")))
-                    .expect("it is set"),
-            }
+            change(archive, &format!("UPDATE {{}}archive SET version = {version}"));
         };
         set("99");
         for arguments in [vec!["add", text(&run)], vec!["migrate"], vec!["list"]] {
@@ -197,8 +189,28 @@ fn a_newer_archive_is_refused_and_an_impossible_version_too() {
         }
         set("-1");
         expect(&dir.archive(archive, &["list"]), 2, &["another program"]);
-        set("1");
+        set("2");
         assert_eq!(dir.list(archive, "").len(), 1);
+    });
+}
+
+#[test]
+fn an_older_archive_becomes_the_present_one_with_all_that_its_files_say() {
+    on_both(|dir, archive| {
+        for (name, machine) in [("with", Some("1f0a")), ("without", None)] {
+            let sample = Sample { machine: machine.map(str::to_owned), ..Sample::named(name) };
+            dir.add(archive, &dir.run(name, &sample.lines()));
+        }
+        // As version 1 was.
+        change(archive, "ALTER TABLE {}run DROP COLUMN machine_id; UPDATE {}archive SET version = 1");
+        if archive.starts_with("postgres") {
+            expect(&dir.archive(archive, &["list"]), 2, &["version 1", "needs 2", "migrate"]);
+            expect(&dir.archive(archive, &["migrate"]), 0, &[]);
+        }
+        assert_eq!(dir.list(archive, "").len(), 2);
+        expect(&dir.archive(archive, &["check"]), 0, &["2 runs checked, 0 wrong"]);
+        change(archive, "UPDATE {}run SET machine_id = NULL");
+        expect(&dir.archive(archive, &["check"]), 1, &["another machine", "2 runs checked, 1 wrong"]);
     });
 }
 

@@ -2,7 +2,9 @@
 //! started.
 
 mod adding;
+mod comparing;
 mod faults;
+mod hostile;
 mod many;
 mod scale;
 mod support;

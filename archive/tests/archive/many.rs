@@ -1,6 +1,7 @@
 //! Many processes at the same moment: every one of them succeeds, on both databases.
 
 use std::process::{Child, Stdio};
+use std::time::Duration;
 
 use crate::support::postgres::Server;
 use crate::support::sample::Sample;
@@ -49,6 +50,73 @@ fn one_run_that_many_add_is_there_once_and_in_its_last_state() {
         let listed = dir.list(archive, "");
         assert_eq!((listed.len(), &listed[0]["launches"]), (1, &18.into()));
     });
+}
+
+#[test]
+fn an_archive_that_is_held_all_the_time_is_told_with_the_remedy() {
+    on_both(|dir, archive| {
+        let sample = Sample { labels: vec![("commit".to_owned(), "c1".to_owned())], ..Sample::named("held") };
+        let run = dir.run("held", &sample.lines());
+        dir.add(archive, &dir.run("before", &Sample::named("before").lines()));
+        let add = || {
+            let mut command = dir.command(archive, &["add", text(&run)]);
+            command.env("HEADWATER_ARCHIVE_WAIT", "200ms").output().expect("it starts")
+        };
+        let refused = || {
+            expect(&add(), 2, &["not added", "other processes hold the archive", "HEADWATER_ARCHIVE_WAIT=10m"]);
+        };
+        match Server::shared().filter(|_| archive.starts_with("postgres")) {
+            Some(server) => {
+                let mut holder = server.connect_to(archive);
+                let mut held = holder.transaction().expect("a transaction");
+                held.batch_execute("LOCK TABLE headwater.label IN ACCESS EXCLUSIVE MODE").expect("the lock");
+                refused();
+            }
+            None => {
+                let holder = rusqlite::Connection::open(archive).expect("the file");
+                holder.execute_batch("BEGIN IMMEDIATE").expect("the lock");
+                refused();
+            }
+        }
+        dir.add(archive, &run);
+        assert_eq!(dir.list(archive, "").len(), 2);
+    });
+}
+
+#[test]
+fn a_process_that_is_stopped_in_the_middle_of_adding_keeps_no_other_from_it() {
+    let Some(server) = Server::shared() else { return };
+    let (dir, archive) = (TestDir::new(), server.database());
+    expect(&dir.archive(&archive, &["migrate"]), 0, &[]);
+    let sample = Sample { labels: vec![("commit".to_owned(), "c1".to_owned())], ..Sample::default() };
+    let run = dir.run("one", &sample.lines());
+    let mut holder = server.connect_to(&archive);
+    let mut watcher = server.connect_to(&archive);
+    let mut held = holder.transaction().expect("a transaction");
+    held.batch_execute("LOCK TABLE headwater.label IN ACCESS EXCLUSIVE MODE").expect("the lock");
+    let start = || {
+        let mut command = dir.command(&archive, &["add", text(&run)]);
+        command.env("HEADWATER_ARCHIVE_WAIT", "4s").stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.spawn().expect("it starts")
+    };
+    let mut child = start();
+    let waiting = "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() \
+        AND application_name = 'headwater-archive' AND wait_event_type = 'Lock'";
+    while watcher.query(waiting, &[]).expect("an answer").is_empty() {
+        // On a busy machine it may have waited for as long as it does.
+        if child.try_wait().expect("a child").is_some() {
+            child = start();
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let process = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(process, rustix::process::Signal::STOP).expect("it is stopped");
+    held.rollback().expect("the lock is released");
+    // The same run, whose lock the stopped process has.
+    dir.add(&archive, &run);
+    assert_eq!(dir.list(&archive, "").len(), 1);
+    rustix::process::kill_process(process, rustix::process::Signal::CONT).expect("it goes on");
+    expect(&child.wait_with_output().expect("it ends"), 0, &["already"]);
 }
 
 #[test]

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use headwater_results::random::Random;
 use headwater_results::schema::{Event, LaunchRecord};
 
+use crate::support::headwater::headwater;
 use crate::support::postgres::{PORT, Server};
 use crate::support::sample::{Sample, line};
 use crate::support::{TestDir, expect, text};
@@ -110,13 +111,13 @@ fn say(words: &str) {
 }
 
 /// Returns the time of reading the figures of rows, and how many came.
-fn entries(dir: &TestDir, archive: &str, query: &str, wanted: impl Fn(&str) -> bool) -> (Duration, usize) {
+fn figures(dir: &TestDir, archive: &str, query: &str, wanted: impl Fn(&str) -> bool) -> (Duration, usize) {
     let begun = Instant::now();
-    let mut command = dir.command(archive, &["entries", query]);
+    let mut command = dir.command(archive, &["figures", query]);
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it starts");
     let mut input = child.stdin.take().expect("a pipe");
     let output = child.stdout.take().expect("a pipe");
-    let (mut ids, mut figures) = (Vec::new(), 0);
+    let (mut ids, mut count) = (Vec::new(), 0);
     for line in std::io::BufRead::lines(std::io::BufReader::new(output)).map_while(Result::ok) {
         if let Some(rest) = line.strip_prefix("{\"row\":{\"id\":") {
             let (id, rest) = rest.split_once(',').expect("an id");
@@ -127,11 +128,11 @@ fn entries(dir: &TestDir, archive: &str, query: &str, wanted: impl Fn(&str) -> b
         } else if line == "\"rows_end\"" {
             input.write_all(format!("[{}]\n", ids.join(",")).as_bytes()).expect("it reads");
         } else if line.starts_with("{\"figure\"") {
-            figures += 1;
+            count += 1;
         }
     }
     assert!(child.wait().expect("it ends").success());
-    (begun.elapsed(), figures)
+    (begun.elapsed(), count)
 }
 
 /// Returns the middle of three measurements.
@@ -180,24 +181,39 @@ fn measure(dir: &TestDir, archive: &str, size: impl Fn() -> u64, plan: impl Fn(&
     say(&format!("add one run of the overview's size, 168 rows of 6 launches: {add_ms:.0} ms"));
     let first = row(0);
     for (what, query) in [("one host", "host=ci"), ("all hosts", "kernel=6.18,since=2026-11-24")] {
-        let (ms, figures) = middle(|| entries(dir, archive, query, |name| name == first));
-        say(&format!("history of a row, {what} ({query}): {ms:.0} ms, {figures} figures"));
+        let (ms, count) = middle(|| figures(dir, archive, query, |name| name == first));
+        say(&format!("history of a row, {what} ({query}): {ms:.0} ms, {count} figures"));
     }
-    let (ms, figures) = middle(|| entries(dir, archive, "host=host*", |_| true));
-    say(&format!("comparison of two kernels over all hosts (host=host*): {ms:.0} ms, {figures} figures"));
-    let (ms, figures) = middle(|| entries(dir, archive, "since=2026-11-24", |_| true));
-    say(&format!("dashboard since yesterday (since=2026-11-24): {ms:.0} ms, {figures} figures"));
+    let (ms, count) = middle(|| figures(dir, archive, "host=host*", |_| true));
+    say(&format!("comparison of two kernels over all hosts (host=host*): {ms:.0} ms, {count} figures"));
+    let (ms, count) = middle(|| figures(dir, archive, "since=2026-11-24", |_| true));
+    say(&format!("dashboard since yesterday (since=2026-11-24): {ms:.0} ms, {count} figures"));
     let (ms, _) = middle(|| {
         let begun = Instant::now();
         expect(&dir.archive(archive, &["list", "last=20"]), 0, &["20 runs"]);
         (begun.elapsed(), ())
     });
     say(&format!("list last=20: {ms:.0} ms"));
+    for (what, arguments) in [
+        ("headwater history ROW archive:host=ci", &["history", &first, "archive:host=ci"][..]),
+        ("headwater history ROW archive:since=2026-11-24", &["history", &first, "archive:since=2026-11-24"]),
+        ("headwater compare archive:host=host* --by kernel", &["compare", "archive:host=host*", "--by", "kernel"]),
+    ] {
+        let Some(_) = headwater() else { break };
+        let (ms, ()) = middle(|| {
+            let begun = Instant::now();
+            let output = dir.said(archive, arguments);
+            // 1: the newer kernel is slower; 4: no host has all rows.
+            assert!(matches!(output.status.code(), Some(0 | 1 | 4)), "{}", String::from_utf8_lossy(&output.stderr));
+            (begun.elapsed(), ())
+        });
+        say(&format!("{what}: {ms:.0} ms"));
+    }
     plan(HISTORY);
     plan(SINCE);
 }
 
-/// The statements of a history and of a dashboard, as `entries` makes them.
+/// The statements of a history and of a dashboard, as `figures` makes them.
 const HISTORY: &str = "SELECT v.run, v.median, v.launches FROM result v JOIN run r ON r.id = v.run JOIN machine m ON m.id = r.machine \
     WHERE v.definition IN (1) AND NOT EXISTS (SELECT 1 FROM superseded s WHERE s.run = r.id) AND m.host = 'ci' ORDER BY r.started, r.id, v.place";
 const SINCE: &str = "SELECT v.run, v.median, v.launches FROM result v JOIN run r ON r.id = v.run JOIN machine m ON m.id = r.machine \

@@ -10,10 +10,11 @@ use headwater_gauge::plan::filter;
 use headwater_gauge::plan::suggest::did_you_mean;
 use headwater_results::compare::environment::{Difference, differences};
 use headwater_results::compare::factor::{self, Factor, sides};
-use headwater_results::compare::hosts::gathered::{By, Gathered};
+use headwater_results::compare::hosts::gathered::Gathered;
 use headwater_results::compare::hosts::{Hosts, compare_over_hosts};
 use headwater_results::compare::noise::drift_between;
 use headwater_results::compare::{Comparison, Rules, Side, compare_on};
+use headwater_results::origin::hosts::Over;
 use headwater_results::schema::{Row, Run};
 use serde::Serialize;
 
@@ -118,7 +119,7 @@ pub fn runs_of_only_host(gathered: &Gathered, request: &Request) -> Option<Vec<S
     for candidate in (0..names.len()).filter(|level| *level != baseline) {
         let paired = gathered.paired([baseline, candidate]);
         hosts.extend(paired.names());
-        runs.extend(paired.runs().into_iter().map(str::to_owned));
+        runs.extend(paired.runs());
     }
     (hosts.len() == 1).then(|| runs.into_iter().collect())
 }
@@ -189,7 +190,7 @@ fn one(
 fn on_one_host(runs: &[&Run]) -> Option<Hosts> {
     let first = &runs.first()?.header.environment.host;
     let is_one = !first.is_empty() && runs.iter().all(|run| run.header.environment.host == *first);
-    is_one.then(|| Hosts { by: By::Name.name().to_owned(), names: vec![first.clone()], ..Hosts::default() })
+    is_one.then(|| Hosts { by: Over::Name.name().to_owned(), names: vec![first.clone()], ..Hosts::default() })
 }
 
 impl Noise {

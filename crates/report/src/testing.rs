@@ -1,16 +1,18 @@
 //! Runs for the tests of this crate, folded from generated events like a real run. Never compiled into the library.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use headwater_results::compare::{Comparison, Ratio, RowComparison, Rules, Verdict};
 use headwater_results::estimate::Estimate;
-use headwater_results::history::Entry;
+use headwater_results::history::{Entry, own_figure};
+use headwater_results::origin::Origin;
 use headwater_results::random::Random;
-use headwater_results::schema::Run;
 use headwater_results::schema::{
     Better, Environment, Event, LMBENCH_VALUE, LaunchRecord, Metric, Placement, Row, RunHeader, RunStatus,
     SCHEMA_VERSION, Settings, Standing, WorkerKind,
 };
+use headwater_results::schema::{RowResult, Run};
 use headwater_results::summary::Fold;
 
 /// A run that is being built: rows with their outcomes.
@@ -432,7 +434,13 @@ fn history_of(rows: [Row; 2], host: &str) -> Vec<Entry> {
         run.measure(&rows[0], &[level * wave(1)], 0.01).measure(&rows[1], &[1e6 * wave(50)], 0.01);
         let run = run.run(Some(RunStatus::Complete));
         let name = run.header.run_id.clone();
-        run.results.iter().map(|row| Entry::of(&name, &run, row).expect("measured")).collect::<Vec<Entry>>()
+        let origin = Arc::new(Origin::of(&name, &run));
+        let entry = |result: &RowResult| Entry {
+            origin: Arc::clone(&origin),
+            row: Arc::new(result.row.clone()),
+            metric: own_figure(result).expect("measured").clone(),
+        };
+        run.results.iter().map(entry).collect::<Vec<Entry>>()
     };
     (0..60).flat_map(day).collect()
 }

@@ -10,13 +10,15 @@ use crate::sorting::Arrange;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
-use crate::compare::environment::{Difference, differing, facts};
+use crate::compare::environment::{Difference, differing};
 use crate::compare::ratio::{Ratios, Sample};
 use crate::compare::{Ratio, Rules, Verdict, verdict};
 use crate::estimate::Estimate;
-use crate::schema::{Better, Environment, Metric, MetricResult, Row, RowResult, Run, RunHeader};
+use crate::origin::hosts::{Identities, Over};
+use crate::origin::{Machine, Origin};
+use crate::schema::{Better, Metric, MetricResult, Row, RowResult};
 use crate::significance::family;
 use divisive::{Search, Split};
 pub use order::By;
@@ -28,68 +30,12 @@ mod order;
 /// The estimate of one row in one run, and what is known about the run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Entry {
-    /// The name of the run.
-    pub run: String,
-    /// Identifies the run, whatever it is called.
-    pub run_id: String,
-    /// The time at which it began, RFC 3339.
-    pub started_at: String,
-    /// The machine.
-    pub machine: Machine,
-    /// The program that measured: its version, and its fingerprint if it is known.
-    pub program: String,
-    /// The labels of the run.
-    pub labels: Arc<BTreeMap<String, String>>,
+    /// The run.
+    pub origin: Arc<Origin>,
     /// The row.
     pub row: Arc<Row>,
     /// Its own figure.
     pub metric: MetricResult,
-    /// What can differ between two runs: the environment, the program, settings and labels. Many runs have the same.
-    pub facts: Arc<BTreeMap<String, String>>,
-}
-
-/// A machine as far as a history tells machines apart.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Machine {
-    /// Host name.
-    pub host: String,
-    /// Model of the processor.
-    pub cpu: String,
-    /// Number of CPUs that a run could use.
-    pub cpus: usize,
-}
-
-impl Machine {
-    /// Returns the machine of an environment.
-    pub fn of(environment: &Environment) -> Machine {
-        Machine {
-            host: environment.host.clone(),
-            cpu: environment.cpu.model.split_whitespace().collect::<Vec<_>>().join(" "),
-            cpus: environment.cpu.affinity.len(),
-        }
-    }
-}
-
-impl Entry {
-    /// Returns the entry of one row of a run.
-    ///
-    /// # Errors
-    /// The reason for which the run has no estimate of the row.
-    pub fn of(name: &str, run: &Run, result: &RowResult) -> Result<Entry, String> {
-        let metric = own_figure(result)?;
-        let header = &run.header;
-        Ok(Entry {
-            run: name.to_owned(),
-            run_id: header.run_id.clone(),
-            started_at: header.started_at.clone(),
-            machine: Machine::of(&header.environment),
-            program: header.program_name(),
-            labels: Arc::new(header.labels.clone()),
-            row: Arc::new(result.row.clone()),
-            metric: metric.clone(),
-            facts: Arc::new(with_labels(facts_of(header), &header.labels)),
-        })
-    }
 }
 
 /// Returns a row's own figure.
@@ -102,21 +48,6 @@ pub fn own_figure(result: &RowResult) -> Result<&MetricResult, String> {
         return Err(format!("its figure is {}: a ratio needs one above 0", metric.estimate.median));
     }
     Ok(metric)
-}
-
-/// Returns what can differ between two runs, by name; without the labels of the run.
-pub fn facts_of(header: &RunHeader) -> BTreeMap<String, String> {
-    let mut facts = facts(&header.environment);
-    facts.insert("program".to_owned(), header.program_name());
-    facts.insert("launches".to_owned(), header.settings.launches.to_string());
-    facts.insert("time of a launch".to_owned(), format!("{} s", header.settings.time_s));
-    facts
-}
-
-/// Adds the labels of a run to its facts.
-fn with_labels(mut facts: BTreeMap<String, String>, labels: &BTreeMap<String, String>) -> BTreeMap<String, String> {
-    facts.extend(labels.iter().map(|(name, value)| (format!("label {name}"), value.clone())));
-    facts
 }
 
 /// A row in many runs.
@@ -253,14 +184,27 @@ pub struct Histories {
 /// "Selective inference on multiple families of hypotheses", 2014). So a history without any change has a false alarm with
 /// probability at most alpha, and so has a family of such histories.
 pub fn histories(entries: impl IntoIterator<Item = Entry>, by: &By, rules: Rules) -> Histories {
+    histories_over(entries, by, &Over::default(), rules)
+}
+
+/// Returns the histories of all rows of `entries`, as [`histories`], with hosts told apart by `over`.
+pub fn histories_over(entries: impl IntoIterator<Item = Entry>, by: &By, over: &Over, rules: Rules) -> Histories {
     let mut left_out = Vec::new();
-    let mut rows: Vec<Vec<(String, Entry)>> = Vec::new();
+    let mut identities = Identities::new(over.clone());
+    let mut rows: Vec<Vec<Placed>> = Vec::new();
     let mut place_of: BTreeMap<(String, String), usize> = BTreeMap::new();
     for entry in entries {
         let Some(level) = by.level(&entry) else {
             let reason = format!("the run has no {}", by.name());
-            left_out.push(Left { run: entry.run, row: entry.row.id.clone(), reason });
+            left_out.push(Left { run: entry.origin.run.clone(), row: entry.row.id.clone(), reason });
             continue;
+        };
+        let host = match identities.add(&entry.origin) {
+            Ok(host) => host,
+            Err(reason) => {
+                left_out.push(Left { run: entry.origin.run.clone(), row: entry.row.id.clone(), reason });
+                continue;
+            }
         };
         // A quantity that has changed its unit is another one.
         let key = (entry.row.id.clone(), format!("{} {}", entry.metric.metric.name, entry.metric.metric.unit));
@@ -268,9 +212,10 @@ pub fn histories(entries: impl IntoIterator<Item = Entry>, by: &By, rules: Rules
         if place == rows.len() {
             rows.push(Vec::new());
         }
-        rows[place].push((level, entry));
+        rows[place].push(Placed { level, host, entry });
     }
-    let mut lines: Vec<Vec<Pending>> = rows.into_iter().map(|row| pending(row, by)).collect();
+    let hosts = NamedHosts::of(&identities);
+    let mut lines: Vec<Vec<Pending>> = rows.into_iter().map(|row| pending(row, by, &hosts)).collect();
     let count = lines.iter().flatten().filter(|line| line.is_long_enough()).count();
     let mut search = Search::at(rules.alpha / count.max(1) as f64);
     let mut tests = Vec::new();
@@ -297,9 +242,37 @@ pub fn histories(entries: impl IntoIterator<Item = Entry>, by: &By, rules: Rules
     Histories { histories, left_out, tested: count, changed, level }
 }
 
+/// An entry with its level of the property that orders the history.
+struct Placed {
+    level: String,
+    /// The place of what its run says about the host.
+    host: usize,
+    entry: Entry,
+}
+
+/// The hosts of a history.
+struct NamedHosts {
+    /// The host of each place.
+    host_of: Vec<usize>,
+    names: Vec<String>,
+}
+
+impl NamedHosts {
+    fn of(identities: &Identities) -> NamedHosts {
+        let hosts = identities.resolved();
+        let names = identities.names(&hosts);
+        let mut host_of = vec![0; hosts.iter().map(Vec::len).sum()];
+        for (host, places) in hosts.iter().enumerate() {
+            places.iter().for_each(|&place| host_of[place] = host);
+        }
+        NamedHosts { host_of, names }
+    }
+}
+
 /// A line before its changes are known.
 struct Pending {
     machine: Machine,
+    host: usize,
     definition_version: u32,
     /// The place, the level and the entry of each run.
     entries: Vec<(usize, String, Entry)>,
@@ -308,16 +281,23 @@ struct Pending {
 }
 
 /// Sorts the entries of a row into lines.
-fn pending(mut row: Vec<(String, Entry)>, by: &By) -> Vec<Pending> {
+fn pending(mut row: Vec<Placed>, by: &By, hosts: &NamedHosts) -> Vec<Pending> {
     by.sort(&mut row);
     let mut lines: Vec<Pending> = Vec::new();
-    for (place, (level, entry)) in row.into_iter().enumerate() {
-        let is_same =
-            |line: &Pending| line.machine == entry.machine && line.definition_version == entry.row.definition_version;
+    for (place, Placed { level, host, entry }) in row.into_iter().enumerate() {
+        let host = hosts.host_of[host];
+        let machine = &entry.origin.machine;
+        let is_same = |line: &Pending| {
+            line.host == host
+                && (line.machine.cpu.as_str(), line.machine.cpus) == (machine.cpu.as_str(), machine.cpus)
+                && line.definition_version == entry.row.definition_version
+        };
         let at = lines.iter().position(is_same).unwrap_or(lines.len());
         if at == lines.len() {
-            let (machine, definition_version) = (entry.machine.clone(), entry.row.definition_version);
-            lines.push(Pending { machine, definition_version, entries: Vec::new(), first: None });
+            // Under the name that tells it from the others, which is its last one.
+            let machine = Machine { host: hosts.names[host].clone(), ..machine.clone() };
+            let definition_version = entry.row.definition_version;
+            lines.push(Pending { machine, host, definition_version, entries: Vec::new(), first: None });
         }
         lines[at].entries.push((place, level, entry));
     }
@@ -348,8 +328,8 @@ impl Pending {
                 let (verdict, more_runs) = judged(&ratio, rules, better);
                 changes.push(Change {
                     at: split.at,
-                    before: self.entries[split.at - 1].2.run.clone(),
-                    after: self.entries[split.at].2.run.clone(),
+                    before: self.entries[split.at - 1].2.origin.run.clone(),
+                    after: self.entries[split.at].2.origin.run.clone(),
                     p: split.p,
                     ratio,
                     verdict,
@@ -363,10 +343,10 @@ impl Pending {
         let runs_missing = divisive::VALUES_MIN.checked_sub(values.len()).filter(|missing| *missing > 0);
         let point = |(place, level, entry): (usize, String, Entry)| Point {
             place,
-            run: entry.run,
-            started_at: entry.started_at,
+            run: entry.origin.run.clone(),
+            started_at: entry.origin.started_at.clone(),
             level,
-            program: entry.program,
+            program: entry.origin.program.clone(),
             estimate: entry.metric.estimate,
         };
         Line {
@@ -382,9 +362,10 @@ impl Pending {
     /// Returns what differs between the last run before a change and the first one after it; what holds for all runs
     /// of either level first.
     fn causes(&self, before: std::ops::Range<usize>, after: std::ops::Range<usize>) -> Vec<Cause> {
-        let facts = |place: usize| &self.entries[place].2.facts;
-        let value = |place: usize, name: &str| facts(place).get(name).map_or("absent", String::as_str);
-        let mut causes: Vec<Cause> = differing(facts(before.end - 1), facts(after.start))
+        let origin = |place: usize| &self.entries[place].2.origin;
+        let value = |place: usize, name: &str| origin(place).fact(name).unwrap_or("absent");
+        let [last, first] = [before.end - 1, after.start].map(|place| origin(place).facts_and_labels());
+        let mut causes: Vec<Cause> = differing(&last, &first)
             .into_iter()
             .map(|difference| Cause {
                 holds: before.clone().all(|place| value(place, &difference.what) == difference.before)
@@ -424,7 +405,7 @@ impl Pending {
         };
         let more_runs = (1..=MORE_RUNS_MAX).find(decides);
         let at = start + split.at;
-        Some(Open { at, after: self.entries[at].2.run.clone(), p: split.p, ratio, more_runs })
+        Some(Open { at, after: self.entries[at].2.origin.run.clone(), p: split.p, ratio, more_runs })
     }
 }
 

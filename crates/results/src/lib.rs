@@ -15,6 +15,7 @@ pub mod history;
 #[cfg(feature = "json-schema")]
 pub mod json_schema;
 mod normal;
+pub mod origin;
 pub mod overhead;
 pub mod parse;
 pub mod published;

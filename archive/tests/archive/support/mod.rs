@@ -7,6 +7,7 @@ use std::process::{Command, Output, Stdio};
 
 use tempfile::TempDir;
 
+pub mod headwater;
 pub mod postgres;
 pub mod proxy;
 pub mod sample;
@@ -86,6 +87,16 @@ pub fn expect(output: &Output, status: i32, parts: &[&str]) -> String {
 /// How many times as much as the brief form a test does.
 pub fn times() -> usize {
     std::env::var("HEADWATER_TIMES").ok().and_then(|times| times.parse().ok()).unwrap_or(1)
+}
+
+/// Changes the tables of an archive behind its program's back; `{}` stands before a table's name.
+pub fn change(archive: &str, sql: &str) {
+    match Server::shared().filter(|_| archive.starts_with("postgres")) {
+        Some(server) => server.connect_to(archive).batch_execute(&sql.replace("{}", "headwater.")).expect("a change"),
+        None => rusqlite::Connection::open(archive)
+            .and_then(|file| file.execute_batch(&sql.replace("{}", "")))
+            .expect("a change"),
+    }
 }
 
 /// Does a test with an empty archive of each kind.

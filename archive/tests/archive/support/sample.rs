@@ -10,6 +10,7 @@ use headwater_results::schema::{
 pub struct Sample {
     pub name: String,
     pub host: String,
+    pub machine: Option<String>,
     pub kernel: String,
     pub started_at: String,
     pub labels: Vec<(String, String)>,
@@ -23,6 +24,7 @@ impl Default for Sample {
         Sample {
             name: "one".to_owned(),
             host: "brook".to_owned(),
+            machine: None,
             kernel: "6.18.2".to_owned(),
             started_at: "2026-11-21T20:15:00Z".to_owned(),
             labels: Vec::new(),
@@ -99,7 +101,8 @@ impl Sample {
     }
 
     fn environment(&self) -> Environment {
-        let mut environment = Environment { host: self.host.clone(), ..Environment::default() };
+        let mut environment =
+            Environment { host: self.host.clone(), machine: self.machine.clone(), ..Environment::default() };
         environment.cpu.model = "Sample CPU".to_owned();
         environment.cpu.affinity = vec![0, 1];
         environment.kernel.release = self.kernel.clone();

@@ -7,8 +7,9 @@ use anyhow::{anyhow, bail};
 use clap::Args;
 use headwater_gauge::plan::filter;
 use headwater_results::compare::factor::{self, Factor};
-use headwater_results::compare::hosts::gathered::{By, Gathered};
+use headwater_results::compare::hosts::gathered::Gathered;
 use headwater_results::compare::{ALPHA, Comparison, MINIMUM_EFFECT, Rules};
+use headwater_results::origin::hosts::Over;
 use headwater_results::schema::RunStatus;
 
 use super::fail_on::{FailOn, Share};
@@ -180,18 +181,34 @@ impl Fleet {
             }
             _ => {}
         }
-        let by = By::named(&arguments.over);
-        let mut gathered = Gathered::new(factor.clone(), by.clone());
-        let (mut are_complete, mut left_out) = (true, Vec::new());
-        let (read, left) = many::each(names, |name, run| {
-            are_complete &= run.status == RunStatus::Complete;
-            if let Err(reason) = gathered.take(run, |row| filter::keeps(&arguments.filter, row)) {
-                left_out.push(format!("{name}: {reason}"));
-            }
-        });
-        let is_refused = !left_out.is_empty();
-        left_out.extend(left.into_iter().map(|left| format!("{}: {}", left.run, left.reason)));
-        if read == 0 || gathered.hosts() == 0 && matches!(by, By::Label(_)) {
+        let over = Over::named(&arguments.over);
+        let mut gathered = Gathered::new(factor.clone(), over.clone());
+        let mut reading = many::Reading::default();
+        let mut numbers: Vec<Option<usize>> = Vec::new();
+        let (mut are_complete, mut refused) = (true, Vec::new());
+        reading.read(
+            names,
+            |row| filter::keeps(&arguments.filter, row),
+            |many::Figure { run, origin, row, figure }| {
+                if run >= numbers.len() {
+                    are_complete &= origin.status == RunStatus::Complete;
+                    let number = gathered.begin(origin).map_err(|reason| format!("{}: {reason}", origin.run));
+                    // Runs without any of these rows have numbers, and nothing is heard of them.
+                    numbers.resize(run, None);
+                    numbers.push(number.map_err(|reason| refused.push(reason)).ok());
+                }
+                if let Some(number) = numbers[run] {
+                    gathered.row(number, &row, figure.as_ref().map_err(Clone::clone));
+                }
+            },
+        )?;
+        let is_refused = !refused.is_empty();
+        let many::Reading { runs, left_out: unread, without_rows, .. } = reading;
+        let mut left_out = refused;
+        left_out.extend(gathered.without_level().map(|(run, reason)| format!("{}: {reason}", run.run)));
+        let unread = without_rows.into_iter().chain(unread);
+        left_out.extend(unread.map(|left| format!("{}: {}", left.run, left.reason)));
+        if runs == 0 || gathered.hosts() == 0 && matches!(over, Over::Label(_)) {
             bail!("no run can be compared over hosts: {}", left_out.join("; "));
         }
         let rows = gathered.rows().iter().map(|key| &key.row);

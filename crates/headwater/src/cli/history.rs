@@ -1,14 +1,17 @@
 //! `headwater history`: one row over many runs, with the runs at which its level changes.
 
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use anyhow::bail;
 use clap::Args;
 use headwater_gauge::plan::{filter, suggest};
 use headwater_report::{HistoryReport, history as text, history_page};
 use headwater_results::compare::{ALPHA, MINIMUM_EFFECT, Rules};
-use headwater_results::history::{By, Entry, Histories, Left, histories};
+use headwater_results::history::{By, Entry, Histories, Left, histories_over};
+use headwater_results::origin::hosts::Over;
 use headwater_results::schema::Row;
 use serde::Serialize;
 
@@ -17,7 +20,7 @@ use super::output::out;
 use super::report::write;
 use super::show::style;
 use super::status;
-use crate::sources::{archive, many};
+use crate::sources::many;
 
 /// Show a row over many runs, and at which runs its level changes: on the terminal, or as a page
 ///
@@ -52,6 +55,10 @@ pub(crate) struct HistoryArguments {
     /// The order of the runs: date, kernel, host, program, or a label such as commit
     #[arg(long, value_name = "PROPERTY", default_value = "date")]
     by: String,
+
+    /// What tells hosts apart: host (the machine's id), name, or a label such as node
+    #[arg(long, value_name = "PROPERTY", default_value = "host")]
+    over: String,
 
     /// The smallest change that matters to you
     #[arg(long, value_name = "SHARE", default_value = "2%")]
@@ -101,26 +108,32 @@ struct Document<'a> {
 pub(super) fn history(arguments: &HistoryArguments) -> anyhow::Result<u8> {
     let by = By::named(&arguments.by);
     let rules = Rules { alpha: arguments.alpha.0, minimum_effect: arguments.minimum_effect.0, ..Rules::default() };
-    let mut read = Read::new(arguments);
-    let (queries, names): (Vec<&str>, Vec<&str>) =
-        arguments.runs.iter().map(String::as_str).partition(|name| name.starts_with(archive::PREFIX));
-    let names = if queries.is_empty() || !names.is_empty() { many::find(&names)? } else { Vec::new() };
-    let (mut runs, mut left_out) = many::each(&names, |name, run| read.take(name, run));
+    let names = many::find(&arguments.runs)?;
+    let mut asked = Asked::new(arguments);
+    let (mut entries, mut without) = (Vec::new(), Vec::new());
+    let mut reading = many::Reading::default();
+    reading.read(
+        &names,
+        |row| asked.keeps(row),
+        |many::Figure { origin, row, figure, .. }| match figure {
+            Ok(metric) => entries.push(Entry { origin: Arc::clone(origin), row, metric }),
+            Err(reason) => without.push(Left { run: origin.run.clone(), row: row.id.clone(), reason }),
+        },
+    )?;
+    let many::Reading { runs, mut left_out, without_rows, .. } = reading;
     let is_torn = !left_out.is_empty();
-    for query in queries {
-        runs += read.query(query)?;
-    }
     if runs == 0 && left_out.is_empty() {
-        read.every_filter_matches()?;
+        asked.is_whole()?;
         bail!("no run of the archive has a figure of these rows; `headwater archive list` lists its runs");
     }
     if runs == 0 {
         let reasons: Vec<String> = left_out.iter().map(|left| format!("{}: {}", left.run, left.reason)).collect();
         bail!("no run can be read: {}", reasons.join("; "));
     }
-    read.every_filter_matches()?;
-    left_out.extend(read.left_out);
-    let found = histories(read.entries, &by, rules);
+    asked.is_whole()?;
+    left_out.extend(without_rows);
+    left_out.extend(without);
+    let found = histories_over(entries, &by, &Over::named(&arguments.over), rules);
     if found.histories.is_empty() {
         bail!("{}", nothing(&by, &found, &left_out));
     }
@@ -146,77 +159,38 @@ pub(super) fn history(arguments: &HistoryArguments) -> anyhow::Result<u8> {
     })
 }
 
-/// The entries of the rows that were asked for, of the runs so far.
-struct Read<'a> {
+/// The rows that were asked for.
+struct Asked<'a> {
     filters: Vec<&'a str>,
+    /// Whether each of them matches a row.
     is_matched: Vec<bool>,
-    entries: Vec<Entry>,
-    left_out: Vec<Left>,
     /// Names of rows, for suggestions.
-    names: std::collections::BTreeSet<String>,
+    names: BTreeSet<String>,
 }
 
-impl<'a> Read<'a> {
-    fn new(arguments: &'a HistoryArguments) -> Read<'a> {
+impl<'a> Asked<'a> {
+    fn new(arguments: &'a HistoryArguments) -> Asked<'a> {
         let filters: Vec<&str> =
             std::iter::once(arguments.row.as_str()).chain(arguments.filter.iter().map(String::as_str)).collect();
         let is_matched = vec![false; filters.len()];
-        Read {
-            filters,
-            is_matched,
-            entries: Vec::new(),
-            left_out: Vec::new(),
-            names: std::collections::BTreeSet::new(),
-        }
+        Asked { filters, is_matched, names: BTreeSet::new() }
     }
 
-    fn take(&mut self, name: &str, run: &headwater_results::schema::Run) {
-        let mut kept = 0;
-        for result in &run.results {
-            if !filter::keeps(&self.filters, &result.row) {
-                self.names.extend(result.row.id.split('/').map(str::to_owned));
-                continue;
-            }
-            kept += 1;
-            for (filter, is_matched) in self.filters.iter().zip(&mut self.is_matched) {
-                *is_matched |= filter::keeps(&[filter], &result.row);
-            }
-            match Entry::of(name, run, result) {
-                Ok(entry) => self.entries.push(entry),
-                Err(reason) => {
-                    self.left_out.push(Left { run: name.to_owned(), row: result.row.id.clone(), reason });
-                }
-            }
+    /// Whether a row was asked for.
+    fn keeps(&mut self, row: &Row) -> bool {
+        let is_kept = filter::keeps(&self.filters, row);
+        if !is_kept {
+            self.names.extend(row.id.split('/').map(str::to_owned));
+            return false;
         }
-        if kept == 0 {
-            let reason = "it has no such row".to_owned();
-            self.left_out.push(Left { run: name.to_owned(), row: String::new(), reason });
+        for (filter, is_matched) in self.filters.iter().zip(&mut self.is_matched) {
+            *is_matched |= filter::keeps(&[filter], row);
         }
+        true
     }
 
-    /// Reads the entries of a query of the archive, and returns the number of runs that are not known yet.
-    fn query(&mut self, name: &str) -> anyhow::Result<usize> {
-        let query = &name[archive::PREFIX.len()..];
-        let (filters, is_matched, names) = (&self.filters, &mut self.is_matched, &mut self.names);
-        let choose = |rows: &[(i64, &Row)]| {
-            let mut wanted = Vec::new();
-            for (id, row) in rows {
-                names.extend(row.id.split('/').map(str::to_owned));
-                for (filter, is_matched) in filters.iter().zip(is_matched.iter_mut()) {
-                    *is_matched |= filter::keeps(&[filter], row);
-                }
-                wanted.extend(filter::keeps(filters, row).then_some(*id));
-            }
-            Ok(wanted)
-        };
-        let mut entries = Vec::new();
-        let archive::Entries { runs, left_out } = archive::entries(query, choose, |entry| entries.push(entry))?;
-        self.left_out.extend(left_out);
-        self.entries.extend(entries);
-        Ok(runs.len())
-    }
-
-    fn every_filter_matches(&self) -> anyhow::Result<()> {
+    /// Checks that every filter has matched a row.
+    fn is_whole(&self) -> anyhow::Result<()> {
         let Some(at) = self.is_matched.iter().position(|is_matched| !is_matched) else { return Ok(()) };
         let wrong = self.filters[at];
         let near = suggest::did_you_mean(wrong, self.names.iter().map(String::as_str));

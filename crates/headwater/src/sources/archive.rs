@@ -1,5 +1,5 @@
 //! Runs out of an archive, by the program `headwater-archive`, which alone knows databases. Called wherever a run may be
-//! named: by [`super::load`] for whole runs, by `history` and by comparisons over hosts for entries.
+//! named: by [`super::load`] for whole runs, by [`super::many`] for figures.
 //!
 //! `headwater-archive` is looked for beside this program, then on PATH. What it prints is not trusted more than a file.
 
@@ -12,8 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 
 use anyhow::{Context, anyhow, bail};
-use headwater_results::history::exchange::{Heard, Reader, RunLine, wanted};
-use headwater_results::history::{Entry, Left};
+use headwater_results::history::exchange::{Found, Heard, Reader, wanted};
 use headwater_results::parse::parse_run;
 use headwater_results::schema::Row;
 
@@ -102,13 +101,15 @@ impl Archive {
         Ok(Archive { child, output })
     }
 
-    /// Returns the next line without its end.
-    fn line(&mut self) -> anyhow::Result<Option<String>> {
-        let mut line = String::new();
-        if self.output.read_line(&mut line)? == 0 {
-            return Ok(None);
+    /// Replaces `line` by the next one, without its end; returns whether there was one.
+    fn read(&mut self, line: &mut String) -> anyhow::Result<bool> {
+        line.clear();
+        if self.output.read_line(line)? == 0 {
+            return Ok(false);
         }
-        Ok(line.strip_suffix('\n').map(str::to_owned))
+        let is_whole = line.ends_with('\n');
+        line.truncate(line.len() - usize::from(is_whole));
+        Ok(is_whole)
     }
 
     /// Ends the program. It has said on standard error what was wrong.
@@ -142,9 +143,9 @@ pub fn runs(query: &str) -> anyhow::Result<Named> {
     let mut archive = Archive::start(&["runs", "--", query], Stdio::null())?;
     let mut runs = Named::new();
     // A line with the run's name, and a line with its document.
-    while let Some(name) = archive.line()? {
+    let (mut name, mut document) = (String::new(), String::new());
+    while archive.read(&mut name)? && archive.read(&mut document)? {
         let name: String = serde_json::from_str(&name).map_err(broken)?;
-        let Some(document) = archive.line()? else { break };
         runs.push((name, parse_run(&document).map_err(broken)?));
     }
     if !archive.end()?.success() {
@@ -156,42 +157,26 @@ pub fn runs(query: &str) -> anyhow::Result<Named> {
     Ok(runs)
 }
 
-/// The runs of entries, and what has no figure.
-#[derive(Debug, Default)]
-pub struct Entries {
-    /// The runs that have one of the wanted rows.
-    pub runs: Vec<RunLine>,
-    /// Rows of runs without a figure.
-    pub left_out: Vec<Left>,
-}
-
-/// Hands every entry of the runs of a query to `take`, of the rows that `choose` returns of all rows of the archive.
+/// Hands every figure of the runs of a query to `take`, of the rows of the archive that `keep` accepts.
 ///
 /// # Errors
-/// What the program says, and what `choose` says.
-pub fn entries(
-    query: &str,
-    choose: impl FnOnce(&[(i64, &Row)]) -> anyhow::Result<Vec<i64>>,
-    mut take: impl FnMut(Entry),
-) -> anyhow::Result<Entries> {
-    let mut archive = Archive::start(&["entries", "--", query], Stdio::piped())?;
+/// What the program says.
+pub fn figures(query: &str, mut keep: impl FnMut(&Row) -> bool, mut take: impl FnMut(Found)) -> anyhow::Result<()> {
+    let mut archive = Archive::start(&["figures", "--", query], Stdio::piped())?;
     let mut input = archive.child.stdin.take();
-    let mut choose = Some(choose);
     let mut reader = Reader::default();
-    let mut left_out = Vec::new();
     let mut is_whole = false;
-    while let Some(line) = archive.line()? {
+    let mut line = String::new();
+    while archive.read(&mut line)? {
         match reader.line(&line).map_err(broken)? {
             Heard::Reference => {}
             Heard::RowsEnd => {
-                let rows: Vec<(i64, &Row)> = reader.rows().collect();
-                let choose = choose.take().ok_or_else(|| broken("it asks twice for rows"))?;
+                let rows: Vec<i64> = reader.rows().filter(|(_, row)| keep(row)).map(|(id, _)| id).collect();
+                let mut input = input.take().ok_or_else(|| broken("it asks twice for rows"))?;
                 // A program that has died says so by its status.
-                let line = wanted(&choose(&rows)?);
-                let _ = input.take().map(|mut input| input.write_all(line.as_bytes()));
+                let _ = input.write_all(wanted(&rows).as_bytes());
             }
-            Heard::Entry(entry) => take(*entry),
-            Heard::Left(left) => left_out.push(left),
+            Heard::Found(found) => take(*found),
             Heard::End => is_whole = true,
         }
     }
@@ -201,5 +186,5 @@ pub fn entries(
     if !is_whole {
         return Err(broken("its answer has no end"));
     }
-    Ok(Entries { runs: reader.runs().cloned().collect(), left_out })
+    Ok(())
 }

@@ -1,14 +1,17 @@
-//! Finds the runs of a history: run directories and files, directories full of them, and patterns. Called by `history`.
+//! Finds many runs and reads their figures: run directories and files, directories full of them, patterns, and queries of an
+//! archive. Called by `history` and by comparisons over hosts.
 //!
 //! A run that cannot be read is named with its reason, and the others go on. One run is in memory at a time.
 
 use std::collections::hash_map::{Entry, HashMap};
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 
 use anyhow::{Context, bail};
-use headwater_results::history::Left;
-use headwater_results::schema::Run;
+use headwater_results::history::{Left, own_figure};
+use headwater_results::origin::Origin;
+use headwater_results::schema::{MetricResult, Row};
 use headwater_trace_tools::names::glob;
 
 use crate::store::{DOCUMENT, EVENTS, RUNS};
@@ -66,13 +69,69 @@ fn runs_in(directory: &Path, pattern: &str) -> anyhow::Result<Vec<String>> {
     Ok(names)
 }
 
-/// Reads the runs one after the other and hands each with its display name to `take`. Returns how many were read, and
-/// those that could not be, or that are one of the others, with the reason.
-pub fn each(names: &[String], mut take: impl FnMut(&str, &Run)) -> (usize, Vec<Left>) {
-    let mut left = Vec::new();
-    let mut known: HashMap<String, String> = HashMap::new();
-    let left_out = |name: &str, reason: String| Left { run: name.to_owned(), row: String::new(), reason };
-    for name in names {
+/// The figures of many runs, as they are read.
+#[derive(Debug, Default)]
+pub struct Reading {
+    /// How many runs have been read.
+    pub runs: usize,
+    /// The runs that could not be read, or that are one of the others, with the reason.
+    pub left_out: Vec<Left>,
+    /// The runs that have none of the rows; of an archive they are not known.
+    pub without_rows: Vec<Left>,
+    /// The display name of each run, by what tells it from all others.
+    known: HashMap<String, String>,
+}
+
+/// A row of a run.
+pub struct Figure<'a> {
+    /// The number of the run among those that were read, from 0.
+    pub run: usize,
+    /// The run.
+    pub origin: &'a Arc<Origin>,
+    /// The row.
+    pub row: Arc<Row>,
+    /// Its own figure, or the reason for which it has none.
+    pub figure: Result<MetricResult, String>,
+}
+
+impl Reading {
+    /// Reads runs one after the other and hands the rows that `keep` accepts to `take`. Of an archive, `keep` sees the rows of all
+    /// runs, and only figures are read.
+    ///
+    /// # Errors
+    /// What the archive's program says. A run that cannot be read is left out.
+    pub fn read(
+        &mut self,
+        names: &[String],
+        mut keep: impl FnMut(&Row) -> bool,
+        mut take: impl FnMut(Figure<'_>),
+    ) -> anyhow::Result<()> {
+        for name in names {
+            if let Some(query) = name.strip_prefix(super::archive::PREFIX) {
+                self.archived(query, &mut keep, &mut take)?;
+            } else {
+                self.stored(name, &mut keep, &mut take);
+            }
+        }
+        Ok(())
+    }
+
+    fn archived(
+        &mut self,
+        query: &str,
+        keep: impl FnMut(&Row) -> bool,
+        take: &mut impl FnMut(Figure<'_>),
+    ) -> anyhow::Result<()> {
+        let mut numbers: HashMap<i64, Option<usize>> = HashMap::new();
+        super::archive::figures(query, keep, |found| {
+            let number = *numbers.entry(found.run).or_insert_with(|| self.number(&found.origin));
+            let Some(run) = number else { return };
+            take(Figure { run, origin: &found.origin, row: found.row, figure: found.figure });
+        })
+    }
+
+    fn stored(&mut self, name: &str, keep: &mut impl FnMut(&Row) -> bool, take: &mut impl FnMut(Figure<'_>)) {
+        let left_out = |name: &str, reason: String| Left { run: name.to_owned(), row: String::new(), reason };
         let unread = match super::read(name) {
             Ok((runs, None)) => Ok(runs),
             // Rows of a torn run may have too few launches to stand beside the others.
@@ -84,21 +143,39 @@ pub fn each(names: &[String], mut take: impl FnMut(&str, &Run)) -> (usize, Vec<L
             Err(reason) => {
                 // The name stands before the reason already.
                 let reason = reason.strip_prefix(&format!("{name}: ")).unwrap_or(&reason).to_owned();
-                left.push(left_out(name, reason));
-                continue;
+                return self.left_out.push(left_out(name, reason));
             }
         };
         for (name, run) in runs {
-            match known.entry(run.header.identity()) {
-                Entry::Occupied(first) => left.push(left_out(&name, format!("the same run as {}", first.get()))),
-                Entry::Vacant(place) => {
-                    place.insert(name.clone());
-                    take(&name, &run);
-                }
+            let origin = Arc::new(Origin::of(&name, &run));
+            let Some(number) = self.number(&origin) else { continue };
+            let mut kept = 0;
+            for result in run.results.into_iter().filter(|result| keep(&result.row)) {
+                kept += 1;
+                let figure = own_figure(&result).cloned();
+                take(Figure { run: number, origin: &origin, row: Arc::new(result.row), figure });
+            }
+            if kept == 0 {
+                self.without_rows.push(left_out(&name, "it has no such row".to_owned()));
             }
         }
     }
-    (known.len(), left)
+
+    /// Returns the number of a run; `None` if it is one of the others.
+    fn number(&mut self, origin: &Origin) -> Option<usize> {
+        match self.known.entry(origin.identity()) {
+            Entry::Occupied(first) => {
+                let reason = format!("the same run as {}", first.get());
+                self.left_out.push(Left { run: origin.run.clone(), row: String::new(), reason });
+                None
+            }
+            Entry::Vacant(place) => {
+                place.insert(origin.run.clone());
+                self.runs += 1;
+                Some(self.runs - 1)
+            }
+        }
+    }
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use super::{Member, Side};
 use crate::estimate::Estimate;
+use crate::origin::Origin;
 use crate::schema::{MetricResult, Row, RowOutcome, RowResult, Run};
 
 /// A property in which rows can differ.
@@ -27,7 +28,7 @@ pub struct Factor {
 #[derive(Clone, Copy, Debug)]
 enum Level {
     /// To runs, each of which has a name.
-    Run(fn(name: &str, run: &Run) -> Option<String>),
+    Run(fn(&Origin) -> Option<String>),
     /// To rows.
     Row(fn(&Row) -> Option<String>),
     /// To runs, by the label that the factor is named after.
@@ -36,11 +37,11 @@ enum Level {
 
 /// All factors but labels.
 pub static TABLE: &[Factor] = &[
-    of_run("run", "one run against another", false, |name, _| Some(name.to_owned())),
-    of_run("kernel", "kernel release of the run", true, |_, run| Some(run.header.environment.kernel.release.clone())),
-    of_run("host", "host of the run", false, |_, run| Some(run.header.environment.host.clone())),
-    of_run("program", "the headwater that measured", true, |_, run| Some(run.header.program_name())),
-    of_run("date", "day of the run", true, |_, run| run.header.started_at.split('T').next().map(str::to_owned)),
+    of_run("run", "one run against another", false, |run| Some(run.run.clone())),
+    of_run("kernel", "kernel release of the run", true, |run| Some(run.kernel.clone())),
+    of_run("host", "host of the run", false, |run| Some(run.machine.host.clone())),
+    of_run("program", "the headwater that measured", true, |run| Some(run.program.clone())),
+    of_run("date", "day of the run", true, |run| run.started_at.split('T').next().map(str::to_owned)),
     of_row(
         "placement",
         "where the processes of a row run",
@@ -74,7 +75,7 @@ const fn of_run(
     name: &'static str,
     summary: &'static str,
     is_over_hosts: bool,
-    level: fn(&str, &Run) -> Option<String>,
+    level: fn(&Origin) -> Option<String>,
 ) -> Factor {
     Factor { name: Cow::Borrowed(name), summary, is_over_hosts, level: Level::Run(level), rest: whole }
 }
@@ -110,12 +111,12 @@ impl Factor {
         !matches!(self.level, Level::Row(_))
     }
 
-    /// Returns the level of a row in a run of that name; `None` if the row has none.
-    pub fn level(&self, name: &str, run: &Run, row: &Row) -> Option<String> {
+    /// Returns the level of a row in a run; `None` if the row has none.
+    pub fn level(&self, run: &Origin, row: &Row) -> Option<String> {
         let level = match self.level {
-            Level::Run(level) => level(name, run),
+            Level::Run(level) => level(run),
             Level::Row(level) => level(row),
-            Level::Label => run.header.labels.get(self.name.as_ref()).cloned(),
+            Level::Label => run.labels.get(self.name.as_ref()).cloned(),
         };
         level.filter(|level| !level.is_empty())
     }
@@ -135,8 +136,9 @@ pub fn sides<'a>(runs: &'a [(String, Run)], factor: &Factor, keep: impl Fn(&Row)
     let mut side_of_level: BTreeMap<String, usize> = BTreeMap::new();
     let mut member_of_label: BTreeMap<(usize, String), usize> = BTreeMap::new();
     for (number, (name, run)) in runs.iter().enumerate() {
+        let origin = Origin::of(name, run);
         for result in run.results.iter().filter(|result| keep(&result.row)) {
-            let Some(level) = factor.level(name, run, &result.row) else { continue };
+            let Some(level) = factor.level(&origin, &result.row) else { continue };
             let at = *side_of_level.entry(level.clone()).or_insert(sides.len());
             if at == sides.len() {
                 sides.push(Side { name: level, members: Vec::new() });

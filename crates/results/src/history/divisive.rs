@@ -176,7 +176,8 @@ impl Ranked {
     /// is not hidden by the return to the former one.
     fn best(&self) -> (usize, f64) {
         let length = self.ranks.len();
-        let pairs = |count: usize| (count * (count - 1) / 2) as f64;
+        // This loop is nearly all the time of a history, and a division is several times as long as a product.
+        let of_pairs: Vec<f64> = (0..=length).map(|count| 2.0 / (count * count.saturating_sub(1)) as f64).collect();
         // The sum of all distances within the values from the index to the present end, and from the start to the index.
         let mut from: Vec<f64> = vec![0.0; length];
         let mut up_to: Vec<f64> = vec![0.0; length + 1];
@@ -189,12 +190,13 @@ impl Ranked {
                 from[at] += f64::from(to_last);
             }
             up_to[end] = from[0];
+            let share = 1.0 / end as f64;
             for at in SEGMENT_MIN..=end.saturating_sub(SEGMENT_MIN) {
                 let (m, n) = (at, end - at);
                 let across = up_to[end] - up_to[at] - from[at];
-                let mean = across / (m * n) as f64;
-                let distance = 2.0 * mean - up_to[at] / pairs(m) - from[at] / pairs(n);
-                let weighted = (m * n) as f64 / end as f64 * distance;
+                // m n / (m + n) times the distance: twice the mean across, less the means within.
+                let within = up_to[at] * of_pairs[m] + from[at] * of_pairs[n];
+                let weighted = share * (2.0 * across - (m * n) as f64 * within);
                 if weighted > best.1 {
                     best = (at, weighted);
                 }

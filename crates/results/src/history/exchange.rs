@@ -1,5 +1,5 @@
-//! Entries as lines of JSON, in which what many entries have in common is written once. `headwater-archive` writes them
-//! and `headwater` reads them: a history of a thousand runs must not cost a thousand whole runs.
+//! Figures as lines of JSON, in which what many of them have in common is written once. `headwater-archive` writes them
+//! and `headwater` reads them: a history or a comparison of a thousand runs must not cost a thousand whole runs.
 //!
 //! The writer begins with all rows that the archive knows. The reader answers with one line, the ids of those that it wants
 //! ([`wanted`]), because only it knows the user's filters. Then come the figures.
@@ -12,12 +12,12 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Entry, Left, Machine, with_labels};
 use crate::estimate::Estimate;
+use crate::origin::Origin;
 use crate::schema::{MetricResult, Row};
 
 /// The version of the lines. A reader refuses every other one.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// One line.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -25,39 +25,20 @@ pub const VERSION: u32 = 1;
 enum Line {
     /// The first line.
     Version(u32),
-    /// Facts that lines of runs refer to, without labels: so many runs have the same.
+    /// Facts that lines of runs refer to: many runs have the same.
     Facts { id: i64, facts: Arc<BTreeMap<String, String>> },
     /// A row that lines of figures refer to.
     Row { id: i64, row: Arc<Row> },
     /// There are no further rows: the writer waits for the ids of those that are wanted.
     RowsEnd,
     /// A run that lines of figures refer to.
-    Run { id: i64, run: RunLine },
+    Run { id: i64, facts: i64, run: Origin },
     /// A figure of a row in a run.
     Figure { run: i64, row: i64, estimate: Estimate, launches: Vec<f64>, blocks: Vec<u32> },
     /// A row of a run without a figure.
     Left { run: i64, row: i64, reason: String },
     /// The last line.
     End,
-}
-
-/// What all entries of a run have in common.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct RunLine {
-    /// The name of the run.
-    pub name: String,
-    /// Identifies the run, whatever it is called.
-    pub run_id: String,
-    /// The time at which it began, RFC 3339.
-    pub started_at: String,
-    /// The machine.
-    pub machine: Machine,
-    /// The program that measured.
-    pub program: String,
-    /// The labels of the run.
-    pub labels: Arc<BTreeMap<String, String>>,
-    /// The id of its facts.
-    pub facts: i64,
 }
 
 /// A figure, without the row and the run that it belongs to.
@@ -71,6 +52,19 @@ pub struct Figure {
     pub blocks: Vec<u32>,
 }
 
+/// A row of a run that the archive has.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Found {
+    /// The id of the run.
+    pub run: i64,
+    /// The run.
+    pub origin: Arc<Origin>,
+    /// The row.
+    pub row: Arc<Row>,
+    /// Its own figure, or the reason for which it has none.
+    pub figure: Result<MetricResult, String>,
+}
+
 /// What a line means to the reader.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Heard {
@@ -78,10 +72,8 @@ pub enum Heard {
     Reference,
     /// All rows are known: the writer waits for the line of [`wanted`].
     RowsEnd,
-    /// An entry.
-    Entry(Box<Entry>),
-    /// A row of a run without a figure.
-    Left(Left),
+    /// A row of a run.
+    Found(Box<Found>),
     /// Nothing is missing.
     End,
 }
@@ -99,7 +91,7 @@ pub fn read_wanted(line: &str) -> Result<Vec<i64>, String> {
     serde_json::from_str(line).map_err(|error| error.to_string())
 }
 
-/// Writes entries as lines.
+/// Writes figures as lines.
 #[derive(Debug, Default)]
 pub struct Writer {
     lines: String,
@@ -135,11 +127,16 @@ impl Writer {
         self.push(&Line::RowsEnd);
     }
 
-    /// Writes a run, once for each id.
-    pub fn run(&mut self, id: i64, run: impl FnOnce() -> RunLine) {
+    /// Writes a run, whose facts were written before, once for each id.
+    pub fn run(&mut self, id: i64, facts: i64, run: Origin) {
         if self.runs.insert(id) {
-            self.push(&Line::Run { id, run: run() });
+            self.push(&Line::Run { id, facts, run });
         }
+    }
+
+    /// Whether a run was written.
+    pub fn knows_run(&self, id: i64) -> bool {
+        self.runs.contains(&id)
     }
 
     /// Writes the figure of a row in a run, both of which were written before; or why there is none.
@@ -167,16 +164,13 @@ impl Writer {
     }
 }
 
-/// A run with its facts.
-type KnownRun = (RunLine, Arc<BTreeMap<String, String>>);
-
-/// Makes entries of lines.
+/// Makes figures of lines.
 #[derive(Debug, Default)]
 pub struct Reader {
     is_begun: bool,
     facts: BTreeMap<i64, Arc<BTreeMap<String, String>>>,
     rows: BTreeMap<i64, Arc<Row>>,
-    runs: BTreeMap<i64, KnownRun>,
+    runs: BTreeMap<i64, Arc<Origin>>,
 }
 
 impl Reader {
@@ -199,23 +193,14 @@ impl Reader {
             Line::End => return Ok(Heard::End),
             Line::Facts { id, facts } => _ = self.facts.insert(id, facts),
             Line::Row { id, row } => _ = self.rows.insert(id, row),
-            Line::Run { id, run } => {
-                let facts = self.facts.get(&run.facts);
-                let facts = facts.ok_or_else(|| format!("facts {} are not known", run.facts))?;
-                let facts = match run.labels.is_empty() {
-                    true => Arc::clone(facts),
-                    false => Arc::new(with_labels(BTreeMap::clone(facts), &run.labels)),
-                };
-                self.runs.insert(id, (run, facts));
+            Line::Run { id, facts, run } => {
+                let known = self.facts.get(&facts).ok_or_else(|| format!("facts {facts} are not known"))?;
+                self.runs.insert(id, Arc::new(Origin { facts: Arc::clone(known), ..run }));
             }
             Line::Figure { run, row, estimate, launches, blocks } => {
-                let figure = Figure { estimate, launches, blocks };
-                return self.entry(run, row, figure).map(|entry| Heard::Entry(Box::new(entry)));
+                return self.found(run, row, Ok(Figure { estimate, launches, blocks }));
             }
-            Line::Left { run, row, reason } => {
-                let (run, row) = (self.known_run(run)?.0.name.clone(), self.known_row(row)?.id.clone());
-                return Ok(Heard::Left(Left { run, row, reason }));
-            }
+            Line::Left { run, row, reason } => return self.found(run, row, Err(reason)),
         }
         Ok(Heard::Reference)
     }
@@ -225,37 +210,20 @@ impl Reader {
         self.rows.iter().map(|(id, row)| (*id, &**row))
     }
 
-    /// Returns the runs so far.
-    pub fn runs(&self) -> impl Iterator<Item = &RunLine> {
-        self.runs.values().map(|(run, _)| run)
-    }
-
-    fn known_run(&self, id: i64) -> Result<&KnownRun, String> {
-        self.runs.get(&id).ok_or_else(|| format!("run {id} is not known"))
-    }
-
-    fn known_row(&self, id: i64) -> Result<&Arc<Row>, String> {
-        self.rows.get(&id).ok_or_else(|| format!("row {id} is not known"))
-    }
-
-    fn entry(&self, run: i64, row: i64, figure: Figure) -> Result<Entry, String> {
-        let ((run, facts), row) = (self.known_run(run)?, self.known_row(row)?);
-        let metric = row.metrics.first().ok_or_else(|| format!("{} has no metric", row.id))?.clone();
-        let Figure { estimate, launches, blocks } = figure;
-        if !(estimate.median.is_finite() && estimate.median > 0.0) || launches.len() != blocks.len() {
-            return Err(format!("no figure of {}: {estimate:?}", row.id));
-        }
-        Ok(Entry {
-            run: run.name.clone(),
-            run_id: run.run_id.clone(),
-            started_at: run.started_at.clone(),
-            machine: run.machine.clone(),
-            program: run.program.clone(),
-            labels: Arc::clone(&run.labels),
-            row: Arc::clone(row),
-            metric: MetricResult { metric, estimate, launches, blocks },
-            facts: Arc::clone(facts),
-        })
+    fn found(&self, run: i64, row: i64, figure: Result<Figure, String>) -> Result<Heard, String> {
+        let origin = self.runs.get(&run).ok_or_else(|| format!("run {run} is not known"))?;
+        let row = self.rows.get(&row).ok_or_else(|| format!("row {row} is not known"))?;
+        let metric = row.metrics.first().ok_or_else(|| format!("{} has no metric", row.id))?;
+        let figure = match figure {
+            Ok(Figure { estimate, launches, blocks }) => {
+                if !(estimate.median.is_finite() && estimate.median > 0.0) || launches.len() != blocks.len() {
+                    return Err(format!("no figure of {}: {estimate:?}", row.id));
+                }
+                Ok(MetricResult { metric: metric.clone(), estimate, launches, blocks })
+            }
+            Err(reason) => Err(reason),
+        };
+        Ok(Heard::Found(Box::new(Found { run, origin: Arc::clone(origin), row: Arc::clone(row), figure })))
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::Entry;
+use super::{Entry, Placed};
 
 /// The property by which runs are ordered, and with which they are named.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -52,33 +52,36 @@ impl By {
     /// Returns the name of a run: its level of the property. `None` if the run has none.
     pub fn level(&self, entry: &Entry) -> Option<String> {
         let level = match self {
-            By::Date => Some(entry.started_at.as_str()),
-            By::Kernel => entry.facts.get("kernel release").map(String::as_str),
-            By::Host => Some(entry.machine.host.as_str()),
-            By::Program => Some(entry.program.as_str()),
-            By::Label(name) => entry.labels.get(name).map(String::as_str),
+            By::Date => Some(entry.origin.started_at.as_str()),
+            By::Kernel => Some(entry.origin.kernel.as_str()),
+            By::Host => Some(entry.origin.machine.host.as_str()),
+            By::Program => Some(entry.origin.program.as_str()),
+            By::Label(name) => entry.origin.labels.get(name).map(String::as_str),
         };
         level.filter(|level| !level.is_empty()).map(str::to_owned)
     }
 
-    /// Sorts the entries, each with its level.
-    pub(super) fn sort(&self, entries: &mut [(String, Entry)]) {
-        let time = |a: &Entry, b: &Entry| a.started_at.cmp(&b.started_at).then_with(|| a.run.cmp(&b.run));
+    /// Sorts the entries.
+    pub(super) fn sort(&self, entries: &mut [Placed]) {
+        let time =
+            |a: &Entry, b: &Entry| (&a.origin.started_at, &a.origin.run).cmp(&(&b.origin.started_at, &b.origin.run));
         match self {
-            By::Date => entries.arrange_by(|(_, a), (_, b)| time(a, b)),
+            By::Date => entries.arrange_by(|a, b| time(&a.entry, &b.entry)),
             By::Kernel | By::Host => {
-                entries.arrange_by(|(of_a, a), (of_b, b)| natural(of_a, of_b).then_with(|| time(a, b)));
+                entries.arrange_by(|a, b| natural(&a.level, &b.level).then_with(|| time(&a.entry, &b.entry)));
             }
             By::Program | By::Label(_) => {
                 let mut first: BTreeMap<String, String> = BTreeMap::new();
-                for (level, entry) in entries.iter() {
-                    let at = first.entry(level.clone()).or_insert_with(|| entry.started_at.clone());
-                    if entry.started_at < *at {
-                        at.clone_from(&entry.started_at);
+                for Placed { level, entry, .. } in entries.iter() {
+                    let at = first.entry(level.clone()).or_insert_with(|| entry.origin.started_at.clone());
+                    if entry.origin.started_at < *at {
+                        at.clone_from(&entry.origin.started_at);
                     }
                 }
-                entries.arrange_by(|(of_a, a), (of_b, b)| {
-                    first[of_a].cmp(&first[of_b]).then_with(|| of_a.cmp(of_b)).then_with(|| time(a, b))
+                entries.arrange_by(|a, b| {
+                    (&first[&a.level], &a.level)
+                        .cmp(&(&first[&b.level], &b.level))
+                        .then_with(|| time(&a.entry, &b.entry))
                 });
             }
         }

@@ -1,7 +1,7 @@
 //! Tests of the guarantees of a history: what is told apart, what a change says, and how many rows are wrong.
 
 use super::*;
-use crate::schema::{Event, RunStatus};
+use crate::schema::{Event, Run, RunHeader, RunStatus};
 use crate::summary::Fold;
 use crate::testing::{Random, environment, header, launch};
 
@@ -28,7 +28,13 @@ fn run(day: usize, rates: &[(&str, f64)], change: impl FnOnce(&mut RunHeader)) -
 
 fn entries(runs: &[Run]) -> Vec<Entry> {
     let of_run = |run: &Run| -> Vec<Entry> {
-        run.results.iter().map(|row| Entry::of(&run.header.run_id, run, row).expect("measured")).collect()
+        let origin = Arc::new(Origin::of(&run.header.run_id, run));
+        let entry = |result: &RowResult| Entry {
+            origin: Arc::clone(&origin),
+            row: Arc::new(result.row.clone()),
+            metric: own_figure(result).expect("measured").clone(),
+        };
+        run.results.iter().map(entry).collect()
     };
     runs.iter().flat_map(of_run).collect()
 }
@@ -98,6 +104,36 @@ fn machines_and_definitions_are_lines_of_their_own() {
 }
 
 #[test]
+fn a_renamed_host_is_one_line_and_two_of_one_name_are_two() {
+    let lines = |runs: &[Run], over: &Over| -> Vec<(String, usize)> {
+        let found = histories_over(entries(runs), &By::Date, over, Rules::default());
+        found.histories[0].lines.iter().map(|line| (line.machine.host.clone(), line.points.len())).collect()
+    };
+    let days = |of: fn(usize) -> (&'static str, Option<&'static str>)| -> Vec<Run> {
+        let day = |day: usize| {
+            run(day, &[("a", 1e6)], |header| {
+                let (host, machine) = of(day);
+                header.environment.host = host.to_owned();
+                header.environment.machine = machine.map(str::to_owned);
+                header.labels.insert("node".to_owned(), format!("n{}", day % 3));
+            })
+        };
+        (0..12).map(day).collect()
+    };
+    let named =
+        |lines: &[(&str, usize)]| lines.iter().map(|(name, runs)| ((*name).to_owned(), *runs)).collect::<Vec<_>>();
+    // The first runs are from before there were ids.
+    let renamed = days(|day| (if day < 7 { "old" } else { "new" }, (day > 4).then_some("1f0a22")));
+    assert_eq!(lines(&renamed, &Over::Machine), named(&[("new", 12)]));
+    assert_eq!(lines(&renamed, &Over::Name), named(&[("old", 7), ("new", 5)]));
+    let of_one_name = days(|day| ("web", Some(["1f0a22", "93bc41"][day % 2])));
+    assert_eq!(lines(&of_one_name, &Over::Machine), named(&[("web (1f0a)", 6), ("web (93bc)", 6)]));
+    assert_eq!(lines(&of_one_name, &Over::named("node")), named(&[("n0", 4), ("n1", 4), ("n2", 4)]));
+    let without = histories_over(entries(&of_one_name), &By::Date, &Over::named("rack"), Rules::default());
+    assert!(without.histories.is_empty() && without.left_out[0].reason.contains("no label rack"), "{without:?}");
+}
+
+#[test]
 fn a_new_difference_says_how_many_more_runs_it_needs() {
     let rate = |day: usize| if day < 20 { 1e6 + (day * 7 % 11) as f64 * 1e3 } else { 0.9e6 };
     let day = |day: usize| run(day, &[("a", rate(day))], |_| {});
@@ -159,6 +195,6 @@ fn a_run_without_the_label_is_named() {
 #[test]
 fn what_has_no_figure_has_a_reason() {
     let run = run(0, &[("a", 0.0)], |_| {});
-    let reason = Entry::of("r", &run, &run.results[0]).expect_err("no ratio");
+    let reason = own_figure(&run.results[0]).expect_err("no ratio");
     assert!(reason.contains('0'), "{reason}");
 }

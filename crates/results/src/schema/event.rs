@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::{Environment, Placement, Row};
+use crate::origin::identity;
 
 /// One line of `run.jsonl`, and of `headwater run --json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -101,9 +102,7 @@ impl RunHeader {
     /// Returns what tells the run from all others, whatever it is called: hosts of one name may begin a run in the same second,
     /// and are told apart by their machines and labels.
     pub fn identity(&self) -> String {
-        let machine = self.environment.machine.as_deref().unwrap_or_default();
-        let labels = self.labels.iter().map(|(name, value)| format!(" {name}={value}"));
-        format!("{} {} {machine}{}", self.run_id, self.started_at, labels.collect::<String>())
+        identity(&self.run_id, &self.started_at, self.environment.machine.as_deref(), &self.labels)
     }
 
     /// Returns the program that measured: its version, and the beginning of its fingerprint if that is known.

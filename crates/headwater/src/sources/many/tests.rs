@@ -1,7 +1,16 @@
 use std::fs;
 
-use super::{each, find};
+use super::{Reading, find};
 use crate::sources;
+
+/// Reads all rows of runs, and returns the runs' names.
+fn read(names: &[String]) -> (Vec<String>, Reading) {
+    let (mut reading, mut taken) = (Reading::default(), Vec::new());
+    let take = |figure: super::Figure<'_>| taken.push(figure.origin.run.clone());
+    reading.read(names, |_| true, take).expect("no archive is meant");
+    taken.dedup();
+    (taken, reading)
+}
 
 #[test]
 fn a_directory_of_runs_and_a_pattern_mean_the_runs_in_it() {
@@ -22,9 +31,9 @@ fn a_directory_of_runs_and_a_pattern_mean_the_runs_in_it() {
     assert_eq!(of(names("/?").expect("runs")), ["a", "b"]);
     assert!(names("/x*").expect_err("nothing matches").to_string().contains("no run has such a name"));
     assert!(names("/none").expect_err("it is empty").to_string().contains("holds no run"));
-    let mut taken = Vec::new();
-    let (count, left) = each(&names("").expect("runs"), |name, _| taken.push(name.to_owned()));
-    assert_eq!((count, taken), (1, vec!["a".to_owned()]));
+    let (taken, reading) = read(&names("").expect("runs"));
+    assert_eq!((reading.runs, taken), (1, vec!["a".to_owned()]));
+    let left = reading.left_out;
     assert_eq!(left.len(), 2, "{left:?}");
     assert!(left[0].run == "b" && left[0].reason == "the same run as a", "{left:?}");
     assert!(left[1].run.ends_with("torn") && left[1].reason.contains("run.jsonl"), "{left:?}");
@@ -42,6 +51,7 @@ fn runs_of_two_machines_are_two_although_they_share_name_and_time() {
         let text = serde_json::to_string(&run).expect("a run");
         fs::write(dir.path().join(name).join("run.json"), text).expect("a file");
     }
-    let (count, left) = each(&find(&[dir.path().to_string_lossy()]).expect("runs"), |_, _| {});
-    assert_eq!((count, left.len(), left[0].reason.as_str()), (3, 1, "the same run as c"));
+    let (taken, reading) = read(&find(&[dir.path().to_string_lossy()]).expect("runs"));
+    let left = &reading.left_out;
+    assert_eq!((taken.len(), left.len(), left[0].reason.as_str()), (3, 1, "the same run as c"));
 }

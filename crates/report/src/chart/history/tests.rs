@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use headwater_results::compare::Rules;
 use headwater_results::history::{By, histories};
 
@@ -27,7 +29,7 @@ fn the_axis_names_runs_by_their_day_or_their_level() {
 #[test]
 fn runs_of_one_day_are_named_by_their_time() {
     let on_one_day = |minute: usize, mut entry: headwater_results::history::Entry| {
-        entry.started_at = format!("2026-03-05T{:02}:{:02}:00Z", minute / 60, minute % 60);
+        Arc::make_mut(&mut entry.origin).started_at = format!("2026-03-05T{:02}:{:02}:00Z", minute / 60, minute % 60);
         entry
     };
     let entries: Vec<_> =
@@ -37,7 +39,8 @@ fn runs_of_one_day_are_named_by_their_time() {
     assert!(drawn.contains(">00:10<") && drawn.contains("in the order of time, 2026-03-05 UTC"), "{drawn}");
     assert!(!drawn.contains(">03-05<"), "the same day under every run says nothing: {drawn}");
     let two_days = entries.into_iter().enumerate().map(|(place, mut entry)| {
-        entry.started_at = entry.started_at.replace("-05T", if place < 60 { "-04T" } else { "-05T" });
+        let started_at = &mut Arc::make_mut(&mut entry.origin).started_at;
+        *started_at = started_at.replace("-05T", if place < 60 { "-04T" } else { "-05T" });
         entry
     });
     let found = histories(two_days.collect::<Vec<_>>(), &By::Date, Rules::default());
@@ -48,7 +51,7 @@ fn runs_of_one_day_are_named_by_their_time() {
 fn runs_of_one_minute_are_named_by_their_second() {
     let entries = history_entries().into_iter().enumerate().map(|(place, mut entry)| {
         let second = place / 2;
-        entry.started_at = format!("2026-03-05T00:{:02}:{:02}Z", second / 30, second % 30);
+        Arc::make_mut(&mut entry.origin).started_at = format!("2026-03-05T00:{:02}:{:02}Z", second / 30, second % 30);
         entry
     });
     let found = histories(entries.collect::<Vec<_>>(), &By::Date, Rules::default());

@@ -5,8 +5,9 @@ use std::num::NonZero;
 use expect_test::expect;
 use headwater_results::compare::factor;
 use headwater_results::compare::hosts::compare_over_hosts;
-use headwater_results::compare::hosts::gathered::{By, Gathered};
+use headwater_results::compare::hosts::gathered::Gathered;
 use headwater_results::compare::{Comparison, Rules};
+use headwater_results::origin::hosts::Over;
 use headwater_results::schema::{Placement, RunStatus, Standing};
 
 use crate::comparison::{Compared, comparison, comparison_csv};
@@ -15,7 +16,7 @@ use crate::testing::{TestRun, messaging, placed};
 
 /// Compares two kernels on these hosts, with a ratio for each; `only` has the first kernel only.
 pub(crate) fn fleet(hosts: &[(&str, f64)], only: &[&str]) -> Comparison {
-    let mut gathered = Gathered::new(factor::find("kernel").expect("a factor").clone(), By::Machine);
+    let mut gathered = Gathered::new(factor::find("kernel").expect("a factor").clone(), Over::Machine);
     let mut take = |host: &str, kernel: &str, factor: f64| {
         let mut made = TestRun::new(12);
         for (size, factor) in [(64, factor), (4096, 1.0)] {
@@ -25,7 +26,7 @@ pub(crate) fn fleet(hosts: &[(&str, f64)], only: &[&str]) -> Comparison {
         let mut run = made.run(Some(RunStatus::Complete));
         run.header.environment.host = host.to_owned();
         run.header.environment.kernel.release = kernel.to_owned();
-        gathered.take(&run, |_| true).expect("a host and a kernel");
+        gathered.take(&run).expect("a host");
     };
     for (host, factor) in hosts {
         take(host, "6.1", 1.0);

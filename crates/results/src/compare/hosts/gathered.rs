@@ -1,66 +1,18 @@
-//! The launches of many runs by row, level and host. Takes one run after the other, so that a fleet's runs need not be in
+//! The launches of many runs by row, level and host. Takes one figure after the other, so that a fleet's runs need not be in
 //! memory together: of a row it keeps its own figure's launches.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use super::{Hosts, Lacking, OneSided};
-use crate::compare::environment::{Difference, differing, facts};
+use crate::compare::environment::{Difference, differing};
 use crate::compare::factor::{Factor, block_of};
 use crate::compare::{LeftOut, LeftOutKind};
-use crate::schema::{Row, RowResult, Run};
-use crate::sorting::{Arrange, natural};
-
-/// What hosts are told apart by.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum By {
-    /// The machine's id, whatever the host is called; the host name where a run has no such id.
-    #[default]
-    Machine,
-    /// The host name.
-    Name,
-    /// A label of the runs: where many containers or nodes share one machine id, or have a new name in every run.
-    Label(String),
-}
-
-impl By {
-    /// Returns the property of that name: `host`, `name`, or else a label.
-    pub fn named(name: &str) -> By {
-        match name {
-            "host" => By::Machine,
-            "name" => By::Name,
-            label => By::Label(label.to_owned()),
-        }
-    }
-
-    /// Returns its name.
-    pub fn name(&self) -> &str {
-        match self {
-            By::Machine => "host",
-            By::Name => "name",
-            By::Label(label) => label,
-        }
-    }
-
-    /// Returns the machine's id if it counts, and the name. `None` if the run has none.
-    fn identity(&self, run: &Run) -> Option<Identity> {
-        let environment = &run.header.environment;
-        let (machine, name) = match self {
-            By::Machine => (environment.machine.clone(), Some(environment.host.clone())),
-            By::Name => (None, Some(environment.host.clone())),
-            By::Label(label) => (None, run.header.labels.get(label).cloned()),
-        };
-        let name = name.unwrap_or_default();
-        (machine.is_some() || !name.is_empty()).then_some(Identity { machine, name })
-    }
-}
-
-/// What a run says about its host.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Identity {
-    machine: Option<String>,
-    name: String,
-}
+use crate::history::own_figure;
+use crate::origin::Origin;
+use crate::origin::hosts::{Identities, Over};
+use crate::schema::{MetricResult, Row, Run};
 
 /// The launches of one row of one level on one host.
 #[derive(Clone, Debug, Default)]
@@ -81,111 +33,131 @@ pub struct Key {
     pub row: Row,
 }
 
+/// A run of those that are gathered.
+#[derive(Clone, Debug)]
+struct Member {
+    origin: Arc<Origin>,
+    /// The place of its host's identity.
+    at: usize,
+    has_level: bool,
+}
+
 /// What a level has on a host.
 #[derive(Clone, Debug, Default)]
 struct Shelf {
-    /// By the place of the row.
+    /// The place of each row's cell, by the place of the row; most hosts have few of a fleet's rows.
+    places: Vec<Option<u32>>,
     cells: Vec<Cell>,
     /// Why rows have no figure, by their label.
     absent: BTreeMap<String, String>,
-    /// What the first of its runs says about the machine.
-    facts: BTreeMap<String, String>,
-    /// What tells its runs from others.
-    runs: Vec<String>,
+    /// Its runs.
+    runs: Vec<u32>,
 }
 
 /// The runs so far.
 #[derive(Clone, Debug)]
 pub struct Gathered {
     factor: Factor,
-    by: By,
     levels: Vec<String>,
     /// When the first run of each of them began.
     first_runs: Vec<String>,
     rows: Vec<Key>,
     /// The place of a row by label and definition: rows of two definitions are not compared.
-    place_of_row: BTreeMap<(String, u32), usize>,
-    identities: Vec<Identity>,
-    /// When the last run of each of them began.
-    last_runs: Vec<String>,
+    place_of_row: BTreeMap<String, Vec<(u32, usize)>>,
+    identities: Identities,
     shelves: BTreeMap<(usize, usize), Shelf>,
-    runs: u32,
+    runs: Vec<Member>,
     missing: Vec<String>,
 }
 
 impl Gathered {
     /// Starts without a run.
-    pub fn new(factor: Factor, by: By) -> Gathered {
+    pub fn new(factor: Factor, over: Over) -> Gathered {
         Gathered {
             factor,
-            by,
             levels: Vec::new(),
             first_runs: Vec::new(),
             rows: Vec::new(),
             place_of_row: BTreeMap::new(),
-            identities: Vec::new(),
-            last_runs: Vec::new(),
+            identities: Identities::new(over),
             shelves: BTreeMap::new(),
-            runs: 0,
+            runs: Vec::new(),
             missing: Vec::new(),
         }
     }
 
-    /// Adds the rows of a run that `keep` accepts.
+    /// Adds all rows of a run that is there as a whole.
     ///
     /// # Errors
-    /// If the run does not say on which host it was made, or has no level.
-    pub fn take(&mut self, run: &Run, keep: impl Fn(&Row) -> bool) -> Result<(), String> {
-        let identity = self.by.identity(run).ok_or_else(|| match &self.by {
-            By::Label(label) => format!("it has no label {label}, which tells hosts apart"),
-            _ => "it does not name its host".to_owned(),
-        })?;
-        let identity_of_run = run.header.identity();
-        let number = self.runs;
-        self.runs += 1;
-        let at = place(&mut self.identities, identity);
-        self.last_runs.resize(self.identities.len(), String::new());
-        self.last_runs[at] = run.header.started_at.clone().max(std::mem::take(&mut self.last_runs[at]));
-        let mut facts_of_run = None;
-        let mut has_level = false;
-        for result in run.results.iter().filter(|result| keep(&result.row)) {
-            let Some(level) = self.factor.level(&run.header.run_id, run, &result.row) else { continue };
-            has_level = true;
-            let level = place(&mut self.levels, level);
-            let started = &run.header.started_at;
-            self.first_runs.resize(self.levels.len(), started.clone());
-            if *started < self.first_runs[level] {
-                self.first_runs[level].clone_from(started);
-            }
-            let label = self.factor.rest(&result.row);
-            let row = self.place_of(&label, &result.row);
-            let shelf = self.shelves.entry((level, at)).or_default();
-            if shelf.runs.last() != Some(&identity_of_run) {
-                shelf.runs.push(identity_of_run.clone());
-            }
-            if shelf.facts.is_empty() {
-                shelf.facts.clone_from(facts_of_run.get_or_insert_with(|| facts(&run.header.environment)));
-            }
-            if let Err(reason) = shelf.add(row, result, number, self.factor.is_of_runs()) {
-                shelf.absent.insert(label, reason);
-            }
+    /// As [`Gathered::begin`].
+    pub fn take(&mut self, run: &Run) -> Result<(), String> {
+        let number = self.begin(&Arc::new(Origin::of(&run.header.run_id, run)))?;
+        run.results.iter().for_each(|result| self.row(number, &result.row, own_figure(result)));
+        Ok(())
+    }
+
+    /// Begins a run, and returns its number for [`Gathered::row`].
+    ///
+    /// # Errors
+    /// If the run does not say on which host it was made.
+    pub fn begin(&mut self, origin: &Arc<Origin>) -> Result<usize, String> {
+        let at = self.identities.add_named(origin)?;
+        self.runs.push(Member { origin: Arc::clone(origin), at, has_level: false });
+        Ok(self.runs.len() - 1)
+    }
+
+    /// Adds a row of a run: its own figure, or why it has none.
+    pub fn row(&mut self, run: usize, row: &Row, figure: Result<&MetricResult, String>) {
+        let member = &mut self.runs[run];
+        let (origin, at) = (&member.origin, member.at);
+        let Some(level) = self.factor.level(origin, row) else { return };
+        let level = place(&mut self.levels, level);
+        self.first_runs.resize(self.levels.len(), origin.started_at.clone());
+        if origin.started_at < self.first_runs[level] {
+            self.first_runs[level].clone_from(&origin.started_at);
         }
-        if has_level { Ok(()) } else { Err(format!("it has no {}", self.factor.name)) }
+        member.has_level = true;
+        let label = self.factor.rest(row);
+        let place = self.place_of(&label, row);
+        let number = u32::try_from(run).unwrap_or(u32::MAX);
+        let is_of_runs = self.factor.is_of_runs();
+        let shelf = self.shelves.entry((level, at)).or_default();
+        if shelf.runs.last() != Some(&number) {
+            shelf.runs.push(number);
+        }
+        if let Err(reason) = figure.and_then(|metric| shelf.add(place, metric, number, is_of_runs)) {
+            shelf.absent.insert(label, reason);
+        }
+    }
+
+    /// Returns the runs without a row that has a level, each with the reason for which it takes no part.
+    pub fn without_level(&self) -> impl Iterator<Item = (&Origin, String)> {
+        let without = self.runs.iter().filter(|member| !member.has_level);
+        without.map(|member| (&*member.origin, format!("it has no {}", self.factor.name)))
     }
 
     fn place_of(&mut self, label: &str, row: &Row) -> usize {
         let next = self.rows.len();
-        let place = *self.place_of_row.entry((label.to_owned(), row.definition_version)).or_insert(next);
-        if place == next {
-            self.rows.push(Key { label: label.to_owned(), row: row.clone() });
+        if !self.place_of_row.contains_key(label) {
+            self.place_of_row.insert(label.to_owned(), Vec::new());
         }
-        place
+        let places = self.place_of_row.get_mut(label).expect("it was inserted");
+        let known = places.iter().find(|(version, _)| *version == row.definition_version);
+        if let Some((_, place)) = known {
+            return *place;
+        }
+        places.push((row.definition_version, next));
+        self.rows.push(Key { label: label.to_owned(), row: row.clone() });
+        next
+    }
+
+    fn origin(&self, run: u32) -> &Origin {
+        &self.runs[run as usize].origin
     }
 
     /// Names the hosts that ought to have runs; those without are missing.
     pub fn expect(&mut self, hosts: &[String]) {
-        let is_there = |host: &&String| !self.identities.iter().any(|identity| identity.name == **host);
-        self.missing = hosts.iter().filter(is_there).cloned().collect();
+        self.missing = hosts.iter().filter(|host| !self.identities.has_name(host)).cloned().collect();
     }
 
     /// Returns the factor.
@@ -216,64 +188,13 @@ impl Gathered {
 
     /// Returns the number of hosts.
     pub fn hosts(&self) -> usize {
-        self.resolved().len()
-    }
-
-    /// Returns the names that are taken as one host, because they have the same machine id.
-    fn same(&self) -> Vec<Vec<String>> {
-        let names = |identities: &Vec<usize>| {
-            let names: BTreeSet<&str> = identities.iter().map(|&at| self.identities[at].name.as_str()).collect();
-            names.into_iter().map(str::to_owned).collect::<Vec<String>>()
-        };
-        self.resolved().iter().map(names).filter(|names| names.len() > 1).collect()
-    }
-
-    /// Returns the hosts, each as the places of its identities, by name. The same machine id is the same host, whatever it is
-    /// called. A run without an id is of the host of that name, if there is exactly one.
-    fn resolved(&self) -> Vec<Vec<usize>> {
-        let mut of_machines: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
-        for (at, identity) in self.identities.iter().enumerate() {
-            if let Some(machine) = &identity.machine {
-                of_machines.entry(machine).or_default().push(at);
-            }
-        }
-        let mut hosts: Vec<Vec<usize>> = of_machines.into_values().collect();
-        let with_id = hosts.len();
-        for (at, identity) in self.identities.iter().enumerate().filter(|(_, identity)| identity.machine.is_none()) {
-            let is_named = |host: &Vec<usize>| host.iter().any(|&one| self.identities[one].name == identity.name);
-            let named: Vec<usize> = (0..with_id).filter(|&host| is_named(&hosts[host])).collect();
-            match named[..] {
-                [only] => hosts[only].push(at),
-                _ => hosts.push(vec![at]),
-            }
-        }
-        // A renamed host has its last name.
-        hosts.iter_mut().for_each(|host| host.arrange_by_key(|&at| self.last_runs[at].clone()));
-        let last = |host: &Vec<usize>| &self.identities[host[host.len() - 1]];
-        hosts.arrange_by(|a, b| natural(&last(a).name, &last(b).name).then_with(|| last(a).cmp(last(b))));
-        hosts
-    }
-
-    /// Returns a name for every host: two of one name are told apart by the beginning of the machine's id.
-    fn names(&self, hosts: &[Vec<usize>]) -> Vec<String> {
-        let last = |host: &Vec<usize>| &self.identities[host[host.len() - 1]];
-        let mut count: BTreeMap<&str, usize> = BTreeMap::new();
-        hosts.iter().for_each(|host| *count.entry(last(host).name.as_str()).or_default() += 1);
-        let name = |host: &Vec<usize>| {
-            let identity = last(host);
-            match &identity.machine {
-                _ if count[identity.name.as_str()] == 1 => identity.name.clone(),
-                Some(machine) => format!("{} ({})", identity.name, machine.chars().take(4).collect::<String>()),
-                None => format!("{} (no id)", identity.name),
-            }
-        };
-        hosts.iter().map(name).collect()
+        self.identities.resolved().len()
     }
 
     /// Returns what the hosts have of two levels.
     pub fn paired(&self, sides: [usize; 2]) -> Paired<'_> {
-        let hosts = self.resolved();
-        let names = self.names(&hosts);
+        let hosts = self.identities.resolved();
+        let names = self.identities.names(&hosts);
         let mut paired = Paired { gathered: self, hosts: Vec::new(), one_sided: Vec::new() };
         for (identities, name) in hosts.iter().zip(names) {
             let shelves = sides
@@ -302,20 +223,33 @@ fn place<T: PartialEq>(items: &mut Vec<T>, item: T) -> usize {
 }
 
 impl Shelf {
-    fn has(&self, row: usize) -> bool {
-        self.cells.get(row).is_some_and(|cell| !cell.launches.is_empty())
+    /// Returns the launches of a row, if it has any.
+    fn cell(&self, row: usize) -> Option<&Cell> {
+        let place = (*self.places.get(row)?)?;
+        Some(&self.cells[place as usize])
     }
 
-    /// Adds the launches of a row's own figure, or returns why it has none.
-    fn add(&mut self, row: usize, result: &RowResult, run: u32, is_of_runs: bool) -> Result<(), String> {
-        let metric = result.own_metric()?;
+    fn has(&self, row: usize) -> bool {
+        self.cell(row).is_some()
+    }
+
+    /// Adds the launches of a row's own figure, or returns why it cannot be compared.
+    fn add(&mut self, row: usize, metric: &MetricResult, run: u32, is_of_runs: bool) -> Result<(), String> {
         if metric.launches.iter().any(|value| !(value.is_finite() && *value > 0.0)) {
             return Err("a figure of it is not above 0, and has no ratio".to_owned());
         }
-        if self.cells.len() <= row {
-            self.cells.resize_with(row + 1, Cell::default);
+        if metric.launches.is_empty() {
+            return Err("it has no launch".to_owned());
         }
-        let cell = &mut self.cells[row];
+        if self.places.len() <= row {
+            self.places.resize(row + 1, None);
+        }
+        let next = self.cells.len();
+        let place = *self.places[row].get_or_insert(u32::try_from(next).expect("fewer rows than 2^32")) as usize;
+        if place == next {
+            self.cells.push(Cell::default());
+        }
+        let cell = &mut self.cells[place];
         cell.launches.extend_from_slice(&metric.launches);
         if !is_of_runs {
             cell.blocks.extend(metric.blocks.iter().map(|&block| block_of(block, run)));
@@ -345,20 +279,20 @@ impl<'a> Paired<'a> {
     }
 
     /// Returns the identities of the runs of the hosts.
-    pub fn runs(&self) -> BTreeSet<&'a str> {
+    pub fn runs(&self) -> BTreeSet<String> {
         let shelves = self.hosts.iter().flat_map(|host| host.shelves.iter().flatten());
-        shelves.flat_map(|shelf| shelf.runs.iter().map(String::as_str)).collect()
+        shelves.flat_map(|shelf| shelf.runs.iter().map(|run| self.gathered.origin(*run).identity())).collect()
     }
 
     /// Returns the hosts, those that take no part, and those that lack rows.
     pub fn hosts(&self) -> Hosts {
         Hosts {
-            by: self.gathered.by.name().to_owned(),
+            by: self.gathered.identities.over().name().to_owned(),
             names: self.names(),
             one_sided: self.one_sided.clone(),
             missing: self.gathered.missing.clone(),
             lacking: self.lacking(),
-            same: self.gathered.same(),
+            same: self.gathered.identities.same(),
             ..Hosts::default()
         }
     }
@@ -420,8 +354,12 @@ impl<'a> Paired<'a> {
     pub fn environment(&self) -> Vec<Difference> {
         let mut found: BTreeMap<(String, String, String), usize> = BTreeMap::new();
         for host in &self.hosts {
-            let [Some(before), Some(after)] = [0, 1].map(|side: usize| host.shelves[side].first()) else { continue };
-            for one in differing(&before.facts, &after.facts) {
+            let facts = |shelf: &&Shelf| Some(&*self.gathered.origin(*shelf.runs.first()?).facts);
+            let [Some(before), Some(after)] = [0, 1].map(|side: usize| host.shelves[side].first().and_then(facts))
+            else {
+                continue;
+            };
+            for one in differing(before, after) {
                 *found.entry((one.what, one.before, one.after)).or_default() += 1;
             }
         }
@@ -438,7 +376,7 @@ impl<'a> Paired<'a> {
 
 /// Returns the launches of a row: of the only shelf that has it, or of all together.
 fn cell<'a>(shelves: &[&'a Shelf], row: usize) -> Option<Cow<'a, Cell>> {
-    let mut found = shelves.iter().filter(|shelf| shelf.has(row)).map(|shelf| &shelf.cells[row]);
+    let mut found = shelves.iter().filter_map(|shelf| shelf.cell(row));
     let mut all = Cow::Borrowed(found.next()?);
     for more in found {
         let all = all.to_mut();

@@ -1,8 +1,9 @@
 //! Tests of comparisons over hosts, from runs to verdicts: what counts as a host, which hosts take part, which are named.
 
-use super::gathered::{By, Gathered};
+use super::gathered::Gathered;
 use super::*;
 use crate::compare::factor::{self, Factor};
+use crate::origin::hosts::Over;
 use crate::schema::{Event, RowOutcome, Run, RunStatus};
 use crate::summary::Fold;
 use crate::testing::{Random, environment, header, launch};
@@ -21,11 +22,11 @@ fn run(host: &str, kernel: &str, rows: &[&str], blocks: u32, mut rate: impl FnMu
 }
 
 fn kernels() -> Gathered {
-    Gathered::new(factor::find("kernel").expect("a factor").clone(), By::Machine)
+    Gathered::new(factor::find("kernel").expect("a factor").clone(), Over::Machine)
 }
 
 fn take(gathered: &mut Gathered, run: &Run) {
-    gathered.take(run, |_| true).expect("it has a host and a kernel");
+    gathered.take(run).expect("it has a host");
 }
 
 fn compared(gathered: &Gathered) -> Comparison {
@@ -136,15 +137,15 @@ fn rows_without_a_common_host_are_left_out_with_the_reason() {
 }
 
 /// Gathers runs of these hosts, each given by its name and machine id, and returns the names of hosts and those taken as one.
-fn hosts_of(by: By, runs: &[(&str, Option<&str>)]) -> (Vec<String>, Vec<Vec<String>>) {
-    let mut gathered = Gathered::new(factor::find("kernel").expect("a factor").clone(), by);
+fn hosts_of(over: Over, runs: &[(&str, Option<&str>)]) -> (Vec<String>, Vec<Vec<String>>) {
+    let mut gathered = Gathered::new(factor::find("kernel").expect("a factor").clone(), over);
     for (number, (name, machine)) in runs.iter().enumerate() {
         for kernel in ["6.1", "6.6"] {
             let mut run = run(name, kernel, &["a"], 2, |_, _| 1e6);
             run.header.started_at = format!("2026-01-{number:02}T00:00:00Z");
             run.header.environment.machine = machine.map(str::to_owned);
             run.header.labels.insert("node".to_owned(), format!("n{number}"));
-            gathered.take(&run, |_| true).expect("a host");
+            take(&mut gathered, &run);
         }
     }
     let hosts = compared(&gathered).hosts.expect("hosts");
@@ -155,34 +156,36 @@ fn hosts_of(by: By, runs: &[(&str, Option<&str>)]) -> (Vec<String>, Vec<Vec<Stri
 fn a_host_is_its_machine_id_whatever_it_is_called() {
     let text = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<String>>();
     let both = [("old", Some("1111aaaa")), ("new", Some("1111aaaa")), ("n2", Some("2222")), ("n10", Some("3333"))];
-    assert_eq!(hosts_of(By::Machine, &both), (text(&["n2", "n10", "new"]), vec![text(&["new", "old"])]));
+    assert_eq!(hosts_of(Over::Machine, &both), (text(&["n2", "n10", "new"]), vec![text(&["new", "old"])]));
     // Two of one name; and runs from before there were ids.
-    let (names, same) = hosts_of(By::Machine, &[("web", Some("1111aaaa")), ("web", Some("2222bbbb"))]);
+    let (names, same) = hosts_of(Over::Machine, &[("web", Some("1111aaaa")), ("web", Some("2222bbbb"))]);
     assert_eq!((names, same.len()), (text(&["web (1111)", "web (2222)"]), 0));
-    assert_eq!(hosts_of(By::Machine, &[("web", None), ("web", Some("1111"))]).0, ["web"]);
-    let unknown = hosts_of(By::Machine, &[("web", None), ("web", Some("1111")), ("web", Some("2222"))]).0;
+    assert_eq!(hosts_of(Over::Machine, &[("web", None), ("web", Some("1111"))]).0, ["web"]);
+    let unknown = hosts_of(Over::Machine, &[("web", None), ("web", Some("1111")), ("web", Some("2222"))]).0;
     assert_eq!(unknown, ["web (no id)", "web (1111)", "web (2222)"]);
     // Containers of one image, which share an id.
     let clones = [("a", Some("1111")), ("b", Some("1111"))];
-    assert_eq!(hosts_of(By::Machine, &clones).0.len(), 1);
-    assert_eq!(hosts_of(By::Name, &clones).0, ["a", "b"]);
-    assert_eq!(hosts_of(By::named("node"), &[("x", Some("1")), ("x", Some("1"))]).0, ["n0", "n1"]);
+    assert_eq!(hosts_of(Over::Machine, &clones).0.len(), 1);
+    assert_eq!(hosts_of(Over::Name, &clones).0, ["a", "b"]);
+    assert_eq!(hosts_of(Over::named("node"), &[("x", Some("1")), ("x", Some("1"))]).0, ["n0", "n1"]);
 }
 
 #[test]
 fn a_run_without_its_host_or_level_is_refused() {
-    let mut gathered = Gathered::new(Factor::label("commit"), By::named("node"));
+    let mut gathered = Gathered::new(Factor::label("commit"), Over::named("node"));
     let mut run = run("h", "6.1", &["a"], 2, |_, _| 1e6);
-    assert!(gathered.take(&run, |_| true).is_err_and(|reason| reason.contains("no label node")));
+    assert!(gathered.take(&run).is_err_and(|reason| reason.contains("no label node")));
     run.header.labels.insert("node".to_owned(), "n1".to_owned());
-    assert!(gathered.take(&run, |_| true).is_err_and(|reason| reason.contains("no commit")));
+    take(&mut gathered, &run);
+    let without: Vec<String> = gathered.without_level().map(|(_, reason)| reason).collect();
+    assert_eq!(without, ["it has no commit"]);
 }
 
 #[test]
 fn rows_of_one_run_are_paired_in_its_blocks() {
     // Blocks differ by 30 %, and the two variants of a block do not.
     let mut random = Random::new(6);
-    let mut gathered = Gathered::new(factor::find("variant").expect("a factor").clone(), By::Machine);
+    let mut gathered = Gathered::new(factor::find("variant").expect("a factor").clone(), Over::Machine);
     for host in 0..4 {
         let levels: Vec<f64> = (0..12).map(|_| (0.3 * random.normal()).exp()).collect();
         let mut run = run(&format!("h{host}"), "6.1", &["a/old", "a/new"], 12, |row, block| {
@@ -192,7 +195,7 @@ fn rows_of_one_run_are_paired_in_its_blocks() {
         for result in &mut run.results {
             result.row.variant = result.row.id.strip_prefix("a/").map(str::to_owned);
         }
-        gathered.take(&run, |_| true).expect("a host");
+        take(&mut gathered, &run);
     }
     let found = compared(&gathered);
     assert_eq!((verdicts(&found), found.rows[0].label.as_str()), (vec!["better"], "a"));

@@ -1,6 +1,7 @@
 use super::*;
-use crate::history::{facts_of, own_figure};
-use crate::schema::{Event, Run, RunStatus};
+use crate::history::own_figure;
+use crate::origin::facts_of;
+use crate::schema::{Event, RowResult, Run, RunStatus};
 use crate::summary::Fold;
 use crate::testing::{environment, header, launch};
 
@@ -27,15 +28,7 @@ fn lines() -> String {
     for (number, run) in runs.iter().enumerate() {
         let header = &run.header;
         writer.facts(7, || facts_of(header));
-        writer.run(number as i64, || RunLine {
-            name: header.run_id.clone(),
-            run_id: header.run_id.clone(),
-            started_at: header.started_at.clone(),
-            machine: Machine::of(&header.environment),
-            program: header.program_name(),
-            labels: Arc::new(header.labels.clone()),
-            facts: 7,
-        });
+        writer.run(number as i64, 7, Origin::of(&header.run_id, run));
         for (row, result) in run.results.iter().enumerate() {
             let figure = own_figure(result).map(|own| Figure {
                 estimate: own.estimate,
@@ -49,18 +42,26 @@ fn lines() -> String {
 }
 
 #[test]
-fn entries_are_those_of_the_runs() {
+fn figures_are_those_of_the_runs() {
     let mut reader = Reader::default();
     let heard: Vec<Heard> = lines().lines().map(|line| reader.line(line).expect("a line")).collect();
-    let entries: Vec<&Entry> =
-        heard.iter().filter_map(|heard| if let Heard::Entry(entry) = heard { Some(&**entry) } else { None }).collect();
-    let expected: Vec<Entry> =
-        ["one", "two"].map(|name| Entry::of(name, &run(name), &run(name).results[0]).expect("measured")).into();
-    assert_eq!(entries, expected.iter().collect::<Vec<_>>());
+    let found: Vec<&Found> =
+        heard.iter().filter_map(|heard| if let Heard::Found(found) = heard { Some(&**found) } else { None }).collect();
+    let runs = ["one", "two"].map(run);
+    let of_run = |(number, run): (usize, &Run)| {
+        let origin = Arc::new(Origin::of(&run.header.run_id, run));
+        let found = move |result: &RowResult| Found {
+            run: number as i64,
+            origin: Arc::clone(&origin),
+            row: Arc::new(result.row.clone()),
+            figure: own_figure(result).cloned(),
+        };
+        run.results.iter().map(found).collect::<Vec<Found>>()
+    };
+    let expected: Vec<Found> = runs.iter().enumerate().flat_map(of_run).collect();
+    assert_eq!(found, expected.iter().collect::<Vec<_>>());
     assert_eq!(lines().matches("{\"facts\":{\"id\"").count(), 1, "facts are written once");
-    assert!(entries[0].facts.contains_key("label commit"));
-    let left = heard.iter().filter(|heard| matches!(heard, Heard::Left(left) if left.reason.contains("its turn")));
-    assert_eq!(left.count(), 2);
+    assert!(found[1].figure.as_ref().is_err_and(|reason| reason.contains("its turn")));
     assert_eq!(heard.last(), Some(&Heard::End));
     assert_eq!(reader.rows().map(|(id, row)| (id, row.id.as_str())).collect::<Vec<_>>(), [(0, "a"), (1, "b")]);
 }
@@ -76,7 +77,7 @@ fn a_line_that_cannot_be_is_an_error() {
     };
     says(&[rest.lines().next().expect("a line")], "no version");
     says(&[first, first], "second version");
-    says(&[r#"{"version":2}"#], "version 2");
+    says(&[r#"{"version":1}"#], "version 1");
     says(&[first, "{\"row\""], "EOF");
     says(&[first, r#"{"left":{"run":0,"row":0,"reason":"x"}}"#], "run 0 is not known");
     let figure = text.lines().find(|line| line.contains("\"figure\"")).expect("a figure");
