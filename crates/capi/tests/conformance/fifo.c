@@ -85,7 +85,7 @@ static void a_signal_ends_a_blocking_open(void) {
     make_fifo();
     on_signal(SIGALRM, count_signal, 0);
     /* Again and again: one signal may come before the call waits. */
-    ualarm(50000, 50000);
+    alarms_every(50000);
     FAILS(open(path, O_RDONLY), EINTR, "POSIX open: EINTR");
     FAILS(open(path, O_WRONLY), EINTR, "POSIX open: EINTR");
     ualarm(0, 0);

@@ -53,12 +53,12 @@ static void a_handler_ends_every_call(void) {
         near = full;
         signals_seen = 0;
         /* Again and again: one signal may come before the call waits. */
-        ualarm(30000, 30000);
+        alarms_every(30000);
         FAILS(rows[at].run(), EINTR, "POSIX: EINTR without SA_RESTART");
         ualarm(0, 0);
         HOLDS(signals_seen >= 1, "POSIX: the handler runs");
     }
-    ualarm(30000, 30000);
+    alarms_every(30000);
     in_context("%s", "I_RECVFD");
     FAILS(do_recvfd(), EINTR, "POSIX I_RECVFD: EINTR");
     ualarm(0, 0);
@@ -137,8 +137,9 @@ static void a_partial_write_is_reported(void) {
     static char bytes[1000000];
     open_ends();
     on_signal(SIGALRM, count_signal, 0);
-    ualarm(100000, 0);
+    alarms_every(100000);
     ssize_t count = write(near, bytes, sizeof bytes);
+    ualarm(0, 0);
     in_context("%zd bytes", count);
     HOLDS(count > 0 && count < (ssize_t)sizeof bytes, "POSIX write: a signal after some bytes: their number");
     in_context("%s", "");
@@ -191,6 +192,8 @@ static void use_the_stream(int number) {
     int saved = errno;
     char byte;
     (void)number;
+    if (handler_value)
+        return;
     handler_value = (int)read(near, &byte, 1) + (int)write(near, "h", 1);
     handler_error = errno;
     errno = saved;
@@ -202,8 +205,9 @@ static void a_handler_uses_a_stream(void) {
     open_pipe(other);
     EXPECT(write(far, "12345", 5), 5, "write");
     on_signal(SIGALRM, use_the_stream, 0);
-    ualarm(50000, 0);
+    alarms_every(50000);
     FAILS(read(other[0], got.data_bytes, 9), EINTR, "POSIX: EINTR");
+    ualarm(0, 0);
     EXPECT(handler_value, 2, "POSIX: read and write are async-signal-safe");
     EXPECT(read(far, got.data_bytes, 9), 1, "POSIX: what the handler has written");
 }
@@ -216,7 +220,7 @@ static void many_signals_lose_nothing(void) {
     if (child == 0) {
         close(far);
         unsigned char bytes[777];
-        ualarm(700, 700);
+        alarms_every(700);
         on_signal(SIGALRM, count_signal, 0);
         for (int sent = 0; sent < BYTES_SENT;) {
             int len = BYTES_SENT - sent < 777 ? BYTES_SENT - sent : 777;
@@ -233,7 +237,7 @@ static void many_signals_lose_nothing(void) {
     close(near);
     struct timespec pause = {0, 100000};
     int sum = 0, wrong = 0;
-    ualarm(900, 900);
+    alarms_every(900);
     for (;;) {
         unsigned char bytes[1000];
         ssize_t count = read(far, bytes, sizeof bytes);
@@ -267,7 +271,7 @@ static void an_end_is_noticed_between_frequent_signals(void) {
         close(near);
         ssize_t count;
         long long start = now_ms();
-        ualarm(900, 900);
+        alarms_every(900);
         while ((count = read(far, got.data_bytes, 9)) == -1 && errno == EINTR && now_ms() < start + 3000)
             ;
         ualarm(0, 0);
@@ -282,9 +286,9 @@ static void sleeps_are_not_restarted_by_sa_restart(void) {
     open_ends();
     on_signal(SIGALRM, count_signal, SA_RESTART);
     struct pollfd one = {.fd = far, .events = POLLIN};
-    ualarm(30000, 0);
+    alarms_every(30000);
     FAILS(poll(&one, 1, 3000), EINTR, "signal(7): poll");
-    EXPECT(signals_seen, 1, "the handler ran");
+    HOLDS(signals_seen >= 1, "the handler ran");
 }
 
 static void sigpipe_kills_by_default(void) {

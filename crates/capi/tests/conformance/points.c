@@ -33,17 +33,15 @@ static void p3_blocking_calls_are_interruptible(void) {
     char text[9];
     on_signal(SIGALRM, count_signal, 0);
     struct got *message;
-    ualarm(50000, 0);
+    alarms_every(50000);
     FAILS(read(near, text, 9), EINTR, "STREAMS 4.3: read");
-    ualarm(50000, 0);
     message = get_message(near);
     EXPECT(message->error, EINTR, "STREAMS 4.3: getmsg");
     fill(near);
-    ualarm(50000, 0);
     FAILS(put_message(near, "c", "d", 0), EINTR, "STREAMS 4.3: putmsg");
-    ualarm(50000, 0);
     FAILS(write(near, "x", 1), EINTR, "STREAMS 4.3: write");
-    EXPECT(signals_seen, 4, "each signal was delivered");
+    ualarm(0, 0);
+    HOLDS(signals_seen >= 4, "each signal was delivered");
 }
 
 static void p4_putmsg(void) {
@@ -158,7 +156,7 @@ static void p9_a_nonblocking_close_does_not_wait(void) {
     stream = open("/dev/streams/loop", O_RDWR);
     EXPECT(write(stream, "x", 1), 1, "write");
     on_signal(SIGALRM, count_signal, 0);
-    ualarm(100000, 0);
+    alarms_every(100000);
     start = now_ms();
     EXPECT(close(stream), 0, "STREAMS 4.9: close succeeds");
     in_context("%lld ms", now_ms() - start);

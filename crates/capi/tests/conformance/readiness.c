@@ -189,14 +189,14 @@ static void signals_end_the_wait(void) {
     open_ends();
     on_signal(SIGALRM, count_signal, SA_RESTART);
     struct pollfd one = {.fd = far, .events = POLLIN};
-    ualarm(50000, 0);
+    alarms_every(50000);
     FAILS(poll(&one, 1, 5000), EINTR, "signal(7): poll is never restarted");
     fd_set in;
     FD_ZERO(&in); FD_SET(far, &in);
     struct timeval time = {5, 0};
-    ualarm(50000, 0);
     FAILS(select(far + 1, &in, NULL, NULL, &time), EINTR, "signal(7): select is never restarted");
-    EXPECT(signals_seen, 2, "both signals were delivered");
+    ualarm(0, 0);
+    HOLDS(signals_seen >= 2, "both signals were delivered");
 }
 
 static void signal_masks(void) {

@@ -60,7 +60,7 @@ static void time_outs(void) {
     FAILS(ask(REVERSE, &byte, 1, -2, NULL), EINVAL, "STREAMS 4.12: a time-out below -1");
     EXPECT(ask(REVERSE, &byte, 1, 1, NULL), 1, "an ioctl after one that was not answered");
     on_signal(SIGALRM, count_signal, 0);
-    ualarm(50000, 50000);
+    alarms_every(50000);
     FAILS(ask(IGNORE, &byte, 1, -1, NULL), EINTR, "POSIX I_STR: a signal ends the wait");
     ualarm(0, 0);
     EXPECT(ask(REVERSE, &byte, 1, 1, NULL), 1, "an ioctl after one that was interrupted");

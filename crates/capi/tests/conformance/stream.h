@@ -156,6 +156,12 @@ MAY_BE_UNUSED static long fill(int fd) {
 }
 
 /* Signals, counted. */
+/* Alarms that come again and again, until `ualarm(0, 0)`: on a loaded machine the first one can come before the call that it is to
+ * interrupt. */
+static void MAY_BE_UNUSED alarms_every(useconds_t time_us) {
+    ualarm(time_us, time_us);
+}
+
 static volatile sig_atomic_t signals_seen;
 
 MAY_BE_UNUSED static void count_signal(int number) {
