@@ -119,7 +119,7 @@ fn after_program_and_consumer_are_killed_all_events_are_in_the_trace_once() {
 #[test]
 fn after_a_consumer_died_at_the_beginning_of_a_part_nothing_is_copied_twice() {
     let _alone = alone();
-    let test = TestSession::new(WhenFull::Refuse, 16 << 20);
+    let test = TestSession::new(WhenFull::Refuse, 64 << 20);
     std::fs::create_dir(test.trace()).expect("a directory");
     let mut child = program::start("threads", 50_000, &test.session(), false);
     let rotation = Rotation { bytes: 1, keep: None };
