@@ -82,3 +82,20 @@ fn the_kernel_filters_its_events() {
     let entries = dir.text(&["show", "r", "-e", "raw_syscalls:sys_enter"]).lines().count();
     assert!(entries > results.len(), "the filter is about exits only: {entries}");
 }
+
+#[test]
+fn kernel_events_that_are_switched_on_later_are_filtered_too() {
+    let Some(_alone) = usable() else { return };
+    let dir = TestDir::new();
+    // Of the calls that the program makes each millisecond, none has such a result.
+    let options = ["-k", "sched:sched_process_exit", "-f", "raw_syscalls:sys_exit if ret == 12345"];
+    let recorder = Recorder::start(dir.recorder(&options, 100_000_000, "0"));
+    dir.emitted(1);
+    dir.text(&["switch", "r", "--kernel-on", "raw_syscalls"]);
+    let on = dir.progress.emitted();
+    dir.emitted(on + 10_000);
+    recorder.signal(Signal::TERM);
+    recorder.wait();
+    assert!(dir.count("r", "raw_syscalls:sys_enter") >= 9, "the program sleeps after each thousand events");
+    assert_eq!(dir.count("r", "raw_syscalls:sys_exit"), 0);
+}

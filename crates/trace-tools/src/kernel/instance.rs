@@ -110,31 +110,12 @@ impl Instance {
         events.switch(&self.path, true)
     }
 
-    /// Sets the filters of those events that they are about; several of one event must all hold.
+    /// Sets the filters of those events that they are about, see [`filter`].
     ///
     /// # Errors
-    /// [`Error::Filter`] if the kernel refuses a filter, [`Error::File`].
+    /// Those of [`filter`].
     pub(super) fn filter(&self, events: &Selection, filters: &[Filter]) -> Result<(), Error> {
-        for (system, event) in events.iter() {
-            let name = format!("{system}:{event}");
-            let own: Vec<String> = filters
-                .iter()
-                .filter(|filter| filter.is_about(&name))
-                .map(|filter| format!("({})", filter.condition()))
-                .collect();
-            if own.is_empty() {
-                continue;
-            }
-            let file = self.path.join("events").join(system).join(event).join("filter");
-            tracefs::write(&file, &own.join(" && ")).map_err(|error| match error {
-                Error::File { source, .. } if source.kind() == io::ErrorKind::InvalidInput => {
-                    // The file then contains the filter, a mark at the place, and the reason.
-                    Error::Filter { event: name, why: tracefs::read(&file).unwrap_or_default() }
-                }
-                error => error,
-            })?;
-        }
-        Ok(())
+        filter(&self.path, events, filters)
     }
 
     /// Records only the threads of these processes and all that they fork from now on.
@@ -242,6 +223,33 @@ pub fn stale(found: &Tracefs) -> Result<Vec<PathBuf>, Error> {
 /// As [`stale`].
 pub fn sweep(found: &Tracefs) -> Result<Vec<PathBuf>, Error> {
     Ok(stale(found)?.into_iter().filter(|path| remove(path)).collect())
+}
+
+/// Sets the filters of those events of an instance that they are about; several of one event must all hold.
+///
+/// # Errors
+/// [`Error::Filter`] if the kernel refuses a filter, [`Error::File`].
+pub(super) fn filter(instance: &Path, events: &Selection, filters: &[Filter]) -> Result<(), Error> {
+    for (system, event) in events.iter() {
+        let name = format!("{system}:{event}");
+        let own: Vec<String> = filters
+            .iter()
+            .filter(|filter| filter.is_about(&name))
+            .map(|filter| format!("({})", filter.condition()))
+            .collect();
+        if own.is_empty() {
+            continue;
+        }
+        let file = instance.join("events").join(system).join(event).join("filter");
+        tracefs::write(&file, &own.join(" && ")).map_err(|error| match error {
+            Error::File { source, .. } if source.kind() == io::ErrorKind::InvalidInput => {
+                // The file then contains the filter, a mark at the place, and the reason.
+                Error::Filter { event: name, why: tracefs::read(&file).unwrap_or_default() }
+            }
+            error => error,
+        })?;
+    }
+    Ok(())
 }
 
 /// Returns the directory of the instance with that name.

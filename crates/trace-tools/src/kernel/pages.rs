@@ -23,6 +23,7 @@ use super::page::Layout;
 use super::plan::Plan;
 use super::stats::Stats;
 use super::{Clock, Error};
+use crate::filter::Filter;
 use crate::schema::EventKind;
 
 const DESCRIPTION: &str = "description";
@@ -94,7 +95,7 @@ impl Drop for Store {
 }
 
 /// The facts needed to read pages.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(super) struct Description {
     /// The name of the instance of the pages.
     pub instance: String,
@@ -105,6 +106,8 @@ pub(super) struct Description {
     pub header_page: String,
     /// For each event type its system and the kernel's description.
     pub formats: Vec<(String, String)>,
+    /// The conditions on values, for events that are switched on later.
+    pub filters: Vec<Filter>,
     /// The calls whose arguments are known, if entries to system calls are recorded.
     pub calls: Vec<Signature>,
 }
@@ -155,9 +158,10 @@ impl Description {
     }
 
     fn to_text(&self) -> String {
-        let Description { instance, clock, buffer_bytes, header_page, formats, calls } = self;
+        let Description { instance, clock, buffer_bytes, header_page, formats, filters, calls } = self;
         let clock = clock.name();
         let head = format!("{SIGNATURE}\ninstance: {instance}\nclock: {clock}\nbuffer bytes: {buffer_bytes}\n");
+        let head = filters.iter().fold(head, |text, filter| format!("{text}filter: {filter}\n"));
         let calls = calls.iter().map(|call| format!("call: {call}\n"));
         let head = calls.fold(head, |text, call| text + &call) + &format!("header_page:\n{header_page}\n");
         let formats = formats.iter().map(|(system, text)| format!("system: {system}\n{text}\n"));
@@ -181,6 +185,11 @@ impl Description {
             buffer_bytes: value("buffer bytes")?.parse().ok()?,
             header_page,
             formats: parts.map(part).collect::<Option<_>>()?,
+            filters: head
+                .lines()
+                .filter_map(|line| line.strip_prefix("filter: "))
+                .map(|text| Filter::parse(text).ok())
+                .collect::<Option<_>>()?,
             calls: head
                 .lines()
                 .filter_map(|line| line.strip_prefix("call: "))
@@ -298,6 +307,7 @@ mod tests {
             buffer_bytes: 8 << 20,
             header_page: super::super::fixtures::HEADER_PAGE.trim_end().to_owned(),
             formats: super::super::fixtures::formats(),
+            filters: vec![Filter::parse("sched_switch if prev_pid > 0 && next_comm ~ \"a*\"").expect("a filter")],
             calls: vec![Signature::parse("openat(int dfd, const char * filename)").expect("written so")],
         };
         let text = description.to_text();

@@ -148,6 +148,7 @@ impl Session {
             buffer_bytes: u64::from(settings.buffer_kb_per_cpu) << 10,
             header_page: header_page(&found, &instance)?,
             formats: formats(&found, &events)?,
+            filters: settings.filters.clone(),
             calls: calls(&found, &events)?,
         };
         let (layout, kinds) = (description.layout()?, description.kinds()?);

@@ -3,19 +3,19 @@
 use std::path::Path;
 
 use super::events::Selection;
-use super::instance::by_name;
+use super::instance::{self, by_name};
 use super::pages::{self, Description};
 use super::{Error, Tracefs, session, tracefs};
 
 /// Switches events of the session with these pages: first those of `off`, then those of `on` (patterns as for
-/// [`Selection::choose`]). Returns the events that are on afterwards, as `system:event`; `None` if there is no such
+/// [`Selection::choose`]), with the session's filters. Returns the events that are on afterwards, as `system:event`; `None` if there is no such
 /// session.
 ///
 /// The description of an event is added to the session's before the event is switched on, so that all of its records can
 /// be converted, whichever process does that.
 ///
 /// # Errors
-/// [`Error::UnknownEvent`], [`Error::File`], [`Error::Unreadable`]. Some events may have been switched then.
+/// [`Error::UnknownEvent`], [`Error::Filter`], [`Error::File`], [`Error::Unreadable`]. Some events may have been switched then.
 pub fn switch(directory: &Path, on: &[String], off: &[String]) -> Result<Option<Vec<String>>, Error> {
     if !directory.exists() {
         return Ok(None);
@@ -41,6 +41,7 @@ pub fn switch(directory: &Path, on: &[String], off: &[String]) -> Result<Option<
     }
     let instance = by_name(&description.instance)?;
     off.switch(&instance, false)?;
+    instance::filter(&instance, &on, &description.filters)?;
     on.switch(&instance, true)?;
     let now = tracefs::read(&instance.join("set_event"))?;
     Ok(Some(now.lines().map(str::to_owned).collect()))
