@@ -70,6 +70,9 @@ const UNWANTED: &str = "event, not of the session";
 const BARE: &str = "bare: 32 B and rdtsc";
 const PER_CPU: &str = "event, logs of CPUs";
 const PER_THREAD: &str = "event, logs of threads";
+const BARE_PAIR: &str = "bare, two threads";
+const PER_CPU_PAIR: &str = "logs of CPUs, two threads";
+const PER_THREAD_PAIR: &str = "own logs, two threads";
 const FROM_C: &str = "event from C";
 const TRACING: &str = "event of tracing";
 const TRACING_OFF: &str = "event of tracing, off";
@@ -116,16 +119,19 @@ fn make(what: &str, into: &Path, library: &Path) -> Result<()> {
 }
 
 fn measure(options: &Options, session: &Path, cost: &Path, peers: &Path) -> Result<Vec<Arm>> {
-    let in_session = |program: &Path, logs: &str| {
-        let mut command = pinned(program, options.cpu);
+    let in_session = |program: &Path, logs: &str, cpu: Option<u32>| {
+        let mut command = cpu.map_or_else(|| shell::command(&program.to_string_lossy()), |cpu| pinned(program, cpu));
         command.env("HEADWATER_TRACE", session).env("HEADWATER_TRACE_LOGS", logs);
         Program::start(command)
     };
     let mut programs = vec![
-        in_session(cost, "")?,
-        in_session(cost, "thread")?,
-        in_session(&peers.join("ours"), "")?,
+        in_session(cost, "", Some(options.cpu))?,
+        in_session(cost, "thread", Some(options.cpu))?,
+        in_session(&peers.join("ours"), "", Some(options.cpu))?,
         Program::start(pinned(cost, options.cpu))?,
+        // Two threads have a CPU each.
+        in_session(cost, "", None)?,
+        in_session(cost, "thread", None)?,
     ];
     let arm = |about, program, name| Arm { about, program, name, least: f64::INFINITY, medians: Vec::new() };
     let mut arms = vec![
@@ -135,6 +141,9 @@ fn measure(options: &Options, session: &Path, cost: &Path, peers: &Path) -> Resu
         arm(BARE, 0, "bare"),
         arm(PER_CPU, 0, "event"),
         arm(PER_THREAD, 1, "event"),
+        arm(BARE_PAIR, 4, "bare-pair"),
+        arm(PER_CPU_PAIR, 4, "event-pair"),
+        arm(PER_THREAD_PAIR, 5, "event-pair"),
         arm(FROM_C, 2, "event"),
         arm(TRACING, 0, "tracing"),
         arm(TRACING_OFF, 0, "tracing-off"),
@@ -203,6 +212,13 @@ fn print(arms: &[Arm]) {
     let bounds = [
         Bound { about: "logs of CPUs / bare", of: (PER_CPU, BARE), judge: Judge::RatioAtMost(1.6) },
         Bound { about: "logs of threads / bare", of: (PER_THREAD, BARE), judge: Judge::RatioAtMost(1.3) },
+        Bound { about: "bare, two threads / one", of: (BARE_PAIR, BARE), judge: Judge::RatioAtMost(1.2) },
+        Bound { about: "logs of CPUs, two threads / one", of: (PER_CPU_PAIR, PER_CPU), judge: Judge::RatioAtMost(1.2) },
+        Bound {
+            about: "logs of threads, two threads / one",
+            of: (PER_THREAD_PAIR, PER_THREAD),
+            judge: Judge::RatioAtMost(1.2),
+        },
         Bound { about: "from C / bare", of: (FROM_C, BARE), judge: Judge::RatioAtMost(1.5) },
         Bound { about: "LTTng-UST / logs of CPUs", of: (LTTNG, PER_CPU), judge: Judge::RatioAtLeast(4.0) },
         Bound {

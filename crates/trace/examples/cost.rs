@@ -4,6 +4,7 @@
 use std::hint::black_box;
 use std::io::{self, BufRead};
 use std::path::Path;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Instant;
 
 use headwater_trace::WhenFull;
@@ -45,6 +46,32 @@ fn batch(mut event: impl FnMut(u64)) -> f64 {
     start.elapsed().as_nanos() as f64 / BATCH as f64
 }
 
+/// How much longer than a batch two threads run at once, so that what they do alone at its beginning and end does not count.
+const TIMES: u64 = 10;
+
+/// As [`batch`], in two threads at once, each on a CPU of its own: the mean of both.
+fn pair<F: FnMut(u64)>(make: impl Fn() -> F + Sync) -> io::Result<f64> {
+    let cpus = headwater_os::cpu::allowed()?;
+    let &[one, other, ..] = &cpus[..] else { return Err(io::Error::other("two CPUs are needed")) };
+    let ready = AtomicU32::new(0);
+    let run = |cpu| -> io::Result<f64> {
+        headwater_os::cpu::bind(cpu)?;
+        let mut event = make();
+        event(0);
+        ready.fetch_add(1, Ordering::AcqRel);
+        while ready.load(Ordering::Acquire) < 2 {
+            std::hint::spin_loop();
+        }
+        Ok((0..TIMES).map(|_| batch(&mut event)).sum::<f64>() / TIMES as f64)
+    };
+    std::thread::scope(|scope| {
+        let other = scope.spawn(|| run(other));
+        let one = scope.spawn(|| run(one));
+        let [one, other] = [one, other].map(|thread| thread.join().expect("it does not panic"));
+        Ok((one? + other?) / 2.0)
+    })
+}
+
 fn make(path: &Path) -> io::Result<()> {
     let clock = Clock { name: "tsc".into(), frequency_hz: 1_000_000_000, offset_s: 0, offset_ticks: 0 };
     let patterns = vec!["cost:*".to_owned()];
@@ -71,6 +98,11 @@ fn main() -> io::Result<()> {
                 "off" => batch(|number| off(number, 1, 2)),
                 "bare" => batch(|number| bare.store(number)),
                 "event" => batch(|number| on(number, 1, 2)),
+                "event-pair" => pair(|| |number| on(number, 1, 2))?,
+                "bare-pair" => pair(|| {
+                    let mut bare = Bare { ring: Box::new([0; WORDS]), head: 0 };
+                    move |number| bare.store(number)
+                })?,
                 "tracing" => batch(
                     |number| tracing::info!(name: "event", target: "cost", first = number, second = 1_u64, third = 2_u64),
                 ),
