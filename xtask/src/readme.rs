@@ -104,7 +104,9 @@ impl Reader {
         let mut clone = shell::command("git");
         shell::run(clone.args(["clone", "--quiet", "--no-local"]).arg(shell::root()).arg(inside(CLONE)))?;
         // The crates are downloaded outside, where there are certificates.
-        shell::run(&mut cargo(&["fetch", "--locked", "--quiet"]))?;
+        for manifest in ["Cargo.toml", "archive/Cargo.toml"] {
+            shell::run(&mut cargo(&["fetch", "--locked", "--quiet", "--manifest-path", manifest]))?;
+        }
         let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
         let home = home.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cargo")));
         let home = home.context("neither CARGO_HOME nor HOME is set")?;

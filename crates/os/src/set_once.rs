@@ -21,7 +21,8 @@ impl<T: Send + Sync> SetOnce<T> {
     pub fn get(&self) -> Option<&'static T> {
         // Acquire pairs with the exchange in `set`.
         let value = self.0.load(Ordering::Acquire);
-        // SAFETY: null, or a leaked box that `set` has put there: a shared reference to it lives for ever, and `T` is Sync.
+        // SAFETY: null, a leaked box that `set` has put there, or what `refer` has: a shared reference to it lives for ever, and
+        // `T` is Sync.
         unsafe { value.as_ref() }
     }
 
@@ -39,6 +40,17 @@ impl<T: Send + Sync> SetOnce<T> {
             }
         }
     }
+
+    /// Sets the value to one that lives for ever, without allocating, unless another thread has been faster: then that one's is
+    /// returned.
+    pub fn refer(&self, value: &'static T) -> &'static T {
+        let own = ptr::from_ref(value).cast_mut();
+        match self.0.compare_exchange(ptr::null_mut(), own, Ordering::AcqRel, Ordering::Acquire) {
+            Ok(_) => value,
+            // SAFETY: as in `get`.
+            Err(other) => unsafe { &*other },
+        }
+    }
 }
 
 impl<T: Send + Sync> Default for SetOnce<T> {
@@ -50,6 +62,15 @@ impl<T: Send + Sync> Default for SetOnce<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_value_that_lives_for_ever_is_set_where_it_is() {
+        static VALUES: [u8; 2] = [1, 2];
+        static VALUE: SetOnce<u8> = SetOnce::new();
+        assert!(ptr::eq(VALUE.refer(&VALUES[0]), &raw const VALUES[0]));
+        assert!(ptr::eq(VALUE.refer(&VALUES[1]), &raw const VALUES[0]), "the first stays");
+        assert!(VALUE.get().is_some_and(|value| ptr::eq(value, &raw const VALUES[0])));
+    }
 
     #[test]
     fn one_of_several_values_stays() {

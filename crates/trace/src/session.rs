@@ -11,6 +11,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering, compiler_fence, fence};
 
 use headwater_os::rseq::Appended;
+use headwater_os::set_once::SetOnce;
 use headwater_os::{clock, environment, fork, rseq, thread, ticks};
 use headwater_shm::logs::OfCpu;
 
@@ -60,7 +61,8 @@ static NEXT: AtomicUsize = AtomicUsize::new(0);
 static ACTIVE: [AtomicU8; AT_ONCE] = [const { AtomicU8::new(NONE) }; AT_ONCE];
 /// Raised after each change of [`ACTIVE`].
 static CHANGES: AtomicU32 = AtomicU32::new(0);
-static KNOWN: [OnceLock<&'static Event>; EVENTS] = [const { OnceLock::new() }; EVENTS];
+/// All null at first: the file of a program has no room for them.
+static KNOWN: [SetOnce<Event>; EVENTS] = [const { SetOnce::new() }; EVENTS];
 static KNOWN_COUNT: AtomicUsize = AtomicUsize::new(0);
 /// Events that could not be written while the first session was being joined: the session counts them as lost.
 static EARLY: AtomicU64 = AtomicU64::new(0);
@@ -339,7 +341,7 @@ fn switch_all() {
     CHANGES.fetch_add(1, Ordering::AcqRel);
     // Pairs with the one in `settle`.
     fence(Ordering::SeqCst);
-    KNOWN.iter().take(KNOWN_COUNT.load(Ordering::Acquire)).filter_map(OnceLock::get).for_each(|event| settle(event));
+    KNOWN.iter().take(KNOWN_COUNT.load(Ordering::Acquire)).filter_map(SetOnce::get).for_each(settle);
 }
 
 /// Switches an event to its current state.
@@ -400,7 +402,7 @@ pub(crate) fn make_known(event: &'static Event) {
         wanting.for_each(|(tag, _)| count_outside(tag));
         return event.forget();
     };
-    let _ = place.set(event);
+    place.refer(event);
     settle(event);
 }
 

@@ -58,6 +58,8 @@ fn an_overview_has_its_sections_and_links_to_each() {
     }
     assert!(html.contains("headwater run overview <span class=\"whole\">--seed</span> 17"), "how to reproduce");
     assert!(html.contains("mq_open"), "why rows are missing");
+    let broken = html.split("<th scope=\"row\">fifo-socket").count() - 1;
+    assert_eq!(broken, 0, "a table has a name that breaks at its hyphen");
 }
 
 #[test]
