@@ -1,6 +1,7 @@
 //! The step `archive` of `cargo xtask ci`: the archive is a workspace of its own, so that nothing else compiles a database.
 //! Format, lints and tests; the tests run the two commands together, and a PostgreSQL that they start themselves.
 
+use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::Result;
@@ -8,7 +9,7 @@ use anyhow::Result;
 use crate::shell::{self, cargo, target_directory};
 
 /// The manifest of the archive's workspace.
-const MANIFEST: &str = "archive/Cargo.toml";
+pub const MANIFEST: &str = "archive/Cargo.toml";
 
 /// The options of `archive-scale`.
 #[derive(Debug, clap::Args)]
@@ -32,6 +33,15 @@ pub fn scale(options: &ScaleOptions) -> Result<()> {
     let mut test_of_size = of_archive("test");
     test_of_size.args(test).env("HEADWATER", headwater).env("HEADWATER_ARCHIVE_HOSTS", options.hosts.to_string());
     shell::run(&mut test_of_size)
+}
+
+/// Makes the release build, and returns its path.
+///
+/// # Errors
+/// If it fails.
+pub fn release_build() -> Result<PathBuf> {
+    shell::run(of_archive("build").args(["--release", "--locked"]))?;
+    Ok(target_directory().join("archive/release/headwater-archive"))
 }
 
 /// Returns Cargo for the archive's workspace. Its build results stay apart: the two workspaces have features of their own.

@@ -1,4 +1,4 @@
-//! `cargo xtask package`: makes the Debian package of the command and the C libraries, then installs, uses and removes it in a
+//! `cargo xtask package`: makes the Debian package of the command, the archive's program and the C libraries, then installs, uses and removes it in a
 //! clean root. Called by hand and before a release; it needs root, dpkg and, for the first time, a Debian mirror.
 
 use std::fs;
@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
+use crate::archive;
 use crate::shell::{self, cargo};
 
 mod check;
@@ -53,11 +54,23 @@ fn folder() -> PathBuf {
     shell::root().join("target/package")
 }
 
-/// Installs the C libraries and the copyright file where Cargo.toml of headwater takes them from.
+/// Installs the archive's program, the man pages, the C libraries and the copyright file where Cargo.toml of headwater takes them from.
 fn stage() -> Result<()> {
     let stage = folder().join("stage");
     if stage.exists() {
         fs::remove_dir_all(&stage)?;
+    }
+    let program = archive::release_build()?;
+    fs::create_dir_all(folder().join("bin"))?;
+    fs::copy(&program, folder().join("bin/headwater-archive")).with_context(|| program.display().to_string())?;
+    let pages = stage.join("usr/share/man/man1");
+    fs::create_dir_all(&pages)?;
+    // The archive's own page stands for the one that headwater alone has.
+    for folder in ["docs/man", "archive/man"] {
+        for entry in fs::read_dir(shell::root().join(folder))? {
+            let page = entry?;
+            fs::copy(page.path(), pages.join(page.file_name()))?;
+        }
     }
     let multiarch = shell::output(shell::command("cc").arg("-print-multiarch"))?;
     let libraries = format!("/usr/lib/{}", multiarch.trim());

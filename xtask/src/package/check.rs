@@ -23,6 +23,15 @@ const USES: &[(&str, &str)] = &[
         "a program with events",
         r#"cd /tmp && printf '#include <headwater/trace.h>\nint main(void) { return 0; }\n' >trace.c && cc -Wall -Werror trace.c -o trace $(pkg-config --cflags --libs headwater-trace) && ./trace"#,
     ),
+    (
+        "a run in the archive",
+        "cd /tmp && export HOME=/tmp && headwater run pipe/stream/64 --time 5ms --launches 2 --quiet --archive a.sqlite -o run && HEADWATER_ARCHIVE=a.sqlite headwater show archive:last=1 | grep -q pipe",
+    ),
+    (
+        "the archive's man pages",
+        "zcat /usr/share/man/man1/headwater-archive.1.gz | grep -q 'kernel=RELEASE' && zcat /usr/share/man/man1/headwater-archive-add.1.gz | grep -q '^.TH'",
+    ),
+    ("the archive's completions", "headwater complete bash -- 'headwater archive ' | grep -q migrate"),
     ("the command's man page", "zcat /usr/share/man/man1/headwater-run.1.gz | grep -q '^.TH'"),
     ("the library's man page", "zcat /usr/share/man/man7/libheadwater.7.gz | grep -q '^.TH\\|^.Dt'"),
     ("the completions", "grep -q headwater /usr/share/bash-completion/completions/headwater"),

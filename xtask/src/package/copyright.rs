@@ -9,19 +9,20 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use serde_json::Value;
 
+use crate::archive;
 use crate::shell::{self, cargo};
 
-/// The packages whose dependencies are in the Debian package.
-const SHIPPED: [&str; 3] = ["headwater", "headwater-capi", "headwater-trace-c"];
+/// The packages whose dependencies are in the Debian package, by the manifest of their workspace.
+const SHIPPED: [(&str, &[&str]); 2] = [
+    ("Cargo.toml", &["headwater", "headwater-capi", "headwater-trace-c"]),
+    (archive::MANIFEST, &["headwater-archive"]),
+];
 
 /// Makes the file.
 ///
 /// # Errors
 /// If Cargo does not know the dependencies, or one of them names no licence.
 pub fn text() -> Result<String> {
-    let metadata = shell::output(&mut cargo(&["metadata", "--format-version", "1", "--locked", "--all-features"]))?;
-    let metadata: Value = serde_json::from_str(&metadata).context("cargo metadata")?;
-    let linked = linked()?;
     let mut text =
         String::from("Headwater is licensed under the MIT licence or the Apache License 2.0, at your choice.\n");
     let mut texts = BTreeMap::<String, Vec<String>>::new();
@@ -39,15 +40,24 @@ pub fn text() -> Result<String> {
     };
     add("headwater", shell::root())?;
     writeln!(text, "\nThe binaries contain the Rust standard library (MIT OR Apache-2.0) and these crates:\n")?;
-    for package in metadata["packages"].as_array().context("packages")? {
-        let word = |key: &str| package[key].as_str().unwrap_or_default();
-        if package["source"].is_null() || !linked.contains(&format!("{} v{}", word("name"), word("version"))) {
-            continue;
+    let mut crates = BTreeMap::new();
+    for (manifest, shipped) in SHIPPED {
+        let metadata = ["metadata", "--format-version", "1", "--locked", "--all-features", "--manifest-path", manifest];
+        let metadata: Value = serde_json::from_str(&shell::output(&mut cargo(&metadata))?).context("cargo metadata")?;
+        let linked = linked(manifest, shipped)?;
+        for package in metadata["packages"].as_array().context("packages")? {
+            let word = |key: &str| package[key].as_str().unwrap_or_default().to_owned();
+            if package["source"].is_null() || !linked.contains(&format!("{} v{}", word("name"), word("version"))) {
+                continue;
+            }
+            let name = format!("{} {}", word("name"), word("version"));
+            let licence = package["license"].as_str().with_context(|| format!("{name} names no licence"))?;
+            crates.insert(name, (licence.to_owned(), word("manifest_path")));
         }
-        let name = format!("{} {}", word("name"), word("version"));
-        let licence = package["license"].as_str().with_context(|| format!("{name} names no licence"))?;
+    }
+    for (name, (licence, manifest)) in crates {
         writeln!(text, "  {name}: {licence}")?;
-        add(&name, Path::new(word("manifest_path")).parent().context("a folder")?)?;
+        add(&name, Path::new(&manifest).parent().context("a folder")?)?;
     }
     for (licence, of) in texts {
         writeln!(text, "\n{}\nOf {}:\n\n{licence}", "-".repeat(72), of.join(", "))?;
@@ -56,10 +66,11 @@ pub fn text() -> Result<String> {
 }
 
 /// `name vVERSION` of each crate that is linked, without those that only build it.
-fn linked() -> Result<BTreeSet<String>> {
+fn linked(manifest: &str, shipped: &[&str]) -> Result<BTreeSet<String>> {
     let mut arguments =
         vec!["tree", "--locked", "--edges", "normal,no-proc-macro", "--prefix", "none", "--format", "{p}"];
-    for package in SHIPPED {
+    arguments.extend(["--manifest-path", manifest]);
+    for package in shipped {
         arguments.extend(["--package", package]);
     }
     let tree = shell::output(&mut cargo(&arguments))?;
