@@ -1,15 +1,20 @@
 //! The playbook of `examples/fleet/ansible` over three hosts that are this machine, and one that cannot be reached.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Result, ensure};
 
 use crate::shell;
 
 /// Two campaigns. The host that cannot be reached does not keep the others from measuring.
-pub fn run(place: &Path, program: &Path) -> Result<()> {
+pub fn run(place: &Path, programs: &[PathBuf; 2]) -> Result<()> {
     fs::create_dir_all(place)?;
+    let [program, archive] = programs;
+    // `headwater` looks for `headwater-archive` on PATH.
+    let usual = std::env::var_os("PATH").unwrap_or_default();
+    let folders = archive.parent().map(Path::to_owned).into_iter().chain(std::env::split_paths(&usual));
+    let path = std::env::join_paths(folders)?;
     let local =
         |name: &str| format!("{name} ansible_connection=local headwater_directory={}\n", place.join(name).display());
     // Port 9 of this machine refuses connections.
@@ -19,6 +24,7 @@ pub fn run(place: &Path, program: &Path) -> Result<()> {
     let play = |campaign: &str| -> Result<String> {
         let mut command = shell::command("ansible-playbook");
         command.current_dir(place).env("ANSIBLE_NOCOLOR", "1").env("ANSIBLE_HOME", place.join("home"));
+        command.env("PATH", &path).env("HEADWATER_ARCHIVE", super::archive_of(place));
         command
             .arg("--inventory")
             .arg(place.join("inventory"))
@@ -56,6 +62,13 @@ pub fn run(place: &Path, program: &Path) -> Result<()> {
         ensure!(words.replace("\", \"", " ").contains(part), "the report does not say {part:?}");
     }
     ensure!(place.join("runs/fleet.html").exists(), "there is no page");
+    let runs = ["after-h1", "after-h2", "after-h3", "before-h1", "before-h2", "before-h3"];
+    let headwater = || {
+        let mut command = shell::command(&program.display().to_string());
+        command.env("PATH", &path).env("HEADWATER_ARCHIVE", super::archive_of(place));
+        command
+    };
+    super::check_archive(headwater, &runs, "The replicates are 3 hosts (by node)")?;
     println!("fleet: ansible ok");
     Ok(())
 }
