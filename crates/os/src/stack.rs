@@ -4,7 +4,10 @@
 //! compiled with them (`-C force-frame-pointers=yes`, `-fno-omit-frame-pointer`); otherwise the register holds anything,
 //! so each address is checked to lie in the thread's stack before it is read. x86-64 only; elsewhere there are no frames.
 
-use std::ffi::c_int;
+use std::os::fd::IntoRawFd;
+
+use rustix::fs::{Mode, OFlags, open};
+use rustix::io::{close, read};
 
 /// A mapping of a file that can be executed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,38 +53,32 @@ pub fn modules(mut visit: impl FnMut(Module<'_>)) {
     });
 }
 
-/// Calls `visit` for each mapping until it returns false. Keeps errno, as a signal handler must.
+/// Calls `visit` for each mapping until it returns false. Changes no errno: its calls do not go through the C library, whose functions a
+/// program may have replaced, also by ours.
 fn each_mapping(mut visit: impl FnMut(Mapping<'_>) -> bool) {
-    // SAFETY: the place of this thread's errno; strings that end with a zero byte, and a buffer with its size.
-    unsafe {
-        let errno = *libc::__errno_location();
-        let file: c_int = libc::open(c"/proc/self/maps".as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC);
-        let (mut piece, mut filled, mut is_skipped) = ([0_u8; PIECE], 0, false);
-        let mut goes_on = file >= 0;
-        while goes_on {
-            let read = libc::read(file, piece[filled..].as_mut_ptr().cast(), PIECE - filled);
-            let Ok(read @ 1..) = usize::try_from(read) else { break };
-            filled += read;
-            let mut from = 0;
-            while let Some(len) = piece[from..filled].iter().position(|byte| *byte == b'\n').filter(|_| goes_on) {
-                if !std::mem::replace(&mut is_skipped, false)
-                    && let Some(mapping) = parse(&piece[from..from + len])
-                {
-                    goes_on = visit(mapping);
-                }
-                from += len + 1;
+    let Ok(file) = open(c"/proc/self/maps", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()) else { return };
+    let (mut piece, mut filled, mut is_skipped) = ([0_u8; PIECE], 0, false);
+    let mut goes_on = true;
+    while goes_on {
+        let Ok(read @ 1..) = read(&file, &mut piece[filled..]) else { break };
+        filled += read;
+        let mut from = 0;
+        while let Some(len) = piece[from..filled].iter().position(|byte| *byte == b'\n').filter(|_| goes_on) {
+            if !std::mem::replace(&mut is_skipped, false)
+                && let Some(mapping) = parse(&piece[from..from + len])
+            {
+                goes_on = visit(mapping);
             }
-            if from == 0 && filled == PIECE {
-                (from, is_skipped) = (filled, true);
-            }
-            piece.copy_within(from..filled, 0);
-            filled -= from;
+            from += len + 1;
         }
-        if file >= 0 {
-            libc::close(file);
+        if from == 0 && filled == PIECE {
+            (from, is_skipped) = (filled, true);
         }
-        *libc::__errno_location() = errno;
+        piece.copy_within(from..filled, 0);
+        filled -= from;
     }
+    // SAFETY: the descriptor is this function's own, and is used no more.
+    unsafe { close(file.into_raw_fd()) };
 }
 
 fn parse(line: &[u8]) -> Option<Mapping<'_>> {
