@@ -109,7 +109,8 @@ pub fn page(runs: &[(String, &Run)], comparisons: &[Comparison], options: &PageO
     let sections: Vec<(&Section, String)> =
         TABLE.iter().filter_map(|section| Some((section, (section.draw)(&page, &mut allowance)?))).collect();
     let visible = Visible::new(&page.title, &frame::header(&page), &sections);
-    let live = live::element(page.numbered(), allowance.left_of(visible.bytes()) / 2);
+    // The smaller part of what is left is for the data, which can be cut row by row.
+    let live = live::element(page.numbered(), allowance.left_of(visible.bytes()) * 3 / 5);
     // All remaining bytes are for the data; the rest of the frame is smaller than its reserve.
     let payload = payload::element(&page, allowance.left_of(visible.bytes() + live.len()));
     visible.with_data(&payload.note, &(live + &payload.element))

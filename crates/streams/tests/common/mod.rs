@@ -13,7 +13,10 @@ use headwater_os::child::Child;
 use headwater_os::clock::now_ns;
 use headwater_streams::{Access, Fifo, FifoOptions, Handle, Result, Stream};
 
+mod own_process;
 pub mod users;
+
+pub use own_process::{alone, run_in_own_process};
 
 /// A small generator whose seed repeats a failure (SplitMix64).
 #[derive(Debug, Clone)]
@@ -64,30 +67,6 @@ macro_rules! in_own_process {
     };
 }
 pub(crate) use in_own_process;
-
-/// What [`in_own_process`] does: in the process of the test it returns a guard, in the other one `None`, when the test has succeeded.
-pub fn run_in_own_process() -> Option<std::sync::MutexGuard<'static, ()>> {
-    const IS_OWN: &str = "HEADWATER_TEST_IS_ALONE";
-    let thread = std::thread::current();
-    // With one thread for all tests, which is the main one, they run one after the other.
-    let Some(name) = thread.name().filter(|name| *name != "main" && std::env::var_os(IS_OWN).is_none()) else {
-        return Some(alone());
-    };
-    let program = std::env::current_exe().expect("a program");
-    let mut test = std::process::Command::new(program);
-    test.args(["--exact", name, "--include-ignored", "--nocapture", "--test-threads", "1"]).env(IS_OWN, "");
-    let output = test.output().expect("it starts");
-    let said = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
-    println!("{said}");
-    assert!(output.status.success() && said.contains("test result: ok. 1 passed"), "{name}: {}", output.status);
-    None
-}
-
-/// One test at a time: a forked child has copies of the descriptors of all tests, and keeps their ends open.
-pub fn alone() -> std::sync::MutexGuard<'static, ()> {
-    static ALONE: Mutex<()> = Mutex::new(());
-    ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
-}
 
 /// The events that poll(2) reports for a descriptor within `timeout`; [`Duration::MAX`] is no bound.
 pub fn polled(fd: impl AsFd, wanted: i16, timeout: Duration) -> i16 {
