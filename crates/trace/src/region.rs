@@ -483,6 +483,21 @@ fn noted(len: &AtomicU32, place: &[AtomicU8]) -> Vec<u8> {
     bytes.iter().map(|byte| byte.load(Ordering::Relaxed)).collect()
 }
 
+/// Takes the next place of a table according to `count`, for the caller alone. None if the table is full.
+fn next_place<'t, T>(table: &'t [T], count: &AtomicU32) -> Option<&'t T> {
+    // The count does not overflow: that of a full table is raised only by those that have found it not full.
+    if count.load(Ordering::Relaxed) as usize >= table.len() {
+        return None;
+    }
+    table.get(count.fetch_add(1, Ordering::Relaxed) as usize)
+}
+
+/// The places of a table that are taken, from `first` onwards.
+fn taken_places<'t, T>(table: &'t [T], count: &AtomicU32, first: usize) -> &'t [T] {
+    let taken = (count.load(Ordering::Relaxed) as usize).min(table.len());
+    &table[first.min(taken)..taken]
+}
+
 /// Whether a list of patterns records an event of that name: see [`Layout::patterns`].
 fn selects(patterns: &str, name: &str) -> bool {
     patterns.split(',').fold(false, |is_on, pattern| match pattern.strip_prefix('!') {

@@ -6,6 +6,8 @@ use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 use headwater_os::stack;
 use headwater_shm::{Placed, shareable};
 
+use super::{next_place, taken_places};
+
 /// The number of mappings in the table; further ones are not stored.
 pub const MODULES_MAX: usize = 1024;
 
@@ -41,11 +43,7 @@ pub struct Mapped {
 /// Stores the mappings of this process at the next places according to `count`.
 pub(crate) fn note(table: &Placed<[Module]>, count: &AtomicU32, pid: u32) {
     stack::modules(|module| {
-        // It does not overflow: full, it is not added to.
-        if count.load(Ordering::Relaxed) as usize >= table.len() {
-            return;
-        }
-        let Some(place) = table.get(count.fetch_add(1, Ordering::Relaxed) as usize) else { return };
+        let Some(place) = next_place(table, count) else { return };
         let path = &module.path[module.path.len().saturating_sub(place.path.len())..];
         place.pid.store(pid, Ordering::Relaxed);
         place.base.store(module.base, Ordering::Relaxed);
@@ -61,8 +59,7 @@ pub(crate) fn note(table: &Placed<[Module]>, count: &AtomicU32, pid: u32) {
 /// The mappings at the used places from `first` onwards; None for a place whose program has not written it yet, or was
 /// killed before.
 pub(crate) fn noted(table: &Placed<[Module]>, count: &AtomicU32, first: usize) -> impl Iterator<Item = Option<Mapped>> {
-    let taken = (count.load(Ordering::Relaxed) as usize).min(table.len());
-    table[first.min(taken)..taken].iter().map(|place| {
+    taken_places(table, count, first).iter().map(|place| {
         if place.state.load(Ordering::Acquire) != 1 {
             return None;
         }

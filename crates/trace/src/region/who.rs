@@ -5,6 +5,8 @@ use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 use headwater_shm::{Placed, shareable};
 
+use super::{next_place, taken_places};
+
 /// The number of threads in the table. A thread that comes later identifies itself by a record.
 pub const WHO_MAX: usize = 4096;
 
@@ -36,11 +38,7 @@ pub struct Greeting {
 
 /// Stores a thread at the next place according to `count`; returns whether there was one. Allocates nothing.
 pub(crate) fn note(table: &Placed<[Who]>, count: &AtomicU32, time: u64, thread: u32, pid: u32, name: &str) -> bool {
-    // It does not overflow: that would take 2^32 threads.
-    if count.load(Ordering::Relaxed) as usize >= table.len() {
-        return false;
-    }
-    let Some(place) = table.get(count.fetch_add(1, Ordering::Relaxed) as usize) else { return false };
+    let Some(place) = next_place(table, count) else { return false };
     place.thread.store(thread, Ordering::Relaxed);
     place.pid.store(pid, Ordering::Relaxed);
     place.time.store(time, Ordering::Relaxed);
@@ -55,8 +53,7 @@ pub(crate) fn note(table: &Placed<[Who]>, count: &AtomicU32, time: u64, thread: 
 /// The threads at the used places from `first` onwards; None for a place whose thread has not written it yet, or was
 /// killed before.
 pub(crate) fn noted(table: &Placed<[Who]>, count: &AtomicU32, first: usize) -> impl Iterator<Item = Option<Greeting>> {
-    let taken = (count.load(Ordering::Relaxed) as usize).min(table.len());
-    table[first.min(taken)..taken].iter().map(|place| {
+    taken_places(table, count, first).iter().map(|place| {
         if place.state.load(Ordering::Acquire) != 1 {
             return None;
         }
