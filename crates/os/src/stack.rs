@@ -4,10 +4,11 @@
 //! compiled with them (`-C force-frame-pointers=yes`, `-fno-omit-frame-pointer`); otherwise the register holds anything,
 //! so each address is checked to lie in the thread's stack before it is read. x86-64 only; elsewhere there are no frames.
 
-use std::os::fd::IntoRawFd;
+mod identity;
+mod maps;
 
-use rustix::fs::{Mode, OFlags, open};
-use rustix::io::{close, read};
+pub use identity::{BUILD_ID_MAX, Identities, Identity};
+use maps::{Mapping, each_mapping};
 
 /// A mapping of a file that can be executed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,82 +19,32 @@ pub struct Module<'a> {
     pub start: u64,
     /// The address behind them.
     pub end: u64,
+    /// The number of the file in its file system; 0 without a file.
+    pub inode: u64,
     /// The file, or a name such as `[vdso]`.
     pub path: &'a [u8],
-}
-
-/// Bytes of /proc/self/maps that are read at once. Longer lines are ignored.
-const PIECE: usize = 1024;
-
-/// A line of /proc/self/maps (proc_pid_maps(5)).
-#[derive(Debug, Clone, Copy)]
-struct Mapping<'a> {
-    start: u64,
-    end: u64,
-    offset: u64,
-    is_executable: bool,
-    path: &'a [u8],
 }
 
 /// Calls `visit` for each executable mapping that has a name. May be called in a signal handler.
 pub fn modules(mut visit: impl FnMut(Module<'_>)) {
     // The mapping of a file's beginning comes before its others.
-    let (mut base, mut name, mut len) = (0, [0; 256], 0);
+    let (mut base, mut name, mut len, mut end) = (0, [0; 256], 0, 0);
     each_mapping(|mapping| {
         let cut = &mapping.path[..mapping.path.len().min(name.len())];
-        if mapping.offset == 0 || *cut != name[..len] {
+        let is_next = *cut == name[..len] && mapping.start == end;
+        // Linkers may place the code of a small program in the file's first page too: then a second mapping has offset 0.
+        if *cut != name[..len] || mapping.offset == 0 && !(is_next && mapping.is_executable) {
             base = mapping.start.wrapping_sub(mapping.offset);
             name[..cut.len()].copy_from_slice(cut);
             len = cut.len();
         }
+        end = mapping.end;
         if mapping.is_executable && !mapping.path.is_empty() {
-            visit(Module { base, start: mapping.start, end: mapping.end, path: mapping.path });
+            let Mapping { start, end, inode, path, .. } = mapping;
+            visit(Module { base, start, end, inode, path });
         }
         true
     });
-}
-
-/// Calls `visit` for each mapping until it returns false. Changes no errno: its calls do not go through the C library, whose functions a
-/// program may have replaced, also by ours.
-fn each_mapping(mut visit: impl FnMut(Mapping<'_>) -> bool) {
-    let Ok(file) = open(c"/proc/self/maps", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()) else { return };
-    let (mut piece, mut filled, mut is_skipped) = ([0_u8; PIECE], 0, false);
-    let mut goes_on = true;
-    while goes_on {
-        let Ok(read @ 1..) = read(&file, &mut piece[filled..]) else { break };
-        filled += read;
-        let mut from = 0;
-        while let Some(len) = piece[from..filled].iter().position(|byte| *byte == b'\n').filter(|_| goes_on) {
-            if !std::mem::replace(&mut is_skipped, false)
-                && let Some(mapping) = parse(&piece[from..from + len])
-            {
-                goes_on = visit(mapping);
-            }
-            from += len + 1;
-        }
-        if from == 0 && filled == PIECE {
-            (from, is_skipped) = (filled, true);
-        }
-        piece.copy_within(from..filled, 0);
-        filled -= from;
-    }
-    // SAFETY: the descriptor is this function's own, and is used no more.
-    unsafe { close(file.into_raw_fd()) };
-}
-
-fn parse(line: &[u8]) -> Option<Mapping<'_>> {
-    let mut words = line.splitn(6, |byte| *byte == b' ');
-    let mut range = words.next()?.split(|byte| *byte == b'-');
-    let [start, end] = [number(range.next()?)?, number(range.next()?)?];
-    let is_executable = words.next()?.get(2) == Some(&b'x');
-    let offset = number(words.next()?)?;
-    let path = words.nth(2).unwrap_or_default().trim_ascii();
-    Some(Mapping { start, end, offset, is_executable, path })
-}
-
-/// A hexadecimal number.
-fn number(digits: &[u8]) -> Option<u64> {
-    digits.iter().try_fold(0_u64, |sum, digit| Some(sum << 4 | u64::from(char::from(*digit).to_digit(16)?)))
 }
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]

@@ -7,10 +7,12 @@ pub mod text;
 pub mod timeline;
 
 use std::io;
+use std::path::PathBuf;
 
 use crate::ctf::{self, Reader, Record, TraceItem};
 use crate::filter::Filter;
 use crate::names::glob;
+use crate::stacks::Shown;
 
 /// The result of an export.
 #[derive(Debug, Default)]
@@ -23,6 +25,8 @@ pub struct Exported {
     pub damaged: Vec<ctf::Error>,
     /// Whether the export stopped at the limit.
     pub is_cut: bool,
+    /// Files whose functions are not named in stacks, because they are no longer those of the recording.
+    pub replaced: Vec<PathBuf>,
 }
 
 /// The reason why nothing, or only a part, was exported.
@@ -36,7 +40,7 @@ pub enum Error {
     Write(#[from] io::Error),
 }
 
-/// Which events are exported. Losses are always exported, up to the limit.
+/// Which events are exported, and how. Losses are always exported, up to the limit.
 #[derive(Debug, Clone, Default)]
 pub struct Choice {
     /// Name patterns with `*` and `?`; if empty, all events.
@@ -45,6 +49,8 @@ pub struct Choice {
     pub filters: Vec<Filter>,
     /// The maximum number of events.
     pub limit: Option<u64>,
+    /// What the addresses of stacks are shown as.
+    pub stacks: Shown,
 }
 
 impl Choice {

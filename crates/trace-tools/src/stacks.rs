@@ -1,32 +1,82 @@
-//! Names the return addresses of recorded stacks: the file that was mapped there, and the offset from the file's beginning.
-//! Exports use it; it reads no file but the trace.
+//! Names the return addresses of recorded stacks: the function, or else the offset from the beginning of the file that was
+//! mapped there. Exports use it. The only files that it reads besides the trace are those that the trace's programs had mapped.
 
+mod symbols;
+
+use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
-use std::fmt;
-use std::path::Path;
+use std::fmt::{self, Write};
+use std::path::{Path, PathBuf};
 
 use headwater_trace::event::{MODULE, THREAD};
 
 use crate::ctf::{Error, Reader, Record, TraceItem};
 use crate::value::Value;
+use symbols::{Identity, Symbols, Unknown};
 
 /// The field of a record that has the stack.
 pub const FIELD: &str = "stack";
 
+/// Functions of all files together: 24 bytes of memory each.
+const FUNCTIONS_MAX: usize = 1 << 22;
+/// Files; mappings of further ones are not known.
+const FILES_MAX: usize = 4096;
+/// Mappings of a process that are looked through for each address.
+const MODULES_MAX: usize = 4096;
+/// Names that are kept; when there are more, all are forgotten.
+const NAMES_MAX: usize = 1 << 16;
+/// Characters of a function's name that are printed.
+const NAME_CHARACTERS: usize = 200;
+
+/// What the addresses of stacks are shown as.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Shown {
+    /// Functions and files; no file but the trace is read for [`Shown::Offsets`].
+    #[default]
+    Functions,
+    /// Files and offsets.
+    Offsets,
+}
+
 /// Where the processes of a trace had mapped their executable files.
 #[derive(Debug, Default)]
 pub struct Modules {
+    shown: Shown,
     of_process: HashMap<u32, Vec<Module>>,
     process_of_thread: HashMap<u32, u32>,
+    files: Vec<ModuleFile>,
+    /// The functions at offsets of files, None where there is no function.
+    names: RefCell<HashMap<(usize, u64), Option<String>>>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 struct Module {
     start: u64,
     end: u64,
     base: u64,
+    /// Since when.
+    time: u64,
+    /// Its place in the list.
+    file: usize,
+}
+
+#[derive(Debug)]
+struct ModuleFile {
+    identity: Identity,
     /// The last part of its path.
     name: String,
+    symbols: OnceCell<Result<Symbols, Unknown>>,
+}
+
+impl Module {
+    /// Whether it is the same mapping, whenever.
+    fn is(&self, other: &Module) -> bool {
+        (self.start, self.end, self.base, self.file) == (other.start, other.end, other.base, other.file)
+    }
+
+    fn contains(&self, address: u64) -> bool {
+        (self.start..self.end).contains(&address)
+    }
 }
 
 impl Modules {
@@ -34,8 +84,8 @@ impl Modules {
     ///
     /// # Errors
     /// Those of [`Reader::open`].
-    pub fn of<P: AsRef<Path>>(paths: &[P]) -> Result<Modules, Error> {
-        let mut modules = Modules::default();
+    pub fn of<P: AsRef<Path>>(paths: &[P], shown: Shown) -> Result<Modules, Error> {
+        let mut modules = Modules { shown, ..Modules::default() };
         let mut reader = Reader::open(paths)?;
         let mut kinds = reader.schemas().flat_map(|(_, schema)| &schema.streams).flat_map(|stream| &stream.events);
         let has_modules = kinds.any(|kind| kind.name == MODULE);
@@ -64,33 +114,145 @@ impl Modules {
         if record.kind.name == MODULE
             && let (Some(pid), Some(base), Some(start), Some(end)) =
                 (number("pid"), number("base"), number("start"), number("end"))
-            && let Some(path) = record.field("path").and_then(|path| path.as_text())
+            && let Some(Value::Text(path)) = record.field("path")
         {
-            let name = path.rsplit('/').next().unwrap_or_default().to_owned();
-            self.of_process.entry(pid as u32).or_default().push(Module { start, end, base, name });
+            if self.files.len() >= FILES_MAX {
+                return;
+            }
+            // Recordings of older versions do not say by what their files are known.
+            let build_id = record.field("build_id").and_then(|id| id.as_text()).unwrap_or_default();
+            let changed = number("changed").unwrap_or(0);
+            let file = self.place(Identity { path: path.to_owned(), build_id, changed });
+            self.add(pid as u32, Module { start, end, base, time: record.time, file });
         }
     }
 
-    /// Returns the file and the offset of an address of a thread's process, such as `shop+0x1234`. None if no module is
-    /// known there.
-    pub fn name(&self, thread: u32, address: u64) -> Option<String> {
+    fn place(&mut self, identity: Identity) -> usize {
+        self.files.iter().position(|file| file.identity == identity).unwrap_or_else(|| {
+            let name = identity.path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
+            let name = printable(&String::from_utf8_lossy(name));
+            self.files.push(ModuleFile { identity, name, symbols: OnceCell::new() });
+            self.files.len() - 1
+        })
+    }
+
+    fn add(&mut self, pid: u32, module: Module) {
+        let all = self.of_process.entry(pid).or_default();
+        let overlaps = |other: &&Module| other.start < module.end && module.start < other.end;
+        // Each part of a recording names all of them again.
+        let is_known = all.iter().rev().find(overlaps).is_some_and(|other| other.is(&module));
+        if !is_known && all.len() < MODULES_MAX {
+            all.push(module);
+        }
+    }
+
+    /// What a thread's process had mapped at an address at a time. A file that was mapped later is better than none: the
+    /// program notes a file when it meets it first.
+    fn module(&self, thread: u32, time: u64, address: u64) -> Option<&Module> {
         // The main thread's id is that of its process.
         let process = self.process_of_thread.get(&thread).copied().unwrap_or(thread);
         // A process that has executed another program has its modules too.
-        let mut all = self.of_process.get(&process)?.iter().rev();
-        let module = all.find(|module| (module.start..module.end).contains(&address))?;
-        Some(format!("{}+{:#x}", module.name, address.wrapping_sub(module.base)))
+        let all = self.of_process.get(&process)?;
+        let before = all.iter().rev().find(|module| module.time <= time && module.contains(address));
+        before.or_else(|| all.iter().find(|module| module.contains(address)))
+    }
+
+    /// Returns what is at a return address of a thread's process at a time: the function, with the address's offset in it,
+    /// and the file, such as `answer+0x1c (shop)`; or the file and the offset, such as `shop+0x1234`. None if no file is known there.
+    pub fn name(&self, thread: u32, time: u64, address: u64) -> Option<String> {
+        let module = self.module(thread, time, address)?;
+        let (offset, file) = (address.wrapping_sub(module.base), &self.files[module.file]);
+        let function = match self.shown {
+            Shown::Functions => self.function(module.file, offset),
+            Shown::Offsets => None,
+        };
+        Some(match function {
+            Some(function) => format!("{function} ({})", file.name),
+            None => format!("{}+{offset:#x}", file.name),
+        })
+    }
+
+    fn function(&self, file: usize, offset: u64) -> Option<String> {
+        if let Some(known) = self.names.borrow().get(&(file, offset)) {
+            return known.clone();
+        }
+        let read = || {
+            let functions = |file: &ModuleFile| file.symbols.get()?.as_ref().ok().map(Symbols::len);
+            let used: usize = self.files.iter().filter_map(functions).sum();
+            Symbols::of(&self.files[file].identity, FUNCTIONS_MAX - used.min(FUNCTIONS_MAX))
+        };
+        let symbols = self.files[file].symbols.get_or_init(read).as_ref().ok()?;
+        // A call may be the last instruction of its function, so the address behind it is that of another. A signal handler
+        // returns to the beginning of a function.
+        let found = symbols.name(offset.checked_sub(1)?).map(|(name, within)| (name, within + 1));
+        let named = found.or_else(|| symbols.name(offset)).map(|(name, within)| {
+            let mut text = demangled(&name);
+            write!(text, "+{within:#x}").expect("a text takes everything");
+            text
+        });
+        let mut names = self.names.borrow_mut();
+        if names.len() >= NAMES_MAX {
+            names.clear();
+        }
+        names.insert((file, offset), named.clone());
+        named
+    }
+
+    /// Returns the files whose functions could not be named, because another file is at their place now, or none.
+    pub fn replaced(&self) -> Vec<PathBuf> {
+        let is_replaced = |file: &&ModuleFile| matches!(file.symbols.get(), Some(Err(Unknown::Replaced)));
+        let path = |file: &ModuleFile| PathBuf::from(String::from_utf8_lossy(&file.identity.path).into_owned());
+        self.files.iter().filter(is_replaced).map(path).collect()
+    }
+
+    /// The frames of a stack, the newest first.
+    pub(crate) fn frames(&self, record: &Record<'_>, value: Value<'_>) -> Vec<String> {
+        let Value::Array(items) = value else { return Vec::new() };
+        let addresses = items.filter_map(|item| item.as_u64()).take_while(|address| *address != 0);
+        let name = |address| self.name(record.tid, record.time, address).unwrap_or_else(|| format!("{address:#x}"));
+        addresses.map(name).collect()
     }
 
     /// Writes a stack in brackets, the newest frame first.
-    pub(crate) fn write(&self, thread: u32, value: Value<'_>, out: &mut impl fmt::Write) -> fmt::Result {
-        let Value::Array(items) = value else { return Ok(()) };
-        let mut separator = '[';
-        for address in items.filter_map(|item| item.as_u64()).take_while(|address| *address != 0) {
-            let name = self.name(thread, address).unwrap_or_else(|| format!("{address:#x}"));
-            write!(out, "{separator}{name}")?;
-            separator = ' ';
-        }
-        out.write_str(if separator == '[' { "[]" } else { "]" })
+    pub(crate) fn write(&self, record: &Record<'_>, value: Value<'_>, out: &mut impl Write) -> fmt::Result {
+        // Names of functions have spaces.
+        let separator = if self.shown == Shown::Functions { ", " } else { " " };
+        write!(out, "[{}]", self.frames(record, value).join(separator))
     }
 }
+
+/// A function's name as its source has it, if it is one of Rust.
+fn demangled(name: &str) -> String {
+    let mut short = Short { text: String::new(), left: NAME_CHARACTERS };
+    let written = match rustc_demangle::try_demangle(name) {
+        Ok(name) => write!(short, "{name:#}"),
+        Err(_) => short.write_str(name),
+    };
+    let end = if written.is_err() { "..." } else { "" };
+    printable(&short.text) + end
+}
+
+/// Takes so many characters: names of Rust can be of any length when they are written out.
+struct Short {
+    text: String,
+    left: usize,
+}
+
+impl Write for Short {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        for character in text.chars() {
+            self.left = self.left.checked_sub(1).ok_or(fmt::Error)?;
+            self.text.push(character);
+        }
+        Ok(())
+    }
+}
+
+/// The text with `?` in place of what a terminal may obey.
+fn printable(text: &str) -> String {
+    let is_plain = |character: char| character.is_alphanumeric() || character.is_ascii_graphic() || character == ' ';
+    text.chars().map(|character| if is_plain(character) { character } else { '?' }).collect()
+}
+
+#[cfg(test)]
+mod tests;

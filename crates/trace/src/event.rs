@@ -51,6 +51,8 @@ pub(crate) const MODULE_FIELDS: &[(&str, Type)] = &[
     ("base", Type::Unsigned(8)),
     ("start", Type::Unsigned(8)),
     ("end", Type::Unsigned(8)),
+    ("changed", Type::Unsigned(8)),
+    ("build_id", Type::Text),
     ("path", Type::Text),
 ];
 /// The field of a stack. An event that has a field of that name is recorded without.

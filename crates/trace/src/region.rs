@@ -39,7 +39,7 @@ pub use who::Greeting;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"HWTRACE\0");
 /// Raised by any change of this file's meaning.
-const VERSION: u32 = 9;
+const VERSION: u32 = 10;
 
 /// Bytes of the list of patterns.
 pub const PATTERNS_MAX: usize = 2000;
@@ -442,8 +442,8 @@ impl Region {
     }
 
     /// Stores the executable mappings of this process, as far as there is room. Allocates nothing.
-    pub(crate) fn note_modules(&self, pid: u32) {
-        modules::note(&self.modules, &self.header.modules, pid);
+    pub(crate) fn note_modules(&self, pid: u32, time: u64) {
+        modules::note(&self.modules, &self.header.modules, pid, time);
     }
 
     /// The mappings that have been stored, from a place of the table onwards; None for a place that was taken but not filled

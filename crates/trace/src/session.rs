@@ -439,7 +439,7 @@ pub(crate) fn note_modules(tag: u8) {
     let (Some(session), here) = (joined(tag), fork::epoch()) else { return };
     if session.mapped.load(Ordering::Relaxed) != here && session.mapped.swap(here, Ordering::Relaxed) != here {
         let _ = session.region.enter(MODULE, MODULE_FIELDS);
-        session.region.note_modules(std::process::id());
+        session.region.note_modules(std::process::id(), (session.now)());
     }
 }
 

@@ -1,3 +1,4 @@
+use super::maps::parse;
 use super::*;
 
 /// Whether an address lies in an executable mapping of this program.
@@ -34,9 +35,11 @@ fn lines_that_are_cut_by_the_buffer_are_whole_and_long_ones_are_left_out() {
     let lines = std::fs::read_to_string("/proc/self/maps").expect("it can be read").lines().count();
     assert!(seen + 5 >= lines && lines + 5 >= seen, "{seen} of {lines}");
     assert!(parse(b"7f00-7f10 r-xp 0001000 08:01 77     /lib/a b.so").is_some_and(|line| {
-        (line.start, line.end, line.offset, line.is_executable, line.path)
-            == (0x7f00, 0x7f10, 0x1000, true, b"/lib/a b.so")
+        (line.start, line.end, line.offset, line.is_executable, line.inode, line.path)
+            == (0x7f00, 0x7f10, 0x1000, true, 77, b"/lib/a b.so")
     }));
+    assert!(parse(b"7f00-7f10 rw-p 0000000 00:00 0 ").is_some_and(|line| line.inode == 0 && line.path.is_empty()));
+    assert!(parse(b"7f00-7f10 rw-p 0000000 00:00 0").is_some_and(|line| line.path.is_empty()));
     assert!(parse(b"7f00 r-xp").is_none());
 }
 

@@ -1,18 +1,17 @@
 //! Programs in C and C++ have events: each is in the trace once, with its arguments. Skipped where there is no
 //! compiler.
 
+mod stacks;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use headwater_trace::WhenFull;
 use headwater_trace::region::{Layout, Region};
-use headwater_trace_tools::Value;
 use headwater_trace_tools::consumer::{self, Totals};
 use headwater_trace_tools::ctf::{Reader, TraceItem};
-use headwater_trace_tools::export::{self, Choice};
 use headwater_trace_tools::schema::Clock;
-use headwater_trace_tools::stacks::Modules;
 use tempfile::TempDir;
 
 const SOURCE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/from_c/program.c");
@@ -83,49 +82,6 @@ fn traced(program: &Path, part: &str, count: u64, logs: &str, stacks: &[&str]) -
     assert!(status.expect("it runs").success(), "{part}");
     let totals = consumer::recover(region, &directory.path().join("trace"), Vec::new()).expect("the end");
     (directory, totals)
-}
-
-/// A call's return address lies within the function, which is this short.
-const FUNCTION_BYTES: u64 = 400;
-
-#[test]
-fn events_have_the_stacks_of_their_threads() {
-    let directory = tempfile::tempdir().expect("a directory");
-    let Some(program) = compiled(LANGUAGES[0], Path::new(SOURCE), directory.path()) else { return };
-    for logs in ["", "thread"] {
-        let (directory, totals) = traced(&program, "stacks", 0, logs, &["test:*", "!test:bare"]);
-        let trace = [directory.path().join("trace")];
-        let (modules, mut reader) = (Modules::of(&trace).expect("a trace"), Reader::open(&trace).expect("a trace"));
-        let (mut found, mut bare) = (Vec::new(), 0);
-        while let Some(item) = reader.next().expect("sound") {
-            let TraceItem::Record(record) = item else { panic!("nothing is lost") };
-            bare += u64::from(record.kind.name == "test:bare" && record.field("stack").is_none());
-            let Some(Value::Array(frames)) = record.field("stack") else { continue };
-            let frames: Vec<u64> = frames.filter_map(|frame| frame.as_u64()).collect();
-            let number = |name| record.field(name).and_then(|value| value.as_u64()).expect("a number");
-            let at = |function: u64| {
-                frames.iter().position(|frame| (1..FUNCTION_BYTES).contains(&frame.wrapping_sub(function)))
-            };
-            let [middle, outer] = ["writer", "number"].map(number).map(at);
-            if let Some(middle) = middle {
-                let name = modules.name(record.tid, frames[middle]).expect("a module");
-                assert!(name.starts_with("cc+0x"), "{name}");
-                let offset = u64::from_str_radix(&name["cc+0x".len()..], 16).expect("a number");
-                // The program is at the beginning of a page.
-                assert_eq!((frames[middle] - offset) % 4096, 0);
-            }
-            // Before it there is the function with the event.
-            found.push((middle == Some(1), middle < outer));
-        }
-        // On a foreign stack there are no frames.
-        assert_eq!((found, bare), (vec![(true, true), (true, true), (false, false)], 1), "{totals:?}");
-        let mut text = Vec::new();
-        export::text::export(&trace, &Choice { events: vec!["test:step".to_owned()], ..Choice::default() }, &mut text)
-            .expect("a trace");
-        let text = String::from_utf8(text).expect("escaped");
-        assert_eq!(text.lines().filter(|line| line.contains(" stack=[cc+0x")).count(), 2, "{text}");
-        assert!(text.lines().last().is_some_and(|line| line.ends_with(" stack=[]")), "{text}");
-    }
 }
 
 #[test]

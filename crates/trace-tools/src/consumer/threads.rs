@@ -33,15 +33,18 @@ impl Consumer {
         Ok(())
     }
 
-    /// Writes where the session's programs have mapped their executable files. The records have the time of the trace's first record.
+    /// Writes where the session's programs have mapped their executable files. A record has the time when the program stored it.
     pub(super) fn write_modules(&mut self) -> Result<(), Error> {
         let (places, modules) = complete(self.region.modules(self.modules_written), self.closed);
         let listed = modules.into_iter().map(|module| {
-            let numbers = [module.base, module.start, module.end].map(u64::to_le_bytes).concat();
-            let fields = [&module.pid.to_le_bytes()[..], &numbers, &module.path, &[0]].concat();
-            Listed { time: 0, thread: module.pid, fields }
+            let numbers = [module.base, module.start, module.end, module.changed].map(u64::to_le_bytes).concat();
+            let build_id: String = module.build_id.iter().map(|byte| format!("{byte:02x}")).collect();
+            let pid = module.pid.to_le_bytes();
+            let fields = [&pid[..], &numbers, build_id.as_bytes(), &[0], &module.path, &[0]].concat();
+            Listed { time: module.time, thread: module.pid, fields }
         });
-        let fields = &[("pid", Some(4)), ("base", Some(8)), ("start", Some(8)), ("end", Some(8)), ("path", None)];
+        let numbers = [("base", Some(8)), ("start", Some(8)), ("end", Some(8)), ("changed", Some(8))];
+        let fields = &[&[("pid", Some(4))], &numbers[..], &[("build_id", None), ("path", None)]].concat();
         let position = self.modules_written + places;
         if self.write_list(self.rings.len() as u32 + 1, position, (MODULE, fields), listed.collect())? {
             self.modules_written = position;

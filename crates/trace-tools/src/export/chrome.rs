@@ -22,6 +22,7 @@ use std::path::Path;
 
 use super::{Choice, Error, Exported, each};
 use crate::ctf::{Loss, Reader, Record, TraceItem};
+use crate::stacks::Modules;
 use json::{Args, Events, Text};
 use roles::{Role, Roles, Side};
 use sink::{Sink, Track};
@@ -73,15 +74,17 @@ pub(super) fn draw<P: AsRef<Path>, S: Sink>(
         events: sink,
         roles,
         threads,
+        modules: Modules::of(paths, choice.stacks)?,
         slices: OpenSlices::default(),
         running: BTreeMap::new(),
         last: 0,
         arrows: HashMap::new(),
     };
-    let exported = each(&mut Reader::open(paths)?, choice, |item| match item {
+    let mut exported = each(&mut Reader::open(paths)?, choice, |item| match item {
         TraceItem::Record(record) => picture.record(record),
         TraceItem::Loss(loss) => picture.loss(loss),
     })?;
+    exported.replaced = picture.modules.replaced();
     picture.end()?;
     Ok(exported)
 }
@@ -90,6 +93,7 @@ struct Picture<S: Sink> {
     events: S,
     roles: Roles,
     threads: Threads,
+    modules: Modules,
     slices: OpenSlices,
     /// By CPU: the running thread, the time since when it runs, and the stream and trace that reported it.
     running: BTreeMap<u32, (u32, u128, (usize, usize))>,
@@ -123,7 +127,7 @@ impl<S: Sink> Picture<S> {
                     name: name.clone(),
                     stream: record.stream.into(),
                     begin: now,
-                    args: Args(record).to_string(),
+                    args: Args(record, &self.modules).to_string(),
                 };
                 if let Some(oldest) = self.slices.begin(record.tid, open) {
                     self.instant(record.tid, &oldest)?;
@@ -133,14 +137,14 @@ impl<S: Sink> Picture<S> {
                 (Some(open), inner) => {
                     inner.iter().try_for_each(|inner| self.instant(record.tid, inner))?;
                     let begin = open.args.strip_suffix('}').unwrap_or(&open.args);
-                    let args = format!("{begin},\"end\":{}}}", Args(record));
+                    let args = format!("{begin},\"end\":{}}}", Args(record, &self.modules));
                     self.events.slice(track, name, &open.stream, (open.begin, now), &args)?;
                 }
                 (None, _) => self.plain(record, track, now)?,
             },
             // An arrow needs slices at its ends, which may have length 0.
             None if role.flow.is_some() || role.wakes => {
-                let args = Args(record).to_string();
+                let args = Args(record, &self.modules).to_string();
                 self.events.slice(track, &record.kind.name, record.stream, (now, now), &args)?;
             }
             None => self.plain(record, track, now)?,
@@ -153,7 +157,7 @@ impl<S: Sink> Picture<S> {
     }
 
     fn plain(&mut self, record: &Record<'_>, track: Track, now: u128) -> io::Result<()> {
-        self.events.instant(track, &record.kind.name, record.stream, now, &Args(record).to_string())
+        self.events.instant(track, &record.kind.name, record.stream, now, &Args(record, &self.modules).to_string())
     }
 
     /// Writes a beginning without an end as an instant.

@@ -20,9 +20,10 @@ use crate::value::Value;
 ///
 /// Errors: the traces cannot be opened; errors of `out`.
 pub fn export<P: AsRef<Path>>(paths: &[P], choice: &Choice, out: impl Write) -> Result<Exported, Error> {
-    let mut lines = Lines::new(out, Modules::of(paths)?);
-    let exported = each(&mut Reader::open(paths)?, choice, |item| lines.item(item))?;
+    let mut lines = Lines::new(out, Modules::of(paths, choice.stacks)?);
+    let mut exported = each(&mut Reader::open(paths)?, choice, |item| lines.item(item))?;
     lines.out.flush()?;
+    exported.replaced = lines.modules.replaced();
     Ok(exported)
 }
 
@@ -37,7 +38,7 @@ pub fn follow<P: AsRef<Path>>(
     out: impl Write,
     mut wait: impl FnMut(&Clock) -> Option<u64>,
 ) -> Result<Exported, Error> {
-    let mut lines = Lines::new(out, Modules::of(paths)?);
+    let mut lines = Lines::new(out, Modules::of(paths, choice.stacks)?);
     let (mut reader, mut exported) = (Reader::open(paths)?, Exported::default());
     loop {
         let until = reader.clock().and_then(&mut wait);
@@ -46,6 +47,7 @@ pub fn follow<P: AsRef<Path>>(
             each_until(&mut reader, choice, until.unwrap_or(u64::MAX), &mut exported, |item| lines.item(item))?;
         lines.out.flush()?;
         if is_full || until.is_none() {
+            exported.replaced = lines.modules.replaced();
             return Ok(exported);
         }
     }
@@ -111,7 +113,7 @@ impl fmt::Display for Line<'_> {
         // The longest comes last.
         stack.map_or(Ok(()), |stack| {
             write!(formatter, " {}=", stacks::FIELD)?;
-            modules.write(record.tid, stack, formatter)
+            modules.write(record, stack, formatter)
         })
     }
 }

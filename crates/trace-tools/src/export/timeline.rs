@@ -18,6 +18,8 @@ use std::path::Path;
 use super::chrome::roles::{Role, Roles, Side};
 use super::{Choice, Error, Exported, each};
 use crate::ctf::{Reader, Record, TraceItem};
+use crate::stacks;
+use crate::value::Value;
 
 /// Threads with a column of their own. The events of the others share the last column, with their names.
 const COLUMNS: usize = 5;
@@ -126,7 +128,11 @@ impl OpenIntervals {
         let us = |since: u128| format!("{:.1} us", now.saturating_sub(since) as f64 / 1e3);
         let name = &record.kind.name;
         let mut text = name.strip_prefix("headwater:").unwrap_or(name).to_owned();
-        let fields = record.fields().filter(|(name, _)| *name != "flow");
+        // A stack has no room in a column.
+        let is_shown = |(name, value): &(&str, Value<'_>)| {
+            *name != "flow" && !(*name == stacks::FIELD && matches!(value, Value::Array(_)))
+        };
+        let fields = record.fields().filter(is_shown);
         fields.for_each(|(name, value)| write!(text, " {name}={value}").expect("a text takes everything"));
         match &role.side {
             Some((Side::Begin, name)) => {

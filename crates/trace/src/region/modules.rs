@@ -3,7 +3,7 @@
 
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 
-use headwater_os::stack;
+use headwater_os::stack::{self, BUILD_ID_MAX, Identities};
 use headwater_shm::{Placed, shareable};
 
 use super::{next_place, taken_places};
@@ -20,8 +20,12 @@ shareable! {
         base: AtomicU64,
         start: AtomicU64,
         end: AtomicU64,
+        time: AtomicU64,
+        changed: AtomicU64,
         len: AtomicU32,
-        path: [AtomicU8; 220],
+        build_id_len: AtomicU32,
+        build_id: [AtomicU8; BUILD_ID_MAX],
+        path: [AtomicU8; 436],
     }
 }
 
@@ -36,12 +40,19 @@ pub struct Mapped {
     pub start: u64,
     /// The address behind them.
     pub end: u64,
-    /// The file, its last 220 bytes, without a NUL.
+    /// When it was stored, in the session's ticks.
+    pub time: u64,
+    /// When the file's inode was changed last, in nanoseconds since 1970; 0: unknown.
+    pub changed: u64,
+    /// The beginning of the file's build id; empty without one.
+    pub build_id: Vec<u8>,
+    /// The file, its last 436 bytes, without a NUL.
     pub path: Vec<u8>,
 }
 
 /// Stores the mappings of this process at the next places according to `count`.
-pub(crate) fn note(table: &Placed<[Module]>, count: &AtomicU32, pid: u32) {
+pub(crate) fn note(table: &Placed<[Module]>, count: &AtomicU32, pid: u32, time: u64) {
+    let identities = Identities::open();
     stack::modules(|module| {
         let Some(place) = next_place(table, count) else { return };
         let path = &module.path[module.path.len().saturating_sub(place.path.len())..];
@@ -49,11 +60,24 @@ pub(crate) fn note(table: &Placed<[Module]>, count: &AtomicU32, pid: u32) {
         place.base.store(module.base, Ordering::Relaxed);
         place.start.store(module.start, Ordering::Relaxed);
         place.end.store(module.end, Ordering::Relaxed);
-        place.path.iter().zip(path).for_each(|(byte, value)| byte.store(*value, Ordering::Relaxed));
-        place.len.store(path.len() as u32, Ordering::Relaxed);
+        place.time.store(time, Ordering::Relaxed);
+        let identity = identities.of(&module);
+        place.changed.store(identity.changed, Ordering::Relaxed);
+        store(&place.build_id_len, &place.build_id, identity.build_id());
+        store(&place.len, &place.path, path);
         // Pairs with the Acquire in `noted`.
         place.state.store(1, Ordering::Release);
     });
+}
+
+fn store(len: &AtomicU32, place: &[AtomicU8], bytes: &[u8]) {
+    place.iter().zip(bytes).for_each(|(byte, value)| byte.store(*value, Ordering::Relaxed));
+    len.store(bytes.len() as u32, Ordering::Relaxed);
+}
+
+fn load(len: &AtomicU32, place: &[AtomicU8]) -> Vec<u8> {
+    let len = (len.load(Ordering::Relaxed) as usize).min(place.len());
+    place[..len].iter().map(|byte| byte.load(Ordering::Relaxed)).collect()
 }
 
 /// The mappings at the used places from `first` onwards; None for a place whose program has not written it yet, or was
@@ -63,14 +87,15 @@ pub(crate) fn noted(table: &Placed<[Module]>, count: &AtomicU32, first: usize) -
         if place.state.load(Ordering::Acquire) != 1 {
             return None;
         }
-        let len = (place.len.load(Ordering::Relaxed) as usize).min(place.path.len());
-        let path = place.path[..len].iter().map(|byte| byte.load(Ordering::Relaxed));
         Some(Mapped {
             pid: place.pid.load(Ordering::Relaxed),
             base: place.base.load(Ordering::Relaxed),
             start: place.start.load(Ordering::Relaxed),
             end: place.end.load(Ordering::Relaxed),
-            path: path.take_while(|byte| *byte != 0).collect(),
+            time: place.time.load(Ordering::Relaxed),
+            changed: place.changed.load(Ordering::Relaxed),
+            build_id: load(&place.build_id_len, &place.build_id),
+            path: load(&place.len, &place.path).into_iter().take_while(|byte| *byte != 0).collect(),
         })
     })
 }

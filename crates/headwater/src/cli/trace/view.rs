@@ -10,6 +10,7 @@ use clap::{Args, ValueEnum};
 use headwater_trace_tools::ctf::Reader;
 use headwater_trace_tools::export::{Choice, Exported, chrome, perfetto, text, timeline};
 use headwater_trace_tools::filter::Filter;
+use headwater_trace_tools::stacks::Shown;
 use headwater_trace_tools::stat::Stat;
 use serde_json::json;
 
@@ -60,6 +61,10 @@ pub(super) struct ShowArguments {
     /// Only events whose values meet a condition: `'shop:put if len > 100'`, as for `trace record`; all events that no FILTER names
     #[arg(short, long = "filter", value_name = "FILTER", value_parser = filter)]
     filters: Vec<Filter>,
+
+    /// Print stacks as files and offsets, for addr2line and other programs; no file but the recording is read
+    #[arg(long)]
+    offsets: bool,
 
     /// Print what is recorded as it arrives, until the recording ends; events of the kernel come at its end
     #[arg(long)]
@@ -122,7 +127,8 @@ pub(super) fn show(arguments: &ShowArguments) -> anyhow::Result<u8> {
         view::check_patterns(recordings, &arguments.events)?;
     }
     let (events, filters) = (arguments.events.clone(), arguments.filters.clone());
-    let choice = Choice { events, filters, limit: arguments.count };
+    let stacks = if arguments.offsets { Shown::Offsets } else { Shown::Functions };
+    let choice = Choice { events, filters, limit: arguments.count, stacks };
     if let Some(path) = &arguments.output {
         // The text may be larger than memory, and a pipe or a device is not replaced.
         let is_file = !path.exists() || path.is_file();
@@ -154,13 +160,20 @@ fn show_to(arguments: &ShowArguments, choice: &Choice, mut out: impl Write) -> a
         }
     };
     out.flush()?;
-    let Exported { records, lost, damaged, is_cut } = exported;
+    let Exported { records, lost, damaged, is_cut, replaced } = exported;
     let mut err = stderr().lock();
     if is_cut {
         writeln!(err, "headwater: only the first {}; there are more", events(records))?;
     }
     if lost > 0 {
         writeln!(err, "headwater: {} were lost among them", grouped(lost))?;
+    }
+    for path in replaced {
+        let path = path.display();
+        writeln!(
+            err,
+            "headwater: {path} is not the file that was recorded: stacks have offsets in place of its functions"
+        )?;
     }
     complain(recordings, &damaged)
 }

@@ -6,6 +6,7 @@ use std::io::{self, Write};
 use super::sink::{Sink, Track};
 use crate::Value;
 use crate::ctf::Record;
+use crate::stacks::{self, Modules};
 
 /// Writes the list of events.
 pub struct Events<W: Write> {
@@ -111,7 +112,7 @@ impl fmt::Display for Text<'_> {
 }
 
 /// Formats a record's fields and CPU as an object.
-pub struct Args<'a>(pub &'a Record<'a>);
+pub struct Args<'a>(pub &'a Record<'a>, pub &'a Modules);
 
 impl fmt::Display for Args<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -120,7 +121,13 @@ impl fmt::Display for Args<'_> {
         write!(formatter, "{{\"on cpu\":{}", self.0.cpu)?;
         for (name, value) in self.0.fields() {
             write!(formatter, ",{}:", Text(name))?;
-            write_value(formatter, value)?;
+            match value {
+                Value::Array(_) if name == stacks::FIELD => {
+                    let frames = self.1.frames(self.0, value);
+                    formatter.write_str(&serde_json::to_string(&frames).map_err(|_| fmt::Error)?)?;
+                }
+                _ => write_value(formatter, value)?,
+            }
         }
         formatter.write_str("}")
     }
