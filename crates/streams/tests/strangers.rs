@@ -45,7 +45,12 @@ fn open_node(path: &Path, read: bool, write: bool) -> File {
 
 /// Locks all bytes of a file.
 fn lock_all(file: &File, kind: libc::c_int) {
-    let mut all = libc::flock { l_type: kind as i16, l_whence: 0, l_start: 0, l_len: 0, l_pid: 0 };
+    lock(file, kind, 0, 0);
+}
+
+/// Locks so many bytes of a file from `start` on; 0 are all.
+fn lock(file: &File, kind: libc::c_int, start: u64, len: u64) {
+    let mut all = libc::flock { l_type: kind as i16, l_whence: 0, l_start: start as i64, l_len: len as i64, l_pid: 0 };
     // SAFETY: the command reads a valid flock.
     let done = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_OFD_SETLK, &mut all) };
     assert_eq!(done, 0, "{}", std::io::Error::last_os_error());
@@ -248,4 +253,34 @@ fn a_name_without_a_right_delays_no_open() {
         assert!(start.elapsed() < SOON, "{:?}", start.elapsed());
         Ok(())
     }));
+}
+
+#[test]
+fn a_process_that_is_stopped_while_it_leaves_is_passed_by() {
+    in_own_process!();
+    let (_directory, path) = fifo(0o600);
+    let number = std::fs::metadata(&path).expect("stat").ino();
+    // What a process that is closing its end has left: the memory and the pipe, and no mark.
+    let leaving = holder(|| {
+        let end = open(&path, Access::Read)?;
+        for found in descriptors::own()? {
+            if found.pin().and_then(|pinned| pinned.status()).is_ok_and(|status| status.number == number) {
+                // SAFETY: the end is not used any more, and the process ends by a signal.
+                unsafe { libc::close(found.number as i32) };
+            }
+        }
+        Ok(end)
+    });
+    let mut reader = open(&path, Access::Read).expect("it is ours");
+    // The locks of a stranger leave the reader's mark alone and keep the writer from making one, so that it looks everywhere.
+    let node = open_node(&path, true, false);
+    let mark = ofd_lock::marked(&node, MARKS, MARKS).expect("fcntl").expect("the reader's").start;
+    lock(&node, libc::F_RDLCK, MARKS, mark - MARKS);
+    lock(&node, libc::F_RDLCK, mark + 1, 0);
+    within(Duration::from_secs(20), "opening beside a process that leaves".to_owned());
+    let mut writer = open(&path, Access::Write).expect("there is a reader");
+    calm();
+    writer.write(b"x").expect("room");
+    assert_eq!(reader.read(&mut [0; 8]).expect("they have met"), 1);
+    drop(leaving);
 }

@@ -177,7 +177,7 @@ impl FifoOptions {
         let mut budget = Budget::of(if nonblocking { WITHOUT_WAITING } else { FOR_ANSWERS });
         let node = Node::open(path)?;
         probe::at();
-        let Joined { mut stream, seen } = node.join(side, options, &mut budget)?;
+        let Joined { mut stream, seen, .. } = node.join(side, options, &mut budget)?;
         probe::at();
         // A process that opens the other end either sees that this one is there, or is counted after `seen` was read.
         // Both count themselves before they continue, so neither can leave unseen by the other: a peer that waits for

@@ -14,6 +14,9 @@
 //!
 //! Where marks are missing, because a stranger's locks are in the way or because they name a process that has ended and left a
 //! child, the memory is looked for in all of /proc by its name. Where the kernel hides the holder, see `ask`.
+//!
+//! A settled stream that has no mark may be one that all have left, but for a process that is stopped just before it marks the
+//! stream or after it has taken its mark away. Beside such a one, another stream may have been settled since, which has marks.
 
 use std::cell::Cell;
 use std::io;
@@ -58,6 +61,8 @@ const QUICK_TRIES: u32 = 3;
 pub(super) struct Located {
     pub region: Region,
     pub pipe: Pipe,
+    /// A process's mark has named it, or a broker has given it.
+    is_marked: bool,
 }
 
 /// A handle, before another process counts it.
@@ -65,6 +70,8 @@ pub(super) struct Joined {
     pub stream: Handle,
     /// How often the other end had been opened before this handle could be seen by its users.
     pub seen: u32,
+    /// As it was located.
+    is_marked: bool,
 }
 
 /// The result of a search for streams.
@@ -141,7 +148,7 @@ impl Located {
         probe::at();
         // A process with the memory alone is about to join, or to leave, and cannot be joined.
         let pipe = Pipe::of_process(found, &region)?;
-        Ok(pipe.map(|pipe| Located { region, pipe }))
+        Ok(pipe.map(|pipe| Located { region, pipe, is_marked: false }))
     }
 
     /// The stream of a broker's descriptors: the memory and the pipe.
@@ -152,7 +159,7 @@ impl Located {
         }
         let Some(region) = region(memory.into())? else { return Ok(None) };
         let pipe = Pipe::of_file(pipe, &region)?;
-        Ok(pipe.map(|pipe| Located { region, pipe }))
+        Ok(pipe.map(|pipe| Located { region, pipe, is_marked: true }))
     }
 
     fn settled(&self) -> &AtomicU32 {
@@ -165,7 +172,7 @@ impl Located {
         let seen = opened(&self.region, 1 - side).load(Ordering::Acquire);
         probe::at();
         let doorbell = self.pipe.doorbell(side)?;
-        Ok(Joined { stream: stream(self.region, side, doorbell), seen })
+        Ok(Joined { stream: stream(self.region, side, doorbell), seen, is_marked: self.is_marked })
     }
 }
 
@@ -187,6 +194,10 @@ fn settled(region: &Region) -> &AtomicU32 {
     &region.fixed.header.0.settled
 }
 
+fn is_settled(region: &Region) -> bool {
+    settled(region).load(Ordering::Acquire) == SETTLED
+}
+
 /// Decides about a stream; false if another process has decided otherwise.
 fn decide(region: &Region, decision: u32) -> bool {
     let done = settled(region).compare_exchange(NEW, decision, Ordering::AcqRel, Ordering::Acquire);
@@ -198,7 +209,7 @@ impl Node {
     ///
     /// Errors: `EACCES` if a hidden process has it open; `EINTR`.
     pub fn join(&self, side: usize, options: &Options, budget: &mut Budget) -> Result<Joined> {
-        let mut next = None;
+        let (mut next, mut left) = (None, None);
         loop {
             let joined = match next.take() {
                 Some(other) => Some(Located::join(other, side)?),
@@ -212,9 +223,22 @@ impl Node {
                 probe::at();
                 let is_marked = self.hold(&joined.stream)?;
                 probe::at();
-                match self.settle(&joined.stream.end.region, is_marked, budget)? {
+                let region = &joined.stream.end.region;
+                match self.settle(region, is_marked, budget)? {
                     Look::Nothing => return Ok(joined),
-                    Look::Stream(other) => next = Some(other),
+                    // That one led here. Who only looks at marks comes here too.
+                    Look::Stream(other)
+                        if joined.is_marked
+                            && !other.is_marked
+                            && left == Some(other.region.inode)
+                            && is_settled(region) =>
+                    {
+                        return Ok(joined);
+                    }
+                    Look::Stream(other) => {
+                        left = Some(region.inode);
+                        next = Some(other);
+                    }
                     Look::Hidden => {}
                 }
                 if next.is_some() && !budget.is_over() {
@@ -287,7 +311,9 @@ impl Node {
             }
             marks += 1;
             match self.of_mark(mark?)? {
-                Look::Stream(located) if fits(&located) => return Ok(Look::Stream(located)),
+                Look::Stream(located) if fits(&located) => {
+                    return Ok(Look::Stream(Located { is_marked: true, ..located }));
+                }
                 Look::Stream(_) => {}
                 Look::Hidden => hidden = true,
                 Look::Nothing => gone = true,
@@ -352,7 +378,7 @@ impl Node {
         let region = Region::create(&self.name, options, [inode; 2])?;
         probe::at();
         let seen = opened(&region, 1 - side).load(Ordering::Acquire);
-        Ok(Joined { stream: stream(region, side, Doorbell::of_pipe(own)?), seen })
+        Ok(Joined { stream: stream(region, side, Doorbell::of_pipe(own)?), seen, is_marked: false })
     }
 }
 
