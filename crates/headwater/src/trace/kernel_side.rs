@@ -5,9 +5,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use headwater_os::files::make_private_directory;
+use headwater_trace_tools::consumer::parts::{Removed, Rotation, directory_of};
 use headwater_trace_tools::ctf::{self, Packet, Writer};
 use headwater_trace_tools::filter::Filter;
-use headwater_trace_tools::kernel::{self, Capture, Clock, Mode, Session, Settings, Tracefs};
+use headwater_trace_tools::kernel::{self, Capture, Clock, Mode, PartsFile, Session, Settings, Tracefs};
 use headwater_trace_tools::schema::{self, Schema};
 
 use super::{KERNEL, PAGES, environment};
@@ -27,16 +28,34 @@ pub struct KernelConfig {
     pub buffer_bytes: Option<usize>,
 }
 
+/// How events are recorded: the same for both halves.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Manner {
+    pub flight: bool,
+    pub rotation: Option<Rotation>,
+    pub clock: Clock,
+}
+
 /// A running kernel session.
 #[derive(Debug)]
 pub(super) struct KernelSide {
     session: Session,
     /// The directory of its pages.
     pages: PathBuf,
+    /// The first error of ending a part.
+    trouble: Option<kernel::Error>,
+}
+
+/// A kernel session that has ended.
+#[derive(Debug)]
+pub(super) struct KernelStopped {
+    capture: Result<Capture, kernel::Error>,
+    pages: PathBuf,
+    trouble: Option<kernel::Error>,
 }
 
 /// The result of the kernel half of a recording.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct KernelEnd {
     /// Events in the trace.
     pub written: u64,
@@ -47,6 +66,8 @@ pub struct KernelEnd {
     pub is_counted: bool,
     /// Bytes of the trace.
     pub bytes: u64,
+    /// What was removed with the oldest parts. The events and losses above contain it.
+    pub removed: Removed,
     /// The errors, in words.
     pub troubles: Vec<String>,
     /// The pages that are not converted yet, because there was no space for the trace.
@@ -62,8 +83,7 @@ impl KernelSide {
         config: &KernelConfig,
         command: Option<u32>,
         recording: &Path,
-        flight: bool,
-        clock: Clock,
+        Manner { flight, rotation, clock }: Manner,
     ) -> Result<KernelSide, kernel::Error> {
         let pages = recording.join(PAGES);
         let mode = if flight { Mode::Flight } else { Mode::Drain { directory: pages.clone() } };
@@ -73,6 +93,7 @@ impl KernelSide {
         settings.clock = Some(clock);
         settings.filters = config.filters.clone();
         settings.kept = Some(pages.clone());
+        settings.rotation = rotation;
         if let Some(bytes) = config.buffer_bytes {
             settings.buffer_kb_per_cpu = (bytes >> 10) as u32;
         }
@@ -87,27 +108,46 @@ impl KernelSide {
             Ok(session)
         });
         match started {
-            Ok(session) => Ok(KernelSide { session, pages }),
+            Ok(session) => Ok(KernelSide { session, pages, trouble: None }),
             Err(error) => {
                 let _ = fs::remove_dir(&pages);
+                PartsFile::remove(&pages);
                 Err(error)
             }
         }
     }
 
-    /// Ends the session and writes its trace.
-    pub fn end(self, recording: &Path, clock: &schema::Clock, command: &str) -> KernelEnd {
-        let end = match self.session.stop() {
-            Ok(capture) => convert(capture, &recording.join(KERNEL), clock, command),
-            Err(error) => {
-                let troubles = vec![error.to_string()];
-                KernelEnd { written: 0, lost: 0, is_counted: false, bytes: 0, troubles, left: None }
-            }
+    /// Ends the current part if it is large enough, and removes the oldest. The first error is reported at the end.
+    pub fn rotate(&mut self) {
+        if let Err(error) = self.session.rotate() {
+            self.trouble.get_or_insert(error);
+        }
+    }
+
+    /// Ends the session.
+    pub fn stop(self) -> KernelStopped {
+        KernelStopped { capture: self.session.stop(), pages: self.pages, trouble: self.trouble }
+    }
+}
+
+impl KernelStopped {
+    /// Writes the trace.
+    pub fn convert(self, recording: &Path, clock: &schema::Clock, command: &str) -> KernelEnd {
+        let mut end = match self.capture {
+            Ok(capture) => convert(capture, recording, clock, command),
+            Err(error) => KernelEnd { troubles: vec![error.to_string()], ..KernelEnd::default() },
         };
+        end.troubles.extend(self.trouble.map(|error| error.to_string()));
         // The directory is kept if it contains anything.
         let _ = fs::remove_dir(&self.pages);
         end.of(&self.pages)
     }
+}
+
+/// Returns what was removed with the oldest parts of a recording's events of the kernel; `None` if nothing was.
+pub(super) fn removed(recording: &Path) -> Option<Removed> {
+    let file = PartsFile::read(&recording.join(PAGES)).ok().flatten()?;
+    Some(file.removed).filter(|removed| removed.parts > 0)
 }
 
 /// Writes the kernel events of a dead recorder to `to`; returns `None` if it left none.
@@ -126,48 +166,70 @@ pub(super) fn recover(
         let _ = fs::remove_dir_all(&pages);
         return Ok(None);
     };
-    let trace = to.join(KERNEL);
-    match fs::remove_dir_all(&trace) {
-        // A partly converted trace is converted again.
-        Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            capture.keep();
-            return Err(anyhow::Error::from(error).context(trace.display().to_string()));
-        }
-        _ => {}
+    if let Err(error) = remove_partly_converted(&to.join(KERNEL)) {
+        capture.keep();
+        return Err(error.into());
     }
-    let end = convert(capture, &trace, clock, command);
+    let end = convert(capture, to, clock, command);
     let _ = fs::remove_dir(&pages);
     Ok(Some(end.of(&pages)))
 }
 
-/// Writes a trace. If that fails the pages are kept.
-pub(super) fn convert(mut capture: Capture, trace: &Path, clock: &schema::Clock, command: &str) -> KernelEnd {
-    let happened: u64 = capture.stats().map(|(_, stats)| stats.happened()).sum();
-    let troubles = capture.errors().map(ToString::to_string).collect();
-    let is_counted = capture.is_counted();
-    let mut end = KernelEnd { written: 0, lost: 0, is_counted, bytes: 0, troubles, left: None };
-    let schema = Schema { clock: clock.clone(), streams: vec![capture.stream()], environment: environment(command) };
-    let written = Writer::create(trace, &schema).map_err(io::Error::other).and_then(|mut writer| {
-        let totals = capture.convert(&mut |packet| {
-            end.bytes += write(&mut writer, packet).map_err(io::Error::other)?;
-            end.written += headwater_trace_tools::record::records(packet.records).count() as u64;
-            Ok(())
-        });
-        writer.close().map_err(io::Error::other)?;
-        totals
-    });
-    match written {
-        Ok(totals) => end.lost = totals.iter().map(|totals| totals.lost.all()).sum(),
-        Err(error) => {
-            end.lost = happened.saturating_sub(end.written);
-            end.troubles.push(error.to_string());
-            capture.keep();
+/// Removes a trace whose writer was killed: its pages are converted again.
+fn remove_partly_converted(trace: &Path) -> io::Result<()> {
+    match fs::remove_dir_all(trace) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(io::Error::new(error.kind(), format!("{}: {error}", trace.display())))
         }
+        _ => Ok(()),
+    }
+}
+
+/// Writes the trace of a capture into a recording, or one for each of its parts. If that fails the pages are kept.
+pub(super) fn convert(mut capture: Capture, recording: &Path, clock: &schema::Clock, command: &str) -> KernelEnd {
+    let (removed, converted) = capture.gone();
+    let mut end = KernelEnd {
+        written: removed.events + converted.events,
+        lost: removed.lost + converted.lost,
+        is_counted: capture.is_counted(),
+        bytes: 0,
+        removed,
+        troubles: capture.errors().map(ToString::to_string).collect(),
+        left: None,
+    };
+    let schema = Schema { clock: clock.clone(), streams: vec![capture.stream()], environment: environment(command) };
+    let done = match capture.parts() {
+        None => end.write(&mut capture, &recording.join(KERNEL), &schema),
+        Some(mut parts) => parts.try_for_each(|part| {
+            capture.choose(part);
+            let (written, lost) = (end.written, end.lost);
+            let trace = directory_of(recording, KERNEL, part);
+            remove_partly_converted(&trace)?;
+            end.write(&mut capture, &trace, &schema)?;
+            capture.remove_converted(end.written - written, end.lost - lost).map_err(io::Error::other)
+        }),
+    };
+    if let Err(error) = done {
+        end.troubles.push(error.to_string());
+        capture.keep();
     }
     end
 }
 
 impl KernelEnd {
+    /// Writes what is to be converted to a trace.
+    fn write(&mut self, capture: &mut Capture, trace: &Path, schema: &Schema) -> io::Result<()> {
+        let mut writer = Writer::create(trace, schema).map_err(io::Error::other)?;
+        let totals = capture.convert(&mut |packet| {
+            self.bytes += write(&mut writer, packet).map_err(io::Error::other)?;
+            self.written += headwater_trace_tools::record::records(packet.records).count() as u64;
+            Ok(())
+        });
+        writer.close().map_err(io::Error::other)?;
+        self.lost += totals?.iter().map(|totals| totals.lost.all()).sum::<u64>();
+        Ok(())
+    }
+
     /// Describes the events that the trace neither contains nor counts.
     pub fn missing(&self) -> Vec<String> {
         let uncounted = (!self.is_counted).then(|| "of the kernel more was lost, unknown how much".to_owned());

@@ -17,7 +17,7 @@ use headwater_trace_tools::ctf;
 use headwater_trace_tools::kernel::{self, Support};
 use headwater_trace_tools::schema::Clock;
 
-use super::kernel_side::KernelSide;
+use super::kernel_side::{self, KernelSide, Manner};
 use super::{KernelConfig, KernelEnd, SessionFile, USER, environment, fresh_directory, memory};
 
 /// How long the counter is compared with the clock; 50 ms give an accuracy of about a millionth.
@@ -57,7 +57,8 @@ pub struct RecordingConfig {
     pub when_full: WhenFull,
     /// Bytes of each CPU's buffer: a power of two.
     pub buffer_bytes: usize,
-    /// Whether the trace of programs has parts. Not with `kernel` and not with [`WhenFull::Overwrite`].
+    /// Whether the traces have parts: those of programs and those of the kernel, each for itself. Not with
+    /// [`WhenFull::Overwrite`].
     pub rotation: Option<Rotation>,
     /// The directory for the memory of the session.
     pub memory: PathBuf,
@@ -172,7 +173,8 @@ impl Recording {
         self.file.write(&self.directory).with_context(|| self.directory.display().to_string())?;
         if let Some(kernel) = &config.kernel {
             let clock = kernel_clock(self.consumer.region().clock());
-            let side = KernelSide::start(kernel, Some(process), &self.directory, self.file.flight, clock);
+            let manner = Manner { flight: self.file.flight, rotation: config.rotation, clock };
+            let side = KernelSide::start(kernel, Some(process), &self.directory, manner);
             self.kernel = Some(side.map_err(no_kernel)?);
         }
         Ok(())
@@ -183,6 +185,9 @@ impl Recording {
     /// # Errors
     /// Errors of the file system. Events that were not copied stay in the memory as long as it has room.
     pub fn carry(&mut self) -> Result<u64, ctf::Error> {
+        if let Some(kernel) = &mut self.kernel {
+            kernel.rotate();
+        }
         self.consumer.carry()
     }
 
@@ -190,9 +195,11 @@ impl Recording {
     pub fn end(mut self) -> RecordingOutcome {
         let region = self.consumer.region().clone();
         let command = self.file.command.join(" ");
-        let kernel = self.kernel.take().map(|kernel| kernel.end(&self.directory, region.clock(), &command));
+        let kernel = self.kernel.take().map(KernelSide::stop);
         let removed = self.consumer.removed();
+        // Programs may run on: their buffers would overflow while many pages are converted.
         let user = self.consumer.finish();
+        let kernel = kernel.map(|kernel| kernel.convert(&self.directory, region.clock(), &command));
         // In a flight recorder, threads are known even if their programs have written nothing.
         let written = |id| region.kind(id).is_some_and(|kind| kind.name != "headwater:thread");
         let (joined, is_table_full) = ((0..region.kinds_end(0)).any(written), region.is_table_full());
@@ -201,6 +208,7 @@ impl Recording {
         if let Ok(totals) = &user {
             let missing = kernel.iter().flat_map(KernelEnd::missing).collect();
             self.file.removed = Some(removed).filter(|removed| removed.parts > 0).map(Into::into);
+            self.file.kernel_removed = kernel_side::removed(&self.directory).map(Into::into);
             let noted = self.file.write_end(&self.directory, totals.written, totals.lost, missing);
             troubles.extend(noted.err().map(|error| format!("{}: {error}", self.directory.display())));
             let removed = fs::remove_file(&self.file.memory);
@@ -233,6 +241,7 @@ fn clean(directory: &Path, is_new: bool) {
     let _ = fs::remove_dir_all(directory.join(USER));
     parts::directories(directory).unwrap_or_default().iter().for_each(|part| drop(fs::remove_dir_all(part)));
     PartsFile::remove(directory);
+    kernel::PartsFile::remove(&directory.join(super::PAGES));
     let _ = fs::remove_dir_all(directory.join(super::PAGES));
     if is_new {
         let _ = fs::remove_dir(directory);

@@ -120,6 +120,7 @@ fn carry(
         if recording == directory {
             let missing = kernel.iter().flat_map(KernelEnd::missing).collect();
             file.removed = parts.map(|parts| parts.removed).filter(|removed| removed.parts > 0).map(Into::into);
+            file.kernel_removed = kernel_side::removed(recording).map(Into::into);
             file.write_end(directory, written, lost, missing).with_context(|| directory.display().to_string())?;
         }
     }
@@ -158,6 +159,7 @@ fn without_memory(recording: &Path, to: &Path, file: &SessionFile) -> anyhow::Re
             repaired.is_some().then(|| "the session's memory has gone, and with it what was not carried".to_owned());
         let missing = kernel.iter().flat_map(KernelEnd::missing).chain(gone).collect();
         file.removed = Some(removed).filter(|removed| removed.parts > 0).map(Into::into);
+        file.kernel_removed = kernel_side::removed(recording).map(Into::into);
         file.write_end(recording, written, lost, missing).with_context(|| recording.display().to_string())?;
     }
     Ok(Recovered {

@@ -42,14 +42,17 @@ pub struct SessionFile {
     pub events: Vec<String>,
     /// The patterns of the recorded events of the kernel.
     pub kernel_events: Vec<String>,
-    /// What was removed with the oldest parts of the recording; absent if nothing was.
+    /// What was removed with the oldest parts of programs' events; absent if nothing was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub removed: Option<RemovedParts>,
+    /// The same of the events of the kernel, which [`End`] does not contain.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kernel_removed: Option<RemovedParts>,
     /// How the recording ended; absent while it is in progress, or if the recorder died.
     pub end: Option<End>,
 }
 
-/// Parts of a recording that were removed for newer ones. Their events are contained in [`End`].
+/// Parts of a recording that were removed for newer ones. Those of programs are contained in [`End`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RemovedParts {
     /// The number of parts.
@@ -97,6 +100,7 @@ impl SessionFile {
             events: Vec::new(),
             kernel_events: Vec::new(),
             removed: None,
+            kernel_removed: None,
             end: None,
         }
     }

@@ -8,7 +8,7 @@ use headwater_trace::region::Region;
 use headwater_trace_tools::consumer::{self, Totals};
 use headwater_trace_tools::kernel;
 
-use super::{KERNEL, KernelEnd, PAGES, SessionFile, USER, environment, fresh_directory, kernel_side};
+use super::{KernelEnd, PAGES, SessionFile, USER, environment, fresh_directory, kernel_side};
 
 /// A completed snapshot.
 #[derive(Debug)]
@@ -44,6 +44,6 @@ pub fn snapshot(recording: &Path, to: Option<&Path>) -> anyhow::Result<TakenSnap
     let capture = kernel::snapshot(&recording.join(PAGES))?;
     make_private_directory(&directory).with_context(|| directory.display().to_string())?;
     let totals = consumer::snapshot(region, &directory.join(USER), environment(&command))?;
-    let kernel = capture.map(|capture| kernel_side::convert(capture, &directory.join(KERNEL), &clock, &command));
+    let kernel = capture.map(|capture| kernel_side::convert(capture, &directory, &clock, &command));
     Ok(TakenSnapshot { directory, totals, kernel })
 }

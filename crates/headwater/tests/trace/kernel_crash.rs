@@ -15,7 +15,7 @@ const SLEEPS: &str = "syscalls:sys_enter_clock_nanosleep";
 const SLEPT: &str = "syscalls:sys_exit_clock_nanosleep";
 
 /// Returns the instance of a recorder.
-fn instance(recorder: u32) -> Option<PathBuf> {
+pub fn instance(recorder: u32) -> Option<PathBuf> {
     let found = Tracefs::find().expect("usable");
     let instances = fs::read_dir(found.path("instances")).expect("usable").flatten();
     let of = format!("headwater-{recorder}-");
@@ -25,7 +25,7 @@ fn instance(recorder: u32) -> Option<PathBuf> {
 }
 
 /// Returns the guard of a recorder, as soon as it has its name.
-fn guard_of(recorder: u32) -> u32 {
+pub fn guard_of(recorder: u32) -> u32 {
     let children = PathBuf::from(format!("/proc/{recorder}/task/{recorder}/children"));
     let is_guard =
         |pid: &&str| fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name.trim() == "headwater-guard");

@@ -6,6 +6,7 @@ mod filter;
 mod follow;
 mod kernel;
 mod kernel_crash;
+mod kernel_parts;
 mod parts;
 mod program;
 mod record;

@@ -44,7 +44,8 @@ impl Progress {
 }
 
 /// Returns the environment variable that makes the program emit `count` events and then `end`: a number is its exit
-/// status, with `kill` it kills itself, with `wait` it waits to be killed.
+/// status, with `kill` it kills itself, with `wait` it waits to be killed, with `seek` it makes numbered system calls until it is
+/// killed.
 pub fn instructions(count: u64, end: &str) -> (&'static str, String) {
     (INSTRUCTIONS, format!("{count} {end}"))
 }
@@ -71,6 +72,26 @@ pub fn run_if_instructed() {
     match end {
         "kill" => headwater_os::child::kill_self(),
         "wait" => std::thread::sleep(Duration::from_secs(60)),
+        "seek" => seek(progress.count()),
         status => std::process::exit(status.parse().expect("a status")),
+    }
+}
+
+/// Calls lseek(2) with the offsets 0, 1, 2 and so on, for a minute at most, and publishes their number. All calls are made on
+/// one CPU, because the parts of a kernel's trace end at different times on different CPUs.
+fn seek(count: &AtomicU64) {
+    let cpu = headwater_os::cpu::allowed().expect("a list")[0];
+    headwater_os::cpu::bind(cpu).expect("it is allowed");
+    let file = std::fs::File::open(Progress::NAME).expect("a file");
+    let start = std::time::Instant::now();
+    for number in 0.. {
+        rustix::fs::seek(&file, rustix::fs::SeekFrom::Start(number)).expect("a file can be sought");
+        count.store(number + 1, Ordering::Release);
+        if number % 25 == 24 {
+            std::thread::sleep(Duration::from_millis(1));
+            if start.elapsed() > Duration::from_secs(60) {
+                return;
+            }
+        }
     }
 }

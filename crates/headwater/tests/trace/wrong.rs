@@ -57,7 +57,7 @@ fn unknown_names_suggest_similar_ones() {
 }
 
 /// Runs a script in a mount namespace of its own, so that the machine is not changed.
-fn in_mount_namespace(dir: &TestDir, script: &str) -> Option<std::process::Output> {
+pub fn in_mount_namespace(dir: &TestDir, script: &str) -> Option<std::process::Output> {
     in_namespaces(dir, &["--mount", "--map-root-user"], script)
 }
 

@@ -152,9 +152,14 @@ pub fn remove_leftovers(recording: &Path, file: &PartsFile) -> io::Result<()> {
     directories(recording)?.into_iter().filter(is_left).try_for_each(fs::remove_dir_all)
 }
 
-/// Returns the directory of a part.
+/// Returns the directory of a part of programs.
 pub(super) fn directory(recording: &Path, number: u32) -> PathBuf {
-    recording.join(format!("user-{number:06}"))
+    directory_of(recording, "user", number)
+}
+
+/// Returns the directory of a part of the trace that has this name.
+pub fn directory_of(recording: &Path, trace: &str, number: u32) -> PathBuf {
+    recording.join(format!("{trace}-{number:06}"))
 }
 
 /// Returns the directories of all parts of a recording, in their order.

@@ -1,13 +1,15 @@
 //! The result of a kernel session: the kernel's pages, one file for each CPU, and the facts needed to read them.
 
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 
 use super::drain::LossMark;
 use super::page::Layout;
 use super::pages::Store;
+use super::parts::{self, EndedParts, Place};
 use super::plan::Plan;
 use super::stats::Stats;
 use super::{Clock, Error};
+use crate::consumer::parts::Removed;
 use crate::schema::{EventKind, StreamKind};
 
 /// The pages of an ended session, or of a snapshot. The files of an ended session are removed on drop.
@@ -20,6 +22,8 @@ pub struct Capture {
     pub(super) layout: Layout,
     pub(super) kinds: Vec<(EventKind, Plan)>,
     pub(super) clock: Clock,
+    /// The parts of the pages, if they have any.
+    pub(super) parts: Option<EndedParts>,
 }
 
 /// The pages of one CPU.
@@ -35,16 +39,62 @@ pub(super) struct Pages {
     pub stats: Option<Stats>,
     /// The reason why the file has less than was recorded.
     pub error: Option<Error>,
+    /// Where the part that is converted begins, and where it ends unless it is the last.
+    pub begin: Place,
+    pub end: Option<Place>,
 }
 
 impl Pages {
     /// Returns a CPU's pages, of which the whole file counts.
     pub fn new(cpu: u32, store: Store, marks: Vec<LossMark>, stats: Option<Stats>, error: Option<Error>) -> Pages {
-        Pages { cpu, store, range: 0..u64::MAX, marks, stats, error }
+        let (begin, end) = (Place::default(), None);
+        Pages { cpu, store, range: 0..u64::MAX, marks, stats, error, begin, end }
+    }
+}
+
+impl Pages {
+    /// Returns the kernel's counts of what is converted.
+    pub fn counts(&self) -> Option<Stats> {
+        Some(self.end.map_or(self.stats, |end| Some(end.stats))?.since(&self.begin.stats))
     }
 }
 
 impl Capture {
+    /// Returns the parts that have not been converted, ascending; `None` if the session has no parts.
+    pub fn parts(&self) -> Option<RangeInclusive<u32>> {
+        Some(self.parts.as_ref()?.file.there())
+    }
+
+    /// Returns what was removed with the oldest parts, and what has been converted.
+    pub fn gone(&self) -> (Removed, Removed) {
+        self.parts.as_ref().map_or_else(Default::default, |parts| (parts.file.removed, parts.file.converted))
+    }
+
+    /// Chooses the part that [`Capture::convert`] converts from now on.
+    pub fn choose(&mut self, part: u32) {
+        let Some(EndedParts { file, .. }) = &self.parts else { return };
+        for pages in &mut self.cpus {
+            pages.begin = file.begin(part, pages.cpu);
+            pages.end = (part < *file.there().end()).then(|| file.begin(part + 1, pages.cpu));
+        }
+    }
+
+    /// Removes the pages of the oldest part, which has been chosen and converted to so many events and losses.
+    ///
+    /// # Errors
+    /// [`Error::File`]; then the part is there still.
+    pub fn remove_converted(&mut self, events: u64, lost: u64) -> Result<(), Error> {
+        let Some(EndedParts { directory, file }) = &mut self.parts else { return Ok(()) };
+        let mut now = file.clone();
+        now.note_converted(events, lost);
+        now.write(directory)?;
+        *file = now;
+        // Where this is not possible, the pages are removed with all others.
+        let ends = self.cpus.iter().filter_map(|pages| Some((&pages.store.file, pages.end?.bytes)));
+        ends.for_each(|(file, end)| drop(parts::free(file, end)));
+        Ok(())
+    }
+
     /// Returns the description of its records.
     pub fn stream(&self) -> StreamKind {
         StreamKind { name: "kernel".to_owned(), events: self.kinds.iter().map(|(kind, _)| kind.clone()).collect() }

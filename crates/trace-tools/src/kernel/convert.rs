@@ -2,7 +2,7 @@
 //! of events that the kernel reports.
 
 use std::collections::{HashMap, HashSet};
-use std::io::{self, BufReader, Read, Seek};
+use std::io::{self, BufReader, Read, Seek, SeekFrom};
 
 use super::capture::{Capture, Pages};
 use super::page::{Layout, Missed, Page};
@@ -111,22 +111,24 @@ fn one_cpu<'a>(
     seen: &'a mut HashSet<u16>,
     sink: &mut impl FnMut(Packet<'_>) -> io::Result<()>,
 ) -> io::Result<Totals> {
-    let total = pages.stats.map(|stats| stats.overwritten);
+    let counts = pages.counts();
+    let total = counts.map(|stats| stats.overwritten);
     let mut overwritten = Overwritten::read(pages, layout, total)?;
     let mut file = pages.reader()?;
     let mut bytes = vec![0; layout.page_bytes()];
     let mut builder = PacketBuilder::new(pages.cpu, seen);
-    let mut position = 0u64;
+    let mut position = pages.begin.bytes;
+    let lost_before = pages.begin.stats.discarded + pages.begin.stats.nested;
     let mut marks = pages.marks.iter().peekable();
     let mut unseen = 0;
     while whole(&mut file, &mut bytes)? {
         let Some(page) = Page::new(&bytes, layout) else { break };
-        overwritten.add(page.missed);
+        overwritten.add(pages.missed(&page, position));
         // Losses before a mark occurred before the pages that were copied after it.
         while let Some(mark) = marks.next_if(|mark| mark.bytes <= position) {
-            unseen = mark.lost;
+            unseen = mark.lost.saturating_sub(lost_before);
         }
-        let lost = overwritten.so_far.saturating_add(unseen).min(pages.stats.map_or(u64::MAX, |stats| stats.lost()));
+        let lost = overwritten.so_far.saturating_add(unseen).min(counts.map_or(u64::MAX, |stats| stats.lost()));
         builder.lost(lost.saturating_add(builder.older), sink)?;
         if position < pages.range.start {
             builder.older += page.events().count() as u64;
@@ -163,9 +165,11 @@ impl Overwritten {
         let (mut without, mut counted) = (0, 0u64);
         if total != Some(0) {
             let mut bytes = vec![0; layout.page_bytes()];
-            let mut file = pages.reader()?;
+            let (mut file, mut position) = (pages.reader()?, pages.begin.bytes);
             while whole(&mut file, &mut bytes)? {
-                match Page::new(&bytes, layout).map(|page| page.missed) {
+                let missed = Page::new(&bytes, layout).map(|page| pages.missed(&page, position));
+                position += bytes.len() as u64;
+                match missed {
                     Some(Missed::Some) => without += 1,
                     Some(Missed::Counted(count)) => counted = counted.saturating_add(count),
                     _ => {}
@@ -193,11 +197,19 @@ impl Overwritten {
 }
 
 impl Pages {
-    /// Returns a reader from the beginning of the file to the end of the part that counts.
+    /// Returns a reader from the beginning of the part to its end, or to the end of what counts.
     fn reader(&self) -> io::Result<impl Read> {
         let mut file = &self.store.file;
-        file.rewind()?;
-        Ok(BufReader::with_capacity(1 << 20, file).take(self.range.end))
+        let end = self.end.map_or(self.range.end, |end| end.bytes);
+        file.seek(SeekFrom::Start(self.begin.bytes))?;
+        Ok(BufReader::with_capacity(1 << 20, file).take(end.saturating_sub(self.begin.bytes)))
+    }
+
+    /// Returns what was lost before a page of the part. The part before may have counted what was lost before the first;
+    /// only the kernel's counts tell.
+    fn missed(&self, page: &Page<'_>, position: u64) -> Missed {
+        let is_unclear = position > 0 && position == self.begin.bytes && self.counts().is_none();
+        if is_unclear { Missed::Nothing } else { page.missed }
     }
 }
 
@@ -299,7 +311,7 @@ impl<'a> PacketBuilder<'a> {
     /// Returns the totals. `flagged` is the number of overwritten events according to the flags of pages.
     fn totals(&self, pages: &Pages, flagged: u64) -> Totals {
         let seen = self.count + self.unknown + self.older;
-        let stats = pages.stats.unwrap_or(Stats { read: seen, overwritten: flagged, ..Stats::default() });
+        let stats = pages.counts().unwrap_or(Stats { read: seen, overwritten: flagged, ..Stats::default() });
         let lost = Loss {
             overwritten: stats.overwritten,
             discarded: stats.discarded,

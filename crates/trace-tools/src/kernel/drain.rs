@@ -18,6 +18,7 @@ use rustix::pipe::{PipeFlags, SpliceFlags, fcntl_setpipe_size, pipe_with, splice
 
 use super::Error;
 use super::pages::Store;
+use super::parts::{CutLine, Place};
 use super::stats::Stats;
 
 /// The requested size of the pipe in bytes, and so the most bytes of one splice: the largest size that needs no
@@ -90,6 +91,8 @@ pub(super) struct Drain {
     /// Written only by this drain; other threads read it.
     carried: Arc<AtomicU64>,
     marks: Vec<LossMark>,
+    /// Where the session asks for the end of a part.
+    line: Arc<CutLine>,
 }
 
 impl Drain {
@@ -100,13 +103,18 @@ impl Drain {
         let source = source.map_err(|error| Error::file("open", &path, error))?;
         let sink = at_end(&store.file, page_bytes as u64);
         let sink = sink.map_err(|source| Error::Start { what: "a reader", source })?;
-        let (instance, carried, marks) = (instance.to_owned(), Arc::default(), Vec::new());
-        Ok(Drain { instance, cpu, source, pipe, sink, page_bytes, carried, marks })
+        let (instance, carried, marks, line) = (instance.to_owned(), Arc::default(), Vec::new(), Arc::default());
+        Ok(Drain { instance, cpu, source, pipe, sink, page_bytes, carried, marks, line })
     }
 
     /// Returns the counter of bytes that were copied to the file.
     pub fn carried(&self) -> Arc<AtomicU64> {
         self.carried.clone()
+    }
+
+    /// Makes the drain answer on this line where parts end.
+    pub fn answer_on(&mut self, line: Arc<CutLine>) {
+        self.line = line;
     }
 
     /// Copies full pages as they become available, until `stop` is readable; then the rest.
@@ -124,6 +132,7 @@ impl Drain {
             let before = self.carried.load(Ordering::Relaxed);
             self.full_pages(u64::MAX)?;
             self.mark();
+            self.end_part();
             if stopped {
                 return self.copy_rest();
             }
@@ -224,6 +233,17 @@ impl Drain {
             self.marks.pop();
         }
         self.marks.push(mark);
+    }
+
+    /// Begins the next part here if the session asks for it: between two pages, when the pipe is empty.
+    fn end_part(&mut self) {
+        let Some(part) = self.line.wanted() else { return };
+        // After an error the part is longer.
+        let Ok(stats) = Stats::of(&self.instance, self.cpu) else { return };
+        let bytes = self.carried.load(Ordering::Relaxed);
+        self.line.begin(part, Place { bytes, stats: Stats { unread: 0, ..stats } });
+        let removed = self.line.removed_bytes();
+        self.marks.retain(|mark| mark.bytes >= removed);
     }
 
     fn path(&self) -> std::path::PathBuf {

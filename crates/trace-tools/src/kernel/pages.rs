@@ -6,6 +6,8 @@
 //! | `kernel-cpuN.pages` | the kernel's pages, one after the other | the session, snapshots, the guard; the session or the guard holds the lock of the first one |
 //! | `kernel-cpuN.stats` | the text of `per_cpu/cpuN/stats` at the end of recording | the session's end, or the guard |
 //! | `description` | [`Description`] | the session, before it records |
+//!
+//! In a session with parts ([`super::parts`]) the files of pages have holes where parts have been removed.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};

@@ -8,6 +8,7 @@ use super::capture::{Capture, Pages};
 use super::drain::{Drain, Pipe};
 use super::instance::{by_name, is_stale, remove};
 use super::pages::{self, Description, Store};
+use super::parts::{EndedParts, PartsFile};
 use super::stats::Stats;
 use super::{Error, tracefs};
 
@@ -40,6 +41,8 @@ pub fn recover(directory: &Path) -> Result<Option<Capture>, Error> {
     if let Some(instance) = instance {
         tracefs::write(&instance.join("tracing_on"), "0")?;
     }
+    let parts = PartsFile::read(directory)?;
+    let parts = parts.map(|file| EndedParts { directory: directory.to_owned(), file });
     let mut cpus = Vec::new();
     for (cpu, store, path) in &stores {
         if let Some(instance) = instance {
@@ -54,11 +57,11 @@ pub fn recover(directory: &Path) -> Result<Option<Capture>, Error> {
     if let Some(instance) = instance {
         remove(instance);
     }
-    // Nothing below can fail: the files are now remove with the capture.
+    // Nothing below can fail: the files are now removed with the capture.
     let description = Some(Description::store(directory)?);
     let cpus = stores
         .into_iter()
         .zip(cpus)
         .map(|((cpu, store, path), (stats, error))| Pages::new(cpu, store.removing(path), Vec::new(), stats, error));
-    Ok(Some(Capture { description, cpus: cpus.collect(), layout, kinds, clock }))
+    Ok(Some(Capture { description, cpus: cpus.collect(), layout, kinds, clock, parts }))
 }

@@ -17,8 +17,10 @@ use super::format::Format;
 use super::instance::{self, Instance};
 use super::page::Layout;
 use super::pages::{self, Description, Store};
+use super::parts::{CutLine, PartCpu, Parts};
 use super::plan::{Plan, RAW_ENTER};
 use super::{Error, Tracefs, support, tracefs};
+use crate::consumer::parts::Rotation;
 use crate::filter::Filter;
 use crate::schema::EventKind;
 
@@ -42,6 +44,8 @@ pub struct Settings {
     /// An existing directory for the pages of a flight recorder, for [`super::snapshot`], and for [`super::recover`] if
     /// the process is killed. With `None` the pages are in memory, and are lost with the process.
     pub kept: Option<PathBuf>,
+    /// Whether the pages of a [`Mode::Drain`] have parts, of which the oldest are removed: [`Session::rotate`].
+    pub rotation: Option<Rotation>,
     /// Whether the events are enabled, but nothing is recorded until [`Session::record`].
     pub paused: bool,
 }
@@ -58,6 +62,7 @@ impl Settings {
             processes: None,
             clock: None,
             kept: None,
+            rotation: None,
             paused: false,
         }
     }
@@ -114,6 +119,7 @@ pub struct Session {
     layout: Layout,
     kinds: Vec<(EventKind, Plan)>,
     clock: Clock,
+    parts: Option<Parts>,
 }
 
 impl Session {
@@ -152,6 +158,12 @@ impl Session {
             calls: calls(&found, &events)?,
         };
         let (layout, kinds) = (description.layout()?, description.kinds()?);
+        let parts = match (settings.rotation, &directory, &settings.mode, sinks.first()) {
+            (Some(rotation), Some(directory), Mode::Drain { .. }, Some((_, first, _))) => {
+                Some(Parts::begin(rotation, directory, &first.file, layout.page_bytes() as u64)?)
+            }
+            _ => None,
+        };
         let description = directory.map(|directory| description.write(&directory)).transpose()?;
         if let Some(processes) = &settings.processes {
             instance.only(processes)?;
@@ -165,7 +177,7 @@ impl Session {
         instance.filter(&events, &settings.filters)?;
         instance.enable(&events)?;
         instance.record(!settings.paused)?;
-        Ok(Session { readers, instance, description, sinks, pipes, layout, kinds, clock })
+        Ok(Session { readers, instance, description, sinks, pipes, layout, kinds, clock, parts })
     }
 
     /// Returns the instance's directory.
@@ -212,13 +224,30 @@ impl Session {
         self.readers.carried.iter().map(|carried| carried.load(Ordering::Relaxed)).collect()
     }
 
+    /// Ends the current part if it is large enough, and removes the oldest ([`Settings::rotation`]). To be called again and
+    /// again: the readers say within half a second where the part ends.
+    ///
+    /// # Errors
+    /// [`Error::File`], [`Error::Unreadable`]; then the current part is continued, and the next call may succeed.
+    pub fn rotate(&mut self) -> Result<(), Error> {
+        let Session { readers, instance, sinks, parts: Some(parts), .. } = self else { return Ok(()) };
+        let mut cpus = Vec::with_capacity(sinks.len());
+        for (at, (cpu, store)) in sinks.iter().enumerate() {
+            // Asked first: then the bytes of a reader that has ended are all.
+            let has_ended = readers.handles[at].is_finished();
+            let carried_bytes = readers.carried[at].load(Ordering::Relaxed);
+            cpus.push(PartCpu { cpu: *cpu, line: &readers.lines[at], file: &store.file, carried_bytes, has_ended });
+        }
+        parts.rotate(&cpus, |cpu| instance.stats(cpu))
+    }
+
     /// Stops recording, reads the buffers, and removes the instance.
     ///
     /// # Errors
     /// [`Error::File`], [`Error::Unreadable`]. Errors with the file of one CPU are in the capture instead. If another
     /// process keeps reading the buffers, their contents remain for [`super::recover`] until this process has ended.
     pub fn stop(self) -> Result<Capture, Error> {
-        let Session { readers, instance, mut description, mut sinks, pipes, layout, mut kinds, clock } = self;
+        let Session { readers, instance, mut description, mut sinks, pipes, layout, mut kinds, clock, parts } = self;
         instance.record(false)?;
         // Another process may have switched on more events.
         let directory = description.as_ref().and_then(|store| store.path.as_deref()?.parent());
@@ -248,7 +277,8 @@ impl Session {
             Ok(Pages::new(cpu, store, marks, Some(stats), error.or(unwritten)))
         });
         let cpus = cpus.collect::<Result<Vec<_>, Error>>()?;
-        Ok(Capture { description, cpus, layout, kinds, clock })
+        let parts = parts.map(Parts::end);
+        Ok(Capture { description, cpus, layout, kinds, clock, parts })
     }
 }
 
@@ -262,6 +292,7 @@ struct Readers {
     /// Their thread ids.
     threads: Vec<u32>,
     carried: Vec<Arc<AtomicU64>>,
+    lines: Vec<Arc<CutLine>>,
     /// Readable when they are to end. `None` without readers.
     stop: Option<Arc<OwnedFd>>,
 }
@@ -274,7 +305,8 @@ impl Readers {
         readers.stop = Some(stop.clone());
         for ((cpu, store), pipe) in sinks.iter().zip(pipes) {
             let mut drain = Drain::open(instance.path(), *cpu, store, pipe, layout.page_bytes())?;
-            let carried = drain.carried();
+            let (carried, line) = (drain.carried(), Arc::<CutLine>::default());
+            drain.answer_on(line.clone());
             let (tell, told) = mpsc::channel();
             let stop = stop.clone();
             let body = move || {
@@ -287,6 +319,7 @@ impl Readers {
             readers.handles.push(handle);
             readers.threads.push(told.recv().expect("it sends before anything can go wrong"));
             readers.carried.push(carried);
+            readers.lines.push(line);
         }
         Ok(readers)
     }

@@ -41,5 +41,5 @@ pub fn snapshot(directory: &Path) -> Result<Option<Capture>, Error> {
         Ok(Pages { range: start..end, ..Pages::new(cpu, store, Vec::new(), Some(stats), None) })
     };
     let cpus = pages::cpus(directory)?.into_iter().map(one).collect::<Result<_, Error>>()?;
-    Ok(Some(Capture { description: None, cpus, layout, kinds, clock }))
+    Ok(Some(Capture { description: None, cpus, layout, kinds, clock, parts: None }))
 }

@@ -51,6 +51,17 @@ impl Stats {
         )
     }
 
+    /// Returns the counts of what happened after those of `before`.
+    pub(super) fn since(&self, before: &Stats) -> Stats {
+        Stats {
+            unread: self.unread,
+            read: self.read.saturating_sub(before.read),
+            overwritten: self.overwritten.saturating_sub(before.overwritten),
+            discarded: self.discarded.saturating_sub(before.discarded),
+            nested: self.nested.saturating_sub(before.nested),
+        }
+    }
+
     /// Returns the number of events during the session.
     pub fn happened(&self) -> u64 {
         [self.unread, self.read, self.lost()].into_iter().fold(0, u64::saturating_add)

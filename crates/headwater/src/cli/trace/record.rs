@@ -52,8 +52,9 @@ struct RecordingArguments {
     #[arg(long, value_name = "SIZE", value_parser = buffer, help_heading = "How")]
     buffer: Option<usize>,
 
-    /// Begin a new part of the trace after each SIZE, and keep the last COUNT parts [default: all]; only events of programs
-    #[arg(long, value_name = "SIZE[xCOUNT]", value_parser = rotation, conflicts_with_all = ["kernel", "flight"], help_heading = "How")]
+    /// Begin a new part of the trace after each SIZE, and keep the last COUNT parts [default: all]; for events of programs and of the
+    /// kernel, each by themselves
+    #[arg(long, value_name = "SIZE[xCOUNT]", value_parser = rotation, conflicts_with = "flight", help_heading = "How")]
     rotate: Option<Rotation>,
 
     /// Keep the newest events in the buffers and write them at the end, or by `trace snapshot`
@@ -104,6 +105,7 @@ pub(super) struct AttachArguments {
   headwater trace record --stay -- ./daemon --fork   after the command has ended, what it left running
   headwater trace record --flight -- ./server        keep the newest events; `trace snapshot` writes them
   sudo headwater trace record -k sched -k syscalls:sys_enter_futex -- ./server
+  sudo headwater trace record -k sched --rotate 100mx10 -- ./server      the newest gigabyte of each
   sudo headwater trace record -k raw_syscalls -f 'raw_syscalls:sys_exit if ret < 0' -- ls
   sudo headwater trace record -k raw_syscalls -- ls  its system calls with their arguments
   sudo headwater trace record -k irq --system-wide -- sleep 10           the whole machine, for 10 s
@@ -312,12 +314,15 @@ fn print_user(ended: &RecordingOutcome, totals: &Totals, quiet: bool, buffer_byt
             ),
         }
     }
-    let Removed { parts, events: removed, .. } = ended.removed;
-    if parts > 0 && !quiet {
-        note!("headwater: the oldest {} of them are gone with {parts} parts (--rotate)", grouped(removed));
-    }
+    print_removed(ended.removed, quiet);
     if spoiled_bytes > 0 {
         note!("headwater: {} of the buffers held no sound events: a program has spoiled them", size(spoiled_bytes));
+    }
+}
+
+fn print_removed(Removed { parts, events, .. }: Removed, quiet: bool) {
+    if parts > 0 && !quiet {
+        note!("headwater: the oldest {} of them are gone with {parts} parts (--rotate)", grouped(events));
     }
 }
 
@@ -336,6 +341,7 @@ pub(super) fn print_kernel(kernel: &KernelEnd, quiet: bool) {
     if !quiet || kernel.lost > 0 {
         note!("headwater: of the kernel {written} written, {lost} lost, {bytes}");
     }
+    print_removed(kernel.removed, quiet);
     if !kernel.is_counted {
         note!(
             "headwater: of the kernel more was lost, unknown how much: the recorder's guard was killed too, or the machine was \

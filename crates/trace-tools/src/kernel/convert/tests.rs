@@ -8,6 +8,7 @@ use super::super::drain::LossMark;
 use super::super::fixtures::{self, HEADER_PAGE, OVERWRITTEN, OVERWRITTEN_EVENTS, WHOLE, WHOLE_TEXT};
 use super::super::format::Format;
 use super::super::pages::Store;
+use super::super::parts::Place;
 use super::*;
 use crate::record::records;
 use crate::schema::{EventKind, FieldKind};
@@ -17,7 +18,7 @@ fn capture(bytes: &[u8], stats: Stats, marks: Vec<LossMark>) -> Capture {
     file.write_all(bytes).expect("room");
     let pages = Pages::new(3, Store { file, path: None }, marks, Some(stats), None);
     let layout = Layout::parse(HEADER_PAGE).expect("the kernel's own text");
-    Capture { description: None, cpus: vec![pages], layout, kinds: fixtures::kinds(), clock: Clock::Tsc }
+    Capture { description: None, cpus: vec![pages], layout, kinds: fixtures::kinds(), clock: Clock::Tsc, parts: None }
 }
 
 /// Converts a capture. Returns `discarded` and the number of records of each packet, all records, and the totals.
@@ -182,6 +183,54 @@ fn discarded_events_are_reported_at_their_mark_and_at_the_end() {
     let (packets, _, totals) = converted(&mut capture(WHOLE, stats, marks));
     assert_eq!(packets, [(0, first as usize), (30, (both - first) as usize), (53, 0)]);
     assert_eq!((totals.lost.discarded, totals.lost.nested, totals.lost.all()), (50, 3, 53));
+}
+
+/// Returns a capture of these pages in two parts, of which the first has one page.
+fn two_parts(bytes: &[u8], first: Stats, stats: Option<Stats>, marks: Vec<LossMark>) -> Capture {
+    let mut capture = capture(bytes, Stats::default(), marks);
+    capture.cpus[0].stats = stats;
+    capture.cpus[0].end = Some(Place { bytes: 4096, stats: first });
+    capture
+}
+
+/// Converts the second part of such a capture.
+fn second(capture: &mut Capture) -> (Vec<(u64, usize)>, Totals) {
+    capture.cpus[0].begin = capture.cpus[0].end.take().expect("the end of the first");
+    let (packets, _, totals) = converted(capture);
+    (packets, totals)
+}
+
+#[test]
+fn parts_have_each_event_and_each_loss_once() {
+    let (first, both) = (records_in(&WHOLE[..4096]), records_in(WHOLE));
+    let at_cut = Stats { read: first, discarded: 30, ..Stats::default() };
+    let stats = Stats { read: both, discarded: 50, nested: 3, ..Stats::default() };
+    let marks = vec![LossMark { bytes: 0, lost: 20 }, LossMark { bytes: 4096, lost: 40 }];
+    let mut capture = two_parts(WHOLE, at_cut, Some(stats), marks);
+    let (packets, _, totals) = converted(&mut capture);
+    assert_eq!((totals.records, totals.lost.all(), totals.lost.discarded), (first, 30, 30));
+    assert_eq!(packets, [(20, first as usize), (30, 0)]);
+    let (packets, totals) = second(&mut capture);
+    assert_eq!((totals.records, totals.lost.all(), totals.lost.nested), (both - first, 23, 3));
+    assert_eq!(packets, [(10, (both - first) as usize), (23, 0)]);
+}
+
+#[test]
+fn what_was_overwritten_before_a_part_counts_in_the_part_in_which_it_happened() {
+    let overwritten: u64 = OVERWRITTEN_EVENTS.trim().parse().expect("a number");
+    let mut before = OVERWRITTEN.to_vec();
+    before[11] = 0;
+    let (bytes, here) = ([&before, OVERWRITTEN].concat(), records_in(OVERWRITTEN));
+    // All but five had been overwritten when the first part ended; the next page reports all.
+    let at_cut = Stats { read: here, overwritten: overwritten - 5, ..Stats::default() };
+    let stats = Stats { read: here * 2, overwritten, ..Stats::default() };
+    let mut capture = two_parts(&bytes, at_cut, Some(stats), Vec::new());
+    assert_eq!(converted(&mut capture).2.lost.all(), overwritten - 5);
+    assert_eq!(second(&mut capture).0, [(5, here as usize)]);
+    // If the kernel's counts were lost, the page may not report again what the first part has counted.
+    let mut capture = two_parts(&bytes, at_cut, None, Vec::new());
+    assert_eq!(converted(&mut capture).2.lost.all(), overwritten - 5);
+    assert_eq!(second(&mut capture).0, [(0, here as usize)]);
 }
 
 #[test]
