@@ -267,6 +267,13 @@ impl Consumer {
         if self.region.when_full() == WhenFull::Overwrite {
             return Ok(0);
         }
+        let rotated = if self.closed { Ok(0) } else { self.end_full_part() };
+        let copied = self.copy_logs(u64::MAX)?;
+        Ok(rotated? + copied)
+    }
+
+    /// Copies the events up to a time. Returns the number of bytes.
+    fn copy_logs(&mut self, until: u64) -> Result<u64, Error> {
         let mut carried = 0;
         for at in 0..self.rings.len() {
             let ring = &self.rings[at];
@@ -279,10 +286,11 @@ impl Consumer {
                 let mut copy = std::mem::take(&mut self.buffer);
                 copy.resize((head - from) as usize, 0);
                 self.rings[at].log.copy(from, &mut copy);
-                let written = self.write(at, from, &copy, lost);
+                let len = bytes_until(&copy, until);
+                let written = self.write(at, from, &copy[..len], lost);
                 self.buffer = copy;
                 written?;
-                carried += head - from;
+                carried += len as u64;
             }
             self.note_loss(at, lost)?;
         }
@@ -291,9 +299,6 @@ impl Consumer {
             self.write_modules()?;
         }
         self.release_logs_of_dead_threads();
-        if !self.closed {
-            self.rotate()?;
-        }
         Ok(carried)
     }
 
@@ -516,6 +521,15 @@ fn rings(region: &Region, positions: &[ctf::Position]) -> Vec<Ring> {
         Ring { log, number, cpu, tail, discarded: 0, base: 0 }
     };
     cpus.chain(threads).enumerate().map(ring).collect()
+}
+
+/// Returns the length of the records at the beginning of some bytes that are not later than a time.
+fn bytes_until(bytes: &[u8], until: u64) -> usize {
+    if until == u64::MAX {
+        // What is no record is noticed when it is written.
+        return bytes.len();
+    }
+    records(bytes).take_while(|(head, _)| head.time <= until).map(|(head, _)| usize::from(head.len)).sum()
 }
 
 /// The whole records at the beginning of some bytes.

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::test_dir::{Recorder, TestDir, errors};
 
@@ -61,6 +61,28 @@ fn each_part_is_a_trace_and_together_they_have_every_event() {
 }
 
 #[test]
+fn all_events_of_a_part_are_older_than_those_of_the_next_though_the_program_moves_to_other_cpus() {
+    let dir = TestDir::new();
+    let recorder = Recorder::start(dir.recorder(&["--rotate", "64k", "--buffer", "16m"], 10, "move"));
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while !dir.path("r/user-000040").exists() {
+        assert!(Instant::now() < deadline, "{} events", dir.progress.emitted());
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    recorder.signal(rustix::process::Signal::TERM);
+    let recorded = recorder.wait();
+    let mut next = 0;
+    for part in parts(&dir) {
+        let found = numbers(&dir, &format!("r/{part}"));
+        let end = next + found.len() as u64;
+        assert!(found.iter().copied().eq(next..end), "{part} is not from {next} to {end}: {}", recorded.said);
+        next = end;
+    }
+    let emitted = dir.progress.emitted();
+    assert!(next == emitted || next == emitted + 1, "..{next} of {emitted}");
+}
+
+#[test]
 fn losses_are_counted_over_the_parts() {
     let dir = TestDir::new();
     let recorded = dir.record(&["--rotate", "64k", "--buffer", "16k"], 200_000, "0");
@@ -87,9 +109,8 @@ fn only_the_newest_parts_are_kept_and_the_rest_is_counted() {
     let emitted = dir.progress.emitted();
     assert_eq!(parts(&dir).len(), 3, "{}", recorded.said);
     let found = numbers(&dir, "r");
-    // A program that moves to another CPU may have newer events in an older part.
-    assert!(found.is_sorted_by(|one, next| one < next) && found[0] > 0);
     let end = found.last().map_or(0, |last| last + 1);
+    assert!(found.iter().copied().eq(found[0]..end) && found[0] > 0, "without a gap");
     assert!(end == emitted || end == emitted + 1, "..{end} of {emitted}");
     let json = session(&dir);
     let (removed, count) = (&json["removed"], |value: &serde_json::Value| value.as_u64().expect("a count"));
@@ -117,11 +138,10 @@ fn after_a_kill_the_current_part_is_completed() {
         dir.text(&["recover", from]);
         assert!(!memory.exists());
         let found = numbers(&dir, "r");
-        assert!(found.is_sorted_by(|one, next| one < next), "round {round}: {:?}", parts(&dir));
         let end = found.last().map_or(0, |last| last + 1);
+        assert!(found.iter().copied().eq(found[0]..end), "round {round}: {:?}", parts(&dir));
         assert!(end == emitted || end == emitted + 1, "..{end} of {emitted} in round {round}");
-        // Of the oldest parts, which are gone, some events may be newer than the oldest that are kept: a program may move to another CPU,
-        // whose log is copied later. In each part one record names the thread.
+        // In each part one record names the thread.
         let removed = &session(&dir)["removed"];
         assert!(removed.is_null() || round % 2 == 1, "{removed}");
         let gone = |what: &str| removed[what].as_u64().unwrap_or(0);

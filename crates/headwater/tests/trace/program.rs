@@ -45,7 +45,7 @@ impl Progress {
 
 /// Returns the environment variable that makes the program emit `count` events and then `end`: a number is its exit
 /// status, with `kill` it kills itself, with `wait` it waits to be killed, with `seek` it makes numbered system calls until it is
-/// killed.
+/// killed, with `move` it emits further events until it is killed, and moves from CPU to CPU.
 pub fn instructions(count: u64, end: &str) -> (&'static str, String) {
     (INSTRUCTIONS, format!("{count} {end}"))
 }
@@ -73,6 +73,7 @@ pub fn run_if_instructed() {
         "kill" => headwater_os::child::kill_self(),
         "wait" => std::thread::sleep(Duration::from_secs(60)),
         "seek" => seek(progress.count()),
+        "move" => step_on_all_cpus(count, progress.count()),
         status => std::process::exit(status.parse().expect("a status")),
     }
 }
@@ -92,6 +93,23 @@ fn seek(count: &AtomicU64) {
             if start.elapsed() > Duration::from_secs(60) {
                 return;
             }
+        }
+    }
+}
+
+/// Emits events with the numbers from `first` on, for a minute at most, and moves to the next CPU after every few of them.
+fn step_on_all_cpus(first: u64, count: &AtomicU64) {
+    let cpus = headwater_os::cpu::allowed().expect("a list");
+    let start = std::time::Instant::now();
+    for number in first.. {
+        step(number);
+        count.store(number + 1, Ordering::Release);
+        if number % 10 == 9 {
+            let cpu = cpus[(number / 10) as usize % cpus.len()];
+            headwater_os::cpu::bind(cpu).expect("it is allowed");
+        }
+        if number % 1000 == 999 && start.elapsed() > Duration::from_secs(60) {
+            return;
         }
     }
 }

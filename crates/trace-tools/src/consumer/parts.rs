@@ -210,14 +210,21 @@ impl Parts {
 }
 
 impl Consumer {
-    /// Begins a new part if the current one is large enough, and removes the oldest.
+    /// Begins a new part if the current one is large enough, and removes the oldest. The part ends at one time for all rings:
+    /// one log after the other was copied, and the events of the first ones up to the newest event of the part are copied now.
+    /// Returns the number of their bytes.
     ///
-    /// Errors: those of the file system; then the current part is continued.
-    pub(super) fn rotate(&mut self) -> Result<(), Error> {
+    /// Errors: those of [`Writer::packet`]; then the current part is continued.
+    pub(super) fn end_full_part(&mut self) -> Result<u64, Error> {
+        let is_full = |parts: &Parts| self.totals.bytes - parts.before.0 >= parts.rotation.bytes;
+        let Some((_, newest)) = self.span.filter(|_| self.parts.as_ref().is_some_and(is_full)) else { return Ok(0) };
+        let copied = self.copy_logs(newest)?;
+        self.rotate()?;
+        Ok(copied)
+    }
+
+    fn rotate(&mut self) -> Result<(), Error> {
         let Some(parts) = &self.parts else { return Ok(()) };
-        if self.totals.bytes - parts.before.0 < parts.rotation.bytes {
-            return Ok(());
-        }
         // The losses until here belong to the part that ends.
         self.writer.write_losses()?;
         let lost = self.rings.iter().map(|ring| ring.discarded).sum();
