@@ -13,6 +13,13 @@ pub fn now_ns() -> u64 {
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
+/// The same clock as of the last tick, 1 to 10 ms ago: a quarter of the cost.
+#[inline]
+pub fn coarse_ns() -> u64 {
+    let now = clock_gettime(ClockId::MonotonicCoarse);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
 /// What reading the clock costs and how fine it is.
 #[derive(Clone, Copy, Debug)]
 pub struct ClockCost {

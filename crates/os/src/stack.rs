@@ -7,7 +7,7 @@
 mod identity;
 mod maps;
 
-pub use identity::{BUILD_ID_MAX, Identities, Identity};
+pub use identity::{BUILD_ID_MAX, Identity};
 use maps::{Mapping, each_mapping};
 
 /// A mapping of a file that can be executed.

@@ -15,6 +15,7 @@ use tracing_subscriber::layer::SubscriberExt;
 headwater_trace::events! {
     off("off:event") { first: u64, second: u32, third: u32 }
     on("cost:event") { first: u64, second: u32, third: u32 }
+    with_stack("cost:stack") { first: u64, second: u32, third: u32 }
 }
 
 const BATCH: u64 = 20_000;
@@ -75,8 +76,8 @@ fn pair<F: FnMut(u64)>(make: impl Fn() -> F + Sync) -> io::Result<f64> {
 fn make(path: &Path) -> io::Result<()> {
     let clock = Clock { name: "tsc".into(), frequency_hz: 1_000_000_000, offset_s: 0, offset_ticks: 0 };
     let patterns = vec!["cost:*".to_owned()];
-    Region::create(path, &Layout { patterns, when_full: WhenFull::Overwrite, cpu_bytes: 1 << 18, clock })?;
-    Ok(())
+    let region = Region::create(path, &Layout { patterns, when_full: WhenFull::Overwrite, cpu_bytes: 1 << 18, clock })?;
+    region.set_stacks(&["cost:stack".to_owned()])
 }
 
 fn main() -> io::Result<()> {
@@ -98,6 +99,7 @@ fn main() -> io::Result<()> {
                 "off" => batch(|number| off(number, 1, 2)),
                 "bare" => batch(|number| bare.store(number)),
                 "event" => batch(|number| on(number, 1, 2)),
+                "stack" => batch(|number| with_stack(number, 1, 2)),
                 "event-pair" => pair(|| |number| on(number, 1, 2))?,
                 "bare-pair" => pair(|| {
                     let mut bare = Bare { ring: Box::new([0; WORDS]), head: 0 };

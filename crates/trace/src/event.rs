@@ -384,7 +384,7 @@ fn write_with_stack_in(all: &mut [u64], place: Place, words: &[u64], from: u64) 
     all[fields..].copy_from_slice(&words[2..]);
     stack::frames(&mut all[2..fields], from);
     all[1] = second_word(all.len(), id);
-    session::note_modules(tag(id));
+    session::note_modules(tag(id), &all[2..fields]);
     session::write(tag(id), all);
 }
 

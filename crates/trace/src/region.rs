@@ -20,6 +20,7 @@ use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering, fence};
 use std::sync::{Arc, OnceLock};
 
 use headwater_os::memory::SharedMemory;
+use headwater_os::stack;
 use headwater_shm::logs::{LOG_MAX, LOG_MIN, Logs, WhenFull};
 use headwater_shm::{Placed, shareable};
 
@@ -441,9 +442,9 @@ impl Region {
         who::noted(&self.who, &self.header.who, first as usize)
     }
 
-    /// Stores the executable mappings of this process, as far as there is room. Allocates nothing.
-    pub(crate) fn note_modules(&self, pid: u32, time: u64) {
-        modules::note(&self.modules, &self.header.modules, pid, time);
+    /// Stores an executable mapping of this process; returns whether there was room. Allocates nothing.
+    pub(crate) fn note_module(&self, pid: u32, time: u64, module: &stack::Module<'_>) -> bool {
+        modules::note(&self.modules, &self.header.modules, pid, time, module)
     }
 
     /// The mappings that have been stored, from a place of the table onwards; None for a place that was taken but not filled

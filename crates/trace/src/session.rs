@@ -20,9 +20,11 @@ use crate::listen::{self, listen};
 use crate::record::HEAD;
 use crate::region::{EVENTS_MAX, Region};
 
+mod mappings;
 mod own;
 mod turn;
 
+use mappings::Mappings;
 use own::OwnLog;
 pub(crate) use turn::is_inside;
 use turn::{Taken, Turn};
@@ -85,8 +87,8 @@ struct Session {
     now: fn() -> u64,
     /// The [`Region::selection`] by which events were switched last.
     seen: AtomicU32,
-    /// The [`fork::epoch`] of the process whose mappings are stored in the session; 0: none.
-    mapped: AtomicU64,
+    /// The executable mappings that are stored in the session.
+    mappings: Mappings,
 }
 
 /// A CPU's log in a session.
@@ -277,7 +279,7 @@ fn enter(region: Region, own_logs: bool) -> io::Result<()> {
     region.header.outside.fetch_add(EARLY.swap(0, Ordering::Relaxed), Ordering::Relaxed);
     // Before the patterns are read: a change in between is noticed later.
     let seen = AtomicU32::new(region.selection());
-    let _ = JOINED[number].set(Session { region, here, own, thread, now, seen, mapped: AtomicU64::new(0) });
+    let _ = JOINED[number].set(Session { region, here, own, thread, now, seen, mappings: Mappings::new() });
     place.store(tag, Ordering::Release);
     Ok(())
 }
@@ -434,13 +436,13 @@ pub(crate) fn count_outside(tag: u8) {
     }
 }
 
-/// Stores the mappings of this process in the session, once.
-pub(crate) fn note_modules(tag: u8) {
-    let (Some(session), here) = (joined(tag), fork::epoch()) else { return };
-    if session.mapped.load(Ordering::Relaxed) != here && session.mapped.swap(here, Ordering::Relaxed) != here {
-        let _ = session.region.enter(MODULE, MODULE_FIELDS);
-        session.region.note_modules(std::process::id(), (session.now)());
-    }
+/// Stores mappings of this process in the session that are not there yet, if the return addresses of a record ask for it.
+pub(crate) fn note_modules(tag: u8, frames: &[u64]) {
+    let Some(session) = joined(tag) else { return };
+    let region = &session.region;
+    session.mappings.notice(fork::epoch(), frames, clock::coarse_ns(), |module| {
+        region.enter(MODULE, MODULE_FIELDS).is_some() && region.note_module(std::process::id(), (session.now)(), module)
+    });
 }
 
 /// In a forked child: forgets the thread's id, which the child's thread does not have, and the counts of the parent.

@@ -35,29 +35,26 @@ impl Identity {
     }
 }
 
-/// Reads the identities of modules. Its use allocates nothing.
-#[derive(Debug)]
-pub struct Identities {
-    /// The memory of this process; None where it may not be opened.
-    memory: Option<OwnedFd>,
+impl Module<'_> {
+    /// Returns the identity of its file. Allocates nothing.
+    pub fn identity(&self) -> Identity {
+        let mut identity = Identity { changed: changed(self).unwrap_or(0), ..Identity::default() };
+        Memory::open().read_build_id(self.base, &mut identity);
+        identity
+    }
 }
 
-impl Identities {
-    /// Opens the memory of this process for reading.
-    pub fn open() -> Identities {
-        Identities { memory: open(c"/proc/self/mem", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).ok() }
-    }
+/// The memory of this process, to be read without a fault; None where it may not be opened.
+struct Memory(Option<OwnedFd>);
 
-    /// Returns the identity of a module's file.
-    pub fn of(&self, module: &Module<'_>) -> Identity {
-        let mut identity = Identity { changed: changed(module).unwrap_or(0), ..Identity::default() };
-        self.read_build_id(module.base, &mut identity);
-        identity
+impl Memory {
+    fn open() -> Memory {
+        Memory(open(c"/proc/self/mem", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).ok())
     }
 
     /// Bytes at an address, as many as can be read.
     fn read<'b>(&self, address: u64, into: &'b mut [u8]) -> Option<&'b [u8]> {
-        let len = pread(self.memory.as_ref()?, &mut *into, address).ok()?;
+        let len = pread(self.0.as_ref()?, &mut *into, address).ok()?;
         into.get(..len)
     }
 
@@ -92,9 +89,9 @@ impl Identities {
     }
 }
 
-impl Drop for Identities {
+impl Drop for Memory {
     fn drop(&mut self) {
-        if let Some(memory) = self.memory.take() {
+        if let Some(memory) = self.0.take() {
             // SAFETY: the descriptor is this value's own, and is used no more. Not by its own drop, which calls the C library's
             // close(3): a program may have replaced it, also by ours.
             unsafe { close(memory.into_raw_fd()) };

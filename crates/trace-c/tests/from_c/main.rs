@@ -117,6 +117,9 @@ fn a_first_event_may_stand_in_a_signal_handler_which_allocates_nothing() {
         let expected = (0..100).map(|number| format!("test:first number={number} text=\"in a handler\""));
         assert!(lines.iter().cloned().eq(expected), "{lines:?}");
         assert_eq!((totals.written, totals.lost), (2 * 100, 0));
+        // Each thread's name and its event, and at least the files of the program, the two libraries and the kernel.
+        let (_, totals) = traced(&program, "handler", 100, logs, &["*"]);
+        assert!(totals.written >= 2 * 100 + 4 && totals.lost == 0, "{totals:?}");
     }
 }
 

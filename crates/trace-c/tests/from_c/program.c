@@ -1,6 +1,7 @@
 /* The traced program: threads and children emit events of each kind of field. C11 and C++11. */
 #include <headwater/trace.h>
 
+#include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -146,6 +147,44 @@ static void stacks(void) {
     test_bare();
 }
 
+/* Opens a library beside the program, which calls back, and closes it. */
+static int in_plugin(const char *program, const char *name) {
+    char path[4096];
+    void (*call)(void (*)(void));
+    void *library, *symbol;
+    snprintf(path, sizeof path, "%s.%s.so", program, name);
+    library = dlopen(path, RTLD_NOW);
+    if (library == NULL) {
+        fprintf(stderr, "%s\n", dlerror());
+        return 1;
+    }
+    symbol = dlsym(library, name);
+    memcpy(&call, &symbol, sizeof call);
+    call(middle);
+    return dlclose(library);
+}
+
+/* The second library comes where the first was. In the child everything is where it was in the parent. */
+static int plugins(const char *program) {
+    int status = 1;
+    pid_t child;
+    outer(no);
+    if (in_plugin(program, "first") != 0) {
+        return 1;
+    }
+    usleep(1100 * 1000);
+    if (in_plugin(program, "second") != 0) {
+        return 1;
+    }
+    child = fork();
+    if (child == 0) {
+        outer(no);
+        _exit(0);
+    }
+    waitpid(child, &status, 0);
+    return status;
+}
+
 int main(int argc, char **argv) {
     int failed = hw_trace_init();
     if (failed != 0 || argc != 3) {
@@ -161,6 +200,8 @@ int main(int argc, char **argv) {
         fields();
     } else if (strcmp(argv[1], "stacks") == 0) {
         stacks();
+    } else if (strcmp(argv[1], "plugins") == 0) {
+        return plugins(argv[0]);
     } else if (strcmp(argv[1], "leave") == 0) {
         test_twice(1);
         hw_trace_leave();

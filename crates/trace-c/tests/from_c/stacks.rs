@@ -1,6 +1,7 @@
 //! Stacks of a program in C: their frames, and the names of its functions.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use headwater_trace_tools::Value;
 use headwater_trace_tools::ctf::{Reader, TraceItem};
@@ -46,14 +47,7 @@ fn events_have_the_stacks_of_their_threads() {
         }
         // On a foreign stack there are no frames.
         assert_eq!((found, bare), (vec![(true, true), (true, true), (false, false)], 1), "{totals:?}");
-        let stacks = |shown| {
-            let choice = Choice { events: vec!["test:step".to_owned()], stacks: shown, ..Choice::default() };
-            let mut text = Vec::new();
-            let exported = export::text::export(&trace, &choice, &mut text).expect("a trace");
-            let text = String::from_utf8(text).expect("escaped");
-            let stack = |line: &str| line.split_once(" stack=").expect("a stack").1.to_owned();
-            (text.lines().map(stack).collect::<Vec<_>>(), exported.replaced)
-        };
+        let stacks = |shown| printed(&trace[0], shown);
         let (offsets, _) = stacks(Shown::Offsets);
         assert!(offsets[..2].iter().all(|stack| stack.starts_with("[cc+0x")) && offsets[2] == "[]", "{offsets:?}");
         let (named, replaced) = stacks(Shown::Functions);
@@ -70,4 +64,35 @@ fn events_have_the_stacks_of_their_threads() {
         assert!(named[..2].iter().all(|stack| stack.starts_with("[cc+0x") && !stack.contains("(cc)")), "{named:?}");
         assert_eq!(replaced, [program]);
     }
+}
+
+/// The stacks of a trace as they are printed, and the files that were replaced.
+fn printed(trace: &Path, shown: Shown) -> (Vec<String>, Vec<PathBuf>) {
+    let choice = Choice { events: vec!["test:step".to_owned()], stacks: shown, ..Choice::default() };
+    let mut text = Vec::new();
+    let exported = export::text::export(&[trace], &choice, &mut text).expect("a trace");
+    let text = String::from_utf8(text).expect("escaped");
+    let stack = |line: &str| line.split_once(" stack=").expect("a stack").1.to_owned();
+    (text.lines().map(stack).collect(), exported.replaced)
+}
+
+const PLUGIN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/from_c/plugin.c");
+
+#[test]
+fn files_that_are_opened_later_are_known_also_one_in_the_place_of_another_and_those_of_a_child() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let Some(program) = compiled(LANGUAGES[0], Path::new(SOURCE), directory.path()) else { return };
+    for name in ["first", "second"] {
+        let library = directory.path().join(format!("cc.{name}.so"));
+        let mut command = Command::new("cc");
+        command.args(["-O2", "-shared", "-fPIC", "-fno-omit-frame-pointer", &format!("-DNAME={name}"), PLUGIN, "-o"]);
+        assert!(command.arg(library).status().expect("it runs").success());
+    }
+    let (directory, totals) = traced(&program, "plugins", 0, "", &["test:*"]);
+    let (stacks, _) = printed(&directory.path().join("trace"), Shown::Functions);
+    let [before, first, second, child] = &stacks[..] else { panic!("{totals:?} {stacks:?}") };
+    assert!(before.contains("outer+0x") && !before.contains(".so),"), "{before}");
+    assert!(first.contains("middle+0x") && first.contains("first+0x") && first.contains("(cc.first.so)"), "{first}");
+    assert!(second.contains("second+0x") && second.contains("(cc.second.so)"), "{second}");
+    assert!(child.contains("outer+0x") && child.contains("main+0x"), "{child}");
 }

@@ -1,9 +1,9 @@
-//! The executable mappings of a session's programs: each program stores its own before its first record with a stack, so
+//! The executable mappings of a session's programs: each program stores its own before the first record with a stack that needs them, so
 //! that the addresses can be read after its end. Not in a log, where they could be overwritten.
 
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 
-use headwater_os::stack::{self, BUILD_ID_MAX, Identities};
+use headwater_os::stack::{self, BUILD_ID_MAX};
 use headwater_shm::{Placed, shareable};
 
 use super::{next_place, taken_places};
@@ -50,24 +50,28 @@ pub struct Mapped {
     pub path: Vec<u8>,
 }
 
-/// Stores the mappings of this process at the next places according to `count`.
-pub(crate) fn note(table: &Placed<[Module]>, count: &AtomicU32, pid: u32, time: u64) {
-    let identities = Identities::open();
-    stack::modules(|module| {
-        let Some(place) = next_place(table, count) else { return };
-        let path = &module.path[module.path.len().saturating_sub(place.path.len())..];
-        place.pid.store(pid, Ordering::Relaxed);
-        place.base.store(module.base, Ordering::Relaxed);
-        place.start.store(module.start, Ordering::Relaxed);
-        place.end.store(module.end, Ordering::Relaxed);
-        place.time.store(time, Ordering::Relaxed);
-        let identity = identities.of(&module);
-        place.changed.store(identity.changed, Ordering::Relaxed);
-        store(&place.build_id_len, &place.build_id, identity.build_id());
-        store(&place.len, &place.path, path);
-        // Pairs with the Acquire in `noted`.
-        place.state.store(1, Ordering::Release);
-    });
+/// Stores a mapping of this process at the next place according to `count`; returns whether there was one.
+pub(crate) fn note(
+    table: &Placed<[Module]>,
+    count: &AtomicU32,
+    pid: u32,
+    time: u64,
+    module: &stack::Module<'_>,
+) -> bool {
+    let Some(place) = next_place(table, count) else { return false };
+    let path = &module.path[module.path.len().saturating_sub(place.path.len())..];
+    place.pid.store(pid, Ordering::Relaxed);
+    place.base.store(module.base, Ordering::Relaxed);
+    place.start.store(module.start, Ordering::Relaxed);
+    place.end.store(module.end, Ordering::Relaxed);
+    place.time.store(time, Ordering::Relaxed);
+    let identity = module.identity();
+    place.changed.store(identity.changed, Ordering::Relaxed);
+    store(&place.build_id_len, &place.build_id, identity.build_id());
+    store(&place.len, &place.path, path);
+    // Pairs with the Acquire in `noted`.
+    place.state.store(1, Ordering::Release);
+    true
 }
 
 fn store(len: &AtomicU32, place: &[AtomicU8], bytes: &[u8]) {

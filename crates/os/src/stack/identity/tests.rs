@@ -34,12 +34,11 @@ fn the_build_id_is_found_among_other_notes() {
 #[test]
 fn a_running_program_has_the_build_id_and_the_age_of_its_file() {
     let own = std::env::current_exe().expect("an executable");
-    let identities = Identities::open();
     let (mut found, mut others) = (None, 0);
     modules(|module| match module.path == own.as_os_str().as_encoded_bytes() {
-        true => found = Some(identities.of(&module)),
+        true => found = Some(module.identity()),
         // The kernel's page has no file.
-        false => others += usize::from(module.path.starts_with(b"[") && identities.of(&module).changed == 0),
+        false => others += usize::from(module.path.starts_with(b"[") && module.identity().changed == 0),
     });
     let found = found.expect("it is mapped");
     assert!(others > 0 && found.changed > 1_700_000_000_000_000_000, "{found:?}");
@@ -52,8 +51,7 @@ fn a_running_program_has_the_build_id_and_the_age_of_its_file() {
 
 #[test]
 fn memory_that_is_not_there_and_files_that_are_not_the_mapped_ones_have_no_identity() {
-    let identities = Identities::open();
-    let none = |module: Module<'_>| assert_eq!(identities.of(&module), Identity::default(), "{module:?}");
+    let none = |module: Module<'_>| assert_eq!(module.identity(), Identity::default(), "{module:?}");
     let page = 4096;
     none(Module { base: page, start: page, end: 2 * page, inode: 0, path: b"/etc/hostname (deleted)" });
     none(Module { base: u64::MAX, start: 0, end: 0, inode: 1, path: b"/proc/self/exe" });
