@@ -1,5 +1,5 @@
 //! Tests of the arithmetic of a launch and of the loop around an operation. Tests with processes are in
-//! `tests/operations.rs`.
+//! `crates/headwater/tests/command/operations.rs`.
 
 use headwater_results::schema::Placement;
 

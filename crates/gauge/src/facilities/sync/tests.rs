@@ -1,4 +1,4 @@
-//! Tests of the table and of the arithmetic. Tests with workers are in `tests/sync.rs`.
+//! Tests of the table and of the arithmetic. Tests with workers are in `crates/headwater/tests/command/sync.rs`.
 
 use headwater_results::schema::{Placement, Standing, WorkerKind};
 

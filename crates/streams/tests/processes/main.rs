@@ -1,0 +1,39 @@
+//! What several processes do with streams. Each test that forks has a process of its own (`in_own_process!`), so that all of them
+//! are one program: it is linked once, and while one test waits, others run.
+
+mod anchor;
+mod attached;
+mod autopush;
+mod bufmod;
+#[path = "../common/mod.rs"]
+mod common;
+#[path = "../common/datagrams.rs"]
+mod datagrams;
+mod death;
+mod devices;
+mod driver_files;
+#[path = "../common/endpoints.rs"]
+mod endpoints;
+mod faults_of_others;
+mod fifo;
+mod inet;
+mod inspect;
+mod log_driver;
+mod loops;
+mod members;
+mod module_memory;
+mod multiplexers;
+mod named_devices;
+mod packet_sizes;
+mod pipes;
+mod pseudo_terminals;
+mod senders;
+mod strangers;
+mod stream;
+#[cfg(feature = "tokio")]
+mod surroundings;
+mod terminal_model;
+mod transports;
+mod udp;
+mod unmodified;
+mod users;
