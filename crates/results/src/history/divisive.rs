@@ -175,23 +175,28 @@ impl Ranked {
     /// The first part begins with the segment; the second one may end before it, so that a level that lasts for a while
     /// is not hidden by the return to the former one.
     fn best(&self) -> (usize, f64) {
-        let length = self.ranks.len();
-        // This loop is nearly all the time of a history, and a division is several times as long as a product.
+        // This loop is nearly all the time of a history, and a division is several times as long as a product. Slices and
+        // `while`, because a debug build, which tests are, calls a function for each index of a vector and each step of a range.
+        let ranks = self.ranks.as_slice();
+        let length = ranks.len();
         let of_pairs: Vec<f64> = (0..=length).map(|count| 2.0 / (count * count.saturating_sub(1)) as f64).collect();
         // The sum of all distances within the values from the index to the present end, and from the start to the index.
-        let mut from: Vec<f64> = vec![0.0; length];
-        let mut up_to: Vec<f64> = vec![0.0; length + 1];
+        let (mut from, mut up_to) = (vec![0.0; length], vec![0.0; length + 1]);
+        let (of_pairs, from, up_to) = (of_pairs.as_slice(), from.as_mut_slice(), up_to.as_mut_slice());
         let mut best = (SEGMENT_MIN, f64::NEG_INFINITY);
         for end in 1..=length {
-            let last = self.ranks[end - 1];
-            let mut to_last = 0;
-            for (at, rank) in self.ranks[..end - 1].iter().enumerate().rev() {
-                to_last += (rank - last).abs();
+            let last = ranks[end - 1];
+            let (mut to_last, mut at) = (0_i32, end - 1);
+            while at > 0 {
+                at -= 1;
+                let distance = ranks[at] - last;
+                to_last += if distance < 0 { -distance } else { distance };
                 from[at] += f64::from(to_last);
             }
             up_to[end] = from[0];
             let share = 1.0 / end as f64;
-            for at in SEGMENT_MIN..=end.saturating_sub(SEGMENT_MIN) {
+            let mut at = SEGMENT_MIN;
+            while at + SEGMENT_MIN <= end {
                 let (m, n) = (at, end - at);
                 let across = up_to[end] - up_to[at] - from[at];
                 // m n / (m + n) times the distance: twice the mean across, less the means within.
@@ -200,6 +205,7 @@ impl Ranked {
                 if weighted > best.1 {
                     best = (at, weighted);
                 }
+                at += 1;
             }
         }
         (self.start + best.0, best.1 / (2 * length) as f64)
