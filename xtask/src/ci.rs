@@ -43,7 +43,7 @@ struct Step {
 }
 
 /// The steps, the cheap ones first.
-const STEPS: [Step; 13] = [
+const STEPS: [Step; 14] = [
     Step { name: "fmt", run: || shell::run(&mut cargo(&["fmt", "--all", "--check"])) },
     Step { name: "tidy", run: || tidy::run(&tidy::Options::default()) },
     Step {
@@ -55,6 +55,7 @@ const STEPS: [Step; 13] = [
     Step { name: "test", run: || shell::run(&mut cargo(&["test", "--workspace"])) },
     Step { name: "archive", run: archive::run },
     Step { name: "c-library", run: c_library },
+    Step { name: "features", run: features },
     Step { name: "commands", run: || commands::run(&commands::Options::default()) },
     Step { name: "crash", run: crash::briefly },
     Step { name: "build", run: command::build },
@@ -71,12 +72,17 @@ fn doc() -> Result<()> {
     shell::run(cargo(&arguments).env("RUSTDOCFLAGS", "--deny warnings"))
 }
 
-/// Tests the C library as it is installed: its size, and the programs that are linked with it. `cargo test` runs them with a debug
-/// build, linked and preloaded.
+/// Tests the C library as it is installed: its size, what `make install` installs, and the programs of the conformance suite that are
+/// linked with it. `cargo test` runs these with a debug build, linked and preloaded.
 fn c_library() -> Result<()> {
     let arguments = ["test", "--package", "headwater-capi", "--test", "install", "--test", "conformance", "--"];
-    let tests = ["the_installed_library", "linked::", "--include-ignored"];
+    let tests = ["install", "pkg_config", "the_page_of_the_library", "linked::", "--include-ignored"];
     shell::run(cargo(&arguments).args(tests).env("HEADWATER_CAPI_PROFILE", "clib"))
+}
+
+/// Builds a program with each feature of the tracer, which compiles the crates below it once more.
+fn features() -> Result<()> {
+    shell::run(&mut cargo(&["test", "--package", "headwater-trace", "--test", "features", "--", "--include-ignored"]))
 }
 
 /// Checks the page's script: types, freshness, and tests in a browser on reports of the release build.
