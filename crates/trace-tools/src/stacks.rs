@@ -4,7 +4,7 @@
 mod symbols;
 
 use std::cell::{OnceCell, RefCell};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -16,6 +16,11 @@ use symbols::{Identity, Symbols, Unknown};
 
 /// The field of a record that has the stack.
 pub const FIELD: &str = "stack";
+
+/// The event by which a trace of the kernel names a function: its first address, the one behind it, its name.
+pub const KERNEL_FUNCTION: &str = "headwater:kernel_function";
+/// The lowest address of the kernel.
+const KERNEL: u64 = 1 << 63;
 
 /// Functions of all files together: 24 bytes of memory each.
 const FUNCTIONS_MAX: usize = 1 << 22;
@@ -45,6 +50,8 @@ pub struct Modules {
     of_process: HashMap<u32, Vec<Module>>,
     process_of_thread: HashMap<u32, u32>,
     files: Vec<ModuleFile>,
+    /// The functions of the kernel, by their first addresses: the one behind, and the name.
+    kernel: BTreeMap<u64, (u64, String)>,
     /// The functions at offsets of files, None where there is no function.
     names: RefCell<HashMap<(usize, u64), Option<String>>>,
 }
@@ -88,7 +95,7 @@ impl Modules {
         let mut modules = Modules { shown, ..Modules::default() };
         let mut reader = Reader::open(paths)?;
         let mut kinds = reader.schemas().flat_map(|(_, schema)| &schema.streams).flat_map(|stream| &stream.events);
-        let has_modules = kinds.any(|kind| kind.name == MODULE);
+        let has_modules = kinds.any(|kind| kind.name == MODULE || kind.name == KERNEL_FUNCTION);
         drop(kinds);
         if !has_modules {
             return Ok(modules);
@@ -111,6 +118,13 @@ impl Modules {
         {
             self.process_of_thread.insert(record.tid, pid as u32);
         }
+        if record.kind.name == KERNEL_FUNCTION
+            && let (Some(start), Some(end)) = (number("start"), number("end"))
+            && let Some(name) = record.field("name").and_then(|name| name.as_text())
+            && self.kernel.len() < NAMES_MAX
+        {
+            self.kernel.insert(start, (end, printable(&name)));
+        }
         if record.kind.name == MODULE
             && let (Some(pid), Some(base), Some(start), Some(end)) =
                 (number("pid"), number("base"), number("start"), number("end"))
@@ -125,6 +139,12 @@ impl Modules {
             let file = self.place(Identity { path: path.to_owned(), build_id, changed });
             self.add(pid as u32, Module { start, end, base, time: record.time, file });
         }
+    }
+
+    fn kernel_function(&self, address: u64) -> Option<String> {
+        let (start, (end, name)) =
+            self.kernel.range(..address).next_back().filter(|_| self.shown == Shown::Functions)?;
+        (address <= *end).then(|| format!("{name}+{:#x} (kernel)", address - start))
     }
 
     fn place(&mut self, identity: Identity) -> usize {
@@ -160,6 +180,9 @@ impl Modules {
     /// Returns what is at a return address of a thread's process at a time: the function, with the address's offset in it,
     /// and the file, such as `answer+0x1c (shop)`; or the file and the offset, such as `shop+0x1234`. None if no file is known there.
     pub fn name(&self, thread: u32, time: u64, address: u64) -> Option<String> {
+        if address >= KERNEL {
+            return self.kernel_function(address);
+        }
         let module = self.module(thread, time, address)?;
         let (offset, file) = (address.wrapping_sub(module.base), &self.files[module.file]);
         let function = match self.shown {

@@ -9,9 +9,12 @@ use headwater_trace_tools::consumer::parts::{Removed, Rotation, directory_of};
 use headwater_trace_tools::ctf::{self, Packet, Writer};
 use headwater_trace_tools::filter::Filter;
 use headwater_trace_tools::kernel::{self, Capture, Clock, Mode, PartsFile, Session, Settings, Tracefs};
-use headwater_trace_tools::schema::{self, Schema};
+use headwater_trace_tools::schema::{self, EventKind, Schema};
 
 use super::{KERNEL, PAGES, environment};
+
+/// The ring of the functions' names: no CPU has that number.
+const FUNCTIONS_RING: u32 = 1 << 16;
 
 /// The configuration of the kernel half of a recording.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -20,6 +23,8 @@ pub struct KernelConfig {
     pub events: Vec<String>,
     /// Conditions on their values.
     pub filters: Vec<Filter>,
+    /// Whether the events have the kernel's stack.
+    pub stacks: bool,
     /// Whether events of every process are recorded, instead of those of the recorded process.
     pub system_wide: bool,
     /// Further processes to record.
@@ -92,6 +97,7 @@ impl KernelSide {
         let mut settings = Settings::new(&events, mode);
         settings.clock = Some(clock);
         settings.filters = config.filters.clone();
+        settings.stacks = config.stacks;
         settings.kept = Some(pages.clone());
         settings.rotation = rotation;
         if let Some(bytes) = config.buffer_bytes {
@@ -220,11 +226,19 @@ impl KernelEnd {
     /// Writes what is to be converted to a trace.
     fn write(&mut self, capture: &mut Capture, trace: &Path, schema: &Schema) -> io::Result<()> {
         let mut writer = Writer::create(trace, schema).map_err(io::Error::other)?;
+        let mut begin = u64::MAX;
         let totals = capture.convert(&mut |packet| {
+            if !packet.records.is_empty() {
+                begin = begin.min(packet.begin);
+            }
             self.bytes += write(&mut writer, packet).map_err(io::Error::other)?;
             self.written += headwater_trace_tools::record::records(packet.records).count() as u64;
             Ok(())
         });
+        if let Some((kind, records, count)) = capture.functions(begin).filter(|_| totals.is_ok()) {
+            self.bytes += write_functions(&mut writer, kind, &records, begin).map_err(io::Error::other)?;
+            self.written += count;
+        }
         writer.close().map_err(io::Error::other)?;
         self.lost += totals?.iter().map(|totals| totals.lost.all()).sum::<u64>();
         Ok(())
@@ -240,6 +254,14 @@ impl KernelEnd {
     fn of(self, pages: &Path) -> KernelEnd {
         KernelEnd { left: pages.exists().then(|| pages.to_owned()), ..self }
     }
+}
+
+/// Writes the names of the functions in stacks into a ring of their own, behind those of CPUs.
+fn write_functions(writer: &mut Writer, kind: EventKind, records: &[u8], time: u64) -> Result<u64, ctf::Error> {
+    writer.add_events(0, [kind])?;
+    let parts = &[records][..];
+    let (ring, begin, end) = (FUNCTIONS_RING, time, time);
+    writer.packet(Packet { stream: 0, ring, cpu: u32::MAX, begin, end, discarded: 0, position: 0, parts })
 }
 
 fn write(writer: &mut Writer, packet: kernel::Packet<'_>) -> Result<u64, ctf::Error> {

@@ -7,6 +7,7 @@ mod follow;
 mod kernel;
 mod kernel_crash;
 mod kernel_parts;
+mod kernel_stack;
 mod parts;
 mod program;
 mod record;

@@ -139,6 +139,11 @@ impl Calls {
         Some(Calls { number_at: number.offset as usize, by_number: by_number.collect() })
     }
 
+    /// The event types.
+    pub fn each(&mut self) -> impl Iterator<Item = &mut (EventKind, Plan)> {
+        self.by_number.values_mut()
+    }
+
     /// Returns the event type for a kernel record. `None` if the call is not known.
     pub fn of(&self, data: &[u8]) -> Option<&(EventKind, Plan)> {
         let number = data.get(self.number_at..)?.first_chunk::<4>()?;

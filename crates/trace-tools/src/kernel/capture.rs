@@ -7,6 +7,7 @@ use super::page::Layout;
 use super::pages::Store;
 use super::parts::{self, EndedParts, Place};
 use super::plan::Plan;
+use super::stacks::Stacks;
 use super::stats::Stats;
 use super::{Clock, Error};
 use crate::consumer::parts::Removed;
@@ -24,6 +25,7 @@ pub struct Capture {
     pub(super) clock: Clock,
     /// The parts of the pages, if they have any.
     pub(super) parts: Option<EndedParts>,
+    pub(super) stacks: Stacks,
 }
 
 /// The pages of one CPU.
@@ -98,6 +100,14 @@ impl Capture {
     /// Returns the description of its records.
     pub fn stream(&self) -> StreamKind {
         StreamKind { name: "kernel".to_owned(), events: self.kinds.iter().map(|(kind, _)| kind.clone()).collect() }
+    }
+
+    /// Returns the event type of functions of the kernel, `headwater:kernel_function`, and records of those that are in the stacks of what
+    /// has been converted since the last call, which have this time, and their number. `None` if there are none.
+    pub fn functions(&mut self, time: u64) -> Option<(EventKind, Vec<u8>, u64)> {
+        let names = self.stacks.names(time);
+        self.stacks.addresses.clear();
+        names
     }
 
     /// Returns the clock of its time stamps.

@@ -7,6 +7,7 @@ use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use super::capture::{Capture, Pages};
 use super::page::{Layout, Missed, Page};
 use super::plan::Plan;
+use super::stacks::{Stacks, Waiting};
 use super::stats::Stats;
 use crate::ctf::{self, Writer};
 use crate::schema::EventKind;
@@ -80,7 +81,8 @@ impl Capture {
         let plans: HashMap<u16, &Plan> = self.kinds.iter().map(|(kind, plan)| (kind.id, plan)).collect();
         let layout = self.layout;
         let mut seen = HashSet::new();
-        self.cpus.iter().map(|pages| one_cpu(pages, &layout, &plans, &mut seen, sink)).collect()
+        let mut shared = Shared { plans: &plans, seen: &mut seen, stacks: &mut self.stacks };
+        self.cpus.iter().map(|pages| one_cpu(pages, &layout, &mut shared, sink)).collect()
     }
 }
 
@@ -104,11 +106,18 @@ impl Capture {
     }
 }
 
+/// What the conversions of all CPUs use, one after the other.
+struct Shared<'s, 'a> {
+    plans: &'s HashMap<u16, &'a Plan>,
+    /// The ids of system calls' types that any packet had.
+    seen: &'s mut HashSet<u16>,
+    stacks: &'s mut Stacks,
+}
+
 fn one_cpu<'a>(
     pages: &Pages,
     layout: &Layout,
-    plans: &HashMap<u16, &'a Plan>,
-    seen: &'a mut HashSet<u16>,
+    shared: &mut Shared<'_, 'a>,
     sink: &mut impl FnMut(Packet<'_>) -> io::Result<()>,
 ) -> io::Result<Totals> {
     let counts = pages.counts();
@@ -116,7 +125,7 @@ fn one_cpu<'a>(
     let mut overwritten = Overwritten::read(pages, layout, total)?;
     let mut file = pages.reader()?;
     let mut bytes = vec![0; layout.page_bytes()];
-    let mut builder = PacketBuilder::new(pages.cpu, seen);
+    let mut builder = PacketBuilder::new(pages.cpu);
     let mut position = pages.begin.bytes;
     let lost_before = pages.begin.stats.discarded + pages.begin.stats.nested;
     let mut marks = pages.marks.iter().peekable();
@@ -133,9 +142,12 @@ fn one_cpu<'a>(
         if position < pages.range.start {
             builder.older += page.events().count() as u64;
         } else {
-            builder.page(&page, plans);
+            builder.page(&page, shared);
         }
-        if builder.records.len() >= PACKET_BYTES {
+        // The stack of a page's last event is in the next one.
+        let collected = builder.records.len();
+        let is_ready = builder.waiting.is_settled(collected) || collected >= 4 * PACKET_BYTES;
+        if collected >= PACKET_BYTES && is_ready {
             builder.flush(sink)?;
         }
         position += bytes.len() as u64;
@@ -225,9 +237,9 @@ fn whole(file: &mut impl Read, bytes: &mut [u8]) -> io::Result<bool> {
 /// Collects the records of one CPU and makes packets of them.
 struct PacketBuilder<'a> {
     cpu: u32,
-    /// The ids of system calls' types that any packet had.
-    seen: &'a mut HashSet<u16>,
-    /// Those types that this packet is the first to have.
+    /// Events of this packet without their stacks so far.
+    waiting: Waiting,
+    /// The types of system calls that this packet is the first to have.
     kinds: Vec<&'a EventKind>,
     records: Vec<u8>,
     begin: u64,
@@ -236,17 +248,19 @@ struct PacketBuilder<'a> {
     /// The number of lost events in the last packet.
     reported: u64,
     count: u64,
+    /// Records of stacks, which are in those of events.
+    stacks: u64,
     unknown: u64,
     older: u64,
     backward: u64,
 }
 
 impl<'a> PacketBuilder<'a> {
-    fn new(cpu: u32, seen: &'a mut HashSet<u16>) -> PacketBuilder<'a> {
+    fn new(cpu: u32) -> PacketBuilder<'a> {
         let records = Vec::with_capacity(PACKET_BYTES * 2);
         PacketBuilder {
             cpu,
-            seen,
+            waiting: Waiting::default(),
             kinds: Vec::new(),
             records,
             begin: 0,
@@ -254,6 +268,7 @@ impl<'a> PacketBuilder<'a> {
             discarded: 0,
             reported: 0,
             count: 0,
+            stacks: 0,
             unknown: 0,
             older: 0,
             backward: 0,
@@ -270,16 +285,22 @@ impl<'a> PacketBuilder<'a> {
         Ok(())
     }
 
-    fn page(&mut self, page: &Page<'_>, plans: &HashMap<u16, &'a Plan>) {
+    fn page(&mut self, page: &Page<'_>, shared: &mut Shared<'_, 'a>) {
         for (time, content) in page.events() {
-            let plan = content.first_chunk::<2>().and_then(|id| plans.get(&u16::from_le_bytes(*id)));
+            let id = content.first_chunk::<2>().map(|id| u16::from_le_bytes(*id));
+            if let Some(format) = shared.stacks.format.filter(|format| id == Some(format.id)) {
+                self.waiting.stack(format, content, &mut self.records, &mut shared.stacks.addresses);
+                self.stacks += 1;
+                continue;
+            }
+            let plan = id.and_then(|id| shared.plans.get(&id));
             let Some(mut plan) = plan.copied() else {
                 self.unknown += 1;
                 continue;
             };
             if let Some((kind, own)) = plan.call(content) {
                 plan = own;
-                if self.seen.insert(kind.id) {
+                if shared.seen.insert(kind.id) {
                     self.kinds.push(kind);
                 }
             }
@@ -287,6 +308,9 @@ impl<'a> PacketBuilder<'a> {
             self.end = self.end.max(time);
             if self.records.is_empty() {
                 self.begin = self.end;
+            }
+            if plan.has_stack() {
+                self.waiting.event(content, self.records.len());
             }
             plan.append(self.end, content, &mut self.records);
             self.count += 1;
@@ -305,12 +329,13 @@ impl<'a> PacketBuilder<'a> {
         self.kinds.clear();
         self.reported = discarded;
         self.records.clear();
+        self.waiting.clear();
         Ok(())
     }
 
     /// Returns the totals. `flagged` is the number of overwritten events according to the flags of pages.
     fn totals(&self, pages: &Pages, flagged: u64) -> Totals {
-        let seen = self.count + self.unknown + self.older;
+        let seen = self.count + self.stacks + self.unknown + self.older;
         let stats = pages.counts().unwrap_or(Stats { read: seen, overwritten: flagged, ..Stats::default() });
         let lost = Loss {
             overwritten: stats.overwritten,

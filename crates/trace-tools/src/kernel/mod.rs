@@ -22,6 +22,7 @@ pub mod plan;
 mod recover;
 pub mod session;
 mod snapshot;
+mod stacks;
 pub mod stats;
 pub mod support;
 mod switch;

@@ -23,6 +23,7 @@ use super::calls::Signature;
 use super::format::Format;
 use super::page::Layout;
 use super::plan::Plan;
+use super::stacks::{self, StackFormat, Stacks};
 use super::stats::Stats;
 use super::{Clock, Error};
 use crate::filter::Filter;
@@ -112,6 +113,8 @@ pub(super) struct Description {
     pub filters: Vec<Filter>,
     /// The calls whose arguments are known, if entries to system calls are recorded.
     pub calls: Vec<Signature>,
+    /// The id of the boot, as long as which the addresses of functions are valid.
+    pub boot: String,
 }
 
 impl Description {
@@ -160,9 +163,10 @@ impl Description {
     }
 
     fn to_text(&self) -> String {
-        let Description { instance, clock, buffer_bytes, header_page, formats, filters, calls } = self;
+        let Description { instance, clock, buffer_bytes, header_page, formats, filters, calls, boot } = self;
         let clock = clock.name();
-        let head = format!("{SIGNATURE}\ninstance: {instance}\nclock: {clock}\nbuffer bytes: {buffer_bytes}\n");
+        let head =
+            format!("{SIGNATURE}\ninstance: {instance}\nclock: {clock}\nbuffer bytes: {buffer_bytes}\nboot: {boot}\n");
         let head = filters.iter().fold(head, |text, filter| format!("{text}filter: {filter}\n"));
         let calls = calls.iter().map(|call| format!("call: {call}\n"));
         let head = calls.fold(head, |text, call| text + &call) + &format!("header_page:\n{header_page}\n");
@@ -197,6 +201,7 @@ impl Description {
                 .filter_map(|line| line.strip_prefix("call: "))
                 .map(Signature::parse)
                 .collect::<Option<_>>()?,
+            boot: value("boot").unwrap_or_default().to_owned(),
         })
     }
 
@@ -210,16 +215,33 @@ impl Description {
     pub fn kinds(&self) -> Result<Vec<(EventKind, Plan)>, Error> {
         let ids = self.formats.iter().filter_map(|(_, text)| Some(Format::parse(text)?.id));
         let first_id = ids.max().and_then(|id| id.checked_add(1));
+        let has_stacks = self.stacks().format.is_some();
         let one = |(system, text): &(String, String)| {
             let path = || format!("the format of an event of {system}").into();
             let format = Format::parse(text).ok_or_else(|| Error::Unreadable { path: path(), what: text.clone() })?;
-            let (kind, mut plan) = Plan::new(system, &format);
+            if stacks::is_stack(system, &format) {
+                return Ok(None);
+            }
+            let (mut kind, mut plan) = Plan::new(system, &format);
             if let Some(first_id) = first_id {
                 plan.name_arguments(&kind, &format, &self.calls, first_id);
             }
-            Ok((kind, plan))
+            if has_stacks {
+                plan.add_stack(&mut kind);
+            }
+            Ok(Some((kind, plan)))
         };
-        self.formats.iter().map(one).collect()
+        self.formats.iter().map(one).filter_map(Result::transpose).collect()
+    }
+
+    /// Returns what is needed to find the stacks of events.
+    pub fn stacks(&self) -> Stacks {
+        let format = |(system, text): &(String, String)| {
+            Format::parse(text)
+                .filter(|format| stacks::is_stack(system, format))
+                .and_then(|format| StackFormat::of(&format))
+        };
+        Stacks { format: self.formats.iter().find_map(format), boot: self.boot.clone(), ..Stacks::default() }
     }
 }
 
@@ -311,6 +333,7 @@ mod tests {
             formats: super::super::fixtures::formats(),
             filters: vec![Filter::parse("sched_switch if prev_pid > 0 && next_comm ~ \"a*\"").expect("a filter")],
             calls: vec![Signature::parse("openat(int dfd, const char * filename)").expect("written so")],
+            boot: "0123-45".into(),
         };
         let text = description.to_text();
         assert_eq!(Description::parse(&text).as_ref(), Some(&description));

@@ -6,8 +6,10 @@ use headwater_os_tools::syscalls;
 
 use super::calls::{self, Calls, Signature};
 use super::format::{Format, Location, RawField};
+use super::stacks;
 use crate::record::{HEAD, Head, RECORD_MAX};
 use crate::schema::{Base, EventKind, Field, FieldKind};
+use crate::stacks::FIELD;
 
 /// The most bytes of a record's fields.
 const ROOM: usize = RECORD_MAX - HEAD;
@@ -31,6 +33,8 @@ pub struct Plan {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Step {
+    /// Leaves room for the stack, which comes in a record of its own.
+    Stack,
     /// Copies `len` bytes from offset `from`.
     Copy { from: usize, len: usize },
     /// Copies a text up to its NUL.
@@ -106,6 +110,22 @@ impl Plan {
         }
     }
 
+    /// Gives the records a field with a stack before the others, if there is room. `kind` is their description.
+    pub(super) fn add_stack(&mut self, kind: &mut EventKind) {
+        self.calls.iter_mut().flat_map(Calls::each).for_each(|(kind, plan)| plan.add_stack(kind));
+        if self.least + stacks::BYTES <= ROOM {
+            self.least += stacks::BYTES;
+            self.steps.insert(0, Step::Stack);
+            kind.fields.iter_mut().filter(|field| field.name == FIELD).for_each(|field| field.name.push('_'));
+            kind.fields.insert(0, stacks::field());
+        }
+    }
+
+    /// Whether the records have a field with a stack.
+    pub(super) fn has_stack(&self) -> bool {
+        self.steps.first() == Some(&Step::Stack)
+    }
+
     /// Returns the event type and the plan for a kernel record, if its system call has its own.
     pub(super) fn call(&self, data: &[u8]) -> Option<&(EventKind, Plan)> {
         self.calls.as_ref()?.of(data)
@@ -168,6 +188,10 @@ impl Plan {
         for step in &self.steps {
             let before = out.len();
             match step {
+                Step::Stack => {
+                    out.resize(before + stacks::BYTES, 0);
+                    continue;
+                }
                 Step::Copy { from, len } => {
                     let there = data.get(*from..).unwrap_or_default();
                     let there = &there[..there.len().min(*len)];

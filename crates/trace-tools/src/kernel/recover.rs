@@ -34,6 +34,7 @@ pub fn recover(directory: &Path) -> Result<Option<Capture>, Error> {
     }
     let Some(description) = Description::read(directory)? else { return Ok(None) };
     let (layout, kinds, clock) = (description.layout()?, description.kinds()?, description.clock);
+    let stacks = description.stacks();
     // An instance of that name whose process is alive belongs to another session.
     // Where tracefs cannot be reached any more, neither can the instance.
     let instance = by_name(&description.instance).ok().filter(|path| path.exists() && is_stale(path));
@@ -63,5 +64,5 @@ pub fn recover(directory: &Path) -> Result<Option<Capture>, Error> {
         .into_iter()
         .zip(cpus)
         .map(|((cpu, store, path), (stats, error))| Pages::new(cpu, store.removing(path), Vec::new(), stats, error));
-    Ok(Some(Capture { description, cpus: cpus.collect(), layout, kinds, clock, parts }))
+    Ok(Some(Capture { description, cpus: cpus.collect(), layout, kinds, clock, parts, stacks }))
 }

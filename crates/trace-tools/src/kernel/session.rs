@@ -19,6 +19,7 @@ use super::page::Layout;
 use super::pages::{self, Description, Store};
 use super::parts::{CutLine, PartCpu, Parts};
 use super::plan::{Plan, RAW_ENTER};
+use super::stacks::{self, Stacks};
 use super::{Error, Tracefs, support, tracefs};
 use crate::consumer::parts::Rotation;
 use crate::filter::Filter;
@@ -31,6 +32,8 @@ pub struct Settings {
     pub events: Vec<String>,
     /// Conditions on the values of events; the kernel evaluates them.
     pub filters: Vec<Filter>,
+    /// Whether the events have the kernel's stack.
+    pub stacks: bool,
     /// Where the events go.
     pub mode: Mode,
     /// Size of each CPU's buffer in KiB. The kernel rounds it up to pages, and to at least two.
@@ -56,6 +59,7 @@ impl Settings {
         Settings {
             events: events.iter().map(|event| (*event).to_owned()).collect(),
             filters: Vec::new(),
+            stacks: false,
             mode,
             buffer_kb_per_cpu: 8 << 10,
             overwrite: true,
@@ -120,6 +124,7 @@ pub struct Session {
     kinds: Vec<(EventKind, Plan)>,
     clock: Clock,
     parts: Option<Parts>,
+    stacks: Stacks,
 }
 
 impl Session {
@@ -148,16 +153,20 @@ impl Session {
         instance.set("trace_clock", clock.in_tracefs())?;
         instance.set("buffer_size_kb", &settings.buffer_kb_per_cpu.to_string())?;
         instance.option("overwrite", settings.overwrite)?;
+        if settings.stacks {
+            instance.option("stacktrace", true)?;
+        }
         let description = Description {
             instance: instance.name(),
             clock,
             buffer_bytes: u64::from(settings.buffer_kb_per_cpu) << 10,
             header_page: header_page(&found, &instance)?,
-            formats: formats(&found, &events)?,
+            formats: formats(&found, &events, settings.stacks)?,
             filters: settings.filters.clone(),
             calls: calls(&found, &events)?,
+            boot: stacks::boot(),
         };
-        let (layout, kinds) = (description.layout()?, description.kinds()?);
+        let (layout, kinds, stacks) = (description.layout()?, description.kinds()?, description.stacks());
         let parts = match (settings.rotation, &directory, &settings.mode, sinks.first()) {
             (Some(rotation), Some(directory), Mode::Drain { .. }, Some((_, first, _))) => {
                 Some(Parts::begin(rotation, directory, &first.file, layout.page_bytes() as u64)?)
@@ -177,7 +186,7 @@ impl Session {
         instance.filter(&events, &settings.filters)?;
         instance.enable(&events)?;
         instance.record(!settings.paused)?;
-        Ok(Session { readers, instance, description, sinks, pipes, layout, kinds, clock, parts })
+        Ok(Session { readers, instance, description, sinks, pipes, layout, kinds, clock, parts, stacks })
     }
 
     /// Returns the instance's directory.
@@ -247,7 +256,8 @@ impl Session {
     /// [`Error::File`], [`Error::Unreadable`]. Errors with the file of one CPU are in the capture instead. If another
     /// process keeps reading the buffers, their contents remain for [`super::recover`] until this process has ended.
     pub fn stop(self) -> Result<Capture, Error> {
-        let Session { readers, instance, mut description, mut sinks, pipes, layout, mut kinds, clock, parts } = self;
+        let Session { readers, instance, mut description, mut sinks, pipes, layout, mut kinds, clock, parts, stacks } =
+            self;
         instance.record(false)?;
         // Another process may have switched on more events.
         let directory = description.as_ref().and_then(|store| store.path.as_deref()?.parent());
@@ -278,7 +288,7 @@ impl Session {
         });
         let cpus = cpus.collect::<Result<Vec<_>, Error>>()?;
         let parts = parts.map(Parts::end);
-        Ok(Capture { description, cpus, layout, kinds, clock, parts })
+        Ok(Capture { description, cpus, layout, kinds, clock, parts, stacks })
     }
 }
 
@@ -388,15 +398,16 @@ fn header_page(found: &Tracefs, instance: &Instance) -> Result<String, Error> {
     tracefs::read(&if own.exists() { own } else { found.path("events/header_page") })
 }
 
-/// Returns system and description of each event.
-pub(super) fn formats(found: &Tracefs, events: &Selection) -> Result<Vec<(String, String)>, Error> {
+/// Returns system and description of each event, and of the kernel's stacks.
+pub(super) fn formats(found: &Tracefs, events: &Selection, stacks: bool) -> Result<Vec<(String, String)>, Error> {
     // Writes to the instance's trace_marker make events that no setting selects.
     let marker = found.path("events/ftrace/print/format").exists().then_some(("ftrace", "print"));
     let one = |(system, event): (&str, &str)| {
         let text = tracefs::read(&found.path(&format!("events/{system}/{event}/format")))?;
         Ok((system.to_owned(), text))
     };
-    events.iter().chain(marker).map(one).collect()
+    let stacks = stacks.then_some(("ftrace", "kernel_stack"));
+    events.iter().chain(marker).chain(stacks).map(one).collect()
 }
 
 /// Returns the calls that the kernel describes, if entries to any call are recorded; none if it describes no calls.

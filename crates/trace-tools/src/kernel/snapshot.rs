@@ -26,6 +26,7 @@ pub fn snapshot(directory: &Path) -> Result<Option<Capture>, Error> {
     let _sole = pages::sole_reader(directory)?;
     let Some(description) = Description::read(directory)? else { return Ok(None) };
     let (layout, kinds, clock) = (description.layout()?, description.kinds()?, description.clock);
+    let stacks = description.stacks();
     let instance = by_name(&description.instance)?;
     let one = |cpu: u32| {
         let path = pages::of_cpu(directory, cpu);
@@ -41,5 +42,5 @@ pub fn snapshot(directory: &Path) -> Result<Option<Capture>, Error> {
         Ok(Pages { range: start..end, ..Pages::new(cpu, store, Vec::new(), Some(stats), None) })
     };
     let cpus = pages::cpus(directory)?.into_iter().map(one).collect::<Result<_, Error>>()?;
-    Ok(Some(Capture { description: None, cpus, layout, kinds, clock, parts: None }))
+    Ok(Some(Capture { description: None, cpus, layout, kinds, clock, parts: None, stacks }))
 }

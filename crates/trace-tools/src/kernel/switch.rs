@@ -28,7 +28,7 @@ pub fn switch(directory: &Path, on: &[String], off: &[String]) -> Result<Option<
     let [on, off] = [on, off].map(|patterns| Selection::choose(&available, patterns));
     let (on, off) = (on?, off?);
     let known = description.formats.len();
-    for (system, text) in session::formats(&found, &on)? {
+    for (system, text) in session::formats(&found, &on, false)? {
         if !description.formats.contains(&(system.clone(), text.clone())) {
             description.formats.push((system, text));
         }

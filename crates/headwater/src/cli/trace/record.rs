@@ -38,6 +38,11 @@ struct RecordingArguments {
     #[arg(short, long, value_name = "PATTERNS", value_delimiter = ',', help_heading = "Kernel")]
     kernel: Vec<String>,
 
+    /// Record the kernel's events with the kernel's stack, and the names of its functions: 256 bytes more for each, and 64 to 300 in the
+    /// buffers
+    #[arg(long, requires = "kernel", help_heading = "Kernel")]
+    kernel_stack: bool,
+
     /// Only events whose values meet a condition: `'shop:put if len > 100 && path ~ "/cart*"'`; several by repeating it. Events
     /// that no FILTER names are recorded whatever their values
     #[arg(short, long = "filter", value_name = "FILTER", value_parser = filter)]
@@ -179,6 +184,7 @@ impl RecordingArguments {
         let kernel = (!self.kernel.is_empty()).then_some(KernelConfig {
             events: self.kernel,
             filters: self.filters.clone(),
+            stacks: self.kernel_stack,
             system_wide,
             processes,
             buffer_bytes: self.buffer,

@@ -9,6 +9,7 @@ use super::super::fixtures::{self, HEADER_PAGE, OVERWRITTEN, OVERWRITTEN_EVENTS,
 use super::super::format::Format;
 use super::super::pages::Store;
 use super::super::parts::Place;
+use super::super::stacks::Stacks;
 use super::*;
 use crate::record::records;
 use crate::schema::{EventKind, FieldKind};
@@ -18,7 +19,15 @@ fn capture(bytes: &[u8], stats: Stats, marks: Vec<LossMark>) -> Capture {
     file.write_all(bytes).expect("room");
     let pages = Pages::new(3, Store { file, path: None }, marks, Some(stats), None);
     let layout = Layout::parse(HEADER_PAGE).expect("the kernel's own text");
-    Capture { description: None, cpus: vec![pages], layout, kinds: fixtures::kinds(), clock: Clock::Tsc, parts: None }
+    Capture {
+        description: None,
+        cpus: vec![pages],
+        layout,
+        kinds: fixtures::kinds(),
+        clock: Clock::Tsc,
+        parts: None,
+        stacks: Stacks::default(),
+    }
 }
 
 /// Converts a capture. Returns `discarded` and the number of records of each packet, all records, and the totals.
