@@ -19,6 +19,7 @@ mod docs;
 mod fleet;
 mod fuzz;
 mod loaded;
+mod lttng;
 mod overhead_scale;
 mod package;
 mod preload;
@@ -29,6 +30,7 @@ mod shell;
 mod soak;
 mod tidy;
 mod trace_cost;
+mod trace_peers;
 
 /// The developer tools of the project.
 #[derive(Debug, Parser)]
@@ -84,6 +86,8 @@ enum Task {
     Soak(soak::Options),
     /// What an event of the tracer costs, beside a bare store and LTTng-UST, by turns
     TraceCost(trace_cost::Options),
+    /// Record one program with the tracer, LTTng-UST and perf by turns, and kill each recorder once
+    TracePeers(trace_peers::Options),
 }
 
 fn main() -> ExitCode {
@@ -110,6 +114,7 @@ fn main() -> ExitCode {
         Task::Semver(options) => semver::run(&options),
         Task::Soak(options) => soak::run(&options),
         Task::TraceCost(options) => trace_cost::run(&options),
+        Task::TracePeers(options) => trace_peers::run(&options),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
