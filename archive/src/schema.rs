@@ -119,12 +119,13 @@ fn fitted(statements: &str, kind: Kind) -> String {
     words.iter().fold(statements.to_owned(), |text, (word, own)| text.replace(word, own))
 }
 
-/// Returns the statements that make PostgreSQL's roles: who reads, and who adds and cannot change or delete.
+/// Returns the statements that make PostgreSQL's roles: who reads, and who adds and cannot change or delete. Roles are the server's: two
+/// archives of one server that are made at the same moment may both make them, and one fails with `unique_violation`.
 pub fn roles() -> String {
     let mut text = String::new();
     for (role, rights) in [("headwater_reader", "SELECT"), ("headwater_adder", "SELECT, INSERT")] {
         text.push_str(&format!(
-            "DO $$ BEGIN CREATE ROLE {role} NOLOGIN; EXCEPTION WHEN duplicate_object THEN NULL; END $$;\n\
+            "DO $$ BEGIN CREATE ROLE {role} NOLOGIN; EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END $$;\n\
              GRANT USAGE ON SCHEMA {SCHEMA} TO {role};\n\
              REVOKE ALL ON ALL TABLES IN SCHEMA {SCHEMA} FROM {role};\n\
              GRANT {rights} ON ALL TABLES IN SCHEMA {SCHEMA} TO {role};\n"

@@ -127,7 +127,7 @@ fn one_cpu<'a>(
     let mut bytes = vec![0; layout.page_bytes()];
     let mut builder = PacketBuilder::new(pages.cpu);
     let mut position = pages.begin.bytes;
-    let lost_before = pages.begin.stats.discarded + pages.begin.stats.nested;
+    let lost_before = pages.begin.stats.discarded.saturating_add(pages.begin.stats.nested);
     let mut marks = pages.marks.iter().peekable();
     let mut unseen = 0;
     while whole(&mut file, &mut bytes)? {

@@ -122,13 +122,17 @@ impl Drain {
         let period = Timespec { tv_sec: 0, tv_nsec: PERIOD_MS * 1_000_000 };
         loop {
             // The kernel wakes this thread at the instance's buffer_percent.
-            let mut ready =
-                [PollFd::new(&self.source, PollFlags::IN), PollFd::from_borrowed_fd(stop.as_fd(), PollFlags::IN)];
+            let waits_for = [Some(self.source.as_fd()), Some(stop.as_fd()), self.line.wake()];
+            let mut ready: Vec<PollFd<'_>> =
+                waits_for.into_iter().flatten().map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)).collect();
             match poll(&mut ready, Some(&period)) {
                 Ok(_) | Err(Errno::INTR) => {}
                 Err(error) => return Err(self.error("wait for", error)),
             }
             let (full, stopped) = (!ready[0].revents().is_empty(), !ready[1].revents().is_empty());
+            if ready.get(2).is_some_and(|asked| !asked.revents().is_empty()) {
+                self.line.hear();
+            }
             let before = self.carried.load(Ordering::Relaxed);
             self.full_pages(u64::MAX)?;
             self.mark();

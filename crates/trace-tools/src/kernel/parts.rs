@@ -10,11 +10,13 @@ use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::ops::RangeInclusive;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use headwater_os::files::private;
+use rustix::event::{EventfdFlags, eventfd};
 use rustix::fs::{FallocateFlags, fallocate};
 
 use super::Error;
@@ -151,7 +153,17 @@ impl PartsFile {
                 _ => return None,
             }
         }
-        (file.number > 0).then_some(file)
+        file.is_sound().then_some(file)
+    }
+
+    /// Whether no more parts are gone than have been begun, and each that is there has begun somewhere: who converts them
+    /// makes a trace of each.
+    fn is_sound(&self) -> bool {
+        let gone = self.removed.parts.checked_add(self.converted.parts);
+        let has_begun = |part| part == 1 || self.begins.range((part, 0)..=(part, u32::MAX)).next().is_some();
+        (1..u32::MAX).contains(&self.number)
+            && gone.is_some_and(|gone| gone <= u64::from(self.number))
+            && self.there().all(has_begun)
     }
 }
 
@@ -179,9 +191,40 @@ pub(super) struct CutLine {
     begun: Mutex<Option<(u32, Place)>>,
     /// The offset before which pages have been removed. Written by the session; relaxed, since nothing goes with it.
     removed_bytes: AtomicU64,
+    /// Readable when the reader is asked for another part: its CPU may be idle. `None` if nothing asks.
+    wake: Option<OwnedFd>,
 }
 
 impl CutLine {
+    /// Returns a line on which a session can ask.
+    ///
+    /// Errors: those of eventfd(2).
+    pub fn new() -> io::Result<CutLine> {
+        Ok(CutLine { wake: Some(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?), ..CutLine::default() })
+    }
+
+    /// Returns the descriptor that is readable when the reader is asked.
+    pub fn wake(&self) -> Option<BorrowedFd<'_>> {
+        self.wake.as_ref().map(AsFd::as_fd)
+    }
+
+    /// Makes the descriptor unreadable until the reader is asked again.
+    pub fn hear(&self) {
+        if let Some(wake) = &self.wake {
+            let _ = rustix::io::read(wake, &mut [0; 8]);
+        }
+    }
+
+    /// Asks the reader for the end of the part before this one, once.
+    fn ask(&self, part: u32) {
+        if self.wanted.swap(part, Ordering::Relaxed) != part
+            && let Some(wake) = &self.wake
+        {
+            // It fails if it is readable already.
+            let _ = rustix::io::write(wake, &1_u64.to_ne_bytes());
+        }
+    }
+
     /// Returns the part that the reader is to begin, unless it has.
     pub fn wanted(&self) -> Option<u32> {
         let wanted = self.wanted.load(Ordering::Relaxed);
@@ -257,7 +300,7 @@ impl Parts {
         let next = self.file.number + 1;
         let mut places = Vec::new();
         for PartCpu { cpu, line, carried_bytes, has_ended, .. } in cpus {
-            line.wanted.store(next, Ordering::Relaxed);
+            line.ask(next);
             match line.begun() {
                 Some((part, place)) if part == next => places.push((*cpu, place)),
                 _ if *has_ended => {

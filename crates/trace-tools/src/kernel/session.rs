@@ -234,7 +234,7 @@ impl Session {
     }
 
     /// Ends the current part if it is large enough, and removes the oldest ([`Settings::rotation`]). To be called again and
-    /// again: the readers say within half a second where the part ends.
+    /// again: the readers are woken to say where the part ends.
     ///
     /// # Errors
     /// [`Error::File`], [`Error::Unreadable`]; then the current part is continued, and the next call may succeed.
@@ -315,7 +315,8 @@ impl Readers {
         readers.stop = Some(stop.clone());
         for ((cpu, store), pipe) in sinks.iter().zip(pipes) {
             let mut drain = Drain::open(instance.path(), *cpu, store, pipe, layout.page_bytes())?;
-            let (carried, line) = (drain.carried(), Arc::<CutLine>::default());
+            let line = Arc::new(CutLine::new().map_err(failed("a reader's line"))?);
+            let carried = drain.carried();
             drain.answer_on(line.clone());
             let (tell, told) = mpsc::channel();
             let stop = stop.clone();

@@ -22,6 +22,26 @@ fn the_file_comes_back_as_it_was_written_and_not_if_it_was_cut() {
 }
 
 #[test]
+fn a_file_that_contradicts_itself_is_none() {
+    let mut file = PartsFile { number: 1, ..PartsFile::default() };
+    file.begin_part(&[(0, place(4096, 70, 1))], None);
+    file.begin_part(&[(0, place(8192, 90, 1))], None);
+    file.note_converted(7, 1);
+    let text = file.to_text();
+    for (from, to) in [
+        // Parts that have begun nowhere; more gone than there were; numbers whose sum is too large.
+        ("part 3", "part 4"),
+        ("part 3", "part 4294967294"),
+        ("part 3", "part 4294967295"),
+        ("converted 1 7 1", "converted 4 7 1"),
+        ("removed 0 0 0", "removed 18446744073709551615 0 0"),
+    ] {
+        assert!(text.contains(from), "{text}");
+        assert_eq!(PartsFile::parse(&text.replace(from, to)), None, "{to}");
+    }
+}
+
+#[test]
 fn what_is_removed_converted_and_there_is_everything_once() {
     let mut file = PartsFile { number: 1, ..PartsFile::default() };
     for number in 1..=5 {
