@@ -41,7 +41,9 @@ const AT_ONCE: IoctlTimeout = IoctlTimeout::After(Duration::from_millis(1));
 ///     let (near, _) = listener.accept()?;
 ///     let mut name = [0; 64];
 ///     let len = near.recv(&mut name)?;
-///     near.send(&[b"hello ", &name[..len]].concat())
+///     near.send(&[b"hello ", &name[..len]].concat())?;
+///     // The end: a socket that is closed before ends the connection for both.
+///     near.recv(&mut name)
 /// });
 /// let socket = options.socket("ticotsord")?;
 /// socket.connect(b"greeter")?;
@@ -50,7 +52,7 @@ const AT_ONCE: IoctlTimeout = IoctlTimeout::After(Duration::from_millis(1));
 /// let len = socket.recv(&mut text)?;
 /// assert_eq!(&text[..len], b"hello world");
 /// socket.shutdown(Direction::Write)?;
-/// # serving.join().unwrap()?;
+/// assert_eq!(serving.join().unwrap()?, 0);
 /// # std::fs::remove_dir_all(path).ok();
 /// # Ok::<(), std::io::Error>(())
 /// ```

@@ -38,7 +38,7 @@ fn events_of_the_kernel_have_named_stacks_in_recordings_snapshots_and_parts_and_
     let dir = TestDir::new();
     let options = ["-k", "sched,raw_syscalls", "-k", SLEPT];
     // Thousands of events, so that pages and packets end between events and their stacks.
-    let recorded = dir.record(&[&options[..], &["--kernel-stack"]].concat(), 400_000, "0");
+    let recorded = dir.record(&[&options[..], &["--kernel-stack"]].concat(), 100_000, "0");
     assert!(recorded.status.success() && recorded.said.contains(" 0 lost"), "{}", recorded.said);
     assert_stacks(&dir, "r");
     assert!(!dir.text(&["show", "r", "-e", "test:*"]).contains("stack="));
@@ -54,7 +54,7 @@ fn events_of_the_kernel_have_named_stacks_in_recordings_snapshots_and_parts_and_
     recorder.wait();
     assert_stacks(&dir, "r");
     let dir = TestDir::new();
-    dir.record(&[&options[..], &["--kernel-stack", "--rotate", "64k"]].concat(), 2_000_000, "0");
+    dir.record(&[&options[..], &["--kernel-stack", "--rotate", "64k"]].concat(), 600_000, "0");
     for part in ["r/kernel-000001", "r/kernel-000002"] {
         let text = dir.text(&["show", part, "-e", "raw_syscalls:*"]);
         let named = text.lines().filter(|line| line.contains("do_syscall_64+0x")).count();
@@ -70,10 +70,10 @@ fn events_of_the_kernel_have_named_stacks_in_recordings_snapshots_and_parts_and_
 fn a_killed_recorder_s_events_have_named_stacks_and_so_have_those_that_were_switched_on() {
     let Some(_alone) = usable() else { return };
     let dir = TestDir::new();
-    let recorder = Recorder::start(dir.recorder(&["-k", "sched", "--kernel-stack"], 400_000, "wait"));
+    let recorder = Recorder::start(dir.recorder(&["-k", "sched", "--kernel-stack"], 100_000, "wait"));
     dir.emitted(1_000);
     dir.text(&["switch", "r", "--kernel-on", SLEPT]);
-    dir.emitted(400_000);
+    dir.emitted(100_000);
     std::thread::sleep(std::time::Duration::from_millis(100));
     recorder.kill_with_program(&dir);
     dir.text(&["recover", "r"]);
