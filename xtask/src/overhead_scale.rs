@@ -46,7 +46,7 @@ pub fn run(options: &Options) -> Result<()> {
     let headwater = shell::release_build()?;
     let measure = |name: &str, script: &str| {
         println!("{name}: {script}");
-        let run = place.join(name);
+        let run = free(&place, name);
         let mut overhead = command(headwater.to_str().context("a path in UTF-8")?);
         overhead.args(["overhead", "--configs", &options.configs, "--blocks", &options.blocks.to_string(), "--output"]);
         shell::run(overhead.arg(&run).args(["--", "sh", "-c", script]))
@@ -64,6 +64,13 @@ pub fn run(options: &Options) -> Result<()> {
         measure("compress", &format!("gzip -c '{0}' >'{0}.gz'", tar.display()))?;
     }
     Ok(())
+}
+
+/// The first of `name`, `name-2` and so on that is not there: a run takes long, and an earlier one is kept.
+fn free(place: &Path, name: &str) -> PathBuf {
+    let numbered = (2..).map(|number| place.join(format!("{name}-{number}")));
+    let mut paths = std::iter::once(place.join(name)).chain(numbered);
+    paths.find(|path| !path.exists()).expect("one is free")
 }
 
 /// The source of Linux, unpacked and configured.
