@@ -12,6 +12,7 @@ pub mod export;
 pub mod filter;
 pub mod kernel;
 pub mod names;
+mod parts_file;
 pub mod schema;
 mod shape;
 pub mod stacks;

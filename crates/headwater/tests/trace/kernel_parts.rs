@@ -21,6 +21,11 @@ fn start(dir: &TestDir, rotation: &str) -> Recorder {
     Recorder::start(dir.recorder(&["-k", CALLS, "--rotate", rotation], 1_000, "seek"))
 }
 
+/// Whether the long form is asked for.
+fn is_long() -> bool {
+    std::env::var_os("HEADWATER_TIMES").is_some()
+}
+
 /// Returns the numbers of a recording's parts of the kernel's trace, ascending.
 fn parts(dir: &TestDir) -> Vec<u32> {
     let entries = fs::read_dir(dir.path("r")).expect("a recording").flatten();
@@ -193,8 +198,7 @@ fn assert_recovered(dir: &TestDir, program: u32, at_least: u64) {
 fn after_a_kill_at_any_time_each_event_is_removed_or_recovered() {
     let Some(_alone) = usable() else { return };
     // In the brief form once each, and once with the guard.
-    let rounds: &[u64] =
-        if std::env::var_os("HEADWATER_TIMES").is_some() { &[0, 1, 2, 3, 4, 5, 6, 7] } else { &[0, 1, 6] };
+    let rounds: &[u64] = if is_long() { &[0, 1, 2, 3, 4, 5, 6, 7] } else { &[0, 1, 6] };
     for &round in rounds {
         let dir = TestDir::new();
         let recorder = start(&dir, "64kx2");
@@ -223,7 +227,7 @@ fn after_a_kill_at_any_time_each_event_is_removed_or_recovered() {
 #[test]
 fn after_kills_in_conversions_each_event_is_recovered_once() {
     let Some(_alone) = usable() else { return };
-    for round in 0..if std::env::var_os("HEADWATER_TIMES").is_some() { 4 } else { 1 } {
+    for round in 0..if is_long() { 4 } else { 1 } {
         let dir = TestDir::new();
         let recorder = start(&dir, "64kx3");
         until_removed(&dir, 1);

@@ -5,21 +5,18 @@
 //! replaced before the first packet of a new part is written, so that recovery after a crash knows where to continue.
 
 use std::collections::VecDeque;
-use std::fmt::Write as _;
 use std::fs;
-use std::io::{self, Write as _};
+use std::io;
 use std::path::{Path, PathBuf};
-
-use headwater_os::files::private;
 
 use super::{Consumer, STREAM};
 use crate::ctf::{Error, Position, Writer};
+use crate::parts_file;
 
 /// The name of the file.
 const FILE: &str = "parts";
-/// Its first and its last line.
+/// Its first line.
 const SIGNATURE: &str = "headwater parts 1";
-const END: &str = "end\n";
 
 /// When a new part begins, and how many are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,33 +85,26 @@ impl PartsFile {
     }
 
     fn write(&self, recording: &Path) -> Result<(), Error> {
-        let (new, path) = (recording.join(".parts.new"), recording.join(FILE));
-        let file = private().write(true).create(true).truncate(true).open(&new);
-        let written = file.and_then(|mut file| file.write_all(self.to_text().as_bytes()));
-        written.and_then(|()| fs::rename(&new, &path)).map_err(Error::io("replace", &path))
+        let path = recording.join(FILE);
+        parts_file::replace(&path, &self.to_text()).map_err(Error::io("replace", &path))
     }
 
     fn to_text(&self) -> String {
         let Removed { parts, events, lost } = self.removed;
-        let mut text = format!("{SIGNATURE}\npart {}\nremoved {parts} {events} {lost}\n", self.number);
-        for Start { ring, position, lost } in &self.starts {
-            writeln!(text, "ring {ring} {position} {lost}").expect("a String takes everything");
-        }
-        text + END
+        let head = [("part", vec![self.number.into()]), ("removed", vec![parts, events, lost])];
+        let starts =
+            self.starts.iter().map(|Start { ring, position, lost }| ("ring", vec![(*ring).into(), *position, *lost]));
+        parts_file::to_text(SIGNATURE, head.into_iter().chain(starts))
     }
 
     fn parse(text: &str) -> Option<PartsFile> {
         let mut file = PartsFile::default();
-        for line in text.strip_prefix(SIGNATURE)?.strip_suffix(END)?.lines().filter(|line| !line.is_empty()) {
-            let (what, numbers) = line.split_once(' ')?;
-            let numbers = numbers.split(' ').map(|number| number.parse().ok()).collect::<Option<Vec<u64>>>()?;
+        for (what, numbers) in parts_file::parse(SIGNATURE, text)? {
             match (what, &numbers[..]) {
-                ("part", [number]) => file.number = u32::try_from(*number).ok()?,
-                ("removed", [parts, events, lost]) => {
-                    file.removed = Removed { parts: *parts, events: *events, lost: *lost };
-                }
-                ("ring", [ring, position, lost]) => {
-                    file.starts.push(Start { ring: u32::try_from(*ring).ok()?, position: *position, lost: *lost });
+                ("part", &[number]) => file.number = u32::try_from(number).ok()?,
+                ("removed", &[parts, events, lost]) => file.removed = Removed { parts, events, lost },
+                ("ring", &[ring, position, lost]) => {
+                    file.starts.push(Start { ring: u32::try_from(ring).ok()?, position, lost });
                 }
                 _ => return None,
             }

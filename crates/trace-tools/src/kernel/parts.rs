@@ -6,26 +6,24 @@
 //! before anything is removed: a killed process leaves at most pages that no longer count.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::fs::{self, File};
-use std::io::{self, Write as _};
+use std::io;
 use std::ops::RangeInclusive;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use headwater_os::files::private;
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fs::{FallocateFlags, fallocate};
 
 use super::Error;
 use super::stats::Stats;
 use crate::consumer::parts::{Removed, Rotation};
+use crate::parts_file;
 
-/// The first and the last line of the file.
+/// The first line of the file.
 const SIGNATURE: &str = "headwater kernel parts 1";
-const END: &str = "end\n";
 
 /// A place in the pages of one CPU.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -73,13 +71,7 @@ impl PartsFile {
 
     pub(super) fn write(&self, directory: &Path) -> Result<(), Error> {
         let path = beside(directory);
-        let new = path.with_extension("parts.new");
-        let file = private().write(true).create(true).truncate(true).open(&new);
-        let written = file.and_then(|mut file| file.write_all(self.to_text().as_bytes()));
-        written.and_then(|()| fs::rename(&new, &path)).map_err(|source| {
-            let _ = fs::remove_file(&new);
-            Error::file("write", &path, source)
-        })
+        parts_file::replace(&path, &self.to_text()).map_err(|source| Error::file("write", &path, source))
     }
 
     /// Returns the parts whose pages still count, ascending.
@@ -123,26 +115,21 @@ impl PartsFile {
     }
 
     fn to_text(&self) -> String {
-        let PartsFile { number, removed, converted, begins } = self;
-        let mut text = format!("{SIGNATURE}\npart {number}\n");
-        for (what, Removed { parts, events, lost }) in [("removed", removed), ("converted", converted)] {
-            writeln!(text, "{what} {parts} {events} {lost}").expect("a String takes everything");
-        }
-        for ((part, cpu), Place { bytes, stats }) in begins {
-            let Stats { read, overwritten, discarded, nested, .. } = stats;
-            writeln!(text, "begin {part} {cpu} {bytes} {read} {overwritten} {discarded} {nested}")
-                .expect("a String takes everything");
-        }
-        text + END
+        let gone = |Removed { parts, events, lost }| vec![parts, events, lost];
+        let head =
+            [("part", vec![self.number.into()]), ("removed", gone(self.removed)), ("converted", gone(self.converted))];
+        let begins = self.begins.iter().map(|((part, cpu), Place { bytes, stats })| {
+            let Stats { read, overwritten, discarded, nested, .. } = *stats;
+            ("begin", vec![(*part).into(), (*cpu).into(), *bytes, read, overwritten, discarded, nested])
+        });
+        parts_file::to_text(SIGNATURE, head.into_iter().chain(begins))
     }
 
     fn parse(text: &str) -> Option<PartsFile> {
         let mut file = PartsFile::default();
-        for line in text.strip_prefix(SIGNATURE)?.strip_suffix(END)?.lines().filter(|line| !line.is_empty()) {
-            let (what, numbers) = line.split_once(' ')?;
-            let numbers = numbers.split(' ').map(|number| number.parse().ok()).collect::<Option<Vec<u64>>>()?;
+        for (what, numbers) in parts_file::parse(SIGNATURE, text)? {
             match (what, &numbers[..]) {
-                ("part", [number]) => file.number = u32::try_from(*number).ok()?,
+                ("part", &[number]) => file.number = u32::try_from(number).ok()?,
                 ("removed", &[parts, events, lost]) => file.removed = Removed { parts, events, lost },
                 ("converted", &[parts, events, lost]) => file.converted = Removed { parts, events, lost },
                 ("begin", &[part, cpu, bytes, read, overwritten, discarded, nested]) => {

@@ -1,0 +1,47 @@
+//! The text of the files that say where the parts of a recording begin: a signature, lines of a word and numbers, and a last line, so
+//! that a file that was cut is noticed. Those of programs (`consumer/parts.rs`) and of the kernel (`kernel/parts.rs`) have it.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::io::{self, Write as _};
+use std::path::Path;
+
+use headwater_os::files::private;
+
+/// The last line.
+const END: &str = "end\n";
+
+/// A line: what it says, and its numbers.
+pub(crate) type Line<'t> = (&'t str, Vec<u64>);
+
+/// Returns the text with these lines.
+pub(crate) fn to_text<'t>(signature: &str, lines: impl IntoIterator<Item = Line<'t>>) -> String {
+    let mut text = format!("{signature}\n");
+    for (what, numbers) in lines {
+        text.push_str(what);
+        numbers.iter().for_each(|number| write!(text, " {number}").expect("a String takes everything"));
+        text.push('\n');
+    }
+    text + END
+}
+
+/// Returns the lines of a text. `None` if it has another signature, has no such lines, or was cut.
+pub(crate) fn parse<'t>(signature: &str, text: &'t str) -> Option<Vec<Line<'t>>> {
+    let lines = text.strip_prefix(signature)?.strip_suffix(END)?.lines().filter(|line| !line.is_empty());
+    let line = |line: &'t str| {
+        let (what, numbers) = line.split_once(' ')?;
+        Some((what, numbers.split(' ').map(|number| number.parse().ok()).collect::<Option<_>>()?))
+    };
+    lines.map(line).collect()
+}
+
+/// Replaces a file by one with this text, which is written under a hidden name first.
+///
+/// Errors: those of the file system; then the file is as it was.
+pub(crate) fn replace(path: &Path, text: &str) -> io::Result<()> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let new = &path.with_file_name(format!(".{name}.new"));
+    let file = private().write(true).create(true).truncate(true).open(new);
+    let written = file.and_then(|mut file| file.write_all(text.as_bytes()));
+    written.and_then(|()| fs::rename(new, path)).inspect_err(|_| drop(fs::remove_file(new)))
+}
