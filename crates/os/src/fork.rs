@@ -137,11 +137,19 @@ pub fn held_off<T>(action: impl FnOnce() -> T) -> T {
             std::thread::sleep(LOOK_EVERY);
         }
         INSIDE.set(true);
-        let done = action();
+        let _inside = Inside;
+        action()
+    })
+}
+
+/// That the thread is in [`held_off`], until it is dropped; also by a panic.
+struct Inside;
+
+impl Drop for Inside {
+    fn drop(&mut self) {
         INSIDE.set(false);
         TURN.fetch_sub(1, Ordering::Release);
-        done
-    })
+    }
 }
 
 /// The process, by its epoch, that is in fork(3) or was last. Written before [`TURN`] says that one is.
@@ -253,6 +261,14 @@ mod tests {
         assert!(child.wait().expect("wait").success());
         assert!(word().is(here));
         println!("a child was known");
+    }
+
+    #[test]
+    fn a_fork_waits_for_no_action_that_has_panicked() {
+        let panicked = std::panic::catch_unwind(|| held_off(|| panic!("as asked")));
+        assert!(panicked.is_err() && !is_held_off());
+        let mut child = Child::fork(|| 0).expect("fork");
+        assert!(child.wait().expect("wait").success());
     }
 
     #[test]

@@ -32,6 +32,14 @@ pub struct HeldSignals {
     before: libc::sigset_t,
 }
 
+/// Also after a panic.
+impl Drop for HeldSignals {
+    fn drop(&mut self) {
+        // SAFETY: the mask is there, and is what the thread had.
+        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const self.before, std::ptr::null_mut()) };
+    }
+}
+
 impl HeldSignals {
     /// Sleeps for that time. True if a signal handler has run, also for a signal that came before.
     pub fn nap(&self, time: Duration) -> bool {
@@ -52,14 +60,11 @@ impl HeldSignals {
 pub fn holding_signals<T>(action: impl FnOnce(&HeldSignals) -> T) -> T {
     let mut all = MaybeUninit::<libc::sigset_t>::uninit();
     let mut before = MaybeUninit::<libc::sigset_t>::uninit();
-    // SAFETY: sigfillset initialises the set that is read, and pthread_sigmask the old mask, which is set again.
+    // SAFETY: sigfillset initialises the set that is read, and pthread_sigmask the old mask, which the drop sets again.
     unsafe {
         libc::sigfillset(all.as_mut_ptr());
         libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr());
-        let held = HeldSignals { before: before.assume_init() };
-        let done = action(&held);
-        libc::pthread_sigmask(libc::SIG_SETMASK, &held.before, std::ptr::null_mut());
-        done
+        action(&HeldSignals { before: before.assume_init() })
     }
 }
 
@@ -182,31 +187,41 @@ mod tests {
     use super::*;
     use crate::child::Child;
 
+    /// Whether the calling thread blocks a signal.
+    fn is_blocked(signal: i32) -> bool {
+        let mut mask = MaybeUninit::<libc::sigset_t>::uninit();
+        // SAFETY: no mask is set, and the old one is filled in.
+        unsafe {
+            libc::pthread_sigmask(libc::SIG_BLOCK, std::ptr::null(), mask.as_mut_ptr());
+            libc::sigismember(mask.as_ptr(), signal) == 1
+        }
+    }
+
     #[test]
     fn it_runs_without_signals_and_is_waited_for() {
         let done = Arc::new(AtomicBool::new(false));
         let thread = Thread::start({
             let done = done.clone();
             move || {
-                let mut mask = MaybeUninit::<libc::sigset_t>::uninit();
-                // SAFETY: no mask is set, and the old one is filled in.
-                let usr1 = unsafe {
-                    libc::pthread_sigmask(libc::SIG_BLOCK, std::ptr::null(), mask.as_mut_ptr());
-                    libc::sigismember(mask.as_ptr(), libc::SIGUSR1)
-                };
+                let blocked = is_blocked(libc::SIGUSR1);
                 std::thread::sleep(Duration::from_millis(20));
-                done.store(usr1 == 1, Ordering::Relaxed);
+                done.store(blocked, Ordering::Relaxed);
             }
         });
         thread.expect("a thread").join();
         assert!(done.load(Ordering::Relaxed));
-        let mut mask = MaybeUninit::<libc::sigset_t>::uninit();
-        // SAFETY: as above.
-        let usr1 = unsafe {
-            libc::pthread_sigmask(libc::SIG_BLOCK, std::ptr::null(), mask.as_mut_ptr());
-            libc::sigismember(mask.as_ptr(), libc::SIGUSR1)
-        };
-        assert_eq!(usr1, 0, "the starter's mask is as it was");
+        assert!(!is_blocked(libc::SIGUSR1), "the starter's mask is as it was");
+    }
+
+    #[test]
+    fn signals_are_handled_again_after_a_panic() {
+        let panicked = std::panic::catch_unwind(|| {
+            without_signals(|| {
+                assert!(is_blocked(libc::SIGUSR1));
+                panic!("as asked");
+            });
+        });
+        assert!(panicked.is_err() && !is_blocked(libc::SIGUSR1));
     }
 
     #[test]

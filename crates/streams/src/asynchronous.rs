@@ -15,6 +15,7 @@ use std::task::{Context, Poll, Wake, Waker, ready};
 
 use futures_core::Stream as MessageStream;
 use futures_sink::Sink;
+use headwater_os::fork;
 use tokio::io::unix::AsyncFd;
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 
@@ -41,6 +42,8 @@ struct Waits {
     /// Another descriptor of the doorbell. None once the end was closed.
     doorbell: Mutex<Option<AsyncFd<OwnedFd>>>,
     tasks: Arc<Tasks>,
+    /// The process of the runtime, by its fork epoch.
+    epoch: u64,
 }
 
 impl Waits {
@@ -51,6 +54,11 @@ impl Waits {
 
 impl OnClose for Waits {
     fn end_is_closed(&self) {
+        // A child's copy: its locks may be held by threads that it does not have, and the descriptor is watched by the parent's
+        // runtime, which would miss it.
+        if !fork::word().is(self.epoch) {
+            return;
+        }
         drop(self.doorbell().take());
         // Later calls find no doorbell.
         self.tasks.wake_by_ref();
@@ -104,7 +112,8 @@ impl AsyncStream {
         let descriptor = stream.as_fd().try_clone_to_owned()?;
         #[expect(deprecated, reason = "an OwnedFd keeps its number, which is all that the unsafe successor asks for")]
         let doorbell = AsyncFd::with_interest(descriptor, Interest::READABLE | Interest::WRITABLE)?;
-        let waits = Arc::new(Waits { doorbell: Mutex::new(Some(doorbell)), tasks: Arc::default() });
+        let waits =
+            Arc::new(Waits { doorbell: Mutex::new(Some(doorbell)), tasks: Arc::default(), epoch: fork::epoch() });
         let weak = Arc::downgrade(&waits);
         stream.end.endpoint.tell_of_close(weak);
         // A close that did not find this value.

@@ -4,7 +4,8 @@ use std::ffi::c_int;
 use std::fmt;
 use std::ptr;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError, TryLockError};
+use std::time::{Duration, Instant};
 
 use headwater_os::set_once::SetOnce;
 use headwater_streams::{LocalState, Queue, QueueRef, Side};
@@ -54,6 +55,9 @@ pub struct Pair {
     /// Held while the open procedure runs.
     opening: Mutex<()>,
 }
+
+/// Noting how a queue is reached takes less than this, also on a loaded machine.
+const NOTED_MAX: Duration = Duration::from_millis(100);
 
 const NEW: u32 = 0;
 const OPENED: u32 = 1;
@@ -156,10 +160,17 @@ impl Pair {
         self.state.swap(CLOSED, Ordering::AcqRel) == OPENED
     }
 
-    /// How the queue of a side is reached from outside.
+    /// How the queue of a side is reached from outside. None too in a child that was forked while a thread of its parent noted it.
     pub fn reference(&self, side: Side) -> Option<QueueRef> {
-        let reference = self.reference.lock().unwrap_or_else(PoisonError::into_inner);
-        reference.as_ref().map(|reference| reference.of_side(side))
+        let until = Instant::now() + NOTED_MAX;
+        loop {
+            match self.reference.try_lock() {
+                Ok(reference) => return reference.as_ref().map(|reference| reference.of_side(side)),
+                Err(TryLockError::Poisoned(_)) => return None,
+                Err(TryLockError::WouldBlock) if Instant::now() >= until => return None,
+                Err(TryLockError::WouldBlock) => std::thread::yield_now(),
+            }
+        }
     }
 
     /// Notes how the queues are reached, if that is not known.

@@ -7,9 +7,9 @@
 use std::collections::BTreeMap;
 use std::ffi::c_void;
 use std::ptr;
-use std::sync::{Mutex, PoisonError};
 
-use headwater_os::fork::{epoch, held_off};
+use headwater_os::fork::epoch;
+use headwater_os::fork_mutex::ForkMutex;
 use headwater_streams::{Errno, Error, IoctlBlock, Kind, Message, MessageHeader, PRIVATE_WORDS, Result};
 
 use super::block;
@@ -26,15 +26,11 @@ const _: () = assert!(size_of::<CopyResponse>() <= CREDENTIALS_AT && CREDENTIALS
 const PRIVATE_MAX: usize = 1024;
 
 /// The private messages of requests to copy, by their numbers: of which ioctl, and the address.
-static PRIVATE: Mutex<Private> = Mutex::new(Private { last: 0, messages: BTreeMap::new() });
+static PRIVATE: ForkMutex<Private> = ForkMutex::new(Private { last: 0, messages: BTreeMap::new() });
 
 struct Private {
     last: u64,
     messages: BTreeMap<u64, (u32, usize)>,
-}
-
-fn with_private<T>(action: impl FnOnce(&mut Private) -> T) -> T {
-    held_off(|| action(&mut PRIVATE.lock().unwrap_or_else(PoisonError::into_inner)))
 }
 
 /// The words that stand for a private message.
@@ -42,7 +38,7 @@ fn keep(id: u32, message: *mut Mblk) -> [u64; PRIVATE_WORDS] {
     if message.is_null() {
         return [0; PRIVATE_WORDS];
     }
-    let (number, oldest) = with_private(|private| {
+    let (number, oldest) = PRIVATE.with(|private| {
         private.last += 1;
         private.messages.insert(private.last, (id, message.expose_provenance()));
         let is_full = private.messages.len() > PRIVATE_MAX;
@@ -60,7 +56,7 @@ fn take([made_in, number]: [u64; PRIVATE_WORDS], id: u32) -> *mut Mblk {
     if made_in != epoch() {
         return ptr::null_mut();
     }
-    let found = with_private(|private| {
+    let found = PRIVATE.with(|private| {
         let is_its = private.messages.get(&number).is_some_and(|(of, _)| *of == id);
         is_its.then(|| private.messages.remove(&number)).flatten()
     });

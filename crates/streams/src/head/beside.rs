@@ -22,7 +22,7 @@ use super::handle::Handle;
 use crate::error::{Errno, Result};
 use crate::layout::{Fixed, Slot};
 use crate::plumb::queue::Queue;
-use crate::process::endpoint::{Endpoint, try_serving};
+use crate::process::endpoint::Endpoint;
 use crate::process::sleep::Waited;
 
 /// How long a procedure of a driver or module that is due waits for another user of the stream.
@@ -343,9 +343,9 @@ fn start(endpoint: &Arc<Endpoint>) -> Option<Watcher> {
     let (serving, endpoint) = (endpoint.serving.clone(), Arc::downgrade(endpoint));
     // A driver's failure in here affects no call: a later call reports an error, and a panic ends the thread.
     let serve = move || {
-        let Some(_serving) = try_serving(&serving) else { return Some(Sleep::after(REST)) };
         let serve = std::panic::AssertUnwindSafe(|| serve(&endpoint));
-        std::panic::catch_unwind(serve).unwrap_or(None)
+        let serve = || std::panic::catch_unwind(serve).unwrap_or(None);
+        serving.try_with(|()| serve()).unwrap_or_else(|| Some(Sleep::after(REST)))
     };
     Watcher::start(watch, serve).ok()
 }

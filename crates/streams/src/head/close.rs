@@ -1,7 +1,7 @@
 //! The close time of an end (I_SETCLTIME), and closing with it: waiting until what was written is past the end's own modules.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use headwater_os::clock::now_ns;
@@ -90,8 +90,7 @@ impl Handle {
     fn is_last_of_device(&self) -> bool {
         let members = self.end.region.fixed.part(|fixed| &fixed.members[..]);
         // The library's thread has the endpoint only while it serves the driver's files, and is no user.
-        let _serving = self.end.endpoint.serving.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_one = Arc::strong_count(&self.end.endpoint) == 1;
+        let is_one = self.end.endpoint.serving.with(|()| Arc::strong_count(&self.end.endpoint) == 1);
         self.end.region.driver.is_some() && is_one && !is_used_by_another(&members, self.end.side)
     }
 }

@@ -1,9 +1,9 @@
 //! I_LINK, I_UNLINK, I_PLINK, I_PUNLINK: linking streams below a multiplexer.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, PoisonError};
 
-use headwater_os::fork;
+use headwater_os::fork_mutex::ForkMutex;
 use headwater_shm::probe;
 
 use super::handle::Handle;
@@ -21,7 +21,7 @@ use crate::process::region::Region;
 
 /// Upper streams that have persistent links, and so stay open in this process until these are undone. Locked for moments, in which
 /// no thread forks.
-static KEPT: Mutex<Vec<Arc<Endpoint>>> = Mutex::new(Vec::new());
+static KEPT: ForkMutex<Vec<Arc<Endpoint>>> = ForkMutex::new(Vec::new());
 
 /// How a link lasts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,7 +67,7 @@ impl Handle {
     pub fn link_persistent(&mut self, lower: &Handle) -> Result<MuxId> {
         let id = self.link_lasting(lower, Lasts::Persistently)?;
         let kept = self.end.endpoint.clone();
-        with_kept(|all| {
+        KEPT.with(|all| {
             if !all.iter().any(|one| Arc::ptr_eq(one, &kept)) {
                 all.push(kept);
             }
@@ -97,7 +97,7 @@ impl Handle {
         self.unlink_lasting(lower, Lasts::Persistently)?;
         let region = &self.end.region;
         let is_kept = ids_of(region, Lasts::Persistently).next().is_some();
-        let given_up = with_kept(|all| {
+        let given_up = KEPT.with(|all| {
             let at = all.iter().position(|one| one.region.inode == region.inode).filter(|_| !is_kept)?;
             Some(all.swap_remove(at))
         });
@@ -245,8 +245,4 @@ fn ids_of(region: &Region, lasts: Lasts) -> impl Iterator<Item = MuxId> + '_ {
     let links = region.fixed.device.links.iter();
     let links = links.filter(move |link| lasts_so(link.flags.load(Ordering::Acquire)));
     links.filter_map(|link| MuxId::new(link.id.load(Ordering::Acquire)))
-}
-
-fn with_kept<T>(action: impl FnOnce(&mut Vec<Arc<Endpoint>>) -> T) -> T {
-    fork::held_off(|| action(&mut KEPT.lock().unwrap_or_else(PoisonError::into_inner)))
 }

@@ -1,18 +1,18 @@
 //! The modules and drivers that this process knows, by name. Modules and drivers share one space of names.
 
 use std::collections::BTreeMap;
-use std::sync::{PoisonError, RwLock};
 
+use headwater_os::fork_mutex::ForkMutex;
 use headwater_os::set_once::SetOnce;
 
-use super::driver::{Driver, DriverLink};
+use super::driver::{Driver, DriverInfo, DriverLink};
 use super::module::{Module, ModuleInfo};
 use crate::error::{Errno, Error, Result};
 use crate::limits::{self, NAME_MAX};
 use crate::{drivers, modules};
 
 /// The modules and drivers that were registered beside those of [`modules`] and [`drivers`].
-static KNOWN: RwLock<Known> = RwLock::new(Known { modules: BTreeMap::new(), drivers: BTreeMap::new() });
+static KNOWN: ForkMutex<Known> = ForkMutex::new(Known { modules: BTreeMap::new(), drivers: BTreeMap::new() });
 
 /// What [`set_module_resolver`] has set.
 static RESOLVER: SetOnce<fn(&str) -> bool> = SetOnce::new();
@@ -66,10 +66,11 @@ pub fn register(module: impl Module + 'static) -> Result<()> {
     if instance > limits::MODULE_INSTANCE_MAX {
         return Err(Error::new(Errno::Inval, format!("module '{name}' asks for more memory than MODULE_INSTANCE_MAX")));
     }
-    let mut known = KNOWN.write().unwrap_or_else(PoisonError::into_inner);
-    known.check_new(name)?;
-    known.modules.insert(name, Box::leak(Box::new(module)));
-    Ok(())
+    KNOWN.with(|known| {
+        known.check_new(name)?;
+        known.modules.insert(name, Box::leak(Box::new(module)));
+        Ok(())
+    })
 }
 
 /// Makes a driver known to this process, under the name of its description. Every process that opens its devices does
@@ -81,19 +82,20 @@ pub fn register(module: impl Module + 'static) -> Result<()> {
 /// a name that is taken.
 #[doc = include_str!("../../doc/driver.md")]
 pub fn register_driver(driver: impl Driver + 'static) -> Result<()> {
-    let name = driver.info().name;
-    let mut known = KNOWN.write().unwrap_or_else(PoisonError::into_inner);
-    known.check_new(name)?;
-    if let Some(second) = driver.info().second_name {
-        known.check_new(second)?;
-    }
+    let DriverInfo { name, second_name, .. } = driver.info();
     let link = DriverLink(Box::leak(Box::new(driver)));
-    if !link.is_possible() {
-        let why = format!("driver '{name}' asks for more memory than INSTANCE_MAX, or for files beside a second name");
-        return Err(Error::new(Errno::Inval, why));
-    }
-    known.drivers.insert(name, Box::leak(Box::new(link)));
-    Ok(())
+    let is_possible = link.is_possible();
+    KNOWN.with(|known| {
+        known.check_new(name)?;
+        second_name.map_or(Ok(()), |second| known.check_new(second))?;
+        if !is_possible {
+            let why =
+                format!("driver '{name}' asks for more memory than INSTANCE_MAX, or for files beside a second name");
+            return Err(Error::new(Errno::Inval, why));
+        }
+        known.drivers.insert(name, Box::leak(Box::new(link)));
+        Ok(())
+    })
 }
 
 /// The names of the modules that this process knows: those of the library, then those that it has registered.
@@ -102,8 +104,7 @@ pub fn register_driver(driver: impl Driver + 'static) -> Result<()> {
 /// assert!(headwater_streams::known_modules().contains(&"nullmod"));
 /// ```
 pub fn known_modules() -> Vec<&'static str> {
-    let known = KNOWN.read().unwrap_or_else(PoisonError::into_inner);
-    modules::names().chain(known.modules.keys().copied()).collect()
+    KNOWN.with(|known| modules::names().chain(known.modules.keys().copied()).collect())
 }
 
 /// The names of the drivers that this process knows: those of the library, then those that it has registered.
@@ -112,8 +113,7 @@ pub fn known_modules() -> Vec<&'static str> {
 /// assert!(headwater_streams::known_drivers().contains(&"echo"));
 /// ```
 pub fn known_drivers() -> Vec<&'static str> {
-    let known = KNOWN.read().unwrap_or_else(PoisonError::into_inner);
-    drivers::names().chain(known.drivers.keys().copied()).collect()
+    KNOWN.with(|known| drivers::names().chain(known.drivers.keys().copied()).collect())
 }
 
 /// Has `resolver` called with each name of a module or driver that this process does not know. It may then [`register`] the module
@@ -147,22 +147,19 @@ pub fn set_module_resolver(resolver: fn(&str) -> bool) -> bool {
 
 /// Looks a name up, and again if the resolver has made it known.
 fn look_up<T>(name: &str, find: impl Fn(&Known) -> Option<T>, why: impl FnOnce(&Known) -> Error) -> Result<T> {
-    let known = || KNOWN.read().unwrap_or_else(PoisonError::into_inner);
-    if let Some(found) = find(&known()) {
+    let (found, is_taken) =
+        KNOWN.with(|known| (find(known), known.module(name).is_some() || known.driver(name).is_some()));
+    if let Some(found) = found {
         return Ok(found);
     }
-    let is_taken = {
-        let known = known();
-        known.module(name).is_some() || known.driver(name).is_some()
-    };
     // Not under the lock: the resolver registers.
     if !is_taken
         && RESOLVER.get().is_some_and(|resolver| resolver(name))
-        && let Some(found) = find(&known())
+        && let Some(found) = KNOWN.with(|known| find(known))
     {
         return Ok(found);
     }
-    Err(why(&known()))
+    Err(KNOWN.with(|known| why(known)))
 }
 
 /// The module of that name.

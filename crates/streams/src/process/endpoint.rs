@@ -7,13 +7,14 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 #[cfg(feature = "tokio")]
 use std::sync::Weak;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use headwater_os::attendant::Attendant;
 use headwater_os::clock::now_ns;
 use headwater_os::descriptors;
 use headwater_os::doorbell::{Doorbell, OwnWatch};
+use headwater_os::fork_mutex::ForkMutex;
 use headwater_os::futex;
 use headwater_os::hangup::HangupWatch;
 use headwater_os::watcher::Watcher;
@@ -74,8 +75,10 @@ pub(crate) struct Endpoint {
     watcher: Mutex<Option<Watcher>>,
     /// Of a transport's endpoint: the thread that waits for the end of a peer's last process.
     peer_watcher: Mutex<Option<Watcher>>,
-    /// Held by that thread from before it has the endpoint until it has it no more.
-    pub serving: Arc<Mutex<()>>,
+    /// Locked by that thread, or the one of the driver's files, from before it has the endpoint, whose last user it may be, until it
+    /// has it no more. A thread that finds it locked does not wait: the other one may be closing the endpoint, for which this one must
+    /// end.
+    pub serving: Arc<ForkMutex<()>>,
     /// Whether `far` was given up: the partner's processes alone have it.
     is_far_given: AtomicBool,
     /// Whether calls through a [`crate::Stream`] fail rather than wait.
@@ -84,12 +87,13 @@ pub(crate) struct Endpoint {
     closed: Arc<AtomicBool>,
     /// The listeners that are notified of a close while clones are left.
     #[cfg(feature = "tokio")]
-    on_close: Mutex<Vec<Weak<dyn OnClose>>>,
+    on_close: ForkMutex<Vec<Weak<dyn OnClose>>>,
     /// Threads that sleep on the doorbell, or are about to. In a forked child it counts the parent's, too.
     sleepers: AtomicU32,
 }
 
-/// A holder of another descriptor of the end, which is notified when the end is closed while clones of it are left.
+/// A holder of another descriptor of the end, which is notified when the end is closed while clones of it are left. A forked child
+/// has copies of its parent's holders, which only the parent may use.
 #[cfg(feature = "tokio")]
 pub(crate) trait OnClose: fmt::Debug + Send + Sync {
     /// Closes that descriptor, and ends the waits on it.
@@ -120,7 +124,7 @@ impl Endpoint {
             nonblocking: AtomicBool::new(false),
             closed: Arc::default(),
             #[cfg(feature = "tokio")]
-            on_close: Mutex::default(),
+            on_close: ForkMutex::default(),
             sleepers: AtomicU32::new(0),
         }
     }
@@ -339,15 +343,16 @@ impl Endpoint {
     /// Registers a listener for a close.
     #[cfg(feature = "tokio")]
     pub fn tell_of_close(&self, whom: Weak<dyn OnClose>) {
-        let mut on_close = self.on_close.lock().unwrap_or_else(PoisonError::into_inner);
-        on_close.retain(|other| other.strong_count() > 0);
-        on_close.push(whom);
+        self.on_close.with(|on_close| {
+            on_close.retain(|other| other.strong_count() > 0);
+            on_close.push(whom);
+        });
     }
 
     /// After [`Endpoint::announce_close`]: notifies the listeners.
     #[cfg(feature = "tokio")]
     pub fn end_futures(&self) {
-        let on_close = std::mem::take(&mut *self.on_close.lock().unwrap_or_else(PoisonError::into_inner));
+        let on_close = self.on_close.with(std::mem::take);
         on_close.iter().filter_map(Weak::upgrade).for_each(|whom| whom.end_is_closed());
     }
 
@@ -453,7 +458,7 @@ impl Endpoint {
 /// The end of a use of an endpoint that is served by threads, dropped behind the endpoint: if one of its threads, which wait for peers and for a driver's
 /// files, was the last user, the endpoint is closed there, and this waits for that. So what the endpoint has had is free when it was dropped.
 #[derive(Debug)]
-pub(crate) struct AfterUse(Option<Arc<Mutex<()>>>);
+pub(crate) struct AfterUse(Option<Arc<ForkMutex<()>>>);
 
 impl AfterUse {
     pub fn of(endpoint: &Endpoint) -> AfterUse {
@@ -471,18 +476,8 @@ impl AfterUse {
 impl Drop for AfterUse {
     fn drop(&mut self) {
         if let Some(serving) = &self.0 {
-            drop(serving.lock().unwrap_or_else(PoisonError::into_inner));
+            serving.with(|()| {});
         }
-    }
-}
-
-/// The right of one of the endpoint's threads to serve it, whose last user the thread may be then. None: the other thread does, and may
-/// be closing the endpoint, for which this one must end.
-pub(crate) fn try_serving(serving: &Mutex<()>) -> Option<MutexGuard<'_, ()>> {
-    match serving.try_lock() {
-        Ok(guard) => Some(guard),
-        Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
-        Err(TryLockError::WouldBlock) => None,
     }
 }
 

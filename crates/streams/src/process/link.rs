@@ -6,11 +6,12 @@
 
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 use headwater_os::abstract_socket::Listener;
 use headwater_os::attendant::Attendant;
 use headwater_os::fork;
+use headwater_os::fork_mutex::ForkMutex;
 use headwater_os::per_thread::PerThread;
 use headwater_shm::Limit;
 
@@ -46,7 +47,7 @@ pub(crate) struct Link {
     pub endpoint: Arc<Endpoint>,
     handles: PerThread<Handle>,
     /// What makes the link one. Locked for moments, in which no thread forks.
-    held: Mutex<Held>,
+    held: ForkMutex<Held>,
     /// Bits that say what is waited for; see `server`.
     pub waits: AtomicU32,
 }
@@ -67,30 +68,26 @@ pub(crate) const FOR_ROOM_ABOVE: u32 = 2;
 
 impl Link {
     pub fn new(id: MuxId, slot: usize, endpoint: Arc<Endpoint>, claims: [Claim; 2]) -> Link {
-        let held = Mutex::new(Held { claims: Some(claims), attendant: None });
+        let held = ForkMutex::new(Held { claims: Some(claims), attendant: None });
         Link { id, slot, endpoint, handles: PerThread::default(), held, waits: AtomicU32::new(0) }
     }
 
     /// Hands the link to others that have the upper stream open by its name. They come to `listener`.
     fn attend(&self, name: &Name, listener: Listener) -> Result<()> {
-        let attendant = self.with_held(|held| {
+        let attendant = self.held.with(|held| {
             let claims = held.claims.as_ref().map(|claims| claims.each_ref().map(Claim::as_fd));
             claims.map(|claims| name.hand_over(listener, &self.endpoint, claims)).transpose()
         })?;
-        self.with_held(|held| held.attendant = attendant);
+        self.held.with(|held| held.attendant = attendant);
         Ok(())
     }
 
     /// In a forked child: its own attendant, which it does not have yet.
     fn attend_here(&self) {
-        if let Some(attendant) = self.with_held(|held| held.attendant.take()) {
+        if let Some(attendant) = self.held.with(|held| held.attendant.take()) {
             let here = attendant.here().ok();
-            self.with_held(|held| held.attendant = here);
+            self.held.with(|held| held.attendant = here);
         }
-    }
-
-    fn with_held<T>(&self, action: impl FnOnce(&mut Held) -> T) -> T {
-        fork::held_off(|| action(&mut self.held.lock().unwrap_or_else(PoisonError::into_inner)))
     }
 
     /// Calls `action` with a handle of the lower stream that waits no longer than `limit`.
@@ -124,7 +121,7 @@ impl Link {
 
     /// Gives the lower end back, in all processes: its users go on with it.
     pub fn undo(&self) -> Result<()> {
-        let (claims, attendant) = self.with_held(|held| (held.claims.take(), held.attendant.take()));
+        let (claims, attendant) = self.held.with(|held| (held.claims.take(), held.attendant.take()));
         drop(attendant);
         claims.into_iter().flatten().try_for_each(Claim::give_up)?;
         self.free()
@@ -138,7 +135,7 @@ impl Link {
 
 impl Drop for Link {
     fn drop(&mut self) {
-        let Held { claims, attendant } = self.held.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let Held { claims, attendant } = self.held.get_mut();
         // It has copies of the descriptors.
         *attendant = None;
         *claims = None;
@@ -155,8 +152,7 @@ fn of_lower(error: Error) -> Error {
 /// The streams that are linked below an upper one, in this process.
 #[derive(Debug, Default)]
 pub(crate) struct Links {
-    /// Locked for moments, in which no thread forks.
-    table: Mutex<Table>,
+    table: ForkMutex<Table>,
     /// Raised when the table is changed.
     version: AtomicU32,
 }
@@ -168,10 +164,6 @@ struct Table {
 }
 
 impl Links {
-    fn with_table<T>(&self, action: impl FnOnce(&mut Table) -> T) -> T {
-        fork::held_off(|| action(&mut self.table.lock().unwrap_or_else(PoisonError::into_inner)))
-    }
-
     /// Adds a link, which this process serves from now on.
     ///
     /// Errors: `EMFILE` without four free descriptors; `EAGAIN` if the process may have no more threads.
@@ -203,13 +195,13 @@ impl Links {
     }
 
     fn insert(&self, link: Link) {
-        self.with_table(|table| table.links.push(Arc::new(link)));
+        self.table.with(|table| table.links.push(Arc::new(link)));
         self.changed();
     }
 
     /// Takes a link away. It is undone when the last call that uses it returns.
     pub fn remove(&self, id: MuxId) -> Option<Arc<Link>> {
-        let removed = self.with_table(|table| {
+        let removed = self.table.with(|table| {
             let at = table.links.iter().position(|link| link.id == id)?;
             Some(table.links.remove(at))
         });
@@ -219,26 +211,26 @@ impl Links {
 
     /// The link of that id, if this process has it.
     pub fn find(&self, id: MuxId) -> Option<Arc<Link>> {
-        self.with_table(|table| table.links.iter().find(|link| link.id == id).cloned())
+        self.table.with(|table| table.links.iter().find(|link| link.id == id).cloned())
     }
 
     pub fn all(&self) -> Vec<Arc<Link>> {
-        self.with_table(|table| table.links.clone())
+        self.table.with(|table| table.links.clone())
     }
 
     fn changed(&self) {
         self.version.fetch_add(1, Ordering::AcqRel);
-        self.with_table(|table| table.server.as_ref().map(Server::wake));
+        self.table.with(|table| table.server.as_ref().map(Server::wake));
     }
 
     /// Has a thread of this process take what comes up from below, if there is none yet.
     pub fn serve(self: &Arc<Links>, upper: &Endpoint) -> Result<()> {
-        if self.with_table(|table| table.server.as_ref().is_some_and(Server::is_here)) {
+        if self.table.with(|table| table.server.as_ref().is_some_and(Server::is_here)) {
             return Ok(());
         }
         let server = Server::start(upper, self)?;
         // Of a forked child's parent, or of another thread that was faster.
-        let other = self.with_table(|table| match &table.server {
+        let other = self.table.with(|table| match &table.server {
             Some(other) if other.is_here() => Some(server),
             _ => table.server.replace(server),
         });
@@ -252,7 +244,7 @@ impl Links {
 
     /// The upper stream is closed in this process.
     pub fn close(&self) {
-        let Table { links, server } = self.with_table(std::mem::take);
+        let Table { links, server } = self.table.with(std::mem::take);
         drop(server);
         drop(links);
     }
@@ -300,7 +292,7 @@ impl KnownLinks {
     pub fn read(&mut self, links: &Links) {
         self.version = u64::from(links.version.load(Ordering::Acquire)) + 1;
         self.epoch = fork::epoch();
-        links.with_table(|table| {
+        links.table.with(|table| {
             self.links = table.links.iter().map(Arc::downgrade).collect();
             self.server = table.server.as_ref().map(Server::shared);
         });

@@ -5,10 +5,10 @@
 
 use std::any::Any;
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
-use headwater_os::fork::held_off;
+use headwater_os::fork_mutex::ForkMutex;
 
 /// What a module or driver keeps in this process for one stream; see [`Queue::local`](crate::Queue::local).
 pub trait LocalState: Any + Send + Sync + fmt::Debug {
@@ -25,8 +25,7 @@ type Entry = ((usize, usize), Arc<dyn LocalState>);
 /// The table of a mapped stream.
 #[derive(Debug, Default)]
 pub(crate) struct Locals {
-    /// Locked for moments, in which no thread forks.
-    entries: Mutex<Vec<Entry>>,
+    entries: ForkMutex<Vec<Entry>>,
     /// Changes with each entry that is taken out. Written after the table, by the thread that has changed it.
     version: AtomicU64,
 }
@@ -66,7 +65,7 @@ impl Locals {
         is_current: impl FnOnce(&Arc<dyn LocalState>) -> bool,
         make: impl FnOnce() -> Arc<dyn LocalState>,
     ) -> Arc<dyn LocalState> {
-        let (state, former) = self.with(|entries| {
+        let (state, former) = self.entries.with(|entries| {
             let found = entries.iter_mut().find(|(key, _)| *key == (end, slot));
             match found {
                 Some((_, state)) if is_current(state) => (state.clone(), None),
@@ -95,7 +94,7 @@ impl Locals {
 
     /// The module in a slot was popped.
     pub fn close(&self, end: usize, slot: usize) {
-        let former = self.with(|entries| {
+        let former = self.entries.with(|entries| {
             let at = entries.iter().position(|(key, _)| *key == (end, slot))?;
             Some(entries.swap_remove(at).1)
         });
@@ -104,15 +103,11 @@ impl Locals {
             former.closed();
         }
     }
-
-    fn with<T>(&self, action: impl FnOnce(&mut Vec<Entry>) -> T) -> T {
-        held_off(|| action(&mut self.entries.lock().unwrap_or_else(PoisonError::into_inner)))
-    }
 }
 
 impl Drop for Locals {
     fn drop(&mut self) {
-        let entries = std::mem::take(self.entries.get_mut().unwrap_or_else(PoisonError::into_inner));
+        let entries = std::mem::take(self.entries.get_mut());
         entries.iter().for_each(|(_, state)| state.closed());
     }
 }

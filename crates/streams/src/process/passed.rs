@@ -6,8 +6,8 @@
 
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::process::Command;
-use std::sync::{Mutex, PoisonError};
 
+use headwater_os::fork_mutex::ForkMutex;
 use headwater_os::{descriptors, environment, inherit};
 
 use crate::error::{Errno, Error, Result};
@@ -147,8 +147,11 @@ impl Stream {
     /// library.
     pub fn from_env(name: &str) -> Result<Stream> {
         // Two threads must not both take the numbers, which may belong to another file after the first.
-        static TAKING: Mutex<()> = Mutex::new(());
-        let _taking = TAKING.lock().unwrap_or_else(PoisonError::into_inner);
+        static TAKING: ForkMutex<()> = ForkMutex::new(());
+        TAKING.with(|()| Stream::take_from_env(name))
+    }
+
+    fn take_from_env(name: &str) -> Result<Stream> {
         let value = environment::trusted(name).ok_or_else(|| {
             let why =
                 format!("no stream was passed as {name}: the environment has no such variable that may be trusted");

@@ -16,6 +16,8 @@ mod driver_files;
 mod endpoints;
 mod faults_of_others;
 mod fifo;
+#[cfg(feature = "tokio")]
+mod forks;
 mod inet;
 mod inspect;
 mod log_driver;

@@ -118,20 +118,26 @@ pub(super) fn sort(flows: &mut [Flow<'_>], order: Order) {
 
 #[cfg(test)]
 mod tests {
-    use headwater_streams::inspect;
+    use headwater_streams::{Options, inspect};
 
     use super::*;
 
-    /// The streams of this process, which makes two.
+    /// The option by which a test finds its own streams: other tests make some in this process too.
+    const STRMSGSZ: u32 = 100_321;
+
+    /// The streams of this process that have the option.
     fn own() -> Vec<Snapshot> {
-        let is_own = |stream: &Snapshot| stream.processes.iter().any(|process| process.pid == std::process::id());
+        let is_own = |stream: &Snapshot| {
+            stream.processes.iter().any(|process| process.pid == std::process::id())
+                && stream.state().is_some_and(|state| state.strmsgsz == STRMSGSZ)
+        };
         inspect::streams().expect("/proc").into_iter().filter(is_own).collect()
     }
 
     #[test]
     fn rates_are_differences_and_the_fastest_stands_first() {
-        let (fast, reader) = headwater_streams::pipe().expect("pipe");
-        let (slow, _other) = headwater_streams::pipe().expect("pipe");
+        let pipe = || Options::new().strmsgsz(STRMSGSZ).pipe().expect("pipe");
+        let ((fast, reader), (slow, _other)) = (pipe(), pipe());
         let before = own();
         fast.write(&[0; 4000]).expect("room");
         slow.putmsg(Some(b"head"), Some(b"body")).expect("room");

@@ -2,21 +2,21 @@
 //!
 //! The socket is handed over within the process that accepts: it has both endpoints. A forked child knows those of its parent.
 
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use crate::error::Result;
 use crate::plumb::queue::Queue;
 use crate::plumb::queue::peers::along_write_side;
 use crate::process::endpoint::Endpoint;
-use headwater_os::fork;
+use headwater_os::fork_mutex::ForkMutex;
 
 /// How long a listener waits for another user of the endpoint that accepts. It has its own stream's lock, so two that wait for
 /// each other do so for this time.
 const HELD: Duration = Duration::from_millis(10);
 
 /// Locked for moments, in which no thread forks.
-static KNOWN: Mutex<Vec<(u32, Weak<Endpoint>)>> = Mutex::new(Vec::new());
+static KNOWN: ForkMutex<Vec<(u32, Weak<Endpoint>)>> = ForkMutex::new(Vec::new());
 
 /// The number by which an endpoint is named to accept a connection.
 pub(super) fn number(queue: &Queue<'_, '_, '_>) -> u32 {
@@ -28,7 +28,7 @@ pub(super) fn number(queue: &Queue<'_, '_, '_>) -> u32 {
 pub(super) fn note(queue: &Queue<'_, '_, '_>) -> u32 {
     let number = number(queue);
     if let Some(endpoint) = queue.endpoint() {
-        with(|known| {
+        KNOWN.with(|known| {
             known.retain(|(other, endpoint)| *other != number && endpoint.strong_count() > 0);
             known.push((number, Arc::downgrade(endpoint)));
         });
@@ -44,7 +44,7 @@ impl Acceptor {
     /// The endpoint of a number; None: this process has none, or has not asked for its number.
     pub fn find(number: u32) -> Option<Acceptor> {
         let found =
-            with(|known| known.iter().find(|(other, _)| *other == number).map(|(_, endpoint)| endpoint.clone()));
+            KNOWN.with(|known| known.iter().find(|(other, _)| *other == number).map(|(_, endpoint)| endpoint.clone()));
         found?.upgrade().map(Acceptor)
     }
 
@@ -52,8 +52,4 @@ impl Acceptor {
     pub fn with<T>(&self, action: impl FnOnce(&mut Queue<'_, '_, '_>) -> Result<T>) -> Result<T> {
         along_write_side(&self.0, HELD, action)
     }
-}
-
-fn with<R>(action: impl FnOnce(&mut Vec<(u32, Weak<Endpoint>)>) -> R) -> R {
-    fork::held_off(|| action(&mut KNOWN.lock().unwrap_or_else(PoisonError::into_inner)))
 }

@@ -7,14 +7,15 @@
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use headwater_os::abstract_socket::{self, Listener};
 use headwater_os::background::Background;
 use headwater_os::descriptors::{self, Sender};
 use headwater_os::epoll::{Interest, Set};
+use headwater_os::fork_mutex::ForkMutex;
 use headwater_os::{files, fork};
 use headwater_shm::probe;
 
@@ -41,8 +42,8 @@ const STOPPED: u64 = 0;
 const LISTENER: u64 = 1;
 const FIRST_VISITOR: u64 = 2;
 
-/// The attachments of this process. Locked only while no thread is in fork(3).
-static TABLE: Mutex<Vec<Attachment>> = Mutex::new(Vec::new());
+/// The attachments of this process.
+static TABLE: ForkMutex<Vec<Attachment>> = ForkMutex::new(Vec::new());
 /// Whether there ever was one.
 static ANY: AtomicBool = AtomicBool::new(false);
 /// The process whose threads run, by its fork epoch.
@@ -63,12 +64,7 @@ struct Held {
     identity: [u64; 2],
     listener: Listener,
     /// None once it is detached here.
-    stream: Mutex<Option<Handle>>,
-}
-
-/// Calls `action` with the table.
-fn with_table<T>(action: impl FnOnce(&mut Vec<Attachment>) -> T) -> T {
-    fork::held_off(|| action(&mut TABLE.lock().unwrap_or_else(PoisonError::into_inner)))
+    stream: ForkMutex<Option<Handle>>,
 }
 
 /// Attaches an end to a node that this process may mark. What the end's descriptors are is held until it is detached.
@@ -80,11 +76,11 @@ pub(super) fn attach(end: &Endpoint, node: OwnedFd) -> Result<()> {
         stream.end.helps = true;
         let identity = node::identity(&node)?;
         let (marks, listener) = Marks::set(node)?;
-        let held = Arc::new(Held { marks, identity, listener, stream: Mutex::new(Some(stream)) });
+        let held = Arc::new(Held { marks, identity, listener, stream: ForkMutex::new(Some(stream)) });
         let thread = start(&held)?;
         probe::at();
         ANY.store(true, Ordering::Release);
-        with_table(|table| {
+        TABLE.with(|table| {
             if HERE.load(Ordering::Relaxed) != fork::epoch() {
                 restart(table);
             }
@@ -108,7 +104,7 @@ pub(super) fn detach_own(looks: &OwnedFd) -> Result<bool> {
 }
 
 fn take(is_it: impl Fn(&Arc<Held>) -> bool) -> Option<Attachment> {
-    with_table(|table| {
+    TABLE.with(|table| {
         let at = table.iter().position(|attachment| is_it(&attachment.held))?;
         Some(table.swap_remove(at))
     })
@@ -118,7 +114,7 @@ fn take(is_it: impl Fn(&Arc<Held>) -> bool) -> Option<Attachment> {
 #[inline]
 pub(crate) fn keep_here() {
     if ANY.load(Ordering::Acquire) && HERE.load(Ordering::Relaxed) != fork::epoch() {
-        with_table(restart);
+        TABLE.with(restart);
     }
 }
 
@@ -148,8 +144,7 @@ impl Held {
 
     /// Closes the end here.
     fn close(&self) {
-        let stream = fork::held_off(|| self.stream.lock().unwrap_or_else(PoisonError::into_inner).take());
-        drop(stream);
+        drop(self.stream.with(Option::take));
     }
 }
 
@@ -320,38 +315,41 @@ fn let_in(held: &Held, visitor: &mut Visitor, others_wait: bool) -> Result<Turn>
         return Err(Error::new(Errno::Acces, "no proof of the permissions"));
     }
     probe::at();
-    let guard = held.stream.lock().unwrap_or_else(PoisonError::into_inner);
-    let Some(stream) = guard.as_ref() else { return Ok(Turn::Leaves) };
-    if stream.list()?.iter().any(|module| module == connld::NAME) {
-        drop(guard);
-        let (near, far) = Options::new().pair()?;
-        let pair = Box::new([near, far]);
-        let turn = if others_wait {
-            visitor.waits = Some(pair);
-            Turn::Stays
-        } else {
-            connect(held, visitor, pair)
-        };
-        if matches!(turn, Turn::Stays) {
-            Answer::Wait.send(&visitor.socket, &[])?;
+    let is_done = held.stream.with(|stream| -> Result<bool> {
+        let Some(stream) = stream else { return Ok(true) };
+        if stream.list()?.iter().any(|module| module == connld::NAME) {
+            return Ok(false);
         }
-        return Ok(turn);
+        let files: Vec<BorrowedFd<'_>> = stream.end.endpoint.descriptors().collect();
+        Answer::Stream.send(&visitor.socket, &files)?;
+        probe::at();
+        Ok(true)
+    });
+    if is_done? {
+        return Ok(Turn::Leaves);
     }
-    let files: Vec<BorrowedFd<'_>> = stream.end.endpoint.descriptors().collect();
-    Answer::Stream.send(&visitor.socket, &files)?;
-    probe::at();
-    Ok(Turn::Leaves)
+    let (near, far) = Options::new().pair()?;
+    let pair = Box::new([near, far]);
+    let turn = if others_wait {
+        visitor.waits = Some(pair);
+        Turn::Stays
+    } else {
+        connect(held, visitor, pair)
+    };
+    if matches!(turn, Turn::Stays) {
+        Answer::Wait.send(&visitor.socket, &[])?;
+    }
+    Ok(turn)
 }
 
 /// Sends one end of a pipe to the server, and the other to the visitor, if the server's end has room.
 fn connect(held: &Held, visitor: &mut Visitor, pair: Box<[Handle; 2]>) -> Turn {
-    let mut stream = held.stream.lock().unwrap_or_else(PoisonError::into_inner);
-    let Some(stream) = stream.as_mut() else { return Turn::Leaves };
     let [near, far] = &*pair;
     let files: Vec<BorrowedFd<'_>> = far.end.endpoint.descriptors().collect();
     let sent = abstract_socket::peer(&visitor.socket).map_err(Error::from).and_then(|peer| {
         let Sender { user, group } = peer;
-        stream.send_files(&files, Some(Sender { user, group }))
+        let send = |stream: &mut Handle| stream.send_files(&files, Some(Sender { user, group }));
+        held.stream.with(|stream| stream.as_mut().map(send).transpose())
     });
     probe::at();
     match sent {
@@ -364,7 +362,9 @@ fn connect(held: &Held, visitor: &mut Visitor, pair: Box<[Handle; 2]>) -> Turn {
             return refuse(visitor, Err(fixed!(Nxio, "no process has the other end of the attached stream")));
         }
         Err(error) => return refuse(visitor, Err(error)),
-        Ok(()) => {}
+        // It was detached here.
+        Ok(None) => return Turn::Leaves,
+        Ok(Some(())) => {}
     }
     let files: Vec<BorrowedFd<'_>> = near.end.endpoint.descriptors().collect();
     let _ = Answer::Connection.send(&visitor.socket, &files);

@@ -6,12 +6,12 @@
 
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use headwater_os::clock::now_ns;
 use headwater_os::doorbell::Doorbell;
-use headwater_os::fork;
+use headwater_os::fork_mutex::ForkMutex;
 use headwater_os::per_thread::{Held, PerThread};
 use headwater_os::shared_files::SharedFiles;
 use headwater_os::watcher::{Sleep, Watcher};
@@ -26,7 +26,7 @@ use crate::head::handle::Handle;
 use crate::plumb::queue::Queue;
 use crate::plumb::queue::peers::Look;
 use crate::plumb::route::{Appended, Condition};
-use crate::process::endpoint::{Endpoint, try_serving};
+use crate::process::endpoint::Endpoint;
 use crate::process::region::Region;
 use crate::sched::Run;
 
@@ -41,10 +41,10 @@ const REST: Duration = Duration::from_millis(10);
 /// thread that has sent there.
 const KEPT: usize = 128;
 
-/// What this process has fetched, the latest last. Locked for moments, in which no thread forks.
-static PEERS: Mutex<Vec<Arc<Peer>>> = Mutex::new(Vec::new());
+/// What this process has fetched, the latest last.
+static PEERS: ForkMutex<Vec<Arc<Peer>>> = ForkMutex::new(Vec::new());
 /// The streams of drivers with peers that this process has opened by name.
-static OWN: Mutex<Vec<Weak<Endpoint>>> = Mutex::new(Vec::new());
+static OWN: ForkMutex<Vec<Weak<Endpoint>>> = ForkMutex::new(Vec::new());
 
 /// A stream to which this process sends.
 #[derive(Debug)]
@@ -63,7 +63,7 @@ impl Peer {
     /// Errors: `ENXIO` for a stream that was not opened by name; `EMFILE`.
     pub fn find(own: &Endpoint, minor: u32) -> Result<Option<Arc<Peer>>> {
         let name = own.name().ok_or_else(|| fixed!(Nxio, "the stream was not opened by name in this process"))?;
-        let known = with(&PEERS, |peers| {
+        let known = PEERS.with(|peers| {
             let is_it = |peer: &Arc<Peer>| {
                 let device = &peer.endpoint.region.fixed.device;
                 peer.minor == minor
@@ -88,13 +88,13 @@ impl Peer {
             sent: AtomicU32::new(0),
             has_gone: AtomicBool::new(false),
         });
-        let too_many = with(&PEERS, |peers| {
+        let too_many = PEERS.with(|peers| {
             peers.push(peer.clone());
             peers.len() > KEPT
         });
         if too_many {
             forget(|peer| peer.endpoint.region.fixed.device.closed.load(Ordering::Acquire) != 0 || peer.is_gone());
-            let oldest = with(&PEERS, |peers| (peers.len() > KEPT).then(|| peers.remove(0)));
+            let oldest = PEERS.with(|peers| (peers.len() > KEPT).then(|| peers.remove(0)));
             drop(oldest);
         }
         Ok(Some(peer))
@@ -183,7 +183,7 @@ impl Peer {
     /// The end by which this process has the stream open, if it has.
     pub fn own_end(&self) -> Option<Arc<Endpoint>> {
         let cookie = self.endpoint.region.cookie_of(0);
-        with(&OWN, |own| own.iter().filter_map(Weak::upgrade).find(|own| own.region.cookie_of(0) == cookie))
+        OWN.with(|own| own.iter().filter_map(Weak::upgrade).find(|own| own.region.cookie_of(0) == cookie))
     }
 }
 
@@ -205,14 +205,14 @@ fn fetch(name: &Name, minor: u32) -> Result<Option<(Region, Doorbell, Option<Sha
 
 /// Keeps some peers no longer.
 fn forget(which: impl Fn(&Arc<Peer>) -> bool) {
-    let all = with(&PEERS, |peers| peers.clone());
+    let all = PEERS.with(|peers| peers.clone());
     let gone: Vec<_> = all.into_iter().filter(|peer| which(peer)).collect();
-    with(&PEERS, |peers| peers.retain(|peer| !gone.iter().any(|gone| Arc::ptr_eq(gone, peer))));
+    PEERS.with(|peers| peers.retain(|peer| !gone.iter().any(|gone| Arc::ptr_eq(gone, peer))));
 }
 
 /// Notes that this process has opened a stream.
 pub(super) fn note_own(endpoint: &Arc<Endpoint>) {
-    with(&OWN, |own| {
+    OWN.with(|own| {
         own.retain(|own| own.strong_count() > 0);
         own.push(Arc::downgrade(endpoint));
     });
@@ -230,9 +230,9 @@ pub(crate) fn watch(endpoint: &Arc<Endpoint>, look: Look) {
         // Kept as long as its doorbell is polled.
         let mut peer = None;
         let serve = move || {
-            let Some(_serving) = try_serving(&serving) else { return Some(Sleep::after(REST)) };
             let round = std::panic::AssertUnwindSafe(|| round(&weak, look, &mut peer));
-            std::panic::catch_unwind(round).unwrap_or(None)
+            let round = || std::panic::catch_unwind(round).unwrap_or(None);
+            serving.try_with(|()| round()).unwrap_or_else(|| Some(Sleep::after(REST)))
         };
         Watcher::start(watch, serve).ok()
     });
@@ -267,8 +267,4 @@ fn looked(handle: &mut Handle, look: Look) -> Result<(Option<Arc<Peer>>, Option<
         let at = run.chain.len().checked_sub(1).ok_or_else(|| fixed!(Proto, "the stream has no driver"))?;
         look(&mut Queue { run, at })
     })
-}
-
-fn with<T, R>(list: &Mutex<Vec<T>>, action: impl FnOnce(&mut Vec<T>) -> R) -> R {
-    fork::held_off(|| action(&mut list.lock().unwrap_or_else(PoisonError::into_inner)))
 }
