@@ -33,7 +33,7 @@ impl<T> ForkMutex<T> {
         })
     }
 
-    /// The value, which nobody shares any more.
+    /// The value, of which no other user is left.
     pub fn get_mut(&mut self) -> &mut T {
         self.0.get_mut().unwrap_or_else(PoisonError::into_inner)
     }

@@ -37,7 +37,9 @@ pub mod memory;
 pub mod ofd_lock;
 pub mod one_word;
 pub mod own_numbers;
-pub mod own_process;
+#[cfg(test)]
+#[path = "../../streams/tests/common/own_process.rs"]
+mod own_process;
 pub mod per_thread;
 mod proc_file;
 pub mod random;

@@ -13,9 +13,10 @@ use headwater_os::child::Child;
 use headwater_os::clock::now_ns;
 use headwater_streams::{Access, Fifo, FifoOptions, Handle, Result, Stream};
 
+mod own_process;
 pub mod users;
 
-pub use headwater_os::own_process::{alone, run_in_own_process};
+pub use own_process::{alone, run_in_own_process};
 
 /// A small generator whose seed repeats a failure (SplitMix64).
 #[derive(Debug, Clone)]

@@ -252,7 +252,7 @@ fn sockets_of_the_kernel_are_peers() {
 #[test]
 fn processes_share_what_was_shut_down() {
     // A child has copies of the sockets of other tests, and keeps their addresses taken.
-    let Some(_alone) = headwater_os::own_process::run_in_own_process() else { return };
+    let Some(_alone) = super::own_process::run_in_own_process() else { return };
     let directory = directory();
     let (near, far) = connected(directory.path(), "ticotsord");
     // SAFETY: the child calls the socket alone, and leaves without running the parent's destructors.

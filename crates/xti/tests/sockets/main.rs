@@ -2,6 +2,8 @@
 
 mod connections;
 mod datagrams;
+#[path = "../../../streams/tests/common/own_process.rs"]
+mod own_process;
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};

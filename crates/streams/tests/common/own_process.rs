@@ -3,9 +3,6 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Runs the calling test once more, in a process of its own. Returns a guard there, and here `None` when the test has succeeded.
-///
-/// # Panics
-/// If the test fails there.
 pub fn run_in_own_process() -> Option<MutexGuard<'static, ()>> {
     const IS_OWN: &str = "HEADWATER_TEST_IS_ALONE";
     let thread = std::thread::current();
@@ -23,7 +20,7 @@ pub fn run_in_own_process() -> Option<MutexGuard<'static, ()>> {
     None
 }
 
-/// Returns when no other caller has the guard. One test at a time: a forked child has copies of the descriptors of all tests, and keeps their ends open.
+/// One test at a time: a forked child has copies of the descriptors of all tests, and keeps their ends open.
 pub fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
