@@ -78,6 +78,7 @@ mod tests {
 
     use super::*;
     use crate::child::Child;
+    use crate::own_process::run_in_own_process;
     use crate::readiness::{self, Watched};
 
     fn wait_for(stopped: BorrowedFd<'_>) {
@@ -101,6 +102,7 @@ mod tests {
 
     #[test]
     fn a_forked_child_has_no_thread_and_waits_for_none() {
+        let Some(_alone) = run_in_own_process() else { return };
         let mut background = Some(Background::start(wait_for).expect("a thread"));
         let mut child = Child::fork(|| {
             let background = background.take().expect("there");
@@ -115,6 +117,7 @@ mod tests {
 
     #[test]
     fn a_thread_ends_while_a_fork_waits_for_the_one_that_ends_it() {
+        let Some(_alone) = run_in_own_process() else { return };
         let (tell, told) = mpsc::channel();
         std::thread::spawn(move || {
             fork::held_off(|| {

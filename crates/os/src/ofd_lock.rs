@@ -147,6 +147,7 @@ mod tests {
     use std::time::{Duration, Instant};
 
     use super::*;
+    use crate::own_process::run_in_own_process;
 
     #[test]
     fn a_mark_is_seen_by_other_descriptions_as_long_as_one_copy_is_open() {
@@ -200,6 +201,7 @@ mod tests {
 
     #[test]
     fn a_claim_shows_who_has_which_right() {
+        let Some(_alone) = run_in_own_process() else { return };
         let path = std::env::temp_dir().join(format!("headwater-claim-{}", std::process::id()));
         crate::files::make_fifo(&path, 0o600).expect("mkfifo");
         let file = crate::files::open_fifo(&path).expect("open");

@@ -4,6 +4,7 @@ use std::thread;
 
 use super::*;
 use crate::child::Child;
+use crate::own_process::run_in_own_process;
 
 /// The number of values made, as the value.
 fn counted(made: &AtomicUsize) -> impl Fn() -> usize + '_ {
@@ -101,6 +102,7 @@ fn a_later_nested_value_is_nested_too() {
 
 #[test]
 fn a_forked_child_goes_on_with_the_value_of_the_thread_that_forked() {
+    let Some(_alone) = run_in_own_process() else { return };
     let (values, made) = (PerThread::default(), AtomicUsize::new(0));
     let (ready, done) = (Barrier::new(2), Barrier::new(2));
     thread::scope(|scope| {
@@ -126,6 +128,7 @@ fn a_forked_child_goes_on_with_the_value_of_the_thread_that_forked() {
 
 #[test]
 fn a_forked_childs_first_thread_is_seen_by_its_others() {
+    let Some(_alone) = run_in_own_process() else { return };
     let (values, barrier) = (PerThread::default(), Barrier::new(2));
     drop(values.get(|| 0));
     // Held by a thread that the child does not have.

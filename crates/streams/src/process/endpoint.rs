@@ -14,6 +14,7 @@ use headwater_os::attendant::Attendant;
 use headwater_os::clock::now_ns;
 use headwater_os::descriptors;
 use headwater_os::doorbell::{Doorbell, OwnWatch};
+use headwater_os::fork;
 use headwater_os::fork_mutex::ForkMutex;
 use headwater_os::futex;
 use headwater_os::hangup::HangupWatch;
@@ -35,8 +36,10 @@ use crate::counters::Counters;
 use crate::events::WaitSide;
 use crate::layout::EndWords;
 
-/// How long a close waits for other threads' calls, which it has woken; longer than a reader without a watch sleeps.
-const CALLS_NS_MAX: u64 = 50_000_000;
+/// How long a close waits for other threads' calls, which it has woken: as long as a busy machine may keep a thread from a CPU.
+const CALLS_NS_MAX: u64 = 2_000_000_000;
+/// The same in a forked child, which may count calls of its parent's threads; longer than a reader without a watch sleeps.
+const CHILD_CALLS_NS_MAX: u64 = 50_000_000;
 /// How long it sleeps between two looks for them.
 const CALLS_NAP: Duration = Duration::from_micros(20);
 
@@ -90,6 +93,8 @@ pub(crate) struct Endpoint {
     on_close: ForkMutex<Vec<Weak<dyn OnClose>>>,
     /// Threads that sleep on the doorbell, or are about to. In a forked child it counts the parent's, too.
     sleepers: AtomicU32,
+    /// The process that has made the value, by its fork epoch.
+    epoch: u64,
 }
 
 /// A holder of another descriptor of the end, which is notified when the end is closed while clones of it are left. A forked child
@@ -126,6 +131,7 @@ impl Endpoint {
             #[cfg(feature = "tokio")]
             on_close: ForkMutex::default(),
             sleepers: AtomicU32::new(0),
+            epoch: fork::epoch(),
         }
     }
 
@@ -367,9 +373,10 @@ impl Endpoint {
     /// After [`Endpoint::announce_close`]: waits until no call is under way that may still write, and no thread sleeps
     /// on the doorbell: the kernel then closes the end when the descriptor is replaced, and the other end finds it gone
     /// after all written data.
-    /// Not for long: a call may be one of those that wait for another user of the end, or a sleeper the parent's.
+    /// Not for ever: a call's thread may be stopped, and in a child a sleeper may be the parent's.
     pub fn wait_for_calls(&self, under_way: impl Fn() -> bool) {
-        let until_ns = now_ns() + CALLS_NS_MAX;
+        let is_child = !fork::word().is(self.epoch);
+        let until_ns = now_ns() + if is_child { CHILD_CALLS_NS_MAX } else { CALLS_NS_MAX };
         while (self.sleepers.load(Ordering::SeqCst) > 0 || under_way()) && now_ns() < until_ns {
             // A thread that is about to sleep has counted itself after the first check.
             let _ = self.doorbell().nudge_own();
