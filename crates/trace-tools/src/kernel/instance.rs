@@ -1,7 +1,7 @@
 //! An instance of tracefs: buffers, events and settings of its own. It neither disturbs other tracing nor is disturbed
 //! by it.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
@@ -11,6 +11,8 @@ use std::time::Duration;
 use headwater_os::child;
 use headwater_os_tools::mapping;
 use headwater_os_tools::reaper::{Guard, Saved, Source, Will};
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
 
 use super::drain::Pipe;
 use super::events::Selection;
@@ -61,8 +63,11 @@ impl Instance {
         let cpus_to_save: Vec<SavedCpu<'_>> =
             sinks.iter().filter_map(|(cpu, store, pipe)| SavedCpu::of(&instance.path, *cpu, store, pipe)).collect();
         let lock = cpus_to_save.first().map(|cpu| cpu.lock);
-        // Without it the paths would lead nowhere in the guard.
-        let held = lock.into_iter().chain(mount::descriptor(&instance.path)).collect();
+        let mark = File::open(&instance.path).map_err(|source| Error::file("open", &instance.path, source))?;
+        flock(&mark, FlockOperation::NonBlockingLockShared)
+            .map_err(|error| Error::file("lock", &instance.path, error.into()))?;
+        // Without the mount the paths would lead nowhere in the guard.
+        let held = lock.into_iter().chain(mount::descriptor(&instance.path)).chain([mark.as_fd()]).collect();
         let saved = cpus_to_save.iter().flat_map(SavedCpu::saved).collect();
         let guard = Guard::fork(&instance.path, "tracing_on", &Will { saved, held });
         instance.guard = Some(guard.map_err(|source| Error::Start { what: "the guard", source })?);
@@ -257,9 +262,14 @@ pub(super) fn by_name(name: &str) -> Result<PathBuf, Error> {
     Ok(Tracefs::find()?.path("instances").join(name))
 }
 
-/// Whether it is an instance of ours whose process is gone.
+/// Whether it is an instance of ours whose process and guard are gone.
 pub(super) fn is_stale(path: &Path) -> bool {
-    path.file_name().and_then(|name| owner(name.to_str()?)).is_some_and(|pid| !child::exists(pid))
+    path.file_name().and_then(|name| owner(name.to_str()?)).is_some_and(|pid| !child::exists(pid)) && !has_guard(path)
+}
+
+/// Whether the instance's guard lives, which may be saving its contents: it has a lock on the directory.
+fn has_guard(path: &Path) -> bool {
+    File::open(path).is_ok_and(|mark| flock(&mark, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK))
 }
 
 /// Returns the process id in an instance's name, or `None` if it is not one of ours.

@@ -5,4 +5,6 @@ mod exact;
 mod gone;
 mod loss;
 mod others;
+#[path = "../../../streams/tests/common/own_process.rs"]
+mod own_process;
 mod readable;
