@@ -14,7 +14,7 @@ use std::time::Duration;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 
 use crate::clock::now_ns;
-use crate::thread::without_signals;
+use crate::thread::HeldSignals;
 
 /// The word; 0 in a child that has not called [`epoch`] yet, or before the first call.
 #[derive(Debug, Clone, Copy)]
@@ -109,17 +109,27 @@ const LOOK_EVERY: Duration = Duration::from_micros(20);
 /// waits for it, and for no thread that may call this function, but by the drop of a `Background`; signals are handled after it, so
 /// that no handler forks in it. It may be called in itself.
 pub fn held_off<T>(action: impl FnOnce() -> T) -> T {
-    if INSIDE.get() {
-        return action();
-    }
-    static HANDLERS: AtomicU32 = AtomicU32::new(0);
-    // Two threads that get here first both install them, which does no harm but is not repeated.
-    if HANDLERS.load(Ordering::Relaxed) == 0 {
-        // SAFETY: the handlers take nothing, and do what a signal handler may.
-        let installed = unsafe { libc::pthread_atfork(Some(begin_fork), Some(end_fork), Some(begin_child)) };
-        HANDLERS.store(u32::from(installed == 0), Ordering::Relaxed);
-    }
-    without_signals(|| {
+    let _inside = (!INSIDE.get()).then(Inside::enter);
+    action()
+}
+
+/// That the thread is in [`held_off`], until it is dropped; also by a panic.
+struct Inside {
+    // Handled again after the thread has left.
+    _signals: HeldSignals,
+}
+
+impl Inside {
+    #[inline(never)]
+    fn enter() -> Inside {
+        static HANDLERS: AtomicU32 = AtomicU32::new(0);
+        // Two threads that get here first both install them, which does no harm but is not repeated.
+        if HANDLERS.load(Ordering::Relaxed) == 0 {
+            // SAFETY: the handlers take nothing, and do what a signal handler may.
+            let installed = unsafe { libc::pthread_atfork(Some(begin_fork), Some(end_fork), Some(begin_child)) };
+            HANDLERS.store(u32::from(installed == 0), Ordering::Relaxed);
+        }
+        let signals = HeldSignals::now();
         // Acquire here and Release at the end: the action stays between the two.
         // SAFETY: null, or what `may_be_lent` has stored and takes back.
         let is_lent = || unsafe { LENT.get().as_ref() }.is_some_and(|lent| lent.load(Ordering::Acquire));
@@ -137,15 +147,12 @@ pub fn held_off<T>(action: impl FnOnce() -> T) -> T {
             std::thread::sleep(LOOK_EVERY);
         }
         INSIDE.set(true);
-        let _inside = Inside;
-        action()
-    })
+        Inside { _signals: signals }
+    }
 }
 
-/// That the thread is in [`held_off`], until it is dropped; also by a panic.
-struct Inside;
-
 impl Drop for Inside {
+    #[inline(never)]
     fn drop(&mut self) {
         INSIDE.set(false);
         TURN.fetch_sub(1, Ordering::Release);

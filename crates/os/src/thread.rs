@@ -41,6 +41,18 @@ impl Drop for HeldSignals {
 }
 
 impl HeldSignals {
+    /// The calling thread handles no signal from now on, until the value is dropped.
+    pub(crate) fn now() -> HeldSignals {
+        let mut all = MaybeUninit::<libc::sigset_t>::uninit();
+        let mut before = MaybeUninit::<libc::sigset_t>::uninit();
+        // SAFETY: sigfillset initialises the set that is read, and pthread_sigmask the old mask, which the drop sets again.
+        unsafe {
+            libc::sigfillset(all.as_mut_ptr());
+            libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr());
+            HeldSignals { before: before.assume_init() }
+        }
+    }
+
     /// Sleeps for that time. True if a signal handler has run, also for a signal that came before.
     pub fn nap(&self, time: Duration) -> bool {
         // The kernel's set is shorter than the C library's.
@@ -58,14 +70,7 @@ impl HeldSignals {
 
 /// Does something while the calling thread handles signals in naps alone: so none is missed between two looks.
 pub fn holding_signals<T>(action: impl FnOnce(&HeldSignals) -> T) -> T {
-    let mut all = MaybeUninit::<libc::sigset_t>::uninit();
-    let mut before = MaybeUninit::<libc::sigset_t>::uninit();
-    // SAFETY: sigfillset initialises the set that is read, and pthread_sigmask the old mask, which the drop sets again.
-    unsafe {
-        libc::sigfillset(all.as_mut_ptr());
-        libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr());
-        action(&HeldSignals { before: before.assume_init() })
-    }
+    action(&HeldSignals::now())
 }
 
 /// An action at the end of each thread that has asked for it. Unlike a thread-local with a destructor, asking for it

@@ -9,7 +9,7 @@ use headwater_streams::tpi::{InternetAddress, ManagementFlags, Primitive, Primit
 use headwater_streams::{Device, DeviceOptions, Events, Result, Stream};
 
 use crate::common::{self, Random, alone, setting};
-use crate::endpoints::{acceptor, ask, ask_with, asked, next, state, told};
+use crate::endpoints::{acceptor, ask, ask_with, asked, next, told};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 /// How long other processes may need to learn what has become of a connection.
@@ -134,6 +134,18 @@ fn call(endpoint: &Stream, destination: &[u8]) {
 fn accept(listener: &Stream, on: &Stream, sequence: u32) {
     ask(listener, Primitive::ConnRes { acceptor: acceptor(on), options: b"", sequence });
     told(listener, Primitive::OkAck { of: PrimitiveNumber::ConnRes });
+}
+
+/// The state of an endpoint. What the killed process has asked for may be answered before: the answer is not taken then.
+fn state(endpoint: &Stream) -> State {
+    ask(endpoint, Primitive::InfoReq);
+    loop {
+        match decoded(&next(endpoint)) {
+            Primitive::InfoAck(info) => return info.state,
+            Primitive::OkAck { .. } => {}
+            other => panic!("{other:?}"),
+        }
+    }
 }
 
 fn send(endpoint: &Stream, destination: &[u8], data: &[u8]) {
