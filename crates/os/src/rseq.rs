@@ -38,14 +38,39 @@ pub struct LogWords {
     pub lost: AtomicU64,
     /// The owner, a thread's id, of a log that is not a CPU's.
     pub owner: AtomicU64,
-    /// The reader's position, bytes, on another cache line than the writer's words. Written by the reader.
-    pub tail: Line,
+    /// The reader's words, on another cache line than the writer's.
+    pub reader: ReaderWords,
 }
 
-/// A word on lines of its own.
+/// How far the reader has come.
 #[derive(Debug)]
 #[repr(C, align(128))]
-pub struct Line(pub AtomicU64);
+pub struct ReaderWords {
+    /// The position from which writers count the room: `tail`, or one so far before it that only a part of the log seems
+    /// to be there. The writer that fills that part opens the rest, by storing `tail`, and wakes the reader.
+    pub gate: AtomicU64,
+    /// The reader's position, bytes. Written by the reader alone.
+    pub tail: AtomicU64,
+}
+
+impl ReaderWords {
+    /// Opens the log to its end for an entry of `len` bytes behind `head`, if `limit` bytes may lie between tail and
+    /// head. Returns whether there is room.
+    #[cold]
+    pub fn open(&self, head: u64, len: u64, limit: u64) -> bool {
+        // Acquire: the tail is not older than the gate. Without it, a log that was closed meanwhile could be opened.
+        let gate = self.gate.load(Ordering::Acquire);
+        // Acquire: what the reader has read may be overwritten.
+        let tail = self.tail.load(Ordering::Acquire);
+        let has_room = head.wrapping_add(len).wrapping_sub(tail) <= limit;
+        if has_room && gate != tail {
+            // Not if the reader has stored another one meanwhile: it may have closed the log. Release: a writer that reads the
+            // gate may overwrite what the reader has read.
+            let _ = self.gate.compare_exchange(gate, tail, Ordering::Release, Ordering::Relaxed);
+        }
+        has_room
+    }
+}
 
 /// For a block of the data: where the first entry in it begins. Written by the writer before it publishes the entry.
 #[derive(Debug)]
@@ -63,7 +88,7 @@ pub struct Mark {
 pub struct CpuLog {
     /// Its [`LogWords`].
     log: *mut u8,
-    /// Bytes that may lie between tail and head. More than the log has: old entries are overwritten.
+    /// Bytes that may lie between gate and head. More than the log has: old entries are overwritten.
     limit: u64,
     /// Bytes of data minus one.
     mask: u64,
@@ -84,6 +109,9 @@ pub enum Appended {
     Written,
     /// There was no room; that is counted.
     Lost,
+    /// Nothing is done, because as much is in the log as its reader waits for. Now there is room to the log's end: the
+    /// caller wakes the reader and appends again.
+    Due,
     /// The thread is on another CPU than the log's: nothing is done.
     Elsewhere,
 }
@@ -210,7 +238,7 @@ impl CpuLog {
     /// # Safety
     /// For as long as a copy of the result is used, `log` must point to [`log_bytes`]`(bytes)` bytes that are writable and
     /// aligned to [`BLOCK`]; `bytes` is a power of two of at least [`BLOCK`]. Only these sequences write to them, and
-    /// the reader to the tail; a program that breaks this can corrupt the contents of the log and nothing else.
+    /// the reader to its words; a program that breaks this can corrupt the contents of the log and nothing else.
     pub unsafe fn new(log: *mut u8, bytes: usize, limit: u64, cpu: u32) -> Option<CpuLog> {
         area().map(|area| CpuLog { log, limit, mask: bytes as u64 - 1, area, cpu })
     }
@@ -332,10 +360,24 @@ impl CpuLog {
                 i = out(reg) _,
                 out("xmm0") _,
                 out("xmm1") _,
-                lost = label { return self.count_lost() },
+                lost = label { return self.find_room(words.len()) },
             );
         }
         Appended::Written
+    }
+
+    /// Opens the log to its end, or counts an entry of so many words that found no room.
+    #[cfg(all(target_arch = "x86_64", target_os = "linux", not(miri)))]
+    #[cold]
+    #[inline(never)]
+    fn find_room(&self, words: usize) -> Appended {
+        // SAFETY: the words lie at the beginning of the log, and are atomics.
+        let log: &LogWords = unsafe { &*self.log.cast() };
+        // The thread may be on another CPU by now, and the head an old one: then the next attempt looks again.
+        match log.reader.open(log.head.load(Ordering::Relaxed), words as u64 * 8, self.limit) {
+            true => Appended::Due,
+            false => self.count_lost(),
+        }
     }
 
     /// Counts an entry that found no room.
@@ -368,7 +410,8 @@ const _: () = {
     // The sequences name these places by number.
     assert!(offset_of!(CpuLog, limit) == 8 && offset_of!(CpuLog, mask) == 16 && offset_of!(CpuLog, cpu) == 32);
     assert!(offset_of!(LogWords, head) == 0 && offset_of!(LogWords, count) == 8 && offset_of!(LogWords, lost) == 16);
-    assert!(offset_of!(LogWords, tail) == 128 && size_of::<LogWords>() == 256 && size_of::<Mark>() == 16);
+    assert!(offset_of!(LogWords, reader) == 128 && offset_of!(ReaderWords, gate) == 0);
+    assert!(size_of::<LogWords>() == 256 && size_of::<Mark>() == 16);
     assert!(BLOCK == 1 << 12 && DATA_AT == 4096);
 };
 

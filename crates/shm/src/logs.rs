@@ -8,7 +8,8 @@
 //!
 //! A log is a [`LogWords`], a power of two of bytes, and an index of [`Mark`]s that say where the first entry of each block
 //! begins. In a log that is not overwritten the writer refuses and counts entries that do not fit before the reader's
-//! tail.
+//! tail. A reader that sleeps leaves only a part of the room open ([`Log::ask`]): the writer that needs more opens it and
+//! wakes the reader. That costs nothing elsewhere, since a writer asks for room anyway.
 
 use std::ops::Range;
 use std::ptr::NonNull;
@@ -63,6 +64,9 @@ impl WhenFull {
 
 /// More bytes than any log ever writes, and fewer than between the head and the tail of a closed log.
 const UNLIMITED: u64 = u64::MAX / 2;
+
+/// A reader that asks to be woken is woken when this part of the log is full. Until it is there, the rest has to do.
+const DUE: u64 = 4;
 
 /// The tail of a closed log is so far behind the head that it seems full.
 const CLOSED: u64 = u64::MAX / 4;
@@ -202,13 +206,27 @@ impl Log {
     /// The reader's position.
     #[inline]
     pub fn tail(&self) -> u64 {
-        self.words.0.tail.0.load(Ordering::Relaxed)
+        self.words.0.reader.tail.load(Ordering::Relaxed)
     }
 
     /// Releases the data before a position, which the reader has consumed. For the reader alone.
     pub fn take_to(&self, tail: u64) {
-        // Release: the writer overwrites what was read before.
-        self.words.0.tail.0.store(tail, Ordering::Release);
+        let words = &self.words.0.reader;
+        // In this order: a writer that has seen a gate does not store an older tail there. Release: the writer overwrites
+        // what was read before.
+        words.tail.store(tail, Ordering::Release);
+        words.gate.store(tail, Ordering::Release);
+    }
+
+    /// Asks to be woken when a quarter of the log is full from a position on to which the reader has released the data:
+    /// an append is [`Appended::Due`] then, once, also if that is so already. The log must not be closed. For the reader
+    /// alone.
+    pub fn ask(&self, tail: u64) {
+        let gate = tail.wrapping_sub(self.bytes() - self.bytes() / DUE);
+        let word = &self.words.0.reader.gate;
+        if self.when_full == WhenFull::Refuse && word.load(Ordering::Relaxed) != gate {
+            word.store(gate, Ordering::Release);
+        }
     }
 
     /// Closes the log: from now on every entry is refused and counted. The entries that an earlier [`Log::held`]
@@ -315,15 +333,14 @@ impl Alone {
         self.place
     }
 
-    /// Appends an entry, as the log's owner, with this time stamp in place of the first word. Returns whether there was
-    /// room; an entry without room is counted. At most 4096 bytes.
-    pub fn append(&self, time: u64, words: &[u64]) -> bool {
+    /// Appends an entry, as the log's owner, with this time stamp in place of the first word. At most 4096 bytes.
+    pub fn append(&self, time: u64, words: &[u64]) -> Appended {
         let own = self.words();
         let head = own.head.load(Ordering::Relaxed);
         let next = head.wrapping_add(size_of_val(words) as u64);
-        // Acquire pairs with the Release in `take_to`.
-        if next.wrapping_sub(own.tail.0.load(Ordering::Acquire)) > self.limit {
-            return self.refuse();
+        // Acquire pairs with the Release in `take_to`, also by way of another writer.
+        if next.wrapping_sub(own.reader.gate.load(Ordering::Acquire)) > self.limit {
+            return self.find_room(head, next.wrapping_sub(head));
         }
         self.put(head, time);
         for (place, word) in words.iter().enumerate().skip(1) {
@@ -334,7 +351,7 @@ impl Alone {
             self.mark(next, count);
         }
         publish(own, next, count);
-        true
+        Appended::Written
     }
 
     /// As [`Alone::append`], if the fast path applies: there is room, and the entry is not the last one of its block.
@@ -344,9 +361,9 @@ impl Alone {
         let own = self.words();
         let head = own.head.load(Ordering::Relaxed);
         let next = head.wrapping_add(8 * WORDS as u64);
-        // Acquire pairs with the Release in `take_to`.
+        // Acquire pairs with the Release in `take_to`, also by way of another writer.
         if next % (BLOCK as u64) < 8 * WORDS as u64
-            || next.wrapping_sub(own.tail.0.load(Ordering::Acquire)) > self.limit
+            || next.wrapping_sub(own.reader.gate.load(Ordering::Acquire)) > self.limit
         {
             return false;
         }
@@ -389,13 +406,16 @@ impl Alone {
         mark.count.store(count, Ordering::Relaxed);
     }
 
-    /// Counts an entry that found no room, as the log's owner.
+    /// Opens the log to its end, or counts an entry that found no room, as the log's owner.
     #[cold]
     #[inline(never)]
-    fn refuse(&self) -> bool {
-        let lost = &self.words().lost;
+    fn find_room(&self, head: u64, len: u64) -> Appended {
+        let LogWords { lost, reader, .. } = self.words();
+        if reader.open(head, len, self.limit) {
+            return Appended::Due;
+        }
         lost.store(lost.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
-        false
+        Appended::Lost
     }
 }
 

@@ -6,8 +6,10 @@
 
 mod filtered;
 pub mod parts;
+mod run;
 mod threads;
 
+use std::ops::Range;
 use std::path::Path;
 
 use headwater_os::clock;
@@ -16,18 +18,19 @@ use headwater_shm::logs::{Held, Log, WhenFull};
 use headwater_trace::region::{EVENTS_MAX, Region};
 
 use crate::ctf::{self, Error, Packet, Writer};
-use crate::record::{HEAD, RECORD_MAX, records};
+use crate::record::{HEAD, RECORD_MAX};
 use crate::schema::{Check, EventKind, Schema, StreamKind};
 use filtered::Filtered;
 use parts::{Parts, PartsFile, Removed, Rotation};
+use run::{RecordRun, bytes_until};
 
 /// The default directory of the memory files of sessions. It is a file system in memory, because a disk would be written to
 /// while programs record.
 pub const HOME: &str = "/dev/shm";
 
-/// The maximum size of a packet in bytes. Larger packets would save nothing, and a reader of a trace holds one packet
-/// of each ring in memory.
-const PACKET_MAX: usize = 1 << 20;
+/// The maximum size of a packet in bytes. Larger packets would save nothing: a packet is copied, checked and written while
+/// it is in the processor's cache. A reader of a trace holds one packet of each ring in memory.
+const PACKET_MAX: usize = 256 << 10;
 
 /// How long to wait for writers that had reserved space before their log was closed, in ms. Such a writer is in a
 /// restartable sequence with interrupts on; if it is interrupted, it starts again and finds the log closed. Only a
@@ -225,7 +228,7 @@ impl Consumer {
         let (threads_written, modules_written) = (written(rings.len()), written(rings.len() + 1));
         let (known, closed) = (vec![false; EVENTS_MAX], region.is_over());
         let filtered = Filtered::of(&region);
-        Consumer {
+        let consumer = Consumer {
             region,
             writer,
             rings,
@@ -239,7 +242,9 @@ impl Consumer {
             modules_written,
             parts: None,
             filtered,
-        }
+        };
+        consumer.ask();
+        consumer
     }
 
     /// Returns the session whose logs are copied.
@@ -269,7 +274,16 @@ impl Consumer {
         }
         let rotated = if self.closed { Ok(0) } else { self.end_full_part() };
         let copied = self.copy_logs(u64::MAX)?;
+        // Not if the disk is full: programs would wake this process all the time.
+        self.ask();
         Ok(rotated? + copied)
+    }
+
+    /// Asks programs to wake this process when a quarter of a log is full: see [`Region::wait_for_wake_up`].
+    fn ask(&self) {
+        if !self.closed {
+            self.rings.iter().for_each(|ring| ring.log.ask(ring.tail));
+        }
     }
 
     /// Copies the events up to a time. Returns the number of bytes.
@@ -282,15 +296,8 @@ impl Consumer {
             self.update_buffer_needed(at, from, head, lost);
             if head < from || head - from > log_bytes {
                 self.skip_to(at, head);
-            } else if head > from {
-                let mut copy = std::mem::take(&mut self.buffer);
-                copy.resize((head - from) as usize, 0);
-                self.rings[at].log.copy(from, &mut copy);
-                let len = bytes_until(&copy, until);
-                let written = self.write(at, from, &copy[..len], lost);
-                self.buffer = copy;
-                written?;
-                carried += len as u64;
+            } else {
+                carried += self.copy_log(at, head, until, lost)?;
             }
             self.note_loss(at, lost)?;
         }
@@ -300,6 +307,32 @@ impl Consumer {
         }
         self.release_logs_of_dead_threads();
         Ok(carried)
+    }
+
+    /// Copies the events of a ring up to a position and a time. Returns the number of bytes.
+    fn copy_log(&mut self, at: usize, head: u64, until: u64, lost: u64) -> Result<u64, Error> {
+        let begin = self.rings[at].tail;
+        let mut copied = begin;
+        while copied < head {
+            let mut copy = std::mem::take(&mut self.buffer);
+            copy.resize(((head - copied) as usize).min(PACKET_MAX), 0);
+            self.rings[at].log.copy(copied, &mut copy);
+            let (len, end) = match until {
+                // What is no record is noticed when it is written.
+                u64::MAX => (copy.len(), head),
+                until => {
+                    let len = bytes_until(&copy, until);
+                    (len, copied + len as u64)
+                }
+            };
+            let written = self.write(at, copied..end, &copy[..len], lost);
+            self.buffer = copy;
+            copied = written?;
+            if len == 0 {
+                break;
+            }
+        }
+        Ok(copied - begin)
     }
 
     /// Writes the contents of logs that are overwritten.
@@ -319,7 +352,7 @@ impl Consumer {
                 Some((Held { range, overwritten }, oldest)) => {
                     let skipped = (range.start.saturating_sub(oldest) as usize).min(copy.len());
                     let lost = lost.saturating_add(overwritten);
-                    self.write(at, range.start, &copy[skipped..], lost)?;
+                    self.write(at, range, &copy[skipped..], lost)?;
                     self.note_loss(at, lost)?;
                 }
                 // Everything was overwritten meanwhile, or a program has damaged the log.
@@ -331,31 +364,37 @@ impl Consumer {
         self.write_modules()
     }
 
-    /// Writes records that begin at a position of a ring, in packets.
-    fn write(&mut self, at: usize, mut from: u64, bytes: &[u8], discarded: u64) -> Result<(), Error> {
+    /// Writes the records in `bytes`, in packets. They are those of a range of a ring's positions, or its beginning: then
+    /// the last record may be incomplete. Returns the position of the first one that is not written. If a record is
+    /// invalid, the whole range is skipped from there on, because the next record cannot be located.
+    fn write(&mut self, at: usize, range: Range<u64>, bytes: &[u8], discarded: u64) -> Result<u64, Error> {
         self.add_event_types()?;
+        let mut from = range.start;
         let mut rest = bytes;
         while !rest.is_empty() {
             let Some(run) = RecordRun::at(&rest[..rest.len().min(PACKET_MAX)]) else {
-                self.skip_to(at, from + rest.len() as u64);
-                return Ok(());
+                let is_cut = rest.len() < RECORD_MAX && from + (rest.len() as u64) < range.end;
+                if is_cut {
+                    return Ok(from);
+                }
+                self.skip_to(at, range.end);
+                return Ok(range.end);
             };
             let (now, later) = rest.split_at(run.len);
             let written = self.write_packet(at, from + run.len as u64, now, &run, discarded);
             if let Err(Error::Unsound { unsound, .. }) = &written {
-                // The records before it are valid. After it, the next record cannot be located.
+                // The records before it are valid.
                 if let Some(run) = RecordRun::at(&now[..unsound.sound.min(now.len())]) {
                     self.write_packet(at, from + run.len as u64, &now[..run.len], &run, discarded)?;
-                    from += run.len as u64;
                 }
-                self.skip_to(at, from + (rest.len() - unsound.sound.min(now.len())) as u64);
-                return Ok(());
+                self.skip_to(at, range.end);
+                return Ok(range.end);
             }
             written?;
             from += run.len as u64;
             rest = later;
         }
-        Ok(())
+        Ok(from)
     }
 
     fn write_packet(
@@ -521,39 +560,4 @@ fn rings(region: &Region, positions: &[ctf::Position]) -> Vec<Ring> {
         Ring { log, number, cpu, tail, discarded: 0, base: 0 }
     };
     cpus.chain(threads).enumerate().map(ring).collect()
-}
-
-/// Returns the length of the records at the beginning of some bytes that are not later than a time.
-fn bytes_until(bytes: &[u8], until: u64) -> usize {
-    if until == u64::MAX {
-        // What is no record is noticed when it is written.
-        return bytes.len();
-    }
-    records(bytes).take_while(|(head, _)| head.time <= until).map(|(head, _)| usize::from(head.len)).sum()
-}
-
-/// The whole records at the beginning of some bytes.
-#[derive(Debug, Clone, Copy)]
-struct RecordRun {
-    count: u64,
-    /// Their length in bytes.
-    len: usize,
-    /// Times of the first and the last record.
-    begin: u64,
-    end: u64,
-}
-
-impl RecordRun {
-    /// Returns `None` if there is not one whole record.
-    fn at(bytes: &[u8]) -> Option<RecordRun> {
-        records(bytes).fold(None, |run, (head, _)| {
-            let run = run.unwrap_or(RecordRun { count: 0, len: 0, begin: head.time, end: head.time });
-            Some(RecordRun {
-                count: run.count + 1,
-                len: run.len + usize::from(head.len),
-                end: run.end.max(head.time),
-                ..run
-            })
-        })
-    }
 }

@@ -7,30 +7,32 @@ use crate::schema::EventKind;
 /// The sizes of an event type's fields.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shape {
-    /// Bytes before, between and after the texts: one entry more than there are texts.
-    between_texts: Vec<usize>,
+    /// Bytes before the first text, or of all fields.
+    before_texts: usize,
+    /// For each text, the bytes between it and the next one.
+    behind_texts: Vec<usize>,
 }
 
 impl Shape {
     /// Returns the shape of records of this type.
     pub fn of(kind: &EventKind) -> Shape {
-        let mut between_texts = vec![0_usize];
+        let mut shape = Shape { before_texts: 0, behind_texts: Vec::new() };
         for field in &kind.fields {
             match field.kind.size() {
                 Some(size) => {
-                    let last = between_texts.last_mut().expect("there is always one");
+                    let last = shape.behind_texts.last_mut().unwrap_or(&mut shape.before_texts);
                     *last = last.saturating_add(size);
                 }
-                None => between_texts.push(0),
+                None => shape.behind_texts.push(0),
             }
         }
-        Shape { between_texts }
+        shape
     }
 
     /// Returns the length of the fields at the beginning of `bytes`; `None` if they extend beyond it.
     pub fn fields_len(&self, bytes: &[u8]) -> Option<usize> {
-        let mut at = self.between_texts[0];
-        for size in &self.between_texts[1..] {
+        let mut at = self.before_texts;
+        for size in &self.behind_texts {
             let nul = bytes.get(at..)?.iter().position(|byte| *byte == 0)?;
             at = (at + nul + 1).checked_add(*size)?;
         }

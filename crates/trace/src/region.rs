@@ -3,7 +3,7 @@
 //!
 //! | what | who writes |
 //! |---|---|
-//! | header | the creator of the session, before another process sees it; `state`, `selection` and `outside`: see there |
+//! | header | the creator of the session, before another process sees it; `state`, `selection`, `outside` and `wake_ups`: see there |
 //! | table of event types, and their descriptions | programs, each entry once |
 //! | table of threads, table of modules | programs, each place once |
 //! | a log for each CPU | programs, by restartable sequences |
@@ -18,9 +18,10 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering, fence};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use headwater_os::memory::SharedMemory;
-use headwater_os::stack;
+use headwater_os::{futex, stack};
 use headwater_shm::logs::{LOG_MAX, LOG_MIN, Logs, WhenFull};
 use headwater_shm::{Placed, shareable};
 
@@ -40,7 +41,7 @@ pub use who::Greeting;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"HWTRACE\0");
 /// Raised by any change of this file's meaning.
-const VERSION: u32 = 10;
+const VERSION: u32 = 11;
 
 /// Bytes of the list of patterns.
 pub const PATTERNS_MAX: usize = 2000;
@@ -104,6 +105,8 @@ shareable! {
         /// program joins.
         pub stacks_len: AtomicU32,
         pub stacks: [AtomicU8; 500],
+        /// Raised by a program that wakes the consumer, which sleeps on it.
+        pub wake_ups: AtomicU32,
     }
 }
 
@@ -294,6 +297,27 @@ impl Region {
         self.header.state.store(OVER, Ordering::Relaxed);
         // Programs look again when it changes. Release: they find the session over.
         self.header.selection.fetch_add(2, Ordering::Release);
+    }
+
+    /// Wakes the consumer, if it waits. Allocates nothing, and does not wait: it may be in a signal handler.
+    pub fn wake_consumer(&self) {
+        self.header.wake_ups.fetch_add(1, Ordering::Release);
+        // One waits: see `claim`.
+        let _ = futex::wake(&self.header.wake_ups, 1);
+    }
+
+    /// How often the consumer was woken, for [`Region::wait_for_wake_up`].
+    pub fn wake_ups(&self) -> u32 {
+        self.header.wake_ups.load(Ordering::Acquire)
+    }
+
+    /// Sleeps until the consumer is woken, at most for a time, or comes back for no reason. Does not sleep if it was woken
+    /// since [`Region::wake_ups`] was `known`. For one thread of the consumer.
+    ///
+    /// # Errors
+    /// What futex(2) reports.
+    pub fn wait_for_wake_up(&self, known: u32, timeout: Duration) -> io::Result<()> {
+        futex::wait(&self.header.wake_ups, known, Some(timeout)).map(drop)
     }
 
     /// What happens when a log is full.

@@ -54,6 +54,9 @@ pub(crate) const SESSIONS: usize = 64;
 pub(crate) const AT_ONCE: usize = 4;
 /// Events of a program: as many as a session can have.
 const EVENTS: usize = EVENTS_MAX;
+/// How often an event wakes the recorder before it is lost. Once is enough, unless a program overwrites the session's memory
+/// all the time.
+const WAKE_UPS_MAX: u32 = 8;
 
 /// In the order in which they were joined. A number is used once; [`NEXT`] names the next, and only the thread with the
 /// [`Turn`] changes it.
@@ -481,16 +484,31 @@ pub(crate) fn write(tag: u8, words: &mut [u64]) {
         session.greet(tag);
     }
     words[1] |= THIS.with(|this| this.id.get());
-    // In each turn but the last one, the scheduler has moved this thread meanwhile.
+    let mut wake_ups = 0;
+    // In each turn but the last one, the scheduler has moved this thread meanwhile, or the recorder was woken.
     while let Some(here) = rseq::cpu().and_then(|cpu| session.here.get(cpu as usize)) {
         THIS.with(|this| this.here.set(Some(here)));
         match here.log.append(words) {
             Appended::Written => return,
             Appended::Lost => return refused(tag),
+            Appended::Due if wake_ups == WAKE_UPS_MAX => return count_outside(tag),
+            Appended::Due => {
+                wake_ups += 1;
+                wake_recorder(tag);
+            }
             Appended::Elsewhere => {}
         }
     }
     own::claim_and_append(&session.own, tag, words);
+}
+
+/// A log is as full as its recorder wanted to know. May be in a signal handler.
+#[cold]
+#[inline(never)]
+fn wake_recorder(tag: u8) {
+    if let Some(session) = joined(tag) {
+        session.region.wake_consumer();
+    }
 }
 
 /// An entry found no room, which is counted. If the session is over, none will. May be in a signal handler.

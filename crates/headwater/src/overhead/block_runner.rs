@@ -320,10 +320,10 @@ impl<'a> OverheadRunner<'a> {
     ) -> Result<(Timed, Option<Counts>), Failure> {
         let failed = |error: &dyn std::fmt::Display| Failure::Failed(error.to_string());
         let kind = item.arm.kind;
-        let mut user = self.user.start(kind, item.is_probe()).map_err(Failure::Failed)?;
+        let user = self.user.start(kind, item.is_probe()).map_err(Failure::Failed)?;
         let mut running = Running::start(words, user.as_ref().map(UserSession::memory), said, context.stop)?;
         let kernel = tracing.start(kind, running.id(), context.scratch.path()).map_err(|error| failed(&error))?;
-        let timed = running.time(context.stop, &mut || user.as_mut().and_then(UserSession::carry))?;
+        let timed = running.time(context.stop)?;
         kernel.as_ref().map(|recording| recording.pause()).transpose().map_err(|error| failed(&error))?;
         running.end(context.stop)?;
         let counts = match (kernel, user) {

@@ -205,7 +205,7 @@ impl Running {
             .spawn()
             .map_err(failed)?;
         let mut running = Running { child, heard: Vec::new(), ended: false };
-        running.line(READY, stop, Some(PATIENCE), &mut || None).map(|_| running)
+        running.line(READY, stop, Some(PATIENCE)).map(|_| running)
     }
 
     /// Returns its process id.
@@ -213,17 +213,16 @@ impl Running {
         self.child.id()
     }
 
-    /// Tells it to begin and waits for its answer, without a time limit. Meanwhile calls `beside`, each time after the
-    /// pause that the previous call returned.
+    /// Tells it to begin and waits for its answer, without a time limit.
     ///
     /// # Errors
     /// [`Failure`].
-    pub fn time(&mut self, stop: &StopSignals, beside: &mut dyn FnMut() -> Option<Duration>) -> Result<Timed, Failure> {
+    pub fn time(&mut self, stop: &StopSignals) -> Result<Timed, Failure> {
         let told = self.child.stdin.take().map(|mut input| input.write_all(b"go\n"));
         if !matches!(told, Some(Ok(()))) {
             return Err(Failure::Failed("it did not wait to be told".to_owned()));
         }
-        let line = self.line(TOOK, stop, None, beside)?;
+        let line = self.line(TOOK, stop, None)?;
         serde_json::from_str(&line).map_err(|error| Failure::Failed(format!("no answer: {error}")))
     }
 
@@ -232,7 +231,7 @@ impl Running {
     /// # Errors
     /// [`Failure`].
     pub fn end(mut self, stop: &StopSignals) -> Result<(), Failure> {
-        let rest = self.line("\0", stop, Some(PATIENCE), &mut || None);
+        let rest = self.line("\0", stop, Some(PATIENCE));
         if let Err(stopped @ Failure::Stopped(_)) = rest {
             return Err(stopped);
         }
@@ -243,13 +242,7 @@ impl Running {
     }
 
     /// Returns the rest of the next line with that prefix; other lines come from a tracer.
-    fn line(
-        &mut self,
-        begins: &str,
-        stop: &StopSignals,
-        patience: Option<Duration>,
-        beside: &mut dyn FnMut() -> Option<Duration>,
-    ) -> Result<String, Failure> {
+    fn line(&mut self, begins: &str, stop: &StopSignals, patience: Option<Duration>) -> Result<String, Failure> {
         let deadline = patience.map(|patience| Instant::now() + patience);
         loop {
             while let Some(end) = self.heard.iter().position(|byte| *byte == b'\n') {
@@ -260,9 +253,8 @@ impl Running {
             }
             let Some(output) = self.child.stdout.as_mut() else { return Err(Failure::Failed("no output".to_owned())) };
             let rest = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
-            let timeout = [rest, beside()].into_iter().flatten().min();
             let timeout =
-                timeout.map(|rest| Timespec { tv_sec: rest.as_secs() as i64, tv_nsec: rest.subsec_nanos().into() });
+                rest.map(|rest| Timespec { tv_sec: rest.as_secs() as i64, tv_nsec: rest.subsec_nanos().into() });
             let mut polled =
                 [PollFd::from_borrowed_fd(output.as_fd(), PollFlags::IN), PollFd::new(stop, PollFlags::IN)];
             match poll(&mut polled, timeout.as_ref()) {

@@ -3,7 +3,6 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use headwater_gauge::facilities::trace::PATTERN;
 use headwater_gauge::harness::scratch::Scratch;
@@ -12,7 +11,7 @@ use headwater_trace::WhenFull;
 
 use super::arms::Kind;
 use super::kernel::Counts;
-use crate::trace::{BUFFER_BYTES, ClockChoice, HOME, Pace, Recording, RecordingConfig};
+use crate::trace::{BUFFER_BYTES, ClockChoice, Copier, HOME, Recording, RecordingConfig};
 
 /// The settings of such sessions.
 #[derive(Debug)]
@@ -29,10 +28,16 @@ pub struct Sessions {
 /// A running session.
 #[derive(Debug)]
 pub struct UserSession {
-    recording: Recording,
+    side: Side,
     directory: PathBuf,
-    /// `None` for a session without a reader.
-    pace: Option<Pace>,
+}
+
+/// The owner of a recording.
+#[derive(Debug)]
+enum Side {
+    /// A session without a reader.
+    Kept(Box<Recording>),
+    Copied(Box<Copier>),
 }
 
 impl Sessions {
@@ -70,8 +75,14 @@ impl Sessions {
         let _ = fs::remove_dir_all(&self.directory);
         let of_probe = [PATTERN.to_owned()];
         let recording = self.begin(if is_probe { &of_probe } else { &self.events }, when_full)?;
-        let pace = (when_full == WhenFull::Refuse).then(Pace::default);
-        Ok(Some(UserSession { recording, directory: self.directory.clone(), pace }))
+        let side = match when_full {
+            WhenFull::Overwrite => Side::Kept(Box::new(recording)),
+            WhenFull::Refuse => Side::Copied(Box::new(Copier::start(recording).map_err(|(recording, error)| {
+                recording.undo();
+                format!("cannot start the thread that copies events: {error}")
+            })?)),
+        };
+        Ok(Some(UserSession { side, directory: self.directory.clone() }))
     }
 
     fn begin(&self, events: &[String], when_full: WhenFull) -> Result<Recording, String> {
@@ -96,15 +107,10 @@ impl Sessions {
 impl UserSession {
     /// Returns the file by which programs join the session.
     pub fn memory(&self) -> &Path {
-        self.recording.memory()
-    }
-
-    /// Copies the available events. Returns the time until the next call, if there is one.
-    pub fn carry(&mut self) -> Option<Duration> {
-        let pace = self.pace.as_mut()?;
-        // An error that occurs now occurs at the end too, and is reported there.
-        let _ = pace.carry(&mut self.recording);
-        Some(pace.pause())
+        match &self.side {
+            Side::Kept(recording) => recording.memory(),
+            Side::Copied(copier) => copier.memory(),
+        }
     }
 
     /// Ends the session and returns its counts; its files are removed.
@@ -112,7 +118,11 @@ impl UserSession {
     /// # Errors
     /// The events that could not be copied, and why.
     pub fn stop(self) -> Result<Counts, String> {
-        let ended = self.recording.end();
+        // An error while events were copied occurs at the end too, and is reported here.
+        let ended = match self.side {
+            Side::Kept(recording) => recording.end(),
+            Side::Copied(copier) => copier.stop().end(),
+        };
         let removed = fs::remove_dir_all(&self.directory);
         let totals = ended.user.map_err(|error| error.to_string())?;
         removed.map_err(|error| format!("{}: {error}", self.directory.display()))?;

@@ -2,10 +2,10 @@
 //!
 //! A *recording* is a directory: `user` and `kernel`, each a trace in CTF, and `session.json`. Nothing here prints.
 
+mod copier;
 mod descendants;
 mod kernel_side;
 mod memory;
-mod pace;
 mod program;
 pub mod record;
 pub mod recording;
@@ -16,10 +16,10 @@ pub mod snapshot;
 pub mod switch;
 pub mod view;
 
+pub use copier::Copier;
 pub use headwater_trace_tools::consumer::HOME;
 pub use kernel_side::{KernelConfig, KernelEnd};
 pub use memory::{SessionMemory, found};
-pub use pace::Pace;
 pub use recording::{ClockChoice, Recording, RecordingConfig, RecordingOutcome};
 pub use session_file::{FILE, SessionFile};
 

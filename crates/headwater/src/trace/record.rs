@@ -14,10 +14,15 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use super::descendants::Descendants;
 pub use super::program::End;
 use super::program::{HeldProgram, Process};
-use super::{Pace, Recording, RecordingConfig, RecordingOutcome};
+use super::{Copier, Recording, RecordingConfig, RecordingOutcome};
 
 /// How long after a signal the user is told that the command has not ended.
 const PATIENCE: Duration = Duration::from_secs(1);
+
+/// How often processes that the command has left running are counted.
+const LOOK_AT_PROCESSES_EVERY: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
+/// How often to look whether events cannot be copied, or the command does not end.
+const LOOK_FOR_TROUBLE_EVERY: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 
 /// The exit statuses of `env` and shells.
 pub mod status {
@@ -85,22 +90,15 @@ pub fn record(
     if remaining != Remaining::Leave {
         Descendants::adopt().map_err(|error| refuse(error.into()))?;
     }
-    let mut recording = Recording::begin(config).map_err(refuse)?;
+    let recording = Recording::begin(config).map_err(refuse)?;
     let mut program = Command::new(&command[0]);
     program.args(&command[1..]).env(VARIABLE, recording.memory());
-    let started = start(&mut recording, config, &mut program, &command[0]);
-    let (process, descendants) = match started {
-        Ok(started) => started,
-        Err(refusal) => {
-            recording.undo();
-            return Err(refusal);
-        }
-    };
-    let command = follow(&mut recording, &process, &stop, tell);
+    let (copier, process, descendants) = start(recording, config, &mut program, &command[0])?;
+    let command = follow(&copier, &process, &stop, tell);
     if let (Remaining::Stay(most), Some(_)) = (remaining, command) {
-        stay(&mut recording, &descendants, most, &stop, tell);
+        stay(&copier, &descendants, most, &stop, tell);
     }
-    Ok(Recorded { ended: recording.end(), command })
+    Ok(Recorded { ended: copier.stop().end(), command })
 }
 
 /// Records a running process that accepts tracers, until it ends or this process is asked to stop; the process keeps
@@ -126,42 +124,63 @@ pub fn attach(config: &RecordingConfig, pid: u32, tell: &mut dyn FnMut(Note)) ->
         recording.undo();
         return Err(error);
     }
-    let command = follow(&mut recording, &process, &stop, tell);
-    Ok(Recorded { ended: recording.end(), command })
+    let copier = copy(recording)?;
+    let command = follow(&copier, &process, &stop, tell);
+    Ok(Recorded { ended: copier.stop().end(), command })
 }
 
+/// Starts the command when everything else has been started.
 fn start(
-    recording: &mut Recording,
+    mut recording: Recording,
     config: &RecordingConfig,
     program: &mut Command,
     name: &OsString,
-) -> Result<(Process, Descendants), Refusal> {
+) -> Result<(Copier, Process, Descendants), Refusal> {
     let refuse = |why| Refusal { status: status::NOT_RECORDED, why };
-    let held = HeldProgram::fork(program).map_err(|error| refuse(error.into()))?;
-    recording.watch(held.id(), config).map_err(refuse)?;
+    let held = HeldProgram::fork(program).map_err(anyhow::Error::from);
+    let watched = held.and_then(|held| recording.watch(held.id(), config).map(|()| held));
+    let held = match watched {
+        Ok(held) => held,
+        Err(error) => {
+            recording.undo();
+            return Err(refuse(error));
+        }
+    };
     // With those of the recording.
     let descendants = Descendants::of(held.id());
-    let process = held.release().map_err(|error| {
-        let (status, remedy) = match error.kind() {
-            io::ErrorKind::NotFound => {
-                (status::NOT_FOUND, "; check the name, which is looked for on PATH if it has no slash")
-            }
-            _ => (status::NOT_EXECUTABLE, ""),
-        };
-        Refusal { status, why: anyhow::anyhow!("cannot run {}: {error}{remedy}", name.display()) }
-    })?;
-    Ok((process, descendants))
+    let copier = copy(recording).map_err(refuse)?;
+    match held.release() {
+        Ok(process) => Ok((copier, process, descendants)),
+        Err(error) => {
+            copier.stop().undo();
+            let (status, remedy) = match error.kind() {
+                io::ErrorKind::NotFound => {
+                    (status::NOT_FOUND, "; check the name, which is looked for on PATH if it has no slash")
+                }
+                _ => (status::NOT_EXECUTABLE, ""),
+            };
+            Err(Refusal { status, why: anyhow!("cannot run {}: {error}{remedy}", name.display()) })
+        }
+    }
 }
 
-/// Copies events until no process that the command has started is left, the time is over, or a signal has arrived.
+/// Starts the thread that copies events.
+fn copy(recording: Recording) -> anyhow::Result<Copier> {
+    Copier::start(recording).map_err(|(recording, error)| {
+        recording.undo();
+        anyhow!("cannot start the thread that copies events: {error}")
+    })
+}
+
+/// Waits until no process that the command has started is left, the time is over, or a signal has arrived.
 fn stay(
-    recording: &mut Recording,
+    copier: &Copier,
     descendants: &Descendants,
     most: Option<Duration>,
     stop: &StopSignals,
     tell: &mut dyn FnMut(Note),
 ) {
-    let (start, mut pace) = (Instant::now(), Pace::default());
+    let start = Instant::now();
     let (mut told, mut empty_looks) = (false, 0);
     while stop.taken().is_none() && most.is_none_or(|most| start.elapsed() < most) {
         match descendants.count() {
@@ -170,23 +189,19 @@ fn stay(
             count if !std::mem::replace(&mut told, true) => tell(Note::Remain(count)),
             _ => empty_looks = 0,
         }
-        // The next attempt may succeed; what finds no room meanwhile is counted.
-        let _ = pace.carry(recording);
-        let timeout = Timespec { tv_sec: 0, tv_nsec: pace.pause().as_nanos() as i64 };
-        let _ = poll(&mut [PollFd::new(stop, PollFlags::IN)], Some(&timeout));
+        tell_of_trouble(copier, tell);
+        let _ = poll(&mut [PollFd::new(stop, PollFlags::IN)], Some(&LOOK_AT_PROCESSES_EVERY));
     }
 }
 
-/// Copies events until the process has ended, or two signals have arrived. Returns how it ended, if it has.
-fn follow(recording: &mut Recording, process: &Process, stop: &StopSignals, tell: &mut dyn FnMut(Note)) -> Option<End> {
-    let mut pace = Pace::default();
-    let mut told_of_trouble = false;
+/// Waits until the process has ended, or two signals have arrived. Returns how it ended, if it has.
+fn follow(copier: &Copier, process: &Process, stop: &StopSignals, tell: &mut dyn FnMut(Note)) -> Option<End> {
     let mut asked: Option<Instant> = None;
     let mut told_of_lingering = false;
     loop {
-        let timeout = Timespec { tv_sec: 0, tv_nsec: pace.pause().as_nanos() as i64 };
         // An interrupted poll counts as one that timed out.
-        let _ = poll(&mut [PollFd::new(stop, PollFlags::IN), PollFd::new(process, PollFlags::IN)], Some(&timeout));
+        let mut awaited = [PollFd::new(stop, PollFlags::IN), PollFd::new(process, PollFlags::IN)];
+        let _ = poll(&mut awaited, Some(&LOOK_FOR_TROUBLE_EVERY));
         while let Some((signal, from_kernel)) = stop.taken_with_sender() {
             if asked.replace(Instant::now()).is_some() || !process.is_child() {
                 return process.end().ok().flatten();
@@ -203,11 +218,12 @@ fn follow(recording: &mut Recording, process: &Process, stop: &StopSignals, tell
             told_of_lingering = true;
             tell(Note::Lingers(process.id()));
         }
-        // There may be space again later.
-        if let Err(error) = pace.carry(recording)
-            && !std::mem::replace(&mut told_of_trouble, true)
-        {
-            tell(Note::Trouble(error.to_string()));
-        }
+        tell_of_trouble(copier, tell);
+    }
+}
+
+fn tell_of_trouble(copier: &Copier, tell: &mut dyn FnMut(Note)) {
+    if let Some(trouble) = copier.take_trouble() {
+        tell(Note::Trouble(trouble));
     }
 }

@@ -159,6 +159,11 @@ impl Recording {
         }
     }
 
+    /// Returns the memory of the session.
+    pub(super) fn region(&self) -> &Region {
+        self.consumer.region()
+    }
+
     /// Returns the file by which programs join the session.
     pub fn memory(&self) -> &Path {
         &self.file.memory

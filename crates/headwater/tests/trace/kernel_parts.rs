@@ -12,7 +12,7 @@ use rustix::process::Signal;
 use crate::kernel::usable;
 use crate::kernel_crash::{guard_of, instance};
 use crate::test_dir::{Recorder, TestDir, errors, gone, send};
-use crate::wrong::in_mount_namespace;
+use crate::wrong::in_mount_namespace_of_this_user;
 
 const CALLS: &str = "syscalls:sys_enter_lseek";
 
@@ -282,7 +282,7 @@ fn where_the_space_of_old_pages_cannot_be_freed_a_limit_is_refused() {
     let script = format!(
         "mkdir ram; mount -t ramfs none ram; $HEADWATER trace record -o ram/r -k {CALLS} --rotate 64kx2 -- touch ran || exit $?"
     );
-    let Some(output) = in_mount_namespace(&dir, &script) else { return };
+    let Some(output) = in_mount_namespace_of_this_user(&dir, &script) else { return };
     assert_eq!(output.status.code(), Some(125), "{}", errors(&output));
     assert!(errors(&output).contains("cannot free the space of its oldest pages"), "{}", errors(&output));
     assert!(!dir.path("ran").exists());

@@ -56,9 +56,14 @@ fn unknown_names_suggest_similar_ones() {
     }
 }
 
-/// Runs a script in a mount namespace of its own, so that the machine is not changed.
-pub fn in_mount_namespace(dir: &TestDir, script: &str) -> Option<std::process::Output> {
+/// Runs a script in a mount namespace of its own, so that the machine is not changed, by a user without rights there.
+fn in_mount_namespace(dir: &TestDir, script: &str) -> Option<std::process::Output> {
     in_namespaces(dir, &["--mount", "--map-root-user"], script)
+}
+
+/// Does the same with the rights of this process: root may mount tracefs.
+pub fn in_mount_namespace_of_this_user(dir: &TestDir, script: &str) -> Option<std::process::Output> {
+    in_namespaces(dir, &["--mount"], script)
 }
 
 fn in_namespaces(dir: &TestDir, kinds: &[&str], script: &str) -> Option<std::process::Output> {

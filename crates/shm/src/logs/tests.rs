@@ -12,20 +12,97 @@ fn entries(log: &Log, held: &Held) -> Vec<[u64; 3]> {
     bytes.chunks(24).map(|entry| [word(&entry[..8]), word(&entry[8..16]), word(&entry[16..])]).collect()
 }
 
+/// Appends an entry; returns whether it was written, and not lost.
+fn is_written(alone: &Alone, time: u64, words: &[u64]) -> bool {
+    match alone.append(time, words) {
+        Appended::Written => true,
+        Appended::Lost => false,
+        other => panic!("{other:?}"),
+    }
+}
+
 #[test]
 fn a_full_log_refuses_and_counts_until_its_reader_takes() {
     let logs = logs(1, WhenFull::Refuse);
     let (log, alone) = (logs.log(0).expect("one"), logs.alone(0).expect("one"));
     let room = LOG_MIN / 24;
     for number in 0..room as u64 + 5 {
-        assert_eq!(alone.append(number, &[0, number, 7]), number < room as u64);
+        assert_eq!(is_written(&alone, number, &[0, number, 7]), number < room as u64);
     }
     assert_eq!((log.count(), log.lost()), (room as u64, 5));
     let held = log.held().expect("sound");
     assert_eq!(held, Held { range: 0..room as u64 * 24, overwritten: 0 });
     assert!(entries(&log, &held).iter().zip(0..).all(|(entry, number)| *entry == [number, number, 7]));
     log.take_to(48);
-    assert!(alone.append(1, &[0, 1, 1]) && alone.append(1, &[0, 1, 1]) && !alone.append(1, &[0, 1, 1]));
+    assert_eq!([1; 3].map(|time| is_written(&alone, time, &[0, 1, 1])), [true, true, false]);
+}
+
+#[test]
+fn a_reader_that_asks_is_told_once_when_a_quarter_is_full_and_the_rest_is_open_then() {
+    let logs = logs(1, WhenFull::Refuse);
+    let (log, alone) = (logs.log(0).expect("one"), logs.alone(0).expect("one"));
+    let quarter = LOG_MIN as u64 / 4 / 16;
+    let append = |count: u64| (0..count).map(|number| alone.append(number, &[0, number])).collect::<Vec<_>>();
+    let is_all_written = |appended: Vec<Appended>| appended.iter().all(|appended| *appended == Appended::Written);
+    let mut tail = 0;
+    for _ in 0..9 {
+        log.ask(tail);
+        assert!(is_all_written(append(quarter)));
+        // Nothing is lost or written by the append that is due.
+        assert_eq!((append(1), log.head(), log.lost()), (vec![Appended::Due], tail + LOG_MIN as u64 / 4, 0));
+        // No second wake-up, up to the log's end.
+        assert!(is_all_written(append(3 * quarter)));
+        tail = log.head();
+        log.take_to(tail);
+    }
+    // What was not taken counts.
+    append(4);
+    log.ask(tail);
+    assert!(is_all_written(append(quarter - 4)));
+    assert_eq!(append(1), [Appended::Due]);
+    // A reader that asks when more than a quarter is there is told at once.
+    log.ask(tail);
+    assert_eq!(append(2), [Appended::Due, Appended::Written]);
+    // The fast path does not open it, and does nothing.
+    log.ask(tail);
+    let head = log.head();
+    assert!(!alone.append_short(|| 1, [0, 1]) && log.head() == head);
+    assert_eq!(append(1), [Appended::Due]);
+    assert!(alone.append_short(|| 1, [0, 1]) && log.lost() == 0);
+}
+
+#[test]
+fn an_overwritten_log_wakes_no_reader() {
+    let logs = logs(1, WhenFull::Overwrite);
+    let (log, alone) = (logs.log(0).expect("one"), logs.alone(0).expect("one"));
+    log.ask(0);
+    assert!((0..5000).all(|number| is_written(&alone, number, &[0, number])));
+}
+
+#[test]
+fn a_log_that_is_closed_stays_closed_whatever_its_writers_have_seen() {
+    let logs = logs(1, WhenFull::Refuse);
+    let (log, alone) = (logs.log(0).expect("one"), logs.alone(0).expect("one"));
+    for _ in 0..300 {
+        let is_closed = std::sync::atomic::AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !is_closed.load(Ordering::Acquire) {
+                    alone.append(1, &[0; 500]);
+                }
+            });
+            let head = log.head();
+            while log.head() < head + 50 * LOG_MIN as u64 {
+                let tail = log.head();
+                log.take_to(tail);
+                log.ask(tail);
+            }
+            log.close();
+            is_closed.store(true, Ordering::Release);
+        });
+        assert_eq!([1; 2].map(|time| alone.append(time, &[0, 1, 1])), [Appended::Lost; 2]);
+        log.take_to(log.head());
+    }
 }
 
 #[test]
@@ -33,9 +110,9 @@ fn a_closed_log_takes_nothing() {
     for when_full in [WhenFull::Refuse, WhenFull::Overwrite] {
         let logs = logs(1, when_full);
         let (log, alone) = (logs.log(0).expect("one"), logs.alone(0).expect("one"));
-        assert!(alone.append(1, &[0, 1, 1]));
+        assert!(is_written(&alone, 1, &[0, 1, 1]));
         log.close();
-        assert!(!alone.append(1, &[0, 1, 1]));
+        assert!(!is_written(&alone, 1, &[0, 1, 1]));
         if let Some(log) = logs.of_cpu(0) {
             let lost = log.append(&[0, 1, 1]);
             assert!(lost == Appended::Elsewhere || lost == Appended::Lost, "{lost:?}");
@@ -49,7 +126,7 @@ fn an_overwritten_log_keeps_whole_entries_and_says_how_many_are_gone() {
     let logs = logs(1, WhenFull::Overwrite);
     let (log, alone) = (logs.log(0).expect("one"), logs.alone(0).expect("one"));
     for number in 0..20_000_u64 {
-        assert!(alone.append(number, &[0, number, !number]));
+        assert!(is_written(&alone, number, &[0, number, !number]));
         let held = log.held().expect("sound");
         assert_eq!(held.overwritten * 24, held.range.start, "{number}");
         assert_eq!(held.range.end, (number + 1) * 24);
@@ -65,7 +142,7 @@ fn an_overwritten_log_keeps_whole_entries_and_says_how_many_are_gone() {
 fn what_was_overwritten_while_it_was_copied_is_left_out() {
     let logs = logs(1, WhenFull::Overwrite);
     let (log, alone) = (logs.log(0).expect("one"), logs.alone(0).expect("one"));
-    let append = |numbers: Range<u64>| numbers.for_each(|number| assert!(alone.append(number, &[0, number, 1])));
+    let append = |numbers: Range<u64>| numbers.for_each(|number| assert!(is_written(&alone, number, &[0, number, 1])));
     append(0..1000);
     let before = log.head();
     append(1000..1300);

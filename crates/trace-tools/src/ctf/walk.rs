@@ -1,7 +1,7 @@
 //! Checks the records of a packet before it is written: rings are in memory that traced programs can damage, and one
 //! invalid record makes a trace unreadable for other tools.
 
-use crate::record::{Head, RECORD_MAX};
+use crate::record::{HEAD, Head, RECORD_MAX};
 use crate::shape::Shapes;
 
 /// The position of the first invalid record of a packet.
@@ -37,6 +37,12 @@ pub(super) fn walk(parts: &[&[u8]], shapes: &Shapes, begin: u64, end: u64) -> Re
         };
         skip = 0;
         while !rest.is_empty() {
+            let run = sound_run(rest, shapes, time, end);
+            if let Some(Run { len, padding, last }) = run {
+                (walked.len, walked.padding, time) = (walked.len + len, padding, last);
+                rest = &rest[len..];
+                continue;
+            }
             let unsound = |why: String| Unsound { sound: walked.len, why };
             let (record, own) = match Head::read(rest) {
                 Some(head) => rest.split_at(head.len.into()),
@@ -67,11 +73,34 @@ pub(super) fn walk(parts: &[&[u8]], shapes: &Shapes, begin: u64, end: u64) -> Re
             }
             time = head.time;
             walked.len += record.len();
-            walked.padding = record.len() - crate::record::HEAD - fields;
+            walked.padding = record.len() - HEAD - fields;
             rest = own;
         }
     }
     Ok(walked)
+}
+
+/// Valid records.
+struct Run {
+    len: usize,
+    /// Bytes of padding after the last record's fields.
+    padding: usize,
+    /// The time of the last record.
+    last: u64,
+}
+
+/// Returns the valid records at the beginning of `bytes` whose times are from `time` to `end`; `None` without any.
+fn sound_run(bytes: &[u8], shapes: &Shapes, time: u64, end: u64) -> Option<Run> {
+    let mut run = Run { len: 0, padding: 0, last: time };
+    let mut rest = bytes;
+    while let Some(head) = Head::read(rest) {
+        let (record, behind) = rest.split_at(head.len.into());
+        let fields = shapes.get(head.event).and_then(|(_, shape)| shape.fields_of_record(record));
+        let Some(fields) = fields.filter(|_| (run.last..=end).contains(&head.time)) else { break };
+        run = Run { len: run.len + record.len(), padding: record.len() - HEAD - fields, last: head.time };
+        rest = behind;
+    }
+    (run.len > 0).then_some(run)
 }
 
 #[cfg(test)]

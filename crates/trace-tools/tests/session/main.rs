@@ -1,9 +1,11 @@
 //! Traces programs as users do. In every case each event must be in the trace or be counted as lost, once.
 
+mod damage;
 mod forbid;
 mod kill;
 mod program;
 mod test_session;
+mod wake;
 
 use std::path::Path;
 use std::process::Child;

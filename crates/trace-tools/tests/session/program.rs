@@ -100,6 +100,7 @@ pub fn run_role() {
     match role.as_str() {
         "one" => (0..count).for_each(|number| emit(1, number)),
         "paced" => paced(count),
+        "halves" => halves(count),
         "threads" => threads(count),
         "kinds" => kinds(count),
         "texts" => of_length(count as usize),
@@ -157,6 +158,29 @@ fn paced(count: u64) {
             while start.elapsed().as_micros() < u128::from(number) {
                 std::hint::spin_loop();
             }
+        }
+    }
+}
+
+/// Fills half a log again and again, each time after most of it was copied.
+fn halves(count: u64) {
+    let region = Region::open(Path::new(&std::env::var_os("HEADWATER_TRACE").expect("a session"))).expect("a session");
+    headwater_os::cpu::bind(headwater_os::cpu::allowed().expect("CPUs")[0]).expect("bound");
+    emit(1, 0);
+    let logs = [region.cpu_logs(), region.thread_logs()];
+    let all = || logs.iter().flat_map(|logs| (0..logs.len()).filter_map(|number| logs.log(number)));
+    let bytes = all().find(|log| log.head() > 0).expect("the first event is in a log").bytes();
+    let mut number = 1;
+    for _ in 0..count {
+        let begin: u64 = all().map(|log| log.head()).sum();
+        while all().map(|log| log.head()).sum::<u64>() < begin + bytes / 2 {
+            emit(1, number);
+            number += 1;
+        }
+        let start = std::time::Instant::now();
+        while all().any(|log| log.head() - log.tail() > bytes / 4) {
+            assert!(start.elapsed() < crate::wake::LONG / 2, "the recorder was not woken");
+            std::thread::sleep(std::time::Duration::from_micros(100));
         }
     }
 }

@@ -5,11 +5,12 @@ use std::ffi::c_void;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering, compiler_fence};
 
+use headwater_os::rseq::Appended;
 use headwater_os::thread::AtEnd;
 use headwater_os::{clock, fork, ticks};
 use headwater_shm::logs::{Alone, Logs};
 
-use super::{AT_ONCE, count_outside, is_active, refused};
+use super::{AT_ONCE, WAKE_UPS_MAX, count_outside, is_active, refused, wake_recorder};
 
 /// A log for a thread, in a session that this process has joined. On separate cache lines: if two threads' flags shared
 /// a line, an event would cost more than twice as much.
@@ -100,16 +101,20 @@ impl OwnLog {
 
     /// Appends an entry, as its owner. An entry that cannot be written is counted.
     fn append(&self, time: impl Fn() -> u64, words: &[u64]) {
-        match self.at_an_entry(|| self.alone.append(time(), words)) {
-            Some(true) => {}
-            Some(false) => refused(self.tag),
-            None => count_outside(self.tag),
+        for _ in 0..=WAKE_UPS_MAX {
+            match self.at_an_entry(|| self.alone.append(time(), words)) {
+                Some(Appended::Due) => wake_recorder(self.tag),
+                Some(Appended::Lost) => return refused(self.tag),
+                Some(_) => return,
+                None => break,
+            }
         }
+        count_outside(self.tag);
     }
 
     /// Calls `append`, unless this is a signal handler that has interrupted the thread in an entry.
     #[inline(always)]
-    fn at_an_entry(&self, append: impl FnOnce() -> bool) -> Option<bool> {
+    fn at_an_entry<T>(&self, append: impl FnOnce() -> T) -> Option<T> {
         // Relaxed: only one thread uses it, as with the fences: its signal handlers find it busy from before the first
         // store to after the last.
         if self.busy.load(Ordering::Relaxed) {
@@ -117,10 +122,10 @@ impl OwnLog {
         }
         self.busy.store(true, Ordering::Relaxed);
         compiler_fence(Ordering::SeqCst);
-        let is_there = append();
+        let appended = append();
         compiler_fence(Ordering::SeqCst);
         self.busy.store(false, Ordering::Relaxed);
-        Some(is_there)
+        Some(appended)
     }
 }
 

@@ -1,0 +1,110 @@
+//! Copies events into the trace while they arrive: a thread that sleeps until a program has filled a quarter of a buffer,
+//! or for a while.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use headwater_trace::region::Region;
+
+use super::Recording;
+
+/// The pause between two copies while events arrive.
+const PAUSE_MIN: Duration = Duration::from_millis(10);
+
+/// The longest pause, while no events arrive. What programs have written is at most that much later in the trace.
+const PAUSE_MAX: Duration = Duration::from_millis(50);
+
+/// The pause after a wake-up without events: any program of the session can cause as many as it wants.
+const PAUSE_WITHOUT_EVENTS: Duration = Duration::from_millis(1);
+
+/// A recording whose events are copied, until [`Copier::stop`].
+#[derive(Debug)]
+pub struct Copier {
+    thread: JoinHandle<Box<Recording>>,
+    shared: Arc<Shared>,
+    region: Region,
+    memory: PathBuf,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    is_over: AtomicBool,
+    /// The recording, until the thread has taken it.
+    recording: Mutex<Option<Box<Recording>>>,
+    /// The first error, until it is taken.
+    trouble: Mutex<Option<String>>,
+}
+
+impl Copier {
+    /// Starts copying. The thread has the signal mask of the caller.
+    ///
+    /// # Errors
+    /// Errors of `pthread_create(3)`, with the recording.
+    pub fn start(recording: Recording) -> Result<Copier, (Box<Recording>, io::Error)> {
+        let (region, memory) = (recording.region().clone(), recording.memory().to_owned());
+        let shared = Arc::new(Shared { recording: Mutex::new(Some(Box::new(recording))), ..Shared::default() });
+        let (of_thread, of_session) = (shared.clone(), region.clone());
+        let thread = thread::Builder::new()
+            .name("copier".to_owned())
+            .spawn(move || of_thread.copy(taken(&of_thread.recording).expect("it was put there"), &of_session));
+        match thread {
+            Ok(thread) => Ok(Copier { thread, shared, region, memory }),
+            Err(error) => Err((taken(&shared.recording).expect("there is no thread to take it"), error)),
+        }
+    }
+
+    /// Returns the file by which programs join the session.
+    pub fn memory(&self) -> &Path {
+        &self.memory
+    }
+
+    /// Returns the first error for which events could not be copied into the trace, once. A later attempt may have
+    /// succeeded.
+    pub fn take_trouble(&self) -> Option<String> {
+        taken(&self.shared.trouble)
+    }
+
+    /// Stops copying; the events that have arrived last may not have been copied yet.
+    pub fn stop(self) -> Box<Recording> {
+        self.shared.is_over.store(true, Ordering::Relaxed);
+        self.region.wake_consumer();
+        self.thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    }
+}
+
+impl Shared {
+    fn copy(&self, mut recording: Box<Recording>, region: &Region) -> Box<Recording> {
+        let (mut is_told, mut pause) = (false, PAUSE_MIN);
+        loop {
+            let wake_ups = region.wake_ups();
+            if self.is_over.load(Ordering::Relaxed) {
+                return recording;
+            }
+            match recording.carry() {
+                Ok(0) => {
+                    pause = (pause * 2).min(PAUSE_MAX);
+                    thread::sleep(PAUSE_WITHOUT_EVENTS);
+                }
+                Ok(_) => pause = PAUSE_MIN,
+                Err(error) => {
+                    if !std::mem::replace(&mut is_told, true) {
+                        *self.trouble.lock().unwrap_or_else(PoisonError::into_inner) = Some(error.to_string());
+                    }
+                    // There may be space again later.
+                    pause = PAUSE_MAX;
+                }
+            }
+            if region.wait_for_wake_up(wake_ups, pause).is_err() {
+                thread::sleep(pause);
+            }
+        }
+    }
+}
+
+fn taken<T>(place: &Mutex<Option<T>>) -> Option<T> {
+    place.lock().unwrap_or_else(PoisonError::into_inner).take()
+}
