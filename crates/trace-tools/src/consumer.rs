@@ -58,7 +58,7 @@ pub struct Totals {
     /// Bytes of the trace.
     pub bytes: u64,
     /// The buffer size of a CPU with which no event would have been lost for lack of space. It is an estimate from the
-    /// copying intervals and from the average length of records.
+    /// average length of records and the events that were lost between two copies.
     pub buffer_needed: u64,
 }
 
@@ -293,7 +293,9 @@ impl Consumer {
             let ring = &self.rings[at];
             let (from, head, lost) = (ring.tail, ring.log.head(), ring.log.lost());
             let log_bytes = ring.log.bytes();
-            self.update_buffer_needed(at, from, head, lost);
+            if !self.closed {
+                self.update_buffer_needed(at, lost);
+            }
             if head < from || head - from > log_bytes {
                 self.skip_to(at, head);
             } else {
@@ -435,14 +437,14 @@ impl Consumer {
         }
     }
 
-    /// Updates `buffer_needed` for events that a CPU's log has lost since it was copied up to `from`.
-    fn update_buffer_needed(&mut self, at: usize, from: u64, head: u64, lost: u64) {
+    /// Updates `buffer_needed` for events that a CPU's log has lost since it was copied last: it was full.
+    fn update_buffer_needed(&mut self, at: usize, lost: u64) {
         let ring = &self.rings[at];
         let lost = lost.saturating_sub(ring.discarded);
         if lost > 0 && ring.cpu != u32::MAX {
             // Their length is unknown: assume the log's average.
             let long = ring.log.head().div_ceil(ring.log.count().max(1)).clamp(HEAD as u64, RECORD_MAX as u64);
-            let needed = head.saturating_sub(from).saturating_add(lost.saturating_mul(long));
+            let needed = ring.log.bytes().saturating_add(lost.saturating_mul(long));
             self.totals.buffer_needed = self.totals.buffer_needed.max(needed);
         }
     }
@@ -528,6 +530,10 @@ impl Consumer {
     /// Makes the session refuse events from now on.
     fn close(&mut self) {
         if !std::mem::replace(&mut self.closed, true) {
+            // What is lost from now on, no buffer would have held.
+            for at in 0..self.rings.len() {
+                self.update_buffer_needed(at, self.rings[at].log.lost());
+            }
             self.region.end();
             self.rings.iter().for_each(|ring| ring.log.close());
             std::thread::sleep(std::time::Duration::from_millis(SETTLING_MS));
