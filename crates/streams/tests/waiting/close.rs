@@ -105,6 +105,7 @@ fn another_process_s_copy_keeps_the_end_open() {
 
 #[test]
 fn a_fifo_s_ends_are_closed_while_others_wait() {
+    in_own_process!();
     let place = tempfile::tempdir().expect("a directory");
     let path = place.path().join("fifo");
     Fifo::create(&path, 0o600).expect("mkfifo");
