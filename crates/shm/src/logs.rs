@@ -65,8 +65,9 @@ impl WhenFull {
 /// More bytes than any log ever writes, and fewer than between the head and the tail of a closed log.
 const UNLIMITED: u64 = u64::MAX / 2;
 
-/// A reader that asks to be woken is woken when this part of the log is full. Until it is there, the rest has to do.
-const DUE: u64 = 4;
+/// The parts of a log: a reader that asks to be woken is woken when one of them is full, and has the others as the time to
+/// begin.
+const PARTS: u64 = 4;
 
 /// The tail of a closed log is so far behind the head that it seems full.
 const CLOSED: u64 = u64::MAX / 4;
@@ -222,7 +223,7 @@ impl Log {
     /// an append is [`Appended::Due`] then, once, also if that is so already. The log must not be closed. For the reader
     /// alone.
     pub fn ask(&self, tail: u64) {
-        let gate = tail.wrapping_sub(self.bytes() - self.bytes() / DUE);
+        let gate = tail.wrapping_sub(self.bytes() - self.bytes() / PARTS);
         let word = &self.words.0.reader.gate;
         if self.when_full == WhenFull::Refuse && word.load(Ordering::Relaxed) != gate {
             word.store(gate, Ordering::Release);

@@ -77,10 +77,7 @@ impl Sessions {
         let recording = self.begin(if is_probe { &of_probe } else { &self.events }, when_full)?;
         let side = match when_full {
             WhenFull::Overwrite => Side::Kept(Box::new(recording)),
-            WhenFull::Refuse => Side::Copied(Box::new(Copier::start(recording).map_err(|(recording, error)| {
-                recording.undo();
-                format!("cannot start the thread that copies events: {error}")
-            })?)),
+            WhenFull::Refuse => Side::Copied(Box::new(Copier::start(recording).map_err(|error| error.to_string())?)),
         };
         Ok(Some(UserSession { side, directory: self.directory.clone() }))
     }

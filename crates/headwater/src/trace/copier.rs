@@ -1,13 +1,13 @@
 //! Copies events into the trace while they arrive: a thread that sleeps until a program has filled a quarter of a buffer,
 //! or for a while.
 
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use anyhow::anyhow;
 use headwater_trace::region::Region;
 
 use super::Recording;
@@ -21,10 +21,12 @@ const PAUSE_MAX: Duration = Duration::from_millis(50);
 /// The pause after a wake-up without events: any program of the session can cause as many as it wants.
 const PAUSE_WITHOUT_EVENTS: Duration = Duration::from_millis(1);
 
-/// A recording whose events are copied, until [`Copier::stop`].
+/// A recording whose events are copied, until [`Copier::stop`]. Dropping it stops copying too, and leaves the recording as
+/// dropping a [`Recording`] does.
 #[derive(Debug)]
 pub struct Copier {
-    thread: JoinHandle<Box<Recording>>,
+    /// `None` after it was stopped.
+    thread: Option<JoinHandle<Box<Recording>>>,
     shared: Arc<Shared>,
     region: Region,
     memory: PathBuf,
@@ -43,8 +45,8 @@ impl Copier {
     /// Starts copying. The thread has the signal mask of the caller.
     ///
     /// # Errors
-    /// Errors of `pthread_create(3)`, with the recording.
-    pub fn start(recording: Recording) -> Result<Copier, (Box<Recording>, io::Error)> {
+    /// Errors of `pthread_create(3)`; the recording is undone then.
+    pub fn start(recording: Recording) -> anyhow::Result<Copier> {
         let (region, memory) = (recording.region().clone(), recording.memory().to_owned());
         let shared = Arc::new(Shared { recording: Mutex::new(Some(Box::new(recording))), ..Shared::default() });
         let (of_thread, of_session) = (shared.clone(), region.clone());
@@ -52,8 +54,11 @@ impl Copier {
             .name("copier".to_owned())
             .spawn(move || of_thread.copy(taken(&of_thread.recording).expect("it was put there"), &of_session));
         match thread {
-            Ok(thread) => Ok(Copier { thread, shared, region, memory }),
-            Err(error) => Err((taken(&shared.recording).expect("there is no thread to take it"), error)),
+            Ok(thread) => Ok(Copier { thread: Some(thread), shared, region, memory }),
+            Err(error) => {
+                taken(&shared.recording).expect("there is no thread to take it").undo();
+                Err(anyhow!("cannot start the thread that copies events: {error}"))
+            }
         }
     }
 
@@ -69,10 +74,22 @@ impl Copier {
     }
 
     /// Stops copying; the events that have arrived last may not have been copied yet.
-    pub fn stop(self) -> Box<Recording> {
+    pub fn stop(mut self) -> Box<Recording> {
+        let stopped = self.join().expect("it is stopped once");
+        stopped.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    }
+
+    fn join(&mut self) -> Option<thread::Result<Box<Recording>>> {
         self.shared.is_over.store(true, Ordering::Relaxed);
         self.region.wake_consumer();
-        self.thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        self.thread.take().map(JoinHandle::join)
+    }
+}
+
+impl Drop for Copier {
+    fn drop(&mut self) {
+        // A panic of the thread has been printed.
+        let _ = self.join();
     }
 }
 
@@ -107,4 +124,35 @@ impl Shared {
 
 fn taken<T>(place: &Mutex<Option<T>>) -> Option<T> {
     place.lock().unwrap_or_else(PoisonError::into_inner).take()
+}
+
+#[cfg(test)]
+mod tests {
+    use headwater_trace::WhenFull;
+
+    use super::*;
+    use crate::trace::{ClockChoice, HOME, RecordingConfig};
+
+    #[test]
+    fn a_copier_that_is_dropped_lets_others_recover_its_session() {
+        let (files, memory) = (tempfile::tempdir().expect("room"), tempfile::tempdir_in(HOME).expect("room"));
+        let config = RecordingConfig {
+            directory: Some(files.path().join("r")),
+            events: vec!["test:*".to_owned()],
+            filters: Vec::new(),
+            stacks: Vec::new(),
+            when_full: WhenFull::Refuse,
+            buffer_bytes: 1 << 16,
+            rotation: None,
+            memory: memory.path().to_owned(),
+            clock: ClockChoice::Monotonic,
+            kernel: None,
+            command: Vec::new(),
+        };
+        let copier = Copier::start(Recording::begin(&config).expect("a recording")).expect("a thread");
+        let session = Region::open(copier.memory()).expect("a session");
+        assert!(!session.claim().expect("flock"), "the copier has it");
+        drop(copier);
+        assert!(session.claim().expect("flock"), "it was released");
+    }
 }

@@ -124,7 +124,7 @@ pub fn attach(config: &RecordingConfig, pid: u32, tell: &mut dyn FnMut(Note)) ->
         recording.undo();
         return Err(error);
     }
-    let copier = copy(recording)?;
+    let copier = Copier::start(recording)?;
     let command = follow(&copier, &process, &stop, tell);
     Ok(Recorded { ended: copier.stop().end(), command })
 }
@@ -148,7 +148,7 @@ fn start(
     };
     // With those of the recording.
     let descendants = Descendants::of(held.id());
-    let copier = copy(recording).map_err(refuse)?;
+    let copier = Copier::start(recording).map_err(refuse)?;
     match held.release() {
         Ok(process) => Ok((copier, process, descendants)),
         Err(error) => {
@@ -162,14 +162,6 @@ fn start(
             Err(Refusal { status, why: anyhow!("cannot run {}: {error}{remedy}", name.display()) })
         }
     }
-}
-
-/// Starts the thread that copies events.
-fn copy(recording: Recording) -> anyhow::Result<Copier> {
-    Copier::start(recording).map_err(|(recording, error)| {
-        recording.undo();
-        anyhow!("cannot start the thread that copies events: {error}")
-    })
 }
 
 /// Waits until no process that the command has started is left, the time is over, or a signal has arrived.

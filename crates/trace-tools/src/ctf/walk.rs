@@ -89,7 +89,8 @@ struct Run {
     last: u64,
 }
 
-/// Returns the valid records at the beginning of `bytes` whose times are from `time` to `end`; `None` without any.
+/// Returns the valid records at the beginning of `bytes` whose times are from `time` to `end`; `None` without any. It has the
+/// checks of [`walk`] without their reasons: with these, or in one loop with it, a record takes a fifth longer.
 fn sound_run(bytes: &[u8], shapes: &Shapes, time: u64, end: u64) -> Option<Run> {
     let mut run = Run { len: 0, padding: 0, last: time };
     let mut rest = bytes;

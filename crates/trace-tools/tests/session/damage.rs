@@ -5,15 +5,15 @@ use std::os::unix::fs::FileExt;
 use headwater_trace::WhenFull;
 use headwater_trace_tools::consumer::Consumer;
 
-use crate::test_session::TestSession;
+use crate::test_session::{TestSession, logs};
 use crate::{alone, has_ended, program};
 
 #[test]
 fn what_comes_before_a_damaged_record_is_in_the_trace_and_the_rest_is_counted() {
     const EVENTS: u64 = 60_000;
     let _alone = alone();
-    // At the end of the log, in the second packet, and in the first one.
-    for (damaged, at) in [(EVENTS - 1, 10), (20_001, 10), (20_001, 8), (99, 10), (20_001, 0)] {
+    // Its length at the end of the log and in several packets, its event, and its time.
+    for (damaged, at, len) in [(EVENTS - 1, 10, 2), (20_001, 10, 2), (99, 10, 2), (20_001, 8, 2), (20_001, 0, 8)] {
         let test = TestSession::new(WhenFull::Refuse, 8 << 20);
         let mut child = std::thread::scope(|scope| {
             let start = || {
@@ -29,14 +29,9 @@ fn what_comes_before_a_damaged_record_is_in_the_trace_and_the_rest_is_counted() 
         let check = program::check(1, damaged).to_le_bytes();
         let place = memory.windows(8).position(|bytes| bytes == check).expect("it was written") - 32;
         let file = std::fs::File::options().write(true).open(test.session()).expect("a file");
-        // Its length, its event or its time.
-        file.write_all_at(&[0; 2], place as u64 + at).expect("written");
-        if at == 0 {
-            file.write_all_at(&[0; 8], place as u64).expect("written");
-        }
+        file.write_all_at(&[0; 8][..len], place as u64 + at).expect("written");
         let region = test.region();
-        let recorded: u64 =
-            (0..region.cpu_logs().len()).filter_map(|cpu| region.cpu_logs().log(cpu)).map(|log| log.head()).sum();
+        let recorded: u64 = logs(&region).iter().map(|log| log.head()).sum();
         let mut consumer = Consumer::begin(region, &test.trace(), Vec::new()).expect("a trace");
         let copied = consumer.carry().expect("carried");
         let totals = consumer.finish().expect("the end");

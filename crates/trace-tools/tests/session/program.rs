@@ -13,6 +13,7 @@ use headwater_trace_tools::consumer::Consumer;
 use headwater_trace_tools::record::HEAD;
 
 use crate::forbid::in_handler;
+use crate::test_session::logs;
 
 headwater_trace::events! {
     /// Event `number` of `writer`; `check` is computed from both.
@@ -167,18 +168,17 @@ fn halves(count: u64) {
     let region = Region::open(Path::new(&std::env::var_os("HEADWATER_TRACE").expect("a session"))).expect("a session");
     headwater_os::cpu::bind(headwater_os::cpu::allowed().expect("CPUs")[0]).expect("bound");
     emit(1, 0);
-    let logs = [region.cpu_logs(), region.thread_logs()];
-    let all = || logs.iter().flat_map(|logs| (0..logs.len()).filter_map(|number| logs.log(number)));
-    let bytes = all().find(|log| log.head() > 0).expect("the first event is in a log").bytes();
+    let logs = logs(&region);
+    let bytes = logs.iter().find(|log| log.head() > 0).expect("the first event is in a log").bytes();
     let mut number = 1;
     for _ in 0..count {
-        let begin: u64 = all().map(|log| log.head()).sum();
-        while all().map(|log| log.head()).sum::<u64>() < begin + bytes / 2 {
+        let begin: u64 = logs.iter().map(|log| log.head()).sum();
+        while logs.iter().map(|log| log.head()).sum::<u64>() < begin + bytes / 2 {
             emit(1, number);
             number += 1;
         }
         let start = std::time::Instant::now();
-        while all().any(|log| log.head() - log.tail() > bytes / 4) {
+        while logs.iter().any(|log| log.head() - log.tail() > bytes / 4) {
             assert!(start.elapsed() < crate::wake::LONG / 2, "the recorder was not woken");
             std::thread::sleep(std::time::Duration::from_micros(100));
         }

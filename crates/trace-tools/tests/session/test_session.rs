@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use headwater_shm::logs::{Log, Logs};
 use headwater_trace::WhenFull;
 use headwater_trace::region::{Layout, Region};
 use headwater_trace_tools::Value;
@@ -81,6 +82,12 @@ impl TestSession {
         }
         seen
     }
+}
+
+/// Returns all logs of a session.
+pub fn logs(region: &Region) -> Vec<Log> {
+    let of = |logs: &Logs| (0..logs.len()).filter_map(|number| logs.log(number)).collect::<Vec<_>>();
+    [of(region.cpu_logs()), of(region.thread_logs())].concat()
 }
 
 /// The contents of a trace.

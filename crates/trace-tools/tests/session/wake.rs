@@ -9,7 +9,7 @@ use headwater_trace::WhenFull;
 use headwater_trace::region::Region;
 use headwater_trace_tools::consumer::Consumer;
 
-use crate::test_session::TestSession;
+use crate::test_session::{TestSession, logs};
 use crate::{OWN_LOGS, alone, has_ended, program};
 
 /// Longer than any step takes on a loaded machine.
@@ -34,7 +34,10 @@ impl Over<'_> {
 fn wait_for(child: &mut Child) {
     let start = Instant::now();
     while !has_ended(child) {
-        assert!(start.elapsed() < LONG, "the program has not ended");
+        if start.elapsed() > LONG {
+            let _ = child.kill();
+            panic!("the program has not ended");
+        }
         std::thread::sleep(Duration::from_millis(1));
     }
 }
@@ -99,9 +102,7 @@ fn a_program_ends_although_another_one_keeps_its_logs_due() {
         let over = Over { is_over: AtomicBool::new(false), region: &region };
         std::thread::scope(|scope| {
             scope.spawn(|| {
-                let logs = [region.cpu_logs(), region.thread_logs()];
-                let logs: Vec<_> =
-                    logs.iter().flat_map(|logs| (0..logs.len()).filter_map(|number| logs.log(number))).collect();
+                let logs = logs(&region);
                 while !over.is_over.load(Ordering::Relaxed) {
                     logs.iter().for_each(|log| log.ask(log.head().wrapping_sub(log.bytes() / 4)));
                 }
