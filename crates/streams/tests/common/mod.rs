@@ -14,6 +14,7 @@ use headwater_os::clock::now_ns;
 use headwater_streams::{Access, Fifo, FifoOptions, Handle, Result, Stream};
 
 mod own_process;
+pub mod stopwatch;
 pub mod users;
 
 pub use own_process::{alone, run_in_own_process};

@@ -36,6 +36,7 @@ fn fill(end: Stream) -> Error {
 
 #[test]
 fn a_close_ends_the_calls_of_other_threads_and_the_other_end_sees_it_at_once() {
+    in_own_process!();
     // While they spin, on the futex, and on the descriptor.
     for pause in [0, 1, 5, 80].map(Duration::from_millis) {
         let small = Options::new().hiwat(1000).lowat(500);

@@ -7,10 +7,11 @@ use std::time::{Duration, Instant};
 
 use headwater_streams::{Errno, Events, Handle, Options};
 
-use crate::common::{alone, child, extent, in_own_process, polled, read_all};
+use crate::common::{child, extent, in_own_process, polled, read_all};
 
 #[test]
 fn every_handle_notices_that_the_other_end_was_closed() {
+    in_own_process!();
     let (mut near, mut far) = Handle::pair().expect("pipe");
     let mut handles: Vec<Handle> = (0..3).map(|_| near.another()).collect();
     for handle in handles.iter_mut().chain([&mut near]) {
@@ -121,7 +122,6 @@ fn a_fifo_has_no_half_to_shut_down() {
 
 /// Kills a reader and waits until the kernel has torn it down; returns how many writes of 64 bytes still succeed.
 fn writes_after_the_death_of(reads: impl FnOnce(&mut Handle), writes: impl FnOnce(&mut Handle)) -> usize {
-    let _alone = alone();
     let (mut near, far) = Handle::pair().expect("pipe");
     let mut far = Some(far);
     let mut reader = child(|| {
@@ -143,6 +143,7 @@ fn writes_after_the_death_of(reads: impl FnOnce(&mut Handle), writes: impl FnOnc
 
 #[test]
 fn a_reader_that_is_killed_while_it_waits_is_noticed_by_the_next_write() {
+    in_own_process!();
     let waits = |far: &mut Handle| while far.read(&mut [0; 64]).is_ok() {};
     assert_eq!(writes_after_the_death_of(waits, |_| ()), 0);
     let some = |near: &mut Handle| (0..500).for_each(|_| assert_eq!(near.write(&[1; 64]).expect("room"), 64));
@@ -151,6 +152,7 @@ fn a_reader_that_is_killed_while_it_waits_is_noticed_by_the_next_write() {
 
 #[test]
 fn a_reader_that_is_killed_at_its_work_is_noticed_before_as_much_again_is_written() {
+    in_own_process!();
     let works = |far: &mut Handle| assert!(far.read(&mut [0; 64]).expect("there") > 0);
     let one = |near: &mut Handle| {
         std::thread::sleep(Duration::from_millis(30));
