@@ -1,20 +1,32 @@
 //! Events of the kernel together with those of a program.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use headwater_trace_tools::kernel::Support;
 
 use crate::test_dir::{Recorder, TestDir, errors};
 
-/// Returns a guard if the kernel can be recorded; otherwise prints the reason. One test at a time has it, because the
-/// start of a recording removes abandoned instances.
-pub fn usable() -> Option<MutexGuard<'static, ()>> {
-    static ALONE: Mutex<()> = Mutex::new(());
-    if let Some(why) = Support::look().obstacle() {
+/// Held by the tests of this program that record the kernel: exclusively while an abandoned instance is needed.
+static RECORDINGS: RwLock<()> = RwLock::new(());
+
+/// Returns a guard if the kernel can be recorded; otherwise prints the reason.
+pub fn usable() -> Option<RwLockReadGuard<'static, ()>> {
+    can_be_recorded().then(|| RECORDINGS.read().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// As [`usable`], for a test that kills a recorder with its guard and needs the instance that they leave: no other test starts a
+/// recording meanwhile, which would remove it.
+pub fn usable_alone() -> Option<RwLockWriteGuard<'static, ()>> {
+    can_be_recorded().then(|| RECORDINGS.write().unwrap_or_else(PoisonError::into_inner))
+}
+
+fn can_be_recorded() -> bool {
+    let support = Support::look();
+    let obstacle = support.obstacle();
+    if let Some(why) = &obstacle {
         println!("skipped: {why}");
-        return None;
     }
-    Some(ALONE.lock().unwrap_or_else(PoisonError::into_inner))
+    obstacle.is_none()
 }
 
 #[test]

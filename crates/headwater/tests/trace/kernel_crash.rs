@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use headwater_trace_tools::kernel::Tracefs;
 use rustix::process::Signal;
 
-use crate::kernel::usable;
+use crate::kernel::{usable, usable_alone};
 use crate::test_dir::{Recorder, TestDir, errors, gone, send};
 
 /// The program sleeps after each thousand of its events, and at its end.
@@ -107,7 +107,7 @@ fn after_a_killed_recorder_the_kernel_events_are_recovered() {
 
 #[test]
 fn after_recorder_and_guard_are_killed_the_instance_is_read() {
-    let Some(_alone) = usable() else { return };
+    let Some(_alone) = usable_alone() else { return };
     let dir = TestDir::new();
     let (recorder, program) = start_and_sleep(&dir, &[], 20);
     let (pid, guard) = (recorder.0.id(), guard_of(recorder.0.id()));
@@ -125,7 +125,7 @@ fn after_recorder_and_guard_are_killed_the_instance_is_read() {
 
 #[test]
 fn after_a_restart_the_remaining_kernel_events_are_recovered_and_the_loss_is_reported() {
-    let Some(_alone) = usable() else { return };
+    let Some(_alone) = usable_alone() else { return };
     let dir = TestDir::new();
     let (recorder, program) = start_and_sleep(&dir, &["--buffer", "256k"], 120);
     // Full pages are copied every half second.
@@ -154,7 +154,7 @@ fn after_a_restart_the_remaining_kernel_events_are_recovered_and_the_loss_is_rep
 
 #[test]
 fn an_abandoned_instance_is_named_by_doctor_and_removed_by_the_next_recorder() {
-    let Some(_alone) = usable() else { return };
+    let Some(_alone) = usable_alone() else { return };
     let dir = TestDir::new();
     let (recorder, program) = start_and_sleep(&dir, &[], 1);
     let (pid, guard) = (recorder.0.id(), guard_of(recorder.0.id()));

@@ -70,11 +70,10 @@ fn events_of_the_kernel_have_named_stacks_in_recordings_snapshots_and_parts_and_
 fn a_killed_recorder_s_events_have_named_stacks_and_so_have_those_that_were_switched_on() {
     let Some(_alone) = usable() else { return };
     let dir = TestDir::new();
-    let recorder = Recorder::start(dir.recorder(&["-k", "sched", "--kernel-stack"], 100_000, "wait"));
+    let recorder = Recorder::start(dir.recorder(&["-k", "sched", "--kernel-stack"], 100_000_000, "wait"));
     dir.emitted(1_000);
     dir.text(&["switch", "r", "--kernel-on", SLEPT]);
-    dir.emitted(100_000);
-    std::thread::sleep(std::time::Duration::from_millis(100));
+    dir.emitted(dir.progress.emitted() + 50_000);
     recorder.kill_with_program(&dir);
     dir.text(&["recover", "r"]);
     assert_stacks(&dir, "r");
