@@ -22,7 +22,9 @@ mod improvement;
 mod layout;
 mod marks;
 mod names;
+mod overhead;
 mod performance;
+mod ratios;
 mod reading;
 mod scale;
 mod sizes;
@@ -64,6 +66,7 @@ pub static TABLE: &[Chart] = &[
     distribution::CHART,
     heatmap::CHART,
     forest::CHART,
+    overhead::CHART,
     dots::CHART,
 ];
 

@@ -2,12 +2,15 @@
 //! further facts of the run and of its events. Drawn by the terminal and by the HTML page.
 
 use headwater_results::overhead::{Arm, Cost, Finding, Line, NULL, Overhead, PROBE, WORKLOAD};
-use headwater_results::published;
-use headwater_results::schema::{Better, RowResult, Run};
+use headwater_results::schema::Run;
 
 use crate::grid::{self, Cell, Grid};
 use crate::rows::unique;
 use crate::units;
+
+mod report;
+
+pub(crate) use report::Report;
 
 /// The title of the tables.
 pub(crate) const TITLE: &str = "What tracing costs";
@@ -29,7 +32,7 @@ pub(crate) struct Table {
     pub grid: Grid,
 }
 
-const OLD: &str = "2002: the report on the Linux Trace Toolkit, which has no intervals, on its machine with ";
+const OLD: &str = "2002: the report on the Linux Trace Toolkit, which has no intervals";
 
 const LAUNCH: &str = "Medians; best: the shortest launch. ns/event: by how much an event makes a loop of getppid slower in the same run, or \
                       of a program's own events a loop of those. predicted: that times the events, as a share of the wall time of \
@@ -43,12 +46,12 @@ const OTHERS: &str = " Other tracers count from their own start, which predicts 
 
 /// Returns the tables that have lines; `plus_minus` is the sign.
 pub(crate) fn tables(overhead: &Overhead, run: &Run, plus_minus: &str) -> Vec<Table> {
-    let machine = old_machine(run);
+    let report = Report::beside(run);
     let workloads = overhead.of_pattern(WORKLOAD);
-    let rows: Vec<&Line> = overhead.lines.iter().filter(is_row).collect();
+    let rows = rows_of_lmbench(overhead);
     let changes = |caption, lines: &[&Line]| {
-        let words = if has_old(lines, machine.0) { format!("{OLD}{}.", machine.1) } else { String::new() };
-        Table { caption, words, grid: costs(lines, machine.0, plus_minus) }
+        let words = if report.has(lines) { format!("{OLD}, {}.", report.machine) } else { String::new() };
+        Table { caption, words, grid: costs(lines, &report, plus_minus) }
     };
     let tables = [
         changes("Workloads by configuration: change of wall time and of CPU time.", &workloads),
@@ -62,27 +65,29 @@ pub(crate) fn tables(overhead: &Overhead, run: &Run, plus_minus: &str) -> Vec<Ta
     tables.into_iter().filter(|table| !table.grid.lines.is_empty()).collect()
 }
 
-/// Whether the line is the own figure of a workload in this run.
-fn is_row(line: &&Line) -> bool {
-    let is_own = !["lmbench_value", "one_way"].contains(&line.metric.name.as_str());
-    is_own && line.pattern != WORKLOAD && line.pattern != PROBE
+/// Returns the rows of LMbench, each with its own figure.
+pub(crate) fn rows_of_lmbench(overhead: &Overhead) -> Vec<&Line> {
+    let is_own = |line: &Line| !["lmbench_value", "one_way"].contains(&line.metric.name.as_str());
+    overhead.lines.iter().filter(|line| is_own(line) && line.pattern != WORKLOAD && line.pattern != PROBE).collect()
+}
+
+/// Returns what has a place in a chart: the wall time of each workload, and the rows of LMbench.
+pub(crate) fn main_lines(overhead: &Overhead) -> Vec<&Line> {
+    let walls = overhead.lines.iter().filter(|line| line.pattern == WORKLOAD && line.metric.name == "elapsed");
+    walls.chain(rows_of_lmbench(overhead)).collect()
 }
 
 /// Returns the configurations that some line has.
-fn measured<'a>(lines: &[&'a Line]) -> Vec<&'a str> {
+pub(crate) fn measured<'a>(lines: &[&'a Line]) -> Vec<&'a str> {
     let arms = lines.iter().flat_map(|line| &line.arms);
     unique(arms.filter(|arm| arm.cost.is_some() && arm.name != NULL).map(|arm| arm.name.as_str()))
 }
 
-fn has_old(lines: &[&Line], machine: &str) -> bool {
-    lines.iter().any(|line| published(line, "c", machine).is_some())
-}
-
-fn costs(lines: &[&Line], machine: &str, plus_minus: &str) -> Grid {
+fn costs(lines: &[&Line], report: &Report, plus_minus: &str) -> Grid {
     let names = measured(lines);
-    let old = has_old(lines, machine);
+    let old = report.has(lines);
     let heads = ["off"].into_iter().chain(names.iter().copied()).chain(["resolution"]);
-    let heads = heads.chain(if old { &["2002 C", "2002 D"][..] } else { &[] }.iter().copied());
+    let heads = heads.chain(if old { &["2002 A", "2002 C", "2002 D"][..] } else { &[] }.iter().copied());
     let line = |row: &&Line| {
         let off = row.off.map_or_else(none, |off| units::quantity(off.median, &row.metric.unit));
         let mut cells = vec![Cell::plain(off)];
@@ -92,8 +97,10 @@ fn costs(lines: &[&Line], machine: &str, plus_minus: &str) -> Grid {
         let resolution = row.resolution.map(|share| format!("{}{}", sign(share), least(share)));
         cells.push(Cell::plain(resolution.unwrap_or_else(|| "none".to_owned())));
         if old {
-            let text = |configuration| published(row, configuration, machine).map_or_else(none, change);
-            cells.extend(["c", "d"].map(|configuration| Cell::plain(text(configuration))));
+            let before = report.figure(row, "a");
+            let before = before.map_or_else(none, |(value, metric)| units::quantity(value, &metric.unit));
+            let text = |configuration| report.cost(row, configuration).map_or_else(none, change);
+            cells.extend([before, text("c"), text("d")].map(Cell::plain));
         }
         grid::Line { label: label(row), is_quiet: false, cells }
     };
@@ -109,7 +116,7 @@ fn none() -> String {
     "-".to_owned()
 }
 
-fn label(row: &Line) -> String {
+pub(crate) fn label(row: &Line) -> String {
     match (row.pattern.as_str(), row.metric.name.as_str()) {
         (WORKLOAD, "elapsed") => format!("{}, wall", row.subject),
         (WORKLOAD, "cpu") => format!("{}, CPU", row.subject),
@@ -205,30 +212,6 @@ fn launch_words(lines: &[&Line], run: &Run) -> String {
     let of_user = |arm: &Arm| arm.name.starts_with("user-") && arm.predicted.is_some_and(|share| share > 0.0);
     let joining = if arms().any(of_user) { JOINING } else { "" };
     format!("{LAUNCH}{whole}{joining}{others}")
-}
-
-/// Returns the machine of the report that the run is compared with: by the CPUs that the run could use. The second text
-/// describes it.
-fn old_machine(run: &Run) -> (&'static str, &'static str) {
-    match run.header.environment.cpu.affinity.len() {
-        1 => ("up", "one CPU"),
-        _ => ("smp4", "four"),
-    }
-}
-
-/// Returns the published cost of a row in a configuration on that machine, relative to A.
-fn published(row: &Line, configuration: &str, machine: &str) -> Option<f64> {
-    if row.metric.name == "cpu" {
-        return None;
-    }
-    let value = |run: &Run| {
-        let is_it = |result: &&RowResult| result.row.subject == row.subject && result.row.pattern == row.pattern;
-        let own = run.results.iter().find(is_it)?.metrics.first()?;
-        Some((own.estimate.median, own.metric.better))
-    };
-    let (off, better) = value(&published::run("ltt", &format!("{machine}-a"))?)?;
-    let (on, _) = value(&published::run("ltt", &format!("{machine}-{configuration}"))?)?;
-    Some(if better == Better::Lower { on / off } else { off / on })
 }
 
 /// Returns the configurations that were not measured, each with its reason, once.

@@ -2,6 +2,7 @@
 //!
 //! Sentences use only estimates. None claims a difference that [`crate::judge`] does not find.
 
+use headwater_results::overhead::is_overhead;
 use headwater_results::schema::{RowResult, Run};
 
 use crate::rows;
@@ -41,9 +42,11 @@ static TABLE: &[Kind] = &[
     sync::sentences,
     uses::sentences,
     operations::sentences,
-    tracing::sentences,
     absent::sentences,
 ];
+
+/// The kinds for a run of `headwater overhead`, whose rows are configurations and no mechanisms to choose from.
+static OF_OVERHEAD: &[Kind] = &[caution::sentences, tracing::sentences, absent::sentences];
 
 /// Returns the verdict, at most two sentences per kind. A run without figures gets a sentence that says so; patterns
 /// without a kind are ignored.
@@ -52,7 +55,8 @@ pub fn verdict(run: &Run) -> Vec<String> {
     if rows::all_measured(run).next().is_none() {
         sentences.push("Nothing was measured.".to_owned());
     }
-    sentences.extend(TABLE.iter().flat_map(|kind| kind(run)));
+    let kinds = if is_overhead(run) { OF_OVERHEAD } else { TABLE };
+    sentences.extend(kinds.iter().flat_map(|kind| kind(run)));
     sentences.iter().map(|sentence| plain(sentence)).collect()
 }
 

@@ -27,14 +27,16 @@ use crate::trace;
 /// Published figures can be added: `published:pipes/fc6`. Without -o the page of one run directory is written to
 /// report.html in that directory, and any other page to headwater-report.html in the current directory.
 #[derive(Clone, Debug, Args)]
-#[command(after_help = "Charts: performance, delay, throughput, improvement, distribution, heatmap, forest, dots.
+#[command(
+    after_help = "Charts: performance, delay, throughput, improvement, distribution, heatmap, forest, overhead, dots.
 
 Examples:
   headwater report headwater-runs/2026-11-21T20-15-00Z-host
   headwater report old new --baseline old -o change.html
   headwater report mine published:pipes/fc6 --filter 'pipe*'    today beside the paper
   headwater report mine --svg delay --pattern stream -o delay.svg
-  headwater report - -o - < run.json > page.html")]
+  headwater report - -o - < run.json > page.html"
+)]
 pub(crate) struct ReportArguments {
     /// Run directories, run.json or run.jsonl files, archive:QUERY, published:TABLE[/DATASET]; `-` is a run.json on standard input
     #[arg(value_name = "RUN", required = true)]

@@ -7,6 +7,7 @@ use std::collections::HashMap;
 
 use headwater_results::compare::Comparison;
 use headwater_results::fit::{DelayFit, DelayPoint, fit_delay};
+use headwater_results::overhead::is_overhead;
 use headwater_results::schema::{Placement, RowResult, Run, Standing};
 
 use super::base::Reference;
@@ -101,7 +102,9 @@ fn panels<'a>(runs: &[(&'a str, &'a Run)]) -> Vec<Panel<'a>> {
     let mut places: HashMap<(&str, Placement), usize> = HashMap::new();
     let mut members: HashMap<(usize, Key<'a>), usize> = HashMap::new();
     let short = short_names(&runs.iter().map(|(name, _)| *name).collect::<Vec<_>>());
-    for (run, (_, document)) in runs.iter().enumerate() {
+    // The rows of a configuration are no mechanisms side by side: they have a chart of their own.
+    let runs_of_rows = runs.iter().enumerate().filter(|(_, (_, run))| !is_overhead(run));
+    for (run, (_, document)) in runs_of_rows {
         for result in rows::all_measured(document) {
             let row = &result.row;
             let panel = *places.entry((&row.pattern, row.placement)).or_insert_with(|| {

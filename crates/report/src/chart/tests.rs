@@ -45,6 +45,7 @@ fn each_chart_draws_the_panels_that_it_can_show() {
         distribution: rtt, two CPUs, 1 B | rtt, two CPUs, 16 B | rtt, two CPUs, 256 B | rtt, two CPUs, 4 KiB | rtt, two CPUs, 16 KiB | rtt, two CPUs, 64 KiB
         heatmap: stream, two CPUs
         forest: new against old
+        overhead: nothing
         dots: nothing
     "#]]
     .assert_eq(&headings(&sweep()));
@@ -56,6 +57,7 @@ fn each_chart_draws_the_panels_that_it_can_show() {
         distribution: rtt, two CPUs, 64 B | wake, two CPUs, 64 B
         heatmap: stream, two CPUs | flood, two CPUs
         forest: new against old
+        overhead: nothing
         dots: stream-full, two CPUs | single, two CPUs | rtt, two CPUs | wake, two CPUs | matrix, two CPUs | sync, two CPUs
     "#]]
     .assert_eq(&headings(&overview(6)));
@@ -98,6 +100,36 @@ fn twice_as_fast_is_a_hundred_percent() {
         let percent: f64 = line.cells[column].value.trim_matches(['+', '%', ' ']).parse().expect("a percentage");
         assert!((90.0..112.0).contains(&percent), "{line:?}");
     }
+}
+
+#[test]
+fn a_configuration_s_cost_has_a_line_for_each_row_beside_the_report_s() {
+    let mut run = crate::testing::overhead(12);
+    // By the name that the report's configuration has here.
+    let of_flight = |row: &&mut headwater_results::schema::Row| row.variant.as_deref() == Some("flight");
+    for row in run.results.iter_mut().map(|result| &mut result.row).filter(of_flight) {
+        row.id = row.id.replace("flight", "drain");
+        row.variant = Some("drain".to_owned());
+    }
+    let runs = [("run".to_owned(), &run)];
+    let figures = figures(find("overhead").expect("a chart of the table"), &runs, &[], None);
+    let headings: Vec<&str> = figures.iter().map(|figure| figure.heading.as_str()).collect();
+    assert_eq!(headings, ["drain over off", "user-drain over off"]);
+    let of = |figure: &Figure| {
+        let [wide, narrow] = &figure.drawings.scales[0].1;
+        [wide.inline("wide"), narrow.inline("narrow")]
+    };
+    let diamond = "m0-4.4l4.4 4.4l-4.4 4.4l-4.4-4.4z";
+    let [wide, narrow] = of(&figures[0]);
+    for words in ["compile, wall", "null-call", ">2.39 x; 2002: 3.82 x<", ">+10 %; 2002: +2.0 %<"] {
+        assert!(wide.contains(words), "{words}: {wide}");
+    }
+    assert!(narrow.contains(">2.39 x<") && !narrow.contains("compile, CPU"), "{narrow}");
+    assert!([&wide, &narrow].iter().all(|svg| svg.matches(diamond).count() == 2 && svg.matches("worse").count() == 2));
+    // The report had no tracer of programs.
+    let [wide, _] = of(&figures[1]);
+    assert!(wide.contains(">below 2.0 %<") && wide.contains("equivalent") && !wide.contains(diamond), "{wide}");
+    assert!(TABLE.iter().all(|chart| chart.name == "overhead" || super::figures(chart, &runs, &[], None).is_empty()));
 }
 
 #[test]

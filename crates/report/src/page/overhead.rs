@@ -1,11 +1,11 @@
-//! The cost of tracing: the tables of runs of `headwater overhead`.
+//! The cost of tracing: charts and tables of runs of `headwater overhead`.
 
 use headwater_results::overhead::{Overhead, is_overhead};
 
-use super::Section;
 use super::allowance::Allowance;
 use super::frame::Page;
 use super::table::of_grid;
+use super::{Section, figures};
 use crate::markup::{escape, prose, shorten};
 use crate::overhead::{self, DEFINITION, TITLE, Table};
 
@@ -20,7 +20,9 @@ fn draw(page: &Page<'_>, allowance: &mut Allowance) -> Option<String> {
     if runs.is_empty() {
         return None;
     }
-    let mut html = format!("<p class=\"note\">{}</p>\n", prose(DEFINITION));
+    let charts = page.figures.get("overhead").into_iter().flatten().collect();
+    let mut html = figures::drawn(charts, allowance).unwrap_or_default();
+    html += &format!("<p class=\"note\">{}</p>\n", prose(DEFINITION));
     for (name, run) in runs {
         let found = Overhead::of(run);
         let heading =

@@ -95,7 +95,8 @@ fn sentences(words: &[String], open: usize) -> String {
 }
 
 /// The charts from which the first one of the page is taken.
-const LEADS: [&str; 7] = ["performance", "delay", "heatmap", "dots", "distribution", "improvement", "forest"];
+const LEADS: [&str; 8] =
+    ["performance", "delay", "heatmap", "dots", "distribution", "improvement", "forest", "overhead"];
 
 /// Returns the first figure of the page, beside the words: of two CPUs if there is one.
 fn lead(page: &Page<'_>, allowance: &mut Allowance) -> Option<String> {

@@ -81,6 +81,11 @@ fn the_cost_of_tracing_has_the_same_words_as_on_the_terminal() {
     }
     assert!(section.contains("below 2.0 %") && section.contains("strace is not installed"), "{section}");
     assert!(!html.contains("id=\"operations\""), "the rows of a configuration are no run of LMbench");
+    let summary = html.split("<section id=\"summary\"").nth(1).and_then(|rest| rest.split("</section>").next());
+    let summary = summary.expect("there is one");
+    assert!(summary.contains("data-view=\"overhead\"") && summary.contains("flight over off"), "{summary}");
+    let views: Vec<&str> = html.split("data-view=\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
+    assert!(views.iter().all(|view| *view == "overhead"), "no chart has configurations for mechanisms: {views:?}");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use headwater_results::estimate::COVERAGE_MIN;
 use headwater_results::flags::Flag;
+use headwater_results::overhead::is_overhead;
 use headwater_results::schema::Run;
 
 use crate::rows;
@@ -18,6 +19,7 @@ fn few_launches(run: &Run) -> Option<String> {
     let estimates = rows::all_measured(run).filter_map(rows::own).map(|own| own.estimate);
     let most = estimates.max_by_key(|estimate| estimate.n)?;
     match most.n {
+        1 if is_overhead(run) => Some("One block shows no difference.".to_owned()),
         1 => Some("One launch per row shows no difference; what is called fastest was so in that launch.".to_owned()),
         few if most.confidence < COVERAGE_MIN => {
             let coverage = (most.confidence * 100.0).floor();
