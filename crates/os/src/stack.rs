@@ -1,4 +1,5 @@
-//! Return addresses of the calling thread, by frame pointers, and the executable mappings in which they lie.
+//! Return addresses of the calling thread, by frame pointers, or a copy of its stack, from which they are found later; and the
+//! executable mappings in which they lie.
 //!
 //! For the tracer, also in signal handlers: nothing here allocates or takes a lock. A program has frame pointers if it was
 //! compiled with them (`-C force-frame-pointers=yes`, `-fno-omit-frame-pointer`); otherwise the register holds anything,
@@ -47,12 +48,38 @@ pub fn modules(mut visit: impl FnMut(Module<'_>)) {
     });
 }
 
+/// The registers of a function from which its callers are found: where it is, its stack pointer and its frame pointer.
+#[derive(Debug, Clone, Copy)]
+pub struct Registers(pub [u64; COPY_HEAD]);
+
+/// The words before those of the stack in what [`copy`] stores: the [`Registers`].
+pub const COPY_HEAD: usize = 3;
+
 #[cfg(all(target_arch = "x86_64", not(miri)))]
-pub use walk::frames;
+pub use walk::{copy, frames, registers, registers_of_caller};
 
 /// Elsewhere there are none.
 #[cfg(not(all(target_arch = "x86_64", not(miri))))]
 pub fn frames(_into: &mut [u64], _from: u64) -> usize {
+    0
+}
+
+/// Elsewhere there are none.
+#[cfg(not(all(target_arch = "x86_64", not(miri))))]
+pub fn registers() -> Registers {
+    Registers([0; COPY_HEAD])
+}
+
+/// Elsewhere there are none.
+#[cfg(not(all(target_arch = "x86_64", not(miri))))]
+pub fn registers_of_caller(_frame: u64) -> Option<Registers> {
+    None
+}
+
+/// Elsewhere there is none.
+#[cfg(not(all(target_arch = "x86_64", not(miri))))]
+pub fn copy(into: &mut [u64], _from: &Registers) -> usize {
+    into.fill(0);
     0
 }
 
@@ -61,7 +88,7 @@ mod walk {
     use std::arch::asm;
     use std::cell::Cell;
 
-    use super::each_mapping;
+    use super::{COPY_HEAD, Registers, each_mapping};
 
     /// The main thread's stack has no other mapping in so many bytes below its top: Linux keeps a gap of at least 128 MiB.
     const MAIN_BYTES: u64 = 64 << 20;
@@ -81,13 +108,8 @@ mod walk {
     /// caller, for one whose callees have no frame pointers; 0 is that of this function.
     #[inline(never)]
     pub fn frames(into: &mut [u64], from: u64) -> usize {
-        let (own, stack_pointer, thread): (u64, u64, u64);
-        // SAFETY: reads three registers. The ABI has the thread's own address at fs:0.
-        unsafe {
-            asm!("mov {0}, rbp", "mov {1}, rsp", "mov {2}, fs:[0]", out(reg) own, out(reg) stack_pointer,
-                out(reg) thread, options(nostack, readonly, preserves_flags));
-        }
-        let Some(top) = top(stack_pointer, thread) else { return 0 };
+        let Registers([_, stack_pointer, own]) = registers();
+        let Some(top) = top(stack_pointer, thread()) else { return 0 };
         let mut frame = if from == 0 { own } else { from };
         let (mut lowest, mut count) = (stack_pointer, 0);
         for place in into {
@@ -106,6 +128,61 @@ mod walk {
             (lowest, frame) = (frame + 16, next);
         }
         count
+    }
+
+    /// Returns the registers of the calling function, into which it is always inlined.
+    #[inline(always)]
+    pub fn registers() -> Registers {
+        let (address, stack_pointer, frame_pointer): (u64, u64, u64);
+        // SAFETY: reads three registers.
+        unsafe {
+            asm!("lea {0}, [rip]", "mov {1}, rsp", "mov {2}, rbp", out(reg) address, out(reg) stack_pointer,
+                out(reg) frame_pointer, options(nostack, nomem, preserves_flags));
+        }
+        Registers([address, stack_pointer, frame_pointer])
+    }
+
+    /// Returns the registers of the caller of a function that has not returned, by its frame pointer. None if that is not in
+    /// the thread's own stack, as 0 is not.
+    pub fn registers_of_caller(frame: u64) -> Option<Registers> {
+        let Registers([_, stack_pointer, _]) = registers();
+        let top = top(stack_pointer, thread())?;
+        if frame < stack_pointer || frame > top - 16 || !frame.is_multiple_of(8) {
+            return None;
+        }
+        // SAFETY: 16 bytes between the stack pointer and the top of the thread's stack, which is mapped as long as the thread
+        // runs.
+        let [next, address] = unsafe { *(frame as *const [u64; 2]) };
+        Some(Registers([address, frame + 16, next]))
+    }
+
+    /// Stores the registers `from` of a function that has not returned, and the words of the stack from its stack pointer
+    /// upwards, as many as there are and as have room; the rest is 0. Returns how many words of the stack. Everything is 0 if the
+    /// thread runs on another stack than its own.
+    #[inline(never)]
+    pub fn copy(into: &mut [u64], from: &Registers) -> usize {
+        into.fill(0);
+        let (thread, [_, stack_pointer, _]) = (thread(), from.0);
+        let Some((head, words)) = into.split_at_mut_checked(COPY_HEAD) else { return 0 };
+        let Some(top) = top(stack_pointer, thread).filter(|_| stack_pointer.is_multiple_of(8)) else { return 0 };
+        head.copy_from_slice(&from.0);
+        let count = words.len().min(((top - stack_pointer) / 8) as usize);
+        // SAFETY: the words lie between the stack pointer of a function that has not returned and the top of the thread's stack,
+        // above `into`, which is in this function's callers or elsewhere; they may be of any value, which the compiler does not see.
+        unsafe {
+            asm!("rep movsq", inout("rcx") count => _, inout("rsi") stack_pointer => _,
+                inout("rdi") words.as_mut_ptr() => _, options(nostack, preserves_flags));
+        }
+        count
+    }
+
+    /// The address of the calling thread's own memory, which the ABI has at fs:0.
+    #[inline(always)]
+    fn thread() -> u64 {
+        let thread: u64;
+        // SAFETY: reads a word that every thread has.
+        unsafe { asm!("mov {0}, fs:[0]", out(reg) thread, options(nostack, readonly, preserves_flags)) };
+        thread
     }
 
     /// The end of this thread's stack; None if the stack pointer is not in it.

@@ -1,42 +1,52 @@
 //! Names the return addresses of recorded stacks: the function, or else the offset from the beginning of the file that was
-//! mapped there. Exports use it. The only files that it reads besides the trace are those that the trace's programs had mapped.
+//! mapped there. Those of a copied stack are found here. Exports use it. The only files that it reads besides the trace are those that the trace's programs had mapped.
 
+mod elf;
 mod symbols;
+mod tables;
+mod unwind;
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::{self, Write};
 use std::path::{Path, PathBuf};
 
-use headwater_trace::event::{MODULE, THREAD};
+use headwater_trace::event::{COPY, MODULE, STACK, STACK_COPY, THREAD};
 
 use crate::ctf::{Error, Reader, Record, TraceItem};
 use crate::value::Value;
-use symbols::{Identity, Symbols, Unknown};
+use elf::{Identity, Unknown};
+use symbols::Symbols;
+use tables::{Row, Tables};
 
 /// The field of a record that has the stack.
-pub const FIELD: &str = "stack";
+pub const FIELD: &str = STACK;
 
 /// The event by which a trace of the kernel names a function: its first address, the one behind it, its name.
 pub const KERNEL_FUNCTION: &str = "headwater:kernel_function";
 /// The lowest address of the kernel.
 const KERNEL: u64 = 1 << 63;
 
-/// Functions of all files together: 24 bytes of memory each.
+/// Functions of all files together: 24 bytes of memory each, and 16 for copied stacks.
 const FUNCTIONS_MAX: usize = 1 << 22;
 /// Files; mappings of further ones are not known.
 const FILES_MAX: usize = 4096;
 /// Mappings of a process that are looked through for each address.
 const MODULES_MAX: usize = 4096;
-/// Names that are kept; when there are more, all are forgotten.
+/// Names that are kept, and rows of tables; when there are more, all are forgotten.
 const NAMES_MAX: usize = 1 << 16;
 /// Characters of a function's name that are printed.
 const NAME_CHARACTERS: usize = 200;
 
+/// Whether a field of a record is its stack, or the copy of it. A program may have a field of that name.
+pub(crate) fn is_stack(field: &str, value: &Value<'_>) -> bool {
+    matches!(field, STACK | COPY) && matches!(value, Value::Array(_))
+}
+
 /// What the addresses of stacks are shown as.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Shown {
-    /// Functions and files; no file but the trace is read for [`Shown::Offsets`].
+    /// Functions and files; for [`Shown::Offsets`] no file but the trace is read, unless stacks are copied.
     #[default]
     Functions,
     /// Files and offsets.
@@ -54,6 +64,8 @@ pub struct Modules {
     kernel: BTreeMap<u64, (u64, String)>,
     /// The functions at offsets of files, None where there is no function.
     names: RefCell<HashMap<(usize, u64), Option<String>>>,
+    /// Where the caller's registers are, at offsets of files.
+    rows: RefCell<HashMap<(usize, u64), Option<Row>>>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -73,6 +85,7 @@ struct ModuleFile {
     /// The last part of its path.
     name: String,
     symbols: OnceCell<Result<Symbols, Unknown>>,
+    tables: OnceCell<Result<Tables, Unknown>>,
 }
 
 impl Module {
@@ -151,7 +164,7 @@ impl Modules {
         self.files.iter().position(|file| file.identity == identity).unwrap_or_else(|| {
             let name = identity.path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
             let name = printable(&String::from_utf8_lossy(name));
-            self.files.push(ModuleFile { identity, name, symbols: OnceCell::new() });
+            self.files.push(ModuleFile { identity, name, symbols: OnceCell::new(), tables: OnceCell::new() });
             self.files.len() - 1
         })
     }
@@ -221,26 +234,59 @@ impl Modules {
         named
     }
 
-    /// Returns the files whose functions could not be named, because another file is at their place now, or none.
+    /// Returns where the registers of a function's caller are, by an address in the function.
+    fn row(&self, thread: u32, time: u64, address: u64) -> Option<Row> {
+        let module = self.module(thread, time, address)?;
+        let (offset, file) = (address.wrapping_sub(module.base), module.file);
+        if let Some(known) = self.rows.borrow().get(&(file, offset)) {
+            return known.clone();
+        }
+        let read = || {
+            let functions = |file: &ModuleFile| file.tables.get()?.as_ref().ok().map(Tables::len);
+            let used: usize = self.files.iter().filter_map(functions).sum();
+            Tables::of(&self.files[file].identity, FUNCTIONS_MAX - used.min(FUNCTIONS_MAX))
+        };
+        let row = self.files[file].tables.get_or_init(read).as_ref().ok().and_then(|tables| tables.row(offset));
+        let mut rows = self.rows.borrow_mut();
+        if rows.len() >= NAMES_MAX {
+            rows.clear();
+        }
+        rows.insert((file, offset), row.clone());
+        row
+    }
+
+    /// Returns the files whose functions could not be named, or whose stacks could not be unwound, because another file is at their place now, or none.
     pub fn replaced(&self) -> Vec<PathBuf> {
-        let is_replaced = |file: &&ModuleFile| matches!(file.symbols.get(), Some(Err(Unknown::Replaced)));
+        let is_replaced = |file: &&ModuleFile| {
+            let is_without = [
+                file.symbols.get().map(|found| found.as_ref().err()),
+                file.tables.get().map(|found| found.as_ref().err()),
+            ];
+            is_without.contains(&Some(Some(&Unknown::Replaced)))
+        };
         let path = |file: &ModuleFile| PathBuf::from(String::from_utf8_lossy(&file.identity.path).into_owned());
         self.files.iter().filter(is_replaced).map(path).collect()
     }
 
     /// The frames of a stack, the newest first.
-    pub(crate) fn frames(&self, record: &Record<'_>, value: Value<'_>) -> Vec<String> {
+    pub(crate) fn frames(&self, record: &Record<'_>, (field, value): (&str, Value<'_>)) -> Vec<String> {
         let Value::Array(items) = value else { return Vec::new() };
-        let addresses = items.filter_map(|item| item.as_u64()).take_while(|address| *address != 0);
+        let mut addresses: Vec<u64> = items.filter_map(|item| item.as_u64()).collect();
+        if field == COPY {
+            // Of another length it is no copy of ours.
+            let copy = <&[u64; STACK_COPY]>::try_from(&addresses[..]);
+            let row = |address| self.row(record.tid, record.time, address);
+            addresses = copy.map_or_else(|_| Vec::new(), |copy| unwind::addresses(copy, row));
+        }
         let name = |address| self.name(record.tid, record.time, address).unwrap_or_else(|| format!("{address:#x}"));
-        addresses.map(name).collect()
+        addresses.into_iter().take_while(|address| *address != 0).map(name).collect()
     }
 
     /// Writes a stack in brackets, the newest frame first.
-    pub(crate) fn write(&self, record: &Record<'_>, value: Value<'_>, out: &mut impl Write) -> fmt::Result {
+    pub(crate) fn write(&self, record: &Record<'_>, field: (&str, Value<'_>), out: &mut impl Write) -> fmt::Result {
         // Names of functions have spaces.
         let separator = if self.shown == Shown::Functions { ", " } else { " " };
-        write!(out, "[{}]", self.frames(record, value).join(separator))
+        write!(out, "[{}]", self.frames(record, field).join(separator))
     }
 }
 

@@ -77,7 +77,8 @@ fn make(path: &Path) -> io::Result<()> {
     let clock = Clock { name: "tsc".into(), frequency_hz: 1_000_000_000, offset_s: 0, offset_ticks: 0 };
     let patterns = vec!["cost:*".to_owned()];
     let region = Region::create(path, &Layout { patterns, when_full: WhenFull::Overwrite, cpu_bytes: 1 << 18, clock })?;
-    region.set_stacks(&["cost:stack".to_owned()])
+    // With a second argument as copies.
+    region.set_stacks(&["cost:stack".to_owned()], std::env::args_os().nth(2).is_some())
 }
 
 fn main() -> io::Result<()> {

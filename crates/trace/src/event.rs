@@ -43,6 +43,11 @@ const WITH_STACK: u32 = 1 << 31;
 #[doc(hidden)]
 pub const STACK_FRAMES: usize = 32;
 
+/// The words of a record with a copy of the stack: three registers ([`stack::Registers`]), then the stack from the second of
+/// them on. Unused ones are 0.
+#[doc(hidden)]
+pub const STACK_COPY: usize = 384;
+
 /// The event by which a trace says where a program has mapped its executable files.
 #[doc(hidden)]
 pub const MODULE: &str = "headwater:module";
@@ -55,8 +60,11 @@ pub(crate) const MODULE_FIELDS: &[(&str, Type)] = &[
     ("build_id", Type::Text),
     ("path", Type::Text),
 ];
-/// The field of a stack. An event that has a field of that name is recorded without.
-const STACK: &str = "stack";
+/// The field of a stack, and that of its copy. An event that has a field of that name is recorded without.
+#[doc(hidden)]
+pub const STACK: &str = "stack";
+#[doc(hidden)]
+pub const COPY: &str = "stack_copy";
 
 /// The event by which a thread identifies itself.
 #[doc(hidden)]
@@ -234,7 +242,7 @@ impl Event {
 
     /// Whether its records can have a stack.
     pub(crate) fn may_have_stack(&self) -> bool {
-        self.fields.iter().all(|(field, _)| *field != STACK)
+        self.fields.iter().all(|(field, _)| *field != STACK && *field != COPY)
     }
 
     /// As [`Event::write`], for an event that is known at run time only. The first word may be the frame pointer of the caller,
@@ -363,6 +371,15 @@ const FEW_WITH_STACK: usize = 64 + STACK_FRAMES;
 #[cold]
 #[inline(never)]
 fn write_with_stack(place: Place, words: &[u64], from: u64) {
+    if session::copies_stacks(tag(place.0)) {
+        // Above are only frames of callers, and not the record in the making. They last as long as their registers are in use:
+        // not those of a closure.
+        let registers = match stack::registers_of_caller(from) {
+            Some(registers) => registers,
+            None => stack::registers(),
+        };
+        return write_with_copy(place, words, std::hint::black_box(&registers));
+    }
     let len = words.len() + STACK_FRAMES;
     if len <= FEW_WITH_STACK {
         write_with_stack_in(&mut [0; FEW_WITH_STACK][..len], place, words, from);
@@ -376,6 +393,22 @@ fn write_with_stack(place: Place, words: &[u64], from: u64) {
 #[inline(never)]
 fn write_long_with_stack(place: Place, words: &[u64], from: u64) {
     write_with_stack_in(&mut [0; WORDS_MAX][..words.len() + STACK_FRAMES], place, words, from);
+}
+
+#[inline(never)]
+fn write_with_copy(place: Place, words: &[u64], here: &stack::Registers) {
+    let len = words.len() + STACK_COPY;
+    if len > WORDS_MAX {
+        return session::count_outside(tag(place.0));
+    }
+    let all = &mut [0; WORDS_MAX][..len];
+    let (fields, id) = (2 + STACK_COPY, place.0 & !WITH_STACK);
+    all[fields..].copy_from_slice(&words[2..]);
+    stack::copy(&mut all[2..fields], here);
+    all[1] = second_word(len, id);
+    // Which words are return addresses is not known here, but where the tracer is.
+    session::note_modules(tag(id), &all[2..3]);
+    session::write(tag(id), all);
 }
 
 #[inline(always)]

@@ -26,7 +26,7 @@ use headwater_shm::logs::{LOG_MAX, LOG_MIN, Logs, WhenFull};
 use headwater_shm::{Placed, shareable};
 
 use crate::event::Type;
-use crate::region::kinds::{Kinds, Slot, TEXTS_BYTES, Use};
+use crate::region::kinds::{Kinds, Slot, Stack, TEXTS_BYTES, Use};
 use crate::region::modules::Module;
 use crate::region::who::Who;
 use crate::schema::{Clock, EventKind};
@@ -41,10 +41,12 @@ pub use who::Greeting;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"HWTRACE\0");
 /// Raised by any change of this file's meaning.
-const VERSION: u32 = 11;
+const VERSION: u32 = 12;
 
 /// Bytes of the list of patterns.
 pub const PATTERNS_MAX: usize = 2000;
+/// Bytes of the list of events with stacks.
+const STACKS_MAX: usize = 496;
 /// The event by which a command reports what it has switched. Every session records it.
 #[doc(hidden)]
 pub const SWITCHED: &str = "headwater:switched";
@@ -104,7 +106,9 @@ shareable! {
         /// The events that are recorded with their stacks: patterns, separated by commas. The creator writes them, before a
         /// program joins.
         pub stacks_len: AtomicU32,
-        pub stacks: [AtomicU8; 500],
+        pub stacks: [AtomicU8; STACKS_MAX],
+        /// 0: by frame pointers; 1: as copies. The creator writes it, before a program joins.
+        pub stacks_copied: AtomicU32,
         /// Raised by a program that wakes the consumer, which sleeps on it.
         pub wake_ups: AtomicU32,
     }
@@ -359,16 +363,17 @@ impl Region {
         String::from_utf8_lossy(&text).lines().map(str::to_owned).collect()
     }
 
-    /// Sets which events are recorded with their stacks.
+    /// Sets which events are recorded with their stacks, and whether as copies.
     ///
     /// # Errors
-    /// `InvalidInput` if the patterns are more than 500 bytes with a comma between each.
-    pub fn set_stacks(&self, patterns: &[String]) -> io::Result<()> {
+    /// `InvalidInput` if the patterns are more than 496 bytes with a comma between each.
+    pub fn set_stacks(&self, patterns: &[String], are_copied: bool) -> io::Result<()> {
         let text = patterns.join(",");
-        if text.len() > self.header.stacks.len() {
-            let why = format!("the names of events with stacks are {} bytes long, 500 at most", text.len());
+        if text.len() > STACKS_MAX {
+            let why = format!("the names of events with stacks are {} bytes long, {STACKS_MAX} at most", text.len());
             return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
         }
+        self.header.stacks_copied.store(are_copied.into(), Ordering::Relaxed);
         note(&self.header.stacks_len, &self.header.stacks, text.as_bytes());
         Ok(())
     }
@@ -376,10 +381,15 @@ impl Region {
     /// Whether an event of that name is recorded with its stack. Allocates nothing.
     pub(crate) fn wants_stack(&self, name: &str) -> bool {
         let len = self.header.stacks_len.load(Ordering::Acquire) as usize;
-        let mut text = [0; 500];
+        let mut text = [0; STACKS_MAX];
         let Some(bytes) = self.header.stacks.get(..len).filter(|bytes| !bytes.is_empty()) else { return false };
         text.iter_mut().zip(bytes).for_each(|(copy, byte)| *copy = byte.load(Ordering::Relaxed));
         str::from_utf8(&text[..len]).is_ok_and(|patterns| selects(patterns, name))
+    }
+
+    /// Whether records with a stack have a copy of it.
+    pub(crate) fn copies_stacks(&self) -> bool {
+        self.header.stacks_copied.load(Ordering::Relaxed) != 0
     }
 
     /// The clock of the stamps.
@@ -441,12 +451,13 @@ impl Region {
     /// The id of an event, which is added to the table if it is new. None if the table is full, or the event's
     /// description too long. Allocates nothing: the event may stand in a signal handler.
     pub(crate) fn enter(&self, name: &str, fields: &[(&str, Type)]) -> Option<u32> {
-        self.kinds.enter(&self.header.kinds, name, fields, false)
+        self.kinds.enter(&self.header.kinds, name, fields, Stack::None)
     }
 
     /// As [`Region::enter`], for an event whose records have a stack.
     pub(crate) fn enter_with_stack(&self, name: &str, fields: &[(&str, Type)]) -> Option<u32> {
-        self.kinds.enter(&self.header.kinds, name, fields, true)
+        let stack = if self.copies_stacks() { Stack::Copy } else { Stack::Frames };
+        self.kinds.enter(&self.header.kinds, name, fields, stack)
     }
 
     /// Whether a kind of event has found no room: each event of it is counted as lost.

@@ -439,6 +439,11 @@ pub(crate) fn count_outside(tag: u8) {
     }
 }
 
+/// Whether a session's records with a stack have a copy of it.
+pub(crate) fn copies_stacks(tag: u8) -> bool {
+    joined(tag).is_some_and(|session| session.region.copies_stacks())
+}
+
 /// Stores mappings of this process in the session that are not there yet, if the return addresses of a record ask for it.
 pub(crate) fn note_modules(tag: u8, frames: &[u64]) {
     let Some(session) = joined(tag) else { return };

@@ -87,6 +87,7 @@ impl Sessions {
         let config = RecordingConfig {
             filters: Vec::new(),
             stacks: Vec::new(),
+            stacks_copied: false,
             directory: Some(self.directory.clone()),
             events: events.to_vec(),
             when_full,

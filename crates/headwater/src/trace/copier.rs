@@ -141,6 +141,7 @@ mod tests {
             events: vec!["test:*".to_owned()],
             filters: Vec::new(),
             stacks: Vec::new(),
+            stacks_copied: false,
             when_full: WhenFull::Refuse,
             buffer_bytes: 1 << 16,
             rotation: None,

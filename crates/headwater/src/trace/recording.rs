@@ -53,6 +53,8 @@ pub struct RecordingConfig {
     pub filters: Vec<String>,
     /// Patterns of those events of programs that are recorded with their stacks.
     pub stacks: Vec<String>,
+    /// Whether as copies, in place of frames.
+    pub stacks_copied: bool,
     /// What happens when a buffer is full.
     pub when_full: WhenFull,
     /// Bytes of each CPU's buffer: a power of two.
@@ -143,7 +145,7 @@ impl Recording {
         let consumer = claim(&region).context("cannot claim the session's memory").and_then(|()| {
             region.set_home(&directory);
             region.set_filters(&config.filters)?;
-            region.set_stacks(&config.stacks)?;
+            region.set_stacks(&config.stacks, config.stacks_copied)?;
             let environment = environment(&config.command.join(" "));
             Ok(match config.rotation {
                 Some(rotation) => Consumer::begin_parts(region, &directory, environment, rotation)?,

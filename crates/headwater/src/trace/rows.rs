@@ -62,6 +62,7 @@ pub fn record(runner: &BlockRunner<'_>, run: &Path, scratch: &Scratch, stop: &St
             events: vec!["headwater:*".to_owned()],
             filters: Vec::new(),
             stacks: Vec::new(),
+            stacks_copied: false,
             when_full: WhenFull::Overwrite,
             buffer_bytes: BUFFER,
             rotation: None,

@@ -174,9 +174,12 @@ fn a_recorded_program_can_be_attached_to_without_losses_of_its_recorder() {
 #[test]
 fn only_the_named_events_have_stacks_whose_modules_are_kept() {
     // A part and a snapshot name the modules as well.
-    for options in [&["--rotate", "64k"][..], &["--flight", "--buffer", "64k"], &[]] {
+    let kept = [&["--rotate", "64k"][..], &["--flight", "--buffer", "64k"], &[]];
+    for (options, is_copied) in kept.into_iter().flat_map(|options| [(options, false), (options, true)]) {
         let dir = TestDir::new();
-        let recorded = dir.record(&[options, &["--stack", "test:*,!test:other"]].concat(), 4_000, "0");
+        let copied: &[&str] = if is_copied { &["--stack-copy", "--buffer", "16m"] } else { &[] };
+        let options = if is_copied && options.contains(&"--buffer") { &options[..1] } else { options };
+        let recorded = dir.record(&[options, copied, &["--stack", "test:*,!test:other"]].concat(), 4_000, "0");
         assert!(recorded.status.success() && recorded.left.is_empty(), "{}", recorded.said);
         dir.agreed("r");
         let text = dir.text(&["show", "r"]);
@@ -184,6 +187,10 @@ fn only_the_named_events_have_stacks_whose_modules_are_kept() {
         let (steps, others, modules) = (of(" test:step "), of(" test:other "), of(" headwater:module "));
         assert!(!steps.is_empty() && steps.iter().all(|line| line.contains(" stack=[") && line.ends_with(']')));
         assert!(!others.is_empty() && others.iter().all(|line| !line.contains("stack=")));
+        // The program is this one, which has no frame pointers.
+        let is_unwound = |line: &&&str| line.contains("test_program::") || line.contains("::program::");
+        let unwound = steps.iter().filter(is_unwound).count();
+        assert_eq!(unwound, if is_copied { steps.len() } else { 0 }, "{}", steps[0]);
         let program = std::env::current_exe().expect("an executable");
         assert!(modules.iter().any(|line| line.contains(program.to_str().expect("UTF-8"))), "{modules:?}");
     }

@@ -96,4 +96,29 @@ mod walked {
         check();
         std::thread::spawn(check).join().expect("no panic");
     }
+
+    #[test]
+    fn a_copy_has_the_caller_s_stack_as_far_as_the_thread_s_reaches() {
+        use super::super::{COPY_HEAD, Registers, copy, registers, registers_of_caller};
+        let check = || {
+            let mark = std::hint::black_box([0x5eed_5eed_5eed_5eed_u64; 4]);
+            let mut into = vec![1; 512];
+            let here = registers();
+            let count = copy(&mut into, &here);
+            assert_eq!(into[..COPY_HEAD], here.0);
+            let at = (&raw const mark as u64 - here.0[1]) as usize / 8;
+            assert!((at + 4..=509).contains(&count) && into[COPY_HEAD + at..][..4] == mark, "{count} {at}");
+            // To the top of the stack, and what is left is 0.
+            let mut all = vec![1; 1 << 20];
+            let count = copy(&mut all, &here);
+            assert!(count < 1 << 20 && all[COPY_HEAD + count..].iter().all(|word| *word == 0), "{count}");
+            for foreign in [0, 4096, here.0[1] + 4, &raw const *all as *const u64 as u64, u64::MAX - 7] {
+                assert_eq!(copy(&mut into, &Registers([1, foreign, 0])), 0, "{foreign:#x}");
+                assert!(into.iter().all(|word| *word == 0));
+                assert!(registers_of_caller(foreign).is_none(), "{foreign:#x}");
+            }
+            assert_eq!(copy(&mut [0; 2], &here), 0);
+        };
+        std::thread::spawn(check).join().expect("no panic");
+    }
 }

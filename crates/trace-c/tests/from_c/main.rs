@@ -36,8 +36,16 @@ fn library() -> PathBuf {
 fn compiled((compiler, options): (&str, &[&str]), source: &Path, directory: &Path) -> Option<PathBuf> {
     let program = directory.join(compiler);
     let mut command = Command::new(compiler);
-    command.args(options).args(["-O2", "-Wall", "-Wextra", "-pedantic", "-Werror", "-pthread", "-I", INCLUDE]);
-    command.arg("-fno-omit-frame-pointer");
+    command.arg("-fno-omit-frame-pointer").args(options).args([
+        "-O2",
+        "-Wall",
+        "-Wextra",
+        "-pedantic",
+        "-Werror",
+        "-pthread",
+        "-I",
+        INCLUDE,
+    ]);
     command.arg(source);
     command.arg("-L").arg(library()).args(["-lheadwater_trace_c", "-o"]).arg(&program);
     match command.output() {
@@ -67,12 +75,25 @@ fn played(program: &Path, part: &str, count: u64, logs: &str) -> (Vec<String>, T
 
 /// Runs a part of the program in a session; the trace is in the directory.
 fn traced(program: &Path, part: &str, count: u64, logs: &str, stacks: &[&str]) -> (TempDir, Totals) {
+    traced_with(program, part, (count, logs), stacks, false)
+}
+
+/// As [`traced`], with copies of the stacks if `are_copied`.
+fn traced_with(
+    program: &Path,
+    part: &str,
+    (count, logs): (u64, &str),
+    stacks: &[&str],
+    are_copied: bool,
+) -> (TempDir, Totals) {
     let directory = tempfile::tempdir_in("/dev/shm").expect("a directory");
     let session = directory.path().join("session");
     let clock = Clock { name: "tsc".into(), frequency_hz: 2_000_000_000, offset_s: 0, offset_ticks: 0 };
     let layout = Layout { patterns: vec!["test:*".into()], when_full: WhenFull::Refuse, cpu_bytes: 16 << 20, clock };
     let region = Region::create(&session, &layout).expect("a session");
-    region.set_stacks(&stacks.iter().map(|pattern| (*pattern).to_owned()).collect::<Vec<_>>()).expect("short");
+    region
+        .set_stacks(&stacks.iter().map(|pattern| (*pattern).to_owned()).collect::<Vec<_>>(), are_copied)
+        .expect("short");
     let mut command = Command::new(program);
     // As it is installed: under the name that programs ask for.
     let installed = directory.path().join(SONAME);

@@ -147,6 +147,14 @@ static void stacks(void) {
     test_bare();
 }
 
+static void raised(void) {
+    struct sigaction action;
+    memset(&action, 0, sizeof action);
+    action.sa_handler = handle;
+    sigaction(SIGUSR1, &action, NULL);
+    outer(yes);
+}
+
 /* Opens a library beside the program, which calls back, and closes it. */
 static int in_plugin(const char *program, const char *name) {
     char path[4096];
@@ -200,6 +208,8 @@ int main(int argc, char **argv) {
         fields();
     } else if (strcmp(argv[1], "stacks") == 0) {
         stacks();
+    } else if (strcmp(argv[1], "raised") == 0) {
+        raised();
     } else if (strcmp(argv[1], "plugins") == 0) {
         return plugins(argv[0]);
     } else if (strcmp(argv[1], "leave") == 0) {

@@ -8,7 +8,7 @@ use headwater_trace_tools::ctf::{Reader, TraceItem};
 use headwater_trace_tools::export::{self, Choice};
 use headwater_trace_tools::stacks::{Modules, Shown};
 
-use crate::{LANGUAGES, SOURCE, compiled, traced};
+use crate::{LANGUAGES, SOURCE, compiled, traced, traced_with};
 
 /// A call's return address lies within the function, which is this short.
 const FUNCTION_BYTES: u64 = 400;
@@ -74,6 +74,46 @@ fn printed(trace: &Path, shown: Shown) -> (Vec<String>, Vec<PathBuf>) {
     let text = String::from_utf8(text).expect("escaped");
     let stack = |line: &str| line.split_once(" stack=").expect("a stack").1.to_owned();
     (text.lines().map(stack).collect(), exported.replaced)
+}
+
+/// The compilers' default: no function keeps a frame pointer.
+const WITHOUT_FRAME_POINTERS: &str = "-fomit-frame-pointer";
+
+#[test]
+fn copied_stacks_of_a_program_without_frame_pointers_are_unwound_also_behind_a_signal_handler() {
+    let directory = tempfile::tempdir().expect("a directory");
+    for position in ["-pie", "-no-pie"] {
+        let (compiler, options) = LANGUAGES[0];
+        let options = [options, &[position, WITHOUT_FRAME_POINTERS]].concat();
+        let Some(program) = compiled((compiler, &options), Path::new(SOURCE), directory.path()) else { return };
+        let printed_of = |part, are_copied| {
+            let (directory, totals) = traced_with(&program, part, (0, ""), &["test:*", "!test:bare"], are_copied);
+            assert_eq!(totals.lost, 0);
+            printed(&directory.path().join("trace"), Shown::Functions).0
+        };
+        let names = |stack: &str, expected: &[&str]| {
+            let frames: Vec<&str> = stack.trim_start_matches('[').split(", ").collect();
+            let mut rest = frames.iter();
+            // Compilers split functions, and name the parts `inner.cold`.
+            let is_in = |frame: &str, name: &str| {
+                frame.strip_prefix(name).is_some_and(|rest| rest.starts_with("+0x") || rest.starts_with('.'))
+            };
+            expected.iter().all(|name| rest.any(|frame| is_in(frame, name)))
+        };
+        let stacks = printed_of("stacks", true);
+        let [main, thread, foreign] = &stacks[..] else { panic!("{stacks:?}") };
+        assert!(names(main, &["inner", "middle", "outer", "main", "_start"]), "{main}");
+        assert!(names(thread, &["inner", "middle", "outer", "in_thread"]), "{thread}");
+        assert_eq!(foreign, "[]", "another stack than the thread's own is not copied");
+        let raised = printed_of("raised", true);
+        // Behind the handler are the C library's return from it, and what was interrupted. Where the kernel has put many registers on the
+        // stack, the copy ends there.
+        assert!(names(&raised[0], &["inner", "middle", "handle"]), "{raised:?}");
+        assert!(raised[0].split(", ").filter(|frame| frame.contains("libc")).count() >= 2, "{raised:?}");
+        // And not by frame pointers.
+        let stacks = printed_of("stacks", false);
+        assert!(!names(&stacks[0], &["inner", "middle", "outer", "main"]), "{stacks:?}");
+    }
 }
 
 const PLUGIN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/from_c/plugin.c");

@@ -14,7 +14,6 @@ use super::{Choice, Error, Exported, each, each_until};
 use crate::ctf::{Loss, Reader, Record, TraceItem};
 use crate::schema::Clock;
 use crate::stacks::{self, Modules};
-use crate::value::Value;
 
 /// Writes the selected events of these traces in the order of time.
 ///
@@ -106,7 +105,7 @@ impl fmt::Display for Line<'_> {
         let mut stack = None;
         for (name, value) in record.fields() {
             match name {
-                stacks::FIELD if matches!(value, Value::Array(_)) => stack = Some(value),
+                _ if stacks::is_stack(name, &value) => stack = Some((name, value)),
                 _ => write!(formatter, " {name}={value}")?,
             }
         }

@@ -129,9 +129,7 @@ impl OpenIntervals {
         let name = &record.kind.name;
         let mut text = name.strip_prefix("headwater:").unwrap_or(name).to_owned();
         // A stack has no room in a column.
-        let is_shown = |(name, value): &(&str, Value<'_>)| {
-            *name != "flow" && !(*name == stacks::FIELD && matches!(value, Value::Array(_)))
-        };
+        let is_shown = |(name, value): &(&str, Value<'_>)| *name != "flow" && !stacks::is_stack(name, value);
         let fields = record.fields().filter(is_shown);
         fields.for_each(|(name, value)| write!(text, " {name}={value}").expect("a text takes everything"));
         match &role.side {

@@ -1,39 +1,21 @@
-//! The functions of an ELF file, from its symbol table (elf(5)). A file is read if it is the one that the trace means.
-//!
-//! The file may be anything: every number in it is checked, and what is read at once has a limit.
+//! The functions of an ELF file, from its symbol table (elf(5)).
 
-use std::ffi::OsStr;
 use std::fs::File;
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{FileExt, MetadataExt};
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::FileExt;
 
 use object::LittleEndian as Le;
-use object::elf::{self, FileHeader64, Ident, ProgramHeader64, SectionHeader64, SectionType, Sym64};
-use object::pod::{self, Pod};
-use object::read::elf::NoteIterator;
-use rustix::fs::{Mode, OFlags};
+use object::elf::{self, SectionHeader64, SectionType, Sym64};
+
+use super::elf::{Elf, Identity, Unknown, table};
 
 /// Symbols of all kinds that are looked at in a file.
 const SYMBOLS_MAX: u64 = 1 << 23;
 /// Symbols that are read at once.
 const AT_ONCE: u64 = 4096;
-/// Program headers, sections and bytes of notes that are read.
-const HEADERS_MAX: u64 = 1 << 16;
 /// Bytes of a name; a longer one is none. Templates have names of thousands.
 const NAME_MAX: usize = 4096;
 /// Functions that begin before an address and do not contain it, among which the one that does is looked for.
 const NESTED_MAX: usize = 16;
-
-/// By what the trace says that it means a file.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Identity {
-    pub path: Vec<u8>,
-    /// In hexadecimal digits; empty without one.
-    pub build_id: String,
-    /// When its inode was changed last, in nanoseconds since 1970; 0: unknown.
-    pub changed: u64,
-}
 
 /// The functions of a file.
 #[derive(Debug)]
@@ -53,37 +35,6 @@ struct Function {
     name: u32,
     /// Of several names of a function the one with the highest rank is shown.
     rank: u8,
-}
-
-/// The reason why a file's functions are not known.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unknown {
-    /// The file is not there, or it is another one.
-    Replaced,
-    /// It has no symbols, or the trace does not say which file it means.
-    Unnamed,
-}
-
-impl Identity {
-    /// Opens the file if it is the one that the trace means.
-    fn open(&self) -> Result<File, Unknown> {
-        if self.build_id.is_empty() && self.changed == 0 || !self.path.starts_with(b"/") {
-            return Err(Unknown::Unnamed);
-        }
-        let file = open_plain(Path::new(OsStr::from_bytes(&self.path))).ok_or(Unknown::Replaced)?;
-        let is_same = match self.build_id.is_empty() {
-            true => changed(&file) == Some(self.changed),
-            false => Elf::of(&file).and_then(|elf| elf.build_id()).is_some_and(|id| id.starts_with(&self.build_id)),
-        };
-        if is_same { Ok(file) } else { Err(Unknown::Replaced) }
-    }
-
-    /// The file in which a distribution has the symbols that it has removed from this one.
-    fn debug_file(&self) -> Option<File> {
-        let (first, rest) = self.build_id.split_at_checked(2).filter(|(_, rest)| rest.len() >= 6)?;
-        let file = open_plain(&PathBuf::from(format!("/usr/lib/debug/.build-id/{first}/{rest}.debug")))?;
-        Elf::of(&file)?.build_id().is_some_and(|id| id == self.build_id).then_some(file)
-    }
 }
 
 impl Symbols {
@@ -119,71 +70,6 @@ impl Symbols {
         let len = name[..len].iter().position(|byte| *byte == 0).filter(|len| *len > 0)?;
         Some((String::from_utf8_lossy(&name[..len]).into_owned(), address - function.start))
     }
-}
-
-/// Opens a plain file, and nothing that waits or acts when it is opened.
-fn open_plain(path: &Path) -> Option<File> {
-    std::fs::metadata(path).ok().filter(|metadata| metadata.is_file())?;
-    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
-    let file = File::from(rustix::fs::open(path, flags, Mode::empty()).ok()?);
-    file.metadata().ok().filter(|metadata| metadata.is_file())?;
-    Some(file)
-}
-
-fn changed(file: &File) -> Option<u64> {
-    let metadata = file.metadata().ok()?;
-    let nanoseconds = u64::try_from(metadata.ctime_nsec()).ok()?;
-    u64::try_from(metadata.ctime()).ok()?.checked_mul(1_000_000_000)?.checked_add(nanoseconds)
-}
-
-/// The head of an ELF file of 64 bits, little-endian.
-struct Elf<'a> {
-    file: &'a File,
-    header: FileHeader64<Le>,
-}
-
-impl Elf<'_> {
-    fn of(file: &File) -> Option<Elf<'_>> {
-        let header: FileHeader64<Le> = *table(file, 0, 1)?.first()?;
-        let Ident { magic, class, data, .. } = header.e_ident;
-        let is_read = magic == elf::ELFMAG && class == elf::ELFCLASS64 && data == elf::ELFDATA2LSB;
-        is_read.then_some(Elf { file, header })
-    }
-
-    fn segments(&self) -> Option<Vec<ProgramHeader64<Le>>> {
-        table(self.file, self.header.e_phoff.get(Le), self.header.e_phnum.get(Le).into())
-    }
-
-    /// The address at which its beginning is linked.
-    fn begin(&self) -> Option<u64> {
-        let segments = self.segments()?;
-        let is_first =
-            |segment: &&ProgramHeader64<Le>| segment.p_type.get(Le) == elf::PT_LOAD && segment.p_offset.get(Le) < 4096;
-        Some(segments.iter().find(is_first)?.p_vaddr.get(Le) & !4095)
-    }
-
-    fn build_id(&self) -> Option<String> {
-        let segments = self.segments()?;
-        let notes = segments.iter().filter(|segment| segment.p_type.get(Le) == elf::PT_NOTE).take(16);
-        notes.into_iter().find_map(|segment| {
-            let bytes = table::<u8>(self.file, segment.p_offset.get(Le), segment.p_filesz.get(Le))?;
-            let mut notes = NoteIterator::<FileHeader64<Le>>::new(Le, segment.p_align.get(Le), &bytes).ok()?;
-            while let Ok(Some(note)) = notes.next() {
-                if note.name() == elf::ELF_NOTE_GNU && note.n_type(Le) == elf::NT_GNU_BUILD_ID {
-                    return Some(note.desc().iter().map(|byte| format!("{byte:02x}")).collect());
-                }
-            }
-            None
-        })
-    }
-}
-
-/// Reads items of a file; None if there are more than a limit, or it ends before.
-fn table<T: Pod>(file: &File, at: u64, count: u64) -> Option<Vec<T>> {
-    let count = usize::try_from(count).ok().filter(|count| *count as u64 <= HEADERS_MAX)?;
-    let mut bytes = vec![0; count.checked_mul(size_of::<T>())?];
-    file.read_exact_at(&mut bytes, at).ok()?;
-    Some(pod::slice_from_bytes(&bytes, count).ok()?.0.to_vec())
 }
 
 /// Reads the functions of a table of symbols, and where the file has their names.

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 
 use headwater_shm::{Placed, shareable};
 
-use crate::event::{STACK_FRAMES, Type};
+use crate::event::{COPY, STACK, STACK_COPY, STACK_FRAMES, Type};
 use crate::schema::{Base, EventKind, Field, FieldKind};
 
 /// Kinds of events in a session.
@@ -17,8 +17,6 @@ const DESCRIPTION_MAX: usize = 1016;
 /// The names of [`Type::Level`], from 1 on.
 const LEVELS: [&str; 5] = ["error", "warn", "info", "debug", "trace"];
 
-/// The description of the field with the stack.
-const STACK_TEXT: &str = " stack:stack";
 const ADDRESS: FieldKind = FieldKind::Unsigned { bytes: 8, base: Base::Hexadecimal };
 
 /// The states of an entry. The program that changes [`FREE`] to [`TAKEN`] writes the rest; if it is killed meanwhile, the
@@ -47,6 +45,16 @@ shareable! {
     }
 }
 
+/// What records have before their fields.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Stack {
+    None,
+    /// A field with the return addresses.
+    Frames,
+    /// A field with a copy of the stack.
+    Copy,
+}
+
 /// The table.
 #[derive(Debug, Clone)]
 pub(crate) struct Kinds {
@@ -57,9 +65,8 @@ pub(crate) struct Kinds {
 impl Kinds {
     /// The id of an event, which is added if it is new. None if there is no room, or the event's description is too long.
     /// Allocates nothing: the event may stand in a signal handler.
-    /// `has_stack`: its records have a field `stack` before the others.
-    pub fn enter(&self, used: &Use, name: &str, fields: &[(&str, Type)], has_stack: bool) -> Option<u32> {
-        let text = Description { name, fields, has_stack };
+    pub fn enter(&self, used: &Use, name: &str, fields: &[(&str, Type)], stack: Stack) -> Option<u32> {
+        let text = Description { name, fields, stack };
         let (len, hash) = text.bytes().fold((0, 0x811c_9dc5), |(len, hash), byte| (len + 1, hashed(hash, byte)));
         if len > DESCRIPTION_MAX {
             return None;
@@ -144,7 +151,7 @@ fn hashed(hash: u32, byte: u8) -> u32 {
 struct Description<'a> {
     name: &'a str,
     fields: &'a [(&'a str, Type)],
-    has_stack: bool,
+    stack: Stack,
 }
 
 impl<'a> Description<'a> {
@@ -163,8 +170,12 @@ impl<'a> Description<'a> {
             let kind = kind.into_iter().filter(|letter| *letter != 0);
             [b' '].into_iter().chain(field.bytes()).chain([b':']).chain(kind)
         });
-        let stack = if self.has_stack { STACK_TEXT } else { "" };
-        self.name.bytes().chain(stack.bytes()).chain(fields)
+        let stack: &[&str] = match self.stack {
+            Stack::None => &[],
+            Stack::Frames => &[" ", STACK, ":stack"],
+            Stack::Copy => &[" ", COPY, ":copy"],
+        };
+        self.name.bytes().chain(stack.iter().flat_map(|part| part.bytes())).chain(fields)
     }
 }
 
@@ -182,6 +193,7 @@ fn parse(id: u16, text: &str) -> Option<EventKind> {
             "u1" | "u2" | "u4" | "u8" => FieldKind::Unsigned { bytes: kind.as_bytes()[1] - b'0', base: Base::Decimal },
             "i1" | "i2" | "i4" | "i8" => FieldKind::Signed { bytes: kind.as_bytes()[1] - b'0' },
             "stack" => FieldKind::Array { item: Box::new(ADDRESS), count: STACK_FRAMES as u32 },
+            "copy" => FieldKind::Array { item: Box::new(ADDRESS), count: STACK_COPY as u32 },
             "f4" | "f8" => FieldKind::Float { bytes: kind.as_bytes()[1] - b'0' },
             _ => return None,
         };

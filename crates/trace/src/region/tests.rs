@@ -1,4 +1,5 @@
 use super::*;
+use crate::event::{COPY, STACK, STACK_COPY, STACK_FRAMES};
 use crate::schema::{Base, FieldKind};
 
 fn layout() -> Layout {
@@ -30,6 +31,24 @@ fn what_was_made_is_what_is_opened() {
     assert_eq!(fields[0].kind, FieldKind::Unsigned { bytes: 4, base: Base::Decimal });
     assert_eq!(fields[3].kind, FieldKind::Signed { bytes: 1 });
     assert_eq!(Region::create(&path, &layout()).expect_err("it is there").kind(), io::ErrorKind::AlreadyExists);
+}
+
+#[test]
+fn records_have_a_stack_in_the_form_that_the_session_asks_for() {
+    let directory = tempfile::tempdir().expect("a directory");
+    for (are_copied, expected) in [(false, (STACK, STACK_FRAMES)), (true, (COPY, STACK_COPY))] {
+        let made = Region::create(&directory.path().join(expected.0), &layout()).expect("made");
+        made.set_stacks(&["a:*".to_owned(), "!a:two".to_owned()], are_copied).expect("short");
+        let opened = Region::open(&directory.path().join(expected.0)).expect("opened");
+        assert!(opened.wants_stack("a:one") && !opened.wants_stack("a:two"));
+        assert_eq!(opened.copies_stacks(), are_copied);
+        let id = opened.enter_with_stack("a:one", &[("number", Type::Unsigned(4))]).expect("room");
+        let fields = made.kind(id as usize).expect("it was entered").fields;
+        assert_eq!((fields[0].name.as_str(), fields[1].name.as_str()), (expected.0, "number"));
+        assert!(matches!(fields[0].kind, FieldKind::Array { count, .. } if count as usize == expected.1));
+        let long = made.set_stacks(&["x".repeat(STACKS_MAX + 1)], are_copied).expect_err("too long");
+        assert_eq!(long.kind(), io::ErrorKind::InvalidInput);
+    }
 }
 
 #[test]

@@ -53,6 +53,11 @@ struct RecordingArguments {
     #[arg(long, value_name = "PATTERNS", value_delimiter = ',')]
     stack: Vec<String>,
 
+    /// Record 3 KiB of each stack in place of its addresses; `show` finds them, by the tables for exceptions in the program's
+    /// files. For programs that are compiled without frame pointers
+    #[arg(long, requires = "stack")]
+    stack_copy: bool,
+
     /// Bytes of each CPU's buffer, a power of two from 16k to 1g [default: 4m; of the kernel's 8m]
     #[arg(long, value_name = "SIZE", value_parser = buffer, help_heading = "How")]
     buffer: Option<usize>,
@@ -194,6 +199,7 @@ impl RecordingArguments {
             events: self.events,
             filters: self.filters.iter().map(ToString::to_string).collect(),
             stacks: self.stack,
+            stacks_copied: self.stack_copy,
             when_full: if self.flight { WhenFull::Overwrite } else { WhenFull::Refuse },
             buffer_bytes: self.buffer.unwrap_or(BUFFER_BYTES),
             rotation: self.rotate,

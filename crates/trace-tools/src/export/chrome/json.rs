@@ -120,14 +120,14 @@ impl fmt::Display for Args<'_> {
         // space.
         write!(formatter, "{{\"on cpu\":{}", self.0.cpu)?;
         for (name, value) in self.0.fields() {
-            write!(formatter, ",{}:", Text(name))?;
-            match value {
-                Value::Array(_) if name == stacks::FIELD => {
-                    let frames = self.1.frames(self.0, value);
-                    formatter.write_str(&serde_json::to_string(&frames).map_err(|_| fmt::Error)?)?;
-                }
-                _ => write_value(formatter, value)?,
+            if stacks::is_stack(name, &value) {
+                let frames = self.1.frames(self.0, (name, value));
+                let frames = serde_json::to_string(&frames).map_err(|_| fmt::Error)?;
+                write!(formatter, ",{}:{frames}", Text(stacks::FIELD))?;
+                continue;
             }
+            write!(formatter, ",{}:", Text(name))?;
+            write_value(formatter, value)?;
         }
         formatter.write_str("}")
     }

@@ -1,9 +1,13 @@
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
 use proptest::prelude::*;
+use rustix::fs::Mode;
 use tempfile::TempDir;
 
 use super::*;
+use crate::stacks::elf::{changed, open_plain};
 
 const ID: [u8; 20] = [0xab; 20];
 
