@@ -48,6 +48,7 @@ pub mod refuse;
 pub mod refusing_allocator;
 pub mod replaced_file;
 pub mod rseq;
+pub mod scratch;
 pub mod sdt;
 pub mod sealed_bytes;
 pub mod set_once;

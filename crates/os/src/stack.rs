@@ -56,7 +56,7 @@ pub struct Registers(pub [u64; COPY_HEAD]);
 pub const COPY_HEAD: usize = 3;
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
-pub use walk::{copy, frames, registers, registers_of_caller};
+pub use walk::{copy, frames, is_own, registers, registers_of_caller};
 
 /// Elsewhere there are none.
 #[cfg(not(all(target_arch = "x86_64", not(miri))))]
@@ -68,6 +68,12 @@ pub fn frames(_into: &mut [u64], _from: u64) -> usize {
 #[cfg(not(all(target_arch = "x86_64", not(miri))))]
 pub fn registers() -> Registers {
     Registers([0; COPY_HEAD])
+}
+
+/// Elsewhere that is not known.
+#[cfg(not(all(target_arch = "x86_64", not(miri))))]
+pub fn is_own() -> bool {
+    false
 }
 
 /// Elsewhere there are none.
@@ -140,6 +146,12 @@ mod walk {
                 out(reg) frame_pointer, options(nostack, nomem, preserves_flags));
         }
         Registers([address, stack_pointer, frame_pointer])
+    }
+
+    /// Whether the thread runs on its own stack, and not on one of sigaltstack(2), which may be small, or of a coroutine.
+    pub fn is_own() -> bool {
+        let Registers([_, stack_pointer, _]) = registers();
+        top(stack_pointer, thread()).is_some()
     }
 
     /// Returns the registers of the caller of a function that has not returned, by its frame pointer. None if that is not in

@@ -7,12 +7,13 @@
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use headwater_os::arena;
 use headwater_os::rseq::SHORT;
-use headwater_os::{arena, stack};
 
 use crate::record::{HEAD, RECORD_MAX};
 use crate::session::{self, AT_ONCE};
 
+mod stacked;
 mod value;
 
 #[doc(hidden)]
@@ -43,7 +44,7 @@ const WITH_STACK: u32 = 1 << 31;
 #[doc(hidden)]
 pub const STACK_FRAMES: usize = 32;
 
-/// The words of a record with a copy of the stack: three registers ([`stack::Registers`]), then the stack from the second of
+/// The words of a record with a copy of the stack: three registers ([`headwater_os::stack::Registers`]), then the stack from the second of
 /// them on. Unused ones are 0.
 #[doc(hidden)]
 pub const STACK_COPY: usize = 384;
@@ -284,7 +285,7 @@ impl Event {
             // Acquire as in `write`.
             match Place(place.load(Ordering::Acquire)) {
                 Place(0) => {}
-                place if place.has_stack() => write_with_stack(place, words, from),
+                place if place.has_stack() => stacked::write(place, words, from),
                 place if place.is_there() => {
                     words[1] = second_word(words.len(), place.0);
                     session::write(tag(place.0), words);
@@ -362,63 +363,6 @@ impl Event {
         MAKING_KNOWN.set(outer);
         self.state.load(Ordering::Acquire)
     }
-}
-
-/// Words of an event for which a small array is enough, with a stack.
-const FEW_WITH_STACK: usize = 64 + STACK_FRAMES;
-
-/// Writes the record with the stack of the calling thread before the fields. `from`: as [`stack::frames`] takes it.
-#[cold]
-#[inline(never)]
-fn write_with_stack(place: Place, words: &[u64], from: u64) {
-    if session::copies_stacks(tag(place.0)) {
-        // Above are only frames of callers, and not the record in the making. They last as long as their registers are in use:
-        // not those of a closure.
-        let registers = match stack::registers_of_caller(from) {
-            Some(registers) => registers,
-            None => stack::registers(),
-        };
-        return write_with_copy(place, words, std::hint::black_box(&registers));
-    }
-    let len = words.len() + STACK_FRAMES;
-    if len <= FEW_WITH_STACK {
-        write_with_stack_in(&mut [0; FEW_WITH_STACK][..len], place, words, from);
-    } else if len <= WORDS_MAX {
-        write_long_with_stack(place, words, from);
-    } else {
-        session::count_outside(tag(place.0));
-    }
-}
-
-#[inline(never)]
-fn write_long_with_stack(place: Place, words: &[u64], from: u64) {
-    write_with_stack_in(&mut [0; WORDS_MAX][..words.len() + STACK_FRAMES], place, words, from);
-}
-
-#[inline(never)]
-fn write_with_copy(place: Place, words: &[u64], here: &stack::Registers) {
-    let len = words.len() + STACK_COPY;
-    if len > WORDS_MAX {
-        return session::count_outside(tag(place.0));
-    }
-    let all = &mut [0; WORDS_MAX][..len];
-    let (fields, id) = (2 + STACK_COPY, place.0 & !WITH_STACK);
-    all[fields..].copy_from_slice(&words[2..]);
-    stack::copy(&mut all[2..fields], here);
-    all[1] = second_word(len, id);
-    // Which words are return addresses is not known here, but where the tracer is.
-    session::note_modules(tag(id), &all[2..3]);
-    session::write(tag(id), all);
-}
-
-#[inline(always)]
-fn write_with_stack_in(all: &mut [u64], place: Place, words: &[u64], from: u64) {
-    let (fields, id) = (2 + STACK_FRAMES, place.0 & !WITH_STACK);
-    all[fields..].copy_from_slice(&words[2..]);
-    stack::frames(&mut all[2..fields], from);
-    all[1] = second_word(all.len(), id);
-    session::note_modules(tag(id), &all[2..fields]);
-    session::write(tag(id), all);
 }
 
 thread_local! {

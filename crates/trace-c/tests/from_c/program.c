@@ -122,7 +122,8 @@ static void *in_thread(void *nothing) {
 }
 
 static void *in_handler_on_another_stack(void *nothing) {
-    static char memory[65536];
+    /* The kernel's part of it has up to 3.5 KiB. */
+    static char memory[16384];
     struct sigaction action;
     stack_t stack;
     memset(&action, 0, sizeof action);

@@ -15,6 +15,8 @@ use super::elf::{Elf, Identity, Unknown};
 
 /// Bytes of a description of a function, or of what is common to several.
 const ENTRY_MAX: u64 = 64 << 10;
+/// Bytes of an expression; those of linkage tables and signal frames have 11 at most.
+const EXPRESSION_MAX: u64 = 256;
 /// Rows that are remembered at once.
 const REMEMBERED_MAX: usize = 16;
 
@@ -308,7 +310,7 @@ impl<'a> Bytes<'a> {
     /// A block with its length before it.
     #[inline(never)]
     fn block(&mut self) -> Option<Rc<[u8]>> {
-        let len = self.unsigned()?;
+        let len = self.unsigned().filter(|len| *len <= EXPRESSION_MAX)?;
         self.take(len).map(|block| block.rest.into())
     }
 
