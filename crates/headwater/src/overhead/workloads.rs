@@ -132,9 +132,9 @@ pub fn built_in(name: &str, directory: &Path) -> io::Result<Result<Workload, Str
             let run = place.join("run");
             let own = std::env::current_exe()?.to_string_lossy().into_owned();
             let output = run.to_string_lossy().into_owned();
-            let fixed =
-                ["run", "lmbench", "--launches", "1", "--time", "5ms", "--warm-up", "1ms", "--seed", "1", "--quiet"];
-            let words = [own].into_iter().chain(fixed.map(str::to_owned)).chain(["--output".to_owned(), output]);
+            // On one CPU these rows would otherwise be measured as `same-cpu`.
+            let fixed = "run lmbench --placement free --launches 1 --time 5ms --warm-up 1ms --seed 1 --quiet --output";
+            let words = [own].into_iter().chain(fixed.split(' ').map(str::to_owned)).chain([output]);
             let words = words.chain(lmbench_rows(name).into_iter().map(|row| row.id)).collect();
             // 4: some rows cannot run on this machine.
             Ok(Workload { codes: &[0, 4], run: Some(run), ..workload(words, place) })
