@@ -217,6 +217,17 @@ mod tests {
     }
 
     #[test]
+    fn the_workloads_of_lmbench_ask_for_their_rows_also_on_one_cpu() {
+        let place = tempfile::tempdir().expect("a directory");
+        for name in [CALLS, LMBENCH] {
+            let workload = built_in(name, place.path()).expect("room").expect("it needs nothing");
+            let Task::Command { words, .. } = workload.task else { panic!("{name}") };
+            let words = words.join(" ");
+            assert!(words.contains(" --placement free ") && words.contains(" null-call/lmbench/free "), "{words}");
+        }
+    }
+
+    #[test]
     fn workload_lmbench_has_every_row_of_the_published_table() {
         let rows = lmbench_rows(LMBENCH);
         for machine in ["up-a", "smp4-a"] {

@@ -92,24 +92,19 @@ fn a_short_command_is_measured_in_every_configuration_in_random_order() {
 }
 
 #[test]
-fn rows_of_lmbench_are_measured_on_one_cpu_too() {
-    let _turn = KILL_RUNS_ALONE.read().unwrap_or_else(PoisonError::into_inner);
+fn the_rows_of_lmbench_can_be_asked_for_on_one_cpu_as_the_workload_does() {
     let place = tempfile::tempdir().expect("a directory");
     let status = fs::read_to_string("/proc/self/status").expect("/proc");
     let allowed = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:\t")).expect("there is one");
     let first = allowed.split(['-', ',']).next().expect("a number");
     let mut command = Command::new("taskset");
-    command.args(["-c", first, env!("CARGO_BIN_EXE_headwater"), "overhead", "lmbench-calls", "--configs", "null"]);
-    let command = command.args(["--blocks", "1", "--quiet", "--output", "run"]).current_dir(place.path());
-    let output = command.env("TMPDIR", place.path()).output().expect("it starts");
-    // 4: some rows cannot run on this machine.
-    assert!(matches!(output.status.code(), Some(0 | 4)), "{}", text(&output.stderr));
+    let run = "run lmbench --placement free --launches 1 --time 5ms --warm-up 1ms --quiet --output run null-call/lmbench/free";
+    command.args(["-c", first, env!("CARGO_BIN_EXE_headwater")]).args(run.split(' ')).current_dir(place.path());
+    let output = command.output().expect("it starts");
+    assert!(output.status.success(), "{}", text(&output.stderr));
     let run = run_of(place.path());
-    let is_measured = |variant: &str| {
-        let is_it = |row: &Row| row.subject == "null-call" && row.variant.as_deref() == Some(variant);
-        run.results.iter().any(|result| is_it(&result.row) && matches!(result.outcome, RowOutcome::Measured))
-    };
-    assert!(is_measured("off") && is_measured("null"));
+    let is_it = |row: &Row| row.id == "null-call/lmbench/free";
+    assert!(run.results.iter().any(|result| is_it(&result.row) && matches!(result.outcome, RowOutcome::Measured)));
     assert_eq!(run.header.environment.cpu.affinity.len(), 1);
 }
 
