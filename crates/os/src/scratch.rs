@@ -36,7 +36,8 @@ impl<const WORDS: usize> Scratch<WORDS> {
     }
 
     /// Calls `action` with the words, which have what the last user left; None if a thread of this process uses them. After an
-    /// action that has panicked they stay in use.
+    /// action that has panicked they stay in use. A child that `action` forks does not use the words that it was given, since they are
+    /// free there.
     pub fn with<R>(&self, action: impl FnOnce(&mut [u64; WORDS]) -> R) -> Option<R> {
         let (here, owner) = (epoch(), self.owner.load(Ordering::Relaxed));
         // In a forked child the thread that has used them does not exist. Acquire pairs with the Release below.

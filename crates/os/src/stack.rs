@@ -93,6 +93,7 @@ pub fn copy(into: &mut [u64], _from: &Registers) -> usize {
 mod walk {
     use std::arch::asm;
     use std::cell::Cell;
+    use std::ops::Range;
 
     use super::{COPY_HEAD, Registers, each_mapping};
 
@@ -119,15 +120,11 @@ mod walk {
         let mut frame = if from == 0 { own } else { from };
         let (mut lowest, mut count) = (stack_pointer, 0);
         for place in into {
-            if frame < lowest || frame > top - 16 || !frame.is_multiple_of(8) {
+            // SAFETY: `lowest` is the stack pointer or above it, and `top` that of the thread's stack.
+            let Some([next, address]) = (unsafe { caller(frame, lowest..top) }).filter(|[_, address]| *address >= 4096)
+            else {
                 break;
-            }
-            // SAFETY: 16 bytes between the stack pointer and the top of the thread's stack, which is mapped as long as the
-            // thread runs.
-            let [next, address] = unsafe { *(frame as *const [u64; 2]) };
-            if address < 4096 {
-                break;
-            }
+            };
             *place = address;
             count += 1;
             // The stack grows downwards: a caller's frame lies above.
@@ -148,6 +145,16 @@ mod walk {
         Registers([address, stack_pointer, frame_pointer])
     }
 
+    /// Returns the caller's frame pointer and the return address of a frame; None if it is not within these addresses.
+    ///
+    /// # Safety
+    /// They lie between the stack pointer and the top of the calling thread's stack, which is mapped as long as the thread runs.
+    unsafe fn caller(frame: u64, within: Range<u64>) -> Option<[u64; 2]> {
+        let is_in = frame >= within.start && frame <= within.end - 16 && frame.is_multiple_of(8);
+        // SAFETY: 16 bytes of that memory, by the contract.
+        is_in.then(|| unsafe { *(frame as *const [u64; 2]) })
+    }
+
     /// Whether the thread runs on its own stack, and not on one of sigaltstack(2), which may be small, or of a coroutine.
     pub fn is_own() -> bool {
         let Registers([_, stack_pointer, _]) = registers();
@@ -159,12 +166,8 @@ mod walk {
     pub fn registers_of_caller(frame: u64) -> Option<Registers> {
         let Registers([_, stack_pointer, _]) = registers();
         let top = top(stack_pointer, thread())?;
-        if frame < stack_pointer || frame > top - 16 || !frame.is_multiple_of(8) {
-            return None;
-        }
-        // SAFETY: 16 bytes between the stack pointer and the top of the thread's stack, which is mapped as long as the thread
-        // runs.
-        let [next, address] = unsafe { *(frame as *const [u64; 2]) };
+        // SAFETY: the stack pointer, and the top of the same stack.
+        let [next, address] = unsafe { caller(frame, stack_pointer..top) }?;
         Some(Registers([address, frame + 16, next]))
     }
 

@@ -209,50 +209,39 @@ impl Modules {
     }
 
     fn function(&self, file: usize, offset: u64) -> Option<String> {
-        if let Some(known) = self.names.borrow().get(&(file, offset)) {
-            return known.clone();
-        }
-        let read = || {
-            let functions = |file: &ModuleFile| file.symbols.get()?.as_ref().ok().map(Symbols::len);
-            let used: usize = self.files.iter().filter_map(functions).sum();
-            Symbols::of(&self.files[file].identity, FUNCTIONS_MAX - used.min(FUNCTIONS_MAX))
-        };
-        let symbols = self.files[file].symbols.get_or_init(read).as_ref().ok()?;
-        // A call may be the last instruction of its function, so the address behind it is that of another. A signal handler
-        // returns to the beginning of a function.
-        let found = symbols.name(offset.checked_sub(1)?).map(|(name, within)| (name, within + 1));
-        let named = found.or_else(|| symbols.name(offset)).map(|(name, within)| {
-            let mut text = demangled(&name);
-            write!(text, "+{within:#x}").expect("a text takes everything");
-            text
-        });
-        let mut names = self.names.borrow_mut();
-        if names.len() >= NAMES_MAX {
-            names.clear();
-        }
-        names.insert((file, offset), named.clone());
-        named
+        kept(&self.names, (file, offset), || {
+            let symbols = self.read(file, |file| &file.symbols, Symbols::len, Symbols::of)?;
+            // A call may be the last instruction of its function, so the address behind it is that of another. A signal handler
+            // returns to the beginning of a function.
+            let found = symbols.name(offset.checked_sub(1)?).map(|(name, within)| (name, within + 1));
+            found.or_else(|| symbols.name(offset)).map(|(name, within)| {
+                let mut text = demangled(&name);
+                write!(text, "+{within:#x}").expect("a text takes everything");
+                text
+            })
+        })
     }
 
     /// Returns where the registers of a function's caller are, by an address in the function.
     fn row(&self, thread: u32, time: u64, address: u64) -> Option<Row> {
         let module = self.module(thread, time, address)?;
         let (offset, file) = (address.wrapping_sub(module.base), module.file);
-        if let Some(known) = self.rows.borrow().get(&(file, offset)) {
-            return known.clone();
-        }
-        let read = || {
-            let functions = |file: &ModuleFile| file.tables.get()?.as_ref().ok().map(Tables::len);
-            let used: usize = self.files.iter().filter_map(functions).sum();
-            Tables::of(&self.files[file].identity, FUNCTIONS_MAX - used.min(FUNCTIONS_MAX))
+        kept(&self.rows, (file, offset), || self.read(file, |file| &file.tables, Tables::len, Tables::of)?.row(offset))
+    }
+
+    /// Returns what is known of a file's functions, which is read once: no more functions than all files may have together.
+    fn read<T>(
+        &self,
+        file: usize,
+        place: fn(&ModuleFile) -> &OnceCell<Result<T, Unknown>>,
+        len: fn(&T) -> usize,
+        read: fn(&Identity, usize) -> Result<T, Unknown>,
+    ) -> Option<&T> {
+        let of_all = || {
+            let used: usize = self.files.iter().filter_map(|file| place(file).get()?.as_ref().ok().map(len)).sum();
+            read(&self.files[file].identity, FUNCTIONS_MAX - used.min(FUNCTIONS_MAX))
         };
-        let row = self.files[file].tables.get_or_init(read).as_ref().ok().and_then(|tables| tables.row(offset));
-        let mut rows = self.rows.borrow_mut();
-        if rows.len() >= NAMES_MAX {
-            rows.clear();
-        }
-        rows.insert((file, offset), row.clone());
-        row
+        place(&self.files[file]).get_or_init(of_all).as_ref().ok()
     }
 
     /// Returns the files whose functions could not be named, or whose stacks could not be unwound, because another file is at their place now, or none.
@@ -288,6 +277,24 @@ impl Modules {
         let separator = if self.shown == Shown::Functions { ", " } else { " " };
         write!(out, "[{}]", self.frames(record, field).join(separator))
     }
+}
+
+/// Returns what is found at an offset of a file, which is kept for the next time.
+fn kept<T: Clone>(
+    all: &RefCell<HashMap<(usize, u64), Option<T>>>,
+    place: (usize, u64),
+    find: impl FnOnce() -> Option<T>,
+) -> Option<T> {
+    if let Some(known) = all.borrow().get(&place) {
+        return known.clone();
+    }
+    let found = find();
+    let mut all = all.borrow_mut();
+    if all.len() >= NAMES_MAX {
+        all.clear();
+    }
+    all.insert(place, found.clone());
+    found
 }
 
 /// A function's name as its source has it, if it is one of Rust.

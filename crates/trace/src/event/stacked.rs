@@ -43,11 +43,18 @@ fn write_long(place: Place, words: &[u64], from: u64) {
 
 #[inline(always)]
 fn with_frames(all: &mut [u64], place: Place, words: &[u64], from: u64) {
-    let (fields, id) = (2 + STACK_FRAMES, place.0 & !WITH_STACK);
+    write_in(all, place, words, |stack| stack::frames(stack, from));
+}
+
+/// Writes the record in `all`, whose words are those of the event and between head and fields those of its stack. `fill` stores the
+/// stack, and returns how many of its first words are addresses of code.
+#[inline(always)]
+fn write_in(all: &mut [u64], place: Place, words: &[u64], fill: impl FnOnce(&mut [u64]) -> usize) {
+    let (fields, id) = (2 + all.len() - words.len(), place.0 & !WITH_STACK);
     all[fields..].copy_from_slice(&words[2..]);
-    stack::frames(&mut all[2..fields], from);
+    let addresses = fill(&mut all[2..fields]);
     all[1] = second_word(all.len(), id);
-    session::note_modules(tag(id), &all[2..fields]);
+    session::note_modules(tag(id), &all[2..2 + addresses]);
     session::write(tag(id), all);
 }
 
@@ -74,11 +81,8 @@ fn write_with_copy_here(place: Place, words: &[u64], here: &Registers) {
 
 #[inline(always)]
 fn with_copy(all: &mut [u64], place: Place, words: &[u64], here: &Registers) {
-    let (fields, id) = (2 + STACK_COPY, place.0 & !WITH_STACK);
-    all[fields..].copy_from_slice(&words[2..]);
-    stack::copy(&mut all[2..fields], here);
-    all[1] = second_word(all.len(), id);
-    // Which words are return addresses is not known here, but where the tracer is.
-    session::note_modules(tag(id), &all[2..3]);
-    session::write(tag(id), all);
+    write_in(all, place, words, |stack| {
+        // Which words are return addresses is not known here, but where the tracer is.
+        usize::from(stack::copy(stack, here) > 0)
+    });
 }
