@@ -15,8 +15,8 @@ pub(super) fn sentences(run: &Run) -> Vec<String> {
     lines.filter_map(sentence).take(WORKLOADS_MAX).chain(of_rows(&found)).collect()
 }
 
-/// Returns `Tracing 92 rows of LMbench: armed slows none; drain slows 31, null-call most (3.8 x). Other changes are smaller than this
-/// run can tell.`
+/// Returns `Tracing 92 rows of LMbench: armed slows none; drain slows 31, null-call most (3.8 x). The rest changes less
+/// than counts, or is undecided.`
 fn of_rows(found: &Overhead) -> Option<String> {
     let rows = rows_of_lmbench(found);
     let configurations = measured(&rows);
@@ -25,7 +25,10 @@ fn of_rows(found: &Overhead) -> Option<String> {
     }
     let parts: Vec<String> = configurations.into_iter().map(|name| of_configuration(&rows, name)).collect();
     let what = plural(rows.len(), "row");
-    Some(format!("Tracing {what} of LMbench: {}. Other changes are smaller than this run can tell.", parts.join("; ")))
+    Some(format!(
+        "Tracing {what} of LMbench: {}. The rest changes less than counts, or is undecided.",
+        parts.join("; ")
+    ))
 }
 
 fn of_configuration(rows: &[&Line], name: &str) -> String {

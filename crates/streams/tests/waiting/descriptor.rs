@@ -277,8 +277,9 @@ fn a_reader_that_reads_once_for_each_event_is_told_of_everything() {
     let (mut near, mut far) = nonblocking(&Options::new().hiwat(200).lowat(100));
     // Messages of 8 bytes, as many as there is time for on a loaded machine.
     const TOTAL: usize = 40_000;
+    const LAST: u8 = 2;
     const TIME: Duration = Duration::from_secs(3);
-    // Messages written, bytes read.
+    // Bytes written, bytes read.
     let progress = Arc::new([const { AtomicUsize::new(0) }; 2]);
     let seen = progress.clone();
     let writer = std::thread::spawn(move || {
@@ -288,30 +289,40 @@ fn a_reader_that_reads_once_for_each_event_is_told_of_everything() {
                 assert_eq!(error.errno(), Errno::Again);
                 std::thread::yield_now();
             }
-            seen[0].store(count, Ordering::Release);
+            seen[0].store(8 * count, Ordering::Release);
             // No later write notifies the reader of this one.
             while count % 30 == 0 && seen[1].load(Ordering::Acquire) < 8 * count {
                 std::thread::yield_now();
             }
         }
+        while near.write(&[LAST]).is_err() {
+            std::thread::yield_now();
+        }
+        seen[0].fetch_add(1, Ordering::AcqRel);
+        // Not closed: that is an event too.
+        near
     });
     let [written, read] = &*progress;
-    let mut count = 0;
+    let (mut count, mut got) = (0, [0; 24]);
     loop {
         // Never until it is refused: a level is reported as long as there is data.
-        while polled(&far, libc::POLLIN, SOON) & libc::POLLIN == 0 {
+        while polled(&far, libc::POLLIN, SOON) != libc::POLLIN {
             // The writer may wait for a CPU.
-            let written = 8 * written.load(Ordering::Acquire);
-            let told = written == count || polled(&far, libc::POLLIN, NOW) & libc::POLLIN != 0;
+            let written = written.load(Ordering::Acquire);
+            let told = written == count || polled(&far, libc::POLLIN, NOW) == libc::POLLIN;
             assert!(told, "{count} of {written} bytes read, and nothing is told");
         }
-        match far.read(&mut [0; 24]) {
-            Ok(0) => break,
-            Ok(bytes) => count += bytes,
+        match far.read(&mut got) {
+            Ok(bytes) => {
+                count += bytes;
+                if got[..bytes].contains(&LAST) {
+                    break;
+                }
+            }
             Err(error) => assert_eq!(error.errno(), Errno::Again),
         }
         read.store(count, Ordering::Release);
     }
-    assert_eq!(count, 8 * written.load(Ordering::Acquire));
-    writer.join().expect("no panic");
+    let _near = writer.join().expect("no panic");
+    assert_eq!(count, written.load(Ordering::Acquire));
 }
