@@ -163,7 +163,8 @@ fn paced(count: u64) {
     }
 }
 
-/// Fills half a log again and again, each time after most of it was copied.
+/// Fills half a log again and again, each time after most of it was copied. Emits a few events also while it waits: if the
+/// recorder was copying while the half was filled, only the next event can find that the log is due.
 fn halves(count: u64) {
     let region = Region::open(Path::new(&std::env::var_os("HEADWATER_TRACE").expect("a session"))).expect("a session");
     headwater_os::cpu::bind(headwater_os::cpu::allowed().expect("CPUs")[0]).expect("bound");
@@ -180,7 +181,9 @@ fn halves(count: u64) {
         let start = std::time::Instant::now();
         while logs.iter().any(|log| log.head() - log.tail() > bytes / 4) {
             assert!(start.elapsed() < crate::wake::LONG / 2, "the recorder was not woken");
-            std::thread::sleep(std::time::Duration::from_micros(100));
+            std::thread::sleep(std::time::Duration::from_millis(10));
+            emit(1, number);
+            number += 1;
         }
     }
 }
