@@ -116,6 +116,9 @@ fn table(columns: &[Column], options: &Options) -> String {
         }),
         row("of these lost; reported as lost".to_owned(), |tool| losses(&tool.fast)),
         row(format!("{count} events without work between them: lost; reported as lost"), |tool| losses(&tool.flood)),
+        row("time of the program for one of these, ns".to_owned(), |tool| {
+            range(&tool.flood, |turn| (turn.with_ns - turn.without_ns) / turn.emitted as f64)
+        }),
         row(format!("{rate} events a second: CPU time of the program for an event, ns"), |tool| {
             range(&tool.paced, |turn| (turn.with_ns - turn.without_ns) / turn.emitted as f64)
         }),

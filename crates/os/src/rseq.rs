@@ -107,8 +107,8 @@ unsafe impl Sync for CpuLog {}
 pub enum Appended {
     /// It is in the log.
     Written,
-    /// There was no room; that is counted.
-    Lost,
+    /// There is no room: nothing is done. The caller may wait for room, and append again, or count the entry as lost.
+    Full,
     /// Nothing is done, because as much is in the log as its reader waits for. Now there is room to the log's end: the
     /// caller wakes the reader and appends again.
     Due,
@@ -319,7 +319,7 @@ impl CpuLog {
                     "lea rax, [{head} + {len}]",
                     "sub rax, qword ptr [{log} + 128]",
                     "cmp rax, qword ptr [{this} + 8]",
-                    "ja {lost}",
+                    "ja {full}",
                     // The stamp, then the other words.
                     "xor {i:e}, {i:e}",
                     "7:",
@@ -360,13 +360,13 @@ impl CpuLog {
                 i = out(reg) _,
                 out("xmm0") _,
                 out("xmm1") _,
-                lost = label { return self.find_room(words.len()) },
+                full = label { return self.find_room(words.len()) },
             );
         }
         Appended::Written
     }
 
-    /// Opens the log to its end, or counts an entry of so many words that found no room.
+    /// Opens the log to its end for an entry of so many words, if there is room.
     #[cfg(all(target_arch = "x86_64", target_os = "linux", not(miri)))]
     #[cold]
     #[inline(never)]
@@ -376,18 +376,18 @@ impl CpuLog {
         // The thread may be on another CPU by now, and the head an old one: then the next attempt looks again.
         match log.reader.open(log.head.load(Ordering::Relaxed), words as u64 * 8, self.limit) {
             true => Appended::Due,
-            false => self.count_lost(),
+            false => Appended::Full,
         }
     }
 
-    /// Counts an entry that found no room.
+    /// Counts an entry that found no room, if we are on the log's CPU; returns whether we are.
     #[cfg(all(target_arch = "x86_64", target_os = "linux", not(miri)))]
     #[cold]
     #[inline(never)]
-    fn count_lost(&self) -> Appended {
+    pub fn count_lost(&self) -> bool {
         // SAFETY: see `sequence`; the only store is the addition.
-        unsafe { sequence!(self, elsewhere: { return Appended::Elsewhere }, ["add qword ptr [{log} + 16], 1",],) };
-        Appended::Lost
+        unsafe { sequence!(self, elsewhere: { return false }, ["add qword ptr [{log} + 16], 1",],) };
+        true
     }
 
     /// Without rseq there is no such log.
@@ -402,6 +402,12 @@ impl CpuLog {
     #[inline]
     pub fn append(&self, _words: &[u64]) -> Appended {
         Appended::Elsewhere
+    }
+
+    /// Without rseq there is no such log.
+    #[cfg(not(all(target_arch = "x86_64", target_os = "linux", not(miri))))]
+    pub fn count_lost(&self) -> bool {
+        false
     }
 }
 

@@ -7,8 +7,8 @@
 //! this store has left nothing, a writer that dies after it has left the whole entry.
 //!
 //! A log is a [`LogWords`], a power of two of bytes, and an index of [`Mark`]s that say where the first entry of each block
-//! begins. In a log that is not overwritten the writer refuses and counts entries that do not fit before the reader's
-//! tail. A reader that sleeps leaves only a part of the room open ([`Log::ask`]): the writer that needs more opens it and
+//! begins. In a log that is not overwritten an entry must fit before the reader's tail; its writer waits for that, or counts it as
+//! lost. A reader that sleeps leaves only a part of the room open ([`Log::ask`]): the writer that needs more opens it and
 //! wakes the reader. That costs nothing elsewhere, since a writer asks for room anyway.
 
 use std::ops::Range;
@@ -46,7 +46,7 @@ struct OfMark(Mark);
 /// What happens when a log is full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WhenFull {
-    /// New entries are refused and counted.
+    /// New entries are refused: their writers wait, or count them as lost.
     Refuse,
     /// The oldest entries are overwritten.
     Overwrite,
@@ -166,6 +166,11 @@ impl OfCpu {
         self.log.append(words)
     }
 
+    /// Counts an entry that found no room, if we are on that CPU; returns whether we are.
+    pub fn count_lost(&self) -> bool {
+        self.log.count_lost()
+    }
+
     /// As [`OfCpu::append`], of two to four words, if the fast path applies; if it does not, only calls `otherwise`.
     #[inline(always)]
     pub fn append_short<const WORDS: usize>(&self, words: [u64; WORDS], otherwise: impl FnOnce()) {
@@ -230,7 +235,7 @@ impl Log {
         }
     }
 
-    /// Closes the log: from now on every entry is refused and counted. The entries that an earlier [`Log::held`]
+    /// Closes the log: from now on every entry is refused. The entries that an earlier [`Log::held`]
     /// returned can still be read. For the reader alone.
     pub fn close(&self) {
         self.take_to(self.head().wrapping_add(CLOSED));
@@ -407,16 +412,17 @@ impl Alone {
         mark.count.store(count, Ordering::Relaxed);
     }
 
-    /// Opens the log to its end, or counts an entry that found no room, as the log's owner.
+    /// Opens the log to its end, if there is room.
     #[cold]
     #[inline(never)]
     fn find_room(&self, head: u64, len: u64) -> Appended {
-        let LogWords { lost, reader, .. } = self.words();
-        if reader.open(head, len, self.limit) {
-            return Appended::Due;
-        }
+        if self.words().reader.open(head, len, self.limit) { Appended::Due } else { Appended::Full }
+    }
+
+    /// Counts an entry that found no room, as the log's owner.
+    pub fn count_lost(&self) {
+        let lost = &self.words().lost;
         lost.store(lost.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
-        Appended::Lost
     }
 }
 

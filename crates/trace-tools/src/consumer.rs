@@ -423,6 +423,7 @@ impl Consumer {
         (ring.tail, ring.discarded) = (position, discarded);
         if !self.closed {
             ring.log.take_to(position);
+            self.region.wake_waiting();
         }
         Ok(())
     }
@@ -434,6 +435,7 @@ impl Consumer {
         ring.tail = position;
         if !self.closed {
             ring.log.take_to(position);
+            self.region.wake_waiting();
         }
     }
 

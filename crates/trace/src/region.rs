@@ -3,7 +3,7 @@
 //!
 //! | what | who writes |
 //! |---|---|
-//! | header | the creator of the session, before another process sees it; `state`, `selection`, `outside` and `wake_ups`: see there |
+//! | header | the creator of the session, before another process sees it; `state`, `selection`, `outside` and `wakes`: see there |
 //! | table of event types, and their descriptions | programs, each entry once |
 //! | table of threads, table of modules | programs, each place once |
 //! | a log for each CPU | programs, by restartable sequences |
@@ -21,27 +21,31 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use headwater_os::memory::SharedMemory;
-use headwater_os::{futex, stack};
+use headwater_os::stack;
 use headwater_shm::logs::{LOG_MAX, LOG_MIN, Logs, WhenFull};
 use headwater_shm::{Placed, shareable};
 
 use crate::event::Type;
 use crate::region::kinds::{Kinds, Slot, Stack, TEXTS_BYTES, Use};
 use crate::region::modules::Module;
+use crate::region::wake::Wakes;
 use crate::region::who::Who;
 use crate::schema::{Clock, EventKind};
 
 mod kinds;
 mod modules;
+mod wake;
 mod who;
 
 pub use kinds::EVENTS_MAX;
 pub use modules::Mapped;
+pub(crate) use wake::Wait;
+pub use wake::{WAIT_MAX, Waited};
 pub use who::Greeting;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"HWTRACE\0");
 /// Raised by any change of this file's meaning.
-const VERSION: u32 = 12;
+const VERSION: u32 = 13;
 
 /// Bytes of the list of patterns.
 pub const PATTERNS_MAX: usize = 2000;
@@ -109,8 +113,7 @@ shareable! {
         pub stacks: [AtomicU8; STACKS_MAX],
         /// 0: by frame pointers; 1: as copies. The creator writes it, before a program joins.
         pub stacks_copied: AtomicU32,
-        /// Raised by a program that wakes the consumer, which sleeps on it.
-        pub wake_ups: AtomicU32,
+        pub wakes: Wakes,
     }
 }
 
@@ -143,6 +146,8 @@ pub struct Region {
     /// Of threads without restartable sequences.
     pub(crate) threads: Logs,
     clock: Clock,
+    /// How long an event waits for room, as it was when this process mapped the memory.
+    wait: Duration,
     memory: Arc<SharedMemory>,
     /// The lock of the consumer, if that is this value or a clone of it.
     claimed: Arc<OnceLock<OwnedFd>>,
@@ -251,7 +256,8 @@ impl Region {
             offset_s: header.offset_s.load(Ordering::Relaxed) as i64,
             offset_ticks: header.offset_ticks.load(Ordering::Relaxed),
         };
-        Ok(Region { header, kinds, who, modules, cpus, threads, clock, memory, claimed: Arc::default() })
+        let wait = header.wakes.wait();
+        Ok(Region { header, kinds, who, modules, cpus, threads, clock, wait, memory, claimed: Arc::default() })
     }
 
     /// Whether the memory is the same file.
@@ -294,34 +300,6 @@ impl Region {
     /// Whether the session has been ended.
     pub fn is_over(&self) -> bool {
         self.header.state.load(Ordering::Relaxed) == OVER
-    }
-
-    /// Ends the session: programs stop recording.
-    pub fn end(&self) {
-        self.header.state.store(OVER, Ordering::Relaxed);
-        // Programs look again when it changes. Release: they find the session over.
-        self.header.selection.fetch_add(2, Ordering::Release);
-    }
-
-    /// Wakes the consumer, if it waits. Allocates nothing, and does not wait: it may be in a signal handler.
-    pub fn wake_consumer(&self) {
-        self.header.wake_ups.fetch_add(1, Ordering::Release);
-        // One waits: see `claim`.
-        let _ = futex::wake(&self.header.wake_ups, 1);
-    }
-
-    /// How often the consumer was woken, for [`Region::wait_for_wake_up`].
-    pub fn wake_ups(&self) -> u32 {
-        self.header.wake_ups.load(Ordering::Acquire)
-    }
-
-    /// Sleeps until the consumer is woken, at most for a time, or comes back for no reason. Does not sleep if it was woken
-    /// since [`Region::wake_ups`] was `known`. For one thread of the consumer.
-    ///
-    /// # Errors
-    /// What futex(2) reports.
-    pub fn wait_for_wake_up(&self, known: u32, timeout: Duration) -> io::Result<()> {
-        futex::wait(&self.header.wake_ups, known, Some(timeout)).map(drop)
     }
 
     /// What happens when a log is full.

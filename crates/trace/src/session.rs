@@ -10,7 +10,6 @@ use std::path::Path;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering, compiler_fence, fence};
 
-use headwater_os::rseq::Appended;
 use headwater_os::set_once::SetOnce;
 use headwater_os::{clock, environment, fork, rseq, thread, ticks};
 use headwater_shm::logs::OfCpu;
@@ -23,11 +22,13 @@ use crate::region::{EVENTS_MAX, Region};
 mod mappings;
 mod own;
 mod turn;
+mod write;
 
 use mappings::Mappings;
 use own::OwnLog;
 pub(crate) use turn::is_inside;
 use turn::{Taken, Turn};
+pub(crate) use write::{write, write_short};
 
 /// The environment variable that names the file of the session which a program joins at its first event.
 ///
@@ -54,9 +55,6 @@ pub(crate) const SESSIONS: usize = 64;
 pub(crate) const AT_ONCE: usize = 4;
 /// Events of a program: as many as a session can have.
 const EVENTS: usize = EVENTS_MAX;
-/// How often an event wakes the recorder before it is lost. Once is enough, unless a program overwrites the session's memory
-/// all the time.
-const WAKE_UPS_MAX: u32 = 8;
 
 /// In the order in which they were joined. A number is used once; [`NEXT`] names the next, and only the thread with the
 /// [`Turn`] changes it.
@@ -461,59 +459,6 @@ extern "C" fn forget_thread() {
     });
     EARLY.store(0, Ordering::Relaxed);
     own::forget();
-}
-
-/// Writes a record of two to four words to a session's log, if the fast path applies; if it does not, only calls
-/// `otherwise`. The words are whole but for the stamp and the thread's id, which goes to the upper half of the second
-/// one.
-#[inline(always)]
-pub(crate) fn write_short<const N: usize>(tag: u8, mut words: [u64; N], otherwise: impl FnOnce()) {
-    let (here, id) = THIS.with(|this| (this.here.get(), this.id.get()));
-    words[1] |= id;
-    if let Some(here) = here
-        && here.tag == tag
-    {
-        here.log.append_short(words, otherwise);
-    } else if let Some(own) = own::current(tag) {
-        own.append_short(words, otherwise);
-    } else {
-        otherwise();
-    }
-}
-
-/// Writes a record to the right log of a session: also for a thread that is new here, or was moved, or has no CPU's log.
-/// The words are as those of [`write_short`], in any number.
-pub(crate) fn write(tag: u8, words: &mut [u64]) {
-    let Some(session) = joined(tag) else { return };
-    if THIS.with(|this| this.greeted.get()) & bit(tag) == 0 {
-        session.greet(tag);
-    }
-    words[1] |= THIS.with(|this| this.id.get());
-    let mut wake_ups = 0;
-    // In each turn but the last one, the scheduler has moved this thread meanwhile, or the recorder was woken.
-    while let Some(here) = rseq::cpu().and_then(|cpu| session.here.get(cpu as usize)) {
-        THIS.with(|this| this.here.set(Some(here)));
-        match here.log.append(words) {
-            Appended::Written => return,
-            Appended::Lost => return refused(tag),
-            Appended::Due if wake_ups == WAKE_UPS_MAX => return count_outside(tag),
-            Appended::Due => {
-                wake_ups += 1;
-                wake_recorder(tag);
-            }
-            Appended::Elsewhere => {}
-        }
-    }
-    own::claim_and_append(&session.own, tag, words);
-}
-
-/// A log is as full as its recorder wanted to know. May be in a signal handler.
-#[cold]
-#[inline(never)]
-fn wake_recorder(tag: u8) {
-    if let Some(session) = joined(tag) {
-        session.region.wake_consumer();
-    }
 }
 
 /// An entry found no room, which is counted. If the session is over, none will. May be in a signal handler.

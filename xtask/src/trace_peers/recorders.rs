@@ -35,17 +35,20 @@ const PATIENCE: Duration = Duration::from_secs(30);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tool {
     Ours,
+    /// Ours, with programs that wait for room.
+    OursWaiting,
     Lttng,
     Perf,
 }
 
 impl Tool {
-    pub const ALL: [Tool; 3] = [Tool::Ours, Tool::Lttng, Tool::Perf];
+    pub const ALL: [Tool; 4] = [Tool::Ours, Tool::OursWaiting, Tool::Lttng, Tool::Perf];
 
     /// Returns its name in the table.
     pub fn name(self) -> &'static str {
         match self {
             Tool::Ours => "headwater",
+            Tool::OursWaiting => "headwater, --wait",
             Tool::Lttng => "LTTng-UST",
             Tool::Perf => "perf, uprobe",
         }
@@ -174,7 +177,9 @@ impl Bench {
 
     fn found_after_kill(&self, tool: Tool, trace: &Path) -> Result<Killed> {
         match tool {
-            Tool::Ours => quietly(Command::new(&self.headwater).args(["trace", "recover"]).arg(trace))?,
+            Tool::Ours | Tool::OursWaiting => {
+                quietly(Command::new(&self.headwater).args(["trace", "recover"]).arg(trace))?
+            }
             Tool::Lttng => return self.lttng_after_kill(trace),
             Tool::Perf => {}
         }
@@ -201,9 +206,10 @@ impl Bench {
         let [ours, lttng, sdt] = ["paced_ours", "paced_lttng", "paced_sdt"].map(|name| self.program(name));
         let mut command = match tool {
             Tool::Lttng => Command::new(lttng),
-            Tool::Ours => {
+            Tool::Ours | Tool::OursWaiting => {
                 let mut command = Command::new(&self.headwater);
-                command.args(["trace", "record", "--quiet", "-o"]).arg(trace).arg("--").arg(ours);
+                command.args(["trace", "record", "--quiet", "-o"]).arg(trace);
+                command.args((tool == Tool::OursWaiting).then_some("--wait")).arg("--").arg(ours);
                 command
             }
             Tool::Perf => {

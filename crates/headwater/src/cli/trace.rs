@@ -149,12 +149,12 @@ fn recover(arguments: &RecoverArguments) -> anyhow::Result<u8> {
     Ok(if recovered.is_whole() { status::OK } else { status::PARTIAL })
 }
 
-/// `1,234,567 events`.
 /// Parses the value of `--filter`.
 fn filter(text: &str) -> Result<Filter, Misunderstood> {
     Filter::parse(text)
 }
 
+/// `1,234,567 events`.
 fn events(count: u64) -> String {
     format!("{} event{}", grouped(count), if count == 1 { "" } else { "s" })
 }

@@ -11,7 +11,7 @@ use headwater_trace::WhenFull;
 
 use super::arms::Kind;
 use super::kernel::Counts;
-use crate::trace::{BUFFER_BYTES, ClockChoice, Copier, HOME, Recording, RecordingConfig};
+use crate::trace::{ClockChoice, Copier, HOME, Recording, RecordingConfig};
 
 /// The settings of such sessions.
 #[derive(Debug)]
@@ -85,18 +85,13 @@ impl Sessions {
     fn begin(&self, events: &[String], when_full: WhenFull) -> Result<Recording, String> {
         let memory = self.memory.as_ref().map_err(Clone::clone)?.path().to_owned();
         let config = RecordingConfig {
-            filters: Vec::new(),
-            stacks: Vec::new(),
-            stacks_copied: false,
             directory: Some(self.directory.clone()),
             events: events.to_vec(),
             when_full,
-            buffer_bytes: BUFFER_BYTES,
-            rotation: None,
             memory,
             clock: ClockChoice::Tsc,
-            kernel: None,
             command: vec!["headwater".to_owned(), "overhead".to_owned()],
+            ..RecordingConfig::default()
         };
         Recording::begin(&config).map_err(|error| format!("{error:#}"))
     }

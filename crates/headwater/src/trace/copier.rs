@@ -128,8 +128,6 @@ fn taken<T>(place: &Mutex<Option<T>>) -> Option<T> {
 
 #[cfg(test)]
 mod tests {
-    use headwater_trace::WhenFull;
-
     use super::*;
     use crate::trace::{ClockChoice, HOME, RecordingConfig};
 
@@ -138,17 +136,10 @@ mod tests {
         let (files, memory) = (tempfile::tempdir().expect("room"), tempfile::tempdir_in(HOME).expect("room"));
         let config = RecordingConfig {
             directory: Some(files.path().join("r")),
-            events: vec!["test:*".to_owned()],
-            filters: Vec::new(),
-            stacks: Vec::new(),
-            stacks_copied: false,
-            when_full: WhenFull::Refuse,
             buffer_bytes: 1 << 16,
-            rotation: None,
             memory: memory.path().to_owned(),
             clock: ClockChoice::Monotonic,
-            kernel: None,
-            command: Vec::new(),
+            ..RecordingConfig::default()
         };
         let copier = Copier::start(Recording::begin(&config).expect("a recording")).expect("a thread");
         let session = Region::open(copier.memory()).expect("a session");

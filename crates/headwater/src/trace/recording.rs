@@ -10,7 +10,7 @@ use anyhow::{Context, anyhow};
 use headwater_os::files::make_private_directory;
 use headwater_os::{clock, ticks};
 use headwater_trace::WhenFull;
-use headwater_trace::region::{Layout, Region};
+use headwater_trace::region::{Layout, Region, Waited};
 use headwater_trace_tools::consumer::parts::{self, PartsFile, Removed, Rotation};
 use headwater_trace_tools::consumer::{Consumer, Totals, Unfinished};
 use headwater_trace_tools::ctf;
@@ -18,7 +18,7 @@ use headwater_trace_tools::kernel::{self, Support};
 use headwater_trace_tools::schema::Clock;
 
 use super::kernel_side::{self, KernelSide, Manner};
-use super::{KernelConfig, KernelEnd, SessionFile, USER, environment, fresh_directory, memory};
+use super::{BUFFER_BYTES, HOME, KernelConfig, KernelEnd, SessionFile, USER, environment, fresh_directory, memory};
 
 /// How long the counter is compared with the clock; 50 ms give an accuracy of about a millionth.
 const CALIBRATION: Duration = Duration::from_millis(50);
@@ -57,6 +57,11 @@ pub struct RecordingConfig {
     pub stacks_copied: bool,
     /// What happens when a buffer is full.
     pub when_full: WhenFull,
+    /// For how long an event that finds its buffer full waits for room, at most [`WAIT_MAX`]. Not with
+    /// [`WhenFull::Overwrite`].
+    ///
+    /// [`WAIT_MAX`]: headwater_trace::region::WAIT_MAX
+    pub wait: Duration,
     /// Bytes of each CPU's buffer: a power of two.
     pub buffer_bytes: usize,
     /// Whether the traces have parts: those of programs and those of the kernel, each for itself. Not with
@@ -70,6 +75,27 @@ pub struct RecordingConfig {
     pub kernel: Option<KernelConfig>,
     /// The recorded command, for the description of the trace.
     pub command: Vec<String>,
+}
+
+impl Default for RecordingConfig {
+    /// All events of programs, copied while they arrive, into a new directory.
+    fn default() -> RecordingConfig {
+        RecordingConfig {
+            directory: None,
+            events: vec!["*".to_owned()],
+            filters: Vec::new(),
+            stacks: Vec::new(),
+            stacks_copied: false,
+            when_full: WhenFull::Refuse,
+            wait: Duration::ZERO,
+            buffer_bytes: BUFFER_BYTES,
+            rotation: None,
+            memory: HOME.into(),
+            clock: ClockChoice::Best,
+            kernel: None,
+            command: Vec::new(),
+        }
+    }
 }
 
 /// A recording in progress. Dropping it without [`Recording::end`] leaves it as a crash would: `recover` completes it.
@@ -94,6 +120,8 @@ pub struct RecordingOutcome {
     pub joined: bool,
     /// Whether programs defined more event types than a session can have. All events of the others are lost.
     pub is_table_full: bool,
+    /// How long programs waited for room.
+    pub waited: Waited,
     /// What was removed with the oldest parts of the trace of programs.
     pub removed: Removed,
     /// The result for the events of programs.
@@ -146,6 +174,7 @@ impl Recording {
             region.set_home(&directory);
             region.set_filters(&config.filters)?;
             region.set_stacks(&config.stacks, config.stacks_copied)?;
+            region.set_wait(config.wait)?;
             let environment = environment(&config.command.join(" "));
             Ok(match config.rotation {
                 Some(rotation) => Consumer::begin_parts(region, &directory, environment, rotation)?,
@@ -226,6 +255,7 @@ impl Recording {
             flight: self.file.flight,
             joined,
             is_table_full,
+            waited: region.waited(),
             removed,
             user,
             kernel,

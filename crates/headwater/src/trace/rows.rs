@@ -15,8 +15,8 @@ use headwater_trace::session::VARIABLE;
 use headwater_trace_tools::export::{Choice, chrome, timeline};
 use serde::{Deserialize, Serialize};
 
-use super::recording::{ClockChoice, Recording, RecordingConfig};
-use super::{HOME, view};
+use super::recording::{Recording, RecordingConfig};
+use super::view;
 
 /// The directory of traces in that of the run.
 const TRACES: &str = "traces";
@@ -60,16 +60,10 @@ pub fn record(runner: &BlockRunner<'_>, run: &Path, scratch: &Scratch, stop: &St
         let recording = Recording::begin(&RecordingConfig {
             directory: Some(directory.clone()),
             events: vec!["headwater:*".to_owned()],
-            filters: Vec::new(),
-            stacks: Vec::new(),
-            stacks_copied: false,
             when_full: WhenFull::Overwrite,
             buffer_bytes: BUFFER,
-            rotation: None,
-            memory: PathBuf::from(HOME),
-            clock: ClockChoice::Best,
-            kernel: None,
             command: vec!["headwater".to_owned(), "run".to_owned(), planned.row.id.clone()],
+            ..RecordingConfig::default()
         })?;
         let memory = recording.memory().to_owned();
         let launched = runner.launch_with(planned, number as u64, (VARIABLE, &memory), scratch, stop);

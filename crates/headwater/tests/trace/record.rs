@@ -49,6 +49,29 @@ fn losses_are_reported_with_a_remedy_and_counted_equally_by_all_tools() {
 }
 
 #[test]
+fn a_program_that_waits_for_room_loses_nothing_and_is_told_of() {
+    let dir = TestDir::new();
+    let recorded = dir.record(&["--buffer", "16k", "--wait=1m"], 100_000, "0");
+    assert_eq!(dir.agreed("r"), (100_001, 0), "{}", recorded.said);
+    assert!(recorded.said.contains("headwater: programs waited for room "), "{}", recorded.said);
+}
+
+#[test]
+fn a_stopped_recorder_holds_a_waiting_program_up_for_the_given_time_and_what_is_lost_is_counted() {
+    let dir = TestDir::new();
+    let recorder = Recorder::start(dir.recorder(&["--buffer", "16k", "--wait=200ms"], 100_000, "wait"));
+    dir.emitted(2_000);
+    recorder.signal(Signal::STOP);
+    dir.emitted(100_000);
+    recorder.signal(Signal::CONT);
+    recorder.signal(Signal::TERM);
+    let recorded = recorder.wait();
+    let (written, lost) = dir.agreed("r");
+    assert_eq!(written + lost, 100_001);
+    assert!(lost > 0 && recorded.said.contains("no room was made within 200 ms"), "{}", recorded.said);
+}
+
+#[test]
 fn signals_are_forwarded_to_the_command_and_the_trace_is_complete() {
     for (signal, status) in [(Signal::INT, 130), (Signal::TERM, 143)] {
         let dir = TestDir::new();

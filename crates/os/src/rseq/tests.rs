@@ -59,7 +59,10 @@ fn entries_are_whole_and_in_order_or_counted_as_lost() {
             for number in 0..room as u64 {
                 assert_eq!(logs.append(&[0, number, !number]), Appended::Written);
             }
-            assert_eq!(logs.append(&[0, 1, 1]), Appended::Lost);
+            assert_eq!(logs.append(&[0, 1, 1]), Appended::Full);
+            let counted: Vec<bool> = logs.1.iter().map(CpuLog::count_lost).collect();
+            // In the log of this CPU, and in no other.
+            assert!(counted.iter().enumerate().all(|(of, counted)| *counted == (of == cpu as usize)), "{counted:?}");
         });
     });
     let log = logs.words(cpu as usize);

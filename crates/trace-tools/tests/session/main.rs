@@ -4,6 +4,7 @@ mod damage;
 mod forbid;
 mod kill;
 mod program;
+mod room;
 mod test_session;
 mod wake;
 

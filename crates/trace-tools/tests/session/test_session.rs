@@ -30,6 +30,13 @@ impl TestSession {
         test
     }
 
+    /// A session in which events wait for room.
+    pub fn waiting(cpu_bytes: usize, longest: Duration) -> TestSession {
+        let test = TestSession::new(WhenFull::Refuse, cpu_bytes);
+        test.region().set_wait(longest).expect("not too long");
+        test
+    }
+
     pub fn session(&self) -> PathBuf {
         self.directory.path().join("session")
     }

@@ -31,7 +31,8 @@ impl Over<'_> {
     }
 }
 
-fn wait_for(child: &mut Child) {
+/// Waits until a program has ended.
+pub fn wait_for(child: &mut Child) {
     let start = Instant::now();
     while !has_ended(child) {
         if start.elapsed() > LONG {

@@ -10,7 +10,8 @@ use headwater_os::thread::AtEnd;
 use headwater_os::{clock, fork, ticks};
 use headwater_shm::logs::{Alone, Logs};
 
-use super::{AT_ONCE, WAKE_UPS_MAX, count_outside, is_active, refused, wake_recorder};
+use super::write::Attempts;
+use super::{AT_ONCE, count_outside, is_active, refused};
 
 /// A log for a thread, in a session that this process has joined. On separate cache lines: if two threads' flags shared
 /// a line, an event would cost more than twice as much.
@@ -101,15 +102,19 @@ impl OwnLog {
 
     /// Appends an entry, as its owner. An entry that cannot be written is counted.
     fn append(&self, time: impl Fn() -> u64, words: &[u64]) {
-        for _ in 0..=WAKE_UPS_MAX {
+        let mut attempts = Attempts::of(self.tag);
+        loop {
             match self.at_an_entry(|| self.alone.append(time(), words)) {
-                Some(Appended::Due) => wake_recorder(self.tag),
-                Some(Appended::Lost) => return refused(self.tag),
-                Some(_) => return,
-                None => break,
+                Some(Appended::Due) if attempts.wake_recorder() => {}
+                Some(Appended::Full) if attempts.wait_for_room() => {}
+                Some(Appended::Full) => {
+                    self.alone.count_lost();
+                    return refused(self.tag);
+                }
+                Some(Appended::Written) => return,
+                Some(Appended::Due | Appended::Elsewhere) | None => return count_outside(self.tag),
             }
         }
-        count_outside(self.tag);
     }
 
     /// Calls `append`, unless this is a signal handler that has interrupted the thread in an entry.

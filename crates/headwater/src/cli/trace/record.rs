@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use headwater_gauge::plan::duration::Seconds;
+use headwater_gauge::plan::duration::{Seconds, words};
 use headwater_gauge::plan::sizes;
 use headwater_gauge::plan::suggest::there_are;
 use headwater_trace::WhenFull;
-use headwater_trace::region::EVENTS_MAX;
+use headwater_trace::region::{EVENTS_MAX, WAIT_MAX, Waited};
 use headwater_trace_tools::consumer::Totals;
 use headwater_trace_tools::consumer::parts::{Removed, Rotation};
 use headwater_trace_tools::filter::Filter;
@@ -22,6 +22,10 @@ use crate::trace::{BUFFER_BYTES, ClockChoice, HOME, KernelConfig, KernelEnd, Rec
 
 /// The largest buffer of a CPU that is advised, bytes: several of them have to find room in memory.
 const ADVISED_MAX: u64 = 256 << 20;
+
+/// How long an event waits for room if no time is given: longer than a recorder is ever held up by other programs, and short
+/// enough for a program that waits once for a recorder that is gone.
+const WAIT: Duration = Duration::from_secs(1);
 
 /// The options for recordings of commands and of processes.
 #[derive(Debug, Args)]
@@ -71,6 +75,19 @@ struct RecordingArguments {
     #[arg(long, visible_alias = "overwrite", help_heading = "How")]
     flight: bool,
 
+    /// Where a buffer is full, let the program wait until the recorder has made room, for at most TIME [default: 1s; at most 1m], in
+    /// place of losing the event. The kernel's events do not wait
+    #[arg(
+        long,
+        value_name = "TIME",
+        value_parser = wait,
+        num_args = 0..=1,
+        require_equals = true,
+        conflicts_with = "flight",
+        help_heading = "How"
+    )]
+    wait: Option<Option<Duration>>,
+
     /// The clock of timestamps: tsc, monotonic [default: tsc where it is usable as a clock]
     #[arg(long, value_name = "CLOCK", value_parser = clock, help_heading = "How")]
     clock: Option<ClockChoice>,
@@ -112,6 +129,7 @@ pub(super) struct AttachArguments {
   headwater trace record -e '*,!shop:put' -- ./server         all events but one
   headwater trace record -f 'shop:put if len > 4096 || path ~ \"/cart*\"' -- ./server
   headwater trace record --rotate 100mx10 -- ./server         the newest gigabyte, in parts
+  headwater trace record --wait -- ./server          no event is lost: where a buffer is full the program waits
   headwater trace record --stay -- ./daemon --fork   after the command has ended, what it left running
   headwater trace record --flight -- ./server        keep the newest events; `trace snapshot` writes them
   sudo headwater trace record -k sched -k syscalls:sys_enter_futex -- ./server
@@ -176,6 +194,14 @@ fn rotation(text: &str) -> Result<Rotation, String> {
     Ok(Rotation { bytes, keep })
 }
 
+fn wait(text: &str) -> Result<Duration, String> {
+    let time = Duration::from_secs_f64(text.parse::<Seconds>()?.0);
+    if time > WAIT_MAX {
+        return Err(format!("a program waits for at most {} s", WAIT_MAX.as_secs()));
+    }
+    Ok(time)
+}
+
 fn clock(text: &str) -> Result<ClockChoice, String> {
     match text {
         "tsc" => Ok(ClockChoice::Tsc),
@@ -201,6 +227,7 @@ impl RecordingArguments {
             stacks: self.stack,
             stacks_copied: self.stack_copy,
             when_full: if self.flight { WhenFull::Overwrite } else { WhenFull::Refuse },
+            wait: self.wait.map_or(Duration::ZERO, |wait| wait.unwrap_or(WAIT)),
             buffer_bytes: self.buffer.unwrap_or(BUFFER_BYTES),
             rotation: self.rotate,
             memory: self.logs,
@@ -215,7 +242,7 @@ pub(super) fn attach(arguments: AttachArguments) -> anyhow::Result<u8> {
     let (quiet, pid) = (arguments.recording.quiet, arguments.pid);
     let config = arguments.recording.config(false, Vec::new(), vec![format!("process {pid}")]);
     let Recorded { ended, command } = record::attach(&config, pid, &mut |note| say(&note))?;
-    print(&ended, quiet, config.buffer_bytes);
+    print(&ended, quiet, &config);
     if command.is_none() && !quiet {
         note!("headwater: process {pid} goes on");
     }
@@ -230,7 +257,7 @@ pub(super) fn record(arguments: RecordArguments) -> anyhow::Result<u8> {
     let remaining = arguments.stay.map_or(Remaining::Leave, limit);
     match record::record(&config, &command, remaining, &mut |note| say(&note)) {
         Ok(Recorded { ended, command }) => {
-            print(&ended, quiet, config.buffer_bytes);
+            print(&ended, quiet, &config);
             Ok(command.map_or(super::status::INTERRUPTED, record::End::status))
         }
         Err(Refusal { status, why }) => {
@@ -260,10 +287,10 @@ fn say(note: &Note) {
 }
 
 /// Prints the result to standard error: standard output belongs to the command.
-fn print(ended: &RecordingOutcome, quiet: bool, buffer_bytes: usize) {
+fn print(ended: &RecordingOutcome, quiet: bool, config: &RecordingConfig) {
     let directory = ended.directory.display();
     match &ended.user {
-        Ok(totals) => print_user(ended, totals, quiet, buffer_bytes),
+        Ok(totals) => print_user(ended, totals, quiet, config),
         Err(unfinished) => {
             note!("headwater: the trace is not whole: {unfinished}");
             note!(
@@ -284,7 +311,7 @@ fn print(ended: &RecordingOutcome, quiet: bool, buffer_bytes: usize) {
     }
 }
 
-fn print_user(ended: &RecordingOutcome, totals: &Totals, quiet: bool, buffer_bytes: usize) {
+fn print_user(ended: &RecordingOutcome, totals: &Totals, quiet: bool, config: &RecordingConfig) {
     let Totals { written, lost, bytes, spoiled_bytes, .. } = *totals;
     if !ended.joined && lost == 0 {
         // With the kernel's events a program needs none of its own.
@@ -303,6 +330,15 @@ fn print_user(ended: &RecordingOutcome, totals: &Totals, quiet: bool, buffer_byt
     if totals.filtered > 0 && !quiet {
         note!("headwater: {} more met no condition (--filter)", events(totals.filtered));
     }
+    if ended.waited.count > 0 && !quiet {
+        let Waited { count, time } = ended.waited;
+        note!(
+            "headwater: programs waited for room {} time{}, {} in total (--wait)",
+            grouped(count),
+            if count == 1 { "" } else { "s" },
+            words(time.as_secs_f64())
+        );
+    }
     if ended.is_table_full {
         note!(
             "headwater: there are more kinds of events than a session can have ({EVENTS_MAX}); those of the others are lost, and \
@@ -312,17 +348,23 @@ fn print_user(ended: &RecordingOutcome, totals: &Totals, quiet: bool, buffer_byt
         let lost = grouped(lost);
         match totals.buffer_needed.next_power_of_two() {
             // What was lost was lost where the size of a buffer cannot be chosen.
-            needed if needed <= buffer_bytes as u64 => note!(
+            needed if needed <= config.buffer_bytes as u64 => note!(
                 "headwater: {lost} found no room, but not because a CPU's buffer was too small: the program went on when the recording \
                  ended, more threads than there are logs for, or events in a signal handler (docs/tracing.md)"
             ),
+            _ if !config.wait.is_zero() => note!(
+                "headwater: for some of the {lost} no room was made within {}: the recorder was held up, or could not write \
+                 (--wait)",
+                words(config.wait.as_secs_f64())
+            ),
             needed if needed <= ADVISED_MAX => note!(
-                "headwater: the buffers were too small for {lost} of them: --buffer {} would have held them, or fewer events (-e)",
+                "headwater: the buffers were too small for {lost} of them: --buffer {} would have held them, or fewer events (-e), or \
+                 programs that wait for room (--wait)",
                 short(needed)
             ),
             _ => note!(
                 "headwater: more events came than can be carried, for so long that no buffer would have held the {lost}: fewer \
-                 events (-e)"
+                 events (-e), or programs that wait for room (--wait)"
             ),
         }
     }
@@ -366,7 +408,9 @@ pub(super) fn print_kernel(kernel: &KernelEnd, quiet: bool) {
 
 #[cfg(test)]
 mod tests {
-    use super::{Rotation, buffer, rotation};
+    use std::time::Duration;
+
+    use super::{Rotation, buffer, rotation, wait};
 
     #[test]
     fn a_rotation_is_a_size_and_perhaps_a_number() {
@@ -374,6 +418,15 @@ mod tests {
         assert_eq!(rotation("64kx2"), Ok(Rotation { bytes: 64 << 10, keep: Some(2) }));
         for wrong in ["", "x3", "100mx", "100mx0", "100mx-1", "1k", "10mx2x3"] {
             assert!(rotation(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_wait_has_an_end() {
+        assert_eq!(wait("200ms"), Ok(Duration::from_millis(200)));
+        assert_eq!(wait("1m"), Ok(Duration::from_secs(60)));
+        for (wrong, why) in [("61", "at most 60 s"), ("0", "more than 0"), ("inf", "no")] {
+            assert!(wait(wrong).expect_err(wrong).contains(why), "{wrong}");
         }
     }
 
