@@ -6,12 +6,11 @@ use headwater_trace::WhenFull;
 use headwater_trace_tools::consumer::Consumer;
 
 use crate::test_session::{TestSession, logs};
-use crate::{alone, has_ended, program};
+use crate::{has_ended, program};
 
 #[test]
 fn what_comes_before_a_damaged_record_is_in_the_trace_and_the_rest_is_counted() {
     const EVENTS: u64 = 60_000;
-    let _alone = alone();
     // Its length at the end of the log and in several packets, its event, and its time.
     for (damaged, at, len) in [(EVENTS - 1, 10, 2), (20_001, 10, 2), (99, 10, 2), (20_001, 8, 2), (20_001, 0, 8)] {
         let test = TestSession::new(WhenFull::Refuse, 8 << 20);

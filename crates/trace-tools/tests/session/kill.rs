@@ -12,9 +12,9 @@ use headwater_trace::WhenFull;
 use headwater_trace_tools::consumer::parts::{PartsFile, Rotation};
 use headwater_trace_tools::consumer::{self, Consumer};
 
+use crate::OWN_LOGS;
 use crate::program::{self, Progress};
 use crate::test_session::TestSession;
-use crate::{OWN_LOGS, alone};
 
 fn rounds() -> u64 {
     let number = |name| std::env::var(name).ok().and_then(|text| text.parse().ok());
@@ -59,7 +59,6 @@ fn check(test: &TestSession, progress: &Progress, totals: consumer::Totals) {
 
 #[test]
 fn after_a_killed_program_all_events_are_in_the_trace() {
-    let _alone = alone();
     for round in 0..rounds() {
         for own_logs in OWN_LOGS {
             // A thread's log is small: it holds all events only if they are copied meanwhile.
@@ -78,7 +77,6 @@ fn after_a_killed_program_all_events_are_in_the_trace() {
 
 #[test]
 fn after_a_killed_consumer_all_events_are_in_the_trace_once() {
-    let _alone = alone();
     for round in 0..rounds() {
         let test = TestSession::new(WhenFull::Refuse, ROOM);
         let progress = Progress::create(&test.session());
@@ -96,7 +94,6 @@ fn after_a_killed_consumer_all_events_are_in_the_trace_once() {
 
 #[test]
 fn after_program_and_consumer_are_killed_all_events_are_in_the_trace_once() {
-    let _alone = alone();
     for round in 0..rounds() {
         let test = TestSession::new(WhenFull::Refuse, ROOM);
         let progress = Progress::create(&test.session());
@@ -118,7 +115,6 @@ fn after_program_and_consumer_are_killed_all_events_are_in_the_trace_once() {
 
 #[test]
 fn after_a_consumer_died_at_the_beginning_of_a_part_nothing_is_copied_twice() {
-    let _alone = alone();
     let test = TestSession::new(WhenFull::Refuse, 64 << 20);
     std::fs::create_dir(test.trace()).expect("a directory");
     let mut child = program::start("threads", 50_000, &test.session(), false);
@@ -149,7 +145,6 @@ fn after_a_consumer_died_at_the_beginning_of_a_part_nothing_is_copied_twice() {
 
 #[test]
 fn what_a_consumer_left_that_was_killed_while_it_removed_a_part_is_not_read_again() {
-    let _alone = alone();
     let test = TestSession::new(WhenFull::Refuse, 16 << 20);
     std::fs::create_dir(test.trace()).expect("a directory");
     let mut child = program::start("one", 20_000, &test.session(), false);
@@ -191,7 +186,6 @@ fn what_a_consumer_left_that_was_killed_while_it_removed_a_part_is_not_read_agai
 
 #[test]
 fn a_full_disk_does_not_harm_the_program_and_is_reported() {
-    let _alone = alone();
     let test = TestSession::new(WhenFull::Refuse, 1 << 18);
     let mut child = program::start("one", 400_000, &test.session(), false);
     // /dev/full: every write fails as on a full disk.

@@ -10,12 +10,11 @@ mod wake;
 
 use std::path::Path;
 use std::process::Child;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use headwater_trace::WhenFull;
 use headwater_trace::event::TEXT_MAX;
-use headwater_trace::region::EVENTS_MAX;
+use headwater_trace::region::{EVENTS_MAX, WAIT_MAX};
 use headwater_trace_tools::consumer::{self, Consumer};
 use headwater_trace_tools::ctf::{Reader, TraceItem};
 use test_session::TestSession;
@@ -24,12 +23,6 @@ use test_session::TestSession;
 #[test]
 fn the_program() {
     program::run_role();
-}
-
-/// One test at a time of those that start processes for all CPUs.
-fn alone() -> MutexGuard<'static, ()> {
-    static ONE: Mutex<()> = Mutex::new(());
-    ONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Logs of CPUs and logs of threads.
@@ -44,7 +37,6 @@ fn has_ended(child: &mut Child) -> bool {
 
 #[test]
 fn events_that_are_copied_in_time_are_all_in_the_trace() {
-    let _alone = alone();
     for own_logs in OWN_LOGS {
         // Room for all events, because the copying may be delayed by other work of the machine.
         let test = TestSession::new(WhenFull::Refuse, 16 << 20);
@@ -63,7 +55,6 @@ fn events_that_are_copied_in_time_are_all_in_the_trace() {
 
 #[test]
 fn written_and_lost_events_add_up_to_the_emitted_ones() {
-    let _alone = alone();
     for own_logs in OWN_LOGS {
         let test = TestSession::new(WhenFull::Refuse, 1 << 16);
         let mut child = program::start("threads", 50_000, &test.session(), own_logs);
@@ -79,7 +70,6 @@ fn written_and_lost_events_add_up_to_the_emitted_ones() {
 
 #[test]
 fn children_and_their_children_record_under_their_own_ids() {
-    let _alone = alone();
     for own_logs in OWN_LOGS {
         let test = TestSession::new(WhenFull::Refuse, 4 << 20);
         // A thread's log is small.
@@ -100,7 +90,6 @@ fn children_and_their_children_record_under_their_own_ids() {
 
 #[test]
 fn a_program_stays_in_its_session_over_exec() {
-    let _alone = alone();
     let test = TestSession::new(WhenFull::Refuse, 1 << 20);
     let mut child = program::start("exec", 3_000, &test.session(), false);
     test.carry(|| has_ended(&mut child));
@@ -111,9 +100,8 @@ fn a_program_stays_in_its_session_over_exec() {
 
 #[test]
 fn a_signal_handler_writes_too() {
-    let _alone = alone();
     for own_logs in OWN_LOGS {
-        let test = TestSession::new(WhenFull::Refuse, 64 << 20);
+        let test = TestSession::waiting(64 << 20, WAIT_MAX);
         let count = 200_000;
         let mut child = program::start("signals", count, &test.session(), own_logs);
         let totals = test.carry(|| has_ended(&mut child));
@@ -134,8 +122,22 @@ fn a_signal_handler_writes_too() {
 }
 
 #[test]
+fn what_finds_no_room_is_counted_also_in_signal_handlers() {
+    for own_logs in OWN_LOGS {
+        let test = TestSession::new(WhenFull::Refuse, 1 << 16);
+        let progress = program::Progress::create(&test.session());
+        let count = 200_000;
+        let mut child = program::start("counted_signals", count, &test.session(), own_logs);
+        assert!(child.wait().expect("wait").success());
+        let totals = consumer::recover(test.region(), &test.trace(), Vec::new()).expect("the end");
+        let in_handler = progress.emitted(2).load(std::sync::atomic::Ordering::Acquire);
+        assert!(in_handler > 50 && totals.lost > count / 2, "{in_handler} in the handler, {totals:?}");
+        assert_eq!(totals.written + totals.lost, 1 + count + in_handler, "{totals:?}");
+    }
+}
+
+#[test]
 fn switching_events_loses_none_that_stays_on_also_in_signal_handlers() {
-    let _alone = alone();
     for own_logs in OWN_LOGS {
         // On a loaded machine the program may have ended before many switches.
         assert!([1, 4, 16].into_iter().any(|millions| switched(millions, own_logs) > 50));
@@ -172,7 +174,6 @@ fn switched(millions: usize, own_logs: bool) -> u32 {
 
 #[test]
 fn the_first_event_of_a_thread_may_be_in_a_signal_handler() {
-    let _alone = alone();
     for own_logs in OWN_LOGS {
         let test = TestSession::new(WhenFull::Refuse, 1 << 20);
         // More threads than thread logs: each thread releases its log.
@@ -188,7 +189,6 @@ fn the_first_event_of_a_thread_may_be_in_a_signal_handler() {
 
 #[test]
 fn children_that_are_forked_while_the_program_joins_are_in_the_session() {
-    let _alone = alone();
     for round in 0..60 {
         let own_logs = round % 3 == 0;
         let test = TestSession::new(WhenFull::Refuse, 1 << 20);
@@ -205,7 +205,6 @@ fn children_that_are_forked_while_the_program_joins_are_in_the_session() {
 
 #[test]
 fn each_thread_is_named_even_if_the_logs_are_full() {
-    let _alone = alone();
     for own_logs in OWN_LOGS {
         let test = TestSession::new(WhenFull::Refuse, 1 << 14);
         let mut child = program::start("storm", 200, &test.session(), own_logs);
@@ -263,7 +262,6 @@ fn a_program_is_in_several_sessions_at_once() {
 
 #[test]
 fn threads_come_and_go() {
-    let _alone = alone();
     for own_logs in OWN_LOGS {
         let test = TestSession::new(WhenFull::Refuse, 1 << 20);
         let mut child = program::start("storm", 300, &test.session(), own_logs);
@@ -276,7 +274,6 @@ fn threads_come_and_go() {
 
 #[test]
 fn a_snapshot_has_the_newest_events_and_the_session_continues() {
-    let _alone = alone();
     for own_logs in OWN_LOGS {
         let test = TestSession::new(WhenFull::Overwrite, 1 << 18);
         let mut child = program::start("threads", 50_000, &test.session(), own_logs);
@@ -323,7 +320,6 @@ fn a_listening_program_is_traced_after_an_attach() {
 
 #[test]
 fn an_ended_session_records_nothing() {
-    let _alone = alone();
     let test = TestSession::new(WhenFull::Refuse, 1 << 20);
     let mut child = program::start("one", 10_000_000, &test.session(), false);
     std::thread::sleep(Duration::from_millis(100));
@@ -340,7 +336,6 @@ fn an_ended_session_records_nothing() {
 
 #[test]
 fn events_of_thousands_of_types_are_recorded_and_those_beyond_the_limit_are_counted_as_lost() {
-    let _alone = alone();
     let all = EVENTS_MAX as u64;
     for (when_full, own_logs, count) in
         [(WhenFull::Refuse, false, all + 50), (WhenFull::Refuse, true, 700), (WhenFull::Overwrite, false, 2_000)]
@@ -391,7 +386,6 @@ fn a_text_is_cut_where_its_limit_or_the_place_of_later_fields_begins() {
 
 #[test]
 fn threads_are_named_even_if_their_first_records_are_overwritten() {
-    let _alone = alone();
     for own_logs in OWN_LOGS {
         let test = TestSession::new(WhenFull::Overwrite, 1 << 14);
         // Each thread also fills its own log more than once.

@@ -107,6 +107,11 @@ pub fn run_role() {
         "texts" => of_length(count as usize),
         "storm" => storm(count),
         "signals" => signals(count),
+        "counted_signals" => {
+            signals(count);
+            let progress = Progress::open(Path::new(&std::env::var_os("HEADWATER_TRACE").expect("a session")));
+            progress.emitted(2).store(IN_HANDLER.load(Ordering::Relaxed), Ordering::Release);
+        }
         "first" => first_in_handlers(count),
         "race" => race(count),
         "counted" => {

@@ -8,7 +8,7 @@ use headwater_trace_tools::consumer::Consumer;
 
 use crate::test_session::{TestSession, logs};
 use crate::wake::{LONG, wait_for};
-use crate::{OWN_LOGS, alone, has_ended, program};
+use crate::{OWN_LOGS, has_ended, program};
 
 /// Bytes of each log: of threads it is always as many.
 const BYTES: usize = 1 << 16;
@@ -26,7 +26,6 @@ fn full(region: &Region) {
 
 #[test]
 fn no_event_is_lost_where_programs_wait_for_room() {
-    let _alone = alone();
     for own_logs in OWN_LOGS {
         for (role, count, threads) in [("one", 50_000, 1), ("threads", 10_000, 8), ("signals", 30_000, 1)] {
             let test = TestSession::waiting(BYTES, WAIT_MAX);
@@ -52,7 +51,6 @@ fn no_event_is_lost_where_programs_wait_for_room() {
 fn a_recorder_that_stands_still_is_waited_for_once_until_it_copies_again() {
     const WAIT: Duration = Duration::from_millis(100);
     const COUNT: u64 = 10_000;
-    let _alone = alone();
     for own_logs in OWN_LOGS {
         let test = TestSession::waiting(BYTES, WAIT);
         let region = test.region();
@@ -84,7 +82,6 @@ fn a_recorder_that_stands_still_is_waited_for_once_until_it_copies_again() {
 
 #[test]
 fn a_session_that_ends_lets_waiting_programs_go() {
-    let _alone = alone();
     for own_logs in OWN_LOGS {
         let test = TestSession::waiting(BYTES, WAIT_MAX);
         let consumer = Consumer::begin(test.region(), &test.trace(), Vec::new()).expect("a trace");
@@ -102,7 +99,6 @@ fn a_session_that_ends_lets_waiting_programs_go() {
 #[test]
 fn programs_that_are_killed_or_stopped_while_they_wait_hold_nothing_up() {
     const COUNT: u64 = 20_000;
-    let _alone = alone();
     for own_logs in OWN_LOGS {
         let test = TestSession::waiting(BYTES, WAIT_MAX);
         let mut consumer = Consumer::begin(test.region(), &test.trace(), Vec::new()).expect("a trace");

@@ -10,7 +10,7 @@ use headwater_trace::region::Region;
 use headwater_trace_tools::consumer::Consumer;
 
 use crate::test_session::{TestSession, logs};
-use crate::{OWN_LOGS, alone, has_ended, program};
+use crate::{OWN_LOGS, has_ended, program};
 
 /// Longer than any step takes on a loaded machine.
 pub const LONG: Duration = Duration::from_secs(60);
@@ -46,7 +46,6 @@ pub fn wait_for(child: &mut Child) {
 #[test]
 fn a_recorder_that_only_sleeps_is_woken_before_events_are_lost() {
     const HALVES: u64 = 20;
-    let _alone = alone();
     for own_logs in OWN_LOGS {
         let test = TestSession::new(WhenFull::Refuse, 1 << 16);
         let region = test.region();
@@ -76,7 +75,6 @@ fn a_recorder_that_only_sleeps_is_woken_before_events_are_lost() {
 
 #[test]
 fn a_recorder_that_is_frozen_costs_a_program_one_call_for_each_log() {
-    let _alone = alone();
     for own_logs in OWN_LOGS {
         let test = TestSession::new(WhenFull::Refuse, 1 << 16);
         let consumer = Consumer::begin(test.region(), &test.trace(), Vec::new()).expect("a trace");
@@ -95,7 +93,6 @@ fn a_recorder_that_is_frozen_costs_a_program_one_call_for_each_log() {
 
 #[test]
 fn a_program_ends_although_another_one_keeps_its_logs_due() {
-    let _alone = alone();
     for own_logs in OWN_LOGS {
         let test = TestSession::new(WhenFull::Refuse, 1 << 16);
         let region = test.region();

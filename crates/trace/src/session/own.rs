@@ -108,7 +108,8 @@ impl OwnLog {
                 Some(Appended::Due) if attempts.wake_recorder() => {}
                 Some(Appended::Full) if attempts.wait_for_room() => {}
                 Some(Appended::Full) => {
-                    self.alone.count_lost();
+                    // As an append: a signal handler between its load and its store would count nothing.
+                    self.at_an_entry(|| self.alone.count_lost());
                     return refused(self.tag);
                 }
                 Some(Appended::Written) => return,
