@@ -24,8 +24,8 @@ fn a_right_message_passes_and_its_neighbours_do_not() {
 fn the_full_check_sees_every_damaged_byte() {
     for size in SIZES {
         let message = Payload::new(size).message(7).to_vec();
+        let mut receiver = Payload::new(size);
         for damaged in 0..size {
-            let mut receiver = Payload::new(size);
             receiver.space().copy_from_slice(&message);
             receiver.space()[damaged] ^= 1;
             assert!(receiver.verify_all(7).is_err(), "size {size}, byte {damaged}");
