@@ -3,7 +3,7 @@
 
 use headwater_results::compare::{Comparison, Ratio, RowComparison, Verdict};
 
-use super::ratios::{Frame, RatioLine, heaviest, plot};
+use super::ratios::{Frame, Judgement, RatioLine, heaviest, plot};
 use super::source::Source;
 use super::{Chart, FIGURES_MAX, Figure, names};
 use crate::markup::shorten;
@@ -78,20 +78,19 @@ fn line(row: &RowComparison, ratio: Ratio, tail: &str) -> RatioLine {
         ratio: ratio.value,
         low: ratio.low,
         high: ratio.high,
-        class: row.verdict.name(),
-        shape: shape(&row.verdict),
+        judgement: judgement(&row.verdict),
         words: [words, wide],
         effect: None,
         beside: None,
     }
 }
 
-fn shape(verdict: &Verdict) -> usize {
+fn judgement(verdict: &Verdict) -> Judgement {
     match verdict {
-        Verdict::Better => 2,
-        Verdict::Worse => 4,
-        Verdict::Equivalent => 1,
-        Verdict::Inconclusive { .. } | Verdict::Unjudged => 0,
+        Verdict::Better => Judgement::Better,
+        Verdict::Worse => Judgement::Worse,
+        Verdict::Equivalent => Judgement::Equivalent,
+        Verdict::Inconclusive { .. } | Verdict::Unjudged => Judgement::Undecided,
     }
 }
 

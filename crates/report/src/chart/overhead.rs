@@ -4,7 +4,7 @@
 use headwater_results::overhead::{Arm, Finding, Line, Overhead, is_overhead};
 use headwater_results::schema::Run;
 
-use super::ratios::{Frame, RatioLine, heaviest, plot};
+use super::ratios::{Frame, Judgement, RatioLine, heaviest, plot};
 use super::source::Source;
 use super::{Chart, FIGURES_MAX, Figure};
 use crate::overhead::{self, Report, change, least};
@@ -42,17 +42,17 @@ fn figure(name: Option<&str>, report: &Report, rows: &[&Line], configuration: &s
     if lines.is_empty() {
         return None;
     }
-    let count = |class: &str| lines.iter().filter(|line| line.class == class).count();
+    let count = |judgement| lines.iter().filter(|line| line.judgement == judgement).count();
     let heading = name.map_or_else(String::new, |name| format!("{name}: ")) + configuration + " over off";
     let frame = Frame {
         title: &format!("Costs: {heading}"),
         desc: &format!(
             "Costs of {}: {} larger, {} smaller, {} below what counts, {} undecided.",
             plural(lines.len(), "row"),
-            count(CLASSES[0]),
-            count(CLASSES[1]),
-            count(CLASSES[2]),
-            count(CLASSES[3])
+            count(Judgement::Worse),
+            count(Judgement::Better),
+            count(Judgement::Equivalent),
+            count(Judgement::Undecided)
         ),
         axis: "time over that of off (logarithmic), 1 is no cost",
         effect: 1.0,
@@ -85,23 +85,20 @@ fn figure(name: Option<&str>, report: &Report, rows: &[&Line], configuration: &s
 
 /// How much a line belongs on a drawing that has no room for all: an undecided change says nothing by its size.
 fn weight(line: &RatioLine) -> f64 {
-    match line.class {
-        class if class == CLASSES[3] => line.beside.map_or(0.0, |ratio| ratio.ln().abs()),
+    match line.judgement {
+        Judgement::Undecided => line.beside.map_or(0.0, |ratio| ratio.ln().abs()),
         _ => 1e3 + line.ratio.ln().abs(),
     }
 }
 
-/// The classes of colour: slower, faster, no change that counts, undecided.
-const CLASSES: [&str; 4] = ["worse", "better", "equivalent", "inconclusive"];
-
 fn line(report: &Report, row: &Line, configuration: &str) -> Option<RatioLine> {
     let arm = row.arms.iter().find(|arm| arm.name == configuration)?;
     let cost = arm.cost.filter(|cost| cost.times.is_finite() && cost.times > 0.0)?;
-    let (class, shape) = match &arm.finding {
-        Finding::Found if cost.times > 1.0 => (CLASSES[0], 4),
-        Finding::Found => (CLASSES[1], 2),
-        Finding::Below => (CLASSES[2], 1),
-        _ => (CLASSES[3], 0),
+    let judgement = match &arm.finding {
+        Finding::Found if cost.times > 1.0 => Judgement::Worse,
+        Finding::Found => Judgement::Better,
+        Finding::Below => Judgement::Equivalent,
+        _ => Judgement::Undecided,
     };
     let words = words(arm, row, cost.times);
     let beside = report.cost_of(row, configuration);
@@ -111,8 +108,7 @@ fn line(report: &Report, row: &Line, configuration: &str) -> Option<RatioLine> {
         ratio: cost.times,
         low: cost.low,
         high: cost.high,
-        class,
-        shape,
+        judgement,
         words: [words, wide],
         effect: row.minimum_effect,
         beside,
@@ -124,5 +120,49 @@ fn words(arm: &Arm, row: &Line, times: f64) -> String {
         (Finding::Found, _) => change(times),
         (Finding::Below, Some(effect)) => format!("below {}", least(effect)),
         _ => "open".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interval_is_that_of_the_cost() {
+        let run = crate::testing::overhead(12);
+        let (found, report) = (Overhead::of(&run), Report::beside(&run));
+        let mut compared = 0;
+        for row in overhead::main_lines(&found) {
+            for arm in &row.arms {
+                let (Some(cost), Some(line)) = (arm.cost, line(&report, row, &arm.name)) else { continue };
+                assert_eq!((line.low, line.ratio, line.high), (cost.low, cost.times, cost.high));
+                assert!(line.low < line.ratio && line.ratio < line.high, "{line:?}");
+                compared += 1;
+            }
+        }
+        assert!(compared > 3, "{compared}");
+    }
+
+    #[test]
+    fn what_a_run_decides_comes_before_what_changed_most_in_2002() {
+        let made = |judgement, ratio, beside| RatioLine {
+            label: String::new(),
+            ratio,
+            low: ratio,
+            high: ratio,
+            judgement,
+            words: [String::new(), String::new()],
+            effect: None,
+            beside,
+        };
+        let rising = [
+            made(Judgement::Undecided, 9.0, None),
+            made(Judgement::Undecided, 1.0, Some(1.5)),
+            made(Judgement::Undecided, 1.0, Some(0.2)),
+            made(Judgement::Equivalent, 1.001, None),
+            made(Judgement::Worse, 1.1, Some(9.0)),
+            made(Judgement::Better, 0.5, None),
+        ];
+        assert!(rising.is_sorted_by(|one, next| weight(one) < weight(next)), "{rising:?}");
     }
 }

@@ -19,6 +19,38 @@ const NAME_GAP: f64 = 10.0;
 /// The mark of the ratio beside.
 const BESIDE: Look = Look { colour: 6, shape: 3, dash: 0 };
 
+/// What is said of a ratio.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Judgement {
+    Better,
+    Worse,
+    /// No change that counts.
+    Equivalent,
+    Undecided,
+}
+
+impl Judgement {
+    /// The class of its colour.
+    fn class(self) -> &'static str {
+        match self {
+            Judgement::Better => "better",
+            Judgement::Worse => "worse",
+            Judgement::Equivalent => "equivalent",
+            Judgement::Undecided => "inconclusive",
+        }
+    }
+
+    /// The number of its marker: they differ in shape, so that they can be distinguished without colour.
+    fn shape(self) -> usize {
+        match self {
+            Judgement::Better => 2,
+            Judgement::Worse => 4,
+            Judgement::Equivalent => 1,
+            Judgement::Undecided => 0,
+        }
+    }
+}
+
 /// A line of the plot.
 #[derive(Clone, Debug)]
 pub(super) struct RatioLine {
@@ -27,10 +59,7 @@ pub(super) struct RatioLine {
     /// The ends of its interval.
     pub low: f64,
     pub high: f64,
-    /// The class of its colour.
-    pub class: &'static str,
-    /// The number of its marker: the verdicts differ in shape, so that they can be distinguished without colour.
-    pub shape: usize,
+    pub judgement: Judgement,
     /// The words beside it, in a narrow and in a wide drawing.
     pub words: [String; 2],
     /// The band about 1 of this line alone, as a share.
@@ -143,7 +172,7 @@ fn draw(
             pen.text("label value", (right, y - 10.0), Anchor::End, narrow);
         }
     }
-    pen.open(line.class, "");
+    pen.open(line.judgement.class(), "");
     if let (Some(low), Some(high)) = (scale.within(line.low), scale.within(line.high)) {
         let ends = format!("{}{}", moved((low, y - 3.0)), drawn((low, y + 3.0)));
         let other = format!("{}{}", moved((high, y - 3.0)), drawn((high, y + 3.0)));
@@ -154,7 +183,8 @@ fn draw(
         );
     }
     if let Some(at) = scale.within(line.ratio) {
-        pen.path(marks::point_class(line.shape), &marks::marker(line.shape, (at, y)), "");
+        let shape = line.judgement.shape();
+        pen.path(marks::point_class(shape), &marks::marker(shape, (at, y)), "");
     }
     pen.close();
     if let Some(at) = line.beside.and_then(|ratio| scale.within(ratio)) {
