@@ -56,7 +56,7 @@ pub struct Mount {
 /// The devices of a root: what programs expect on every system.
 const DEVICES: &str = "mknod -m 666 null c 1 3; mknod -m 666 zero c 1 5; mknod -m 666 full c 1 7; mknod -m 666 random c 1 8; \
                        mknod -m 666 urandom c 1 9; mknod -m 666 tty c 5 0; mkdir -m 1777 shm; mkdir pts; \
-                       mount -t devpts -o newinstance,ptmxmode=0666 none pts; ln -s pts/ptmx ptmx";
+                       mount -t devpts -o newinstance,ptmxmode=0666 none pts; ln -s pts/ptmx ptmx; ln -s /proc/self/fd fd";
 
 /// Runs a script in a root, with a /proc and a /dev of its own that end with it, and returns what it printed.
 ///

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use headwater_streams::attach::is_attached;
 use headwater_streams::{Stream, pipe};
+use rustix::process::{Pid, Signal, kill_process};
 
 /// Not a test of its own: the server that one of them has started.
 #[test]
@@ -117,7 +118,7 @@ fn an_inherited_end_is_attached_and_a_signal_ends_it() {
     drop(far);
     open(&path).write(b"x").expect("room");
     assert_eq!(near.read(&mut [0; 8]).expect("there"), 1);
-    assert!(Command::new("kill").args(["-TERM", &holder.id().to_string()]).status().expect("kill").success());
+    kill_process(Pid::from_child(&holder), Signal::TERM).expect("it is there");
     assert!(holder.wait().expect("wait").success());
     assert_eq!(near.read(&mut [0; 8]).expect("the end"), 0);
     assert!(!is_attached(&path));

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use headwater::store;
 use headwater_results::schema::{Event, Row, RowOutcome, Run};
 use headwater_trace_tools::kernel::{Support, Tracefs};
+use rustix::process::{Pid, Signal, kill_process};
 
 /// Every measurement first removes the instances of killed ones, so the test that kills one must run alone.
 static KILL_RUNS_ALONE: RwLock<()> = RwLock::new(());
@@ -285,8 +286,7 @@ fn an_interrupted_run_prints_its_results_and_leaves_nothing() {
     let _turn = KILL_RUNS_ALONE.read().unwrap_or_else(PoisonError::into_inner);
     let place = tempfile::tempdir().expect("a directory");
     let child = start_long_run(place.path());
-    let kill = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
-    assert!(kill.is_ok_and(|status| status.success()));
+    kill_process(Pid::from_child(&child), Signal::INT).expect("it is there");
     let id = child.id();
     let output = child.wait_with_output().expect("it ends");
     assert_eq!(output.status.code(), Some(130));

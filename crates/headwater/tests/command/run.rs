@@ -2,12 +2,13 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Output, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::directory::{TestDir, status};
 use headwater_results::parse::parse_events;
 use headwater_results::schema::{Event, Run, RunStatus};
+use rustix::process::{Pid, Signal, kill_process};
 
 /// The message on standard error, which must be one line.
 fn complaint(output: &Output) -> String {
@@ -292,22 +293,21 @@ fn long_run(dir: &TestDir) -> std::process::Child {
     child
 }
 
-fn signal(child: &std::process::Child, name: &str) {
-    let status = Command::new("kill").args([name, &child.id().to_string()]).status().expect("kill starts");
-    assert!(status.success());
+fn send(child: &std::process::Child, signal: Signal) {
+    kill_process(Pid::from_child(child), signal).expect("it is there");
 }
 
 #[test]
 fn after_a_stop_signal_nothing_is_left_and_the_run_can_be_resumed() {
-    for name in ["-INT", "-TERM", "-HUP"] {
+    for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
         let dir = TestDir::new();
         let child = long_run(&dir);
-        signal(&child, name);
+        send(&child, signal);
         let output = child.wait_with_output().expect("it ends");
-        assert_eq!(status(&output), 130, "{name}");
-        assert!(complaint(&output).contains("--resume"), "{name}");
-        assert!(processes_of(&dir).is_empty(), "{name}: {:?}", processes_of(&dir));
-        assert!(dir.left_behind().is_empty(), "{name}: {:?}", dir.left_behind());
+        assert_eq!(status(&output), 130, "{signal:?}");
+        assert!(complaint(&output).contains("--resume"), "{signal:?}");
+        assert!(processes_of(&dir).is_empty(), "{signal:?}: {:?}", processes_of(&dir));
+        assert!(dir.left_behind().is_empty(), "{signal:?}: {:?}", dir.left_behind());
         assert_eq!(read_run(&dir.path("r")).status, RunStatus::Interrupted);
         assert_eq!(status(&dir.run(&["show", "r"])), 4, "an interrupted run is a partial one");
     }
@@ -325,7 +325,7 @@ fn the_last_line_of_an_interrupted_run_says_how_to_continue() {
     wait_until("two launches", || {
         fs::read_to_string(dir.path("r/run.jsonl")).is_ok_and(|text| text.matches("launch_finished").count() >= 2)
     });
-    signal(&child, "-INT");
+    send(&child, Signal::INT);
     child.wait().expect("it ends");
     let mut text = String::new();
     std::io::Read::read_to_string(&mut reader, &mut text).expect("text");
@@ -341,7 +341,7 @@ fn a_signal_while_rows_are_probed_is_an_interruption_too() {
     let child = child.expect("the command starts");
     // Each row is probed by a process of its own.
     wait_until("a row is tried", || processes_of(&dir).len() > 1);
-    signal(&child, "-INT");
+    send(&child, Signal::INT);
     let output = child.wait_with_output().expect("it ends");
     assert_eq!(status(&output), 130, "{}", complaint(&output));
     assert!(complaint(&output).contains("before the first launch"), "{}", complaint(&output));
@@ -356,7 +356,7 @@ fn after_sigkill_no_process_is_left_and_the_next_run_removes_the_files() {
         let text = fs::read_to_string(dir.path("r/run.jsonl")).expect("the events");
         text.matches("launch_finished").count()
     };
-    signal(&child, "-KILL");
+    send(&child, Signal::KILL);
     child.wait().expect("it ends");
     wait_until("no process is left", || processes_of(&dir).is_empty());
     assert!(done(&dir) >= 2, "what was measured is kept");
