@@ -21,7 +21,7 @@ pub use headwater_trace_tools::consumer::HOME;
 pub use kernel_side::{KernelConfig, KernelEnd};
 pub use memory::{SessionMemory, found};
 pub use recording::{ClockChoice, Recording, RecordingConfig, RecordingOutcome};
-pub use session_file::{FILE, SessionFile};
+pub use session_file::{FILE, SessionFile, WaitsForRoom};
 
 /// The trace of programs in a recording.
 const USER: &str = "user";

@@ -10,7 +10,7 @@ use anyhow::{Context, anyhow};
 use headwater_os::files::make_private_directory;
 use headwater_os::{clock, ticks};
 use headwater_trace::WhenFull;
-use headwater_trace::region::{Layout, Region, Waited};
+use headwater_trace::region::{Layout, Region};
 use headwater_trace_tools::consumer::parts::{self, PartsFile, Removed, Rotation};
 use headwater_trace_tools::consumer::{Consumer, Totals, Unfinished};
 use headwater_trace_tools::ctf;
@@ -18,7 +18,9 @@ use headwater_trace_tools::kernel::{self, Support};
 use headwater_trace_tools::schema::Clock;
 
 use super::kernel_side::{self, KernelSide, Manner};
-use super::{BUFFER_BYTES, HOME, KernelConfig, KernelEnd, SessionFile, USER, environment, fresh_directory, memory};
+use super::{
+    BUFFER_BYTES, HOME, KernelConfig, KernelEnd, SessionFile, USER, WaitsForRoom, environment, fresh_directory, memory,
+};
 
 /// How long the counter is compared with the clock; 50 ms give an accuracy of about a millionth.
 const CALIBRATION: Duration = Duration::from_millis(50);
@@ -120,8 +122,8 @@ pub struct RecordingOutcome {
     pub joined: bool,
     /// Whether programs defined more event types than a session can have. All events of the others are lost.
     pub is_table_full: bool,
-    /// How long programs waited for room.
-    pub waited: Waited,
+    /// How long programs waited for room, if any did.
+    pub waited: Option<WaitsForRoom>,
     /// What was removed with the oldest parts of the trace of programs.
     pub removed: Removed,
     /// The result for the events of programs.
@@ -241,6 +243,8 @@ impl Recording {
         let (joined, is_table_full) = ((0..region.kinds_end(0)).any(written), region.is_table_full());
         let mut troubles = Vec::new();
         self.file.events = region.patterns();
+        let waited = WaitsForRoom::of(&region);
+        self.file.waited = waited;
         if let Ok(totals) = &user {
             let missing = kernel.iter().flat_map(KernelEnd::missing).collect();
             self.file.removed = Some(removed).filter(|removed| removed.parts > 0).map(Into::into);
@@ -255,7 +259,7 @@ impl Recording {
             flight: self.file.flight,
             joined,
             is_table_full,
-            waited: region.waited(),
+            waited,
             removed,
             user,
             kernel,

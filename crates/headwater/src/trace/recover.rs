@@ -11,7 +11,7 @@ use headwater_trace_tools::consumer::parts::{self, PartsFile};
 use headwater_trace_tools::ctf::{self, Reader, Repaired};
 use headwater_trace_tools::stat::Stat;
 
-use super::{KernelEnd, PAGES, SessionFile, USER, environment, fresh_directory, kernel_side};
+use super::{KernelEnd, PAGES, SessionFile, USER, WaitsForRoom, environment, fresh_directory, kernel_side};
 
 /// A recovered recording.
 #[derive(Debug)]
@@ -107,8 +107,8 @@ fn carry(
     let own = of.as_ref().map(|(recording, _)| *recording).filter(|recording| *recording == directory);
     let parts = own.map(PartsFile::read).transpose().context("parts of the trace")?.flatten();
     let totals = match &parts {
-        Some(parts) => consumer::recover_parts(region, directory, parts)?,
-        None => consumer::recover(region, &trace, environment(&command))?,
+        Some(parts) => consumer::recover_parts(region.clone(), directory, parts)?,
+        None => consumer::recover(region.clone(), &trace, environment(&command))?,
     };
     let (mut written, mut lost) = counted(directory, &trace)?;
     if let Some(PartsFile { removed, .. }) = &parts {
@@ -121,6 +121,7 @@ fn carry(
             let missing = kernel.iter().flat_map(KernelEnd::missing).collect();
             file.removed = parts.map(|parts| parts.removed).filter(|removed| removed.parts > 0).map(Into::into);
             file.kernel_removed = kernel_side::removed(recording).map(Into::into);
+            file.waited = WaitsForRoom::of(&region);
             file.write_end(directory, written, lost, missing).with_context(|| directory.display().to_string())?;
         }
     }

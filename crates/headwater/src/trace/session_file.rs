@@ -3,9 +3,11 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context, anyhow};
 use headwater_os::files::private;
+use headwater_trace::region::{Region, Waited};
 use headwater_trace_tools::consumer::parts::Removed;
 use serde::{Deserialize, Serialize};
 
@@ -48,6 +50,9 @@ pub struct SessionFile {
     /// The same of the events of the kernel, which [`End`] does not contain.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kernel_removed: Option<RemovedParts>,
+    /// How long programs waited for room; absent if none did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waited: Option<WaitsForRoom>,
     /// How the recording ended; absent while it is in progress, or if the recorder died.
     pub end: Option<End>,
 }
@@ -61,6 +66,28 @@ pub struct RemovedParts {
     pub events: u64,
     /// Their lost events.
     pub lost: u64,
+}
+
+/// The waits of programs for room in the buffers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WaitsForRoom {
+    /// How often a program has slept.
+    pub count: u64,
+    /// The time of all of them together.
+    pub ns: u64,
+}
+
+impl WaitsForRoom {
+    /// Returns those of a session, if there were any.
+    pub fn of(region: &Region) -> Option<WaitsForRoom> {
+        let Waited { count, time } = region.waited();
+        (count > 0).then(|| WaitsForRoom { count, ns: u64::try_from(time.as_nanos()).unwrap_or(u64::MAX) })
+    }
+
+    /// Returns the time.
+    pub fn time(self) -> Duration {
+        Duration::from_nanos(self.ns)
+    }
 }
 
 impl From<Removed> for RemovedParts {
@@ -101,6 +128,7 @@ impl SessionFile {
             kernel_events: Vec::new(),
             removed: None,
             kernel_removed: None,
+            waited: None,
             end: None,
         }
     }

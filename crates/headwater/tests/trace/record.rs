@@ -54,6 +54,9 @@ fn a_program_that_waits_for_room_loses_nothing_and_is_told_of() {
     let recorded = dir.record(&["--buffer", "16k", "--wait=1m"], 100_000, "0");
     assert_eq!(dir.agreed("r"), (100_001, 0), "{}", recorded.said);
     assert!(recorded.said.contains("headwater: programs waited for room "), "{}", recorded.said);
+    let file = fs::read_to_string(dir.path("r/session.json")).expect("it is there");
+    let file: serde_json::Value = serde_json::from_str(&file).expect("JSON");
+    assert!(file["waited"]["count"].as_u64() > Some(0) && file["waited"]["ns"].as_u64() > Some(0), "{file}");
 }
 
 #[test]

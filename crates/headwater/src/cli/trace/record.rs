@@ -9,7 +9,7 @@ use headwater_gauge::plan::duration::{Seconds, words};
 use headwater_gauge::plan::sizes;
 use headwater_gauge::plan::suggest::there_are;
 use headwater_trace::WhenFull;
-use headwater_trace::region::{EVENTS_MAX, WAIT_MAX, Waited};
+use headwater_trace::region::{EVENTS_MAX, WAIT_MAX};
 use headwater_trace_tools::consumer::Totals;
 use headwater_trace_tools::consumer::parts::{Removed, Rotation};
 use headwater_trace_tools::filter::Filter;
@@ -330,13 +330,12 @@ fn print_user(ended: &RecordingOutcome, totals: &Totals, quiet: bool, config: &R
     if totals.filtered > 0 && !quiet {
         note!("headwater: {} more met no condition (--filter)", events(totals.filtered));
     }
-    if ended.waited.count > 0 && !quiet {
-        let Waited { count, time } = ended.waited;
+    if let Some(waited) = ended.waited.filter(|_| !quiet) {
         note!(
             "headwater: programs waited for room {} time{}, {} in total (--wait)",
-            grouped(count),
-            if count == 1 { "" } else { "s" },
-            words(time.as_secs_f64())
+            grouped(waited.count),
+            if waited.count == 1 { "" } else { "s" },
+            words(waited.time().as_secs_f64())
         );
     }
     if ended.is_table_full {
