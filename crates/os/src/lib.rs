@@ -57,6 +57,7 @@ pub mod signal;
 pub mod socket_cookies;
 pub mod stack;
 pub mod thread;
+mod thread_word;
 pub mod ticks;
 pub mod watch;
 pub mod watcher;

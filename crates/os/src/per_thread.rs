@@ -336,78 +336,7 @@ fn new_number() -> u64 {
     number
 }
 
-#[cfg(all(target_arch = "x86_64", not(miri)))]
-mod word {
-    //! A word of each thread at a constant distance from the thread pointer, which one load finds. A `thread_local!` of a shared library
-    //! is found by a call, which costs as much as the rest of a short read.
-
-    use std::arch::{asm, global_asm};
-
-    /// Its name, with the version of this crate: another one in the same program has another word.
-    macro_rules! name {
-        () => {
-            "headwater_os_thread_number_0_1_0"
-        };
-    }
-
-    global_asm!(
-        ".pushsection .tbss.headwater_os_thread_number,\"awT\",@nobits",
-        ".balign 8",
-        concat!(".globl ", name!()),
-        concat!(".hidden ", name!()),
-        concat!(".type ", name!(), ",@object"),
-        concat!(".size ", name!(), ",8"),
-        concat!(name!(), ":"),
-        ".zero 8",
-        ".popsection",
-    );
-
-    #[inline(always)]
-    pub fn get() -> u64 {
-        let word: u64;
-        // SAFETY: reads the thread's own word, whose distance from the thread pointer the loader has stored.
-        unsafe {
-            asm!(
-                concat!("mov {0}, qword ptr [rip + ", name!(), "@GOTTPOFF]"),
-                "mov {0}, qword ptr fs:[{0}]",
-                out(reg) word,
-                options(nostack, preserves_flags, readonly),
-            );
-        }
-        word
-    }
-
-    pub fn set(word: u64) {
-        // SAFETY: as in `get`; only these two functions know the word.
-        unsafe {
-            asm!(
-                concat!("mov {1}, qword ptr [rip + ", name!(), "@GOTTPOFF]"),
-                "mov qword ptr fs:[{1}], {0}",
-                in(reg) word,
-                out(reg) _,
-                options(nostack, preserves_flags),
-            );
-        }
-    }
-}
-
-#[cfg(not(all(target_arch = "x86_64", not(miri))))]
-mod word {
-    //! A word of each thread.
-
-    use std::cell::Cell;
-
-    thread_local!(static WORD: Cell<u64> = const { Cell::new(0) });
-
-    #[inline]
-    pub fn get() -> u64 {
-        WORD.get()
-    }
-
-    pub fn set(word: u64) {
-        WORD.set(word);
-    }
-}
+crate::thread_word! { mod word = "headwater_os_thread_number_0_1_0" }
 
 fn tid() -> i32 {
     rustix::thread::gettid().as_raw_nonzero().get()

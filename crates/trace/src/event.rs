@@ -255,13 +255,24 @@ impl Event {
     #[doc(hidden)]
     pub fn write_made(&'static self, words: &mut [u64], len: usize) {
         let words = &mut words[..len.div_ceil(8)];
-        let state = self.state.load(Ordering::Acquire);
-        match *words {
-            [first, second] => self.write_short(state, [first, second]),
-            [first, second, third] => self.write_short(state, [first, second, third]),
-            [first, second, third, fourth] => self.write_short(state, [first, second, third, fourth]),
-            _ => self.write_anyway(state, words),
+        match words.len() {
+            2 => self.write_made_short::<2>(words),
+            3 => self.write_made_short::<3>(words),
+            4 => self.write_made_short::<4>(words),
+            _ => self.write_anyway(self.state.load(Ordering::Acquire), words),
         }
+    }
+
+    /// For so many words. Each length has a function of its own: one for all would save six registers, which costs as much as
+    /// the event's stores.
+    #[inline(never)]
+    fn write_made_short<const N: usize>(&'static self, words: &mut [u64]) {
+        let Ok(words) = <&mut Words<N>>::try_from(words) else { return };
+        let (state, mut copy) = (self.state.load(Ordering::Acquire), *words);
+        copy[1] = second_word(N, state);
+        // The rare case takes the words from memory again, so that they occupy no registers.
+        let otherwise = move || self.write_anyway(self.state.load(Ordering::Acquire), words);
+        session::write_short(tag(state), copy, otherwise);
     }
 
     /// Writes the record to its sessions, after making the event known.

@@ -4,14 +4,13 @@
 //! A session is made by a recorder, such as `headwater trace record`: a file in memory with buffers for each CPU. The recorder
 //! copies the records from there into a trace.
 
-use std::cell::Cell;
 use std::io;
 use std::path::Path;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering, compiler_fence, fence};
 
 use headwater_os::set_once::SetOnce;
-use headwater_os::{clock, environment, fork, rseq, thread, ticks};
+use headwater_os::{clock, environment, fork, rseq, thread, thread_word, ticks};
 use headwater_shm::logs::OfCpu;
 
 use crate::event::{Event, MODULE, MODULE_FIELDS, ON, Place, THREAD, THREAD_FIELDS, THREAD_WORDS, Value, second_word};
@@ -103,21 +102,20 @@ struct Here {
 /// No session has this tag; tags count from [`ON`] in the order in which they were joined.
 const NONE: u8 = 0;
 
-/// A thread's cached values. Together, because in a shared library each access to a thread-local is a call.
-struct ThisThread {
+// What a thread has cached.
+thread_word! {
     /// The log of the CPU on which it last ran.
-    here: Cell<Option<&'static Here>>,
+    mod this_log: &'static Here = "headwater_trace_this_log_0_1_0"
+}
+thread_word! {
     /// The thread's id, in the upper half as in records.
-    id: Cell<u64>,
-    /// The sessions that it has greeted, a bit each.
-    greeted: Cell<u64>,
+    mod this_id = "headwater_trace_this_id_0_1_0"
+}
+thread_word! {
+    /// The sessions that the thread has greeted, a bit each.
+    mod greeted = "headwater_trace_greeted_0_1_0"
 }
 const _: () = assert!(SESSIONS <= u64::BITS as usize);
-
-thread_local! {
-    static THIS: ThisThread =
-        const { ThisThread { here: Cell::new(None), id: Cell::new(0), greeted: Cell::new(0) } };
-}
 
 /// Joins the session that the environment names ([`VARIABLE`]), if this process has joined none yet, and lets recorders in if
 /// the environment says so ([`listen::VARIABLE`]).
@@ -453,10 +451,8 @@ pub(crate) fn note_modules(tag: u8, frames: &[u64]) {
 
 /// In a forked child: forgets the thread's id, which the child's thread does not have, and the counts of the parent.
 extern "C" fn forget_thread() {
-    let _ = THIS.try_with(|this| {
-        this.greeted.set(0);
-        this.here.set(None);
-    });
+    greeted::set(0);
+    this_log::set(None);
     EARLY.store(0, Ordering::Relaxed);
     own::forget();
 }
@@ -488,7 +484,7 @@ fn joined(tag: u8) -> Option<&'static Session> {
     JOINED.get(usize::from(tag.checked_sub(ON)?))?.get()
 }
 
-/// The bit of a session in [`ThisThread::greeted`].
+/// The bit of a session in [`greeted`].
 fn bit(tag: u8) -> u64 {
     1 << ((tag - ON) % 64)
 }
@@ -513,12 +509,10 @@ impl Session {
     #[inline(never)]
     fn greet(&self, tag: u8) {
         let (id, pid, mut name) = (thread::id(), std::process::id(), [0; 16]);
-        THIS.with(|this| {
-            this.id.set(u64::from(id) << 32);
-            // A signal handler that finds the session greeted finds the id as well.
-            compiler_fence(Ordering::SeqCst);
-            this.greeted.set(this.greeted.get() | bit(tag));
-        });
+        this_id::set(u64::from(id) << 32);
+        // A signal handler that finds the session greeted finds the id as well.
+        compiler_fence(Ordering::SeqCst);
+        greeted::set(greeted::get() | bit(tag));
         let name = thread::name(&mut name);
         let Some(kind) = self.thread else { return count_outside(tag) };
         // Apart from the logs, which may be full, or are overwritten; as long as there is room.

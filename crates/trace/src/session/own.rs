@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering, compiler_fence};
 
 use headwater_os::rseq::Appended;
 use headwater_os::thread::AtEnd;
-use headwater_os::{clock, fork, ticks};
+use headwater_os::{clock, fork, thread_word, ticks};
 use headwater_shm::logs::{Alone, Logs};
 
 use super::write::Attempts;
@@ -27,11 +27,14 @@ pub(super) struct OwnLog {
     busy: AtomicBool,
 }
 
+thread_word! {
+    /// The log that this thread has claimed and may write to without further checks.
+    mod own_log: &'static OwnLog = "headwater_trace_own_log_0_1_0"
+}
+
 // None of them has a destructor: registering one allocates, and the first event of a thread may stand in a signal
 // handler.
 thread_local! {
-    /// The log that this thread has claimed and may write to without further checks.
-    static OWN: Cell<Option<&'static OwnLog>> = const { Cell::new(None) };
     /// Its claims, in each session of its process, and the process that has claimed: a forked child has another thread
     /// than the owner of the log.
     static CLAIMS: [Claim; AT_ONCE] = const { [const { Cell::new(None) }; AT_ONCE] };
@@ -61,12 +64,12 @@ pub(super) fn all(logs: &Logs, tag: u8, ticks: bool) -> Vec<OwnLog> {
 /// The log of this thread in the session of that tag, if it has claimed one whose stamps are the counter's.
 #[inline(always)]
 pub(super) fn current(tag: u8) -> Option<&'static OwnLog> {
-    OWN.get().filter(|own| own.tag == tag)
+    own_log::get().filter(|own| own.tag == tag)
 }
 
 /// In a forked child: the log is the parent's.
 pub(super) fn forget() {
-    let _ = OWN.try_with(|own| own.set(None));
+    own_log::set(None);
 }
 
 /// Appends an entry to this thread's log; without one it first claims one of `logs`, which belong to a session. An
@@ -81,7 +84,7 @@ pub(super) fn claim_and_append(logs: &'static [OwnLog], tag: u8, words: &[u64]) 
         return count_outside(tag);
     }
     let claimed = CLAIMS.with(|claims| claim(claims, logs, tag));
-    OWN.set(claimed.filter(|own| own.ticks));
+    own_log::set(claimed.filter(|own| own.ticks));
     CLAIMING.set(false);
     match claimed {
         Some(own) if own.ticks => own.append(ticks::now, words),
@@ -157,7 +160,7 @@ fn claim(claims: &[Claim], logs: &'static [OwnLog], tag: u8) -> Option<&'static 
 
 /// At the end of a thread: other threads may use its logs.
 extern "C" fn give_back(_: *mut c_void) {
-    OWN.set(None);
+    own_log::set(None);
     let here = fork::epoch();
     CLAIMS.with(|claims| {
         let held = claims.iter().filter_map(Cell::take).filter(|(_, process)| *process == here);

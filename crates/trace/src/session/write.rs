@@ -2,7 +2,7 @@
 
 use headwater_os::rseq::{self, Appended};
 
-use super::{THIS, bit, count_outside, joined, own, refused};
+use super::{bit, count_outside, greeted, joined, own, refused, this_id, this_log};
 use crate::region::Wait;
 
 /// How often an event wakes the recorder before it is lost. Once is enough, unless a program overwrites the session's memory
@@ -14,9 +14,8 @@ const WAKE_UPS_MAX: u32 = 8;
 /// one.
 #[inline(always)]
 pub(crate) fn write_short<const N: usize>(tag: u8, mut words: [u64; N], otherwise: impl FnOnce()) {
-    let (here, id) = THIS.with(|this| (this.here.get(), this.id.get()));
-    words[1] |= id;
-    if let Some(here) = here
+    words[1] |= this_id::get();
+    if let Some(here) = this_log::get()
         && here.tag == tag
     {
         here.log.append_short(words, otherwise);
@@ -31,15 +30,15 @@ pub(crate) fn write_short<const N: usize>(tag: u8, mut words: [u64; N], otherwis
 /// The words are as those of [`write_short`], in any number.
 pub(crate) fn write(tag: u8, words: &mut [u64]) {
     let Some(session) = joined(tag) else { return };
-    if THIS.with(|this| this.greeted.get()) & bit(tag) == 0 {
+    if greeted::get() & bit(tag) == 0 {
         session.greet(tag);
     }
-    words[1] |= THIS.with(|this| this.id.get());
+    words[1] |= this_id::get();
     let mut attempts = Attempts::of(tag);
     // In each turn but the last one, the scheduler has moved this thread meanwhile, the recorder was woken, or it has made
     // room.
     while let Some(here) = rseq::cpu().and_then(|cpu| session.here.get(cpu as usize)) {
-        THIS.with(|this| this.here.set(Some(here)));
+        this_log::set(Some(here));
         match here.log.append(words) {
             Appended::Written => return,
             Appended::Elsewhere => {}
