@@ -53,22 +53,28 @@ pub struct ReaderWords {
     pub tail: AtomicU64,
 }
 
-impl ReaderWords {
-    /// Opens the log to its end for an entry of `len` bytes behind `head`, if `limit` bytes may lie between tail and
-    /// head. Returns whether there is room.
+impl LogWords {
+    /// Opens the log to its end for an entry of `len` bytes, if `limit` bytes may lie between tail and head:
+    /// [`Appended::Due`]. Without room [`Appended::Full`].
     #[cold]
-    pub fn open(&self, head: u64, len: u64, limit: u64) -> bool {
+    pub fn find_room(&self, len: u64, limit: u64) -> Appended {
+        let reader = &self.reader;
         // Acquire: the tail is not older than the gate. Without it, a log that was closed meanwhile could be opened.
-        let gate = self.gate.load(Ordering::Acquire);
-        // Acquire: what the reader has read may be overwritten.
-        let tail = self.tail.load(Ordering::Acquire);
-        let has_room = head.wrapping_add(len).wrapping_sub(tail) <= limit;
-        if has_room && gate != tail {
+        let gate = reader.gate.load(Ordering::Acquire);
+        // Acquire: what the reader has read may be overwritten, and the head is not older than the tail: the difference to an older
+        // one, from before this thread was preempted or handled a signal, would be that of a full log.
+        let tail = reader.tail.load(Ordering::Acquire);
+        let head = self.head.load(Ordering::Relaxed);
+        if head.wrapping_add(len).wrapping_sub(tail) > limit {
+            // The next attempt looks again if the reader has come further meanwhile.
+            return if reader.tail.load(Ordering::Relaxed) == tail { Appended::Full } else { Appended::Due };
+        }
+        if gate != tail {
             // Not if the reader has stored another one meanwhile: it may have closed the log. Release: a writer that reads the
             // gate may overwrite what the reader has read.
-            let _ = self.gate.compare_exchange(gate, tail, Ordering::Release, Ordering::Relaxed);
+            let _ = reader.gate.compare_exchange(gate, tail, Ordering::Release, Ordering::Relaxed);
         }
-        has_room
+        Appended::Due
     }
 }
 
@@ -373,11 +379,7 @@ impl CpuLog {
     fn find_room(&self, words: usize) -> Appended {
         // SAFETY: the words lie at the beginning of the log, and are atomics.
         let log: &LogWords = unsafe { &*self.log.cast() };
-        // The thread may be on another CPU by now, and the head an old one: then the next attempt looks again.
-        match log.reader.open(log.head.load(Ordering::Relaxed), words as u64 * 8, self.limit) {
-            true => Appended::Due,
-            false => Appended::Full,
-        }
+        log.find_room(words as u64 * 8, self.limit)
     }
 
     /// Counts an entry that found no room, if we are on the log's CPU; returns whether we are.

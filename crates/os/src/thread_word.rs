@@ -37,7 +37,6 @@ macro_rules! thread_word {
 
             #[inline]
             pub fn set(value: Option<&'static $target>) {
-                // A reference that can be sent to another thread is not needed: each thread has its own.
                 word::set(value.map_or(0, |value| std::ptr::from_ref(value).expose_provenance() as u64));
             }
         }

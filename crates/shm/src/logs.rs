@@ -346,7 +346,7 @@ impl Alone {
         let next = head.wrapping_add(size_of_val(words) as u64);
         // Acquire pairs with the Release in `take_to`, also by way of another writer.
         if next.wrapping_sub(own.reader.gate.load(Ordering::Acquire)) > self.limit {
-            return self.find_room(head, next.wrapping_sub(head));
+            return own.find_room(next.wrapping_sub(head), self.limit);
         }
         self.put(head, time);
         for (place, word) in words.iter().enumerate().skip(1) {
@@ -410,13 +410,6 @@ impl Alone {
         let mark = &self.log.marks[(position & self.mask) as usize / BLOCK].0;
         mark.position.store(position, Ordering::Relaxed);
         mark.count.store(count, Ordering::Relaxed);
-    }
-
-    /// Opens the log to its end, if there is room.
-    #[cold]
-    #[inline(never)]
-    fn find_room(&self, head: u64, len: u64) -> Appended {
-        if self.words().reader.open(head, len, self.limit) { Appended::Due } else { Appended::Full }
     }
 
     /// Counts an entry that found no room, as the log's owner.

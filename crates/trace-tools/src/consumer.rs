@@ -420,11 +420,8 @@ impl Consumer {
         let (first, last) = self.span.unwrap_or((begin, end));
         self.span = Some((first.min(begin), last.max(end)));
         let ring = &mut self.rings[at];
-        (ring.tail, ring.discarded) = (position, discarded);
-        if !self.closed {
-            ring.log.take_to(position);
-            self.region.wake_waiting();
-        }
+        ring.discarded = discarded;
+        self.release(at, position);
         Ok(())
     }
 
@@ -432,6 +429,12 @@ impl Consumer {
     fn skip_to(&mut self, at: usize, position: u64) {
         let ring = &mut self.rings[at];
         self.totals.spoiled_bytes += position.saturating_sub(ring.tail).min(ring.log.bytes());
+        self.release(at, position);
+    }
+
+    /// Releases the bytes of a ring up to a position, to programs that may wait for the room.
+    fn release(&mut self, at: usize, position: u64) {
+        let ring = &mut self.rings[at];
         ring.tail = position;
         if !self.closed {
             ring.log.take_to(position);

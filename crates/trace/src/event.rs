@@ -255,19 +255,21 @@ impl Event {
     #[doc(hidden)]
     pub fn write_made(&'static self, words: &mut [u64], len: usize) {
         let words = &mut words[..len.div_ceil(8)];
-        match words.len() {
-            2 => self.write_made_short::<2>(words),
-            3 => self.write_made_short::<3>(words),
-            4 => self.write_made_short::<4>(words),
-            _ => self.write_anyway(self.state.load(Ordering::Acquire), words),
+        if let Ok(words) = <&mut Words<4>>::try_from(&mut *words) {
+            self.write_made_short(words);
+        } else if let Ok(words) = <&mut Words<3>>::try_from(&mut *words) {
+            self.write_made_short(words);
+        } else if let Ok(words) = <&mut Words<2>>::try_from(&mut *words) {
+            self.write_made_short(words);
+        } else {
+            self.write_anyway(self.state.load(Ordering::Acquire), words);
         }
     }
 
     /// For so many words. Each length has a function of its own: one for all would save six registers, which costs as much as
     /// the event's stores.
     #[inline(never)]
-    fn write_made_short<const N: usize>(&'static self, words: &mut [u64]) {
-        let Ok(words) = <&mut Words<N>>::try_from(words) else { return };
+    fn write_made_short<const N: usize>(&'static self, words: &mut Words<N>) {
         let (state, mut copy) = (self.state.load(Ordering::Acquire), *words);
         copy[1] = second_word(N, state);
         // The rare case takes the words from memory again, so that they occupy no registers.

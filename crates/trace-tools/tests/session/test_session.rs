@@ -50,12 +50,9 @@ impl TestSession {
     }
 
     /// Copies events until the programs have ended, and then the rest.
-    pub fn carry(&self, mut ended: impl FnMut() -> bool) -> Totals {
+    pub fn carry(&self, ended: impl FnMut() -> bool) -> Totals {
         let mut consumer = Consumer::begin(self.region(), &self.trace(), Vec::new()).expect("a trace");
-        while !ended() {
-            consumer.carry().expect("carried");
-            std::thread::sleep(Duration::from_millis(2));
-        }
+        carry_until(&mut consumer, ended);
         consumer.finish().expect("the end")
     }
 
@@ -88,6 +85,14 @@ impl TestSession {
             }
         }
         seen
+    }
+}
+
+/// Copies events until the programs have ended.
+pub fn carry_until(consumer: &mut Consumer, mut ended: impl FnMut() -> bool) {
+    while !ended() {
+        consumer.carry().expect("carried");
+        std::thread::sleep(Duration::from_millis(2));
     }
 }
 
