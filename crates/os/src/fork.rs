@@ -199,31 +199,31 @@ fn publish(new: *mut AtomicU64) -> *mut AtomicU64 {
     match WORD.compare_exchange(ptr::null_mut(), new, Ordering::AcqRel, Ordering::Acquire) {
         Ok(_) => new,
         Err(there) => {
-            // SAFETY: `map` has just mapped it, and it was not published.
-            let _ = unsafe { munmap(new.cast(), size_of::<AtomicU64>()) };
+            if new != UNMAPPED.as_ptr().cast() {
+                // SAFETY: `map` has just mapped it, and it was not published.
+                let _ = unsafe { munmap(new.cast(), size_of::<AtomicU64>()) };
+            }
             there
         }
     }
 }
 
+/// The word of a process that gets no page for it: its limits allow no more memory (RLIMIT_DATA, RLIMIT_AS).
+static UNMAPPED: AtomicU64 = AtomicU64::new(0);
+
 fn map() -> *mut AtomicU64 {
-    // SAFETY: a fresh anonymous mapping aliases nothing, is zeroed and aligned to a page. The advice concerns that page alone.
-    unsafe {
-        let page = mmap_anonymous(
-            ptr::null_mut(),
-            size_of::<AtomicU64>(),
-            ProtFlags::READ | ProtFlags::WRITE,
-            MapFlags::PRIVATE,
-        )
-        .expect("a process without room for one page cannot go on");
-        // Miri knows neither this advice nor handlers of fork(3), and forks nothing.
-        if !cfg!(miri) && madvise(page, 4096, Advice::LinuxWipeOnFork).is_err() {
-            UNWIPED.store(std::process::id(), Ordering::Relaxed);
-            // Without the handler a child is detected by its process id.
-            let _ = in_children(wipe);
-        }
-        page.cast::<AtomicU64>()
+    let access = ProtFlags::READ | ProtFlags::WRITE;
+    // SAFETY: a fresh anonymous mapping aliases nothing, is zeroed and aligned to a page.
+    let page = unsafe { mmap_anonymous(ptr::null_mut(), size_of::<AtomicU64>(), access, MapFlags::PRIVATE) };
+    // Miri knows neither this advice nor handlers of fork(3), and forks nothing.
+    // SAFETY: the advice concerns the page that was just mapped, alone.
+    let is_wiped = |page| cfg!(miri) || unsafe { madvise(page, 4096, Advice::LinuxWipeOnFork).is_ok() };
+    if !page.is_ok_and(is_wiped) {
+        UNWIPED.store(std::process::id(), Ordering::Relaxed);
+        // Without the handler a child is detected by its process id.
+        let _ = in_children(wipe);
     }
+    page.map_or(UNMAPPED.as_ptr().cast(), |page| page.cast())
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 //! word means, and when to look again, is the caller's business.
 
 use std::io;
-use std::sync::atomic::AtomicU32;
+use std::sync::atomic::{AtomicU32, AtomicU64};
 use std::time::Duration;
 
 use rustix::io::Errno;
@@ -50,6 +50,29 @@ pub fn wait(word: &AtomicU32, expected: u32, timeout: Option<Duration>) -> io::R
 pub fn wake(word: &AtomicU32, count: u32) -> io::Result<usize> {
     // The kernel takes the count as a signed number.
     Ok(futex::wake(word, Flags::empty(), count.min(i32::MAX as u32))?)
+}
+
+/// As [`wait`], on the lower half of a word of 64 bits: sleeps while that half has the value that it has in `expected`.
+///
+/// # Errors
+/// As [`wait`].
+pub fn wait_low(word: &AtomicU64, expected: u64, timeout: Option<Duration>) -> io::Result<Slept> {
+    wait(low_half(word), expected as u32, timeout)
+}
+
+/// Wakes up to `count` threads that sleep on `word` by [`wait_low`].
+///
+/// # Errors
+/// As [`wake`].
+pub fn wake_low(word: &AtomicU64, count: u32) -> io::Result<usize> {
+    wake(low_half(word), count)
+}
+
+/// The half of a word that has its lower bits. Only the kernel uses it as a word of its own.
+fn low_half(word: &AtomicU64) -> &AtomicU32 {
+    let halves = std::ptr::from_ref(word).cast::<AtomicU32>();
+    // SAFETY: both halves lie inside of the borrowed word, which is aligned for more than a half.
+    unsafe { &*halves.add(usize::from(cfg!(target_endian = "big"))) }
 }
 
 /// Sleeps for `duration`, or until a signal handler runs: [`Slept::TimedOut`] or [`Slept::Interrupted`].

@@ -1,33 +1,39 @@
-//! Memory that several processes share: one sealed memfd, or a file that outlives them, mapped whole. The regions of `headwater-shm` and the
-//! process-shared locks of the gauge lie in it.
+//! Memory that several processes share: a sealed memfd, or a file that outlives them, mapped whole or in parts. The regions of
+//! `headwater-shm` and the process-shared locks of the gauge lie in it.
 //!
 //! It hands out references and pointers only after it has checked that they lie inside the mapping. It never
-//! interprets a byte and never resizes: the seals see to it that no other process can either, so an access inside the
-//! mapping cannot raise SIGBUS.
+//! interprets a byte. The seals see to it that no process can make it shorter, so an access inside the mapping cannot raise
+//! SIGBUS. It is made longer only on request, and never beyond the process's limit of file sizes, which would raise SIGXFSZ.
 
 use std::ffi::c_void;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::ptr::NonNull;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, AtomicU8, AtomicU16, AtomicU32, AtomicU64};
 
 use rustix::fs::{FallocateFlags, MemfdFlags, Mode, OFlags, SealFlags};
-use rustix::mm::{Advice, MapFlags, ProtFlags};
+use rustix::io::Errno;
+use rustix::mm::{Advice, MapFlags, MremapFlags, ProtFlags};
+use rustix::process::Resource;
 
 use crate::own_numbers::settled;
 
-/// The seals that every shared memory carries: its size is fixed, and no process can change the seals afterwards.
-const SEALS: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW).union(SealFlags::SEAL);
+/// The seals that every shared memory carries: no process can make it shorter, or change the seals afterwards.
+const SEALS: SealFlags = SealFlags::SHRINK.union(SealFlags::SEAL);
+/// The seals of one whose size is fixed.
+const FIXED: SealFlags = SEALS.union(SealFlags::GROW);
 
-/// A fixed piece of memory that every process holding its descriptor, and every forked child, sees alike.
+/// A piece of memory that every process holding its descriptor, and every forked child, sees alike.
 ///
 /// Created filled with zeros. Mapped readable and writable until it is dropped.
 #[derive(Debug)]
 pub struct SharedMemory {
     base: NonNull<u8>,
     len: usize,
-    fd: OwnedFd,
+    /// Shared by the mappings of several parts.
+    fd: Arc<OwnedFd>,
 }
 
 // SAFETY: the mapping belongs to the process, not to a thread, and stays until drop; what is handed out is either a
@@ -62,16 +68,29 @@ impl SharedMemory {
     /// # Errors
     /// `InvalidInput` for a length of 0, else what memfd_create, ftruncate, fcntl or mmap report.
     pub fn create(name: &str, len: usize) -> io::Result<SharedMemory> {
+        SharedMemory::create_sealed(name, len, FIXED)
+    }
+
+    /// As [`SharedMemory::create`], of memory that any process that has it can make longer: [`SharedMemory::reach`].
+    ///
+    /// # Errors
+    /// As [`SharedMemory::create`].
+    pub fn create_growable(name: &str, len: usize) -> io::Result<SharedMemory> {
+        SharedMemory::create_sealed(name, len, SEALS)
+    }
+
+    fn create_sealed(name: &str, len: usize, seals: SealFlags) -> io::Result<SharedMemory> {
         if len == 0 {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "shared memory needs at least one byte"));
         }
         if cfg!(miri) {
-            return SharedMemory::map(std::fs::File::open("/dev/null")?.into(), len);
+            return SharedMemory::map(Arc::new(std::fs::File::open("/dev/null")?.into()), 0, len);
         }
+        check_file_limit(len)?;
         let fd = settled(open_memfd(name)?);
         rustix::fs::ftruncate(&fd, len as u64)?;
-        rustix::fs::fcntl_add_seals(&fd, SEALS)?;
-        SharedMemory::map(fd, len)
+        rustix::fs::fcntl_add_seals(&fd, seals)?;
+        SharedMemory::map(Arc::new(fd), 0, len)
     }
 
     /// Maps the shared memory behind a descriptor from another process.
@@ -80,18 +99,75 @@ impl SharedMemory {
     /// `InvalidInput` if the descriptor is no memfd, lacks one of the seals (the other process could then truncate it
     /// under us), or is empty or longer than `len_max` bytes.
     pub fn from_fd(fd: OwnedFd, len_max: usize) -> io::Result<SharedMemory> {
-        let refuse = |why| Err(io::Error::new(io::ErrorKind::InvalidInput, why));
-        match rustix::fs::fcntl_get_seals(&fd) {
-            Ok(seals) if seals.contains(SEALS) => {}
-            Ok(_) => return refuse("shared memory is not sealed against resizing"),
-            Err(_) => return refuse("descriptor is not a memfd"),
+        let len = sealed_len(&fd, FIXED)?;
+        if len == 0 || len > len_max {
+            return Err(refused("shared memory has an unexpected size"));
         }
-        // The size is read after the seals: from here on it cannot change.
-        let size = rustix::fs::fstat(&fd)?.st_size;
-        match usize::try_from(size) {
-            Ok(len) if len > 0 && len <= len_max => SharedMemory::map(fd, len),
-            _ => refuse("shared memory has an unexpected size"),
+        SharedMemory::map(Arc::new(fd), 0, len)
+    }
+
+    /// Maps the first `len` bytes of the memory behind a descriptor from another process, which may grow.
+    ///
+    /// # Errors
+    /// `InvalidInput` if the descriptor is no memfd, lacks a seal, or has fewer bytes.
+    pub fn growable_from_fd(fd: OwnedFd, len: usize) -> io::Result<SharedMemory> {
+        if sealed_len(&fd, SEALS)? < len {
+            return Err(refused("shared memory has an unexpected size"));
         }
+        SharedMemory::map(Arc::new(fd), 0, len)
+    }
+
+    /// Maps more of the memory than before, from its beginning. Its address changes.
+    ///
+    /// # Errors
+    /// `InvalidInput` if it has not as many bytes; what mremap(2) reports.
+    pub fn extended(mut self, len: usize) -> io::Result<SharedMemory> {
+        if self.file_len()? < len || len < self.len {
+            return Err(refused("shared memory has an unexpected size"));
+        }
+        // SAFETY: our own mapping, of which no borrow is left since `self` was moved here; the file is as long.
+        let base = unsafe { rustix::mm::mremap(self.base.as_ptr().cast(), self.len, len, MremapFlags::MAYMOVE)? };
+        self.base = NonNull::new(base.cast()).ok_or(io::ErrorKind::AddrNotAvailable)?;
+        self.len = len;
+        Ok(self)
+    }
+
+    /// Another part of the memory, mapped apart.
+    ///
+    /// # Errors
+    /// `InvalidInput` if it does not reach so far; what mmap(2) reports.
+    pub fn part(&self, offset: usize, len: usize) -> io::Result<SharedMemory> {
+        let end = offset.checked_add(len).filter(|_| len > 0);
+        let is_there = |end: usize| self.file_len().is_ok_and(|len| end <= len);
+        if !end.is_some_and(is_there) {
+            return Err(refused("shared memory has an unexpected size"));
+        }
+        let lead = offset % rustix::param::page_size();
+        let mut part = SharedMemory::map(self.fd.clone(), offset - lead, lead + len)?;
+        part.base = part.bytes(lead, len).expect("it was mapped from the page's beginning on");
+        part.len = len;
+        Ok(part)
+    }
+
+    /// Makes the memory at least `len` bytes long, for all processes. What is new are zeros, which take no memory yet.
+    ///
+    /// # Errors
+    /// `EFBIG` beyond the process's limit of file sizes (RLIMIT_FSIZE); `EPERM` for memory whose size is fixed; what
+    /// ftruncate(2) reports.
+    pub fn reach(&self, len: usize) -> io::Result<()> {
+        if self.file_len()? >= len {
+            return Ok(());
+        }
+        check_file_limit(len)?;
+        match rustix::fs::ftruncate(&self.fd, len as u64) {
+            // Another process was faster and made it longer: the seal does not let us shorten it again.
+            Err(Errno::PERM) if self.file_len()? >= len => Ok(()),
+            reached => Ok(reached?),
+        }
+    }
+
+    fn file_len(&self) -> io::Result<usize> {
+        Ok(usize::try_from(rustix::fs::fstat(&self.fd)?.st_size).unwrap_or(0))
     }
 
     /// Creates a file of `len` bytes of zeros, for its owner alone, and maps it: memory that outlives all processes
@@ -104,10 +180,11 @@ impl SharedMemory {
     /// `AlreadyExists` if there is such a file; what open(2), fallocate(2) and mmap(2) report.
     pub fn create_file(path: &Path, len: usize) -> io::Result<SharedMemory> {
         let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        check_file_limit(len)?;
         let fd = rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR)?;
         let made = rustix::fs::fallocate(&fd, FallocateFlags::empty(), 0, len as u64)
             .map_err(io::Error::from)
-            .and_then(|()| SharedMemory::map(fd, len));
+            .and_then(|()| SharedMemory::map(Arc::new(fd), 0, len));
         if made.is_err() {
             let _ = std::fs::remove_file(path);
         }
@@ -128,7 +205,7 @@ impl SharedMemory {
         }
         let plain = rustix::fs::FileType::from_raw_mode(status.st_mode) == rustix::fs::FileType::RegularFile;
         match usize::try_from(status.st_size) {
-            Ok(len) if plain && len > 0 && len <= len_max => SharedMemory::map(fd, len),
+            Ok(len) if plain && len > 0 && len <= len_max => SharedMemory::map(Arc::new(fd), 0, len),
             _ => Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no plain file of a possible size")),
         }
     }
@@ -140,24 +217,26 @@ impl SharedMemory {
     /// # Errors
     /// What fallocate(2), ftruncate(2) and mmap(2) report.
     pub fn of_file(fd: OwnedFd, len: usize) -> io::Result<SharedMemory> {
+        check_file_limit(len)?;
         match rustix::fs::fallocate(&fd, FallocateFlags::empty(), 0, len as u64) {
-            Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::NOSYS) => {
+            Err(Errno::OPNOTSUPP | Errno::NOSYS) => {
                 if (rustix::fs::fstat(&fd)?.st_size as u64) < len as u64 {
                     rustix::fs::ftruncate(&fd, len as u64)?;
                 }
             }
             taken => taken?,
         }
-        SharedMemory::map(fd, len)
+        SharedMemory::map(Arc::new(fd), 0, len)
     }
 
-    fn map(fd: OwnedFd, len: usize) -> io::Result<SharedMemory> {
+    fn map(fd: Arc<OwnedFd>, offset: usize, len: usize) -> io::Result<SharedMemory> {
         // SAFETY: a fresh mapping at an address of the kernel's choice replaces nothing; what is mapped is `len` bytes long,
         // and a memfd sealed, checked by the callers. A process that truncates the file ends this process, and does
         // nothing worse.
         #[cfg(not(miri))]
         let base = unsafe {
-            rustix::mm::mmap(std::ptr::null_mut(), len, ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED, &fd, 0)?
+            let access = ProtFlags::READ | ProtFlags::WRITE;
+            rustix::mm::mmap(std::ptr::null_mut(), len, access, MapFlags::SHARED, &*fd, offset as u64)?
         };
         // SAFETY: the length is not 0; Miri knows no shared mapping, and one process needs none.
         #[cfg(miri)]
@@ -178,7 +257,7 @@ impl SharedMemory {
         let populated =
             unsafe { rustix::mm::madvise(self.base.as_ptr().cast::<c_void>(), self.len, Advice::LinuxPopulateWrite) };
         match populated {
-            Ok(()) | Err(rustix::io::Errno::INVAL) => Ok(()),
+            Ok(()) | Err(Errno::INVAL) => Ok(()),
             Err(error) => Err(error.into()),
         }
     }
@@ -241,11 +320,43 @@ impl Drop for SharedMemory {
         // SAFETY: allocated by `map` with this layout, and borrows from `get` have ended with `self`.
         #[cfg(miri)]
         return unsafe { std::alloc::dealloc(self.base.as_ptr(), heap_layout(self.len)) };
+        // A part may begin within a page.
+        #[cfg(not(miri))]
+        let lead = self.base.as_ptr().addr() % rustix::param::page_size();
         // SAFETY: the range is exactly what `map` made, and borrows from `get` have ended with `self`.
         #[cfg(not(miri))]
-        let unmapped = unsafe { rustix::mm::munmap(self.base.as_ptr().cast(), self.len) };
+        let unmapped = unsafe { rustix::mm::munmap(self.base.as_ptr().sub(lead).cast(), lead + self.len) };
         #[cfg(not(miri))]
         debug_assert!(unmapped.is_ok(), "our own mapping can be unmapped");
+    }
+}
+
+/// The length of a memfd that has these seals.
+fn sealed_len(fd: &OwnedFd, wanted: SealFlags) -> io::Result<usize> {
+    match rustix::fs::fcntl_get_seals(fd) {
+        Ok(seals) if seals.contains(wanted) => {}
+        Ok(_) => return Err(refused("shared memory is not sealed against resizing")),
+        Err(_) => return Err(refused("descriptor is not a memfd")),
+    }
+    // The size is read after the seals: from here on it cannot become smaller.
+    Ok(usize::try_from(rustix::fs::fstat(fd)?.st_size).unwrap_or(0))
+}
+
+fn refused(why: &'static str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, why)
+}
+
+/// Fails where a file of that length would be beyond the process's limit: there the kernel sends a signal that ends the process.
+fn check_file_limit(len: usize) -> io::Result<()> {
+    match rustix::process::getrlimit(Resource::Fsize).current {
+        Some(limit) if (len as u64) > limit => {
+            let why = format!(
+                "shared memory of {len} bytes is beyond this process's limit of file sizes, which is {limit} bytes \
+                 (RLIMIT_FSIZE): raise it by `ulimit -f`"
+            );
+            Err(io::Error::new(io::ErrorKind::FileTooLarge, why))
+        }
+        _ => Ok(()),
     }
 }
 
@@ -259,7 +370,7 @@ fn heap_layout(len: usize) -> std::alloc::Layout {
 pub(crate) fn open_memfd(name: &str) -> io::Result<OwnedFd> {
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
     match rustix::fs::memfd_create(name, flags | MemfdFlags::NOEXEC_SEAL) {
-        Err(rustix::io::Errno::INVAL) => Ok(rustix::fs::memfd_create(name, flags)?),
+        Err(Errno::INVAL) => Ok(rustix::fs::memfd_create(name, flags)?),
         opened => Ok(opened?),
     }
 }

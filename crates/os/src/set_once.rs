@@ -1,4 +1,4 @@
-//! A value of a process that is set once, without a lock.
+//! Values that are set once, without a lock: of the process, or of an object of it.
 //!
 //! A child that is forked while another thread sets a `std::sync::OnceLock` waits for that thread for ever, if it sets the value too:
 //! it does not have the thread.
@@ -81,5 +81,53 @@ mod tests {
             threads.into_iter().map(|thread| thread.join().expect("no panic")).collect()
         });
         assert!(set.iter().all(|value| Some(value) == VALUE.get()), "{set:?}");
+    }
+}
+
+/// A value of an object that is set once, and dropped with the object.
+#[derive(Debug)]
+pub struct OnceBox<T>(AtomicPtr<T>);
+
+// SAFETY: it owns a `T`, and hands out shared references to it.
+unsafe impl<T: Send + Sync> Sync for OnceBox<T> {}
+
+impl<T: Send + Sync> OnceBox<T> {
+    /// Without a value.
+    pub const fn new() -> OnceBox<T> {
+        OnceBox(AtomicPtr::new(ptr::null_mut()))
+    }
+
+    /// The value, once it is set.
+    pub fn get(&self) -> Option<&T> {
+        // Acquire pairs with the exchange in `set`.
+        let value = self.0.load(Ordering::Acquire);
+        // SAFETY: null, or a box that `set` has put there, which stays until `self` is dropped.
+        unsafe { value.as_ref() }
+    }
+
+    /// Sets the value, unless another thread has been faster: then that one's is returned, and this one dropped.
+    pub fn set(&self, value: T) -> &T {
+        let own = Box::into_raw(Box::new(value));
+        if self.0.compare_exchange(ptr::null_mut(), own, Ordering::AcqRel, Ordering::Relaxed).is_err() {
+            // SAFETY: it was a box a moment ago, and no other thread has seen it.
+            drop(unsafe { Box::from_raw(own) });
+        }
+        self.get().expect("it is set, and stays so")
+    }
+}
+
+impl<T: Send + Sync> Default for OnceBox<T> {
+    fn default() -> OnceBox<T> {
+        OnceBox::new()
+    }
+}
+
+impl<T> Drop for OnceBox<T> {
+    fn drop(&mut self) {
+        let value = *self.0.get_mut();
+        if !value.is_null() {
+            // SAFETY: `set` has put a box there, and no reference to it is left.
+            drop(unsafe { Box::from_raw(value) });
+        }
     }
 }

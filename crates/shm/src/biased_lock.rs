@@ -26,30 +26,52 @@ use crate::limit::Patience;
 use crate::member::Membership;
 use crate::probe;
 use crate::shareable;
-use crate::sync::{AtomicU32, Ordering, Placed, compiler_fence, futex_wait, futex_wake, now_ns, spin_loop, yield_now};
+use crate::sync::{
+    AtomicU32, AtomicU64, Ordering, Placed, compiler_fence, futex_wait, futex_wait_low, futex_wake_low, now_ns,
+    spin_loop, yield_now,
+};
 
-/// Bits of the lock word: the holder's number.
-pub(crate) const HOLDER: u32 = 0xff;
-/// While the bias is taken away: the number of the member that had it.
-const VICTIM_SHIFT: u32 = 8;
+/// Bits of the lock word. The lower half is the futex on which members sleep: the holder's number, the state, the notices.
+/// The number has room for more members than a kernel has processes in practice: a million.
+pub(crate) const HOLDER: u64 = (1 << 20) - 1;
 /// The holder may enter by its busy word alone.
-pub(crate) const BIASED: u32 = 1 << 16;
+pub(crate) const BIASED: u64 = 1 << 20;
 /// The holder is inside.
-pub(crate) const HELD: u32 = 1 << 17;
+pub(crate) const HELD: u64 = 1 << 21;
 /// The holder waits until the victim is not busy, and will then be inside.
-pub(crate) const SEIZING: u32 = 1 << 18;
+pub(crate) const SEIZING: u64 = 1 << 22;
 /// A member may sleep on the word.
-pub(crate) const WAITERS: u32 = 1 << 19;
-/// Tells apart the members that have had the holder's slot, so that a dead member's word is not taken for its
-/// successor's.
-const TAG_SHIFT: u32 = 20;
-const TAG: u32 = 0xf << TAG_SHIFT;
+pub(crate) const WAITERS: u64 = 1 << 23;
 /// The notices, whose meaning is the user's.
 const NOTICE_SHIFT: u32 = 24;
-const NOTICES: u32 = 0xff << NOTICE_SHIFT;
+const NOTICES: u64 = 0xff << NOTICE_SHIFT;
+/// While the bias is taken away: the number of the member that had it.
+const VICTIM_SHIFT: u32 = 32;
+/// Tells apart the members that have had the holder's slot, so that a dead member's word is not taken for its
+/// successor's.
+const TAG_SHIFT: u32 = 52;
+const TAG: u64 = 0x3f << TAG_SHIFT;
+/// The tag of the victim, this far above its own place.
+const VICTIM_TAG_SHIFT: u32 = 6;
+
 /// The value that names a member in the words of the locks that it holds.
-pub(crate) fn mark(number: u32, tag: u32) -> u32 {
-    number | tag << TAG_SHIFT & TAG
+pub(crate) fn mark(number: u32, tag: u32) -> u64 {
+    u64::from(number) | u64::from(tag) << TAG_SHIFT & TAG
+}
+
+/// The mark of a member, where a word names the victim.
+fn as_victim(mark: u64) -> u64 {
+    (mark & HOLDER) << VICTIM_SHIFT | (mark & TAG) << VICTIM_TAG_SHIFT
+}
+
+/// The mark of the victim that a word names.
+fn victim_of(lock: u64) -> u64 {
+    lock >> VICTIM_SHIFT & HOLDER | lock >> VICTIM_TAG_SHIFT & TAG
+}
+
+/// The number of the holder that a word names.
+fn holder_of(lock: u64) -> u32 {
+    (lock & HOLDER) as u32
 }
 
 /// The yields of one wait.
@@ -68,7 +90,7 @@ impl Yields {
 }
 
 /// No lock word looks like this.
-const NO_BIAS: u32 = u32::MAX;
+const NO_BIAS: u64 = u64::MAX;
 
 /// Looks at the word before the first sleep: about a microsecond, longer than any running holder keeps the lock.
 const SPINS: u32 = 200;
@@ -92,7 +114,7 @@ shareable! {
     /// A lock's place in shared memory. All zeros is a free lock.
     pub struct BiasedLockWords {
         /// State, holder and notices; changed by exchanges only.
-        pub(crate) lock: AtomicU32,
+        pub(crate) lock: AtomicU64,
         /// The member that held it last. Written by the holder.
         last: AtomicU32,
         /// How often a bias was taken away. Written by the holder.
@@ -106,16 +128,15 @@ impl BiasedLockWords {
     pub(crate) fn strike_out(&self, number: u32) {
         loop {
             let lock = self.lock.load(Ordering::Relaxed);
-            if lock & HOLDER != number {
+            if holder_of(lock) != number {
                 return;
             }
-            let victim = (lock >> VICTIM_SHIFT) & HOLDER;
-            let state = if lock & SEIZING == 0 { 0 } else { BIASED | victim };
+            let state = if lock & SEIZING == 0 { 0 } else { BIASED | victim_of(lock) };
             // AcqRel: passes on what the dead holder did to the next holder.
             if self.lock.compare_exchange(lock, state | lock & NOTICES, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
                 probe::at();
                 if lock & WAITERS != 0 {
-                    let _ = futex_wake(&self.lock, u32::MAX);
+                    let _ = futex_wake_low(&self.lock, u32::MAX);
                 }
                 return;
             }
@@ -130,7 +151,7 @@ pub struct BiasedLock {
     /// Our bit in the busy word of a member.
     bit: u32,
     /// The lock word under which we may enter by the busy word alone; none while the lock is held without a bias.
-    bias: u32,
+    bias: u64,
     /// Uses in a row by us. 0: the next hold is [`Hold::Stale`].
     streak: u32,
 }
@@ -238,7 +259,6 @@ impl BiasedLock {
         loop {
             // Acquire pairs with the Release in `release`.
             let lock = self.words.lock.load(Ordering::Acquire);
-            let holder = lock & HOLDER;
             // A member that has slept does not know whether others still sleep.
             let kept = lock & (NOTICES | WAITERS) | if patience.slept { WAITERS } else { 0 };
             match lock & (BIASED | HELD | SEIZING) {
@@ -256,17 +276,17 @@ impl BiasedLock {
                     }
                 }
                 BIASED => {
-                    if self.exchange(lock, SEIZING | mark | holder << VICTIM_SHIFT | kept) {
+                    if self.exchange(lock, SEIZING | mark | as_victim(lock) | kept) {
                         probe::at();
                         return self.seize(me, lock & (HOLDER | TAG), &mut patience);
                     }
                 }
                 HELD | SEIZING => {
                     let Some(lock) = self.wait(me, lock, &mut patience)? else { continue };
-                    let victim = (lock >> VICTIM_SHIFT) & HOLDER;
+                    let victim = victim_of(lock);
                     let state = lock & (HELD | SEIZING);
                     let kept = lock & (NOTICES | WAITERS);
-                    if self.exchange(lock, state | mark | victim << VICTIM_SHIFT | kept) {
+                    if self.exchange(lock, state | mark | as_victim(victim) | kept) {
                         probe::at();
                         if state == HELD {
                             return Ok(self.now_held(me));
@@ -320,13 +340,13 @@ impl BiasedLock {
     /// The notices that are set. For the holder.
     pub fn notices(&self) -> u8 {
         // Acquire pairs with the Release in `notify`.
-        (self.words.lock.load(Ordering::Acquire) >> NOTICE_SHIFT) as u8
+        ((self.words.lock.load(Ordering::Acquire) & NOTICES) >> NOTICE_SHIFT) as u8
     }
 
     /// Sets notices for the current or next holder of the lock, which sees them at its next entry.
     pub fn notify(&self, notices: u8) {
         // Release pairs with the Acquire in `notices`.
-        self.words.lock.fetch_or(u32::from(notices) << NOTICE_SHIFT, Ordering::Release);
+        self.words.lock.fetch_or(u64::from(notices) << NOTICE_SHIFT, Ordering::Release);
         probe::at();
     }
 
@@ -335,15 +355,15 @@ impl BiasedLock {
         let notices = self.notices();
         if notices != 0 {
             // Acquire: what is looked at next is as new as the notice.
-            self.words.lock.fetch_and(!(u32::from(notices) << NOTICE_SHIFT), Ordering::Acquire);
+            self.words.lock.fetch_and(!(u64::from(notices) << NOTICE_SHIFT), Ordering::Acquire);
             probe::at();
         }
         notices
     }
 
     /// The lock word names us; waits until the member `victim`, which had the bias, is not inside.
-    fn seize(&mut self, me: &Membership, victim: u32, patience: &mut Patience<'_>) -> Result<Hold, Error> {
-        if let Err(error) = self.wait_out(me, victim & HOLDER, patience) {
+    fn seize(&mut self, me: &Membership, victim: u64, patience: &mut Patience<'_>) -> Result<Hold, Error> {
+        if let Err(error) = self.wait_out(me, holder_of(victim), patience) {
             // We did not get the lock, and other members shall not wait for us. The victim keeps its bias.
             self.pass_on(Ordering::Relaxed, |lock| BIASED | victim | lock & NOTICES);
             return Err(error);
@@ -392,8 +412,8 @@ impl BiasedLock {
     }
 
     /// Waits briefly for the holder. Returns the word if its holder is dead, None if the word has changed.
-    fn wait(&self, me: &Membership, lock: u32, patience: &mut Patience<'_>) -> Result<Option<u32>, Error> {
-        let holder = lock & HOLDER;
+    fn wait(&self, me: &Membership, lock: u64, patience: &mut Patience<'_>) -> Result<Option<u64>, Error> {
+        let holder = holder_of(lock);
         if holder == me.number() {
             // We do not hold it: the word names a predecessor in our slot.
             return Ok(Some(lock));
@@ -420,7 +440,7 @@ impl BiasedLock {
             }
             probe::at();
             patience.slept = true;
-            patience.note(futex_wait(&self.words.lock, asleep, Some(longest))?);
+            patience.note(futex_wait_low(&self.words.lock, asleep, Some(longest))?);
         }
         // The word that was last seen before the check: it names a dead holder only if the holder was dead by then.
         let now = self.words.lock.load(Ordering::Relaxed);
@@ -449,13 +469,13 @@ impl BiasedLock {
         Hold::Stale
     }
 
-    fn exchange(&self, from: u32, to: u32) -> bool {
+    fn exchange(&self, from: u64, to: u64) -> bool {
         // Acquire pairs with the Release in `release`.
         self.words.lock.compare_exchange(from, to, Ordering::Acquire, Ordering::Relaxed).is_ok()
     }
 
     /// Changes the word that we hold, against notices and sleepers that come at the same time. Returns what it was.
-    fn update(&self, order: Ordering, change: impl Fn(u32) -> u32) -> u32 {
+    fn update(&self, order: Ordering, change: impl Fn(u64) -> u64) -> u64 {
         let mut lock = self.words.lock.load(Ordering::Relaxed);
         while let Err(now) = self.words.lock.compare_exchange(lock, change(lock), order, Ordering::Relaxed) {
             lock = now;
@@ -464,11 +484,11 @@ impl BiasedLock {
     }
 
     /// Changes the word so that we no longer hold it, and wakes one sleeper.
-    fn pass_on(&self, order: Ordering, change: impl Fn(u32) -> u32) {
+    fn pass_on(&self, order: Ordering, change: impl Fn(u64) -> u64) {
         if self.update(order, change) & WAITERS != 0 {
             probe::at();
             // A failed wake is no loss, nor is a death before it: a sleeper looks again by itself.
-            let _ = futex_wake(&self.words.lock, 1);
+            let _ = futex_wake_low(&self.words.lock, 1);
         }
     }
 }
@@ -481,5 +501,5 @@ mod tests;
 #[cfg(loom)]
 pub(crate) fn model_words() -> BiasedLockWords {
     let zero = || AtomicU32::new(0);
-    BiasedLockWords { lock: zero(), last: zero(), seizures: zero() }
+    BiasedLockWords { lock: AtomicU64::new(0), last: zero(), seizures: zero() }
 }

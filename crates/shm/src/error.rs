@@ -7,6 +7,8 @@ use std::io;
 pub const LOCK_STATE: &str = "a lock's state";
 /// The text for the member that a lock names.
 pub const LOCK_HOLDER: &str = "a lock's holder is no member";
+/// The text for the table of a region's members.
+pub const TABLE: &str = "the table of its users";
 
 /// Why an operation failed.
 #[derive(Debug)]

@@ -52,7 +52,7 @@ pub struct SeenLock {
 impl SeenLock {
     /// Decodes the bytes of a [`BiasedLockWords`]. None if there are too few.
     pub fn of(bytes: &[u8]) -> Option<SeenLock> {
-        let lock = word(bytes, offset_of!(BiasedLockWords, lock))?;
+        let lock = double(bytes, offset_of!(BiasedLockWords, lock))?;
         Some(SeenLock {
             member: ((lock & HOLDER) as usize).checked_sub(1),
             is_held: lock & (HELD | SEIZING) != 0,
@@ -79,7 +79,7 @@ mod tests {
     use headwater_os::memory::SharedMemory;
 
     use super::*;
-    use crate::{BiasedLock, CachePadded, MEMBERS, Membership, Placed};
+    use crate::{BiasedLock, CachePadded, MEMBERS, Members, Membership, Placed};
 
     /// The first bytes of a memory.
     fn copy(memory: &SharedMemory, at: usize, len: usize) -> Vec<u8> {
@@ -91,7 +91,7 @@ mod tests {
     fn a_member_and_its_lock_are_seen_from_a_copy() {
         const LOCK: usize = MEMBERS * size_of::<CachePadded<Member>>();
         let memory = Arc::new(SharedMemory::create("headwater-test-seen", LOCK + 64).expect("memory"));
-        let table = Placed::slice_at(&memory, 0, MEMBERS).expect("inside");
+        let table = Members::fixed(Placed::slice_at(&memory, 0, MEMBERS).expect("inside"));
         let words: Placed<BiasedLockWords> = Placed::at(&memory, LOCK).expect("inside");
         let member = |slot: usize| SeenMember::of(&copy(&memory, slot * 128, 128));
         assert_eq!(member(0), None);
@@ -100,7 +100,7 @@ mod tests {
         let seen = member(0).expect("it has joined");
         assert_eq!((seen.process.pid(), seen.side), (std::process::id(), Some(1)));
         assert_eq!(member(1), None);
-        let lock = || SeenLock::of(&copy(&memory, LOCK, 12)).expect("twelve bytes");
+        let lock = || SeenLock::of(&copy(&memory, LOCK, 16)).expect("sixteen bytes");
         assert_eq!(lock(), SeenLock::default());
         let mut own = BiasedLock::new(words.clone(), 0);
         own.hold(&membership).expect("it is free");

@@ -22,6 +22,7 @@ pub mod logs;
 #[allow(unsafe_code, reason = "loom's cells are raw pointers")]
 pub mod loom_model;
 mod member;
+mod members;
 #[cfg(not(loom))]
 #[allow(unsafe_code, reason = "references into shared memory")]
 mod placed;
@@ -36,14 +37,15 @@ mod window;
 
 pub use biased_lock::{BiasedLock, BiasedLockWords, Hold};
 pub use cache_padded::CachePadded;
-pub use error::{Error, LOCK_HOLDER, LOCK_STATE};
+pub use error::{Error, LOCK_HOLDER, LOCK_STATE, TABLE};
 pub use headwater_os::memory::Shareable;
 #[cfg(not(loom))]
 pub use inspect::{SeenLock, SeenMember};
 pub use limit::Limit;
 #[cfg(loom)]
 pub use loom_model::{Placed, Window};
-pub use member::{MEMBERS, Member, Members, Membership, is_used_by_another};
+pub use member::{Member, Membership};
+pub use members::{MEMBERS, MEMBERS_MAX, Members};
 #[cfg(not(loom))]
 pub use placed::Placed;
 pub use stages::{Stage, Stages, spin_for};

@@ -52,8 +52,13 @@ impl Limit {
 const BRIEF_NS: u64 = 100_000;
 /// How long a call with [`Limit::Now`] waits.
 const NOW_NS: u64 = 10_000_000;
-/// How long a dead holder may go unnoticed, and a cancelled call continues to wait.
+/// How long a dead holder may go unnoticed, and a cancelled call continues to wait, while CPUs are free.
 const WATCH_NS: u64 = 10_000_000;
+/// A waiter that is woken late, because others want the CPU, sleeps this many times longer than it was late: thousands of waiters
+/// that look at their holder must not take the CPU from it.
+const LATE_FACTOR: u64 = 8;
+/// But no longer than this.
+const LATE_NS_MAX: u64 = 1_000_000_000;
 /// After this many changes of the word without success a waiter sleeps: a hostile process can change the word for ever.
 const VAIN_MAX: u32 = 1000;
 
@@ -64,6 +69,10 @@ pub(crate) struct Patience<'m> {
     limit: Limit,
     /// The end of the wait; 0: the wait has not begun.
     until_ns: u64,
+    /// How long the next sleep may last.
+    watch_ns: u64,
+    /// When the last sleep was to end.
+    wake_ns: u64,
     /// How often the word changed without success.
     vain: u32,
     /// A signal handler has run.
@@ -74,7 +83,17 @@ pub(crate) struct Patience<'m> {
 
 impl Patience<'_> {
     pub fn new(me: &Membership) -> Patience<'_> {
-        Patience { me, limit: me.limit(), until_ns: 0, vain: 0, interrupted: false, slept: false }
+        let limit = me.limit();
+        Patience {
+            me,
+            limit,
+            until_ns: 0,
+            watch_ns: WATCH_NS,
+            wake_ns: u64::MAX,
+            vain: 0,
+            interrupted: false,
+            slept: false,
+        }
     }
 
     /// The longest allowed next sleep; zero once the time is over.
@@ -88,7 +107,9 @@ impl Patience<'_> {
                 Limit::Signal | Limit::Unlimited => u64::MAX,
             };
         }
-        Duration::from_nanos(self.until_ns.saturating_sub(now_ns).min(WATCH_NS))
+        let longest_ns = self.until_ns.saturating_sub(now_ns).min(self.watch_ns);
+        self.wake_ns = now_ns + longest_ns;
+        Duration::from_nanos(longest_ns)
     }
 
     pub fn note(&mut self, slept: Slept) {
@@ -102,6 +123,8 @@ impl Patience<'_> {
         if self.interrupted {
             return Err(Error::Interrupted);
         }
+        let late_ns = now_ns().saturating_sub(self.wake_ns);
+        self.watch_ns = WATCH_NS + (LATE_FACTOR * late_ns).min(LATE_NS_MAX);
         if self.limit != Limit::Unlimited && self.me.is_cancelled() {
             return Err(Error::Cancelled);
         }

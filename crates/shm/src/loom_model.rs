@@ -16,11 +16,11 @@ pub use loom::sync::atomic::{AtomicU8, Ordering, fence};
 pub(crate) use loom::thread::yield_now;
 
 use crate::biased_lock::BiasedLockWords;
-use crate::member::Members;
+use crate::members::Members;
 
 /// A table of members, all of its slots free.
 pub fn members(slots: usize) -> Members {
-    crate::member::model_table(slots)
+    Members::model(slots)
 }
 
 /// A free lock.
@@ -46,117 +46,114 @@ impl Dependence {
     }
 }
 
-/// An atomic without a futex.
-#[derive(Debug)]
-pub struct AtomicU64 {
-    word: loom::sync::atomic::AtomicU64,
-    dependence: Dependence,
-}
-
-impl AtomicU64 {
-    /// A word of that value.
-    pub fn new(value: u64) -> AtomicU64 {
-        AtomicU64 { word: loom::sync::atomic::AtomicU64::new(value), dependence: Dependence::new() }
-    }
-
-    /// As the real one.
-    pub fn load(&self, order: Ordering) -> u64 {
-        self.dependence.note();
-        self.word.load(order)
-    }
-
-    /// As the real one.
-    pub fn store(&self, value: u64, order: Ordering) {
-        self.dependence.note();
-        self.word.store(value, order);
-    }
-
-    /// As the real one.
-    pub fn compare_exchange(&self, from: u64, to: u64, hit: Ordering, miss: Ordering) -> Result<u64, u64> {
-        self.dependence.note();
-        self.word.compare_exchange(from, to, hit, miss)
-    }
-}
-
-/// An atomic on which a thread can sleep: the futex's queue lies beside its word.
-#[derive(Debug)]
-pub struct AtomicU32 {
-    word: loom::sync::atomic::AtomicU32,
-    dependence: Dependence,
-    queue: Mutex<()>,
-    woken: Condvar,
-}
-
-impl AtomicU32 {
-    /// A word of that value.
-    pub fn new(value: u32) -> AtomicU32 {
-        AtomicU32 {
-            word: loom::sync::atomic::AtomicU32::new(value),
-            dependence: Dependence::new(),
-            queue: Mutex::new(()),
-            woken: Condvar::new(),
+/// Makes an atomic on which a thread can sleep: the futex's queue lies beside its word.
+macro_rules! atomic {
+    ($name:ident, $real:ident, $word:ty) => {
+        /// An atomic on which a thread can sleep.
+        #[derive(Debug)]
+        pub struct $name {
+            word: loom::sync::atomic::$real,
+            dependence: Dependence,
+            queue: Mutex<()>,
+            woken: Condvar,
         }
-    }
 
-    /// As the real one.
-    pub fn load(&self, order: Ordering) -> u32 {
-        self.dependence.note();
-        self.word.load(order)
-    }
+        impl $name {
+            /// A word of that value.
+            pub fn new(value: $word) -> $name {
+                $name {
+                    word: loom::sync::atomic::$real::new(value),
+                    dependence: Dependence::new(),
+                    queue: Mutex::new(()),
+                    woken: Condvar::new(),
+                }
+            }
 
-    /// As the real one.
-    pub fn store(&self, value: u32, order: Ordering) {
-        self.dependence.note();
-        self.word.store(value, order);
-    }
+            /// As the real one.
+            pub fn load(&self, order: Ordering) -> $word {
+                self.dependence.note();
+                self.word.load(order)
+            }
 
-    /// As the real one.
-    pub fn swap(&self, value: u32, order: Ordering) -> u32 {
-        self.dependence.note();
-        self.word.swap(value, order)
-    }
+            /// As the real one.
+            pub fn store(&self, value: $word, order: Ordering) {
+                self.dependence.note();
+                self.word.store(value, order);
+            }
 
-    /// As the real one.
-    pub fn fetch_or(&self, bits: u32, order: Ordering) -> u32 {
-        self.dependence.note();
-        self.word.fetch_or(bits, order)
-    }
+            /// As the real one.
+            pub fn swap(&self, value: $word, order: Ordering) -> $word {
+                self.dependence.note();
+                self.word.swap(value, order)
+            }
 
-    /// As the real one.
-    pub fn fetch_and(&self, bits: u32, order: Ordering) -> u32 {
-        self.dependence.note();
-        self.word.fetch_and(bits, order)
-    }
+            /// As the real one.
+            pub fn fetch_or(&self, bits: $word, order: Ordering) -> $word {
+                self.dependence.note();
+                self.word.fetch_or(bits, order)
+            }
 
-    /// As the real one.
-    pub fn fetch_add(&self, count: u32, order: Ordering) -> u32 {
-        self.dependence.note();
-        self.word.fetch_add(count, order)
-    }
+            /// As the real one.
+            pub fn fetch_and(&self, bits: $word, order: Ordering) -> $word {
+                self.dependence.note();
+                self.word.fetch_and(bits, order)
+            }
 
-    /// As the real one.
-    pub fn fetch_sub(&self, count: u32, order: Ordering) -> u32 {
-        self.dependence.note();
-        self.word.fetch_sub(count, order)
-    }
+            /// As the real one.
+            pub fn fetch_add(&self, count: $word, order: Ordering) -> $word {
+                self.dependence.note();
+                self.word.fetch_add(count, order)
+            }
 
-    /// As the real one.
-    pub fn fetch_update(
-        &self,
-        hit: Ordering,
-        miss: Ordering,
-        change: impl FnMut(u32) -> Option<u32>,
-    ) -> Result<u32, u32> {
-        self.dependence.note();
-        self.word.fetch_update(hit, miss, change)
-    }
+            /// As the real one.
+            pub fn fetch_sub(&self, count: $word, order: Ordering) -> $word {
+                self.dependence.note();
+                self.word.fetch_sub(count, order)
+            }
 
-    /// As the real one.
-    pub fn compare_exchange(&self, from: u32, to: u32, hit: Ordering, miss: Ordering) -> Result<u32, u32> {
-        self.dependence.note();
-        self.word.compare_exchange(from, to, hit, miss)
-    }
+            /// As the real one.
+            pub fn fetch_update(
+                &self,
+                hit: Ordering,
+                miss: Ordering,
+                change: impl FnMut($word) -> Option<$word>,
+            ) -> Result<$word, $word> {
+                self.dependence.note();
+                self.word.fetch_update(hit, miss, change)
+            }
+
+            /// As the real one.
+            pub fn compare_exchange(
+                &self,
+                from: $word,
+                to: $word,
+                hit: Ordering,
+                miss: Ordering,
+            ) -> Result<$word, $word> {
+                self.dependence.note();
+                self.word.compare_exchange(from, to, hit, miss)
+            }
+
+            /// Sleeps while `bits` of the word are those of `expected`.
+            fn sleep_while(&self, expected: $word, bits: $word) -> Slept {
+                let queue = self.queue.lock().expect("no holder panics");
+                if self.word.load(Ordering::Relaxed) & bits != expected & bits {
+                    return Slept::Changed;
+                }
+                drop(self.woken.wait(queue).expect("no holder panics"));
+                Slept::Woken
+            }
+
+            fn wake(&self) {
+                let _queue = self.queue.lock().expect("no holder panics");
+                self.woken.notify_one();
+            }
+        }
+    };
 }
+
+atomic!(AtomicU32, AtomicU32, u32);
+atomic!(AtomicU64, AtomicU64, u64);
 
 /// A value that the model's threads share.
 #[derive(Debug)]
@@ -226,18 +223,23 @@ pub fn compiler_fence(order: Ordering) {
 
 /// As the real one.
 pub fn futex_wait(word: &AtomicU32, expected: u32, _timeout: Option<Duration>) -> io::Result<Slept> {
-    let queue = word.queue.lock().expect("no holder panics");
-    if word.load(Ordering::Relaxed) != expected {
-        return Ok(Slept::Changed);
-    }
-    drop(word.woken.wait(queue).expect("no holder panics"));
-    Ok(Slept::Woken)
+    Ok(word.sleep_while(expected, u32::MAX))
 }
 
 /// As the real one.
 pub fn futex_wake(word: &AtomicU32, _count: u32) -> io::Result<usize> {
-    let _queue = word.queue.lock().expect("no holder panics");
-    word.woken.notify_one();
+    word.wake();
+    Ok(1)
+}
+
+/// As the real one.
+pub(crate) fn futex_wait_low(word: &AtomicU64, expected: u64, _timeout: Option<Duration>) -> io::Result<Slept> {
+    Ok(word.sleep_while(expected, u64::from(u32::MAX)))
+}
+
+/// As the real one.
+pub(crate) fn futex_wake_low(word: &AtomicU64, _count: u32) -> io::Result<usize> {
+    word.wake();
     Ok(1)
 }
 

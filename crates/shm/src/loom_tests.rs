@@ -59,7 +59,7 @@ impl Table {
 
     fn with(slots: usize) -> Table {
         Table {
-            members: crate::member::model_table(slots),
+            members: crate::Members::model(slots),
             words: crate::sync::Placed::new(crate::biased_lock::model_words()),
         }
     }

@@ -1,4 +1,4 @@
-//! The users of a region: a table of members, each with its process and the locks that it is busy with.
+//! The users of a region: its members, each with its process and the locks that it is busy with. Their table is in `members.rs`.
 //!
 //! A member is one handle of one process. Its number is written into the [`lock`](crate::biased_lock)s that it holds,
 //! so that other members can tell a live holder from a dead one. A forked child is another member, and so is the
@@ -12,20 +12,16 @@
 use std::sync::Arc;
 
 use crate::biased_lock::{self, BiasedLockWords};
-use crate::cache_padded::CachePadded;
 use crate::error::{Error, LOCK_HOLDER};
 use crate::limit::Limit;
+use crate::members::Members;
 use crate::probe;
 use crate::shareable;
 use crate::sync::{AtomicU32, AtomicU64, Fence, LocalBool, LocalU64, Ordering, Placed, ProcessId, epoch};
 
-/// Members that a region has room for. A member is a handle that a process uses, so this bounds how many processes and
-/// threads may use one stream at the same time; the table then takes 8 KiB, of which only used lines are ever touched.
-pub const MEMBERS: usize = 64;
-
 shareable! {
     /// One member's slot. Only its member writes it, except for a newcomer that takes it from a dead member: it sets
-    /// `birth` to 0 and then `place` to its own. The other fields are valid only while `birth` is not 0.
+    /// `birth` to 0 and then `place`. The other fields are valid only while `birth` is not 0.
     pub struct Member {
         /// The `os::watch::ProcessId` of its process: the place; 0: the slot is free.
         pub(crate) place: AtomicU64,
@@ -43,13 +39,8 @@ shareable! {
 }
 
 impl Member {
-    /// Whether a process has taken the slot, whether or not it is still alive.
-    pub fn is_taken(&self) -> bool {
-        self.place.load(Ordering::Relaxed) != 0
-    }
-
     /// The process that has the slot, and its side plus one; None while the slot is free or changes hands.
-    fn occupant(&self) -> Option<(ProcessId, u32)> {
+    pub(crate) fn occupant(&self) -> Option<(ProcessId, u32)> {
         // Acquire pairs with the Release stores of the member: the next reads see values at least as new.
         let place = self.place.load(Ordering::Acquire);
         let birth = self.birth.load(Ordering::Acquire);
@@ -61,18 +52,6 @@ impl Member {
     }
 }
 
-/// Whether a process other than this one has a member at a side that is not known to have ended.
-pub fn is_used_by_another(table: &Members, side: usize) -> bool {
-    let own = ProcessId::own();
-    let occupants = table.iter().filter_map(|slot| slot.0.occupant());
-    occupants
-        .filter(|(process, at)| process.place() != 0 && *at == side as u32 + 1)
-        .any(|(process, _)| (process.place(), process.birth()) != (own.place(), own.birth()) && !process.has_ended())
-}
-
-/// The table of a region.
-pub type Members = Placed<[CachePadded<Member>]>;
-
 /// A handle's place in the table, given back when it is dropped by the process that took it.
 #[derive(Debug)]
 pub struct Membership {
@@ -82,7 +61,7 @@ pub struct Membership {
     /// Slot number plus one, so that 0 names no member.
     number: u32,
     /// The value that names this member in the locks that it holds: the number, and the slot's tag.
-    mark: u32,
+    mark: u64,
     /// The `os::fork` epoch of the process: a forked child has a copy of us.
     epoch: u64,
     pub(crate) fence: Fence,
@@ -100,17 +79,18 @@ impl Membership {
     /// previous member.
     ///
     /// # Errors
-    /// [`Error::Full`] when all slots are taken by the living; [`Error::System`] as [`Fence::join`] says.
+    /// [`Error::Full`] when all slots are taken by the living and the table has its full length; [`Error::System`] if the kernel
+    /// refuses memory for more slots, or as [`Fence::join`] says.
     pub fn join(table: &Members, fence: Fence, locks: &[&BiasedLockWords]) -> Result<Membership, Error> {
         // First the fence, then the slot: a process that is seen as a member is also reached by barriers.
         fence.join()?;
         let process = ProcessId::own();
-        let slot = take_free(table, process).map_or_else(|| take_dead(table, process), Ok)?;
+        let slot = table.take(process)?;
         probe::at();
         let number = slot as u32 + 1;
+        let own = table.hold(slot)?;
         locks.iter().for_each(|lock| lock.strike_out(number));
         // Release: a waiter for our predecessor continues, and sees what the predecessor did before it died.
-        let own = table.part(|table| &table[slot].0);
         own.busy.store(0, Ordering::Release);
         probe::at();
         own.side.store(0, Ordering::Relaxed);
@@ -169,7 +149,7 @@ impl Membership {
     }
 
     /// The value that names this member in the locks that it holds.
-    pub(crate) fn mark(&self) -> u32 {
+    pub(crate) fn mark(&self) -> u64 {
         self.mark
     }
 
@@ -181,8 +161,7 @@ impl Membership {
 
     /// The slot of another member, or an error for an invalid number.
     pub(crate) fn other(&self, number: u32) -> Result<&Member, Error> {
-        let slot = (number as usize).checked_sub(1).and_then(|slot| self.table.get(slot));
-        Ok(&slot.ok_or(Error::Corrupt(LOCK_HOLDER))?.0)
+        self.table.slot((number as usize).checked_sub(1).ok_or(Error::Corrupt(LOCK_HOLDER))?)
     }
 
     /// Whether it is certain that the member has ended: its slot is free, or its process has ended.
@@ -205,45 +184,18 @@ impl Drop for Membership {
             // First `birth`, which validates the other fields: the next member of the slot has not stored anything yet.
             self.own().birth.store(0, Ordering::Relaxed);
             probe::at();
-            // Release pairs with the Acquire in `take_free`: what we did as member comes before what the next one does.
+            // Release pairs with the Acquire in `Members::take`: what we did as member comes before what the next one does.
             self.own().place.store(0, Ordering::Release);
         }
     }
 }
 
-fn take_free(table: &Members, process: ProcessId) -> Option<usize> {
-    // Acquire pairs with the Release in `drop`; Release with the Acquire in `occupant`.
-    table
-        .iter()
-        .position(|slot| slot.0.place.compare_exchange(0, process.place(), Ordering::AcqRel, Ordering::Relaxed).is_ok())
-}
-
-fn take_dead(table: &Members, process: ProcessId) -> Result<usize, Error> {
-    for (slot, CachePadded(member)) in table.iter().enumerate() {
-        let Some((found, _)) = member.occupant() else { continue };
-        if found.place() != 0 && !found.has_ended() {
-            continue;
-        }
-        // Either exchange fails if another newcomer was faster. A word never has the same value again: it holds its
-        // process's birth, or 0 until its own taker has stored that.
-        let taken = member.birth.compare_exchange(found.birth(), 0, Ordering::AcqRel, Ordering::Relaxed).is_ok()
-            && member
-                .place
-                .compare_exchange(found.place(), process.place(), Ordering::AcqRel, Ordering::Relaxed)
-                .is_ok();
-        if taken {
-            return Ok(slot);
-        }
-    }
-    Err(Error::Full(MEMBERS))
-}
-
-/// A table for loom, whose atomics cannot be made of zeros.
+/// A free slot for loom, whose atomics cannot be made of zeros.
 #[cfg(loom)]
-pub(crate) fn model_table(slots: usize) -> Members {
-    let word = || AtomicU64::new(0);
-    let half = || AtomicU32::new(0);
-    let slot =
-        || CachePadded(Member { place: word(), birth: word(), image: word(), busy: half(), side: half(), tag: half() });
-    Placed::from_vec((0..slots).map(|_| slot()).collect())
+impl Member {
+    pub(crate) fn model() -> Member {
+        let word = || AtomicU64::new(0);
+        let half = || AtomicU32::new(0);
+        Member { place: word(), birth: word(), image: word(), busy: half(), side: half(), tag: half() }
+    }
 }

@@ -23,6 +23,7 @@ mod real {
     pub(crate) use headwater_os::fork::epoch;
     pub(crate) use headwater_os::futex::nap;
     pub use headwater_os::futex::{wait as futex_wait, wake as futex_wake};
+    pub(crate) use headwater_os::futex::{wait_low as futex_wait_low, wake_low as futex_wake_low};
     pub use headwater_os::watch::ProcessId;
 
     pub(crate) use crate::placed::Placed;

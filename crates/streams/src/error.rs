@@ -63,6 +63,8 @@ errnos! {
     Inval = 22,
     /// No descriptor left.
     Mfile = 24,
+    /// Beyond the process's limit of file sizes (RLIMIT_FSIZE).
+    Fbig = 27,
     /// The reader is gone.
     Pipe = 32,
     /// A size outside the stream's limits.
@@ -302,6 +304,7 @@ impl From<io::Error> for Error {
             (None, io::ErrorKind::InvalidInput) => Errno::Inval,
             (None, io::ErrorKind::BrokenPipe) => Errno::Pipe,
             (None, io::ErrorKind::PermissionDenied) => Errno::Acces,
+            (None, io::ErrorKind::FileTooLarge) => Errno::Fbig,
             _ => Errno::Io,
         };
         match errno {

@@ -7,7 +7,13 @@
 //! | the store of direction 0, then of 1: queues, blocks, pages | the holder of the store's lock |
 //! | the window of lane 0, then of lane 1 | the lane's writer |
 //! | the memory of the driver's instance, if the stream ends in a driver | the driver's procedures |
-//! | the memory of the modules' instances: one place for each slot of either end | the module's procedures; the process that pushes it |
+//!
+//! The memory grows by two parts when they are needed, and each process maps them when it needs them:
+//!
+//! | what | needed by | who writes |
+//! |---|---|---|
+//! | the memory of the modules' instances: one place for each slot of either end | a module that has some | the module's procedures; the process that pushes it |
+//! | the chunks of the table of members | a stream of more than [`MEMBERS`] users | each member its own slot |
 //!
 //! Direction 0 leads from end 0 to end 1, direction 1 back. The parts that a stream does not use are never touched, so
 //! they take address space and no memory.
@@ -21,7 +27,7 @@ use crate::limits::{BANDS, BLOCKS, FASTBUF, LINKS, LISTENERS, MODULE_INSTANCE_MA
 /// "HWSTREAM": the kind of this memory.
 pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"HWSTREAM");
 /// Raised by any change of this file's meaning; ends of different versions refuse each other.
-pub(crate) const VERSION: u32 = 18;
+pub(crate) const VERSION: u32 = 19;
 /// Queues of a direction: the head's, one for each module of either end, one for the answers to the head's ioctls, and the
 /// driver's.
 pub(crate) const QUEUES: usize = 1 + 2 * NSTRPUSH + 2;
@@ -38,6 +44,7 @@ shareable! {
         pub ends: [CachePadded<EndWords>; 2],
         pub lanes: [LaneWords; 2],
         pub plumbing: [Plumbing; 2],
+        /// The first members; further ones are in chunks: see [`headwater_shm::Members`].
         pub members: [CachePadded<Member>; MEMBERS],
         /// The modules of each end.
         pub slots: [[Slot; NSTRPUSH]; 2],
@@ -47,6 +54,8 @@ shareable! {
         /// The earliest time at which a module or driver has asked to be called, ns of the monotonic clock; 0: none has. A hint
         /// that is never late: changed by exchanges, by the process that sets a time or has found none left.
         pub due_ns: AtomicU64,
+        /// Chunks of the table of members that are in use. Counted by the process that has found no slot free.
+        pub member_chunks: AtomicU32,
     }
 
     /// Of a stream that ends in a driver: end 0 is the user's, and in the place of end 1 is the driver.
@@ -408,13 +417,18 @@ impl Offsets {
         self.window(2)
     }
 
-    /// The modules' own memory, [`MODULES_BYTES`] of it.
-    pub(crate) fn modules(self) -> usize {
+    /// Length of the region as it is made: all parts that any stream has.
+    pub(crate) fn region(self) -> usize {
         self.instance() + page_up(self.instance_bytes)
     }
 
-    /// Length of the whole region.
-    pub(crate) fn region(self) -> usize {
+    /// The modules' own memory, [`MODULES_BYTES`] of it. Mapped apart.
+    pub(crate) fn modules(self) -> usize {
+        self.region()
+    }
+
+    /// The chunks of the table of members. Mapped apart.
+    pub(crate) fn member_chunks(self) -> usize {
         self.modules() + MODULES_BYTES
     }
 

@@ -7,7 +7,7 @@ use headwater_os::fence::Fence;
 use headwater_os::memory::SharedMemory;
 
 use super::*;
-use crate::member::MEMBERS;
+use crate::members::{MEMBERS, Members};
 use crate::sync::{ProcessId, now_ns};
 use crate::{CachePadded, Limit, Member};
 
@@ -26,8 +26,18 @@ impl Shared {
     }
 
     fn join(&self) -> (Membership, BiasedLock) {
-        let table = Placed::slice_at(&self.memory, 0, MEMBERS).expect("inside");
-        (Membership::join(&table, self.fence, &[&self.words()]).expect("a slot"), BiasedLock::new(self.words(), 0))
+        (
+            Membership::join(&self.table(), self.fence, &[&self.words()]).expect("a slot"),
+            BiasedLock::new(self.words(), 0),
+        )
+    }
+
+    fn slots(&self) -> Placed<[CachePadded<Member>]> {
+        Placed::slice_at(&self.memory, 0, MEMBERS).expect("inside")
+    }
+
+    fn table(&self) -> Members {
+        Members::fixed(self.slots())
     }
 
     fn words(&self) -> Placed<BiasedLockWords> {
@@ -208,8 +218,7 @@ fn a_slot_of_the_dead_is_used_again() {
 fn the_living_are_not_displaced() {
     let shared = Shared::new();
     let members: Vec<_> = (0..MEMBERS).map(|_| shared.join()).collect();
-    let table = Placed::slice_at(&shared.memory, 0, MEMBERS).expect("inside");
-    assert!(matches!(Membership::join(&table, shared.fence, &[]), Err(Error::Full(MEMBERS))));
+    assert!(matches!(Membership::join(&shared.table(), shared.fence, &[]), Err(Error::Full(MEMBERS))));
     drop(members);
     shared.join();
 }
@@ -237,7 +246,7 @@ fn nonsense_in_the_word_is_an_error_and_no_hang() {
     let (_other, _) = shared.join();
     me.set_limit(Limit::Now);
     for word in
-        (0..32).map(|bit| 1 << bit).chain([u32::MAX, HELD | 200, BIASED | HELD, SEIZING | 1 | 77 << VICTIM_SHIFT])
+        (0..64).map(|bit| 1 << bit).chain([u64::MAX, HELD | 200, BIASED | HELD, SEIZING | 1 | 77 << VICTIM_SHIFT])
     {
         shared.words().lock.store(word, Ordering::Relaxed);
         if lock.hold(&me).is_ok() {
@@ -423,7 +432,7 @@ fn a_foreign_holder_keeps_its_lock_until_its_side_is_gone() {
         })
         .expect("fork");
         child.wait().expect("wait");
-        let table: Placed<[CachePadded<Member>]> = Placed::slice_at(&shared.memory, 0, MEMBERS).expect("inside");
+        let table = shared.slots();
         let place = &table[1].0.place;
         for namespace in [0, 77] {
             place.store(namespace << 32 | place.load(Ordering::Relaxed) & u64::from(u32::MAX), Ordering::Relaxed);
@@ -441,7 +450,7 @@ fn a_foreign_holder_keeps_its_lock_until_its_side_is_gone() {
 #[test]
 fn what_a_process_had_before_an_exec_is_free() {
     let shared = Shared::new();
-    let table: Placed<[CachePadded<Member>]> = Placed::slice_at(&shared.memory, 0, MEMBERS).expect("inside");
+    let table = shared.slots();
     for _ in 0..3 {
         for _ in 0..MEMBERS {
             let (me, mut lock) = shared.join();

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use headwater_os::clock::now_ns;
 use headwater_os::thread::holding_signals;
-use headwater_shm::{Limit, is_used_by_another};
+use headwater_shm::Limit;
 
 use super::handle::Handle;
 use crate::error::{Errno, Error, Result};
@@ -88,9 +88,8 @@ impl Handle {
 
     /// Whether no other handle uses the device, as far as is known: a process that has a copy and has not used it is not seen.
     fn is_last_of_device(&self) -> bool {
-        let members = self.end.region.fixed.part(|fixed| &fixed.members[..]);
         // The library's thread has the endpoint only while it serves the driver's files, and is no user.
         let is_one = self.end.endpoint.serving.with(|()| Arc::strong_count(&self.end.endpoint) == 1);
-        self.end.region.driver.is_some() && is_one && !is_used_by_another(&members, self.end.side)
+        self.end.region.driver.is_some() && is_one && !self.end.region.is_used_by_another(self.end.side)
     }
 }

@@ -3,7 +3,7 @@
 
 use std::mem::offset_of;
 
-use headwater_shm::{BiasedLockWords, CachePadded, MEMBERS, Member as MemberWords, SeenLock, SeenMember};
+use headwater_shm::{BiasedLockWords, CachePadded, MEMBERS, MEMBERS_MAX, Member as MemberWords, SeenLock, SeenMember};
 
 use super::copy::{Source, Words};
 use super::state::{Band, Direction, Driver, End, Lock, Member, Module, Queue, Side, State};
@@ -64,7 +64,7 @@ pub(super) fn decode(source: &dyn Source) -> Decoded {
         pages: at(offset_of!(Header, pages)),
         instance: fixed.double(header + offset_of!(Header, instance)),
     };
-    let Some(offsets) = sizes.offsets().filter(|offsets| offsets.region() as u64 == source.len()) else {
+    let Some(offsets) = sizes.offsets().filter(|offsets| offsets.region() as u64 <= source.len()) else {
         return Decoded::Unreadable("its header and its size disagree");
     };
     let Some(policy) = Policy::from_bits(at(offset_of!(Header, policy))) else {
@@ -112,11 +112,15 @@ impl Decoder<'_> {
 
     /// The members, and what is known of each slot.
     fn members(&self) -> (Vec<Member>, Vec<Option<SeenMember>>) {
-        let slot = |at: usize| {
-            let len = size_of::<CachePadded<MemberWords>>();
-            SeenMember::of(self.fixed.part(offset_of!(Fixed, members) + at * len, len))
-        };
-        let slots: Vec<_> = (0..MEMBERS).map(slot).collect();
+        const SLOT: usize = size_of::<CachePadded<MemberWords>>();
+        let first = self.fixed.part(offset_of!(Fixed, members), MEMBERS * SLOT);
+        // As many as the memory has, whatever the count of chunks says.
+        let chunks = self.fixed.word(offset_of!(Fixed, member_chunks)).min(MEMBERS_MAX.ilog2() - MEMBERS.ilog2());
+        let (at, len) = (self.offsets.member_chunks(), ((MEMBERS << chunks) - MEMBERS) * SLOT);
+        let is_there = chunks > 0 && (at + len) as u64 <= self.source.len();
+        let more = is_there.then(|| Words::read(self.source, at, len)).flatten();
+        let more = more.as_ref().map_or(&[][..], |more| more.part(0, len));
+        let slots: Vec<_> = first.chunks(SLOT).chain(more.chunks(SLOT)).map(SeenMember::of).collect();
         let member = |seen: &SeenMember| Member {
             pid: seen.process.pid(),
             is_visible: seen.process.is_visible(),

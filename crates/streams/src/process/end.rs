@@ -138,13 +138,12 @@ impl End {
 
     #[cold]
     fn join_anew(&mut self) -> Result<()> {
-        let table = self.region.fixed.part(|fixed| &fixed.members[..]);
         let [one, two] = [0, 1]
             .map(|at| &self.region.fixed.lanes[at])
             .map(|lane| [&lane.writer_lock.0, &lane.reader_lock.0, &lane.store_lock.0]);
         let [first, second] = [0, 1].map(|at| &self.region.fixed.ends[at].0.ioctl_lock);
         let locks = [one[0], one[1], one[2], two[0], two[1], two[2], first, second];
-        let mut membership = Membership::join(&table, self.region.fence, &locks)?;
+        let mut membership = Membership::join(&self.region.members, self.region.fence, &locks)?;
         membership.set_cancel(self.endpoint.cancel());
         membership.set_side(self.side);
         self.membership = Some(membership);

@@ -19,7 +19,7 @@ use headwater_os::fork_mutex::ForkMutex;
 use headwater_os::futex;
 use headwater_os::hangup::HangupWatch;
 use headwater_os::watcher::Watcher;
-use headwater_shm::{is_used_by_another, probe};
+use headwater_shm::probe;
 
 use super::device::close::{Remains, close_last};
 use super::device::named::Name;
@@ -444,7 +444,7 @@ impl Endpoint {
         if is_registered {
             listeners::forget(&self.region, self.side);
         }
-        is_awaited && !is_used_by_another(&self.region.fixed.part(|fixed| &fixed.members[..]), self.side)
+        is_awaited && !self.region.is_used_by_another(self.side)
     }
 
     /// All of the end's descriptors: the doorbell first, then the memory, then a FIFO's node, or of a device the file of its

@@ -9,12 +9,13 @@ use std::sync::atomic::Ordering;
 
 use headwater_os::fence::Fence;
 use headwater_os::memory::SharedMemory;
-use headwater_shm::{BiasedLock, Placed, Window};
+use headwater_os::set_once::OnceBox;
+use headwater_shm::{BiasedLock, Members, Placed, Window};
 
 use super::local::Locals;
 use super::sleep::BELL;
 use crate::error::{Errno, Error, Result, corrupt, fixed};
-use crate::layout::{DRIVER, Fixed, MAGIC, MODULES_BYTES, Offsets, RecordHeader, VERSION, module_instance};
+use crate::layout::{DRIVER, Fixed, Header, MAGIC, MODULES_BYTES, Offsets, RecordHeader, VERSION, module_instance};
 use crate::limits::{self, BLOCKS, CUT_MAX, FASTBUF, PAGE, RECORDS};
 use crate::message::ioctl::IOCTL_BLOCK;
 use crate::options::Options;
@@ -43,8 +44,10 @@ pub(crate) struct Region {
     pub driver: Option<&'static DriverLink>,
     /// The driver's own memory, if it has asked for some.
     pub instance: Option<Window>,
-    /// The modules' own memory: see [`module_instance`].
-    pub modules: Window,
+    /// The table of the members: the handles that use the stream.
+    pub members: Members,
+    /// The modules' own memory, once this process has mapped it: see [`Region::modules`].
+    modules: Arc<OnceBox<Window>>,
     /// The memory's inode: the stream's name for the tracer.
     pub inode: u64,
     /// What modules and drivers keep in this process.
@@ -83,7 +86,7 @@ impl Region {
         // not full), a message of high priority, and one that a service procedure puts back.
         let pages = ((options.hiwat as usize + 5 * message_max).div_ceil(PAGE) + CUT_MAX).next_power_of_two();
         let offsets = Offsets { window_bytes, pages, instance_bytes };
-        let memory = Arc::new(SharedMemory::create(name, offsets.region())?);
+        let memory = Arc::new(SharedMemory::create_growable(name, offsets.region())?);
         let fence = Fence::best();
         let fixed: Placed<Fixed> = Placed::at(&memory, 0).expect("the region was made for it");
         let header = &fixed.header.0;
@@ -132,42 +135,40 @@ impl Region {
     ///
     /// Errors: `ENOSTR` for one that is no stream; `EPROTO` for one of another version, or that contradicts itself.
     pub fn open(fd: OwnedFd) -> Result<Region> {
-        let memory = SharedMemory::from_fd(fd, usize::MAX).map_err(|error| match error.kind() {
+        let memory = SharedMemory::growable_from_fd(fd, size_of::<Fixed>()).map_err(|error| match error.kind() {
             std::io::ErrorKind::InvalidInput => Error::new(Errno::Nostr, error.to_string()),
             _ => error.into(),
         })?;
+        let start: &Fixed = memory.get(0).expect("it was mapped for it");
+        check_version(&start.header.0)?;
+        let offsets = Sizes::of(&start.header.0).offsets();
+        let len = offsets.ok_or_else(|| corrupt!("its header has a size beyond its limit"))?.region();
+        let memory = memory.extended(len).map_err(|error| match error.kind() {
+            std::io::ErrorKind::InvalidInput => corrupt!("its header and its size disagree"),
+            _ => error.into(),
+        })?;
         let memory = Arc::new(memory);
-        let fixed = Placed::at(&memory, 0).ok_or_else(|| corrupt!("it is shorter than a header"))?;
+        let fixed = Placed::at(&memory, 0).expect("it is not shorter than before");
         Region::over(memory, fixed)
     }
 
     fn over(memory: Arc<SharedMemory>, fixed: Placed<Fixed>) -> Result<Region> {
         let header = &fixed.header.0;
-        if header.magic.load(Ordering::Relaxed) != MAGIC {
-            return Err(fixed!(Nostr, "the descriptor's memory is no stream"));
-        }
-        let version = header.version.load(Ordering::Relaxed);
-        if version != VERSION {
-            let why = format!("the stream's layout has version {version}, this library has {VERSION}");
-            return Err(Error::new(Errno::Proto, why));
-        }
+        check_version(header)?;
         let fence = Fence::from_number(header.fence.load(Ordering::Relaxed));
         let fence = fence.ok_or_else(|| corrupt!("an unknown fence"))?;
         let policy = Policy::from_bits(header.policy.load(Ordering::Relaxed));
         let policy = policy.ok_or_else(|| corrupt!("an unknown policy"))?;
-        let strmsgsz = header.strmsgsz.load(Ordering::Relaxed);
-        let strctlsz = header.strctlsz.load(Ordering::Relaxed);
-        let nstrpush = header.nstrpush.load(Ordering::Relaxed);
-        let window = header.window.load(Ordering::Relaxed);
-        let pages = header.pages.load(Ordering::Relaxed);
-        let instance = header.instance.load(Ordering::Relaxed);
-        let offsets = Sizes { strmsgsz, strctlsz, nstrpush, window, pages, instance }.offsets();
+        let sizes = Sizes::of(header);
+        let offsets = sizes.offsets();
         let offsets = offsets.filter(|offsets| offsets.region() == memory.len());
         let offsets = offsets.ok_or_else(|| corrupt!("its header and its size disagree"))?;
         let name = chain::read_name(&fixed.device.driver)?;
         let driver = if name.is_empty() { None } else { Some(registry::find_driver(&name)?) };
         let instance = Window::at(&memory, offsets.instance(), offsets.instance_bytes);
-        let modules = Window::at(&memory, offsets.modules(), MODULES_BYTES).expect("the size was checked");
+        let [first, chunks] = [fixed.clone(), fixed.clone()];
+        let (first, chunks) = (first.part(|fixed| &fixed.members[..]), chunks.part(|fixed| &fixed.member_chunks));
+        let members = Members::growing(first, chunks, &memory, offsets.member_chunks());
         let inode = headwater_os::descriptors::inode(&*memory)?;
         let locals = Arc::default();
         Ok(Region {
@@ -176,12 +177,13 @@ impl Region {
             offsets,
             fence,
             policy,
-            strmsgsz,
-            strctlsz,
-            nstrpush,
+            strmsgsz: sizes.strmsgsz,
+            strctlsz: sizes.strctlsz,
+            nstrpush: sizes.nstrpush,
             driver,
             instance,
-            modules,
+            members,
+            modules: Arc::default(),
             inode,
             locals,
         })
@@ -196,6 +198,11 @@ impl Region {
     /// The cookie of an end.
     pub fn cookie_of(&self, side: usize) -> u64 {
         self.fixed.header.0.cookies[side].load(Ordering::Relaxed)
+    }
+
+    /// Whether another process uses an end, as far as is known. A table that contradicts itself counts as use.
+    pub fn is_used_by_another(&self, side: usize) -> bool {
+        self.members.is_used_by_another(side).unwrap_or(true)
     }
 
     /// Of a FIFO: the number of its pipe, the cookie of both ends.
@@ -217,11 +224,23 @@ impl Region {
         Ok(self.memory.discard(self.offsets.window(direction), self.offsets.window_bytes)?)
     }
 
+    /// The modules' own memory: see [`module_instance`]. A stream has none until a module needs it.
+    pub fn modules(&self) -> Result<&Window> {
+        if let Some(modules) = self.modules.get() {
+            return Ok(modules);
+        }
+        let at = self.offsets.modules();
+        self.memory.reach(at + MODULES_BYTES)?;
+        let part = Arc::new(self.memory.part(at, MODULES_BYTES)?);
+        Ok(self.modules.set(Window::at(&part, 0, MODULES_BYTES).expect("it was mapped for it")))
+    }
+
     /// Clears the first bytes of the memory of a module's instance; whole pages are given back to the kernel. Before the module is
     /// pushed.
     pub fn clear_module_instance(&self, end: usize, slot: usize, len: usize) -> Result<()> {
         let len = len.min(limits::MODULE_INSTANCE_MAX);
         if len > 0 {
+            self.modules()?;
             let at = self.offsets.modules() + module_instance(end, slot);
             self.memory.discard(at, len.next_multiple_of(PAGE))?;
         }
@@ -273,6 +292,18 @@ pub(crate) struct Sizes {
 }
 
 impl Sizes {
+    /// As a header has them, each read once.
+    fn of(header: &Header) -> Sizes {
+        Sizes {
+            strmsgsz: header.strmsgsz.load(Ordering::Relaxed),
+            strctlsz: header.strctlsz.load(Ordering::Relaxed),
+            nstrpush: header.nstrpush.load(Ordering::Relaxed),
+            window: header.window.load(Ordering::Relaxed),
+            pages: header.pages.load(Ordering::Relaxed),
+            instance: header.instance.load(Ordering::Relaxed),
+        }
+    }
+
     /// The offsets of the parts; None if a size is beyond its limit.
     pub fn offsets(self) -> Option<Offsets> {
         let Sizes { strmsgsz, strctlsz, nstrpush, window, pages, instance } = self;
@@ -290,6 +321,19 @@ impl Sizes {
         let (window_bytes, instance_bytes) = (window as usize, instance as usize);
         fits.then_some(Offsets { window_bytes, pages: pages as usize, instance_bytes })
     }
+}
+
+/// Whether a header is that of a stream of this version.
+fn check_version(header: &Header) -> Result<()> {
+    if header.magic.load(Ordering::Relaxed) != MAGIC {
+        return Err(fixed!(Nostr, "the descriptor's memory is no stream"));
+    }
+    let version = header.version.load(Ordering::Relaxed);
+    if version != VERSION {
+        let why = format!("the stream's layout has version {version}, this library has {VERSION}");
+        return Err(Error::new(Errno::Proto, why));
+    }
+    Ok(())
 }
 
 /// Bytes of the largest message: what a caller may send, or an ioctl of as much data.

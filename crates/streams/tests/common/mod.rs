@@ -69,6 +69,14 @@ macro_rules! in_own_process {
 }
 pub(crate) use in_own_process;
 
+/// The memories of this process's streams.
+pub fn memories() -> Vec<std::fs::File> {
+    let link = |found| headwater_os::descriptors::link(found).unwrap_or_default();
+    let own = headwater_os::descriptors::own().expect("/proc").into_iter();
+    let found = own.filter(|found| link(*found).to_string_lossy().starts_with("/memfd:headwater-"));
+    found.map(|found| headwater_os::descriptors::duplicate(found.number).expect("dup").into()).collect()
+}
+
 /// The events that poll(2) reports for a descriptor within `timeout`; [`Duration::MAX`] is no bound.
 pub fn polled(fd: impl AsFd, wanted: i16, timeout: Duration) -> i16 {
     let mut polled = libc::pollfd { fd: fd.as_fd().as_raw_fd(), events: wanted, revents: 0 };

@@ -21,7 +21,7 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use common::{Random, alone, extent, in_own_process, setting};
+use common::{Random, alone, extent, in_own_process, memories, setting};
 use headwater_streams::{
     ControlMode, DeviceOptions, Errno, ErrorOptions, Events, Flush, Handle, MessageFilter, Options, Policy, Priority,
     ReadMode, ReadOptions, Result,
@@ -233,14 +233,6 @@ fn inodes() -> Vec<u64> {
 
 fn inode(memory: &File) -> u64 {
     memory.metadata().expect("fstat").ino()
-}
-
-/// The memories of this process's streams.
-fn memories() -> Vec<File> {
-    let link = |found| headwater_os::descriptors::link(found).unwrap_or_default();
-    let own = headwater_os::descriptors::own().expect("/proc").into_iter();
-    let found = own.filter(|found| link(*found).to_string_lossy().starts_with("/memfd:headwater-"));
-    found.map(|found| File::from(headwater_os::descriptors::duplicate(found.number).expect("dup"))).collect()
 }
 
 /// Half the size of the part behind the records, without the windows.

@@ -20,6 +20,7 @@ mod fifo;
 mod forks;
 mod inet;
 mod inspect;
+mod limits;
 mod log_driver;
 mod loops;
 mod members;

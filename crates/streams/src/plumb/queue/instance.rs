@@ -11,7 +11,7 @@ impl Queue<'_, '_, '_> {
     /// Length of the own memory, bytes: of a driver, for this stream; of a module, for the time that it is pushed.
     #[doc = include_str!("../../../doc/driver.md")]
     pub fn instance_len(&self) -> usize {
-        self.instance().map_or(0, |(_, _, len)| len)
+        self.instance_place().map_or(0, |(_, len)| len)
     }
 
     /// Copies from the own memory, from byte `at` on. It is zeros when the stream is made, or the module is pushed; every process
@@ -50,25 +50,26 @@ impl Queue<'_, '_, '_> {
         self.run.region.strmsgsz as usize
     }
 
-    /// The memory in which the own one lies, where it begins there, and how long it is. None: the module or driver has asked for none.
-    fn instance(&self) -> Option<(&Window, u64, usize)> {
+    /// Where the own memory begins in that of the driver, or of all modules, and how long it is. None: the module or driver has
+    /// asked for none.
+    fn instance_place(&self) -> Option<(u64, usize)> {
         let (region, link) = (self.run.region, &self.run.chain[self.at]);
         if link.is_driver() {
-            let window = region.instance.as_ref()?;
-            return Some((window, 0, window.len() as usize));
+            return region.instance.as_ref().map(|window| (0, window.len() as usize));
         }
         // This process's own description; the place has room for any.
         let len = link.module.info().instance.min(MODULE_INSTANCE_MAX);
-        (len > 0).then_some((&region.modules, module_instance(link.end, link.slot) as u64, len))
+        (len > 0).then_some((module_instance(link.end, link.slot) as u64, len))
     }
 
     fn instance_range(&self, at: usize, len: usize) -> Result<(&Window, u64)> {
-        let (window, first, own) = self.instance().unwrap_or((&self.run.region.modules, 0, 0));
-        let is_inside = at.checked_add(len).is_some_and(|end| end <= own);
-        if is_inside {
-            Ok((window, first + at as u64))
-        } else {
-            Err(fixed!(Inval, "the range is outside of the own memory"))
+        let (first, own) = self.instance_place().unwrap_or_default();
+        if at.checked_add(len).is_none_or(|end| end > own) {
+            return Err(fixed!(Inval, "the range is outside of the own memory"));
         }
+        let region = self.run.region;
+        let of_driver = region.instance.as_ref().filter(|_| self.run.chain[self.at].is_driver());
+        let window = of_driver.map_or_else(|| region.modules(), Ok)?;
+        Ok((window, first + at as u64))
     }
 }

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use headwater_os::fence::Fence;
 use headwater_os::memory::SharedMemory;
-use headwater_shm::{CachePadded, MEMBERS, Member, Membership, Placed, Window};
+use headwater_shm::{CachePadded, MEMBERS, Member, Members, Membership, Placed, Window};
 
 use super::reader::{LaneFront, LaneReader, ReaderGuard};
 use super::writer::{LaneWriter, Open, Quick, WriterGuard};
@@ -66,7 +66,7 @@ impl Room {
     }
 
     fn join(&self) -> Membership {
-        let table = Placed::slice_at(&self.memory, 0, MEMBERS).expect("inside");
+        let table = Members::fixed(Placed::slice_at(&self.memory, 0, MEMBERS).expect("inside"));
         let words = self.words();
         Membership::join(&table, Fence::best(), &[&words.writer_lock.0, &words.reader_lock.0]).expect("a slot")
     }

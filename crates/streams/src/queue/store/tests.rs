@@ -9,8 +9,7 @@ use crate::process::region::{NAME, Region};
 fn store() -> (Region, Membership, Store) {
     let options = Options { hiwat: 10_000, lowat: 5000, strmsgsz: 20_000, maxpsz: 20_000, ..Options::default() };
     let region = Region::create(NAME, &options, [1, 2]).expect("memory");
-    let table = region.fixed.part(|fixed| &fixed.members[..]);
-    let me = Membership::join(&table, region.fence, &[]).expect("a slot");
+    let me = Membership::join(&region.members, region.fence, &[]).expect("a slot");
     let store = region.store(0);
     (region, me, store)
 }

@@ -52,25 +52,34 @@ enum Target {
 
 /// A lock's state that never makes a live member wait for another live one: that is in
 /// `a_lock_that_is_not_given_back_is_waited_for_as_long_as_the_call_may`.
-fn lock_lock(random: &mut Random) -> u32 {
+fn lock_lock(random: &mut Random) -> u64 {
     // The members of these tests have the numbers 1 to 4; 5 to 64 are free and 65 up are none.
-    let holder = [0, 5 + random.below(60) as u32, 65 + random.below(190) as u32][random.below(3)];
-    let victim = random.below(256) as u32;
+    let none = 65 + random.below(1 << 20) as u64;
+    let holder = [0, 5 + random.below(60) as u64, none.min((1 << 20) - 1)][random.below(3)];
+    let victim = random.below(256) as u64;
     let states = [
         0,
         holder,
-        1 << 16 | holder,
-        (1 << 16) + 1 + random.below(4) as u32,
-        1 << 17 | holder,
-        1 << 18 | holder | victim << 8,
-        3 << 16 | holder,
-        6 << 16 | 1,
-        7 << 16,
-        1 << 19,
-        u32::MAX,
+        BIASED | holder,
+        BIASED | (1 + random.below(4) as u64),
+        HELD | holder,
+        SEIZING | holder | victim << 32,
+        BIASED | HELD | holder,
+        HELD | SEIZING | 1,
+        BIASED | HELD | SEIZING,
+        WAITERS,
+        u64::MAX,
     ];
-    states[random.below(states.len())] | if random.below(4) == 0 { (random.next() as u32) << 24 } else { 0 }
+    // Notices, and tags.
+    let more = (random.next() as u32 & 0xff) as u64;
+    states[random.below(states.len())] | [more << 24, more << 52, 0, 0][random.below(4)]
 }
+
+/// The states in a lock's word.
+const BIASED: u64 = 1 << 20;
+const HELD: u64 = 1 << 21;
+const SEIZING: u64 = 1 << 22;
+const WAITERS: u64 = 1 << 23;
 
 /// Writes garbage into one word.
 fn spoil(room: &Room, target: Target, random: &mut Random) {
@@ -114,11 +123,11 @@ fn spoil(room: &Room, target: Target, random: &mut Random) {
         (Target::Lane, _) | (_, 0..4) => lane(random),
         (Target::All, 4 | 5) => {
             let lock = [&words.writer_lock.0, &words.reader_lock.0][random.below(2)];
-            // The words of a lock are its own; here they are the first four of its line.
-            let at = address(room, lock) + 4 * random.below(4);
-            let word = room.memory.get::<AtomicU32>(at).expect("inside");
+            // The words of a lock are its own; here they are the first of its line.
+            let at = address(room, lock) + 8 * random.below(2);
+            let word = room.memory.get::<AtomicU64>(at).expect("inside");
             let is_lock = (at - LANE_AT).is_multiple_of(128);
-            word.store(if is_lock { lock_lock(random) } else { value as u32 }, Ordering::Relaxed);
+            word.store(if is_lock { lock_lock(random) } else { value }, Ordering::Relaxed);
         }
         _ => {
             // The process of a live member may be corrupted, but not its busy word: see `lock_lock`.
@@ -379,8 +388,8 @@ fn a_lock_that_is_not_given_back_is_waited_for_as_long_as_the_call_may() {
     watched(|| {
         let room = Room::new(SMALL);
         let (mut writer, reader) = (hasty_writer(&room), room.reader());
-        let lock = room.memory.get::<AtomicU32>(address(&room, &room.words().writer_lock.0)).expect("inside");
-        lock.store(1 << 17 | 2, Ordering::Relaxed);
+        let lock = room.memory.get::<AtomicU64>(address(&room, &room.words().writer_lock.0)).expect("inside");
+        lock.store(HELD | 2, Ordering::Relaxed);
         assert_eq!(writer.hold().expect_err("not given back").errno(), Errno::Again);
         writer.me.set_limit(Limit::Until(headwater_os::clock::now_ns() + 20_000_000));
         assert_eq!(writer.hold().expect_err("not given back").errno(), Errno::Time);
@@ -388,7 +397,7 @@ fn a_lock_that_is_not_given_back_is_waited_for_as_long_as_the_call_may() {
         writer.me.set_limit(Limit::Now);
         let busy = size_of::<CachePadded<Member>>() + 24;
         room.memory.get::<AtomicU32>(busy).expect("inside").store(u32::MAX, Ordering::Relaxed);
-        lock.store(1 << 16 | 2, Ordering::Relaxed);
+        lock.store(BIASED | 2, Ordering::Relaxed);
         assert_eq!(writer.hold().expect_err("not given back").errno(), Errno::Again);
         // A member that has left does not hold it.
         drop(reader);

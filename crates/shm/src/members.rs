@@ -1,0 +1,263 @@
+//! The table of a region's members: a first part inside the region, and chunks behind it that are made when they are needed.
+//!
+//! [`Membership`](crate::Membership) takes its slot here, and looks up the slots of others. Most regions have two members and
+//! never leave the first part. Each chunk doubles the table; a process maps a chunk when it meets a member in it.
+
+#[cfg(not(loom))]
+use std::io::ErrorKind;
+#[cfg(not(loom))]
+use std::sync::Arc;
+
+#[cfg(not(loom))]
+use headwater_os::memory::SharedMemory;
+#[cfg(not(loom))]
+use headwater_os::set_once::OnceBox;
+
+use crate::cache_padded::CachePadded;
+use crate::error::{Error, LOCK_HOLDER, TABLE};
+use crate::member::Member;
+use crate::probe;
+#[cfg(not(loom))]
+use crate::sync::AtomicU32;
+use crate::sync::{Ordering, Placed, ProcessId};
+
+/// Slots of the table's first part: 8 KiB, of which only used lines are ever touched.
+pub const MEMBERS: usize = 64;
+/// Chunks behind it, each as long as all before it.
+const CHUNKS: usize = 13;
+/// Members that a region can have: half a million, beyond what a kernel has threads in practice. A member is a handle that a
+/// process uses, so this bounds how many processes and threads may use one stream at the same time.
+pub const MEMBERS_MAX: usize = MEMBERS << CHUNKS;
+/// Slots of a full table that a newcomer searches for the dead, each at the price of some system calls.
+const SEARCHED: usize = 64;
+/// The table grows if fewer than this many of them were free or became so.
+const FREED_MIN: usize = 8;
+/// Searches for a slot in one call. Each doubles the table or finds free slots, so more come only from a process that spoils it.
+const SEARCHES_MAX: usize = 64;
+
+/// The table of a region. Clones share what they have mapped.
+#[derive(Debug, Clone)]
+pub struct Members {
+    first: Placed<[CachePadded<Member>]>,
+    #[cfg(not(loom))]
+    more: Option<Arc<More>>,
+}
+
+/// The chunks of a table.
+#[cfg(not(loom))]
+#[derive(Debug)]
+struct More {
+    /// How many chunks are in use. Counted by the process that has found all slots before taken; never less again.
+    used: Placed<AtomicU32>,
+    memory: Arc<SharedMemory>,
+    /// Where the first chunk begins.
+    at: usize,
+    mapped: [OnceBox<Placed<[CachePadded<Member>]>>; CHUNKS],
+}
+
+impl Members {
+    /// A table that does not grow.
+    pub fn fixed(first: Placed<[CachePadded<Member>]>) -> Members {
+        Members {
+            first,
+            #[cfg(not(loom))]
+            more: None,
+        }
+    }
+
+    /// A table that grows: its chunks lie in `memory` from byte `at` on, a multiple of a page, and `used` counts them.
+    ///
+    /// # Panics
+    /// If `first` has not [`MEMBERS`] slots.
+    #[cfg(not(loom))]
+    pub fn growing(
+        first: Placed<[CachePadded<Member>]>,
+        used: Placed<AtomicU32>,
+        memory: &Arc<SharedMemory>,
+        at: usize,
+    ) -> Members {
+        assert_eq!(first.len(), MEMBERS);
+        let more = More { used, memory: memory.clone(), at, mapped: Default::default() };
+        Members { first, more: Some(Arc::new(more)) }
+    }
+
+    /// Whether a process other than this one has a member at a side that is not known to have ended.
+    ///
+    /// # Errors
+    /// As [`Members::slot`].
+    pub fn is_used_by_another(&self, side: usize) -> Result<bool, Error> {
+        let own = ProcessId::own();
+        for slot in 0..self.len() {
+            let Some((process, at)) = self.slot(slot)?.occupant() else { continue };
+            let is_other = (process.place(), process.birth()) != (own.place(), own.birth());
+            if process.place() != 0 && at == side as u32 + 1 && is_other && !process.has_ended() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// A slot.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] for one that the table does not have; [`Error::System`] if the memory cannot be mapped.
+    pub(crate) fn slot(&self, slot: usize) -> Result<&Member, Error> {
+        match self.first.get(slot) {
+            Some(member) => Ok(&member.0),
+            None => self.beyond(slot),
+        }
+    }
+
+    /// A slot, held together with its memory.
+    pub(crate) fn hold(&self, slot: usize) -> Result<Placed<Member>, Error> {
+        if slot < self.first.len() {
+            return Ok(self.first.part(|first| &first[slot].0));
+        }
+        self.hold_beyond(slot)
+    }
+
+    /// Takes a free slot for a process, or that of a process that has ended, or one of a new chunk.
+    pub(crate) fn take(&self, process: ProcessId) -> Result<usize, Error> {
+        for _ in 0..SEARCHES_MAX {
+            let len = self.len();
+            if let Some(slot) = self.take_free(len, process)? {
+                return Ok(slot);
+            }
+            // Newcomers that find it full at the same time begin at different slots.
+            let start = process.place() as usize % len;
+            if self.free_dead((start..len).chain(0..start).take(SEARCHED))? >= FREED_MIN {
+                continue;
+            }
+            if let Err(error) = self.grow(len)
+                && self.free_dead(0..len)? == 0
+            {
+                return Err(error);
+            }
+        }
+        Err(Error::Corrupt(TABLE))
+    }
+
+    fn take_free(&self, len: usize, process: ProcessId) -> Result<Option<usize>, Error> {
+        for at in 0..len {
+            let place = &self.slot(at)?.place;
+            // Acquire pairs with the Release of the slot's last member; Release with the Acquire in `occupant`.
+            if place.load(Ordering::Relaxed) == 0
+                && place.compare_exchange(0, process.place(), Ordering::AcqRel, Ordering::Relaxed).is_ok()
+            {
+                return Ok(Some(at));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Frees slots of processes that have ended. Returns how many of the slots are free.
+    fn free_dead(&self, slots: impl Iterator<Item = usize>) -> Result<usize, Error> {
+        let mut freed = 0;
+        for at in slots {
+            let member = self.slot(at)?;
+            let Some((found, _)) = member.occupant() else { continue };
+            if found.place() == 0 {
+                freed += 1;
+            } else if found.has_ended() {
+                // Either exchange fails if another newcomer was faster. A word never has the same value again: it holds its
+                // process's birth, or 0 until its own taker has stored that.
+                let is_free =
+                    member.birth.compare_exchange(found.birth(), 0, Ordering::AcqRel, Ordering::Relaxed).is_ok();
+                probe::at();
+                freed += usize::from(
+                    is_free
+                        && member.place.compare_exchange(found.place(), 0, Ordering::AcqRel, Ordering::Relaxed).is_ok(),
+                );
+            }
+        }
+        Ok(freed)
+    }
+}
+
+#[cfg(not(loom))]
+impl Members {
+    /// Slots that the table has now.
+    pub(crate) fn len(&self) -> usize {
+        // Another process may have written any number there.
+        let used = |more: &More| (more.used.load(Ordering::Acquire) as usize).min(CHUNKS);
+        self.first.len() << self.more.as_deref().map_or(0, used)
+    }
+
+    #[cold]
+    fn beyond(&self, slot: usize) -> Result<&Member, Error> {
+        let (chunk, at) = self.place_of(slot)?;
+        Ok(&self.chunk(chunk)?[at].0)
+    }
+
+    #[cold]
+    fn hold_beyond(&self, slot: usize) -> Result<Placed<Member>, Error> {
+        let (chunk, at) = self.place_of(slot)?;
+        Ok(self.chunk(chunk)?.part(|chunk| &chunk[at].0))
+    }
+
+    /// The chunk of a slot behind the first part, and its place there.
+    fn place_of(&self, slot: usize) -> Result<(usize, usize), Error> {
+        if slot < MEMBERS || slot >= self.len() {
+            return Err(Error::Corrupt(LOCK_HOLDER));
+        }
+        let chunk = (slot / MEMBERS).ilog2() as usize;
+        Ok((chunk, slot - (MEMBERS << chunk)))
+    }
+
+    fn chunk(&self, chunk: usize) -> Result<&Placed<[CachePadded<Member>]>, Error> {
+        let more = self.more.as_deref().ok_or(Error::Corrupt(LOCK_HOLDER))?;
+        if let Some(mapped) = more.mapped[chunk].get() {
+            return Ok(mapped);
+        }
+        // As many slots as lie before it, the first part apart.
+        let slot = size_of::<CachePadded<Member>>();
+        let (len, at) = (MEMBERS << chunk, more.at + ((MEMBERS << chunk) - MEMBERS) * slot);
+        let part = more.memory.part(at, len * slot).map_err(|error| match error.kind() {
+            // The count names a chunk that the memory does not have.
+            ErrorKind::InvalidInput => Error::Corrupt(TABLE),
+            _ => error.into(),
+        })?;
+        let part = Arc::new(part);
+        Ok(more.mapped[chunk].set(Placed::slice_at(&part, 0, len).expect("it was mapped for them")))
+    }
+
+    /// Adds a chunk to a table of `len` slots, unless another process has just done so.
+    fn grow(&self, len: usize) -> Result<(), Error> {
+        let more = self.more.as_deref().filter(|_| len < MEMBERS_MAX).ok_or(Error::Full(len))?;
+        let used = (len / MEMBERS).ilog2();
+        let slot = size_of::<CachePadded<Member>>();
+        more.memory.reach(more.at + (2 * len - MEMBERS) * slot)?;
+        probe::at();
+        // Release pairs with the Acquire in `len`: the memory reaches as far. It fails if another process has done the same.
+        let _ = more.used.compare_exchange(used, used + 1, Ordering::Release, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+/// Loom's table has one part.
+#[cfg(loom)]
+impl Members {
+    pub(crate) fn len(&self) -> usize {
+        self.first.len()
+    }
+
+    fn beyond(&self, _slot: usize) -> Result<&Member, Error> {
+        Err(Error::Corrupt(LOCK_HOLDER))
+    }
+
+    fn hold_beyond(&self, _slot: usize) -> Result<Placed<Member>, Error> {
+        Err(Error::Corrupt(LOCK_HOLDER))
+    }
+
+    fn grow(&self, len: usize) -> Result<(), Error> {
+        Err(Error::Full(len))
+    }
+
+    /// A table for loom, whose atomics cannot be made of zeros.
+    pub(crate) fn model(slots: usize) -> Members {
+        Members::fixed(Placed::from_vec((0..slots).map(|_| CachePadded(Member::model())).collect()))
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests;
