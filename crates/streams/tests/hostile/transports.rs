@@ -10,8 +10,7 @@ use headwater_streams::{Device, DeviceOptions, Options, Stream};
 use crate::common::{self, Random, child, in_own_process, joined};
 use crate::{Done, inodes, memory_beside, run_cases, scribble};
 
-/// The memory of the modules, which is the last, and that of any provider's endpoint, before it.
-const MODULES: u64 = 16 << 20;
+/// The memory of any provider's endpoint, which is the last part.
 const INSTANCE: u64 = 8 << 10;
 /// Where a provider has most of its words: its state, addresses and connections.
 const WORDS: u64 = 256;
@@ -107,7 +106,7 @@ fn spoil(memory: &File, len: u64, options: &Options, random: &mut Random) {
     let within = random.one_of(&[WORDS, INSTANCE]);
     for _ in 0..random.one_of(&[1, 1, 8]) {
         // One provider's memory is a page, another's two.
-        let begin = len - MODULES - random.one_of(&[INSTANCE / 2, INSTANCE]);
+        let begin = len - random.one_of(&[INSTANCE / 2, INSTANCE]);
         let at = begin + 4 * (random.next() % (within / 4));
         let any = random.next();
         let word = random.one_of(&[0, 1, 3, 9, u64::MAX, 0x0000_0009_0000_0009, any]);
