@@ -4,9 +4,10 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair, sockopt};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 
 use crate::descriptors;
+use crate::file_facts::is_local_pair;
 
 /// The first packet's bytes: no other socket has them by chance.
 const MAGIC: &[u8; 32] = b"headwater bundle of descriptors\n";
@@ -21,14 +22,13 @@ pub fn make(files: &[BorrowedFd<'_>]) -> io::Result<OwnedFd> {
     Ok(outside)
 }
 
-/// Takes out the descriptors for which one stands; None if it is another file, which is left as it is.
+/// Returns copies of the descriptors for which one stands; None if it is another file. The descriptor is left as it is until
+/// [`empty`] is called.
 ///
 /// # Errors
 /// `EMFILE` without so many free descriptors; what recvmsg(2) reports.
 pub fn open(file: BorrowedFd<'_>) -> io::Result<Option<Vec<OwnedFd>>> {
-    let fits = sockopt::socket_type(file) == Ok(SocketType::SEQPACKET)
-        && sockopt::socket_domain(file) == Ok(AddressFamily::UNIX);
-    if !fits {
+    if !is_local_pair(file) {
         return Ok(None);
     }
     let mut bytes = [0; MAGIC.len() + 1];
@@ -37,7 +37,13 @@ pub fn open(file: BorrowedFd<'_>) -> io::Result<Option<Vec<OwnedFd>>> {
         Ok((len, _)) if bytes[..len] == MAGIC[..] => {}
         _ => return Ok(None),
     }
-    Ok(Some(descriptors::take_all(file, &mut bytes)?.1))
+    Ok(Some(descriptors::peek_all(file, &mut bytes)?.1))
+}
+
+/// Takes out the descriptors for which one stands: from now on it stands for nothing. Of a descriptor from [`open`].
+pub fn empty(file: BorrowedFd<'_>) {
+    // Without room for descriptors the kernel closes them.
+    let _ = rustix::net::recv(file, &mut [0; 1][..], rustix::net::RecvFlags::DONTWAIT);
 }
 
 #[cfg(test)]
@@ -51,7 +57,10 @@ mod tests {
         let inodes =
             |files: &[OwnedFd]| files.iter().map(|file| descriptors::inode(file).expect("fstat")).collect::<Vec<_>>();
         let wanted = [descriptors::inode(&source).expect("fstat"), descriptors::inode(&sink).expect("fstat")];
-        assert_eq!(inodes(&open(bundle.as_fd()).expect("room").expect("a bundle")), wanted);
+        for _ in 0..2 {
+            assert_eq!(inodes(&open(bundle.as_fd()).expect("room").expect("a bundle")), wanted);
+        }
+        empty(bundle.as_fd());
         assert!(open(bundle.as_fd()).expect("asked").is_none(), "it was emptied");
         assert!(open(source.as_fd()).expect("asked").is_none());
         let (near, far) =

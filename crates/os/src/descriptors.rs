@@ -275,11 +275,6 @@ pub(crate) fn peek_all(socket: BorrowedFd<'_>, bytes: &mut [u8]) -> io::Result<(
     receive_with(socket, bytes, libc::MSG_PEEK | libc::MSG_DONTWAIT)
 }
 
-/// As [`peek_all`], and takes the packet.
-pub(crate) fn take_all(socket: BorrowedFd<'_>, bytes: &mut [u8]) -> io::Result<(usize, Vec<OwnedFd>)> {
-    receive_with(socket, bytes, libc::MSG_DONTWAIT)
-}
-
 fn receive_with(socket: BorrowedFd<'_>, bytes: &mut [u8], flags: libc::c_int) -> io::Result<(usize, Vec<OwnedFd>)> {
     // Aligned for cmsghdr.
     let mut space = [0u64; CONTROL_BYTES / 8];

@@ -27,6 +27,7 @@ use rustix::net::{
 use rustix::process::{getegid, geteuid, getpid};
 
 use crate::descriptors::{self, PEEKED_MAX, Sender};
+use crate::file_facts::is_local_pair;
 use crate::own_numbers::settled;
 use crate::readiness::{self, Watched};
 
@@ -121,11 +122,10 @@ impl Doorbell {
     /// The end behind a descriptor from elsewhere.
     ///
     /// # Errors
-    /// `InvalidInput` if it is no connected local packet socket.
+    /// `InvalidInput` if it is none of a pair of local packet sockets.
     pub fn from_fd(socket: OwnedFd) -> io::Result<Doorbell> {
-        let fits = sockopt::socket_type(&socket) == Ok(SocketType::SEQPACKET)
-            && sockopt::socket_domain(&socket) == Ok(AddressFamily::UNIX);
-        if !fits {
+        // A bell that goes to a service would carry this process's credentials.
+        if !is_local_pair(&socket) {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "descriptor is no end of a doorbell"));
         }
         // The process that passed the socket may have asked for a descriptor of each sender's process with every

@@ -6,9 +6,13 @@ use std::ffi::OsString;
 /// has (a set-user-ID program, or one with capabilities of its own): its starter could use these rights by it. As
 /// secure_getenv(3), but for the program, which need not be the C library's.
 pub fn trusted(name: &str) -> Option<OsString> {
+    if has_more_rights() { None } else { std::env::var_os(name) }
+}
+
+/// Whether this program was started with more rights than its starter has.
+pub fn has_more_rights() -> bool {
     // SAFETY: takes a number, and reads what the kernel has told this process at its start.
-    let has_more_rights = unsafe { libc::getauxval(libc::AT_SECURE) } != 0;
-    if has_more_rights { None } else { std::env::var_os(name) }
+    unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
 }
 
 /// Removes a variable, so that programs that this one starts do not get it, if the process has one thread: in C,

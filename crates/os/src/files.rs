@@ -36,6 +36,13 @@ pub struct Status {
     pub permissions: u32,
 }
 
+impl Status {
+    fn of(status: &rustix::fs::Stat) -> Status {
+        let permissions = status.st_mode & 0o7777;
+        Status { device: status.st_dev, number: status.st_ino, owner: status.st_uid, permissions }
+    }
+}
+
 /// Pins the node that a path leads to without opening it. Symbolic links are followed.
 ///
 /// # Errors
@@ -103,9 +110,19 @@ pub fn has_writers(fifo: impl AsFd) -> io::Result<bool> {
 /// # Errors
 /// What fstat(2) reports.
 pub fn status(fd: impl AsFd) -> io::Result<Status> {
-    let status = rustix::fs::fstat(fd)?;
-    let permissions = status.st_mode & 0o7777;
-    Ok(Status { device: status.st_dev, number: status.st_ino, owner: status.st_uid, permissions })
+    Ok(Status::of(&rustix::fs::fstat(fd)?))
+}
+
+/// The status of a node of a directory, which is no symbolic link that is followed. None if there is none of that name.
+///
+/// # Errors
+/// What fstatat(2) reports.
+pub fn status_at(directory: impl AsFd, name: &str) -> io::Result<Option<Status>> {
+    match rustix::fs::statat(directory, name, rustix::fs::AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(status) => Ok(Some(Status::of(&status))),
+        Err(Errno::NOENT) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// Pins a directory without opening it. The last part of the path must be no symbolic link.

@@ -24,6 +24,7 @@ pub mod doorbell;
 pub mod environment;
 pub mod epoll;
 pub mod fence;
+pub mod file_facts;
 pub mod files;
 pub mod fork;
 pub mod fork_mutex;

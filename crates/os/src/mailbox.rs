@@ -11,6 +11,7 @@ use rustix::fs::{FileType, Mode, OFlags, fcntl_setfl, fstat, mknodat, openat};
 use rustix::io::Errno;
 use rustix::pipe::fcntl_setpipe_size;
 
+use crate::file_facts::is_nonblocking;
 use crate::files::remove_at;
 
 /// Longest packet in bytes: PIPE_BUF, up to which the kernel writes all or nothing.
@@ -55,8 +56,11 @@ pub fn send_at(directory: impl AsFd, name: &str, packet: &[u8]) -> io::Result<bo
 /// buffer is lost.
 ///
 /// # Errors
-/// What read(2) reports.
+/// `InvalidInput` for a file at which a read would wait; what read(2) reports.
 pub fn receive(mailbox: impl AsFd, packet: &mut [u8]) -> io::Result<Option<usize>> {
+    if !is_nonblocking(&mailbox)? {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no mailbox: a read would wait"));
+    }
     match rustix::io::read(mailbox, packet) {
         Err(Errno::AGAIN) => Ok(None),
         count => Ok(Some(count?).filter(|count| *count != 0)),

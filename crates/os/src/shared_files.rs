@@ -16,6 +16,7 @@ use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType, recv, socke
 
 use crate::descriptors;
 use crate::doorbell::OwnWatch;
+use crate::file_facts::is_local_pair;
 use crate::own_numbers::settled;
 
 /// The largest number of shared files.
@@ -59,14 +60,10 @@ impl SharedFiles {
     /// The pair behind descriptors from elsewhere, in the order of [`SharedFiles::descriptors`].
     ///
     /// # Errors
-    /// `InvalidInput` if they are no local packet sockets.
+    /// `InvalidInput` if they are none of a pair of local packet sockets.
     pub fn of([inside, outside]: [OwnedFd; 2]) -> io::Result<SharedFiles> {
-        for socket in [&inside, &outside] {
-            let fits = sockopt::socket_type(socket) == Ok(SocketType::SEQPACKET)
-                && sockopt::socket_domain(socket) == Ok(AddressFamily::UNIX);
-            if !fits {
-                return Err(io::Error::new(io::ErrorKind::InvalidInput, "descriptor holds no shared files"));
-            }
+        if !is_local_pair(&inside) || !is_local_pair(&outside) {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "descriptor holds no shared files"));
         }
         Ok(SharedFiles { inside, outside })
     }
