@@ -20,6 +20,12 @@ extern "C" {
 /* Whether the descriptor is a stream's: 1 or 0. */
 int isastream(int fildes);
 
+/*
+ * Makes a stream of a descriptor that stands for one of this driver, as I_RECVFD and recvmsg (SCM_RIGHTS) give it to a program: they make
+ * streams of ends of pipes and FIFOs alone. 0. An extension of this library.
+ */
+int hw_take_stream(int fildes, const char *driver);
+
 /* Attaches a stream to a path, so that an open of the path opens the stream. 0. */
 int fattach(int fildes, const char *path);
 /* Detaches the stream that was attached to a path. 0. */

@@ -154,6 +154,7 @@ mod public {
     pub use crate::process::device::{Device, DeviceOptions};
     pub use crate::process::end::Access;
     pub use crate::process::fifo::{Fifo, FifoOptions};
+    pub use crate::process::file_kind::FileKind;
     pub use crate::process::local::LocalState;
     pub use crate::process::passed::CommandStream;
     pub use crate::stream::{ReadHalf, Stream, WriteHalf};

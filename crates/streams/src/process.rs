@@ -1,5 +1,6 @@
 //! A stream in a process: its memory, its descriptors, and how the process sleeps and is woken.
 
+pub(crate) mod admission;
 mod attach;
 pub(crate) mod attached;
 pub(crate) mod autopush;
@@ -9,6 +10,7 @@ pub(crate) mod driver_files;
 pub(crate) mod end;
 pub(crate) mod endpoint;
 pub(crate) mod fifo;
+pub(crate) mod file_kind;
 pub(crate) mod inbox;
 pub(crate) mod link;
 pub(crate) mod listeners;

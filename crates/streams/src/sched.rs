@@ -167,6 +167,11 @@ impl<'s, 'm> Run<'s, 'm> {
         self.pending.is_some()
     }
 
+    /// Whether a message was taken out of a queue.
+    pub fn has_taken(&self) -> bool {
+        self.gets > 0
+    }
+
     /// Notes an effect: the operation must be completed from here on.
     #[inline]
     pub fn act(&mut self) {

@@ -316,7 +316,7 @@ fn a_stream_that_came_over_a_socket_is_closed_by_its_last_process_and_not_again(
     stream.send_over(&near).expect("send");
     drop(stream);
     assert_eq!(count("close "), 0, "it is on its way");
-    let stream = Stream::receive_over(&far).expect("a device");
+    let stream = DeviceOptions::new().directory(directory.path()).receive_over(ALONE, &far).expect("a device");
     // Found again among the process's descriptors, as after exec.
     let again = Stream::from_fd(stream.as_fd().try_clone_to_owned().expect("dup")).expect("all are there");
     drop(stream);

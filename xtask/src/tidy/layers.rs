@@ -44,6 +44,7 @@ const COMPONENTS: &[(&str, &[&str])] = &[
     (
         "open",
         &[
+            "process/admission",
             "process/attach",
             "process/attached",
             "process/passed",

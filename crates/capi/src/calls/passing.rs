@@ -1,15 +1,18 @@
 //! sendmsg, recvmsg: a stream among the descriptors that go over a local socket (SCM_RIGHTS) is replaced by one that stands for all
-//! of its own ([`Stream::to_bundle`]).
+//! of its own ([`Stream::to_bundle`]). A received end of a pipe or FIFO becomes a stream at once; one of a driver when the program names the
+//! driver: hw_take_stream.
 
-use std::ffi::{c_int, c_void};
+use std::ffi::{c_char, c_int, c_void};
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 
-use headwater_streams::Stream;
+use headwater_streams::limits::NAME_MAX;
+use headwater_streams::{Device, Stream};
 use libc::{cmsghdr, msghdr};
 
 use crate::errno::{Called, Failure, guarded, returned};
 use crate::memory;
 use crate::next::next;
+use crate::own::{self, hw_own_fcntl};
 use crate::startup;
 use crate::table::{self, Mode};
 
@@ -68,7 +71,31 @@ pub unsafe extern "C" fn hw_c_recvmsg(number: c_int, message: *mut msghdr, flags
     received
 }
 
-/// A received descriptor that stands for a stream becomes one, under the same number.
+/// A descriptor that stands for a stream of a driver becomes it, under the same number.
+///
+/// # Safety
+/// The name may be null or wrong; no other thread writes it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hw_take_stream(number: c_int, driver: *const c_char) -> c_int {
+    returned(guarded(|| {
+        // SAFETY: the program's text, read once.
+        let driver = unsafe { memory::text(driver, NAME_MAX + 1)? };
+        let driver = driver.to_str().map_err(|_| Failure(libc::EINVAL))?;
+        if table::is_stream(number) || table::is_own(number) || !own::is_open(number) {
+            return Err(Failure(if table::is_stream(number) { libc::ENOSTR } else { libc::EBADF }));
+        }
+        startup::prepare();
+        // SAFETY: an open file of the program, for one call; one that another thread closes meanwhile is refused by the kernel.
+        let file = unsafe { BorrowedFd::borrow_raw(number) };
+        let stream = Device::take_bundle(driver, file)?.ok_or(Failure(libc::ENOSTR))?;
+        // SAFETY: asks only.
+        let flags = unsafe { hw_own_fcntl(number, libc::F_GETFD, 0) };
+        table::replace(stream, Mode::BOTH, number, flags & libc::FD_CLOEXEC != 0)?;
+        Ok(0)
+    }))
+}
+
+/// A received descriptor that stands for a pipe's or FIFO's end becomes one, under the same number. One of a driver is left as it is.
 fn take_up(number: c_int, closed_by_exec: bool) -> Called<()> {
     // SAFETY: the kernel has just made it for the program, which does not know it yet.
     let file = unsafe { BorrowedFd::borrow_raw(number) };

@@ -166,6 +166,42 @@ static void an_end_over_a_stream(void) {
     EXPECT(read(other[0], got.data_bytes, 9), 0, "STREAMS 4.2: the last reference hangs up");
 }
 
+/* A stream of a driver is one only for a program that names the driver. */
+static void a_device_is_taken_up_by_its_driver(void) {
+    int sockets[2], echo = open("/dev/streams/echo", O_RDWR), files[8];
+    struct strrecvfd file;
+    open_ends();
+    NEEDS(echo >= 0 && socketpair(AF_UNIX, SOCK_STREAM, 0, sockets) == 0, "open and socketpair");
+    for (int over_stream = 0; over_stream < 2; over_stream++) {
+        in_context("over %s", over_stream ? "a stream" : "a socket");
+        if (over_stream) {
+            EXPECT(ioctl(near, I_SENDFD, echo), 0, "I_SENDFD of a device");
+            EXPECT(ioctl(far, I_RECVFD, &file), 0, "I_RECVFD of a device");
+            EXPECT(file.uid, getuid(), "POSIX I_RECVFD: the effective user of the sender");
+            files[0] = file.fd;
+        } else {
+            EXPECT(send_by_socket(sockets[0], &echo, 1), 1, "sendmsg with SCM_RIGHTS");
+            EXPECT(receive_by_socket(sockets[1], files, 8), 1, "recvmsg");
+        }
+        EXPECT(isastream(files[0]), 0, "hw_take_stream: no stream before");
+        FAILS(hw_take_stream(files[0], "loop"), EACCES, "hw_take_stream: another driver");
+        FAILS(hw_take_stream(files[0], "no-such-driver"), EINVAL, "hw_take_stream: an unknown driver");
+        FAILS(hw_take_stream(files[0], NULL), EFAULT, "hw_take_stream: no name");
+        fcntl(files[0], F_SETFD, FD_CLOEXEC);
+        EXPECT(hw_take_stream(files[0], "echo"), 0, "hw_take_stream");
+        EXPECT(isastream(files[0]), 1, "hw_take_stream: a stream");
+        EXPECT(fcntl(files[0], F_GETFD), FD_CLOEXEC, "hw_take_stream: closed by exec as before");
+        EXPECT(write(files[0], "hello", 5), 5, "write");
+        EXPECT(read(echo, got.data_bytes, 9), 5, "hw_take_stream: the stream that was sent");
+        FAILS(hw_take_stream(files[0], "echo"), ENOSTR, "hw_take_stream: it is one already");
+        close(files[0]);
+    }
+    in_context("%s", "");
+    FAILS(hw_take_stream(999, "echo"), EBADF, "hw_take_stream: EBADF");
+    FAILS(hw_take_stream(sockets[0], "echo"), ENOSTR, "hw_take_stream: another file");
+    EXPECT(close(echo), 0, "close");
+}
+
 static const struct test tests[] = {
     TEST(any_file_is_passed),
     TEST(errors),
@@ -174,5 +210,6 @@ static const struct test tests[] = {
     TEST(an_end_over_a_socket),
     TEST(an_end_in_flight_that_is_dropped),
     TEST(an_end_over_a_stream),
+    TEST(a_device_is_taken_up_by_its_driver),
 };
 MAIN(tests)

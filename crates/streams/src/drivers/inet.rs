@@ -40,7 +40,7 @@ use std::sync::Arc;
 
 use headwater_os::internet;
 
-use super::provider::answer::{answer, fatal};
+use super::provider::answer::{answer, fatal, refuse};
 use super::provider::options::OPTIONS_MAX;
 use super::provider::{Admitted, admit};
 use crate::error::{Errno, Result};
@@ -50,7 +50,8 @@ use crate::options::events::Events;
 use crate::plumb::driver::{Driver, DriverInfo, Opening};
 use crate::plumb::module::Side;
 use crate::plumb::queue::Queue;
-use crate::tpi::{Event, InternetAddress, Primitive, ProviderInfo, Service, State};
+use crate::process::file_kind::FileKind;
+use crate::tpi::{Event, InternetAddress, Primitive, PrimitiveNumber, ProviderInfo, Service, State, TransportError};
 
 mod acceptors;
 mod bind;
@@ -105,6 +106,14 @@ impl Protocol {
         }
     }
 
+    const fn files(self) -> &'static [FileKind] {
+        match self {
+            Protocol::Udp => &[FileKind::Udp],
+            Protocol::Tcp => &[FileKind::Tcp; WAITING + memory::CALLS_MAX],
+            Protocol::RawIp => &[FileKind::RawIp],
+        }
+    }
+
     /// The longest datagram.
     const fn datagram_max(self) -> usize {
         if matches!(self, Protocol::RawIp) { RAW_MAX } else { UDP_MAX }
@@ -115,7 +124,7 @@ impl Driver for Inet {
     fn info(&self) -> DriverInfo {
         let (hiwat, lowat) = (crate::limits::HIWAT, crate::limits::LOWAT);
         let info = DriverInfo::new(self.name).service(Side::Read).service(Side::Write).water_marks(hiwat, lowat);
-        let info = info.instance(memory::LEN).with_files();
+        let info = info.instance(memory::LEN).with_files(self.protocol.files());
         DriverInfo { read_place: Some(SOCKET), steps: memory::STEPS, ..info }
     }
 
@@ -179,6 +188,10 @@ impl Inet {
                     Ok(()) => datagrams::pass(message, queue),
                     Err(errno) => datagrams::report(queue, destination, options, errno),
                 }
+            }
+            // A raw socket needs a right, and a process of the stream that lacks it may have queued the request for one that has it.
+            Primitive::BindReq { .. } if self.protocol == Protocol::RawIp && queue.was_queued() => {
+                refuse(queue, PrimitiveNumber::BindReq, TransportError::Access)
             }
             Primitive::BindReq { address, waiting } => bind::bind(queue, self.protocol, address, waiting),
             Primitive::UnbindReq => bind::unbind(queue, self.protocol),

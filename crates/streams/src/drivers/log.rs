@@ -41,6 +41,7 @@ use crate::options::events::Events;
 use crate::plumb::driver::{Driver, DriverInfo, Opening};
 use crate::plumb::module::Side;
 use crate::plumb::queue::Queue;
+use crate::process::file_kind::FileKind;
 
 mod control;
 pub(crate) mod loggers;
@@ -75,7 +76,7 @@ pub const TEXT_MAX: usize = mailbox::PACKET_MAX - LogControl::LEN;
 /// The stream's files. The lock of the logger's place is of the second one's open file description.
 const MAILBOX: usize = 0;
 const TABLE: usize = 1;
-const DIRECTORY: usize = 2;
+const FILES: &[FileKind] = &[FileKind::Pipe, FileKind::Plain];
 
 /// Messages that one call of the driver takes out of a mailbox: more can only come of submitters that are faster for ever.
 const MESSAGES_MAX: usize = 1024;
@@ -86,7 +87,7 @@ pub struct Log;
 
 impl Driver for Log {
     fn info(&self) -> DriverInfo {
-        DriverInfo::new("log").service(Side::Read).with_files()
+        DriverInfo::new("log").service(Side::Read).with_files(FILES)
     }
 
     fn open(&self, _opening: &Opening, _queue: &mut Queue<'_, '_, '_>) -> Result<()> {
@@ -100,8 +101,7 @@ impl Driver for Log {
         let file = loggers::open_file(directory)?;
         // Says now if it is of another version.
         Loggers::of(own_numbers::copy(directory)?, file.try_clone()?)?;
-        queue.set_file(TABLE, Some(file))?;
-        queue.set_file(DIRECTORY, Some(own_numbers::copy(directory)?))
+        queue.set_file(TABLE, Some(file))
     }
 
     fn close(&self, queue: &mut Queue<'_, '_, '_>) {
@@ -162,13 +162,12 @@ impl Driver for Log {
     }
 }
 
-/// The loggers of the directory in which the stream was opened.
+/// The loggers of the directory in which the stream is found. Its file is mapped only if it is the one that this process finds there.
 fn loggers(queue: &Queue<'_, '_, '_>) -> Result<Loggers> {
-    let copy = |place| {
-        let file = queue.file(place)?.ok_or_else(|| fixed!(Proto, "a stream of `log` has lost its files"))?;
-        Ok::<_, crate::Error>(file.try_clone()?)
-    };
-    Loggers::of(copy(DIRECTORY)?, copy(TABLE)?)
+    let directory = queue.device_directory()?;
+    let file = queue.file(TABLE)?.ok_or_else(|| fixed!(Proto, "a stream of `log` has lost its files"))?;
+    loggers::check_file(directory, &file)?;
+    Loggers::of(own_numbers::copy(directory)?, file.try_clone()?)
 }
 
 /// The logger that the stream is.

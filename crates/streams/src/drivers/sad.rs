@@ -7,7 +7,8 @@
 //! | [`SAD_VML`] | names of modules | returns 0 if this process knows all of them, 1 if not |
 //!
 //! All take their data transparently and by I_STR. The stream is opened by name, and what it changes is the configuration of the
-//! directory of devices in which it was opened. SVR4 has two minor devices, for the administrator and for users; here the
+//! directory of devices in which it was opened: in a process that has opened it by name, or that finds its name there. A request that waits
+//! in the queue of a module is refused (`EPERM`). SVR4 has two minor devices, for the administrator and for users; here the
 //! owner of that directory is the administrator, on any of them.
 //!
 //! ```
@@ -25,8 +26,7 @@
 //! # Ok::<(), headwater_streams::Error>(())
 //! ```
 
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::Arc;
+use std::os::fd::BorrowedFd;
 
 use crate::error::{Result, fixed};
 use crate::limits::NSTRPUSH;
@@ -66,26 +66,20 @@ const LIST: usize = 16;
 /// In a private word: the names of a list were asked for, not the list.
 const NAMES: u64 = 0x6e_616d_6573;
 
-/// The place of the directory of devices among the stream's files.
-const DIRECTORY: usize = 0;
-
 /// The driver.
 #[derive(Debug)]
 pub struct Sad;
 
 impl Driver for Sad {
     fn info(&self) -> DriverInfo {
-        DriverInfo::new("sad").with_files()
+        DriverInfo::new("sad")
     }
 
     fn open(&self, _opening: &Opening, _queue: &mut Queue<'_, '_, '_>) -> Result<()> {
         Err(fixed!(Inval, "`sad` is opened by name: what it configures is found by name"))
     }
 
-    fn open_named(&self, opening: &Opening, directory: BorrowedFd<'_>, queue: &mut Queue<'_, '_, '_>) -> Result<()> {
-        if opening.is_first {
-            queue.set_file(DIRECTORY, Some(directory.try_clone_to_owned()?))?;
-        }
+    fn open_named(&self, _opening: &Opening, _directory: BorrowedFd<'_>, _queue: &mut Queue<'_, '_, '_>) -> Result<()> {
         Ok(())
     }
 
@@ -100,28 +94,28 @@ impl Driver for Sad {
     }
 }
 
-fn directory(queue: &Queue<'_, '_, '_>) -> Result<Arc<OwnedFd>> {
-    queue.file(DIRECTORY)?.ok_or_else(|| fixed!(Proto, "a stream of `sad` has lost its file"))
-}
-
 /// Does what [`SAD_SAP`] or [`SAD_GAP`] asks for.
 fn configure(command: u32, data: &[u8], queue: &mut Queue<'_, '_, '_>) -> Result<(i32, Vec<u8>)> {
     if command != SAD_SAP && command != SAD_GAP {
         return Err(fixed!(Inval, "`sad` does not know the ioctl"));
     }
+    if queue.was_queued() {
+        // It would be done with the rights of the process that has taken it out.
+        return Err(fixed!(Perm, "a request of `sad` that has waited in a module's queue may be any process's"));
+    }
     let request = SadRequest::of(data)?;
     let known = registry::known_drivers();
     let driver = known.into_iter().find(|name| super::major(name) == request.major);
     let driver = driver.ok_or_else(|| fixed!(Nostr, "the major number is of no driver that this process knows"))?;
-    let directory = directory(queue)?;
+    let directory = queue.device_directory()?;
     if command == SAD_GAP {
-        let table = read(directory.as_fd())?;
+        let table = read(directory)?;
         let entry = table.find(driver, request.minor).ok_or_else(|| not_configured(driver, request.minor))?;
         return Ok((0, SadRequest::of_entry(entry).bytes()?.to_vec()));
     }
     let minors = match request.command()? {
         SadCommand::Clear => {
-            change(directory.as_fd(), |table| table.remove(driver, request.minor))?;
+            change(directory, |table| table.remove(driver, request.minor))?;
             return Ok((0, Vec::new()));
         }
         SadCommand::One => Minors::One(request.minor),
@@ -131,7 +125,7 @@ fn configure(command: u32, data: &[u8], queue: &mut Queue<'_, '_, '_>) -> Result
     request.modules.iter().try_for_each(|name| registry::find(name).map(drop))?;
     let entry = Autopush::new(driver, minors, request.modules);
     entry.check()?;
-    change(directory.as_fd(), |table| table.add(entry))?;
+    change(directory, |table| table.add(entry))?;
     Ok((0, Vec::new()))
 }
 

@@ -42,6 +42,7 @@ use crate::options::events::Events;
 use crate::plumb::driver::{Driver, DriverInfo, Opening};
 use crate::plumb::module::Side;
 use crate::plumb::queue::Queue;
+use crate::process::file_kind::FileKind;
 use crate::tpi::{InternetAddress, Primitive, ProviderInfo, Service};
 
 use super::provider::answer::fatal;
@@ -68,8 +69,8 @@ const DATAGRAM_MAX_V6: usize = 65_527;
 
 impl Driver for Udp {
     fn info(&self) -> DriverInfo {
-        let info =
-            DriverInfo::new("udp").service(Side::Read).service(Side::Write).instance(memory::WITH_STEPS).with_files();
+        let info = DriverInfo::new("udp").service(Side::Read).service(Side::Write).instance(memory::WITH_STEPS);
+        let info = info.with_files(&[FileKind::Udp]);
         DriverInfo { has_peers: true, steps: memory::STEPS, ..info }
     }
 

@@ -14,6 +14,8 @@ use crate::limits;
 use crate::message::Message;
 use crate::message::link::MuxId;
 use crate::options::events::Events;
+use crate::process::driver_files::Declared;
+use crate::process::file_kind::FileKind;
 
 /// The description of a driver (module_info, and the kernel's configuration).
 ///
@@ -51,8 +53,8 @@ pub struct DriverInfo {
     pub second_name: Option<&'static str>,
     /// Whether other streams may be linked below one that ends in it (I_LINK); see [`Driver::lower_put`].
     pub multiplexes: bool,
-    /// Whether it has open files for its streams, sockets perhaps: see [`Queue::set_file`].
-    pub has_files: bool,
+    /// What the open files of its streams are, sockets perhaps, each at its place: see [`Queue::set_file`].
+    pub files: &'static [FileKind],
     /// The place of the file that a waiting reader has the driver read at once, without asking the kernel first whether it is ready.
     pub(crate) read_place: Option<usize>,
     /// Whether its streams send to each other, any number to any number: a transport.
@@ -67,8 +69,9 @@ impl DriverInfo {
     #[doc = include_str!("../../doc/driver_info.md")]
     pub const fn new(name: &'static str) -> DriverInfo {
         let ModuleInfo { hiwat, lowat, minpsz, maxpsz, services, .. } = ModuleInfo::new(name);
-        let (pairs, second_name, has_files, has_peers, multiplexes) = (false, None, false, false, false);
+        let (pairs, second_name, has_peers, multiplexes) = (false, None, false, false);
         let (instance, read_place, steps) = (0, None, 0);
+        let files: &'static [FileKind] = &[];
         DriverInfo {
             name,
             hiwat,
@@ -79,7 +82,7 @@ impl DriverInfo {
             instance,
             pairs,
             second_name,
-            has_files,
+            files,
             read_place,
             has_peers,
             multiplexes,
@@ -159,11 +162,23 @@ impl DriverInfo {
         self.second_name.is_some() && !minor.is_multiple_of(2)
     }
 
-    /// Lets the driver have open files for its streams ([`Queue::set_file`]).
+    /// Lets the driver have open files for its streams ([`Queue::set_file`]): at most
+    /// [`limits::DRIVER_FILES`](crate::limits::DRIVER_FILES), and at each place a file of that kind. A process of the stream that finds
+    /// another file there uses none: its call fails with `EPROTO` or `EACCES`.
     #[must_use]
     #[doc = include_str!("../../doc/driver_info.md")]
-    pub const fn with_files(self) -> DriverInfo {
-        DriverInfo { has_files: true, ..self }
+    pub const fn with_files(self, files: &'static [FileKind]) -> DriverInfo {
+        DriverInfo { files, ..self }
+    }
+
+    /// What its streams' files must be.
+    pub(crate) const fn declared(&self) -> Declared {
+        Declared { driver: self.name, files: self.files }
+    }
+
+    /// Whether its streams have files.
+    pub(crate) const fn has_files(&self) -> bool {
+        !self.files.is_empty()
     }
 
     /// Lets other streams be linked below one that ends in the driver ([`Driver::lower_put`]).
@@ -333,6 +348,7 @@ impl DriverLink {
     pub fn is_possible(&self) -> bool {
         let info = self.0.info();
         // The descriptors of a partner and of files together are more than go in one message over a socket.
-        info.instance <= limits::INSTANCE_MAX && !(info.second_name.is_some() && info.has_files)
+        let are_too_many = info.files.len() > limits::DRIVER_FILES || info.second_name.is_some() && info.has_files();
+        info.instance <= limits::INSTANCE_MAX && !are_too_many
     }
 }

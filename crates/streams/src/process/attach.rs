@@ -19,8 +19,9 @@ use headwater_os::ofd_lock;
 use headwater_os::own_numbers;
 use headwater_os::shared_files::SharedFiles;
 
+use super::admission::Admission;
 use super::device::witness::Witness;
-use super::device::{self, FarEnd};
+use super::device::{self, DeviceOptions, FarEnd};
 use super::end::Access;
 use super::endpoint::Endpoint;
 use super::fifo;
@@ -44,15 +45,23 @@ impl Handle {
     /// The end behind a descriptor that came through exec, or that was made by dup(2) in this process.
     ///
     /// # Errors
-    /// `ENOSTR` for one that is no end of a stream, or whose other descriptors were closed.
+    /// `ENOSTR` for one that is no end of a stream, or whose other descriptors were closed; `EACCES` for the stream of a driver that
+    /// neither this process's user nor root has made, and in a program with more rights than its starter (set-user-ID):
+    /// [`Device::take_fd`](crate::Device::take_fd) takes these up.
     #[doc = include_str!("../../doc/exec.md")]
     pub fn from_fd(fd: OwnedFd) -> Result<Handle> {
+        Handle::of_own(fd, Admission::Inherited, &DeviceOptions::new())
+    }
+
+    /// The end behind one of its descriptors, the others of which are among this process's own.
+    pub(super) fn of_own(fd: OwnedFd, admission: Admission<'_>, options: &DeviceOptions) -> Result<Handle> {
         if files::is_fifo(&fd)? {
-            return fifo::of_own_descriptors(fd);
+            return fifo::of_own_descriptors(fd, admission);
         }
         let doorbell = Doorbell::from_fd(fd).map_err(|_| no_stream("the descriptor is no stream"))?;
         let memory = own_memory(NAME, doorbell.cookie()?)?;
         let region = Region::open(memory)?;
+        admission.check(&region)?;
         if region.driver.is_none() {
             return Handle::of_parts(doorbell, region);
         }
@@ -75,7 +84,9 @@ impl Handle {
         let witness = pair(device::witness_cookies(&region))?.map(Witness::of).transpose()?;
         let shared = pair(device::shared_cookies(&region))?.map(SharedFiles::of).transpose()?;
         let lock = own_lock(&region)?;
-        device::Parts { near: doorbell, region, lock, far, witness, shared }.into_handle()
+        let stream = device::Parts { near: doorbell, region, lock, far, witness, shared }.into_handle()?;
+        device::named::find_name(&stream.end.endpoint, options);
+        Ok(stream)
     }
 
     /// The end behind a descriptor of that number, which stays open beside the handle's own.
@@ -101,14 +112,16 @@ impl Handle {
         Ok(descriptors::send(socket.as_fd(), &files)?)
     }
 
-    /// Takes up an end that was sent over a local socket.
+    /// Takes up an end of a pipe or FIFO that was sent over a local socket. A stream of a driver is taken up by
+    /// [`Device::receive_over`](crate::Device::receive_over), which names the driver.
     ///
     /// # Errors
-    /// `ENOSTR` for something else; `EPROTO` for a stream of another version; what the socket reports.
+    /// `ENOSTR` for something else; `EACCES` for a stream of a driver; `EPROTO` for a stream of another version; what the socket reports.
     #[doc = include_str!("../../doc/sockets.md")]
     #[doc(alias = "SCM_RIGHTS")]
     pub fn receive_over(socket: impl AsFd) -> Result<Handle> {
-        Handle::of_files(descriptors::receive(socket.as_fd())?)
+        let files = descriptors::receive(socket.as_fd())?;
+        Handle::of_files(files, Admission::Pipes, &DeviceOptions::new())
     }
 
     /// A descriptor that stands for this end wherever one can be passed: over a socket (SCM_RIGHTS) or another stream
@@ -122,33 +135,48 @@ impl Handle {
         Ok(bundle::make(&files)?)
     }
 
-    /// The end for which a descriptor of [`Handle::to_bundle`] stands; None if it is something else, which is left as it is.
+    /// The end of a pipe or FIFO for which a descriptor of [`Handle::to_bundle`] stands; None if it is something else, which is left as it
+    /// is. A stream of a driver is taken up by [`Device::take_bundle`](crate::Device::take_bundle), which names the driver.
     ///
     /// # Errors
-    /// `EPROTO` for a stream of another version; `ENOSTR` for descriptors that are not of one stream; `EMFILE`.
+    /// `EACCES` for a stream of a driver, for which the descriptor still stands; `EPROTO` for a stream of another version; `ENOSTR` for
+    /// descriptors that are not of one stream; `EMFILE`.
     #[doc = include_str!("../../doc/bundles.md")]
     pub fn from_bundle(file: impl AsFd) -> Result<Option<Handle>> {
-        bundle::open(file.as_fd())?.map(Handle::of_files).transpose()
+        Handle::of_bundle(file.as_fd(), Admission::Pipes, &DeviceOptions::new())
+    }
+
+    pub(super) fn of_bundle(
+        file: BorrowedFd<'_>,
+        admission: Admission<'_>,
+        options: &DeviceOptions,
+    ) -> Result<Option<Handle>> {
+        let Some(files) = bundle::open(file)? else { return Ok(None) };
+        let handle = Handle::of_files(files, admission, options)?;
+        bundle::empty(file);
+        Ok(Some(handle))
     }
 
     /// The end that these descriptors are, in the order in which [`Endpoint::descriptors`] has them.
-    pub(crate) fn of_files(files: Vec<OwnedFd>) -> Result<Handle> {
+    pub(crate) fn of_files(files: Vec<OwnedFd>, admission: Admission<'_>, options: &DeviceOptions) -> Result<Handle> {
         let files = match <[OwnedFd; 2]>::try_from(files) {
             Ok([doorbell, memory]) => {
                 let doorbell = Doorbell::from_fd(doorbell).map_err(|_| no_stream("the descriptor is no stream"))?;
-                return Handle::of_parts(doorbell, Region::open(memory)?);
+                let region = Region::open(memory)?;
+                admission.check(&region)?;
+                return Handle::of_parts(doorbell, region);
             }
             Err(files) => files,
         };
         if files.first().is_some_and(|first| !files::is_fifo(first).unwrap_or(true)) {
-            return device::of_files(files);
+            return device::of_files(files, admission, options);
         }
         let count = files.len();
         let files = <[OwnedFd; 3]>::try_from(files).map_err(|_| {
             let why = format!("{count} descriptors came; an end of a pipe has two, one of a FIFO three");
             Error::new(Errno::Nostr, why)
         })?;
-        fifo::of_parts(files)
+        fifo::of_parts(files, admission)
     }
 
     fn of_parts(doorbell: Doorbell, region: Region) -> Result<Handle> {
@@ -156,6 +184,9 @@ impl Handle {
         let side = side.ok_or_else(|| no_stream("the descriptor and the memory are of two streams"))?;
         if region.driver.is_some() {
             return Err(no_stream("a device has at least three descriptors"));
+        }
+        if !region.is_made_with(&doorbell)? {
+            return Err(no_stream("the descriptor and the memory were made by two users"));
         }
         Ok(Handle::of(Endpoint::new(region, side, doorbell, Access::Both)))
     }

@@ -28,13 +28,16 @@ pub(crate) use holder::keep_here;
 pub struct AttachedOptions {
     /// Calls, and the open itself, fail instead of waiting (O_NONBLOCK).
     pub nonblocking: bool,
+    /// The driver of the stream; None: any, if a process of this process's user or root holds the attachment, and else that of a pipe or
+    /// FIFO.
+    pub driver: Option<&'static str>,
 }
 
 impl AttachedOptions {
     /// Those of [`Stream::open_attached`]: calls wait.
     #[doc = include_str!("../../doc/attached.md")]
     pub const fn new() -> AttachedOptions {
-        AttachedOptions { nonblocking: false }
+        AttachedOptions { nonblocking: false, driver: None }
     }
 
     /// Whether calls fail with `EAGAIN` instead of waiting, and an open waits for the server of a connection for at most 0.2 s.
@@ -42,7 +45,14 @@ impl AttachedOptions {
     #[doc(alias = "O_NONBLOCK")]
     #[doc = include_str!("../../doc/attached.md")]
     pub const fn nonblocking(self, nonblocking: bool) -> AttachedOptions {
-        AttachedOptions { nonblocking }
+        AttachedOptions { nonblocking, ..self }
+    }
+
+    /// Asks for a stream of this driver and no other, also if a process of another user holds the attachment.
+    #[must_use]
+    #[doc = include_str!("../../doc/attached.md")]
+    pub const fn driver(self, driver: &'static str) -> AttachedOptions {
+        AttachedOptions { driver: Some(driver), ..self }
     }
 
     /// Opens the stream that is attached to the file that a path leads to; None if there is none, or this process may neither read nor
@@ -50,7 +60,8 @@ impl AttachedOptions {
     /// new pipe, whose other end the server has received.
     ///
     /// # Errors
-    /// `EACCES` without the permission to both read and write the file; `EBUSY` if the process that holds the stream does not
+    /// `EACCES` without the permission to both read and write the file, and for a stream of a driver that was not asked for
+    /// ([`AttachedOptions::driver`]); `EBUSY` if the process that holds the stream does not
     /// answer within 0.5 s, or 0.2 s if the open must not wait; `EAGAIN` if it must not wait and the server does not receive the
     /// connection in that time; `ENXIO` if the server has ended, or the holder cannot be reached; `EINTR` if a signal handler ran;
     /// `EPROTO` for an answer that is no stream; `EMFILE`; what open(2) reports of the path.
@@ -75,7 +86,7 @@ impl AttachedOptions {
 
     fn open_node(&self, node: Option<Pinned>) -> Result<Option<Stream>> {
         let Some(node) = node else { return Ok(None) };
-        let Some(mut stream) = ask::open(&node, self.nonblocking)? else { return Ok(None) };
+        let Some(mut stream) = ask::open(&node, self)? else { return Ok(None) };
         if self.nonblocking {
             stream.set_nonblocking(true)?;
         }

@@ -4,7 +4,7 @@
 //! in the process that calls. Each process with the stream holds both ends of the doorbell, so that what a driver
 //! answers makes the descriptor readable, whichever process it runs in.
 
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,6 +17,7 @@ use self::directory::Directory;
 use self::named::Named;
 use self::path::DevicePath;
 use self::witness::Witness;
+use super::admission::Admission;
 use super::attach::no_stream;
 use super::driver_files::DriverFiles;
 use super::endpoint::Endpoint;
@@ -40,6 +41,7 @@ pub(crate) mod named;
 pub(crate) mod partner;
 pub(crate) mod path;
 pub(crate) mod peer;
+mod received;
 pub(crate) mod witness;
 
 /// Opening devices.
@@ -259,12 +261,12 @@ fn make(driver: &'static DriverLink, minor: u32, options: &Options) -> Result<Ha
     let (near, far) = Doorbell::pair()?;
     let region = Region::create_device(options, [near.cookie()?, far.cookie()?], driver, minor)?;
     let mut files = None;
-    if driver.0.info().has_files {
+    if driver.0.info().has_files() {
         let shared = SharedFiles::new()?;
         for (word, cookie) in region.fixed.device.shared_files.iter().zip(shared.cookies()?) {
             word.store(cookie, Ordering::Relaxed);
         }
-        files = Some(DriverFiles::new(shared));
+        files = Some(DriverFiles::new(shared, driver.0.info().declared()));
     }
     let mut witness = None;
     if driver.0.info().pairs {
@@ -333,9 +335,12 @@ fn cookies(words: &[AtomicU64; 2]) -> Option<[u64; 2]> {
 }
 
 /// The user's end of a device, of descriptors in the order in which [`Endpoint::descriptors`] has them.
-pub(super) fn of_files(files: Vec<OwnedFd>) -> Result<Handle> {
-    let parts = Parts::of(files)?.ok_or_else(|| no_stream("other descriptors came than those of a device"))?;
-    parts.into_handle()
+pub(super) fn of_files(files: Vec<OwnedFd>, admission: Admission<'_>, options: &DeviceOptions) -> Result<Handle> {
+    let parts =
+        Parts::of(files, admission)?.ok_or_else(|| no_stream("other descriptors came than those of a device"))?;
+    let stream = parts.into_handle()?;
+    named::find_name(&stream.end.endpoint, options);
+    Ok(stream)
 }
 
 /// The other end of a device's doorbell, or what takes its place once that is with the processes of a partner.
@@ -363,13 +368,15 @@ pub(super) struct Parts {
 impl Parts {
     /// Of descriptors in the order in which [`Endpoint::descriptors`] has them. None if they are others.
     ///
-    /// Errors: those of the memory.
-    pub fn of(files: Vec<OwnedFd>) -> Result<Option<Parts>> {
+    /// Errors: those of the memory and of [`Admission::check`].
+    pub fn of(files: Vec<OwnedFd>, admission: Admission<'_>) -> Result<Option<Parts>> {
         let mut files = files.into_iter();
         let (Some(near), Some(memory)) = (files.next(), files.next()) else { return Ok(None) };
         let Ok(near) = Doorbell::from_fd(near) else { return Ok(None) };
         let region = Region::open(memory)?;
-        let (has_witness, has_files) = (witness_cookies(&region).is_some(), shared_cookies(&region).is_some());
+        admission.check(&region)?;
+        let Some(info) = region.driver.map(|driver| driver.0.info()) else { return Ok(None) };
+        let (has_witness, has_files) = (info.pairs, info.has_files());
         // Beside the far end, a pair each.
         let others = 1 + 2 * usize::from(has_witness) + 2 * usize::from(has_files);
         let (lock, partner) = match files.len().checked_sub(others) {
@@ -385,21 +392,34 @@ impl Parts {
             None => FarEnd::Own(far),
         };
         let mut pair = |is_there: bool| if is_there { Some([files.next()?, files.next()?]) } else { None };
-        let witness = pair(has_witness).map(Witness::of).transpose()?;
-        let shared = pair(has_files).map(SharedFiles::of).transpose()?;
+        let Ok(witness) = pair(has_witness).map(Witness::of).transpose() else { return Ok(None) };
+        let Ok(shared) = pair(has_files).map(SharedFiles::of).transpose() else { return Ok(None) };
         Ok(Some(Parts { near, region, lock, far, witness, shared }))
     }
 
-    /// Whether all of them are of one device.
+    /// Whether all of them are of one device, and each is what it must be by the kernel's word.
     pub fn fit(&self) -> Result<bool> {
-        let Parts { near, region, far, witness, shared, .. } = self;
+        let Parts { near, region, lock, far, witness, shared } = self;
+        let Some(info) = region.driver.map(|driver| driver.0.info()) else { return Ok(false) };
         let is_far = match far {
-            FarEnd::Own(far) => region.side_of(far.cookie()?) == Some(1),
+            FarEnd::Own(far) => region.side_of(far.cookie()?) == Some(1) && region.is_made_with(far)?,
             FarEnd::Partner(partner, far) => region.is_partner(partner, far)?,
         };
-        Ok(region.driver.is_some()
-            && region.side_of(near.cookie()?) == Some(0)
+        let pairs = [witness.as_ref().map(Witness::descriptors), shared.as_ref().map(SharedFiles::descriptors)];
+        for socket in pairs.into_iter().flatten().flatten().chain([near.as_fd()]) {
+            if !region.is_made_with(socket)? {
+                return Ok(false);
+            }
+        }
+        let is_lock = match lock {
+            Some(lock) => named::is_lock(lock, region, near.cookie()?)?,
+            None => true,
+        };
+        Ok(region.side_of(near.cookie()?) == Some(0)
             && is_far
+            && is_lock
+            && witness.is_some() == info.pairs
+            && shared.is_some() == info.has_files()
             && witness.as_ref().map(Witness::cookies).transpose()? == witness_cookies(region)
             && shared.as_ref().map(SharedFiles::cookies).transpose()? == shared_cookies(region))
     }
@@ -417,7 +437,9 @@ impl Parts {
             // One that is given up at once, as in the processes that have met the partner.
             FarEnd::Partner(partner, its_far) => (Doorbell::pair()?.1, Some((partner, its_far))),
         };
-        let stream = Handle::of(Endpoint::of_device(region, near, far, shared.map(DriverFiles::new), witness));
+        let info = region.driver.map(|driver| driver.0.info());
+        let files = shared.zip(info).map(|(shared, info)| DriverFiles::new(shared, info.declared()));
+        let stream = Handle::of(Endpoint::of_device(region, near, far, files, witness));
         if let Some(lock) = lock {
             stream.end.endpoint.hold_file(lock);
         }

@@ -8,7 +8,8 @@ use headwater_os::own_numbers;
 use headwater_os::shared_files::{PLACES, SharedFiles};
 use headwater_shm::probe;
 
-use crate::error::Result;
+use super::file_kind::FileKind;
+use crate::error::{Errno, Error, Result};
 use crate::layout::DeviceWords;
 
 /// The files, each at its place.
@@ -18,21 +19,23 @@ pub(crate) type Files = [Option<Arc<OwnedFd>>; PLACES];
 #[derive(Debug)]
 pub(crate) struct DriverFiles {
     shared: SharedFiles,
+    /// What the driver declares.
+    declared: Declared,
     /// The copies of this process, and their version. No thread waits for the lock: in a forked child another thread of
     /// the parent may have it, and a signal handler may interrupt its holder.
     copies: Mutex<(u32, Files)>,
 }
 
 impl DriverFiles {
-    pub fn new(shared: SharedFiles) -> DriverFiles {
-        DriverFiles { shared, copies: Mutex::default() }
+    pub fn new(shared: SharedFiles, declared: Declared) -> DriverFiles {
+        DriverFiles { shared, declared, copies: Mutex::default() }
     }
 
     /// The same files by descriptors of their own, for a thread that has its own endpoint.
     pub fn try_clone(&self) -> Result<DriverFiles> {
         let [inside, outside] = self.descriptors();
         let descriptors = [own_numbers::copy(inside)?, own_numbers::copy(outside)?];
-        Ok(DriverFiles::new(SharedFiles::of(descriptors)?))
+        Ok(DriverFiles::new(SharedFiles::of(descriptors)?, self.declared))
     }
 
     /// The descriptors that are passed on with the stream.
@@ -46,6 +49,8 @@ impl DriverFiles {
     }
 
     /// All files.
+    ///
+    /// Errors: `EPROTO` or `EACCES` if another process has put a file there that the driver does not declare; `EMFILE`.
     pub fn all(&self, device: &DeviceWords) -> Result<Files> {
         // Acquire pairs with the Release in `set`: the files of that version are there.
         let version = device.files_version.load(Ordering::Acquire);
@@ -68,7 +73,12 @@ impl DriverFiles {
     }
 
     /// Changes the file at a place, for all processes. Under the writer's lock of direction 0.
+    ///
+    /// Errors: `EINVAL` for a file that the driver does not declare; else as [`DriverFiles::all`].
     pub fn set(&self, device: &DeviceWords, place: usize, file: Option<OwnedFd>) -> Result<()> {
+        if let Some(file) = &file {
+            self.declared.check(place, file).map_err(|error| Error::new(Errno::Inval, error.to_string()))?;
+        }
         let mut files = self.all(device)?;
         let version = device.files_version.load(Ordering::Acquire).wrapping_add(1).max(1);
         files[place] = file.map(Arc::new);
@@ -84,8 +94,34 @@ impl DriverFiles {
 
     fn copy(&self, device: &DeviceWords) -> Result<(u32, Files)> {
         let copied = self.shared.copy()?;
+        let files = copied.files.iter().enumerate().filter_map(|(place, file)| Some((place, file.as_ref()?)));
+        // Any process of the stream may have put them there.
+        files.into_iter().try_for_each(|(place, file)| self.declared.check(place, file))?;
         // The process that has put them there may have been killed before it stored the version.
         device.files_version.fetch_max(copied.version, Ordering::AcqRel);
         Ok((copied.version, copied.files.map(|file| file.map(Arc::new))))
+    }
+}
+
+/// What the files of a driver must be.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Declared {
+    /// The driver's name.
+    pub driver: &'static str,
+    /// Each at its place.
+    pub files: &'static [FileKind],
+}
+
+impl Declared {
+    /// Checks by the kernel's word that a file is what the driver declares for its place.
+    pub fn check(&self, place: usize, file: &OwnedFd) -> Result<()> {
+        let checked = match self.files.get(place) {
+            Some(kind) => kind.check(file.as_fd()),
+            None => Err(Error::new(Errno::Proto, "the driver declares no file there")),
+        };
+        checked.map_err(|error| {
+            let driver = self.driver;
+            Error::new(error.errno(), format!("the file at place {place} of a stream of '{driver}': {error}"))
+        })
     }
 }

@@ -470,7 +470,7 @@ pub(crate) struct AfterUse(Option<Arc<ForkMutex<()>>>);
 impl AfterUse {
     pub fn of(endpoint: &Endpoint) -> AfterUse {
         let info = endpoint.region.driver.map(|driver| driver.0.info());
-        let is_served = info.is_some_and(|info| info.has_peers || info.has_files);
+        let is_served = info.is_some_and(|info| info.has_peers || info.has_files());
         AfterUse((is_served && endpoint.side == 0).then(|| endpoint.serving.clone()))
     }
 

@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use headwater_os::descriptors::{self, Found, Pinned};
 use headwater_os::doorbell::Doorbell;
+use headwater_os::file_facts;
 use headwater_os::files;
 use headwater_os::futex;
 use headwater_os::own_numbers;
@@ -21,11 +22,12 @@ use headwater_shm::probe;
 use self::meet::{Budget, Joined, opened};
 pub(crate) use self::node::NAME as MEMORY_NAME;
 use self::node::{NAME, Node, link_of_memory, name_of_memory};
+use super::admission::Admission;
 use super::attach::{no_stream, own_memory};
 use super::end::Access;
 use super::endpoint::Endpoint;
 use super::region::Region;
-use crate::error::{Errno, Error, Result, fixed};
+use crate::error::{Errno, Error, Result, corrupt, fixed};
 use crate::head::handle::Handle;
 use crate::options::Options;
 use crate::stream::Stream;
@@ -210,7 +212,7 @@ impl FifoOptions {
 }
 
 /// The end behind a descriptor of its pipe that this process has inherited.
-pub(super) fn of_own_descriptors(pipe: OwnedFd) -> Result<Handle> {
+pub(super) fn of_own_descriptors(pipe: OwnedFd, admission: Admission<'_>) -> Result<Handle> {
     let cookie = descriptors::inode(&pipe)?;
     let region = Region::open(own_memory(NAME, cookie)?)?;
     let memory = descriptors::link(Found::own(region.as_fd()))?;
@@ -220,18 +222,23 @@ pub(super) fn of_own_descriptors(pipe: OwnedFd) -> Result<Handle> {
         (memory.as_os_str() == link_of_memory(&name_of_memory(status)).as_str()).then_some(file)
     });
     let closed = || no_stream("the descriptor of the FIFO's node was closed (see set_inheritable)");
-    of_parts([pipe, own_numbers::copy(region.as_fd())?, node.ok_or_else(closed)?])
+    of_parts([pipe, own_numbers::copy(region.as_fd())?, node.ok_or_else(closed)?], admission)
 }
 
 /// The end that three descriptors from elsewhere are, in the order in which they are sent: an end of its pipe, the memory, the
 /// node.
-pub(super) fn of_parts([pipe, memory, node]: [OwnedFd; 3]) -> Result<Handle> {
+pub(super) fn of_parts([pipe, memory, node]: [OwnedFd; 3], admission: Admission<'_>) -> Result<Handle> {
     let region = Region::open(memory)?;
+    admission.check(&region)?;
+    refuse_driver(&region)?;
     let memory = descriptors::link(Found::own(region.as_fd()))?;
     // A received file is opened anew only after a check of its kind.
     let pinned = Pinned::of(pipe);
     let fits = pinned.is_shared_pipe(region.cookie())?
         && files::is_fifo(&node)?
+        // As `Node::open_marked` opens it. A process that may not open the node can have another descriptor of it (O_PATH), and a broker
+        // of this process would open it.
+        && file_facts::is_write_only(&node)?
         && memory.as_os_str() == link_of_memory(&name_of_memory(files::status(&node)?)).as_str();
     if !fits {
         return Err(no_stream("the descriptors are not those of one FIFO"));
@@ -239,6 +246,11 @@ pub(super) fn of_parts([pipe, memory, node]: [OwnedFd; 3]) -> Result<Handle> {
     let doorbell = Doorbell::of_pipe(pinned.into())?;
     let side = if doorbell.is_writer() { WRITER } else { READER };
     Ok(held(stream(region, side, doorbell), node))
+}
+
+/// A FIFO ends in no driver, whatever its memory says, which every user of the FIFO can write.
+fn refuse_driver(region: &Region) -> Result<()> {
+    if region.driver.is_some() { Err(corrupt!("a FIFO with a driver")) } else { Ok(()) }
 }
 
 fn held(stream: Handle, node: OwnedFd) -> Handle {

@@ -10,6 +10,8 @@ use std::process::Command;
 use headwater_os::fork_mutex::ForkMutex;
 use headwater_os::{descriptors, environment, inherit};
 
+use super::admission::Admission;
+use super::device::DeviceOptions;
 use crate::error::{Errno, Error, Result};
 use crate::head::handle::Handle;
 use crate::stream::Stream;
@@ -215,7 +217,8 @@ impl Passed {
     /// The end of what `take` gives for each descriptor.
     fn end(&self, name: &str, take: impl Fn(u32, u64) -> std::io::Result<Option<OwnedFd>>) -> Result<Stream> {
         let file = |&(number, inode): &(u32, u64)| take(number, inode)?.ok_or_else(|| other_file(name, number));
-        let handle = Handle::of_files(self.files.iter().map(file).collect::<Result<_>>()?)?;
+        let files = self.files.iter().map(file).collect::<Result<_>>()?;
+        let handle = Handle::of_files(files, Admission::described(), &DeviceOptions::new())?;
         if handle.id() != self.id {
             let why = format!("{name} names another stream than its descriptors are");
             return Err(Error::new(Errno::Nostr, why));

@@ -2,10 +2,14 @@
 
 use std::os::fd::{AsFd, OwnedFd};
 
+use headwater_os::bundle;
+
 use super::Stream;
 use crate::error::Result;
 use crate::head::ReceivedFile;
 use crate::head::handle::Handle;
+use crate::process::admission::Admission;
+use crate::process::device::DeviceOptions;
 
 impl Stream {
     /// The end behind a descriptor that came through exec, or that was made by dup(2) in this process.
@@ -36,7 +40,8 @@ impl Stream {
         self.call(|handle| handle.send_over(socket))
     }
 
-    /// Takes up an end that was sent over a local socket.
+    /// Takes up an end of a pipe or FIFO that was sent over a local socket. A stream of a driver is taken up by
+    /// [`Device::receive_over`](crate::Device::receive_over), which names the driver.
     ///
     /// # Errors
     /// As [`Handle::receive_over`].
@@ -56,7 +61,8 @@ impl Stream {
         self.call(|handle| handle.to_bundle())
     }
 
-    /// The end for which a descriptor of [`Stream::to_bundle`] stands; None if it is something else.
+    /// The end of a pipe or FIFO for which a descriptor of [`Stream::to_bundle`] stands; None if it is something else. A stream of a driver
+    /// is taken up by [`Device::take_bundle`](crate::Device::take_bundle), which names the driver.
     ///
     /// # Errors
     /// As [`Handle::from_bundle`].
@@ -86,18 +92,25 @@ impl ReceivedFile {
         !self.others.is_empty()
     }
 
-    /// The end of a stream that was sent by [`Stream::send_stream`], or by the module `connld`.
+    /// The end of a pipe or FIFO that was sent by [`Stream::send_stream`], or by the module `connld`. A stream of a driver is taken up by
+    /// [`Device::take_received`](crate::Device::take_received), which names the driver.
     ///
     /// # Errors
-    /// `ENOSTR` for any other file; `EPROTO` for a stream of another version of the library.
+    /// `ENOSTR` for any other file; `EACCES` for a stream of a driver; `EPROTO` for a stream of another version of the library.
     #[doc = include_str!("../../doc/passed_streams.md")]
     #[doc(alias = "I_RECVFD")]
     pub fn into_stream(self) -> Result<Stream> {
-        let ReceivedFile { file, others, .. } = self;
-        if others.is_empty() {
-            // The memory may have come another way.
-            return Stream::from_fd(file);
-        }
-        Handle::of_files(std::iter::once(file).chain(others).collect()).map(Stream::from)
+        Handle::of_received(self, Admission::Pipes, &DeviceOptions::new()).map(Stream::from)
+    }
+
+    /// A descriptor that stands for the stream whose descriptors have come, as of [`Stream::to_bundle`]: so a program keeps one that it
+    /// has not asked for.
+    ///
+    /// # Errors
+    /// `EMFILE` without two free descriptors.
+    #[doc = include_str!("../../doc/passed_streams.md")]
+    pub fn into_bundle(self) -> Result<OwnedFd> {
+        let files: Vec<_> = std::iter::once(&self.file).chain(&self.others).map(AsFd::as_fd).collect();
+        Ok(bundle::make(&files)?)
     }
 }

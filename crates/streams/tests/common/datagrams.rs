@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use headwater_streams::{
-    DeviceOptions, Driver, DriverInfo, Errno, Events, Kind, Message, MessageHeader, Module, ModuleInfo, Opening,
-    Options, Queue, Result, Side, Stream, register_driver,
+    DeviceOptions, Driver, DriverInfo, Errno, Events, FileKind, Kind, Message, MessageHeader, Module, ModuleInfo,
+    Opening, Options, Queue, Result, Side, Stream, register_driver,
 };
 
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -64,9 +64,11 @@ fn open_socket(paths: &str) -> std::io::Result<UnixDatagram> {
     Ok(socket)
 }
 
+const LOCAL: FileKind = FileKind::Socket { domain: libc::AF_UNIX, kind: libc::SOCK_DGRAM, protocol: 0 };
+
 impl Driver for Datagrams {
     fn info(&self) -> DriverInfo {
-        DriverInfo::new("datagrams").service(Side::Read).service(Side::Write).with_files()
+        DriverInfo::new("datagrams").service(Side::Read).service(Side::Write).with_files(&[LOCAL; 3])
     }
 
     fn open(&self, opening: &Opening, queue: &mut Queue<'_, '_, '_>) -> Result<()> {

@@ -398,7 +398,7 @@ fn a_device_goes_to_another_process_with_its_descriptors() {
     let stream = open("echo");
     stream.send_over(&near).expect("send");
     drop(stream);
-    let mut stream = Handle::receive_over(&far).expect("a device");
+    let mut stream = Device::receive_over("echo", &far).expect("a device").handle();
     stream.write(b"over").expect("room");
     assert_eq!(stream.read(&mut [0; 8]).expect("there"), 4);
     let mut again = Handle::from_fd(stream.as_fd().try_clone_to_owned().expect("dup")).expect("all three are there");

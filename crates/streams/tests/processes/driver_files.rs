@@ -218,7 +218,7 @@ fn processes_that_had_the_stream_before_get_the_socket_too() {
     peer.connect(&own).expect("connect");
     stream.send_over(&near).expect("send");
     drop(stream);
-    let stream = Stream::receive_over(&far).expect("a device");
+    let stream = Device::receive_over("datagrams", &far).expect("a device");
     peer.send(b"passed").expect("connected");
     assert_eq!(text(&stream), "passed");
     let again = Stream::from_fd(stream.as_fd().try_clone_to_owned().expect("dup")).expect("all five are there");

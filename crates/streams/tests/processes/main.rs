@@ -18,6 +18,7 @@ mod faults_of_others;
 mod fifo;
 #[cfg(feature = "tokio")]
 mod forks;
+mod handed;
 mod inet;
 mod inspect;
 mod limits;

@@ -1,7 +1,10 @@
-//! I_SENDFD and I_RECVFD. An end of a stream that is passed has descriptors of its own, which go with it.
+//! I_SENDFD and I_RECVFD. An end of a stream that is passed has descriptors of its own, which go with it. One of a driver is received as a
+//! descriptor that stands for it, which hw_take_stream takes up.
 
 use std::ffi::{c_char, c_int};
 use std::os::fd::{AsRawFd, BorrowedFd};
+
+use headwater_streams::{Errno, Stream};
 
 use crate::abi::strrecvfd;
 use crate::errno::{Called, Failure};
@@ -28,7 +31,13 @@ pub fn receive(open: &Open, place: *mut strrecvfd) -> Called<c_int> {
     let received = restarting(|| Ok(open.stream.receive_file_from()?))?;
     let (uid, gid) = (received.user.unwrap_or(u32::MAX), received.group.unwrap_or(u32::MAX));
     let fd = if received.is_stream() {
-        table::open(received.into_stream()?, Mode::BOTH, 0, false)?
+        // Of a driver the program has to ask for it.
+        let bundle = received.into_bundle()?;
+        match Stream::from_bundle(&bundle) {
+            Ok(Some(stream)) => table::open(stream, Mode::BOTH, 0, false)?,
+            Err(error) if error.errno() != Errno::Acces => return Err(error.into()),
+            _ => own::duplicate(bundle.as_raw_fd(), 0, false)?,
+        }
     } else {
         own::duplicate(received.file.as_raw_fd(), 0, false)?
     };

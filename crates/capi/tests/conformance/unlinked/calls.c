@@ -9,6 +9,7 @@
         return -1; \
     }
 
+FAILING(hw_take_stream)
 FAILING(isastream)
 FAILING(getmsg)
 FAILING(getpmsg)

@@ -79,6 +79,16 @@ pub(crate) fn open_file(directory: impl AsFd) -> Result<OwnedFd> {
     Ok(files::open_or_make_at(directory, FILE, 0o600)?)
 }
 
+/// Checks that an open file is the table's: another process may have put it among the stream's files, and a file that it can make shorter
+/// must not be mapped.
+///
+/// Errors: `EPROTO` for another file.
+pub(super) fn check_file(directory: impl AsFd, file: &OwnedFd) -> Result<()> {
+    let (status, table) = (files::status(file)?, files::status_at(directory, FILE)?);
+    let is_it = table.is_some_and(|table| [table.device, table.number] == [status.device, status.number]);
+    if is_it { Ok(()) } else { Err(fixed!(Proto, "a file of a stream of `log` is another than the table of loggers")) }
+}
+
 impl Loggers {
     /// The loggers of a directory, by an open file of [`open_file`].
     ///

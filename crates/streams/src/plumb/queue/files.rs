@@ -1,7 +1,7 @@
 //! A driver's open files: sockets, timers, and other files that poll(2) supports. They belong to the stream: each
 //! process that has it gets copies.
 
-use std::os::fd::OwnedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -78,6 +78,26 @@ impl Queue<'_, '_, '_> {
         self.files(place)?;
         self.run.region.fixed.device.watched[place].fetch_and(!u32::from(events.bits()), Ordering::SeqCst);
         Ok(())
+    }
+
+    /// The directory in which the stream is found by name, without rights to read it (O_PATH). This process has opened it by its own path:
+    /// no other process can put another one in its place.
+    ///
+    /// # Errors
+    /// `EACCES` if this process does not know the stream's name: it was opened privately, or it was handed over and is found in another
+    /// directory than the one where this process finds devices ([`DeviceOptions::directory`](crate::DeviceOptions::directory)).
+    #[doc = include_str!("../../../doc/driver_directory.md")]
+    pub fn device_directory(&self) -> Result<BorrowedFd<'_>> {
+        let name = self.run.beyond.endpoint.and_then(|endpoint| endpoint.name());
+        let name = name
+            .ok_or_else(|| fixed!(Acces, "the stream is not found by name in this process's directory of devices"))?;
+        Ok(name.directory().as_fd())
+    }
+
+    /// Whether the message at hand has been in a queue: then it may come from any process of the stream, and is done in the process that has
+    /// taken it out.
+    pub(crate) fn was_queued(&self) -> bool {
+        self.run.has_taken()
     }
 
     fn files(&self, place: usize) -> Result<&DriverFiles> {

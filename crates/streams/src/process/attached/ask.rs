@@ -13,10 +13,13 @@ use headwater_os::descriptors::Pinned;
 use headwater_os::futex;
 use headwater_shm::probe;
 
+use super::AttachedOptions;
 use super::node::{self, CHALLENGE_LEN, Challenge, Look};
 use super::protocol::{Answer, Asked};
 use crate::error::{Errno, Error, Result, fixed};
 use crate::head::handle::Handle;
+use crate::process::admission::Admission;
+use crate::process::device::DeviceOptions;
 
 /// How long an open, and a detach, waits for the holder's answer; the second if it must not wait.
 const FOR_ANSWERS: Duration = Duration::from_millis(500);
@@ -47,6 +50,8 @@ struct Asking<'n> {
     node: &'n Pinned,
     identity: [u64; 2],
     asked: Asked,
+    /// As in the options.
+    driver: Option<&'static str>,
     nonblocking: bool,
     until_ns: u64,
     /// The request has gone to a holder.
@@ -54,11 +59,11 @@ struct Asking<'n> {
 }
 
 /// Opens what is attached to a node. None if nothing is, or this process may not open the node.
-pub(super) fn open(node: &Pinned, nonblocking: bool) -> Result<Option<Handle>> {
+pub(super) fn open(node: &Pinned, options: &AttachedOptions) -> Result<Option<Handle>> {
     let Some(looks) = node::open_to_look(node).filter(|looks| node::is_marked(looks)) else { return Ok(None) };
-    match ask(node, &looks, Asked::Open, nonblocking)? {
+    match ask(node, &looks, Asked::Open, options)? {
         Some(Attempt::Stream(mut stream)) => {
-            stream.nonblocking = nonblocking;
+            stream.nonblocking = options.nonblocking;
             Ok(Some(*stream))
         }
         Some(_) => Err(node::strange()),
@@ -68,17 +73,19 @@ pub(super) fn open(node: &Pinned, nonblocking: bool) -> Result<Option<Handle>> {
 
 /// Detaches what is attached to a node. False if nothing is.
 pub(super) fn detach(node: &Pinned, looks: &OwnedFd) -> Result<bool> {
-    match ask(node, looks, Asked::Detach, false)? {
+    match ask(node, looks, Asked::Detach, &AttachedOptions::new())? {
         Some(Attempt::Detached) => Ok(true),
         Some(_) => Err(node::strange()),
         None => Ok(false),
     }
 }
 
-fn ask(node: &Pinned, looks: &OwnedFd, asked: Asked, nonblocking: bool) -> Result<Option<Attempt>> {
+fn ask(node: &Pinned, looks: &OwnedFd, asked: Asked, options: &AttachedOptions) -> Result<Option<Attempt>> {
+    let &AttachedOptions { nonblocking, driver } = options;
     let patience = if nonblocking { WITHOUT_WAITING } else { FOR_ANSWERS };
     let until_ns = now_ns() + patience.as_nanos() as u64;
-    let mut asking = Asking { node, identity: node::identity(node)?, asked, nonblocking, until_ns, was_asked: false };
+    let identity = node::identity(node)?;
+    let mut asking = Asking { node, identity, asked, driver, nonblocking, until_ns, was_asked: false };
     let mut tries = 0;
     loop {
         let Look::Marked(tokens) = node::look(looks)? else {
@@ -227,9 +234,13 @@ impl Asking<'_> {
                 Answer::Refused(errno) => {
                     return Err(Error::new(errno, "the process that holds the attached stream has refused this one"));
                 }
-                Answer::Stream => return taken(files).map(Box::new).map(Attempt::Stream),
+                Answer::Stream => {
+                    let user = abstract_socket::peer_user(socket)?;
+                    let admission = self.driver.map_or(Admission::by_user(user), Admission::Driver);
+                    return taken(files, admission).map(Box::new).map(Attempt::Stream);
+                }
                 Answer::Connection => {
-                    let stream = taken(files)?;
+                    let stream = taken(files, Admission::Pipes)?;
                     self.wait_for_server(&stream)?;
                     return Ok(Attempt::Stream(Box::new(stream)));
                 }
@@ -269,9 +280,9 @@ fn not_received() -> Error {
 }
 
 /// The end that came with an answer.
-fn taken(files: Vec<OwnedFd>) -> Result<Handle> {
-    Handle::of_files(files).map_err(|error| match error.errno() {
-        Errno::Mfile => error,
+fn taken(files: Vec<OwnedFd>, admission: Admission<'_>) -> Result<Handle> {
+    Handle::of_files(files, admission, &DeviceOptions::new()).map_err(|error| match error.errno() {
+        Errno::Mfile | Errno::Acces => error,
         _ => Error::new(Errno::Proto, format!("{}: {error}", node::strange())),
     })
 }

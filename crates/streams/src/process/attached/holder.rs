@@ -25,6 +25,8 @@ use crate::error::{Errno, Error, Result, fixed};
 use crate::head::handle::Handle;
 use crate::modules::connld;
 use crate::options::Options;
+use crate::process::admission::Admission;
+use crate::process::device::DeviceOptions;
 use crate::process::endpoint::Endpoint;
 
 /// Processes that are let in at a time; each takes a descriptor. The oldest that has asked for nothing yet gives way.
@@ -71,7 +73,7 @@ struct Held {
 pub(super) fn attach(end: &Endpoint, node: OwnedFd) -> Result<()> {
     fork::held_off(|| {
         let files: std::io::Result<Vec<OwnedFd>> = end.descriptors().map(|fd| fd.try_clone_to_owned()).collect();
-        let mut stream = Handle::of_files(files?)?;
+        let mut stream = Handle::of_files(files?, Admission::Any, &DeviceOptions::new())?;
         stream.nonblocking = true;
         stream.end.helps = true;
         let identity = node::identity(&node)?;

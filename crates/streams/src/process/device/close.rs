@@ -124,7 +124,7 @@ pub(crate) fn lock_file(device: &DeviceWords) -> Option<[u64; 2]> {
     (words != [0; 2]).then_some(words)
 }
 
-fn minor(device: &DeviceWords) -> u32 {
+pub(super) fn minor(device: &DeviceWords) -> u32 {
     // Another process may have written anything there.
     device.minor.load(Ordering::Relaxed).min(MINORS - 1)
 }

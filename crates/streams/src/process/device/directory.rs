@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use headwater_os::abstract_socket::Listener;
 use headwater_os::environment;
+use headwater_os::file_facts;
 use headwater_os::files::{self, Status};
 
 use crate::error::{Errno, Error, Result};
@@ -83,6 +84,13 @@ impl Directory {
     /// The file of a driver, whose bytes stand for its minor numbers: another open file description with each call.
     pub fn table(&self, driver: &str) -> Result<OwnedFd> {
         files::open_or_make_at(&self.fd, driver, self.mode()).map_err(|error| self.told(error))
+    }
+
+    /// Whether an open file is that of a driver.
+    pub fn is_table(&self, driver: &str, file: &OwnedFd) -> Result<bool> {
+        let Some(table) = files::status_at(&self.fd, driver)? else { return Ok(false) };
+        let status = files::status(file)?;
+        Ok(file_facts::is_read_write(file)? && [status.device, status.number] == [table.device, table.number])
     }
 
     /// A path by which a socket is reached, short enough for an address.

@@ -14,17 +14,22 @@ use headwater_os::abstract_socket::{self, Listener};
 use headwater_os::attendant::Attendant;
 use headwater_os::clock::now_ns;
 use headwater_os::descriptors;
+use headwater_os::file_facts::{self, FileFact};
 use headwater_os::files::{self, Status};
 use headwater_os::ofd_lock;
 use headwater_os::own_numbers;
 use headwater_shm::probe;
 
+use super::close::minor;
 use super::directory::{Directory, node};
 use super::{DeviceOptions, Parts, autopush, instances, make, opened, peer};
 use crate::error::{Errno, Error, Result};
 use crate::head::handle::Handle;
 use crate::limits::MINORS;
 use crate::plumb::driver::DriverLink;
+use crate::process::admission::Admission;
+use crate::process::endpoint::Endpoint;
+use crate::process::region::Region;
 
 pub(crate) mod links;
 
@@ -80,25 +85,51 @@ impl Name {
 
     /// The stream that others have open under a number, if they hand it over in time.
     ///
-    /// Errors: `EPROTO` for something else; `EMFILE`; `EACCES`.
+    /// Errors: `EPROTO` for something else; `EMFILE`; `EACCES`, also for a stream of another driver.
     pub(super) fn fetch(&self, minor: u32, until_ns: u64) -> Result<Option<Fetched>> {
         let driver = self.driver.0.info().name;
         let left = Duration::from_nanos(until_ns.saturating_sub(now_ns()).max(1_000_000));
-        let Some(files) = self.receive(&node(driver, minor), left)? else { return Ok(None) };
+        let Some((mut files, _)) = self.receive(&node(driver, minor), left)? else { return Ok(None) };
         let strange = |why: &str| Error::new(Errno::Proto, format!("'{driver}' {minor}: {why}"));
-        let mut files = files;
         let listener = files.pop();
-        let (Some(parts), Some(listener)) = (Parts::of(files)?, listener) else {
+        let (Some(parts), Some(listener)) = (Parts::of(files, Admission::Driver(driver))?, listener) else {
             return Err(strange("other descriptors came than those of a device"));
         };
-        let is_it = parts.fit()?
-            && parts.lock.is_some()
-            && parts.region.driver.is_some_and(|driver| std::ptr::eq(driver, self.driver))
+        let is_table = |lock: &OwnedFd| self.directory.is_table(driver, lock);
+        let is_here = parts.lock.as_ref().map(is_table).transpose()? == Some(true);
+        if is_here && parts.lock.as_ref().is_some_and(|lock| instances::noted(lock, minor) == 0) {
+            // It was closed since it was sent.
+            return Ok(None);
+        }
+        let is_it = is_here
+            && parts.fit()?
+            && file_facts::is_local_listener(&listener)
             && parts.region.fixed.device.minor.load(Ordering::Relaxed) == minor;
         if !is_it {
             return Err(strange("it is another device"));
         }
         Ok(Some(Fetched { parts, listener: listener.into() }))
+    }
+}
+
+/// Whether a descriptor is of a file in which a driver's minor numbers are locked, and in which the one of a stream is noted.
+pub(super) fn is_lock(lock: &OwnedFd, region: &Region, cookie: u64) -> Result<bool> {
+    Ok(file_facts::fact(lock.as_fd())? == FileFact::Plain
+        && file_facts::is_read_write(lock)?
+        && instances::noted(lock, minor(&region.fixed.device)) == cookie)
+}
+
+/// Has this process know the name of a stream that another one has handed over, if it is found in the directory of these options, which
+/// this process opens by its own path. The descriptor of the minor number proves that: its sender could open the directory's file, and
+/// no other open file description has locked the number.
+pub(crate) fn find_name(endpoint: &Endpoint, options: &DeviceOptions) {
+    let (Some(driver), Some(lock)) = (endpoint.region.driver, endpoint.lock()) else { return };
+    let Ok(Some(directory)) = options.find_directory() else { return };
+    let minor = minor(&endpoint.region.fixed.device);
+    if directory.is_table(driver.0.info().name, lock).unwrap_or(false)
+        && ofd_lock::mark(lock, minor.into(), 1).unwrap_or(false)
+    {
+        endpoint.set_name(Name { driver, directory: Arc::new(directory), minor });
     }
 }
 
@@ -117,11 +148,13 @@ impl Name {
         self.driver.0.info().name
     }
 
-    /// What is handed over at a socket; None: no process listens there yet, or any more.
-    fn receive(&self, node: &str, patience: Duration) -> Result<Option<Vec<OwnedFd>>> {
+    /// What is handed over at a socket, and the user that listens there; None: no process does yet, or any more.
+    fn receive(&self, node: &str, patience: Duration) -> Result<Option<(Vec<OwnedFd>, u32)>> {
         let until_ns = now_ns() + patience.as_nanos() as u64;
         let socket = abstract_socket::connect_at(&self.directory.socket(node), patience);
-        match socket.and_then(|socket| receive_until(socket.as_fd(), until_ns)) {
+        let received = socket
+            .and_then(|socket| Ok((receive_until(socket.as_fd(), until_ns)?, abstract_socket::peer_user(&socket)?)));
+        match received {
             Ok(files) => Ok(Some(files)),
             // This process has no descriptor left.
             Err(error) if matches!(error.raw_os_error(), Some(EMFILE | ENFILE)) => Err(error.into()),

@@ -190,7 +190,8 @@ impl Region {
     pub(super) fn is_partner(&self, partner: &Region, far: &Doorbell) -> Result<bool> {
         let cookie = self.fixed.device.partner.load(Ordering::Acquire);
         let info = |region: &Region| region.driver.map(|driver| driver.0.info());
-        Ok(cookie != 0
+        Ok(partner.is_made_with(far)?
+            && cookie != 0
             && info(partner).is_some_and(|its| its.pairs && Some(its) == info(self))
             && partner.cookie_of(0) == cookie
             && partner.cookie_of(1) == far.cookie()?)

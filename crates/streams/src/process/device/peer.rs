@@ -111,7 +111,9 @@ impl Peer {
         }
         // What is no such pair of sockets is of a peer that breaks the rules.
         let Ok(mut copied) = shared.copy() else { return Ok(None) };
-        Ok(copied.files.get_mut(place).and_then(Option::take))
+        let file = copied.files.get_mut(place).and_then(Option::take);
+        let info = region.driver.map(|driver| driver.0.info());
+        Ok(file.zip(info).filter(|(file, info)| info.declared().check(place, file).is_ok()).map(|(file, _)| file))
     }
 
     /// The minor number of the stream, and the number by which the kernel knows it.

@@ -34,7 +34,7 @@ use headwater_shm::probe;
 use super::marks::Marks;
 use super::node::{Node, link_of_memory};
 use super::pipe::{Pipe, if_there};
-use super::{WRITER, ask, stream};
+use super::{WRITER, ask, refuse_driver, stream};
 use crate::error::{Errno, Error, Result};
 use crate::head::handle::Handle;
 use crate::options::Options;
@@ -179,7 +179,7 @@ impl Located {
 /// None for memory that its maker is about to fill in.
 fn region(memory: OwnedFd) -> Result<Option<Region>> {
     match Region::open(memory) {
-        Ok(region) => Ok(Some(region)),
+        Ok(region) => refuse_driver(&region).map(|()| Some(region)),
         Err(error) if error.errno() == Errno::Nostr => Ok(None),
         Err(error) => Err(error),
     }

@@ -177,7 +177,8 @@ fn a_stream_s_end_is_sent_as_a_file_and_taken_up() {
     let device = Device::open_private("echo").expect("known");
     near.send_stream(&device).expect("room");
     device.write(b"hello").expect("room");
-    let taken = far.receive_file_from().expect("there").into_stream().expect("a device");
+    let received = far.receive_file_from().expect("there");
+    let taken = Device::take_received("echo", received).expect("a device");
     assert_eq!(reads(&taken), "hello");
     // The file alone is no stream.
     let (one, other) = pipe().expect("pipe");

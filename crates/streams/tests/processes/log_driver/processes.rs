@@ -13,7 +13,7 @@ use headwater_os::child::Child;
 use headwater_streams::drivers::log::LogControl;
 use headwater_streams::drivers::log::TraceId;
 use headwater_streams::{
-    Errno, LogSubmitter, Message, Module, ModuleInfo, Options, Queue, Result, Stream, register, strlog,
+    DeviceOptions, Errno, LogSubmitter, Message, Module, ModuleInfo, Options, Queue, Result, register, strlog,
 };
 
 use super::{
@@ -110,7 +110,8 @@ fn a_process_that_got_its_streams_over_a_socket_logs_and_submits() {
     within(PATIENCE, "a process that has no name for its streams".into());
     let (here, there) = UnixStream::pair().expect("sockets");
     let other = child(|| {
-        let (logger, process) = (Stream::receive_over(&there)?, Stream::receive_over(&there)?);
+        let options = DeviceOptions::new().directory(directory.path());
+        let (logger, process) = (options.receive_over("log", &there)?, options.receive_over("log", &there)?);
         trace(&logger, &[TraceId { level: Some(7), ..TraceId::ALL }]);
         for level in [8, 7] {
             process.putmsg(Some(&LogControl::new(level, TRACE).bytes()), Some(b"from there"))?;

@@ -122,7 +122,7 @@ fn a_side_that_goes_over_a_socket_or_through_its_descriptor_brings_its_partner_a
     let first = slave(directory.path(), number).expect("unlocked");
     let (here, there) = std::os::unix::net::UnixStream::pair().expect("pair");
     first.send_over(&here).expect("sent");
-    let mut second = Handle::receive_over(&there).expect("a slave");
+    let mut second = headwater_streams::Device::receive_over("pts", &there).expect("a slave").handle();
     drop(first);
     let mut third =
         Handle::from_number(std::os::fd::AsRawFd::as_raw_fd(&second.as_fd()).unsigned_abs()).expect("a slave");

@@ -1,19 +1,21 @@
 //! Handing over the streams that are linked below a device that others find by name: at a socket for each, as the device itself is at
 //! its own, so that every process that has the upper stream open can serve them.
 
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use headwater_os::abstract_socket::Listener;
 use headwater_os::attendant::Attendant;
-use headwater_os::descriptors::inode;
 use headwater_os::own_numbers;
+use headwater_os::{file_facts, files};
 
 use super::Name;
 use crate::error::{Errno, Error, Result};
 use crate::head::handle::Handle;
 use crate::message::link::MuxId;
+use crate::process::admission::Admission;
+use crate::process::device::DeviceOptions;
 use crate::process::device::directory::link_node;
 use crate::process::endpoint::Endpoint;
 use crate::process::link::claim::Claim;
@@ -57,15 +59,26 @@ impl Name {
     ///
     /// Errors: `EPROTO` for something else; `EMFILE`; `EACCES`.
     pub fn fetch_link(&self, id: MuxId, upper: &Region, slot: usize) -> Result<Option<FetchedLink>> {
-        let Some(mut files) = self.receive(&self.link_node(id), PATIENCE)? else { return Ok(None) };
+        let Some((mut files, user)) = self.receive(&self.link_node(id), PATIENCE)? else { return Ok(None) };
         let strange = |why: &str| Error::new(Errno::Proto, format!("the link {}: {why}", id.number()));
         let (Some(listener), Some(entry), Some(claim)) = (files.pop(), files.pop(), files.pop()) else {
             return Err(strange("too few descriptors came"));
         };
-        let lower = Handle::of_files(files)?;
+        // In a directory for a group another user may have linked the stream of any driver. It is served in that user's processes.
+        let lower = match Handle::of_files(files, Admission::by_user(user), &DeviceOptions::new()) {
+            Err(error) if error.errno() == Errno::Acces => return Ok(None),
+            lower => lower?,
+        };
         let stream = upper.fixed.device.links[slot].stream.load(Ordering::Acquire);
-        let inodes = [inode(claim.as_fd())?, inode(entry.as_fd())?];
-        if lower.end.region.inode != stream || inodes != [stream, upper.inode] {
+        let is_memory = |file: &OwnedFd, region: &Region| -> Result<bool> {
+            let [file, memory] = [files::status(file)?, files::status(region)?];
+            Ok([file.device, file.number] == [memory.device, memory.number])
+        };
+        let is_it = lower.end.region.inode == stream
+            && is_memory(&claim, &lower.end.region)?
+            && is_memory(&entry, upper)?
+            && file_facts::is_local_listener(&listener);
+        if !is_it {
             return Err(strange("it is another stream"));
         }
         let claims = [Claim::of_end(claim, lower.end.side), Claim::of_entry(entry, slot)];
