@@ -157,6 +157,7 @@ mod public {
     pub use crate::process::file_kind::FileKind;
     pub use crate::process::local::LocalState;
     pub use crate::process::passed::CommandStream;
+    pub use crate::process::sleep_check::set_sleep_check;
     pub use crate::stream::{ReadHalf, Stream, WriteHalf};
     pub use crate::strlog::{LogSubmitter, strlog};
 }

@@ -18,3 +18,4 @@ pub(crate) mod local;
 pub(crate) mod passed;
 pub(crate) mod region;
 pub(crate) mod sleep;
+pub(crate) mod sleep_check;

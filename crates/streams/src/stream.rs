@@ -28,7 +28,9 @@ use crate::process::endpoint::{AfterUse, Endpoint};
 mod datagrams;
 mod halves;
 mod links;
+mod now;
 mod passing;
+mod size;
 
 pub use halves::{ReadHalf, WriteHalf};
 
@@ -220,14 +222,6 @@ impl Stream {
     #[doc = include_str!("../doc/error_options.md")]
     pub fn set_error_options(&self, options: ErrorOptions) {
         self.with(|handle| handle.set_error_options(options));
-    }
-
-    /// High and low water mark of this end's read queue, bytes.
-    #[doc = include_str!("../doc/water_marks.md")]
-    #[doc(alias = "SO_HIWAT")]
-    #[doc(alias = "SO_LOWAT")]
-    pub fn water_marks(&self) -> (u32, u32) {
-        self.with(|handle| handle.water_marks())
     }
 
     /// A number that no other end on this machine has.

@@ -5,7 +5,8 @@ use std::sync::atomic::Ordering;
 use super::handle::Handle;
 use super::options::{ErrorOptions, ReadOptions, WriteOptions};
 use super::state::{self, Call};
-use crate::error::{Error, Result, Text};
+use crate::error::{Error, Result, Text, fixed};
+use crate::process::end::Access;
 
 impl Handle {
     /// How this end reads (I_GRDOPT).
@@ -89,6 +90,46 @@ impl Handle {
         self.end.region.set_water_marks(1 - self.end.side, hiwat, lowat);
         self.back.announce();
         self.wake_writers()
+    }
+
+    /// The size of a pipe or FIFO as the kernel counts it: the high-water mark of the queue that this end reads; of a FIFO's writer,
+    /// of the one that it writes. None for a device.
+    #[doc(hidden)]
+    pub fn pipe_size(&self) -> Option<u32> {
+        let lane = self.lanes_of_pipe()?.next()?;
+        Some(self.end.region.fixed.lanes[lane].flow.0.hiwat.load(Ordering::Relaxed))
+    }
+
+    /// Sets the high-water marks of a pipe's two queues, or a FIFO's one, and the low-water marks to half of that.
+    ///
+    /// # Errors
+    /// `EBADF` for a device; `EINVAL` for a size for which the stream's window is too small.
+    #[doc(hidden)]
+    pub fn set_pipe_size(&mut self, size: u32) -> Result<()> {
+        let lanes = self.lanes_of_pipe().ok_or_else(|| fixed!(Badf, "a device has no size of a pipe"))?;
+        let most = self.end.region.hiwat_max();
+        if size == 0 || u64::from(size) > most {
+            return Err(Error::numbered(Text::HiwatRange, size.into(), most));
+        }
+        for lane in lanes {
+            self.end.region.set_water_marks(lane, size, size / 2);
+        }
+        self.back.announce();
+        self.out.announce();
+        self.end.wake_own_writers()?;
+        self.wake_writers()
+    }
+
+    /// The lanes of a pipe or FIFO, by number: the one that this end reads first, if it reads.
+    fn lanes_of_pipe(&self) -> Option<impl Iterator<Item = usize> + use<>> {
+        let side = self.end.side;
+        let (reads, writes) = match self.end.endpoint.access {
+            _ if self.end.region.driver.is_some() => return None,
+            Access::Both => (true, true),
+            Access::Read => (true, false),
+            Access::Write => (false, true),
+        };
+        Some([(reads, 1 - side), (writes, side)].into_iter().filter_map(|(is_used, lane)| is_used.then_some(lane)))
     }
 
     /// The signals that modules have raised at this end (M_SIG, M_PCSIG) since the last call: bit N for signal N. An M_SIG is

@@ -17,6 +17,7 @@ use crate::plumb::direction::WriteSide;
 use crate::process::end::{End, Standing, waiter};
 use crate::process::inbox::block_room;
 use crate::process::sleep::{BELL, RINGING, Waited, announce, futex_ns_after};
+use crate::process::sleep_check::Checks;
 
 /// How long a sleeper on the doorbell relies on it without a check, where several handles use the other end: one of
 /// them may have been killed after it published and before it notified. If the only one dies, the kernel reports it.
@@ -101,6 +102,7 @@ impl Handle {
         // A waiter for either has not been on the futex.
         let before_ns = if interest == Interest::Both { 0 } else { self.end.futex_ns };
         let (mut in_vain, mut tries) = (0, 0);
+        let mut checks = Checks::from(begin_ns);
         loop {
             // Before the look: later actions are reported.
             let watched = match interest {
@@ -124,7 +126,7 @@ impl Handle {
             let deaf = !watched && (own || has_modules || !self.end.doorbell().is_of_pipe());
             let look_ns = if deaf { now_ns() + LOOK_NS } else { u64::MAX };
             let due_ns = self.due_ns().unwrap_or(u64::MAX);
-            let mut end_ns = until_ns.unwrap_or(u64::MAX).min(watch_ns).min(look_ns).min(due_ns);
+            let mut end_ns = until_ns.unwrap_or(u64::MAX).min(watch_ns).min(look_ns).min(due_ns).min(checks.due_ns);
             if interest == Interest::Packets {
                 end_ns = end_ns.min(self.give_pages_back_in_time(&mut tries)?);
             }
@@ -151,6 +153,7 @@ impl Handle {
                 return Ok(if heard == Heard::Interrupted { Waited::Interrupted } else { Waited::LookAgain });
             }
             self.end.futex_ns = futex_ns_after(before_ns + now_ns - begin_ns);
+            checks.run(now_ns);
             match heard {
                 _ if self.may_go_on(interest, band) || self.end.standing()? != before => return Ok(Waited::LookAgain),
                 Heard::Gone => return Ok(Waited::Gone),
