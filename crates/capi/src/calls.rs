@@ -1,22 +1,29 @@
 //! The entry points, by the noun that they are about. Those of the C library's names look whether the descriptor is a stream
 //! and pass every other one on, untouched.
 
+pub mod aio;
+pub mod asynchronous;
 pub mod attach;
 pub mod close;
 pub mod control;
 pub mod copies;
 pub mod epoll;
+pub mod extent;
 pub mod ioctl;
 pub mod log;
+pub mod made;
 pub mod message;
+pub mod metadata;
 pub mod open;
 pub mod passing;
 pub mod poll;
+pub mod positioned;
 pub mod process;
 pub mod select;
 pub mod socket;
 pub mod space;
 pub mod status;
+pub mod syscall;
 pub mod terminal;
 pub mod transfer;
 pub mod xti;

@@ -93,6 +93,10 @@ impl CResult for c_int {
     const FAILED: c_int = -1;
 }
 
+impl CResult for std::ffi::c_long {
+    const FAILED: std::ffi::c_long = -1;
+}
+
 impl CResult for isize {
     const FAILED: isize = -1;
 }

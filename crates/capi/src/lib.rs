@@ -16,12 +16,15 @@ pub mod ddi;
 mod calls;
 mod errno;
 mod inherit;
+#[cfg(target_arch = "x86_64")]
+mod jump;
 mod known;
 mod linked;
 mod memory;
 mod next;
 mod own;
 mod restart;
+mod stale;
 mod startup;
 mod stdio;
 mod table;

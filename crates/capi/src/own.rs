@@ -2,7 +2,7 @@
 //! `hw_own_close`, and so on: what the Rust standard library closes never passes through the program's `close`. Those that the C
 //! library makes cancellation points are replaced too: a cancelled thread cannot be unwound through Rust.
 
-use std::ffi::{c_char, c_int, c_uint, c_void};
+use std::ffi::{c_char, c_int, c_long, c_uint, c_void};
 use std::os::fd::{AsFd, FromRawFd, IntoRawFd, OwnedFd};
 use std::ptr;
 use std::sync::atomic::{AtomicI32, Ordering};
@@ -15,7 +15,7 @@ use crate::next::next;
 use crate::table;
 
 /// What the kernel answers, as the C library's functions return it.
-fn answered(value: libc::c_long) -> c_int {
+fn answered(value: c_long) -> c_int {
     value as c_int
 }
 
@@ -28,6 +28,59 @@ pub unsafe extern "C" fn hw_own_close(number: c_int) -> c_int {
     table::forget_own(number);
     // SAFETY: by the caller.
     answered(unsafe { libc::syscall(libc::SYS_close, number) })
+}
+
+/// A system call by the library itself, with as many arguments as it has.
+///
+/// # Safety
+/// The system call's.
+#[cfg(target_arch = "x86_64")]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hw_own_syscall(
+    number: c_long,
+    first: usize,
+    second: usize,
+    third: usize,
+    fourth: usize,
+    fifth: usize,
+    sixth: usize,
+) -> c_long {
+    let result: c_long;
+    // SAFETY: by the caller; the kernel changes these registers alone.
+    unsafe {
+        std::arch::asm!("syscall", inlateout("rax") number => result, in("rdi") first, in("rsi") second, in("rdx") third,
+            in("r10") fourth, in("r8") fifth, in("r9") sixth, lateout("rcx") _, lateout("r11") _, options(nostack));
+    }
+    // The kernel's range of errors.
+    if (-4095..0).contains(&result) {
+        crate::errno::set(-result as c_int);
+        return -1;
+    }
+    result
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+next! {
+    syscall(number: c_long, first: usize, second: usize, third: usize, fourth: usize, fifth: usize, sixth: usize) -> c_long;
+}
+
+/// As there.
+///
+/// # Safety
+/// The system call's.
+#[cfg(not(target_arch = "x86_64"))]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hw_own_syscall(
+    number: c_long,
+    first: usize,
+    second: usize,
+    third: usize,
+    fourth: usize,
+    fifth: usize,
+    sixth: usize,
+) -> c_long {
+    // SAFETY: by the caller.
+    unsafe { syscall(number, first, second, third, fourth, fifth, sixth) }
 }
 
 macro_rules! own_calls {
@@ -92,6 +145,20 @@ own_calls! {
         -> c_int;
     hw_own_statx = SYS_statx(directory: c_int, path: *const c_char, flags: c_int, mask: c_uint,
         status: *mut libc::statx) -> c_int;
+    hw_own_socket = SYS_socket(domain: c_int, kind: c_int, protocol: c_int) -> c_int;
+    hw_own_socketpair = SYS_socketpair(domain: c_int, kind: c_int, protocol: c_int, numbers: *mut c_int) -> c_int;
+    hw_own_bind = SYS_bind(number: c_int, name: *const sockaddr, len: socklen_t) -> c_int;
+    hw_own_connect = SYS_connect(number: c_int, name: *const sockaddr, len: socklen_t) -> c_int;
+    hw_own_listen = SYS_listen(number: c_int, queue: c_int) -> c_int;
+    hw_own_accept4 = SYS_accept4(number: c_int, name: *mut sockaddr, len: *mut socklen_t, flags: c_int) -> c_int;
+    hw_own_fchmod = SYS_fchmod(number: c_int, mode: libc::mode_t) -> c_int;
+    hw_own_fchown = SYS_fchown(number: c_int, user: libc::uid_t, group: libc::gid_t) -> c_int;
+    hw_own_flock = SYS_flock(number: c_int, operation: c_int) -> c_int;
+    hw_own_linkat = SYS_linkat(from: c_int, path: *const c_char, to: c_int, new: *const c_char, flags: c_int) -> c_int;
+    hw_own_utimensat = SYS_utimensat(number: c_int, path: *const c_char, times: *const libc::timespec, flags: c_int)
+        -> c_int;
+    hw_own_pread64 = SYS_pread64(number: c_int, bytes: *mut c_void, count: usize, offset: i64) -> isize;
+    hw_own_pwrite64 = SYS_pwrite64(number: c_int, bytes: *const c_void, count: usize, offset: i64) -> isize;
     hw_own_epoll_ctl = SYS_epoll_ctl(set: c_int, operation: c_int, number: c_int, event: *mut c_void) -> c_int;
 }
 
@@ -111,6 +178,36 @@ pub unsafe extern "C" fn hw_own_clock_nanosleep(
         0 => 0,
         _ => last().0,
     }
+}
+
+/// preadv(2) for the library itself: the position is one word, and the kernel's second has none of it.
+///
+/// # Safety
+/// Its own.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hw_own_preadv(number: c_int, pieces: *const libc::iovec, count: c_int, offset: i64) -> isize {
+    // SAFETY: by the caller.
+    unsafe { libc::syscall(libc::SYS_preadv, number, pieces, count, offset, 0usize) as isize }
+}
+
+/// As [`hw_own_preadv`].
+///
+/// # Safety
+/// Its own.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hw_own_pwritev(number: c_int, pieces: *const libc::iovec, count: c_int, offset: i64) -> isize {
+    // SAFETY: by the caller.
+    unsafe { libc::syscall(libc::SYS_pwritev, number, pieces, count, offset, 0usize) as isize }
+}
+
+/// futimens(3) for the library itself.
+///
+/// # Safety
+/// Its own.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hw_own_futimens(number: c_int, times: *const libc::timespec) -> c_int {
+    // SAFETY: by the caller.
+    unsafe { hw_own_utimensat(number, ptr::null(), times, 0) }
 }
 
 /// epoll_wait(2) for the library itself; some processors have only the call with a mask.
@@ -222,10 +319,8 @@ pub unsafe extern "C" fn hw_own_openat64(
 /// `polled` has `count` entries.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hw_own_poll(polled: *mut libc::pollfd, count: libc::nfds_t, timeout_ms: c_int) -> c_int {
-    let time = libc::timespec {
-        tv_sec: (timeout_ms / 1000).into(),
-        tv_nsec: libc::c_long::from(timeout_ms % 1000) * 1_000_000,
-    };
+    let time =
+        libc::timespec { tv_sec: (timeout_ms / 1000).into(), tv_nsec: c_long::from(timeout_ms % 1000) * 1_000_000 };
     let time = if timeout_ms < 0 { ptr::null() } else { &raw const time };
     // SAFETY: by the caller.
     answered(unsafe { libc::syscall(libc::SYS_ppoll, polled, count, time, ptr::null::<c_void>(), 8usize) })

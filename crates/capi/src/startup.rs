@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use headwater_os::{environment, fork, own_numbers};
 
 use crate::ddi::load;
-use crate::{inherit, linked, table, threads};
+use crate::{inherit, linked, stale, table, threads};
 
 /// What the program's environment asks for.
 #[derive(Debug, Clone, Copy)]
@@ -151,6 +151,7 @@ pub fn prepare() {
             if !DONE.load(Ordering::Acquire) {
                 threads::prepare();
                 load::install();
+                headwater_streams::set_sleep_check(stale::check);
                 own_numbers::set_floor(floor(), table::mark_own);
                 DONE.store(true, Ordering::Release);
             }

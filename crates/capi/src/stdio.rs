@@ -85,3 +85,45 @@ pub unsafe extern "C" fn hw_c_fdopen(number: c_int, mode: *const c_char) -> *mut
     // SAFETY: by the caller.
     unsafe { real::fdopen(number, mode) }
 }
+
+#[cfg(target_arch = "x86_64")]
+mod printing {
+    //! dprintf and its relatives, which write to a number as stdio does.
+
+    use std::ffi::{c_int, c_void};
+
+    use crate::jump::jumping;
+    use crate::next::Next;
+    use crate::{errno, table};
+
+    /// In place of a function that would write to the kernel's descriptor of a stream.
+    extern "C" fn refuse() -> c_int {
+        errno::set(libc::ENOTSUP);
+        -1
+    }
+
+    macro_rules! choices {
+        ($($choice:ident = $name:literal;)*) => {
+            $(extern "C" fn $choice(number: c_int) -> *const c_void {
+                static NEXT: Next = Next::new($name);
+                let next = NEXT.address();
+                let is_refused = next.is_null() || table::is_stream(number) && !super::prepare();
+                if is_refused { refuse as *const c_void } else { next }
+            })*
+        };
+    }
+
+    choices! {
+        dprintf = c"dprintf";
+        vdprintf = c"vdprintf";
+        dprintf_chk = c"__dprintf_chk";
+        vdprintf_chk = c"__vdprintf_chk";
+    }
+
+    jumping! {
+        "hw_c_dprintf" => dprintf;
+        "hw_c_vdprintf" => vdprintf;
+        "hw_c___dprintf_chk" => dprintf_chk;
+        "hw_c___vdprintf_chk" => vdprintf_chk;
+    }
+}

@@ -7,7 +7,7 @@
 use std::ffi::c_int;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr;
-use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -15,6 +15,7 @@ use headwater_os::{descriptors, fork};
 use headwater_streams::{Handle, Stream};
 use headwater_xti::Endpoint;
 
+use crate::calls::epoll;
 use crate::errno::{Called, Failure, Word, guarded, guarded_word, last};
 use crate::known::{self, Known};
 use crate::own;
@@ -35,6 +36,10 @@ pub struct Open {
     pub mode: Mode,
     /// The endpoint of a transport, from t_open or t_sync on. It has a clone of the stream.
     pub transport: OnceLock<Arc<Endpoint>>,
+    /// The flags of F_SETFL that the program has set, but for O_NONBLOCK, which is the stream's.
+    pub flags: AtomicI32,
+    /// The process or group that is sent SIGIO for O_ASYNC, as F_GETOWN has it; 0: none.
+    pub told: AtomicI32,
     /// How many numbers it has. Changed under the lock of the table.
     numbers: AtomicU32,
 }
@@ -78,6 +83,9 @@ impl Open {
         if self.mode.writes { Ok(()) } else { Err(Failure(libc::EBADF)) }
     }
 }
+
+/// The highest number that was a stream.
+static HIGHEST: AtomicI32 = AtomicI32::new(-1);
 
 static TABLE: [AtomicPtr<Open>; NUMBERS] = [const { AtomicPtr::new(ptr::null_mut()) }; NUMBERS];
 
@@ -212,8 +220,18 @@ pub struct Closed(Vec<Retired>);
 impl Changes {
     /// Makes `number`, a descriptor of the stream's end that was just made, one of its numbers.
     pub fn add(&self, number: c_int, open: *const Open) {
+        if self.stream(number).is_some() {
+            // The program has closed it by a system call of its own.
+            epoll::lost(number);
+            self.remove(number);
+        }
+        self.put(number, open);
+    }
+
+    fn put(&self, number: c_int, open: *const Open) {
         // SAFETY: a stream in the table or a new one: not freed while the table is locked.
         unsafe { (*open).numbers.fetch_add(1, Ordering::Relaxed) };
+        HIGHEST.fetch_max(number, Ordering::Relaxed);
         TABLE[number as usize].store(open.cast_mut(), Ordering::Release);
     }
 
@@ -238,7 +256,7 @@ impl Changes {
             // As long as it may be a stream it is one.
             return copy().map(|()| self.remove(number));
         };
-        self.add(number, open);
+        self.put(number, open);
         let copied = copy();
         if copied.is_ok() {
             before.into_iter().for_each(|before| self.leave(before));
@@ -266,7 +284,7 @@ impl Changes {
 
     /// All numbers that are streams, ascending.
     pub fn streams(&self) -> impl Iterator<Item = (c_int, *const Open)> + '_ {
-        (0..NUMBERS as c_int).filter_map(|number| Some((number, self.stream(number)?)))
+        (0..=HIGHEST.load(Ordering::Relaxed)).filter_map(|number| Some((number, self.stream(number)?)))
     }
 }
 
@@ -328,7 +346,8 @@ fn made(stream: Stream, mode: Mode) -> *mut Open {
     fork::held_off(|| QUIET.call_once(|| std::panic::set_hook(Box::new(|_| {}))));
     // Where it fails, fdopen says so.
     stdio::prepare();
-    Box::into_raw(Box::new(Open { stream, mode, transport: OnceLock::new(), numbers: AtomicU32::new(0) }))
+    let (flags, told) = (AtomicI32::new(0), AtomicI32::new(0));
+    Box::into_raw(Box::new(Open { stream, mode, transport: OnceLock::new(), flags, told, numbers: AtomicU32::new(0) }))
 }
 
 /// Gives the program a number of a new stream: the lowest that is free, or one of at least `from`.
@@ -338,15 +357,18 @@ pub fn open(stream: Stream, mode: Mode, from: c_int, closed_by_exec: bool) -> Ca
     let open = made(stream, mode);
     // SAFETY: just made.
     let end = unsafe { (*open).stream.as_raw_fd() };
-    let number = changing(|changes| {
-        let number = own::duplicate(end, from, closed_by_exec)?;
-        if number as usize >= NUMBERS {
-            own::close(number);
-            return Err(Failure(libc::EMFILE));
-        }
-        changes.add(number, open);
-        Ok(number)
+    let (number, closed) = changing(|changes| {
+        let number = own::duplicate(end, from, closed_by_exec).and_then(|number| {
+            if number as usize >= NUMBERS {
+                own::close(number);
+                return Err(Failure(libc::EMFILE));
+            }
+            changes.add(number, open);
+            Ok(number)
+        });
+        (number, changes.closed())
     });
+    drop(closed);
     if number.is_err() {
         free(Retired(open));
     }

@@ -193,7 +193,7 @@ macro_rules! programs {
 }
 
 programs! {
-    attach, clones, descriptors, epoll, events, fault, fifo, handles, interrupts, ioctls, limits, links, matrix, messages, modes, modules,
+    attach, beside, bynumber, clones, descriptors, epoll, events, fault, fifo, handles, interrupts, ioctls, limits, links, matrix, messages, modes, modules,
     passing, points,
     processes, readiness, requests, stdio, terminals, threads, xti_errors, xti_internet, xti_use,
 }

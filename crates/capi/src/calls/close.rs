@@ -38,6 +38,16 @@ pub unsafe extern "C" fn hw_c_close(number: c_int) -> c_int {
     unsafe { real::close(number) }
 }
 
+/// close(2), by another name.
+///
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hw_c___close(number: c_int) -> c_int {
+    // SAFETY: by the caller.
+    unsafe { hw_c_close(number) }
+}
+
 /// Takes a number from its stream, whose last number closes it in this process: the driver's queue is waited for as the stream's
 /// close time says.
 pub fn close(number: c_int) {

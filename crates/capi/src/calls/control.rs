@@ -1,10 +1,13 @@
-//! fcntl.
+//! fcntl, and lockf.
 
 use std::ffi::c_int;
+use std::sync::atomic::Ordering;
 
-use super::{copies, epoll};
+use super::{asynchronous, copies, epoll};
 use crate::errno::{Called, Failure, returned};
+use crate::memory;
 use crate::next::next;
+use crate::stale;
 use crate::table::{self, Open};
 
 pub mod real {
@@ -14,6 +17,8 @@ pub mod real {
     next! {
         fcntl(number: c_int, command: c_int, argument: usize) -> c_int;
         fcntl64(number: c_int, command: c_int, argument: usize) -> c_int;
+        lockf(number: c_int, command: c_int, len: libc::off_t) -> c_int;
+        lockf64(number: c_int, command: c_int, len: libc::off_t) -> c_int;
     }
 }
 
@@ -26,7 +31,7 @@ pub unsafe extern "C" fn hw_c_fcntl(number: c_int, command: c_int, argument: usi
     match control(number, command, argument) {
         Some(done) => returned(done),
         // SAFETY: by the caller.
-        None => unsafe { real::fcntl(number, command, argument) },
+        None => made_by(command, unsafe { real::fcntl(number, command, argument) }),
     }
 }
 
@@ -39,11 +44,27 @@ pub unsafe extern "C" fn hw_c_fcntl64(number: c_int, command: c_int, argument: u
     match control(number, command, argument) {
         Some(done) => returned(done),
         // SAFETY: by the caller.
-        None => unsafe { real::fcntl64(number, command, argument) },
+        None => made_by(command, unsafe { real::fcntl64(number, command, argument) }),
     }
 }
 
-/// None: the kernel does it with the descriptor (F_GETFD, F_SETFD, F_SETOWN), or it is no stream.
+/// What fcntl has returned for a file, which is a new number if the command makes one.
+#[inline]
+fn made_by(command: c_int, done: c_int) -> c_int {
+    if is_copy(command) { stale::made(done) } else { done }
+}
+
+/// fcntl(2), by another name.
+///
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hw_c___fcntl(number: c_int, command: c_int, argument: usize) -> c_int {
+    // SAFETY: by the caller.
+    unsafe { hw_c_fcntl(number, command, argument) }
+}
+
+/// None: the kernel does it with the descriptor (F_GETFD, F_SETFD, F_GETOWN), or it is no stream.
 #[inline]
 fn control(number: c_int, command: c_int, argument: usize) -> Option<Called<c_int>> {
     let is_ours = table::is_stream(number) || is_copy(command) && epoll::is_set(number);
@@ -54,21 +75,90 @@ fn control(number: c_int, command: c_int, argument: usize) -> Option<Called<c_in
         libc::F_DUPFD => copies::duplicate(number, argument as c_int, false),
         libc::F_DUPFD_CLOEXEC => copies::duplicate(number, argument as c_int, true),
         libc::F_GETFL => table::with(number, |open| Ok(status_flags(open))),
-        libc::F_SETFL => table::with(number, |open| {
-            open.stream.set_nonblocking(argument as c_int & libc::O_NONBLOCK != 0)?;
-            Ok(0)
+        libc::F_SETFL => table::with(number, |open| set_status_flags(open, number, argument as c_int)),
+        // A stream has no length and no locks.
+        libc::F_GETLK | libc::F_SETLK | libc::F_SETLKW | libc::F_OFD_GETLK | libc::F_OFD_SETLK | libc::F_OFD_SETLKW => {
+            Some(Err(EINVAL))
+        }
+        libc::F_GETPIPE_SZ => table::with(number, |open| {
+            open.stream.pipe_size().map(|size| size.min(c_int::MAX as u32) as c_int).ok_or(Failure(libc::EBADF))
         }),
-        // A stream has no length, no seals and no locks.
-        libc::F_GETLK | libc::F_SETLK | libc::F_SETLKW => Some(Err(Failure(libc::EINVAL))),
+        libc::F_SETPIPE_SZ => table::with(number, |open| set_pipe_size(open, argument as u32)),
+        libc::F_SETOWN | asynchronous::F_SETOWN_EX | asynchronous::F_SETSIG => {
+            table::with(number, |open| asynchronous::control(open, number, command, argument))
+        }
         _ => None,
     }
 }
+
+const EINVAL: Failure = Failure(libc::EINVAL);
 
 fn is_copy(command: c_int) -> bool {
     matches!(command, libc::F_DUPFD | libc::F_DUPFD_CLOEXEC)
 }
 
+/// Flags that a pipe of the kernel keeps, and that change nothing.
+const KEPT: c_int = libc::O_APPEND | libc::O_NOATIME;
+
 /// How the stream is open: the flags of open(2) that can be asked for.
 pub fn status_flags(open: &Open) -> c_int {
-    open.mode.flags() | if open.stream.is_nonblocking() { libc::O_NONBLOCK } else { 0 }
+    let nonblocking = if open.stream.is_nonblocking() { libc::O_NONBLOCK } else { 0 };
+    open.mode.flags() | nonblocking | open.flags.load(Ordering::Relaxed)
+}
+
+fn set_status_flags(open: &Open, number: c_int, flags: c_int) -> Called<c_int> {
+    // A stream has no packets of the kernel's kind: its messages are putmsg(3)'s.
+    if flags & libc::O_DIRECT != 0 {
+        return Err(EINVAL);
+    }
+    let before = open.flags.load(Ordering::Relaxed);
+    if (before ^ flags) & libc::O_ASYNC != 0 {
+        asynchronous::set(open, number, flags & libc::O_ASYNC != 0)?;
+    }
+    open.flags.store(open.flags.load(Ordering::Relaxed) & libc::O_ASYNC | flags & KEPT, Ordering::Relaxed);
+    open.stream.set_nonblocking(flags & libc::O_NONBLOCK != 0)?;
+    Ok(0)
+}
+
+/// F_SETPIPE_SZ: the water marks of the pipe. As in the kernel the size becomes a power of two of pages, and is returned.
+///
+/// Errors: `EINVAL` for one that no pipe has; `EPERM` for one beyond what this stream's memory has room for; `EBADF` for a device.
+fn set_pipe_size(open: &Open, size: u32) -> Called<c_int> {
+    if open.stream.pipe_size().is_none() {
+        return Err(Failure(libc::EBADF));
+    }
+    let size = size.max(memory::PAGE as u32).checked_next_power_of_two().filter(|size| *size <= i32::MAX as u32);
+    let size = size.ok_or(EINVAL)?;
+    match open.stream.set_pipe_size(size) {
+        Err(error) if error.errno() == headwater_streams::Errno::Inval => Err(Failure(libc::EPERM)),
+        done => Ok(done.map(|()| size as c_int)?),
+    }
+}
+
+/// lockf(3): a stream has no locks, as F_SETLK says.
+macro_rules! without_locks {
+    ($($name:ident = $real:ident;)*) => {
+        $(
+            /// The C library's, which fails on a stream.
+            ///
+            /// # Safety
+            /// As the C library's.
+            #[unsafe(no_mangle)]
+            pub unsafe extern "C" fn $name(number: c_int, command: c_int, len: libc::off_t) -> c_int {
+                if table::is_stream(number) {
+                    return returned(Err(EINVAL));
+                }
+                if table::is_own(number) {
+                    return returned(Err(Failure(libc::EBADF)));
+                }
+                // SAFETY: by the caller.
+                unsafe { real::$real(number, command, len) }
+            }
+        )*
+    };
+}
+
+without_locks! {
+    hw_c_lockf = lockf;
+    hw_c_lockf64 = lockf64;
 }

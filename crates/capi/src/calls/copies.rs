@@ -5,7 +5,7 @@ use std::ffi::c_int;
 use super::epoll;
 use crate::errno::{Called, Failure, last, returned};
 use crate::next::next;
-use crate::{own, table};
+use crate::{own, stale, table};
 
 pub mod real {
     //! The next library's.
@@ -27,7 +27,7 @@ pub unsafe extern "C" fn hw_c_dup(number: c_int) -> c_int {
     match duplicate(number, 0, false) {
         Some(copy) => returned(copy),
         // SAFETY: by the caller.
-        None => unsafe { real::dup(number) },
+        None => stale::made(unsafe { real::dup(number) }),
     }
 }
 
@@ -49,6 +49,16 @@ pub unsafe extern "C" fn hw_c_dup2(number: c_int, other: c_int) -> c_int {
         };
     }
     returned(replace(number, other, 0))
+}
+
+/// dup2(2), by another name.
+///
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hw_c___dup2(number: c_int, other: c_int) -> c_int {
+    // SAFETY: by the caller.
+    unsafe { hw_c_dup2(number, other) }
 }
 
 /// dup3(2).
@@ -86,16 +96,21 @@ pub fn duplicate(number: c_int, from: c_int, closed_by_exec: bool) -> Option<Cal
     if !table::is_stream(number) {
         return None;
     }
-    Some(table::changing(|changes| {
-        let open = changes.stream(number).ok_or(Failure(libc::EBADF))?;
-        let copy = own::duplicate(number, from, closed_by_exec)?;
-        if copy as usize >= table::NUMBERS {
-            own::close(copy);
-            return Err(Failure(libc::EMFILE));
-        }
-        changes.add(copy, open);
-        Ok(copy)
-    }))
+    let (done, closed) =
+        table::changing(|changes| (copy_stream(changes, number, from, closed_by_exec), changes.closed()));
+    drop(closed);
+    Some(done)
+}
+
+fn copy_stream(changes: &table::Changes, number: c_int, from: c_int, closed_by_exec: bool) -> Called<c_int> {
+    let open = changes.stream(number).ok_or(Failure(libc::EBADF))?;
+    let copy = own::duplicate(number, from, closed_by_exec)?;
+    if copy as usize >= table::NUMBERS {
+        own::close(copy);
+        return Err(Failure(libc::EMFILE));
+    }
+    changes.add(copy, open);
+    Ok(copy)
 }
 
 /// Makes `other` another number of what `number` is, in one step.

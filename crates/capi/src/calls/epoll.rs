@@ -17,12 +17,12 @@ use libc::{epoll_event, sigset_t, timespec};
 use super::poll::{self, SIGNALS_BYTES, duration, least};
 use crate::errno::{Called, Failure, last, returned};
 use crate::next::next;
-use crate::{memory, own, table};
+use crate::{memory, own, stale, table};
 
 mod sets;
 
 use sets::Member;
-pub use sets::{copied, forget, is_set};
+pub use sets::{copied, forget, is_set, lost};
 
 pub mod real {
     //! The next library's.
@@ -227,10 +227,11 @@ fn wait(
 ) -> Called<c_int> {
     let until = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
     let mut in_vain = 0;
+    let mut checks = stale::Checks::default();
     loop {
         let (ready, look_every) = look_at_listed(set);
         let left = until.map(|until| until.saturating_duration_since(Instant::now()));
-        let sleep = if ready.is_empty() { least(left, look_every) } else { Some(Duration::ZERO) };
+        let sleep = if ready.is_empty() { checks.limit(least(left, look_every)) } else { Some(Duration::ZERO) };
         // Rounded up: a millisecond that is not over is waited for.
         let sleep_ms = sleep.map_or(-1, |sleep| sleep.as_nanos().div_ceil(1_000_000).min(i32::MAX as u128) as c_int);
         // Not a cancellation point, as in `poll`.
@@ -244,6 +245,7 @@ fn wait(
         if kept > 0 || is_over {
             return Ok(kept as c_int);
         }
+        checks.run();
         if count > 0 {
             in_vain += 1;
             if in_vain > IN_VAIN {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use headwater_streams::limits::{STRMSGSZ, STRMSGSZ_MAX};
 use headwater_streams::{ErrorOptions, IoctlTimeout, MuxId, ReadOptions, SignalEvents, WriteOptions};
 
-use super::epoll;
+use super::{asynchronous, epoll};
 use crate::abi::*;
 use crate::errno::{Called, Failure, returned};
 use crate::memory::{self, Program};
@@ -162,6 +162,11 @@ fn control(open: &Open, own_number: c_int, request: c_ulong, argument: usize) ->
             // SAFETY: any bytes are a number.
             let on = unsafe { memory::get(argument as *const c_int)? };
             done(stream.set_nonblocking(on != 0))
+        }
+        libc::FIOASYNC => {
+            // SAFETY: any bytes are a number.
+            let on = unsafe { memory::get(argument as *const c_int)? };
+            asynchronous::set(open, own_number, on != 0).map(|()| 0)
         }
         // The kernel sets the flag of the number.
         libc::FIOCLEX | libc::FIONCLEX => {

@@ -10,11 +10,12 @@ use headwater_streams::{Access, DeviceOptions, DevicePath, FifoOptions, Stream};
 use libc::mode_t;
 
 use super::copies;
+use super::made::made_two;
 use crate::errno::{Called, Failure, guarded, returned};
 use crate::next::next;
 use crate::restart::restarting;
 use crate::table::Mode;
-use crate::{known, memory, own, startup, table};
+use crate::{known, memory, own, stale, startup, table};
 
 pub mod real {
     //! The next library's.
@@ -23,6 +24,8 @@ pub mod real {
     next! {
         open(path: *const c_char, flags: c_int, mode: mode_t) -> c_int;
         open64(path: *const c_char, flags: c_int, mode: mode_t) -> c_int;
+        __open(path: *const c_char, flags: c_int, mode: mode_t) -> c_int;
+        __open64(path: *const c_char, flags: c_int, mode: mode_t) -> c_int;
         openat(directory: c_int, path: *const c_char, flags: c_int, mode: mode_t) -> c_int;
         openat64(directory: c_int, path: *const c_char, flags: c_int, mode: mode_t) -> c_int;
         __open_2(path: *const c_char, flags: c_int) -> c_int;
@@ -70,6 +73,8 @@ macro_rules! opening {
 opening! {
     hw_c_open = open((mode));
     hw_c_open64 = open64((mode));
+    hw_c___open = __open((mode));
+    hw_c___open64 = __open64((mode));
     hw_c_openat = openat([directory] (mode));
     hw_c_openat64 = openat64([directory] (mode));
     hw_c___open_2 = __open_2();
@@ -81,13 +86,7 @@ opening! {
 /// The stream that is attached to a file that was just opened, under the same number; else the file.
 #[inline]
 fn attached(number: c_int, flags: c_int) -> c_int {
-    if table::is_stream(number) {
-        // The kernel has just shown that the program has closed it, by a system call of its own.
-        drop(table::changing(|changes| {
-            changes.remove(number);
-            changes.closed()
-        }));
-    }
+    stale::made(number);
     if flags & libc::O_TRUNC != 0 {
         // The file may be mapped.
         known::changed();
@@ -234,7 +233,17 @@ pub unsafe extern "C" fn hw_c_pipe(numbers: *mut c_int) -> c_int {
         return returned(pipe(numbers, 0));
     }
     // SAFETY: by the caller.
-    unsafe { real::pipe(numbers) }
+    made_two(unsafe { real::pipe(numbers) }, numbers)
+}
+
+/// pipe(2), by another name.
+///
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hw_c___pipe(numbers: *mut c_int) -> c_int {
+    // SAFETY: by the caller.
+    unsafe { hw_c_pipe(numbers) }
 }
 
 /// pipe2(2): as [`hw_c_pipe`].
@@ -248,7 +257,7 @@ pub unsafe extern "C" fn hw_c_pipe2(numbers: *mut c_int, flags: c_int) -> c_int 
         return returned(pipe(numbers, flags));
     }
     // SAFETY: by the caller.
-    unsafe { real::pipe2(numbers, flags) }
+    made_two(unsafe { real::pipe2(numbers, flags) }, numbers)
 }
 
 fn pipe(numbers: *mut c_int, flags: c_int) -> Called<c_int> {

@@ -1,28 +1,31 @@
-//! sendmsg, recvmsg: a stream among the descriptors that go over a local socket (SCM_RIGHTS) is replaced by one that stands for all
-//! of its own ([`Stream::to_bundle`]). A received end of a pipe or FIFO becomes a stream at once; one of a driver when the program names the
-//! driver: hw_take_stream.
+//! sendmsg, recvmsg, sendmmsg, recvmmsg: a stream among the descriptors that go over a local socket (SCM_RIGHTS) is replaced by one that
+//! stands for all of its own ([`Stream::to_bundle`]). A received end of a pipe or FIFO becomes a stream at once; one of a driver when the
+//! program names the driver: hw_take_stream.
 
-use std::ffi::{c_char, c_int, c_void};
+use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 
 use headwater_streams::limits::NAME_MAX;
 use headwater_streams::{Device, Stream};
-use libc::{cmsghdr, msghdr};
+use libc::{cmsghdr, mmsghdr, msghdr, timespec};
 
 use crate::errno::{Called, Failure, guarded, returned};
 use crate::memory;
 use crate::next::next;
 use crate::own::{self, hw_own_fcntl};
+use crate::stale;
 use crate::startup;
 use crate::table::{self, Mode};
 
 pub mod real {
     //! The next library's.
-    use super::{c_int, msghdr, next};
+    use super::{c_int, c_uint, mmsghdr, msghdr, next, timespec};
 
     next! {
         sendmsg(number: c_int, message: *const msghdr, flags: c_int) -> isize;
         recvmsg(number: c_int, message: *mut msghdr, flags: c_int) -> isize;
+        sendmmsg(number: c_int, messages: *mut mmsghdr, count: c_uint, flags: c_int) -> c_int;
+        recvmmsg(number: c_int, messages: *mut mmsghdr, count: c_uint, flags: c_int, time: *mut timespec) -> c_int;
     }
 }
 
@@ -32,8 +35,8 @@ pub mod real {
 /// As the C library's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hw_c_sendmsg(number: c_int, message: *const msghdr, flags: c_int) -> isize {
-    if table::is_stream(number) || table::is_own(number) {
-        return returned(Err(Failure(libc::ENOTSOCK)));
+    if let Some(failure) = refused(number) {
+        return returned(Err(failure));
     }
     let replaced = if table::is_any() { guarded(|| Replaced::of(message)) } else { Ok(None) };
     match replaced {
@@ -53,20 +56,14 @@ pub unsafe extern "C" fn hw_c_sendmsg(number: c_int, message: *const msghdr, fla
 /// As the C library's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hw_c_recvmsg(number: c_int, message: *mut msghdr, flags: c_int) -> isize {
-    if table::is_stream(number) || table::is_own(number) {
-        return returned(Err(Failure(libc::ENOTSOCK)));
+    if let Some(failure) = refused(number) {
+        return returned(Err(failure));
     }
     // SAFETY: by the caller.
     let received = unsafe { real::recvmsg(number, message, flags) };
-    // What is only looked at keeps its descriptors.
-    if received >= 0 && flags & libc::MSG_PEEK == 0 {
+    if received >= 0 {
         // SAFETY: the kernel has just filled in the message.
-        unsafe {
-            for_each_file(&*message, |place| {
-                let closed_by_exec = flags & libc::MSG_CMSG_CLOEXEC != 0;
-                let _ = guarded(|| take_up(place.read_unaligned(), closed_by_exec));
-            });
-        }
+        unsafe { take_up_all(&*message, flags) };
     }
     received
 }
@@ -93,6 +90,88 @@ pub unsafe extern "C" fn hw_take_stream(number: c_int, driver: *const c_char) ->
         table::replace(stream, Mode::BOTH, number, flags & libc::FD_CLOEXEC != 0)?;
         Ok(0)
     }))
+}
+
+/// sendmmsg(2).
+///
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hw_c_sendmmsg(number: c_int, messages: *mut mmsghdr, count: c_uint, flags: c_int) -> c_int {
+    if let Some(failure) = refused(number) {
+        return returned(Err(failure));
+    }
+    let message = |at: u32| messages.wrapping_add(at as usize);
+    // SAFETY: the place of a header, which is looked at if it is there.
+    let header = |at| unsafe { &raw const (*message(at)).msg_hdr };
+    let has_streams = |at| !matches!(guarded(|| Replaced::of(header(at))), Ok(None));
+    if !table::is_any() || !(0..count.min(MESSAGES_MAX)).any(has_streams) {
+        // SAFETY: by the caller.
+        return unsafe { real::sendmmsg(number, messages, count, flags) };
+    }
+    let mut sent = 0;
+    while sent < count.min(MESSAGES_MAX) {
+        // SAFETY: by the caller; a place that is not there is refused by the kernel.
+        let len = unsafe { hw_c_sendmsg(number, header(sent), flags) };
+        // SAFETY: as above.
+        if len < 0 || memory::put(unsafe { &raw mut (*message(sent)).msg_len }, len as c_uint).is_err() {
+            break;
+        }
+        sent += 1;
+    }
+    if sent == 0 { -1 } else { sent as c_int }
+}
+
+/// recvmmsg(2).
+///
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hw_c_recvmmsg(
+    number: c_int,
+    messages: *mut mmsghdr,
+    count: c_uint,
+    flags: c_int,
+    time: *mut timespec,
+) -> c_int {
+    if let Some(failure) = refused(number) {
+        return returned(Err(failure));
+    }
+    // SAFETY: by the caller.
+    let received = unsafe { real::recvmmsg(number, messages, count, flags, time) };
+    for at in 0..usize::try_from(received).unwrap_or(0) {
+        // SAFETY: the kernel has just filled in so many messages.
+        unsafe { take_up_all(&(*messages.add(at)).msg_hdr, flags) };
+    }
+    received
+}
+
+/// The most messages of one call (UIO_MAXIOV).
+const MESSAGES_MAX: c_uint = 1024;
+
+/// Why no message goes through a number. None: the kernel says.
+fn refused(number: c_int) -> Option<Failure> {
+    if table::is_own(number) {
+        return Some(Failure(libc::EBADF));
+    }
+    table::is_stream(number).then_some(Failure(libc::ENOTSOCK))
+}
+
+/// Takes up the descriptors of a received message.
+///
+/// # Safety
+/// The kernel has just filled in the message.
+unsafe fn take_up_all(message: &msghdr, flags: c_int) {
+    // What is only looked at is other numbers of the same files.
+    // SAFETY: by the caller.
+    unsafe {
+        for_each_file(message, |place| {
+            let number = stale::made(place.read_unaligned());
+            if flags & libc::MSG_PEEK == 0 {
+                let _ = guarded(|| take_up(number, flags & libc::MSG_CMSG_CLOEXEC != 0));
+            }
+        });
+    }
 }
 
 /// A received descriptor that stands for a pipe's or FIFO's end becomes one, under the same number. One of a driver is left as it is.

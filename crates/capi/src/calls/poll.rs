@@ -13,6 +13,7 @@ use libc::{pollfd, sigset_t, timespec};
 use crate::errno::{Called, Failure, last, returned};
 use crate::memory;
 use crate::next::next;
+use crate::stale;
 use crate::table;
 
 pub mod real {
@@ -43,6 +44,16 @@ pub unsafe extern "C" fn hw_c_poll(polled: *mut pollfd, count: c_ulong, timeout_
         // SAFETY: by the caller.
         None => unsafe { real::poll(polled, count, timeout_ms) },
     }
+}
+
+/// poll(2), by another name.
+///
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hw_c___poll(polled: *mut pollfd, count: c_ulong, timeout_ms: c_int) -> c_int {
+    // SAFETY: by the caller.
+    unsafe { hw_c_poll(polled, count, timeout_ms) }
 }
 
 /// ppoll(2).
@@ -175,6 +186,7 @@ pub fn poll(polled: &mut [pollfd], timeout: Option<Duration>, mask: *const sigse
             &mut many[..]
         }
     };
+    let mut checks = stale::Checks::default();
     loop {
         let (mut ready, mut look_every) = (0, None::<Duration>);
         for (one, asks) in polled.iter_mut().zip(asked.iter_mut()) {
@@ -194,7 +206,7 @@ pub fn poll(polled: &mut [pollfd], timeout: Option<Duration>, mask: *const sigse
             }
         }
         let left = until.map(|until| until.saturating_duration_since(Instant::now()));
-        let sleep = if ready > 0 { Some(Duration::ZERO) } else { least(left, look_every) };
+        let sleep = if ready > 0 { Some(Duration::ZERO) } else { checks.limit(least(left, look_every)) };
         match wait(asked, sleep, mask) {
             // What is ready is told, whatever the rest is.
             Err(_) if ready > 0 => return Ok(ready),
@@ -210,6 +222,7 @@ pub fn poll(polled: &mut [pollfd], timeout: Option<Duration>, mask: *const sigse
         if ready > 0 || is_over {
             return Ok(ready);
         }
+        checks.run();
     }
 }
 

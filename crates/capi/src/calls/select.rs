@@ -61,6 +61,22 @@ pub unsafe extern "C" fn hw_c_select(
     returned(done.map(|(done, _)| done))
 }
 
+/// select(2), by another name.
+///
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hw_c___select(
+    count: c_int,
+    read: *mut fd_set,
+    write: *mut fd_set,
+    except: *mut fd_set,
+    time: *mut timeval,
+) -> c_int {
+    // SAFETY: by the caller.
+    unsafe { hw_c_select(count, read, write, except, time) }
+}
+
 /// pselect(2).
 ///
 /// # Safety

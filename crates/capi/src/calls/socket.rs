@@ -7,6 +7,7 @@ use libc::{off_t, off64_t, sockaddr, socklen_t};
 
 use crate::errno::{Failure, returned};
 use crate::next::next;
+use crate::stale::made;
 use crate::table;
 
 macro_rules! refused {
@@ -25,8 +26,11 @@ macro_rules! refused {
             /// As the C library's.
             #[unsafe(no_mangle)]
             pub unsafe extern "C" fn $name($number: c_int $(, $argument: $type)*) -> $result {
-                if table::is_stream($number) || table::is_own($number) {
+                if table::is_stream($number) {
                     return returned(Err(Failure(libc::$errno)));
+                }
+                if table::is_own($number) {
+                    return returned(Err(Failure(libc::EBADF)));
                 }
                 // SAFETY: by the caller.
                 unsafe { real::$real($number $(, $argument)*) }
@@ -49,10 +53,51 @@ refused! {
         len: *mut socklen_t) -> c_int;
     ENOTSOCK: hw_c_getsockname = getsockname(number: c_int, name: *mut sockaddr, len: *mut socklen_t) -> c_int;
     ENOTSOCK: hw_c_getpeername = getpeername(number: c_int, name: *mut sockaddr, len: *mut socklen_t) -> c_int;
-    ENOTSOCK: hw_c_sendmmsg = sendmmsg(number: c_int, messages: *mut c_void, count: c_uint, flags: c_int) -> c_int;
-    ENOTSOCK: hw_c_recvmmsg = recvmmsg(number: c_int, messages: *mut c_void, count: c_uint, flags: c_int,
-        time: *mut c_void) -> c_int;
+    ENOTSOCK: hw_c___send = __send(number: c_int, bytes: *const c_void, len: usize, flags: c_int) -> isize;
+    ENOTSOCK: hw_c___recv_chk = __recv_chk(number: c_int, bytes: *mut c_void, len: usize, room: usize, flags: c_int)
+        -> isize;
+    ENOTSOCK: hw_c___recvfrom_chk = __recvfrom_chk(number: c_int, bytes: *mut c_void, len: usize, room: usize, flags: c_int,
+        from: *mut sockaddr, from_len: *mut socklen_t) -> isize;
+    ENOTSOCK: hw_c_bind = bind(number: c_int, name: *const sockaddr, len: socklen_t) -> c_int;
+    ENOTSOCK: hw_c_connect = connect(number: c_int, name: *const sockaddr, len: socklen_t) -> c_int;
+    ENOTSOCK: hw_c___connect = __connect(number: c_int, name: *const sockaddr, len: socklen_t) -> c_int;
+    ENOTSOCK: hw_c_listen = listen(number: c_int, queue: c_int) -> c_int;
+    ENOTTY: hw_c_sockatmark = sockatmark(number: c_int) -> c_int;
     EINVAL: hw_c_vmsplice = vmsplice(number: c_int, pieces: *const c_void, count: usize, flags: c_uint) -> isize;
+}
+
+macro_rules! accepting {
+    ($($name:ident = $real:ident($($argument:ident: $type:ty),*);)*) => {
+        pub mod real_accepting {
+            //! The next library's.
+            use super::*;
+
+            next! { $($real(number: c_int, $($argument: $type),*) -> c_int;)* }
+        }
+
+        $(
+            /// The C library's, which fails on a stream.
+            ///
+            /// # Safety
+            /// As the C library's.
+            #[unsafe(no_mangle)]
+            pub unsafe extern "C" fn $name(number: c_int, $($argument: $type),*) -> c_int {
+                if table::is_stream(number) {
+                    return returned(Err(Failure(libc::ENOTSOCK)));
+                }
+                if table::is_own(number) {
+                    return returned(Err(Failure(libc::EBADF)));
+                }
+                // SAFETY: by the caller.
+                made(unsafe { real_accepting::$real(number, $($argument),*) })
+            }
+        )*
+    };
+}
+
+accepting! {
+    hw_c_accept = accept(name: *mut sockaddr, len: *mut socklen_t);
+    hw_c_accept4 = accept4(name: *mut sockaddr, len: *mut socklen_t, flags: c_int);
 }
 
 macro_rules! refused_pairs {
@@ -71,7 +116,10 @@ macro_rules! refused_pairs {
             /// As the C library's.
             #[unsafe(no_mangle)]
             pub unsafe extern "C" fn $name($($argument: $type),*) -> $result {
-                if [$one, $other].into_iter().any(|number| table::is_stream(number) || table::is_own(number)) {
+                if [$one, $other].into_iter().any(table::is_own) {
+                    return returned(Err(Failure(libc::EBADF)));
+                }
+                if [$one, $other].into_iter().any(table::is_stream) {
                     return returned(Err(Failure(libc::EINVAL)));
                 }
                 // SAFETY: by the caller.

@@ -6,10 +6,11 @@ use std::os::fd::AsRawFd;
 
 use libc::{mode_t, stat, statx as statx_t};
 
+use super::metadata::{is_empty, on_node};
 use crate::errno::{Failure, returned};
 use crate::next::next;
+use crate::own;
 use crate::table::{self, Open};
-use crate::{memory, own};
 
 pub mod real {
     //! The next library's.
@@ -22,6 +23,8 @@ pub mod real {
         __fxstat64(version: c_int, number: c_int, status: *mut stat) -> c_int;
         fstatat(number: c_int, path: *const c_char, status: *mut stat, flags: c_int) -> c_int;
         fstatat64(number: c_int, path: *const c_char, status: *mut stat, flags: c_int) -> c_int;
+        __fxstatat(version: c_int, number: c_int, path: *const c_char, status: *mut stat, flags: c_int) -> c_int;
+        __fxstatat64(version: c_int, number: c_int, path: *const c_char, status: *mut stat, flags: c_int) -> c_int;
         statx(number: c_int, path: *const c_char, flags: c_int, mask: c_uint, status: *mut statx_t) -> c_int;
     }
 }
@@ -38,10 +41,20 @@ pub unsafe extern "C" fn isastream(number: c_int) -> c_int {
     if own::is_open(number) { 0 } else { returned(Err(Failure(libc::EBADF))) }
 }
 
-/// The type and the permissions of a stream.
-fn mode(open: &Open) -> mode_t {
-    let kind = if open.stream.minor().is_some() { libc::S_IFCHR } else { libc::S_IFIFO };
-    kind | if open.mode.reads { 0o400 } else { 0 } | if open.mode.writes { 0o200 } else { 0 }
+/// The type of a stream's file.
+pub fn kind(open: &Open) -> mode_t {
+    if open.stream.minor().is_some() { libc::S_IFCHR } else { libc::S_IFIFO }
+}
+
+/// The type and the permissions of a stream, of those of its socket: the kernel gives a new socket all.
+fn mode(open: &Open, of_socket: mode_t) -> mode_t {
+    const UNSET: mode_t = 0o777;
+    let as_opened = (if open.mode.reads { 0o400 } else { 0 }) | (if open.mode.writes { 0o200 } else { 0 });
+    let permissions = match of_socket & 0o7777 {
+        UNSET => as_opened,
+        set => set,
+    };
+    kind(open) | permissions
 }
 
 /// Mends what the kernel has said of a stream's socket.
@@ -56,7 +69,7 @@ fn mend(number: c_int, status: *mut stat) {
         // SAFETY: the kernel has just filled it in.
         let status = unsafe { &mut *status };
         if status.st_mode & libc::S_IFMT == libc::S_IFSOCK {
-            status.st_mode = mode(open);
+            status.st_mode = mode(open, status.st_mode);
             if let Some(minor) = open.stream.minor() {
                 status.st_rdev = libc::makedev(0, minor);
             }
@@ -93,7 +106,7 @@ mended! {
 }
 
 macro_rules! mended_at {
-    ($($name:ident = $real:ident;)*) => {
+    ($($name:ident = $real:ident($($version:ident: c_int)?);)*) => {
         $(
             /// The C library's, with the type of a stream that the number itself is (AT_EMPTY_PATH).
             ///
@@ -101,13 +114,14 @@ macro_rules! mended_at {
             /// As the C library's.
             #[unsafe(no_mangle)]
             pub unsafe extern "C" fn $name(
+                $($version: c_int,)?
                 number: c_int,
                 path: *const c_char,
                 status: *mut stat,
                 flags: c_int,
             ) -> c_int {
                 // SAFETY: by the caller.
-                let done = unsafe { real::$real(number, path, status, flags) };
+                let done = unsafe { real::$real($($version,)? number, path, status, flags) };
                 if done == 0 && flags & libc::AT_EMPTY_PATH != 0 && table::is_stream(number) && is_empty(path) {
                     mend(number, status);
                 }
@@ -118,13 +132,10 @@ macro_rules! mended_at {
 }
 
 mended_at! {
-    hw_c_fstatat = fstatat;
-    hw_c_fstatat64 = fstatat64;
-}
-
-fn is_empty(path: *const c_char) -> bool {
-    // SAFETY: any byte is a value; the kernel has read it just now, or it is null.
-    path.is_null() || unsafe { memory::get(path) } == Ok(0)
+    hw_c_fstatat = fstatat();
+    hw_c_fstatat64 = fstatat64();
+    hw_c___fxstatat = __fxstatat(version: c_int);
+    hw_c___fxstatat64 = __fxstatat64(version: c_int);
 }
 
 /// statx(2), with the type of a stream that the number itself is.
@@ -140,13 +151,22 @@ pub unsafe extern "C" fn hw_c_statx(
     status: *mut statx_t,
 ) -> c_int {
     // SAFETY: by the caller.
-    let done = unsafe { real::statx(number, path, flags, mask, status) };
-    if done == 0 && flags & libc::AT_EMPTY_PATH != 0 && table::is_stream(number) && is_empty(path) {
+    let real = |number| unsafe { real::statx(number, path, flags, mask, status) };
+    let is_itself = table::is_stream(number) && flags & libc::AT_EMPTY_PATH != 0 && is_empty(path);
+    // A FIFO is the file of its path.
+    if is_itself && let Some(done) = on_node(number, real) {
+        return done;
+    }
+    let done = real(number);
+    if done == 0 && is_itself {
         let _ = table::with(number, |open| {
             // SAFETY: the kernel has just filled it in.
             let status = unsafe { &mut *status };
             if mode_t::from(status.stx_mode) & libc::S_IFMT == libc::S_IFSOCK {
-                status.stx_mode = mode(open) as u16;
+                status.stx_mode = mode(open, mode_t::from(status.stx_mode)) as u16;
+                if let Some(minor) = open.stream.minor() {
+                    (status.stx_rdev_major, status.stx_rdev_minor) = (0, minor);
+                }
             }
             Ok(())
         });

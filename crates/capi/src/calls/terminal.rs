@@ -27,6 +27,7 @@ pub mod real {
         unlockpt(number: c_int) -> c_int;
         ptsname(number: c_int) -> *mut c_char;
         ptsname_r(number: c_int, name: *mut c_char, room: usize) -> c_int;
+        __ptsname_r_chk(number: c_int, name: *mut c_char, room: usize, real_room: usize) -> c_int;
     }
 }
 
@@ -187,6 +188,25 @@ pub unsafe extern "C" fn hw_c_ptsname_r(number: c_int, name: *mut c_char, room: 
         },
         |()| 0,
     )
+}
+
+/// ptsname_r(3) of a fortified program, which ends the program if the buffer is shorter than it says.
+///
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hw_c___ptsname_r_chk(
+    number: c_int,
+    name: *mut c_char,
+    room: usize,
+    real_room: usize,
+) -> c_int {
+    if room <= real_room && table::is_stream(number) {
+        // SAFETY: by the caller.
+        return unsafe { hw_c_ptsname_r(number, name, room) };
+    }
+    // SAFETY: by the caller.
+    unsafe { real::__ptsname_r_chk(number, name, room, real_room) }
 }
 
 /// ptsname(3). The name is overwritten by the next call.

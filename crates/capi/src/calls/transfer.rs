@@ -22,6 +22,8 @@ pub mod real {
         readv(number: c_int, pieces: *const iovec, count: c_int) -> isize;
         writev(number: c_int, pieces: *const iovec, count: c_int) -> isize;
         __read_chk(number: c_int, buffer: *mut c_void, count: usize, room: usize) -> isize;
+        eventfd_read(number: c_int, value: *mut u64) -> c_int;
+        eventfd_write(number: c_int, value: u64) -> c_int;
     }
 }
 
@@ -124,13 +126,65 @@ extern "C" fn write_any(number: c_int, buffer: *const c_void, count: usize) -> i
     written
 }
 
+/// read(2), by another name.
+///
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hw_c___read(number: c_int, buffer: *mut c_void, count: usize) -> isize {
+    // SAFETY: by the caller.
+    unsafe { hw_c_read(number, buffer, count) }
+}
+
+/// write(2), by another name.
+///
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hw_c___write(number: c_int, buffer: *const c_void, count: usize) -> isize {
+    // SAFETY: by the caller.
+    unsafe { hw_c_write(number, buffer, count) }
+}
+
+/// eventfd_read(3): eight bytes. 0, or -1.
+///
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hw_c_eventfd_read(number: c_int, value: *mut u64) -> c_int {
+    if !table::is_stream(number) {
+        // SAFETY: by the caller.
+        return unsafe { real::eventfd_read(number, value) };
+    }
+    // SAFETY: by the caller.
+    if unsafe { hw_c_read(number, value.cast(), size_of::<u64>()) } == size_of::<u64>() as isize { 0 } else { -1 }
+}
+
+/// eventfd_write(3).
+///
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hw_c_eventfd_write(number: c_int, value: u64) -> c_int {
+    if !table::is_stream(number) {
+        // SAFETY: by the caller.
+        return unsafe { real::eventfd_write(number, value) };
+    }
+    // SAFETY: the value is there.
+    if unsafe { hw_c_write(number, (&raw const value).cast(), size_of::<u64>()) } == size_of::<u64>() as isize {
+        0
+    } else {
+        -1
+    }
+}
+
 /// readv(2).
 ///
 /// # Safety
 /// As the C library's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hw_c_readv(number: c_int, pieces: *const iovec, count: c_int) -> isize {
-    match table::with(number, |open| readv(open, pieces, count)) {
+    match table::with(number, |open| readv_with(open, number, pieces, count, || Ok(false))) {
         Some(done) => returned(done),
         // SAFETY: by the caller.
         None => unsafe { real::readv(number, pieces, count) },
@@ -143,7 +197,7 @@ pub unsafe extern "C" fn hw_c_readv(number: c_int, pieces: *const iovec, count: 
 /// As the C library's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hw_c_writev(number: c_int, pieces: *const iovec, count: c_int) -> isize {
-    match table::with(number, |open| writev(open, number, pieces, count)) {
+    match table::with(number, |open| writev_with(open, number, pieces, count, || Ok(false))) {
         Some(done) => returned(done),
         // SAFETY: by the caller.
         None => unsafe { real::writev(number, pieces, count) },
@@ -274,36 +328,60 @@ fn with_pieces<T>(at: *const iovec, count: c_int, action: impl FnOnce(&[iovec]) 
     action(place)
 }
 
-fn readv(open: &Open, at: *const iovec, count: c_int) -> Called<isize> {
+/// readv(2). `is_now` is asked behind the checks of the number and the pieces: whether to fail with `EAGAIN` instead of waiting.
+pub fn readv_with(
+    open: &Open,
+    _number: c_int,
+    at: *const iovec,
+    count: c_int,
+    is_now: impl FnOnce() -> Called<bool>,
+) -> Called<isize> {
     open.check_reads()?;
     with_pieces(at, count, |pieces| {
         let buffer = |piece: &iovec| {
             // SAFETY: as in `read`.
             Ok(IoSliceMut::new(unsafe { memory::bytes_mut(piece.iov_base, piece.iov_len)? }))
         };
+        let is_now = is_now()?;
         match pieces {
-            [one] => read(open, one.iov_base, one.iov_len),
+            [one] if !is_now => read(open, one.iov_base, one.iov_len),
             several => {
                 let mut buffers = several.iter().map(buffer).collect::<Called<Vec<_>>>()?;
+                if is_now {
+                    return Ok(open.stream.readv_now(&mut buffers)? as isize);
+                }
                 restarting(|| Ok(open.stream.readv(&mut buffers)? as isize))
             }
         }
     })
 }
 
-fn writev(open: &Open, number: c_int, at: *const iovec, count: c_int) -> Called<isize> {
+/// writev(2), as [`readv_with`].
+pub fn writev_with(
+    open: &Open,
+    number: c_int,
+    at: *const iovec,
+    count: c_int,
+    is_now: impl FnOnce() -> Called<bool>,
+) -> Called<isize> {
     open.check_writes()?;
     with_pieces(at, count, |pieces| {
         let bytes = |piece: &iovec| {
             // SAFETY: as in `read`.
             Ok(IoSlice::new(unsafe { memory::bytes(piece.iov_base, piece.iov_len)? }))
         };
+        let is_now = is_now()?;
         match pieces {
-            [one] => write(open, one.iov_base, one.iov_len),
+            [one] if !is_now => write(open, one.iov_base, one.iov_len),
             several => {
                 let total = several.iter().map(|piece| piece.iov_len).sum::<usize>();
                 let all = several.iter().map(bytes).collect::<Called<Vec<_>>>()?;
-                restarting(|| Ok(open.stream.writev(&all)?)).map(|written| {
+                let written = if is_now {
+                    Ok(open.stream.writev_now(&all)?)
+                } else {
+                    restarting(|| Ok(open.stream.writev(&all)?))
+                };
+                written.map(|written| {
                     if written < total {
                         epoll::was_full(number);
                     }

@@ -1,6 +1,10 @@
 /* STREAMS FIFOs: opens that meet, O_NONBLOCK, writers that come and go, poll (POSIX open, read, write of FIFOs; STREAMS 4.15). The
  * test sets HEADWATER_FIFO=1 before the library's first open of a FIFO. */
 #include "stream.h"
+#include <sys/file.h>
+#include <sys/statfs.h>
+#include <sys/syscall.h>
+#include <sys/xattr.h>
 
 static char path[60];
 
@@ -184,6 +188,58 @@ static void status_of_a_fifo(void) {
     remove_fifo();
 }
 
+/* Calls on the descriptor are about the FIFO's node, and not about the pipe that the kernel has there. */
+static void calls_about_the_file_are_about_the_node(void) {
+    int reader, writer;
+    struct stat seen;
+    struct statx seen_x;
+    struct statfs of_path, of_descriptor;
+    struct timespec times[2] = {{1, 0}, {2, 0}};
+    char list[8];
+    make_fifo();
+    chmod(path, 0666);
+    reader = open(path, O_RDONLY | O_NONBLOCK);
+    writer = open(path, O_WRONLY | O_NONBLOCK);
+    NEEDS(reader >= 0 && writer >= 0, "open");
+    EXPECT(fchmod(reader, 0640), 0, "POSIX fchmod");
+    HOLDS(stat(path, &seen) == 0 && (seen.st_mode & 07777) == 0640, "POSIX fchmod: the node's mode");
+    HOLDS(fstat(writer, &seen) == 0 && (seen.st_mode & 07777) == 0640, "POSIX fstat: the node's mode");
+    HOLDS(statx(reader, "", AT_EMPTY_PATH, STATX_BASIC_STATS, &seen_x) == 0 && (seen_x.stx_mode & 07777) == 0640, "statx: the node's mode");
+    HOLDS(seen_x.stx_ino == seen.st_ino, "statx: the node");
+    EXPECT(syscall(SYS_fchmod, writer, 0604L), 0, "fchmod by number");
+    HOLDS(stat(path, &seen) == 0 && (seen.st_mode & 07777) == 0604, "fchmod by number: the node's mode");
+    EXPECT(futimens(reader, times), 0, "POSIX futimens");
+    HOLDS(stat(path, &seen) == 0 && seen.st_mtime == 2, "POSIX futimens: the node's time");
+    EXPECT(fstatfs(reader, &of_descriptor), 0, "fstatfs");
+    HOLDS(statfs(path, &of_path) == 0 && of_path.f_type == of_descriptor.f_type, "fstatfs: the node's file system");
+    HOLDS(flistxattr(reader, list, 0) == listxattr(path, list, 0), "flistxattr: the node's attributes");
+    char new_path[80];
+    snprintf(new_path, sizeof new_path, "%s-link", path);
+    EXPECT(linkat(reader, "", AT_FDCWD, new_path, AT_EMPTY_PATH), getuid() == 0 ? 0 : -1, "linkat: the node");
+    unlink(new_path);
+    EXPECT(flock(reader, LOCK_EX | LOCK_NB), 0, "flock");
+    if (getuid() == 0) {
+        /* Of the owner and the mode it is the node that decides. */
+        EXPECT(fchown(writer, 65534, 65534), 0, "POSIX fchown");
+        HOLDS(stat(path, &seen) == 0 && seen.st_uid == 65534, "POSIX fchown: the node's owner");
+        EXPECT(fchown(writer, 0, 0), 0, "POSIX fchown");
+        chmod(path, 0666);
+        *strrchr(path, '/') = 0;
+        chmod(path, 0755);
+        path[strlen(path)] = '/';
+        pid_t child = fork();
+        if (child == 0) {
+            if (setgid(65534) != 0 || setuid(65534) != 0)
+                _exit(2);
+            int other = open(path, O_WRONLY | O_NONBLOCK);
+            _exit(other >= 0 && write(other, "other", 5) == 5 ? 0 : errno);
+        }
+        EXPECT(ended_within(child, 5000), 0, "fchmod of a descriptor before, chmod of the path now: another user writes");
+        EXPECT(read(reader, got.data_bytes, 9), 5, "another user's bytes");
+    }
+    remove_fifo();
+}
+
 static void permissions(void) {
     make_fifo();
     FAILS(open("/tmp/conformance-no-such-directory/fifo", O_RDONLY), ENOENT, "POSIX open: ENOENT");
@@ -227,6 +283,7 @@ static const struct test tests[] = {
     TEST(poll_of_a_fifo),
     TEST(messages_through_a_fifo),
     TEST(status_of_a_fifo),
+    TEST(calls_about_the_file_are_about_the_node),
     TEST(permissions),
     TEST(without_the_variable_it_is_the_kernels),
 };

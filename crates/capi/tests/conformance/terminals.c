@@ -5,7 +5,7 @@
 #include <termios.h>
 
 char *ptsname(int);
-int grantpt(int), unlockpt(int), ptsname_r(int, char *, size_t);
+int grantpt(int), unlockpt(int), ptsname_r(int, char *, size_t), __ptsname_r_chk(int, char *, size_t, size_t);
 
 static int master, slave;
 
@@ -76,6 +76,7 @@ static void names_of_slaves(void) {
     open_terminal();
     char name[64];
     EXPECT(ptsname_r(master, name, sizeof name), 0, "ptsname_r");
+    EXPECT(__ptsname_r_chk(master, name, sizeof name, sizeof name), 0, "ptsname_r of a fortified program");
     EXPECT(ptsname_r(master, name, 3), ERANGE, "ptsname_r: too little room");
     FAILS(ptsname_r(slave, name, sizeof name) == 0 ? 0 : -1, ENOTTY, "ptsname_r: no master");
 }

@@ -137,18 +137,29 @@ pub fn copied(number: RawFd, copy: RawFd) {
 
 /// A number is to be closed: a stream leaves all sets, and a set loses that number.
 pub fn forget(number: RawFd) {
+    forget_and(number, |of, member| {
+        // The kernel would keep it: the library has the same open file. What a parent has added is the parent's.
+        if member.owner == fork::epoch() {
+            // SAFETY: no event is passed.
+            unsafe { own::hw_own_epoll_ctl(of, libc::EPOLL_CTL_DEL, number, ptr::null_mut()) };
+        }
+    });
+}
+
+/// As [`forget`], of a number that is closed already, and another file by now maybe: the kernel is told nothing.
+pub fn lost(number: RawFd) {
+    forget_and(number, |_, _| ());
+}
+
+/// Calls `left` with a number of each set that the stream has left.
+fn forget_and(number: RawFd, left: impl Fn(RawFd, Member)) {
     if COUNT.load(Ordering::Relaxed) == 0 {
         return;
     }
     sets(|sets| {
         for set in sets.iter_mut().flatten() {
-            let Some(member) = set.remove(number) else { continue };
-            // The kernel would keep it: the library has the same open file. What a parent has added is the parent's.
-            if member.owner == fork::epoch()
-                && let Some(of) = set.numbers.first()
-            {
-                // SAFETY: no event is passed.
-                unsafe { own::hw_own_epoll_ctl(*of, libc::EPOLL_CTL_DEL, number, ptr::null_mut()) };
+            if let (Some(member), Some(of)) = (set.remove(number), set.numbers.first()) {
+                left(*of, member);
             }
         }
         let Some(place) = place(number) else { return };

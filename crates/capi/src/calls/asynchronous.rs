@@ -1,0 +1,97 @@
+//! O_ASYNC: SIGIO for the process that F_SETOWN names, when something can be read or written. The kernel keeps the owner with the open
+//! file; the signals are those of I_SETSIG, because the kernel sees no data.
+
+use std::ffi::c_int;
+use std::os::fd::RawFd;
+use std::sync::atomic::Ordering;
+
+use headwater_streams::SignalEvents;
+
+use crate::errno::{Called, Failure, last};
+use crate::memory;
+use crate::own::hw_own_fcntl;
+use crate::table::Open;
+
+/// When SIGIO is sent: as at a pipe of the kernel, also for messages of high priority.
+const EVENTS: SignalEvents = SignalEvents::INPUT
+    .union(SignalEvents::HIPRI)
+    .union(SignalEvents::OUTPUT)
+    .union(SignalEvents::ERROR)
+    .union(SignalEvents::HANGUP);
+
+/// struct f_owner_ex of fcntl(2).
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+struct Owner {
+    kind: c_int,
+    pid: c_int,
+}
+
+pub const F_SETSIG: c_int = 10;
+pub const F_SETOWN_EX: c_int = 15;
+const F_GETOWN_EX: c_int = 16;
+const F_OWNER_TID: c_int = 0;
+const F_OWNER_PGRP: c_int = 2;
+
+/// F_SETOWN, F_SETOWN_EX and F_SETSIG.
+///
+/// Errors: `EINVAL` for a thread, and for a signal of the program's choice, neither of which I_SETSIG has; else those of the kernel, and
+/// of I_ESETSIG.
+pub fn control(open: &Open, number: c_int, command: c_int, argument: usize) -> Called<c_int> {
+    if command == F_SETSIG {
+        return if argument as c_int == 0 { Ok(0) } else { Err(Failure(libc::EINVAL)) };
+    }
+    // SAFETY: any bytes are a value of the type.
+    if command == F_SETOWN_EX && unsafe { memory::get(argument as *const Owner)? }.kind == F_OWNER_TID {
+        return Err(Failure(libc::EINVAL));
+    }
+    // SAFETY: the argument is the program's, which the kernel checks.
+    if unsafe { hw_own_fcntl(number, command, argument) } < 0 {
+        return Err(last());
+    }
+    register(open, number).map(|()| 0)
+}
+
+/// Sets or clears O_ASYNC.
+///
+/// Errors: those of I_ESETSIG; then the flag is clear.
+pub fn set(open: &Open, number: c_int, is_on: bool) -> Called<()> {
+    if is_on {
+        open.flags.fetch_or(libc::O_ASYNC, Ordering::Relaxed);
+    } else {
+        open.flags.fetch_and(!libc::O_ASYNC, Ordering::Relaxed);
+    }
+    register(open, number).inspect_err(|_| {
+        open.flags.fetch_and(!libc::O_ASYNC, Ordering::Relaxed);
+    })
+}
+
+/// Registers the owner for signals if O_ASYNC is set, and ends what was registered before.
+fn register(open: &Open, number: RawFd) -> Called<()> {
+    let is_on = open.flags.load(Ordering::Relaxed) & libc::O_ASYNC != 0;
+    let wanted = if is_on { owner(number)? } else { 0 };
+    let before = open.told.load(Ordering::Relaxed);
+    if wanted == before {
+        return Ok(());
+    }
+    if before != 0 {
+        // A process that has ended is registered no more.
+        let _ = open.stream.set_signals_of(before, SignalEvents::empty());
+        open.told.store(0, Ordering::Relaxed);
+    }
+    if wanted != 0 {
+        open.stream.set_signals_of(wanted, EVENTS)?;
+        open.told.store(wanted, Ordering::Relaxed);
+    }
+    Ok(())
+}
+
+/// The owner, as F_GETOWN has it: a group is negative; 0: none. F_GETOWN itself cannot tell a small group from an error.
+fn owner(number: RawFd) -> Called<c_int> {
+    let mut owner = Owner { kind: 0, pid: 0 };
+    // SAFETY: the kernel stores the structure there.
+    if unsafe { hw_own_fcntl(number, F_GETOWN_EX, (&raw mut owner) as usize) } < 0 {
+        return Err(last());
+    }
+    Ok(if owner.kind == F_OWNER_PGRP { -owner.pid } else { owner.pid })
+}

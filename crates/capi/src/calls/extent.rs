@@ -1,0 +1,67 @@
+//! fallocate, posix_fallocate, posix_fadvise: for files that have a length. On a stream they fail with `ESPIPE`, as on a FIFO.
+
+use std::ffi::c_int;
+
+use libc::off_t;
+
+use crate::errno::{Called, Failure, returned};
+use crate::next::next;
+use crate::table::{self, Open};
+
+pub mod real {
+    //! The next library's.
+    use super::{c_int, next, off_t};
+
+    next! {
+        fallocate(number: c_int, mode: c_int, offset: off_t, len: off_t) -> c_int;
+        fallocate64(number: c_int, mode: c_int, offset: off_t, len: off_t) -> c_int;
+        posix_fallocate(number: c_int, offset: off_t, len: off_t) -> c_int;
+        posix_fallocate64(number: c_int, offset: off_t, len: off_t) -> c_int;
+        posix_fadvise(number: c_int, offset: off_t, len: off_t, advice: c_int) -> c_int;
+        posix_fadvise64(number: c_int, offset: off_t, len: off_t, advice: c_int) -> c_int;
+    }
+}
+
+/// Why it fails on a stream, in the kernel's order.
+fn allocate(open: &Open, offset: off_t, len: off_t) -> Called<c_int> {
+    if offset < 0 || len <= 0 {
+        return Err(Failure(libc::EINVAL));
+    }
+    open.check_writes()?;
+    Err(Failure(libc::ESPIPE))
+}
+
+/// The calls that return -1 with errno, and those that return the number of the error.
+macro_rules! extents {
+    ($($by:ident: $name:ident = $real:ident($($argument:ident: $type:ty),*) => |$open:ident| $refused:expr;)*) => {
+        $(
+            /// The C library's, which fails on a stream.
+            ///
+            /// # Safety
+            /// As the C library's.
+            #[unsafe(no_mangle)]
+            pub unsafe extern "C" fn $name(number: c_int $(, $argument: $type)*) -> c_int {
+                match table::with(number, |$open| $refused) {
+                    Some(done) => $by(done),
+                    None if table::is_own(number) => $by(Err(Failure(libc::EBADF))),
+                    // SAFETY: by the caller.
+                    None => unsafe { real::$real(number $(, $argument)*) },
+                }
+            }
+        )*
+    };
+}
+
+/// What a function of POSIX returns that sets no errno.
+fn number_of(done: Called<c_int>) -> c_int {
+    done.unwrap_or_else(|failure| failure.0)
+}
+
+extents! {
+    returned: hw_c_fallocate = fallocate(mode: c_int, offset: off_t, len: off_t) => |open| allocate(open, offset, len);
+    returned: hw_c_fallocate64 = fallocate64(mode: c_int, offset: off_t, len: off_t) => |open| allocate(open, offset, len);
+    number_of: hw_c_posix_fallocate = posix_fallocate(offset: off_t, len: off_t) => |open| allocate(open, offset, len);
+    number_of: hw_c_posix_fallocate64 = posix_fallocate64(offset: off_t, len: off_t) => |open| allocate(open, offset, len);
+    number_of: hw_c_posix_fadvise = posix_fadvise(offset: off_t, len: off_t, advice: c_int) => |_open| Err(Failure(libc::ESPIPE));
+    number_of: hw_c_posix_fadvise64 = posix_fadvise64(offset: off_t, len: off_t, advice: c_int) => |_open| Err(Failure(libc::ESPIPE));
+}

@@ -1,0 +1,180 @@
+//! Calls about the file of a number: its permissions, owner, times, attributes, file system. A FIFO's are those of its node in the file
+//! system: the kernel has a pipe without a name under the number, whose permissions let other users of the FIFO in. Those of a pipe
+//! or a device are the kernel's own of the end.
+
+use std::ffi::{c_char, c_int, c_uint, c_void};
+use std::os::fd::AsRawFd;
+
+use libc::{gid_t, mode_t, statfs, statfs64, statvfs, statvfs64, timespec, timeval, uid_t};
+
+use crate::errno::{Failure, returned};
+use crate::memory;
+use crate::next::next;
+use crate::table;
+
+/// Calls `call` with the descriptor of a FIFO's node. None: the number is no FIFO's.
+pub fn on_node<T>(number: c_int, call: impl FnOnce(c_int) -> T) -> Option<T> {
+    let done = table::with(number, |open| Ok(open.stream.node().map(|node| call(node.as_raw_fd()))));
+    done.and_then(|done| done.ok().flatten())
+}
+
+/// Whether a path names the number itself, as AT_EMPTY_PATH says.
+pub fn is_empty(path: *const c_char) -> bool {
+    // SAFETY: any byte is a value.
+    path.is_null() || unsafe { memory::get(path) } == Ok(0)
+}
+
+macro_rules! on_file {
+    ($($name:ident = $real:ident(number $(, $argument:ident: $type:ty)*) $(if $is_file:expr)?;)*) => {
+        pub mod real {
+            //! The next library's.
+            use super::*;
+
+            next! { $($real(number: c_int $(, $argument: $type)*) -> c_int;)* }
+        }
+
+        $(
+            /// The C library's, of a FIFO's node.
+            ///
+            /// # Safety
+            /// As the C library's.
+            #[unsafe(no_mangle)]
+            pub unsafe extern "C" fn $name(number: c_int $(, $argument: $type)*) -> c_int {
+                if table::is_own(number) {
+                    return returned(Err(Failure(libc::EBADF)));
+                }
+                // SAFETY: by the caller.
+                let real = |number| unsafe { real::$real(number $(, $argument)*) };
+                let is_file = table::is_stream(number) $(&& $is_file)?;
+                let done = if is_file { on_node(number, real) } else { None };
+                done.unwrap_or_else(|| real(number))
+            }
+        )*
+    };
+}
+
+on_file! {
+    hw_c_fchmod = fchmod(number, mode: mode_t);
+    hw_c_fchown = fchown(number, user: uid_t, group: gid_t);
+    hw_c_futimens = futimens(number, times: *const timespec);
+    hw_c_futimes = futimes(number, times: *const timeval);
+    hw_c_flock = flock(number, operation: c_int);
+    hw_c_fstatvfs = fstatvfs(number, status: *mut statvfs);
+    hw_c_fstatvfs64 = fstatvfs64(number, status: *mut statvfs64);
+    hw_c_fsetxattr = fsetxattr(number, name: *const c_char, value: *const c_void, len: usize, flags: c_int);
+    hw_c_fremovexattr = fremovexattr(number, name: *const c_char);
+    hw_c_fchmodat = fchmodat(number, path: *const c_char, mode: mode_t, flags: c_int)
+        if flags & libc::AT_EMPTY_PATH != 0 && is_empty(path);
+    hw_c_fchownat = fchownat(number, path: *const c_char, user: uid_t, group: gid_t, flags: c_int)
+        if flags & libc::AT_EMPTY_PATH != 0 && is_empty(path);
+    hw_c_faccessat = faccessat(number, path: *const c_char, access: c_int, flags: c_int)
+        if flags & libc::AT_EMPTY_PATH != 0 && is_empty(path);
+    hw_c_linkat = linkat(number, path: *const c_char, directory: c_int, new: *const c_char, flags: c_int)
+        if flags & libc::AT_EMPTY_PATH != 0 && is_empty(path);
+    hw_c_name_to_handle_at = name_to_handle_at(number, path: *const c_char, handle: *mut c_void, mount: *mut c_int,
+        flags: c_int) if flags & libc::AT_EMPTY_PATH != 0 && is_empty(path);
+    hw_c_utimensat = utimensat(number, path: *const c_char, times: *const timespec, flags: c_int)
+        if path.is_null() || flags & libc::AT_EMPTY_PATH != 0 && is_empty(path);
+    hw_c_futimesat = futimesat(number, path: *const c_char, times: *const timeval) if path.is_null();
+}
+
+/// The file systems of the kernel's pipes and of its device files (linux/magic.h).
+const PIPES: i64 = 0x5049_5045;
+const DEVICES: i64 = 0x0102_1994;
+
+macro_rules! of_file_systems {
+    ($($name:ident = $real:ident: $status:ident;)*) => {
+        mod real_file_systems {
+            //! The next library's.
+            use super::*;
+
+            next! { $($real(number: c_int, status: *mut $status) -> c_int;)* }
+        }
+
+        $(
+            /// The C library's: a pipe is in the file system of pipes, and not in that of sockets.
+            ///
+            /// # Safety
+            /// As the C library's.
+            #[unsafe(no_mangle)]
+            pub unsafe extern "C" fn $name(number: c_int, status: *mut $status) -> c_int {
+                if table::is_own(number) {
+                    return returned(Err(Failure(libc::EBADF)));
+                }
+                // SAFETY: by the caller.
+                let real = |number| unsafe { real_file_systems::$real(number, status) };
+                if let Some(done) = on_node(number, real) {
+                    return done;
+                }
+                let done = real(number);
+                if done == 0 && table::is_stream(number) {
+                    let is_device = table::with(number, |open| Ok(open.stream.minor().is_some())) == Some(Ok(true));
+                    // SAFETY: the kernel has just filled it in.
+                    unsafe { (*status).f_type = if is_device { DEVICES } else { PIPES } };
+                }
+                done
+            }
+        )*
+    };
+}
+
+of_file_systems! {
+    hw_c_fstatfs = fstatfs: statfs;
+    hw_c_fstatfs64 = fstatfs64: statfs64;
+}
+
+mod real_attributes {
+    //! The next library's.
+    use super::{c_char, c_int, c_void, next};
+
+    next! {
+        fgetxattr(number: c_int, name: *const c_char, value: *mut c_void, room: usize) -> isize;
+        flistxattr(number: c_int, names: *mut c_char, room: usize) -> isize;
+        isfdtype(number: c_int, kind: c_int) -> c_int;
+    }
+}
+
+/// fgetxattr(2).
+///
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hw_c_fgetxattr(number: c_int, name: *const c_char, value: *mut c_void, room: usize) -> isize {
+    if table::is_own(number) {
+        return returned(Err(Failure(libc::EBADF)));
+    }
+    // SAFETY: by the caller.
+    let real = |number| unsafe { real_attributes::fgetxattr(number, name, value, room) };
+    on_node(number, real).unwrap_or_else(|| real(number))
+}
+
+/// flistxattr(2). A pipe and a device have no attributes; a socket has one.
+///
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hw_c_flistxattr(number: c_int, names: *mut c_char, room: usize) -> isize {
+    if table::is_own(number) {
+        return returned(Err(Failure(libc::EBADF)));
+    }
+    // SAFETY: by the caller.
+    let real = |number| unsafe { real_attributes::flistxattr(number, names, room) };
+    match on_node(number, real) {
+        Some(done) => done,
+        None if table::is_stream(number) => 0,
+        None => real(number),
+    }
+}
+
+/// isfdtype(3): whether a file is of a type (S_IFMT).
+///
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hw_c_isfdtype(number: c_int, kind: c_int) -> c_int {
+    match table::with(number, |open| Ok(super::status::kind(open))) {
+        Some(done) => returned(done.map(|found| c_int::from(found == kind as c_uint))),
+        // SAFETY: by the caller.
+        None => unsafe { real_attributes::isfdtype(number, kind) },
+    }
+}

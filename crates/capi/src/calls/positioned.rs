@@ -1,0 +1,143 @@
+//! pread, pwrite and their relatives: a stream has no position, so they fail with `ESPIPE`, as on a FIFO. The position -1 of preadv2 and
+//! pwritev2 is none: these are readv and writev with flags.
+
+use std::ffi::{c_int, c_void};
+
+use libc::{iovec, off_t};
+
+use super::transfer::{readv_with, writev_with};
+use crate::errno::{Called, Failure, returned};
+use crate::next::next;
+use crate::table;
+
+pub mod real {
+    //! The next library's.
+    use super::{c_int, c_void, iovec, next, off_t};
+
+    next! {
+        pread(number: c_int, buffer: *mut c_void, count: usize, offset: off_t) -> isize;
+        pread64(number: c_int, buffer: *mut c_void, count: usize, offset: off_t) -> isize;
+        __pread64(number: c_int, buffer: *mut c_void, count: usize, offset: off_t) -> isize;
+        pwrite(number: c_int, buffer: *const c_void, count: usize, offset: off_t) -> isize;
+        pwrite64(number: c_int, buffer: *const c_void, count: usize, offset: off_t) -> isize;
+        __pwrite64(number: c_int, buffer: *const c_void, count: usize, offset: off_t) -> isize;
+        __pread_chk(number: c_int, buffer: *mut c_void, count: usize, offset: off_t, room: usize) -> isize;
+        __pread64_chk(number: c_int, buffer: *mut c_void, count: usize, offset: off_t, room: usize) -> isize;
+        preadv(number: c_int, pieces: *const iovec, count: c_int, offset: off_t) -> isize;
+        preadv64(number: c_int, pieces: *const iovec, count: c_int, offset: off_t) -> isize;
+        pwritev(number: c_int, pieces: *const iovec, count: c_int, offset: off_t) -> isize;
+        pwritev64(number: c_int, pieces: *const iovec, count: c_int, offset: off_t) -> isize;
+        preadv2(number: c_int, pieces: *const iovec, count: c_int, offset: off_t, flags: c_int) -> isize;
+        preadv64v2(number: c_int, pieces: *const iovec, count: c_int, offset: off_t, flags: c_int) -> isize;
+        pwritev2(number: c_int, pieces: *const iovec, count: c_int, offset: off_t, flags: c_int) -> isize;
+        pwritev64v2(number: c_int, pieces: *const iovec, count: c_int, offset: off_t, flags: c_int) -> isize;
+    }
+}
+
+/// Why a call with a position fails on a stream. None: the number is the kernel's affair.
+fn refused(number: c_int, offset: off_t) -> Option<Failure> {
+    if table::is_own(number) {
+        return Some(Failure(libc::EBADF));
+    }
+    table::is_stream(number).then_some(Failure(if offset < 0 { libc::EINVAL } else { libc::ESPIPE }))
+}
+
+macro_rules! positioned {
+    ($($name:ident = $real:ident($place:ident: $type:ty, $count:ident: $size:ty $(, $room:ident: usize)?);)*) => {
+        $(
+            /// The C library's, which fails on a stream.
+            ///
+            /// # Safety
+            /// As the C library's.
+            #[unsafe(no_mangle)]
+            pub unsafe extern "C" fn $name(
+                number: c_int,
+                $place: $type,
+                $count: $size,
+                offset: off_t
+                $(, $room: usize)?
+            ) -> isize {
+                match refused(number, offset) {
+                    Some(failure) => returned(Err(failure)),
+                    // SAFETY: by the caller.
+                    None => unsafe { real::$real(number, $place, $count, offset $(, $room)?) },
+                }
+            }
+        )*
+    };
+}
+
+positioned! {
+    hw_c_pread = pread(buffer: *mut c_void, count: usize);
+    hw_c_pread64 = pread64(buffer: *mut c_void, count: usize);
+    hw_c___pread64 = __pread64(buffer: *mut c_void, count: usize);
+    hw_c_pwrite = pwrite(buffer: *const c_void, count: usize);
+    hw_c_pwrite64 = pwrite64(buffer: *const c_void, count: usize);
+    hw_c___pwrite64 = __pwrite64(buffer: *const c_void, count: usize);
+    hw_c___pread_chk = __pread_chk(buffer: *mut c_void, count: usize, room: usize);
+    hw_c___pread64_chk = __pread64_chk(buffer: *mut c_void, count: usize, room: usize);
+    hw_c_preadv = preadv(pieces: *const iovec, count: c_int);
+    hw_c_preadv64 = preadv64(pieces: *const iovec, count: c_int);
+    hw_c_pwritev = pwritev(pieces: *const iovec, count: c_int);
+    hw_c_pwritev64 = pwritev64(pieces: *const iovec, count: c_int);
+}
+
+const RWF_HIPRI: c_int = 1;
+const RWF_DSYNC: c_int = 2;
+const RWF_SYNC: c_int = 4;
+const RWF_NOWAIT: c_int = 8;
+const RWF_APPEND: c_int = 0x10;
+const RWF_NOAPPEND: c_int = 0x20;
+/// Flags that mean nothing at a pipe, which the kernel's takes too.
+const IDLE: c_int = RWF_HIPRI | RWF_DSYNC | RWF_SYNC | RWF_APPEND | RWF_NOAPPEND;
+
+/// Whether a call with these flags must not wait.
+///
+/// Errors: `EOPNOTSUPP` for a flag that a stream does not know; `EINVAL` for two that exclude each other.
+fn is_now(flags: c_int) -> Called<bool> {
+    if flags & !(IDLE | RWF_NOWAIT) != 0 {
+        return Err(Failure(libc::EOPNOTSUPP));
+    }
+    if flags & RWF_APPEND != 0 && flags & RWF_NOAPPEND != 0 {
+        return Err(Failure(libc::EINVAL));
+    }
+    Ok(flags & RWF_NOWAIT != 0)
+}
+
+macro_rules! with_flags {
+    ($($name:ident = $real:ident by $call:ident;)*) => {
+        $(
+            /// The C library's. On a stream only without a position, which is -1.
+            ///
+            /// # Safety
+            /// As the C library's.
+            #[unsafe(no_mangle)]
+            pub unsafe extern "C" fn $name(
+                number: c_int,
+                pieces: *const iovec,
+                count: c_int,
+                offset: off_t,
+                flags: c_int,
+            ) -> isize {
+                if offset == -1 {
+                    let done = table::with(number, |open| $call(open, number, pieces, count, || is_now(flags)));
+                    if let Some(done) = done {
+                        return returned(done);
+                    }
+                }
+                match refused(number, offset) {
+                    Some(failure) => returned(Err(failure)),
+                    // SAFETY: by the caller.
+                    None => unsafe { real::$real(number, pieces, count, offset, flags) },
+                }
+            }
+        )*
+    };
+}
+
+with_flags! {
+    hw_c_preadv2 = preadv2 by readv_with;
+    hw_c_preadv64v2 = preadv64v2 by readv_with;
+    hw_c_pwritev2 = pwritev2 by writev_with;
+    hw_c_pwritev64v2 = pwritev64v2 by writev_with;
+}
