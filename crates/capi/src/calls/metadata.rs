@@ -13,7 +13,13 @@ use crate::next::next;
 use crate::table;
 
 /// Calls `call` with the descriptor of a FIFO's node. None: the number is no FIFO's.
-pub fn on_node<T>(number: c_int, call: impl FnOnce(c_int) -> T) -> Option<T> {
+pub fn on_node<T: Into<i64> + TryFrom<i64>>(number: c_int, call: impl Fn(c_int) -> T) -> Option<T> {
+    at_node(number, &|node| call(node).into()).and_then(|done| T::try_from(done).ok())
+}
+
+/// As [`on_node`], once for all calls.
+#[inline(never)]
+fn at_node(number: c_int, call: &dyn Fn(c_int) -> i64) -> Option<i64> {
     let done = table::with(number, |open| Ok(open.stream.node().map(|node| call(node.as_raw_fd()))));
     done.and_then(|done| done.ok().flatten())
 }
@@ -82,6 +88,12 @@ on_file! {
 const PIPES: i64 = 0x5049_5045;
 const DEVICES: i64 = 0x0102_1994;
 
+#[inline(never)]
+fn file_system(number: c_int) -> i64 {
+    let is_device = table::with(number, |open| Ok(open.stream.minor().is_some())) == Some(Ok(true));
+    if is_device { DEVICES } else { PIPES }
+}
+
 macro_rules! of_file_systems {
     ($($name:ident = $real:ident: $status:ident;)*) => {
         mod real_file_systems {
@@ -108,9 +120,8 @@ macro_rules! of_file_systems {
                 }
                 let done = real(number);
                 if done == 0 && table::is_stream(number) {
-                    let is_device = table::with(number, |open| Ok(open.stream.minor().is_some())) == Some(Ok(true));
                     // SAFETY: the kernel has just filled it in.
-                    unsafe { (*status).f_type = if is_device { DEVICES } else { PIPES } };
+                    unsafe { (*status).f_type = file_system(number) };
                 }
                 done
             }
@@ -144,8 +155,8 @@ pub unsafe extern "C" fn hw_c_fgetxattr(number: c_int, name: *const c_char, valu
         return returned(Err(Failure(libc::EBADF)));
     }
     // SAFETY: by the caller.
-    let real = |number| unsafe { real_attributes::fgetxattr(number, name, value, room) };
-    on_node(number, real).unwrap_or_else(|| real(number))
+    let real = |number| unsafe { real_attributes::fgetxattr(number, name, value, room) as i64 };
+    on_node(number, real).unwrap_or_else(|| real(number)) as isize
 }
 
 /// flistxattr(2). A pipe and a device have no attributes; a socket has one.
@@ -158,11 +169,11 @@ pub unsafe extern "C" fn hw_c_flistxattr(number: c_int, names: *mut c_char, room
         return returned(Err(Failure(libc::EBADF)));
     }
     // SAFETY: by the caller.
-    let real = |number| unsafe { real_attributes::flistxattr(number, names, room) };
+    let real = |number| unsafe { real_attributes::flistxattr(number, names, room) as i64 };
     match on_node(number, real) {
-        Some(done) => done,
+        Some(done) => done as isize,
         None if table::is_stream(number) => 0,
-        None => real(number),
+        None => real(number) as isize,
     }
 }
 

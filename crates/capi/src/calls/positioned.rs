@@ -94,7 +94,11 @@ const IDLE: c_int = RWF_HIPRI | RWF_DSYNC | RWF_SYNC | RWF_APPEND | RWF_NOAPPEND
 /// Whether a call with these flags must not wait.
 ///
 /// Errors: `EOPNOTSUPP` for a flag that a stream does not know; `EINVAL` for two that exclude each other.
-fn is_now(flags: c_int) -> Called<bool> {
+#[inline]
+pub fn is_now(flags: c_int) -> Called<bool> {
+    if flags == 0 {
+        return Ok(false);
+    }
     if flags & !(IDLE | RWF_NOWAIT) != 0 {
         return Err(Failure(libc::EOPNOTSUPP));
     }
@@ -102,6 +106,18 @@ fn is_now(flags: c_int) -> Called<bool> {
         return Err(Failure(libc::EINVAL));
     }
     Ok(flags & RWF_NOWAIT != 0)
+}
+
+/// None: it is no stream.
+#[inline(never)]
+fn read_at(number: c_int, pieces: *const iovec, count: c_int, flags: c_int) -> Option<Called<isize>> {
+    table::with(number, |open| readv_with(open, pieces, count, flags))
+}
+
+/// As [`read_at`].
+#[inline(never)]
+fn write_at(number: c_int, pieces: *const iovec, count: c_int, flags: c_int) -> Option<Called<isize>> {
+    table::with(number, |open| writev_with(open, number, pieces, count, flags))
 }
 
 macro_rules! with_flags {
@@ -119,11 +135,8 @@ macro_rules! with_flags {
                 offset: off_t,
                 flags: c_int,
             ) -> isize {
-                if offset == -1 {
-                    let done = table::with(number, |open| $call(open, number, pieces, count, || is_now(flags)));
-                    if let Some(done) = done {
-                        return returned(done);
-                    }
+                if offset == -1 && let Some(done) = $call(number, pieces, count, flags) {
+                    return returned(done);
                 }
                 match refused(number, offset) {
                     Some(failure) => returned(Err(failure)),
@@ -136,8 +149,8 @@ macro_rules! with_flags {
 }
 
 with_flags! {
-    hw_c_preadv2 = preadv2 by readv_with;
-    hw_c_preadv64v2 = preadv64v2 by readv_with;
-    hw_c_pwritev2 = pwritev2 by writev_with;
-    hw_c_pwritev64v2 = pwritev64v2 by writev_with;
+    hw_c_preadv2 = preadv2 by read_at;
+    hw_c_preadv64v2 = preadv64v2 by read_at;
+    hw_c_pwritev2 = pwritev2 by write_at;
+    hw_c_pwritev64v2 = pwritev64v2 by write_at;
 }

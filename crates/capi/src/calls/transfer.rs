@@ -5,7 +5,7 @@ use std::io::{IoSlice, IoSliceMut};
 
 use libc::iovec;
 
-use super::epoll;
+use super::{epoll, positioned};
 use crate::errno::{Called, Failure, returned, returned_word, word};
 use crate::memory::{self, CALL_MAX, Use};
 use crate::next::next;
@@ -184,7 +184,7 @@ pub unsafe extern "C" fn hw_c_eventfd_write(number: c_int, value: u64) -> c_int 
 /// As the C library's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hw_c_readv(number: c_int, pieces: *const iovec, count: c_int) -> isize {
-    match table::with(number, |open| readv_with(open, number, pieces, count, || Ok(false))) {
+    match table::with(number, |open| readv_with(open, pieces, count, 0)) {
         Some(done) => returned(done),
         // SAFETY: by the caller.
         None => unsafe { real::readv(number, pieces, count) },
@@ -197,7 +197,7 @@ pub unsafe extern "C" fn hw_c_readv(number: c_int, pieces: *const iovec, count: 
 /// As the C library's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hw_c_writev(number: c_int, pieces: *const iovec, count: c_int) -> isize {
-    match table::with(number, |open| writev_with(open, number, pieces, count, || Ok(false))) {
+    match table::with(number, |open| writev_with(open, number, pieces, count, 0)) {
         Some(done) => returned(done),
         // SAFETY: by the caller.
         None => unsafe { real::writev(number, pieces, count) },
@@ -328,21 +328,15 @@ fn with_pieces<T>(at: *const iovec, count: c_int, action: impl FnOnce(&[iovec]) 
     action(place)
 }
 
-/// readv(2). `is_now` is asked behind the checks of the number and the pieces: whether to fail with `EAGAIN` instead of waiting.
-pub fn readv_with(
-    open: &Open,
-    _number: c_int,
-    at: *const iovec,
-    count: c_int,
-    is_now: impl FnOnce() -> Called<bool>,
-) -> Called<isize> {
+/// readv(2), with the flags of preadv2(2).
+pub fn readv_with(open: &Open, at: *const iovec, count: c_int, flags: c_int) -> Called<isize> {
     open.check_reads()?;
     with_pieces(at, count, |pieces| {
         let buffer = |piece: &iovec| {
             // SAFETY: as in `read`.
             Ok(IoSliceMut::new(unsafe { memory::bytes_mut(piece.iov_base, piece.iov_len)? }))
         };
-        let is_now = is_now()?;
+        let is_now = positioned::is_now(flags)?;
         match pieces {
             [one] if !is_now => read(open, one.iov_base, one.iov_len),
             several => {
@@ -357,20 +351,14 @@ pub fn readv_with(
 }
 
 /// writev(2), as [`readv_with`].
-pub fn writev_with(
-    open: &Open,
-    number: c_int,
-    at: *const iovec,
-    count: c_int,
-    is_now: impl FnOnce() -> Called<bool>,
-) -> Called<isize> {
+pub fn writev_with(open: &Open, number: c_int, at: *const iovec, count: c_int, flags: c_int) -> Called<isize> {
     open.check_writes()?;
     with_pieces(at, count, |pieces| {
         let bytes = |piece: &iovec| {
             // SAFETY: as in `read`.
             Ok(IoSlice::new(unsafe { memory::bytes(piece.iov_base, piece.iov_len)? }))
         };
-        let is_now = is_now()?;
+        let is_now = positioned::is_now(flags)?;
         match pieces {
             [one] if !is_now => write(open, one.iov_base, one.iov_len),
             several => {
