@@ -1,6 +1,7 @@
 //! `run --against RUN`: measures the rows of a stored run again, with the program that measured it and with this one.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use anyhow::{anyhow, bail};
 use headwater_gauge::harness::program::Program;
@@ -10,7 +11,7 @@ use headwater_gauge::{facilities, patterns};
 use headwater_os_tools::fingerprint::fingerprint;
 use headwater_results::schema::{Row, Run};
 
-use crate::sources;
+use crate::{sources, stored_commands};
 
 /// Launches of a comparison if the command line does not set them.
 const LAUNCHES: u32 = 12;
@@ -34,13 +35,14 @@ pub struct Against {
 }
 
 impl Against {
-    /// Reads the run and opens its program.
+    /// Reads the run and opens its program. `named` are commands that the user has named again, and `is_with_transports` says
+    /// that the run's own external transports are started.
     ///
     /// # Errors
-    /// One line with the remedy: the name stands for several runs or for none, the program is missing or was replaced,
-    /// or this program measures no row of the run by the same definition.
-    pub fn of(name: &str) -> anyhow::Result<Against> {
-        let sources::Loaded { mut runs, torn, .. } = sources::load_all(&[name])?;
+    /// One line with the remedy: the name stands for several runs or for none, the program is missing, was replaced or may
+    /// not be started, or this program measures no row of the run by the same definition.
+    pub fn of(name: &str, named: &[String], is_with_transports: bool) -> anyhow::Result<Against> {
+        let sources::Loaded { mut runs, torn, foreign, .. } = sources::load_all(&[name])?;
         let (_, mut run) = match runs.len() {
             1 => runs.remove(0),
             count => bail!("--against {name}: these are {count} runs; name one"),
@@ -49,14 +51,21 @@ impl Against {
         let Some(program) = run.header.program.clone() else {
             bail!("--against {name}: it does not say which program measured it; {remedy}");
         };
-        let path = std::path::Path::new(&program.path);
-        let found =
-            fingerprint(path).map_err(|error| anyhow!("--against {name}: {}: {error}; {remedy}", program.path))?;
         // If this program measured the run, the run can be repeated although the file has moved.
         let own = Program::own().and_then(|own| own.identity().map_err(|error| error.to_string()));
         let is_own = own.is_ok_and(|own| own.fingerprint == program.fingerprint);
-        if found != program.fingerprint && !is_own {
-            bail!("--against {name}: {} was built again since; {remedy}", program.path);
+        let mut commands = if is_own { Vec::new() } else { vec![program.path.clone()] };
+        if is_with_transports {
+            commands.extend_from_slice(&run.header.settings.transport_commands);
+        }
+        // Before the path is opened: it may lead anywhere.
+        stored_commands::permit(&format!("--against {name}"), foreign.as_deref(), &commands, named)?;
+        if !is_own {
+            let found = fingerprint(Path::new(&program.path))
+                .map_err(|error| anyhow!("--against {name}: {}: {error}; {remedy}", program.path))?;
+            if found != program.fingerprint {
+                bail!("--against {name}: {} was built again since; {remedy}", program.path);
+            }
         }
         let program = if is_own { String::new() } else { program.path };
         let left_out = leave_out(&mut run);

@@ -16,4 +16,5 @@ pub mod overhead;
 pub mod replace;
 pub mod sources;
 pub mod store;
+pub mod stored_commands;
 pub mod trace;

@@ -52,7 +52,9 @@ fn whole(
     path: &Path,
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> io::Result<()> {
-    let file: File = options.write(true).create(true).truncate(true).open(path)?;
+    // What a killed process has left there, or another user: it may be a symbolic link.
+    let _ = fs::remove_file(path);
+    let file: File = options.write(true).create_new(true).open(path)?;
     let mut file = BufWriter::new(file);
     write(&mut file)?;
     file.into_inner()?.sync_data()

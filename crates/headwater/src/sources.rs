@@ -30,30 +30,40 @@ pub const STANDARD_INPUT: &str = "-";
 /// One line that names the file or table, the problem, and the remedy; for an unknown published table the nearest
 /// names.
 pub fn load(name: &str) -> anyhow::Result<Named> {
-    Ok(read(name)?.0)
+    Ok(read(name)?.runs)
 }
 
-/// As [`load`], with a line about what could not be read.
-fn read(name: &str) -> anyhow::Result<(Named, Option<String>)> {
+/// The runs of a name.
+struct Found {
+    runs: Named,
+    /// What could not be read, in one line.
+    torn: Option<String>,
+    /// Why another user may have written them: [`store::Stored::foreign`].
+    foreign: Option<String>,
+}
+
+/// As [`load`], with what is known of the runs.
+fn read(name: &str) -> anyhow::Result<Found> {
+    let of_others = |runs, foreign: &str| Ok(Found { runs, torn: None, foreign: Some(foreign.to_owned()) });
     if let Some(wanted) = name.strip_prefix(PREFIX) {
-        return Ok((load_published(wanted)?, None));
+        return of_others(load_published(wanted)?, "it is of a published report");
     }
     if let Some(query) = name.strip_prefix(archive::PREFIX) {
-        return Ok((archive::runs(query)?, None));
+        return of_others(archive::runs(query)?, "it comes out of an archive, to which other users may add");
     }
     if name == STANDARD_INPUT {
         let mut text = String::new();
         stdin().lock().read_to_string(&mut text).context("standard input")?;
         let run = parse_run(&text)
             .map_err(|error| anyhow!("standard input: {error}; it takes one run.json (`headwater show RUN --json`)"))?;
-        return Ok((vec![(run.header.run_id.clone(), run)], None));
+        return of_others(vec![(run.header.run_id.clone(), run)], "it comes from standard input");
     }
     let path = Path::new(name);
     if !path.exists() && name.split('/').next().is_some_and(|table| published::find(table).is_some()) {
         return Err(anyhow!("{name}: no such file or directory; did you mean {PREFIX}{name}?"));
     }
-    let store::Stored { run, torn } = store::read(path)?;
-    Ok((vec![(name_of(path, &run), run)], torn))
+    let store::Stored { run, torn, foreign } = store::read(path)?;
+    Ok(Found { runs: vec![(name_of(path, &run), run)], torn, foreign })
 }
 
 /// Several runs with unique display names.
@@ -65,6 +75,8 @@ pub struct Loaded {
     typed: Vec<String>,
     /// Lines about what of the runs could not be read.
     pub torn: Vec<String>,
+    /// Why other users may have written some of them, see [`store::Stored::foreign`].
+    pub foreign: Option<String>,
 }
 
 impl Loaded {
@@ -95,9 +107,10 @@ pub fn load_all<S: AsRef<str> + Sync>(names: &[S]) -> anyhow::Result<Loaded> {
         let read = reading.into_iter().map(|thread| thread.join().expect("reading does not panic"));
         read.collect::<anyhow::Result<Vec<_>>>()
     })?;
-    let mut loaded = Loaded { runs: Vec::new(), typed: Vec::new(), torn: Vec::new() };
-    for (typed, (runs, torn)) in names.iter().zip(read) {
+    let mut loaded = Loaded { runs: Vec::new(), typed: Vec::new(), torn: Vec::new(), foreign: None };
+    for (typed, Found { runs, torn, foreign }) in names.iter().zip(read) {
         loaded.torn.extend(torn);
+        loaded.foreign = loaded.foreign.or(foreign);
         for (name, run) in runs {
             loaded.typed.push(typed.as_ref().to_owned());
             let name = unique(name, &loaded.runs);

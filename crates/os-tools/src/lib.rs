@@ -18,6 +18,7 @@ pub mod lock;
 pub mod machine;
 pub mod mapping;
 pub mod namespace;
+pub mod own_file;
 pub mod pidfd;
 pub mod pointer_chase;
 pub mod protection;

@@ -36,7 +36,7 @@ pub use perftest::{perftest, perftest_interval};
 pub use published::{published_claims, published_list, published_markdown};
 pub use style::Style;
 pub use terminal::{ShowOptions, terminal, terminals};
-pub use text::plural;
+pub use text::{command_line, plural};
 pub use verdict::verdict;
 
 #[cfg(test)]

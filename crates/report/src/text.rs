@@ -72,7 +72,7 @@ fn pieces(word: &str, width: usize) -> Vec<String> {
 }
 
 /// Quotes words as they would be typed into a shell.
-pub(crate) fn command_line(words: &[String]) -> String {
+pub fn command_line(words: &[String]) -> String {
     let plain = |character: char| character.is_alphanumeric() || "-_./,:=@%+".contains(character);
     let quoted = words.iter().map(|word| match !word.is_empty() && word.chars().all(plain) {
         true => word.clone(),

@@ -171,6 +171,12 @@ pub(crate) struct RunArguments {
     #[arg(long, value_name = "RUN", help_heading = "What", conflicts_with_all = ["variant", "sizes", "placement"])]
     against: Option<String>,
 
+    /// With --against or --resume, at a terminal: start this command, which the run names, although other users may have written
+    /// the run; repeatable
+    #[arg(long, value_name = "CMD", help_heading = "What")]
+    #[serde(skip)]
+    run_program: Vec<String>,
+
     /// For variants: when the exit status is 1 or 3, as `compare --fail-on`
     #[arg(long, value_name = "WHAT", help_heading = "Output")]
     fail_on: Option<FailOn>,

@@ -29,7 +29,7 @@ use super::{RunArguments, run_archive, status};
 use crate::against::Against;
 use crate::compare::{Compared, Request, compare_runs};
 use crate::store::{RUNS, Store};
-use crate::trace;
+use crate::{stored_commands, trace};
 
 /// The budget of `--quick`, s: with the probe and the tables less than a minute.
 const QUICK_S: f64 = 55.0;
@@ -208,7 +208,7 @@ pub(super) struct Prepared {
 
 fn prepare(arguments: &RunArguments, cpus: &[u32]) -> anyhow::Result<Prepared> {
     if let Some(directory) = &arguments.resume {
-        let (_, events) = Store::resume(directory)?;
+        let (store, events) = Store::resume(directory)?;
         let Some(Event::RunStarted(header)) = events.first() else {
             bail!("{}: the events do not begin with a run", directory.display());
         };
@@ -226,6 +226,10 @@ fn prepare(arguments: &RunArguments, cpus: &[u32]) -> anyhow::Result<Prepared> {
                 directory.display()
             );
         }
+        // Before the plan, which starts external transports to ask for their names.
+        let (what, commands) =
+            (format!("--resume {}", directory.display()), stored_commands::of_settings(&header.settings));
+        stored_commands::permit(&what, store.foreign(), &commands, &arguments.run_program)?;
         let mut plan = Plan::of_header(header)?;
         same_programs(header, &plan).map_err(|what| anyhow!("{}: {what}", directory.display()))?;
         if let Some(launches) = events.iter().rev().find_map(launches_wanted) {
@@ -242,7 +246,9 @@ fn prepare(arguments: &RunArguments, cpus: &[u32]) -> anyhow::Result<Prepared> {
         comparable(arguments, &plan)?;
         return Ok(Prepared { plan, directory: directory.clone(), events: Some(events), labels: BTreeMap::new() });
     }
-    let old = arguments.against.as_deref().map(Against::of).transpose()?;
+    let old = arguments.against.as_deref();
+    let old =
+        old.map(|name| Against::of(name, &arguments.run_program, arguments.transport_cmd.is_empty())).transpose()?;
     let wishes = RunRequest {
         selection: arguments.selection.clone(),
         sizes: arguments.sizes.clone(),
@@ -371,6 +377,7 @@ fn with_config(typed: RunArguments) -> anyhow::Result<RunArguments> {
         json: typed.json || file.json,
         quiet: typed.quiet || file.quiet,
         dry_run: typed.dry_run || file.dry_run,
+        run_program: typed.run_program,
         resume: typed.resume,
         more: typed.more,
         config: typed.config,

@@ -133,9 +133,9 @@ impl Reading {
     fn stored(&mut self, name: &str, keep: &mut impl FnMut(&Row) -> bool, take: &mut impl FnMut(Figure<'_>)) {
         let left_out = |name: &str, reason: String| Left { run: name.to_owned(), row: String::new(), reason };
         let unread = match super::read(name) {
-            Ok((runs, None)) => Ok(runs),
+            Ok(super::Found { runs, torn: None, .. }) => Ok(runs),
             // Rows of a torn run may have too few launches to stand beside the others.
-            Ok((_, Some(torn))) => Err(torn),
+            Ok(super::Found { torn: Some(torn), .. }) => Err(torn),
             Err(error) => Err(format!("{error:#}")),
         };
         let runs = match unread {

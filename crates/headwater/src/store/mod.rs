@@ -1,15 +1,17 @@
 //! Run directories: `run.jsonl`, to which every event is appended and synced at once, and `run.json`, made from it at
 //! the end. No other module writes or reads a run.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use headwater_os_tools::own_file::foreign;
 use headwater_results::parse::{ParseError, parse_events_prefix, parse_run};
 use headwater_results::schema::{Event, Run};
 use headwater_results::summary::Fold;
 
-use crate::replace::replace;
+use crate::replace::replace_as;
 
 /// The default directory of runs.
 pub const RUNS: &str = "headwater-runs";
@@ -30,6 +32,8 @@ pub struct Store {
     events: File,
     /// Whether the directory was made for this run.
     is_new: bool,
+    /// See [`Stored::foreign`].
+    foreign: Option<String>,
 }
 
 /// An error with a stored run: one line that names the file and the remedy.
@@ -51,22 +55,24 @@ impl StoreError {
 }
 
 impl Store {
-    /// Makes `directory` with an empty event stream, and checks that both can be written.
+    /// Makes `directory` with an empty event stream, and checks that both can be written. Whatever the process's mask is, other
+    /// users cannot change the run: else its programs would not be started again ([`Stored::foreign`]).
     ///
     /// # Errors
     /// The path and the error of the system; also if the directory contains a run already.
     pub fn create(directory: &Path) -> Result<Store, StoreError> {
         let is_new = !directory.exists();
-        fs::create_dir_all(directory).map_err(|error| StoreError::new(directory, error))?;
+        let made = DirBuilder::new().recursive(true).mode(0o755).create(directory);
+        made.map_err(|error| StoreError::new(directory, error))?;
         let path = directory.join(EVENTS);
-        let events = OpenOptions::new().append(true).create_new(true).open(&path).map_err(|error| {
+        let events = OpenOptions::new().append(true).create_new(true).mode(0o644).open(&path).map_err(|error| {
             if error.kind() == io::ErrorKind::AlreadyExists {
                 StoreError::new(&path, "there is a run already; choose another directory, or --resume this one")
             } else {
                 StoreError::new(&path, error)
             }
         })?;
-        Ok(Store { directory: directory.to_owned(), events, is_new })
+        Ok(Store { directory: directory.to_owned(), events, is_new, foreign: None })
     }
 
     /// Opens an interrupted run to continue it. Returns its complete events; an incomplete last line is cut off.
@@ -81,19 +87,24 @@ impl Store {
                 format!("there is no run to continue: no {EVENTS}; {WHAT_RUNS_ARE}"),
             ));
         }
-        let text = read_text(&path)?;
+        let file = OpenOptions::new().read(true).append(true).open(&path);
+        let file = file.map_err(|error| StoreError::new(&path, error))?;
+        let (text, foreign) = read_text(&file, &path)?;
         let (events, torn) = parse_events_prefix(&text);
         match torn {
             None => {}
             Some(ParseError::Truncated { whole_lines, .. }) if whole_lines > 0 => {
                 let whole: usize = text.split_inclusive('\n').take(whole_lines).map(str::len).sum();
-                let file = OpenOptions::new().write(true).open(&path).map_err(|error| StoreError::new(&path, error))?;
                 file.set_len(whole as u64).map_err(|error| StoreError::new(&path, error))?;
             }
             Some(error) => return Err(StoreError::new(&path, error)),
         }
-        let file = OpenOptions::new().append(true).open(&path).map_err(|error| StoreError::new(&path, error))?;
-        Ok((Store { directory: directory.to_owned(), events: file, is_new: false }, events))
+        Ok((Store { directory: directory.to_owned(), events: file, is_new: false, foreign }, events))
+    }
+
+    /// Returns why another user may have written the run that is continued, see [`Stored::foreign`].
+    pub fn foreign(&self) -> Option<&str> {
+        self.foreign.as_deref()
     }
 
     /// Returns the run's directory.
@@ -141,7 +152,8 @@ impl Store {
     /// Errors of the system.
     pub fn publish(&self, run: &Run) -> Result<PathBuf, StoreError> {
         let path = self.directory.join(DOCUMENT);
-        let written = replace(&path, |file| {
+        let mut options = OpenOptions::new();
+        let written = replace_as(options.mode(0o644).clone(), &path, |file| {
             serde_json::to_writer_pretty(&mut *file, run)?;
             file.write_all(b"\n")
         });
@@ -163,6 +175,9 @@ pub struct Stored {
     pub run: Run,
     /// What could not be read, and what was read instead; one line that names the file.
     pub torn: Option<String>,
+    /// Why another user may have written it, with the path; `None` if only this user can have. No program that it names is
+    /// started otherwise: [`crate::stored_commands`].
+    pub foreign: Option<String>,
 }
 
 /// Reads a run: a `run.json`, a `run.jsonl`, or a directory that contains them. In a directory, the document is read if
@@ -183,17 +198,18 @@ pub fn read(path: &Path) -> Result<Stored, StoreError> {
     if !path.exists() {
         return Err(StoreError(format!("{path:?}: there is no such run; {WHAT_RUNS_ARE}")));
     }
-    let text = read_text(&file)?;
+    let (text, foreign) = open_text(&file)?;
     if file.extension().is_some_and(|extension| extension == "jsonl") {
-        return read_events(&file, &text);
+        return read_events(&file, &text, foreign);
     }
     match parse_run(&text) {
-        Ok(run) => Ok(Stored { run, torn: None }),
+        Ok(run) => Ok(Stored { run, torn: None, foreign }),
         Err(error)
             if path.is_dir() && !matches!(error, ParseError::NewerSchema { .. }) && path.join(EVENTS).exists() =>
         {
             let events = path.join(EVENTS);
-            let stored = read_events(&events, &read_text(&events)?)?;
+            let (text, foreign) = open_text(&events)?;
+            let stored = read_events(&events, &text, foreign)?;
             let instead = format!("{}: {error}; {EVENTS} beside it is read", file.display());
             Ok(Stored { torn: Some(stored.torn.unwrap_or(instead)), ..stored })
         }
@@ -202,7 +218,7 @@ pub fn read(path: &Path) -> Result<Stored, StoreError> {
 }
 
 /// Makes a run of the events in a text, up to the first that is incomplete or damaged.
-fn read_events(file: &Path, text: &str) -> Result<Stored, StoreError> {
+fn read_events(file: &Path, text: &str, foreign: Option<String>) -> Result<Stored, StoreError> {
     let (events, error) = parse_events_prefix(text);
     let torn = match error {
         Some(error) if events.is_empty() => return Err(unreadable(file, &error)),
@@ -220,13 +236,21 @@ fn read_events(file: &Path, text: &str) -> Result<Stored, StoreError> {
         None => None,
     };
     let run = Fold::run_of(events).map_err(|error| StoreError::new(file, error))?;
-    Ok(Stored { run, torn })
+    Ok(Stored { run, torn, foreign })
 }
 
-/// Reads a text. A byte that is none becomes a character that no line of a run contains, and ends the text.
-fn read_text(file: &Path) -> Result<String, StoreError> {
-    let bytes = fs::read(file).map_err(|error| StoreError::new(file, error))?;
-    Ok(match String::from_utf8(bytes) {
+fn open_text(path: &Path) -> Result<(String, Option<String>), StoreError> {
+    let file = File::open(path).map_err(|error| StoreError::new(path, error))?;
+    read_text(&file, path)
+}
+
+/// Reads a text, and says why another user may have written it. A byte that is no text becomes a character that no line of a run
+/// contains, and ends the text.
+fn read_text(mut file: &File, path: &Path) -> Result<(String, Option<String>), StoreError> {
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes).map_err(|error| StoreError::new(path, error))?;
+    let foreign = foreign(file, path).map_err(|error| StoreError::new(path, error))?;
+    let text = match String::from_utf8(bytes) {
         Ok(text) => text,
         Err(error) => {
             let what = error.utf8_error();
@@ -237,7 +261,8 @@ fn read_text(file: &Path) -> Result<String, StoreError> {
             }
             text
         }
-    })
+    };
+    Ok((text, foreign.map(|why| format!("{} {why}", path.display()))))
 }
 
 /// Returns the file of a run's directory that contains the complete run.

@@ -16,3 +16,4 @@ mod overhead;
 mod perftest;
 mod run;
 mod sync;
+mod trust;

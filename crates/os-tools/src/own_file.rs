@@ -1,0 +1,99 @@
+//! Whether an open file can only have been written by this user. Called where the contents of a file decide what this process does:
+//! which programs it starts.
+
+use std::fs::File;
+use std::io;
+use std::path::Path;
+
+use headwater_os::files::own_user;
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
+
+/// Returns why another user may have written the file that was opened by this path, in words that follow "it"; `None` if no other
+/// user can have. Then the file is a regular one, it and the directory that holds it belong to this user, and neither can be written
+/// by its group or by others.
+///
+/// What was opened is judged, and not what the path leads to at another time. Directories above the file's own are not
+/// judged: by changing them another user can only choose among the files that this user has written.
+///
+/// # Errors
+/// Errors of the system.
+pub fn foreign(file: &File, path: &Path) -> io::Result<Option<&'static str>> {
+    let opened = rustix::fs::fstat(file)?;
+    if FileType::from_raw_mode(opened.st_mode) != FileType::RegularFile {
+        return Ok(Some("is no regular file"));
+    }
+    if opened.st_uid != own_user() {
+        return Ok(Some("belongs to another user"));
+    }
+    if is_written_by_others(&opened) {
+        return Ok(Some("can be written by its group or by others (`chmod go-w` ends that)"));
+    }
+    let parent = path.parent().filter(|parent| *parent != Path::new("")).unwrap_or(Path::new("."));
+    let directory = rustix::fs::open(parent, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+    let holder = rustix::fs::fstat(&directory)?;
+    if holder.st_uid != own_user() {
+        return Ok(Some("is in a directory of another user"));
+    }
+    if is_written_by_others(&holder) {
+        return Ok(Some("is in a directory that its group or others can write to (`chmod go-w` ends that)"));
+    }
+    let entry = rustix::fs::statat(&directory, path.file_name().unwrap_or_default(), AtFlags::SYMLINK_NOFOLLOW)?;
+    let is_entry = (entry.st_dev, entry.st_ino) == (opened.st_dev, opened.st_ino);
+    Ok((!is_entry).then_some("is reached by a symbolic link, or was replaced meanwhile"))
+}
+
+fn is_written_by_others(status: &Stat) -> bool {
+    Mode::from_raw_mode(status.st_mode).intersects(Mode::WGRP | Mode::WOTH)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, Permissions};
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use super::*;
+
+    #[test]
+    fn only_a_file_and_directory_that_no_other_user_writes_are_own() {
+        let home = std::env::temp_dir().join(format!("headwater-own-file-{}", std::process::id()));
+        let [directory, file] = [home.join("run"), home.join("run/file")];
+        fs::create_dir_all(&directory).expect("a new directory");
+        fs::write(&file, "x").expect("room on the disk");
+        let why = |path: &Path| foreign(&File::open(path).expect("open"), path).expect("fstat");
+        let with = |path: &Path, mode| {
+            fs::set_permissions(path, Permissions::from_mode(mode)).expect("chmod");
+        };
+        with(&home, 0o777);
+        with(&directory, 0o755);
+        for (of_file, of_directory, expect) in [
+            (0o644, 0o755, None),
+            (0o400, 0o500, None),
+            (0o664, 0o755, Some("its group or by others")),
+            (0o646, 0o755, Some("its group or by others")),
+            (0o644, 0o775, Some("in a directory")),
+            (0o644, 0o1777, Some("in a directory")),
+        ] {
+            with(&file, of_file);
+            with(&directory, of_directory);
+            let said = why(&file);
+            assert_eq!(said.is_some(), expect.is_some(), "{of_file:o} {of_directory:o}: {said:?}");
+            assert!(expect.is_none_or(|part| said.is_some_and(|said| said.contains(part))), "{said:?}");
+        }
+        with(&file, 0o644);
+        with(&directory, 0o755);
+        let link = directory.join("link");
+        symlink("file", &link).expect("symlink");
+        assert!(why(&link).is_some_and(|said| said.contains("symbolic link")));
+        assert!(why(&directory).is_some_and(|said| said.contains("regular")));
+        // The opened file counts, and not the one that has its name now.
+        let opened = File::open(&file).expect("open");
+        fs::write(directory.join("new"), "y").expect("room on the disk");
+        fs::rename(directory.join("new"), &file).expect("rename");
+        assert!(foreign(&opened, &file).expect("fstat").is_some_and(|said| said.contains("replaced")));
+        if own_user() == 0 {
+            rustix::fs::chown(&file, Some(rustix::fs::Uid::from_raw(65534)), None).expect("chown");
+            assert!(why(&file).is_some_and(|said| said.contains("another user")));
+        }
+        fs::remove_dir_all(&home).expect("it is there");
+    }
+}
