@@ -41,7 +41,9 @@ pub(crate) fn parse<'t>(signature: &str, text: &'t str) -> Option<Vec<Line<'t>>>
 pub(crate) fn replace(path: &Path, text: &str) -> io::Result<()> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let new = &path.with_file_name(format!(".{name}.new"));
-    let file = private().write(true).create(true).truncate(true).open(new);
+    // What a killed process has left there, or another user: it may be a symbolic link.
+    let _ = fs::remove_file(new);
+    let file = private().write(true).create_new(true).open(new);
     let written = file.and_then(|mut file| file.write_all(text.as_bytes()));
     written.and_then(|()| fs::rename(new, path)).inspect_err(|_| drop(fs::remove_file(new)))
 }

@@ -308,7 +308,7 @@ fn a_killed_run_leaves_no_instance_or_process_and_the_next_run_removes_its_files
     child.kill().expect("it lives");
     child.wait().expect("wait");
     wait_for("end of its instances", || instances(id).is_empty());
-    let mine = format!("headwater-{id}-");
+    let mine = format!("headwater-run-{id}-");
     wait_for("end of its processes", || !commands().iter().any(|command| command.contains(&mine)));
     let output =
         headwater(place.path()).args(["--configs", "null", "--blocks", "1", "-q", "-o", "next", "--", "true"]).output();
@@ -344,7 +344,7 @@ fn instances(id: u32) -> Vec<PathBuf> {
 /// Returns the memory of our tracer's sessions that belong to a process.
 fn memory_of(id: u32) -> Vec<PathBuf> {
     let entries = fs::read_dir(headwater::trace::HOME).into_iter().flatten().flatten().map(|entry| entry.path());
-    entries.filter(|path| path.to_string_lossy().contains(&format!("/headwater-{id}-"))).collect()
+    entries.filter(|path| path.to_string_lossy().contains(&format!("/headwater-run-{id}-"))).collect()
 }
 
 /// Returns the command lines of all processes.

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::{Output, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::directory::{TestDir, status};
@@ -346,6 +346,39 @@ fn a_signal_while_rows_are_probed_is_an_interruption_too() {
     assert_eq!(status(&output), 130, "{}", complaint(&output));
     assert!(complaint(&output).contains("before the first launch"), "{}", complaint(&output));
     assert!(processes_of(&dir).is_empty() && dir.left_behind().is_empty(), "{:?}", dir.left_behind());
+}
+
+/// Its process id means another process here, or none.
+#[test]
+fn the_files_of_a_live_run_of_another_pid_namespace_stay() {
+    let dir = TestDir::new();
+    let mut command = Command::new("unshare");
+    command.args(["--pid", "--fork", "--kill-child", "--mount-proc", env!("CARGO_BIN_EXE_headwater")]);
+    command.args(["run", "pipe/stream/64", "--time", "20s", "--launches", "3", "--quiet", "-o", "long"]);
+    command.current_dir(dir.root()).env("TMPDIR", dir.tmp()).stdin(Stdio::null()).stderr(Stdio::piped());
+    let Ok(mut run) = command.spawn() else { return println!("skipped: unshare(1) is missing") };
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !dir.path("long/run.jsonl").exists() {
+        if run.try_wait().expect("wait").is_some() {
+            let mut said = String::new();
+            std::io::Read::read_to_string(&mut run.stderr.take().expect("a pipe"), &mut said).expect("read");
+            assert!(said.contains("unshare"), "{said}");
+            return println!("skipped: {said}");
+        }
+        assert!(Instant::now() < deadline, "it begins");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let live = dir.left_behind();
+    assert_eq!(live.len(), 1, "{live:?}");
+    assert_eq!(status(&dir.run(&QUICK)), 0);
+    assert_eq!(dir.left_behind(), live);
+    run.kill().expect("it is there");
+    run.wait().expect("wait");
+    // The kernel releases the lock when the last process of the run has ended.
+    while !dir.left_behind().is_empty() {
+        assert_eq!(status(&dir.run(&["list", "pipe", "--all"])), 0);
+        assert!(Instant::now() < deadline, "{:?}", dir.left_behind());
+    }
 }
 
 #[test]

@@ -8,17 +8,15 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use headwater_os::child;
 use headwater_os_tools::mapping;
 use headwater_os_tools::reaper::{Guard, Saved, Source, Will};
 use rustix::fs::{FlockOperation, flock};
-use rustix::io::Errno;
 
 use super::drain::Pipe;
 use super::events::Selection;
 use super::pages::{Store, stats_beside};
 use super::stats::Stats;
-use super::{Error, Tracefs, mount, support, tracefs};
+use super::{Error, Tracefs, mount, tracefs};
 use crate::filter::Filter;
 
 /// The prefix of an instance's name; the process id follows.
@@ -34,6 +32,8 @@ const REMOVAL_PAUSE: Duration = Duration::from_millis(10);
 pub struct Instance {
     path: PathBuf,
     guard: Option<Guard>,
+    /// Holds the lock of a live instance, which the guard shares ([`claim`]).
+    _lock: File,
     /// The process that created it: a forked child drops a copy and must not remove the instance.
     owner: u32,
 }
@@ -48,26 +48,30 @@ impl Instance {
     pub(super) fn create(found: &Tracefs, sinks: &[(u32, Store, Pipe)]) -> Result<Instance, Error> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let owner = std::process::id();
-        let path = loop {
+        let (path, lock) = loop {
             // Relaxed: only uniqueness matters.
             let number = NEXT.fetch_add(1, Ordering::Relaxed);
             let path = found.path("instances").join(format!("{PREFIX}{owner}-{number}"));
             match fs::create_dir(&path) {
-                Ok(()) => break path,
-                // An instance of a dead process with the same process id.
+                // Another process may have removed it before it was locked.
+                Ok(()) => match lock(&path, FlockOperation::NonBlockingLockShared) {
+                    Err(error) if path.exists() && error.kind() != io::ErrorKind::WouldBlock => {
+                        return Err(Error::file("lock", &path, error));
+                    }
+                    Ok(lock) if path.exists() => break (path, lock),
+                    _ => drop(fs::remove_dir(&path)),
+                },
+                // An instance of a process with the same process id, which is dead or of another PID namespace.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(Error::file("make an instance", &path, error)),
             }
         };
-        let mut instance = Instance { path, guard: None, owner };
+        let mut instance = Instance { path, guard: None, _lock: lock, owner };
         let cpus_to_save: Vec<SavedCpu<'_>> =
             sinks.iter().filter_map(|(cpu, store, pipe)| SavedCpu::of(&instance.path, *cpu, store, pipe)).collect();
         let lock = cpus_to_save.first().map(|cpu| cpu.lock);
-        let mark = File::open(&instance.path).map_err(|source| Error::file("open", &instance.path, source))?;
-        flock(&mark, FlockOperation::NonBlockingLockShared)
-            .map_err(|error| Error::file("lock", &instance.path, error.into()))?;
         // Without the mount the paths would lead nowhere in the guard.
-        let held = lock.into_iter().chain(mount::descriptor(&instance.path)).chain([mark.as_fd()]).collect();
+        let held = lock.into_iter().chain(mount::descriptor(&instance.path)).chain([instance._lock.as_fd()]).collect();
         let saved = cpus_to_save.iter().flat_map(SavedCpu::saved).collect();
         let guard = Guard::fork(&instance.path, "tracing_on", &Will { saved, held });
         instance.guard = Some(guard.map_err(|source| Error::Start { what: "the guard", source })?);
@@ -213,13 +217,11 @@ impl Drop for Instance {
 /// Returns the instances whose process and guard are gone, so that they record without a reader.
 ///
 /// # Errors
-/// [`Error::Numbers`] if the process ids in the names have another meaning here; [`Error::File`] if instances cannot be
-/// listed.
+/// [`Error::File`] if instances cannot be listed.
 pub fn stale(found: &Tracefs) -> Result<Vec<PathBuf>, Error> {
-    support::own_pids()?;
     let home = found.path("instances");
     let paths = tracefs::directories(&home)?.into_iter().map(|name| home.join(name));
-    Ok(paths.filter(|path| is_stale(path)).collect())
+    Ok(paths.filter(|path| claim(path).is_some()).collect())
 }
 
 /// Removes the [`stale`] instances with their contents. Returns their paths.
@@ -227,7 +229,8 @@ pub fn stale(found: &Tracefs) -> Result<Vec<PathBuf>, Error> {
 /// # Errors
 /// As [`stale`].
 pub fn sweep(found: &Tracefs) -> Result<Vec<PathBuf>, Error> {
-    Ok(stale(found)?.into_iter().filter(|path| remove(path)).collect())
+    let is_removed = |path: &PathBuf| claim(path).is_some_and(|_lock| remove(path));
+    Ok(stale(found)?.into_iter().filter(is_removed).collect())
 }
 
 /// Sets the filters of those events of an instance that they are about; several of one event must all hold.
@@ -257,26 +260,30 @@ pub(super) fn filter(instance: &Path, events: &Selection, filters: &[Filter]) ->
     Ok(())
 }
 
-/// Returns the directory of the instance with that name.
+/// Returns the directory of the instance with that name, which a file may have told: it must be one of ours.
 pub(super) fn by_name(name: &str) -> Result<PathBuf, Error> {
-    Ok(Tracefs::find()?.path("instances").join(name))
+    let path = Tracefs::find()?.path("instances").join(name);
+    if is_ours(name) { Ok(path) } else { Err(Error::file("find", &path, io::ErrorKind::NotFound.into())) }
 }
 
-/// Whether it is an instance of ours whose process and guard are gone.
-pub(super) fn is_stale(path: &Path) -> bool {
-    path.file_name().and_then(|name| owner(name.to_str()?)).is_some_and(|pid| !child::exists(pid)) && !has_guard(path)
+/// Takes over an instance of ours whose process and guard are gone, for as long as the returned file is open. A live session and its
+/// guard, which may be saving the contents, share a lock on the directory. The kernel shows the lock to all PID namespaces, in which the
+/// process id of the name may have another meaning.
+pub(super) fn claim(path: &Path) -> Option<File> {
+    path.file_name().filter(|name| name.to_str().is_some_and(is_ours))?;
+    lock(path, FlockOperation::NonBlockingLockExclusive).ok()
 }
 
-/// Whether the instance's guard lives, which may be saving its contents: it has a lock on the directory.
-fn has_guard(path: &Path) -> bool {
-    File::open(path).is_ok_and(|mark| flock(&mark, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK))
+fn lock(path: &Path, operation: FlockOperation) -> io::Result<File> {
+    let file = File::open(path)?;
+    flock(&file, operation)?;
+    Ok(file)
 }
 
-/// Returns the process id in an instance's name, or `None` if it is not one of ours.
-fn owner(name: &str) -> Option<u32> {
-    let (pid, number) = name.strip_prefix(PREFIX)?.split_once('-')?;
-    number.parse::<u32>().ok()?;
-    pid.parse().ok()
+/// Whether a name is one that [`Instance::create`] gives.
+fn is_ours(name: &str) -> bool {
+    let numbers = name.strip_prefix(PREFIX).and_then(|rest| rest.split_once('-'));
+    numbers.is_some_and(|(pid, number)| pid.parse::<u32>().is_ok() && number.parse::<u32>().is_ok())
 }
 
 /// Returns the CPUs that have a buffer, ascending.
@@ -311,11 +318,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_names_of_ours_have_an_owner() {
-        for (name, expect) in
-            [("headwater-12-0", Some(12)), ("headwater-12", None), ("headwater-x-0", None), ("other-12-0", None)]
-        {
-            assert_eq!(owner(name), expect, "{name}");
+    fn only_names_of_ours_are_instances() {
+        for (name, expect) in [
+            ("headwater-12-0", true),
+            ("headwater-12", false),
+            ("headwater-x-0", false),
+            ("other-12-0", false),
+            ("..", false),
+            ("../headwater-12-0", false),
+        ] {
+            assert_eq!(is_ours(name), expect, "{name}");
         }
     }
 }

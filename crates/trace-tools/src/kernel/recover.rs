@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::capture::{Capture, Pages};
 use super::drain::{Drain, Pipe};
-use super::instance::{by_name, is_stale, remove};
+use super::instance::{by_name, claim, remove};
 use super::pages::{self, Description, Store};
 use super::parts::{EndedParts, PartsFile};
 use super::stats::Stats;
@@ -35,10 +35,10 @@ pub fn recover(directory: &Path) -> Result<Option<Capture>, Error> {
     let Some(description) = Description::read(directory)? else { return Ok(None) };
     let (layout, kinds, clock) = (description.layout()?, description.kinds()?, description.clock);
     let stacks = description.stacks();
-    // An instance of that name whose process is alive belongs to another session.
+    // An instance of that name that is locked belongs to another session.
     // Where tracefs cannot be reached any more, neither can the instance.
-    let instance = by_name(&description.instance).ok().filter(|path| path.exists() && is_stale(path));
-    let instance = instance.as_deref();
+    let claimed = by_name(&description.instance).ok().and_then(|path| claim(&path).map(|lock| (path, lock)));
+    let instance = claimed.as_ref().map(|(path, _lock)| path.as_path());
     if let Some(instance) = instance {
         tracefs::write(&instance.join("tracing_on"), "0")?;
     }

@@ -137,14 +137,20 @@ fn sweep_removes_only_stale_instances() {
         return;
     }
     let found = Tracefs::find().expect("usable");
-    let mut dead = Waiting::calling(0);
-    let own = Session::start(&only(&[&dead], Mode::Flight)).expect("a session");
-    let pid = dead.child.id();
-    let stale = found.path(&format!("instances/headwater-{pid}-7"));
-    std::fs::create_dir(&stale).expect("an instance");
-    assert!(!sweep(&found).expect("a list").contains(&stale), "its process lives");
-    dead.child.kill();
-    dead.child.wait().expect("wait");
-    assert!(sweep(&found).expect("a list").contains(&stale));
-    assert!(!stale.exists() && own.path().exists());
+    let waiting = Waiting::calling(0);
+    let own = Session::start(&only(&[&waiting], Mode::Flight)).expect("a session");
+    // No process has this number here, as that of a session in another PID namespace; its lock counts.
+    let [live, stale] =
+        ["4000000000", &std::process::id().to_string()].map(|pid| found.path(&format!("instances/headwater-{pid}-7")));
+    for path in [&live, &stale] {
+        std::fs::create_dir(path).expect("an instance");
+    }
+    let lock = std::fs::File::open(&live).expect("it is there");
+    rustix::fs::flock(&lock, rustix::fs::FlockOperation::LockShared).expect("flock");
+    let swept = sweep(&found).expect("a list");
+    assert!(swept.contains(&stale) && !swept.contains(&live), "{swept:?}");
+    assert!(!stale.exists() && live.exists() && own.path().exists());
+    drop(lock);
+    assert!(sweep(&found).expect("a list").contains(&live));
+    waiting.run();
 }
