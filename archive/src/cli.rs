@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
+use headwater_results::foreign::printable;
 
 use crate::database::{Retry, WAIT, retry};
 use crate::place::Place;
@@ -13,7 +14,6 @@ mod add;
 mod check;
 mod list;
 mod migrate;
-mod printable;
 mod remove;
 mod show;
 mod stream;
@@ -118,7 +118,7 @@ pub fn main() -> ExitCode {
 
 /// Says something on standard error, with what names of hosts and files could do to a terminal made harmless.
 fn say(words: &str) {
-    let _ = writeln!(io::stderr().lock(), "headwater archive: {}", printable::printable(words));
+    let _ = writeln!(io::stderr().lock(), "headwater archive: {}", printable(words));
 }
 
 /// Whether the reader of standard output has left.

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use anyhow::bail;
 use clap::Args;
+use headwater_results::foreign::line;
 
 use super::{ERROR, say};
 use crate::archive::{Added, Adder};
@@ -58,12 +59,7 @@ pub fn add(place: &Place, arguments: &AddArguments) -> anyhow::Result<u8> {
         match Record::read(path).and_then(|record| adder.add(&record)) {
             Ok(added) => {
                 if !arguments.quiet {
-                    writeln!(
-                        std::io::stdout().lock(),
-                        "{}: {}",
-                        super::printable::line(&path.display().to_string()),
-                        words(added)
-                    )?;
+                    writeln!(std::io::stdout().lock(), "{}: {}", line(&path.display().to_string()), words(added))?;
                 }
                 if let (Some(marker), Ok(spool)) = (marker, &spool) {
                     spool.remove(marker)?;
@@ -133,7 +129,7 @@ fn spooled(spool: &Spool, arguments: &AddArguments) -> anyhow::Result<u32> {
                     writeln!(
                         std::io::stdout().lock(),
                         "{}: {}",
-                        super::printable::line(&marker.run.display().to_string()),
+                        line(&marker.run.display().to_string()),
                         words(added)
                     )?;
                 }

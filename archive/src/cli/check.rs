@@ -3,10 +3,10 @@
 use std::io::Write;
 
 use clap::Args;
+use headwater_results::foreign::{line, printable};
 use headwater_results::history::own_figure;
 
 use super::list::parsed;
-use super::printable::line;
 use crate::archive::{self, short};
 use crate::database::{Database, Kind, Value, rows};
 use crate::place::Place;
@@ -44,7 +44,7 @@ pub fn check(place: &Place, arguments: &CheckArguments) -> anyhow::Result<u8> {
     }
     let mut out = std::io::stdout().lock();
     for what in &wrong {
-        writeln!(out, "{}", super::printable::printable(what))?;
+        writeln!(out, "{}", printable(what))?;
     }
     writeln!(out, "{} runs checked, {} wrong", heads.len(), wrong.len())?;
     let (markers, _) = Spool::usual()?.markers()?;

@@ -5,9 +5,9 @@ use std::io::Write;
 use std::time::SystemTime;
 
 use clap::Args;
+use headwater_results::foreign::{line, printable};
 use serde::Serialize;
 
-use super::printable::line;
 use crate::archive::{self, short};
 use crate::place::Place;
 use crate::query::{Head, Query, heads, labels};
@@ -69,8 +69,7 @@ pub fn list(place: &Place, arguments: &ListArguments) -> anyhow::Result<u8> {
     let mut out = std::io::stdout().lock();
     if arguments.json {
         for head in &heads {
-            serde_json::to_writer(&mut out, &line_of(head, of(head.id).collect()))?;
-            writeln!(out)?;
+            writeln!(out, "{}", printable(&serde_json::to_string(&line_of(head, of(head.id).collect()))?))?;
         }
         return Ok(0);
     }
@@ -80,11 +79,11 @@ pub fn list(place: &Place, arguments: &ListArguments) -> anyhow::Result<u8> {
             let labels: Vec<String> = of(head.id).map(|(name, value)| format!("{name}={value}")).collect();
             [
                 short(&head.digest).to_owned(),
-                line(&head.started_at),
-                line(&head.host),
-                line(&head.kernel),
+                line(&head.started_at).into_owned(),
+                line(&head.host).into_owned(),
+                line(&head.kernel).into_owned(),
                 head.launches.to_string(),
-                line(&head.status),
+                line(&head.status).into_owned(),
                 line(&format!("{} {}", head.run_id, labels.join(" "))).trim_end().to_owned(),
             ]
         })

@@ -3,8 +3,8 @@
 use std::io::Write;
 
 use clap::Args;
+use headwater_results::foreign::line;
 
-use super::printable::line;
 use crate::database::Kind;
 use crate::place::Place;
 use crate::schema;
@@ -33,7 +33,8 @@ pub fn migrate(place: &Place, arguments: &MigrateArguments) -> anyhow::Result<u8
         database.script(&schema::roles())?;
     }
     let mut out = std::io::stdout().lock();
-    let place = line(&place.to_string());
+    let place = place.to_string();
+    let place = line(&place);
     match found {
         0 => writeln!(out, "{place}: an archive now, version {} of the tables", schema::VERSION)?,
         schema::VERSION => writeln!(out, "{place}: has version {found} of the tables already")?,

@@ -5,9 +5,9 @@ use std::io::Write;
 
 use anyhow::bail;
 use clap::Args;
+use headwater_results::foreign::line;
 
 use super::list::parsed;
-use super::printable::line;
 use crate::archive::{self, short};
 use crate::place::Place;
 use crate::query::heads;

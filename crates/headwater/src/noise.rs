@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use headwater_results::compare::noise::{Assessment, Drift};
+use headwater_results::foreign::file_name;
 use serde::{Deserialize, Serialize};
 
 use crate::replace::replace;
@@ -96,9 +97,7 @@ impl NoiseFloor {
 
 /// The record of `host` in the directory of runs.
 pub fn path(runs: &Path, host: &str) -> PathBuf {
-    // A host name may hold anything; a file name may not.
-    let safe = |character: char| if character.is_alphanumeric() || "-_.".contains(character) { character } else { '_' };
-    runs.join(format!("noise-{}.json", host.chars().map(safe).collect::<String>()))
+    runs.join(format!("noise-{}.json", file_name(host)))
 }
 
 /// Reads a record.

@@ -6,7 +6,7 @@
 
 mod bench;
 mod bmf;
-mod csv;
+pub(crate) mod csv;
 mod json;
 mod markdown;
 mod openmetrics;

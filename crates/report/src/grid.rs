@@ -3,8 +3,8 @@
 //! A table that is too wide is split into several, or transposed if that needs fewer of them.
 
 use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
+use headwater_results::foreign::line;
 
-use crate::markup::is_unfit;
 use crate::style::{Style, best, quiet, strong, width_of};
 
 /// Spaces to the left of a table.
@@ -201,11 +201,11 @@ fn value_of(cell: &Cell, style: &Style) -> String {
 
 /// Returns at most `width` columns of `text`, on one line.
 pub(crate) fn cut(text: &str, width: usize, style: &Style) -> String {
-    let flat = text.chars().map(|character| if is_unfit(character) { '?' } else { character });
-    if width_of(text) <= width {
-        return flat.collect();
+    let flat = line(text);
+    if width_of(&flat) <= width {
+        return flat.into_owned();
     }
-    flat.take(width.saturating_sub(1)).chain([style.ellipsis()]).collect()
+    flat.chars().take(width.saturating_sub(1)).chain([style.ellipsis()]).collect()
 }
 
 /// A thin line below the heads, and no other lines.

@@ -2,6 +2,8 @@
 //!
 //! Names of rows, hosts and runs come from files that any program may have written: they must pass through [`escape`].
 
+use headwater_results::foreign::is_unfit;
+
 /// Escapes `text` for an element or a quoted attribute. Characters that XML does not permit become U+FFFD, and so do
 /// those that change the direction of the surrounding text.
 pub(crate) fn escape(text: &str) -> String {
@@ -86,13 +88,6 @@ fn is_unit(word: &str) -> bool {
     let prefixed = unit.strip_prefix(['k', 'M', 'G', 'T']).unwrap_or(unit);
     matches!(unit, "ns" | "us" | "ms" | "s" | "%" | "B" | "KiB" | "MiB" | "GiB" | "MHz" | "k" | "M" | "G" | "T")
         || matches!(prefixed, "/s" | "B/s")
-}
-
-/// Controls, noncharacters, and bidirectional controls whose effect extends beyond their own word: no name needs them, and they
-/// would change what a reader sees of the rest.
-pub(crate) fn is_unfit(character: char) -> bool {
-    character.is_control()
-        || matches!(character, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{fffe}' | '\u{ffff}')
 }
 
 /// Returns at most `characters` of `text`, with an ellipsis if something is left out.

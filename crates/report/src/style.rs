@@ -3,7 +3,7 @@
 //! While a page is laid out, emphasis is a pair of characters without width, so that no layout counts an escape
 //! sequence as text. Only [`finish`] writes escape sequences.
 
-use crate::markup::is_unfit;
+use headwater_results::foreign::is_unfit;
 
 /// The style of a text page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,7 +86,7 @@ fn is_mark(character: char) -> bool {
 }
 
 /// Returns the page for the reader: marks become escape sequences or are removed. Other control characters and changes of
-/// direction, which can come only from a run that another program wrote, are shown as `?`.
+/// direction, which can come only from a run that another program wrote, are shown as `?`: an escape would make the line longer.
 pub(crate) fn finish(page: &str, style: &Style) -> String {
     let mut text = String::with_capacity(page.len());
     for character in page.chars() {

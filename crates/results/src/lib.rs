@@ -10,6 +10,7 @@ pub mod compare;
 pub mod estimate;
 pub mod fit;
 pub mod flags;
+pub mod foreign;
 pub mod histogram;
 pub mod history;
 #[cfg(feature = "json-schema")]

@@ -325,7 +325,7 @@ impl Write for Short {
 }
 
 /// The text with `?` in place of what a terminal may obey.
-fn printable(text: &str) -> String {
+pub(crate) fn printable(text: &str) -> String {
     let is_plain = |character: char| character.is_alphanumeric() || character.is_ascii_graphic() || character == ' ';
     text.chars().map(|character| if is_plain(character) { character } else { '?' }).collect()
 }

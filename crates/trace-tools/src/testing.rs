@@ -75,6 +75,11 @@ pub fn exported_schema() -> Schema {
 
 /// Writes a trace of these types: two threads, of which 42 works and wakes 43, which runs on CPU 1.
 pub fn exported_sample() -> TempDir {
+    sample_of("the \"worker\"")
+}
+
+/// Writes the same trace with another name of thread 42.
+pub fn sample_of(thread: &str) -> TempDir {
     let dir = tempfile::tempdir().expect("room");
     let mut writer = Writer::create(dir.path(), &exported_schema()).expect("an empty directory");
     let mut write = |stream, cpu, discarded, records: &[Vec<u8>]| {
@@ -92,7 +97,7 @@ pub fn exported_sample() -> TempDir {
         record(time, event, thread, &fields)
     };
     let flow = 9_u64.to_le_bytes();
-    let named = record(1_000, 1, 42, &[&40_u32.to_le_bytes()[..], b"the \"worker\"\0"].concat());
+    let named = record(1_000, 1, 42, &[&40_u32.to_le_bytes()[..], thread.as_bytes(), &[0]].concat());
     let work = [record(2_000, 3, 42, &[]), put(2_500, 42, u64::MAX, f64::NAN), record(3_000, 4, 42, &[])];
     write(0, 0, 0, &[&[named][..], &work, &[record(3_100, 5, 42, &flow)]].concat());
     write(0, 1, 0, &[record(3_500, 6, 43, &flow)]);

@@ -13,7 +13,7 @@ use headwater_results::origin::hosts::Over;
 use headwater_results::schema::RunStatus;
 
 use super::fail_on::{FailOn, Share};
-use super::output::{note, out};
+use super::output::{note, out, raw};
 use super::show::style;
 use super::{report, runs};
 use crate::compare::{Compared, Noise, Request, compare_hosts, compare_runs, runs_of_only_host};
@@ -289,7 +289,7 @@ fn baseline(wanted: &str, by: Option<&Factor>, loaded: &Loaded) -> String {
 
 /// The comparisons as text on standard output, a blank line between two.
 pub(super) fn print(compared: &[Compared], all_metrics: bool) -> anyhow::Result<()> {
-    let mut out = out();
+    let mut out = raw();
     for (number, compared) in compared.iter().enumerate() {
         if number > 0 {
             writeln!(out)?;

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::Path;
 
 use super::complete::Shell;
-use super::output::out;
+use super::output::raw;
 use super::{command, help, status};
 use crate::replace;
 use anyhow::Context;
@@ -43,7 +43,7 @@ pub fn completions() -> Vec<(String, Vec<u8>)> {
 }
 
 pub(super) fn print_completions(shell: Shell) -> anyhow::Result<u8> {
-    out().write_all(shell.script().as_bytes())?;
+    raw().write_all(shell.script().as_bytes())?;
     Ok(status::OK)
 }
 

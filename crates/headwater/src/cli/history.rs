@@ -16,7 +16,7 @@ use headwater_results::schema::Row;
 use serde::Serialize;
 
 use super::fail_on::Share;
-use super::output::out;
+use super::output::{out, raw};
 use super::report::write;
 use super::show::style;
 use super::status;
@@ -146,7 +146,7 @@ pub(super) fn history(arguments: &HistoryArguments) -> anyhow::Result<u8> {
         serde_json::to_writer_pretty(&mut out, &document)?;
         writeln!(out)?;
     } else {
-        out().write_all(text(&report, &style()).as_bytes())?;
+        raw().write_all(text(&report, &style()).as_bytes())?;
     }
     let is_worse = || {
         let lines = found.histories.iter().flat_map(|history| &history.lines);

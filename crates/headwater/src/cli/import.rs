@@ -8,10 +8,11 @@ use std::time::SystemTime;
 use anyhow::{Context, bail};
 use clap::Args;
 use headwater_gauge::plan::suggest::there_are;
+use headwater_results::foreign::file_name;
 use headwater_results::schema::Event;
 use headwater_results::summary::Fold;
 
-use super::output::out;
+use super::output::{note, out};
 use super::status;
 use crate::import::{self, Format, Imported, LeftOut, Options};
 use crate::store::{EVENTS, RUNS, Store};
@@ -62,7 +63,7 @@ pub(super) fn import(arguments: &ImportArguments) -> anyhow::Result<u8> {
     let (left_out, notes) = (std::mem::take(&mut imported.left_out), std::mem::take(&mut imported.notes));
     let started_at = modified(&arguments.files[0])?;
     let host = Some(&*imported.environment.host).filter(|host| !host.is_empty()).unwrap_or(arguments.format.name);
-    let run_id = format!("{}-{host}", started_at.replace(':', "-"));
+    let run_id = format!("{}-{}", started_at.replace(':', "-"), file_name(host));
     let directory = arguments.output.clone().unwrap_or_else(|| Path::new(RUNS).join(&run_id));
     let (rows, launches) = counts(&imported);
     let events = imported.events(&run_id, &started_at, command(arguments));
@@ -121,18 +122,17 @@ fn warn(left_out: &[LeftOut], notes: &[String]) {
             None => reasons.push((left, 1)),
         }
     }
-    let mut err = std::io::stderr().lock();
     if !left_out.is_empty() {
         let lines =
             if left_out.len() == 1 { "1 line was".to_owned() } else { format!("{} lines were", left_out.len()) };
-        let _ = writeln!(err, "headwater: {lines} left out:");
+        note!("headwater: {lines} left out:");
     }
     for (LeftOut { line, why }, count) in reasons {
         let more = if count == 1 { String::new() } else { format!(" (and {} more)", count - 1) };
-        let _ = writeln!(err, "  {}:{}: {}: {why}{more}", line.file, line.number, line.text.trim().escape_debug());
+        note!("  {}:{}: {}: {why}{more}", line.file, line.number, line.text.trim().escape_debug());
     }
     for note in notes {
-        let _ = writeln!(err, "headwater: {note}");
+        note!("headwater: {note}");
     }
 }
 

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use headwater_os_tools::handler::{self, Handler};
+use headwater_results::foreign::printable;
 use headwater_results::schema::Placement;
 use rustix::process::Signal;
 use serde::{Deserialize, Serialize};
@@ -454,9 +455,11 @@ const NO_NUMBER: &str = "invalid digit found in string";
 /// Prints help and version on standard output, and what is wrong with the command line on standard error.
 fn print_usage(error: &clap::Error) -> ExitCode {
     let text = error.render().to_string();
-    let printed = if text.contains(NO_NUMBER) {
+    let harmless = printable(&text);
+    // A word may be the name of a file, which is printed without colours then.
+    let printed = if text.contains(NO_NUMBER) || harmless != text {
         // The standard library's words do not say what was expected.
-        write!(std::io::stderr().lock(), "{}", text.replace(NO_NUMBER, "it is not a whole number"))
+        write!(std::io::stderr().lock(), "{}", harmless.replace(NO_NUMBER, "it is not a whole number"))
     } else {
         error.print()
     };

@@ -11,7 +11,7 @@ use headwater_results::compare::noise::{Assessment, assess, drift_between};
 use headwater_results::compare::{ALPHA, Rules};
 use headwater_results::schema::{Placement, Run};
 
-use super::output::out;
+use super::output::{out, raw};
 use super::run::measure;
 use super::{RunArguments, placement, status};
 use crate::compare::{Noise, Request, compare_runs};
@@ -103,13 +103,14 @@ pub(super) fn noise(arguments: NoiseArguments) -> anyhow::Result<u8> {
         _ => record,
     };
     noise::write(&file, &record)?;
-    let mut out = out();
     if json {
+        let mut out = out();
         serde_json::to_writer_pretty(&mut out, &record)?;
         writeln!(out)?;
     } else {
         let words = headwater_report::noise(&record.assessment, &record.apart, &super::show::style());
-        out.write_all(words.as_bytes())?;
+        raw().write_all(words.as_bytes())?;
+        let mut out = out();
         for (paired, which) in [(true, "in the same blocks"), (false, "one after the other")] {
             let floor = record.floor(paired);
             let share = Rules::default().with_drift(floor.deviation).noise_floor() * 100.0;

@@ -1,12 +1,16 @@
 //! Standard output and standard error as the subcommands use them. Nothing else in the command writes to them, except
 //! the processes that exchange messages with their parent by standard output.
 //!
+//! Whatever other users have named is printed here, so unfit characters are escaped here ([`printable`]), in text and in JSON.
+//!
 //! A reader that leaves early, as in `headwater list | head -1`, ends the output and is no error. Every other failure
 //! is one, and names standard output.
 
 use std::error::Error;
 use std::fmt::{self, Display, Formatter};
 use std::io::{self, ErrorKind, IsTerminal, StdoutLock, Write};
+
+use headwater_results::foreign::printable;
 
 /// Prints a line on standard error, as [`say`].
 macro_rules! note {
@@ -16,30 +20,47 @@ macro_rules! note {
 }
 pub(crate) use note;
 
-/// Prints a line on standard error, in which names of runs, which any program may have written, do nothing to the terminal. A
-/// standard error that cannot be written is ignored: nothing could say so.
+/// Prints a line on standard error. A standard error that cannot be written is ignored: nothing could say so.
 pub(crate) fn say(words: &str) {
-    let _ = writeln!(io::stderr().lock(), "{}", harmless(words));
+    let _ = writeln!(io::stderr().lock(), "{}", printable(words));
 }
 
-/// Returns the text with `?` for control characters and for those that turn the direction of the text.
-fn harmless(words: &str) -> String {
-    let is_harmful = |character: char| {
-        (character.is_control() && !matches!(character, '\n' | '\t'))
-            || matches!(character, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-    };
-    words.chars().map(|character| if is_harmful(character) { '?' } else { character }).collect()
-}
-
-/// Returns standard output, locked.
+/// Returns standard output, locked, for text and JSON.
 pub(crate) fn out() -> Output {
-    Output(io::stdout().lock())
+    Escaped(raw())
+}
+
+/// Returns standard output, locked, for what is harmless or no text: finished pages, which may have colours, and other formats.
+pub(crate) fn raw() -> Raw {
+    Raw(io::stdout().lock())
+}
+
+/// Standard output for text.
+pub(crate) type Output = Escaped<Raw>;
+
+/// Escapes what is written as text or JSON. A character must be written as a whole, as `write!` and buffers of the standard library do.
+pub(crate) struct Escaped<W>(pub(crate) W);
+
+impl<W: Write> Write for Escaped<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        for chunk in bytes.utf8_chunks() {
+            self.0.write_all(printable(chunk.valid()).as_bytes())?;
+            for byte in chunk.invalid() {
+                write!(self.0, "\\x{byte:02x}")?;
+            }
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
 }
 
 /// Standard output, whose errors are [`OutputError`].
-pub(crate) struct Output(StdoutLock<'static>);
+pub(crate) struct Raw(StdoutLock<'static>);
 
-impl Write for Output {
+impl Write for Raw {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.write(bytes).map_err(OutputError::wrap)
     }
@@ -93,10 +114,14 @@ pub(super) fn has_colour() -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::harmless;
+    use std::io::Write;
+
+    use super::Escaped;
 
     #[test]
-    fn words_do_nothing_to_a_terminal() {
-        assert_eq!(harmless("a\u{1b}[2Jb\u{9b}c\u{202e}\td\n\u{e9}\r"), "a?[2Jb?c?\td\n\u{e9}?");
+    fn what_is_written_does_nothing_to_a_terminal() {
+        let mut text = Vec::new();
+        Escaped(&mut text).write_all(b"a\x1b[2J\xc2\x9b \xff\xe2\x80\xae\td\n\xc3\xa9\r").expect("memory");
+        assert_eq!(String::from_utf8(text).expect("a text"), "a\\u001b[2J\\u009b \\xff\\u202e\td\n\u{e9}\\u000d");
     }
 }

@@ -17,7 +17,7 @@ use headwater_os_tools::signal::StopSignals;
 use headwater_results::overhead::Overhead;
 use headwater_results::schema::{Event, Placement, Row, RunHeader, RunStatus, SCHEMA_VERSION, Settings};
 
-use super::output::out;
+use super::output::{out, raw};
 use super::run::{now, reproduction, run_id, seed};
 use super::run_reporter::{Closed, RunReporter};
 use super::show::style;
@@ -211,12 +211,13 @@ pub(super) fn overhead(arguments: OverheadArguments) -> anyhow::Result<u8> {
     let end = runner.run(&scratch, &stop, &mut teller);
     let Closed { run, directory, end } = teller.close(end)?;
     drop((scratch, user));
-    let mut out = out();
     if is_json {
+        let mut out = out();
         serde_json::to_writer_pretty(&mut out, &Overhead::of(&run))?;
         writeln!(out)?;
     } else {
-        out.write_all(headwater_report::terminal(&run, &style()).as_bytes())?;
+        raw().write_all(headwater_report::terminal(&run, &style()).as_bytes())?;
+        let mut out = out();
         let blocks_left_out = end.as_ref().map_or(0, |(end, _)| end.blocks_left_out);
         if let Some(blocks) = arguments.blocks.filter(|_| blocks_left_out > 0) {
             let done = blocks - blocks_left_out;

@@ -16,7 +16,7 @@ use headwater_os::cpu;
 use headwater_results::schema::Placement;
 use headwater_streams::{Options, limits};
 
-use super::output::out;
+use super::output::raw;
 use super::run::{Execution, Prepared, dry_run, execute, run_id, seed};
 use super::show::style;
 use super::{placement, status};
@@ -169,7 +169,7 @@ pub(super) fn perftest(arguments: &PerftestArguments) -> anyhow::Result<u8> {
     };
     let measured = execute(Prepared { plan, directory, events: None, labels: BTreeMap::new() }, &cpus, &execution)?;
     if !arguments.json {
-        write!(out(), "\n{}", headwater_report::perftest(&measured.run, &style()))?;
+        write!(raw(), "\n{}", headwater_report::perftest(&measured.run, &style()))?;
         measured.print_end()?;
     }
     measured.end()

@@ -6,6 +6,7 @@ use std::time::Instant;
 use headwater_gauge::harness::run::Share;
 use headwater_gauge::plan::cost::rest_s;
 use headwater_gauge::plan::duration;
+use headwater_results::foreign::line;
 use headwater_results::schema::Row;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
@@ -59,7 +60,7 @@ impl Progress {
         let eta = rest.map_or_else(String::new, |seconds| format!("about {} left", duration::words(seconds)));
         if let Some(bar) = &self.bar {
             bar.set_length(BAR);
-            bar.set_message(format!("{eta:20} block {}  {}", block + 1, row.id));
+            bar.set_message(format!("{eta:20} block {}  {}", block + 1, line(&row.id)));
             bar.set_position((share * BAR as f64) as u64);
         } else if self.lines && self.block != Some(block) {
             note!("block {}: {:.0} % done after {} {eta}", block + 1, 100.0 * share, duration::words(elapsed_s));

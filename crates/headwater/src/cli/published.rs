@@ -7,7 +7,7 @@ use headwater_results::published::claims::{self, Claim, Verdict, Wording};
 use headwater_results::published::{self, PREFIX, Table};
 use serde_json::{Value, json};
 
-use super::output::out;
+use super::output::{out, raw};
 use super::{ListArguments, show, status};
 
 /// What stands in the place of a suite.
@@ -22,12 +22,11 @@ pub(super) fn list(arguments: &ListArguments) -> anyhow::Result<u8> {
     if let Some(other) = arguments.selection.iter().find(|word| *word != WORD) {
         bail!("{other:?} beside published tables: `headwater list {WORD}` lists all of them, and nothing else");
     }
-    let mut out = out();
     match (arguments.json, arguments.claims) {
-        (true, false) => lines(&mut out, published::tables().iter().map(table))?,
-        (true, true) => lines(&mut out, claims::TABLE.iter().map(claim))?,
-        (false, false) => out.write_all(headwater_report::published_list(&show::style()).as_bytes())?,
-        (false, true) => out.write_all(headwater_report::published_claims(&show::style()).as_bytes())?,
+        (true, false) => lines(&mut out(), published::tables().iter().map(table))?,
+        (true, true) => lines(&mut out(), claims::TABLE.iter().map(claim))?,
+        (false, false) => raw().write_all(headwater_report::published_list(&show::style()).as_bytes())?,
+        (false, true) => raw().write_all(headwater_report::published_claims(&show::style()).as_bytes())?,
     }
     Ok(status::OK)
 }

@@ -14,7 +14,7 @@ use headwater_results::compare::Comparison;
 use headwater_results::overhead::is_overhead;
 use headwater_results::schema::{Placement, Run};
 
-use super::output::{note, out};
+use super::output::{note, raw};
 use super::{placement, runs, status};
 use crate::compare::{Request, compare_runs};
 use crate::replace;
@@ -227,7 +227,7 @@ fn output(arguments: &ReportArguments) -> PathBuf {
 /// Writes `text` and says where it is. A file that is there is replaced only if it is of our making, and only as a whole.
 pub(super) fn write(output: &Path, text: &str, force: bool) -> anyhow::Result<()> {
     if output == Path::new("-") {
-        out().write_all(text.as_bytes())?;
+        raw().write_all(text.as_bytes())?;
         return Ok(());
     }
     let path = || output.display().to_string();

@@ -19,10 +19,11 @@ use headwater_gauge::plan::{Column, Plan, RunRequest, duration};
 use headwater_os::{clock, cpu};
 use headwater_os_tools::signal::StopSignals;
 use headwater_report::plural;
+use headwater_results::foreign::file_name;
 use headwater_results::history::By;
 use headwater_results::schema::{Event, Program, Row, Run, RunHeader, RunStatus, SCHEMA_VERSION};
 
-use super::output::{note, out};
+use super::output::{note, out, raw};
 use super::run_reporter::{Closed, LaunchLine, RunReporter};
 use super::show::style;
 use super::{RunArguments, run_archive, status};
@@ -474,7 +475,7 @@ pub(super) fn now() -> String {
 
 /// The name of a run that begins now.
 pub(super) fn run_id() -> String {
-    format!("{}-{}", now().replace(':', "-"), headwater_os_tools::machine::uname().host)
+    format!("{}-{}", now().replace(':', "-"), file_name(&headwater_os_tools::machine::uname().host))
 }
 
 fn header(plan: &Plan, directory: &Path, programs: &BTreeMap<Option<String>, HarnessProgram>) -> RunHeader {
@@ -559,7 +560,7 @@ impl Measured {
     fn print(&self, compared: Option<&anyhow::Result<Vec<Compared>>>) -> anyhow::Result<()> {
         let run = &self.run;
         match compared {
-            None => out().write_all(headwater_report::terminal(run, &style()).as_bytes())?,
+            None => raw().write_all(headwater_report::terminal(run, &style()).as_bytes())?,
             Some(Ok(compared)) => super::compare::print(compared, false)?,
             // An interrupted run may have nothing to compare yet.
             Some(Err(error)) => note!("headwater: {error:#}"),

@@ -5,14 +5,14 @@ use std::io::{Write, stdout};
 use headwater_report::{ShowOptions, Style};
 use headwater_results::schema::{Run, RunStatus};
 
-use super::output::{has_colour, out};
+use super::output::{has_colour, out, raw};
 use super::{ShowArguments, runs, status};
 
 pub(super) fn show(arguments: &ShowArguments) -> anyhow::Result<u8> {
-    let mut out = out();
     // All runs are read before one is printed, so that a wrong name prints no half result.
     let runs = runs::load(&arguments.runs)?.runs;
     if arguments.json {
+        let mut out = out();
         for (_, run) in &runs {
             serde_json::to_writer_pretty(&mut out, run)?;
             writeln!(out)?;
@@ -20,7 +20,7 @@ pub(super) fn show(arguments: &ShowArguments) -> anyhow::Result<u8> {
     } else {
         let named: Vec<(String, &Run)> = runs.iter().map(|(name, run)| (name.clone(), run)).collect();
         let options = ShowOptions { lmbench_value: arguments.lmbench_value };
-        out.write_all(headwater_report::terminals(&named, options, &style()).as_bytes())?;
+        raw().write_all(headwater_report::terminals(&named, options, &style()).as_bytes())?;
     }
     let is_whole = runs.iter().all(|(_, run)| run.status == RunStatus::Complete);
     Ok(if is_whole { status::OK } else { status::PARTIAL })

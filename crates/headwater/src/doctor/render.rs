@@ -1,5 +1,7 @@
 //! Findings as text for a terminal.
 
+use headwater_results::foreign::printable;
+
 use super::{Finding, Status};
 
 /// On a narrower terminal this width is used, because commands would be unreadable.
@@ -47,8 +49,8 @@ fn block(finding: &Finding, colour: bool, layout: &Layout) -> String {
     lines.extend(wrap(&finding.consequence, text_width));
     if let Some(remedy) = &finding.remedy {
         lines.extend(wrap(&format!("{}:", remedy.what), text_width));
-        lines.push(format!("  do    {}", remedy.command));
-        lines.push(format!("  undo  {}", remedy.undo));
+        lines.push(format!("  do    {}", printable(&remedy.command)));
+        lines.push(format!("  undo  {}", printable(&remedy.undo)));
     }
     let status = painted(&format!("{:7}", finding.status.name()), finding.status, colour);
     let mut text = if layout.is_beside && !lines.is_empty() {
@@ -78,7 +80,7 @@ fn painted(text: &str, status: Status, colour: bool) -> String {
 /// Breaks `text` at spaces into lines of at most `width` columns; a longer word has a line of its own.
 fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
-    for word in text.split_ascii_whitespace() {
+    for word in printable(text).split_ascii_whitespace() {
         match lines.last_mut() {
             Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
                 line.push(' ');

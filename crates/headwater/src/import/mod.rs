@@ -7,6 +7,7 @@
 
 use std::fmt;
 
+use headwater_results::foreign::{is_name, is_unfit};
 use headwater_results::schema::{
     Environment, Event, LaunchRecord, Placement, Row, RunHeader, RunStatus, SCHEMA_VERSION, Settings,
 };
@@ -128,6 +129,11 @@ impl Format {
     pub fn import(&self, files: &[File], options: &Options) -> Result<Imported, ImportError> {
         let mut imported = Imported::default();
         (self.parse)(files, options, &mut imported)?;
+        imported.check_names().map_err(|message| ImportError {
+            file: files.first().map(|(name, _)| name.clone()).unwrap_or_default(),
+            line: 0,
+            message,
+        })?;
         if !imported.rows.is_empty() {
             return Ok(imported);
         }
@@ -143,6 +149,23 @@ impl Format {
 }
 
 impl Imported {
+    /// Checks the names that the files gave. From here on they are in paths, tables and exports.
+    fn check_names(&self) -> Result<(), String> {
+        let Environment { host, kernel, .. } = &self.environment;
+        if !host.is_empty() && !is_name(host) {
+            return Err(format!(
+                "the host is {host:?}; a host's name is of letters, digits, '.', '-', '_' and '+': correct it in the file"
+            ));
+        }
+        if let Some(text) = [&kernel.release, &kernel.version].into_iter().find(|text| text.contains(is_unfit)) {
+            return Err(format!("the kernel is {text:?}, which has control characters: correct it in the file"));
+        }
+        match self.rows.iter().find(|(row, _)| !row.id.split('/').all(is_name)) {
+            Some((row, _)) => Err(format!("{:?} is no name of a row: correct it in the file", row.id)),
+            None => Ok(()),
+        }
+    }
+
     /// Records a line that was not imported.
     fn leave(&mut self, line: &Line, why: impl Into<String>) {
         self.left_out.push(LeftOut { line: line.clone(), why: why.into() });

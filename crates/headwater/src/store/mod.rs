@@ -25,6 +25,9 @@ pub const DOCUMENT: &str = "run.json";
 /// What a user can name.
 const WHAT_RUNS_ARE: &str = "a run is a directory in headwater-runs, or its run.json or run.jsonl";
 
+/// Why a directory is not used.
+const TAKEN: &str = "there is a run already; choose another directory with --output, or --resume this one";
+
 /// A run that is being written.
 #[derive(Debug)]
 pub struct Store {
@@ -62,12 +65,17 @@ impl Store {
     /// The path and the error of the system; also if the directory contains a run already.
     pub fn create(directory: &Path) -> Result<Store, StoreError> {
         let is_new = !directory.exists();
+        // A document without events is a run too, which the new one would replace at its end.
+        let document = directory.join(DOCUMENT);
+        if fs::symlink_metadata(&document).is_ok() {
+            return Err(StoreError::new(&document, TAKEN));
+        }
         let made = DirBuilder::new().recursive(true).mode(0o755).create(directory);
         made.map_err(|error| StoreError::new(directory, error))?;
         let path = directory.join(EVENTS);
         let events = OpenOptions::new().append(true).create_new(true).mode(0o644).open(&path).map_err(|error| {
             if error.kind() == io::ErrorKind::AlreadyExists {
-                StoreError::new(&path, "there is a run already; choose another directory, or --resume this one")
+                StoreError::new(&path, TAKEN)
             } else {
                 StoreError::new(&path, error)
             }

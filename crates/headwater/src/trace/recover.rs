@@ -1,9 +1,10 @@
 //! Completes the recording of a dead recorder: copies the remaining events of programs, and repairs the trace.
 
-use std::fs;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow, bail};
+use headwater_os_tools::own_file::foreign;
 use headwater_trace::WhenFull;
 use headwater_trace::region::Region;
 use headwater_trace_tools::consumer;
@@ -11,7 +12,7 @@ use headwater_trace_tools::consumer::parts::{self, PartsFile};
 use headwater_trace_tools::ctf::{self, Reader, Repaired};
 use headwater_trace_tools::stat::Stat;
 
-use super::{KernelEnd, PAGES, SessionFile, USER, WaitsForRoom, environment, fresh_directory, kernel_side};
+use super::{FILE, KernelEnd, PAGES, SessionFile, USER, WaitsForRoom, environment, fresh_directory, kernel_side};
 
 /// A recovered recording.
 #[derive(Debug)]
@@ -68,6 +69,14 @@ pub fn recover(from: &Path, to: Option<&Path>) -> anyhow::Result<Recovered> {
     }
     let file = SessionFile::read(from)?;
     match (open(&file.memory), to) {
+        (Ok(region), _) if !is_of_recording(&region, from)? => {
+            bail!(
+                "{}: its {FILE} names the memory {}, which is of another recording, and another user may have written that; \
+                 `headwater trace recover {1}` recovers the memory",
+                from.display(),
+                file.memory.display()
+            )
+        }
         (Ok(region), to) => carry(region, &file.memory.clone(), to.unwrap_or(from), Some((from, file))),
         (Err(_), _) if file.end.is_some() && !from.join(PAGES).exists() => {
             bail!("{}: nothing to recover: the recording has ended as it should", from.display())
@@ -79,6 +88,18 @@ pub fn recover(from: &Path, to: Option<&Path>) -> anyhow::Result<Recovered> {
 
 fn open(memory: &Path) -> anyhow::Result<Region> {
     Region::open(memory).with_context(|| format!("{}", memory.display()))
+}
+
+/// Whether a session's memory is of this recording: it says so, or only this user can have written the file that names it. Else the file of
+/// another user could name the memory of this user's session, whose events it would get.
+fn is_of_recording(region: &Region, recording: &Path) -> anyhow::Result<bool> {
+    let whole = |path: &Path| fs::canonicalize(path).ok();
+    if region.home().is_some_and(|home| whole(&home) == whole(recording)) {
+        return Ok(true);
+    }
+    let path = recording.join(FILE);
+    let file = File::open(&path).with_context(|| path.display().to_string())?;
+    Ok(foreign(&file, &path)?.is_none())
 }
 
 /// Returns the recording that a session's memory names, if that recording names the same memory. Any traced program may

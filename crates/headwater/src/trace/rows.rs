@@ -2,7 +2,7 @@
 //! kept. Measured launches are never traced.
 
 use std::fs::{self, File};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::Context;
 use headwater_gauge::harness::launch::ConductorError;
@@ -10,6 +10,7 @@ use headwater_gauge::harness::run::BlockRunner;
 use headwater_gauge::harness::scratch::Scratch;
 use headwater_os_tools::signal::StopSignals;
 use headwater_report::TraceLink;
+use headwater_results::foreign::{file_name, is_name};
 use headwater_trace::WhenFull;
 use headwater_trace::session::VARIABLE;
 use headwater_trace_tools::export::{Choice, chrome, timeline};
@@ -36,7 +37,7 @@ struct Entry {
     /// The row's id.
     row: String,
     /// Its directory, relative to that of the traces.
-    directory: PathBuf,
+    directory: String,
     events: u64,
     /// Number of events before those in the time line.
     earlier: u64,
@@ -54,7 +55,7 @@ pub fn record(runner: &BlockRunner<'_>, run: &Path, scratch: &Scratch, stop: &St
         if runner.given_up.contains(&planned.row.id) {
             continue;
         }
-        let name = PathBuf::from(planned.row.id.replace('/', "_"));
+        let name = file_name(&planned.row.id);
         let directory = traces.join(&name);
         fs::create_dir_all(&traces).with_context(|| traces.display().to_string())?;
         let recording = Recording::begin(&RecordingConfig {
@@ -106,6 +107,10 @@ pub fn links(run: &Path, page: Option<&Path>) -> Vec<TraceLink> {
     let index = fs::read(traces.join(INDEX)).ok();
     let entries: Vec<Entry> = index.and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default();
     let link = |entry: Entry| {
+        // A run of others names no file elsewhere.
+        if !is_name(&entry.directory) {
+            return None;
+        }
         let directory = traces.join(entry.directory);
         let text = fs::read_to_string(directory.join(TIMELINE)).ok()?;
         // The last lines, because only there all CPUs still have their events.

@@ -10,6 +10,7 @@ mod exchange;
 mod external;
 mod fleet;
 mod history;
+mod names;
 mod operations;
 mod output;
 mod overhead;

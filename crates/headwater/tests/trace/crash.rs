@@ -47,6 +47,24 @@ fn after_recorder_and_program_are_killed_all_events_are_recovered() {
 }
 
 #[test]
+fn a_recording_that_another_user_may_have_written_gets_no_events_of_another_session() {
+    let dir = TestDir::new();
+    let recorder = Recorder::start(dir.recorder(&["--buffer", "16m"], 1_000, "wait"));
+    dir.emitted(1_000);
+    let memory = recorder.kill_with_program(&dir);
+    let other = dir.path("other");
+    std::fs::create_dir(&other).expect("a new directory");
+    std::fs::copy(dir.path("r/session.json"), other.join("session.json")).expect("room on the disk");
+    let writable = std::os::unix::fs::PermissionsExt::from_mode(0o777);
+    std::fs::set_permissions(&other, writable).expect("chmod");
+    let refused = dir.run(&["recover", "other"]);
+    assert!(errors(&refused).contains("is of another recording"), "{}", errors(&refused));
+    assert!(memory.exists() && std::fs::read_dir(&other).expect("it is there").count() == 1);
+    dir.text(&["recover", "r"]);
+    assert!(!memory.exists());
+}
+
+#[test]
 fn a_session_with_a_live_recorder_is_not_recovered() {
     let dir = TestDir::new();
     let recorder = Recorder::start(dir.recorder(&[], 1_000, "wait"));

@@ -1,9 +1,9 @@
 //! Comparisons as tidy CSV: a line per row, and if hosts are the replicates a line per row and host behind it. Called by
-//! `headwater compare --csv`. Fields are quoted as in RFC 4180, and control characters of names become `?`.
+//! `headwater compare --csv`. Fields are those of `headwater export csv`.
 
 use headwater_results::compare::Comparison;
 
-use crate::style::plain;
+use crate::export::csv::cell;
 
 const HEAD: [&str; 17] = [
     "baseline",
@@ -34,7 +34,7 @@ pub fn comparison_csv<'a>(comparisons: impl IntoIterator<Item = &'a Comparison>)
         let names = comparison.hosts.as_ref().map_or(&[][..], |hosts| &hosts.names);
         let line = |row: &str, [metric, unit, better]: [&str; 3], host: &str, figures: [String; 10]| {
             let mut fields = [comparison.baseline.as_str(), &comparison.candidate, row, metric, unit, better, host]
-                .map(one_line)
+                .map(|name| cell(name).into_owned())
                 .into_iter()
                 .chain(figures);
             std::array::from_fn(|_| fields.next().unwrap_or_default())
@@ -77,14 +77,9 @@ pub fn comparison_csv<'a>(comparisons: impl IntoIterator<Item = &'a Comparison>)
         }
         for left in &comparison.left_out {
             let mut figures: [String; 10] = Default::default();
-            figures[9] = one_line(&left.reason);
+            figures[9] = cell(&left.reason).into_owned();
             add(line(&left.row, [""; 3], "", figures));
         }
     }
     String::from_utf8(writer.into_inner().expect("writing to memory does not fail")).expect("fields are text")
-}
-
-/// Returns a name without control characters.
-fn one_line(name: &str) -> String {
-    plain(&name.replace('\n', "?"))
 }

@@ -7,6 +7,7 @@
 
 use std::fmt::Write;
 
+use headwater_results::foreign::is_unfit;
 use headwater_results::schema::{Better, Metric, MetricResult, Row, RowResult, Run};
 
 use super::{Format, NamedRun, Options, status};
@@ -135,9 +136,9 @@ fn figure(metric: &Metric) -> Figure {
     Figure { unit: unit.into(), better: metric.better, scale }
 }
 
-/// Replaces blanks, slashes and equals signs, which have a meaning in names.
+/// Replaces blanks, slashes and equals signs, which have a meaning in names, and unfit characters.
 fn word(text: &str) -> String {
-    let plain = |c: char| if c.is_whitespace() || c.is_control() || "/=".contains(c) { '_' } else { c };
+    let plain = |c: char| if c.is_whitespace() || is_unfit(c) || "/=".contains(c) { '_' } else { c };
     text.chars().map(plain).collect()
 }
 
@@ -151,9 +152,9 @@ fn capital(word: &str) -> String {
     }
 }
 
-/// Replaces line breaks.
+/// Replaces line breaks and other unfit characters.
 fn one_line(text: &str) -> String {
-    text.split(|c: char| c.is_control()).map(str::trim).filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
+    text.split(is_unfit).map(str::trim).filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
 /// Returns Go's name of an architecture.

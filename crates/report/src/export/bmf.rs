@@ -3,6 +3,7 @@
 //! Measures are named by metric and unit (`rtt_ns`) instead of `latency` and `throughput`, because a round trip is
 //! neither.
 
+use headwater_results::foreign::printable;
 use headwater_results::schema::Metric;
 use serde_json::{Map, Value, json};
 
@@ -38,7 +39,7 @@ fn write(runs: &[NamedRun], _: &Options) -> String {
             benchmarks.insert(key, Value::Object(measures));
         }
     }
-    serde_json::to_string_pretty(&benchmarks).expect("a map of numbers is plain data") + "\n"
+    printable(&serde_json::to_string_pretty(&benchmarks).expect("a map of numbers is plain data")).into_owned() + "\n"
 }
 
 /// Returns a name such as `rate_messages_per_s`.

@@ -1,5 +1,11 @@
 //! Tidy CSV: a line per row and metric, or with `--launches` a line per launch. Fields are quoted as in RFC 4180.
+//!
+//! Names may come from any program. In a name unfit characters are escaped, and one that a spreadsheet would take for a formula gets an
+//! apostrophe before it. Figures are not altered.
 
+use std::borrow::Cow;
+
+use headwater_results::foreign::line;
 use headwater_results::schema::{RowResult, Run};
 
 use super::{Format, NamedRun, Options, interval, status};
@@ -54,11 +60,22 @@ fn write(runs: &[NamedRun], options: &Options) -> String {
     String::from_utf8(bytes).expect("fields are text")
 }
 
+/// Returns a field that is one line of harmless text, and no formula. Numbers stay as they are, also negative ones.
+pub(crate) fn cell(text: &str) -> Cow<'_, str> {
+    const BEGINNINGS: [char; 8] = ['=', '+', '-', '@', '\u{ff1d}', '\u{ff0b}', '\u{ff0d}', '\u{ff20}'];
+    match text.starts_with(BEGINNINGS) && text.parse::<f64>().is_err() {
+        true => Cow::Owned(format!("'{}", line(text))),
+        false => line(text),
+    }
+}
+
 struct Table(csv::Writer<Vec<u8>>);
 
 impl Table {
     fn add(&mut self, fields: impl IntoIterator<Item = String>) {
-        self.0.write_record(fields).expect("every line has the fields of the head");
+        self.0
+            .write_record(fields.into_iter().map(|field| cell(&field).into_owned()))
+            .expect("every line has the fields of the head");
     }
 
     fn add_launches(&mut self, row: &[String], result: &RowResult) {

@@ -1,5 +1,7 @@
 //! The complete document run.json; several runs follow one another as in `show --json`.
 
+use headwater_results::foreign::printable;
+
 use super::{Format, NamedRun, Options};
 
 /// The entry in the table of formats.
@@ -12,5 +14,5 @@ pub(super) const FORMAT: Format = Format {
 
 fn write(runs: &[NamedRun], _: &Options) -> String {
     let documents = runs.iter().map(|(_, run)| serde_json::to_string_pretty(run).expect("a run is plain data") + "\n");
-    documents.collect()
+    documents.map(|document| printable(&document).into_owned()).collect()
 }

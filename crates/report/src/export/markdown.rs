@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use headwater_results::foreign::printable;
 use headwater_results::schema::{MetricResult, RowResult, Run};
 
 use super::{Format, NamedRun, Options, interval, status};
@@ -56,14 +57,14 @@ fn line(result: &RowResult, metric: &MetricResult) -> String {
 /// Escapes a text, so that it neither ends its cell nor is taken for markup.
 fn cell(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
-    for character in text.chars() {
+    for character in printable(text).chars() {
         match character {
             '\\' | '|' | '*' | '_' | '`' | '<' | '>' | '[' | ']' | '#' => {
                 escaped.push('\\');
                 escaped.push(character);
             }
             '&' => escaped.push_str("&amp;"),
-            control if control.is_control() => escaped.push(' '),
+            '\n' | '\t' => escaped.push(' '),
             plain => escaped.push(plain),
         }
     }

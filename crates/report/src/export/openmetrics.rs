@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use headwater_results::foreign::printable;
 use headwater_results::schema::{RowOutcome, RowResult, Run};
 
 use super::{Format, NamedRun, Options, interval};
@@ -133,15 +134,16 @@ fn joined(labels: &[(&str, String)]) -> String {
     labels.iter().map(|(name, value)| format!("{name}=\"{}\"", escaped(value))).collect::<Vec<_>>().join(",")
 }
 
-/// Escapes a label value or help text as the ABNF requires. Other control characters have no escape and become blanks.
+/// Escapes a label value or help text as the ABNF requires. Other unfit characters have no escape there: the value says which
+/// they are.
 fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
-    for character in text.chars() {
+    for character in printable(text).chars() {
         match character {
             '\\' => escaped.push_str("\\\\"),
             '"' => escaped.push_str("\\\""),
             '\n' => escaped.push_str("\\n"),
-            control if control.is_control() => escaped.push(' '),
+            '\t' => escaped.push(' '),
             plain => escaped.push(plain),
         }
     }

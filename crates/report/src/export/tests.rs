@@ -1,5 +1,6 @@
 use std::collections::BTreeSet;
 
+use headwater_results::foreign::is_unfit;
 use headwater_results::parse::parse_run;
 use headwater_results::published;
 use headwater_results::schema::{Run, RunStatus, Standing};
@@ -7,8 +8,9 @@ use headwater_results::schema::{Run, RunStatus, Standing};
 use super::{NamedRun, Options, TABLE, find};
 use crate::testing::{TestRun, messaging, overview, sync};
 
-/// All characters that could end a field, a line, a string, a cell, a name or a label.
-const HOSTILE: &str = "a\"b\\c|d,e;f{g}h=i/j#k\nl\tm\r n<o>&`*_[p]\u{1}\u{e9}-7";
+/// All characters that could end a field, a line, a string, a cell, a name or a label, or do something to a terminal; a spreadsheet
+/// takes it for a formula.
+const HOSTILE: &str = "=\u{1b}\u{7f}\u{9b}\u{202e}\u{200f}a\"b\\c|d,e;f{g}h=i/j#k\nl\tm\r n<o>&`*_[p]\u{1}\u{e9}-7";
 
 /// Returns a run in which every free text is hostile.
 fn hostile() -> Run {
@@ -69,12 +71,13 @@ fn csv_reads_back_to_the_last_bit() {
     let lines: Vec<::csv::StringRecord> = reader.records().collect::<Result<_, _>>().expect("every line is as long");
     let without: usize = runs.iter().flat_map(|(_, run)| &run.results).filter(|row| row.metrics.is_empty()).count();
     assert_eq!(lines.len(), figures(&runs) + without);
-    let hostile = lines.iter().find(|line| &line[column("run")] == HOSTILE).expect("the hostile run is there");
+    let escaped = &*super::csv::cell(HOSTILE);
+    let hostile = lines.iter().find(|line| &line[column("run")] == escaped).expect("the hostile run is there");
     assert_eq!(
         (&hostile[column("subject")], &hostile[column("variant")], &hostile[column("host")]),
-        (HOSTILE, HOSTILE, HOSTILE)
+        (escaped, escaped, escaped)
     );
-    let skipped = lines.iter().find(|line| &line[column("status")] == "skipped" && &line[column("reason")] == HOSTILE);
+    let skipped = lines.iter().find(|line| &line[column("status")] == "skipped" && &line[column("reason")] == escaped);
     assert!(skipped.is_some_and(|line| line[column("median")].is_empty()));
     let first = &runs[0].1.results[0].metrics[0];
     let stored: Vec<f64> = ["median", "low", "high", "confidence", "launches"]
@@ -82,6 +85,28 @@ fn csv_reads_back_to_the_last_bit() {
         .into();
     let estimate = first.estimate;
     assert_eq!(stored, [estimate.median, estimate.low, estimate.high, estimate.confidence, f64::from(estimate.n)]);
+}
+
+#[test]
+fn no_format_passes_a_character_that_a_terminal_obeys() {
+    for format in TABLE {
+        let text = format.export(&runs(), &Options::default());
+        let unfit = text.find(|one| is_unfit(one) && !matches!(one, '\n' | '\t'));
+        assert_eq!(unfit.map(|at| &text[at.saturating_sub(40)..]), None, "{}", format.name);
+    }
+    let json: Run = serde_json::from_str(&export("json", &runs()[1..2], false)).expect("a run");
+    assert_eq!(json, runs()[1].1, "in JSON no value is altered");
+}
+
+#[test]
+fn no_field_of_csv_is_a_formula_and_no_number_is_altered() {
+    for formula in ["=1+1", "+1+cmd|' /C calc'!A0", "-1+1", "@SUM(1)", "\u{ff1d}1"] {
+        assert_eq!(super::csv::cell(formula), format!("'{formula}"));
+    }
+    assert_eq!(super::csv::cell("\t=1"), "\\u0009=1");
+    for plain in ["-0.5", "-1e-9", "+1", "-inf", "a=b", "a-1", ""] {
+        assert_eq!(super::csv::cell(plain), plain);
+    }
 }
 
 #[test]

@@ -3,10 +3,11 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use headwater_results::foreign::printable;
 
 use super::data::{DataLimits, data};
 use super::frame::Page;
-use crate::markup::{is_unfit, prose};
+use crate::markup::prose;
 use crate::units;
 
 /// From this size on, the data is compressed.
@@ -82,15 +83,10 @@ fn attempt(page: &Page<'_>, extent: DataLimits, lack: Option<String>, room: usiz
     });
     // Strings and numbers can always be serialised.
     let Ok(json) = serde_json::to_string(&data(page, extent, note.as_deref())) else { return Err(usize::MAX) };
-    let element = wrapped(&fit(json));
+    let element = wrapped(&printable(&json));
     let note = note.map(|note| format!("<p class=\"note shortened\">{}</p>\n", prose(&note))).unwrap_or_default();
     let bytes = element.len() + note.len();
     if bytes <= room { Ok(Payload { element, note }) } else { Err(bytes) }
-}
-
-/// Returns JSON whose texts have no character that a page must not have; JSON itself escapes only those below the space.
-fn fit(json: String) -> String {
-    if json.contains(is_unfit) { json.replace(is_unfit, "\u{fffd}") } else { json }
 }
 
 /// Returns the element. The contents cannot end it: in JSON `<` is escaped, and base64 does not contain it.

@@ -77,7 +77,7 @@ impl Threads {
                 if record.kind.name == "headwater:thread"
                     && let Some(name) = record.field("name").and_then(|name| name.as_text())
                 {
-                    threads.names.insert(record.tid, name);
+                    threads.names.insert(record.tid, stacks::printable(&name));
                 }
             }
             Ok(())
@@ -183,6 +183,16 @@ mod tests {
         assert_eq!(lines[8], format!("       2.500  {third}app:wake_to, woken by the \"worker\" 42 0.4 us ago"));
         assert_eq!(lines[9], "              5 records of user-1 lost");
         assert_eq!(lines.len(), 14, "{text}");
+    }
+
+    #[test]
+    fn a_thread_s_name_is_one_line_of_text() {
+        let dir = testing::sample_of("a\u{1b}[2J\u{9b}b\nc\u{202e}");
+        let mut text = Vec::new();
+        export(&[dir.path()], &Choice::default(), &mut text).expect("it is a trace");
+        let text = String::from_utf8(text).expect("a text");
+        assert!(text.starts_with("     time us  a?[2J?b?c? 42"), "{text}");
+        assert!(!text.contains(['\u{1b}', '\u{9b}', '\u{202e}']) && text.lines().count() == 14, "{text}");
     }
 
     #[test]

@@ -8,11 +8,11 @@ use std::time::{Duration, SystemTime};
 use anyhow::{Context, bail};
 use clap::Args;
 use headwater_os_tools::signal::StopSignals;
+use headwater_results::foreign::line;
 use headwater_streams::drivers::log::{ERRLOG, IDS_MAX, LOST, LogControl, LogFlags, TRCLOG, TraceId};
 use headwater_streams::{DeviceOptions, Errno, IoctlTimeout, Stream};
 use serde_json::json;
 
-use super::columns::printable;
 use super::screen::{Woken, wait};
 use crate::cli::output::{note, out};
 use crate::cli::status;
@@ -227,7 +227,7 @@ fn time(control: &LogControl) -> String {
 
 fn as_line(control: &LogControl, text: &str) -> String {
     let (seq, level, flags) = (control.seq_no(), control.level(), letters(control.flags()));
-    let text = printable(text.trim_end_matches('\n'));
+    let text = line(text.trim_end_matches('\n'));
     format!("{} {seq:>6} {level:>3} {flags:<4} {}/{} {text}", time(control), control.mid(), control.sid())
 }
 
@@ -269,7 +269,7 @@ mod tests {
     #[test]
     fn a_line_has_no_control_characters() {
         let control = LogControl::new(3, LogFlags::TRACE | LogFlags::NOTE);
-        assert_eq!(as_line(&control, "a\x1b[2Jb\n"), "1970-01-01T00:00:00Z      0   3 Tn   0/0 a?[2Jb");
+        assert_eq!(as_line(&control, "a\x1b[2Jb\n"), "1970-01-01T00:00:00Z      0   3 Tn   0/0 a\\u001b[2Jb");
         let json = as_json("trace", &control, "a\nb");
         assert_eq!((json["text"].as_str(), json["flags"][0].as_str()), (Some("a\nb"), Some("trace")));
     }

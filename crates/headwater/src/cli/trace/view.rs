@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{BufWriter, Write, stderr};
+use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
@@ -16,7 +16,7 @@ use serde_json::json;
 
 use super::super::status;
 use super::{events, filter, grouped, size};
-use crate::cli::output::out;
+use crate::cli::output::{Escaped, note, out, raw};
 use crate::trace;
 use crate::trace::view::{self, Incomplete};
 
@@ -133,17 +133,26 @@ pub(super) fn show(arguments: &ShowArguments) -> anyhow::Result<u8> {
         // The text may be larger than memory, and a pipe or a device is not replaced.
         let is_file = !path.exists() || path.is_file();
         let file = File::create(path).with_context(|| path.display().to_string())?;
-        return show_to(arguments, &choice, BufWriter::new(file)).inspect_err(|_| {
+        return show_to(arguments, &choice, &mut BufWriter::new(file)).inspect_err(|_| {
             if is_file {
                 let _ = std::fs::remove_file(path);
             }
         });
     }
-    show_to(arguments, &choice, out())
+    show_to(arguments, &choice, &mut raw())
 }
 
-fn show_to(arguments: &ShowArguments, choice: &Choice, mut out: impl Write) -> anyhow::Result<u8> {
+fn show_to(arguments: &ShowArguments, choice: &Choice, out: &mut dyn Write) -> anyhow::Result<u8> {
     let recordings = &arguments.recordings;
+    let (mut unescaped, mut escaped);
+    // Perfetto's own format is no text.
+    let mut out: &mut dyn Write = if arguments.format == Format::Perfetto {
+        unescaped = out;
+        &mut unescaped
+    } else {
+        escaped = Escaped(out);
+        &mut escaped
+    };
     let exported = match arguments.format {
         Format::Text if arguments.follow => {
             text::follow(recordings, choice, &mut out, |clock| view::wait_for_events(recordings, clock))
@@ -161,21 +170,17 @@ fn show_to(arguments: &ShowArguments, choice: &Choice, mut out: impl Write) -> a
     };
     out.flush()?;
     let Exported { records, lost, damaged, is_cut, replaced } = exported;
-    let mut err = stderr().lock();
     if is_cut {
-        writeln!(err, "headwater: only the first {}; there are more", events(records))?;
+        note!("headwater: only the first {}; there are more", events(records));
     }
     if lost > 0 {
-        writeln!(err, "headwater: {} were lost among them", grouped(lost))?;
+        note!("headwater: {} were lost among them", grouped(lost));
     }
     for path in replaced {
         let path = path.display();
-        writeln!(
-            err,
-            "headwater: {path} is not the file that was recorded: stacks have offsets in place of its functions"
-        )?;
+        note!("headwater: {path} is not the file that was recorded: stacks have offsets in place of its functions");
     }
-    complain(recordings, &damaged)
+    Ok(complain(recordings, &damaged))
 }
 
 /// Returns an output error as itself, so that a closed pipe is recognised and not reported.
@@ -187,37 +192,34 @@ fn unwrapped(error: headwater_trace_tools::export::Error) -> anyhow::Error {
 }
 
 /// Prints what could not be read, and why a recording may be incomplete.
-fn complain(recordings: &[PathBuf], damaged: &[headwater_trace_tools::ctf::Error]) -> anyhow::Result<u8> {
-    let mut err = stderr().lock();
+fn complain(recordings: &[PathBuf], damaged: &[headwater_trace_tools::ctf::Error]) -> u8 {
     for error in damaged {
-        writeln!(err, "headwater: {error}; the rest of the file is left out")?;
+        note!("headwater: {error}; the rest of the file is left out");
     }
     let mut is_whole = damaged.is_empty();
     for (path, why) in view::incomplete(recordings) {
         let path = path.display();
         match &why {
-            Incomplete::Runs(pid) => writeln!(err, "headwater: {path} has no end: process {pid} records it still")?,
+            Incomplete::Runs(pid) => note!("headwater: {path} has no end: process {pid} records it still"),
             Incomplete::Unended(pid, pending) => {
-                writeln!(
-                    err,
+                note!(
                     "headwater: {path} has no end: process {pid} was killed, or had no room{} (`headwater trace recover {path}`)",
                     pending.map_or_else(String::new, |pending| format!(
                         "; {} more were lost, and {} of events are still in the buffers",
                         grouped(pending.lost),
                         size(pending.left_bytes)
                     ))
-                )?;
+                );
             }
-            Incomplete::Pages(pages) => writeln!(
-                err,
+            Incomplete::Pages(pages) => note!(
                 "headwater: events of the kernel are still in {}: make room, then `headwater trace recover {path}`",
                 pages.display()
-            )?,
-            Incomplete::Missing(what) => writeln!(err, "headwater: {path} is not whole: {what}")?,
+            ),
+            Incomplete::Missing(what) => note!("headwater: {path} is not whole: {what}"),
         }
         is_whole &= matches!(why, Incomplete::Runs(_));
     }
-    Ok(if is_whole { status::OK } else { status::PARTIAL })
+    if is_whole { status::OK } else { status::PARTIAL }
 }
 
 pub(super) fn stat(arguments: &StatArguments) -> anyhow::Result<u8> {
@@ -232,7 +234,7 @@ pub(super) fn stat(arguments: &StatArguments) -> anyhow::Result<u8> {
         write!(out, "{}", table(&stat))?;
     }
     drop(out);
-    complain(&arguments.recordings, &stat.damaged)
+    Ok(complain(&arguments.recordings, &stat.damaged))
 }
 
 fn table(stat: &Stat) -> String {
