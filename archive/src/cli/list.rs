@@ -91,7 +91,9 @@ pub fn list(place: &Place, arguments: &ListArguments) -> anyhow::Result<u8> {
     const HEADINGS: [&str; 7] = ["DIGEST", "STARTED", "HOST", "KERNEL", "LAUNCHES", "STATUS", "RUN"];
     let width =
         |column: usize| table.iter().map(|row| row[column].chars().count()).chain([HEADINGS[column].len()]).max();
-    let widths: Vec<usize> = (0..HEADINGS.len()).filter_map(width).collect();
+    // A width has a limit, and names in a database may have been made by others.
+    const WIDTH_MAX: usize = 200;
+    let widths: Vec<usize> = (0..HEADINGS.len()).filter_map(width).map(|width| width.min(WIDTH_MAX)).collect();
     if !table.is_empty() {
         writeln!(out, "{}", row(&HEADINGS.map(str::to_owned), &widths))?;
     }

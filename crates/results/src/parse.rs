@@ -1,7 +1,8 @@
 //! Parses stored text into events and runs. Called by the store for `show` and `--resume`; it reads no file itself.
 //!
 //! Input may be incomplete, of another program, hand-edited or of a later version. These cases are distinguished, and
-//! nothing panics.
+//! nothing panics. Every reader of a run goes through this file, so what it returns is valid: sizes have limits, and intervals
+//! contain their medians.
 
 use serde_json::Value;
 use serde_json::error::Category;
@@ -95,7 +96,10 @@ pub fn parse_events_prefix(text: &str) -> (Vec<Event>, Option<ParseError>) {
 /// Parses a `run.json`.
 pub fn parse_run(text: &str) -> Result<Run, ParseError> {
     match serde_json::from_str::<Run>(text) {
-        Ok(run) if (1..=SCHEMA_VERSION).contains(&run.header.schema_version) => Ok(run),
+        Ok(run) if (1..=SCHEMA_VERSION).contains(&run.header.schema_version) => match run.validate() {
+            Ok(()) => Ok(run),
+            Err(why) => Err(invalid(text, why)),
+        },
         // Valid input takes one pass; the error of invalid input is found by a slower one.
         Ok(_) | Err(_) => diagnose(text),
     }
@@ -148,7 +152,11 @@ fn parse_next(stored: &str, line: usize) -> Result<Event, ParseError> {
         return Err(truncated(line));
     }
     // Without its newline, because an error at the end of the line must not be attributed to the next.
-    serde_json::from_str(stored.trim_end()).map_err(|error| malformed(&error, line - 1))
+    let event: Event = serde_json::from_str(stored.trim_end()).map_err(|error| malformed(&error, line - 1))?;
+    match event.validate() {
+        Ok(()) => Ok(event),
+        Err(message) => Err(ParseError::Malformed { line, column: 1, message }),
+    }
 }
 
 /// Checks the version first: a later one may differ in everything else.
@@ -175,6 +183,13 @@ fn truncated(line: usize) -> ParseError {
 
 fn not_a_run(line: usize, reason: &str) -> ParseError {
     ParseError::NotARun { line: line.max(1), reason: reason.to_owned() }
+}
+
+/// Finds the line of an invalid value: that of its row, if the reason begins with one.
+fn invalid(text: &str, message: String) -> ParseError {
+    let row = message.split_once(": ").and_then(|(row, _)| text.find(&format!("\"{row}\"")));
+    let line = row.map_or(1, |at| text[..at].matches('\n').count() + 1);
+    ParseError::Malformed { line, column: 1, message }
 }
 
 /// `lines_before` is the number of lines before the part of the text to which the error refers.

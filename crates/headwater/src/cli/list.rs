@@ -38,7 +38,8 @@ pub(super) fn list(arguments: &ListArguments) -> anyhow::Result<u8> {
     let plan = Plan::new(&wishes, cpus.len(), || 0)?;
     let reasons = reasons(&plan, &cpus)?;
     let mut out = out();
-    let widest = plan.rows.iter().map(|planned| planned.row.id.len()).max().unwrap_or(0);
+    // A width has a limit; a transport of the command line may have any name.
+    let widest = plan.rows.iter().map(|planned| planned.row.id.len()).max().unwrap_or(0).min(200);
     for planned in &plan.rows {
         let row = &planned.row;
         let reason = reasons.get(&row.id);

@@ -192,7 +192,10 @@ impl Reader {
             Line::RowsEnd => return Ok(Heard::RowsEnd),
             Line::End => return Ok(Heard::End),
             Line::Facts { id, facts } => _ = self.facts.insert(id, facts),
-            Line::Row { id, row } => _ = self.rows.insert(id, row),
+            Line::Row { id, row } => {
+                row.validate()?;
+                self.rows.insert(id, row);
+            }
             Line::Run { id, facts, run } => {
                 let known = self.facts.get(&facts).ok_or_else(|| format!("facts {facts} are not known"))?;
                 self.runs.insert(id, Arc::new(Origin { facts: Arc::clone(known), ..run }));
@@ -216,10 +219,12 @@ impl Reader {
         let metric = row.metrics.first().ok_or_else(|| format!("{} has no metric", row.id))?;
         let figure = match figure {
             Ok(Figure { estimate, launches, blocks }) => {
-                if !(estimate.median.is_finite() && estimate.median > 0.0) || launches.len() != blocks.len() {
+                let result = MetricResult { metric: metric.clone(), estimate, launches, blocks };
+                result.validate().map_err(|why| format!("no figure of {}: {why}", row.id))?;
+                if estimate.median <= 0.0 {
                     return Err(format!("no figure of {}: {estimate:?}", row.id));
                 }
-                Ok(MetricResult { metric: metric.clone(), estimate, launches, blocks })
+                Ok(result)
             }
             Err(reason) => Err(reason),
         };

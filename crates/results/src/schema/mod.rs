@@ -1,12 +1,13 @@
 //! The stored form of a run: the lines of `run.jsonl` ([`Event`]) and the document `run.json` ([`Run`]).
 //!
 //! Every type here is serialised as it is declared, so every change of a field is a change of [`SCHEMA_VERSION`].
-//! Numbers are finite: values that could not be computed are absent, never NaN.
+//! Numbers are finite: values that could not be computed are absent, never NaN. `validate` says what else a run fulfils.
 
 mod environment;
 mod event;
 mod row;
 mod run;
+mod validate;
 
 pub use environment::{Cpu, Environment, Fact, Kernel, Limits, Load, Memory};
 pub use event::{Event, LaunchRecord, Program, RunHeader, RunStatus, Settings};

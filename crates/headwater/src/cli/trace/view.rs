@@ -237,10 +237,16 @@ pub(super) fn stat(arguments: &StatArguments) -> anyhow::Result<u8> {
     Ok(complain(&arguments.recordings, &stat.damaged))
 }
 
+/// Returns the width of a column of names. A trace may have names of any length, and a width has a limit.
+fn width<'n>(names: impl Iterator<Item = &'n String>) -> usize {
+    const WIDTH_MAX: usize = 100;
+    names.map(String::len).max().unwrap_or(0).min(WIDTH_MAX)
+}
+
 fn table(stat: &Stat) -> String {
     let seconds = stat.span.map_or(0.0, |(first, last)| (last - first) as f64 / 1e9);
     let mut text = format!("{} in {seconds:.6} s, {} lost\n", events(stat.records()), grouped(stat.lost()));
-    let width = stat.kinds.iter().map(|kind| kind.name.len()).max().unwrap_or(0).max("event".len());
+    let width = width(stat.kinds.iter().map(|kind| &kind.name)).max("event".len());
     if !stat.kinds.is_empty() {
         let (event, count, per_second, bytes, share) = ("event", "count", "per second", "bytes", "share");
         text += &format!("\n{event:width$}  {count:>14}  {per_second:>12}  {bytes:>9}  {share:>6}\n");
@@ -305,7 +311,7 @@ pub(super) fn list(arguments: &ListArguments) -> anyhow::Result<u8> {
         bail!("{}: no such recording; events of the kernel are listed with --kernel", wrong.display());
     }
     let kinds = view::kinds(&arguments.names)?;
-    let width = kinds.iter().map(|kind| kind.name.len()).max().unwrap_or(0);
+    let width = width(kinds.iter().map(|kind| &kind.name));
     for kind in kinds {
         let fields: Vec<String> = kind.fields.iter().map(|(name, kind)| format!("{name}: {kind}")).collect();
         writeln!(out, "{}", format!("{:7} {:width$}  {}", kind.stream, kind.name, fields.join(", ")).trim_end())?;
