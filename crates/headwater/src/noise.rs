@@ -1,9 +1,9 @@
 //! The noise record of a machine: the result of `noise`, stored with the runs, and read by `compare`.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use headwater_os::plain_file;
 use headwater_results::compare::noise::{Assessment, Drift};
 use headwater_results::foreign::file_name;
 use serde::{Deserialize, Serialize};
@@ -100,12 +100,15 @@ pub fn path(runs: &Path, host: &str) -> PathBuf {
     runs.join(format!("noise-{}.json", file_name(host)))
 }
 
+/// The most bytes of a record; a row has 200.
+const BYTES_MAX: u64 = 64 << 20;
+
 /// Reads a record.
 ///
 /// # Errors
 /// One line that names the file and what is wrong with it.
 pub fn read(path: &Path) -> anyhow::Result<Record> {
-    let text = fs::read_to_string(path).with_context(|| path.display().to_string())?;
+    let text = plain_file::read_text(path, BYTES_MAX).with_context(|| path.display().to_string())?;
     serde_json::from_str(&text)
         .with_context(|| format!("{}: not a noise record (`headwater noise` makes one)", path.display()))
 }

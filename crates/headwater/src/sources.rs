@@ -53,7 +53,7 @@ fn read(name: &str) -> anyhow::Result<Found> {
     }
     if name == STANDARD_INPUT {
         let mut text = String::new();
-        stdin().lock().read_to_string(&mut text).context("standard input")?;
+        stdin().lock().take(store::BYTES_MAX).read_to_string(&mut text).context("standard input")?;
         let run = parse_run(&text)
             .map_err(|error| anyhow!("standard input: {error}; it takes one run.json (`headwater show RUN --json`)"))?;
         return of_others(vec![(run.header.run_id.clone(), run)], "it comes from standard input");

@@ -42,6 +42,7 @@ pub mod own_numbers;
 #[path = "../../streams/tests/common/own_process.rs"]
 mod own_process;
 pub mod per_thread;
+pub mod plain_file;
 mod proc_file;
 pub mod random;
 pub mod readiness;

@@ -2,20 +2,20 @@
 //! process that replaces it is killed.
 
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::os::fd::AsFd;
 
-use rustix::fs::{FileType, Mode, OFlags};
+use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
 use crate::files::{self, Status};
+use crate::plain_file;
 
 /// What a file contains, and its status. None if there is no such file. It is not waited for, and nothing else is opened in its
 /// place.
 ///
 /// # Errors
-/// `ELOOP` for a symbolic link; `InvalidInput` for something else than a plain file, and for one of more than `len_max` bytes; what
-/// open(2) and read(2) report.
+/// `ELOOP` for a symbolic link; those of [`plain_file::read`].
 pub fn read_at(directory: impl AsFd, name: &str, len_max: usize) -> io::Result<Option<(Status, Vec<u8>)>> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let file = match rustix::fs::openat(directory, name, flags, Mode::empty()) {
@@ -23,16 +23,9 @@ pub fn read_at(directory: impl AsFd, name: &str, len_max: usize) -> io::Result<O
         Err(Errno::NOENT) => return Ok(None),
         Err(error) => return Err(error.into()),
     };
-    if FileType::from_raw_mode(rustix::fs::fstat(&file)?.st_mode) != FileType::RegularFile {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a plain file"));
-    }
+    plain_file::check(&file)?;
     let status = files::status(&file)?;
-    let mut bytes = Vec::new();
-    File::from(file).take(len_max as u64 + 1).read_to_end(&mut bytes)?;
-    if bytes.len() > len_max {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("it has more than {len_max} bytes")));
-    }
-    Ok(Some((status, bytes)))
+    Ok(Some((status, plain_file::read_open(file.into(), len_max as u64)?)))
 }
 
 /// Writes a file that is to replace another, with these permissions whatever the process's mask is. One of that name, which a killed
@@ -80,7 +73,7 @@ mod tests {
         assert_eq!(std::fs::metadata(path("file")).expect("there").permissions().mode() & 0o777, 0o640);
         write_new_at(&fd, "new", b"longer", 0o600).expect("write");
         rename_at(&fd, "new", "file").expect("rename");
-        assert_eq!(read("file").expect_err("5 bytes are too many").kind(), io::ErrorKind::InvalidInput);
+        assert_eq!(read("file").expect_err("5 bytes are too many").kind(), io::ErrorKind::FileTooLarge);
 
         symlink(path("file"), path("link")).expect("symlink");
         assert_eq!(read("link").expect_err("a link").raw_os_error(), Some(libc::ELOOP));

@@ -7,6 +7,7 @@ use std::io::{self, Write as _};
 use std::path::Path;
 
 use headwater_os::files::private;
+use headwater_os::plain_file;
 
 /// The last line.
 const END: &str = "end\n";
@@ -23,6 +24,19 @@ pub(crate) fn to_text<'t>(signature: &str, lines: impl IntoIterator<Item = Line<
         text.push('\n');
     }
     text + END
+}
+
+/// The most bytes of such a file: a line for every CPU of every part that is kept.
+const BYTES_MAX: u64 = 64 << 20;
+
+/// Returns the text of a file; none if there is no file.
+///
+/// Errors: those of the file system.
+pub(crate) fn read(path: &Path) -> io::Result<Option<String>> {
+    match plain_file::read_text(path, BYTES_MAX) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        read => read.map(Some),
+    }
 }
 
 /// Returns the lines of a text. `None` if it has another signature, has no such lines, or was cut.

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 use clap::Args;
 use headwater_gauge::plan::{filter, suggest};
+use headwater_os::plain_file;
 use headwater_report::chart::{self, Chart, Figure};
 use headwater_report::{PageOptions, is_page, page, units};
 use headwater_results::compare::Comparison;
@@ -248,7 +249,7 @@ fn is_ours(path: &Path) -> std::io::Result<bool> {
     /// A page names its maker after its policy, which is shorter than this.
     const BEGINNING: u64 = 4096;
     let mut beginning = Vec::new();
-    fs::File::open(path)?.take(BEGINNING).read_to_end(&mut beginning)?;
+    plain_file::open(path)?.take(BEGINNING).read_to_end(&mut beginning)?;
     let beginning = String::from_utf8_lossy(&beginning);
     Ok(beginning.is_empty() || is_page(&beginning) || chart::is_standalone(&beginning))
 }

@@ -2,7 +2,6 @@
 //! found early is reported before the first launch.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -16,7 +15,7 @@ use headwater_gauge::harness::scratch::Scratch;
 use headwater_gauge::plan::duration::Seconds;
 use headwater_gauge::plan::variants::Variant;
 use headwater_gauge::plan::{Column, Plan, RunRequest, duration};
-use headwater_os::{clock, cpu};
+use headwater_os::{clock, cpu, plain_file};
 use headwater_os_tools::signal::StopSignals;
 use headwater_report::plural;
 use headwater_results::foreign::file_name;
@@ -346,10 +345,13 @@ fn comparable(arguments: &RunArguments, plan: &Plan) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// The most bytes of a configuration.
+const CONFIG_MAX: u64 = 1 << 20;
+
 /// The options of the command line, and those of the configuration where the command line is silent.
 fn with_config(typed: RunArguments) -> anyhow::Result<RunArguments> {
     let Some(path) = typed.config.clone() else { return Ok(typed) };
-    let text = fs::read_to_string(&path).with_context(|| format!("--config {}", path.display()))?;
+    let text = plain_file::read_text(&path, CONFIG_MAX).with_context(|| format!("--config {}", path.display()))?;
     let file: RunArguments = toml::from_str(&text).map_err(|error| wrong_config(&path, &text, &error))?;
     let either = |typed: Vec<String>, file: Vec<String>| if typed.is_empty() { file } else { typed };
     if file.launches.is_some_and(|launches| !(1..=10_000).contains(&launches)) {

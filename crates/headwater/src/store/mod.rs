@@ -2,10 +2,12 @@
 //! the end. No other module writes or reads a run.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use headwater_os::files::OFlags;
+use headwater_os::plain_file;
 use headwater_os_tools::own_file::foreign;
 use headwater_results::parse::{ParseError, parse_events_prefix, parse_run};
 use headwater_results::schema::{Event, Run};
@@ -21,6 +23,9 @@ pub const EVENTS: &str = "run.jsonl";
 
 /// The name of the document.
 pub const DOCUMENT: &str = "run.json";
+
+/// The most bytes of a file of a run. A launch has 1 to 5 kB.
+pub const BYTES_MAX: u64 = 1 << 30;
 
 /// What a user can name.
 const WHAT_RUNS_ARE: &str = "a run is a directory in headwater-runs, or its run.json or run.jsonl";
@@ -95,8 +100,8 @@ impl Store {
                 format!("there is no run to continue: no {EVENTS}; {WHAT_RUNS_ARE}"),
             ));
         }
-        let file = OpenOptions::new().read(true).append(true).open(&path);
-        let file = file.map_err(|error| StoreError::new(&path, error))?;
+        let file = plain_file::open_for(&path, OFlags::RDWR | OFlags::APPEND)
+            .map_err(|error| StoreError::new(&path, error))?;
         let (text, foreign) = read_text(&file, &path)?;
         let (events, torn) = parse_events_prefix(&text);
         match torn {
@@ -248,16 +253,16 @@ fn read_events(file: &Path, text: &str, foreign: Option<String>) -> Result<Store
 }
 
 fn open_text(path: &Path) -> Result<(String, Option<String>), StoreError> {
-    let file = File::open(path).map_err(|error| StoreError::new(path, error))?;
+    let file = plain_file::open(path).map_err(|error| StoreError::new(path, error))?;
     read_text(&file, path)
 }
 
 /// Reads a text, and says why another user may have written it. A byte that is no text becomes a character that no line of a run
 /// contains, and ends the text.
-fn read_text(mut file: &File, path: &Path) -> Result<(String, Option<String>), StoreError> {
-    let mut bytes = Vec::new();
-    file.read_to_end(&mut bytes).map_err(|error| StoreError::new(path, error))?;
-    let foreign = foreign(file, path).map_err(|error| StoreError::new(path, error))?;
+fn read_text(file: &File, path: &Path) -> Result<(String, Option<String>), StoreError> {
+    let read = foreign(file, path)
+        .and_then(|foreign| Ok((foreign, plain_file::read_open(file.try_clone()?, BYTES_MAX)?)));
+    let (foreign, bytes) = read.map_err(|error| StoreError::new(path, error))?;
     let text = match String::from_utf8(bytes) {
         Ok(text) => text,
         Err(error) => {

@@ -8,6 +8,7 @@ use anyhow::Context;
 use headwater_gauge::harness::launch::ConductorError;
 use headwater_gauge::harness::run::BlockRunner;
 use headwater_gauge::harness::scratch::Scratch;
+use headwater_os::plain_file;
 use headwater_os_tools::signal::StopSignals;
 use headwater_report::TraceLink;
 use headwater_results::foreign::{file_name, is_name};
@@ -100,11 +101,14 @@ fn create(path: &Path) -> anyhow::Result<File> {
     File::create(path).with_context(|| path.display().to_string())
 }
 
+/// The most bytes of the index and of a timeline, of which a page shows the end.
+const BYTES_MAX: u64 = 256 << 20;
+
 /// Returns the traces in a run's directory, with addresses relative to the directory of a page; none if the run has
 /// none.
 pub fn links(run: &Path, page: Option<&Path>) -> Vec<TraceLink> {
     let traces = run.join(TRACES);
-    let index = fs::read(traces.join(INDEX)).ok();
+    let index = plain_file::read(&traces.join(INDEX), BYTES_MAX).ok();
     let entries: Vec<Entry> = index.and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default();
     let link = |entry: Entry| {
         // A run of others names no file elsewhere.
@@ -112,7 +116,7 @@ pub fn links(run: &Path, page: Option<&Path>) -> Vec<TraceLink> {
             return None;
         }
         let directory = traces.join(entry.directory);
-        let text = fs::read_to_string(directory.join(TIMELINE)).ok()?;
+        let text = plain_file::read_text(&directory.join(TIMELINE), BYTES_MAX).ok()?;
         // The last lines, because only there all CPUs still have their events.
         let lines: Vec<&str> = text.lines().collect();
         let (head, events) = lines.split_first()?;

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context, anyhow};
 use headwater_os::files::private;
+use headwater_os::plain_file;
 use headwater_trace::region::{Region, Waited};
 use headwater_trace_tools::consumer::parts::Removed;
 use serde::{Deserialize, Serialize};
@@ -18,6 +19,9 @@ pub const FILE: &str = "session.json";
 
 /// The version of the format. Every change of the file's meaning raises it.
 const FORMAT: u32 = 1;
+
+/// The most bytes of the file; a command line has at most 6 MB.
+const BYTES_MAX: u64 = 64 << 20;
 
 /// The contents of the file: the facts about a recording.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -159,7 +163,7 @@ impl SessionFile {
     /// In words, with the path and a remedy.
     pub fn read(recording: &Path) -> anyhow::Result<SessionFile> {
         let path = recording.join(FILE);
-        let text = std::fs::read_to_string(&path).map_err(|error| match error.kind() {
+        let text = plain_file::read_text(&path, BYTES_MAX).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => anyhow!(
                 "{}: no recording: it has no {FILE}; name the directory that `headwater trace record` wrote to",
                 recording.display()

@@ -64,13 +64,10 @@ impl PartsFile {
     /// # Errors
     /// Errors of the file system; `InvalidData` for a file of another version.
     pub fn read(recording: &Path) -> io::Result<Option<PartsFile>> {
-        match fs::read_to_string(recording.join(FILE)) {
-            Ok(text) => match PartsFile::parse(&text) {
-                Some(file) => Ok(Some(file)),
-                None => Err(io::Error::new(io::ErrorKind::InvalidData, format!("{FILE}: it is of another version"))),
-            },
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(error),
+        let Some(text) = parts_file::read(&recording.join(FILE))? else { return Ok(None) };
+        match PartsFile::parse(&text) {
+            Some(file) => Ok(Some(file)),
+            None => Err(io::Error::new(io::ErrorKind::InvalidData, format!("{FILE}: it is of another version"))),
         }
     }
 

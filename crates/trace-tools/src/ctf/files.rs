@@ -1,11 +1,12 @@
 //! The files of a trace's directory, and the packets of a file in their order. Reads only whole packets.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use headwater_os::files::private;
+use headwater_os::plain_file;
 
 use super::packet::{HEAD, Head};
 use super::{Error, Metadata};
@@ -13,10 +14,13 @@ use crate::schema::Schema;
 
 const METADATA: &str = "metadata";
 
+/// The most bytes of a trace's metadata. Those of 8192 event types with 30 fields each have 30 MB.
+const METADATA_MAX: u64 = 256 << 20;
+
 /// Reads the metadata of a trace.
 pub(super) fn read_metadata(dir: &Path) -> Result<Metadata, Error> {
     let path = dir.join(METADATA);
-    let text = match fs::read(&path) {
+    let text = match plain_file::read(&path, METADATA_MAX) {
         Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
         Err(error) if error.kind() == io::ErrorKind::NotFound && dir.is_dir() => {
             return Err(Error::NoTrace { path: dir.to_owned(), message: "there is no trace here".into() });
@@ -128,7 +132,7 @@ pub(super) struct Window {
 impl Window {
     /// Opens a file, of which at least `chunk` bytes are read at a time.
     pub fn open(path: &Path, chunk: usize) -> Result<Window, Error> {
-        let len = fs::metadata(path).map_err(Error::io("read", path))?.len();
+        let len = plain_file::open(path).and_then(|file| file.metadata()).map_err(Error::io("read", path))?.len();
         Ok(Window { path: path.to_owned(), len, from: 0, bytes: Vec::new(), chunk })
     }
 
@@ -161,7 +165,7 @@ impl Window {
         let size = least.max(self.chunk.min(left));
         self.bytes.resize(size, 0);
         self.from = at;
-        let read = File::open(&self.path).and_then(|file| file.read_exact_at(&mut self.bytes, at));
+        let read = plain_file::open(&self.path).and_then(|file| file.read_exact_at(&mut self.bytes, at));
         if read.is_err() {
             self.bytes.clear();
         }

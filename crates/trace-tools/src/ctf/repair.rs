@@ -2,8 +2,10 @@
 //! such files to whole packets, and finds how far each ring was copied. Must not be used while the trace is being
 //! written.
 
-use std::fs::OpenOptions;
 use std::path::Path;
+
+use headwater_os::files::OFlags;
+use headwater_os::plain_file;
 
 use super::Error;
 use super::files::{Packets, StreamFile, read_metadata, stream_files};
@@ -26,7 +28,7 @@ pub fn repair(dir: &Path) -> Result<Repaired, Error> {
     let mut repaired = Repaired { files: 0, bytes_cut: 0 };
     each_file(dir, |file, packets| {
         if packets.rest() > 0 {
-            let opened = OpenOptions::new().write(true).open(&file.path);
+            let opened = plain_file::open_for(&file.path, OFlags::WRONLY);
             opened.and_then(|opened| opened.set_len(packets.next)).map_err(Error::io("cut", &file.path))?;
             repaired.files += 1;
             repaired.bytes_cut += packets.rest();

@@ -9,12 +9,13 @@
 //!
 //! In a session with parts ([`super::parts`]) the files of pages have holes where parts have been removed.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::fs::{self, File};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use headwater_os::files::{private, reserve};
+use headwater_os::files::{OFlags, private, reserve};
+use headwater_os::plain_file;
 use headwater_os_tools::signal::is_stop_asked;
 use rustix::fs::{FlockOperation, MemfdFlags, flock, memfd_create};
 use rustix::io::Errno;
@@ -27,6 +28,7 @@ use super::stacks::{self, StackFormat, Stacks};
 use super::stats::Stats;
 use super::{Clock, Error};
 use crate::filter::Filter;
+use crate::parts_file;
 use crate::schema::EventKind;
 
 const DESCRIPTION: &str = "description";
@@ -76,7 +78,7 @@ impl Store {
 
     /// Opens an existing file, which is not removed on drop.
     pub fn open(path: &Path) -> Result<Store, Error> {
-        let file = OpenOptions::new().read(true).write(true).open(path);
+        let file = plain_file::open_for(path, OFlags::RDWR);
         let file = file.map_err(|source| Error::file("open", path, source))?;
         Ok(Store { file, path: None })
     }
@@ -150,15 +152,13 @@ impl Description {
     /// been converted.
     pub fn read(directory: &Path) -> Result<Option<Description>, Error> {
         let path = directory.join(DESCRIPTION);
-        match fs::read_to_string(&path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(Error::file("read", &path, error)),
-            Ok(text) => match Description::parse(&text) {
-                Some(description) => Ok(Some(description)),
-                // Incomplete: the session was killed before it recorded.
-                None if !text.ends_with(END) => Ok(None),
-                None => Err(Error::Unreadable { what: text.lines().next().unwrap_or_default().to_owned(), path }),
-            },
+        let read = parts_file::read(&path).map_err(|error| Error::file("read", &path, error))?;
+        let Some(text) = read else { return Ok(None) };
+        match Description::parse(&text) {
+            Some(description) => Ok(Some(description)),
+            // Incomplete: the session was killed before it recorded.
+            None if !text.ends_with(END) => Ok(None),
+            None => Err(Error::Unreadable { what: text.lines().next().unwrap_or_default().to_owned(), path }),
         }
     }
 

@@ -54,13 +54,11 @@ impl PartsFile {
     /// [`Error::File`], [`Error::Unreadable`].
     pub fn read(directory: &Path) -> Result<Option<PartsFile>, Error> {
         let path = beside(directory);
-        match fs::read_to_string(&path) {
-            Ok(text) => match PartsFile::parse(&text) {
-                Some(file) => Ok(Some(file)),
-                None => Err(Error::Unreadable { what: text.lines().next().unwrap_or_default().to_owned(), path }),
-            },
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(Error::file("read", &path, error)),
+        let read = parts_file::read(&path).map_err(|error| Error::file("read", &path, error))?;
+        let Some(text) = read else { return Ok(None) };
+        match PartsFile::parse(&text) {
+            Some(file) => Ok(Some(file)),
+            None => Err(Error::Unreadable { what: text.lines().next().unwrap_or_default().to_owned(), path }),
         }
     }
 

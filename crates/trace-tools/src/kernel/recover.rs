@@ -1,7 +1,6 @@
 //! Recovers the pages of a session that has not converted them, because its process was killed or had no space for the
 //! trace.
 
-use std::fs;
 use std::path::Path;
 
 use super::capture::{Capture, Pages};
@@ -11,6 +10,7 @@ use super::pages::{self, Description, Store};
 use super::parts::{EndedParts, PartsFile};
 use super::stats::Stats;
 use super::{Error, tracefs};
+use crate::parts_file;
 
 /// Returns the pages that a dead session has left in `directory`; `None` if there are none that are not converted.
 /// Waits until the session's guard has saved the buffers. If the guard was killed too, and the instance still exists,
@@ -52,7 +52,7 @@ pub fn recover(directory: &Path) -> Result<Option<Capture>, Error> {
             cpus.push((Some(stats), error.or(unwritten)));
             continue;
         }
-        let stats = fs::read_to_string(pages::stats_beside(path)).ok().and_then(|text| Stats::parse(&text));
+        let stats = parts_file::read(&pages::stats_beside(path)).ok().flatten().and_then(|text| Stats::parse(&text));
         cpus.push((stats, None));
     }
     if let Some(instance) = instance {

@@ -8,11 +8,11 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
+use headwater_os::plain_file;
 use object::LittleEndian as Le;
 use object::elf::{self, FileHeader64, Ident, ProgramHeader64};
 use object::pod::{self, Pod};
 use object::read::elf::NoteIterator;
-use rustix::fs::{Mode, OFlags};
 
 /// Program headers, sections and bytes of notes that are read.
 const HEADERS_MAX: u64 = 1 << 16;
@@ -42,7 +42,7 @@ impl Identity {
         if self.build_id.is_empty() && self.changed == 0 || !self.path.starts_with(b"/") {
             return Err(Unknown::Unnamed);
         }
-        let file = open_plain(Path::new(OsStr::from_bytes(&self.path))).ok_or(Unknown::Replaced)?;
+        let file = plain_file::open(Path::new(OsStr::from_bytes(&self.path))).map_err(|_| Unknown::Replaced)?;
         let is_same = match self.build_id.is_empty() {
             true => changed(&file) == Some(self.changed),
             false => Elf::of(&file).and_then(|elf| elf.build_id()).is_some_and(|id| id.starts_with(&self.build_id)),
@@ -53,18 +53,9 @@ impl Identity {
     /// The file in which a distribution has the symbols that it has removed from this one.
     pub(super) fn debug_file(&self) -> Option<File> {
         let (first, rest) = self.build_id.split_at_checked(2).filter(|(_, rest)| rest.len() >= 6)?;
-        let file = open_plain(&PathBuf::from(format!("/usr/lib/debug/.build-id/{first}/{rest}.debug")))?;
+        let file = plain_file::open(&PathBuf::from(format!("/usr/lib/debug/.build-id/{first}/{rest}.debug"))).ok()?;
         Elf::of(&file)?.build_id().is_some_and(|id| id == self.build_id).then_some(file)
     }
-}
-
-/// Opens a plain file, and nothing that waits or acts when it is opened.
-pub(super) fn open_plain(path: &Path) -> Option<File> {
-    std::fs::metadata(path).ok().filter(|metadata| metadata.is_file())?;
-    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
-    let file = File::from(rustix::fs::open(path, flags, Mode::empty()).ok()?);
-    file.metadata().ok().filter(|metadata| metadata.is_file())?;
-    Some(file)
 }
 
 pub(super) fn changed(file: &File) -> Option<u64> {

@@ -1,10 +1,11 @@
 //! `headwater streams autopush`: which modules are pushed on devices when they are opened, as autopush(1M) of SVR4.
 
-use std::io::Write;
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use clap::Args;
+use headwater_os::plain_file;
 use headwater_streams::autopush::{self, Autopush};
 use headwater_streams::drivers::major;
 use headwater_streams::{DeviceOptions, known_drivers, known_modules};
@@ -89,8 +90,12 @@ fn driver(text: &str) -> anyhow::Result<String> {
 
 /// Adds the entries of a file. One that is refused is reported, and the others are added.
 fn add(options: &DeviceOptions, file: &Path) -> anyhow::Result<u8> {
-    let text =
-        if file == Path::new("-") { std::io::read_to_string(std::io::stdin()) } else { std::fs::read_to_string(file) };
+    /// A table has a line for a device; SVR4's had a hundred entries.
+    const BYTES_MAX: u64 = 4 << 20;
+    let text = match file == Path::new("-") {
+        true => std::io::read_to_string(std::io::stdin().take(BYTES_MAX)),
+        false => plain_file::read_text(file, BYTES_MAX),
+    };
     let entries = text.map_err(anyhow::Error::from).and_then(|text| Ok(autopush::parse(&text)?));
     let mut status = status::OK;
     for mut entry in entries.with_context(|| file.display().to_string())? {
