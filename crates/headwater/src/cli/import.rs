@@ -8,6 +8,7 @@ use std::time::SystemTime;
 use anyhow::{Context, bail};
 use clap::Args;
 use headwater_gauge::plan::suggest::there_are;
+use headwater_os::plain_file;
 use headwater_results::foreign::file_name;
 use headwater_results::schema::Event;
 use headwater_results::summary::Fold;
@@ -22,7 +23,8 @@ use crate::store::{EVENTS, RUNS, Store};
 #[command(after_help = "Formats:
   netperf  UDP_STREAM, UDP_RR, TCP_STREAM and TCP_RR over loopback, as netperf prints them: text, or by
            -o, -O or -k. `-- -o all` says most; of UDP_STREAM plain -o says only what was received
-  lmbench  result files of lmbench 2 and 3 (results/SYSTEM/HOST.NUMBER), each one launch
+  lmbench  result files of lmbench 2 and 3 (results/SYSTEM/HOST.NUMBER), each one launch; and the summary that
+           `make see` prints, each line of a table one launch
 
 Examples:
   headwater import netperf udp.txt -o udp-2007
@@ -39,7 +41,8 @@ pub(super) struct ImportArguments {
     files: Vec<PathBuf>,
 
     /// The test of results that have no banner (`netperf -P 0`) or protocol: UDP_STREAM, UDP_RR, TCP_STREAM, TCP_RR;
-    /// TCP_STREAM/nodelay if netperf had `-- -D`, UDP_RR/connected if it had `-- -n`
+    /// TCP_STREAM/nodelay if netperf had `-- -D`, UDP_RR/connected if it had `-- -n`; /K or another letter behind it if
+    /// it had -f K
     #[arg(long, value_name = "TEST")]
     test: Option<String>,
 
@@ -76,12 +79,17 @@ pub(super) fn import(arguments: &ImportArguments) -> anyhow::Result<u8> {
     Ok(status::OK)
 }
 
+/// The most bytes of a result file; one of lmbench has 20 kB.
+const BYTES_MAX: u64 = 64 << 20;
+
+/// Reads a result file. Bytes that are not UTF-8 spoil their line alone.
 fn read(path: &Path) -> anyhow::Result<import::File> {
-    let bytes = fs::read(path).with_context(|| format!("{}", path.display()))?;
-    match String::from_utf8(bytes) {
-        Ok(text) => Ok((path.display().to_string(), text)),
-        Err(_) => bail!("{}: not a text; give the program's own output", path.display()),
+    let name = path.display().to_string();
+    let bytes = plain_file::read(path, BYTES_MAX).with_context(|| name.clone())?;
+    if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) {
+        bail!("{name}: this is UTF-16; convert it: iconv -f UTF-16 -t UTF-8");
     }
+    Ok((name, String::from_utf8_lossy(&bytes).into_owned()))
 }
 
 /// Returns the time at which a file was written, the best known time of its measurement.
@@ -127,7 +135,7 @@ fn warn(left_out: &[LeftOut], notes: &[String]) {
             if left_out.len() == 1 { "1 line was".to_owned() } else { format!("{} lines were", left_out.len()) };
         note!("headwater: {lines} left out:");
     }
-    for (LeftOut { line, why }, count) in reasons {
+    for (LeftOut { line, why, .. }, count) in reasons {
         let more = if count == 1 { String::new() } else { format!(" (and {} more)", count - 1) };
         note!("  {}:{}: {}: {why}{more}", line.file, line.number, line.text.trim().escape_debug());
     }

@@ -1,4 +1,5 @@
-//! Imports result files of lmbench 2 and 3 (`results/<system>/<host>.<n>`): each file is a launch of all its rows.
+//! Imports result files of lmbench 2 and 3 (`results/<system>/<host>.<n>`): each file is a launch of all its rows; and
+//! the summary of them ([`summary`]).
 //!
 //! Written from the printed form of its results. Round trips of pipe, FIFO, AF_UNIX, UDP and TCP are rows of pattern
 //! `rtt`. Everything else keeps its own definition as pattern `lmbench`, with the names of the published table `ltt`.
@@ -12,8 +13,9 @@ use headwater_gauge::plan::rows;
 use headwater_gauge::{patterns, transports};
 use headwater_results::schema::{Metric, Placement, Row, Standing, lmbench_definition};
 
-use super::{File, Format, ImportError, Imported, Line, Options, numbered};
+use super::{File, Format, ImportError, Imported, LeftOut, Line, Options, numbered};
 
+mod summary;
 mod tables;
 
 use tables::{Names, SECTIONS, SINGLE, Section, Target, Unit};
@@ -21,7 +23,7 @@ use tables::{Names, SECTIONS, SINGLE, Section, Target, Unit};
 /// The entry in the table of formats.
 pub(super) const FORMAT: Format = Format {
     name: "lmbench",
-    summary: "result files of lmbench, each one launch: lines such as `Pipe latency: 8.02 microseconds`",
+    summary: "result files of lmbench, each one launch: lines such as `Pipe latency: 8.02 microseconds`; and summaries",
     parse,
 };
 
@@ -30,21 +32,37 @@ fn parse(files: &[File], options: &Options, imported: &mut Imported) -> Result<(
         return Err(ImportError::usage("--test and --columns are for netperf".into()));
     }
     let mut machine: Option<(Line, String)> = None;
-    for (block, file) in files.iter().enumerate() {
-        let (block, section) = (block as u32, Heading::Other(NO_HEADING));
+    let mut block = 0;
+    for file in files {
+        let section = Heading::Other(NO_HEADING);
         let mut reader =
             Reader { block, section, loads: Loads::InOrder, seen: Vec::new(), largest: Vec::new(), imported };
-        for line in numbered(file) {
-            if let Some(found) = uname(&line.text) {
-                same_machine(&mut machine, &line, &found)?;
+        let lines: Vec<Line> = numbered(file).collect();
+        // A summary has several launches.
+        let (mut at, mut launches) = (0, 1);
+        while let Some(line) = lines.get(at) {
+            if let Some((used, rows)) = summary::table(&lines[at..], block, reader.imported) {
+                launches = launches.max(rows.len() as u32);
+                for (line, names) in &rows {
+                    same_machine(&mut machine, line, names)?;
+                }
+                at += used;
+                continue;
             }
-            reader.step(&line)?;
+            if let Some(found) = uname(&line.text) {
+                same_machine(&mut machine, line, &found)?;
+            }
+            if let Err(left) = reader.step(line) {
+                reader.imported.left_out.push(left);
+            }
+            at += 1;
         }
         reader.add_null_io();
         reader.add_largest();
+        block += launches;
     }
-    if let Some((_, uname)) = machine {
-        let mut words = uname.split_whitespace().skip(1);
+    if let Some((_, names)) = machine {
+        let mut words = names.split_whitespace();
         imported.environment.host = words.next().unwrap_or_default().to_owned();
         imported.environment.kernel.release = words.next().unwrap_or_default().to_owned();
         imported.environment.kernel.version = words.collect::<Vec<_>>().join(" ");
@@ -52,19 +70,22 @@ fn parse(files: &[File], options: &Options, imported: &mut Imported) -> Result<(
     Ok(())
 }
 
-/// Returns the output of `uname -a`: `[lmbench3.0 results for Linux host 6.1.0 #1 SMP ...]`.
+/// Returns the output of `uname -a` without the system's name: `[lmbench3.0 results for Linux host 6.1.0 #1 SMP ...]`.
 fn uname(line: &str) -> Option<String> {
     let (_, uname) = line.strip_prefix("[lmbench")?.split_once(" results for ")?;
-    Some(uname.trim_end().trim_end_matches(']').to_owned())
+    let (_, names) = uname.split_once(' ')?;
+    Some(names.trim_end().trim_end_matches(']').to_owned())
 }
 
 /// Checks that all files are of the same machine.
 fn same_machine(machine: &mut Option<(Line, String)>, line: &Line, found: &str) -> Result<(), ImportError> {
     match machine {
         Some((first, known)) if known != found => Err(line.error(format!(
-            "this is {found:?}, but {} is {known:?}; import different machines one by one and compare the runs",
-            first.file
-        ))),
+            "this is {found:?}, but {}:{} is {known:?}; import different machines one by one, of a summary a copy with \
+             the lines of one, and compare the runs",
+            first.file, first.number
+        ))
+        .into()),
         Some(_) => Ok(()),
         None => {
             *machine = Some((line.clone(), found.to_owned()));
@@ -112,7 +133,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn step(&mut self, line: &Line) -> Result<(), ImportError> {
+    fn step(&mut self, line: &Line) -> Result<(), LeftOut> {
         let text = line.text.trim();
         if ["Memory load latency", "Random load latency"].contains(&text) {
             self.loads = if text.starts_with("Random") { Loads::Random } else { Loads::InOrder };
@@ -138,7 +159,10 @@ impl Reader<'_> {
         }
         let fields: Vec<&str> = text.split_whitespace().collect();
         if !fields[0].starts_with(|c: char| c.is_ascii_digit()) {
-            self.imported.leave(line, tables::why_not(text).unwrap_or(NOT_KNOWN));
+            match tables::why_not(text) {
+                Some(why) => self.imported.leave(line, why),
+                None => self.imported.leave_stray(line, NOT_KNOWN),
+            }
             return Ok(());
         }
         match &self.section {
@@ -162,14 +186,14 @@ impl Reader<'_> {
                 self.add(line, Target::Row(&subject, Unit::Ns), Some(size), field(line, &fields, 1)?)
             }
             Heading::Other(why) => {
-                self.imported.leave(line, *why);
+                self.imported.leave_stray(line, why);
                 Ok(())
             }
         }
     }
 
     /// Imports `Label: 1.23 microseconds`; some labels end in the name of a file or host.
-    fn single(&mut self, line: &Line, rest: &str, single: &tables::Single) -> Result<(), ImportError> {
+    fn single(&mut self, line: &Line, rest: &str, single: &tables::Single) -> Result<(), LeftOut> {
         self.section = Heading::Other(NO_HEADING);
         let Some((between, value)) = rest.split_once(':') else {
             self.imported.leave(line, "no figure behind its name");
@@ -204,7 +228,7 @@ impl Reader<'_> {
     }
 
     /// Imports `Avg xfer: 3.2KB, 41.8KB in 0.5000 millisecs, 83.60 MB/sec`, which names no host.
-    fn http(&mut self, line: &Line, figures: &str) -> Result<(), ImportError> {
+    fn http(&mut self, line: &Line, figures: &str) -> Result<(), LeftOut> {
         self.section = Heading::Other(NO_HEADING);
         if !figures.starts_with(tables::HTTP_PAGES) {
             self.imported.leave(line, "other pages than those that LMbench brings along: another measurement");
@@ -217,7 +241,7 @@ impl Reader<'_> {
         self.add(line, Target::Row("http", Unit::MegabytesPerSecond), None, figure)
     }
 
-    fn in_section(&mut self, line: &Line, fields: &[&str], section: &Section) -> Result<(), ImportError> {
+    fn in_section(&mut self, line: &Line, fields: &[&str], section: &Section) -> Result<(), LeftOut> {
         match section.target {
             // Columns: size, files, creations per second, deletions per second.
             Target::Files => {
@@ -234,13 +258,9 @@ impl Reader<'_> {
         }
     }
 
-    fn add(&mut self, line: &Line, target: Target<'_>, size: Option<u64>, value: f64) -> Result<(), ImportError> {
+    fn add(&mut self, line: &Line, target: Target<'_>, size: Option<u64>, value: f64) -> Result<(), LeftOut> {
         let (row, value) = match target {
-            Target::RoundTrip(transport, size) => {
-                let transport = transports::find(transport).expect("the tables name transports").info;
-                let rtt = patterns::find("rtt").expect("rtt is in the table").info;
-                (rows::of_transport(transport, rtt, size, None, Placement::Free), value * 1e3)
-            }
+            Target::RoundTrip(transport, size) => (round_trip(transport, size), value * 1e3),
             Target::Row(subject, unit) => {
                 self.note_largest(subject, unit, size, value);
                 (own_row(subject, unit, size), value)
@@ -310,7 +330,7 @@ fn heading(text: &str) -> Option<Heading> {
 }
 
 /// Returns a figure of a line of numbers.
-fn field(line: &Line, fields: &[&str], at: usize) -> Result<f64, ImportError> {
+fn field(line: &Line, fields: &[&str], at: usize) -> Result<f64, LeftOut> {
     let Some(field) = fields.get(at) else {
         return Err(line.error(format!("{} numbers, too few; the file is cut off: run lmbench again", fields.len())));
     };
@@ -319,11 +339,17 @@ fn field(line: &Line, fields: &[&str], at: usize) -> Result<f64, ImportError> {
 
 /// Returns the bytes of a size in millions of bytes. Sizes above 1 MB are printed with two decimals; a size close to a
 /// power of two is taken for it.
-fn bytes(line: &Line, megabytes: &str) -> Result<u64, ImportError> {
+fn bytes(line: &Line, megabytes: &str) -> Result<u64, LeftOut> {
     const NEAR: f64 = 0.005;
     let bytes = line.positive(megabytes, "the size")? * 1e6;
     let power = bytes.log2().round().exp2();
     Ok(if bytes > 1e6 && (bytes / power - 1.0).abs() < NEAR { power } else { bytes.round() } as u64)
+}
+
+fn round_trip(transport: &str, size: u64) -> Row {
+    let transport = transports::find(transport).expect("the tables name transports").info;
+    let rtt = patterns::find("rtt").expect("rtt is in the table").info;
+    rows::of_transport(transport, rtt, size, None, Placement::Free)
 }
 
 fn own_row(subject: &str, unit: Unit, size: Option<u64>) -> Row {

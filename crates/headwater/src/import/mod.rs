@@ -2,8 +2,8 @@
 //! import`, which reads the files and stores the run; parsing itself reads no file.
 //!
 //! Each result of a launch of the other program becomes a launch of a row. A value that a file does not contain is
-//! absent. A line that is not understood is reported with its number; a line that should be a result and is not ends
-//! the import.
+//! absent, and never guessed. A line that is not understood is left out and reported with its number, and the next line
+//! is read; an import ends where it has no result at all, or results of two machines.
 
 use std::fmt;
 
@@ -89,6 +89,8 @@ pub struct LeftOut {
     pub line: Line,
     /// The reason.
     pub why: String,
+    /// Whether nothing shows that the line belongs to a result.
+    pub is_stray: bool,
 }
 
 /// The error of an import, with the place and the remedy.
@@ -114,6 +116,12 @@ impl fmt::Display for ImportError {
 
 impl std::error::Error for ImportError {}
 
+impl From<LeftOut> for ImportError {
+    fn from(left: LeftOut) -> ImportError {
+        ImportError { file: left.line.file, line: left.line.number, message: left.why }
+    }
+}
+
 impl ImportError {
     /// Makes the error for a wrong option.
     fn usage(message: String) -> ImportError {
@@ -125,7 +133,7 @@ impl Format {
     /// Parses `files`, which must be of one machine.
     ///
     /// # Errors
-    /// The first line that is wrong, or that there is no result at all.
+    /// Files of several machines; or that there is no result, with the reason of the first line that looks like one.
     pub fn import(&self, files: &[File], options: &Options) -> Result<Imported, ImportError> {
         let mut imported = Imported::default();
         (self.parse)(files, options, &mut imported)?;
@@ -137,14 +145,17 @@ impl Format {
         if !imported.rows.is_empty() {
             return Ok(imported);
         }
-        match imported.left_out.first() {
-            Some(LeftOut { line, why }) => Err(line.error(format!("{why}; what is read: {}", self.summary))),
-            None => Err(ImportError {
+        let left_out = &imported.left_out;
+        let mut error = match left_out.iter().find(|left| !left.is_stray).or(left_out.first()) {
+            Some(left) => ImportError::from(left.clone()),
+            None => ImportError {
                 file: files.first().map(|(name, _)| name.clone()).unwrap_or_default(),
                 line: 0,
-                message: format!("no result of {}; what is read: {}", self.name, self.summary),
-            }),
-        }
+                message: format!("no result of {}", self.name),
+            },
+        };
+        error.message += &format!("; what is read: {}", self.summary);
+        Err(error)
     }
 }
 
@@ -168,7 +179,12 @@ impl Imported {
 
     /// Records a line that was not imported.
     fn leave(&mut self, line: &Line, why: impl Into<String>) {
-        self.left_out.push(LeftOut { line: line.clone(), why: why.into() });
+        self.left_out.push(line.error(why));
+    }
+
+    /// Records a line that shows nothing of a result.
+    fn leave_stray(&mut self, line: &Line, why: &str) {
+        self.left_out.push(LeftOut { is_stray: true, ..line.error(why) });
     }
 
     /// Records a remark on imported results, once.
@@ -243,20 +259,20 @@ impl Imported {
     }
 }
 
-/// Returns the lines of a file with their numbers.
+/// Returns the lines of a file with their numbers. A byte-order mark is no part of the first.
 fn numbered((name, text): &File) -> impl Iterator<Item = Line> {
-    let name = name.clone();
+    let (name, text) = (name.clone(), text.trim_start_matches('\u{feff}'));
     text.lines().enumerate().map(move |(at, text)| Line { file: name.clone(), number: at + 1, text: text.to_owned() })
 }
 
 impl Line {
-    /// Makes the error for this line.
-    fn error(&self, message: impl Into<String>) -> ImportError {
-        ImportError { file: self.file.clone(), line: self.number, message: message.into() }
+    /// Makes the reason for which this line is left out.
+    fn error(&self, why: impl Into<String>) -> LeftOut {
+        LeftOut { line: self.clone(), why: why.into(), is_stray: false }
     }
 
     /// Parses a number that is valid in a result: finite and not negative.
-    fn number(&self, field: &str, what: &str) -> Result<f64, ImportError> {
+    fn number(&self, field: &str, what: &str) -> Result<f64, LeftOut> {
         match field.parse::<f64>() {
             Ok(value) if value.is_finite() && value >= 0.0 => Ok(value),
             _ => Err(self.error(format!("{what} is {field:?}, which is no number of that kind"))),
@@ -264,10 +280,18 @@ impl Line {
     }
 
     /// Parses a number as [`Line::number`] does, and refuses zero.
-    fn positive(&self, field: &str, what: &str) -> Result<f64, ImportError> {
+    fn positive(&self, field: &str, what: &str) -> Result<f64, LeftOut> {
         match self.number(field, what)? {
-            0.0 => Err(self.error(format!("{what} is 0: this result says nothing; remove it"))),
+            0.0 => Err(self.error(format!("{what} is 0: this result says nothing"))),
             value => Ok(value),
+        }
+    }
+
+    /// Parses a number of bytes, which is whole and at least 1.
+    fn bytes(&self, field: &str, what: &str) -> Result<u64, LeftOut> {
+        match field.parse::<u64>() {
+            Ok(value) if value > 0 => Ok(value),
+            _ => Err(self.error(format!("{what} is {field:?}, which is no number of bytes"))),
         }
     }
 }

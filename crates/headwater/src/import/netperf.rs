@@ -7,15 +7,16 @@
 //! that a result does not contain (without a banner, or without the selector) are required as `--test` and `--columns`,
 //! and never guessed.
 
-use super::{File, Format, ImportError, Imported, Line, Options, numbered};
-use classic::Units;
+use super::{File, Format, ImportError, Imported, LeftOut, Line, Options, numbered};
 use record::{Record, columns_named};
 use test::Test;
+use units::Units;
 
 mod classic;
 mod record;
 mod rows;
 mod test;
+mod units;
 
 /// The entry in the table of formats.
 pub(super) const FORMAT: Format = Format {
@@ -40,9 +41,12 @@ fn parse(files: &[File], options: &Options, imported: &mut Imported) -> Result<(
         };
         let mut at = 0;
         while at < lines.len() {
-            at += reader.step(&lines[at..])?;
+            at += reader.step(&lines[at..]).unwrap_or_else(|left| {
+                reader.imported.left_out.push(left);
+                1
+            });
         }
-        reader.finish_record()?;
+        reader.finish_record();
     }
     Ok(())
 }
@@ -65,15 +69,15 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     /// Parses the first of `lines` and those that belong to it. Returns their number.
-    fn step(&mut self, lines: &[Line]) -> Result<usize, ImportError> {
+    fn step(&mut self, lines: &[Line]) -> Result<usize, LeftOut> {
         let line = &lines[0];
         let text = line.text.trim();
         if text.is_empty() || text.starts_with("Interim result:") {
             return Ok(1);
         }
         if let Some(test) = Test::of_banner(text) {
-            self.finish_record()?;
-            (self.test, self.units, self.head) = (test, Units::default(), None);
+            self.finish_record();
+            (self.test, self.units, self.head) = (test, Units::behind_banner(), None);
             return Ok(1);
         }
         if let Some(warning) = text.strip_prefix("!!!") {
@@ -84,7 +88,7 @@ impl Reader<'_> {
         }
         if let Some((key, value)) = record::key_value(text) {
             if self.record.as_ref().is_some_and(|record| !record.is_keys() || record.has(key)) {
-                self.finish_record()?;
+                self.finish_record();
             }
             self.record.get_or_insert_with(|| Record::keys(line)).insert(key, value);
             return Ok(1);
@@ -93,13 +97,13 @@ impl Reader<'_> {
             return Ok(skipped);
         }
         if classic::is_head(text) {
-            self.finish_record()?;
-            self.units.read(text);
+            self.finish_record();
+            self.units.read(line);
             self.head = None;
             return Ok(1);
         }
         if let Some(columns) = record::comma_head(text) {
-            self.finish_record()?;
+            self.finish_record();
             self.head = Some(columns);
             return Ok(1);
         }
@@ -107,7 +111,7 @@ impl Reader<'_> {
             // A selection of several lines is printed as several blocks.
             if self.record.as_ref().is_some_and(|record| record.is_keys() || columns.iter().any(|key| record.has(key)))
             {
-                self.finish_record()?;
+                self.finish_record();
             }
             let record = self.record.get_or_insert_with(|| Record::block(line));
             columns.iter().zip(&values).for_each(|(key, value)| record.insert(key, value));
@@ -117,7 +121,7 @@ impl Reader<'_> {
     }
 
     /// Parses a line of values: below a head of columns, of the classic text, or without a head.
-    fn values(&mut self, lines: &[Line]) -> Result<usize, ImportError> {
+    fn values(&mut self, lines: &[Line]) -> Result<usize, LeftOut> {
         let line = &lines[0];
         if let Some(columns) = self.head.clone() {
             let values = record::values(&line.text);
@@ -135,23 +139,25 @@ impl Reader<'_> {
             return self.add_values(line, &columns, &values).map(|()| 1);
         }
         if !classic::begins_with_number(&line.text) {
-            self.imported.leave(line, "no result of netperf");
+            self.imported.leave_stray(line, "no result of netperf");
             return Ok(1);
         }
-        self.finish_record()?;
+        self.finish_record();
         classic::result(lines, &self.test, &self.units, self.imported)
     }
 
-    fn add_values(&mut self, line: &Line, columns: &[String], values: &[String]) -> Result<(), ImportError> {
+    fn add_values(&mut self, line: &Line, columns: &[String], values: &[String]) -> Result<(), LeftOut> {
         let mut record = Record::keys(line);
         columns.iter().zip(values).for_each(|(key, value)| record.insert(key, value));
         record.add(&self.test, self.imported)
     }
 
     /// Adds the collected record as one result; the following lines belong to the next.
-    fn finish_record(&mut self) -> Result<(), ImportError> {
-        if let Some(record) = self.record.take() {
-            record.add(&self.test, self.imported)?;
+    fn finish_record(&mut self) {
+        if let Some(record) = self.record.take()
+            && let Err(left) = record.add(&self.test, self.imported)
+        {
+            self.imported.left_out.push(left);
         }
         if self.test.is_unknown() {
             self.test = self.told.clone().unwrap_or_default();
@@ -159,7 +165,6 @@ impl Reader<'_> {
         if self.head.is_none() {
             self.head.clone_from(&self.columns);
         }
-        Ok(())
     }
 }
 

@@ -136,20 +136,22 @@ fn each_file_is_a_launch_of_one_machine() {
 }
 
 #[test]
-fn a_wrong_line_ends_the_import_with_its_place() {
-    let with = |wrong: &str| import(&[&TEXT.replace("Pipe latency: 8.5000 microseconds", wrong)]).expect_err(wrong);
+fn a_wrong_line_is_left_out_with_its_place_and_the_next_is_read() {
+    let with = |wrong: &str| import(&[&TEXT.replace("Pipe latency: 8.5000 microseconds", wrong)]).expect(wrong);
     for (wrong, says) in [
         ("Pipe latency: fast microseconds", "\"fast\""),
         ("Pipe latency: 8.5 furlongs", "\"furlongs\" where us is expected"),
         ("Pipe latency: 0.0 microseconds", "is 0"),
         ("Simple syscall: 0.2 microseconds", "a second result of null-call/lmbench/free in one file"),
     ] {
-        let error = with(wrong);
-        assert_eq!((error.file.as_str(), error.line), ("file0", 10), "{error}");
-        assert!(error.message.contains(says), "{error}");
+        let imported = with(wrong);
+        let left = &imported.left_out[0];
+        assert_eq!((left.line.file.as_str(), left.line.number), ("file0", 10), "{left:?}");
+        assert!(left.why.contains(says), "{left:?}");
+        assert_eq!(value(&imported, "sh/lmbench/free"), Some(1032.5), "the next line");
     }
-    let error = import(&[&TEXT.replace("2 3.54", "2")]).expect_err("cut off");
-    assert!(error.message.contains("cut off"), "{error}");
+    let imported = import(&[&TEXT.replace("2 3.54", "2")]).expect("the other lines");
+    assert!(imported.left_out.iter().any(|left| left.why.contains("cut off")), "{:?}", imported.left_out);
 }
 
 #[test]
@@ -371,4 +373,101 @@ fn a_context_switch_that_is_not_positive_is_left_out() {
     assert_eq!(imported.rows.len(), 1);
     let lines: Vec<usize> = imported.left_out.iter().map(|left| left.line.number).collect();
     assert_eq!(lines, [2, 4]);
+}
+
+/// Returns the values of a row's launches.
+fn values(imported: &Imported, id: &str) -> Vec<(u32, Option<f64>)> {
+    let row = imported.rows.iter().find(|(row, _)| row.id == id);
+    row.map(|(_, launches)| launches.iter().map(|one| (one.block, one.values[0])).collect()).unwrap_or_default()
+}
+
+#[test]
+fn a_summary_has_a_launch_in_every_line_of_a_table() {
+    // Both summaries have the layout of public ones.
+    let imported = import(&[&corpus("2-summary"), &corpus("2-summary")]).expect("results");
+    for (id, first, second) in [
+        ("null-call/lmbench/free", 0.18, 0.18),
+        ("null-io/lmbench/free", 0.26, 0.25),
+        ("sh/lmbench/free", 6351.0, 6155.0),
+        ("signal-handle/lmbench/free", 2.97, 2.96),
+        ("ctxsw-2p-0k/lmbench/free", 7.62, 7.43),
+        ("ctxsw-16p-64k/lmbench/free", 17.5, 18.9),
+        ("pipe/rtt/1/free", 16_800.0, 17_300.0),
+        ("tcp/rtt/1/free", 26_900.0, 27_300.0),
+        ("tcp-connect/lmbench/free", 32.4, 32.4),
+        ("delete-10k/lmbench/free", 23.7, 22.8),
+        ("mmap-latency/lmbench/free", 2876.0, 5475.0),
+        ("page-fault/lmbench/free", 2.0, 1.0),
+        ("memory-write/lmbench/free", 1599.0, 1612.0),
+        ("l2-cache/lmbench/free", 7.794, 7.847),
+        ("main-memory/lmbench/free", 56.7, 57.8),
+    ] {
+        let expected = [(0, first), (1, second), (2, first), (3, second)].map(|(block, value)| (block, Some(value)));
+        assert_eq!(values(&imported, id), expected, "{id}");
+    }
+    assert_eq!(imported.rows.len(), 39);
+    assert_eq!(values(&imported, "udp/rtt/4/free"), [], "an empty cell");
+    assert_eq!(
+        (imported.environment.host.as_str(), imported.environment.kernel.release.as_str()),
+        ("brook", "2.6.22-")
+    );
+}
+
+#[test]
+fn a_summary_with_empty_cells_is_read_by_the_places_of_its_figures() {
+    let summary = corpus("3-summary");
+    // A name that is longer than its column moves the line to the right.
+    for text in [summary.clone(), summary.replace("brook-vm0", "brook-vm0.net")] {
+        let imported = import(&[&text]).expect("results");
+        for (id, expected) in [
+            ("ctxsw-2p-16k", 0.88),
+            ("ctxsw-8p-64k", 14.7),
+            ("ctxsw-16p-16k", 0.1),
+            ("tcp-connect", 73.0),
+            ("mmap-latency", 26_900.0),
+            ("select-100-fd", 7.224),
+            ("af-unix-bandwidth", 199.0),
+            ("file-reread", 758.3),
+            ("memory-write", 438.1),
+            ("main-memory", 136.7),
+        ] {
+            assert_eq!(value(&imported, &format!("{id}/lmbench/free")), Some(expected), "{id}");
+        }
+        for id in
+            ["ctxsw-8p-16k", "create-0k", "tcp-bandwidth", "pipe-bandwidth", "main-memory-random", "select-100-tcp"]
+        {
+            assert_eq!(value(&imported, &format!("{id}/lmbench/free")), None, "{id}");
+        }
+        let reasons: Vec<&str> = imported.left_out.iter().map(|left| left.why.as_str()).collect();
+        for reason in ["settings are no results", "their kernel decides nothing", "over a network", "45.K has too few"]
+        {
+            assert!(reasons.iter().any(|why| why.contains(reason)), "{reason}: {reasons:?}");
+        }
+        assert!(imported.notes.iter().any(|note| note.contains("slct TCP")), "{:?}", imported.notes);
+    }
+}
+
+#[test]
+fn a_summary_that_is_not_understood_is_refused_and_its_head_named() {
+    let summary = corpus("2-summary");
+    for (from, to, says) in [
+        ("microseconds", "milliseconds", ""),
+        ("Pipe AF    TCP  File ", "Pipe TCP   AF   File ", "\"Host OS Pipe TCP AF File"),
+        ("7.620 8.6400   10.6", "7.620 8.6400     ", "cannot be told apart"),
+        ("7.620 8.6400   10.6 8.4600", "7.620 8.6400 10.6   8.4600 ", ""),
+        ("56.7", "", "cannot be told apart"),
+        ("0.18 0.26", "0.18 nan ", ""),
+    ] {
+        let text = summary.replace(from, to);
+        let imported = import(&[&text]).expect("the other tables");
+        assert!(imported.left_out.iter().any(|left| left.why.contains(says)), "{to}: {:?}", imported.left_out);
+        for (row, launches) in &imported.rows {
+            let right = import(&[&summary]).expect("results");
+            let known = values(&right, &row.id);
+            assert!(launches.iter().all(|one| known.contains(&(one.block, one.values[0]))), "{to}: {}", row.id);
+        }
+    }
+    let other = summary.replacen("brook     Linux 2.6.22- 3597 0.18 0.25", "brook     Linux 2.4.20- 3597 0.18 0.25", 1);
+    let error = import(&[&other]).expect_err("two kernels");
+    assert!(error.message.contains("of a summary a copy with the lines of one"), "{error}");
 }

@@ -2,57 +2,25 @@
 
 use super::rows::{Figures, add};
 use super::test::{Kind, Test};
-use crate::import::{ImportError, Imported, Line};
+use super::units::Units;
+use crate::import::{Imported, LeftOut, Line};
 
-/// The beginnings of the lines of a table's head, with single spaces.
-const HEADS: [&str; 12] = [
+/// The beginnings of the lines of a table's head, with single spaces. [`Units::read`] checks the last line whole.
+const HEADS: [&str; 9] = [
     "Socket Message Elapsed",
     "Size Size Time Okay",
-    "bytes bytes secs #",
     "Recv Send Send",
     "Socket Socket Message",
     "Size Size Size Time",
-    "bytes bytes bytes secs.",
     "Local /Remote",
     "Socket Size Request Resp.",
     "Send Recv Size Size Time",
-    "bytes Bytes bytes bytes secs.",
-    "bytes bytes bytes bytes secs.",
+    "bytes ",
 ];
 
 /// The numbers of values that a line without a banner may have; a part of the error message.
 const SHAPES: &str = "UDP_STREAM has 6 or 8 numbers and 2 fewer in the next line, TCP_STREAM 5 or 9, TCP_RR and UDP_RR 6 or 10 \
                       and 2 in the next line";
-
-/// The unit of the last number, from the table's head.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Units {
-    name: Option<String>,
-}
-
-impl Units {
-    /// Parses a line of the head.
-    pub fn read(&mut self, text: &str) {
-        let mut words = text.split_whitespace();
-        if words.next() == Some("bytes") || text.starts_with("bytes") {
-            self.name = words.find(|word| bytes_per_second(word).is_some()).map(str::to_owned);
-        }
-    }
-}
-
-/// Returns the bytes per second of a unit of throughput: `10^6bits/s`, `KBytes/sec`.
-pub(super) fn bytes_per_second(unit: &str) -> Option<f64> {
-    const KIB: f64 = 1024.0;
-    match unit.trim_end_matches("ec") {
-        "10^3bits/s" => Some(1e3 / 8.0),
-        "10^6bits/s" => Some(1e6 / 8.0),
-        "10^9bits/s" => Some(1e9 / 8.0),
-        "KBytes/s" => Some(KIB),
-        "MBytes/s" => Some(KIB * KIB),
-        "GBytes/s" => Some(KIB * KIB * KIB),
-        _ => None,
-    }
-}
 
 /// Whether a line belongs to the head of a table.
 pub(super) fn is_head(text: &str) -> bool {
@@ -80,12 +48,7 @@ fn numbers(line: &Line) -> Vec<&str> {
 }
 
 /// Parses the result that begins with the first of `lines`. Returns the number of its lines.
-pub(super) fn result(
-    lines: &[Line],
-    test: &Test,
-    units: &Units,
-    imported: &mut Imported,
-) -> Result<usize, ImportError> {
+pub(super) fn result(lines: &[Line], test: &Test, units: &Units, imported: &mut Imported) -> Result<usize, LeftOut> {
     let line = &lines[0];
     let fields = numbers(line);
     let next = lines.get(1).map(numbers).unwrap_or_default();
@@ -97,10 +60,19 @@ pub(super) fn result(
         imported.leave(line, test.why_not());
         return Ok(1);
     };
+    let (unit, is_assumed) = units.of(line, kind, test.unit)?;
+    // UDP_STREAM has counts of messages beside its throughput.
+    let name = &test.name;
+    if is_assumed && kind != Kind::UdpStream {
+        imported.note(format!(
+            "{}:{}: no head names the unit of {name}: {unit}, as netperf prints without -f; after -f K, give --test {name}/K",
+            line.file, line.number
+        ));
+    }
     match kind {
         Kind::UdpStream => udp_stream(line, &fields, lines.get(1), &next, test, imported),
-        Kind::TcpStream => tcp_stream(line, &fields, test, units, imported),
-        Kind::UdpRr | Kind::TcpRr => request_response(line, &fields, next.len(), kind, test, units, imported),
+        Kind::TcpStream => tcp_stream(line, &fields, test, unit, imported),
+        Kind::UdpRr | Kind::TcpRr => request_response(line, &fields, next.len(), kind, test, unit, imported),
     }
 }
 
@@ -111,7 +83,7 @@ fn kind_of(test: &Test, fields: usize, next: usize) -> Option<Kind> {
 }
 
 /// Returns the error for a line whose number of values does not fit its test.
-fn wrong_count(line: &Line, fields: usize, what: &str, expected: &str) -> ImportError {
+fn wrong_count(line: &Line, fields: usize, what: &str, expected: &str) -> LeftOut {
     line.error(format!("{fields} numbers where {what} has {expected}; {SHAPES}"))
 }
 
@@ -124,7 +96,7 @@ fn udp_stream(
     next: &[&str],
     test: &Test,
     imported: &mut Imported,
-) -> Result<usize, ImportError> {
+) -> Result<usize, LeftOut> {
     if ![6, 8].contains(&fields.len()) {
         return Err(wrong_count(line, fields.len(), "a sender's line of UDP_STREAM", "6, or 8 with -c"));
     }
@@ -139,7 +111,7 @@ fn udp_stream(
     }
     let elapsed_s = line.positive(fields[2], "the elapsed time")?;
     let figures = Figures::Flood {
-        size: line.positive(fields[1], "the message size")? as u64,
+        size: line.bytes(fields[1], "the message size")?,
         elapsed_s,
         sent: Some(line.positive(fields[3], "the number of messages")?),
         refused: line.number(fields[4], "the number of errors")?,
@@ -156,15 +128,14 @@ fn tcp_stream(
     line: &Line,
     fields: &[&str],
     test: &Test,
-    units: &Units,
+    unit: &str,
     imported: &mut Imported,
-) -> Result<usize, ImportError> {
+) -> Result<usize, LeftOut> {
     if ![5, 9].contains(&fields.len()) {
         return Err(wrong_count(line, fields.len(), "a line of TCP_STREAM", "5, or 9 with -c"));
     }
-    let unit = units.name.as_deref().unwrap_or("10^6bits/s");
     let figures = Figures::Stream {
-        size: line.positive(fields[2], "the message size")? as u64,
+        size: line.bytes(fields[2], "the message size")?,
         elapsed_s: line.positive(fields[3], "the elapsed time")?,
         throughput: fields[4].to_owned(),
         unit: unit.to_owned(),
@@ -182,9 +153,9 @@ fn request_response(
     next: usize,
     kind: Kind,
     test: &Test,
-    units: &Units,
+    unit: &str,
     imported: &mut Imported,
-) -> Result<usize, ImportError> {
+) -> Result<usize, LeftOut> {
     if ![6, 10].contains(&fields.len()) {
         return Err(wrong_count(line, fields.len(), "a line of TCP_RR or UDP_RR", "6, or 10 with -c"));
     }
@@ -195,11 +166,11 @@ fn request_response(
     }
     let figures = Figures::RoundTrip {
         kind,
-        request: line.positive(fields[2], "the request size")? as u64,
-        response: line.positive(fields[3], "the response size")? as u64,
+        request: line.bytes(fields[2], "the request size")?,
+        response: line.bytes(fields[3], "the response size")?,
         elapsed_s: line.positive(fields[4], "the elapsed time")?,
         rate: fields[5].to_owned(),
-        unit: units.name.clone().unwrap_or_else(|| "Trans/s".to_owned()),
+        unit: unit.to_owned(),
     };
     add(line, test, figures, imported)?;
     Ok(2)

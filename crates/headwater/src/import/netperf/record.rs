@@ -3,10 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use super::classic::bytes_per_second;
 use super::rows::{Figures, add};
 use super::test::{Kind, Test, is_loopback};
-use crate::import::{ImportError, Imported, Line};
+use super::units::{TRANSACTIONS, bytes_per_second, unit};
+use crate::import::{Imported, LeftOut, Line};
 
 /// Every selector with the name of its column, in the order of `-o all`: output of netperf 2.7.0.
 const COLUMNS: &str = include_str!("columns.tsv");
@@ -25,9 +25,6 @@ const BOTH_WAYS: [&str; 9] = [
     "THROUGHPUT",
     "THROUGHPUT_UNITS",
 ];
-
-/// The unit of request/response rates.
-pub(super) const TRANSACTIONS: &str = "Trans/s";
 
 fn columns() -> impl Iterator<Item = (&'static str, &'static str)> {
     COLUMNS.lines().filter_map(|line| line.split_once('\t'))
@@ -81,8 +78,7 @@ pub(super) fn values(text: &str) -> Vec<String> {
 
 /// Returns the selectors of values without a head if their shape is unambiguous: netperf's default columns.
 pub(super) fn columns_guessed(values: &[String]) -> Option<Vec<String>> {
-    let is_unit =
-        |at: usize| values.get(at).is_some_and(|unit| unit == TRANSACTIONS || bytes_per_second(unit).is_some());
+    let is_unit = |at: usize| values.get(at).is_some_and(|text| unit(text).is_some());
     let owned = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
     if values.len() == columns().count() && values.get(1).is_some_and(|protocol| Kind::of(protocol, "Send").is_some()) {
         return Some(columns().map(|(selector, _)| selector.to_owned()).collect());
@@ -159,7 +155,7 @@ impl Record {
     }
 
     /// Adds the result, or records the reason for leaving it out.
-    pub fn add(&self, test: &Test, imported: &mut Imported) -> Result<(), ImportError> {
+    pub fn add(&self, test: &Test, imported: &mut Imported) -> Result<(), LeftOut> {
         let test = self.test(test);
         let Some(kind) = test.kind else {
             imported.leave(&self.line, test.why_not());
@@ -197,7 +193,7 @@ impl Record {
     }
 
     /// Returns the figures of a test of that kind, or the missing selector.
-    fn figures(&self, kind: Kind) -> Result<Result<Figures, &'static str>, ImportError> {
+    fn figures(&self, kind: Kind) -> Result<Result<Figures, &'static str>, LeftOut> {
         let line = &self.line;
         macro_rules! need {
             ($key:literal) => {
@@ -210,7 +206,7 @@ impl Record {
         let elapsed_s = |text: &str| line.positive(text, "the elapsed time");
         Ok(Ok(match kind {
             Kind::UdpStream => {
-                let size = line.positive(need!("LOCAL_SEND_SIZE"), "the message size")?;
+                let size = line.bytes(need!("LOCAL_SEND_SIZE"), "the message size")?;
                 let elapsed_s = elapsed_s(need!("ELAPSED_TIME"))?;
                 let (sent, received) = match (self.get("LOCAL_SEND_CALLS"), self.get("REMOTE_RECV_CALLS")) {
                     (Some(sent), Some(received)) => (
@@ -219,19 +215,16 @@ impl Record {
                     ),
                     // In UDP_STREAM, THROUGHPUT is that of the receiver.
                     _ => {
-                        let unit = need!("THROUGHPUT_UNITS");
+                        let scale = bytes_per_second(line, need!("THROUGHPUT_UNITS"))?;
                         let throughput = line.number(need!("THROUGHPUT"), "the throughput")?;
-                        let Some(scale) = bytes_per_second(unit) else {
-                            return Err(line.error(format!("the unit {unit:?} is none of a throughput")));
-                        };
-                        (None, throughput * scale * elapsed_s / size)
+                        (None, throughput * scale * elapsed_s / size as f64)
                     }
                 };
                 let socket_bytes = self.get("RSR_SIZE_END").and_then(|text| text.parse().ok());
-                Figures::Flood { size: size as u64, elapsed_s, sent, refused: 0.0, received, socket_bytes }
+                Figures::Flood { size, elapsed_s, sent, refused: 0.0, received, socket_bytes }
             }
             Kind::TcpStream => Figures::Stream {
-                size: line.positive(need!("LOCAL_SEND_SIZE"), "the message size")? as u64,
+                size: line.bytes(need!("LOCAL_SEND_SIZE"), "the message size")?,
                 elapsed_s: elapsed_s(need!("ELAPSED_TIME"))?,
                 throughput: need!("THROUGHPUT").to_owned(),
                 unit: need!("THROUGHPUT_UNITS").to_owned(),
@@ -245,8 +238,8 @@ impl Record {
                 };
                 Figures::RoundTrip {
                     kind,
-                    request: line.positive(need!("REQUEST_SIZE"), "the request size")? as u64,
-                    response: line.positive(need!("RESPONSE_SIZE"), "the response size")? as u64,
+                    request: line.bytes(need!("REQUEST_SIZE"), "the request size")?,
+                    response: line.bytes(need!("RESPONSE_SIZE"), "the response size")?,
                     elapsed_s: elapsed_s(need!("ELAPSED_TIME"))?,
                     rate: rate.to_owned(),
                     unit: unit.to_owned(),

@@ -4,10 +4,9 @@ use headwater_gauge::plan::rows;
 use headwater_gauge::{patterns, transports};
 use headwater_results::schema::Placement;
 
-use super::classic::bytes_per_second;
-use super::record::TRANSACTIONS;
 use super::test::{Kind, Test};
-use crate::import::{ImportError, Imported, Line};
+use super::units::{TRANSACTIONS, bytes_per_second, unit as known_unit};
+use crate::import::{Imported, LeftOut, Line};
 
 /// The minimum number of significant digits of a throughput: with two digits the error is up to 5 %.
 const DIGITS_MIN: usize = 3;
@@ -30,7 +29,7 @@ pub(super) enum Figures {
 }
 
 /// Adds figures to their row, or records the reason for leaving them out.
-pub(super) fn add(line: &Line, test: &Test, figures: Figures, imported: &mut Imported) -> Result<(), ImportError> {
+pub(super) fn add(line: &Line, test: &Test, figures: Figures, imported: &mut Imported) -> Result<(), LeftOut> {
     if test.remote {
         imported.leave(line, "over a network this is another measurement: only loopback is imported");
         return Ok(());
@@ -52,9 +51,7 @@ pub(super) fn add(line: &Line, test: &Test, figures: Figures, imported: &mut Imp
             imported.time_s = imported.time_s.max(elapsed_s);
         }
         Figures::Stream { size, elapsed_s, throughput, unit, receive_bytes } => {
-            let Some(scale) = bytes_per_second(&unit) else {
-                return Err(line.error(format!("the unit {unit:?} is none of a throughput")));
-            };
+            let scale = bytes_per_second(line, &unit)?;
             if digits(&throughput) < DIGITS_MIN {
                 imported.leave(line, format!("{throughput} {unit} has too few digits: run netperf without -f"));
                 return Ok(());
@@ -81,7 +78,7 @@ pub(super) fn add(line: &Line, test: &Test, figures: Figures, imported: &mut Imp
         }
         Figures::RoundTrip { kind, request, response, elapsed_s, rate, unit } => {
             let why = match () {
-                () if unit != TRANSACTIONS => {
+                () if known_unit(&unit).is_none_or(|(name, _)| name != TRANSACTIONS) => {
                     Some(format!("{rate} {unit} is no rate of transactions: run netperf without -f, or with -f x"))
                 }
                 () if test.burst > 0 => Some(format!("no row has {} requests on the way at once", test.burst + 1)),

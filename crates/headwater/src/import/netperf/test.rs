@@ -1,5 +1,7 @@
 //! Identifies the test of a result, from a banner or from `--test`. Called by the reader; parses no figures.
 
+use super::units::of_letter;
+
 /// The direction of messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
@@ -54,6 +56,8 @@ pub(super) struct Test {
     pub burst: u32,
     /// Whether the other end is on another machine.
     pub remote: bool,
+    /// The unit of results without a head, by the letter of `-f` in `--test`.
+    pub unit: Option<&'static str>,
 }
 
 /// The test names in banners of this version and of older ones.
@@ -66,12 +70,19 @@ const BANNERS: [(&str, Kind); 5] = [
 ];
 
 impl Test {
-    /// Parses `--test`: a test's name, optionally followed by `/nodelay` or `/connected`.
+    /// Parses `--test`: a test's name, optionally followed by `/nodelay` or `/connected`, and by the letter of `-f`.
     ///
     /// # Errors
     /// The possible values.
     pub fn told(text: &str) -> Result<Test, String> {
-        let (name, option) = text.split_once('/').unwrap_or((text, ""));
+        let (name, options) = text.split_once('/').unwrap_or((text, ""));
+        let letter = options.rsplit('/').next().unwrap_or_default();
+        let unit = of_letter(letter);
+        let option = if unit.is_some() {
+            options.strip_suffix(letter).unwrap_or_default().trim_end_matches('/')
+        } else {
+            options
+        };
         let kind = Kind::named(&name.to_ascii_uppercase());
         let fits = match option {
             "" => true,
@@ -82,11 +93,11 @@ impl Test {
         if kind.is_none() || !fits {
             return Err(format!(
                 "--test {text}: UDP_STREAM, UDP_RR, TCP_STREAM or TCP_RR is meant; behind it /connected for UDP sockets by \
-                 `-- -n`, /nodelay for TCP by `-- -D`"
+                 `-- -n`, /nodelay for TCP by `-- -D`, and /K, or another letter, for `-f K`"
             ));
         }
         let (nodelay, connected) = (option == "nodelay", option == "connected");
-        Ok(Test { name: name.to_owned(), kind, nodelay, connected, ..Test::default() })
+        Ok(Test { name: name.to_owned(), kind, nodelay, connected, unit, ..Test::default() })
     }
 
     /// Parses a banner: `MIGRATED UDP STREAM TEST from ... to localhost () port 0 AF_INET : demo`.
@@ -105,6 +116,7 @@ impl Test {
             name: name.to_owned(),
             nodelay: options.contains(&"nodelay"),
             connected: false,
+            unit: None,
             burst: burst.unwrap_or(0),
             remote: !is_loopback(to.split_whitespace().next().unwrap_or("")),
         })

@@ -305,13 +305,98 @@ fn results_over_a_network_are_left_out_and_reported() {
 #[test]
 fn an_incomplete_result_is_an_error_with_its_line() {
     let sender = RESULT.lines().next().expect("a line");
-    for text in [format!("{BANNER}{sender}\n"), format!("{BANNER}{sender}\n{BANNER}{RESULT}")] {
-        let error = import(&[&text]).expect_err("the receiver is missing");
-        assert_eq!(error.line, 6, "{error}");
-        assert!(error.message.contains("the receiver's line is missing"), "{error}");
-    }
+    let error = import(&[&format!("{BANNER}{sender}\n")]).expect_err("the receiver is missing");
+    assert_eq!(error.line, 6, "{error}");
+    assert!(error.message.contains("the receiver's line is missing"), "{error}");
+    // The next result is read all the same.
+    let imported = import(&[&format!("{BANNER}{sender}\n{BANNER}{RESULT}")]).expect("the second");
+    assert_eq!((launches(&imported).len(), imported.left_out[0].line.number), (1, 6), "{:?}", imported.left_out);
     let error = import(&[&format!("{sender}\n{sender}\n")]).expect_err("two senders");
     assert_eq!(error.line, 2, "{error}");
     let error = import(&["212992 64 0.00 10 0 0.1\n212992 1 1 1\n"]).expect_err("no time");
     assert!(error.message.contains("the elapsed time is 0"), "{error}");
+}
+
+/// A head of TCP_STREAM, whose figure is 16384 B 9102 times a second if `unit` is KBytes/s.
+fn tcp_stream(unit: &str) -> String {
+    format!(
+        "TCP STREAM TEST from 0.0.0.0 (0.0.0.0) port 0 AF_INET to 127.0.0.1 (127.0.0.1) port 0 AF_INET\n\
+         Recv   Send    Send\nSocket Socket  Message  Elapsed\nSize   Size    Size     Time     Throughput\n\
+         bytes  bytes   bytes    secs.    {unit}\n\n 87380  16384  16384    10.00    145633.28\n"
+    )
+}
+
+#[test]
+fn every_unit_of_the_manual_is_its_own_and_no_other_is_taken_for_one() {
+    const KIB: f64 = 1024.0;
+    for (unit, bytes_per_second) in [
+        ("10^3bits/s", 1e3 / 8.0),
+        ("10^6bits/sec", 1e6 / 8.0),
+        ("10^9bits/s", 1e9 / 8.0),
+        ("Bytes/sec", 1.0),
+        ("KBytes/s", KIB),
+        ("KBytes/sec", KIB),
+        ("KBytes  /s", KIB),
+        ("MBytes  /s", KIB * KIB),
+        ("MBytes  /s  % S      % U      us/KB   us/KB", KIB * KIB),
+        ("GBytes  /s", KIB * KIB * KIB),
+    ] {
+        let imported = import(&[&tcp_stream(unit)]).unwrap_or_else(|error| panic!("{unit}: {error}"));
+        let expected = (145_633.28 * bytes_per_second / 16_384.0).round() as i64;
+        assert_eq!(only(&imported), ("tcp-nagle/stream-full/16384/free".to_owned(), expected), "{unit}");
+    }
+    assert_eq!(only(&import(&[&tcp_stream("KBytes  /s")]).expect("a result")).1, 9102);
+    for unit in
+        ["TBytes/s", "KBytes/min", "10^6 bytes/s", "kbytes/s", "Throughput", "", "per sec", "10^6bits/s KBytes/s"]
+    {
+        let error = import(&[&tcp_stream(unit)]).expect_err(unit);
+        assert_eq!(error.line, 7, "{error}");
+        let says = if unit == "per sec" { "none of a throughput" } else { "in line 5: \"bytes bytes bytes secs." };
+        assert!(error.message.contains(says), "{unit}: {error}");
+    }
+    // A table whose head is damaged is refused, whatever its columns are.
+    let head = "bytes  bytes   bytes    secs.    KBytes/s\n";
+    for damaged in ["", "bytes bytes secs. bytes KBytes/s\n", "Octets  bytes   bytes    secs.    KBytes/s\n"] {
+        let text = tcp_stream("KBytes/s").replace(head, damaged);
+        let error = import(&[&text]).expect_err(damaged);
+        assert!(error.message.contains("understood"), "{error}");
+    }
+}
+
+#[test]
+fn a_result_without_a_head_has_the_unit_that_the_user_names_or_that_of_the_manual_with_a_note() {
+    let figure = |test: &str, name: &str| {
+        let imported = import_as(Some(test), None, &[&output(name)]).expect(test);
+        (only(&imported).1, imported.notes)
+    };
+    let (megabits, notes) = figure("TCP_STREAM", "TCP_STREAM.P0");
+    assert!(notes[0].contains("10^6bits/s") && notes[0].contains("--test TCP_STREAM/K"), "{notes:?}");
+    assert_eq!(figure("TCP_STREAM/m", "TCP_STREAM.P0"), (megabits, vec![]));
+    let (kibibytes, _) = figure("TCP_STREAM/nodelay/K", "TCP_STREAM.P0");
+    assert!((kibibytes as f64 / megabits as f64 - 1024.0 * 8e-6).abs() < 1e-4, "{kibibytes} and {megabits}");
+    assert!(import_as(Some("TCP_RR/K"), None, &[&output("TCP_RR.P0")]).is_err(), "no rate of transactions");
+    assert_eq!(figure("TCP_RR/x", "TCP_RR.P0").1, [] as [&str; 0]);
+}
+
+#[test]
+fn stray_lines_and_marks_do_not_refuse_a_file() {
+    let result = format!("{BANNER}{RESULT}");
+    for text in [
+        format!("\u{feff}{result}"),
+        format!("# measured on Monday\n10 20 30\n{result}"),
+        format!("{result}12 monkeys\n1 2 3 4 5 6 7\n"),
+        format!("{}1 2 3\n{RESULT}", BANNER),
+        result.replace('\n', "\r\n"),
+    ] {
+        let imported = import(&[&text]).unwrap_or_else(|error| panic!("{text}: {error}"));
+        assert_eq!(only(&imported), ("udp/flood/1024/free".to_owned(), 150_000), "{text}");
+    }
+}
+
+#[test]
+fn the_reason_of_a_refused_file_is_that_of_its_first_result() {
+    let remote = BANNER.replace("localhost (127.0.0.1)", "192.168.0.2 ()");
+    let error = import(&[&format!("$ netperf -H far\nsome words\n{remote}{RESULT}")]).expect_err("remote");
+    assert_eq!(error.line, 8, "{error}");
+    assert!(error.message.starts_with("over a network"), "{error}");
 }
