@@ -191,6 +191,30 @@ pub fn peer(socket: impl AsFd) -> io::Result<Sender> {
     Ok(Sender { user: credentials.uid.as_raw(), group: credentials.gid.as_raw() })
 }
 
+/// Checks that the process that listens at the other side of a connection is that one, and is alive. A name outside of the
+/// file system does not show that: any process may have taken it. Before Linux 6.5 the number alone is compared.
+///
+/// # Errors
+/// `PermissionDenied` that names the other process; what getsockopt(2) and poll(2) report.
+pub fn check_peer(socket: impl AsFd, pid: u32) -> io::Result<()> {
+    let other = |what: String| {
+        let text = format!("it is {what} that listens under the name of process {pid}");
+        Err(io::Error::new(io::ErrorKind::PermissionDenied, text))
+    };
+    let found = match Peer::of(&socket) {
+        Ok(peer) if !peer.is_alive()? => return other("a process that has ended".to_owned()),
+        Ok(peer) => peer.pid(),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return other("a process that is not known".to_owned());
+        }
+        Err(error) if error.kind() == io::ErrorKind::Unsupported => {
+            sockopt::socket_peercred(&socket)?.pid.as_raw_nonzero().get().cast_unsigned()
+        }
+        Err(error) => return Err(error),
+    };
+    if found == pid { Ok(()) } else { other(format!("process {found}")) }
+}
+
 /// Sends a message.
 ///
 /// # Errors

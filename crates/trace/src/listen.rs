@@ -83,10 +83,15 @@ fn answer(socket: &OwnedFd) -> io::Result<()> {
 /// Tells a process that listens of the session whose memory is that file. For recorders.
 ///
 /// # Errors
-/// `ConnectionRefused` if the process does not listen; `Other` with the process's reason for refusing.
+/// `ConnectionRefused` if the process does not listen; `PermissionDenied` if it is another process that has taken its name, or
+/// is of another user and this one's is not root; `Other` with the process's reason for refusing.
 #[doc(hidden)]
 pub fn attach(pid: u32, session: &Path) -> io::Result<()> {
     let socket = abstract_socket::connect(&name(pid), PATIENCE)?;
+    abstract_socket::check_peer(&socket, pid)?;
+    if own_user() != 0 && abstract_socket::peer_user(&socket)? != own_user() {
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, "the process is another user's"));
+    }
     abstract_socket::send(&socket, session.as_os_str().as_bytes())?;
     let mut said = [0; 512];
     let count = abstract_socket::receive(&socket, &mut said, PATIENCE)?;
@@ -99,4 +104,31 @@ pub fn attach(pid: u32, session: &Path) -> io::Result<()> {
 
 fn name(pid: u32) -> String {
     format!("headwater-trace/{pid}")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    #[test]
+    fn a_process_that_took_the_name_of_another_is_not_believed() {
+        let mut victim = Command::new("sleep").arg("60").spawn().expect("sleep(1)");
+        let listener = Listener::bind(&name(victim.id())).expect("no process has this name");
+        let impostor = std::thread::spawn(move || {
+            listener.wait().expect("a recorder");
+            let socket = listener.accept().expect("accept").expect("it waits");
+            // The recorder may have gone.
+            let _ = abstract_socket::send(&socket, JOINED);
+            let mut path = [0; PATH_MAX];
+            abstract_socket::receive(&socket, &mut path, PATIENCE).unwrap_or(0)
+        });
+        let error = attach(victim.id(), Path::new("/dev/shm/session")).expect_err("another process has answered");
+        assert_eq!(error.kind(), io::ErrorKind::PermissionDenied, "{error}");
+        let says = format!("process {} that listens under the name of process {}", std::process::id(), victim.id());
+        assert!(error.to_string().contains(&says), "{error}");
+        assert_eq!(impostor.join().expect("no panic"), 0, "it does not learn the session's path");
+        victim.kill().and_then(|()| victim.wait()).expect("it is our child");
+    }
 }
