@@ -58,7 +58,7 @@ impl Adder {
             self.database = None;
             match retry(&error) {
                 Retry::Busy if begun.elapsed() < patience() => {}
-                Retry::Lost if lost < LOST_MAX => lost += 1,
+                Retry::Lost if lost < LOST_MAX && begun.elapsed() < patience() => lost += 1,
                 _ => return Err(error),
             }
             std::thread::sleep(pause(begun.elapsed()));

@@ -5,6 +5,8 @@ use anyhow::bail;
 use miniz_oxide::deflate::compress_to_vec_zlib;
 use miniz_oxide::inflate::decompress_to_vec_zlib_with_limit;
 
+use crate::record::BYTES_MAX;
+
 /// The most bytes of a part before it is compressed.
 const PART_BYTES_MAX: usize = 4 << 20;
 
@@ -22,6 +24,9 @@ pub fn parts(content: &[u8]) -> Vec<Vec<u8>> {
 /// If it is damaged.
 pub fn append(content: &mut Vec<u8>, part: &[u8]) -> anyhow::Result<()> {
     match decompress_to_vec_zlib_with_limit(part, PART_BYTES_MAX) {
+        Ok(part) if (content.len() + part.len()) as u64 > BYTES_MAX => {
+            bail!("its file has more than {BYTES_MAX} bytes in the database, the limit of a run")
+        }
         Ok(part) => content.extend(part),
         Err(error) => bail!("a part of its file is damaged in the database ({error}); restore it from a backup"),
     }

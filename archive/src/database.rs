@@ -7,6 +7,8 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::bail;
 
+pub mod connection;
+pub mod limited;
 pub mod postgres;
 pub mod sqlite;
 
@@ -104,14 +106,26 @@ pub trait Database {
     fn query(&mut self, sql: &str, values: &[Value], take: Take<'_>) -> anyhow::Result<()>;
 }
 
+/// The most rows of an answer that is kept in memory: labels of a million runs.
+pub const KEPT_MAX: usize = 4 << 20;
+
 /// Returns all rows of an answer that is known to be short.
 pub fn rows(database: &mut dyn Database, sql: &str, values: &[Value]) -> anyhow::Result<Vec<Vec<Value>>> {
     let mut rows = Vec::new();
-    database.query(sql, values, &mut |row| {
-        rows.push(row.to_vec());
-        Ok(())
-    })?;
+    database.query(sql, values, &mut |row| keep(&mut rows, row.to_vec()))?;
     Ok(rows)
+}
+
+/// Adds to what is kept of an answer.
+///
+/// # Errors
+/// If there is more than any archive has.
+pub fn keep<T>(kept: &mut Vec<T>, one: T) -> anyhow::Result<()> {
+    if kept.len() >= KEPT_MAX {
+        bail!("the database answers with more than {KEPT_MAX} rows; a query such as since=7d means fewer");
+    }
+    kept.push(one);
+    Ok(())
 }
 
 /// Does `work` in a transaction: all of it is visible at once, or none. In SQLite the transaction is a writer's from its
@@ -174,7 +188,10 @@ pub fn retry(error: &anyhow::Error) -> Retry {
         .chain()
         .find_map(|cause| {
             let sqlite = cause.downcast_ref::<rusqlite::Error>().map(sqlite::retry);
-            sqlite.or_else(|| cause.downcast_ref::<::postgres::Error>().map(postgres::retry))
+            let postgres = || cause.downcast_ref::<tokio_postgres::Error>().map(postgres::retry);
+            // A server that is not there.
+            let refused = || cause.downcast_ref::<std::io::Error>().map(|_| Retry::Lost);
+            sqlite.or_else(postgres).or_else(refused)
         })
         .unwrap_or(Retry::Never)
 }
@@ -185,7 +202,7 @@ const WAIT_MAX: Duration = Duration::from_secs(120);
 /// The variable with another time, such as `10s`.
 pub const WAIT: &str = "HEADWATER_ARCHIVE_WAIT";
 
-/// Returns how long a database is waited for that other processes use.
+/// Returns how long a database is waited for: one that other processes use, and each answer of a server.
 pub fn patience() -> Duration {
     let written = std::env::var(WAIT).ok().and_then(|written| humantime::parse_duration(&written).ok());
     written.unwrap_or(WAIT_MAX).max(Duration::from_millis(2))

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, bail};
 
-use crate::database::{Database, Value, rows, text};
+use crate::database::{Database, Value, keep, rows, text};
 use crate::record::Form;
 
 /// What a query asks of a run.
@@ -282,7 +282,7 @@ pub fn heads(database: &mut dyn Database, query: &Query) -> anyhow::Result<Vec<H
     let mut heads: Vec<Head> = Vec::new();
     database.query(&sql, &values, &mut |row| {
         let string = |at: usize| row[at].text().map(str::to_owned);
-        heads.push(Head {
+        let head = Head {
             id: row[0].integer()?,
             name: string(1)?,
             run_id: string(1)?,
@@ -300,8 +300,8 @@ pub fn heads(database: &mut dyn Database, query: &Query) -> anyhow::Result<Vec<H
             launches: row[13].integer()?,
             facts: row[14].integer()?,
             machine_id: if row[15] == Value::Null { None } else { Some(string(15)?) },
-        });
-        Ok(())
+        };
+        keep(&mut heads, head)
     })?;
     name_apart(&mut heads);
     Ok(heads)

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 use anyhow::{Context, bail};
+use headwater_os::plain_file;
 use headwater_results::parse::{ParseError, parse_events_prefix, parse_run};
 use headwater_results::schema::{Event, Run, RunHeader};
 use headwater_results::summary::Fold;
@@ -16,6 +17,9 @@ const EVENTS: &str = "run.jsonl";
 
 /// The document of a run.
 const DOCUMENT: &str = "run.json";
+
+/// The most bytes of a run's file. A launch has 1 to 5 kB.
+pub const BYTES_MAX: u64 = 1 << 30;
 
 /// Which file of a run was kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,7 +74,7 @@ impl Record {
     /// The file, what is wrong with it, and the remedy; also for a run that is not whole.
     pub fn read(path: &Path) -> anyhow::Result<Record> {
         let file = file_of(path)?;
-        let content = fs::read(&file).with_context(|| file.display().to_string())?;
+        let content = plain_file::read(&file, BYTES_MAX).with_context(|| file.display().to_string())?;
         let form =
             if file.extension().is_some_and(|extension| extension == "jsonl") { Form::Events } else { Form::Document };
         Record::of(form, content).with_context(|| file.display().to_string())
@@ -177,7 +181,7 @@ pub fn find(path: &Path) -> anyhow::Result<Vec<PathBuf>> {
 /// If it cannot be read.
 pub fn is_over(path: &Path) -> anyhow::Result<bool> {
     let file = file_of(path)?;
-    let text = fs::read_to_string(&file).with_context(|| file.display().to_string())?;
+    let text = plain_file::read_text(&file, BYTES_MAX).with_context(|| file.display().to_string())?;
     let last = text.trim_end().lines().next_back().unwrap_or_default();
     let is_event = file.extension().is_some_and(|extension| extension == "jsonl");
     Ok(!is_event || matches!(serde_json::from_str(last), Ok(Event::RunFinished { .. })))

@@ -9,10 +9,14 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use anyhow::Context;
+use headwater_os::plain_file;
 use serde::{Deserialize, Serialize};
 
 use crate::place::usual;
 use crate::record::digest;
+
+/// The most bytes of a marker, which has two paths.
+const BYTES_MAX: u64 = 64 << 10;
 
 /// A run that is to be added.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -80,7 +84,7 @@ impl Spool {
         let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
         paths.sort();
         for path in paths.into_iter().filter(|path| path.extension().is_some_and(|extension| extension == "json")) {
-            match fs::read(&path).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok()) {
+            match plain_file::read(&path, BYTES_MAX).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok()) {
                 Some(marker) => markers.push(marker),
                 // Another process may have added it meanwhile.
                 None if !path.exists() => {}

@@ -1,4 +1,5 @@
-//! PostgreSQL: a server, by its own protocol, with TLS by rustls.
+//! PostgreSQL: a server, by its own protocol, with TLS by rustls. [`Connection`] limits every wait for it, and
+//! [`super::limited`] every size that it announces.
 
 use std::collections::HashMap;
 use std::error::Error;
@@ -6,10 +7,11 @@ use std::time::Instant;
 
 use anyhow::Context;
 use bytes::BytesMut;
-use fallible_iterator::FallibleIterator;
-use postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
-use postgres::{Client, Statement};
+use futures_util::StreamExt;
+use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
+use tokio_postgres::{Client, Statement};
 
+use super::connection::Connection;
 use super::{Database, Kind, Retry, Take, Value, patience, patience_of_a_statement};
 use crate::place::Server;
 
@@ -18,6 +20,7 @@ pub const SCHEMA: &str = "headwater";
 
 /// A connection.
 pub struct Postgres {
+    connection: Connection,
     client: Client,
     statements: HashMap<String, Statement>,
 }
@@ -29,9 +32,9 @@ impl Postgres {
     /// With the server's name, the cause and the remedy.
     pub fn connect(server: &Server) -> anyhow::Result<Postgres> {
         let begun = Instant::now();
-        let mut client = loop {
-            match server.connect() {
-                Ok(client) => break client,
+        let (mut connection, client) = loop {
+            match Connection::connect(server) {
+                Ok(connected) => break connected,
                 // All its connections are taken, or it starts up.
                 Err(error) if super::retry(&error) == Retry::Busy && begun.elapsed() < patience() => {
                     std::thread::sleep(super::pause(begun.elapsed()));
@@ -45,15 +48,15 @@ impl Postgres {
             "SET search_path TO {SCHEMA}; SET client_min_messages TO warning; SET lock_timeout TO {wait_ms}; \
              SET idle_in_transaction_session_timeout TO {wait_ms}"
         );
-        client.batch_execute(&settings).with_context(|| server.to_string())?;
-        Ok(Postgres { client, statements: HashMap::new() })
+        connection.wait(client.batch_execute(&settings)).with_context(|| server.to_string())?;
+        Ok(Postgres { connection, client, statements: HashMap::new() })
     }
 
     fn prepared(&mut self, sql: &str) -> anyhow::Result<Statement> {
         if let Some(statement) = self.statements.get(sql) {
             return Ok(statement.clone());
         }
-        let statement = self.client.prepare(sql)?;
+        let statement = self.connection.wait(self.client.prepare(sql))?;
         self.statements.insert(sql.to_owned(), statement.clone());
         Ok(statement)
     }
@@ -102,22 +105,22 @@ impl Database for Postgres {
     }
 
     fn script(&mut self, sql: &str) -> anyhow::Result<()> {
-        Ok(self.client.batch_execute(sql)?)
+        self.connection.wait(self.client.batch_execute(sql))
     }
 
     fn execute(&mut self, sql: &str, values: &[Value]) -> anyhow::Result<u64> {
         let statement = self.prepared(sql)?;
         let values: Vec<&(dyn ToSql + Sync)> = values.iter().map(|value| value as &(dyn ToSql + Sync)).collect();
-        Ok(self.client.execute(&statement, &values)?)
+        self.connection.wait(self.client.execute(&statement, &values))
     }
 
     fn query(&mut self, sql: &str, values: &[Value], take: Take<'_>) -> anyhow::Result<()> {
         let statement = self.prepared(sql)?;
         let values = values.iter().map(|value| value as &(dyn ToSql + Sync));
-        let mut rows = self.client.query_raw(&statement, values)?;
+        let mut rows = Box::pin(self.connection.wait(self.client.query_raw(&statement, values))?);
         let width = statement.columns().len();
         let mut found = Vec::with_capacity(width);
-        while let Some(row) = rows.next()? {
+        while let Some(row) = self.connection.wait(async { rows.next().await.transpose() })? {
             found.clear();
             for column in 0..width {
                 found.push(row.try_get(column)?);
@@ -129,7 +132,7 @@ impl Database for Postgres {
 }
 
 /// What an error is worth repeating for, by the class of its SQLSTATE.
-pub fn retry(error: &postgres::Error) -> Retry {
+pub fn retry(error: &tokio_postgres::Error) -> Retry {
     let Some(code) = error.code() else { return Retry::Lost };
     match code.code() {
         // Too many connections, starting up, a serialization failure, a deadlock, a lock that another process holds.

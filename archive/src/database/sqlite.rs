@@ -1,14 +1,21 @@
 //! SQLite: one file, compiled in. WAL, so that readers and the one writer do not wait for each other.
 
+use std::ffi::c_int;
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
 
 use anyhow::{Context, bail};
+use headwater_os::plain_file;
+use rusqlite::limits::Limit;
 use rusqlite::types::{ToSql, ToSqlOutput, ValueRef};
 use rusqlite::{Connection, ErrorCode, OpenFlags, params_from_iter};
 
-use super::{Database, Kind, Retry, Take, Value, patience_of_a_statement};
+use super::limited::MESSAGE_MAX;
+use super::{Database, Kind, Retry, Take, Value, patience, patience_of_a_statement};
 
 /// Marks the file as an archive of headwater: "hwar".
 const APPLICATION: i64 = 0x6877_6172;
@@ -16,7 +23,14 @@ const APPLICATION: i64 = 0x6877_6172;
 /// A file that is open.
 pub struct Sqlite {
     connection: Connection,
+    /// When the present statement must have found its next row, in ms since the file was opened: another program may have put
+    /// a view that never ends in the place of a table.
+    deadline: Arc<AtomicU64>,
+    opened: Instant,
 }
+
+/// After how many of its instructions SQLite looks at the deadline.
+const INSTRUCTIONS: c_int = 100_000;
 
 impl Sqlite {
     /// Opens an archive, or makes an empty one if `create` is set.
@@ -39,11 +53,17 @@ impl Sqlite {
         if fs::metadata(path).with_context(named)?.is_dir() {
             bail!("{}: is a directory; an archive is a file in it", path.display());
         }
+        plain_file::open(path).with_context(named)?;
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(path, flags).with_context(named)?;
         // Two hundred adders at once take a few seconds.
         connection.busy_timeout(patience_of_a_statement()).with_context(named)?;
-        let mut database = Sqlite { connection };
+        connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, MESSAGE_MAX.cast_signed()).with_context(named)?;
+        let (deadline, opened) = (Arc::new(AtomicU64::new(u64::MAX)), Instant::now());
+        let until = Arc::clone(&deadline);
+        let is_late = move || opened.elapsed().as_millis() as u64 > until.load(Ordering::Relaxed);
+        connection.progress_handler(INSTRUCTIONS, Some(is_late));
+        let mut database = Sqlite { connection, deadline, opened };
         database.claim(path, create)?;
         // Durable when `add` has ended: the marker in the spool is removed then.
         let settings = "PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA case_sensitive_like = ON; PRAGMA trusted_schema = OFF;";
@@ -78,6 +98,12 @@ impl Sqlite {
         // Two processes may do this at the same time: each does the same.
         let mark = format!("PRAGMA journal_mode = WAL; PRAGMA application_id = {APPLICATION};");
         self.connection.execute_batch(&mark).with_context(|| path.display().to_string())
+    }
+
+    /// Begins to wait for a row, or for the end of a statement.
+    fn wait(&self) {
+        let deadline = self.opened.elapsed() + patience();
+        self.deadline.store(deadline.as_millis() as u64, Ordering::Relaxed);
     }
 
     fn number(&self, sql: &str) -> rusqlite::Result<i64> {
@@ -118,15 +144,18 @@ impl Database for Sqlite {
     }
 
     fn script(&mut self, sql: &str) -> anyhow::Result<()> {
+        self.wait();
         Ok(self.connection.execute_batch(sql)?)
     }
 
     fn execute(&mut self, sql: &str, values: &[Value]) -> anyhow::Result<u64> {
+        self.wait();
         let mut statement = self.connection.prepare_cached(&own(sql))?;
         Ok(statement.execute(params_from_iter(values))? as u64)
     }
 
     fn query(&mut self, sql: &str, values: &[Value], take: Take<'_>) -> anyhow::Result<()> {
+        self.wait();
         let mut statement = self.connection.prepare_cached(&own(sql))?;
         let width = statement.column_count();
         let mut rows = statement.query(params_from_iter(values))?;
@@ -137,6 +166,7 @@ impl Database for Sqlite {
                 found.push(value(row.get_ref(column)?));
             }
             take(&found)?;
+            self.wait();
         }
         Ok(())
     }

@@ -13,16 +13,26 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
-use postgres::config::{Host, SslMode};
-use postgres::{Client, Config, NoTls};
+use futures_util::future::BoxFuture;
+use headwater_os::plain_file;
 use rustls::{ClientConfig, RootCertStore};
+use tokio::net::{TcpStream, UnixStream};
+use tokio::time::timeout;
+use tokio_postgres::config::{Host, SslMode};
+use tokio_postgres::tls::MakeTlsConnect;
+use tokio_postgres::{Client, Config, Error, NoTls};
 use tokio_postgres_rustls::MakeRustlsConnect;
+
+use crate::database::limited::{Limited, LimitedTls};
 
 /// How long a server that does not answer is waited for.
 const CONNECT: Duration = Duration::from_secs(10);
 
-/// How long data that was sent may stay unacknowledged before the connection counts as lost.
-const LOST: Duration = Duration::from_secs(30);
+/// PostgreSQL's usual port.
+const PORT: u16 = 5432;
+
+/// Moves the bytes of a connection until it ends.
+pub type Moving = BoxFuture<'static, Result<(), Error>>;
 
 /// A server.
 #[derive(Clone)]
@@ -94,7 +104,6 @@ impl Server {
         if config.get_connect_timeout().is_none() {
             config.connect_timeout(CONNECT);
         }
-        config.tcp_user_timeout(LOST);
         config.application_name("headwater-archive");
         let is_plain = match mode.as_deref() {
             Some("disable") => true,
@@ -105,22 +114,66 @@ impl Server {
         Ok(Server { config, name, root, is_plain })
     }
 
-    /// Connects.
+    /// Connects to the first of its hosts that answers. The caller limits the time of it all.
     ///
     /// # Errors
     /// The server's name, the cause and the remedy.
-    pub fn connect(&self) -> anyhow::Result<Client> {
-        let is_local = self.config.get_hosts().iter().all(|host| matches!(host, Host::Unix(_)));
-        let mut config = self.config.clone();
-        let connected = if is_local || self.is_plain {
-            config.ssl_mode(SslMode::Disable).connect(NoTls)
-        } else {
-            config.ssl_mode(SslMode::Require).connect(MakeRustlsConnect::new(self.tls()?))
-        };
-        connected.map_err(|error| {
+    pub async fn connect(&self) -> anyhow::Result<(Client, Moving)> {
+        let hosts = self.config.get_hosts();
+        let is_local = hosts.iter().all(|host| matches!(host, Host::Unix(_)));
+        let tls = if is_local || self.is_plain { None } else { Some(self.tls()?) };
+        let mut failed = None;
+        for (at, host) in hosts.iter().enumerate() {
+            let ports = self.config.get_ports();
+            let port = ports.get(at).or(ports.first()).copied().unwrap_or(PORT);
+            match self.connect_to(host, port, tls.as_ref()).await {
+                Ok(connected) => return Ok(connected),
+                // The server's own answer says more than that another host does not answer.
+                Err(error) if failed.is_none() || is_answer(&error) => failed = Some(error),
+                Err(_) => {}
+            }
+        }
+        Err(failed.unwrap_or_else(|| anyhow!("{self}: it names no host")))
+    }
+
+    async fn connect_to(&self, host: &Host, port: u16, tls: Option<&ClientConfig>) -> anyhow::Result<(Client, Moving)> {
+        let failed = || format!("{self}: no connection (check the name, and that the server runs)");
+        let limit = self.config.get_connect_timeout().copied().unwrap_or(CONNECT);
+        let begun = |error: Error| {
             let remedy = remedy(&error);
             anyhow::Error::new(error).context(format!("{self}: no connection{remedy}"))
-        })
+        };
+        let mut config = self.config.clone();
+        match host {
+            Host::Unix(directory) => {
+                let socket = directory.join(format!(".s.PGSQL.{port}"));
+                let stream =
+                    timeout(limit, UnixStream::connect(socket)).await.with_context(failed)?.with_context(failed)?;
+                config.ssl_mode(SslMode::Disable);
+                let (client, moving) = config.connect_raw(Limited::new(stream), NoTls).await.map_err(begun)?;
+                Ok((client, Box::pin(moving)))
+            }
+            Host::Tcp(name) => {
+                let stream = TcpStream::connect((name.as_str(), port));
+                let stream = timeout(limit, stream).await.with_context(failed)?.with_context(failed)?;
+                stream.set_nodelay(true).with_context(failed)?;
+                match tls {
+                    Some(tls) => {
+                        config.ssl_mode(SslMode::Require);
+                        let mut make = MakeRustlsConnect::new(tls.clone());
+                        let tls =
+                            MakeTlsConnect::<TcpStream>::make_tls_connect(&mut make, name).with_context(failed)?;
+                        let (client, moving) = config.connect_raw(stream, LimitedTls(tls)).await.map_err(begun)?;
+                        Ok((client, Box::pin(moving)))
+                    }
+                    None => {
+                        config.ssl_mode(SslMode::Disable);
+                        let (client, moving) = config.connect_raw(Limited::new(stream), NoTls).await.map_err(begun)?;
+                        Ok((client, Box::pin(moving)))
+                    }
+                }
+            }
+        }
     }
 
     fn tls(&self) -> anyhow::Result<ClientConfig> {
@@ -143,9 +196,14 @@ impl Server {
     }
 }
 
+/// Whether an error was sent by a server.
+fn is_answer(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<Error>().is_some_and(|error| error.code().is_some())
+}
+
 /// What a user can do about a connection that was refused.
-fn remedy(error: &postgres::Error) -> &'static str {
-    match error.code().map(postgres::error::SqlState::code) {
+fn remedy(error: &Error) -> &'static str {
+    match error.code().map(tokio_postgres::error::SqlState::code) {
         Some("28P01" | "28000") => " (the user, or the password of ~/.pgpass or PGPASSWORD, is wrong)",
         Some("3D000") => " (`createdb` makes the database)",
         Some("53300") => " (too many connections: it is tried again)",
@@ -212,7 +270,9 @@ fn password_of_file(config: &Config) -> anyhow::Result<Option<String>> {
     if metadata.permissions().mode() & 0o077 != 0 {
         bail!("{}: other users can read it, so it is not used; `chmod 600` it", path.display());
     }
-    let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+    /// The most bytes of a file of passwords.
+    const BYTES_MAX: u64 = 1 << 20;
+    let text = plain_file::read_text(&path, BYTES_MAX).with_context(|| path.display().to_string())?;
     let host = match config.get_hosts().first() {
         Some(Host::Tcp(host)) => host.clone(),
         Some(Host::Unix(directory)) if directory != Path::new("/var/run/postgresql") => {

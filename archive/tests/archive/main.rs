@@ -7,6 +7,7 @@ mod faults;
 mod hostile;
 mod many;
 mod scale;
+mod silent;
 mod support;
 mod tls;
 mod with_headwater;
