@@ -8,6 +8,7 @@
 //! `unsafe` is allowed here, because a system call is: each block names what it relies on, and every function that is
 //! exported is safe to call with any arguments.
 
+pub mod bus_error;
 pub mod cycles;
 pub mod datagrams;
 pub mod fingerprint;

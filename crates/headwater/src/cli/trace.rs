@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 use super::output::{note, out};
+use headwater_os_tools::bus_error;
 use headwater_trace_tools::filter::{Filter, Misunderstood};
 
 use super::status;
@@ -89,6 +90,8 @@ struct RecoverArguments {
 }
 
 pub(super) fn trace(arguments: TraceArguments) -> anyhow::Result<u8> {
+    // Sessions that run are mapped, and every program of a session may truncate its memory.
+    bus_error::survive()?;
     match arguments.command {
         TraceCommand::Record(arguments) => record::record(arguments),
         TraceCommand::Attach(arguments) => record::attach(arguments),
@@ -129,7 +132,7 @@ fn recover(arguments: &RecoverArguments) -> anyhow::Result<u8> {
         let cut = repaired.bytes_cut;
         writeln!(
             out,
-            "The session's memory has gone, by a restart perhaps, and with it what was not carried. {} has {}, {} lost; {cut} \
+            "The session's memory has gone or is damaged, and with it what was not carried. {} has {}, {} lost; {cut} \
              bytes of a half-written packet were cut off",
             recovered.directory.display(),
             events(written),

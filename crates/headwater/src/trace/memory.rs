@@ -18,6 +18,15 @@ pub(super) fn fresh_name() -> String {
     format!("{PREFIX}{}-{}-{random:08x}", own_user(), std::process::id())
 }
 
+/// Removes the memory of a session that is damaged, if its name and owner are those of one: a recording may name any file.
+pub(super) fn remove_damaged(path: &Path) {
+    let is_named = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(PREFIX));
+    if is_named && std::fs::symlink_metadata(path).is_ok_and(|file| file.is_file() && file.uid() == own_user()) {
+        // What stays takes room, and nothing else.
+        let _ = std::fs::remove_file(path);
+    }
+}
+
 /// The memory of a session of this user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionMemory {

@@ -9,6 +9,7 @@ use std::time::Duration;
 use anyhow::{Context, anyhow};
 use headwater_os::files::make_private_directory;
 use headwater_os::{clock, ticks};
+use headwater_os_tools::bus_error;
 use headwater_trace::WhenFull;
 use headwater_trace::region::{Layout, Region};
 use headwater_trace_tools::consumer::parts::{self, PartsFile, Removed, Rotation};
@@ -24,6 +25,9 @@ use super::{
 
 /// How long the counter is compared with the clock; 50 ms give an accuracy of about a millionth.
 const CALIBRATION: Duration = Duration::from_millis(50);
+
+/// Why events are missing after a program has truncated the session's memory.
+pub(super) const TRUNCATED: &str = "a program has truncated the session's memory, and with it what was not carried";
 
 /// How often the lock of a new session's memory is tried: another process may hold it for a moment to check whether it
 /// is held.
@@ -140,6 +144,8 @@ impl Recording {
     /// # Errors
     /// The reason, with a remedy. Nothing is left behind.
     pub fn begin(config: &RecordingConfig) -> anyhow::Result<Recording> {
+        // Every program of the session may truncate its memory.
+        bus_error::survive().context("SIGBUS")?;
         let clock = choose_clock(config)?;
         let directory = config.directory.clone().unwrap_or_else(|| fresh_directory("headwater-trace"));
         let is_new = make_directory(&directory)?;
@@ -241,12 +247,13 @@ impl Recording {
         // In a flight recorder, threads are known even if their programs have written nothing.
         let written = |id| region.kind(id).is_some_and(|kind| kind.name != "headwater:thread");
         let (joined, is_table_full) = ((0..region.kinds_end(0)).any(written), region.is_table_full());
-        let mut troubles = Vec::new();
+        let truncated = bus_error::has_happened().then(|| TRUNCATED.to_owned());
+        let mut troubles: Vec<String> = truncated.iter().cloned().collect();
         self.file.events = region.patterns();
         let waited = WaitsForRoom::of(&region);
         self.file.waited = waited;
         if let Ok(totals) = &user {
-            let missing = kernel.iter().flat_map(KernelEnd::missing).collect();
+            let missing = kernel.iter().flat_map(KernelEnd::missing).chain(truncated).collect();
             self.file.removed = Some(removed).filter(|removed| removed.parts > 0).map(Into::into);
             self.file.kernel_removed = kernel_side::removed(&self.directory).map(Into::into);
             let noted = self.file.write_end(&self.directory, totals.written, totals.lost, missing);

@@ -4,6 +4,9 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow, bail};
+use headwater_os::files::try_lock;
+use headwater_os::plain_file;
+use headwater_os_tools::bus_error;
 use headwater_os_tools::own_file::foreign;
 use headwater_trace::WhenFull;
 use headwater_trace::region::Region;
@@ -12,7 +15,8 @@ use headwater_trace_tools::consumer::parts::{self, PartsFile};
 use headwater_trace_tools::ctf::{self, Reader, Repaired};
 use headwater_trace_tools::stat::Stat;
 
-use super::{FILE, KernelEnd, PAGES, SessionFile, USER, WaitsForRoom, environment, fresh_directory, kernel_side};
+use super::recording::TRUNCATED;
+use super::{FILE, KernelEnd, PAGES, SessionFile, USER, WaitsForRoom, environment, fresh_directory, kernel_side, memory};
 
 /// A recovered recording.
 #[derive(Debug)]
@@ -81,9 +85,25 @@ pub fn recover(from: &Path, to: Option<&Path>) -> anyhow::Result<Recovered> {
         (Err(_), _) if file.end.is_some() && !from.join(PAGES).exists() => {
             bail!("{}: nothing to recover: the recording has ended as it should", from.display())
         }
-        (Err(_), to) if !file.memory.exists() => without_memory(from, to.unwrap_or(from), &file),
-        (Err(error), _) => Err(error),
+        (Err(_), to) if !file.memory.exists() => without_memory(from, to.unwrap_or(from), &file, GONE),
+        (Err(error), to) => {
+            if !is_abandoned(&file.memory).with_context(|| file.memory.display().to_string())? {
+                return Err(error);
+            }
+            let why = format!("{error:#}: the session's memory is damaged, and what was not carried is lost with it");
+            let recovered = without_memory(from, to.unwrap_or(from), &file, &why)?;
+            memory::remove_damaged(&file.memory);
+            Ok(recovered)
+        }
     }
+}
+
+/// Why events are missing that were in a memory that has gone.
+const GONE: &str = "the session's memory has gone, and with it what was not carried";
+
+/// Whether no recorder has a memory that is no session.
+fn is_abandoned(memory: &Path) -> anyhow::Result<bool> {
+    Ok(try_lock(&plain_file::open(memory)?)?.is_some())
 }
 
 fn open(memory: &Path) -> anyhow::Result<Region> {
@@ -117,6 +137,7 @@ fn carry(
     directory: &Path,
     of: Option<(&Path, SessionFile)>,
 ) -> anyhow::Result<Recovered> {
+    bus_error::survive().context("SIGBUS")?;
     if !region.claim()? {
         let who =
             of.map_or_else(String::new, |(_, file)| format!(" (process {0}; kill -INT {0} ends it)", file.recorder));
@@ -139,7 +160,8 @@ fn carry(
     if let Some((recording, mut file)) = of {
         kernel = kernel_side::recover(recording, directory, &clock, &command)?;
         if recording == directory {
-            let missing = kernel.iter().flat_map(KernelEnd::missing).collect();
+            let truncated = bus_error::has_happened().then(|| TRUNCATED.to_owned());
+            let missing = kernel.iter().flat_map(KernelEnd::missing).chain(truncated).collect();
             file.removed = parts.map(|parts| parts.removed).filter(|removed| removed.parts > 0).map(Into::into);
             file.kernel_removed = kernel_side::removed(recording).map(Into::into);
             file.waited = WaitsForRoom::of(&region);
@@ -161,8 +183,8 @@ fn carry(
 }
 
 /// Recovers a recording whose memory no longer exists, because the machine was restarted, or because only the kernel's
-/// events were not yet converted. The trace is cut to whole packets.
-fn without_memory(recording: &Path, to: &Path, file: &SessionFile) -> anyhow::Result<Recovered> {
+/// events were not yet converted; or whose memory is damaged. The trace is cut to whole packets.
+fn without_memory(recording: &Path, to: &Path, file: &SessionFile, why: &str) -> anyhow::Result<Recovered> {
     let parts = PartsFile::read(recording).context("parts of the trace")?;
     if let Some(parts) = &parts {
         parts::remove_leftovers(recording, parts).context("parts that were being removed")?;
@@ -177,8 +199,7 @@ fn without_memory(recording: &Path, to: &Path, file: &SessionFile) -> anyhow::Re
     let kernel = kernel_side::recover(recording, to, &clock, &file.command.join(" "))?;
     if recording == to {
         let mut file = file.clone();
-        let gone =
-            repaired.is_some().then(|| "the session's memory has gone, and with it what was not carried".to_owned());
+        let gone = repaired.is_some().then(|| why.to_owned());
         let missing = kernel.iter().flat_map(KernelEnd::missing).chain(gone).collect();
         file.removed = Some(removed).filter(|removed| removed.parts > 0).map(Into::into);
         file.kernel_removed = kernel_side::removed(recording).map(Into::into);

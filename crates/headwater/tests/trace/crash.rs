@@ -1,6 +1,8 @@
 //! Kills the recorder, the program, or both: `recover` must find every emitted event exactly once.
 
-use std::time::Duration;
+use std::fs::OpenOptions;
+use std::path::Path;
+use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
@@ -80,6 +82,73 @@ fn a_session_with_a_live_recorder_is_not_recovered() {
     recorder.signal(Signal::TERM);
     recorder.wait();
     assert_eq!(dir.agreed("r"), (1_001, 0));
+}
+
+/// Truncates the memory of a recorder, as any of its programs may.
+fn truncate(memory: &Path, len: u64) {
+    OpenOptions::new().write(true).open(memory).and_then(|file| file.set_len(len)).expect("the memory is ours");
+}
+
+#[test]
+fn a_recorder_survives_the_truncation_of_its_memory_and_says_so() {
+    for len in [0, 4096, 1 << 20] {
+        let dir = TestDir::new();
+        let recorder = Recorder::start(dir.recorder(&[], 1_000, "wait"));
+        dir.emitted(1_000);
+        let memory = memory_of(recorder.0.id());
+        let deadline = Instant::now() + Duration::from_secs(30);
+        while dir.stat("r").0 < 1_001 {
+            assert!(Instant::now() < deadline, "its events are copied soon");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        truncate(&memory[0], len);
+        // It looks at the memory again and again.
+        std::thread::sleep(Duration::from_millis(200));
+        recorder.signal(Signal::TERM);
+        let recorded = recorder.wait();
+        assert!(recorded.status.code().is_some(), "{len}: {:?}", recorded.status);
+        assert!(recorded.said.contains("truncated the session's memory"), "{len}: {}", recorded.said);
+        assert!(recorded.left.is_empty(), "{len}: {:?}", recorded.left);
+        assert_eq!(dir.agreed("r").0, 1_001, "{len}: what was carried is there");
+        let session = std::fs::read_to_string(dir.path("r/session.json")).expect("it was written");
+        assert!(session.contains("truncated the session's memory"), "{session}");
+    }
+}
+
+#[test]
+fn a_recording_whose_memory_was_truncated_is_recovered() {
+    for len in [0, 4096, 1 << 20] {
+        let dir = TestDir::new();
+        let recorder = Recorder::start(dir.recorder(&["--buffer", "16m"], 100_000, "wait"));
+        dir.emitted(100_000);
+        let pid = recorder.0.id();
+        let memory = recorder.kill_with_program(&dir);
+        truncate(&memory, len);
+        let recovered = dir.run(&["recover", "r"]);
+        assert_eq!(recovered.status.code(), Some(4), "{len}: {}", errors(&recovered));
+        assert!(memory_of(pid).is_empty(), "{len}");
+        assert!(dir.agreed("r").0 <= 100_001);
+        let session = std::fs::read_to_string(dir.path("r/session.json")).expect("it was written");
+        assert!(session.contains("the session's memory is damaged"), "{len}: {session}");
+        assert!(errors(&dir.run(&["recover", "r"])).contains("nothing to recover"), "{len}");
+    }
+}
+
+#[test]
+fn a_recording_that_names_a_file_of_its_user_as_memory_does_not_remove_it() {
+    let dir = TestDir::new();
+    let recorder = Recorder::start(dir.recorder(&[], 1_000, "wait"));
+    dir.emitted(1_000);
+    let memory = recorder.kill_with_program(&dir);
+    let precious = dir.path("precious");
+    std::fs::write(&precious, "of the user").expect("room");
+    let session = dir.path("r/session.json");
+    let text = std::fs::read_to_string(&session).expect("it was written");
+    let text = text.replace(memory.to_str().expect("UTF-8"), precious.to_str().expect("UTF-8"));
+    std::fs::write(&session, text).expect("room");
+    dir.run(&["recover", "r"]);
+    assert!(precious.exists());
+    std::fs::remove_file(memory).expect("the memory of this test");
 }
 
 #[test]
