@@ -9,6 +9,7 @@ mod directory;
 mod exchange;
 mod external;
 mod fleet;
+mod foreign_files;
 mod history;
 mod names;
 mod operations;
