@@ -341,6 +341,11 @@ impl Endpoint {
         Ok(capabilities(&self.line)?.0.into())
     }
 
+    /// The sizes of the transport when this endpoint was made, without asking the provider again.
+    pub fn first_info(&self) -> &Info {
+        &self.info
+    }
+
     /// The number by which the endpoint is named to accept a connection.
     pub(crate) fn acceptor(&self) -> Result<u32> {
         Ok(capabilities(&self.line)?.2)

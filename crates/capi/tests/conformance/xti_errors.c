@@ -346,6 +346,48 @@ static void listening_and_accepting(void) {
     EXPECT(t_getstate(again), T_DATAXFER, "XNS t_rcvconnect: TBUFOVFLW after the state has changed");
 }
 
+/* A structure on the stack that the program has not filled in is enough where the transport returns no user data. */
+static void buffers_for_what_the_transport_does_not_have(void) {
+    static const struct netbuf buffers[] = {{0, 0, NULL}, {64, 0, NULL}, {0, 0, (void *)8}, {64, 7, (void *)8}, {~0u, ~0u, (void *)8}};
+    for (size_t at = 0; at < COUNT(buffers); at++) {
+        in_context("buffer %zu", at);
+        int near, far, listener = bound("ticotsord", "listener", 1);
+        near = bound("ticotsord", "near", 0), far = bound("ticotsord", "far", 0);
+        set_nonblocking(near, 1);
+        REFUSED(connect_to(near, "listener"), TNODATA, "XNS t_connect: TNODATA");
+        struct t_call call = {.udata = buffers[at]}, answer = {.udata = buffers[at]};
+        DOES(t_listen(listener, &call), "XNS t_listen: the transport has no user data");
+        EXPECT(call.udata.len, 0, "XNS t_listen: no user data");
+        call.udata = (struct netbuf){0, 0, NULL};
+        NEEDS(t_accept(listener, far, &call) == 0 && event_within(near, T_CONNECT, 5000), "t_accept succeeds");
+        DOES(t_rcvconnect(near, &answer), "XNS t_rcvconnect: the transport has no user data");
+        EXPECT(answer.udata.len, 0, "XNS t_rcvconnect: no user data");
+        struct t_discon end = {.reason = 77, .udata = buffers[at]};
+        NEEDS(t_sndrel(near) == 0 && event_within(far, T_ORDREL, 5000), "t_sndrel succeeds");
+        DOES(t_rcvreldata(far, &end), "XNS t_rcvreldata: the transport has no user data");
+        NEEDS(t_snddis(far, NULL) == 0 && event_within(near, T_DISCONNECT, 5000), "t_snddis succeeds");
+        end.udata = buffers[at];
+        DOES(t_rcvdis(near, &end), "XNS t_rcvdis: the transport has no user data");
+        EXPECT(end.reason, ECONNRESET, "ticotsord: the reason");
+        EXPECT(end.udata.len, 0, "XNS t_rcvdis: no user data");
+        HOLDS(end.udata.maxlen == buffers[at].maxlen && end.udata.buf == buffers[at].buf, "XNS t_rcvdis: the caller's fields");
+        t_close(near), t_close(far), t_close(listener);
+        in_context("%s", "");
+    }
+}
+
+/* The address is at most 108 bytes long: the rest of a buffer is not written, and not asked for. */
+static void a_buffer_is_needed_as_far_as_the_transport_writes(void) {
+    int fd = bound("ticlts", "me", 0);
+    char *page = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    NEEDS(page != MAP_FAILED && mprotect(page + 4096, 4096, PROT_NONE) == 0, "two pages succeed");
+    struct t_bind own = {.addr = room_of(page + 4096 - 108, 8192)};
+    DOES(t_getprotaddr(fd, &own, NULL), "XNS t_getprotaddr: a maxlen beyond the buffer");
+    BYTES(page + 4096 - 108, own.addr.len, "me", "XNS t_getprotaddr");
+    own.addr = room_of(page + 4096 - 107, 8192);
+    SYSTEM(t_getprotaddr(fd, &own, NULL), EFAULT, "t_getprotaddr: EFAULT of an address that may not fit");
+}
+
 static void data_of_connections(void) {
     int near, far, flags = 0;
     connected("ticots", &near, &far);
@@ -499,6 +541,7 @@ static void structures(void) {
 static const struct test TESTS[] = {
     TEST(no_endpoints_are_bad_files), TEST_OF(calls_in_wrong_states_and_of_other_services, 200),
     TEST_OF(opening, 20), TEST(binding), TEST(options), TEST(listening_and_accepting),
+    TEST(buffers_for_what_the_transport_does_not_have), TEST(a_buffer_is_needed_as_far_as_the_transport_writes),
     TEST(data_of_connections), TEST(releases), TEST(datagrams), TEST(structures),
 };
 

@@ -7,7 +7,7 @@ use headwater_streams::tpi::TransportError;
 use headwater_xti::VECTOR_MAX;
 
 use super::Done;
-use crate::abi::{netbuf, t_iovec};
+use crate::abi::{T_INFINITE, netbuf, t_iovec};
 use crate::memory::{self, CALL_MAX};
 
 /// The bytes of a buffer that the caller has filled.
@@ -39,11 +39,17 @@ pub struct Room {
 }
 
 impl Room {
-    /// Of the netbuf at that address.
-    pub fn of(at: *mut netbuf) -> Done<Room> {
+    /// The buffer of the netbuf at that address, for what the transport returns: at most `size` bytes, a size of
+    /// [`Info`](headwater_xti::Info). The rest of the buffer is neither checked nor written: the structure of a caller may name any
+    /// buffer for what the transport does not have.
+    pub fn of(at: *mut netbuf, size: i32) -> Done<Room> {
         let described = needed(at.cast_const())?;
         memory::check_room(at)?;
-        let len = (described.maxlen as usize).min(CALL_MAX);
+        let size = match size {
+            T_INFINITE => CALL_MAX,
+            size => usize::try_from(size).unwrap_or(0),
+        };
+        let len = (described.maxlen as usize).min(size).min(CALL_MAX);
         // SAFETY: the program's buffer, for the length of this call.
         let buffer = unsafe { memory::bytes_mut(described.buf, len)? };
         Ok(Room { at, buffer })

@@ -2,7 +2,7 @@
 
 use std::ffi::c_int;
 
-use headwater_xti::{Call, State};
+use headwater_xti::{Call, Info, State};
 
 use super::buffers::{Room, fill, given, needed, structure};
 use super::{Done, endpoint, returned, with};
@@ -27,14 +27,19 @@ struct Answer {
 }
 
 impl Answer {
-    fn of(at: *mut t_call) -> Done<Option<Answer>> {
+    fn of(at: *mut t_call, info: &Info) -> Done<Option<Answer>> {
         if at.is_null() {
             return Ok(None);
         }
         memory::check_room(at)?;
         // SAFETY: the room is there; only the addresses of the fields are taken.
         let (address, options, data) = unsafe { (&raw mut (*at).addr, &raw mut (*at).opt, &raw mut (*at).udata) };
-        Ok(Some(Answer { at, address: Room::of(address)?, options: Room::of(options)?, data: Room::of(data)? }))
+        Ok(Some(Answer {
+            at,
+            address: Room::of(address, info.address)?,
+            options: Room::of(options, info.options)?,
+            data: Room::of(data, info.connect_data)?,
+        }))
     }
 
     fn fill(&mut self, call: &Call, sequence: Option<u32>) -> Done<()> {
@@ -58,7 +63,7 @@ impl Answer {
 pub unsafe extern "C" fn t_connect(number: c_int, request: *const t_call, answer: *mut t_call) -> c_int {
     returned(with(number, |endpoint| {
         needed(request)?;
-        let ((call, _), mut room) = (call_of(request)?, Answer::of(answer)?);
+        let ((call, _), mut room) = (call_of(request)?, Answer::of(answer, endpoint.first_info())?);
         let got = endpoint.connect(&call)?;
         room.as_mut().map_or(Ok(()), |room| room.fill(&got, None))?;
         Ok(0)
@@ -72,7 +77,7 @@ pub unsafe extern "C" fn t_connect(number: c_int, request: *const t_call, answer
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn t_rcvconnect(number: c_int, answer: *mut t_call) -> c_int {
     returned(with(number, |endpoint| {
-        let mut room = Answer::of(answer)?;
+        let mut room = Answer::of(answer, endpoint.first_info())?;
         let got = endpoint.receive_connect()?;
         room.as_mut().map_or(Ok(()), |room| room.fill(&got, None))?;
         Ok(0)
@@ -87,7 +92,7 @@ pub unsafe extern "C" fn t_rcvconnect(number: c_int, answer: *mut t_call) -> c_i
 pub unsafe extern "C" fn t_listen(number: c_int, answer: *mut t_call) -> c_int {
     returned(with(number, |endpoint| {
         needed(answer.cast_const())?;
-        let mut room = Answer::of(answer)?;
+        let mut room = Answer::of(answer, endpoint.first_info())?;
         let got = endpoint.listen()?;
         room.as_mut().map_or(Ok(()), |room| room.fill(&got.call, Some(got.sequence)))?;
         Ok(0)
@@ -132,13 +137,13 @@ struct End {
 }
 
 impl End {
-    fn of(at: *mut t_discon) -> Done<Option<End>> {
+    fn of(at: *mut t_discon, info: &Info) -> Done<Option<End>> {
         if at.is_null() {
             return Ok(None);
         }
         memory::check_room(at)?;
         // SAFETY: the room is there; only the address of the field is taken.
-        Ok(Some(End { at, data: Room::of(unsafe { &raw mut (*at).udata })? }))
+        Ok(Some(End { at, data: Room::of(unsafe { &raw mut (*at).udata }, info.disconnect_data)? }))
     }
 
     fn fill(&mut self, reason: u32, sequence: Option<u32>, data: &[u8]) -> Done<()> {
@@ -157,7 +162,7 @@ impl End {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn t_rcvdis(number: c_int, place: *mut t_discon) -> c_int {
     returned(with(number, |endpoint| {
-        let mut room = End::of(place)?;
+        let mut room = End::of(place, endpoint.first_info())?;
         let got = endpoint.receive_disconnect()?;
         room.as_mut().map_or(Ok(()), |room| room.fill(got.reason, got.sequence, &got.data))?;
         Ok(0)
@@ -205,7 +210,7 @@ pub extern "C" fn t_rcvrel(number: c_int) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn t_rcvreldata(number: c_int, place: *mut t_discon) -> c_int {
     returned(with(number, |endpoint| {
-        let mut room = End::of(place)?;
+        let mut room = End::of(place, endpoint.first_info())?;
         let data = endpoint.receive_release()?;
         room.as_mut().map_or(Ok(()), |room| room.fill(0, None, &data))?;
         Ok(0)

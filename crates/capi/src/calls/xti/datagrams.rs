@@ -2,11 +2,11 @@
 
 use std::ffi::{c_int, c_uint};
 
-use headwater_xti::Datagram;
+use headwater_xti::{Datagram, Info};
 
 use super::buffers::{Room, fill, gathered, given, needed, scattered};
 use super::{Done, returned, with};
-use crate::abi::{T_MORE, t_iovec, t_uderr, t_unitdata};
+use crate::abi::{T_INFINITE, T_MORE, t_iovec, t_uderr, t_unitdata};
 use crate::memory;
 
 /// t_sndudata(3).
@@ -42,11 +42,11 @@ pub unsafe extern "C" fn t_sndvudata(
 }
 
 /// The buffers for an address and options.
-fn address_and_options(datagram: *mut t_unitdata) -> Done<(Room, Room)> {
+fn address_and_options(datagram: *mut t_unitdata, info: &Info) -> Done<(Room, Room)> {
     memory::check_room(datagram)?;
     // SAFETY: the room is there; only the addresses of the fields are taken.
     let (address, options) = unsafe { (&raw mut (*datagram).addr, &raw mut (*datagram).opt) };
-    Ok((Room::of(address)?, Room::of(options)?))
+    Ok((Room::of(address, info.address)?, Room::of(options, info.options)?))
 }
 
 /// Tells what was received.
@@ -65,9 +65,10 @@ fn told(received: Datagram, address: &Room, options: &Room, flags: *mut c_int) -
 pub unsafe extern "C" fn t_rcvudata(number: c_int, datagram: *mut t_unitdata, flags: *mut c_int) -> c_int {
     returned(with(number, |endpoint| {
         memory::check_room(flags)?;
-        let (address, options) = address_and_options(datagram)?;
+        let (address, options) = address_and_options(datagram, endpoint.first_info())?;
         // SAFETY: as in `address_and_options`.
-        let data = Room::of(unsafe { &raw mut (*datagram).udata })?;
+        // Any size: the longest datagram may be another one since the endpoint has its address.
+        let data = Room::of(unsafe { &raw mut (*datagram).udata }, T_INFINITE)?;
         let received = endpoint.receive_from(address.buffer, options.buffer, data.buffer)?;
         data.set_len(told(received, &address, &options, flags)? as usize)?;
         Ok(0)
@@ -88,7 +89,7 @@ pub unsafe extern "C" fn t_rcvvudata(
 ) -> c_int {
     returned(with(number, |endpoint| {
         memory::check_room(flags)?;
-        let (address, options) = address_and_options(datagram)?;
+        let (address, options) = address_and_options(datagram, endpoint.first_info())?;
         let mut buffers = scattered(vector, count)?;
         let received = endpoint.receive_vectored_from(address.buffer, options.buffer, &mut buffers)?;
         told(received, &address, &options, flags)
@@ -110,7 +111,8 @@ pub unsafe extern "C" fn t_rcvuderr(number: c_int, place: *mut t_uderr) -> c_int
         // SAFETY: the room is there; only the addresses of the fields are taken.
         let (address, options, error) =
             unsafe { (&raw mut (*place).addr, &raw mut (*place).opt, &raw mut (*place).error) };
-        let (mut address, mut options) = (Room::of(address)?, Room::of(options)?);
+        let info = endpoint.first_info();
+        let (mut address, mut options) = (Room::of(address, info.address)?, Room::of(options, info.options)?);
         let got = endpoint.receive_error()?;
         memory::put(error, got.error.cast_signed())?;
         fill(&mut [(&mut address, &got.address), (&mut options, &got.options)])?;

@@ -144,7 +144,7 @@ pub unsafe extern "C" fn t_bind(number: c_int, request: *const t_bind, answer: *
             binding.address = given(request.addr)?.to_vec();
             binding.waiting = request.qlen;
         }
-        let mut room = Answer::of(answer)?;
+        let mut room = Answer::of(answer, endpoint.first_info())?;
         let bound = endpoint.bind(&binding)?;
         if let Some(room) = &mut room {
             room.set_waiting(bound.waiting)?;
@@ -161,13 +161,13 @@ struct Answer {
 }
 
 impl Answer {
-    fn of(at: *mut t_bind) -> Done<Option<Answer>> {
+    fn of(at: *mut t_bind, info: &Info) -> Done<Option<Answer>> {
         if at.is_null() {
             return Ok(None);
         }
         memory::check_room(at)?;
         // SAFETY: the room is there; only the address of the field is taken.
-        Ok(Some(Answer { at, address: Room::of(unsafe { &raw mut (*at).addr })? }))
+        Ok(Some(Answer { at, address: Room::of(unsafe { &raw mut (*at).addr }, info.address)? }))
     }
 
     fn set_waiting(&self, waiting: u32) -> Done<()> {
@@ -192,7 +192,8 @@ pub extern "C" fn t_unbind(number: c_int) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn t_getprotaddr(number: c_int, local: *mut t_bind, remote: *mut t_bind) -> c_int {
     returned(with(number, |endpoint| {
-        let (mut local, mut remote) = (Answer::of(local)?, Answer::of(remote)?);
+        let info = endpoint.first_info();
+        let (mut local, mut remote) = (Answer::of(local, info)?, Answer::of(remote, info)?);
         let addresses = endpoint.addresses()?;
         let mut parts: Vec<(&mut Room, &[u8])> = Vec::new();
         parts.extend(local.as_mut().map(|answer| (&mut answer.address, &addresses.local[..])));
@@ -214,7 +215,7 @@ pub unsafe extern "C" fn t_optmgmt(number: c_int, request: *const t_optmgmt, ans
         memory::check_room(answer)?;
         // SAFETY: the room is there; only the addresses of the fields are taken.
         let (options, flags) = unsafe { (&raw mut (*answer).opt, &raw mut (*answer).flags) };
-        let mut room = Room::of(options)?;
+        let mut room = Room::of(options, endpoint.first_info().options)?;
         let asked = ManagementFlags::of(request.flags.cast_unsigned()).ok_or(TransportError::BadFlag)?;
         let (list, worst) = endpoint.manage_options(&list, asked)?;
         memory::put(flags, worst.bits().cast_signed())?;
