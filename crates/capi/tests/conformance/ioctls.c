@@ -31,6 +31,33 @@ static void modules_are_pushed_and_popped(void) {
     FAILS(ioctl(device, I_POP, 0), EINVAL, "POSIX I_POP: a driver is not popped");
 }
 
+/* A name of more than FMNAMESZ bytes is cut where a program has room for FMNAMESZ + 1, and a request with either name finds it. */
+static void long_names_of_drivers(void) {
+    static const char *const drivers[] = {"ticotsord", "inet-rawip"};
+    int each[2], device;
+    open_pipe(each);
+    for (size_t at = 0; at < COUNT(drivers); at++) {
+        in_context("%s", drivers[at]);
+        char name[FMNAMESZ + 2];
+        struct str_mlist names[1];
+        struct str_list list = {1, names};
+        memset(name, 'x', sizeof name);
+        device = open_device(drivers[at]);
+        EXPECT(ioctl(device, I_LOOK, name), 0, "POSIX I_LOOK: a driver");
+        HOLDS(strnlen(name, sizeof name) == FMNAMESZ && strncmp(name, drivers[at], FMNAMESZ) == 0, "streamio(7) I_LOOK: a long name is cut");
+        EXPECT(name[FMNAMESZ + 1], 'x', "POSIX I_LOOK: FMNAMESZ + 1 bytes are written");
+        EXPECT(ioctl(device, I_FIND, name), 1, "POSIX I_FIND: the name that I_LOOK has stored");
+        EXPECT(ioctl(device, I_FIND, drivers[at]), 1, "POSIX I_FIND: the whole name");
+        EXPECT(ioctl(device, I_LIST, &list), 0, "POSIX I_LIST");
+        EXPECT(ioctl(device, I_FIND, names[0].l_name), 1, "POSIX I_FIND: a name of I_LIST");
+        name[FMNAMESZ - 1] = 0;
+        FAILS(ioctl(device, I_FIND, name), EINVAL, "POSIX I_FIND: a beginning is no name");
+        EXPECT(ioctl(each[0], I_FIND, drivers[at]), 0, "POSIX I_FIND: 0 where the driver is not");
+        in_context("%s", "");
+    }
+    FAILS(ioctl(each[0], I_FIND, "seventeen-letters"), EINVAL, "POSIX I_FIND: a name that is too long");
+}
+
 static void list(void) {
     prepare();
     int device = open_device("echo");
@@ -297,6 +324,7 @@ static void fdinsert(void) {
 
 static const struct test tests[] = {
     TEST(modules_are_pushed_and_popped),
+    TEST(long_names_of_drivers),
     TEST(list),
     TEST(peek),
     TEST(nread),

@@ -2,6 +2,8 @@
 
 use std::ffi::{c_char, c_int};
 
+use headwater_streams::limits::NAME_MAX;
+
 use crate::abi::{FMNAMESZ, str_list, str_mlist};
 use crate::errno::{Called, Failure};
 use crate::memory;
@@ -9,29 +11,34 @@ use crate::table::Open;
 
 const EINVAL: Failure = Failure(libc::EINVAL);
 
-/// A module's name, as the program passes it.
+/// A module's name of at most `len_max` bytes, as the program passes it.
 ///
 /// Errors: `EFAULT`; `EINVAL` for an empty or a too long one.
-fn name<'p>(argument: usize) -> Called<&'p str> {
+fn name<'p>(argument: usize, len_max: usize) -> Called<&'p str> {
     // SAFETY: the program's text, read once.
-    let name = match unsafe { memory::text(argument as *const c_char, FMNAMESZ + 1) } {
+    let name = match unsafe { memory::text(argument as *const c_char, len_max + 1) } {
         Err(Failure(libc::ENAMETOOLONG)) => return Err(EINVAL),
         name => name?,
     };
     name.to_str().ok().filter(|name| !name.is_empty()).ok_or(EINVAL)
 }
 
-/// Its name with a NUL in each remaining byte.
+/// What of a name has room where a program expects one: a longer one is cut.
+fn cut(name: &str) -> &[u8] {
+    &name.as_bytes()[..name.len().min(FMNAMESZ)]
+}
+
+/// The name, cut, with a NUL in each remaining byte.
 fn field(name: &str) -> [c_char; FMNAMESZ + 1] {
     let mut field = [0; FMNAMESZ + 1];
-    for (place, byte) in field[..FMNAMESZ].iter_mut().zip(name.bytes()) {
-        *place = byte as c_char;
+    for (place, byte) in field.iter_mut().zip(cut(name)) {
+        *place = *byte as c_char;
     }
     field
 }
 
 pub fn push(open: &Open, argument: usize) -> Called<c_int> {
-    open.stream.push(name(argument)?)?;
+    open.stream.push(name(argument, FMNAMESZ)?)?;
     Ok(0)
 }
 
@@ -45,8 +52,13 @@ pub fn look(open: &Open, argument: usize) -> Called<c_int> {
     memory::put(argument as *mut [c_char; FMNAMESZ + 1], field(&name)).map(|()| 0)
 }
 
+/// I_FIND, of a whole name or of a long one as I_LOOK and I_LIST store it.
 pub fn find(open: &Open, argument: usize) -> Called<c_int> {
-    Ok(open.stream.find(name(argument)?)?.into())
+    let name = name(argument, NAME_MAX)?;
+    if open.stream.list()?.iter().any(|on_it| cut(on_it) == name.as_bytes()) {
+        return Ok(1);
+    }
+    Ok(open.stream.find(name)?.into())
 }
 
 /// I_LIST. With a null pointer it returns how many there are.
