@@ -315,6 +315,10 @@ static void fdinsert(void) {
     insert.flags = 0;
     insert.fildes = open("/dev/null", O_RDWR);
     FAILS(ioctl(near, I_FDINSERT, &insert), EINVAL, "POSIX I_FDINSERT: fildes is no stream");
+    insert.fildes = -1;
+    FAILS(ioctl(near, I_FDINSERT, &insert), EINVAL, "POSIX I_FDINSERT: fildes is no open descriptor");
+    insert.fildes = 1000000;
+    FAILS(ioctl(near, I_FDINSERT, &insert), EINVAL, "POSIX I_FDINSERT: fildes is no open descriptor");
     insert.fildes = other[0];
     insert.flags = RS_HIPRI;
     EXPECT(ioctl(near, I_FDINSERT, &insert), 0, "POSIX I_FDINSERT: RS_HIPRI");

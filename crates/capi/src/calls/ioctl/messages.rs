@@ -8,7 +8,6 @@ use crate::abi::{FLUSHR, FLUSHW, RS_HIPRI, bandinfo, strfdinsert, strpeek, strpm
 use crate::calls::message::{get_by_band, put_in_band, receive_by, sent};
 use crate::errno::{Called, Failure};
 use crate::memory;
-use crate::own;
 use crate::restart::restarting;
 use crate::table::{self, Open};
 
@@ -70,10 +69,8 @@ pub fn insert(open: &Open, place: *const strfdinsert) -> Called<c_int> {
     let (control, data) = unsafe { (&raw const (*place).ctlbuf, &raw const (*place).databuf) };
     let control = sent(control)?.ok_or(EINVAL)?;
     let data = sent(data)?;
-    let Some(other) = table::with(wanted.fildes, |other| Ok(other.stream.clone())) else {
-        return Err(if own::is_open(wanted.fildes) { EINVAL } else { Failure(libc::EBADF) });
-    };
-    let other = other?;
+    // Also for a number that is not open: POSIX has no EBADF here.
+    let other = table::with(wanted.fildes, |other| Ok(other.stream.clone())).ok_or(EINVAL)??;
     restarting(|| Ok(open.stream.putmsg_naming(control, data, priority, &other, offset)?))?;
     Ok(0)
 }
