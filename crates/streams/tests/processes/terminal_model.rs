@@ -168,6 +168,10 @@ const ALPHABET: &[&[u8]] = &[
     b"\x1b",
     "\u{e4}".as_bytes(),
     "\u{20ac}".as_bytes(),
+    // Bytes of a character whose first byte is missing, and a first byte alone.
+    b"\x80",
+    b"\xbf\xbf",
+    b"\xe2",
     b"\x03",
     b"word and word\x17",
 ];

@@ -218,26 +218,41 @@ impl Input<'_> {
         self.events.push(Event::Ready(bytes));
     }
 
-    /// Where the last character of the line begins.
+    /// Where the character begins that ends at a place of the line, with all bytes that continue it. Continuing bytes at the
+    /// beginning of a line are no character, and are not erased, as Linux has it.
+    fn character_before(&self, end: usize) -> Option<usize> {
+        self.line.bytes[..end].iter().rposition(|byte| !is_rest(self.termios, *byte))
+    }
+
+    /// Where the last character of the line begins; its end if there is none.
     fn last_character(&self) -> usize {
-        let bytes = &self.line.bytes;
-        let mut at = bytes.len().saturating_sub(1);
-        while at > 0 && is_rest(self.termios, bytes[at]) {
-            at -= 1;
-        }
-        at
+        let end = self.line.bytes.len();
+        self.character_before(end).unwrap_or(end)
     }
 
     /// Where its last word begins.
     fn last_word(&self) -> usize {
-        let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t');
-        let word = self.line.bytes.iter().rposition(|byte| !is_blank(byte));
-        word.map_or(0, |end| self.line.bytes[..end].iter().rposition(is_blank).map_or(0, |at| at + 1))
+        let (mut at, mut is_in_word) = (self.line.bytes.len(), false);
+        while let Some(before) = self.character_before(at) {
+            let is_blank = matches!(self.line.bytes[before], b' ' | b'\t');
+            if is_blank && is_in_word {
+                break;
+            }
+            is_in_word |= !is_blank;
+            at = before;
+        }
+        at
+    }
+
+    /// Where its first character begins.
+    fn first_character(&self) -> usize {
+        let bytes = &self.line.bytes;
+        bytes.iter().position(|byte| !is_rest(self.termios, *byte)).unwrap_or(bytes.len())
     }
 
     /// Removes what is behind a place of the line.
     fn erase(&mut self, byte: u8, at: usize) {
-        if self.line.bytes.is_empty() {
+        if at == self.line.bytes.len() {
             return;
         }
         if self.termios.has_local(ECHO) {
@@ -257,28 +272,33 @@ impl Input<'_> {
         }
         if self.termios.has_local(ECHO) {
             if [ECHOK, ECHOKE, ECHOE].iter().all(|mode| self.termios.has_local(*mode)) {
-                self.erase_shown(0);
-            } else {
-                self.echo_visibly(byte);
-                if self.termios.has_local(ECHOK) {
-                    self.echo(b"\n");
-                }
+                // Character by character.
+                let first = self.first_character();
+                self.erase_shown(first);
+                return self.line.bytes.truncate(first);
+            }
+            self.echo_visibly(byte);
+            if self.termios.has_local(ECHOK) {
+                self.echo(b"\n");
             }
         }
         self.line.bytes.clear();
     }
 
-    /// Removes from the screen what the line shows from a byte on.
+    /// Removes from the screen what the line shows from a character on, the last character first.
     fn erase_shown(&mut self, from: usize) {
-        let columns =
-            |bytes: &[u8]| bytes.iter().fold(self.line.column, |column, byte| self.column_after(column, *byte));
-        let count = columns(&self.line.bytes).saturating_sub(columns(&self.line.bytes[..from]));
-        // A tab has nothing on the screen to be overwritten, and the cursor goes back over it.
-        let gone = &self.line.bytes[from..];
-        if !gone.is_empty() && gone.iter().all(|byte| *byte == b'\t') {
-            return self.echo(&b"\x08".repeat(count as usize));
+        let mut columns = vec![self.line.column];
+        for byte in &self.line.bytes {
+            columns.push(self.column_after(columns[columns.len() - 1], *byte));
         }
-        self.echo(&b"\x08 \x08".repeat(count as usize));
+        let mut end = self.line.bytes.len();
+        while let Some(start) = self.character_before(end).filter(|start| *start >= from) {
+            let count = columns[end].saturating_sub(columns[start]) as usize;
+            // A tab has nothing on the screen to be overwritten, and the cursor goes back over it.
+            let back: &[u8] = if self.line.bytes[start] == b'\t' { b"\x08" } else { b"\x08 \x08" };
+            self.echo(&back.repeat(count));
+            end = start;
+        }
     }
 
     fn column_after(&self, column: u32, byte: u8) -> u32 {

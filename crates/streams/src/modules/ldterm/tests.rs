@@ -143,6 +143,21 @@ fn the_line_is_edited() {
 }
 
 #[test]
+fn bytes_that_continue_no_character_stay() {
+    reads("iutf8", b"\x80\xbf\x7f\n", "<\\x80\\xbf\\n>");
+    reads("iutf8", b"\x80a\x7f\x7f\n", "<\\x80\\n>");
+    reads("iutf8", b"\x80ab\x17\n", "<\\x80\\n>");
+    // Without ECHO a kill takes the whole line.
+    reads("iutf8", b"\x80ab\x15\n", "<\\n>");
+    check("iutf8", b"\x80ab\x15\n", "echo \\x80ab\\x08 \\x08\\x08 \\x08\\n, <\\x80\\n>");
+    // Any bytes that continue belong to the character before them, a blank too.
+    reads("iutf8", b"a\x80\x80\x7f\n", "<\\n>");
+    reads("iutf8", b"a \x80b\x17\n", "<a \\x80\\n>");
+    check("iutf8", b"ab\t\x80\x7f", "echo ab\\t\\x80\\x08\\x08\\x08\\x08\\x08\\x08");
+    reads("", b"\x80\xbf\x7f\n", "<\\x80\\n>");
+}
+
+#[test]
 fn a_quoted_character_stands_for_itself() {
     reads("", b"a\x16\x03\x16\x7f\x16\nb\n", "<a\\x03\\x7f\\nb\\n>");
     reads("", b"\x16\x16\n", "<\\x16\\n>");
