@@ -89,11 +89,10 @@ fn set_settings(open: &Open, when: c_int, settings: *const termios) -> Called<c_
     request(open, command, &mut bytes).map(|_| 0)
 }
 
-/// The number of a master's slave.
-fn slave(open: &Open) -> Called<c_int> {
-    let mut number = [0; size_of::<c_int>()];
-    request(open, libc::TIOCGPTN, &mut number)?;
-    Ok(c_int::from_ne_bytes(number))
+/// The number of a master's slave, whether or not that is still open: no request is sent, which a master that was hung up could not do.
+fn slave(open: &Open) -> Called<u32> {
+    let is_master = open.stream.list()?.last().is_some_and(|driver| driver == "ptm");
+    open.stream.minor().filter(|_| is_master).ok_or(Failure(libc::ENOTTY))
 }
 
 fn unlock(open: &Open) -> Called<c_int> {

@@ -81,6 +81,33 @@ static void names_of_slaves(void) {
     FAILS(ptsname_r(slave, name, sizeof name) == 0 ? 0 : -1, ENOTTY, "ptsname_r: no master");
 }
 
+/* A program that asks late, a terminal emulator that writes its log say, gets the name all the same. */
+static void a_master_knows_its_slave_s_name_also_when_that_has_closed(void) {
+    for (int is_killed = 0; is_killed < 2; is_killed++) {
+        open_terminal();
+        char before[64], byte;
+        EXPECT(ptsname_r(master, before, sizeof before), 0, "ptsname_r");
+        pid_t child = fork();
+        if (child == 0) {
+            push_terminal();
+            if (is_killed)
+                raise(SIGKILL);
+            _exit(0);
+        }
+        close(slave);
+        waitpid(child, NULL, 0);
+        ssize_t count;
+        for (int at = 0; (count = read(master, &byte, 1)) == 1 && at < 100; at++)
+            ;
+        EXPECT(count, 0, "ptm(7): the end of the file");
+        char *name = ptsname(master);
+        HOLDS(name != NULL && strcmp(name, before) == 0, "POSIX ptsname: the slave has closed");
+        EXPECT(ptsname_r(master, before, sizeof before), 0, "ptsname_r: the slave has closed");
+        EXPECT(grantpt(master), 0, "POSIX grantpt: the slave has closed");
+        close(master);
+    }
+}
+
 static void a_closed_master_hangs_the_slave_up(void) {
     open_terminal();
     EXPECT(close(master), 0, "close");
@@ -94,6 +121,7 @@ static const struct test tests[] = {
     TEST(lines_are_read_and_echoed),
     TEST(the_window_has_a_size),
     TEST(names_of_slaves),
+    TEST(a_master_knows_its_slave_s_name_also_when_that_has_closed),
     TEST(a_closed_master_hangs_the_slave_up),
 };
 MAIN(tests)
