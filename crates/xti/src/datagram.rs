@@ -6,7 +6,7 @@ use headwater_streams::tpi::{Primitive, PrimitiveNumber, Service, TransportError
 
 use crate::data::{gathered, scattered};
 use crate::endpoint::{Endpoint, Look};
-use crate::error::Result;
+use crate::error::{Result, XtiError};
 use crate::line::ControlRoom;
 use crate::state::Event;
 
@@ -55,7 +55,8 @@ impl Endpoint {
     /// Sends a datagram (t_sndudata).
     ///
     /// # Errors
-    /// TFLOW for an endpoint that does not wait, if there is no room; TBADDATA for more bytes than the transport carries, or none where
+    /// TFLOW for an endpoint that does not wait, if there is no room; TLOOK, whether or not it waits, if the transport keeps no
+    /// further error of a datagram until some are [fetched](Endpoint::receive_error); TBADDATA for more bytes than the transport carries, or none where
     /// it carries no empty datagram; TBADADDR without an address; TNOTSUPPORT, TOUTSTATE, TSYSERR. That the datagram
     /// did not arrive is an event ([`Endpoint::receive_error`]).
     #[doc(alias = "t_sndudata")]
@@ -72,11 +73,37 @@ impl Endpoint {
         if address.is_empty() || self.info.address >= 0 && address.len() > self.info.address.cast_unsigned() as usize {
             return Err(TransportError::BadAddress.into());
         }
-        let sent = match short_request(&mut [0; SHORTEST], address, options) {
-            Some(control) => self.line.send(control, Some(data), false),
-            None => self.send_longer(address, options, data),
-        };
-        sent.map_err(|error| self.noting_flow(error, false))
+        loop {
+            let sent = match short_request(&mut [0; SHORTEST], address, options) {
+                Some(control) => self.line.send(control, Some(data), false),
+                None => self.send_longer(address, options, data),
+            };
+            match sent {
+                Err(error) if error.t_errno == TransportError::Flow => {
+                    if let Some(error) = self.refused(error)? {
+                        return Err(error);
+                    }
+                }
+                sent => return sent,
+            }
+        }
+    }
+
+    /// The error of a datagram that the provider has not taken: TLOOK if it was refused because errors of datagrams wait to be
+    /// fetched. None: the other thread that has fetched them has made room.
+    #[cold]
+    fn refused(&self, error: XtiError) -> Result<Option<XtiError>> {
+        let (event, waits) = (self.line.look_now()?, !self.line.stream.is_nonblocking());
+        Ok(match event {
+            Some(Look::DatagramError) => Some(TransportError::Look.into()),
+            // Datagrams are before the errors: the program has to receive those first.
+            Some(_) if waits || self.line.has_room(false)? => Some(TransportError::Look.into()),
+            None if waits => {
+                std::thread::yield_now();
+                None
+            }
+            _ => Some(self.noting_flow(error, false)),
+        })
     }
 
     #[inline(never)]

@@ -280,7 +280,7 @@ impl Line {
     }
 
     /// The event that is in front already.
-    fn look_now(&self) -> Result<Option<Look>> {
+    pub fn look_now(&self) -> Result<Option<Look>> {
         if self.has_event.load(Ordering::Acquire) != 0
             && let Some(kept) = &*lock(&self.event)?
         {

@@ -5,6 +5,7 @@ mod datagrams;
 mod internet;
 mod management;
 mod release;
+mod undelivered;
 
 use std::path::Path;
 use std::time::{Duration, Instant};

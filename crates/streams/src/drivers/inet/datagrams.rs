@@ -9,7 +9,7 @@ use headwater_os::internet::{self, Fields};
 use super::local::with_buffer;
 use super::{ALL, Protocol, RAW_MAX, SOCKET, address_of, memory, number_of, socket};
 use crate::drivers::internet_options::{fields_of, options_of};
-use crate::drivers::provider::answer::{answer, message as message_of};
+use crate::drivers::provider::answer::{self, message as message_of};
 use crate::drivers::provider::options::OPTIONS_MAX;
 use crate::error::{Errno, Result};
 use crate::message::Message;
@@ -44,7 +44,7 @@ pub(super) fn check(
 pub(super) fn report(queue: &mut Queue<'_, '_, '_>, destination: &[u8], options: &[u8], errno: Errno) -> Result<()> {
     let destination = &destination[..destination.len().min(super::ADDRESS_MAX as usize)];
     let options = &options[..options.len().min(OPTIONS_MAX)];
-    answer(queue, Primitive::UderrorInd { destination, options, error: errno.number().unsigned_abs() })
+    answer::report(queue, destination, options, errno)
 }
 
 /// Sends a datagram, or leaves it in the write queue.
@@ -60,8 +60,12 @@ pub(super) fn pass<'m>(message: Message<'m>, queue: &mut Queue<'_, '_, 'm>) -> R
 /// Sends what waits in the write queue, as long as the socket has room.
 pub(super) fn pass_waiting(queue: &mut Queue<'_, '_, '_>) -> Result<()> {
     while let Some(message) = queue.get()? {
-        if !send(&message, queue)? {
-            return queue.put_back(&message);
+        match send(&message, queue) {
+            // As in `transport::send::pass_waiting`.
+            Err(error) if answer::is_unreported(&error) => {}
+            Ok(true) => {}
+            Ok(false) => return queue.put_back(&message),
+            Err(error) => return Err(error),
         }
     }
     queue.unwatch(SOCKET, Events::OUT)

@@ -1,6 +1,6 @@
 //! What a transport says to its user: answers, indications, and the fatal error.
 
-use crate::error::{Errno, Result};
+use crate::error::{Errno, Error, Result, fixed};
 use crate::message::Message;
 use crate::message::kind::{Flush, Kind, MessageHeader};
 use crate::plumb::queue::Queue;
@@ -17,6 +17,27 @@ pub(in crate::drivers) fn answer(queue: &mut Queue<'_, '_, '_>, primitive: Primi
     queue.reply(message(primitive))
 }
 
+/// Tells the user of this write queue that a datagram was not sent (T_UDERROR_IND), if there is room: errors that no call fetches are
+/// bounded as data are, and leave room for answers and datagrams.
+///
+/// Errors: [`is_unreported`] says so if there is no room.
+pub(in crate::drivers) fn report(
+    queue: &mut Queue<'_, '_, '_>,
+    destination: &[u8],
+    options: &[u8],
+    errno: Errno,
+) -> Result<()> {
+    if !queue.can_reply(0)? {
+        return Err(fixed!(Again, "the errors of earlier datagrams wait for the user to receive them (T_UDERROR_IND)"));
+    }
+    answer(queue, Primitive::UderrorInd { destination, options, error: errno.number().unsigned_abs() })
+}
+
+/// Whether a datagram was not sent, and its error not reported, because the user is behind.
+pub(in crate::drivers) fn is_unreported(error: &Error) -> bool {
+    error.errno() == Errno::Again && !error.is_held()
+}
+
 /// The request failed, and nothing has changed (T_ERROR_ACK).
 pub(in crate::drivers) fn refuse(
     queue: &mut Queue<'_, '_, '_>,
@@ -27,11 +48,7 @@ pub(in crate::drivers) fn refuse(
 }
 
 /// The same, with the error of an operation: TACCES, or TSYSERR with its number.
-pub(in crate::drivers) fn refuse_by(
-    queue: &mut Queue<'_, '_, '_>,
-    of: PrimitiveNumber,
-    error: &crate::Error,
-) -> Result<()> {
+pub(in crate::drivers) fn refuse_by(queue: &mut Queue<'_, '_, '_>, of: PrimitiveNumber, error: &Error) -> Result<()> {
     let errno = error.errno();
     if matches!(errno, Errno::Acces | Errno::Perm) {
         return refuse(queue, of, TransportError::Access);

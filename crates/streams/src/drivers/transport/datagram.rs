@@ -3,7 +3,7 @@
 use super::local::{Found, Receiver, known};
 use super::memory::{self, Address};
 use super::send::{Sent, find_bound, reach, wait_for};
-use crate::drivers::provider::answer::answer;
+use crate::drivers::provider::answer;
 use crate::drivers::provider::options::OPTIONS_MAX;
 use crate::error::{Errno, Result};
 use crate::limits::ADDRESS_MAX;
@@ -30,6 +30,8 @@ pub(super) fn check(destination: &[u8], options: &[u8], len: usize) -> std::resu
 }
 
 /// Tells the user that a datagram was not sent. On the write side.
+///
+/// Errors: as [`answer::report`].
 pub(in crate::drivers) fn report(
     queue: &mut Queue<'_, '_, '_>,
     destination: &[u8],
@@ -38,7 +40,7 @@ pub(in crate::drivers) fn report(
 ) -> Result<()> {
     let destination = &destination[..destination.len().min(ADDRESS_MAX)];
     let options = &options[..options.len().min(OPTIONS_MAX)];
-    answer(queue, Primitive::UderrorInd { destination, options, error: errno.number().unsigned_abs() })
+    answer::report(queue, destination, options, errno)
 }
 
 /// What became of a datagram.

@@ -7,6 +7,7 @@ use super::connect;
 use super::datagram;
 use super::local::find_other;
 use super::memory::{self, Address};
+use crate::drivers::provider::answer::is_unreported;
 use crate::error::Result;
 use crate::message::Message;
 use crate::message::kind::{Kind, MessageHeader};
@@ -48,10 +49,11 @@ pub(in crate::drivers) fn pass<'m>(message: Message<'m>, queue: &mut Queue<'_, '
 pub(in crate::drivers) fn pass_waiting(queue: &mut Queue<'_, '_, '_>, send: Send) -> Result<()> {
     while let Some(message) = queue.get()? {
         let mut message = Some(message);
-        if !send(&mut message, queue)?
-            && let Some(message) = message
-        {
-            return queue.put_back(&message);
+        match (send(&mut message, queue), message) {
+            // The user is behind with the errors of datagrams, and may wait for this queue: the error of one more is dropped with it.
+            (Err(error), _) if is_unreported(&error) => {}
+            (Ok(false), Some(message)) => return queue.put_back(&message),
+            (sent, _) => sent.map(drop)?,
         }
     }
     if memory::awaited(queue)?.is_some() {

@@ -7,6 +7,7 @@ use std::time::Duration;
 use headwater_os::internet::{self, Fields};
 
 use super::super::internet_options::{fields_of, options_of};
+use super::super::provider::answer::is_unreported;
 use super::super::transport::datagram::{self, Outcome, TOO_LONG, report, to_endpoint};
 use super::super::transport::local::{Receiver, known};
 use super::memory::{self, Address};
@@ -150,9 +151,15 @@ fn by_socket(message: Option<&Message<'_>>, queue: &mut Queue<'_, '_, '_>, desti
         };
         let about = refused.destination.map(InternetAddress::from);
         let about = about.as_ref().map_or(destination.bytes(), InternetAddress::bytes);
-        report(queue, about, &[], Errno::new(refused.errno))?;
+        let told = report(queue, about, &[], Errno::new(refused.errno));
         if error == TOO_LONG {
-            return Ok(true);
+            return told.map(|()| true);
+        }
+        // That of one before may be lost, as the network may lose it.
+        if let Err(error) = told
+            && !is_unreported(&error)
+        {
+            return Err(error);
         }
     }
     report(queue, destination.bytes(), &[], Errno::new(ERROR_OF_MANY)).map(|()| true)
