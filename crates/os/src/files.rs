@@ -230,15 +230,31 @@ pub fn read_words(file: impl AsFd, first: u64, words: &mut [u64]) -> io::Result<
     Ok(())
 }
 
-/// Writes a word of a file, the one of that number.
+/// Writes words of a file, from word number `first` on, in one call.
 ///
 /// # Errors
 /// What pwrite(2) reports: `StorageFull` on a full disk.
-pub fn write_word(file: impl AsFd, at: u64, word: u64) -> io::Result<()> {
-    match rustix::io::pwrite(&file, &word.to_le_bytes(), 8 * at)? {
-        8 => Ok(()),
+pub fn write_words(file: impl AsFd, first: u64, words: &[u64]) -> io::Result<()> {
+    let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+    match rustix::io::pwrite(&file, &bytes, 8 * first)? {
+        count if count == bytes.len() => Ok(()),
         _ => Err(io::ErrorKind::WriteZero.into()),
     }
+}
+
+/// The names in a directory; those that are no text are left out.
+///
+/// # Errors
+/// What open(2) and getdents64(2) report.
+pub fn names_in(directory: impl AsFd) -> io::Result<Vec<String>> {
+    // Opened anew: the given descriptor may be one that cannot be read (O_PATH).
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let mut entries = rustix::fs::Dir::new(rustix::fs::openat(directory, ".", flags, Mode::empty())?)?;
+    let mut names = Vec::new();
+    while let Some(entry) = entries.read() {
+        names.extend(entry?.file_name().to_str().ok().map(str::to_owned));
+    }
+    Ok(names)
 }
 
 /// The user as whom this process acts.

@@ -19,11 +19,12 @@ use headwater_os::files::OFlags;
 use headwater_os::hangup::HangupWatch;
 use headwater_os::ofd_lock;
 use headwater_os::own_numbers;
+use headwater_os::random;
 use headwater_shm::probe;
 
 use super::named::{Name, Named};
 use super::partner::Partner;
-use super::{instances, make, with_queue};
+use super::{address, instances, make, with_queue};
 use crate::error::Result;
 use crate::head::handle::Handle;
 use crate::layout::DeviceWords;
@@ -41,6 +42,8 @@ use crate::process::region::Region;
 /// second after many looks.
 const LOOK_AGAIN: Duration = Duration::from_millis(2);
 const LOOK_AGAIN_MAX: Duration = Duration::from_secs(1);
+/// How many numbers of a driver with many streams an open looks at: whether one is locked takes the kernel the longer the more are.
+const LOOKS: usize = 4;
 
 /// What a process that has closed its descriptor of a device still has of it.
 #[derive(Debug)]
@@ -131,15 +134,20 @@ pub(super) fn minor(device: &DeviceWords) -> u32 {
 
 impl Named<'_> {
     /// Has the driver close the streams whose last process was killed: that of the number which was locked for an open, and all
-    /// others whose numbers are free.
+    /// others whose numbers are free; some of these for a driver that may have thousands of streams.
     ///
     /// Errors: `EMFILE`.
     pub(super) fn close_dead(&self, lock: &OwnedFd, minor: u32) -> Result<()> {
+        let mut noted = instances::all(lock);
         if self.driver.0.info().has_peers {
-            // Its close procedure has nothing to do in the place of a killed process, and there may be thousands of streams.
-            return self.close_in_place_of(minor, lock);
+            // Its close procedure has nothing to do in the place of a killed process; only files are left. Where the looks begin is
+            // left to chance, so that each number's turn comes.
+            self.close_in_place_of(minor, lock)?;
+            let from = random::number().unwrap_or(0) as usize % noted.len().max(1);
+            noted.rotate_left(from);
+            noted.truncate(LOOKS);
         }
-        for dead in instances::all(lock) {
+        for dead in noted {
             if dead == minor {
                 self.close_in_place_of(dead, lock)?;
             } else if !ofd_lock::is_locked(lock, dead.into(), 1)? && !self.has_living_partner(lock, dead)? {
@@ -162,12 +170,21 @@ impl Named<'_> {
         if instances::noted(lock, minor) == 0 {
             return Ok(());
         }
-        let mut stream = make(self.driver, minor, &Options::new())?;
-        let device = &stream.end.region.clone().fixed.device;
-        device.is_stand_in.store(1, Ordering::Relaxed);
-        device.closed.store(1, Ordering::Relaxed);
-        let _ = call(self.driver, &mut stream, true, Some(lock));
+        let info = self.driver.0.info();
+        if info.has_peers {
+            address::remove_of_dead(&self.directory, info.name, lock, minor);
+            instances::clear(lock, minor);
+        } else {
+            let mut stream = make(self.driver, minor, &Options::new())?;
+            let device = &stream.end.region.clone().fixed.device;
+            device.is_stand_in.store(1, Ordering::Relaxed);
+            device.closed.store(1, Ordering::Relaxed);
+            let _ = call(self.driver, &mut stream, true, Some(lock));
+        }
         self.name_of(minor).remove_socket();
+        if info.multiplexes {
+            self.name_of(minor).remove_links();
+        }
         Ok(())
     }
 }

@@ -16,13 +16,13 @@ use crate::limits::MINORS;
 ///
 /// Errors: `ENOSPC` on a full disk.
 pub(super) fn note(lock: impl AsFd, minor: u32, cookie: u64) -> Result<()> {
-    Ok(files::write_word(lock, minor.into(), cookie)?)
+    Ok(files::write_words(lock, minor.into(), &[cookie])?)
 }
 
 /// The stream under a number has been closed by its driver.
 pub(super) fn clear(lock: impl AsFd, minor: u32) {
     // The word is there. If it stays, the next process that opens the number has the driver close an empty stream.
-    let _ = files::write_word(lock, minor.into(), 0);
+    let _ = files::write_words(lock, minor.into(), &[0]);
 }
 
 /// The stream that is still to be closed under a number; 0: none.

@@ -2,6 +2,7 @@
 
 mod connections;
 mod datagrams;
+mod left_files;
 mod modules;
 mod processes;
 mod requests;

@@ -12,7 +12,7 @@ use super::{PATIENCE, accept, ask, ask_with, bind, bound, call, is, next, open, 
 use crate::common::{child, in_own_process, joined, private_directory, within};
 
 /// A process that runs `prepare`, says so, and then waits to be killed.
-fn started<T>(prepare: impl FnOnce() -> T) -> Child {
+pub(super) fn started<T>(prepare: impl FnOnce() -> T) -> Child {
     let (ready, told) = std::io::pipe().expect("pipe");
     let mut ready = Some(ready);
     let process = child(|| {
@@ -28,12 +28,12 @@ fn started<T>(prepare: impl FnOnce() -> T) -> Child {
     process
 }
 
-fn killed(mut process: Child) {
+pub(super) fn killed(mut process: Child) {
     process.kill();
     process.wait().expect("wait");
 }
 
-fn send(from: &Stream, destination: &[u8], data: &[u8]) {
+pub(super) fn send(from: &Stream, destination: &[u8], data: &[u8]) {
     ask_with(from, Primitive::UnitdataReq { destination, options: b"" }, Some(data));
 }
 

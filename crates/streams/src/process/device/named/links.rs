@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use headwater_os::abstract_socket::Listener;
 use headwater_os::attendant::Attendant;
+use headwater_os::descriptors::inode;
+use headwater_os::files;
 use headwater_os::own_numbers;
 use headwater_os::{file_facts, files};
 
@@ -16,7 +18,7 @@ use crate::head::handle::Handle;
 use crate::message::link::MuxId;
 use crate::process::admission::Admission;
 use crate::process::device::DeviceOptions;
-use crate::process::device::directory::link_node;
+use crate::process::device::directory::{link_node, node};
 use crate::process::endpoint::Endpoint;
 use crate::process::link::claim::Claim;
 use crate::process::region::Region;
@@ -47,6 +49,15 @@ impl Name {
     /// Removes the socket of a link that was undone.
     pub fn remove_link(&self, id: MuxId) {
         let _ = self.directory.remove_socket(&self.link_node(id));
+    }
+
+    /// Removes the sockets of all links of a stream whose last process was killed.
+    pub fn remove_links(&self) {
+        let own = node(self.driver.0.info().name, self.minor);
+        let names = files::names_in(self.directory.as_fd()).unwrap_or_default();
+        for name in names.iter().filter(|name| name.len() > own.len() && name.starts_with(&own)) {
+            let _ = self.directory.remove_socket(name);
+        }
     }
 
     /// Hands a link over to processes that ask, as long as the attendant is kept.
