@@ -61,7 +61,7 @@ const PIPEFS: i64 = 0x5049_5045;
 const MEMORY: [i64; 2] = [0x0102_1994, 0x9584_58f6];
 
 /// The permissions of a pipe that [`files::pipe`] has made.
-const FOR_ALL: u32 = 0o666;
+pub(crate) const FOR_ALL: u32 = 0o666;
 
 impl Pinned {
     /// A descriptor of this process, whose number no other process can give to something else.

@@ -34,7 +34,7 @@ use crate::readiness::{self, Watched};
 mod close;
 mod own;
 mod packet;
-mod pipe;
+pub(crate) mod pipe;
 
 pub use own::OwnWatch;
 pub use packet::Packet;

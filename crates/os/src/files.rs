@@ -12,7 +12,7 @@ use rustix::pipe::{PipeFlags, SpliceFlags, pipe_with, tee};
 
 pub use rustix::fs::OFlags;
 
-use crate::descriptors::Pinned;
+use crate::descriptors::{FOR_ALL, Pinned};
 use crate::own_numbers::settled;
 
 /// Makes a FIFO node with these permissions, less the process's mask.
@@ -306,7 +306,7 @@ pub fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
 /// What pipe2(2) reports.
 pub fn shared_pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     let (source, sink) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
-    rustix::fs::fchmod(&source, Mode::from_raw_mode(0o666))?;
+    rustix::fs::fchmod(&source, Mode::from_raw_mode(FOR_ALL))?;
     Ok((settled(source), settled(sink)))
 }
 

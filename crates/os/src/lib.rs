@@ -35,6 +35,7 @@ pub mod internet;
 pub mod mailbox;
 pub mod mapped_vec;
 pub mod memory;
+pub mod notice;
 pub mod ofd_lock;
 pub mod one_word;
 pub mod own_numbers;

@@ -148,7 +148,7 @@ fn is_refused(done: Result<usize, Errno>) -> bool {
 
 /// Writes to a pipe without SIGPIPE: there is no flag for that. The kernel sends it to the thread that writes, so it is blocked
 /// there and taken out again.
-fn quietly(write: impl FnOnce() -> Result<(), Errno>) -> Result<(), Errno> {
+pub(crate) fn quietly(write: impl FnOnce() -> Result<(), Errno>) -> Result<(), Errno> {
     let mut set = MaybeUninit::<libc::sigset_t>::uninit();
     let mut before = MaybeUninit::<libc::sigset_t>::uninit();
     // SAFETY: sigemptyset initialises the set that the others change or read, and pthread_sigmask the old mask; all of them

@@ -14,6 +14,7 @@ mod devices;
 mod driver_files;
 #[path = "../common/endpoints.rs"]
 mod endpoints;
+mod fallback_directory;
 mod faults_of_others;
 mod fifo;
 #[cfg(feature = "tokio")]

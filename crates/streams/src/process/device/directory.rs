@@ -11,6 +11,7 @@ use headwater_os::abstract_socket::Listener;
 use headwater_os::environment;
 use headwater_os::file_facts;
 use headwater_os::files::{self, Status};
+use headwater_os::notice::Notice;
 
 use crate::error::{Errno, Error, Result};
 use crate::message::link::MuxId;
@@ -37,18 +38,64 @@ impl Directory {
     /// Errors: `EACCES` for one that others than its owner, or than its group if it was asked for, may use, or that is another
     /// user's; what mkdir(2) and open(2) report.
     pub fn open(asked: Option<&Path>) -> Result<Directory> {
-        let (path, may_be_shared) = named(asked);
+        match place(asked) {
+            Place::Chosen { path, may_be_shared } => Directory::make(path, may_be_shared),
+            Place::Fallback { shared, own } => Directory::open_fallback(shared, own),
+        }
+    }
+
+    fn make(path: PathBuf, may_be_shared: bool) -> Result<Directory> {
+        files::make_private_directory(&path).map_err(|error| told(&path, error.into()))?;
+        Directory::open_existing(path, may_be_shared)
+    }
+
+    fn open_existing(path: PathBuf, may_be_shared: bool) -> Result<Directory> {
         let told = |error: std::io::Error| told(&path, error.into());
-        files::make_private_directory(&path).map_err(told)?;
         let fd = files::find_directory(&path).map_err(told)?;
         let status = files::status(&fd).map_err(told)?;
         Directory::checked(fd, path, may_be_shared, status)
     }
 
+    /// One of the two fallbacks. A directory that is there goes before one that would have to be made, so that all processes of the user
+    /// come to the same.
+    fn open_fallback(shared: PathBuf, own: Option<PathBuf>) -> Result<Directory> {
+        let Some(own) = own else { return Directory::make(shared, false) };
+        let existing = Directory::open_existing(shared.clone(), false);
+        let why = match existing {
+            Ok(directory) => return Ok(directory),
+            Err(error) if error.errno() == Errno::Noent => {
+                if let Ok(directory) = Directory::open_existing(own.clone(), false) {
+                    return Ok(directory);
+                }
+                match Directory::make(shared, false) {
+                    Ok(directory) => return Ok(directory),
+                    Err(error) => error,
+                }
+            }
+            Err(error) => error,
+        };
+        let Ok(directory) = Directory::make(own, false) else { return Err(why) };
+        FELL_BACK.give(&format!(
+            "{why}. Devices are found in {} instead, and by processes of this user that use it too; {VARIABLE} names one for all",
+            directory.path.display()
+        ));
+        Ok(directory)
+    }
+
     /// As [`Directory::open`], but it is not made. None if it is not there, cannot be reached, or is another user's: nothing in it is
     /// then of this one.
     pub fn find(asked: Option<&Path>) -> Result<Option<Directory>> {
-        let (path, may_be_shared) = named(asked);
+        let (path, may_be_shared) = match place(asked) {
+            Place::Chosen { path, may_be_shared } => (path, may_be_shared),
+            Place::Fallback { shared, own } => {
+                let safe = [Some(&shared), own.as_ref()].into_iter().flatten();
+                let found = safe.map(|path| Directory::open_existing(path.clone(), false)).find_map(Result::ok);
+                if found.is_some() || own.is_some() {
+                    return Ok(found);
+                }
+                (shared, false)
+            }
+        };
         let Ok(fd) = files::find_directory(&path) else { return Ok(None) };
         let status = files::status(&fd).map_err(|error| told(&path, error.into()))?;
         if status.owner != files::own_user() && status.owner != 0 {
@@ -68,7 +115,8 @@ impl Directory {
         } else {
             return Ok(Directory { fd, path, is_shared });
         };
-        Err(Error::new(Errno::Acces, format!("the directory of devices, {}, is not safe: {why}", path.display())))
+        let what = format!("the directory of devices, {}, is not safe: {why}", path.display());
+        Err(Error::new(Errno::Acces, format!("{what} ({VARIABLE} names another)")))
     }
 
     /// The directory itself.
@@ -135,23 +183,31 @@ pub(super) fn link_node(driver: &str, minor: u32, id: MuxId) -> String {
     format!("{driver}.{minor}:{}", id.number())
 }
 
-/// The path of the directory that was asked for, or of the user's own one, and whether a group may use it.
-fn named(asked: Option<&Path>) -> (PathBuf, bool) {
-    asked.map_or_else(usual, |path| (path.to_owned(), true))
+/// Which directory it is.
+enum Place {
+    /// The one that was asked for, or that the environment or the session names.
+    Chosen { path: PathBuf, may_be_shared: bool },
+    /// No directory is named. In the directory for temporary files any user can make one of that name first; in the user's own no other
+    /// user can.
+    Fallback { shared: PathBuf, own: Option<PathBuf> },
 }
 
-/// The user's own directory, and whether a group may use it: if the environment names one.
-fn usual() -> (PathBuf, bool) {
+/// The first fallback was not safe.
+static FELL_BACK: Notice = Notice::new();
+
+fn place(asked: Option<&Path>) -> Place {
     let named = |name: &str| environment::trusted(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    if let Some(path) = named(VARIABLE) {
-        return (path, true);
+    if let Some(path) = asked.map(Path::to_owned).or_else(|| named(VARIABLE)) {
+        return Place::Chosen { path, may_be_shared: true };
     }
     let user = files::own_user();
     let of_session = named("XDG_RUNTIME_DIR")
         .or_else(|| Some(format!("/run/user/{user}").into()).filter(|path: &PathBuf| path.is_dir()));
-    let path = match of_session {
-        Some(path) => path.join("headwater"),
-        None => std::env::temp_dir().join(format!("headwater-{user}")),
-    };
-    (path, false)
+    match of_session {
+        Some(path) => Place::Chosen { path: path.join("headwater"), may_be_shared: false },
+        None => Place::Fallback {
+            shared: std::env::temp_dir().join(format!("headwater-{user}")),
+            own: named("HOME").filter(|home| home.is_dir()).map(|home| home.join(".headwater")),
+        },
+    }
 }
