@@ -7,18 +7,24 @@
 use std::fs;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::Mode;
 use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, SocketAddrUnix, SocketFlags, SocketType, accept_with, bind, connect as connect_to, listen,
     socket_with, sockopt,
 };
+use rustix::thread::UnshareFlags;
 
 use crate::descriptors::Sender;
+use crate::files;
 use crate::own_numbers::settled;
+use crate::proc_file;
+use crate::thread::Thread;
 
 /// Connections that may wait to be accepted.
 const BACKLOG: i32 = 16;
@@ -44,8 +50,31 @@ impl Listener {
         Listener::bind_to(&SocketAddrUnix::new(path)?)
     }
 
+    /// Listens at a name in a directory, whose node gets these permissions, whatever the process's mask is. The directory is reached
+    /// by its descriptor, so it cannot be exchanged. Its path may have any length, and /proc need not be mounted.
+    ///
+    /// # Errors
+    /// As [`Listener::bind_at`].
+    pub fn bind_in(directory: BorrowedFd<'_>, name: &str, mode: u32) -> io::Result<Listener> {
+        if proc_file::is_mounted() {
+            let listener = Listener::bind_at(&through_proc(directory, name))?;
+            files::set_socket_permissions_at(directory, name, mode)?;
+            return Ok(listener);
+        }
+        let name = name.to_owned();
+        inside(directory, move || {
+            let socket = packet_socket(SocketFlags::NONBLOCK)?;
+            // The node gets the permissions of the socket's own inode, less the mask, which `inside` has cleared.
+            rustix::fs::fchmod(&socket, Mode::from_raw_mode(mode))?;
+            Listener::listening(socket, &SocketAddrUnix::new(name)?)
+        })
+    }
+
     fn bind_to(address: &SocketAddrUnix) -> io::Result<Listener> {
-        let socket = packet_socket(SocketFlags::NONBLOCK)?;
+        Listener::listening(packet_socket(SocketFlags::NONBLOCK)?, address)
+    }
+
+    fn listening(socket: OwnedFd, address: &SocketAddrUnix) -> io::Result<Listener> {
         bind(&socket, address)?;
         listen(&socket, BACKLOG)?;
         Ok(Listener(socket))
@@ -116,10 +145,48 @@ impl From<Listener> for OwnedFd {
     }
 }
 
-/// As [`connect`], to a listener at a path of the file system.
+/// A path to a name in a directory, short enough for a socket's address.
+fn through_proc(directory: BorrowedFd<'_>, name: &str) -> PathBuf {
+    PathBuf::from(format!("/proc/self/fd/{}/{name}", directory.as_raw_fd()))
+}
+
+/// Does something with a directory as the working directory, and without a mask for permissions: in a thread of its own, which does
+/// not share these two with the rest of the process.
+fn inside<T: Send + 'static>(
+    directory: BorrowedFd<'_>,
+    action: impl FnOnce() -> io::Result<T> + Send + 'static,
+) -> io::Result<T> {
+    let directory = directory.try_clone_to_owned()?;
+    let (tell, told) = mpsc::channel();
+    let thread = Thread::start(move || {
+        // SAFETY: only this thread's own view of the file system is no longer shared.
+        let alone = unsafe { rustix::thread::unshare_unsafe(UnshareFlags::FS) };
+        let done = alone.and_then(|()| rustix::process::fchdir(&directory)).map_err(io::Error::from).and_then(|()| {
+            rustix::process::umask(Mode::empty());
+            action()
+        });
+        let _ = tell.send(done);
+    })?;
+    let done = told.recv();
+    thread.join();
+    done.unwrap_or_else(|_| Err(io::Error::other("the thread has failed")))
+}
+
+/// As [`connect`], to a listener at a name in a directory: as [`Listener::bind_in`].
 ///
 /// # Errors
-/// As [`connect`], at a path of the file system.
+/// As [`connect_at`].
+pub fn connect_in(directory: BorrowedFd<'_>, name: &str, patience: Duration) -> io::Result<OwnedFd> {
+    match connect_at(&through_proc(directory, name), patience) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound && !proc_file::is_mounted() => {
+            let name = name.to_owned();
+            inside(directory, move || connect_with(&SocketAddrUnix::new(name)?, patience))
+        }
+        done => done,
+    }
+}
+
+/// As [`connect`], to a listener at a path of the file system.
 ///
 /// # Errors
 /// Those of [`connect`]; `NotFound` if nothing is there; `PermissionDenied`.

@@ -15,6 +15,7 @@ use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg}
 
 use crate::files::{self, Status};
 use crate::own_numbers::{self, settled};
+use crate::proc_file;
 
 /// A descriptor of some process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,7 +38,8 @@ impl Found {
     /// What open(2) reports; `NotFound` if it has been closed since.
     pub fn pin(self) -> io::Result<Pinned> {
         let path = format!("/proc/{}/fd/{}", self.pid, self.number);
-        Ok(Pinned(settled(rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?)))
+        let pinned = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty());
+        Ok(Pinned(settled(pinned.map_err(proc_file::not_opened)?)))
     }
 
     /// Opens the file that it refers to anew, whatever that is: for descriptors of this process, or in a test. If
@@ -118,7 +120,8 @@ impl Pinned {
     /// What open(2) reports.
     pub fn open(&self, flags: OFlags) -> io::Result<OwnedFd> {
         let path = format!("/proc/self/fd/{}", self.0.as_raw_fd());
-        Ok(settled(rustix::fs::open(path, flags | OFlags::CLOEXEC, Mode::empty())?))
+        let opened = rustix::fs::open(path, flags | OFlags::CLOEXEC, Mode::empty());
+        Ok(settled(opened.map_err(proc_file::not_opened)?))
     }
 
     fn file_system(&self) -> io::Result<i64> {

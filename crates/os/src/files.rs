@@ -14,6 +14,7 @@ pub use rustix::fs::OFlags;
 
 use crate::descriptors::{FOR_ALL, Pinned};
 use crate::own_numbers::settled;
+use crate::proc_file;
 
 /// Makes a FIFO node with these permissions, less the process's mask.
 ///
@@ -283,7 +284,8 @@ pub fn is_fifo(fd: impl AsFd) -> io::Result<bool> {
 /// What flock(2) reports, and open(2) of the descriptor's file in /proc.
 pub fn try_lock(file: impl AsFd) -> io::Result<Option<OwnedFd>> {
     let again = format!("/proc/self/fd/{}", file.as_fd().as_raw_fd());
-    let own = rustix::fs::open(again, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
+    let own = rustix::fs::open(again, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty());
+    let own = own.map_err(proc_file::not_opened)?;
     match rustix::fs::flock(&own, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => Ok(Some(own)),
         Err(Errno::WOULDBLOCK) => Ok(None),

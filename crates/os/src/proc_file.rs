@@ -2,11 +2,27 @@
 //! interrupted the allocator.
 
 use std::fmt;
-use std::io::Write;
+use std::io::{self, Write};
 
 use rustix::fd::OwnedFd;
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{Access, Mode, OFlags};
 use rustix::io::Errno;
+
+/// Whether the descriptors of this process have paths in /proc.
+pub(crate) fn is_mounted() -> bool {
+    rustix::fs::access("/proc/self/fd", Access::EXISTS).is_ok()
+}
+
+/// The error of an open through a descriptor's path: that nothing is there is most often so because /proc is not mounted.
+#[cold]
+pub(crate) fn not_opened(error: Errno) -> io::Error {
+    if error == Errno::NOENT && !is_mounted() {
+        let why = "/proc is not mounted here, and a file that is open is opened anew by its path there \
+                   (mount -t proc proc /proc)";
+        return io::Error::new(io::ErrorKind::NotFound, why);
+    }
+    error.into()
+}
 
 /// Long enough for each path of /proc that is read.
 const PATH_MAX: usize = 64;

@@ -42,3 +42,4 @@ mod transports;
 mod udp;
 mod unmodified;
 mod users;
+mod without_proc;

@@ -25,7 +25,7 @@ use headwater_shm::probe;
 use super::named::{Name, Named};
 use super::partner::Partner;
 use super::{address, instances, make, with_queue};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::head::handle::Handle;
 use crate::layout::DeviceWords;
 use crate::limits::MINORS;
@@ -253,8 +253,13 @@ impl Survivor {
         }
         let minor = minor(&region.fixed.device);
         // Another open file description, with locks of its own.
-        let lock = Found { pid: std::process::id(), number: lock.unsigned_abs() };
-        let Ok(lock) = lock.open(OFlags::RDWR) else { return false };
+        let lock = match &self.name {
+            Some(name) => name.directory().table(name.driver_name()),
+            None => {
+                Found { pid: std::process::id(), number: lock.unsigned_abs() }.open(OFlags::RDWR).map_err(Error::from)
+            }
+        };
+        let Ok(lock) = lock else { return false };
         let is_ours = ofd_lock::mark(&lock, minor.into(), 1).unwrap_or(false);
         probe::at();
         if instances::noted(&lock, minor) != region.cookie_of(0) {

@@ -4,7 +4,7 @@
 //! streams. It belongs to one user, or to a group that an administrator chose by making a directory for it. What is in it is
 //! reached through a descriptor of it, so it cannot be exchanged after it was checked.
 
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use headwater_os::abstract_socket::Listener;
@@ -141,11 +141,6 @@ impl Directory {
         Ok(file_facts::is_read_write(file)? && [status.device, status.number] == [table.device, table.number])
     }
 
-    /// A path by which a socket is reached, short enough for an address.
-    pub fn socket(&self, node: &str) -> PathBuf {
-        PathBuf::from(format!("/proc/self/fd/{}/{node}", self.fd.as_raw_fd()))
-    }
-
     /// Removes what a process that was killed has left of a socket. For one that has locked the minor number.
     pub fn remove_socket(&self, node: &str) -> Result<()> {
         Ok(files::remove_at(&self.fd, node)?)
@@ -153,9 +148,7 @@ impl Directory {
 
     /// Listens at a socket, to which users of the directory may connect.
     pub fn listen(&self, node: &str) -> Result<Listener> {
-        let listener = Listener::bind_at(&self.socket(node)).map_err(|error| self.told(error))?;
-        files::set_socket_permissions_at(self.fd.as_fd(), node, self.mode())?;
-        Ok(listener)
+        Listener::bind_in(self.fd.as_fd(), node, self.mode()).map_err(|error| self.told(error))
     }
 
     /// An error that something in the directory has made: it names the directory.

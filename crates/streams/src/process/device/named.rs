@@ -151,7 +151,7 @@ impl Name {
     /// What is handed over at a socket, and the user that listens there; None: no process does yet, or any more.
     fn receive(&self, node: &str, patience: Duration) -> Result<Option<(Vec<OwnedFd>, u32)>> {
         let until_ns = now_ns() + patience.as_nanos() as u64;
-        let socket = abstract_socket::connect_at(&self.directory.socket(node), patience);
+        let socket = abstract_socket::connect_in(self.directory.as_fd(), node, patience);
         let received = socket
             .and_then(|socket| Ok((receive_until(socket.as_fd(), until_ns)?, abstract_socket::peer_user(&socket)?)));
         match received {

@@ -7,8 +7,6 @@ use std::time::Duration;
 
 use headwater_os::abstract_socket::Listener;
 use headwater_os::attendant::Attendant;
-use headwater_os::descriptors::inode;
-use headwater_os::files;
 use headwater_os::own_numbers;
 use headwater_os::{file_facts, files};
 
