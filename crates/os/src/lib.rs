@@ -58,6 +58,7 @@ pub mod set_once;
 pub mod shared_files;
 pub mod signal;
 pub mod socket_cookies;
+pub mod socket_owner;
 pub mod stack;
 pub mod thread;
 mod thread_word;

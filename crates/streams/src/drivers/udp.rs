@@ -52,6 +52,7 @@ use super::transport::{datagram, inform, memory, options as generic, send as que
 
 mod bind;
 mod options;
+mod other_directory;
 mod receive;
 mod send;
 mod words;

@@ -11,7 +11,7 @@ use super::super::provider::answer::is_unreported;
 use super::super::transport::datagram::{self, Outcome, TOO_LONG, report, to_endpoint};
 use super::super::transport::local::{Receiver, known};
 use super::memory::{self, Address};
-use super::{DATAGRAM_MAX_V4, DATAGRAM_MAX_V6, SOCKET, options, words};
+use super::{DATAGRAM_MAX_V4, DATAGRAM_MAX_V6, SOCKET, options, other_directory, words};
 use crate::error::{Errno, Result};
 use crate::message::Message;
 use crate::options::events::Events;
@@ -80,6 +80,9 @@ fn find(queue: &mut Queue<'_, '_, '_>, destination: &Address) -> Result<Option<R
     if found.is_none() {
         let (_, own_binds) = memory::binding(queue)?;
         known(queue).note_elsewhere(destination, own_binds);
+        if let Some(to) = InternetAddress::decode(destination.bytes()) {
+            other_directory::look(queue, to)?;
+        }
     }
     Ok(found)
 }

@@ -8,6 +8,7 @@
 //! removed by a process that has locked the minor number: see `close.rs`.
 
 use std::os::fd::OwnedFd;
+use std::path::Path;
 use std::time::Duration;
 
 use headwater_os::{files, ofd_lock, replaced_file};
@@ -96,6 +97,24 @@ impl<'a> Addresses<'a> {
     /// Errors: `EACCES`; what open(2) reports.
     pub fn find(&self, address: &[u8]) -> Result<Option<u32>> {
         find(self.name.directory(), self.name.driver_name(), address)
+    }
+
+    /// The driver's name, which its file in the directory has.
+    pub fn driver_name(&self) -> &'static str {
+        self.name.driver_name()
+    }
+
+    /// The number of the driver's file among all: device and inode.
+    ///
+    /// Errors: `ENXIO` if this process does not have the stream's minor number.
+    pub fn file_identity(&self) -> Result<[u64; 2]> {
+        let files::Status { device, number, .. } = files::status(self.lock()?)?;
+        Ok([device, number])
+    }
+
+    /// The path of the directory, for messages.
+    pub fn directory_path(&self) -> &Path {
+        self.name.directory().path()
     }
 
     fn lock(&self) -> Result<&OwnedFd> {

@@ -119,6 +119,11 @@ impl Directory {
         Err(Error::new(Errno::Acces, format!("{what} ({VARIABLE} names another)")))
     }
 
+    /// Its path, for messages.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// The directory itself.
     pub fn as_fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()

@@ -1,5 +1,6 @@
 //! The driver `udp`: endpoints of the library among each other, and with plain sockets.
 
+mod directories;
 mod endpoints;
 mod namespaces;
 mod options;

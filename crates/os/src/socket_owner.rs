@@ -1,0 +1,91 @@
+//! Which process has the UDP socket at an address, as /proc shows it: for notices, since nothing else may depend on what is hidden there.
+
+use std::fs;
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+
+use crate::descriptors::{self, Found};
+
+/// A file that the process which has a socket has open.
+#[derive(Debug)]
+pub struct OwnersFile {
+    /// Its path.
+    pub path: PathBuf,
+    /// Its number among all: device and inode.
+    pub identity: [u64; 2],
+}
+
+/// The files of that name that a process has open which has the UDP socket that is bound to an address of this machine. Empty where
+/// the kernel does not show it.
+pub fn files_beside_udp(address: SocketAddr, name: &str) -> Vec<OwnersFile> {
+    let Some(inode) = udp_inode(address) else { return Vec::new() };
+    let socket = format!("socket:[{inode}]");
+    let Ok(mut owners) = descriptors::anywhere(&socket) else { return Vec::new() };
+    let owner = owners.next();
+    let files = owner.and_then(|owner| descriptors::of(owner.pid).ok()).unwrap_or_default();
+    files.into_iter().filter_map(|found| file_of(found, name)).collect()
+}
+
+fn file_of(found: Found, name: &str) -> Option<OwnersFile> {
+    let path = descriptors::link(found)
+        .ok()
+        .filter(|path| path.is_absolute() && path.file_name().is_some_and(|file| file == name))?;
+    let status = found.pin().ok()?.status().ok()?;
+    Some(OwnersFile { path, identity: [status.device, status.number] })
+}
+
+/// The inode of the socket that receives what is sent to an address: one that is bound to it, or to any address.
+fn udp_inode(address: SocketAddr) -> Option<u64> {
+    let (table, any) = match address.ip() {
+        IpAddr::V4(_) => ("/proc/self/net/udp", "0".repeat(8)),
+        IpAddr::V6(_) => ("/proc/self/net/udp6", "0".repeat(32)),
+    };
+    let port = address.port();
+    let wanted = [format!("{}:{port:04X}", hex(address.ip())), format!("{any}:{port:04X}")];
+    fs::read_to_string(table).ok()?.lines().find_map(|line| {
+        let mut words = line.split_ascii_whitespace();
+        let local = words.nth(1)?;
+        // After it: the other address, the state, the queues, the timer, retransmissions, user and time-out.
+        let inode = words.nth(7)?;
+        if wanted.iter().any(|wanted| wanted == local) { inode.parse().ok() } else { None }
+    })
+}
+
+/// An address as the tables have it: words of 32 bits in the machine's order.
+fn hex(address: IpAddr) -> String {
+    let bytes = match address {
+        IpAddr::V4(address) => address.octets().to_vec(),
+        IpAddr::V6(address) => address.octets().to_vec(),
+    };
+    bytes.as_chunks().0.iter().map(|word| format!("{:08X}", u32::from_ne_bytes(*word))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::UdpSocket;
+
+    use super::*;
+
+    #[test]
+    fn the_socket_of_an_address_is_found_with_its_owner_s_files() {
+        for bound in ["127.0.0.1:0", "0.0.0.0:0", "[::1]:0"] {
+            // A machine may be without IPv6.
+            let Ok(socket) = UdpSocket::bind(bound) else { continue };
+            let mut address = socket.local_addr().expect("known");
+            if address.ip().is_unspecified() {
+                address.set_ip([127, 0, 0, 1].into());
+            }
+            let inode = descriptors::inode(&socket).expect("fstat");
+            assert_eq!(udp_inode(address), Some(inode), "{bound}");
+            let path = std::env::temp_dir().join(format!("headwater-owner-{}", address.port()));
+            let file = fs::File::create(&path).expect("create");
+            let name = path.file_name().and_then(|name| name.to_str()).expect("text");
+            let found = files_beside_udp(address, name);
+            assert_eq!(found.iter().map(|file| &file.path).collect::<Vec<_>>(), [&path], "{bound}");
+            drop(file);
+            fs::remove_file(path).expect("it is there");
+            drop(socket);
+            assert_eq!(udp_inode(address), None, "{bound}");
+        }
+    }
+}
