@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use headwater_os::{descriptors, fork};
-use headwater_streams::{Handle, Stream};
+use headwater_streams::{Events, Handle, Prepared, Stream};
 use headwater_xti::Endpoint;
 
 use crate::calls::epoll;
@@ -32,6 +32,8 @@ const OWN: usize = 1;
 #[derive(Debug)]
 pub struct Open {
     pub stream: Stream,
+    /// Of a FIFO that is open for both: its writing end, beside the reading one, whose descriptor the program has.
+    pub writer: Option<Stream>,
     /// Whether the program may read and write, as it has said when it opened the stream.
     pub mode: Mode,
     /// The endpoint of a transport, from t_open or t_sync on. It has a clone of the stream.
@@ -77,10 +79,39 @@ impl Open {
         if self.mode.reads { Ok(()) } else { Err(Failure(libc::EBADF)) }
     }
 
+    /// The end to which the program writes.
+    ///
     /// Errors: `EBADF` if the stream was not opened for writing.
     #[inline(always)]
-    pub fn check_writes(&self) -> Called<()> {
-        if self.mode.writes { Ok(()) } else { Err(Failure(libc::EBADF)) }
+    pub fn to_write(&self) -> Called<&Stream> {
+        if self.mode.writes { Ok(&self.stream) } else { self.writer.as_ref().ok_or(Failure(libc::EBADF)) }
+    }
+
+    /// The end whose write side the requests concern that are about it.
+    pub fn write_side(&self) -> &Stream {
+        self.writer.as_ref().unwrap_or(&self.stream)
+    }
+
+    /// O_NONBLOCK, of both ends.
+    pub fn set_nonblocking(&self, nonblocking: bool) -> Called<()> {
+        self.writer.as_ref().map_or(Ok(()), |writer| writer.set_nonblocking(nonblocking))?;
+        Ok(self.stream.set_nonblocking(nonblocking)?)
+    }
+
+    /// As [`Stream::prepare_poll`]. The descriptor of a FIFO that is open for both shows no room: the program looks again for it.
+    pub fn prepare_poll(&self, wanted: Events) -> headwater_streams::Result<Prepared> {
+        let Some(writer) = &self.writer else { return self.stream.prepare_poll(wanted) };
+        let room = wanted.intersection(Events::OUT | Events::WRNORM);
+        if !room.is_empty() && writer.can_put(0)? {
+            let now = self.stream.poll(wanted.difference(room), Some(Duration::ZERO))?;
+            return Ok(Prepared::Ready(now | room));
+        }
+        Ok(match self.stream.prepare_poll(wanted.difference(room))? {
+            Prepared::Armed { reads, look_every, .. } if !room.is_empty() => {
+                Prepared::Armed { reads, writes: false, look_every: Some(look_every.unwrap_or(LOOK_FOR_ROOM)) }
+            }
+            prepared => prepared,
+        })
     }
 }
 
@@ -100,6 +131,9 @@ struct Retired(*mut Open);
 
 // SAFETY: a stream that was taken out of the table is owned by the list alone.
 unsafe impl Send for Retired {}
+
+/// How often a program that polls a FIFO which is open for both looks whether there is room.
+const LOOK_FOR_ROOM: Duration = Duration::from_millis(5);
 
 /// How long a close waits for calls that it has ended, before the stream is left to a later close.
 const CALLS_LOOKS: u32 = 100;
@@ -305,6 +339,10 @@ fn retire(retired: Retired) {
         let stream = unsafe { &(*open).stream };
         // Calls of other threads end with EBADF; one of this thread, which a signal handler has interrupted, when it continues.
         let _ = guarded(|| Ok(stream.clone().close()?));
+        // SAFETY: as above.
+        if let Some(writer) = unsafe { &(*open).writer } {
+            let _ = guarded(|| Ok(writer.clone().close()?));
+        }
         let waits = (0..if own { 0 } else { CALLS_LOOKS }).any(|_| {
             std::thread::sleep(CALLS_NAP);
             threads::is_used(open) == (false, false)
@@ -334,12 +372,15 @@ fn free(retired: Retired) {
     let open = unsafe { Box::from_raw(retired.0) };
     let _ = guarded(|| {
         drop(open.transport);
+        if let Some(writer) = open.writer {
+            writer.into_handle().close();
+        }
         open.stream.into_handle().close();
         Ok(())
     });
 }
 
-fn made(stream: Stream, mode: Mode) -> *mut Open {
+fn made(stream: Stream, writer: Option<Stream>, mode: Mode) -> *mut Open {
     STREAMS.fetch_add(1, Ordering::Relaxed);
     // What a call fails with after a panic is said by errno alone: standard error is the program's.
     static QUIET: std::sync::Once = std::sync::Once::new();
@@ -347,14 +388,25 @@ fn made(stream: Stream, mode: Mode) -> *mut Open {
     // Where it fails, fdopen says so.
     stdio::prepare();
     let (flags, told) = (AtomicI32::new(0), AtomicI32::new(0));
-    Box::into_raw(Box::new(Open { stream, mode, transport: OnceLock::new(), flags, told, numbers: AtomicU32::new(0) }))
+    let (transport, numbers) = (OnceLock::new(), AtomicU32::new(0));
+    Box::into_raw(Box::new(Open { stream, writer, mode, transport, flags, told, numbers }))
 }
 
 /// Gives the program a number of a new stream: the lowest that is free, or one of at least `from`.
 ///
 /// Errors: `EMFILE`.
 pub fn open(stream: Stream, mode: Mode, from: c_int, closed_by_exec: bool) -> Called<c_int> {
-    let open = made(stream, mode);
+    open_made(made(stream, None, mode), from, closed_by_exec)
+}
+
+/// The same of a FIFO that is open for both.
+///
+/// Errors: `EMFILE`.
+pub fn open_both(reader: Stream, writer: Stream, closed_by_exec: bool) -> Called<c_int> {
+    open_made(made(reader, Some(writer), Mode { reads: true, writes: false }), 0, closed_by_exec)
+}
+
+fn open_made(open: *mut Open, from: c_int, closed_by_exec: bool) -> Called<c_int> {
     // SAFETY: just made.
     let end = unsafe { (*open).stream.as_raw_fd() };
     let (number, closed) = changing(|changes| {
@@ -382,7 +434,7 @@ pub fn replace(stream: Stream, mode: Mode, number: c_int, closed_by_exec: bool) 
     if number as usize >= NUMBERS {
         return Err(Failure(libc::EMFILE));
     }
-    let open = made(stream, mode);
+    let open = made(stream, None, mode);
     // SAFETY: just made.
     let end = unsafe { (*open).stream.as_raw_fd() };
     let flags = if closed_by_exec { libc::O_CLOEXEC } else { 0 };
@@ -409,7 +461,7 @@ pub fn adopt(stream: Stream, mode: Mode, numbers: &[c_int]) -> Called<()> {
     if numbers.is_empty() {
         return Err(Failure(libc::EBADF));
     }
-    let open = made(stream, mode);
+    let open = made(stream, None, mode);
     changing(|changes| numbers.iter().for_each(|number| changes.add(*number, open)));
     Ok(())
 }

@@ -103,7 +103,8 @@ const KEPT: c_int = libc::O_APPEND | libc::O_NOATIME;
 /// How the stream is open: the flags of open(2) that can be asked for.
 pub fn status_flags(open: &Open) -> c_int {
     let nonblocking = if open.stream.is_nonblocking() { libc::O_NONBLOCK } else { 0 };
-    open.mode.flags() | nonblocking | open.flags.load(Ordering::Relaxed)
+    let access = if open.writer.is_some() { libc::O_RDWR } else { open.mode.flags() };
+    access | nonblocking | open.flags.load(Ordering::Relaxed)
 }
 
 fn set_status_flags(open: &Open, number: c_int, flags: c_int) -> Called<c_int> {
@@ -116,7 +117,7 @@ fn set_status_flags(open: &Open, number: c_int, flags: c_int) -> Called<c_int> {
         asynchronous::set(open, number, flags & libc::O_ASYNC != 0)?;
     }
     open.flags.store(open.flags.load(Ordering::Relaxed) & libc::O_ASYNC | flags & KEPT, Ordering::Relaxed);
-    open.stream.set_nonblocking(flags & libc::O_NONBLOCK != 0)?;
+    open.set_nonblocking(flags & libc::O_NONBLOCK != 0)?;
     Ok(0)
 }
 

@@ -131,7 +131,7 @@ fn control(set: c_int, operation: c_int, number: c_int, event: *mut epoll_event)
         return done;
     }
     // Ready or prepared: either way the descriptor's state is right for the first wait.
-    let prepared = table::with(number, |open| Ok(open.stream.prepare_poll(events_of(wanted.events))?));
+    let prepared = table::with(number, |open| Ok(open.prepare_poll(events_of(wanted.events))?));
     if let Some(Ok(Prepared::Armed { look_every: Some(_), .. })) = prepared {
         sets::using(set, |set| set.list(number, true));
     }
@@ -352,7 +352,8 @@ fn look_at(number: RawFd, member: &Member, has_event: bool) -> Option<Looked> {
     let mut looked = Looked { number, events: 0, look_every: None, member: *member };
     let wanted = events_of(member.events);
     let reported = table::with(number, |open| {
-        if member.is_edge() {
+        // Of a FIFO that is open for both, a wait reports what is there.
+        if member.is_edge() && open.writer.is_none() {
             let edge = open.stream.prepare_edge(wanted, &mut looked.member.told)?;
             looked.look_every = edge.look_every;
             // Room is a level, of which an event of the kernel or a write that took less says that it is new.
@@ -362,7 +363,7 @@ fn look_at(number: RawFd, member: &Member, has_event: bool) -> Option<Looked> {
             }
             return Ok(edge.fresh | if is_new { edge.room } else { Events::default() });
         }
-        Ok(match open.stream.prepare_poll(wanted)? {
+        Ok(match open.prepare_poll(wanted)? {
             Prepared::Ready(events) => events,
             Prepared::Armed { look_every, .. } => {
                 looked.look_every = look_every;

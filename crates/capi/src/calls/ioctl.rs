@@ -78,9 +78,11 @@ fn control(open: &Open, own_number: c_int, request: c_ulong, argument: usize) ->
         I_GRDOPT => memory::put(argument as *mut c_int, stream.read_options().bits().cast_signed()).map(|()| 0),
         I_SWROPT => {
             let bits = number(argument).cast_unsigned();
-            done(stream.set_write_options(WriteOptions::from_bits(bits)?))
+            done(open.write_side().set_write_options(WriteOptions::from_bits(bits)?))
         }
-        I_GWROPT => memory::put(argument as *mut c_int, stream.write_options().bits().cast_signed()).map(|()| 0),
+        I_GWROPT => {
+            memory::put(argument as *mut c_int, open.write_side().write_options().bits().cast_signed()).map(|()| 0)
+        }
         I_SERROPT => set_error_options(open, number(argument)),
         I_GERROPT => memory::put(argument as *mut c_int, error_options(open)).map(|()| 0),
         I_STR => string(open, argument as *mut strioctl),
@@ -123,8 +125,8 @@ fn control(open: &Open, own_number: c_int, request: c_ulong, argument: usize) ->
         }
         I_CANPUT => match number(argument) {
             // ANYBAND
-            -1 => Ok(stream.can_put_in_any_band()?.into()),
-            band => Ok(stream.can_put(u8::try_from(band).map_err(|_| EINVAL)?)?.into()),
+            -1 => Ok(open.write_side().can_put_in_any_band()?.into()),
+            band => Ok(open.write_side().can_put(u8::try_from(band).map_err(|_| EINVAL)?)?.into()),
         },
         I_ATMARK => match number(argument) {
             ANYMARK => Ok(stream.is_at_mark()?.into()),
@@ -161,7 +163,7 @@ fn control(open: &Open, own_number: c_int, request: c_ulong, argument: usize) ->
         libc::FIONBIO => {
             // SAFETY: any bytes are a number.
             let on = unsafe { memory::get(argument as *const c_int)? };
-            done(stream.set_nonblocking(on != 0))
+            open.set_nonblocking(on != 0).map(|()| 0)
         }
         libc::FIOASYNC => {
             // SAFETY: any bytes are a number.

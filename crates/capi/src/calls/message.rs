@@ -202,7 +202,7 @@ pub fn put_in_band(
 }
 
 fn send(open: &Open, control: Option<&[u8]>, data: Option<&[u8]>, priority: Priority) -> Called<c_int> {
-    open.check_writes()?;
+    let stream = open.to_write()?;
     // A message of high priority has a control part.
     if priority.is_high() && control.is_none() {
         return Err(EINVAL);
@@ -211,7 +211,7 @@ fn send(open: &Open, control: Option<&[u8]>, data: Option<&[u8]>, priority: Prio
         return Ok(0);
     }
     restarting(|| {
-        open.stream.putpmsg(control, data, priority)?;
+        stream.putpmsg(control, data, priority)?;
         Ok(0)
     })
 }

@@ -204,7 +204,7 @@ fn open_fifo(directory: c_int, path: &CStr, flags: c_int) -> Called<c_int> {
     let access = match flags & libc::O_ACCMODE {
         libc::O_RDONLY => Access::Read,
         libc::O_WRONLY => Access::Write,
-        // A FIFO has two ends here.
+        libc::O_RDWR => Access::Both,
         _ => return Err(Failure(libc::EINVAL)),
     };
     let bytes = path.to_bytes();
@@ -214,6 +214,10 @@ fn open_fifo(directory: c_int, path: &CStr, flags: c_int) -> Called<c_int> {
     let path = Path::new(std::ffi::OsStr::from_bytes(&whole));
     startup::prepare();
     let options = FifoOptions::new().nonblocking(flags & libc::O_NONBLOCK != 0);
+    if access == Access::Both {
+        let (reader, writer) = guarded(|| restarting(|| Ok(options.open_both(path)?)))?;
+        return table::open_both(reader, writer, flags & libc::O_CLOEXEC != 0);
+    }
     let stream = guarded(|| restarting(|| Ok(options.open(path, access)?)))?;
     number_of(stream, flags)
 }

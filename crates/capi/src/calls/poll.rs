@@ -149,7 +149,7 @@ enum Asked {
 
 fn ask(one: &pollfd) -> Called<Asked> {
     let wanted = Events::from_bits_truncate(one.events as u16);
-    let prepared = table::with(one.fd, |open| match open.stream.prepare_poll(wanted) {
+    let prepared = table::with(one.fd, |open| match open.prepare_poll(wanted) {
         // A stream below a multiplexer (STREAMS.md, section 4), or one that is broken.
         Err(error) if error.errno() == headwater_streams::Errno::Inval => Ok(None),
         Err(error) if error.errno() == headwater_streams::Errno::Intr => Err(error.into()),

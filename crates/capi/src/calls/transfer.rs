@@ -248,13 +248,13 @@ fn read_long(open: &Open, buffer: *mut c_void, count: usize) -> Called<isize> {
 
 #[inline(always)]
 fn write(open: &Open, buffer: *const c_void, count: usize) -> Called<isize> {
-    open.check_writes()?;
+    let stream = open.to_write()?;
     if count > CALL_MAX {
         return write_long(open, buffer, count);
     }
     // SAFETY: as in `read`.
     let bytes = unsafe { memory::bytes(buffer, count)? };
-    match open.stream.write(bytes) {
+    match stream.write(bytes) {
         Ok(count) => Ok(count as isize),
         Err(error) => write_again(open, bytes, error.into()),
     }
@@ -265,7 +265,7 @@ fn write_again(open: &Open, bytes: &[u8], failure: Failure) -> Called<isize> {
     let mut first = Some(failure);
     restarting(|| match first.take() {
         Some(failure) => Err(failure),
-        None => Ok(open.stream.write(bytes)? as isize),
+        None => Ok(open.to_write()?.write(bytes)? as isize),
     })
 }
 
@@ -280,7 +280,7 @@ fn write_long(open: &Open, buffer: *const c_void, count: usize) -> Called<isize>
         let more = (count - done).min(CALL_MAX);
         // SAFETY: as in `read`.
         let part = unsafe { memory::bytes(buffer.wrapping_byte_add(done), more) };
-        match part.and_then(|part| restarting(|| Ok(open.stream.write(part)?))) {
+        match part.and_then(|part| restarting(|| Ok(open.to_write()?.write(part)?))) {
             Ok(written) => {
                 done += written;
                 if written < more {
@@ -352,7 +352,7 @@ pub fn readv_with(open: &Open, at: *const iovec, count: c_int, flags: c_int) -> 
 
 /// writev(2), as [`readv_with`].
 pub fn writev_with(open: &Open, number: c_int, at: *const iovec, count: c_int, flags: c_int) -> Called<isize> {
-    open.check_writes()?;
+    let stream = open.to_write()?;
     with_pieces(at, count, |pieces| {
         let bytes = |piece: &iovec| {
             // SAFETY: as in `read`.
@@ -365,9 +365,9 @@ pub fn writev_with(open: &Open, number: c_int, at: *const iovec, count: c_int, f
                 let total = several.iter().map(|piece| piece.iov_len).sum::<usize>();
                 let all = several.iter().map(bytes).collect::<Called<Vec<_>>>()?;
                 let written = if is_now {
-                    Ok(open.stream.writev_now(&all)?)
+                    Ok(stream.writev_now(&all)?)
                 } else {
-                    restarting(|| Ok(open.stream.writev(&all)?))
+                    restarting(|| Ok(stream.writev(&all)?))
                 };
                 written.map(|written| {
                     if written < total {

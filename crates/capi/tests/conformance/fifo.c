@@ -1,6 +1,7 @@
 /* STREAMS FIFOs: opens that meet, O_NONBLOCK, writers that come and go, poll (POSIX open, read, write of FIFOs; STREAMS 4.15). The
  * test sets HEADWATER_FIFO=1 before the library's first open of a FIFO. */
 #include "stream.h"
+#include <sys/epoll.h>
 #include <sys/file.h>
 #include <sys/statfs.h>
 #include <sys/syscall.h>
@@ -163,6 +164,71 @@ static void poll_of_a_fifo(void) {
     remove_fifo();
 }
 
+/* Linux, fifo(7): an open for both never waits, and is its own peer. */
+static void open_for_both(void) {
+    make_fifo();
+    on_signal(SIGALRM, count_signal, 0);
+    ualarm(2000000, 0);
+    int both = open(path, O_RDWR);
+    HOLDS(both >= 0, "fifo(7): O_RDWR opens at once");
+    ualarm(0, 0);
+    EXPECT(isastream(both), 1, "POSIX isastream: a STREAMS FIFO");
+    EXPECT(fcntl(both, F_GETFL) & (O_ACCMODE | O_NONBLOCK), O_RDWR, "POSIX F_GETFL");
+    EXPECT(polled_for(both, POLLIN | POLLOUT), POLLOUT, "POSIX poll: writable");
+    EXPECT(write(both, "own", 3), 3, "write");
+    EXPECT(polled_for(both, POLLIN | POLLOUT), POLLIN | POLLOUT, "POSIX poll: both");
+    BYTES(got.data_bytes, read(both, got.data_bytes, 9), "own", "fifo(7): reads what it has written");
+    set_nonblocking(both, 1);
+    FAILS(read(both, got.data_bytes, 9), EAGAIN, "fifo(7): no end of the file, as there is a writer");
+    struct iovec pieces[2] = {{"ab", 2}, {"cd", 2}};
+    EXPECT(writev(both, pieces, 2), 4, "writev");
+    BYTES(got.data_bytes, read(both, got.data_bytes, 9), "abcd", "readv");
+    EXPECT(put_message(both, "ctl", "data", 0), 0, "POSIX putmsg");
+    get_message(both);
+    PARTS("ctl", "data", "POSIX getmsg");
+    fill(both);
+    EXPECT(polled_for(both, POLLIN | POLLOUT), POLLIN, "POSIX poll: full");
+    while (read(both, got.data_bytes, sizeof got.data_bytes) > 0)
+        ;
+    EXPECT(polled_for(both, POLLIN | POLLOUT), POLLOUT, "POSIX poll: room");
+    struct epoll_event event = {.events = EPOLLIN | EPOLLOUT};
+    int epoll = epoll_create1(0);
+    EXPECT(epoll_ctl(epoll, EPOLL_CTL_ADD, both, &event), 0, "epoll_ctl");
+    EXPECT(epoll_wait(epoll, &event, 1, 1000), 1, "epoll_wait");
+    EXPECT(event.events, EPOLLOUT, "epoll_wait: writable");
+    EXPECT(write(both, "x", 1), 1, "write");
+    EXPECT(epoll_wait(epoll, &event, 1, 1000), 1, "epoll_wait");
+    EXPECT(event.events, EPOLLIN | EPOLLOUT, "epoll_wait: both");
+    EXPECT(read(both, got.data_bytes, 9), 1, "read");
+    close(epoll);
+    /* The peer of others: neither waits for another process, nor is refused. */
+    ualarm(2000000, 0);
+    int reader = open(path, O_RDONLY), writer = open(path, O_WRONLY);
+    HOLDS(reader >= 0 && writer >= 0, "fifo(7): an open for both is a reader and a writer for others");
+    ualarm(0, 0);
+    EXPECT(write(writer, "other", 5), 5, "write");
+    BYTES(got.data_bytes, read(both, got.data_bytes, 9), "other", "read from another writer");
+    close(writer);
+    set_nonblocking(reader, 1);
+    FAILS(read(reader, got.data_bytes, 9), EAGAIN, "fifo(7): no end of the file for others");
+    int copy = dup(both);
+    close(both);
+    FAILS(read(reader, got.data_bytes, 9), EAGAIN, "POSIX dup: a copy keeps it open");
+    writer = open(path, O_WRONLY | O_NONBLOCK);
+    close(reader);
+    on_signal(SIGPIPE, count_signal, 0);
+    EXPECT(write(writer, "x", 1), 1, "fifo(7): it is a reader");
+    BYTES(got.data_bytes, read(copy, got.data_bytes, 9), "x", "read by the copy");
+    close(copy);
+    signals_seen = 0;
+    FAILS(write(writer, "x", 1), EPIPE, "POSIX write: EPIPE when it has closed");
+    EXPECT(signals_seen, 1, "POSIX write: SIGPIPE");
+    reader = open(path, O_RDONLY | O_NONBLOCK);
+    close(writer);
+    EXPECT(read(reader, got.data_bytes, 9), 0, "POSIX read: the end of the file when it has closed");
+    remove_fifo();
+}
+
 static void messages_through_a_fifo(void) {
     int reader, writer;
     open_both(&reader, &writer);
@@ -281,6 +347,7 @@ static const struct test tests[] = {
     TEST_OF(several_writers, 20),
     TEST(without_a_reader),
     TEST(poll_of_a_fifo),
+    TEST(open_for_both),
     TEST(messages_through_a_fifo),
     TEST(status_of_a_fifo),
     TEST(calls_about_the_file_are_about_the_node),

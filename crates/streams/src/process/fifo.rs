@@ -94,6 +94,9 @@ const READER: usize = 1;
 const FOR_ANSWERS: Duration = Duration::from_millis(500);
 const WITHOUT_WAITING: Duration = Duration::from_millis(200);
 
+/// How often a path is opened again that has become another FIFO between the opens of its two ends.
+const REPLACED_MAX: u32 = 16;
+
 /// A sleeper that waits for the other end to be opened looks again by itself at this interval.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
@@ -166,6 +169,28 @@ impl FifoOptions {
         self.open_node(path, access)
     }
 
+    /// Opens a FIFO for reading and writing (O_RDWR): its reading end, and its writing end. Neither waits for another process to open the
+    /// FIFO, since either is the other's peer. A reader never sees the end as long as the writing end is open, and a writer has a reader as
+    /// long as the reading end is.
+    ///
+    /// # Errors
+    /// As [`Fifo::open`].
+    #[doc(alias = "O_RDWR")]
+    #[doc = include_str!("../../doc/fifos.md")]
+    pub fn open_both(&self, path: impl AsRef<Path>) -> Result<(Stream, Stream)> {
+        let path = path.as_ref();
+        let at_once = FifoOptions { nonblocking: true, ..*self };
+        for _ in 0..REPLACED_MAX {
+            let (reader, writer) = (at_once.open(path, Access::Read)?, at_once.open(path, Access::Write)?);
+            if identity(&reader)? == identity(&writer)? {
+                reader.set_nonblocking(self.nonblocking)?;
+                writer.set_nonblocking(self.nonblocking)?;
+                return Ok((reader, writer));
+            }
+        }
+        Err(Error::new(Errno::Again, format!("{} is replaced again and again", path.display())))
+    }
+
     fn open_node(&self, path: &Path, access: Access) -> Result<Stream> {
         let FifoOptions { nonblocking, stream: options, .. } = self;
         let nonblocking = *nonblocking;
@@ -173,7 +198,10 @@ impl FifoOptions {
             Access::Write => WRITER,
             Access::Read => READER,
             Access::Both => {
-                return Err(fixed!(Inval, "a FIFO is opened for reading or for writing, not both"));
+                return Err(fixed!(
+                    Inval,
+                    "a stream of a FIFO reads or writes (FifoOptions::open_both gives one of each)"
+                ));
             }
         };
         let mut budget = Budget::of(if nonblocking { WITHOUT_WAITING } else { FOR_ANSWERS });
@@ -209,6 +237,12 @@ impl FifoOptions {
         }
         Ok(stream.into())
     }
+}
+
+/// The number of an end's node among all.
+fn identity(end: &Stream) -> Result<Option<[u64; 2]>> {
+    let status = end.node().map(files::status).transpose()?;
+    Ok(status.map(|status| [status.device, status.number]))
 }
 
 /// The end behind a descriptor of its pipe that this process has inherited.

@@ -7,7 +7,7 @@ use std::os::unix::net::UnixStream;
 use std::process::Command;
 use std::time::Duration;
 
-use headwater_streams::{Access, Errno, Fifo, Handle, Stream};
+use headwater_streams::{Access, Errno, Fifo, FifoOptions, Handle, Stream};
 
 use crate::common::{calm, child, fifo, in_own_process, joined, open, read_all, within};
 
@@ -41,6 +41,32 @@ fn a_fifo_without_a_reader_refuses_a_writer_that_is_not_to_wait() {
     assert_eq!(reader.read(&mut [0]).expect("there"), 1);
     assert_eq!(writer.read(&mut [0]).expect_err("wrong way").errno(), Errno::Badf);
     assert_eq!(reader.write(&[0]).expect_err("wrong way").errno(), Errno::Badf);
+}
+
+#[test]
+fn an_open_for_both_does_not_wait_and_is_a_reader_and_a_writer_for_others() {
+    in_own_process!();
+    within(Duration::from_secs(20), "an open for both".to_owned());
+    let (_directory, path) = fifo();
+    let (reader, writer) = FifoOptions::new().open_both(&path).expect("it opens at once");
+    writer.write(b"own").expect("room");
+    assert_eq!(reader.read(&mut [0; 9]).expect("there"), 3);
+    // Others open without waiting, also if they may wait.
+    joined(child(|| {
+        Fifo::open(&path, Access::Write)?.write(b"other")?;
+        let read = Fifo::open(&path, Access::Read)?;
+        read.set_nonblocking(true)?;
+        assert_eq!(read.read(&mut [0; 9])?, 5);
+        assert_eq!(read.read(&mut [0; 9]).expect_err("there is a writer").errno(), Errno::Again);
+        Ok(())
+    }));
+    let mut far = open(&path, Access::Read).expect("opens at once");
+    drop(writer);
+    assert_eq!(far.read(&mut [0]).expect("the last writer has closed"), 0);
+    let mut near = open(&path, Access::Write).expect("somebody reads");
+    drop((reader, far));
+    assert_eq!(near.write(b"x").expect_err("the last reader has closed").errno(), Errno::Pipe);
+    assert_eq!(Fifo::open(&path, Access::Both).expect_err("one stream has one direction").errno(), Errno::Inval);
 }
 
 /// Opens a FIFO at one end while a child opens, perhaps writes and closes the other end at once, in turns of which each

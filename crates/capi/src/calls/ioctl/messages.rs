@@ -26,14 +26,14 @@ fn queues(flags: c_int) -> Called<Flush> {
 }
 
 pub fn flush(open: &Open, flags: c_int) -> Called<c_int> {
-    open.stream.flush_queues(queues(flags)?)?;
+    open.write_side().flush_queues(queues(flags)?)?;
     Ok(0)
 }
 
 pub fn flush_band(open: &Open, argument: usize) -> Called<c_int> {
     // SAFETY: any bytes are a value of the type.
     let wanted = unsafe { memory::get(argument as *const bandinfo)? };
-    open.stream.flush_queues(queues(wanted.bi_flag)?.in_band(wanted.bi_pri))?;
+    open.write_side().flush_queues(queues(wanted.bi_flag)?.in_band(wanted.bi_pri))?;
     Ok(0)
 }
 
@@ -71,7 +71,7 @@ pub fn insert(open: &Open, place: *const strfdinsert) -> Called<c_int> {
     let data = sent(data)?;
     // Also for a number that is not open: POSIX has no EBADF here.
     let other = table::with(wanted.fildes, |other| Ok(other.stream.clone())).ok_or(EINVAL)??;
-    restarting(|| Ok(open.stream.putmsg_naming(control, data, priority, &other, offset)?))?;
+    restarting(|| Ok(open.write_side().putmsg_naming(control, data, priority, &other, offset)?))?;
     Ok(0)
 }
 
