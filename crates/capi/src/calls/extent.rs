@@ -27,7 +27,7 @@ fn allocate(open: &Open, offset: off_t, len: off_t) -> Called<c_int> {
     if offset < 0 || len <= 0 {
         return Err(Failure(libc::EINVAL));
     }
-    open.check_writes()?;
+    open.to_write()?;
     Err(Failure(libc::ESPIPE))
 }
 

@@ -364,11 +364,8 @@ pub fn writev_with(open: &Open, number: c_int, at: *const iovec, count: c_int, f
             several => {
                 let total = several.iter().map(|piece| piece.iov_len).sum::<usize>();
                 let all = several.iter().map(bytes).collect::<Called<Vec<_>>>()?;
-                let written = if is_now {
-                    Ok(stream.writev_now(&all)?)
-                } else {
-                    restarting(|| Ok(stream.writev(&all)?))
-                };
+                let written =
+                    if is_now { Ok(stream.writev_now(&all)?) } else { restarting(|| Ok(stream.writev(&all)?)) };
                 written.map(|written| {
                     if written < total {
                         epoll::was_full(number);

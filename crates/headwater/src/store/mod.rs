@@ -260,8 +260,8 @@ fn open_text(path: &Path) -> Result<(String, Option<String>), StoreError> {
 /// Reads a text, and says why another user may have written it. A byte that is no text becomes a character that no line of a run
 /// contains, and ends the text.
 fn read_text(file: &File, path: &Path) -> Result<(String, Option<String>), StoreError> {
-    let read = foreign(file, path)
-        .and_then(|foreign| Ok((foreign, plain_file::read_open(file.try_clone()?, BYTES_MAX)?)));
+    let read =
+        foreign(file, path).and_then(|foreign| Ok((foreign, plain_file::read_open(file.try_clone()?, BYTES_MAX)?)));
     let (foreign, bytes) = read.map_err(|error| StoreError::new(path, error))?;
     let text = match String::from_utf8(bytes) {
         Ok(text) => text,

@@ -16,7 +16,9 @@ use headwater_trace_tools::ctf::{self, Reader, Repaired};
 use headwater_trace_tools::stat::Stat;
 
 use super::recording::TRUNCATED;
-use super::{FILE, KernelEnd, PAGES, SessionFile, USER, WaitsForRoom, environment, fresh_directory, kernel_side, memory};
+use super::{
+    FILE, KernelEnd, PAGES, SessionFile, USER, WaitsForRoom, environment, fresh_directory, kernel_side, memory,
+};
 
 /// A recovered recording.
 #[derive(Debug)]
