@@ -1,6 +1,7 @@
 //! A thread that works for a value of this process until the value is dropped. A forked child has the value, but no
 //! such thread.
 
+use std::fmt;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
@@ -13,10 +14,7 @@ use crate::thread::{self, Thread};
 /// The thread, until it is dropped. Its owner drops it before the values that the thread uses.
 #[derive(Debug)]
 pub struct Background {
-    /// Writing a byte to it ends the thread.
-    stop: OwnedFd,
-    /// The other end, which the thread polls. Held here and not by the thread, so that a forked child closes its copy.
-    _stopped: OwnedFd,
+    stop: Stop,
     thread: Option<Thread>,
     /// Set when the thread may get into [`fork::held_off`] during a fork, because the thread that waits for its end is there.
     lent: Arc<AtomicBool>,
@@ -25,6 +23,21 @@ pub struct Background {
     /// The process of the thread, by its fork epoch.
     epoch: u64,
     epoch_word: Epoch,
+}
+
+/// How the thread is told to end.
+enum Stop {
+    /// By a byte in a pipe. The other end, which the thread polls, is held here and not by the thread, so that a forked child
+    /// closes its copy.
+    Byte { stop: OwnedFd, _stopped: OwnedFd },
+    /// By a call.
+    Call(Box<dyn Fn() + Send + Sync>),
+}
+
+impl fmt::Debug for Stop {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if matches!(self, Stop::Byte { .. }) { "Byte" } else { "Call" })
+    }
 }
 
 impl Background {
@@ -36,6 +49,25 @@ impl Background {
     pub fn start(body: impl FnOnce(BorrowedFd<'_>) + Send + 'static) -> io::Result<Background> {
         let (stopped, stop) = files::pipe()?;
         let number = stopped.as_raw_fd();
+        Background::run(Stop::Byte { stop, _stopped: stopped }, move || {
+            // SAFETY: it is closed after this thread has ended, since a byte fits into the empty pipe; or in this thread, which then
+            // does not use it any more.
+            body(unsafe { BorrowedFd::borrow_raw(number) });
+        })
+    }
+
+    /// Starts a thread that runs `body`, which returns soon after a call of `stop`.
+    ///
+    /// # Errors
+    /// `EAGAIN` when the process has as many threads as it may.
+    pub(crate) fn start_stopped_by(
+        stop: impl Fn() + Send + Sync + 'static,
+        body: impl FnOnce() + Send + 'static,
+    ) -> io::Result<Background> {
+        Background::run(Stop::Call(Box::new(stop)), body)
+    }
+
+    fn run(stop: Stop, body: impl FnOnce() + Send + 'static) -> io::Result<Background> {
         let id = Arc::new(AtomicU32::new(0));
         let own = id.clone();
         let lent = Arc::new(AtomicBool::new(false));
@@ -43,13 +75,10 @@ impl Background {
         let thread = Thread::start(move || {
             own.store(thread::id(), Ordering::Relaxed);
             drop(own);
-            // SAFETY: it is closed after this thread has ended, since a byte fits into the empty pipe; or in this thread, which then
-            // does not use it any more.
-            let stopped = unsafe { BorrowedFd::borrow_raw(number) };
-            fork::may_be_lent(&may_be_lent, || body(stopped));
+            fork::may_be_lent(&may_be_lent, body);
         })?;
         let (epoch, epoch_word) = (fork::epoch(), fork::word());
-        Ok(Background { stop, _stopped: stopped, thread: Some(thread), lent, id, epoch, epoch_word })
+        Ok(Background { stop, thread: Some(thread), lent, id, epoch, epoch_word })
     }
 
     /// Whether the thread runs in this process: a forked child has none.
@@ -65,9 +94,15 @@ impl Drop for Background {
         let is_own = self.id.load(Ordering::Relaxed) == thread::id();
         // Else the thread could wait for a fork, which waits for the calling thread.
         self.lent.store(fork::is_held_off(), Ordering::Release);
-        if !is_own && files::write_byte(&self.stop).is_ok() {
-            thread.join();
+        if is_own {
+            return;
         }
+        match &self.stop {
+            Stop::Byte { stop, .. } if files::write_byte(stop).is_err() => return,
+            Stop::Byte { .. } => {}
+            Stop::Call(stop) => stop(),
+        }
+        thread.join();
     }
 }
 

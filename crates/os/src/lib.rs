@@ -65,6 +65,7 @@ mod thread_word;
 pub mod ticks;
 pub mod watch;
 pub mod watcher;
+pub mod word_watch;
 
 /// Types that several threads of a process share or send.
 const _: () = {

@@ -1,9 +1,23 @@
 //! The signals that streams send.
 
+use std::io;
+
+use rustix::io::Errno;
+use rustix::process::{Signal, getpid, kill_process};
+
 /// Something has happened at a stream.
 pub const SIGPOLL: i32 = libc::SIGPOLL;
 /// A message of a priority band has arrived at a stream.
 pub const SIGURG: i32 = libc::SIGURG;
+
+/// Sends a signal to the calling process.
+///
+/// # Errors
+/// What kill(2) reports.
+pub fn signal_own(number: i32) -> io::Result<()> {
+    let signal = Signal::from_named_raw(number).ok_or(Errno::INVAL)?;
+    Ok(kill_process(getpid(), signal)?)
+}
 
 /// Raises SIGPIPE in the calling thread, as the kernel does when it writes to a pipe without a reader.
 pub fn raise_sigpipe() {

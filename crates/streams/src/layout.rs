@@ -22,7 +22,7 @@ use headwater_os::shared_files::PLACES;
 use headwater_shm::sync::{AtomicU8, AtomicU32, AtomicU64};
 use headwater_shm::{BiasedLockWords, CachePadded, MEMBERS, Member, shareable};
 
-use crate::limits::{BANDS, BLOCKS, FASTBUF, LINKS, LISTENERS, MODULE_INSTANCE_MAX, NSTRPUSH, PAGE, RECORDS};
+use crate::limits::{BANDS, BLOCKS, FASTBUF, LINKS, MODULE_INSTANCE_MAX, NSTRPUSH, PAGE, RECORDS};
 
 /// "HWSTREAM": the kind of this memory.
 pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"HWSTREAM");
@@ -33,6 +33,8 @@ pub(crate) const VERSION: u32 = 19;
 pub(crate) const QUEUES: usize = 1 + 2 * NSTRPUSH + 2;
 /// The slot number of a driver in the place of end 1: it has one of its own, and its queue is the last one.
 pub(crate) const DRIVER: usize = NSTRPUSH + 1;
+/// Events that are reported by signals: the bits of I_SETSIG that are not options.
+pub(crate) const SIGNAL_EVENTS: usize = 9;
 /// Bytes of module state in shared memory.
 pub(crate) const STATE_WORDS: usize = 8;
 
@@ -48,8 +50,8 @@ shareable! {
         pub members: [CachePadded<Member>; MEMBERS],
         /// The modules of each end.
         pub slots: [[Slot; NSTRPUSH]; 2],
-        /// The processes that are sent signals of each end.
-        pub listeners: [[Listener; LISTENERS]; 2],
+        /// What is to be told by signals, for each end.
+        pub signals: [SignalWords; 2],
         pub device: DeviceWords,
         /// The earliest time at which a module or driver has asked to be called, ns of the monotonic clock; 0: none has. A hint
         /// that is never late: changed by exchanges, by the process that sets a time or has found none left.
@@ -187,8 +189,8 @@ shareable! {
         pub answers: AtomicU32,
         /// How long a close waits for the end's own modules, ms (I_SETCLTIME). Written by the end's members.
         pub close_ms: AtomicU32,
-        /// The events for which a process is registered (I_SETSIG). A hint: sometimes more than that. Changed by
-        /// exchanges, and stored by the process that ends a registration.
+        /// The events for which a process is registered (I_SETSIG), and above them, from bit 16 on, the number of such processes. A
+        /// hint: sometimes more than that, also when one was killed. Changed by exchanges.
         pub listened: AtomicU32,
         /// The bands in which a writer of the end was refused since it was last notified of room, a bit each. Set by
         /// the writer, cleared by the process that notifies.
@@ -218,17 +220,14 @@ shareable! {
         pub origin: AtomicU64,
     }
 
-    /// A process that is sent signals of an end (I_SETSIG). Written by the one that registers it, once it has taken the entry by
-    /// an exchange of `place`; see `head::signals`.
-    pub(crate) struct Listener {
-        /// The process, as a place of `os::watch::ProcessId`; 0: the entry is free.
-        pub place: AtomicU64,
-        pub birth: AtomicU64,
-        pub image: AtomicU64,
-        /// The events: bits of I_SETSIG.
-        pub events: AtomicU32,
-        /// Not the process itself but a process group, of that number; 0: the process.
-        pub group: AtomicU32,
+    /// What the processes look at that are registered for signals of an end (I_SETSIG); see `process::listeners`. It says that
+    /// something has happened, and never which process is to be signalled.
+    pub(crate) struct SignalWords {
+        /// How often each event has happened while a process was registered for it, in the order of the bits of I_SETSIG. Counted
+        /// by the process that causes it.
+        pub happened: [AtomicU32; SIGNAL_EVENTS],
+        /// Changed after that. The threads of registered processes sleep on it.
+        pub bell: AtomicU32,
     }
 
     /// What has been taken. Written by the holder of the reader's lock, with Release.

@@ -54,7 +54,7 @@ pub const MODULE_LOWAT: u32 = 1024;
 pub const CLOSE_MS: u32 = 15_000;
 /// How long an ioctl without a time of its own waits for its answer, s (I_STR with an ic_timout of 0).
 pub const IOCTL_TIMEOUT_S: u64 = 15;
-/// Processes that are sent signals of an end (I_SETSIG); each one costs the signalling process a look into /proc.
+/// Processes and process groups that one process may register for signals of an end (I_SETSIG, I_ESETSIG).
 pub const LISTENERS: usize = 32;
 /// How long a write with SNDHOLD may be held back, ms.
 pub const HOLD_MS: u64 = 10;

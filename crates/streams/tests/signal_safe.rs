@@ -274,6 +274,19 @@ fn what_a_killed_process_held_is_taken_over_without_an_allocation() {
 }
 
 #[test]
+fn signals_are_sent_without_an_allocation() {
+    // SAFETY: sets no handler.
+    unsafe { libc::signal(libc::SIGPOLL, libc::SIG_IGN) };
+    let (near, far) = ends(Policy::DEFAULT);
+    near.set_signals(SignalEvents::INPUT | SignalEvents::HIPRI).expect("room");
+    in_handler(|| {
+        assert_eq!(far.write(b"x").expect("room"), 1);
+        far.putpmsg(Some(b"first"), None, Priority::High).expect("always");
+        assert_eq!(near.signals().expect("it is registered"), SignalEvents::INPUT | SignalEvents::HIPRI);
+    });
+}
+
+#[test]
 fn a_raised_error_and_a_hang_up_are_told_without_an_allocation() {
     let (near, far) = ends(Policy::DEFAULT);
     drop(far);

@@ -303,20 +303,25 @@ fn a_process_group_is_told_as_long_as_who_registered_it_lives() {
         unsafe { libc::setpgid(0, 0) };
         taken();
         ready();
-        assert_eq!(polls_within(Duration::from_secs(10)), 1);
+        for _ in 0..2 {
+            assert_eq!(polls_within(Duration::from_secs(10)), 1);
+        }
         Ok(())
     });
     near.set_signals_of(-(member.id() as i32), SignalEvents::INPUT).expect("we may");
     assert_eq!(near.signals_of(-(member.id() as i32)).expect("it is"), SignalEvents::INPUT);
     far.write(b"x").expect("room");
     assert_eq!(taken(), (0, 0));
+    // Another writer, which has registered nothing.
+    std::thread::sleep(Duration::from_millis(100));
+    joined(child(|| far.write(b"x").map(drop)));
     assert!(member.wait().expect("wait").success());
     calm();
 }
 
-/// A writer that may not signal the registered process writes all the same.
+/// The process that is registered signals itself, so the writer needs no right to do it.
 #[test]
-fn what_the_kernel_refuses_is_no_failure_of_the_write() {
+fn a_writer_of_another_user_has_the_signal_raised() {
     let _alone = counting();
     if !is_root() {
         return;
@@ -327,8 +332,49 @@ fn what_the_kernel_refuses_is_no_failure_of_the_write() {
         become_user(NOBODY);
         far.write(b"x").map(drop)
     }));
-    assert_eq!((taken(), near.read(&mut [0; 4]).expect("it has come")), ((0, 0), 1));
+    assert_eq!((taken_like((1, 0)), near.read(&mut [0; 4]).expect("it has come")), ((1, 0), 1));
+}
+
+/// A process that may not signal any more what it has registered writes all the same.
+#[test]
+fn what_the_kernel_refuses_is_no_failure_of_the_write() {
+    let _alone = counting();
+    if !is_root() {
+        return;
+    }
+    within(Duration::from_secs(20), "a refused signal".into());
+    let (near, mut far) = ends(Policy::DEFAULT);
+    let mut theirs = near.another();
+    let member = started(|ready| {
+        theirs.attach()?;
+        taken();
+        ready();
+        assert_eq!(polls_within(Duration::from_millis(300)), 0);
+        Ok(())
+    });
+    let mut registers = near.another();
+    joined(child(|| {
+        registers.set_signals_of(member.id() as i32, SignalEvents::INPUT)?;
+        become_user(NOBODY);
+        far.write(b"x").map(drop)
+    }));
+    joined(member);
+    let (mut near, _far) = ends(Policy::DEFAULT);
     assert_eq!(near.set_signals_of(1 << 30, SignalEvents::INPUT).expect_err("nobody").errno(), Errno::Srch);
+    calm();
+}
+
+#[test]
+fn numbers_by_which_kill_means_more_than_one_group_are_refused() {
+    let _alone = counting();
+    let (mut near, _far) = ends(Policy::DEFAULT);
+    for number in [0, -1, i32::MIN] {
+        assert_eq!(
+            near.set_signals_of(number, SignalEvents::INPUT).expect_err("refused").errno(),
+            Errno::Inval,
+            "{number}"
+        );
+    }
 }
 
 #[test]

@@ -1,12 +1,11 @@
-//! Signals to a process that another one has named in shared memory: sent to exactly that process, and only if it uses
-//! that memory. Otherwise any process that can write to the memory could make us send signals to any process to which
-//! we may.
+//! Signals to a process or process group that the caller was asked to signal by its own program (I_ESETSIG): to exactly that
+//! process, and only if it uses the stream's memory. No [`ProcessId`] that another process could write is signalled.
 
 use std::io;
 use std::os::fd::AsFd;
 
 use rustix::io::Errno;
-use rustix::process::{Pid, PidfdFlags, Signal, getpid, kill_process};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process};
 
 use super::{Own, ProcessId};
 use crate::proc_file;
@@ -35,11 +34,6 @@ impl ProcessId {
     /// What the kernel reports: `PermissionDenied` for a process that the caller may not send signals to.
     pub fn signal(self, number: i32, memory: impl AsFd) -> io::Result<bool> {
         let Some(signal) = Signal::from_named_raw(number) else { return Err(Errno::INVAL.into()) };
-        let own = ProcessId::own();
-        if self.place == own.place {
-            // A program that this process no longer runs is not signalled.
-            return if self.has_ended() { Ok(false) } else { sent(kill_process(getpid(), signal)) };
-        }
         if !self.is_visible() {
             return Ok(false);
         }
@@ -85,25 +79,28 @@ fn sent(done: rustix::io::Result<()>) -> io::Result<bool> {
     }
 }
 
+/// A process group as kill(2) takes it. To kill(2), 0 is the caller's own group and 1 is every process that there is.
+fn group(number: u32) -> rustix::io::Result<Pid> {
+    i32::try_from(number).ok().filter(|number| *number > 1).and_then(Pid::from_raw).ok_or(Errno::INVAL)
+}
+
 /// Sends a signal to a process group of the caller's PID namespace, whose number is its first process's.
 ///
 /// # Errors
-/// What kill(2) reports.
-pub fn signal_group(group: u32, number: i32) -> io::Result<()> {
-    let pid = i32::try_from(group).ok().and_then(Pid::from_raw);
-    match (pid, Signal::from_named_raw(number)) {
-        (Some(pid), Some(signal)) => Ok(rustix::process::kill_process_group(pid, signal)?),
-        _ => Err(Errno::INVAL.into()),
-    }
+/// `InvalidInput` for the numbers 0 and 1; what kill(2) reports.
+pub fn signal_group(number: u32, signal: i32) -> io::Result<()> {
+    let signal = Signal::from_named_raw(signal).ok_or(Errno::INVAL)?;
+    Ok(rustix::process::kill_process_group(group(number)?, signal)?)
 }
 
 /// Whether the caller may send signals to a process, or to a process group.
 ///
 /// # Errors
-/// What kill(2) reports: `PermissionDenied`, or that there is none.
-pub fn may_signal(number: u32, group: bool) -> io::Result<()> {
+/// As [`signal_group`], of a group; what kill(2) reports: `PermissionDenied`, or that there is none.
+pub fn may_signal(number: u32, is_group: bool) -> io::Result<()> {
+    if is_group {
+        return Ok(rustix::process::test_kill_process_group(group(number)?)?);
+    }
     let pid = i32::try_from(number).ok().and_then(Pid::from_raw).ok_or(Errno::INVAL)?;
-    let asked =
-        if group { rustix::process::test_kill_process_group(pid) } else { rustix::process::test_kill_process(pid) };
-    Ok(asked?)
+    Ok(rustix::process::test_kill_process(pid)?)
 }

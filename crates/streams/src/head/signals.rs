@@ -1,4 +1,4 @@
-//! I_SETSIG and its family: registering for signals. The table and the sending are in `process::listeners`.
+//! I_SETSIG and its family: registering for signals. The registrations and the sending are in `process::listeners`.
 
 use std::sync::atomic::Ordering;
 
@@ -6,8 +6,7 @@ use headwater_os::watch::{ProcessId, may_signal};
 
 use super::handle::Handle;
 use crate::error::{Error, Result, Text, fixed};
-use crate::layout::Listener;
-use crate::process::listeners::{SignalEvents, note_fewer, signal, take};
+use crate::process::listeners::{SignalEvents, Target, end_registration, register, registration, signal};
 
 impl Handle {
     /// Registers this process to be sent SIGPOLL when one of the events happens at this end (I_SETSIG), or SIGURG, instead of
@@ -16,12 +15,12 @@ impl Handle {
     /// or does nothing (SIGURG): install a handler first.
     ///
     /// # Errors
-    /// `EINVAL` for no events when the process is not registered, and for bits that mean nothing; `EAGAIN` when 32 processes
-    /// are registered at the end (SUSv2, ioctl of STREAMS, I_SETSIG).
+    /// `EINVAL` for no events when the process is not registered, and for bits that mean nothing; `EAGAIN` when this process has 32
+    /// registrations at the end, or as many threads as it may (SUSv2, ioctl of STREAMS, I_SETSIG).
     #[doc = include_str!("../../doc/signals.md")]
     #[doc(alias = "I_SETSIG")]
     pub fn set_signals(&mut self, events: SignalEvents) -> Result<()> {
-        self.register(ProcessId::own(), 0, events)
+        self.register(Target::Own, events)
     }
 
     /// The events for which this process is registered (I_GETSIG).
@@ -31,66 +30,51 @@ impl Handle {
     #[doc = include_str!("../../doc/signals.md")]
     #[doc(alias = "I_GETSIG")]
     pub fn signals(&self) -> Result<SignalEvents> {
-        self.registration(ProcessId::own(), 0)
+        registration(&self.end.region, self.end.side, Target::Own)
     }
 
-    /// As [`Handle::set_signals`], for the process of that number, or the process group if it is negative (I_ESETSIG). A group
-    /// is registered until the process that has registered it ends.
+    /// As [`Handle::set_signals`], for the process of that number, or the process group if it is negative (I_ESETSIG). The calling
+    /// process sends the signals, so they end when it closes the end.
     ///
     /// # Errors
-    /// `ESRCH` if there is none; `EPERM` if this process may not send signals to it; else as [`Handle::set_signals`].
+    /// `ESRCH` if there is none; `EPERM` if this process may not send signals to it; `EINVAL` for 0 and -1; else as
+    /// [`Handle::set_signals`].
     #[doc = include_str!("../../doc/signals.md")]
     #[doc(alias = "I_ESETSIG")]
     pub fn set_signals_of(&mut self, pid: i32, events: SignalEvents) -> Result<()> {
-        let (process, group) = target(pid)?;
+        let target = target(pid)?;
         may_signal(pid.unsigned_abs(), pid < 0)?;
-        self.register(process, group, events)
+        self.register(target, events)
     }
 
-    /// The events for which a process, or a process group if the number is negative, is registered (I_EGETSIG).
+    /// The events for which a process, or a process group if the number is negative, is registered by the calling process
+    /// (I_EGETSIG).
     ///
     /// # Errors
     /// `EINVAL` if it is not; `ESRCH` if there is none.
     #[doc = include_str!("../../doc/signals.md")]
     #[doc(alias = "I_EGETSIG")]
     pub fn signals_of(&self, pid: i32) -> Result<SignalEvents> {
-        let (process, group) = target(pid)?;
-        self.registration(process, group)
+        registration(&self.end.region, self.end.side, target(pid)?)
     }
 
-    fn register(&mut self, process: ProcessId, group: u32, events: SignalEvents) -> Result<()> {
+    fn register(&mut self, target: Target, events: SignalEvents) -> Result<()> {
         let unknown = events.bits() & !SignalEvents::all().bits();
         if unknown != 0 {
             return Err(Error::numbered(Text::SignalBits, unknown.into(), 0));
         }
         self.attach()?;
-        let fixed = &self.end.region.fixed;
-        let table = &fixed.listeners[self.end.side];
-        let own = table.iter().filter(|entry| entry.is_of(process, group));
+        let end = &self.end;
         if events.is_empty() {
-            if own.map(Listener::free).count() == 0 {
-                return Err(fixed!(Inval, "it is not registered for signals of this end"));
-            }
-            note_fewer(self.end.words(), table);
+            end_registration(&end.region, end.side, target)?;
         } else {
-            let entry = own.take(1).next().or_else(|| take(table, process));
-            let entry = entry.ok_or_else(|| Error::numbered(Text::AllRegistered, table.len() as u64, 0))?;
-            entry.set(process, group, events.bits());
-            // After the entry: a process that ends another registration sees it, or the bits.
-            self.end.words().listened.fetch_or(events.bits(), Ordering::AcqRel);
+            register(&end.region, end.side, target, events.bits())?;
             // The program does something else meanwhile: what its driver's files have is sent up by the library's thread.
             self.serve_in_background();
         }
         // Makes writers leave the fast path, which sends no signals.
         self.back.announce();
         Ok(())
-    }
-
-    fn registration(&self, process: ProcessId, group: u32) -> Result<SignalEvents> {
-        let mut table = self.end.region.fixed.listeners[self.end.side].iter();
-        let events = table.find(|entry| entry.is_of(process, group)).map(|entry| entry.events.load(Ordering::Relaxed));
-        let not_registered = || fixed!(Inval, "it is not registered for signals of this end");
-        events.map(SignalEvents::from_bits_truncate).ok_or_else(not_registered)
     }
 
     /// Notes that a writer was refused for lack of room in a band: a signal is sent when there is room.
@@ -119,13 +103,15 @@ impl Handle {
 }
 
 /// The process to be signalled, or the group.
-fn target(pid: i32) -> Result<(ProcessId, u32)> {
+fn target(pid: i32) -> Result<Target> {
     match pid {
         0 => Err(fixed!(Inval, "0 is no process")),
-        ..0 => Ok((ProcessId::own(), pid.unsigned_abs())),
-        pid => {
-            let process = ProcessId::of(pid.unsigned_abs());
-            process.map(|process| (process, 0)).ok_or_else(|| fixed!(Srch, "there is no such process"))
-        }
+        // kill(2) takes it for every process that there is.
+        -1 => Err(fixed!(Inval, "the process group 1 cannot be signalled")),
+        ..0 => Ok(Target::Group(pid.unsigned_abs())),
+        pid => match ProcessId::of(pid.unsigned_abs()) {
+            Some(process) if process == ProcessId::own() => Ok(Target::Own),
+            process => process.map(Target::Process).ok_or_else(|| fixed!(Srch, "there is no such process")),
+        },
     }
 }

@@ -1,19 +1,28 @@
 //! The processes that are sent SIGPOLL or SIGURG for events at an end (I_SETSIG), and sending the signals.
 //!
-//! A process registers in a table in shared memory, for each end (`head::signals`). The process that brings a message,
-//! raises an error or makes room sends the signals, after it has released its locks: to exactly the named process and
-//! only if it has this stream's memory mapped, so that no process can cause signals to others by writing to the table.
-//! A signal that the kernel refuses is no failure of the call. A process that is killed before that leaves the signal
-//! unsent.
+//! A registration stands in the memory of the process that has made it, which alone sends its signals. A process that brings a message, raises an error or makes room counts that in shared memory ([`SignalWords`]) after it has released its
+//! locks, and wakes the threads of the processes that are registered. The words there say "look" and nothing more: what
+//! other processes write there can make a registered process signal what it has registered itself, or not signal it.
+//!
+//! A process that causes an event at an end for which it is registered itself sends those signals before the call returns.
+//! A signal that the kernel refuses is no failure of the call. A process that is killed before it counts the event leaves
+//! the signals unsent.
 
-use std::sync::atomic::Ordering;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use headwater_os::signal::{SIGPOLL, SIGURG};
+use headwater_os::fork_mutex::ForkMutex;
+use headwater_os::futex;
+use headwater_os::memory::SharedMemory;
+use headwater_os::signal::{SIGPOLL, SIGURG, signal_own};
 use headwater_os::watch::{ProcessId, signal_group};
-use headwater_shm::probe;
+use headwater_os::word_watch::WordWatch;
+use headwater_shm::{Placed, probe};
 
 use super::region::Region;
-use crate::layout::{EndWords, Listener};
+use crate::error::{Error, Result, Text, fixed};
+use crate::layout::{EndWords, SIGNAL_EVENTS, SignalWords};
+use crate::limits::LISTENERS;
 use crate::message::kind::MessageHeader;
 
 bitflags::bitflags! {
@@ -73,10 +82,14 @@ impl SignalEvents {
     }
 }
 
-/// Sends the signals for events at an end.
+/// In `EndWords::listened`: the events, and above them how many processes are registered.
+const EVENTS: u32 = 0xffff;
+const ONE_PROCESS: u32 = 0x1_0000;
+
+/// Sends the signals for events at an end, or has them sent.
 #[inline]
 pub(crate) fn signal(region: &Region, end: usize, events: SignalEvents) {
-    // Acquire pairs with the exchange in `register`: the entry is there.
+    // Acquire pairs with the exchange in `note_process`: the counts are those from before an event that is counted now.
     if events.bits() & region.fixed.ends[end].0.listened.load(Ordering::Acquire) != 0 {
         signal_all(region, end, events);
     }
@@ -85,101 +98,249 @@ pub(crate) fn signal(region: &Region, end: usize, events: SignalEvents) {
 #[cold]
 #[inline(never)]
 fn signal_all(region: &Region, end: usize, events: SignalEvents) {
-    for entry in &region.fixed.listeners[end] {
-        let Some((process, group, asked)) = entry.read() else { continue };
-        let both = asked & events.bits();
-        if both == 0 {
-            continue;
+    let words = &region.fixed.signals[end];
+    let count = |mut own: Option<&mut Registered>| {
+        for (at, count) in words.happened.iter().enumerate().filter(|(at, _)| events.bits() >> at & 1 == 1) {
+            count.fetch_add(1, Ordering::AcqRel);
+            // Our own thread is not told.
+            own.iter_mut().for_each(|own| own.seen[at] = own.seen[at].wrapping_add(1));
         }
-        let urgent = both & SignalEvents::RDBAND.bits() != 0 && asked & SignalEvents::BANDURG.bits() != 0;
-        let number = if urgent { SIGURG } else { SIGPOLL };
+        own.map(|own| own.due(events.bits()))
+    };
+    // Relaxed: a thread that registers at this moment is told of the events that begin afterwards.
+    let own = if HAS_REGISTERED.load(Ordering::Relaxed) {
+        REGISTERED.with(|all| count(find(all, region.inode, end)))
+    } else {
+        count(None)
+    };
+    probe::at();
+    let processes = region.fixed.ends[end].0.listened.load(Ordering::Relaxed) / ONE_PROCESS;
+    if processes > u32::from(own.is_some()) {
+        // Release pairs with the Acquire in `os::word_watch`: the counts are there.
+        words.bell.fetch_add(1, Ordering::AcqRel);
         probe::at();
-        // A refusal by the kernel concerns that process, and not the one that signals.
-        if group == 0 {
-            let _ = process.signal(number, region);
-        } else if process == ProcessId::own() {
-            let _ = signal_group(group, number);
+        let _ = futex::wake(&words.bell, u32::MAX);
+    }
+    own.into_iter().for_each(Due::send);
+}
+
+/// The registrations that this process has made. A forked child has copies of its parent's, without their threads: they count as
+/// none there.
+static REGISTERED: ForkMutex<Vec<Registered>> = ForkMutex::new(Vec::new());
+/// Whether this process, or one that it was forked from, ever had one. Most processes that bring messages have none.
+static HAS_REGISTERED: AtomicBool = AtomicBool::new(false);
+
+/// The registrations of this process at one end.
+#[derive(Debug)]
+struct Registered {
+    /// The stream, as [`Region::inode`], and the end.
+    stream: u64,
+    end: usize,
+    memory: Arc<SharedMemory>,
+    words: Placed<SignalWords>,
+    entries: Vec<Entry>,
+    /// The counts of [`SignalWords::happened`] for which signals were sent.
+    seen: [u32; SIGNAL_EVENTS],
+    /// Looks at the counts when another process has changed them.
+    thread: WordWatch,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Entry {
+    target: Target,
+    events: u32,
+}
+
+/// To what a registration has signals sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Target {
+    /// This process.
+    Own,
+    /// Another process.
+    Process(ProcessId),
+    /// The process group of that number.
+    Group(u32),
+}
+
+impl Target {
+    fn has_ended(self) -> bool {
+        matches!(self, Target::Process(process) if process.has_ended())
+    }
+
+    fn send(self, number: i32, memory: &SharedMemory) {
+        probe::at();
+        // A refusal by the kernel concerns the target, and not the process that signals.
+        let _ = match self {
+            Target::Own => signal_own(number),
+            Target::Process(process) => process.signal(number, memory).map(drop),
+            Target::Group(group) => signal_group(group, number),
+        };
+    }
+}
+
+/// Signals that are to be sent once nothing is locked: a handler of this process may come here again.
+struct Due {
+    memory: Arc<SharedMemory>,
+    signals: [Option<(Target, Numbers)>; LISTENERS],
+}
+
+impl Due {
+    fn send(self) {
+        for (target, numbers) in self.signals.into_iter().flatten() {
+            for number in numbers.into_iter().flatten() {
+                target.send(number, &self.memory);
+            }
         }
     }
 }
 
-/// Whether this process is registered at an end, or has registered a group.
+/// Signal numbers.
+type Numbers = [Option<i32>; 2];
+
+/// The signals to send for events that have happened, of those for which there is a registration.
+fn numbers(asked: u32, happened: u32) -> Numbers {
+    let (asked, mut happened) = (SignalEvents::from_bits_truncate(asked), SignalEvents::from_bits_truncate(happened));
+    let urgent = asked.contains(SignalEvents::BANDURG) && (asked & happened).contains(SignalEvents::RDBAND);
+    if urgent {
+        happened -= SignalEvents::RDBAND;
+        if !happened.contains(SignalEvents::RDNORM) {
+            // What has arrived was of a band.
+            happened -= SignalEvents::INPUT;
+        }
+    }
+    [urgent.then_some(SIGURG), asked.intersects(happened).then_some(SIGPOLL)]
+}
+
+impl Registered {
+    /// The signals for events that have happened.
+    fn due(&self, happened: u32) -> Due {
+        let mut signals = [None; LISTENERS];
+        for (due, entry) in signals.iter_mut().zip(&self.entries) {
+            *due = Some((entry.target, numbers(entry.events, happened)));
+        }
+        Due { memory: self.memory.clone(), signals }
+    }
+
+    /// The signals for events that other processes have caused since the last look.
+    fn look(&mut self) -> Due {
+        let mut happened = 0;
+        for (at, (seen, count)) in self.seen.iter_mut().zip(&self.words.happened).enumerate() {
+            let now = count.load(Ordering::Acquire);
+            happened |= u32::from(std::mem::replace(seen, now) != now) << at;
+        }
+        self.due(happened)
+    }
+}
+
+fn find(all: &mut [Registered], stream: u64, end: usize) -> Option<&mut Registered> {
+    all.iter_mut().find(|one| (one.stream, one.end) == (stream, end) && one.thread.is_here())
+}
+
+/// Of the thread of a registration.
+fn look(stream: u64, end: usize) {
+    let due = REGISTERED.with(|all| find(all, stream, end).map(Registered::look));
+    due.into_iter().for_each(Due::send);
+}
+
+/// Registers a target at an end, or changes its events.
+///
+/// Errors: `EAGAIN` without room for it, or for a thread.
+pub(crate) fn register(region: &Region, end: usize, target: Target, events: u32) -> Result<()> {
+    let (stream, words) = (region.inode, &region.fixed.ends[end].0);
+    let (before, done) = REGISTERED.with(|all| {
+        if let Some(own) = find(all, stream, end) {
+            // The new events are told of what comes from now on.
+            let before = own.look();
+            let done = own.set(target, events);
+            // After the entry, so that what happens from now on is told; Release pairs with the Acquire in `signal`.
+            words.listened.fetch_or(if done.is_ok() { events } else { 0 }, Ordering::AcqRel);
+            return (Some(before), done);
+        }
+        (None, start(all, region, end, Entry { target, events }))
+    });
+    before.into_iter().for_each(Due::send);
+    done
+}
+
+/// The first registration of this process at an end.
+fn start(all: &mut Vec<Registered>, region: &Region, end: usize, entry: Entry) -> Result<()> {
+    // A forked child has copies.
+    all.retain(|one| one.thread.is_here());
+    HAS_REGISTERED.store(true, Ordering::Relaxed);
+    let (stream, words) = (region.inode, region.fixed.part(|fixed| &fixed.signals[end]));
+    let seen = words.happened.each_ref().map(|count| count.load(Ordering::Acquire));
+    let thread = WordWatch::start(words.part(|words| &words.bell), move || look(stream, end))?;
+    note_process(&region.fixed.ends[end].0, entry.events);
+    let memory = region.memory().clone();
+    all.push(Registered { stream, end, memory, words, entries: vec![entry], seen, thread });
+    Ok(())
+}
+impl Registered {
+    fn set(&mut self, target: Target, events: u32) -> Result<()> {
+        if let Some(entry) = self.entries.iter_mut().find(|entry| entry.target == target) {
+            entry.events = events;
+            return Ok(());
+        }
+        if self.entries.len() >= LISTENERS {
+            self.entries.retain(|entry| !entry.target.has_ended());
+        }
+        if self.entries.len() >= LISTENERS {
+            return Err(Error::numbered(Text::AllRegistered, LISTENERS as u64, 0));
+        }
+        self.entries.push(Entry { target, events });
+        Ok(())
+    }
+}
+
+/// Ends the registration of a target at an end.
+///
+/// Errors: `EINVAL` if there is none.
+pub(crate) fn end_registration(region: &Region, end: usize, target: Target) -> Result<()> {
+    let last = REGISTERED.with(|all| {
+        let own = find(all, region.inode, end)?;
+        let at = own.entries.iter().position(|entry| entry.target == target)?;
+        own.entries.remove(at);
+        Some(if own.entries.is_empty() { take(all, region, end) } else { None })
+    });
+    // Without the lock: its thread may wait for that.
+    last.map(drop).ok_or_else(not_registered)
+}
+
+/// The events for which a target is registered at an end by this process.
+///
+/// Errors: `EINVAL` if it is not.
+pub(crate) fn registration(region: &Region, end: usize, target: Target) -> Result<SignalEvents> {
+    let events = REGISTERED.with(|all| {
+        let own = find(all, region.inode, end)?;
+        own.entries.iter().find(|entry| entry.target == target).map(|entry| entry.events)
+    });
+    events.map(SignalEvents::from_bits_truncate).ok_or_else(not_registered)
+}
+
+fn not_registered() -> Error {
+    fixed!(Inval, "it is not registered for signals of this end")
+}
+
+/// Whether this process has registrations at an end.
 pub(crate) fn is_registered(region: &Region, end: usize) -> bool {
-    let own = ProcessId::own();
-    region.fixed.listeners[end].iter().any(|entry| entry.is_by(own))
+    REGISTERED.with(|all| find(all, region.inode, end).is_some())
 }
 
 /// Ends the registrations of this process at an end, whose last descriptor it closes.
 pub(crate) fn forget(region: &Region, end: usize) {
-    let table = &region.fixed.listeners[end];
-    let own = ProcessId::own();
-    if table.iter().filter(|entry| entry.is_by(own)).map(Listener::free).count() > 0 {
-        note_fewer(&region.fixed.ends[end].0, table);
-    }
+    drop(REGISTERED.with(|all| take(all, region, end)));
 }
 
-/// After the end of a registration: clears the events for which no process is registered any more.
-pub(crate) fn note_fewer(end: &EndWords, table: &[Listener]) {
-    let all = || table.iter().filter_map(Listener::read).fold(0, |all, (_, _, events)| all | events);
-    end.listened.store(all(), Ordering::SeqCst);
-    probe::at();
-    // A process that has registered meanwhile has written its entry before the word.
-    end.listened.fetch_or(all(), Ordering::SeqCst);
+/// Takes the registrations of this process at an end out, to be dropped without the lock.
+fn take(all: &mut Vec<Registered>, region: &Region, end: usize) -> Option<Registered> {
+    let at = all.iter().position(|one| (one.stream, one.end) == (region.inode, end) && one.thread.is_here())?;
+    let without_process = |word: u32| Some(if word < 2 * ONE_PROCESS { 0 } else { word - ONE_PROCESS });
+    let _ = region.fixed.ends[end].0.listened.fetch_update(Ordering::AcqRel, Ordering::Relaxed, without_process);
+    Some(all.swap_remove(at))
 }
 
-/// Takes a free entry, or that of a process that has ended.
-pub(crate) fn take(table: &[Listener], process: ProcessId) -> Option<&Listener> {
-    let take = |entry: &&Listener, from: u64| {
-        entry.place.compare_exchange(from, process.place(), Ordering::AcqRel, Ordering::Relaxed).is_ok()
-    };
-    let free = table.iter().find(|entry| take(entry, 0));
-    free.or_else(|| {
-        table.iter().find(|entry| {
-            let found = entry.process();
-            found.place() != 0 && found.has_ended() && take(entry, found.place())
-        })
-    })
-}
-
-impl Listener {
-    fn process(&self) -> ProcessId {
-        // Acquire pairs with the Release in `set`.
-        let place = self.place.load(Ordering::Acquire);
-        ProcessId::from_words(place, self.birth.load(Ordering::Relaxed), self.image.load(Ordering::Relaxed))
-    }
-
-    /// The registered process, its group, and the events; None if the entry is free.
-    pub(crate) fn read(&self) -> Option<(ProcessId, u32, u32)> {
-        let process = self.process();
-        let events = self.events.load(Ordering::Acquire);
-        let (group, place) = (self.group.load(Ordering::Relaxed), self.place.load(Ordering::Relaxed));
-        (place != 0 && place == process.place() && events != 0).then_some((process, group, events))
-    }
-
-    fn is_by(&self, process: ProcessId) -> bool {
-        self.read().is_some_and(|(found, ..)| found.place() == process.place() && found.birth() == process.birth())
-    }
-
-    pub(crate) fn is_of(&self, process: ProcessId, group: u32) -> bool {
-        self.is_by(process) && self.group.load(Ordering::Relaxed) == group
-    }
-
-    /// Fills the entry in. For the process that has taken it.
-    pub(crate) fn set(&self, process: ProcessId, group: u32, events: u32) {
-        // A process that reads it meanwhile finds nothing, or a process that does not fit its number.
-        self.events.store(0, Ordering::Relaxed);
-        self.birth.store(process.birth(), Ordering::Relaxed);
-        self.image.store(process.image(), Ordering::Relaxed);
-        self.group.store(group, Ordering::Relaxed);
-        probe::at();
-        self.place.store(process.place(), Ordering::Release);
-        // Release pairs with the Acquire in `read`.
-        self.events.store(events, Ordering::Release);
-    }
-
-    pub(crate) fn free(&self) {
-        self.events.store(0, Ordering::Relaxed);
-        probe::at();
-        self.place.store(0, Ordering::Release);
-    }
+/// Counts this process among those that are registered at an end.
+fn note_process(end: &EndWords, events: u32) {
+    let with_process = |word: u32| Some(word.saturating_add(ONE_PROCESS) & !EVENTS | word & EVENTS | events);
+    let _ = end.listened.fetch_update(Ordering::AcqRel, Ordering::Relaxed, with_process);
 }

@@ -189,6 +189,11 @@ impl Region {
         })
     }
 
+    /// What is mapped.
+    pub fn memory(&self) -> &Arc<SharedMemory> {
+        &self.memory
+    }
+
     /// The end with that cookie: 0, 1, or none.
     pub fn side_of(&self, cookie: u64) -> Option<usize> {
         let cookies = &self.fixed.header.0.cookies;

@@ -4,7 +4,7 @@
 /// The lanes' words, behind the header and both ends.
 pub const LANES: u64 = 640;
 /// Everything of fixed size, in whole pages.
-pub const FIXED: u64 = 28 << 10;
+pub const FIXED: u64 = 24 << 10;
 /// The records of both lanes.
 pub const RECORDS: u64 = 2 * 2048 * 32;
 /// One queue of a store.
