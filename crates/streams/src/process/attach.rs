@@ -20,6 +20,7 @@ use headwater_os::own_numbers;
 use headwater_os::shared_files::SharedFiles;
 
 use super::admission::Admission;
+use super::device::instances::MinorLock;
 use super::device::witness::Witness;
 use super::device::{self, DeviceOptions, FarEnd};
 use super::end::Access;
@@ -83,7 +84,7 @@ impl Handle {
         };
         let witness = pair(device::witness_cookies(&region))?.map(Witness::of).transpose()?;
         let shared = pair(device::shared_cookies(&region))?.map(SharedFiles::of).transpose()?;
-        let lock = own_lock(&region)?;
+        let lock = own_lock(&region, &doorbell)?;
         let stream = device::Parts { near: doorbell, region, lock, far, witness, shared }.into_handle()?;
         device::named::find_name(&stream.end.endpoint, options);
         Ok(stream)
@@ -217,22 +218,26 @@ fn own_socket(cookie: u64) -> Result<OwnedFd> {
     socket.ok_or_else(|| no_stream("one of the device's other descriptors was closed (see set_inheritable)"))
 }
 
-/// The file in which a device's minor number is locked, among this process's descriptors, if it is found by name.
+/// The lock of a device's minor number, among this process's descriptors, if it is found by name.
 ///
 /// Errors: `ENOSTR` if it was closed.
-fn own_lock(region: &Region) -> Result<Option<OwnedFd>> {
-    let device = &region.fixed.device;
-    let Some(wanted) = device::close::lock_file(device) else { return Ok(None) };
-    let minor = device.minor.load(Ordering::Relaxed);
-    let is_it = |file: &OwnedFd| {
+fn own_lock(region: &Region, near: &Doorbell) -> Result<Option<MinorLock>> {
+    let Some(wanted) = device::close::lock_file(&region.fixed.device) else { return Ok(None) };
+    for found in descriptors::own()? {
+        let Ok(file) = descriptors::duplicate(found.number) else { continue };
+        if !files::status(&file).is_ok_and(|status| [status.device, status.number] == wanted) {
+            continue;
+        }
+        let Some(lock) = device::minor_lock(file, region) else { continue };
+        if !lock.notes(near.cookie()?) {
+            continue;
+        }
         // Of several open file descriptions of the file, the one that has the lock gets it again.
-        files::status(file).is_ok_and(|status| [status.device, status.number] == wanted)
-            && ofd_lock::mark(file, minor.into(), 1).unwrap_or(false)
-    };
-    let mut copies = descriptors::own()?.into_iter().filter_map(|found| descriptors::duplicate(found.number).ok());
-    let lock = copies.find(is_it);
-    lock.map(Some)
-        .ok_or_else(|| no_stream("the descriptor of the device's minor number was closed (see set_inheritable)"))
+        if ofd_lock::mark(&lock, lock.minor.into(), 1).unwrap_or(false) {
+            return Ok(Some(lock));
+        }
+    }
+    Err(no_stream("the descriptor of the device's minor number was closed (see set_inheritable)"))
 }
 
 /// The memory behind a descriptor, if it is that of the stream whose doorbell has this cookie.

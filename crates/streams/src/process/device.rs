@@ -14,6 +14,7 @@ use headwater_os::files as os_files;
 use headwater_os::shared_files::SharedFiles;
 
 use self::directory::Directory;
+use self::instances::MinorLock;
 use self::named::Named;
 use self::path::DevicePath;
 use self::witness::Witness;
@@ -36,7 +37,7 @@ mod autopush;
 pub(crate) mod close;
 mod directory;
 pub(crate) mod from_driver;
-mod instances;
+pub(crate) mod instances;
 pub(crate) mod named;
 pub(crate) mod partner;
 pub(crate) mod path;
@@ -329,6 +330,11 @@ fn no_partner(name: &str) -> Error {
     Error::new(Errno::Nxio, format!("a stream of '{name}' is opened while its partner is open, and that is not"))
 }
 
+/// The lock of a stream's minor number, of a file that another process has chosen; see [`MinorLock::checked`].
+pub(super) fn minor_lock(file: OwnedFd, region: &Region) -> Option<MinorLock> {
+    MinorLock::checked(file, region.driver?, region.fixed.device.minor.load(Ordering::Relaxed))
+}
+
 fn cookies(words: &[AtomicU64; 2]) -> Option<[u64; 2]> {
     let cookies = words.each_ref().map(|word| word.load(Ordering::Relaxed));
     (cookies != [0; 2]).then_some(cookies)
@@ -357,7 +363,7 @@ pub(super) struct Parts {
     pub near: Doorbell,
     pub region: Region,
     /// Of one that is found by name.
-    pub lock: Option<OwnedFd>,
+    pub lock: Option<MinorLock>,
     pub far: FarEnd,
     /// If its driver pairs streams.
     pub witness: Option<Witness>,
@@ -384,6 +390,10 @@ impl Parts {
             Some(1) => (files.next(), None),
             Some(2) => (files.next(), files.next()),
             _ => return Ok(None),
+        };
+        let lock = match lock.map(|lock| minor_lock(lock, &region)) {
+            Some(None) => return Ok(None),
+            lock => lock.flatten(),
         };
         let partner = partner.map(Region::open).transpose()?;
         let Some(far) = files.next().and_then(|far| Doorbell::from_fd(far).ok()) else { return Ok(None) };
@@ -412,7 +422,7 @@ impl Parts {
             }
         }
         let is_lock = match lock {
-            Some(lock) => named::is_lock(lock, region, near.cookie()?)?,
+            Some(lock) => lock.notes(near.cookie()?),
             None => true,
         };
         Ok(region.side_of(near.cookie()?) == Some(0)
@@ -441,7 +451,7 @@ impl Parts {
         let files = shared.zip(info).map(|(shared, info)| DriverFiles::new(shared, info.declared()));
         let stream = Handle::of(Endpoint::of_device(region, near, far, files, witness));
         if let Some(lock) = lock {
-            stream.end.endpoint.hold_file(lock);
+            stream.end.endpoint.hold_minor(lock);
         }
         if let Some((partner, far)) = partner {
             stream.set_partner(partner::in_its_place(partner, far));

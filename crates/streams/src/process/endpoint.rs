@@ -22,6 +22,7 @@ use headwater_os::watcher::Watcher;
 use headwater_shm::probe;
 
 use super::device::close::{Remains, close_last};
+use super::device::instances::MinorLock;
 use super::device::named::Name;
 use super::device::partner::Partner;
 use super::device::witness::Witness;
@@ -54,9 +55,10 @@ pub(crate) struct Endpoint {
     pub access: Access,
     /// Of a device: the other end of the doorbell, by which the driver notifies our own end. None once it is closed.
     far: Option<Doorbell>,
-    /// Of a FIFO: its node in the file system, which is not reused while we hold it. Of a device that others find by
-    /// name: the file in which its minor number is locked.
-    held_file: OnceLock<OwnedFd>,
+    /// Of a FIFO: its node in the file system, which is not reused while we hold it.
+    node: OnceLock<OwnedFd>,
+    /// Of a device that others find by name: the lock of its minor number.
+    minor: OnceLock<MinorLock>,
     /// Of a FIFO that other users may open: the thread that lets them in. A lock that another thread holds when the
     /// process is forked stays locked in the child, so no thread waits for it.
     broker: Mutex<Option<Broker>>,
@@ -113,7 +115,8 @@ impl Endpoint {
             doorbell: Some(doorbell),
             access,
             far: None,
-            held_file: OnceLock::new(),
+            node: OnceLock::new(),
+            minor: OnceLock::new(),
             broker: Mutex::new(None),
             attendant: Mutex::new(None),
             name: OnceLock::new(),
@@ -253,14 +256,14 @@ impl Endpoint {
         is_new
     }
 
-    /// Of a device that others find by name: the file in which its minor number is locked.
-    pub fn lock(&self) -> Option<&OwnedFd> {
-        self.held_file.get().filter(|_| !self.is_fifo())
+    /// Of a device that others find by name: the lock of its minor number.
+    pub fn lock(&self) -> Option<&MinorLock> {
+        self.minor.get()
     }
 
     /// Of a FIFO: its node in the file system.
     pub fn node(&self) -> Option<&OwnedFd> {
-        self.held_file.get().filter(|_| self.is_fifo())
+        self.node.get()
     }
 
     /// Where others find it.
@@ -279,9 +282,14 @@ impl Endpoint {
     }
 
     /// A FIFO's node. The first one stays.
-    pub fn hold_file(&self, node: OwnedFd) {
+    pub fn hold_node(&self, node: OwnedFd) {
         // A second one would be another descriptor of the same file.
-        let _ = self.held_file.set(node);
+        let _ = self.node.set(node);
+    }
+
+    /// A device's minor number. The first one stays.
+    pub fn hold_minor(&self, minor: MinorLock) {
+        let _ = self.minor.set(minor);
     }
 
     /// Whether this is an end of a FIFO, whose other end may come again.
@@ -454,7 +462,8 @@ impl Endpoint {
         let partner = self.partner().filter(|_| far.is_none()).and_then(Partner::descriptors);
         [self.doorbell().as_fd(), self.region.as_fd()]
             .into_iter()
-            .chain(self.held_file.get().map(AsFd::as_fd))
+            .chain(self.node.get().map(AsFd::as_fd))
+            .chain(self.minor.get().map(AsFd::as_fd))
             .chain(far.map(AsFd::as_fd))
             .chain(partner.into_iter().flatten())
             .chain(self.witness.iter().flat_map(Witness::descriptors))
@@ -516,8 +525,9 @@ impl Drop for Endpoint {
         }
         // The attendant has copies of the descriptors. A device's minor number is locked until its stream is closed.
         *self.attendant.get_mut().unwrap_or_else(PoisonError::into_inner) = None;
+        drop(self.node.take());
         if self.far.is_none() {
-            drop(self.held_file.take());
+            drop(self.minor.take());
         }
         let is_last = !self.is_closed() && self.end_registrations();
         self.doorbell = None;
@@ -526,7 +536,7 @@ impl Drop for Endpoint {
             self.close_dead_partner();
             let witness = self.witness.take().map_or(far, Witness::into_far);
             let (files, partner) = (self.files.take(), self.partner.take());
-            let (lock, name) = (self.held_file.get(), self.name.get());
+            let (lock, name) = (self.minor.get(), self.name.get());
             close_last(Remains { region: self.region.clone(), witness, lock, name, files, partner });
         }
     }

@@ -289,7 +289,7 @@ fn refuse_driver(region: &Region) -> Result<()> {
 
 fn held(stream: Handle, node: OwnedFd) -> Handle {
     stream.end.endpoint.keep(node.as_fd());
-    stream.end.endpoint.hold_file(node);
+    stream.end.endpoint.hold_node(node);
     stream
 }
 

@@ -17,6 +17,7 @@ mod endpoints;
 mod fallback_directory;
 mod faults_of_others;
 mod fifo;
+mod forged_files;
 mod forged_signals;
 #[cfg(feature = "tokio")]
 mod forks;

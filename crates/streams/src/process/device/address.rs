@@ -7,13 +7,13 @@
 //! The driver's file says for each minor number which address it has taken last, so that the file of a killed process is found, and
 //! removed by a process that has locked the minor number: see `close.rs`.
 
-use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::time::Duration;
 
 use headwater_os::{files, ofd_lock, replaced_file};
 
 use super::directory::Directory;
+use super::instances::MinorLock;
 use super::named::Name;
 use crate::error::{Result, fixed};
 use crate::limits::MINORS;
@@ -36,7 +36,7 @@ const TRY_EVERY: Duration = Duration::from_millis(1);
 #[derive(Debug)]
 pub(crate) struct Addresses<'a> {
     name: &'a Name,
-    lock: Option<&'a OwnedFd>,
+    lock: Option<&'a MinorLock>,
 }
 
 impl<'a> Addresses<'a> {
@@ -66,7 +66,7 @@ impl<'a> Addresses<'a> {
     }
 
     /// Locks an address. False if a stream has it.
-    fn mark(&self, lock: &OwnedFd, address: &[u8]) -> Result<bool> {
+    fn mark(&self, lock: &MinorLock, address: &[u8]) -> Result<bool> {
         for _ in 0..TRIES {
             if ofd_lock::mark(lock, offset(address), 1)? {
                 return Ok(true);
@@ -117,14 +117,14 @@ impl<'a> Addresses<'a> {
         self.name.directory().path()
     }
 
-    fn lock(&self) -> Result<&OwnedFd> {
+    fn lock(&self) -> Result<&MinorLock> {
         self.lock.ok_or_else(|| fixed!(Nxio, "this process does not have the stream's minor number"))
     }
 }
 
 /// Removes the file of the address that a stream had whose processes have all ended without a close, unless another stream has
 /// taken the address. The caller has locked the stream's minor number by `lock`.
-pub(super) fn remove_of_dead(directory: &Directory, driver: &str, lock: &OwnedFd, minor: u32) {
+pub(super) fn remove_of_dead(directory: &Directory, driver: &str, lock: &MinorLock, minor: u32) {
     let Some(address) = noted(lock, minor) else { return };
     if !ofd_lock::mark(lock, offset(&address), 1).unwrap_or(false) {
         return;
@@ -159,7 +159,7 @@ fn record_of(minor: u32) -> u64 {
 }
 
 /// Notes which address a minor number is about to take.
-fn note(lock: &OwnedFd, minor: u32, address: &[u8]) -> std::io::Result<()> {
+fn note(lock: &MinorLock, minor: u32, address: &[u8]) -> std::io::Result<()> {
     let mut words = vec![address.len() as u64];
     words.extend(address.chunks(8).map(|chunk| {
         let mut word = [0; 8];
@@ -171,7 +171,7 @@ fn note(lock: &OwnedFd, minor: u32, address: &[u8]) -> std::io::Result<()> {
 }
 
 /// Which address a minor number has taken last.
-fn noted(lock: &OwnedFd, minor: u32) -> Option<Vec<u8>> {
+fn noted(lock: &MinorLock, minor: u32) -> Option<Vec<u8>> {
     let mut words = [0; RECORD];
     files::read_words(lock, record_of(minor), &mut words).ok()?;
     let mut bytes: Vec<u8> = words[1..].iter().flat_map(|word| word.to_le_bytes()).collect();

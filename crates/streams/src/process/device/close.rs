@@ -8,7 +8,7 @@
 //!
 //! A process that is killed in a close procedure leaves the word, and the kernel gives up its lock: the next one closes anew.
 
-use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, RawFd};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -22,13 +22,13 @@ use headwater_os::own_numbers;
 use headwater_os::random;
 use headwater_shm::probe;
 
+use super::instances::{self, MinorLock};
 use super::named::{Name, Named};
 use super::partner::Partner;
-use super::{address, instances, make, with_queue};
+use super::{address, make, with_queue};
 use crate::error::{Error, Result};
 use crate::head::handle::Handle;
 use crate::layout::DeviceWords;
-use crate::limits::MINORS;
 use crate::message::link::MuxId;
 use crate::options::Options;
 use crate::plumb::driver::DriverLink;
@@ -51,8 +51,8 @@ pub(crate) struct Remains<'e> {
     pub region: Region,
     /// Its other end was closed here: it is alone if no process has the stream any more.
     pub witness: Doorbell,
-    /// The file in which the minor number is locked.
-    pub lock: Option<&'e OwnedFd>,
+    /// The minor number.
+    pub lock: Option<&'e MinorLock>,
     pub name: Option<&'e Name>,
     pub files: Option<DriverFiles>,
     pub partner: Option<Box<Partner>>,
@@ -81,9 +81,9 @@ pub(crate) fn close_last(remains: Remains<'_>) {
     }
     // By which the driver gives up what else is locked.
     if let Some(lock) = lock.filter(|_| driver.0.info().has_peers)
-        && let Ok(copy) = own_numbers::copy(lock.as_fd())
+        && let Ok(file) = own_numbers::copy(lock.as_fd())
     {
-        endpoint.hold_file(copy);
+        endpoint.hold_minor(MinorLock { file, minor: lock.minor });
     }
     // Until the end of this procedure the partner is not told.
     let mut stream = Handle::of(endpoint);
@@ -101,20 +101,19 @@ pub(super) fn forget(stream: &Handle) {
     let device = &stream.end.region.fixed.device;
     device.closed.store(1, Ordering::Relaxed);
     if let Some(lock) = stream.end.endpoint.lock() {
-        instances::clear(lock, minor(device));
+        instances::clear(lock, lock.minor);
     }
 }
 
 /// Calls the close procedure, and notes that it has returned. If it cannot be called, because other processes have spoilt the
 /// memory, the word stays, and the next process that opens the number has an empty stream closed.
-fn call(driver: &DriverLink, stream: &mut Handle, outward: bool, lock: Option<&OwnedFd>) -> Result<()> {
-    let minor = minor(&stream.end.region.fixed.device);
+fn call(driver: &DriverLink, stream: &mut Handle, outward: bool, lock: Option<&MinorLock>) -> Result<()> {
     stream.attach().and_then(|()| {
         with_queue(stream, outward, |queue| {
             probe::at();
             driver.0.close(queue);
             probe::at();
-            lock.into_iter().for_each(|lock| instances::clear(lock, minor));
+            lock.into_iter().for_each(|lock| instances::clear(lock, lock.minor));
             probe::at();
             Ok(())
         })
@@ -127,33 +126,28 @@ pub(crate) fn lock_file(device: &DeviceWords) -> Option<[u64; 2]> {
     (words != [0; 2]).then_some(words)
 }
 
-pub(super) fn minor(device: &DeviceWords) -> u32 {
-    // Another process may have written anything there.
-    device.minor.load(Ordering::Relaxed).min(MINORS - 1)
-}
-
 impl Named<'_> {
     /// Has the driver close the streams whose last process was killed: that of the number which was locked for an open, and all
     /// others whose numbers are free; some of these for a driver that may have thousands of streams.
     ///
     /// Errors: `EMFILE`.
-    pub(super) fn close_dead(&self, lock: &OwnedFd, minor: u32) -> Result<()> {
+    pub(super) fn close_dead(&self, lock: &MinorLock) -> Result<()> {
         let mut noted = instances::all(lock);
         if self.driver.0.info().has_peers {
             // Its close procedure has nothing to do in the place of a killed process; only files are left. Where the looks begin is
             // left to chance, so that each number's turn comes.
-            self.close_in_place_of(minor, lock)?;
+            self.close_in_place_of(lock)?;
             let from = random::number().unwrap_or(0) as usize % noted.len().max(1);
             noted.rotate_left(from);
             noted.truncate(LOOKS);
         }
         for dead in noted {
-            if dead == minor {
-                self.close_in_place_of(dead, lock)?;
+            if dead == lock.minor {
+                self.close_in_place_of(lock)?;
             } else if !ofd_lock::is_locked(lock, dead.into(), 1)? && !self.has_living_partner(lock, dead)? {
                 // Or another process has been faster.
                 if let Some(lock) = self.lock(dead)? {
-                    self.close_in_place_of(dead, &lock)?;
+                    self.close_in_place_of(&lock)?;
                 }
             }
         }
@@ -161,12 +155,13 @@ impl Named<'_> {
     }
 
     /// Whether a stream has a partner, whose processes may have its memory and close it.
-    pub(super) fn has_living_partner(&self, lock: &OwnedFd, minor: u32) -> Result<bool> {
+    pub(super) fn has_living_partner(&self, lock: &MinorLock, minor: u32) -> Result<bool> {
         Ok(self.driver.0.info().pairs && ofd_lock::is_locked(lock, (minor ^ 1).into(), 1)?)
     }
 
     /// Has the driver close an empty stream in the place of one whose memory is gone.
-    fn close_in_place_of(&self, minor: u32, lock: &OwnedFd) -> Result<()> {
+    fn close_in_place_of(&self, lock: &MinorLock) -> Result<()> {
+        let minor = lock.minor;
         if instances::noted(lock, minor) == 0 {
             return Ok(());
         }
@@ -196,8 +191,8 @@ struct Survivor {
     region: Region,
     /// The driver's place of the partner's region.
     partner: Weak<Endpoint>,
-    /// The number of the descriptor by which our own minor number is locked: the partner's is in the same file.
-    lock: Option<RawFd>,
+    /// The number of the descriptor by which our own minor number is locked, and the partner's, which is in the same file.
+    lock: Option<(RawFd, u32)>,
     name: Option<Name>,
 }
 
@@ -229,7 +224,8 @@ impl Endpoint {
     fn survivor(&self) -> Option<Survivor> {
         let Some(Partner::Forth { endpoint, .. }) = self.partner() else { return None };
         let (region, partner) = (self.region.clone(), Arc::downgrade(endpoint));
-        Some(Survivor { region, partner, lock: self.lock().map(AsRawFd::as_raw_fd), name: self.name().cloned() })
+        let lock = self.lock().map(|lock| (lock.file.as_raw_fd(), lock.minor ^ 1));
+        Some(Survivor { region, partner, lock, name: self.name().cloned() })
     }
 }
 
@@ -247,19 +243,19 @@ impl Survivor {
     fn close_partner(&mut self) -> bool {
         let Some(partner) = self.partner.upgrade() else { return true };
         let region = &partner.region;
-        let (Some(driver), Some(lock)) = (region.driver, self.lock) else { return true };
+        let (Some(driver), Some((number, minor))) = (region.driver, self.lock) else { return true };
         if !partner.doorbell().is_alone().unwrap_or(false) {
             return false;
         }
-        let minor = minor(&region.fixed.device);
         // Another open file description, with locks of its own.
-        let lock = match &self.name {
+        let file = match &self.name {
             Some(name) => name.directory().table(name.driver_name()),
             None => {
-                Found { pid: std::process::id(), number: lock.unsigned_abs() }.open(OFlags::RDWR).map_err(Error::from)
+                Found { pid: std::process::id(), number: number.unsigned_abs() }.open(OFlags::RDWR).map_err(Error::from)
             }
         };
-        let Ok(lock) = lock else { return false };
+        let Ok(file) = file else { return false };
+        let lock = MinorLock { file, minor };
         let is_ours = ofd_lock::mark(&lock, minor.into(), 1).unwrap_or(false);
         probe::at();
         if instances::noted(&lock, minor) != region.cookie_of(0) {

@@ -5,12 +5,48 @@
 //! writes it. So a process that gets the lock and finds a cookie there knows that the stream's last process has ended
 //! without a close, however it ended.
 
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use headwater_os::descriptors::{self, Found};
+use headwater_os::file_facts::{self, FileFact};
 use headwater_os::files;
 
 use crate::error::Result;
 use crate::limits::MINORS;
+use crate::plumb::driver::DriverLink;
+
+/// The driver's file, by whose open file description a stream's minor number is locked, and that number. The number is this
+/// process's own: the one in the stream's memory, which other processes can write, is compared once, and selects no byte later.
+#[derive(Debug)]
+pub(crate) struct MinorLock {
+    pub file: OwnedFd,
+    pub minor: u32,
+}
+
+impl MinorLock {
+    /// What another process has handed over, or its words in the stream's memory have selected, as the lock of a stream. None for
+    /// any other file: this process writes into it, and opens it anew. Before that [`MinorLock::notes`] has to be true as well.
+    pub fn checked(file: OwnedFd, driver: &DriverLink, minor: u32) -> Option<MinorLock> {
+        // Without /proc the name cannot be asked for.
+        let link = descriptors::link(Found::own(file.as_fd())).ok();
+        let is_drivers = link.is_none_or(|link| link.file_name().is_some_and(|name| name == driver.0.info().name));
+        // One that was opened for reading alone might be written with the rights of this process, which its opener does not have.
+        let is_written = file_facts::fact(file.as_fd()).is_ok_and(|fact| fact == FileFact::Plain)
+            && file_facts::is_read_write(&file).unwrap_or(false);
+        (is_drivers && is_written && minor < MINORS).then_some(MinorLock { file, minor })
+    }
+
+    /// Whether the file has the stream under the number whose doorbell the kernel knows by that cookie.
+    pub fn notes(&self, cookie: u64) -> bool {
+        noted(self, self.minor) == cookie
+    }
+}
+
+impl AsFd for MinorLock {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+}
 
 /// The stream of that cookie is opened under a number.
 ///

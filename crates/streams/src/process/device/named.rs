@@ -14,22 +14,21 @@ use headwater_os::abstract_socket::{self, Listener};
 use headwater_os::attendant::Attendant;
 use headwater_os::clock::now_ns;
 use headwater_os::descriptors;
-use headwater_os::file_facts::{self, FileFact};
+use headwater_os::file_facts;
 use headwater_os::files::{self, Status};
 use headwater_os::ofd_lock;
 use headwater_os::own_numbers;
 use headwater_shm::probe;
 
-use super::close::minor;
 use super::directory::{Directory, node};
-use super::{DeviceOptions, Parts, autopush, instances, make, opened, peer};
+use super::instances::{self, MinorLock};
+use super::{DeviceOptions, Parts, autopush, make, opened, peer};
 use crate::error::{Errno, Error, Result};
 use crate::head::handle::Handle;
 use crate::limits::MINORS;
 use crate::plumb::driver::DriverLink;
 use crate::process::admission::Admission;
 use crate::process::endpoint::Endpoint;
-use crate::process::region::Region;
 
 pub(crate) mod links;
 
@@ -95,7 +94,7 @@ impl Name {
         let (Some(parts), Some(listener)) = (Parts::of(files, Admission::Driver(driver))?, listener) else {
             return Err(strange("other descriptors came than those of a device"));
         };
-        let is_table = |lock: &OwnedFd| self.directory.is_table(driver, lock);
+        let is_table = |lock: &MinorLock| self.directory.is_table(driver, &lock.file);
         let is_here = parts.lock.as_ref().map(is_table).transpose()? == Some(true);
         if is_here && parts.lock.as_ref().is_some_and(|lock| instances::noted(lock, minor) == 0) {
             // It was closed since it was sent.
@@ -104,19 +103,12 @@ impl Name {
         let is_it = is_here
             && parts.fit()?
             && file_facts::is_local_listener(&listener)
-            && parts.region.fixed.device.minor.load(Ordering::Relaxed) == minor;
+            && parts.lock.as_ref().is_some_and(|lock| lock.minor == minor);
         if !is_it {
             return Err(strange("it is another device"));
         }
         Ok(Some(Fetched { parts, listener: listener.into() }))
     }
-}
-
-/// Whether a descriptor is of a file in which a driver's minor numbers are locked, and in which the one of a stream is noted.
-pub(super) fn is_lock(lock: &OwnedFd, region: &Region, cookie: u64) -> Result<bool> {
-    Ok(file_facts::fact(lock.as_fd())? == FileFact::Plain
-        && file_facts::is_read_write(lock)?
-        && instances::noted(lock, minor(&region.fixed.device)) == cookie)
 }
 
 /// Has this process know the name of a stream that another one has handed over, if it is found in the directory of these options, which
@@ -125,11 +117,10 @@ pub(super) fn is_lock(lock: &OwnedFd, region: &Region, cookie: u64) -> Result<bo
 pub(crate) fn find_name(endpoint: &Endpoint, options: &DeviceOptions) {
     let (Some(driver), Some(lock)) = (endpoint.region.driver, endpoint.lock()) else { return };
     let Ok(Some(directory)) = options.find_directory() else { return };
-    let minor = minor(&endpoint.region.fixed.device);
-    if directory.is_table(driver.0.info().name, lock).unwrap_or(false)
-        && ofd_lock::mark(lock, minor.into(), 1).unwrap_or(false)
+    if directory.is_table(driver.0.info().name, &lock.file).unwrap_or(false)
+        && ofd_lock::mark(lock, lock.minor.into(), 1).unwrap_or(false)
     {
-        endpoint.set_name(Name { driver, directory: Arc::new(directory), minor });
+        endpoint.set_name(Name { driver, directory: Arc::new(directory), minor: lock.minor });
     }
 }
 
@@ -185,7 +176,7 @@ impl Named<'_> {
                 if let Some(lock) = self.lock(minor)?
                     && (takes_dead || instances::noted(&lock, minor) == 0 || !self.has_living_partner(&lock, minor)?)
                 {
-                    return self.open_first(minor, lock, true);
+                    return self.open_first(lock, true);
                 }
             }
         }
@@ -214,7 +205,7 @@ impl Named<'_> {
                     || instances::noted(&lock, minor) == 0
                     || !self.has_living_partner(&lock, minor)?
                 {
-                    return self.open_first(minor, lock, false);
+                    return self.open_first(lock, false);
                 }
                 // A process of the partner is about to close it, and has its memory.
                 drop(lock);
@@ -239,15 +230,16 @@ impl Named<'_> {
     }
 
     /// Takes a minor number, if it is free.
-    pub(super) fn lock(&self, minor: u32) -> Result<Option<OwnedFd>> {
-        let table = self.directory.table(self.name())?;
-        let is_locked = ofd_lock::mark(&table, u64::from(minor), 1)?;
-        Ok(is_locked.then_some(table))
+    pub(super) fn lock(&self, minor: u32) -> Result<Option<MinorLock>> {
+        let file = self.directory.table(self.name())?;
+        let is_locked = ofd_lock::mark(&file, u64::from(minor), 1)?;
+        Ok(is_locked.then_some(MinorLock { file, minor }))
     }
 
-    fn open_first(&self, minor: u32, lock: OwnedFd, is_clone: bool) -> Result<Handle> {
+    fn open_first(&self, lock: MinorLock, is_clone: bool) -> Result<Handle> {
+        let minor = lock.minor;
         probe::at();
-        self.close_dead(&lock, minor)?;
+        self.close_dead(&lock)?;
         let mut stream = make(self.driver, minor, &self.options.stream)?;
         let Status { device, number, .. } = files::status(&lock)?;
         let region = &stream.end.region;
@@ -256,7 +248,7 @@ impl Named<'_> {
         }
         instances::note(&lock, minor, region.cookie_of(0)).map_err(|error| self.directory.told(error))?;
         probe::at();
-        stream.end.endpoint.hold_file(lock);
+        stream.end.endpoint.hold_minor(lock);
         let opening = self.options.opening(minor, is_clone, true);
         opened(&mut stream, self.driver, &opening, Some(&self.directory))?;
         probe::at();

@@ -259,7 +259,7 @@ impl Node {
         stream.end.endpoint.keep(self.file.as_fd());
         probe::at();
         let (marked, is_marked) = self.open_marked(&stream.end.region)?;
-        stream.end.endpoint.hold_file(marked);
+        stream.end.endpoint.hold_node(marked);
         Ok(is_marked)
     }
 
