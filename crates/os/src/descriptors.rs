@@ -84,15 +84,7 @@ impl Pinned {
         Ok(fits && self.file_system()? == PIPEFS)
     }
 
-    /// Whether it is a memfd of that name.
-    ///
-    /// # Errors
-    /// What fstat(2), fstatfs(2) and readlink(2) report.
-    pub fn is_memory(&self, name: &str) -> io::Result<bool> {
-        Ok(self.memory_name()?.as_deref() == Some(name))
-    }
-
-    /// The name of the memfd that it is; None for another file.
+    /// The name of the memfd that it is, which its maker has given it and no process can change; None for another file.
     ///
     /// # Errors
     /// What fstat(2), fstatfs(2) and readlink(2) report.
@@ -185,16 +177,16 @@ pub fn processes() -> io::Result<impl Iterator<Item = u32>> {
     Ok(fs::read_dir("/proc")?.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()))
 }
 
-/// All descriptors with that link among the processes whose descriptors we may see, this one last.
+/// All descriptors with a wanted link among the processes whose descriptors we may see, this one last.
 ///
 /// # Errors
 /// What reading /proc reports.
-pub fn anywhere(wanted: &str) -> io::Result<impl Iterator<Item = Found> + '_> {
+pub fn anywhere(is_wanted: impl Fn(&str) -> bool) -> io::Result<impl Iterator<Item = Found>> {
     let own = std::process::id();
     let pids = processes()?.filter(move |pid| *pid != own).chain([own]);
     // A process that ends meanwhile, or belongs to another user, shows no descriptors.
     let descriptors = pids.filter_map(|pid| of(pid).ok()).flatten();
-    Ok(descriptors.filter(move |found| link(*found).is_ok_and(|link| link.as_os_str() == wanted)))
+    Ok(descriptors.filter(move |found| link(*found).is_ok_and(|link| link.to_str().is_some_and(&is_wanted))))
 }
 
 /// Whether other processes of this user may look at this process's descriptors: not after it has changed its user.
@@ -425,11 +417,11 @@ mod tests {
     fn an_own_pipe_is_found_by_its_link() {
         let (source, sink) = io::pipe().expect("pipe");
         let wanted = format!("pipe:[{}]", inode(&source).expect("fstat"));
-        let found = anywhere(&wanted).expect("/proc").next().expect("it is open");
+        let found = anywhere(|link| link == wanted).expect("/proc").next().expect("it is open");
         assert_eq!(found.pid, std::process::id());
         assert!(own().expect("/proc").contains(&Found::own(sink.as_fd())));
         drop((source, sink));
-        assert_eq!(anywhere(&wanted).expect("/proc").next(), None);
+        assert_eq!(anywhere(|link| link == wanted).expect("/proc").next(), None);
     }
 
     #[test]
@@ -524,7 +516,8 @@ mod tests {
     #[test]
     fn memory_is_told_from_everything_else() {
         let is_memory = |fd: BorrowedFd<'_>| {
-            Found::own(fd).pin().expect("it is open").is_memory("headwater-test-memory").expect("fstat")
+            let name = Found::own(fd).pin().expect("it is open").memory_name().expect("fstat");
+            name.as_deref() == Some("headwater-test-memory")
         };
         let memory = |name| rustix::fs::memfd_create(name, rustix::fs::MemfdFlags::CLOEXEC).expect("memfd");
         assert!(is_memory(memory("headwater-test-memory").as_fd()));

@@ -20,7 +20,7 @@ pub struct OwnersFile {
 pub fn files_beside_udp(address: SocketAddr, name: &str) -> Vec<OwnersFile> {
     let Some(inode) = udp_inode(address) else { return Vec::new() };
     let socket = format!("socket:[{inode}]");
-    let Ok(mut owners) = descriptors::anywhere(&socket) else { return Vec::new() };
+    let Ok(mut owners) = descriptors::anywhere(move |link| link == socket) else { return Vec::new() };
     let owner = owners.next();
     let files = owner.and_then(|owner| descriptors::of(owner.pid).ok()).unwrap_or_default();
     files.into_iter().filter_map(|found| file_of(found, name)).collect()

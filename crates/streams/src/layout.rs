@@ -123,7 +123,7 @@ shareable! {
         pub strmsgsz: AtomicU32,
         pub strctlsz: AtomicU32,
         pub nstrpush: AtomicU32,
-        /// The cookies of the ends' doorbells, by which the ends are found. Of a FIFO: twice that of its pipe.
+        /// The cookies of the ends' doorbells, by which the ends are found. Of a FIFO: twice the inode of its pipe, for the inspection.
         pub cookies: [AtomicU64; 2],
         /// Length of the driver's own memory, bytes; 0 or a power of two.
         pub instance: AtomicU64,

@@ -60,7 +60,7 @@ impl Handle {
             return fifo::of_own_descriptors(fd, admission);
         }
         let doorbell = Doorbell::from_fd(fd).map_err(|_| no_stream("the descriptor is no stream"))?;
-        let memory = own_memory(NAME, doorbell.cookie()?)?;
+        let memory = own_memory(doorbell.cookie()?)?;
         let region = Region::open(memory)?;
         admission.check(&region)?;
         if region.driver.is_none() {
@@ -72,7 +72,7 @@ impl Handle {
             Err(error) => match region.fixed.device.partner.load(Ordering::Acquire) {
                 0 => return Err(error),
                 cookie => {
-                    let partner = Region::open(own_memory(NAME, cookie)?)?;
+                    let partner = Region::open(own_memory(cookie)?)?;
                     let far = Doorbell::from_fd(own_socket(partner.cookie_of(1))?)?;
                     FarEnd::Partner(partner, far)
                 }
@@ -198,8 +198,8 @@ pub(super) fn no_stream(why: &'static str) -> Error {
 }
 
 /// The memory, among this process's descriptors, of the stream whose doorbell has this cookie.
-pub(super) fn own_memory(name: &str, cookie: u64) -> Result<OwnedFd> {
-    let memory = descriptors::own()?.into_iter().find_map(|found| memory_of(found, name, cookie));
+fn own_memory(cookie: u64) -> Result<OwnedFd> {
+    let memory = descriptors::own()?.into_iter().find_map(|found| memory_of(found, cookie));
     memory.ok_or_else(|| {
         no_stream("the descriptor is no stream, or the descriptor of its memory was closed (see set_inheritable)")
     })
@@ -241,9 +241,9 @@ fn own_lock(region: &Region, near: &Doorbell) -> Result<Option<MinorLock>> {
 }
 
 /// The memory behind a descriptor, if it is that of the stream whose doorbell has this cookie.
-fn memory_of(found: Found, name: &str, cookie: u64) -> Option<OwnedFd> {
+fn memory_of(found: Found, cookie: u64) -> Option<OwnedFd> {
     let link = descriptors::link(found).ok()?;
-    if !link.to_str()?.starts_with(&format!("/memfd:{name}")) {
+    if !link.to_str()?.starts_with(&format!("/memfd:{NAME}")) {
         return None;
     }
     let memory = File::from(descriptors::duplicate(found.number).ok()?);

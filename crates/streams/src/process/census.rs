@@ -106,8 +106,9 @@ impl SeenMemory {
 
     /// The FIFO's node, as the memory's name has it: device and inode.
     pub fn node(&self) -> Option<[u64; 2]> {
-        let (device, inode) = self.name.strip_prefix(FIFO)?.strip_prefix('-')?.split_once('-')?;
-        Some([device.parse().ok()?, inode.parse().ok()?])
+        // Behind them stands its pipe's.
+        let mut parts = self.name.strip_prefix(FIFO)?.strip_prefix('-')?.split('-').map(|part| part.parse().ok());
+        Some([parts.next()??, parts.next()??])
     }
 }
 

@@ -16,14 +16,13 @@ use headwater_os::doorbell::Doorbell;
 use headwater_os::file_facts;
 use headwater_os::files;
 use headwater_os::futex;
-use headwater_os::own_numbers;
 use headwater_shm::probe;
 
 use self::meet::{Budget, Joined, opened};
 pub(crate) use self::node::NAME as MEMORY_NAME;
-use self::node::{NAME, Node, link_of_memory, name_of_memory};
+use self::node::{Node, name_of_memory, pipe_of_link};
 use super::admission::Admission;
-use super::attach::{no_stream, own_memory};
+use super::attach::no_stream;
 use super::end::Access;
 use super::endpoint::Endpoint;
 use super::region::Region;
@@ -247,16 +246,28 @@ fn identity(end: &Stream) -> Result<Option<[u64; 2]>> {
 
 /// The end behind a descriptor of its pipe that this process has inherited.
 pub(super) fn of_own_descriptors(pipe: OwnedFd, admission: Admission<'_>) -> Result<Handle> {
-    let cookie = descriptors::inode(&pipe)?;
-    let region = Region::open(own_memory(NAME, cookie)?)?;
-    let memory = descriptors::link(Found::own(region.as_fd()))?;
-    let node = descriptors::own()?.into_iter().find_map(|found| {
-        let file = descriptors::duplicate(found.number).ok()?;
-        let status = files::status(&file).ok().filter(|_| files::is_fifo(&file).unwrap_or(false))?;
-        (memory.as_os_str() == link_of_memory(&name_of_memory(status)).as_str()).then_some(file)
+    let inode = descriptors::inode(&pipe)?;
+    let own = descriptors::own()?;
+    let copy = |found: &Found| descriptors::duplicate(found.number).ok();
+    let nodes: Vec<(OwnedFd, String)> = own
+        .iter()
+        .filter_map(|found| {
+            let file = copy(found)?;
+            let status = files::status(&file).ok().filter(|_| files::is_fifo(&file).unwrap_or(false))?;
+            Some((file, name_of_memory(status)))
+        })
+        .collect();
+    // One of them is the node of the memory that has the pipe.
+    let found = own.iter().find_map(|found| {
+        let link = descriptors::link(*found).ok()?;
+        let node = nodes.iter().position(|(_, name)| pipe_of_link(&link, name) == Some(inode))?;
+        Some((copy(found)?, node))
     });
-    let closed = || no_stream("the descriptor of the FIFO's node was closed (see set_inheritable)");
-    of_parts([pipe, own_numbers::copy(region.as_fd())?, node.ok_or_else(closed)?], admission)
+    let closed =
+        "the descriptor is no stream, or that of its memory or of the FIFO's node was closed (see set_inheritable)";
+    let (memory, node) = found.ok_or_else(|| no_stream(closed))?;
+    let node = nodes.into_iter().nth(node).expect("it was found there").0;
+    of_parts([pipe, memory, node], admission)
 }
 
 /// The end that three descriptors from elsewhere are, in the order in which they are sent: an end of its pipe, the memory, the
@@ -268,12 +279,12 @@ pub(super) fn of_parts([pipe, memory, node]: [OwnedFd; 3], admission: Admission<
     let memory = descriptors::link(Found::own(region.as_fd()))?;
     // A received file is opened anew only after a check of its kind.
     let pinned = Pinned::of(pipe);
-    let fits = pinned.is_shared_pipe(region.cookie())?
+    let inode = pipe_of_link(&memory, &name_of_memory(files::status(&node)?));
+    let fits = inode.map_or(Ok(false), |inode| pinned.is_shared_pipe(inode))?
         && files::is_fifo(&node)?
         // As `Node::open_marked` opens it. A process that may not open the node can have another descriptor of it (O_PATH), and a broker
         // of this process would open it.
-        && file_facts::is_write_only(&node)?
-        && memory.as_os_str() == link_of_memory(&name_of_memory(files::status(&node)?)).as_str();
+        && file_facts::is_write_only(&node)?;
     if !fits {
         return Err(no_stream("the descriptors are not those of one FIFO"));
     }

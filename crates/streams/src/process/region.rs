@@ -210,11 +210,6 @@ impl Region {
         self.members.is_used_by_another(side).unwrap_or(true)
     }
 
-    /// Of a FIFO: the number of its pipe, the cookie of both ends.
-    pub fn cookie(&self) -> u64 {
-        self.fixed.header.0.cookies[0].load(Ordering::Relaxed)
-    }
-
     pub fn records(&self, direction: usize) -> Placed<[RecordHeader]> {
         Placed::slice_at(&self.memory, self.offsets.records(direction), RECORDS).expect("the size was checked")
     }

@@ -6,11 +6,12 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
+use std::time::Duration;
 
 use headwater_os::{descriptors, ofd_lock};
-use headwater_streams::{DeviceOptions, Errno, Stream};
+use headwater_streams::{Access, DeviceOptions, Errno, Handle, Stream};
 
-use crate::common::{in_own_process, private_directory};
+use crate::common::{child, fifo, in_own_process, joined, open as fifo_end, polled, private_directory};
 
 /// A file of the process that has nothing to do with streams.
 const CONTENT: [u8; 64] = [0xa5; 64];
@@ -142,4 +143,30 @@ fn the_number_that_a_member_writes_into_the_memory_closes_no_other_stream() {
     assert_eq!(words(), [noted[0], 0], "the second one alone was closed");
     drop(first);
     assert_eq!(words(), [0, 0]);
+}
+
+/// Two FIFOs of one process: a member of the first names the second one's pipe.
+#[test]
+fn a_member_of_a_fifo_names_no_pipe_of_another_one() {
+    in_own_process!();
+    let ((_one, path), (_other, other_path)) = (fifo(), fifo());
+    let mut reader = fifo_end(&path, Access::Read).expect("it is ours");
+    let other = fifo_end(&other_path, Access::Read).expect("it is ours");
+    let inode = |end: &Handle| descriptors::inode(end.as_fd()).expect("fstat").to_ne_bytes();
+    let (own, wrong) = (inode(&reader), inode(&other));
+    for found in descriptors::own().expect("/proc") {
+        let is_memory = |link: std::path::PathBuf| link.to_string_lossy().starts_with("/memfd:headwater-fifo");
+        if !descriptors::link(found).is_ok_and(is_memory) {
+            continue;
+        }
+        let memory = File::from(descriptors::duplicate(found.number).expect("open"));
+        let mut bytes = vec![0; 1024];
+        memory.read_exact_at(&mut bytes, 0).expect("it is longer");
+        for at in (0..bytes.len()).step_by(8).filter(|at| bytes[*at..at + 8] == own) {
+            memory.write_all_at(&wrong, at as u64).expect("room");
+        }
+    }
+    joined(child(|| fifo_end(&path, Access::Write)?.write(b"x").map(drop)));
+    assert_eq!(polled(&other, libc::POLLIN, Duration::ZERO) & libc::POLLIN, 0, "the other FIFO's pipe was used");
+    assert_eq!(reader.read(&mut [0; 8]).expect("it has come"), 1);
 }

@@ -90,7 +90,7 @@ fn nobody_is_lured_by_a_name() {
     let _lure = holder(|| {
         become_user(NOBODY);
         // Root sees the processes of both users: the one that may not open the node has memory of that name.
-        let name = format!("headwater-fifo-{}-{}", node.device, node.number);
+        let name = format!("headwater-fifo-{}-{}-1", node.device, node.number);
         Ok(headwater_os::memory::SharedMemory::create(&name, 1 << 20)?)
     });
     let mut reader = open(&path, Access::Read).expect("it does not look at that memory");

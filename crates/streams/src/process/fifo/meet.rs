@@ -32,7 +32,7 @@ use headwater_os::files::{self, OFlags};
 use headwater_shm::probe;
 
 use super::marks::Marks;
-use super::node::{Node, link_of_memory};
+use super::node::{Node, name_with_pipe, pipe_of, pipe_of_link};
 use super::pipe::{Pipe, if_there};
 use super::{WRITER, ask, refuse_driver, stream};
 use crate::error::{Errno, Error, Result};
@@ -134,9 +134,7 @@ impl Located {
     fn of_process(node: &Node, found: Found) -> Result<Option<Located>> {
         let Some(pinned) = if_there(found.pin())? else { return Ok(None) };
         probe::at();
-        if !if_there(pinned.is_memory(&node.name))?.unwrap_or(false) {
-            return Ok(None);
-        }
+        let Some(pipe) = node.pipe_of(&pinned)? else { return Ok(None) };
         // Any process can give memory such a name. A privileged process sees also the memory of users that may not open
         // the node.
         let maker = pinned.status()?.owner;
@@ -147,18 +145,16 @@ impl Located {
         let Some(region) = region(memory)? else { return Ok(None) };
         probe::at();
         // A process with the memory alone is about to join, or to leave, and cannot be joined.
-        let pipe = Pipe::of_process(found, &region)?;
+        let pipe = Pipe::of_process(found, pipe)?;
         Ok(pipe.map(|pipe| Located { region, pipe, is_marked: false }))
     }
 
     /// The stream of a broker's descriptors: the memory and the pipe.
     pub fn of_files(node: &Node, [memory, pipe]: [OwnedFd; 2]) -> Result<Option<Located>> {
         let memory = Pinned::of(memory);
-        if !if_there(memory.is_memory(&node.name))?.unwrap_or(false) {
-            return Ok(None);
-        }
+        let Some(inode) = node.pipe_of(&memory)? else { return Ok(None) };
         let Some(region) = region(memory.into())? else { return Ok(None) };
-        let pipe = Pipe::of_file(pipe, &region)?;
+        let pipe = Pipe::of_file(pipe, inode)?;
         Ok(pipe.map(|pipe| Located { region, pipe, is_marked: true }))
     }
 
@@ -336,7 +332,7 @@ impl Node {
         if !elsewhere {
             return Ok(Look::Nothing);
         }
-        for found in descriptors::anywhere(&link_of_memory(&self.name))? {
+        for found in descriptors::anywhere(|link| pipe_of_link(link.as_ref(), &self.name).is_some())? {
             if let Some(located) = Located::of_process(self, found)?
                 && fits(&located)
             {
@@ -360,9 +356,8 @@ impl Node {
         if let Some(located) = Located::of_process(self, named)? {
             return Ok(Look::Stream(located));
         }
-        let link = link_of_memory(&self.name);
         for found in if_there(descriptors::of(named.pid))?.unwrap_or_default() {
-            if descriptors::link(found).is_ok_and(|seen| seen.as_os_str() == link.as_str())
+            if descriptors::link(found).is_ok_and(|link| pipe_of_link(&link, &self.name).is_some())
                 && let Some(located) = Located::of_process(self, found)?
             {
                 return Ok(Look::Stream(located));
@@ -371,11 +366,17 @@ impl Node {
         Ok(Look::Nothing)
     }
 
+    /// The inode of the pipe of a stream of this node whose memory that is. None if it is something else.
+    fn pipe_of(&self, memory: &Pinned) -> Result<Option<u64>> {
+        let name = if_there(memory.memory_name())?.flatten();
+        Ok(name.and_then(|name| pipe_of(&name, &self.name)))
+    }
+
     fn make(&self, side: usize, options: &Options) -> Result<Joined> {
         let (source, sink) = files::shared_pipe()?;
         let own = if side == WRITER { sink } else { source };
         let inode = descriptors::inode(&own)?;
-        let region = Region::create(&self.name, options, [inode; 2])?;
+        let region = Region::create(&name_with_pipe(&self.name, inode), options, [inode; 2])?;
         probe::at();
         let seen = opened(&region, 1 - side).load(Ordering::Acquire);
         Ok(Joined { stream: stream(region, side, Doorbell::of_pipe(own)?), seen, is_marked: false })

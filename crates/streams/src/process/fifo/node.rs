@@ -7,7 +7,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
-use headwater_os::descriptors::Pinned;
+use headwater_os::descriptors::{self, Pinned};
 use headwater_os::files::{self, OFlags, Status};
 
 use super::marks;
@@ -17,13 +17,25 @@ use crate::process::region::Region;
 /// The prefix of the name of a FIFO's memory.
 pub(crate) const NAME: &str = "headwater-fifo";
 
+/// The beginning of the names of the memories of a node's streams.
 pub(super) fn name_of_memory(node: Status) -> String {
     format!("{NAME}-{}-{}", node.device, node.number)
 }
 
-/// As /proc shows a descriptor of it.
-pub(super) fn link_of_memory(name: &str) -> String {
-    format!("/memfd:{name} (deleted)")
+/// The name of the memory of a stream with that pipe. It says which pipe, because the users of the stream can change what is in the
+/// memory, and not its name.
+pub(super) fn name_with_pipe(name: &str, pipe: u64) -> String {
+    format!("{name}-{pipe}")
+}
+
+/// The inode of the pipe of the stream whose memory has that name. None for the memory of another node, or of something else.
+pub(super) fn pipe_of(memory: &str, name: &str) -> Option<u64> {
+    memory.strip_prefix(name)?.strip_prefix('-')?.parse().ok()
+}
+
+/// As [`pipe_of`], by the link of a descriptor of the memory.
+pub(super) fn pipe_of_link(link: &Path, name: &str) -> Option<u64> {
+    pipe_of(descriptors::name_in(link.to_str()?)?, name)
 }
 
 /// Permissions of owner, group and others.
@@ -37,7 +49,7 @@ pub(super) struct Node {
     /// Open for reading alone: a process that checks the node's locks must not count as a writer.
     pub file: OwnedFd,
     pub status: Status,
-    /// The name of the stream's memory.
+    /// The beginning of the name of the stream's memory.
     pub name: String,
     /// The node has no mark, but a process has it open for writing, which may have been kept from marking it.
     pub is_unmarked: bool,

@@ -3,8 +3,9 @@
 //! Readers have it open for reading and writers for writing, as with the kernel's FIFO, and poll's events
 //! mean the same.
 //!
-//! It is named by its inode in the stream's header, which any member may overwrite. So it is opened only after a check
-//! that it is a pipe without a name, with that inode, which its owner has opened to all users.
+//! It is known by its inode, which is a part of the memory's name: the maker of the stream has chosen that, and no member can
+//! change it. It is opened only after a check that it is a pipe without a name, with that inode, which its owner has opened to all
+//! users.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -15,7 +16,6 @@ use headwater_os::files::OFlags;
 
 use super::WRITER;
 use crate::error::Result;
-use crate::process::region::Region;
 
 /// The pipe of a stream, checked and not opened. So this process does not count as a peer yet.
 #[derive(Debug)]
@@ -26,8 +26,8 @@ const NEAR: u32 = 16;
 
 impl Pipe {
     /// The pipe of a process that has the stream's memory. None if it does not have it.
-    pub fn of_process(memory: Found, region: &Region) -> Result<Option<Pipe>> {
-        let (number, inode) = (memory.number, region.cookie());
+    pub fn of_process(memory: Found, inode: u64) -> Result<Option<Pipe>> {
+        let number = memory.number;
         let near = (1..=NEAR).flat_map(|far| [number.checked_sub(far), number.checked_add(far)]).flatten();
         for number in near {
             if let Some(pipe) = pipe_at(Found { number, ..memory }, inode)? {
@@ -45,9 +45,9 @@ impl Pipe {
     }
 
     /// The pipe behind a received file. None if it is something else.
-    pub fn of_file(file: OwnedFd, region: &Region) -> Result<Option<Pipe>> {
+    pub fn of_file(file: OwnedFd, inode: u64) -> Result<Option<Pipe>> {
         let pinned = Pinned::of(file);
-        let fits = pinned.is_shared_pipe(region.cookie())?;
+        let fits = pinned.is_shared_pipe(inode)?;
         Ok(fits.then_some(Pipe(pinned)))
     }
 
