@@ -234,6 +234,10 @@ shareable! {
     pub(crate) struct ReadPosition {
         pub bytes: AtomicU64,
         pub records: AtomicU64,
+        /// Bytes of the message at the front that were taken and lie behind `bytes`: of its data part, while some of its control part
+        /// is left. They occupy the window, and are not in the queue. Less than that for a moment, never more: changed before
+        /// `bytes` where it becomes smaller, else after it.
+        pub early: AtomicU64,
     }
 
     /// One side of a lane: the state of its sleepers.

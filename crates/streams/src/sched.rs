@@ -60,6 +60,8 @@ pub(crate) struct Effects {
     pub used_other: bool,
     /// A queue of the other direction was enabled.
     pub enabled_other: bool,
+    /// Writers of the other direction that waited for room may continue.
+    pub room_other: bool,
     /// There is room for messages of the partner's driver.
     pub enabled_partner: bool,
     /// A stream that is linked below was used: what has come up there is looked at.

@@ -61,8 +61,6 @@ struct Message {
     plain: bool,
     control: Option<VecDeque<u8>>,
     data: Option<VecDeque<u8>>,
-    /// Length of the control part when it was sent, and of both.
-    sent: (usize, usize),
 }
 
 impl Message {
@@ -70,17 +68,9 @@ impl Message {
         self.control.as_ref().map_or(0, VecDeque::len) + self.data.as_ref().map_or(0, VecDeque::len)
     }
 
-    /// Its bytes in flow control. In a lane a message gives its place back from the front alone, and one without
-    /// bytes takes a place too.
+    /// Its bytes in flow control. In a lane one without bytes takes a place.
     fn weight(&self, lane: bool) -> usize {
-        match lane && self.rank == 0 {
-            false => self.left(),
-            true if self.control.as_ref().is_some_and(|control| !control.is_empty()) => {
-                self.control.as_ref().map_or(0, VecDeque::len) + self.sent.1 - self.sent.0
-            }
-            true if self.data.as_ref().is_some_and(|data| !data.is_empty()) => self.left(),
-            true => 1,
-        }
+        if lane && self.rank == 0 { self.left().max(1) } else { self.left() }
     }
 }
 
@@ -123,10 +113,7 @@ impl Model {
 
     fn send(&mut self, rank: u16, plain: bool, control: Option<&[u8]>, data: Option<&[u8]>) {
         let own = |part: Option<&[u8]>| part.map(|bytes| bytes.iter().copied().collect::<VecDeque<u8>>());
-        let (control, data) = (own(control), own(data));
-        let len = |part: &Option<VecDeque<u8>>| part.as_ref().map_or(0, VecDeque::len);
-        let sent = (len(&control), len(&control) + len(&data));
-        self.insert(Message { rank, plain, control, data, sent });
+        self.insert(Message { rank, plain, control: own(control), data: own(data) });
     }
 
     fn write(&mut self, bytes: &[u8]) -> Result<usize, Errno> {

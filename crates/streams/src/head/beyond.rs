@@ -80,6 +80,9 @@ impl Handle {
         if effects.changed {
             self.tell_changed(outward)?;
         }
+        if effects.room_other {
+            self.tell_of_room_in(!outward)?;
+        }
         if effects.watches_more || effects.sooner {
             self.tell_to_look(effects.sooner)?;
         }

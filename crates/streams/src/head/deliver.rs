@@ -207,6 +207,10 @@ impl<'m> Run<'_, 'm> {
         }
         self.lane.notify(CHANGED);
         self.announce();
+        if options.hiwat.is_some() || options.lowat.is_some() {
+            // The queue may be below its low-water mark now.
+            self.enable_last();
+        }
     }
 }
 

@@ -373,20 +373,27 @@ impl Handle {
             }
         }
         if effects.room {
-            // The writers of a direction are at its first end.
-            if outward {
-                self.end.wake_own_writers()?
-            } else {
-                self.wake_writers()?
-            }
-            self.signal_room(outward);
+            self.tell_of_room_in(outward)?;
         }
-        let more = effects.changed | effects.enabled_other | effects.enabled_partner | effects.used_lower;
+        let more =
+            effects.changed | effects.enabled_other | effects.room_other | effects.enabled_partner | effects.used_lower;
         if more | effects.watches_more | effects.sooner | !effects.peers.is_empty() {
             self.tell_more(outward, effects)
         } else {
             Ok(())
         }
+    }
+
+    /// Wakes and signals the writers of a direction, who are at its first end: there is room.
+    #[inline]
+    pub(super) fn tell_of_room_in(&mut self, outward: bool) -> Result<()> {
+        if outward {
+            self.end.wake_own_writers()?
+        } else {
+            self.wake_writers()?
+        }
+        self.signal_room(outward);
+        Ok(())
     }
 
     /// The end at the far side of a direction has a new state: its readers and writers look at it.

@@ -139,8 +139,8 @@ impl Handle {
                 self.service_if_free(outward)?;
             }
         }
-        self.end.wake_own_writers()?;
-        self.wake_writers()
+        self.tell_of_room_in(true)?;
+        self.tell_of_room_in(false)
     }
 
     /// The name of the module that was pushed last, or of the driver (I_LOOK).

@@ -89,6 +89,10 @@ impl Handle {
         }
         self.end.region.set_water_marks(1 - self.end.side, hiwat, lowat);
         self.back.announce();
+        // The queue may be below its low-water mark now.
+        if self.attach().is_ok() {
+            self.after_taking(true);
+        }
         self.wake_writers()
     }
 

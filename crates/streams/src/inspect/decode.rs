@@ -276,7 +276,9 @@ impl Decoder<'_> {
         let of = |words: &Words, base: usize| {
             [
                 words.double(base + tail + offset_of!(Tail, bytes)),
-                words.double(base + head + offset_of!(ReadPosition, bytes)),
+                words
+                    .double(base + head + offset_of!(ReadPosition, bytes))
+                    .wrapping_add(words.double(base + head + offset_of!(ReadPosition, early))),
                 words.double(base + tail + offset_of!(Tail, records)),
                 words.double(base + head + offset_of!(ReadPosition, records)),
             ]

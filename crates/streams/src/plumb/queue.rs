@@ -173,8 +173,8 @@ impl<'m> Queue<'_, '_, 'm> {
         if own && self.run.with_store(|store| store.flush(queue, which))? {
             self.run.back_enable(self.at);
         }
-        if other {
-            self.run.with_other_store(|store| store.flush(queue, which))?;
+        if other && self.run.with_other_store(|store| store.flush(queue, which))? {
+            self.run.back_enable_other(self.at)?;
         }
         Ok(())
     }

@@ -11,7 +11,7 @@ use headwater_shm::probe;
 use headwater_shm::sync::Ordering;
 
 use crate::error::{Result, corrupt};
-use crate::layout::{ABSENT, RecordHeader};
+use crate::layout::{ABSENT, LaneWords, RecordHeader};
 use crate::message::kind::MessageHeader;
 
 pub(crate) mod reader;
@@ -38,6 +38,16 @@ impl Kept {
         guard.keep_lane_alone();
         std::mem::forget(guard);
         Kept(())
+    }
+}
+
+impl LaneWords {
+    /// Bytes in the queue of a lane whose writer is at `tail`, for flow control: fewer than lie in its window where the data part of the
+    /// message at the front was taken before its control part. Read without the lock.
+    fn queued(&self, tail: u64) -> u64 {
+        // Acquire: `early` is not older than the position, and so never too large.
+        let head = self.head.0.bytes.load(Ordering::Acquire);
+        tail.wrapping_sub(head).saturating_sub(self.head.0.early.load(Ordering::Relaxed))
     }
 }
 
@@ -135,6 +145,13 @@ impl Record {
     /// Number of the byte behind it. A message without bytes occupies one, so that it has a place in the order.
     pub fn end(&self) -> u64 {
         self.at.wrapping_add((self.control_len() + self.data_len()).max(1))
+    }
+
+    /// Bytes taken of this message that lie behind that position.
+    fn early(&self) -> u64 {
+        let parts = [self.control, self.data].into_iter().flatten();
+        let taken: u64 = parts.map(|part| u64::from(part.taken)).sum();
+        taken.saturating_sub(self.given_back().wrapping_sub(self.at))
     }
 
     /// The position up to which the lane is free for the writer again, given the bytes taken of this message.

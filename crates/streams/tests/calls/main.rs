@@ -3,6 +3,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod head;
+mod leaving;
 mod limits;
 mod module_calls;
 mod modules;

@@ -6,6 +6,7 @@ use headwater_shm::probe;
 
 use super::Queue;
 use crate::error::{Error, Result, Text};
+use crate::events;
 use crate::plumb::chain;
 use crate::process::sleep::SERVICE;
 use crate::queue::store::HEAD;
@@ -69,6 +70,29 @@ impl Queue<'_, '_, '_> {
 }
 
 impl Run<'_, '_> {
+    /// As [`Run::back_enable`], in the other direction: room has been made in the other queue of the module at that place.
+    pub(super) fn back_enable_other(&mut self, at: usize) -> Result<()> {
+        let (own, direction) = (self.chain[at], 1 - self.direction);
+        let (mut is_before, mut service) = (true, None);
+        chain::resolve(self.region, direction, |link| {
+            is_before &= (link.end, link.slot) != (own.end, own.slot);
+            if is_before && link.service {
+                service = Some(link.queue);
+            }
+            Ok(())
+        })?;
+        self.counters.back_enables += 1;
+        events::back_enable(self.region.inode, direction as u8, at as u8);
+        match service {
+            Some(queue) => {
+                self.other.store().enable(queue);
+                self.effects.enabled_other = true;
+            }
+            None => self.effects.room_other = true,
+        }
+        Ok(())
+    }
+
     /// As [`Run::can_put_from`], along the other direction, from the place after the module's. The chain does not change
     /// meanwhile: that takes this direction's lock too.
     fn can_put_back_from(&mut self, at: usize, band: u8) -> Result<bool> {

@@ -84,7 +84,7 @@ fn lane_words(hiwat: u32) -> LaneWords {
     let side = || CachePadded(Side { sleep: word(0), wanted: word(0) });
     LaneWords {
         tail: CachePadded(Tail { bytes: position(), records: position(), origin: position() }),
-        head: CachePadded(Taken { bytes: position(), records: position() }),
+        head: CachePadded(Taken { bytes: position(), records: position(), early: AtomicU64::new(0) }),
         writer_lock: CachePadded(loom_model::lock()),
         reader_lock: CachePadded(loom_model::lock()),
         store_lock: CachePadded(loom_model::lock()),

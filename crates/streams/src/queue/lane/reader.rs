@@ -47,6 +47,8 @@ pub(crate) struct LaneReader {
     records_tail: u64,
     /// The mark at `records_head`, if it was seen.
     next: Option<Record>,
+    /// As in [`ReadPosition`](crate::layout::ReadPosition), while the lock is ours.
+    early: u64,
     /// Bytes that the last look has found.
     found: u64,
     /// The end of the window's part that was seen in use; see [`LaneReader::reach`].
@@ -85,6 +87,7 @@ impl LaneReader {
             records_tail: 0,
             next: None,
             quick_until: 0,
+            early: 0,
             found: 0,
             reach: 0,
         }
@@ -275,7 +278,8 @@ impl LaneReader {
     /// Whether a waiting writer may continue.
     pub fn is_low(&self) -> bool {
         // The writer sleeps, so its position stands still.
-        WaterMarks::of(&self.words.flow.0).is_low(self.bytes_there())
+        let tail = self.words.tail.0.bytes.load(Ordering::Relaxed);
+        WaterMarks::of(&self.words.flow.0).is_low(self.words.queued(tail))
     }
 
     /// Where a position lies in the window.

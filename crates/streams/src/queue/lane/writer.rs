@@ -280,6 +280,12 @@ impl LaneWriter {
         self.tail.wrapping_sub(self.head)
     }
 
+    /// Whether the window has room for the longest message behind `count` bytes. Without bytes that were taken early it has, where the
+    /// queue is not above hiwat.
+    fn has_window(&self, count: u64) -> bool {
+        count <= self.window.len().saturating_sub(self.message_max)
+    }
+
     /// Bytes in the lane at this moment, read without the lock.
     pub fn count_now(&self) -> u64 {
         let head = self.words.head.0.bytes.load(Ordering::Relaxed);
@@ -298,13 +304,7 @@ impl LaneWriter {
     /// Whether a writer may continue, read without the lock. For waiting; it changes nothing. If it is true,
     /// [`LaneWriter::has_room`] is true as well; otherwise a writer would neither sleep nor continue.
     pub fn may_go_on(&self) -> bool {
-        let count = self
-            .words
-            .tail
-            .0
-            .bytes
-            .load(Ordering::Relaxed)
-            .wrapping_sub(self.words.head.0.bytes.load(Ordering::Relaxed));
+        let tail = self.words.tail.0.bytes.load(Ordering::Relaxed);
         let records = self
             .words
             .tail
@@ -312,8 +312,8 @@ impl LaneWriter {
             .records
             .load(Ordering::Relaxed)
             .wrapping_sub(self.words.head.0.records.load(Ordering::Relaxed));
-        let low = self.water_marks().is_low(count);
-        (low || !self.is_full()) && records <= (RECORDS - CUT_MAX) as u64
+        let low = self.water_marks().is_low(self.words.queued(tail));
+        (low || !self.is_full()) && records <= (RECORDS - CUT_MAX) as u64 && self.has_window(self.count_now())
     }
 
     /// The position of this member's last write, valid while it alone writes: to detect writes.

@@ -138,11 +138,13 @@ impl ReaderGuard<'_> {
         slot.taken.store(taken(rest.control) | taken(rest.data) << 32, Ordering::Release);
         probe::at();
         self.next = Some(rest);
-        let given_back = rest.given_back();
+        let (given_back, early) = (rest.given_back(), rest.early());
+        self.set_early(early.min(self.early));
         if given_back != rest.at {
             self.advance_to(given_back);
             self.plain_until = self.head;
         }
+        self.set_early(early);
         Ok(())
     }
 
@@ -161,29 +163,42 @@ impl ReaderGuard<'_> {
     /// Messages in the lane as last seen, where plain bytes before each mark and at the end count as one. Signals do
     /// not count.
     pub fn messages(&self) -> usize {
-        let (mut count, mut signals) = (0, 0);
+        let mut count = 0;
+        self.each(|front| {
+            let is_signal = matches!(front, LaneFront::Record(message) if message.header.kind == Kind::Signal);
+            count += usize::from(!is_signal);
+            true
+        });
+        count
+    }
+
+    /// Calls `look` with what lies in the lane as last seen, in its order, until that returns false.
+    pub fn each(&self, mut look: impl FnMut(LaneFront) -> bool) {
         let mut at = self.head;
         let mut record = self.records_head;
-        while at != self.tail {
-            count += 1;
+        for _ in 0..RECORDS * 2 {
+            if at == self.tail {
+                break;
+            }
             let next = (record != self.records_tail)
                 .then(|| Record::read(&self.records[record as usize % RECORDS]))
                 .and_then(Result::ok);
-            match next {
+            let (front, end) = match next {
                 // Inside, or at its beginning: the message itself.
                 Some(message) if message.at.wrapping_sub(at) as i64 <= 0 => {
-                    signals += usize::from(message.header.kind == Kind::Signal);
-                    at = message.end();
                     record = record.wrapping_add(1);
+                    (LaneFront::Record(message), message.end())
                 }
-                Some(message) if message.at.wrapping_sub(at) < self.tail.wrapping_sub(at) => at = message.at,
-                _ => at = self.tail,
-            }
-            if count > RECORDS * 2 {
+                Some(message) if message.at.wrapping_sub(at) < self.tail.wrapping_sub(at) => {
+                    (LaneFront::Plain(message.at.wrapping_sub(at)), message.at)
+                }
+                _ => (LaneFront::Plain(self.tail.wrapping_sub(at)), self.tail),
+            };
+            if !look(front) {
                 break;
             }
+            at = end;
         }
-        count - signals
     }
 
     /// Reads how far the writer has come.
@@ -218,8 +233,18 @@ impl ReaderGuard<'_> {
         self.publish_head(head);
     }
 
+    fn set_early(&mut self, early: u64) {
+        if self.early != early {
+            self.early = early;
+            // Relaxed: the position that is stored next, with Release, is not seen without it.
+            self.words.head.0.early.store(early, Ordering::Relaxed);
+            probe::at();
+        }
+    }
+
     fn drop_front(&mut self) -> Result<()> {
         let Some(message) = self.next.take() else { return Ok(()) };
+        self.set_early(0);
         self.advance_to(message.end());
         self.records_head = self.records_head.wrapping_add(1);
         // After the position: a process that takes over after our death skips a mark that is behind the position.
@@ -266,6 +291,8 @@ impl ReaderGuard<'_> {
     /// Another member may have read since: reads everything anew, from words that are valid even after a death.
     pub(super) fn refresh(&mut self) -> Result<()> {
         self.next = None;
+        self.early = self.words.head.0.early.load(Ordering::Relaxed);
+        let mut early = 0;
         self.head = self.words.head.0.bytes.load(Ordering::Acquire);
         self.close();
         self.tail = self.head;
@@ -283,6 +310,8 @@ impl ReaderGuard<'_> {
             let message = Record::read(&self.records[self.records_head as usize % RECORDS])?;
             let behind = self.head.wrapping_sub(message.end()) <= self.window.len();
             if !behind {
+                early = message.early();
+                self.set_early(early.min(self.early));
                 // A reader that died between the two stores has taken more than its position says.
                 let given_back = message.given_back();
                 if given_back != message.at && given_back.wrapping_sub(self.head) < self.window.len() {
@@ -296,6 +325,7 @@ impl ReaderGuard<'_> {
             self.words.head.0.records.store(self.records_head, Ordering::Release);
             probe::at();
         }
+        self.set_early(early);
         self.look()
     }
 }

@@ -84,8 +84,9 @@ const WAITERS: u64 = 1 << 23;
 /// Writes garbage into one word.
 fn spoil(room: &Room, target: Target, random: &mut Random) {
     let words = room.words();
-    let words_64 = [&words.tail.0.bytes, &words.tail.0.records, &words.head.0.bytes, &words.head.0.records];
-    let near = words_64[random.below(4)].load(Ordering::Relaxed);
+    let (tail, head) = (&words.tail.0, &words.head.0);
+    let words_64 = [&tail.bytes, &tail.records, &head.bytes, &head.records, &head.early];
+    let near = words_64[random.below(words_64.len())].load(Ordering::Relaxed);
     let value = match random.below(8) {
         0 => 0,
         1 => u64::MAX - random.below(3) as u64,

@@ -218,14 +218,23 @@ impl World {
         self.model.iter().map(count).sum()
     }
 
+    /// Bytes for flow control: less than lie in the window, where data was taken before control.
+    fn queued(&self) -> usize {
+        let early = match self.model.front() {
+            Some(Item::Record(message)) if !message.control_left().is_empty() => message.data_taken,
+            _ => 0,
+        };
+        self.count() - early
+    }
+
     /// Full above hiwat when a caller asks, and open again below lowat, or when empty.
     fn has_room(&mut self) -> bool {
         let Sizes { window, message_max, hiwat, lowat } = self.room.sizes;
         let hiwat = (hiwat as usize).min(window - message_max);
-        let (count, lowat) = (self.count(), (lowat as usize).min(hiwat));
+        let (count, lowat) = (self.queued(), (lowat as usize).min(hiwat));
         self.full = if self.full { count != 0 && count >= lowat } else { count > hiwat };
         let records = self.model.iter().filter(|item| matches!(item, Item::Record(_))).count();
-        !self.full && records <= RECORDS - CUT_MAX
+        !self.full && records <= RECORDS - CUT_MAX && self.count() <= window - message_max
     }
 
     fn fresh(&mut self, len: usize) -> Vec<u8> {
@@ -371,6 +380,7 @@ impl World {
     /// It releases the room of a message, and dies before it counts the mark.
     fn dropper_dies(&mut self, who: usize) {
         if let Some(LaneFront::Record(message)) = self.readers[who].front() {
+            self.room.words().head.0.early.store(0, Ordering::Relaxed);
             self.room.words().head.0.bytes.store(message.end(), Ordering::Relaxed);
             self.model.pop_front();
         }

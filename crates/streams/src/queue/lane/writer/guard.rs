@@ -105,7 +105,7 @@ impl WriterGuard<'_> {
             self.note_flow();
             self.rewind();
         }
-        Ok(!self.is_full() && !self.no_mark_left())
+        Ok(!self.is_full() && self.has_window(self.count()) && !self.no_mark_left())
     }
 
     /// Appends plain data of any length up to the room behind hiwat, in pieces. After
@@ -201,7 +201,7 @@ impl WriterGuard<'_> {
 
     /// Notes whether the queue is full, after a look.
     fn note_flow(&mut self) {
-        let full = self.water.is_full(self.count(), self.is_full());
+        let full = self.water.is_full(self.words.queued(self.tail), self.is_full());
         // Relaxed: read by the lock's holders, and as a hint by waiters.
         self.words.flow.0.full.store(u32::from(full), Ordering::Relaxed);
         probe::at();
