@@ -78,6 +78,8 @@ pub enum Interest {
     Room,
     /// Either.
     Both,
+    /// What the watch reports, which is one of [`Doorbell::watch_edges`]: packets lie there that the caller leaves.
+    Edges,
 }
 
 /// Why [`Doorbell::wait`] came back.
@@ -85,7 +87,8 @@ pub enum Interest {
 pub enum Heard {
     /// The event that the caller waits for.
     Ready,
-    /// Another user of our own end has called [`Doorbell::nudge_own`]; or the other end has taken a packet.
+    /// Another user of our own end has called [`Doorbell::nudge_own`]; or the other end has taken a packet; or one has arrived, with a
+    /// watch of [`Doorbell::watch_edges`].
     Nudged,
     /// A file beside the doorbell is ready, and nothing else has happened.
     Beside,
@@ -369,6 +372,7 @@ impl Doorbell {
             Interest::Packets => Watched::IN,
             Interest::Room => Watched::OUT,
             Interest::Both => Watched::IN | Watched::OUT,
+            Interest::Edges => 0,
         };
         let own = Watched::new(self.own.as_fd(), wanted);
         let mut all = [own; readiness::FILES_MAX];

@@ -224,7 +224,7 @@ impl Model {
             MessageFilter::Band(band) => first.rank >= u16::from(band),
         };
         if !wanted {
-            return Err(Errno::Badmsg);
+            return Err(Errno::Again);
         }
         let mut copy = first.clone();
         let part = |part: &mut Option<VecDeque<u8>>, most: Option<usize>| {

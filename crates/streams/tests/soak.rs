@@ -150,12 +150,7 @@ fn answer(far: &mut [Handle], rounds: u64) -> Result<()> {
     for _ in 0..rounds {
         for stream in &mut *far {
             // The bytes may be there before the message is.
-            let got = loop {
-                match stream.getpmsg(Some(&mut control), Some(&mut data), MessageFilter::Band(1)) {
-                    Err(error) if error.errno() == headwater_streams::Errno::Badmsg => std::thread::yield_now(),
-                    got => break got?,
-                }
-            };
+            let got = stream.getpmsg(Some(&mut control), Some(&mut data), MessageFilter::Band(1))?;
             let len = got.data.unwrap_or(0);
             read_exact(stream, &mut bytes[..len])?;
             assert_eq!(data[..len], bytes[..len]);

@@ -140,20 +140,59 @@ static void a_high_priority_message_by_getpmsg(void) {
         EXPECT(got.error, expected, rule); \
     } while (0)
 
-static void a_message_of_another_kind_is_ebadmsg(void) {
+static void a_message_of_another_kind_is_eagain(void) {
     prepare();
     GET_FAILS(get_with(far, 100, 100, RS_HIPRI), EAGAIN, "POSIX getmsg: EAGAIN on an empty queue");
     EXPECT(put_message(near, "c", "d", 0), 0, "putmsg");
-    GET_FAILS(get_with(far, 100, 100, RS_HIPRI), EBADMSG, "STREAMS 4.5: RS_HIPRI wanted, an ordinary message is first");
-    GET_FAILS(get_from_band(far, 0, MSG_HIPRI), EBADMSG, "STREAMS 4.5: MSG_HIPRI wanted, an ordinary message is first");
-    GET_FAILS(get_from_band(far, 1, MSG_BAND), EBADMSG, "STREAMS 4.5: MSG_BAND 1 wanted, a lower band is first");
+    GET_FAILS(get_with(far, 100, 100, RS_HIPRI), EAGAIN, "POSIX getmsg, STREAMS 4.5: RS_HIPRI wanted, an ordinary message is first");
+    GET_FAILS(get_from_band(far, 0, MSG_HIPRI), EAGAIN, "POSIX getmsg, STREAMS 4.5: MSG_HIPRI wanted, an ordinary message is first");
+    GET_FAILS(get_from_band(far, 1, MSG_BAND), EAGAIN, "POSIX getmsg, STREAMS 4.5: MSG_BAND 1 wanted, a lower band is first");
     EXPECT(put_in_band(near, "b", NULL, 4), 0, "putpmsg");
-    GET_FAILS(get_from_band(far, 5, MSG_BAND), EBADMSG, "STREAMS 4.5: MSG_BAND 5 wanted, band 4 is first");
+    GET_FAILS(get_from_band(far, 5, MSG_BAND), EAGAIN, "POSIX getmsg, STREAMS 4.5: MSG_BAND 5 wanted, band 4 is first");
     get_from_band(far, 2, MSG_BAND);
     PARTS("b", NULL, "POSIX getpmsg: MSG_BAND takes a band at least as high");
     EXPECT(got.band, 4, "POSIX getpmsg: the band of the message is stored");
     get_from_band(far, 0, MSG_BAND);
     PARTS("c", "d", "POSIX getpmsg: MSG_BAND 0 takes an ordinary message; refusals took nothing");
+}
+
+static void a_message_of_another_kind_is_waited_for(void) {
+    prepare();
+    set_nonblocking(far, 0);
+    static const struct {
+        int is_high, band, flags;
+    } rows[] = {{1, 0, RS_HIPRI}, {1, 0, MSG_HIPRI}, {0, 3, MSG_BAND}, {1, 3, MSG_BAND}, {0, 7, MSG_BAND}};
+    for (size_t at = 0; at < COUNT(rows); at++) {
+        in_context("row %zu", at);
+        EXPECT(put_message(near, "c", "ordinary", 0), 0, "putmsg");
+        EXPECT(put_in_band(near, NULL, "band 1", 1), 0, "putpmsg");
+        pid_t child = fork();
+        if (child == 0) {
+            sleep_ms(50);
+            _exit(rows[at].is_high ? put_message(near, "wanted", NULL, RS_HIPRI) : put_in_band(near, "wanted", NULL, rows[at].band));
+        }
+        if (at == 0)
+            get_with(far, 100, 100, RS_HIPRI);
+        else
+            get_from_band(far, rows[at].flags == MSG_BAND ? 3 : 0, rows[at].flags);
+        PARTS("wanted", NULL, "POSIX getmsg: waits until a message of the type is at the front");
+        EXPECT(ended_within(child, 3000), 0, "the child ends");
+        get_message(far);
+        PARTS(NULL, "band 1", "POSIX getmsg: the others stay");
+        get_message(far);
+        PARTS("c", "ordinary", "POSIX getmsg: the others stay");
+        in_context("%s", "");
+    }
+    EXPECT(put_message(near, NULL, "ordinary", 0), 0, "putmsg");
+    on_signal(SIGALRM, count_signal, 0);
+    alarms_every(50000);
+    GET_FAILS(get_with(far, 100, 100, RS_HIPRI), EINTR, "POSIX getmsg: EINTR while it waits for a message of high priority");
+    ualarm(0, 0);
+    close(near);
+    get_with(far, 100, 100, RS_HIPRI);
+    PARTS("", "", "STREAMS 4: after the end, 0 with both lengths 0");
+    get_message(far);
+    PARTS(NULL, "ordinary", "what is there stays");
 }
 
 static void flags_are_checked(void) {
@@ -322,7 +361,8 @@ static const struct test tests[] = {
     TEST(leftovers_keep_type_and_band),
     TEST(high_priority_comes_first),
     TEST(a_high_priority_message_by_getpmsg),
-    TEST(a_message_of_another_kind_is_ebadmsg),
+    TEST(a_message_of_another_kind_is_eagain),
+    TEST(a_message_of_another_kind_is_waited_for),
     TEST(flags_are_checked),
     TEST(one_message_of_high_priority_waits),
     TEST(limits_of_size),

@@ -34,6 +34,16 @@ impl Doorbell {
         Ok(Some(watch))
     }
 
+    /// A watch for packets that arrive from now on, whatever lies there, and for nudges.
+    ///
+    /// # Errors
+    /// As [`Doorbell::watch_own`].
+    pub fn watch_edges(&self) -> io::Result<OwnWatch> {
+        let watch = OwnWatch(settled(epoll::create(epoll::CreateFlags::CLOEXEC)?));
+        watch.add_for(self.own.as_fd(), epoll::EventFlags::IN | epoll::EventFlags::OUT)?;
+        Ok(watch)
+    }
+
     /// Wakes the sleepers at our own end, in every process: those with a watch, and event loops that poll for edges of
     /// readability and room. The descriptor is writable afterwards, whether or not there is room; that of a pipe's reading end
     /// is readable. A watch is not told if the end is made not writable ([`Doorbell::block_room`]) before its sleeper has run: the
@@ -59,9 +69,12 @@ impl OwnWatch {
     /// # Errors
     /// What epoll_ctl(2) reports.
     pub(crate) fn add(&self, socket: BorrowedFd<'_>) -> io::Result<()> {
-        let room = epoll::EventFlags::OUT | epoll::EventFlags::ET;
-        epoll::add(&self.0, socket, epoll::EventData::new_u64(0), room)?;
-        // The first event only reports the room that is there already.
+        self.add_for(socket, epoll::EventFlags::OUT)
+    }
+
+    fn add_for(&self, socket: BorrowedFd<'_>, events: epoll::EventFlags) -> io::Result<()> {
+        epoll::add(&self.0, socket, epoll::EventData::new_u64(0), events | epoll::EventFlags::ET)?;
+        // The first event only reports what is there already.
         self.clear()
     }
 

@@ -57,6 +57,14 @@ impl Taken {
     pub const ALL: Taken = Taken { control: None, data: None, all: true };
 }
 
+/// The result of one look at the front.
+enum Found {
+    Empty,
+    /// A message that the caller does not want: one of a lower band or priority.
+    Unwanted,
+    Wanted(Received),
+}
+
 impl Received {
     /// After a hang-up, or when the other end is gone: both parts have length 0.
     const END: Received =
@@ -73,15 +81,15 @@ impl Handle {
         self.getpmsg(control, data, MessageFilter::Any)
     }
 
-    /// Takes the message at the front, if it is one of those that are wanted; waits for one if nothing is there. A part
-    /// for which there is no buffer stays where it is (maxlen -1), also one of no bytes, and so do the bytes for which
+    /// Takes the message at the front, if it is one of those that are wanted; else waits until one of them is at the front. At the end
+    /// of the stream no message comes any more, and a wait for another one than what is there is over, too. A part for which there is no buffer stays where it is (maxlen -1), also one of no bytes, and so do the bytes for which
     /// a buffer has no room; the rest keeps its type and band. A part that has been taken as a whole is not there any
     /// more: data whose control
     /// part is gone can be read. At the end of the stream both parts have length 0.
     ///
     /// # Errors
-    /// `EBADMSG` if the first message is not of the wanted ones, or one that getmsg does not take; `EAGAIN` for a
-    /// non-blocking handle when nothing is there; else as [`Handle::read`].
+    /// `EAGAIN` for a non-blocking handle when none of the wanted ones is at the front; `EBADMSG` if the first message is one that getmsg
+    /// does not take, a passed file; else as [`Handle::read`].
     #[doc = include_str!("../../doc/messages.md")]
     #[doc(alias = "MSG_BAND")]
     #[doc(alias = "RS_HIPRI")]
@@ -118,7 +126,8 @@ impl Handle {
         let done = self.get_now(control, data, filter, false);
         match self.remember_failure(done) {
             Err(error) if error.errno() == Errno::Badmsg && filter != MessageFilter::Any => Ok(None),
-            done => done,
+            Ok(Found::Wanted(got)) => Ok(Some(got)),
+            done => done.map(|_| None),
         }
     }
 
@@ -152,11 +161,14 @@ impl Handle {
             if !self.nonblocking {
                 self.gather_messages();
             }
-            let got = self.get_now(control.as_deref_mut(), data.as_deref_mut(), filter, true)?;
-            if let Some(got) = got {
-                return Ok(got);
-            }
-            if !self.wait_for_more(1)? {
+            // Before the look: a message that comes later changes it.
+            let seen = if filter == MessageFilter::Any { 0 } else { self.back.store.arrivals(HEAD) };
+            let more = match self.get_now(control.as_deref_mut(), data.as_deref_mut(), filter, true)? {
+                Found::Wanted(got) => return Ok(got),
+                Found::Empty => self.wait_for_more(1)?,
+                Found::Unwanted => self.wait_for_front(seen)?,
+            };
+            if !more {
                 return Ok(Received::END);
             }
         }
@@ -199,7 +211,7 @@ impl Handle {
     fn receive_now(&mut self) -> Result<Option<Message<'static>>> {
         let most = self.end.region.strmsgsz as usize;
         self.take_front(|front, item| {
-            check_wanted(item, MessageFilter::Any)?;
+            check_takes(item)?;
             let ([control, data], taken) = front.copy_whole(item, most)?;
             let MessageHeader { kind, band, .. } = item.header;
             // The rest of an M_PROTO whose control part was taken before is data.
@@ -216,9 +228,12 @@ impl Handle {
         data: Option<&mut [u8]>,
         filter: MessageFilter,
         take: bool,
-    ) -> Result<Option<Received>> {
-        self.take_front(|front, item| {
-            check_wanted(item, filter)?;
+    ) -> Result<Found> {
+        let found = self.take_front(|front, item| {
+            check_takes(item)?;
+            if !filter.wants(item.header) {
+                return Ok((Found::Unwanted, None));
+            }
             let (mut got_control, mut got_data) = (None, None);
             if let (Some(buffer), Some(_)) = (control, item.control) {
                 got_control = Some(front.copy_control(item, buffer)?);
@@ -231,8 +246,9 @@ impl Handle {
             let taken = Taken { control: got_control, data: got_data, all: false };
             let priority = item.header.priority();
             let got = Received { control: got_control, data: got_data, more_control, more_data, priority };
-            Ok((got, take.then_some(taken)))
-        })
+            Ok((Found::Wanted(got), take.then_some(taken)))
+        })?;
+        Ok(found.unwrap_or(Found::Empty))
     }
 
     /// Calls `action` with the message at the front, under the reader's lock, and takes the parts that it returns. None
@@ -409,16 +425,19 @@ impl ReadSide<'_> {
     }
 }
 
-fn check_wanted(item: &PeekedMessage, filter: MessageFilter) -> Result<()> {
+impl MessageFilter {
+    fn wants(self, header: MessageHeader) -> bool {
+        match self {
+            MessageFilter::Any => true,
+            MessageFilter::HighPriority => header.kind.is_high_priority(),
+            MessageFilter::Band(band) => header.kind.is_high_priority() || header.band >= band,
+        }
+    }
+}
+
+fn check_takes(item: &PeekedMessage) -> Result<()> {
     if !matches!(item.header.kind, Kind::Data | Kind::Proto | Kind::PcProto) {
         return Err(fixed!(Badmsg, "a message that getmsg does not take is at the front"));
     }
-    let high = item.header.kind.is_high_priority();
-    match filter {
-        MessageFilter::HighPriority if !high => Err(fixed!(Badmsg, "the message at the front is not of high priority")),
-        MessageFilter::Band(band) if !high && item.header.band < band => {
-            Err(fixed!(Badmsg, "the message at the front is of a lower band"))
-        }
-        _ => Ok(()),
-    }
+    Ok(())
 }

@@ -146,6 +146,11 @@ impl<'w> ReadSide<'w> {
         is_readable(&self.lane, &self.store)
     }
 
+    /// How many messages have come to the head's queue in the store, where those of priority are.
+    pub fn arrivals(&self) -> u64 {
+        self.store.arrivals(HEAD)
+    }
+
     /// As [`crate::plumb::direction::arrived`].
     pub fn arrived(&self) -> Option<u64> {
         arrived(&self.lane, &self.store)

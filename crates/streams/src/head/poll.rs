@@ -7,6 +7,7 @@ use headwater_os::futex::{self, Slept};
 
 use super::handle::Handle;
 use super::state::{READ_ERROR, WRITE_ERROR};
+use super::wait::Input;
 use crate::error::{Errno, Result, fixed};
 use crate::process::end::Access;
 use crate::queue::store::HEAD;
@@ -85,11 +86,7 @@ impl Handle {
                 return Ok(Prepared::Ready(ready));
             }
             let access = self.end.endpoint.access;
-            let at_end = self.end.shut_to_read();
-            if at_end && wanted.intersects(Events::IN | Events::RDNORM) {
-                return Ok(Prepared::Ready(wanted & (Events::IN | Events::RDNORM)));
-            }
-            let reads = access != Access::Write && !at_end;
+            let reads = access != Access::Write && !self.end.shut_to_read();
             let writes = access != Access::Read && wanted.intersects(Events::OUT | Events::WRNORM);
             let armed = (!reads || self.arm_to_read()?) && (!writes || self.arm_to_write(0)?);
             if armed {
@@ -133,7 +130,7 @@ impl Handle {
         // The call may wait, whatever reads do.
         self.gather_messages();
         if !self.back.is_readable() {
-            match self.wait_to_read(until_ns) {
+            match self.wait_to_read(Input::Any, until_ns) {
                 Err(error) if error.is_held() && error.errno() != Errno::Intr => {}
                 // The look tells whether the time is over.
                 Err(error) if error.errno() == Errno::Time => {}
@@ -156,6 +153,7 @@ impl Handle {
         }
         loop {
             self.serve_now()?;
+            let seen = self.back.store.arrivals(HEAD);
             let ready = self.ready(wanted)? & (wanted | Events::ERR | Events::HUP);
             if !ready.is_empty() || timeout == Some(Duration::ZERO) {
                 return Ok(ready);
@@ -164,22 +162,19 @@ impl Handle {
                 return Ok(ready);
             }
             looks += 1;
-            if looks > LOOKS {
+            let input = if self.waits_for_front(wanted)? { Input::Before(seen) } else { Input::Any };
+            if looks > LOOKS && input == Input::Any {
                 // There is a message, but not a wanted one: no bell reports when that changes.
                 if futex::nap(LOOK_EVERY)? == Slept::Interrupted {
                     return Err(fixed!(Intr, "a signal handler ran"));
                 }
             }
             let at_end = self.end.shut_to_read();
-            if at_end && wanted.intersects(Events::IN | Events::RDNORM) {
-                // The end of the data is read without waiting.
-                return Ok(wanted & (Events::IN | Events::RDNORM));
-            }
             // Nothing more arrives at the end of the stream, and the descriptor stays readable.
             let reads = wanted.intersects(Events::IN | Events::PRI | Events::RDNORM | Events::RDBAND) && !at_end;
             let writes = wanted.intersects(Events::OUT | Events::WRNORM);
             let waited = match (self.end.endpoint.access, reads, writes) {
-                (Access::Read, ..) | (Access::Both, true, false) => self.wait_to_read(until_ns),
+                (Access::Read, ..) | (Access::Both, true, false) => self.wait_to_read(input, until_ns),
                 (Access::Both, true, true) => self.wait_for_either(until_ns),
                 (Access::Write, ..) | (Access::Both, false, _) => self.wait_for_room(0, until_ns),
             };
@@ -191,6 +186,17 @@ impl Handle {
                 waited => waited?,
             }
         }
+    }
+
+    /// Whether only messages are polled for that go before those that are there.
+    fn waits_for_front(&mut self, wanted: Events) -> Result<bool> {
+        let others = Events::IN | Events::RDNORM | Events::OUT | Events::WRNORM;
+        let is_for_front = wanted.intersects(Events::PRI | Events::RDBAND) && !wanted.intersects(others);
+        if !is_for_front || !self.back.is_readable() || self.end.shut_to_read() {
+            return Ok(false);
+        }
+        // One of high priority that is not polled for must be taken first.
+        Ok(!unless_held(self.front_events(), Events::PRI)?.contains(Events::PRI))
     }
 
     /// The events for which the stream is ready now.
@@ -207,6 +213,9 @@ impl Handle {
             let plain = self.back.reader.bytes_there() != 0;
             let seen = if plain { Events::IN | Events::RDNORM } else { Events::default() };
             events |= unless_held(self.front_events(), seen)?;
+        } else if self.end.shut_to_read() {
+            // The end of the data is read without waiting.
+            events |= Events::IN | Events::RDNORM;
         }
         if self.is_hung_up() {
             events |= Events::HUP;

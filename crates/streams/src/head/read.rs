@@ -10,6 +10,7 @@ use super::handle::Handle;
 use super::options::{ControlMode, ReadMode, ReadOptions, WriteOptions};
 use super::peeked::{PeekedMessage, ReadSide};
 use super::state::{self, Call};
+use super::wait::Input;
 use crate::error::{Errno, Result, corrupt, fixed};
 use crate::events;
 use crate::limits::EMPTY_MAX;
@@ -198,6 +199,16 @@ impl Handle {
 
     /// The queue is empty: waits for `wanted` bytes or less. False at the end of the stream.
     pub(crate) fn wait_for_more(&mut self, wanted: usize) -> Result<bool> {
+        self.wait_for_or_refuse(wanted, Input::Any)
+    }
+
+    /// What is at the front is not wanted: waits for a message that goes before it. `seen` is the count of arrivals before the look.
+    /// False at the end of the stream.
+    pub(crate) fn wait_for_front(&mut self, seen: u64) -> Result<bool> {
+        self.wait_for_or_refuse(1, Input::Before(seen))
+    }
+
+    fn wait_for_or_refuse(&mut self, wanted: usize, input: Input) -> Result<bool> {
         self.end.check_access(Access::Read)?;
         self.end.look_for_peer()?;
         if self.nonblocking {
@@ -205,20 +216,20 @@ impl Handle {
             self.end.ask_for_peer()?;
             self.serve_now()?;
         }
-        if self.back.is_readable() {
+        if self.has(input) {
             return Ok(true);
         }
-        if self.is_at_end() {
+        if self.is_at_end() && (input == Input::Any || !self.nonblocking) {
             // The locks held there are free, if no process can come again.
             self.end.set_limit(self.limit());
             // Messages that its modules still hold come before the end.
-            let more = self.drain_back()?;
+            let more = self.drain_back()? && self.has(input);
             if !more && self.end.peer_gone {
                 self.refuse_strangers()?;
             }
             return Ok(more);
         }
-        let asks = WriteOptions::notifies(self.end.words());
+        let asks = WriteOptions::notifies(self.end.words()) && input == Input::Any;
         if asks {
             // Before the call waits, or is refused.
             self.send_read_request(wanted)?;
@@ -226,22 +237,22 @@ impl Handle {
                 return Ok(true);
             }
         }
-        self.refuse_to_read()?;
+        self.refuse_to_read(input)?;
         if !self.nonblocking {
             let slept = self.end.counters.blocks;
-            if !asks {
+            if !asks && input == Input::Any {
                 self.send_read_request(wanted)?;
             }
             if self.owes_service() {
                 // The waiters for room were not serviced, because a writer was in the middle of a call.
                 self.wake_far_writer()?;
                 let soon_ns = headwater_os::clock::now_ns() + SERVICE_AGAIN_NS;
-                return match self.wait_to_read(Some(soon_ns)) {
+                return match self.wait_to_read(input, Some(soon_ns)) {
                     Err(error) if error.errno() == Errno::Time => Ok(true),
                     waited => waited.map(|()| true),
                 };
             }
-            self.wait_to_read(None)?;
+            self.wait_to_read(input, None)?;
             if self.end.counters.blocks != slept {
                 self.batching.forget();
             }

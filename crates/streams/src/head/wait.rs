@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use headwater_os::clock::now_ns;
-use headwater_os::doorbell::{Heard, Interest};
+use headwater_os::doorbell::{Heard, Interest, OwnWatch};
 use headwater_os::readiness::Watched;
 
 use headwater_shm::Limit;
@@ -13,11 +13,12 @@ use super::beside::{self, Ready, Wanted};
 use super::handle::Handle;
 use crate::error::{Errno, Result, fixed};
 use crate::events::WaitSide;
-use crate::plumb::direction::WriteSide;
+use crate::plumb::direction::{Direction, WriteSide};
 use crate::process::end::{End, Standing, waiter};
 use crate::process::inbox::block_room;
 use crate::process::sleep::{BELL, RINGING, Waited, announce, futex_ns_after};
 use crate::process::sleep_check::Checks;
+use crate::queue::store::HEAD;
 
 /// How long a sleeper on the doorbell relies on it without a check, where several handles use the other end: one of
 /// them may have been killed after it published and before it notified. If the only one dies, the kernel reports it.
@@ -38,23 +39,51 @@ const GIVE_BACK_TRIES: u32 = 50;
 /// microseconds, and as much again when they are used again.
 const GIVE_BACK_EVERY_NS: u64 = 100_000_000;
 
+/// What a reader waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Input {
+    /// Any message.
+    Any,
+    /// A message that goes before those that are there. All such come to the store, and are counted: when this count of arrivals
+    /// changes, one may have come. No take brings one to the front, since the queue is sorted.
+    Before(u64),
+}
+
+impl Input {
+    /// Whether it may be there, read without the lock.
+    fn is_there(self, back: &Direction) -> bool {
+        match self {
+            Input::Any => back.is_readable(),
+            Input::Before(seen) => back.store.arrivals(HEAD) != seen,
+        }
+    }
+}
+
 impl Handle {
+    /// Whether what a reader waits for may be there.
+    pub(super) fn has(&self, input: Input) -> bool {
+        input.is_there(&self.back)
+    }
+
     /// Waits until there is data to read, or the end of the stream. None: no time limit.
-    pub(crate) fn wait_to_read(&mut self, until_ns: Option<u64>) -> Result<()> {
+    pub(crate) fn wait_to_read(&mut self, input: Input, until_ns: Option<u64>) -> Result<()> {
         let before = self.end.standing()?;
         // Only on the doorbell it sleeps beside files, and only until the next time is due. Before, it spins as at any stream.
         let more = self.waits_for_more();
-        if more && let Some(waited) = self.wait_at_file(until_ns)? {
+        if more
+            && input == Input::Any
+            && let Some(waited) = self.wait_at_file(until_ns)?
+        {
             return self.after_waiting(waited);
         }
         let Handle { back, end, .. } = self;
         let End { region, counters, stages, side, futex_ns, .. } = end;
-        let ready = || back.is_readable() || Standing::of(region, *side) != before;
+        let ready = || input.is_there(back) || Standing::of(region, *side) != before;
         let waiter = waiter(region, *side, false, if more { 0 } else { *futex_ns });
         let brief = waiter.wait_briefly(stages, counters, until_ns, ready)?;
         let waited = match brief {
             Some(waited) => waited,
-            None => self.wait_on_doorbell(Interest::Packets, 0, before, until_ns)?,
+            None => self.wait_on_doorbell(Interest::Packets, input, 0, before, until_ns)?,
         };
         if waited == Waited::Watched {
             // Runs queues of modules that wait for a process that died before it ran them.
@@ -78,7 +107,7 @@ impl Handle {
         let brief = waiter.wait_briefly(stages, counters, until_ns, ready)?;
         let waited = match brief {
             Some(waited) => waited,
-            None => self.wait_on_doorbell(Interest::Room, band, before, until_ns)?,
+            None => self.wait_on_doorbell(Interest::Room, Input::Any, band, before, until_ns)?,
         };
         self.after_waiting(waited)
     }
@@ -86,7 +115,7 @@ impl Handle {
     /// Waits for data to read, or for room for a message of band 0. None: no time limit.
     pub(crate) fn wait_for_either(&mut self, until_ns: Option<u64>) -> Result<()> {
         let before = self.end.standing()?;
-        let waited = self.wait_on_doorbell(Interest::Both, 0, before, until_ns)?;
+        let waited = self.wait_on_doorbell(Interest::Both, Input::Any, 0, before, until_ns)?;
         self.after_waiting(waited)
     }
 
@@ -94,6 +123,7 @@ impl Handle {
     fn wait_on_doorbell(
         &mut self,
         interest: Interest,
+        input: Input,
         band: u8,
         before: Standing,
         until_ns: Option<u64>,
@@ -103,13 +133,19 @@ impl Handle {
         let before_ns = if interest == Interest::Both { 0 } else { self.end.futex_ns };
         let (mut in_vain, mut tries) = (0, 0);
         let mut checks = Checks::from(begin_ns);
+        // The packets of what is left unread stay: only of edges the kernel reports new ones.
+        let edges = match input {
+            Input::Any => None,
+            Input::Before(_) => self.end.doorbell().watch_edges().ok(),
+        };
         loop {
             // Before the look: later actions are reported.
             let watched = match interest {
+                _ if input != Input::Any => edges.is_some(),
                 Interest::Room if self.end.endpoint.files().is_none() => !self.end.doorbell().is_of_pipe(),
                 _ => self.end.watch_own(),
             };
-            let armed = (interest == Interest::Room || self.arm_to_read()?)
+            let armed = (interest == Interest::Room || self.arm_for(input)?)
                 && (interest == Interest::Packets || self.arm_to_write(band)?);
             // Before the look at the changes: a later change nudges us.
             let wanted = self.watched_files()?;
@@ -123,7 +159,7 @@ impl Handle {
             let has_modules = self.end.region.driver.is_some()
                 || self.end.region.fixed.plumbing[self.end.side].count.load(Ordering::Relaxed) != 0;
             // A close of the end wakes a reader through the watch; the reader of a pipe gets a bell.
-            let deaf = !watched && (own || has_modules || !self.end.doorbell().is_of_pipe());
+            let deaf = !watched && (own || has_modules || input != Input::Any || !self.end.doorbell().is_of_pipe());
             let look_ns = if deaf { now_ns() + LOOK_NS } else { u64::MAX };
             let due_ns = self.due_ns().unwrap_or(u64::MAX);
             let mut end_ns = until_ns.unwrap_or(u64::MAX).min(watch_ns).min(look_ns).min(due_ns).min(checks.due_ns);
@@ -137,11 +173,12 @@ impl Handle {
                 self.end.counters.blocks += 1;
                 wait_side.block_begin(true);
                 let left = (end_ns < u64::MAX).then(|| Duration::from_nanos(end_ns.saturating_sub(now_ns())));
-                let heard = self.sleep(interest, &wanted, &mut ready, left)?;
+                let heard = self.sleep(interest, input, edges.as_ref(), &wanted, &mut ready, left)?;
                 wait_side.block_end(true, heard == Heard::Ready);
                 // The other end has taken a packet of ours, or a nudge was for other users: the doorbell is armed as
-                // before.
-                if heard != Heard::Nudged || self.may_go_on(interest, band) || self.end.standing()? != before {
+                // before; but what has rung for a message of those that are left is armed anew.
+                let is_over = self.may_go_on(interest, input, band) || self.end.standing()? != before;
+                if heard != Heard::Nudged || input != Input::Any || is_over {
                     break heard;
                 }
             };
@@ -155,7 +192,9 @@ impl Handle {
             self.end.futex_ns = futex_ns_after(before_ns + now_ns - begin_ns);
             checks.run(now_ns);
             match heard {
-                _ if self.may_go_on(interest, band) || self.end.standing()? != before => return Ok(Waited::LookAgain),
+                _ if self.may_go_on(interest, input, band) || self.end.standing()? != before => {
+                    return Ok(Waited::LookAgain);
+                }
                 Heard::Gone => return Ok(Waited::Gone),
                 Heard::Interrupted => return Ok(Waited::Interrupted),
                 // Also of a descriptor that is ready all the time.
@@ -173,13 +212,22 @@ impl Handle {
     }
 
     /// Sleeps at the doorbell and at files, and stores their events.
-    fn sleep(&self, interest: Interest, wanted: &Wanted, ready: &mut Ready, left: Option<Duration>) -> Result<Heard> {
+    fn sleep(
+        &self,
+        interest: Interest,
+        input: Input,
+        edges: Option<&OwnWatch>,
+        wanted: &Wanted,
+        ready: &mut Ready,
+        left: Option<Duration>,
+    ) -> Result<Heard> {
+        let interest = if input == Input::Any { interest } else { Interest::Edges };
         let mut places = wanted.iter().flatten();
         if places.next().is_none() {
-            return self.end.wait_at_doorbell(interest, &mut [], left);
+            return self.end.wait_at_doorbell(interest, edges, &mut [], left);
         }
         let mut polled: Vec<Watched<'_>> = beside::list(wanted).collect();
-        let heard = self.end.wait_at_doorbell(interest, &mut polled, left)?;
+        let heard = self.end.wait_at_doorbell(interest, edges, &mut polled, left)?;
         beside::note(wanted, &polled, ready);
         Ok(heard)
     }
@@ -238,8 +286,8 @@ impl Handle {
     }
 
     /// Whether the wait's condition holds, read without the locks.
-    fn may_go_on(&self, interest: Interest, band: u8) -> bool {
-        interest != Interest::Room && self.back.is_readable()
+    fn may_go_on(&self, interest: Interest, input: Input, band: u8) -> bool {
+        interest != Interest::Room && self.has(input)
             || interest != Interest::Packets && self.out.may_write(&self.end.region, band)
     }
 
@@ -262,6 +310,14 @@ impl Handle {
             }
             Waited::TimedOut => Err(fixed!(Time, "the time is over")),
             Waited::LookAgain | Waited::Watched => self.end.look_for_peer(),
+        }
+    }
+
+    /// Makes the descriptor report what the reader waits for. False if it is there already.
+    fn arm_for(&mut self, input: Input) -> Result<bool> {
+        match input {
+            Input::Any => self.arm_to_read(),
+            Input::Before(seen) => self.arm_while_unread(|side| side.arrivals() != seen),
         }
     }
 
@@ -354,9 +410,9 @@ impl Handle {
     }
 
     /// There is no data: `EAGAIN` for a handle that must not wait, once its descriptor would report data.
-    pub(crate) fn refuse_to_read(&mut self) -> Result<()> {
+    pub(crate) fn refuse_to_read(&mut self, input: Input) -> Result<()> {
         self.end.check_open()?;
-        let refused = self.nonblocking && self.arm_to_read()?;
+        let refused = self.nonblocking && self.arm_for(input)?;
         if refused && self.back.reader.reach() > PAGES_KEPT {
             let now_ns = now_ns();
             if now_ns >= self.end.discard_after_ns {
@@ -366,7 +422,12 @@ impl Handle {
         }
         if refused {
             self.serve_in_background();
-            return Err(fixed!(Again, "nothing is there to be read"));
+            return Err(match input {
+                Input::Any => fixed!(Again, "nothing is there to be read"),
+                Input::Before(_) => {
+                    fixed!(Again, "the message at the front is of a lower band or priority than wanted")
+                }
+            });
         }
         Ok(())
     }

@@ -312,16 +312,17 @@ impl End {
         self.own_watch.is_some()
     }
 
-    /// Sleeps at the doorbell and at these files; see [`Doorbell::wait_beside`].
+    /// Sleeps at the doorbell and at these files; see [`Doorbell::wait_beside`]. Without `edges` the watch is that of our own end.
     pub fn wait_at_doorbell(
         &self,
         interest: Interest,
+        edges: Option<&OwnWatch>,
         beside: &mut [Watched<'_>],
         timeout: Option<Duration>,
     ) -> Result<Heard> {
         // Of room the doorbell itself tells.
         let is_watched = interest != Interest::Room || self.endpoint.files().is_some();
-        let watch = self.own_watch.as_ref().filter(|_| is_watched);
+        let watch = edges.or(self.own_watch.as_ref().filter(|_| is_watched));
         // The end is not closed under a sleeper: the kernel would keep it open until that has come out.
         let _asleep = self.endpoint.fall_asleep();
         self.check_open()?;

@@ -171,6 +171,12 @@ impl Store {
         }
     }
 
+    /// How many messages have come to a queue, read without the lock: it changes with each.
+    pub fn arrivals(&self, queue: usize) -> u64 {
+        // Acquire pairs with the Release in `count_put`.
+        self.words.queues[queue].messages_put.load(Ordering::Acquire)
+    }
+
     /// How many messages are in a queue, and how many bytes in one of its bands.
     pub fn size(&self, queue: usize, band: u8) -> (usize, usize) {
         let queue = &self.words.queues[queue];
@@ -468,12 +474,13 @@ impl StoreGuard<'_> {
         }
     }
 
-    /// Counts a message that was put for the first time, for the inspection.
+    /// Counts a message that was put for the first time: for the inspection, and for waiters.
     fn count_put(&self, is_put: bool, queue: usize, message: &Message<'_>) -> bool {
         if is_put {
             let words = &self.words.queues[queue];
             let add = |word: &AtomicU64, count: u64| {
-                word.store(word.load(Ordering::Relaxed).wrapping_add(count), Ordering::Relaxed)
+                // Release pairs with the Acquire in `Store::arrivals`: the message is there.
+                word.store(word.load(Ordering::Relaxed).wrapping_add(count), Ordering::Release)
             };
             add(&words.messages_put, 1);
             add(&words.bytes_put, message.len() as u64);

@@ -219,9 +219,15 @@ impl<'s> Reader<'s> {
             }
             _ => MessageFilter::Any,
         };
-        match stream.getpmsg(Some(control), Some(data), select) {
+        // A message in a band may never come: this call does not wait for it.
+        let waits = !stream.is_nonblocking();
+        stream.set_nonblocking(!waits || select != MessageFilter::Any)?;
+        let got = stream.getpmsg(Some(control), Some(data), select);
+        stream.set_nonblocking(!waits)?;
+        match got {
             Ok(got) => Ok((got.control.unwrap_or(0), got.data.unwrap_or(0), true)),
             Err(error) if error.errno() == Errno::Badmsg => Ok((0, stream.read(data)?, false)),
+            Err(error) if error.errno() == Errno::Again && waits => Ok((0, stream.read(data)?, false)),
             Err(error) => Err(error),
         }
     }

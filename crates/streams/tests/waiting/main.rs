@@ -7,6 +7,7 @@ mod descriptor;
 mod ends;
 mod fifos;
 mod files;
+mod priority;
 mod rare;
 mod room;
 mod sharing;
