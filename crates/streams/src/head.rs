@@ -16,6 +16,7 @@ pub(crate) mod ioctl;
 mod link;
 mod lower;
 mod modules;
+mod nread;
 mod panic;
 mod peeked;
 pub(crate) mod poll;

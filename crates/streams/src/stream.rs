@@ -30,6 +30,7 @@ mod halves;
 mod links;
 mod now;
 mod passing;
+mod readable;
 mod size;
 
 pub use halves::{ReadHalf, WriteHalf};
@@ -376,10 +377,6 @@ calls! {
     #[doc = include_str!("../doc/whole_messages.md")]
     #[doc(alias = "putpmsg")]
     send_message(message: &Message<'_>) -> ();
-    /// Bytes of data in the first message, and how many messages there are.
-    #[doc(alias = "I_NREAD")]
-    #[doc = include_str!("../doc/queue_state.md")]
-    nread() -> (usize, usize);
     /// Whether the message at the front is marked.
     #[doc(alias = "I_ATMARK")]
     #[doc = include_str!("../doc/marks.md")]

@@ -157,8 +157,8 @@ fn control(open: &Open, own_number: c_int, request: c_ulong, argument: usize) ->
         // Of a stream that is a pipe already, and of one that cannot become one.
         I_PIPE => Err(EINVAL),
         libc::FIONREAD => {
-            let (bytes, _) = stream.nread()?;
-            memory::put(argument as *mut c_int, bytes as c_int).map(|()| 0)
+            let bytes = c_int::try_from(stream.readable_bytes()?).unwrap_or(c_int::MAX);
+            memory::put(argument as *mut c_int, bytes).map(|()| 0)
         }
         libc::FIONBIO => {
             // SAFETY: any bytes are a number.

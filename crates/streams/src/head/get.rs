@@ -269,24 +269,6 @@ impl Handle {
         done
     }
 
-    /// How many bytes the data part of the first message has, and how many messages there are (I_NREAD). Plain bytes
-    /// count as one message.
-    ///
-    /// # Errors
-    /// Those of a stream with a read error.
-    #[doc = include_str!("../../doc/queue_state.md")]
-    #[doc(alias = "I_NREAD")]
-    pub fn nread(&mut self) -> Result<(usize, usize)> {
-        self.attach()?;
-        state::check(self.end.words(), Call::Peek)?;
-        let counted = self.take_front(|front, item| {
-            front.lane.look()?;
-            let stored = front.store()?.count(HEAD, |header| header.kind != Kind::Signal)?;
-            Ok(((item.data.unwrap_or(0), stored + front.lane.messages()), None))
-        });
-        Ok(self.remember_failure(counted)?.unwrap_or((0, 0)))
-    }
-
     /// Whether the message at the front is marked (I_ATMARK with ANYMARK).
     ///
     /// # Errors

@@ -323,7 +323,7 @@ impl ReadSide<'_> {
             if item.header.marked && before > 0 {
                 return Ok(Step::Last(taken));
             }
-            let control = match ControlUse::of(&item, options) {
+            let control = match ControlUse::of(item.header, item.control, options) {
                 Ok(control) => control,
                 // The bytes before it are returned first.
                 Err(_) if before > 0 => return Ok(Step::Last(taken)),
@@ -395,7 +395,7 @@ impl ReadSide<'_> {
 
 /// The handling of the control part at the front by a read, with the number of bytes left.
 #[derive(Debug, Clone, Copy)]
-enum ControlUse {
+pub(super) enum ControlUse {
     /// There is none.
     Nothing,
     Read(usize),
@@ -404,8 +404,8 @@ enum ControlUse {
 
 impl ControlUse {
     /// Errors: `EBADMSG` for a message that the options do not let pass, or that no read takes.
-    fn of(item: &PeekedMessage, options: ReadOptions) -> Result<ControlUse> {
-        match (item.header.kind, options.control, item.control) {
+    pub fn of(header: MessageHeader, control: Option<usize>, options: ReadOptions) -> Result<ControlUse> {
+        match (header.kind, options.control, control) {
             (Kind::Data | Kind::Proto | Kind::PcProto, _, None) => Ok(ControlUse::Nothing),
             (Kind::Data | Kind::Proto | Kind::PcProto, control, Some(len)) => match control {
                 ControlMode::Refuse => Err(fixed!(Badmsg, "a message with a control part is at the front")),
@@ -417,7 +417,7 @@ impl ControlUse {
     }
 
     /// Bytes of it that are read as data.
-    fn to_read(self) -> Option<usize> {
+    pub fn to_read(self) -> Option<usize> {
         match self {
             ControlUse::Read(len) => Some(len),
             _ => None,

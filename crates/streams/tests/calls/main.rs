@@ -9,3 +9,4 @@ mod module_calls;
 mod modules;
 mod order;
 mod parts;
+mod readable;
