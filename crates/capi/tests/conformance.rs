@@ -195,7 +195,7 @@ macro_rules! programs {
 programs! {
     attach, beside, bynumber, clones, descriptors, epoll, events, fault, fifo, handles, interrupts, ioctls, limits, links, matrix, messages, modes, modules,
     passing, points,
-    processes, readiness, requests, stdio, terminals, threads, xti_errors, xti_internet, xti_use,
+    processes, readiness, requests, stdio, terminals, threads, waits, xti_errors, xti_internet, xti_use,
 }
 
 /// Their programs make pipes, and attach streams to names.

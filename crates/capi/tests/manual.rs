@@ -13,7 +13,7 @@ const CRATE: &str = env!("CARGO_MANIFEST_DIR");
 const FOLDERS: [&str; 2] = ["man", "../trace-c/man"];
 
 /// Pages of the system, of the C library and of the command, to which ours refer.
-const OTHERS: [&str; 28] = [
+const OTHERS: [&str; 29] = [
     "chmod.2",
     "close.2",
     "dlopen.3",
@@ -36,6 +36,7 @@ const OTHERS: [&str; 28] = [
     "pthread_cancel.3",
     "read.2",
     "readv.2",
+    "select.2",
     "stat.2",
     "system.3",
     "tcsetattr.3",

@@ -63,13 +63,34 @@ const ALWAYS: u32 = (libc::EPOLLERR | libc::EPOLLHUP) as u32;
 
 /// What the kernel is asked for: what the program wants, with whatever may make it ready.
 fn asked(events: u32, data: u64) -> epoll_event {
-    // EPOLLEXCLUSIVE goes with EPOLLIN and EPOLLOUT alone; without it all sets are told.
-    let kept = (libc::EPOLLET | libc::EPOLLWAKEUP | libc::EPOLLRDHUP) as u32;
+    // EPOLLEXCLUSIVE goes with EPOLLIN and EPOLLOUT alone; without it all sets are told. EPOLLRDHUP is of sockets: no pipe reports it.
+    let kept = (libc::EPOLLET | libc::EPOLLWAKEUP) as u32;
     let reads = (libc::EPOLLIN | libc::EPOLLPRI | libc::EPOLLRDNORM | libc::EPOLLRDBAND) as u32;
     let writes = (libc::EPOLLOUT | libc::EPOLLWRNORM | libc::EPOLLWRBAND) as u32;
     let reads = if events & reads != 0 { READABLE } else { 0 };
     let writes = if events & writes != 0 { WRITABLE } else { 0 };
     epoll_event { events: events & kept | reads | writes, u64: data }
+}
+
+/// What the kernel takes together with EPOLLEXCLUSIVE.
+const WITH_EXCLUSIVE: u32 = (libc::EPOLLIN
+    | libc::EPOLLOUT
+    | libc::EPOLLERR
+    | libc::EPOLLHUP
+    | libc::EPOLLWAKEUP
+    | libc::EPOLLET
+    | libc::EPOLLEXCLUSIVE) as u32;
+
+/// Refuses what the kernel refuses of EPOLLEXCLUSIVE, which it does not see; see [`asked`].
+///
+/// Errors: `EINVAL`.
+fn check_exclusive(operation: c_int, events: u32, before: Option<u32>) -> Called<()> {
+    let is_exclusive = |events: u32| events & libc::EPOLLEXCLUSIVE as u32 != 0;
+    let is_changed = operation == libc::EPOLL_CTL_MOD && (is_exclusive(events) || before.is_some_and(is_exclusive));
+    if is_changed || is_exclusive(events) && events & !WITH_EXCLUSIVE != 0 {
+        return Err(Failure(libc::EINVAL));
+    }
+    Ok(())
 }
 
 /// Whether an event is one of a stream, in a set of this process or of one that shares the set.
@@ -115,6 +136,7 @@ fn control(set: c_int, operation: c_int, number: c_int, event: *mut epoll_event)
     let mut passed = asked(wanted.events, wanted.u64);
     // The kernel's entry and the member change in one step for other threads, which look at the member after an event.
     let mut in_both = |of: &mut sets::Set| {
+        check_exclusive(operation, wanted.events, of.member(number).map(|member| member.events))?;
         // SAFETY: the event is ours.
         if unsafe { real::epoll_ctl(set, operation, number, &mut passed) } != 0 {
             return Err(last());
@@ -130,9 +152,10 @@ fn control(set: c_int, operation: c_int, number: c_int, event: *mut epoll_event)
         sets::unmake_empty(set);
         return done;
     }
-    // Ready or prepared: either way the descriptor's state is right for the first wait.
+    // Prepared: the descriptor's state is right for the first wait. Else there is a look before it: no descriptor shows a hang-up or an
+    // error that a module has raised.
     let prepared = table::with(number, |open| Ok(open.prepare_poll(events_of(wanted.events))?));
-    if let Some(Ok(Prepared::Armed { look_every: Some(_), .. })) = prepared {
+    if !matches!(prepared, Some(Ok(Prepared::Armed { look_every: None, .. }))) {
         sets::using(set, |set| set.list(number, true));
     }
     done
@@ -346,8 +369,8 @@ impl Looked {
     }
 }
 
-/// Looks at a member, after an event of the kernel or before a wait, and prepares the descriptor if it is not ready. None: the stream is
-/// broken, or was closed meanwhile.
+/// Looks at a member, after an event of the kernel or before a wait, and prepares the descriptor if it is not ready. None: the stream
+/// was closed meanwhile.
 fn look_at(number: RawFd, member: &Member, has_event: bool) -> Option<Looked> {
     let mut looked = Looked { number, events: 0, look_every: None, member: *member };
     let wanted = events_of(member.events);
@@ -357,11 +380,13 @@ fn look_at(number: RawFd, member: &Member, has_event: bool) -> Option<Looked> {
             let edge = open.stream.prepare_edge(wanted, &mut looked.member.told)?;
             looked.look_every = edge.look_every;
             // Room is a level, of which an event of the kernel or a write that took less says that it is new.
-            let is_new = has_event || member.was_full;
-            if !edge.room.is_empty() {
+            let is_new = !edge.room.is_empty() && (has_event || member.was_full);
+            if is_new {
                 looked.member.was_full = false;
             }
-            return Ok(edge.fresh | if is_new { edge.room } else { Events::default() });
+            // An edge reports all that is there, as the kernel's.
+            let is_edge = is_new || !edge.fresh.is_empty();
+            return Ok(if is_edge { edge.fresh | edge.held | edge.room } else { Events::default() });
         }
         Ok(match open.prepare_poll(wanted)? {
             Prepared::Ready(events) => events,
@@ -371,7 +396,12 @@ fn look_at(number: RawFd, member: &Member, has_event: bool) -> Option<Looked> {
             }
         })
     });
-    looked.events = u32::from(reported?.ok()?.bits()) & (member.events | ALWAYS);
+    looked.events = match reported? {
+        Ok(events) => u32::from(events.bits()) & (member.events | ALWAYS),
+        // As poll: it is broken, or below a multiplexer. Of edges the kernel's event is one.
+        Err(_) if has_event || !member.is_edge() => libc::EPOLLERR as u32,
+        Err(_) => 0,
+    };
     Some(looked)
 }
 
@@ -393,13 +423,9 @@ fn reported_event(
         if member.spent || reported.iter().any(|(other, _)| *other == number) {
             continue;
         }
-        let looked = look_at(number, &member, true);
-        let level = if member.is_edge() { ALWAYS } else { 0 } | libc::EPOLLRDHUP as u32;
-        let looked = match looked {
-            Some(looked) => Looked { events: looked.events | seen & level & (member.events | ALWAYS), ..looked },
-            // The kernel's word.
-            None => Looked { number, events: seen & (member.events | ALWAYS), look_every: None, member },
-        };
+        // Of a stream that was closed meanwhile, the kernel's word.
+        let closed = || Looked { number, events: seen & (member.events | ALWAYS), look_every: None, member };
+        let looked = look_at(number, &member, true).unwrap_or_else(closed);
         if looked.events == 0 {
             looked.note(set);
         } else if looked.report(set) {

@@ -172,10 +172,26 @@ fn ask(one: &pollfd) -> Called<Asked> {
 /// So many descriptors need no allocation.
 const FEW: usize = 16;
 
+/// A descriptor that is ready for nothing that counts is looked at again at this rate: the kernel would end each wait for it.
+const UNCOUNTED_LOOK: Duration = Duration::from_millis(20);
+
 /// Polls a set in which there are streams. Returns how many descriptors have events.
 ///
 /// Errors: `EINTR` after a signal; what ppoll(2) reports.
 pub fn poll(polled: &mut [pollfd], timeout: Option<Duration>, mask: *const sigset_t) -> Called<c_int> {
+    poll_for(polled, timeout, mask, |one| one.revents != 0)
+}
+
+/// As [`poll`], for a caller to which not all events count: POLLHUP, POLLERR and POLLNVAL are reported to poll whether or not it asks
+/// for them. Only events that count end the wait. Returns how many descriptors have such events.
+///
+/// Errors: as [`poll`].
+pub fn poll_for(
+    polled: &mut [pollfd],
+    timeout: Option<Duration>,
+    mask: *const sigset_t,
+    counts: impl Fn(&pollfd) -> bool,
+) -> Called<c_int> {
     let until = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
     let none = pollfd { fd: -1, events: 0, revents: 0 };
     let (mut few, mut many) = ([none; FEW], Vec::new());
@@ -190,14 +206,24 @@ pub fn poll(polled: &mut [pollfd], timeout: Option<Duration>, mask: *const sigse
     loop {
         let (mut ready, mut look_every) = (0, None::<Duration>);
         for (one, asks) in polled.iter_mut().zip(asked.iter_mut()) {
+            let was_uncounted = asks.fd >= 0 && asks.revents != 0;
             one.revents = 0;
             *asks = pollfd { revents: 0, ..*one };
             match ask(one)? {
+                // In every second round.
+                Asked::Other if was_uncounted => {
+                    asks.fd = -1;
+                    look_every = least(look_every, Some(UNCOUNTED_LOOK));
+                }
                 Asked::Other => {}
                 Asked::Ready(events) => {
                     one.revents = events.bits() as c_short;
-                    ready += 1;
                     asks.fd = -1;
+                    if counts(one) {
+                        ready += 1;
+                    } else {
+                        look_every = least(look_every, Some(UNCOUNTED_LOOK));
+                    }
                 }
                 Asked::Kernel(events, every) => {
                     asks.events = events;
@@ -215,7 +241,7 @@ pub fn poll(polled: &mut [pollfd], timeout: Option<Duration>, mask: *const sigse
         for (one, asks) in polled.iter_mut().zip(asked.iter()) {
             if asks.fd >= 0 && !table::is_stream(one.fd) {
                 one.revents = asks.revents;
-                ready += c_int::from(asks.revents != 0);
+                ready += c_int::from(asks.revents != 0 && counts(one));
             }
         }
         let is_over = timeout.is_some() && left == Some(Duration::ZERO);

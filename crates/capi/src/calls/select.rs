@@ -100,7 +100,9 @@ pub unsafe extern "C" fn hw_c_pselect(
 /// Bits of a word of a set.
 const BITS: usize = usize::BITS as usize;
 
-/// What each of the three sets asks for, and which events it is told of (select(2), "Correspondence between select() and poll()").
+/// What each of the three sets asks for, and which events it is told of (select(2), "Correspondence between select() and poll()"). A
+/// stream that is hung up, or whose other end is gone, reports POLLHUP, where the kernel's pipe has POLLERR: a write fails at once,
+/// and so the descriptor is ready for writing (POSIX select).
 const ASKED: [c_short; 3] =
     [libc::POLLIN | libc::POLLRDNORM | libc::POLLRDBAND, libc::POLLOUT | libc::POLLWRNORM, libc::POLLPRI];
 const TOLD: [c_short; 3] = [
@@ -108,6 +110,7 @@ const TOLD: [c_short; 3] = [
     libc::POLLOUT | libc::POLLWRNORM | libc::POLLWRBAND | libc::POLLERR,
     libc::POLLPRI,
 ];
+const TOLD_OF_STREAM: [c_short; 3] = [TOLD[0], TOLD[1] | libc::POLLHUP, TOLD[2]];
 
 /// The sets of a call, copied.
 struct Sets {
@@ -136,9 +139,18 @@ impl Sets {
         (0..count).any(|number| table::is_stream(number as c_int) && sets.asked(number) != 0).then_some(sets)
     }
 
+    fn is_in(&self, set: usize, number: usize) -> bool {
+        self.words[set].get(number / BITS).is_some_and(|word| word >> (number % BITS) & 1 != 0)
+    }
+
     fn asked(&self, number: usize) -> c_short {
-        let is_in = |words: &Vec<usize>| words.get(number / BITS).is_some_and(|word| word >> (number % BITS) & 1 != 0);
-        (0..3).filter(|set| is_in(&self.words[*set])).fold(0, |asked, set| asked | ASKED[set])
+        (0..3).filter(|set| self.is_in(*set, number)).fold(0, |asked, set| asked | ASKED[set])
+    }
+
+    /// Whether a set is told of the events of a descriptor.
+    fn is_told(&self, set: usize, one: &pollfd) -> bool {
+        let told = if table::is_stream(one.fd) { TOLD_OF_STREAM } else { TOLD };
+        one.revents & told[set] != 0 && self.is_in(set, one.fd as usize)
     }
 
     /// Returns how many bits are set in the three sets.
@@ -148,21 +160,18 @@ impl Sets {
         let numbers = (0..self.count).filter(|number| self.asked(*number) != 0);
         let mut polled: Vec<pollfd> =
             numbers.map(|number| pollfd { fd: number as c_int, events: self.asked(number), revents: 0 }).collect();
-        poll::poll(&mut polled, timeout, mask)?;
+        let counts = |one: &pollfd| one.revents & libc::POLLNVAL != 0 || (0..3).any(|set| self.is_told(set, one));
+        poll::poll_for(&mut polled, timeout, mask, counts)?;
         if polled.iter().any(|one| one.revents & libc::POLLNVAL != 0) {
             return Err(Failure(libc::EBADF));
         }
         let mut told = [const { Vec::new() }; 3];
         let mut count = 0;
-        for set in 0..3 {
-            told[set] = vec![0; self.words[set].len()];
-            for one in &polled {
-                let (word, bit) = (one.fd as usize / BITS, one.fd as usize % BITS);
-                let was_asked = self.words[set].get(word).is_some_and(|word| word >> bit & 1 != 0);
-                if was_asked && one.revents & TOLD[set] != 0 {
-                    told[set][word] |= 1 << bit;
-                    count += 1;
-                }
+        for (set, words) in told.iter_mut().enumerate() {
+            *words = vec![0; self.words[set].len()];
+            for one in polled.iter().filter(|one| self.is_told(set, one)) {
+                words[one.fd as usize / BITS] |= 1 << (one.fd as usize % BITS);
+                count += 1;
             }
         }
         self.words = told;

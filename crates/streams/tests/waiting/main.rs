@@ -9,6 +9,7 @@ mod fifos;
 mod files;
 mod priority;
 mod rare;
+mod readiness;
 mod room;
 mod sharing;
 mod strangers;
