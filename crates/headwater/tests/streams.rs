@@ -360,7 +360,7 @@ fn log_prints_the_messages_that_were_asked_for() {
     let lines: Vec<String> = (0..3).map(|_| trace.line()).collect();
     let texts: Vec<&str> =
         lines.iter().filter_map(|line| line.split_once("of ")).map(|(_, text)| text.trim_end()).collect();
-    assert_eq!(texts, ["42 5 3?", "7 1 100?", "42 0 0?"]);
+    assert_eq!(texts, ["42 5 3\\u0007", "7 1 100\\u0007", "42 0 0\\u0007"]);
     assert!(lines[0].contains("   3 T    42/5 of") && lines[0].starts_with("20"), "{:?}", lines[0]);
     assert_eq!(trace.end(), 0);
     let error: Value = serde_json::from_str(&errors.line()).expect("JSON");
