@@ -7,7 +7,7 @@ use rustix::fs::Mode;
 use tempfile::TempDir;
 
 use super::*;
-use crate::stacks::elf::{changed, open_plain};
+use crate::stacks::elf::changed;
 
 const ID: [u8; 20] = [0xab; 20];
 
@@ -104,7 +104,7 @@ fn a_file_that_is_not_the_recorded_one_has_no_names() {
     let (dir, by_id) = written(&elf_file(0, elf::SHT_SYMTAB, &functions));
     let path = dir.path().join("file");
     let by_time = |changed| Identity { build_id: String::new(), changed, ..identity(&path) };
-    let now = || changed(&open_plain(&path).expect("it is there")).expect("a time");
+    let now = || changed(&headwater_os::plain_file::open(&path).expect("it is there")).expect("a time");
     let before = by_time(now());
     assert!(Symbols::of(&by_id, 1).is_ok() && Symbols::of(&before, 1).is_ok());
     assert_eq!(Symbols::of(&by_time(0), 1).err(), Some(Unknown::Unnamed), "the trace does not say which file");
@@ -133,7 +133,7 @@ fn a_file_that_is_not_the_recorded_one_has_no_names() {
 #[test]
 fn the_functions_of_this_program_are_found() {
     let own = std::env::current_exe().expect("an executable");
-    let file = open_plain(&own).expect("it is there");
+    let file = headwater_os::plain_file::open(&own).expect("it is there");
     let by_time = Identity { build_id: String::new(), changed: changed(&file).expect("a time"), ..identity(&own) };
     let symbols = Symbols::of(&by_time, 1 << 22).expect("it has symbols");
     let here = the_functions_of_this_program_are_found as *const () as u64;

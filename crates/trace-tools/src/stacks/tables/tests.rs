@@ -3,7 +3,6 @@ use std::io::Write;
 use proptest::prelude::*;
 
 use super::*;
-use crate::stacks::elf::open_plain;
 
 /// Where the made file has its head, and what it describes: code at these addresses.
 const HEAD: u64 = 0x200;
@@ -42,7 +41,7 @@ fn made(instructions: &[u8]) -> Vec<u8> {
 fn tables(file: &[u8]) -> Option<Tables> {
     let mut written = tempfile::NamedTempFile::new().expect("a file");
     written.write_all(file).expect("room");
-    Tables::read(open_plain(written.path()).expect("it is there"), 100)
+    Tables::read(headwater_os::plain_file::open(written.path()).expect("it is there"), 100)
 }
 
 /// The frame and where the frame pointer is, in words.
@@ -77,7 +76,8 @@ fn each_place_of_a_function_has_its_row() {
 #[test]
 fn the_functions_of_this_program_have_rows() {
     let own = std::env::current_exe().expect("an executable");
-    let tables = Tables::read(open_plain(&own).expect("it is there"), 1 << 22).expect("it has tables");
+    let tables =
+        Tables::read(headwater_os::plain_file::open(&own).expect("it is there"), 1 << 22).expect("it has tables");
     assert!(tables.len() > 1000, "{}", tables.len());
     // Nothing has been pushed yet.
     let first = |(start, _): &(u64, u64)| at(&tables, start - tables.begin);
@@ -88,7 +88,7 @@ fn the_functions_of_this_program_have_rows() {
         "{plain} of {}",
         tables.len()
     );
-    assert!(Tables::read(open_plain(&own).expect("as before"), 10).is_none(), "there is a limit");
+    assert!(Tables::read(headwater_os::plain_file::open(&own).expect("as before"), 10).is_none(), "there is a limit");
 }
 
 proptest! {

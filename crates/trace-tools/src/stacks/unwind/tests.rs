@@ -104,7 +104,7 @@ mod own {
     use headwater_os::stack;
 
     use super::*;
-    use crate::stacks::elf::{Identity, changed, open_plain};
+    use crate::stacks::elf::{Identity, changed};
     use crate::stacks::{Module, Modules};
 
     #[inline(never)]
@@ -127,7 +127,8 @@ mod own {
         let thread = headwater_os::thread::id();
         stack::modules(|module| {
             let path = module.path.to_vec();
-            let file = open_plain(std::path::Path::new(&String::from_utf8_lossy(&path).into_owned()));
+            let file =
+                headwater_os::plain_file::open(std::path::Path::new(&String::from_utf8_lossy(&path).into_owned()));
             let changed = file.and_then(|file| changed(&file)).unwrap_or(0);
             let file = modules.place(Identity { path, build_id: String::new(), changed });
             let stack::Module { start, end, base, .. } = module;
