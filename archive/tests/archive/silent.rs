@@ -153,7 +153,7 @@ fn a_name_of_any_length_is_listed_and_a_run_with_one_is_not_added() {
     let path = dir.path("archive.sqlite");
     let long = Sample { host: "h".repeat(100_000), ..Sample::named("long") };
     let run = dir.run("long", &long.lines());
-    expect(&dir.archive(text(&path), &["add", text(&run)]), 2, &["the host's name has 100000 characters"]);
+    expect(&dir.archive(text(&path), &["add", text(&run)]), 2, &["host has 100000 bytes"]);
     dir.add(text(&path), &dir.run("one", &Sample::default().lines()));
     let change = "UPDATE machine SET host = replace(hex(zeroblob(50000)), '00', 'hh')";
     rusqlite::Connection::open(&path).expect("a file").execute_batch(change).expect("it is changed");

@@ -8,7 +8,7 @@ use serde_json::Value;
 use serde_json::error::Category;
 use thiserror::Error;
 
-use crate::schema::{Event, Run, SCHEMA_VERSION};
+use crate::schema::{Event, Run, SCHEMA_VERSION, oversized};
 
 /// The reason why a text is not a run, or not a complete one. Lines and columns count from 1.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -96,10 +96,10 @@ pub fn parse_events_prefix(text: &str) -> (Vec<Event>, Option<ParseError>) {
 /// Parses a `run.json`.
 pub fn parse_run(text: &str) -> Result<Run, ParseError> {
     match serde_json::from_str::<Run>(text) {
-        Ok(run) if (1..=SCHEMA_VERSION).contains(&run.header.schema_version) => match run.validate() {
-            Ok(()) => Ok(run),
-            Err(why) => Err(invalid(text, why)),
-        },
+        Ok(run) if (1..=SCHEMA_VERSION).contains(&run.header.schema_version) => {
+            check_sizes(text, 1)?;
+            run.validate().map_err(|why| invalid(text, why)).map(|()| run)
+        }
         // Valid input takes one pass; the error of invalid input is found by a slower one.
         Ok(_) | Err(_) => diagnose(text),
     }
@@ -151,6 +151,7 @@ fn parse_next(stored: &str, line: usize) -> Result<Event, ParseError> {
     if !stored.ends_with('\n') {
         return Err(truncated(line));
     }
+    check_sizes(stored, line)?;
     // Without its newline, because an error at the end of the line must not be attributed to the next.
     let event: Event = serde_json::from_str(stored.trim_end()).map_err(|error| malformed(&error, line - 1))?;
     match event.validate() {
@@ -185,11 +186,23 @@ fn not_a_run(line: usize, reason: &str) -> ParseError {
     ParseError::NotARun { line: line.max(1), reason: reason.to_owned() }
 }
 
+/// Checks the lengths of names and texts; `first` is the number of the text's first line.
+fn check_sizes(text: &str, first: usize) -> Result<(), ParseError> {
+    match oversized(text) {
+        Some((at, message)) => Err(ParseError::Malformed { line: line_of(text, at) + first - 1, column: 1, message }),
+        None => Ok(()),
+    }
+}
+
+/// Returns the number of the line with a byte, from 1.
+fn line_of(text: &str, at: usize) -> usize {
+    text.as_bytes()[..at].iter().filter(|byte| **byte == b'\n').count() + 1
+}
+
 /// Finds the line of an invalid value: that of its row, if the reason begins with one.
 fn invalid(text: &str, message: String) -> ParseError {
     let row = message.split_once(": ").and_then(|(row, _)| text.find(&format!("\"{row}\"")));
-    let line = row.map_or(1, |at| text[..at].matches('\n').count() + 1);
-    ParseError::Malformed { line, column: 1, message }
+    ParseError::Malformed { line: row.map_or(1, |at| line_of(text, at)), column: 1, message }
 }
 
 /// `lines_before` is the number of lines before the part of the text to which the error refers.

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::estimate::Estimate;
 use crate::origin::Origin;
-use crate::schema::{MetricResult, Row};
+use crate::schema::{MetricResult, Row, oversized};
 
 /// The version of the lines. A reader refuses every other one.
 pub const VERSION: u32 = 2;
@@ -179,6 +179,9 @@ impl Reader {
     /// # Errors
     /// What is wrong with the line, in words.
     pub fn line(&mut self, text: &str) -> Result<Heard, String> {
+        if let Some((_, why)) = oversized(text) {
+            return Err(why);
+        }
         let line: Line = serde_json::from_str(text).map_err(|error| error.to_string())?;
         match (&line, self.is_begun) {
             (Line::Version(VERSION), false) => self.is_begun = true,

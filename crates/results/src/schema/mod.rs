@@ -13,6 +13,7 @@ pub use environment::{Cpu, Environment, Fact, Kernel, Limits, Load, Memory};
 pub use event::{Event, LaunchRecord, Program, RunHeader, RunStatus, Settings};
 pub use row::{Better, LMBENCH_VALUE, Metric, Placement, Row, Standing, WorkerKind, lmbench_definition};
 pub use run::{MetricResult, Percentile, RowOutcome, RowResult, Run};
+pub(crate) use validate::oversized;
 
 /// The version of everything in this module. Readers refuse a newer version.
 pub const SCHEMA_VERSION: u32 = 3;

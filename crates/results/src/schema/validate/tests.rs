@@ -1,5 +1,6 @@
 use serde_json::{Value, json};
 
+use super::oversized;
 use crate::parse::{ParseError, parse_events, parse_events_prefix, parse_run};
 use crate::schema::{Event, Run};
 use crate::summary::Fold;
@@ -44,23 +45,23 @@ fn every_damaged_value_of_a_run_is_refused_with_its_name() {
         (at("/estimate/n"), json!(u32::MAX), "the estimate is of"),
         (at("/launches"), json!([]), "there are 0 launches"),
         (at("/blocks"), json!([0, 1]), "blocks of 2"),
-        (at("/name"), json!(long), "a metric has 100000 characters"),
-        (at("/unit"), json!(long), "a unit has"),
-        (row("/id"), json!(long), "the row's id has"),
-        (row("/subject"), json!(long), "the subject has"),
-        ("/environment/host".into(), json!(long), "the host's name has 100000 characters, more than 1024"),
-        ("/environment/kernel/release".into(), json!(long), "a property of the machine"),
+        (at("/name"), json!(long), "name has 100000 bytes, more than 4096"),
+        (at("/unit"), json!(long), "unit has 100000"),
+        (row("/id"), json!(long), "id has 100000"),
+        (row("/subject"), json!(long), "subject has 100000"),
+        ("/environment/host".into(), json!(long), "host has 100000 bytes, more than 4096"),
+        ("/environment/kernel/release".into(), json!(long), "release has 100000"),
         ("/run_id".into(), json!(long), "run_id has"),
         ("/started_at".into(), json!(long), "started_at has"),
         ("/labels".into(), json!({ "commit": long }), "commit has"),
-        ("/labels".into(), json!({ (long.clone()): "x" }), "a label has"),
-        ("/command".into(), json!(["x".repeat(200_000)]), "an argument has 200000 bytes"),
+        ("/labels".into(), json!({ (long.clone()): "x" }), "a name has 100000"),
+        ("/command".into(), json!(["x".repeat(200_000)]), "command has 200000 bytes, more than 131072"),
         ("/settings/time_s".into(), json!(-1.0), "time_s is -1"),
         ("/clock_read_ns".into(), json!(-1.0), "clock_read_ns"),
     ] {
         let error = refused(&pointer, &value);
         assert!(error.contains(says), "{pointer}: {error}");
-        if pointer.starts_with(&metric) {
+        if pointer.starts_with(&metric) && !error.contains("bytes") {
             assert!(error.contains(&id), "{pointer}: {error}");
         }
     }
@@ -99,4 +100,27 @@ fn a_damaged_event_ends_the_events_at_its_line() {
         assert!(error.line() == at + 1 && error.to_string().contains("100000"), "{error}");
     }
     assert_eq!(parse_events(&lines(&events)), Ok(events));
+}
+
+#[test]
+fn strings_are_measured_whatever_they_contain() {
+    let name = |len: usize| "x".repeat(len);
+    for (json, is_oversized) in [
+        (format!("{{\"host\": \"{}\"}}", name(4096)), false),
+        (format!("{{\"host\": \"{}\"}}", name(4097)), true),
+        (format!("{{\"{}\": 1}}", name(4097)), true),
+        (format!("{{\"reason\": \"{}\"}}", name(131_072)), false),
+        (format!("{{\"reason\": \"{}\"}}", name(131_073)), true),
+        (format!("{{\"command\": [\"a\", \"{}\"]}}", name(131_072)), false),
+        (format!("{{\"command\": [\"a\"], \"host\": \"{}\"}}", name(4097)), true),
+        (format!("{{\"a\": \"\\\"{}\"}}", name(4094)), false),
+        (format!("{{\"a\": \"\\\"{}\"}}", name(4095)), true),
+        ("{\"a\": \"\\\\\", \"b\": \"\"}".to_owned(), false),
+        (format!("\"{}", name(4097)), true),
+        ("\"".to_owned(), false),
+        ("\"\\".to_owned(), false),
+        (String::new(), false),
+    ] {
+        assert_eq!(oversized(&json).is_some(), is_oversized, "{}", json.chars().take(80).collect::<String>());
+    }
 }
