@@ -120,7 +120,8 @@ fn case(seed: u64) -> Found {
         }
     }
     drop(hostile);
-    assert_eq!(crate::memory_of_stream().metadata().expect("fstat").len(), len, "the memory's size");
+    // Any process that has the memory can make it longer, and none shorter.
+    assert!(crate::memory_of_stream().metadata().expect("fstat").len() >= len, "the memory's size");
     let pages = pages();
     assert!(pages < PAGES_MAX, "{pages} pages are resident");
     found

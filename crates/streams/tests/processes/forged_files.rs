@@ -9,7 +9,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use headwater_os::{descriptors, ofd_lock};
-use headwater_streams::{Access, DeviceOptions, Errno, Handle, Stream};
+use headwater_streams::{Access, Device, DeviceOptions, Errno, Handle, Stream};
 
 use crate::common::{child, fifo, in_own_process, joined, open as fifo_end, polled, private_directory};
 
@@ -83,7 +83,7 @@ fn taken_with(parts: &[OwnedFd], lock: BorrowedFd<'_>) -> headwater_streams::Res
     let files: Vec<BorrowedFd<'_>> =
         parts.iter().enumerate().map(|(at, file)| if at == 2 { lock } else { file.as_fd() }).collect();
     descriptors::send(here.as_fd(), &files).expect("room");
-    Stream::receive_over(&there)
+    Device::receive_over("echo", &there)
 }
 
 #[test]

@@ -18,7 +18,7 @@ use crate::common::{child, fifo, in_own_process, memories, open};
 /// Members that a stream has room for before its table grows (`headwater_shm::MEMBERS`).
 const MEMBERS: usize = 64;
 /// Bytes of a stream's memory before anything has grown, with the default options (docs/streams.md).
-const REGION: u64 = 6_574_080;
+const REGION: u64 = 6_569_984;
 
 /// Processes that use a stream until they are killed.
 fn users(count: usize, attach: impl Fn() -> headwater_streams::Result<Handle>) -> Vec<Child> {

@@ -54,7 +54,7 @@ fn a_table_that_another_user_can_have_made_is_refused() {
         ("half-written", &|path| replaced(path, &text(path).as_bytes()[..40]), Errno::Proto),
         ("empty", &|path| replaced(path, b""), Errno::Proto),
         ("no text", &|path| replaced(path, &[0xff; 100]), Errno::Proto),
-        ("too long", &|path| replaced(path, &vec![b'\n'; 1 << 20]), Errno::Inval),
+        ("too long", &|path| replaced(path, &vec![b'\n'; 1 << 20]), Errno::Fbig),
         ("writable by others", &|path| mode(path, 0o602), Errno::Acces),
         ("writable by a group", &|path| mode(path, 0o620), Errno::Acces),
         (
