@@ -41,8 +41,8 @@ pub(super) struct ImportArguments {
     files: Vec<PathBuf>,
 
     /// The test of results that have no banner (`netperf -P 0`) or protocol: UDP_STREAM, UDP_RR, TCP_STREAM, TCP_RR;
-    /// TCP_STREAM/nodelay if netperf had `-- -D`, UDP_RR/connected if it had `-- -n`; /K or another letter behind it if
-    /// it had -f K
+    /// TCP_STREAM/nodelay if netperf had `-- -D`, UDP_RR/connected if it had `-- -n`; behind it the letter of `-f`:
+    /// TCP_STREAM/K
     #[arg(long, value_name = "TEST")]
     test: Option<String>,
 

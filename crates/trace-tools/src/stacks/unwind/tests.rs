@@ -129,7 +129,7 @@ mod own {
             let path = module.path.to_vec();
             let file =
                 headwater_os::plain_file::open(std::path::Path::new(&String::from_utf8_lossy(&path).into_owned()));
-            let changed = file.and_then(|file| changed(&file)).unwrap_or(0);
+            let changed = file.ok().and_then(|file| changed(&file)).unwrap_or(0);
             let file = modules.place(Identity { path, build_id: String::new(), changed });
             let stack::Module { start, end, base, .. } = module;
             modules.add(thread, Module { start, end, base, time: 0, file });
