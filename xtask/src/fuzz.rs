@@ -28,6 +28,8 @@ enum Part {
     Descriptors,
     /// The primitives that a transport's provider gets
     Primitives,
+    /// The memory, as a member of another user, while the system calls of the process are supervised
+    Member,
 }
 
 /// With the feature `probes`, waits for a token are shorter, so that more cases fit in a minute.
@@ -42,5 +44,6 @@ pub fn run(options: &Options) -> Result<()> {
         Some(Part::Memory) => run("hostile", "scribbled_memory"),
         Some(Part::Descriptors) => run("hostile", "abused_descriptors"),
         Some(Part::Primitives) => run("providers", "fuzzed_primitives"),
+        Some(Part::Member) => run("hostile", "member::"),
     }
 }

@@ -8,6 +8,7 @@ mod common;
 mod datagrams;
 mod descriptors;
 mod fifos;
+mod member;
 mod packets;
 mod peer;
 mod places;
