@@ -7,6 +7,8 @@
 mod archive;
 mod cli;
 mod content;
+#[cfg(test)]
+mod damaged;
 mod database;
 mod place;
 mod query;

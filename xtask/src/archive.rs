@@ -45,7 +45,7 @@ pub fn release_build() -> Result<PathBuf> {
 }
 
 /// Returns Cargo for the archive's workspace. Its build results stay apart: the two workspaces have features of their own.
-fn of_archive(command: &str) -> Command {
+pub fn of_archive(command: &str) -> Command {
     let mut cargo = cargo(&[command, "--manifest-path", MANIFEST]);
     cargo.env("CARGO_TARGET_DIR", target_directory().join("archive"));
     cargo

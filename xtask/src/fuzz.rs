@@ -1,9 +1,9 @@
 //! `cargo xtask fuzz`: uses streams while a hostile peer writes anything into their memory and sends anything to their
-//! file descriptors, and sends malformed primitives to the providers of transports. The short form is an ordinary test. Overflow checks are on, as in all test builds.
+//! file descriptors, sends malformed primitives to the providers of transports, and changes files before they are read. The short form is an ordinary test. Overflow checks are on, as in all test builds.
 
 use anyhow::Result;
 
-use crate::shell;
+use crate::{archive, shell};
 
 /// The extent of the test.
 #[derive(Debug, clap::Args)]
@@ -30,6 +30,8 @@ enum Part {
     Primitives,
     /// The memory, as a member of another user, while the system calls of the process are supervised
     Member,
+    /// Files with random changes: runs, traces, output of other programs, tables of autopush, archives
+    Readers,
 }
 
 /// With the feature `probes`, waits for a token are shorter, so that more cases fit in a minute.
@@ -39,11 +41,16 @@ pub fn run(options: &Options) -> Result<()> {
     let run = |test, filter| {
         shell::long_test(&["--package", "headwater-streams", "--test", test, "--features", "probes"], filter, &settings)
     };
+    let readers = || {
+        shell::long_test(&["--package", "headwater", "--test", "readers"], "", &settings)?;
+        shell::run(archive::of_archive("test").args(["damaged", "--", "--nocapture"]).envs(settings.clone()))
+    };
     match options.part {
-        None => run("hostile", "").and_then(|()| run("providers", "fuzzed_primitives")),
+        None => run("hostile", "").and_then(|()| run("providers", "fuzzed_primitives")).and_then(|()| readers()),
         Some(Part::Memory) => run("hostile", "scribbled_memory"),
         Some(Part::Descriptors) => run("hostile", "abused_descriptors"),
         Some(Part::Primitives) => run("providers", "fuzzed_primitives"),
         Some(Part::Member) => run("hostile", "member::"),
+        Some(Part::Readers) => readers(),
     }
 }
