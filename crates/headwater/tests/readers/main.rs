@@ -131,3 +131,26 @@ fn private_directory() -> tempfile::TempDir {
     std::fs::set_permissions(directory.path(), std::fs::Permissions::from_mode(0o700)).expect("own");
     directory
 }
+
+/// The first inputs of the targets in the folder `fuzz`: without them a search takes hours to find the form of a file.
+#[test]
+#[ignore = "writes files into the repository's folder fuzz/corpus"]
+fn samples_are_written_for_the_targets_of_fuzz() {
+    let place = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus");
+    let all = [
+        ("document", samples::documents()),
+        ("events", samples::events()),
+        ("output", samples::outputs()),
+        ("lines", vec![samples::lines_of_archive()]),
+        ("autopush", samples::autopush_lines()),
+        ("metadata", vec![samples::metadata()]),
+        ("primitive", samples::primitives()),
+        ("trace", vec![samples::trace()]),
+    ];
+    for (target, samples) in all {
+        std::fs::create_dir_all(place.join(target)).expect("a directory");
+        for (number, sample) in samples.iter().enumerate() {
+            std::fs::write(place.join(target).join(format!("sample-{number}")), sample).expect("room");
+        }
+    }
+}

@@ -1,0 +1,6 @@
+//! A `run.json`.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
+    headwater_fuzz::run_document(bytes);
+});
