@@ -6,7 +6,7 @@ use std::time::Instant;
 use anyhow::{Result, bail};
 
 use crate::shell::{self, cargo};
-use crate::{archive, commands, crash, fleet, package, readme, semver, tidy};
+use crate::{archive, commands, crash, deny, fleet, package, readme, semver, tidy};
 
 mod command;
 mod leftovers;
@@ -43,9 +43,10 @@ struct Step {
 }
 
 /// The steps, the cheap ones first.
-const STEPS: [Step; 14] = [
+const STEPS: [Step; 15] = [
     Step { name: "fmt", run: || shell::run(&mut cargo(&["fmt", "--all", "--check"])) },
     Step { name: "tidy", run: || tidy::run(&tidy::Options::default()) },
+    Step { name: "deny", run: deny::run },
     Step {
         name: "clippy",
         run: || shell::run(&mut cargo(&["clippy", "--workspace", "--all-targets", "--", "--deny", "warnings"])),

@@ -15,6 +15,7 @@ mod crash;
 mod crosscheck;
 mod crosscheck_lmbench;
 mod crosscheck_netperf;
+mod deny;
 mod docs;
 mod fleet;
 mod fuzz;
@@ -62,6 +63,8 @@ enum Task {
     CrosscheckLmbench(crosscheck_lmbench::Options),
     /// Measure the rows of suite netperf with Headwater and with netperf by turns, and compare
     CrosscheckNetperf(crosscheck_netperf::Options),
+    /// Check licences, sources and versions of the dependencies against deny.toml
+    Deny,
     /// Kill processes that use a stream, at every place between two stores and at random times
     Crash(crash::Options),
     /// Let a peer scribble over the memory of streams and abuse their descriptors while they are used
@@ -103,6 +106,7 @@ fn main() -> ExitCode {
         Task::CrosscheckLmbench(options) => crosscheck_lmbench::run(&options),
         Task::CrosscheckNetperf(options) => crosscheck_netperf::run(&options),
         Task::Crash(options) => crash::run(&options),
+        Task::Deny => deny::run(),
         Task::Fuzz(options) => fuzz::run(&options),
         Task::Fleet(options) => fleet::run(&options),
         Task::Loaded(options) => loaded::run(&options),

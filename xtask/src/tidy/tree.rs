@@ -7,8 +7,8 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 
-/// Folders that do not belong to the project: build results, measurements, and git's own.
-const FOREIGN: [&str; 5] = [".git", "target", "headwater-runs", "__pycache__", "node_modules"];
+/// Folders that do not belong to the project: build results, measurements, inputs of the targets in `fuzz`, and git's own.
+const FOREIGN: [&str; 7] = [".git", "target", "headwater-runs", "__pycache__", "node_modules", "corpus", "artifacts"];
 
 /// Paths relative to the top, with `/` between parts, ascending. A folder ends with `/` and has no text.
 #[derive(Debug, Default)]
