@@ -55,14 +55,14 @@ impl Sqlite {
         }
         plain_file::open(path).with_context(named)?;
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let connection = Connection::open_with_flags(path, flags).with_context(named)?;
+        let mut connection = Connection::open_with_flags(path, flags).with_context(named)?;
         // Two hundred adders at once take a few seconds.
         connection.busy_timeout(patience_of_a_statement()).with_context(named)?;
         connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, MESSAGE_MAX.cast_signed()).with_context(named)?;
         let (deadline, opened) = (Arc::new(AtomicU64::new(u64::MAX)), Instant::now());
         let until = Arc::clone(&deadline);
         let is_late = move || opened.elapsed().as_millis() as u64 > until.load(Ordering::Relaxed);
-        connection.progress_handler(INSTRUCTIONS, Some(is_late));
+        connection.progress_handler(INSTRUCTIONS, Some(is_late)).with_context(named)?;
         let mut database = Sqlite { connection, deadline, opened };
         database.claim(path, create)?;
         // Durable when `add` has ended: the marker in the spool is removed then.
