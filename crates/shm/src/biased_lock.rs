@@ -89,8 +89,10 @@ impl Yields {
     }
 }
 
-/// No lock word looks like this.
+/// No lock word looks like this through [`BIAS_BITS`], whatever another process has written.
 const NO_BIAS: u64 = u64::MAX;
+/// The bits of a lock word that are compared at an entry: all but the last of a victim's tag.
+const BIAS_BITS: u64 = u64::MAX >> 1;
 
 /// Looks at the word before the first sleep: about a microsecond, longer than any running holder keeps the lock.
 const SPINS: u32 = 200;
@@ -183,7 +185,7 @@ impl BiasedLock {
         probe::at();
         // There is a bias only where the fence is asymmetric, and then its light side is the compiler's.
         compiler_fence(Ordering::SeqCst);
-        if self.words.lock.load(Ordering::Relaxed) == self.bias {
+        if self.words.lock.load(Ordering::Relaxed) & BIAS_BITS == self.bias {
             return true;
         }
         busy.store(0, Ordering::Release);
@@ -207,7 +209,7 @@ impl BiasedLock {
         busy.store(outer | self.bit, Ordering::Relaxed);
         probe::at();
         compiler_fence(Ordering::SeqCst);
-        if self.words.lock.load(Ordering::Relaxed) == self.bias {
+        if self.words.lock.load(Ordering::Relaxed) & BIAS_BITS == self.bias {
             return true;
         }
         busy.store(outer, Ordering::Release);

@@ -240,6 +240,19 @@ fn a_notice_reaches_the_biased() {
 }
 
 #[test]
+fn a_member_without_a_bias_enters_by_no_word() {
+    let shared = Shared::new();
+    let (me, lock) = shared.join();
+    for word in
+        (0..64).map(|bit| 1 << bit).chain((0..64).map(|bit| !(1 << bit))).chain([0, u64::MAX, NO_BIAS, BIAS_BITS])
+    {
+        shared.words().lock.store(word, Ordering::Relaxed);
+        assert!(!lock.enter(&me) && !lock.enter_inner(&me), "{word:#x}");
+        assert!(!lock.is_biased_to_us(), "{word:#x}");
+    }
+}
+
+#[test]
 fn nonsense_in_the_word_is_an_error_and_no_hang() {
     let shared = Shared::new();
     let (me, mut lock) = shared.join();
