@@ -66,8 +66,8 @@ impl Handle {
         let me = self.end.me();
         // The holder of the lock knows that no other user is inside. This does not wait for memory that another handle
         // has lent out.
-        drop(self.out.writer.hold(me));
-        drop(self.back.reader.hold(me));
+        drop(self.out.writer.hold_apart(me));
+        drop(self.back.reader.hold_apart(me));
         let _ = self.serve_owed(true);
         let _ = self.serve_owed_to_reader();
     }

@@ -178,7 +178,7 @@ impl<'m> Run<'_, 'm> {
         store.unlock();
         // Under the reader's lock: a reader in the middle of a call relies on the message that it has found at the
         // front.
-        let flushed = far.hold(self.me).and_then(|(mut far, _)| {
+        let flushed = far.hold_apart(self.me).and_then(|mut far| {
             store.lock()?.flush(HEAD, which)?;
             store.unlock();
             if matches!(which, Which::All | Which::Band(0)) { far.flush() } else { Ok(()) }

@@ -222,9 +222,9 @@ impl Handle {
         // Always direction 0 first, so that two processes that do this do not wait for each other.
         let (first, second) =
             if self.out.direction() == 0 { (&mut self.out, &mut self.back) } else { (&mut self.back, &mut self.out) };
-        let (first_lane, _) = first.writer.hold(me)?;
+        let first_lane = first.writer.hold_apart(me)?;
         probe::at();
-        let (second_lane, _) = second.writer.hold(me)?;
+        let second_lane = second.writer.hold_apart(me)?;
         probe::at();
         // Another user that is stopped with a store's lock is waited for as long as the call may, and no longer. The
         // following change is completed.

@@ -262,7 +262,7 @@ impl Handle {
         self.end.set_limit(Limit::Now);
         let (region, me, _) = self.end.parts();
         let direction = self.back.direction();
-        let held = self.back.writer.hold(me).map(|(writing, _)| {
+        let held = self.back.writer.hold_apart(me).map(|writing| {
             // No process writes, and there is nothing to read. A failure costs memory, and nothing else.
             let is_empty = writing.count_now() == 0;
             if is_empty {

@@ -338,3 +338,16 @@ fn a_short_write_goes_by_what_another_thread_has_made_of_the_end() {
     });
     drop((holder.let_go(), near));
 }
+
+/// What gives back pages, flushes or closes holds the lock of a direction and does not read its modules.
+#[test]
+fn a_holder_that_reads_no_modules_leaves_them_to_the_next_one() {
+    let (mut near, mut far) = Handle::pair().expect("pipe");
+    near.push("nullmod").expect("it is known");
+    far.attach().expect("a place");
+    let me = far.end.me();
+    drop(far.out.writer.hold_apart(me).expect("free"));
+    drop(far.back.reader.hold_apart(me).expect("free"));
+    far.write(b"through the module").expect("room");
+    assert_eq!(far.out.chain.len(), 1, "the module is on the way");
+}

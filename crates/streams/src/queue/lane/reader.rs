@@ -154,6 +154,17 @@ impl LaneReader {
         Ok((reading, hold))
     }
 
+    /// As [`LaneReader::hold`], for a caller that does not read anew what belongs to the lock beside the lane, as the modules and
+    /// options of its direction: the next holder in this handle does.
+    #[cfg(not(loom))]
+    pub fn hold_apart<'l>(&'l mut self, me: &'l Membership) -> Result<ReaderGuard<'l>> {
+        let (mut reading, hold) = self.hold(me)?;
+        if hold == Hold::Stale {
+            reading.doubt();
+        }
+        Ok(reading)
+    }
+
     /// The guard again.
     #[cfg(not(loom))]
     pub fn resume<'l>(&'l mut self, me: &'l Membership, _: Kept) -> ReaderGuard<'l> {

@@ -178,6 +178,17 @@ impl LaneWriter {
         Ok((writing, hold))
     }
 
+    /// As [`LaneWriter::hold`], for a caller that does not read anew what belongs to the lock beside the lane, as the modules and
+    /// options of its direction: the next holder in this handle does.
+    #[cfg(not(loom))]
+    pub fn hold_apart<'l>(&'l mut self, me: &'l Membership) -> Result<WriterGuard<'l>> {
+        let (mut writing, hold) = self.hold(me)?;
+        if hold == Hold::Stale {
+            writing.doubt();
+        }
+        Ok(writing)
+    }
+
     /// The guard again.
     #[cfg(not(loom))]
     pub fn resume<'l>(&'l mut self, me: &'l Membership, _: Kept) -> WriterGuard<'l> {

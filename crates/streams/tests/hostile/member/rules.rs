@@ -170,6 +170,9 @@ impl Expected {
             libc::SYS_fcntl => self.fcntl(first, second as i32),
             libc::SYS_prlimit64 => is(third == 0, || format!("the limits of process {first}")),
             libc::SYS_prctl => self.prctl(first),
+            libc::SYS_faccessat | libc::SYS_faccessat2 => self.may_look(&self.path(first, second)),
+            #[cfg(target_arch = "x86_64")]
+            libc::SYS_access => self.may_look(&self.path(libc::AT_FDCWD as u64, first)),
             #[cfg(target_arch = "x86_64")]
             libc::SYS_open => self.open(libc::AT_FDCWD as u64, first, second),
             #[cfg(target_arch = "x86_64")]
@@ -218,7 +221,10 @@ impl Expected {
         let places =
             [Path::new("/proc"), Path::new("/sys/devices/system/cpu"), Path::new("/dev/null"), &self.directory];
         let is_known = places.iter().any(|place| path.starts_with(place)) || self.directory.starts_with(path);
-        let is_known = is_known || has_no_name(path);
+        // Where devices are found unless a program says otherwise.
+        let home = std::env::var_os("HOME").map(|home| Path::new(&home).join(".headwater"));
+        let tmp = std::env::temp_dir().join(format!("headwater-{}", headwater_os::files::own_user()));
+        let is_known = is_known || has_no_name(path) || path == tmp || home.is_some_and(|home| path == home);
         is(is_known && !self.is_foreign(path), || format!("it looks at {}", path.display()))
     }
 
