@@ -150,6 +150,7 @@ own_calls! {
     hw_own_bind = SYS_bind(number: c_int, name: *const sockaddr, len: socklen_t) -> c_int;
     hw_own_connect = SYS_connect(number: c_int, name: *const sockaddr, len: socklen_t) -> c_int;
     hw_own_listen = SYS_listen(number: c_int, queue: c_int) -> c_int;
+    hw_own_accept = SYS_accept(number: c_int, name: *mut sockaddr, len: *mut socklen_t) -> c_int;
     hw_own_accept4 = SYS_accept4(number: c_int, name: *mut sockaddr, len: *mut socklen_t, flags: c_int) -> c_int;
     hw_own_fchmod = SYS_fchmod(number: c_int, mode: libc::mode_t) -> c_int;
     hw_own_fchown = SYS_fchown(number: c_int, user: libc::uid_t, group: libc::gid_t) -> c_int;
@@ -159,6 +160,8 @@ own_calls! {
         -> c_int;
     hw_own_pread64 = SYS_pread64(number: c_int, bytes: *mut c_void, count: usize, offset: i64) -> isize;
     hw_own_pwrite64 = SYS_pwrite64(number: c_int, bytes: *const c_void, count: usize, offset: i64) -> isize;
+    hw_own_epoll_create1 = SYS_epoll_create1(flags: c_int) -> c_int;
+    hw_own_eventfd = SYS_eventfd2(count: c_uint, flags: c_int) -> c_int;
     hw_own_epoll_ctl = SYS_epoll_ctl(set: c_int, operation: c_int, number: c_int, event: *mut c_void) -> c_int;
 }
 
