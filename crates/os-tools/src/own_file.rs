@@ -1,9 +1,9 @@
-//! Whether an open file can only have been written by this user. Called where the contents of a file decide what this process does:
-//! which programs it starts.
+//! Whether a file can only have been written by this user, and a directory can be written to as this user's own. Called where the contents
+//! of a file decide what this process does: which programs it starts; and before it writes to files in a directory that it is given.
 
 use std::fs::File;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use headwater_os::files::own_user;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
@@ -42,6 +42,30 @@ pub fn foreign(file: &File, path: &Path) -> io::Result<Option<&'static str>> {
     Ok((!is_entry).then_some("is reached by a symbolic link, or was replaced meanwhile"))
 }
 
+/// Returns the whole path of a directory in which only this user makes, replaces and links files, on a path that no other user can lead
+/// elsewhere. Where another user can, a file of that name may be a link to any file of this user's, at any time.
+///
+/// # Errors
+/// `PermissionDenied` that says which directory another user can change; errors of the system.
+pub fn own_directory(directory: &Path) -> io::Result<PathBuf> {
+    let whole = std::fs::canonicalize(directory)?;
+    for (above, path) in whole.ancestors().enumerate() {
+        let status = rustix::fs::lstat(path)?;
+        let mode = Mode::from_raw_mode(status.st_mode);
+        // Other users may make files in a sticky directory, and replace none of ours.
+        let is_open = mode.contains(Mode::WOTH) && (above == 0 || !mode.contains(Mode::SVTX));
+        let is_open = is_open || above == 0 && mode.contains(Mode::WGRP);
+        let is_others = status.st_uid != own_user() && (above == 0 || status.st_uid != 0);
+        if is_others || is_open {
+            let why = if is_others { "belongs to another user" } else { "can be written by other users" };
+            let text =
+                format!("{} {why}, and files are written here: copy it to a directory of your own", path.display());
+            return Err(io::Error::new(io::ErrorKind::PermissionDenied, text));
+        }
+    }
+    Ok(whole)
+}
+
 fn is_written_by_others(status: &Stat) -> bool {
     Mode::from_raw_mode(status.st_mode).intersects(Mode::WGRP | Mode::WOTH)
 }
@@ -52,6 +76,34 @@ mod tests {
     use std::os::unix::fs::{PermissionsExt, symlink};
 
     use super::*;
+
+    #[test]
+    fn a_directory_that_others_can_change_or_lead_elsewhere_is_not_own() {
+        let home = std::env::temp_dir().join(format!("headwater-own-directory-{}", std::process::id()));
+        let [open, inner, own] = [home.join("open"), home.join("open/inner"), home.join("own")];
+        [&inner, &own].into_iter().for_each(|path| fs::create_dir_all(path).expect("a new directory"));
+        let with = |path: &Path, mode| fs::set_permissions(path, Permissions::from_mode(mode)).expect("chmod");
+        with(&home, 0o755);
+        with(&inner, 0o755);
+        symlink(&own, open.join("link")).expect("a link");
+        for (of_own, of_open, expect) in [(0o755, 0o755, [true, true, true]), (0o775, 0o755, [false, true, false])]
+            .into_iter()
+            .chain([(0o700, 0o777, [true, false, true]), (0o757, 0o1777, [false, true, false])])
+        {
+            with(&own, of_own);
+            with(&open, of_open);
+            let found = [&own, &inner, &open.join("link")].map(|path| own_directory(path).is_ok());
+            assert_eq!(found, expect, "{of_own:o} {of_open:o}");
+        }
+        with(&own, 0o755);
+        assert_eq!(own_directory(&open.join("link")).expect("ours"), fs::canonicalize(&own).expect("there"));
+        if own_user() == 0 {
+            rustix::fs::chown(&own, Some(rustix::fs::Uid::from_raw(65501)), None).expect("root");
+            let error = own_directory(&own).expect_err("another user's");
+            assert!(error.to_string().contains("belongs to another user"), "{error}");
+        }
+        fs::remove_dir_all(&home).expect("it is there");
+    }
 
     #[test]
     fn only_a_file_and_directory_that_no_other_user_writes_are_own() {

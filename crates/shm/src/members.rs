@@ -32,6 +32,9 @@ pub const MEMBERS_MAX: usize = MEMBERS << CHUNKS;
 const SEARCHED: usize = 64;
 /// The table grows if fewer than this many of them were free or became so.
 const FREED_MIN: usize = 8;
+/// Slots that are asked about at most in one call, when the table cannot grow or its users are counted: a process that spoils the table
+/// must not hold up others, and each costs some system calls.
+const ASKED_MAX: usize = 4096;
 /// Searches for a slot in one call. Each doubles the table or finds free slots, so more come only from a process that spoils it.
 const SEARCHES_MAX: usize = 64;
 
@@ -81,17 +84,21 @@ impl Members {
         Members { first, more: Some(Arc::new(more)) }
     }
 
-    /// Whether a process other than this one has a member at a side that is not known to have ended.
+    /// Whether a process other than this one has a member at a side that is not known to have ended. Also where more have ended than
+    /// one call asks about.
     ///
     /// # Errors
     /// As [`Members::slot`].
     pub fn is_used_by_another(&self, side: usize) -> Result<bool, Error> {
-        let own = ProcessId::own();
+        let (own, mut asked) = (ProcessId::own(), 0);
         for slot in 0..self.len() {
             let Some((process, at)) = self.slot(slot)?.occupant() else { continue };
             let is_other = (process.place(), process.birth()) != (own.place(), own.birth());
-            if process.place() != 0 && at == side as u32 + 1 && is_other && !process.has_ended() {
-                return Ok(true);
+            if process.place() != 0 && at == side as u32 + 1 && is_other {
+                asked += 1;
+                if asked > ASKED_MAX || !process.has_ended() {
+                    return Ok(true);
+                }
             }
         }
         Ok(false)
@@ -129,7 +136,7 @@ impl Members {
                 continue;
             }
             if let Err(error) = self.grow(len)
-                && self.free_dead(0..len)? == 0
+                && self.free_dead((start..len).chain(0..start).take(ASKED_MAX))? == 0
             {
                 return Err(error);
             }

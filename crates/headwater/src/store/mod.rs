@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use headwater_os::files::OFlags;
 use headwater_os::plain_file;
-use headwater_os_tools::own_file::foreign;
+use headwater_os_tools::own_file::{foreign, own_directory};
 use headwater_results::parse::{ParseError, parse_events_prefix, parse_run};
 use headwater_results::schema::{Event, Run};
 use headwater_results::summary::Fold;
@@ -93,6 +93,13 @@ impl Store {
     /// # Errors
     /// If there is no run, or a line is not an event.
     pub fn resume(directory: &Path) -> Result<(Store, Vec<Event>), StoreError> {
+        let whole = own_directory(directory).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => {
+                StoreError::new(directory, format!("there is no run to continue; {WHAT_RUNS_ARE}"))
+            }
+            _ => StoreError::new(directory, error),
+        })?;
+        let directory = whole.as_path();
         let path = directory.join(EVENTS);
         if !path.exists() {
             return Err(StoreError::new(

@@ -10,6 +10,7 @@ use anyhow::{Context, anyhow};
 use headwater_os::files::make_private_directory;
 use headwater_os::{clock, ticks};
 use headwater_os_tools::bus_error;
+use headwater_os_tools::own_file::own_directory;
 use headwater_trace::WhenFull;
 use headwater_trace::region::{Layout, Region};
 use headwater_trace_tools::consumer::parts::{self, PartsFile, Removed, Rotation};
@@ -163,7 +164,8 @@ impl Recording {
         clock: Clock,
     ) -> anyhow::Result<Recording> {
         // A process that uses the path later may have another working directory.
-        let directory = fs::canonicalize(directory).with_context(|| directory.display().to_string())?;
+        let directory =
+            own_directory(directory).with_context(|| format!("cannot record to {}", directory.display()))?;
         let home = fs::canonicalize(&config.memory).with_context(|| config.memory.display().to_string())?;
         let path = home.join(memory::fresh_name());
         let flight = config.when_full == WhenFull::Overwrite;

@@ -7,7 +7,7 @@ use anyhow::{Context, anyhow, bail};
 use headwater_os::files::try_lock;
 use headwater_os::plain_file;
 use headwater_os_tools::bus_error;
-use headwater_os_tools::own_file::foreign;
+use headwater_os_tools::own_file::{foreign, own_directory};
 use headwater_trace::WhenFull;
 use headwater_trace::region::Region;
 use headwater_trace_tools::consumer;
@@ -63,16 +63,23 @@ impl Recovered {
 /// except that some events may have been copied, and the call can be repeated.
 pub fn recover(from: &Path, to: Option<&Path>) -> anyhow::Result<Recovered> {
     let metadata = fs::metadata(from).with_context(|| from.display().to_string())?;
-    if !metadata.is_dir() {
-        let region = open(from)?;
-        return match (to, of_memory(from, &region)) {
-            (None, Some((recording, file))) => carry(region, from, &recording, Some((&recording, file))),
-            (to, of) => {
-                let to = to.map_or_else(|| fresh_directory("headwater-trace"), Path::to_owned);
-                carry(region, from, &to, of.as_ref().map(|(recording, file)| (recording.as_path(), file.clone())))
-            }
-        };
+    if metadata.is_dir() {
+        // Files of it are repaired, read and removed by name.
+        let whole = own_directory(from).with_context(|| from.display().to_string())?;
+        return recover_directory(&whole, to);
     }
+    let region = open(from)?;
+    let of = of_memory(from, &region);
+    if let (None, Some((recording, file))) = (to, &of) {
+        // The memory says where that is.
+        let whole = own_directory(recording).with_context(|| recording.display().to_string())?;
+        return carry(region, from, &whole, Some((&whole, file.clone())));
+    }
+    let to = to.map_or_else(|| fresh_directory("headwater-trace"), Path::to_owned);
+    carry(region, from, &to, of.as_ref().map(|(recording, file)| (recording.as_path(), file.clone())))
+}
+
+fn recover_directory(from: &Path, to: Option<&Path>) -> anyhow::Result<Recovered> {
     let file = SessionFile::read(from)?;
     match (open(&file.memory), to) {
         (Ok(region), _) if !is_of_recording(&region, from)? => {

@@ -1,6 +1,7 @@
 //! `headwater streams attach`: fattach, by a process that holds the attachment.
 
 use std::fs::{File, OpenOptions};
+use std::io::ErrorKind;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -70,7 +71,11 @@ const VARIABLE: &str = "HEADWATER_STREAM";
 pub(super) fn attach(arguments: &AttachArguments) -> anyhow::Result<u8> {
     let path = &arguments.path;
     if arguments.create {
-        OpenOptions::new().append(true).create(true).mode(0o600).open(path).context(path.display().to_string())?;
+        // A link that leads nowhere is not followed: it may be another user's, and lead to where this user may make files.
+        match OpenOptions::new().append(true).create_new(true).mode(0o600).open(path) {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            created => drop(created.context(path.display().to_string())?),
+        }
     }
     // Before any thread and program is started, which inherit the mask.
     let signals = StopSignals::watch()?;
