@@ -269,7 +269,7 @@ fn a_full_disk_is_reported_and_the_run_stays_usable() {
     let Some(output) = on_a_small_file_system(&dir, script) else { return };
     let (said, complained) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert_eq!(said, "more 2\nshow 4\nresumed\n", "{complained}");
-    let wanted = ["run.jsonl: No space left on device", "`headwater run --resume small/r` goes on"];
+    let wanted = ["run.jsonl: No space left on device", "`headwater run --resume /", "/small/r` goes on"];
     assert!(wanted.iter().all(|part| complained.contains(part)), "{complained}");
     assert_eq!(complained.matches("headwater: ").count(), 1, "one error, and `show` has none: {complained}");
     let shown = fs::read_to_string(dir.path("shown")).expect("it printed");
