@@ -60,7 +60,7 @@ fn a_recording_that_another_user_may_have_written_gets_no_events_of_another_sess
     let writable = std::os::unix::fs::PermissionsExt::from_mode(0o777);
     std::fs::set_permissions(&other, writable).expect("chmod");
     let refused = dir.run(&["recover", "other"]);
-    assert!(errors(&refused).contains("is of another recording"), "{}", errors(&refused));
+    assert!(errors(&refused).contains("can be written by other users"), "{}", errors(&refused));
     assert!(memory.exists() && std::fs::read_dir(&other).expect("it is there").count() == 1);
     dir.text(&["recover", "r"]);
     assert!(!memory.exists());
