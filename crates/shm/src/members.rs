@@ -88,7 +88,7 @@ impl Members {
     /// one call asks about.
     ///
     /// # Errors
-    /// As [`Members::slot`].
+    /// [`Error::Corrupt`] for a table that contradicts itself; [`Error::System`] if a part of it cannot be mapped.
     pub fn is_used_by_another(&self, side: usize) -> Result<bool, Error> {
         let (own, mut asked) = (ProcessId::own(), 0);
         for slot in 0..self.len() {
