@@ -13,7 +13,8 @@ const CRATE: &str = env!("CARGO_MANIFEST_DIR");
 const FOLDERS: [&str; 2] = ["man", "../trace-c/man"];
 
 /// Pages of the system, of the C library and of the command, to which ours refer.
-const OTHERS: [&str; 29] = [
+const OTHERS: [&str; 30] = [
+    "recvmsg.2",
     "chmod.2",
     "close.2",
     "dlopen.3",
