@@ -139,9 +139,10 @@ fn sweep_removes_only_stale_instances() {
     let found = Tracefs::find().expect("usable");
     let waiting = Waiting::calling(0);
     let own = Session::start(&only(&[&waiting], Mode::Flight)).expect("a session");
-    // No process has this number here, as that of a session in another PID namespace; its lock counts.
-    let [live, stale] =
-        ["4000000000", &std::process::id().to_string()].map(|pid| found.path(&format!("instances/headwater-{pid}-7")));
+    // No process has the first number here, as that of a session in another PID namespace; its lock counts. The second number is
+    // one that no session of this process reaches.
+    let [live, stale] = ["4000000000", &std::process::id().to_string()]
+        .map(|pid| found.path(&format!("instances/headwater-{pid}-4000000000")));
     for path in [&live, &stale] {
         std::fs::create_dir(path).expect("an instance");
     }
