@@ -9,6 +9,7 @@ use headwater_gauge::plan::RunRequest;
 use headwater_gauge::plan::variants::Variant;
 use headwater_gauge::{facilities, patterns};
 use headwater_os_tools::fingerprint::fingerprint;
+use headwater_os_tools::own_file::replaceable;
 use headwater_results::schema::{Row, Run};
 
 use crate::{sources, stored_commands};
@@ -61,6 +62,11 @@ impl Against {
         // Before the path is opened: it may lead anywhere.
         stored_commands::permit(&format!("--against {name}"), foreign.as_deref(), &commands, named)?;
         if !is_own {
+            let why =
+                if named.contains(&program.path) { None } else { replaceable(Path::new(&program.path)).ok().flatten() };
+            if let Some(why) = why {
+                bail!("--against {name}: another user may have replaced the program: {why}; {remedy}");
+            }
             let found = fingerprint(Path::new(&program.path))
                 .map_err(|error| anyhow!("--against {name}: {}: {error}; {remedy}", program.path))?;
             if found != program.fingerprint {

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use headwater_os::files::own_user;
+use headwater_os::files::{make_private_directory, own_user};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
 
 /// Returns why another user may have written the file that was opened by this path, in words that follow "it"; `None` if no other
@@ -52,18 +52,55 @@ pub fn own_directory(directory: &Path) -> io::Result<PathBuf> {
     for (above, path) in whole.ancestors().enumerate() {
         let status = rustix::fs::lstat(path)?;
         let mode = Mode::from_raw_mode(status.st_mode);
-        // Other users may make files in a sticky directory, and replace none of ours.
-        let is_open = mode.contains(Mode::WOTH) && (above == 0 || !mode.contains(Mode::SVTX));
-        let is_open = is_open || above == 0 && mode.contains(Mode::WGRP);
-        let is_others = status.st_uid != own_user() && (above == 0 || status.st_uid != 0);
-        if is_others || is_open {
-            let why = if is_others { "belongs to another user" } else { "can be written by other users" };
-            let text =
-                format!("{} {why}, and files are written here: copy it to a directory of your own", path.display());
+        let is_open = above == 0 && mode.contains(Mode::WGRP);
+        let is_others = above == 0 && status.st_uid != own_user();
+        let why = if is_others { Some(OF_OTHERS) } else { changed_by_others(&status, above) };
+        if let Some(why) = why.or(is_open.then_some(WRITABLE)) {
+            let text = format!(
+                "{} {why}, and files are written here: do it as that user, or in a directory of your own",
+                path.display()
+            );
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, text));
         }
     }
     Ok(whole)
+}
+
+/// Returns why another user can put another program where this path leads, in words; `None` if no other user can, except the administrator
+/// and members of groups that may write to it.
+///
+/// # Errors
+/// Errors of the system.
+pub fn replaceable(program: &Path) -> io::Result<Option<String>> {
+    let whole = std::fs::canonicalize(program)?;
+    for (above, path) in whole.ancestors().enumerate() {
+        if let Some(why) = changed_by_others(&rustix::fs::lstat(path)?, above) {
+            return Ok(Some(format!("{} {why}", path.display())));
+        }
+    }
+    Ok(None)
+}
+
+const OF_OTHERS: &str = "belongs to another user";
+const WRITABLE: &str = "can be written by other users";
+
+/// Returns why another user can change what is `above` directories above a file that is used.
+fn changed_by_others(status: &Stat, above: usize) -> Option<&'static str> {
+    let mode = Mode::from_raw_mode(status.st_mode);
+    // Other users may make files in a sticky directory, and replace none of ours.
+    let is_open = mode.contains(Mode::WOTH) && (above == 0 || !mode.contains(Mode::SVTX));
+    let is_others = status.st_uid != own_user() && status.st_uid != 0;
+    is_others.then_some(OF_OTHERS).or(is_open.then_some(WRITABLE))
+}
+
+/// Makes a directory for this user alone, as [`make_private_directory`], and returns its whole path; one that is there must be as
+/// [`own_directory`] demands.
+///
+/// # Errors
+/// Those of both.
+pub fn make_own_directory(directory: &Path) -> io::Result<PathBuf> {
+    make_private_directory(directory)?;
+    own_directory(directory)
 }
 
 fn is_written_by_others(status: &Stat) -> bool {

@@ -207,6 +207,9 @@ pub(super) struct Prepared {
 }
 
 fn prepare(arguments: &RunArguments, cpus: &[u32]) -> anyhow::Result<Prepared> {
+    if let (Some(command), None, None) = (arguments.run_program.first(), &arguments.against, &arguments.resume) {
+        bail!("--run-program {command}: no run is repeated; with --against or --resume it permits what the run names");
+    }
     if let Some(directory) = &arguments.resume {
         let (store, events) = Store::resume(directory)?;
         let Some(Event::RunStarted(header)) = events.first() else {

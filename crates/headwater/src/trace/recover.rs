@@ -7,7 +7,7 @@ use anyhow::{Context, anyhow, bail};
 use headwater_os::files::try_lock;
 use headwater_os::plain_file;
 use headwater_os_tools::bus_error;
-use headwater_os_tools::own_file::{foreign, own_directory};
+use headwater_os_tools::own_file::{foreign, make_own_directory, own_directory};
 use headwater_trace::WhenFull;
 use headwater_trace::region::Region;
 use headwater_trace_tools::consumer;
@@ -152,6 +152,7 @@ fn carry(
             of.map_or_else(String::new, |(_, file)| format!(" (process {0}; kill -INT {0} ends it)", file.recorder));
         return Err(anyhow!("its recorder still runs{who}: there is nothing to recover"));
     }
+    let directory = &make_own_directory(directory).with_context(|| directory.display().to_string())?;
     let command = of.as_ref().map_or_else(String::new, |(_, file)| file.command.join(" "));
     let trace = directory.join(USER);
     let (clock, flight) = (region.clock().clone(), region.when_full() == WhenFull::Overwrite);
@@ -194,6 +195,7 @@ fn carry(
 /// Recovers a recording whose memory no longer exists, because the machine was restarted, or because only the kernel's
 /// events were not yet converted; or whose memory is damaged. The trace is cut to whole packets.
 fn without_memory(recording: &Path, to: &Path, file: &SessionFile, why: &str) -> anyhow::Result<Recovered> {
+    let to = &make_own_directory(to).with_context(|| to.display().to_string())?;
     let parts = PartsFile::read(recording).context("parts of the trace")?;
     if let Some(parts) = &parts {
         parts::remove_leftovers(recording, parts).context("parts that were being removed")?;

@@ -8,6 +8,7 @@ use std::time::Duration;
 use anyhow::{Context, anyhow};
 use headwater_os::files::private;
 use headwater_os::plain_file;
+use headwater_os_tools::own_file::own_directory;
 use headwater_trace::region::{Region, Waited};
 use headwater_trace_tools::consumer::parts::Removed;
 use serde::{Deserialize, Serialize};
@@ -155,6 +156,21 @@ impl SessionFile {
     pub fn write_end(&mut self, recording: &Path, written: u64, lost: u64, missing: Vec<String>) -> io::Result<()> {
         self.end = Some(End { at: now(), written, lost, missing });
         self.write(recording)
+    }
+
+    /// Reads the file of a recording that is acted on: it names the memory that is written to, and files beside it the instance of the
+    /// kernel's tracer. So no other user may have written them ([`own_directory`]). Returns the directory's whole path too.
+    ///
+    /// # Errors
+    /// In words, with the path and a remedy.
+    pub fn read_own(recording: &Path) -> anyhow::Result<(PathBuf, SessionFile)> {
+        let whole = match own_directory(recording) {
+            // The reading says it better.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => recording.to_owned(),
+            whole => whole.with_context(|| recording.display().to_string())?,
+        };
+        let file = SessionFile::read(&whole)?;
+        Ok((whole, file))
     }
 
     /// Reads the file of a recording.

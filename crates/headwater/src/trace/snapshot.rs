@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
-use headwater_os::files::make_private_directory;
+use headwater_os_tools::own_file::make_own_directory;
 use headwater_trace::region::Region;
 use headwater_trace_tools::consumer::{self, Totals};
 use headwater_trace_tools::kernel;
@@ -26,7 +26,7 @@ pub struct TakenSnapshot {
 /// # Errors
 /// In words: it is not a flight recorder, or its recorder is not running; errors of the file system.
 pub fn snapshot(recording: &Path, to: Option<&Path>) -> anyhow::Result<TakenSnapshot> {
-    let file = SessionFile::read(recording)?;
+    let (recording, file) = &SessionFile::read_own(recording)?;
     let shown = recording.display();
     if file.end.is_some() {
         bail!("{shown}: its recorder has ended; `headwater trace show {shown}` shows what it held at the end");
@@ -42,8 +42,8 @@ pub fn snapshot(recording: &Path, to: Option<&Path>) -> anyhow::Result<TakenSnap
     let (clock, command) = (region.clock().clone(), file.command.join(" "));
     // First the buffers that are overwritten sooner.
     let capture = kernel::snapshot(&recording.join(PAGES))?;
-    make_private_directory(&directory).with_context(|| directory.display().to_string())?;
-    let totals = consumer::snapshot(region, &directory.join(USER), environment(&command))?;
-    let kernel = capture.map(|capture| kernel_side::convert(capture, &directory, &clock, &command));
+    let whole = make_own_directory(&directory).with_context(|| directory.display().to_string())?;
+    let totals = consumer::snapshot(region, &whole.join(USER), environment(&command))?;
+    let kernel = capture.map(|capture| kernel_side::convert(capture, &whole, &clock, &command));
     Ok(TakenSnapshot { directory, totals, kernel })
 }

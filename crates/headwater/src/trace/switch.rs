@@ -44,8 +44,8 @@ pub struct Switched {
 /// # Errors
 /// In words: its recorder is not running; unknown events of the kernel; a list of patterns that is too long.
 pub fn switch(recording: &Path, switches: &Switches) -> anyhow::Result<Switched> {
+    let (recording, file) = &SessionFile::read_own(recording)?;
     let shown = recording.display();
-    let file = SessionFile::read(recording)?;
     if file.end.is_some() {
         bail!("{shown}: its recorder has ended");
     }

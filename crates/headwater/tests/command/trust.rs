@@ -89,6 +89,13 @@ fn a_program_is_started_only_out_of_a_run_that_no_other_user_can_have_written() 
         is_refused("run", "in a directory of another user");
         own(&run, 0);
     }
+    // The program itself, which another user may replace after it was measured, or while it is looked at.
+    mode(&dir.path("headwater-script"), 0o757);
+    let (is_started, said) = against("run");
+    assert!(!is_started && said.contains("may have replaced the program"), "{said}");
+    mode(&dir.path("headwater-script"), 0o755);
+    let idle = dir.run(&["run", "pipe/stream/64", "--run-program", "x"]);
+    assert!(status(&idle) == 2 && self::said(&idle).contains("no run is repeated"), "{}", self::said(&idle));
     // A run that is not read from a file.
     let document = File::open(run.join("run.json")).expect("it is there");
     let (is_started, said) = starts(&dir, dir.command(&["run", "--against", "-"]).stdin(document));

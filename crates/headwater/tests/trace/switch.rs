@@ -1,5 +1,8 @@
 //! Events are switched on and off while a recording runs.
 
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+
 use rustix::process::Signal;
 
 use crate::test_dir::{Recorder, TestDir, errors};
@@ -121,6 +124,12 @@ fn what_cannot_be_switched_is_refused_with_the_reason() {
         "records no events of the kernel; begin a recording with -k",
     );
     refused(&dir, &["switch", "r", "--on", &"x".repeat(2_001)], "2000 at most");
+    // Another user could name a memory and an instance of the kernel's tracer in it.
+    let mode = |mode| fs::set_permissions(dir.path("r"), Permissions::from_mode(mode)).expect("chmod");
+    mode(0o777);
+    refused(&dir, &["switch", "r", "--off", "*"], "can be written by other users");
+    refused(&dir, &["snapshot", "r"], "can be written by other users");
+    mode(0o700);
     assert_eq!(dir.text(&["switch", "r"]), "of programs: *\n");
     recorder.signal(Signal::TERM);
     recorder.wait();
