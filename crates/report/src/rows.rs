@@ -59,6 +59,12 @@ pub(crate) fn both_ends(result: &RowResult, what: &str) -> Option<f64> {
     each.is_finite().then_some(each)
 }
 
+/// Returns the bytes that were sent and not yet received when the sender of a one-way pattern had ended, as the receiver's time
+/// stamps say.
+pub(crate) fn on_the_way(result: &RowResult) -> Option<f64> {
+    result.counters.get("on_the_way_bytes").copied()
+}
+
 /// Returns the CPU time of both ends, user and system, per operation in ns.
 pub(crate) fn cpu_ns(result: &RowResult) -> Option<f64> {
     Some((both_ends(result, "user_s")? + both_ends(result, "system_s")?) * 1e9)

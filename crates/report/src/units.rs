@@ -14,6 +14,12 @@ pub fn prefixed(value: f64) -> String {
     format!("{digits} {prefix}").trim_end().to_owned()
 }
 
+/// Formats a number of bytes with 1 kB = 1000 bytes: `213 kB`.
+pub(crate) fn bytes(bytes: f64) -> String {
+    let (digits, prefix) = scaled(bytes);
+    format!("{digits} {prefix}B")
+}
+
 /// Formats bytes per second with 1 MB = 10^6 bytes: `950 MB/s`.
 pub fn bytes_per_second(bytes: f64) -> String {
     let (digits, prefix) = scaled(bytes);

@@ -220,7 +220,7 @@ impl RowState {
 impl Finished {
     fn of(row: &Row, record: &LaunchRecord) -> Finished {
         let values: BTreeMap<String, f64> =
-            record.series.iter().filter_map(|(name, batches)| Some((name.clone(), median(batches)?))).collect();
+            record.series.keys().filter_map(|name| Some((name.clone(), record.figure(name)?))).collect();
         let facts = LaunchFacts::of(record, row.metrics.first());
         let mut counters = record.counters.clone();
         let operations = facts.batches as f64 * record.batch_operations as f64;

@@ -62,6 +62,9 @@ impl Job {
 pub struct Measured {
     /// Samples by metric name.
     pub series: BTreeMap<String, Vec<f64>>,
+    /// The launch's figure by metric name, where it is not the median of the samples.
+    #[serde(default)]
+    pub figures: BTreeMap<String, f64>,
     /// Pairs of (duration in ns, count) by metric name.
     pub histograms: BTreeMap<String, Vec<(u64, u64)>>,
     /// Operations per batch.
@@ -136,6 +139,9 @@ impl LaunchError {
     }
 }
 
+/// How much longer than expected a round may take: the machine may be busy with something else.
+const SLOWER: u32 = 4;
+
 /// The workers of a launch.
 #[derive(Debug)]
 pub struct Team {
@@ -161,7 +167,15 @@ impl Team {
     /// [`LaunchError::Failed`] with the error that a worker reported, with the way in which it died, or because it is
     /// stuck.
     pub fn round(&mut self, round: &Round) -> Result<Vec<Report>, LaunchError> {
-        let replies = self.ask(&Request::Run(round.clone()))?;
+        self.round_of(round, Duration::ZERO)
+    }
+
+    /// Does as [`Team::round`] for a round that is expected to take so long: its workers are not stuck before.
+    ///
+    /// # Errors
+    /// As [`Team::round`].
+    pub fn round_of(&mut self, round: &Round, expected: Duration) -> Result<Vec<Report>, LaunchError> {
+        let replies = self.ask_from(0, &Request::Run(round.clone()), self.patience + expected * SLOWER)?;
         replies
             .into_iter()
             .zip(&self.links)
@@ -177,7 +191,7 @@ impl Team {
     /// # Errors
     /// As [`Team::round`].
     pub fn ask(&mut self, request: &Request) -> Result<Vec<Reply>, LaunchError> {
-        self.ask_from(0, request)
+        self.ask_from(0, request, self.patience)
     }
 
     /// Sends a request to the worker that was added last, and returns its reply.
@@ -185,18 +199,18 @@ impl Team {
     /// # Errors
     /// As [`Team::round`].
     pub fn ask_last(&mut self, request: &Request) -> Result<Vec<Reply>, LaunchError> {
-        self.ask_from(self.links.len() - 1, request)
+        self.ask_from(self.links.len() - 1, request, self.patience)
     }
 
-    fn ask_from(&mut self, first: usize, request: &Request) -> Result<Vec<Reply>, LaunchError> {
+    fn ask_from(&mut self, first: usize, request: &Request, patience: Duration) -> Result<Vec<Reply>, LaunchError> {
         let links = &mut self.links[first..];
         for link in links.iter_mut() {
             link.send(request).map_err(|silence| failure(link.role, &silence))?;
         }
         let mut replies: Vec<Option<Reply>> = links.iter().map(|_| None).collect();
-        let deadline = Instant::now() + self.patience;
+        let deadline = Instant::now() + patience;
         while replies.iter().any(Option::is_none) {
-            for index in wait_readable(links, &replies, deadline, self.patience)? {
+            for index in wait_readable(links, &replies, deadline, patience)? {
                 let link = &mut links[index];
                 match link.receive() {
                     Ok(Some(Reply::Error { message })) => {

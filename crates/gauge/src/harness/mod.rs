@@ -13,6 +13,7 @@ pub mod launch;
 pub mod link;
 pub mod lmbench_rule;
 pub mod payload;
+pub mod plausible;
 pub mod program;
 pub mod protocol;
 pub mod rounds;

@@ -1,9 +1,14 @@
 //! Calibration, warm-up and the measured batches, for every pattern that repeats one operation.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::conduct::{Job, LaunchError, Measured, Team};
 use super::protocol::{Report, Role, Round};
+use crate::plan::cost::messages_s;
+
+mod volume;
+
+pub use volume::{ATTEMPTS, ON_THE_WAY_TIMES, STAMPS, VOLUME_S_MAX, on_the_way};
 
 /// Timed batches per launch: enough for a median and for the flags of a series, and few enough for each batch to be
 /// long.
@@ -38,6 +43,8 @@ pub struct Rounds<'a> {
     job: &'a Job,
     /// Sequence number of the next message.
     next: u64,
+    /// The time of one operation as far as it is known, ns.
+    operation_ns: f64,
     /// The worker whose stamps mark the ends of batches, as an index into the reports.
     marker: usize,
     roles: &'a [Role],
@@ -62,7 +69,8 @@ impl<'a> Rounds<'a> {
     /// Makes rounds for `team`, whose workers play `roles`; the stamps of `marker` mark the ends of batches.
     pub fn new(team: &'a mut Team, job: &'a Job, roles: &'a [Role], marker: Role) -> Rounds<'a> {
         let marker = roles.iter().position(|&role| role == marker).expect("the marker is one of the roles");
-        Rounds { team, job, next: 0, marker, roles }
+        let operation_ns = messages_s(&job.row) * 1e9 / job.row.messages.unwrap_or(1).max(1) as f64;
+        Rounds { team, job, next: 0, operation_ns, marker, roles }
     }
 
     /// Has every worker do the next `batches` x `batch` operations.
@@ -78,7 +86,8 @@ impl<'a> Rounds<'a> {
         let mut round = Round { first: self.next, batch, batches, ..Round::default() };
         change(&mut round);
         self.next += round.messages();
-        self.team.round(&round)
+        let expected = Duration::from_nanos((round.messages() as f64 * self.operation_ns) as u64);
+        self.team.round_of(&round, expected)
     }
 
     /// Runs the whole sequence for a pattern with messages: the full check, then [`Rounds::batches`].
@@ -86,9 +95,15 @@ impl<'a> Rounds<'a> {
     /// # Errors
     /// As [`Team::round`].
     pub fn measure(&mut self) -> Result<Batches, LaunchError> {
-        let size = self.job.size() as u64;
-        self.run((FULL_CHECK_BYTES / size).clamp(1, FULL_CHECK_MESSAGES), 1, |round| round.full_check = true)?;
+        self.check_every_byte()?;
         self.batches(FIRST_MESSAGES)
+    }
+
+    /// Sends a few messages that are compared in every byte.
+    fn check_every_byte(&mut self) -> Result<(), LaunchError> {
+        let size = self.job.size() as u64;
+        let messages = (FULL_CHECK_BYTES / size).clamp(1, FULL_CHECK_MESSAGES);
+        self.run(messages, 1, |round| round.full_check = true).map(drop)
     }
 
     /// Runs calibration, starting with `first` operations, then warm-up and the measured batches.
@@ -97,18 +112,18 @@ impl<'a> Rounds<'a> {
     /// As [`Team::round`].
     pub fn batches(&mut self, first: u64) -> Result<Batches, LaunchError> {
         let batch_ns = (self.job.time_s * 1e9 / BATCHES as f64).max(BATCH_NS_MIN);
-        let operation_ns = self.calibrate(first, batch_ns)?;
-        let (operation_ns, warm_up_s, steady) = self.warm_up(operation_ns, batch_ns)?;
+        self.calibrate(first, batch_ns)?;
+        let (warm_up_s, steady) = self.warm_up(batch_ns)?;
 
-        let operations = operations(batch_ns, operation_ns);
+        let operations = self.operations_in(batch_ns);
         // The first batch fills the transport; it is not a sample.
         let reports = self.run(operations, BATCHES + 1, |_| ())?;
         let durations_ns = self.durations(&reports, BATCHES + 1)?;
         Ok(Batches { operations, durations_ns, warm_up_s, steady, reports })
     }
 
-    /// Raises the number of operations until they last a quarter of a batch. Returns the time of one operation, ns.
-    fn calibrate(&mut self, first: u64, batch_ns: f64) -> Result<f64, LaunchError> {
+    /// Raises the number of operations until they last a quarter of a batch, and keeps the time of one operation.
+    fn calibrate(&mut self, first: u64, batch_ns: f64) -> Result<(), LaunchError> {
         let mut count = first;
         loop {
             let reports = self.run(count, 1, |_| ())?;
@@ -119,7 +134,8 @@ impl<'a> Rounds<'a> {
                 return Err(self.wrong("end_ns is not later than start_ns"));
             }
             if elapsed_ns >= batch_ns / 4.0 || count >= 1 << 40 {
-                return Ok((elapsed_ns / count as f64).max(f64::MIN_POSITIVE));
+                self.operation_ns = (elapsed_ns / count as f64).max(f64::MIN_POSITIVE);
+                return Ok(());
             }
             // A short round consists mostly of its start and says little about the speed, so one step raises the count
             // by at most this factor.
@@ -128,29 +144,36 @@ impl<'a> Rounds<'a> {
         }
     }
 
-    /// Runs until the minimum time is over and the batches show no trend. Returns the time of one operation.
-    fn warm_up(&mut self, mut operation_ns: f64, batch_ns: f64) -> Result<(f64, f64, bool), LaunchError> {
+    /// Runs until the minimum time is over and the batches show no trend. Returns its duration in s, and whether they show
+    /// none; keeps the time of one operation.
+    fn warm_up(&mut self, batch_ns: f64) -> Result<(f64, bool), LaunchError> {
         let started = Instant::now();
         let least_s = self.job.warm_up_s;
         // A round is a fraction of the warm-up, so that a short warm-up is not exceeded by much.
         let round_batch_ns = (least_s * 1e9 / 2.0 / WARM_UP_BATCHES as f64).clamp(BATCH_NS_MIN, batch_ns);
         loop {
-            let batch = operations(round_batch_ns, operation_ns);
+            let batch = self.operations_in(round_batch_ns);
             let reports = self.run(batch, WARM_UP_BATCHES + 1, |_| ())?;
             let durations_ns = self.durations(&reports, WARM_UP_BATCHES + 1)?;
             let (early, late) = durations_ns.split_at(durations_ns.len() / 2);
             let (early_ns, late_ns) = (least(early), least(late));
             let steady = (late_ns / early_ns - 1.0).abs() <= SLOPE_MAX;
-            operation_ns = (durations_ns.iter().sum::<f64>() / durations_ns.len() as f64 / batch as f64).max(0.01);
+            self.operation_ns = (durations_ns.iter().sum::<f64>() / durations_ns.len() as f64 / batch as f64).max(0.01);
             let elapsed_s = started.elapsed().as_secs_f64();
             if elapsed_s >= least_s && (steady || elapsed_s >= least_s * WARM_UP_STRETCH_MAX) {
-                return Ok((operation_ns, elapsed_s, steady));
+                return Ok((elapsed_s, steady));
             }
         }
     }
 
     /// Returns the durations of all `batches` batches but the first, ns.
     fn durations(&self, reports: &[Report], batches: u64) -> Result<Vec<f64>, LaunchError> {
+        let stamps_ns = self.stamps(reports, batches)?;
+        Ok(stamps_ns.windows(2).map(|pair| (pair[1] - pair[0]) as f64).collect())
+    }
+
+    /// Returns the marker's time stamps, one for each of `batches` batches.
+    fn stamps<'r>(&self, reports: &'r [Report], batches: u64) -> Result<&'r [u64], LaunchError> {
         let stamps_ns = &reports[self.marker].stamps_ns;
         if stamps_ns.len() as u64 != batches {
             return Err(self.wrong(&format!("stamps_ns has {} time stamps for {batches} batches", stamps_ns.len())));
@@ -158,17 +181,18 @@ impl<'a> Rounds<'a> {
         if stamps_ns.windows(2).any(|pair| pair[1] < pair[0]) {
             return Err(self.wrong("the time stamps in stamps_ns go back"));
         }
-        Ok(stamps_ns.windows(2).map(|pair| (pair[1] - pair[0]) as f64).collect())
+        Ok(stamps_ns)
+    }
+
+    /// Returns how many operations take this time.
+    fn operations_in(&self, ns: f64) -> u64 {
+        ((ns / self.operation_ns).ceil() as u64).clamp(1, 1 << 40)
     }
 
     /// The error for a marker report that is impossible, which is a fault of an external program.
     fn wrong(&self, what: &str) -> LaunchError {
         LaunchError::Failed(format!("the result of the {} is wrong: {what}", self.roles[self.marker].name()))
     }
-}
-
-fn operations(batch_ns: f64, operation_ns: f64) -> u64 {
-    ((batch_ns / operation_ns).ceil() as u64).clamp(1, 1 << 40)
 }
 
 /// Returns the shortest of a few durations: a disturbance only makes a batch longer.

@@ -13,10 +13,11 @@ use super::conduct::{Job, Measured, Outcome};
 use super::cpu_check::CpuCheck;
 use super::launch::{ConductorError, ConductorRequest, ask_conductor};
 use super::program::Program;
+use super::rounds::{ATTEMPTS, VOLUME_S_MAX};
 use super::scratch::Scratch;
 use super::watch::{LaunchConditions, Watch};
 use crate::environment;
-use crate::plan::{Plan, PlannedRow};
+use crate::plan::{Plan, PlannedRow, cost};
 
 /// The default time for which a worker may be silent, s: far longer than any round, and short enough to wait for.
 pub const PATIENCE_S: f64 = 10.0;
@@ -358,8 +359,9 @@ fn cpus_for(placement: Placement, cpus: &[u32]) -> Option<(u32, u32)> {
 /// Returns the time limit for a conductor. Workers time out earlier; this limit is for a conductor that is itself
 /// stuck.
 fn patience_of(job: &Job) -> Duration {
-    let rounds_s = (job.time_s + job.warm_up_s) * 20.0;
-    Duration::from_secs_f64(CONDUCTOR_PATIENCE_S + rounds_s + job.patience_s * 2.0)
+    let timed_s = (job.time_s + job.warm_up_s) * 20.0 + VOLUME_S_MAX * f64::from(ATTEMPTS);
+    let counted_s = cost::messages_s(&job.row) * f64::from(job.repetitions + 1) * 20.0;
+    Duration::from_secs_f64(CONDUCTOR_PATIENCE_S + timed_s + counted_s + job.patience_s * 2.0)
 }
 
 fn launch(
@@ -384,6 +386,7 @@ impl LaunchConditions {
             started_s,
             elapsed_s: self.elapsed_s,
             series: measured.series,
+            figures: measured.figures,
             histograms: measured.histograms,
             batch_operations: measured.batch_operations,
             warm_up_s: measured.warm_up_s,

@@ -7,7 +7,7 @@
 
 use std::io;
 
-use headwater_results::schema::Standing;
+use headwater_results::schema::{RATE_DEFINITION, Standing};
 
 use super::cpu::CPU;
 use super::rtt::{RTT, accepts_answers, ask, reply};
@@ -33,7 +33,7 @@ const PAIRS: usize = 8;
 
 const INFO: Info = Info {
     name: "pairs-stream",
-    definition_version: 1,
+    definition_version: RATE_DEFINITION,
     summary: "8 pairs of processes on the CPUs of the row, each streams over its own channel; messages per second of all",
     metrics: &[RATE, CPU],
     topology: Topology::Pairs(PAIRS),
@@ -70,6 +70,7 @@ impl Pattern for PairsStream {
 impl Pattern for PairsRoundTrip {
     const INFO: Info = Info {
         name: "pairs-rtt",
+        definition_version: 1,
         summary: "8 pairs of processes on the CPUs of the row, request and answer over each channel; mean round trip of a pair",
         metrics: &[RTT, CPU],
         duplex: true,

@@ -5,6 +5,8 @@
 
 use std::io;
 
+use headwater_results::schema::RATE_DEFINITION;
+
 use super::stream::{RATE, conduct_stream, send_all};
 use super::stream_full::{READ_BYTES, ReadCount, StreamFull, receive};
 use super::{Ends, Info, Pattern, wrong_ends};
@@ -20,9 +22,9 @@ pub struct Perftest;
 impl Pattern for Perftest {
     const INFO: Info = Info {
         name: "perftest",
-        definition_version: 1,
-        summary: "one-way, one send call per message, reads of up to 64 KiB but not beyond the round; messages received \
-                  per second",
+        definition_version: RATE_DEFINITION,
+        summary: "one-way, one send call per message, reads of up to 64 KiB but not beyond the round; messages per \
+                  second, as stream counts them",
         metrics: &[RATE],
         ..StreamFull::INFO
     };

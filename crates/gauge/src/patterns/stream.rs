@@ -4,7 +4,7 @@
 use std::io;
 
 use headwater_os::clock::now_ns;
-use headwater_results::schema::Better;
+use headwater_results::schema::{Better, RATE_DEFINITION};
 
 use super::{Ends, Info, MetricInfo, Pattern, Topology, accepts_reliable, wrong_ends};
 use crate::harness::conduct::{Job, LaunchError, Measured, Team};
@@ -27,8 +27,9 @@ pub(super) const PAIR: [Role; 2] = [Role::Receiver, Role::Sender];
 impl Pattern for Stream {
     const INFO: Info = Info {
         name: "stream",
-        definition_version: 1,
-        summary: "one-way, one send call per message, reads of the same size; messages received per second",
+        definition_version: RATE_DEFINITION,
+        summary: "one-way, one send call per message, reads of the same size; messages per second from the first send to the \
+                  last receive, over at least 16 times what was on the way when the sender had ended",
         metrics: &[RATE],
         topology: Topology::TwoProcesses,
         duplex: false,
@@ -56,10 +57,7 @@ impl Pattern for Stream {
 
 /// The course of a launch for every pattern that streams one way.
 pub(super) fn conduct_stream(team: &mut Team, job: &Job) -> Result<Measured, LaunchError> {
-    let batches = Rounds::new(team, job, &PAIR, Role::Receiver).measure()?;
-    let mut measured = batches.measured(&PAIR);
-    measured.series.insert(RATE.name.into(), batches.rates());
-    Ok(measured)
+    Rounds::new(team, job, &PAIR, Role::Receiver).rate(RATE.name)
 }
 
 /// The sender's loop.

@@ -8,6 +8,8 @@ use std::io;
 
 use headwater_os::clock::now_ns;
 
+use headwater_results::schema::RATE_DEFINITION;
+
 use super::stream::{RATE, conduct_stream, send_all};
 use super::{Ends, Info, Pattern, Topology, accepts_reliable, wrong_ends};
 use crate::harness::conduct::{Job, LaunchError, Measured, Team};
@@ -26,8 +28,8 @@ pub(super) const READ_BYTES: usize = 64 << 10;
 impl Pattern for StreamFull {
     const INFO: Info = Info {
         name: "stream-full",
-        definition_version: 1,
-        summary: "one-way, one send call per message, reads of up to 64 KiB; messages received per second",
+        definition_version: RATE_DEFINITION,
+        summary: "one-way, one send call per message, reads of up to 64 KiB; messages per second, as stream counts them",
         metrics: &[RATE],
         topology: Topology::TwoProcesses,
         duplex: false,

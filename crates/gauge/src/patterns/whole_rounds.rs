@@ -6,7 +6,9 @@ use std::time::Instant;
 use super::cpu;
 use crate::harness::conduct::{Job, LaunchError, Measured, Team};
 use crate::harness::protocol::{Report, Role, Round};
-use crate::harness::rounds::{FULL_CHECK_BYTES, FULL_CHECK_MESSAGES};
+use crate::harness::rounds::{
+    ATTEMPTS, FULL_CHECK_BYTES, FULL_CHECK_MESSAGES, ON_THE_WAY_TIMES, STAMPS, VOLUME_S_MAX, on_the_way,
+};
 
 /// Measured rounds of a launch.
 const ROUNDS: u32 = 5;
@@ -30,7 +32,9 @@ pub(super) fn conduct_rounds(
     let streams = streams as u64;
     let mut next = 0;
     let mut run = |messages: u64, full_check: bool| {
-        let round = Round { first: next, batch: messages, batches: 1, full_check, ..Round::default() };
+        // The receivers' time stamps say what was on the way.
+        let batches = if messages.is_multiple_of(STAMPS) { STAMPS } else { 1 };
+        let round = Round { first: next, batch: messages / batches, batches, full_check, ..Round::default() };
         next += messages;
         team.round(&round)
     };
@@ -49,7 +53,8 @@ pub(super) fn conduct_rounds(
     let started = Instant::now();
     run(messages_in((job.warm_up_s * 1e9).min(round_ns)), false)?;
 
-    let messages = messages_in(round_ns);
+    let messages = messages_in(round_ns).next_multiple_of(STAMPS);
+    let (messages, first) = prolonged(messages, &mut |messages| run(messages, false))?;
     let mut measured = Measured {
         batch_operations: streams * messages,
         warm_up_s: started.elapsed().as_secs_f64(),
@@ -57,8 +62,9 @@ pub(super) fn conduct_rounds(
         steady: true,
         ..Measured::default()
     };
+    let mut first = Some(first);
     for _ in 0..ROUNDS {
-        let reports = run(messages, false)?;
+        let reports = first.take().map_or_else(|| run(messages, false), Ok)?;
         measured.series.entry(metric.to_owned()).or_default().push(figure(messages, &reports));
         for (index, report) in reports.iter().enumerate() {
             measured.add_cost(if index % 2 == 0 { Role::Receiver } else { Role::Sender }, report);
@@ -67,6 +73,40 @@ pub(super) fn conduct_rounds(
     measured.counters.insert("operations".into(), (streams * messages * u64::from(ROUNDS)) as f64);
     cpu::add(&mut measured);
     Ok(measured)
+}
+
+/// Sends so many messages per stream that few of them are on the way when the senders have ended, at least `messages`. Returns how many,
+/// and the reports of that round.
+fn prolonged(
+    mut messages: u64,
+    run: &mut impl FnMut(u64) -> Result<Vec<Report>, LaunchError>,
+) -> Result<(u64, Vec<Report>), LaunchError> {
+    for _ in 0..ATTEMPTS {
+        let reports = run(messages)?;
+        let factor = on_the_way_share(&reports) * ON_THE_WAY_TIMES;
+        if factor <= 1.0 {
+            return Ok((messages, reports));
+        }
+        let longest = VOLUME_S_MAX * 1e9 / elapsed_ns(&reports);
+        messages = ((messages as f64 * (factor * 1.5).min(longest)) as u64).max(1).next_multiple_of(STAMPS);
+    }
+    Err(LaunchError::Failed(format!(
+        "more than 1/{ON_THE_WAY_TIMES} of {messages} messages were on the way when the senders had ended: the round shows how fast \
+         the transport fills and drains"
+    )))
+}
+
+/// Returns which share of the messages of all streams was on the way when their senders had ended; 0 where receivers have no time
+/// stamps, because each sender waits for answers.
+fn on_the_way_share(reports: &[Report]) -> f64 {
+    let of = |pair: &[Report]| match pair {
+        [receiver, sender] if !receiver.stamps_ns.is_empty() => {
+            on_the_way(1, &receiver.stamps_ns, sender) / receiver.stamps_ns.len() as f64
+        }
+        _ => 0.0,
+    };
+    let pairs = reports.chunks(2);
+    (pairs.len().max(1) as f64).recip() * pairs.map(of).sum::<f64>()
 }
 
 /// Returns the time from the first start to the last end, ns; at least 1.
@@ -79,6 +119,23 @@ pub(super) fn elapsed_ns(reports: &[Report]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rounds_are_prolonged_until_few_messages_are_on_the_way() {
+        // Each end takes 1 us a message, and the receiver begins `late` messages behind the sender.
+        let reports = |messages: u64, late: u64| {
+            let stamps_ns = (1..=STAMPS).map(|stamp| (messages * stamp / STAMPS + late) * 1000).collect();
+            let sender = Report { end_ns: messages * 1000, ..Report::default() };
+            vec![Report { stamps_ns, end_ns: (messages + late) * 1000, ..Report::default() }, sender]
+        };
+        let (messages, last) = prolonged(2_000, &mut |messages| Ok(reports(messages, 1000))).expect("it suffices");
+        assert!(messages >= 16_000 && on_the_way_share(&last) <= 1.0 / 16.0, "{messages}");
+        // However many are sent, half of them are on the way.
+        let never = prolonged(1_000, &mut |messages| Ok(reports(messages, messages / 2)));
+        let LaunchError::Failed(why) = never.expect_err("there is no rate") else { panic!("the machine can run it") };
+        assert!(why.contains("fills and drains"), "{why}");
+        assert_eq!(on_the_way_share(&[Report::default(), Report { end_ns: 7, ..Report::default() }]), 0.0);
+    }
 
     #[test]
     fn a_round_lasts_until_the_last_pair_is_done() {

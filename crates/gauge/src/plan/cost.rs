@@ -61,12 +61,14 @@ pub fn once_s(row: &Row, settings: &Settings, runs: u32) -> f64 {
     let cost = of(row);
     match row.messages {
         // They are sent once more beforehand, checked in every byte.
-        Some(messages) => {
-            let message_s = MESSAGE_S + BYTE_S * row.size_bytes.unwrap_or(0) as f64;
-            cost.fixed_s + messages as f64 * message_s * f64::from(runs + 1)
-        }
+        Some(_) => cost.fixed_s + messages_s(row) * f64::from(runs + 1),
         None => cost.fixed_s + cost.timed * settings.time_s + cost.warm_up * settings.warm_up_s,
     }
+}
+
+/// Returns the estimated time of the messages of a row that fixes their number, sent once, s; 0 for other rows.
+pub fn messages_s(row: &Row) -> f64 {
+    row.messages.unwrap_or(0) as f64 * (MESSAGE_S + BYTE_S * row.size_bytes.unwrap_or(0) as f64)
 }
 
 fn of(row: &Row) -> LaunchCost {

@@ -66,7 +66,7 @@ fn against_measures_an_old_and_a_new_build_in_the_same_blocks() {
     // Rows whose definition has changed are named; if no other row is left, that is an error.
     let file = dir.path("old/run.json");
     let text = fs::read_to_string(&file).expect("it is there");
-    let changed = text.replace("\"definition_version\": 1", "\"definition_version\": 99");
+    let changed = text.replace("\"definition_version\": 2", "\"definition_version\": 99");
     fs::write(&file, changed).expect("room on the disk");
     refused(&dir.run(&["run", "--against", "old", "--dry-run"]), &["no row of it", "by definition 99"]);
 }
@@ -313,8 +313,8 @@ fn a_run_of_variants_fails_as_a_comparison_does() {
     let slowed = text.lines().map(|line| {
         let mut event: serde_json::Value = serde_json::from_str(line).expect("an event");
         if event["event"] == "launch_finished" && event["row"].as_str().is_some_and(|row| row.ends_with("/b")) {
-            let rates = event["series"]["rate"].as_array_mut().expect("rates");
-            rates.iter_mut().for_each(|rate| *rate = (rate.as_f64().expect("a rate") / 8.0).into());
+            let rate = &mut event["figures"]["rate"];
+            *rate = (rate.as_f64().expect("a rate") / 8.0).into();
         }
         format!("{event}\n")
     });

@@ -282,7 +282,7 @@ fn a_program_with_an_invalid_answer_fails_only_its_row() {
     fails("nonsense-prepare", "the receiver answered nonsense");
     fails("nonsense-run", "the sender answered nonsense");
     fails("error-prepare", "the receiver: the library says no");
-    fails("few-stamps", "stamps_ns has 2 time stamps for 7 batches");
+    fails("few-stamps", "stamps_ns has 2 time stamps for 160 batches");
 }
 
 #[test]

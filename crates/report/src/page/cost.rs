@@ -29,7 +29,7 @@ fn draw(page: &Page<'_>, allowance: &mut Allowance) -> Option<String> {
         return None;
     }
     let left_out = if shown < total { format!(" The first {shown} of {total} rows.") } else { String::new() };
-    let heads = ["rate", "CPU, ns", "wake-ups", "sleeps", "voluntary switches", "involuntary"];
+    let heads = ["rate", "CPU, ns", "wake-ups", "sleeps", "voluntary switches", "involuntary", "on the way"];
     let heads = heads.map(|head| format!("<th scope=\"col\" class=\"num\">{head}</th>")).concat();
     let run = if page.has_several() { "<th scope=\"col\">run</th>" } else { "" };
     let table =
@@ -37,7 +37,7 @@ fn draw(page: &Page<'_>, allowance: &mut Allowance) -> Option<String> {
     Some(format!(
         "<p class=\"note\">Pattern stream, medians over launches. CPU time of both ends, user and system, per message; per \
          1000 messages of both ends the wake-up calls and sleeps that the transport counts, and the context \
-         switches.{left_out}</p>\n{}\n",
+         switches; on the way: the bytes that were not yet received when the sender had ended.{left_out}</p>\n{}\n",
         scrolled(&table)
     ))
 }
@@ -50,7 +50,7 @@ fn line(run: Option<&str>, result: &RowResult) -> String {
     let class = if rows::competes(result) { "" } else { " class=\"quiet\"" };
     let run = run.map(|run| format!("<td>{}</td>", whole(&shorten(run, 60)))).unwrap_or_default();
     format!(
-        "<tr{class}>{run}<th scope=\"row\">{}</th>{}{}{}{}{}{}</tr>\n",
+        "<tr{class}>{run}<th scope=\"row\">{}</th>{}{}{}{}{}{}{}</tr>\n",
         whole(&shorten(&result.row.id, 160)),
         cell(rows::own(result).map(|own| units::quantity(own.estimate.median, &own.metric.unit))),
         cell(rows::cpu_ns(result).map(units::significant_grouped)),
@@ -58,5 +58,6 @@ fn line(run: Option<&str>, result: &RowResult) -> String {
         per_1000("blocks"),
         per_1000("voluntary_switches"),
         per_1000("involuntary_switches"),
+        cell(rows::on_the_way(result).map(units::bytes)),
     )
 }

@@ -6,7 +6,7 @@ use super::Section;
 use super::cells::{NONE, by_size};
 use super::frame::{captioned, framed};
 use super::page::Page;
-use crate::grid::Cell;
+use crate::grid::{Cell, Grid};
 use crate::rows;
 use crate::units;
 
@@ -14,6 +14,8 @@ use crate::units;
 pub(super) const SECTION: Section = Section { patterns: &[], draw };
 
 const DEFINITION: &str = "CPU time of both ends, user and system, ns per message by size; lower is better.";
+const ON_THE_WAY: &str =
+    "On the way (sent, and not yet received) when the sender had ended, from the receiver's time stamps:";
 const SWITCHES: &str = "Context switches of both ends per 1000 messages, voluntary/involuntary:";
 
 fn draw(page: &Page<'_>) -> Option<String> {
@@ -23,8 +25,16 @@ fn draw(page: &Page<'_>) -> Option<String> {
     framed("What a message costs (stream)", DEFINITION, run, &rows, style, |rows| {
         let cpu = by_size(rows, |row, _| optional(rows::cpu_ns(row).map(units::significant_grouped)));
         let switches = by_size(rows, |row, _| optional(switches(row)));
-        let cpu = cpu.draw_either_way("size", style);
-        format!("{cpu}\n\n{}", captioned(SWITCHES, &switches.draw_either_way("size", style), style))
+        let mut drawn = cpu.draw_either_way("size", style);
+        let mut add = |caption, grid: Grid| {
+            drawn += "\n\n";
+            drawn += &captioned(caption, &grid.draw_either_way("size", style), style);
+        };
+        add(SWITCHES, switches);
+        if rows.iter().any(|row| rows::on_the_way(row).is_some()) {
+            add(ON_THE_WAY, by_size(rows, |row, _| optional(rows::on_the_way(row).map(units::bytes))));
+        }
+        drawn
     })
 }
 

@@ -26,7 +26,7 @@ pub const NOT_STEADY_MAX: f64 = 0.25;
 /// The facts about one launch that determine the flags of its row.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LaunchFacts {
-    /// Median of the batches of the row's own figure.
+    /// The launch's value of the row's own figure.
     pub value: Option<f64>,
     /// Number of those batches.
     pub batches: u64,
@@ -54,7 +54,7 @@ impl LaunchFacts {
         let batches = metric.and_then(|metric| launch.series.get(&metric.name)).map_or(&[][..], Vec::as_slice);
         let counter = |name: &str| launch.counters.get(name).copied().filter(|value| value.is_finite()).unwrap_or(0.0);
         LaunchFacts {
-            value: median(batches),
+            value: metric.and_then(|metric| launch.figure(&metric.name)),
             batches: batches.iter().filter(|value| value.is_finite()).count() as u64,
             modes: super::modes_of(batches),
             resolution: metric

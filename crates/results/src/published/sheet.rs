@@ -7,7 +7,7 @@ use crate::estimate::Estimate;
 use crate::flags::few_launches;
 use crate::schema::{
     Better, Environment, Metric, MetricResult, Placement, Row, RowOutcome, RowResult, Run, RunHeader, RunStatus,
-    SCHEMA_VERSION, Settings, Standing, WorkerKind, lmbench_definition,
+    SCHEMA_VERSION, Settings, Standing, WorkerKind, published_definition,
 };
 
 /// Parses the lines of a compiled-in table.
@@ -92,7 +92,7 @@ impl Key {
         RowResult {
             row: Row {
                 id: self.id(),
-                definition_version: if self.pattern == "lmbench" { lmbench_definition(&self.subject) } else { 1 },
+                definition_version: published_definition(self.pattern, &self.subject),
                 subject: self.subject,
                 pattern: self.pattern.to_owned(),
                 standing: Standing::Candidate,

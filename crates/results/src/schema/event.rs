@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::{Environment, Placement, Row};
+use crate::estimate::median;
 use crate::origin::identity;
 
 /// One line of `run.jsonl`, and of `headwater run --json`.
@@ -167,6 +168,10 @@ pub struct LaunchRecord {
     pub elapsed_s: f64,
     /// Samples by metric: one per timed batch, in the metric's unit.
     pub series: BTreeMap<String, Vec<f64>>,
+    /// The launch's figure by metric, in its unit, where it is not the median of the batches: a rate is the number of messages
+    /// over the time from the first send to the last receive.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub figures: BTreeMap<String, f64>,
     /// Individual durations by metric, in ns: pairs of (highest equivalent value, count) of an HDR histogram.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub histograms: BTreeMap<String, Vec<(u64, u64)>>,
@@ -183,4 +188,12 @@ pub struct LaunchRecord {
     pub steal: f64,
     /// Share of the machine's CPU time used by processes outside the run during the launch, 0..1.
     pub foreign_load: f64,
+}
+
+impl LaunchRecord {
+    /// Returns the launch's figure of a metric: the one that it states, or the median of its batches.
+    pub fn figure(&self, metric: &str) -> Option<f64> {
+        let stated = self.figures.get(metric).copied().filter(|figure| figure.is_finite());
+        stated.or_else(|| median(self.series.get(metric)?))
+    }
 }

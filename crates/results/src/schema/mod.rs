@@ -11,7 +11,10 @@ mod validate;
 
 pub use environment::{Cpu, Environment, Fact, Kernel, Limits, Load, Memory};
 pub use event::{Event, LaunchRecord, Program, RunHeader, RunStatus, Settings};
-pub use row::{Better, LMBENCH_VALUE, Metric, Placement, Row, Standing, WorkerKind, lmbench_definition};
+pub(crate) use row::published_definition;
+pub use row::{
+    Better, LMBENCH_VALUE, Metric, Placement, RATE_DEFINITION, Row, Standing, WorkerKind, lmbench_definition,
+};
 pub use run::{MetricResult, Percentile, RowOutcome, RowResult, Run};
 pub(crate) use validate::oversized;
 

@@ -143,6 +143,19 @@ pub fn lmbench_definition(subject: &str) -> u32 {
     LMBENCH_REVISED.iter().find(|(name, _)| is_meant(name)).map_or(1, |&(_, version)| version)
 }
 
+/// The version of the definition of one-way rates: messages over the time from the first send to the last receive. Version 1 took
+/// the median of the receiver's batches, which over a transport with large buffers is the speed of draining them.
+pub const RATE_DEFINITION: u32 = 2;
+
+/// Returns the version of the definition of a row with published figures.
+pub(crate) fn published_definition(pattern: &str, subject: &str) -> u32 {
+    match pattern {
+        "lmbench" => lmbench_definition(subject),
+        "stream" | "stream-full" | "perftest" | "pairs-stream" => RATE_DEFINITION,
+        _ => 1,
+    }
+}
+
 /// The direction of an improvement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
