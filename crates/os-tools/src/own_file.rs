@@ -99,8 +99,13 @@ fn changed_by_others(status: &Stat, above: usize) -> Option<&'static str> {
 /// # Errors
 /// Those of both.
 pub fn make_own_directory(directory: &Path) -> io::Result<PathBuf> {
+    let is_new = !directory.exists();
     make_private_directory(directory)?;
-    own_directory(directory)
+    own_directory(directory).inspect_err(|_| {
+        if is_new {
+            let _ = std::fs::remove_dir(directory);
+        }
+    })
 }
 
 fn is_written_by_others(status: &Stat) -> bool {
@@ -132,6 +137,12 @@ mod tests {
             let found = [&own, &inner, &open.join("link")].map(|path| own_directory(path).is_ok());
             assert_eq!(found, expect, "{of_own:o} {of_open:o}");
         }
+        // What was made to find that out does not stay.
+        with(&open, 0o777);
+        make_own_directory(&open.join("made")).expect_err("others can replace it");
+        assert!(!open.join("made").exists());
+        with(&open, 0o755);
+        assert!(make_own_directory(&open.join("made")).is_ok_and(|made| made.ends_with("open/made")));
         with(&own, 0o755);
         assert_eq!(own_directory(&open.join("link")).expect("ours"), fs::canonicalize(&own).expect("there"));
         if own_user() == 0 {
