@@ -367,8 +367,7 @@ static void peer_print(const char *text)
 }
 
 /* The end of the input during a round, in which the program does not read it: SIGIO arrives, and the process ends.
-/* Outside of a
- * round the input is read in order, so that `echo '{"op":"describe"}' | program` gets its answer. */
+ * Outside of a round the input is read in order, so that `echo '{"op":"describe"}' | program` gets its answer. */
 
 static bool peer_input_is_closed(void)
 {
