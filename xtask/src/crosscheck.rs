@@ -15,6 +15,7 @@ use crate::shell;
 
 pub mod agreement;
 pub mod pairs;
+mod turns;
 
 use agreement::{TOLERANCE, is_within, verdict};
 

@@ -9,10 +9,10 @@ use anyhow::{Context, Result, bail};
 use headwater_gauge::harness::conduct::{Job, Measured, Outcome};
 use headwater_gauge::harness::launch::{CONDUCT, ConductorRequest};
 use headwater_results::estimate::{Estimate, median};
-use headwater_results::random::Random;
 use headwater_results::schema::Row;
 
 use super::agreement::{TOLERANCE, is_within, verdict};
+use super::turns::{Extent, Turns, by_turns};
 use crate::shell;
 
 /// How long a launch of Headwater may be stuck, in s.
@@ -26,40 +26,19 @@ pub struct Pairs<F> {
     pub missing: Option<String>,
 }
 
-/// Measures `rows` rows: each block has every pair once, with rows and sides in random order. A row that fails is left
-/// out from then on.
-pub fn alternately<F: Clone + Default>(
+/// Measures `rows` rows by turns, each `blocks` times.
+pub fn alternately<F: Clone>(
     (blocks, seed): (u32, u64),
     rows: usize,
     ours: impl Fn(usize, u32) -> Result<F>,
     theirs: impl Fn(usize) -> Result<F>,
 ) -> Vec<Pairs<F>> {
-    let mut all = vec![Pairs::default(); rows];
-    let mut random = Random::new(seed);
-    for block in 0..blocks {
-        let mut order: Vec<usize> = (0..rows).collect();
-        random.shuffle(&mut order);
-        for index in order {
-            let pairs = &mut all[index];
-            if pairs.missing.is_some() {
-                continue;
-            }
-            let pair = if random.below(2) == 0 {
-                ours(index, block).and_then(|own| Ok((own, theirs(index)?)))
-            } else {
-                theirs(index).and_then(|other| Ok((ours(index, block)?, other)))
-            };
-            match pair {
-                Ok((own, other)) => {
-                    pairs.ours.push(own);
-                    pairs.theirs.push(other);
-                }
-                Err(error) => pairs.missing = Some(format!("{error:#}")),
-            }
-        }
-        eprintln!("block {} of {}", block + 1, blocks);
-    }
-    all
+    let figure = |side, row, block| if side == 0 { ours(row, block) } else { theirs(row) };
+    let of_row = |turns: Turns<F>| {
+        let [ours, theirs]: [Vec<F>; 2] = turns.figures.try_into().unwrap_or_default();
+        Pairs { ours, theirs, missing: turns.missing }
+    };
+    by_turns(Extent { blocks, seed, rows, sides: 2 }, figure, |_| false).into_iter().map(of_row).collect()
 }
 
 /// Returns a launch of Headwater in a block; time and warm-up in s.
