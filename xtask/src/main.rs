@@ -57,7 +57,7 @@ enum Task {
     Bench(bench::Options),
     /// Fill an archive with a million launches, and measure adding and queries
     ArchiveScale(archive::ScaleOptions),
-    /// Measure the kernel pipe with Headwater and with a plain C loop in the same blocks, and compare
+    /// Measure the kernel's transports with Headwater and with plain C programs in the same blocks, and compare
     Crosscheck(crosscheck::Options),
     /// Measure the rows of suite lmbench with Headwater and with plain C programs by turns, and compare
     CrosscheckLmbench(crosscheck_lmbench::Options),

@@ -122,7 +122,7 @@ pub fn table(other: &str, lines: &[Line]) -> String {
 }
 
 /// Formats a value with three significant digits, or all digits before the point.
-fn three_digits(value: f64) -> String {
+pub fn three_digits(value: f64) -> String {
     let before = value.abs().max(f64::MIN_POSITIVE).log10().floor() as i32 + 1;
     format!("{value:.*}", (3 - before).clamp(0, 6) as usize)
 }

@@ -12,3 +12,20 @@ fn the_verdict_looks_at_the_interval_too() {
         assert_eq!(verdict(&Estimate::of_launches(&values).expect("values")), expected, "{values:?}");
     }
 }
+
+#[test]
+fn a_plain_loop_agrees_only_with_a_narrow_interval_near_one() {
+    let estimate = |low, high| Estimate { median: (low + high) / 2.0, low, high, confidence: 0.95, n: 12 };
+    for ((low, high), expected) in [
+        ((0.97, 1.02), Agreement::Agrees),
+        ((0.90, 0.96), Agreement::Agrees),
+        ((1.04, 1.18), Agreement::Agrees),
+        ((0.90, 1.06), Agreement::Undecided),
+        ((0.20, 4.00), Agreement::Undecided),
+        ((1.06, 1.09), Agreement::Differs),
+        ((0.80, 0.94), Agreement::Differs),
+        ((1.50, 4.00), Agreement::Differs),
+    ] {
+        assert_eq!(Agreement::of(&estimate(low, high)), expected, "{low} .. {high}");
+    }
+}
