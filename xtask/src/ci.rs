@@ -6,7 +6,7 @@ use std::time::Instant;
 use anyhow::{Result, bail};
 
 use crate::shell::{self, cargo};
-use crate::{archive, commands, crash, deny, fleet, package, readme, semver, tidy};
+use crate::{archive, commands, crash, crosscheck, deny, fleet, package, readme, semver, tidy};
 
 mod command;
 mod leftovers;
@@ -43,7 +43,7 @@ struct Step {
 }
 
 /// The steps, the cheap ones first.
-const STEPS: [Step; 15] = [
+const STEPS: [Step; 16] = [
     Step { name: "fmt", run: || shell::run(&mut cargo(&["fmt", "--all", "--check"])) },
     Step { name: "tidy", run: || tidy::run(&tidy::Options::default()) },
     Step { name: "deny", run: deny::run },
@@ -61,6 +61,7 @@ const STEPS: [Step; 15] = [
     Step { name: "crash", run: crash::briefly },
     Step { name: "build", run: command::build },
     Step { name: "sample", run: sample::run },
+    Step { name: "crosscheck", run: crosscheck::coarse::run },
     Step { name: "web", run: web },
 ];
 
