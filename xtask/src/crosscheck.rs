@@ -175,14 +175,13 @@ impl Bench {
     }
 }
 
-/// Returns the median of the first metric of a launch of Headwater.
+/// Returns the figure of a launch of Headwater, for the first metric of its row.
 fn own_figure(headwater: &Path, job: &Job) -> Result<f64> {
     // A launch removes what it makes, but one that fails may not.
     fs::create_dir_all(&job.directory).with_context(|| job.directory.display().to_string())?;
     let measured = launch(headwater, job)?;
     let metric = job.row.metrics.first().context("a row has a metric")?;
-    let samples = measured.series.get(&metric.name).with_context(|| format!("headwater: no {}", metric.name))?;
-    median(samples).with_context(|| format!("headwater: no sample of {}", metric.name))
+    pairs::figure(&measured, &metric.name)
 }
 
 fn placement(name: &str) -> Result<Placement> {

@@ -12,10 +12,9 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, ensure};
 use headwater_gauge::harness::conduct::{Job, Measured};
 use headwater_gauge::suites::{self, Axes};
-use headwater_results::estimate::median;
 use headwater_results::schema::{Placement, Row};
 
-use crate::crosscheck::pairs::{Line, Pairs, alternately, job, launch, parse_cpus, table as pair_table};
+use crate::crosscheck::pairs::{Line, Pairs, alternately, figure, job, launch, parse_cpus, table as pair_table};
 use crate::shell;
 
 mod original;
@@ -157,8 +156,7 @@ fn ours(headwater: &Path, job: &Job) -> Result<f64> {
 
 fn own_figure(measured: &Measured, row: &Row) -> Result<f64> {
     let metric = row.metrics.first().context("a row has a metric")?;
-    let samples = measured.series.get(&metric.name).context("a launch has its own series")?;
-    median(samples).context("a series has samples")
+    figure(measured, &metric.name)
 }
 
 /// Returns the figure that the plain program prints as `ROW VALUE UNIT`.

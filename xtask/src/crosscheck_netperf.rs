@@ -13,7 +13,6 @@ use anyhow::{Context, Result, bail, ensure};
 use headwater::import::{self, Options as ImportOptions};
 use headwater_gauge::harness::conduct::Measured;
 use headwater_gauge::suites::{self, Axes};
-use headwater_results::estimate::median;
 use headwater_results::schema::{Placement, Row};
 
 use crate::crosscheck::pairs::{self, Line, Pairs, alternately, job, launch, parse_cpus};
@@ -134,10 +133,9 @@ fn compared(row: &Row) -> impl Iterator<Item = &str> {
     row.metrics.iter().map(|metric| metric.name.as_str()).filter(|name| *name != "loss")
 }
 
-/// Returns the medians of a launch of Headwater.
+/// Returns the figures of a launch of Headwater.
 fn own_figures(measured: &Measured, row: &Row) -> Result<Vec<f64>> {
-    let figure = |name| median(measured.series.get(name)?);
-    compared(row).map(|name| figure(name).with_context(|| format!("headwater: no {name}"))).collect()
+    compared(row).map(|name| pairs::figure(measured, name)).collect()
 }
 
 /// Returns netperf's test and its own arguments for a row.

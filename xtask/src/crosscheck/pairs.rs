@@ -69,6 +69,14 @@ pub fn launch(headwater: &Path, job: &Job) -> Result<Measured> {
     }
 }
 
+/// Returns the figure of a launch for a metric: its own, such as the rate of the whole volume, or else the median of its
+/// samples.
+pub fn figure(measured: &Measured, metric: &str) -> Result<f64> {
+    let of_samples = || measured.series.get(metric).and_then(|samples| median(samples));
+    let figure = measured.figures.get(metric).copied().or_else(of_samples);
+    figure.with_context(|| format!("headwater: no {metric}"))
+}
+
 /// Parses two CPUs: `0,1`.
 pub fn parse_cpus(text: &str) -> Result<(u32, u32)> {
     let numbers = text.split_once(',').and_then(|(first, second)| Some((first.parse().ok()?, second.parse().ok()?)));
