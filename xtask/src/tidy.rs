@@ -86,6 +86,7 @@ static RULES: &[Rule] = &[
     Rule { name: "links", check: links::check },
     Rule { name: "paths", check: text::machine_paths },
     Rule { name: "registry", check: text::registries },
+    Rule { name: "flags", check: text::flags },
     Rule { name: "blanks", check: text::blanks },
     Rule { name: "language", check: language::check },
     Rule { name: "map", check: map::crates },

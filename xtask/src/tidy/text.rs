@@ -45,6 +45,15 @@ pub fn registries(tree: &Tree) -> Vec<Finding> {
     found
 }
 
+/// Checks that the workspace passes no flags to the compiler that a crate which depends on the libraries does not get.
+pub fn flags(tree: &Tree) -> Vec<Finding> {
+    const PATH: &str = ".cargo/config.toml";
+    let lines = tree.text(PATH).unwrap_or_default().lines().enumerate();
+    let sets_flags = |line: &str| line.trim_start().starts_with("rustflags");
+    let message = "a crate that depends on the libraries is built without these flags (docs/decisions/0047)";
+    lines.filter(|(_, line)| sets_flags(line)).map(|(index, _)| Finding::at(PATH, index + 1, message)).collect()
+}
+
 fn lines_with(tree: &Tree, words: &[&str], what: &str) -> Vec<Finding> {
     let mut found = Vec::new();
     for (path, text) in written(tree) {
@@ -96,6 +105,14 @@ mod tests {
         let tree = Tree::from([("Cargo.lock", lock.as_str()), (".cargo/config.toml", config.as_str())]);
         let found: Vec<(String, usize)> = registries(&tree).into_iter().map(|found| (found.path, found.line)).collect();
         assert_eq!(found, [(".cargo/config.toml".to_owned(), 2), ("Cargo.lock".to_owned(), 2)]);
+    }
+
+    #[test]
+    fn the_workspace_sets_no_flags_of_the_compiler() {
+        let config = "[alias]\nxtask = \"run\"\n# rustflags\n[build]\nrustflags = [\"-C\", \"target-cpu=native\"]\n";
+        let tree = Tree::from([(".cargo/config.toml", config), ("fuzz/.cargo/config.toml", config)]);
+        let found: Vec<(String, usize)> = flags(&tree).into_iter().map(|found| (found.path, found.line)).collect();
+        assert_eq!(found, [(".cargo/config.toml".to_owned(), 5)]);
     }
 
     #[test]
