@@ -247,9 +247,12 @@ static void write_integers(const struct row *row, long operations) {
     while (operations--) {
         integer *to = (integer *)(area + turn(row));
         if (row->second == 1) {
-            for (integer *end = to + PIECE / 4; to < end; to += 8) {
-                to[0] = 7, to[1] = 7, to[2] = 7, to[3] = 7;
-                to[4] = 7, to[5] = 7, to[6] = 7, to[7] = 7;
+            /* Backwards within turns of 128. */
+            for (integer *end = to + PIECE / 4; to < end; to += 128) {
+                for (int last = 127; last > 0; last -= 8) {
+                    to[last] = 7, to[last - 1] = 7, to[last - 2] = 7, to[last - 3] = 7;
+                    to[last - 4] = 7, to[last - 5] = 7, to[last - 6] = 7, to[last - 7] = 7;
+                }
             }
         } else {
             for (integer *end = to + PIECE / 4; to < end; to += 16) {

@@ -129,7 +129,7 @@ const LMBENCH_REVISED: &[(&str, u32)] = &[
     ("aligned-bcopy-libc", 3),
     ("partial-bcopy-hand", 3),
     ("memory-read", 2),
-    ("memory-write", 2),
+    ("memory-write", 3),
     ("partial-mmap-", 2),
     ("bzero-copy", 3),
     ("l1-cache", 2),

@@ -11,7 +11,7 @@ use std::io;
 
 use headwater_os_tools::mapping::Memory as Mapping;
 
-use super::memory_loops::{EVERY, FOURTH, fill, sum, sum_and_fill, sum_of_fourth};
+use super::memory_loops::{fill, fill_fourth, sum, sum_and_fill, sum_of_fourth};
 use crate::facilities::operation::{Figure, Operation, Probe, need};
 use crate::harness::conduct::Job;
 use crate::harness::lmbench_rule::LmbenchRule;
@@ -50,7 +50,7 @@ pub struct Memory {
 impl Operation for Memory {
     const ROWS: &'static [(&'static str, &'static str)] = &[
         ("memory-read", "sum of every integer of 4 B of 256 MiB"),
-        ("memory-write", "store to every integer of 4 B of 256 MiB"),
+        ("memory-write", "store to every integer of 4 B of 256 MiB, backwards within each 512 B"),
         ("partial-mmap-read", "sum of every fourth integer of 256 MiB of anonymous memory, all bytes counted"),
         ("partial-mmap-write", "store to every fourth integer of 256 MiB of anonymous memory, all bytes counted"),
         ("partial-mmap-read-write", "load of and store to every fourth integer of 256 MiB, all bytes counted once"),
@@ -130,11 +130,11 @@ impl Memory {
             Pass::PartialRead => sum_of_fourth(integers),
             Pass::PartialReadWrite => sum_and_fill(integers, VALUE),
             Pass::Write => {
-                fill::<EVERY>(integers, VALUE);
+                fill(integers, VALUE);
                 0
             }
             Pass::PartialWrite => {
-                fill::<FOURTH>(integers, VALUE);
+                fill_fourth(integers, VALUE);
                 0
             }
             Pass::Zero => {
