@@ -391,14 +391,14 @@ static void make_ring(const struct row *row) {
     free(tour);
 }
 
-#define FOUR(at) at = *at, at = *at, at = *at, at = *at
-#define SIXTEEN(at) FOUR(at), FOUR(at), FOUR(at), FOUR(at)
+#define FIVE(at) at = *at, at = *at, at = *at, at = *at, at = *at
+#define TWENTY_FIVE(at) FIVE(at), FIVE(at), FIVE(at), FIVE(at), FIVE(at)
 
-/* 64 load instructions, so that none has a stride within a page. */
+/* 100 load instructions, so that the stride of each is too far for a prefetcher. */
 static void follow(const struct row *row, long operations) {
     (void)row;
     void **at = place;
-    for (; operations >= 64; operations -= 64) SIXTEEN(at), SIXTEEN(at), SIXTEEN(at), SIXTEEN(at);
+    for (; operations >= 100; operations -= 100) TWENTY_FIVE(at), TWENTY_FIVE(at), TWENTY_FIVE(at), TWENTY_FIVE(at);
     while (operations--) at = *at;
     place = at;
     __asm__ volatile("" : : "r"(at));
@@ -452,14 +452,16 @@ static struct row rows[] = {
     {"l1-cache", NS, .prepare = make_ring, .run = follow},
     {"l2-cache", NS, .prepare = make_ring, .run = follow},
     {"main-memory", NS, .first = 192 << 10, .prepare = make_ring, .run = follow},
+    {"l1-cache-random", NS, .second = 1, .prepare = make_ring, .run = follow},
+    {"l2-cache-random", NS, .second = 1, .prepare = make_ring, .run = follow},
     {"main-memory-random", NS, .first = 192 << 10, .second = 1, .prepare = make_ring, .run = follow},
 };
 
 int main(int count, char **words) {
     long first_kib = sysconf(_SC_LEVEL1_DCACHE_SIZE) / 1024, second_kib = sysconf(_SC_LEVEL2_CACHE_SIZE) / 1024;
     for (size_t row = 0; row < sizeof rows / sizeof rows[0]; row++) {
-        if (!strcmp(rows[row].name, "l1-cache")) rows[row].first = first_kib / 2;
-        if (!strcmp(rows[row].name, "l2-cache")) {
+        if (!strncmp(rows[row].name, "l1-cache", 8)) rows[row].first = first_kib / 2;
+        if (!strncmp(rows[row].name, "l2-cache", 8)) {
             rows[row].first = second_kib / 4 > 2 * first_kib ? second_kib / 4 : 2 * first_kib;
         }
     }

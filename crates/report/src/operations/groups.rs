@@ -125,7 +125,15 @@ pub(super) static GROUPS: &[Group] = &[
     Group {
         caption: "Memory latencies: ns per load, lower is better; the clock's frequency.",
         unit: None,
-        members: Members::NamedRun(&["mhz", "l1-cache", "l2-cache", "main-memory", "main-memory-random"]),
+        members: Members::NamedRun(&[
+            "mhz",
+            "l1-cache",
+            "l2-cache",
+            "main-memory",
+            "l1-cache-random",
+            "l2-cache-random",
+            "main-memory-random",
+        ]),
     },
     Group {
         caption: "Other rows of LMbench: of times lower is better, of bandwidths higher.",

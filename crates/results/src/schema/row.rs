@@ -132,9 +132,10 @@ const LMBENCH_REVISED: &[(&str, u32)] = &[
     ("memory-write", 3),
     ("partial-mmap-", 2),
     ("bzero-copy", 3),
-    ("l1-cache", 2),
-    ("l2-cache", 2),
-    ("main-memory", 2),
+    ("l1-cache", 3),
+    ("l2-cache", 3),
+    ("main-memory", 3),
+    ("main-memory-random", 2),
 ];
 
 /// Returns the version of the definition of a row of facility `lmbench`.

@@ -1,6 +1,8 @@
 //! For each row the original program, its arguments, the position of the figure in its output, and known causes of
 //! differences.
 
+use headwater_gauge::facilities::lmbench::memory_latency;
+
 /// How to measure a row with an original program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recipe {
@@ -86,6 +88,8 @@ pub fn recipe(subject: &str) -> Option<Recipe> {
     let one = |program, words: &str, printed| Some(of(program, &[words], Alone, printed));
     let served = |program, words: &str, printed| Some(of(program, &[words], Program, printed));
     let memory = |what: &str| one("bw_mem", what, Second);
+    // Where the size of a cache is not known, our row is not measured either.
+    let latency = || Latency(memory_latency::set_bytes(subject).map_or(0, |bytes| (bytes >> 10) as u32));
     match subject {
         "null-call" => one("lat_syscall", "null", us),
         "null-io" => Some(of("lat_syscall", &["read", "write"], Alone, us)),
@@ -124,9 +128,8 @@ pub fn recipe(subject: &str) -> Option<Recipe> {
         "partial-mmap-read-write" => memory("256m rdwr"),
         "bzero-copy" => memory("256m bzero"),
         "mhz" => one("mhz", "", Before("MHz")),
-        "l1-cache" => one("lat_mem_rd", "1 128", Latency(16)),
-        "l2-cache" => one("lat_mem_rd", "1 128", Latency(512)),
-        "main-memory" => one("lat_mem_rd", "192 128", Latency(192 << 10)),
+        "l1-cache" | "l2-cache" => one("lat_mem_rd", "1 128", latency()),
+        "main-memory" => one("lat_mem_rd", "192 128", latency()),
         _ => {
             if let Some((what, size)) = subject.split_once('-').filter(|(what, _)| ["create", "delete"].contains(what))
             {

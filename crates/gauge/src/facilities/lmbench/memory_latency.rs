@@ -1,7 +1,7 @@
-//! `l1-cache`, `l2-cache`, `main-memory`, `main-memory-random`: dependent loads along a ring of pointers that are 128
-//! bytes apart. The ring runs forwards through the memory, which modern processors prefetch. The ring of
-//! `main-memory-random` visits all places in random order, so that prefetching cannot help, and with 4 KiB pages most
-//! loads miss the TLB too.
+//! `l1-cache`, `l2-cache`, `main-memory`: dependent loads along a ring of pointers that are 128 bytes apart. The ring runs
+//! forwards through the memory, which modern processors prefetch. `l1-cache-random`, `l2-cache-random` and
+//! `main-memory-random` visit the same places in random order, so that prefetching cannot help; in main memory with 4 KiB
+//! pages most loads miss the TLB too.
 //!
 //! LMbench's manual describes a ring that runs backwards, and version 1 of this definition followed it. But in the
 //! memory of a running `lat_mem_rd` of lmbench 3 the ring runs forwards; version 2 does the same.
@@ -28,6 +28,9 @@ const STRIDE: usize = 128;
 /// Size in bytes of the working set in main memory.
 const MAIN: usize = 192 << 20;
 
+/// The end of the names of rows in random order.
+const RANDOM: &str = "-random";
+
 /// The seed of the random order. It is the same for every launch, so that launches differ only in the state of the
 /// machine.
 const SEED: u64 = 1;
@@ -44,16 +47,18 @@ impl Operation for MemoryLatency {
         ("l1-cache", "dependent loads, stride 128 B, over half of the first data cache"),
         ("l2-cache", "dependent loads, stride 128 B, over a part of the second cache"),
         ("main-memory", "dependent loads, stride 128 B, over 192 MiB"),
-        ("main-memory-random", "dependent loads of the same places in an order by chance"),
+        ("l1-cache-random", "dependent loads of the places of l1-cache in random order"),
+        ("l2-cache-random", "dependent loads of the places of l2-cache in random order"),
+        ("main-memory-random", "dependent loads of the places of main-memory in random order"),
     ];
     const FIGURE: Figure = Figure::Nanoseconds;
     const COST: LaunchCost = LaunchCost::fixed(0.07);
     const LMBENCH_RULE: LmbenchRule = LmbenchRule::Best;
 
-    const PROBE: Option<Probe> = Some(|job| need(set_bytes(job)? as u64));
+    const PROBE: Option<Probe> = Some(|job| need(set_bytes(&job.row.subject)? as u64));
 
     fn prepare(job: &Job) -> Result<MemoryLatency, Unavailable> {
-        let bytes = set_bytes(job)?;
+        let bytes = set_bytes(&job.row.subject)?;
         need(bytes as u64)?;
         let places = (bytes / STRIDE) as u32;
         let ring = Ring::new(bytes, STRIDE, &ring_order(&job.row.subject, places))
@@ -79,8 +84,11 @@ impl Operation for MemoryLatency {
 }
 
 /// Returns the bytes of a row's working set.
-fn set_bytes(job: &Job) -> Result<usize, Unavailable> {
-    Ok(match job.row.subject.as_str() {
+///
+/// # Errors
+/// [`Unavailable`] if the system does not tell the size of the cache.
+pub fn set_bytes(subject: &str) -> Result<usize, Unavailable> {
+    Ok(match subject.trim_end_matches(RANDOM) {
         "l1-cache" => cache_bytes(1)? / 2,
         "l2-cache" => (cache_bytes(2)? / 4).max(2 * cache_bytes(1)?),
         _ => MAIN,
@@ -90,7 +98,7 @@ fn set_bytes(job: &Job) -> Result<usize, Unavailable> {
 /// Returns the places of a row's ring in the order of the ring.
 fn ring_order(subject: &str, places: u32) -> Vec<u32> {
     let mut tour: Vec<u32> = (0..places).collect();
-    if subject == "main-memory-random" {
+    if subject.ends_with(RANDOM) {
         Random::new(SEED).shuffle(&mut tour);
     }
     tour

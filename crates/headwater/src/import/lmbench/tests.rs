@@ -185,6 +185,8 @@ const NOT_IMPORTED: &[(&str, &str)] = &[
     ("mhz", "a setting in brackets, whose method is another"),
     ("l1-cache", "a point of memory-load-stride-128, but which one depends on the machine's caches"),
     ("l2-cache", "as l1-cache"),
+    ("l1-cache-random", "not in the old tables"),
+    ("l2-cache-random", "not in the old tables"),
     ("main-memory-random", "not in the old tables"),
 ];
 
