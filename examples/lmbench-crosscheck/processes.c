@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <sys/select.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 
 /* --- A directory, a file in it, the small program --- */
 
@@ -48,6 +49,26 @@ static void null_call(const struct row *row, long operations) {
     while (operations--) getppid();
 }
 
+/* A system call without the C library: the instruction is in the loop of the row. */
+__attribute__((always_inline))
+static inline long inline_call(long number, long first, long second, long third) {
+#if defined __x86_64__
+    long answer;
+    __asm__ volatile("syscall" : "=a"(answer) : "a"(number), "D"(first), "S"(second), "d"(third) : "rcx", "r11", "memory");
+    return answer;
+#elif defined __aarch64__
+    register long answer __asm__("x0") = first;
+    register long two __asm__("x1") = second, three __asm__("x2") = third, call __asm__("x8") = number;
+    __asm__ volatile("svc 0" : "+r"(answer) : "r"(two), "r"(three), "r"(call) : "memory");
+    return answer;
+#endif
+}
+
+static void null_call_inline(const struct row *row, long operations) {
+    (void)row;
+    while (operations--) inline_call(SYS_getppid, 0, 0, 0);
+}
+
 static int zero, null_device;
 
 static void open_devices(const struct row *row) {
@@ -62,6 +83,15 @@ static void null_io(const struct row *row, long operations) {
     while (operations--) {
         must(read(zero, &byte, 1), "read");
         must(write(null_device, &byte, 1), "write");
+    }
+}
+
+static void null_io_inline(const struct row *row, long operations) {
+    (void)row;
+    char byte;
+    while (operations--) {
+        must(inline_call(SYS_read, zero, (long)&byte, 1), "read");
+        must(inline_call(SYS_write, null_device, (long)&byte, 1), "write");
     }
 }
 
@@ -82,6 +112,12 @@ static void fstat_file(const struct row *row, long operations) {
     (void)row;
     struct stat answer;
     while (operations--) must(fstat(open_file, &answer), "fstat");
+}
+
+static void fstat_file_inline(const struct row *row, long operations) {
+    (void)row;
+    struct stat answer;
+    while (operations--) must(inline_call(SYS_fstat, open_file, (long)&answer, 0), "fstat");
 }
 
 static void open_and_close(const struct row *row, long operations) {
@@ -343,9 +379,12 @@ static void remove_files(const struct row *row) {
 
 static const struct row rows[] = {
     {"null-call", US, .prepare = nothing, .run = null_call},
+    {"null-call-inline", US, .prepare = nothing, .run = null_call_inline},
     {"null-io", US, .quantity = 2, .prepare = open_devices, .run = null_io},
+    {"null-io-inline", US, .quantity = 2, .prepare = open_devices, .run = null_io_inline},
     {"stat", US, .prepare = make_file, .run = stat_file, .clean = remove_file},
     {"fstat", US, .prepare = make_and_open_file, .run = fstat_file, .clean = remove_file},
+    {"fstat-inline", US, .prepare = make_and_open_file, .run = fstat_file_inline, .clean = remove_file},
     {"open-close", US, .prepare = make_file, .run = open_and_close, .clean = remove_file},
     {"signal-install", US, .prepare = prepare_signal, .run = install},
     {"signal-handle", US, .prepare = prepare_signal, .run = signal_self, .subtracted = ask_self},

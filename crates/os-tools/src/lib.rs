@@ -14,6 +14,7 @@ pub mod datagrams;
 pub mod fingerprint;
 pub mod handler;
 pub mod heap;
+pub mod library_calls;
 pub mod limits;
 pub mod lock;
 pub mod machine;

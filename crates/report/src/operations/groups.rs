@@ -40,9 +40,12 @@ pub(super) static GROUPS: &[Group] = &[
         unit: Some("us"),
         members: Members::NamedRun(&[
             "null-call",
+            "null-call-inline",
             "null-io",
+            "null-io-inline",
             "stat",
             "fstat",
+            "fstat-inline",
             "open-close",
             "signal-install",
             "signal-handle",

@@ -156,7 +156,6 @@ fn of(program: &'static str, calls: &[&str], server: Server, printed: Printed) -
 /// addresses or measurements; see docs/lmbench.md.
 pub fn cause(subject: &str) -> Option<&'static str> {
     match subject {
-        "null-call" => Some("ours has no C library in between"),
         "fork" => Some("the original's process has libraries mapped, and ours more memory of its own"),
         "execve" | "sh" => Some("the original's program is linked with a C library; ours has no libraries"),
         "udp" => Some("the original's server answers by sendto(2) to an address; both our sockets are connected"),

@@ -10,8 +10,8 @@ use std::io::{self, PipeReader, PipeWriter, Read, Write};
 use std::os::fd::OwnedFd;
 
 use headwater_os::child::Child;
+use headwater_os_tools::library_calls::{read, write};
 use headwater_os_tools::mapping::Memory;
-use rustix::io::{read, write};
 use rustix::net::sockopt::{set_socket_recv_buffer_size, set_socket_send_buffer_size};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 

@@ -2,8 +2,12 @@
 
 use std::ffi::{CStr, CString};
 use std::fs;
+use std::io;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+
+use headwater_os_tools::library_calls::Attributes;
 
 use crate::harness::conduct::Job;
 use crate::transports::Unavailable;
@@ -43,9 +47,16 @@ impl ExistingFile {
         &self.path
     }
 
-    /// Returns the length in bytes.
-    pub fn length(&self) -> u64 {
-        TEXT.len() as u64
+    /// Checks that a call has returned the attributes of this file.
+    ///
+    /// # Errors
+    /// What `stat(2)` reports; else both, if they differ.
+    pub fn check(&self, found: Attributes) -> io::Result<()> {
+        let expected = Attributes { bytes: TEXT.len() as u64, inode: fs::metadata(&self.path)?.ino() };
+        match found {
+            _ if found == expected => Ok(()),
+            _ => Err(io::Error::other(format!("attributes of another file: {found:?} instead of {expected:?}"))),
+        }
     }
 }
 

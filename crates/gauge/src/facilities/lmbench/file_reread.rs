@@ -4,8 +4,9 @@
 
 use std::hint::black_box;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 
+use headwater_os_tools::library_calls::read;
 use headwater_os_tools::mapping::Memory;
 use rustix::fs::{Mode, OFlags, SeekFrom, open, seek};
 
@@ -69,10 +70,10 @@ impl FileReread {
     /// Reads the next 64 KiB and returns their sum. At the end of the file it starts again.
     #[inline]
     fn read(&mut self) -> io::Result<u64> {
-        let mut count = rustix::io::read(&self.descriptor, self.buffer.bytes_mut())?;
+        let mut count = read(&self.descriptor, self.buffer.bytes_mut())?;
         if count == 0 {
             seek(&self.descriptor, SeekFrom::Start(0))?;
-            count = rustix::io::read(&self.descriptor, self.buffer.bytes_mut())?;
+            count = read(&self.descriptor, self.buffer.bytes_mut())?;
         }
         Ok(sum(&self.buffer.words()[..count / 8]))
     }
@@ -83,7 +84,7 @@ impl FileReread {
         let descriptor = open(self.file.path(), OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
         let mut total: u64 = 0;
         loop {
-            match rustix::io::read(descriptor.as_fd(), self.buffer.bytes_mut())? {
+            match read(&descriptor, self.buffer.bytes_mut())? {
                 0 => return Ok(total),
                 count => total = total.wrapping_add(sum(&self.buffer.words()[..count / 8])),
             }

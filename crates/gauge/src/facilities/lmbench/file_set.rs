@@ -10,9 +10,8 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use headwater_os_tools::library_calls::{create, unlink, write};
 use headwater_os_tools::machine::{FreeSpace, free_space};
-use rustix::fs::{Mode, OFlags, open, unlink};
-use rustix::io::write;
 
 use crate::harness::conduct::Job;
 use crate::transports::Unavailable;
@@ -103,8 +102,7 @@ impl FileSet {
     /// What the system reports; `StorageFull` also after a short write.
     pub fn create(&mut self, count: u64) -> io::Result<()> {
         for name in &self.names[self.created as usize..][..count as usize] {
-            let flags = OFlags::CREATE | OFlags::WRONLY | OFlags::TRUNC;
-            let file = open(name.as_c_str(), flags, Mode::RUSR | Mode::WUSR)?;
+            let file = create(name)?;
             self.created += 1;
             if !self.contents.is_empty() && write(&file, &self.contents)? < self.contents.len() {
                 return Err(io::ErrorKind::StorageFull.into());
@@ -119,7 +117,7 @@ impl FileSet {
     /// What the system reports; `NotFound` if a file is missing.
     pub fn delete(&mut self, count: u64) -> io::Result<()> {
         for name in &self.names[self.deleted as usize..][..count as usize] {
-            unlink(name.as_c_str())?;
+            unlink(name)?;
         }
         self.deleted += count;
         Ok(())

@@ -10,6 +10,7 @@ use headwater_results::schema::lmbench_definition;
 
 use super::operation::{self, entry};
 use super::{Entry, Info};
+use crate::harness::conduct::Job;
 
 pub mod bandwidth;
 pub mod context_switch;
@@ -43,6 +44,11 @@ pub mod signal_install;
 pub(crate) mod small_program;
 pub mod stat;
 pub mod tcp_connect;
+
+/// Whether the row makes its system calls itself. The other rows call the C library's functions, as the original does.
+fn is_inline(job: &Job) -> bool {
+    job.row.subject.ends_with("-inline")
+}
 
 /// The facility in the table.
 pub const ENTRY: Entry = Entry {

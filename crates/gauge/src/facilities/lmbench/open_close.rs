@@ -1,9 +1,9 @@
-//! `open-close`: opens a file for reading by its path, and closes it.
+//! `open-close`: opens a file for reading by its path, and closes it, by the C library's functions.
 
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::AsRawFd;
 
-use rustix::fs::{Mode, OFlags, fstat, open, stat};
+use headwater_os_tools::library_calls::{fstat, open};
 
 use super::existing_file::ExistingFile;
 use crate::facilities::operation::{Figure, Operation};
@@ -21,19 +21,17 @@ impl Operation for OpenClose {
 
     fn prepare(job: &Job) -> Result<OpenClose, Unavailable> {
         let file = OpenClose(ExistingFile::make(job)?);
-        file.open().map_err(|error| Unavailable::call("open", error))?;
+        open(file.0.path()).map_err(|error| Unavailable::call("open", error))?;
         Ok(file)
     }
 
     fn check(&mut self) -> io::Result<()> {
-        let first = self.open()?;
+        let first = open(self.0.path())?;
         let number = first.as_raw_fd();
-        if fstat(&first)?.st_ino != stat(self.0.path())?.st_ino {
-            return Err(io::Error::other("another file was opened"));
-        }
+        self.0.check(fstat(&first)?)?;
         drop(first);
         // The kernel assigns the lowest free descriptor: the file was closed if its number is free again.
-        match self.open()?.as_raw_fd() {
+        match open(self.0.path())?.as_raw_fd() {
             again if again == number => Ok(()),
             other => Err(io::Error::other(format!("descriptor {number} is not closed: the next is {other}"))),
         }
@@ -41,15 +39,8 @@ impl Operation for OpenClose {
 
     fn run(&mut self, operations: u64) -> io::Result<()> {
         for _ in 0..operations {
-            drop(self.open()?);
+            drop(open(self.0.path())?);
         }
         Ok(())
-    }
-}
-
-impl OpenClose {
-    #[inline]
-    fn open(&self) -> io::Result<OwnedFd> {
-        Ok(open(self.0.path(), OFlags::RDONLY, Mode::empty())?)
     }
 }

@@ -9,8 +9,9 @@
 use std::io;
 
 use headwater_os_tools::handler::{self, Handler};
+use headwater_os_tools::library_calls::kill;
 use headwater_os_tools::protection::ReadOnlyPage;
-use rustix::process::{Pid, Signal, getpid, kill_process, test_kill_process};
+use rustix::process::{Pid, Signal, getpid};
 
 use crate::facilities::operation::{Figure, Operation, Run};
 use crate::harness::conduct::Job;
@@ -57,7 +58,7 @@ impl Operation for ProtFault {
     fn run(&mut self, operations: u64) -> io::Result<()> {
         self.page.store(operations)?;
         for _ in 0..operations {
-            test_kill_process(self.own)?;
+            kill(self.own, None)?;
         }
         Ok(())
     }
@@ -67,7 +68,7 @@ impl ProtFault {
     /// The subtracted part: handles signals.
     fn handle(&mut self, operations: u64) -> io::Result<()> {
         for _ in 0..operations {
-            kill_process(self.own, SIGNAL)?;
+            kill(self.own, Some(SIGNAL))?;
         }
         Ok(())
     }

@@ -4,7 +4,8 @@
 use std::io;
 
 use headwater_os_tools::handler::{self, Handler};
-use rustix::process::{Pid, Signal, getpid, kill_process, test_kill_process};
+use headwater_os_tools::library_calls::kill;
+use rustix::process::{Pid, Signal, getpid};
 
 use crate::facilities::operation::{Figure, Operation, Run};
 use crate::harness::conduct::Job;
@@ -48,7 +49,7 @@ impl Operation for SignalHandle {
 
     fn run(&mut self, operations: u64) -> io::Result<()> {
         for _ in 0..operations {
-            kill_process(self.own, SIGNAL)?;
+            kill(self.own, Some(SIGNAL))?;
         }
         Ok(())
     }
@@ -58,7 +59,7 @@ impl SignalHandle {
     /// The subtracted part: signal 0 delivers nothing.
     fn send_signal_0(&mut self, operations: u64) -> io::Result<()> {
         for _ in 0..operations {
-            test_kill_process(self.own)?;
+            kill(self.own, None)?;
         }
         Ok(())
     }

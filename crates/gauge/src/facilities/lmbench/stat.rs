@@ -1,9 +1,9 @@
-//! `stat`: reads the attributes of a file by its path.
+//! `stat`: reads the attributes of a file by its path, by the C library's function.
 
-use std::fs;
 use std::hint::black_box;
 use std::io;
-use std::os::unix::fs::MetadataExt;
+
+use headwater_os_tools::library_calls;
 
 use super::existing_file::ExistingFile;
 use crate::facilities::operation::{Figure, Operation};
@@ -23,17 +23,13 @@ impl Operation for Stat {
     }
 
     fn check(&mut self) -> io::Result<()> {
-        let answer = rustix::fs::stat(self.0.path())?;
-        match (answer.st_size as u64, answer.st_ino) {
-            known if known == (self.0.length(), fs::metadata(self.0.as_path())?.ino()) => Ok(()),
-            other => Err(io::Error::other(format!("size and inode of another file: {other:?}"))),
-        }
+        self.0.check(library_calls::stat(self.0.path())?)
     }
 
     fn run(&mut self, operations: u64) -> io::Result<()> {
         for _ in 0..operations {
             // Only one word of the result is used, as in `fstat`.
-            black_box(rustix::fs::stat(self.0.path())?.st_size);
+            black_box(library_calls::stat(self.0.path())?.bytes);
         }
         Ok(())
     }

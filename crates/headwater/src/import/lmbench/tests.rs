@@ -188,6 +188,9 @@ const NOT_IMPORTED: &[(&str, &str)] = &[
     ("l1-cache-random", "not in the old tables"),
     ("l2-cache-random", "not in the old tables"),
     ("main-memory-random", "not in the old tables"),
+    ("null-call-inline", "not in the old tables"),
+    ("null-io-inline", "not in the old tables"),
+    ("fstat-inline", "not in the old tables"),
 ];
 
 fn is_listed(list: &[(&str, &str)], subject: &str) -> bool {
