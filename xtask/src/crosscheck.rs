@@ -22,6 +22,7 @@ pub mod agreement;
 pub mod coarse;
 pub mod pairs;
 mod programs;
+pub mod provenance;
 mod turns;
 
 use agreement::{Agreement, TOLERANCE, WIDTH_MAX};

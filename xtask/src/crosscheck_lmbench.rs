@@ -15,6 +15,7 @@ use headwater_gauge::suites::{self, Axes};
 use headwater_results::schema::{Placement, Row};
 
 use crate::crosscheck::pairs::{Line, Pairs, alternately, figure, job, launch, parse_cpus, table as pair_table};
+use crate::crosscheck::provenance;
 use crate::shell;
 
 mod original;
@@ -73,6 +74,7 @@ pub fn run(options: &Options) -> Result<()> {
     let pairs = pairs(&build(&place)?, &options.rows)?;
     let rows: Vec<&Row> = pairs.iter().map(|pair| &pair.row).collect();
     let figures = measure(options, &rows, |index, _| plain(&pairs[index], options))?;
+    println!("{}\n", provenance::line()?);
     print!("{}", table(&Side { name: "plain C", cause: |_| None }, &rows, figures));
     Ok(())
 }

@@ -19,6 +19,7 @@ use headwater_gauge::facilities::lmbench::http;
 use headwater_results::schema::Row;
 
 use super::{Options, Side, measure, rows_of_suite, table};
+use crate::crosscheck::provenance;
 use crate::shell;
 
 mod recipe;
@@ -65,7 +66,7 @@ pub fn run(options: &Options, programs: &Path) -> Result<()> {
         let recipe = recipe(&row.subject).context("it has been looked for")?;
         Run { options, programs, scratch, row }.figure(&recipe)
     })?;
-    println!("LMbench {}, {}\n", version(), programs.display());
+    println!("{}; LMbench {}, {}\n", provenance::line()?, version(), programs.display());
     print!("{}", table(&Side { name: "original", cause: |row| cause(&row.subject) }, &rows, figures));
     for row in left_out {
         println!("Not compared: {}", row.subject);
