@@ -128,6 +128,13 @@ fn commands_of_yaml(text: &str) -> String {
     let joined = text.replace("\\\n", " ");
     let mut commands = String::new();
     for line in joined.lines() {
+        // The script is run, with the same program twice.
+        if let Some((_, arguments)) = line.split_once("sh gate.sh ") {
+            let rows = arguments.splitn(3, ' ').last().unwrap_or_default();
+            let own = "\"$(command -v headwater)\"";
+            let _ = writeln!(commands, "sh gate.sh {own} {own} {rows} --dry-run > dry-run.txt");
+            continue;
+        }
         let Some((_, arguments)) = line.split_once("target/release/headwater ") else { continue };
         let arguments = arguments.split(" || ").next().unwrap_or_default();
         let status = if arguments.starts_with("doctor") { " > doctor.txt || test $? -eq 1" } else { "" };
@@ -179,6 +186,12 @@ mod tests {
         assert_eq!(
             commands_of_yaml(yaml),
             "headwater run a      --quiet --dry-run > dry-run.txt\nheadwater doctor > doctor.txt || test $? -eq 1\n"
+        );
+        assert_eq!(
+            commands_of_yaml(
+                "- sh gate.sh ../base/target/release/headwater target/release/headwater pipe --launches 20\n"
+            ),
+            "sh gate.sh \"$(command -v headwater)\" \"$(command -v headwater)\" pipe --launches 20 --dry-run > dry-run.txt\n"
         );
     }
 }

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use anyhow::{anyhow, bail};
 use headwater_gauge::harness::program::Program;
-use headwater_gauge::plan::RunRequest;
-use headwater_gauge::plan::variants::Variant;
+use headwater_gauge::plan::variants::{Variant, of_row};
+use headwater_gauge::plan::{RunRequest, filter};
 use headwater_gauge::{facilities, patterns};
 use headwater_os_tools::fingerprint::fingerprint;
 use headwater_os_tools::own_file::replaceable;
@@ -30,7 +30,7 @@ pub struct Against {
     /// The program that measured the run.
     program: String,
     /// Rows of the run that cannot be measured again, by reason.
-    left_out: BTreeMap<String, Vec<String>>,
+    left_out: BTreeMap<String, Vec<Row>>,
     /// What of the run could not be read.
     torn: Vec<String>,
 }
@@ -84,11 +84,22 @@ impl Against {
     /// Returns one line for each reason for which rows are not measured again, and what of the run could not be read.
     pub fn warnings(&self) -> Vec<String> {
         const NAMED: usize = 3;
-        let line = |(reason, rows): (&String, &Vec<String>)| {
+        let line = |(reason, rows): (&String, &Vec<Row>)| {
             let more = if rows.len() > NAMED { format!(" and {} more", rows.len() - NAMED) } else { String::new() };
-            format!("not measured again: {}{more}: {reason}", rows[..rows.len().min(NAMED)].join(", "))
+            let named: Vec<&str> = rows.iter().take(NAMED).map(|row| row.id.as_str()).collect();
+            format!("not measured again: {}{more}: {reason}", named.join(", "))
         };
         self.torn.iter().cloned().chain(self.left_out.iter().map(line)).collect()
+    }
+
+    /// Returns the rows that are not measured again under both variants, with the reason: the new run has them as skipped, so that
+    /// no comparison takes it for complete. Only those that `filters` keep.
+    pub fn skipped(&self, filters: &[String]) -> Vec<(Row, String)> {
+        let variants = [BEFORE, NOW].map(|name| Variant { name: name.to_owned(), ..Variant::default() });
+        let all = self.left_out.iter().flat_map(|(reason, rows)| rows.iter().map(move |row| (row, reason)));
+        let kept = all.filter(|(row, _)| filter::keeps(filters, row));
+        kept.flat_map(|(row, reason)| variants.each_ref().map(|variant| (of_row(row, variant), reason.clone())))
+            .collect()
     }
 
     /// Fills the options that the user left open with the rows and settings of the run.
@@ -115,14 +126,18 @@ impl Against {
     }
 }
 
-/// Removes the rows of the run that this program does not measure, or measures by another definition. Returns their ids
-/// by reason.
-fn leave_out(run: &mut Run) -> BTreeMap<String, Vec<String>> {
-    let mut left_out: BTreeMap<String, Vec<String>> = BTreeMap::new();
+/// Removes the rows of the run that this program does not measure, or measures by another definition. Returns them by reason,
+/// each row of several variants once.
+fn leave_out(run: &mut Run) -> BTreeMap<String, Vec<Row>> {
+    let mut left_out: BTreeMap<String, Vec<Row>> = BTreeMap::new();
     run.results.retain(|result| match obstacle(&result.row) {
         None => true,
         Some(reason) => {
-            left_out.entry(reason).or_default().push(result.row.id.clone());
+            let row = without_variant(result.row.clone());
+            let rows = left_out.entry(reason).or_default();
+            if rows.iter().all(|other| other.id != row.id) {
+                rows.push(row);
+            }
             false
         }
     });

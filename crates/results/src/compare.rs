@@ -207,8 +207,10 @@ pub struct LeftOut {
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum LeftOutKind {
-    /// The other side does not plan the row.
+    /// The other side does not plan the row: one level of a factor within a run, or a row that only the candidate has.
     OneSided,
+    /// The candidate was measured in other runs than the baseline, and they do not plan the row.
+    Missing,
     /// The row was skipped, failed, or was not reached.
     NotMeasured,
     /// The two sides have different definitions of the row.
@@ -217,8 +219,8 @@ pub enum LeftOutKind {
 
 impl LeftOut {
     /// Makes the entry for a row that `other` does not have.
-    fn one_sided(row: &Row, other: &str) -> LeftOut {
-        LeftOut { row: row.id.clone(), kind: LeftOutKind::OneSided, reason: format!("{other} has no such row") }
+    fn of_other(kind: LeftOutKind, row: &Row, other: &str) -> LeftOut {
+        LeftOut { row: row.id.clone(), kind, reason: format!("{other} has no such row") }
     }
 }
 
@@ -255,9 +257,16 @@ pub fn compare_on(threads: NonZero<usize>, baseline: &Side<'_>, candidate: &Side
     let mut left_out = Vec::new();
     let of_candidate: BTreeMap<&str, &Member<'_>> =
         candidate.members.iter().map(|member| (member.label.as_str(), member)).collect();
+    let runs_of_candidate: BTreeSet<usize> =
+        candidate.members.iter().flat_map(|member| &member.runs).copied().collect();
     for before in &baseline.members {
         let Some(after) = of_candidate.get(before.label.as_str()) else {
-            left_out.push(LeftOut::one_sided(&before.result.row, &candidate.name));
+            // Two transports of one run need not have the same rows. Two runs are meant to.
+            let kind = match before.runs.iter().any(|run| runs_of_candidate.contains(run)) {
+                true => LeftOutKind::OneSided,
+                false => LeftOutKind::Missing,
+            };
+            left_out.push(LeftOut::of_other(kind, &before.result.row, &candidate.name));
             continue;
         };
         match counterparts(&before.result, &after.result, [&baseline.name, &candidate.name]) {
@@ -284,7 +293,9 @@ pub fn compare_on(threads: NonZero<usize>, baseline: &Side<'_>, candidate: &Side
     }
     let of_baseline: BTreeSet<&str> = baseline.members.iter().map(|member| member.label.as_str()).collect();
     let unknown = candidate.members.iter().filter(|member| !of_baseline.contains(member.label.as_str()));
-    left_out.extend(unknown.map(|member| LeftOut::one_sided(&member.result.row, &baseline.name)));
+    let of_candidate_only =
+        |member: &Member<'_>| LeftOut::of_other(LeftOutKind::OneSided, &member.result.row, &baseline.name);
+    left_out.extend(unknown.map(of_candidate_only));
     for (row, ratio) in rows.iter_mut().zip(ratios(&samples, rules.alpha, threads)) {
         row.ratio = ratio;
     }

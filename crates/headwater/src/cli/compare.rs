@@ -37,8 +37,8 @@ use crate::sources::{Loaded, STANDARD_INPUT, many};
   headwater compare published:pipes/fc6 --by transport --baseline pipe
   headwater compare before after --json | jq '.comparisons[].comparison.rows[] | select(.verdict.verdict == \"worse\")'
 
-Exit status: 0 no regression, 1 a row is worse, 2 wrong usage or file, 3 an interval reaches as far as a regression, 4 rows are
-missing on one side because they failed, were skipped or are of another definition.")]
+Exit status: 0 no regression, 1 a row is worse, 2 wrong usage or file, 3 an interval reaches as far as a regression,
+4 the candidate lacks rows of the baseline: they are not planned, failed, were skipped or are of another definition.")]
 pub(crate) struct CompareArguments {
     /// Run directories, run.json or run.jsonl files, archive:QUERY, published:TABLE/DATASET; the first is the baseline. With
     /// --by also directories of runs and patterns
@@ -68,7 +68,8 @@ pub(crate) struct CompareArguments {
     filter: Vec<String>,
 
     /// When the exit status is 1 or 3: `regression:5%` from that change on, `regression` from the minimum effect on,
-    /// `never`. 1: a row is proved to be worse by that much; 3: an interval reaches that far, whatever its verdict
+    /// `improvement:50%` for a row that is better by so much that it is not believed, two of them with a comma, `never`. 1: a row is proved
+    /// to be worse, or better, by that much; 3: an interval reaches a regression, whatever its verdict
     #[arg(long, value_name = "WHAT", default_value = "regression")]
     fail_on: FailOn,
 

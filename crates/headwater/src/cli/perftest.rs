@@ -167,7 +167,11 @@ pub(super) fn perftest(arguments: &PerftestArguments) -> anyhow::Result<u8> {
         launch_line: (!arguments.quiet && !arguments.json).then_some(headwater_report::perftest_interval),
         ..Execution::default()
     };
-    let measured = execute(Prepared { plan, directory, events: None, labels: BTreeMap::new() }, &cpus, &execution)?;
+    let measured = execute(
+        Prepared { plan, directory, events: None, labels: BTreeMap::new(), skipped: Vec::new() },
+        &cpus,
+        &execution,
+    )?;
     if !arguments.json {
         write!(raw(), "\n{}", headwater_report::perftest(&measured.run, &style()))?;
         measured.print_end()?;

@@ -57,8 +57,8 @@ pub(super) fn run(arguments: RunArguments) -> anyhow::Result<u8> {
     }
     Ok(match (fail_on, measured.end()?) {
         (None, status) | (_, status @ status::INTERRUPTED) => status,
-        // If no comparison is possible, nothing is proved.
-        (Some(fail_on), _) => match compared {
+        // If no comparison is possible, nothing is proved, and where rows have failed they are missing.
+        (Some(fail_on), ended) => match compared {
             Some(Ok(compared)) => {
                 let status = fail_on.status(&runs, &compared);
                 if let Some(reason) = fail_on.reason(status, &compared) {
@@ -66,7 +66,11 @@ pub(super) fn run(arguments: RunArguments) -> anyhow::Result<u8> {
                 }
                 status
             }
-            _ => status::INCONCLUSIVE,
+            Some(Err(error)) if silent => {
+                note!("headwater: {error:#}");
+                ended.max(status::INCONCLUSIVE)
+            }
+            _ => ended.max(status::INCONCLUSIVE),
         },
     })
 }
@@ -127,7 +131,7 @@ pub(super) struct Execution {
 
 /// Measures and stores the run of a plan.
 pub(super) fn execute(prepared: Prepared, cpus: &[u32], execution: &Execution) -> anyhow::Result<Measured> {
-    let Prepared { plan, directory, events, labels } = prepared;
+    let Prepared { plan, directory, events, labels, skipped } = prepared;
     let mut runner = BlockRunner::new(&plan, cpus).map_err(|error| anyhow!(error))?;
     // From here on signals are read as events, and do not end the process.
     let stop = StopSignals::watch()?;
@@ -153,11 +157,11 @@ pub(super) fn execute(prepared: Prepared, cpus: &[u32], execution: &Execution) -
     if let Some(reasons) = refused {
         teller
             .event(&Event::RunStarted(Box::new(RunHeader { labels, ..header(&plan, &directory, &runner.programs) })))?;
-        for (row, reason) in rows_with(&plan, &reasons) {
+        for (row, reason) in rows_with(&plan, &reasons).chain(skipped) {
             runner.given_up.insert(row.id.clone());
             teller.event(&Event::RowSkipped { row, reason })?;
         }
-        let rows = plan.rows.len() - runner.given_up.len();
+        let rows = plan.rows.len() - reasons.len();
         let (rows, launches) = (plural(rows, "row"), plural(plan.settings.launches as usize, "launch"));
         teller.progress.say(&format!("{rows} x {launches}, {}", expected(&plan)));
         if let Some(words) = left_out(&plan) {
@@ -204,6 +208,8 @@ pub(super) struct Prepared {
     pub events: Option<Vec<Event>>,
     /// The labels of a new run.
     pub labels: BTreeMap<String, String>,
+    /// Rows that are not in the plan and are skipped, with the reason.
+    pub skipped: Vec<(Row, String)>,
 }
 
 fn prepare(arguments: &RunArguments, cpus: &[u32]) -> anyhow::Result<Prepared> {
@@ -247,7 +253,8 @@ fn prepare(arguments: &RunArguments, cpus: &[u32]) -> anyhow::Result<Prepared> {
             }
         }
         comparable(arguments, &plan)?;
-        return Ok(Prepared { plan, directory: directory.clone(), events: Some(events), labels: BTreeMap::new() });
+        let (labels, skipped) = (BTreeMap::new(), Vec::new());
+        return Ok(Prepared { plan, directory: directory.clone(), events: Some(events), labels, skipped });
     }
     let old = arguments.against.as_deref();
     let old =
@@ -265,17 +272,18 @@ fn prepare(arguments: &RunArguments, cpus: &[u32]) -> anyhow::Result<Prepared> {
         variants: arguments.variant.clone(),
         rows: None,
     };
-    let wishes = match old {
+    let (wishes, skipped) = match old {
         Some(old) => {
             old.warnings().iter().for_each(|warning| note!("headwater: {warning}"));
-            old.wishes(wishes)
+            let skipped = old.skipped(&arguments.selection);
+            (old.wishes(wishes), skipped)
         }
-        None => wishes,
+        None => (wishes, Vec::new()),
     };
     let plan = Plan::new(&wishes, cpus.len(), seed)?;
     comparable(arguments, &plan)?;
     let directory = arguments.output.clone().unwrap_or_else(|| Path::new(RUNS).join(run_id()));
-    Ok(Prepared { plan, directory, events: None, labels: labels(&arguments.label)? })
+    Ok(Prepared { plan, directory, events: None, labels: labels(&arguments.label)?, skipped })
 }
 
 /// Reads `NAME=VALUE`.
@@ -459,11 +467,8 @@ fn left_out(plan: &Plan) -> Option<String> {
         .then(|| format!("The budget does not hold these columns, which are left out whole: {named}{more}."))
 }
 
-fn rows_with(plan: &Plan, reasons: &BTreeMap<String, String>) -> Vec<(Row, String)> {
-    plan.rows
-        .iter()
-        .filter_map(|planned| reasons.get(&planned.row.id).map(|reason| (planned.row.clone(), reason.clone())))
-        .collect()
+fn rows_with(plan: &Plan, reasons: &BTreeMap<String, String>) -> impl Iterator<Item = (Row, String)> {
+    plan.rows.iter().filter_map(|planned| Some((planned.row.clone(), reasons.get(&planned.row.id)?.clone())))
 }
 
 /// A seed that is drawn.

@@ -42,7 +42,11 @@ fn run(host: &str, subjects: &[&str], launches: u32) -> Run {
 }
 
 fn named(runs: Vec<(&str, Run)>) -> Vec<(String, Run)> {
-    runs.into_iter().map(|(name, run)| (name.to_owned(), run)).collect()
+    let named = |(name, mut run): (&str, Run)| {
+        run.header.run_id = name.to_owned();
+        (name.to_owned(), run)
+    };
+    runs.into_iter().map(named).collect()
 }
 
 fn refused(runs: &[(String, Run)], request: &Request, expect: &[&str]) {
@@ -62,6 +66,16 @@ fn what_cannot_be_compared_is_refused_with_a_remedy() {
     refused(&same, &Request { filters: vec!["pope".to_owned()], ..request() }, &["pope", "no row"]);
     refused(&same, &Request { by: factor::find("host").cloned(), ..request() }, &["one host, h"]);
     refused(&same, &Request { by: factor::find("variant").cloned(), ..request() }, &["variant"]);
+}
+
+#[test]
+fn a_run_without_the_rows_of_the_others_is_not_overlooked() {
+    let runs = named(vec![("a", run("h", &["pipe"], 6)), ("b", run("h", &["pipe"], 6)), ("c", run("h", &["fifo"], 6))]);
+    let asked = Request { filters: vec!["pipe".to_owned()], ..request() };
+    let compared = compare_runs(&runs, &asked).expect("a and b are comparable");
+    let missing: Vec<_> =
+        compared.iter().map(|one| (one.comparison.candidate.as_str(), one.comparison.left_out.len())).collect();
+    assert_eq!(missing, [("b", 0), ("c", 1)]);
 }
 
 #[test]

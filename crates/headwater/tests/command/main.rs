@@ -10,6 +10,7 @@ mod exchange;
 mod external;
 mod fleet;
 mod foreign_files;
+mod gate;
 mod history;
 mod names;
 mod operations;

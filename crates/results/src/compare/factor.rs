@@ -113,10 +113,18 @@ impl Factor {
 
     /// Returns the level of a row in a run; `None` if the row has none.
     pub fn level(&self, run: &Origin, row: &Row) -> Option<String> {
+        match self.level {
+            Level::Row(level) => level(row).filter(|level| !level.is_empty()),
+            Level::Run(_) | Level::Label => self.level_of_run(run),
+        }
+    }
+
+    /// Returns the level of all rows of a run; `None` if the run has none, or each row its own.
+    fn level_of_run(&self, run: &Origin) -> Option<String> {
         let level = match self.level {
             Level::Run(level) => level(run),
-            Level::Row(level) => level(row),
             Level::Label => run.labels.get(self.name.as_ref()).cloned(),
+            Level::Row(_) => None,
         };
         level.filter(|level| !level.is_empty())
     }
@@ -137,6 +145,13 @@ pub fn sides<'a>(runs: &'a [(String, Run)], factor: &Factor, keep: impl Fn(&Row)
     let mut member_of_label: BTreeMap<(usize, String), usize> = BTreeMap::new();
     for (number, (name, run)) in runs.iter().enumerate() {
         let origin = Origin::of(name, run);
+        // A run without any of the rows has a side of its own, so that it is not overlooked.
+        if let Some(level) = factor.level_of_run(&origin) {
+            let next = sides.len();
+            if *side_of_level.entry(level.clone()).or_insert(next) == next {
+                sides.push(Side { name: level, members: Vec::new() });
+            }
+        }
         for result in run.results.iter().filter(|result| keep(&result.row)) {
             let Some(level) = factor.level(&origin, &result.row) else { continue };
             let at = *side_of_level.entry(level.clone()).or_insert(sides.len());

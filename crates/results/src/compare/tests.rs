@@ -179,6 +179,11 @@ fn rows_that_cannot_be_compared_are_named_with_the_reason() {
         ]
     );
     assert_eq!(comparison.rows.len(), 1);
+    let kinds: Vec<LeftOutKind> = comparison.left_out.iter().map(|left| left.kind).collect();
+    assert_eq!(kinds, [LeftOutKind::Missing, LeftOutKind::Incomparable, LeftOutKind::OneSided]);
+    // Sides of one run need not have the same rows.
+    let within = compare(&side("r-s", 0, &first), &side("r-o", 0, &first), Rules::default());
+    assert!(within.left_out.iter().all(|left| left.kind == LeftOutKind::OneSided), "{within:?}");
 }
 
 #[test]

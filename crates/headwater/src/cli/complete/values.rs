@@ -104,7 +104,7 @@ fn all(argument: &Arg, context: &Context<'_>, typed: &str) -> Values {
             words(patterns::TABLE.iter().map(|entry| Candidate::new(entry.info.name, entry.info.summary)))
         }
         (_, "FACTOR") => words(factor::TABLE.iter().map(|factor| Candidate::new(factor.name.clone(), factor.summary))),
-        (_, "WHAT") => words(named(["regression", "regression:5%", "never"])),
+        (_, "WHAT") => words(named(["regression", "regression:5%", "improvement:100%", "never"])),
         (_, "CLOCK") => words(named(["tsc", "monotonic"])),
         (_, "WORKLOAD") => words(named(workloads::BUILT_IN)),
         (_, "STREAM") => words(streams()),

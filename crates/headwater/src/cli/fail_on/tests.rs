@@ -1,6 +1,6 @@
 //! What the option means, and which exit status a comparison has.
 
-use headwater_results::compare::{LeftOut, Ratio, Rules};
+use headwater_results::compare::{Comparison, Ratio};
 
 use super::*;
 use crate::sources;
@@ -18,10 +18,22 @@ fn shares_are_read_with_and_without_a_sign() {
 
 #[test]
 fn conditions_of_failure_are_read() {
-    assert_eq!("never".parse(), Ok(FailOn::Never));
-    assert_eq!("regression".parse(), Ok(FailOn::Regression(None)));
-    assert_eq!("regression:50%".parse(), Ok(FailOn::Regression(Some(0.5))));
-    for text in ["", "regression:", "regression:0", "improvement", "regressions:5%"] {
+    let of = |regression, improvement| Ok(FailOn { regression, improvement });
+    assert_eq!("never".parse(), of(None, None));
+    assert_eq!("regression".parse(), of(Some(0.0), None));
+    assert_eq!("regression:50%".parse(), of(Some(0.5), None));
+    assert_eq!("improvement:200%".parse(), of(None, Some(2.0)));
+    assert_eq!("regression:5%,improvement:50%".parse(), of(Some(0.05), Some(0.5)));
+    for text in [
+        "",
+        "regression:",
+        "regression:0",
+        "regression:100%",
+        "improvement",
+        "improvement:0",
+        "regressions:5%",
+        "regression,never",
+    ] {
         assert!(text.parse::<FailOn>().is_err(), "{text}");
     }
 }
@@ -90,7 +102,9 @@ fn an_interval_that_reaches_as_far_is_never_passed_whatever_its_verdict() {
 
 #[test]
 fn conditions_are_written_as_they_are_read() {
-    for text in ["never", "regression", "regression:5%", "regression:2.5%"] {
+    for text in
+        ["never", "regression", "regression:5%", "regression:2.5%", "improvement:50%", "regression,improvement:300%"]
+    {
         let fail_on: FailOn = text.parse().expect("a condition");
         assert_eq!(String::from(fail_on).parse(), Ok(fail_on), "{text}");
     }
@@ -109,6 +123,8 @@ fn a_row_that_one_side_lost_makes_it_partial() {
     };
     check(&with(LeftOutKind::NotMeasured, Verdict::Equivalent), "regression", status::PARTIAL);
     check(&with(LeftOutKind::Incomparable, Verdict::Equivalent), "regression", status::PARTIAL);
+    check(&with(LeftOutKind::Missing, Verdict::Equivalent), "regression", status::PARTIAL);
+    check(&with(LeftOutKind::Missing, Verdict::Equivalent), "improvement:50%", status::PARTIAL);
     check(&with(LeftOutKind::OneSided, Verdict::Equivalent), "regression", status::OK);
     check(&with(LeftOutKind::NotMeasured, Verdict::Worse), "regression", status::REGRESSION);
 }
@@ -128,4 +144,35 @@ fn a_gate_that_does_not_pass_names_the_rows_and_the_share() {
     assert_eq!(reason(&open, "regression:5%"), Some(may));
     assert_eq!(reason(&open, "regression:50%"), None);
     assert_eq!(reason(&worse, "never"), None);
+}
+
+#[test]
+fn an_improvement_that_is_not_believed_fails_and_a_smaller_or_unproved_one_does_not() {
+    let better = compared(2.0, 1.9, 2.1, Verdict::Better);
+    check(&better, "regression", status::OK);
+    check(&better, "improvement:50%", status::REGRESSION);
+    check(&better, "regression:5%,improvement:50%", status::REGRESSION);
+    check(&better, "improvement:150%", status::OK);
+    check(&compared(2.0, 0.9, 4.0, Verdict::OPEN), "improvement:50%", status::OK);
+    let worse = compared(0.5, 0.4, 0.6, Verdict::Worse);
+    check(&worse, "improvement:50%", status::OK);
+    check(&worse, "regression:5%,improvement:50%", status::REGRESSION);
+    // Half the time is twice the speed.
+    let mut time = compared(0.5, 0.45, 0.55, Verdict::Better);
+    time[0].comparison.rows[0].metric.better = Better::Lower;
+    check(&time, "improvement:90%", status::REGRESSION);
+    check(&time, "improvement:110%", status::OK);
+    let fail_on: FailOn = "improvement:50%".parse().expect("a condition");
+    let reason = fail_on.reason(status::REGRESSION, &better).expect("a reason");
+    assert!(reason.contains(&better[0].comparison.rows[0].label) && reason.contains("not believed"), "{reason}");
+}
+
+#[test]
+fn a_gate_that_lacks_rows_names_them_with_the_reason() {
+    let mut lacks = compared(1.0, 0.99, 1.01, Verdict::Equivalent);
+    let left = |row: &str, kind| LeftOut { row: row.to_owned(), kind, reason: "failed in b: killed".to_owned() };
+    lacks[0].comparison.left_out = vec![left("new", LeftOutKind::OneSided), left("old", LeftOutKind::NotMeasured)];
+    let fail_on: FailOn = "regression:5%".parse().expect("a condition");
+    let reason = fail_on.reason(fail_on.status(&[], &lacks), &lacks);
+    assert_eq!(reason.as_deref(), Some("--fail-on regression:5%: old cannot be compared (failed in b: killed)"));
 }

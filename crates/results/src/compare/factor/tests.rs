@@ -119,3 +119,11 @@ fn rejected_rows_are_on_no_side() {
     let sides = sides(&runs, find("run").expect("a factor"), |row| row.subject == "fifo");
     assert_eq!(labels(&sides), [("a".to_owned(), vec!["fifo/stream/64/free".to_owned()])]);
 }
+
+#[test]
+fn a_run_without_any_of_the_rows_has_a_side() {
+    let one = |subject: &str| run(vec![placed(subject, Placement::Free)], 2, 1.0);
+    let runs = [("a".to_owned(), one("pipe")), ("b".to_owned(), one("fifo"))];
+    let sides = sides(&runs, find("run").expect("a factor"), |row| row.subject == "pipe");
+    assert_eq!(labels(&sides), [("a".to_owned(), vec!["pipe/stream/64/free".to_owned()]), ("b".to_owned(), vec![])]);
+}

@@ -342,7 +342,14 @@ impl<'a> Paired<'a> {
             None => {
                 let absent = self.gathered.shelves.values().find_map(|shelf| shelf.absent.get(&key.label));
                 let why = absent.map_or_else(String::new, |reason| format!(" ({reason})"));
-                let kind = if absent.is_some() { LeftOutKind::NotMeasured } else { LeftOutKind::OneSided };
+                let mut of_baseline = self.gathered.shelves.iter().filter(|((level, _), _)| *level == sides[0]);
+                let kind = match absent {
+                    Some(_) => LeftOutKind::NotMeasured,
+                    None if self.gathered.factor.is_of_runs() && of_baseline.any(|(_, shelf)| shelf.has(row)) => {
+                        LeftOutKind::Missing
+                    }
+                    None => LeftOutKind::OneSided,
+                };
                 (kind, format!("no host has measured it in both {baseline} and {candidate}{why}"))
             }
         };

@@ -2,6 +2,7 @@
 
 use super::gathered::Gathered;
 use super::*;
+use crate::compare::LeftOutKind;
 use crate::compare::factor::{self, Factor};
 use crate::origin::hosts::Over;
 use crate::schema::{Event, RowOutcome, Run, RunStatus};
@@ -133,7 +134,7 @@ fn rows_without_a_common_host_are_left_out_with_the_reason() {
     other.results[0].row.definition_version = 2;
     take(&mut gathered, &other);
     let found = compared(&gathered);
-    assert!(found.left_out.iter().any(|left| left.kind == crate::compare::LeftOutKind::Incomparable), "{found:?}");
+    assert!(found.left_out.iter().any(|left| left.kind == LeftOutKind::Incomparable), "{found:?}");
 }
 
 /// Gathers runs of these hosts, each given by its name and machine id, and returns the names of hosts and those taken as one.
@@ -229,4 +230,16 @@ fn a_thousand_hosts_with_two_thousand_rows_are_compared_in_seconds() {
     println!("{} rows of 1000 hosts on {threads} threads: {elapsed_s:.2} s", found.rows.len());
     assert!(found.rows.len() == 2000 && found.rows[0].ratio.is_some_and(|ratio| ratio.n == 1000));
     assert!(verdicts(&found).iter().all(|verdict| ["worse", "equivalent", "inconclusive"].contains(verdict)));
+}
+
+#[test]
+fn a_row_that_no_candidate_run_has_is_missing_and_one_that_only_they_have_is_not() {
+    let mut gathered = kernels();
+    for host in ["h0", "h1"] {
+        take(&mut gathered, &run(host, "6.1", &["a", "b"], 12, |_, _| 1e6));
+        take(&mut gathered, &run(host, "6.6", &["a", "c"], 12, |_, _| 1e6));
+    }
+    let kinds: Vec<(String, LeftOutKind)> =
+        compared(&gathered).left_out.into_iter().map(|left| (left.row, left.kind)).collect();
+    assert_eq!(kinds, [("b".to_owned(), LeftOutKind::Missing), ("c".to_owned(), LeftOutKind::OneSided)]);
 }
