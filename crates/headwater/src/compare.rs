@@ -69,8 +69,18 @@ impl Compared {
 /// Compares every level of the factor with the baseline.
 ///
 /// # Errors
-/// In one line with its remedy: nothing to compare with, an unknown baseline or filter, no common rows.
+/// In one line with its remedy: nothing to compare with, one run under two names, an unknown baseline or filter, no common rows.
 pub fn compare_runs(runs: &[(String, Run)], request: &Request) -> anyhow::Result<Vec<Compared>> {
+    for (at, (name, run)) in runs.iter().enumerate() {
+        if let Some((same, _)) = runs[..at].iter().find(|(_, other)| other.is_same(run)) {
+            bail!(
+                "{same} and {name} are the same run, {}, which began at {}: a run does not differ from itself; name another run, \
+                 and `headwater noise` measures how much equal programs differ here",
+                run.header.run_id,
+                run.header.started_at
+            );
+        }
+    }
     let factor = match &request.by {
         Some(factor) => factor,
         None => default_factor(runs)?,

@@ -37,7 +37,7 @@ use crate::sources::{Loaded, STANDARD_INPUT, many};
   headwater compare published:pipes/fc6 --by transport --baseline pipe
   headwater compare before after --json | jq '.comparisons[].comparison.rows[] | select(.verdict.verdict == \"worse\")'
 
-Exit status: 0 no regression, 1 a row is worse, 2 wrong usage or file, 3 an interval reaches as far as a regression,
+Exit status: 0 no regression, 1 a row is worse, 2 wrong usage or file, or one run under two names, 3 an interval reaches as far as a regression,
 4 the candidate lacks rows of the baseline: they are not planned, failed, were skipped or are of another definition.")]
 pub(crate) struct CompareArguments {
     /// Run directories, run.json or run.jsonl files, archive:QUERY, published:TABLE/DATASET; the first is the baseline. With

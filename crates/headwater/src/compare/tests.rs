@@ -69,6 +69,16 @@ fn what_cannot_be_compared_is_refused_with_a_remedy() {
 }
 
 #[test]
+fn a_run_compared_with_itself_is_said_to_be_the_same() {
+    let mut runs = named(vec![("a", run("h", &["pipe"], 6)), ("b", run("h", &["pipe"], 6))]);
+    runs.push(("copy".to_owned(), run("h", &["pipe"], 9)));
+    runs[2].1.header.run_id = "a".to_owned();
+    refused(&runs, &request(), &["a and copy are the same run", "headwater noise"]);
+    // Within its rows too it would count each launch twice.
+    refused(&runs, &Request { by: factor::find("placement").cloned(), ..request() }, &["a and copy are the same run"]);
+}
+
+#[test]
 fn a_run_without_the_rows_of_the_others_is_not_overlooked() {
     let runs = named(vec![("a", run("h", &["pipe"], 6)), ("b", run("h", &["pipe"], 6)), ("c", run("h", &["fifo"], 6))]);
     let asked = Request { filters: vec!["pipe".to_owned()], ..request() };

@@ -258,3 +258,17 @@ fn rows_that_cannot_be_measured_again_are_no_pass() {
     let more = ["run", "--resume", "again", "--more", "1", "--quiet", "--fail-on", "regression:90%"];
     assert_eq!(dir.run(&more).status.code(), Some(4));
 }
+
+#[test]
+fn one_run_under_two_names_is_no_pass() {
+    let dir = TestDir::new();
+    stored(&dir, "before");
+    fs::create_dir(dir.path("copy")).expect("a new directory");
+    fs::copy(dir.path("before/run.jsonl"), dir.path("copy/run.jsonl")).expect("room on the disk");
+    for same in ["before", "before/run.json", "copy"] {
+        let output = dir.run(&["compare", "before", same, "--fail-on", "regression:5%"]);
+        let complained = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(status(&output), 2, "{complained}");
+        assert!(complained.contains("are the same run, before, which began at"), "{complained}");
+    }
+}

@@ -70,7 +70,7 @@ fn import_and_run_replace_no_document() {
 fn no_name_of_a_run_reaches_standard_output_or_error_as_more_than_text() {
     let dir = TestDir::new();
     lmbench(&dir, "brook");
-    for name in ["before", "after"] {
+    for (name, day) in [("before", 1), ("after", 2)] {
         let launches = ["result"; 12];
         assert_eq!(status(&dir.run(&[&["import", "lmbench", "-o", name][..], &launches].concat())), 0);
         fs::remove_file(dir.path(name).join("run.jsonl")).expect("it is there");
@@ -79,7 +79,7 @@ fn no_name_of_a_run_reaches_standard_output_or_error_as_more_than_text() {
         run["environment"]["host"] = EVIL.into();
         run["environment"]["kernel"]["release"] = EVIL.into();
         run["run_id"] = EVIL.into();
-        run["started_at"] = format!("2026-01-01T00:00:00Z{EVIL}").into();
+        run["started_at"] = format!("2026-01-0{day}T00:00:00Z{EVIL}").into();
         let row = &mut run["results"][0]["row"];
         row["id"] = format!("{EVIL}/rtt/1/free").into();
         row["subject"] = EVIL.into();
@@ -94,6 +94,7 @@ fn no_name_of_a_run_reaches_standard_output_or_error_as_more_than_text() {
         vec!["show", "before", "--json"],
         vec!["show", &torn],
         vec!["compare", "before", "after"],
+        vec!["compare", "before", "before"],
         vec!["compare", "before", "after", "--json"],
         vec!["compare", "before", "after", "--csv"],
         vec!["history", "rtt", "before", "after", &torn, "--all"],

@@ -187,6 +187,17 @@ fn rows_that_cannot_be_compared_are_named_with_the_reason() {
 }
 
 #[test]
+fn a_run_is_the_same_under_another_name_and_with_more_launches() {
+    let rates = |_: &str, block: u32| f64::from(block + 1);
+    let one = run(&["r0", "r1"], 3, rates);
+    assert!(one.is_same(&one.clone()) && one.is_same(&run(&["r0", "r1"], 5, rates)));
+    assert!(!one.is_same(&run(&["r0", "r1"], 3, |_, _| 1.0)), "another run of this second and name");
+    let mut other = one.clone();
+    other.header.started_at = "2025-01-02T00:00:00Z".to_owned();
+    assert!(!one.is_same(&other));
+}
+
+#[test]
 fn a_single_launch_is_never_conclusive() {
     let first = run(&["r0"], 1, |_, _| 1.0);
     let second = run(&["r0"], 1, |_, _| 2.0);

@@ -25,6 +25,16 @@ pub struct Run {
 }
 
 impl Run {
+    /// Returns whether the other is this run: under another name, a copy, or the same run with more launches.
+    pub fn is_same(&self, other: &Run) -> bool {
+        let agree = |(one, other): (&RowResult, &RowResult)| {
+            let mut metrics = one.metrics.iter().zip(&other.metrics);
+            one.row.id == other.row.id
+                && metrics.all(|(one, other)| one.launches.iter().zip(&other.launches).all(|(a, b)| a == b))
+        };
+        self.header.identity() == other.header.identity() && self.results.iter().zip(&other.results).all(agree)
+    }
+
     /// Returns the rows of each variant as a separate run, in the order in which variants appear; none if the run has
     /// no variants.
     pub fn variants(&self) -> Vec<(String, Run)> {
