@@ -2,7 +2,7 @@
 //! left out, and the rules. Called by the command for `compare`, `noise` and runs with variants.
 
 use headwater_results::compare::environment::Difference;
-use headwater_results::compare::{Comparison, RowComparison, Verdict, blocks_for};
+use headwater_results::compare::{Comparison, GeometricMean, Ratio, RowComparison, Verdict, blocks_for};
 use headwater_results::schema::Better;
 
 use crate::grid::cut;
@@ -39,7 +39,7 @@ pub fn comparison(compared: &Compared<'_>, style: &Style) -> String {
     parts.extend(differences(environment, style));
     let rows: Vec<&RowComparison> =
         comparison.rows.iter().filter(|row| compared.all_metrics || row.verdict != Verdict::Unjudged).collect();
-    parts.push(table(&rows, style));
+    parts.push(table(&rows, comparison.geometric_mean.as_ref(), style));
     parts.push(wrap(&summary(comparison).join(" "), style.columns(), 0));
     parts.extend(left_out(comparison, style));
     parts.push(quiet(&wrap(&rules(compared), style.columns(), 0)));
@@ -163,11 +163,12 @@ const LABEL_MIN: usize = 16;
 
 const HEADS: [&str; 5] = ["baseline", "candidate", "ratio", "interval", "hosts"];
 
-fn table(rows: &[&RowComparison], style: &Style) -> String {
+fn table(rows: &[&RowComparison], mean: Option<&GeometricMean>, style: &Style) -> String {
     if rows.is_empty() {
         return "No row could be compared.".to_owned();
     }
-    let lines: Vec<Line> = rows.iter().map(|row| line(row)).collect();
+    let mut lines: Vec<Line> = rows.iter().map(|row| line(row)).collect();
+    lines.extend(mean.map(line_of_mean));
     let mut widths = HEADS.map(str::len);
     for line in &lines {
         for (width, value) in widths.iter_mut().zip(&line.values) {
@@ -204,13 +205,37 @@ fn table(rows: &[&RowComparison], style: &Style) -> String {
     text
 }
 
+/// Returns ratio and interval as text.
+fn ratio_and_interval(ratio: &Ratio) -> [String; 2] {
+    let interval = match ratio.n {
+        0 | 1 => "-".to_owned(),
+        _ => format!("{} .. {}", factor(ratio.low), factor(ratio.high)),
+    };
+    [factor(ratio.value), interval]
+}
+
+/// Returns the line of the geometric mean, which has no verdict.
+fn line_of_mean(mean: &GeometricMean) -> Line {
+    let [ratio, interval] = ratio_and_interval(&mean.ratio);
+    let none = String::new;
+    Line {
+        label: format!("geometric mean of {} rows", mean.rows),
+        values: [none(), none(), ratio, interval, none()],
+        verdict: format!("{} is better", mean.better.name()),
+        emphasis: quiet,
+    }
+}
+
+/// Returns the geometric mean in words, for a summary.
+pub(crate) fn mean_in_words(mean: &GeometricMean) -> String {
+    let [ratio, interval] = ratio_and_interval(&mean.ratio);
+    format!("geometric mean of the ratios {ratio} ({interval}, {} is better)", mean.better.name())
+}
+
 fn line(row: &RowComparison) -> Line {
     let quantity = |value: f64| units::quantity(value, &row.metric.unit);
-    let (ratio, interval) = match &row.ratio {
-        None => ("-".to_owned(), "-".to_owned()),
-        Some(ratio) if ratio.n < 2 => (factor(ratio.value), "-".to_owned()),
-        Some(ratio) => (factor(ratio.value), format!("{} .. {}", factor(ratio.low), factor(ratio.high))),
-    };
+    let none = || ["-".to_owned(), "-".to_owned()];
+    let [ratio, interval] = row.ratio.as_ref().map_or_else(none, ratio_and_interval);
     let label = match row.verdict {
         Verdict::Unjudged => format!("  {} {}", row.label, row.metric.name),
         _ => row.label.clone(),

@@ -400,6 +400,7 @@ pub(crate) fn comparison() -> Comparison {
             row("udp", 1.03, Verdict::Inconclusive { more_blocks: Some(7), more_hosts: None, below_floor: false }),
         ],
         left_out: Vec::new(),
+        geometric_mean: None,
         hosts: None,
     }
 }

@@ -19,10 +19,12 @@ use crate::significance::family;
 use ratio::{Ratios, Sample};
 
 pub use crate::significance::shift::blocks_for;
+pub use geometric_mean::GeometricMean;
 pub use hosts::{Hosts, OverHosts};
 
 pub mod environment;
 pub mod factor;
+mod geometric_mean;
 pub mod hosts;
 pub mod noise;
 pub mod ratio;
@@ -43,6 +45,9 @@ pub struct Comparison {
     pub rows: Vec<RowComparison>,
     /// Rows that could not be compared, with the reason in words.
     pub left_out: Vec<LeftOut>,
+    /// The geometric mean of the ratios; absent with fewer than two rows of a rate or a time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub geometric_mean: Option<GeometricMean>,
     /// The hosts, if they are the replicates, or if all runs are of one host; absent where runs of different hosts are
     /// compared with each other.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -303,8 +308,9 @@ pub fn compare_on(threads: NonZero<usize>, baseline: &Side<'_>, candidate: &Side
     if rules.drift > 0.0 {
         judge_with_drift(&mut rows, rules);
     }
+    let geometric_mean = geometric_mean::of_launches(baseline, candidate, rules);
     let [baseline, candidate] = [baseline, candidate].map(|side| side.name.clone());
-    Comparison { baseline, candidate, rules, rows, left_out, hosts: None }
+    Comparison { baseline, candidate, rules, rows, left_out, geometric_mean, hosts: None }
 }
 
 /// Computes the ratio of every sample; each thread takes a part of equal length.

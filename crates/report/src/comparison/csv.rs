@@ -1,7 +1,7 @@
 //! Comparisons as tidy CSV: a line per row, and if hosts are the replicates a line per row and host behind it. Called by
 //! `headwater compare --csv`. Fields are those of `headwater export csv`.
 
-use headwater_results::compare::Comparison;
+use headwater_results::compare::{Comparison, Ratio};
 
 use crate::export::csv::cell;
 
@@ -25,7 +25,8 @@ const HEAD: [&str; 17] = [
     "reason",
 ];
 
-/// Returns the text in UTF-8. The line of a row has no host, and one without a ratio has the reason.
+/// Returns the text in UTF-8. The line of a row has no host, and one without a ratio has the reason. That of
+/// the geometric mean over rows has no row.
 pub fn comparison_csv<'a>(comparisons: impl IntoIterator<Item = &'a Comparison>) -> String {
     let mut writer = csv::Writer::from_writer(Vec::new());
     let mut add = |fields: [String; 17]| writer.write_record(fields).expect("every line has the fields of the head");
@@ -41,9 +42,7 @@ pub fn comparison_csv<'a>(comparisons: impl IntoIterator<Item = &'a Comparison>)
         };
         for row in &comparison.rows {
             let metric = [row.metric.name.as_str(), row.metric.unit.as_str(), row.metric.better.name()];
-            let of = |value: fn(&headwater_results::compare::Ratio) -> String| {
-                row.ratio.as_ref().map_or_else(String::new, value)
-            };
+            let of = |value: fn(&Ratio) -> String| row.ratio.as_ref().map_or_else(String::new, value);
             let between = row.hosts.as_ref().map_or_else(String::new, |over| over.between.to_string());
             add(line(
                 &row.label,
@@ -74,6 +73,13 @@ pub fn comparison_csv<'a>(comparisons: impl IntoIterator<Item = &'a Comparison>)
                     [value, low, high, none(), host.n.to_string(), none(), none(), odd.to_owned(), none(), none()],
                 ));
             }
+        }
+        if let Some(mean) = &comparison.geometric_mean {
+            let Ratio { value, low, high, confidence, n, .. } = mean.ratio;
+            let mut figures: [String; 10] = Default::default();
+            let known = [value, low, high, confidence, f64::from(n)].map(|figure| figure.to_string());
+            figures[..5].clone_from_slice(&known);
+            add(line("", ["geometric_mean", "ratio", mean.better.name()], "", figures));
         }
         for left in &comparison.left_out {
             let mut figures: [String; 10] = Default::default();

@@ -55,10 +55,11 @@ fn a_comparison_shows_environment_ratios_verdicts_and_missing_rows() {
               kernel release  6.1 -> 6.18
 
             row                         baseline  candidate  ratio        interval  verdict
-            ---------------------------------------------------------------------------------------
+            ----------------------------------------------------------------------------------------
             pipe/stream/64/two-cpus     1.00 M/s   1.20 M/s  1.200  1.198 .. 1.202  better (higher)
             pipe/stream/4096/two-cpus   1.00 M/s    900 k/s  0.900  0.898 .. 0.903  worse (lower)
             pipe/stream/65536/two-cpus  1.00 M/s   1.00 M/s  1.000  0.998 .. 1.003  equivalent
+            geometric mean of 3 rows                         1.026  1.025 .. 1.027  higher is better
 
             Of 3 rows: 1 better, 1 worse, 1 equivalent, 0 inconclusive. The sides were measured one after the
             other, so drift of the machine counts as a difference; `headwater run --against RUN` measures both
@@ -140,4 +141,24 @@ fn blocks_that_would_decide_come_with_the_command_that_measures_them() {
         rest.contains(&format!("`headwater run --resume RUN --more {count}`, for each of both runs, measures them.")),
         "{page}"
     );
+}
+
+#[test]
+fn the_geometric_mean_is_in_the_table_the_csv_and_the_sentence_of_the_page() {
+    let (before, after) = (run([1.0; 3], 0.002), run([1.2, 0.9, 1.0], 0.003));
+    let comparison = compare(&side("before", 0, &before), &side("after", 1, &after), Rules::default());
+    let csv = comparison_csv([&comparison]);
+    let line = csv.lines().find(|line| line.contains("geometric_mean")).expect("a line of its own");
+    assert!(
+        line.starts_with("before,after,,geometric_mean,ratio,higher,,1.02")
+            && line.contains(",0.9")
+            && line.contains(",12,"),
+        "{line}"
+    );
+    let html = crate::comparison_page(
+        &[Compared { comparison: &comparison, environment: &[], noise: "", all_metrics: false }],
+        &[],
+        None,
+    );
+    assert!(html.contains("and geometric mean of the ratios 1.026 (1.025 .. 1.027, higher is better)."), "{html}");
 }

@@ -10,7 +10,7 @@ use std::num::NonZero;
 use serde::{Deserialize, Serialize};
 
 use super::ratio::{Ratios, Sample, standard_errors};
-use super::{Comparison, LeftOut, Ratio, RowComparison, Rules, Verdict, judge};
+use super::{Comparison, LeftOut, Ratio, RowComparison, Rules, Verdict, geometric_mean, judge};
 use crate::estimate::{Estimate, median};
 use crate::significance::outliers::{Value, furthest};
 use crate::significance::{family, student};
@@ -150,7 +150,8 @@ pub fn compare_over_hosts(
     let needed = median(&spreads).map_or_else(Vec::new, |spread| needs.table(spread));
     let hosts = Hosts { odd, needed, ..hosts };
     let [baseline, candidate] = sides.map(|side| gathered.levels()[side].clone());
-    Comparison { baseline, candidate, rules, rows, left_out, hosts: Some(hosts) }
+    let geometric_mean = geometric_mean::of_hosts(&rows, hosts.names.len(), rules.alpha);
+    Comparison { baseline, candidate, rules, rows, left_out, geometric_mean, hosts: Some(hosts) }
 }
 
 /// The hosts furthest from the rest in a row, by their places among its ratios, with their p-values.
@@ -250,7 +251,7 @@ fn one(
 }
 
 /// Returns the ratio over hosts, from the logarithms of theirs.
-fn over(logarithms: &[f64], ratios: &mut Ratios, alpha: f64) -> Option<Ratio> {
+pub(super) fn over(logarithms: &[f64], ratios: &mut Ratios, alpha: f64) -> Option<Ratio> {
     match logarithms.len() < RANKS_HOSTS_MIN {
         true => student::shift(logarithms, alpha).map(|shift| Ratio::of(&shift, true)),
         false => ratios.of(&Sample::Paired(logarithms.to_vec())),

@@ -60,6 +60,7 @@ fn compared(value: f64, low: f64, high: f64, verdict: Verdict) -> Vec<Compared> 
         rules: Rules::default(),
         rows: vec![row],
         left_out: vec![],
+        geometric_mean: None,
         hosts: None,
     };
     vec![Compared { comparison, environment: vec![], noise: String::new() }]

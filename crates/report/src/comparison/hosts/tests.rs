@@ -53,6 +53,7 @@ fn the_text_says_what_the_hosts_are_to_the_verdicts() {
         ----------------------------------------------------------------------------------------------------
         pipe/stream/64/two-cpus    1.00 M/s    950 k/s  0.903  0.792 .. 1.029      6  inconclusive, +3 hosts
         pipe/stream/4096/two-cpus  1.00 M/s   1.00 M/s  1.000  1.000 .. 1.000      6  equivalent
+        geometric mean of 2 rows                        0.950  0.890 .. 1.015         higher is better
 
         Of 2 rows: 0 better, 0 worse, 1 equivalent, 1 inconclusive. About 3 more hosts would decide them;
         more launches on the same hosts would not. To be found in four of five comparisons, in a row where
@@ -90,7 +91,7 @@ fn hostile_names_of_hosts_are_escaped_in_every_form() {
         !csv.contains('\u{1b}') && csv.contains("\"<img src=x onerror=alert(1)>\\u001b[31m\"\"\\u000a,=1+1\""),
         "{csv}"
     );
-    assert_eq!(csv.lines().count(), 1 + 2 * (1 + hosts.len()), "a name does not end a line");
+    assert_eq!(csv.lines().count(), 1 + 2 * (1 + hosts.len()) + 1, "a name does not end a line");
     let compared = Compared { comparison: &found, environment: &[], noise: "", all_metrics: false };
     let page = crate::comparison_page(&[compared], &[format!("{EVIL}: torn")], None);
     assert!(page.contains("&lt;img") && !page.contains("<img") && !page.contains('\u{1b}'));

@@ -233,6 +233,14 @@ fn a_thousand_hosts_with_two_thousand_rows_are_compared_in_seconds() {
 }
 
 #[test]
+fn the_mean_over_rows_has_hosts_for_replicates() {
+    let comparison = compared(&fleet(11, 6, 12, |_, row| if row == "a" { 1.21 } else { 1.0 }));
+    let mean = comparison.geometric_mean.expect("two rows");
+    assert_eq!((mean.rows, mean.ratio.n, mean.ratio.paired), (2, 6, true));
+    assert!(mean.ratio.low < 1.1 && 1.1 < mean.ratio.high && mean.ratio.low > 1.05, "{mean:?}");
+}
+
+#[test]
 fn a_row_that_no_candidate_run_has_is_missing_and_one_that_only_they_have_is_not() {
     let mut gathered = kernels();
     for host in ["h0", "h1"] {
