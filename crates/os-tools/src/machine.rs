@@ -61,6 +61,18 @@ pub fn may_write(directory: &Path) -> io::Result<()> {
     Ok(access(directory, Access::WRITE_OK | Access::EXEC_OK)?)
 }
 
+/// Returns the I/O priority of this process: class << 13 | level (`ioprio_get(2)`, which the C library does not have).
+///
+/// # Errors
+/// `ENOSYS`, on a kernel without it.
+pub fn io_priority() -> io::Result<u32> {
+    /// Of a process, 0 being the calling one.
+    const IOPRIO_WHO_PROCESS: libc::c_int = 1;
+    // SAFETY: the call takes two numbers and touches no memory of this process.
+    let priority = unsafe { libc::syscall(libc::SYS_ioprio_get, IOPRIO_WHO_PROCESS, 0) };
+    u32::try_from(priority).map_err(|_| io::Error::last_os_error())
+}
+
 /// What is free on a file system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FreeSpace {

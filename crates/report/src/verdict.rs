@@ -12,6 +12,7 @@ mod absent;
 mod beyond;
 mod caution;
 mod choice;
+mod conditions;
 mod flood;
 mod harness;
 mod limit;
@@ -31,6 +32,7 @@ type Kind = fn(&Run) -> Vec<String>;
 /// limits.
 static TABLE: &[Kind] = &[
     caution::sentences,
+    conditions::sentences,
     choice::sentences,
     beyond::sentences,
     flood::sentences,
@@ -46,7 +48,7 @@ static TABLE: &[Kind] = &[
 ];
 
 /// The kinds for a run of `headwater overhead`, whose rows are configurations and no mechanisms to choose from.
-static OF_OVERHEAD: &[Kind] = &[caution::sentences, tracing::sentences, absent::sentences];
+static OF_OVERHEAD: &[Kind] = &[caution::sentences, conditions::sentences, tracing::sentences, absent::sentences];
 
 /// Returns the verdict, at most two sentences per kind. A run without figures gets a sentence that says so; patterns
 /// without a kind are ignored.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use headwater_os_tools::machine::CpuTimes;
 use headwater_results::schema::Load;
 
-use super::Source;
+use super::{Source, other_measurements};
 
 /// Captures the other activity of the machine.
 pub fn capture(source: &Source) -> Load {
@@ -13,6 +13,7 @@ pub fn capture(source: &Source) -> Load {
         average_1min: source.read("/proc/loadavg").and_then(|text| parse_loadavg(&text)).unwrap_or(0.0),
         pressure_some_avg10: pressure(source),
         steal_since_boot: CpuTimes::read().map_or(0.0, |times| times.shares().steal),
+        other_measurements: other_measurements::capture(source),
     }
 }
 

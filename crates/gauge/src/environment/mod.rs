@@ -11,6 +11,8 @@ mod limits;
 mod load;
 mod machine_id;
 mod memory;
+mod other_measurements;
+mod scheduling;
 mod source;
 mod tracing;
 mod virtualisation;
@@ -40,6 +42,7 @@ pub fn capture_from(source: &Source) -> Environment {
         virtualisation: virtualisation::capture(source, &names.architecture),
         cgroup: cgroup::capture(source, &machine::Group::own()),
         clock: clock::capture(source),
+        scheduling: scheduling::capture(source),
         tracing: tracing::capture(source),
         host: names.host,
         machine: machine_id::capture(source),

@@ -197,7 +197,9 @@ pub(super) fn overhead(arguments: OverheadArguments) -> anyhow::Result<u8> {
     let is_json = arguments.json;
     let mut teller = RunReporter::new(store, false, arguments.quiet, runner.time_s);
     let all = runner.rows();
-    teller.event(&Event::RunStarted(Box::new(header(&directory, &runner, all, &arguments))))?;
+    let header = header(&directory, &runner, all, &arguments);
+    teller.progress.say_others(&header.environment.load);
+    teller.event(&Event::RunStarted(Box::new(header)))?;
     for (arm, reason) in reasons {
         for row in workloads.iter().map(|workload| rows::of_workload(workload, arm)) {
             teller.event(&Event::RowSkipped { row, reason: reason.clone() })?;

@@ -7,7 +7,7 @@ use headwater_gauge::harness::run::Share;
 use headwater_gauge::plan::cost::rest_s;
 use headwater_gauge::plan::duration;
 use headwater_results::foreign::line;
-use headwater_results::schema::Row;
+use headwater_results::schema::{Load, Row};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::output::{note, out};
@@ -74,6 +74,15 @@ impl Progress {
             Some(bar) => bar.suspend(|| note!("{text}")),
             None if self.lines => note!("{text}"),
             None => {}
+        }
+    }
+
+    /// Says which other processes of this tool measure at the moment.
+    pub(super) fn say_others(&self, load: &Load) {
+        if let Some(others) = load.others() {
+            self.say(&format!(
+                "{others}: both disturb each other. Interrupt this one, and --resume it when the other has ended."
+            ));
         }
     }
 

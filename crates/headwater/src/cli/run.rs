@@ -155,12 +155,14 @@ pub(super) fn execute(prepared: Prepared, cpus: &[u32], execution: &Execution) -
         teller.fold.push(event)?;
     }
     if let Some(reasons) = refused {
-        teller
-            .event(&Event::RunStarted(Box::new(RunHeader { labels, ..header(&plan, &directory, &runner.programs) })))?;
+        let header = RunHeader { labels, ..header(&plan, &directory, &runner.programs) };
+        let load = header.environment.load.clone();
+        teller.event(&Event::RunStarted(Box::new(header)))?;
         for (row, reason) in rows_with(&plan, &reasons).chain(skipped) {
             runner.given_up.insert(row.id.clone());
             teller.event(&Event::RowSkipped { row, reason })?;
         }
+        teller.progress.say_others(&load);
         let rows = plan.rows.len() - reasons.len();
         let (rows, launches) = (plural(rows, "row"), plural(plan.settings.launches as usize, "launch"));
         teller.progress.say(&format!("{rows} x {launches}, {}", expected(&plan)));
@@ -168,6 +170,7 @@ pub(super) fn execute(prepared: Prepared, cpus: &[u32], execution: &Execution) -
             teller.progress.say(&words);
         }
     } else {
+        teller.progress.say_others(&environment::capture().load);
         teller.event(&Event::RunResumed { at: now(), launches: execution.more.map(|_| plan.settings.launches) })?;
     }
     let end = runner.run(&scratch, &stop, &mut teller);

@@ -38,6 +38,8 @@ fn good() -> (Environment, Probes) {
         ("net.unix.max_dgram_qlen", "512"),
     ];
     environment.limits.sysctl.extend(settings.map(|(name, value)| (name.into(), value.into())));
+    let scheduling = [("nice", "0"), ("policy", "other"), ("io", "none")];
+    environment.scheduling.extend(scheduling.map(|(name, value)| (name.into(), value.into())));
     let limits = [("nofile", "1024"), ("msgqueue", "unlimited"), ("core", "0")];
     environment.limits.resource.extend(limits.map(|(name, value)| (name.into(), value.into())));
     let place = |path: &str| ProbedDirectory { path: path.into(), error: None, free_bytes: 1 << 30 };
@@ -282,6 +284,22 @@ const CASES: &[Case] = &[
         Some(("prlimit --pid $$ --nofile=1024:", "prlimit --pid $$ --nofile=256:")),
     ),
     (
+        "other runs",
+        |e, _| e.load.other_measurements = vec![41, 42],
+        Warning,
+        "another headwater measures on this machine (process 41 and 1 more)",
+        None,
+    ),
+    (
+        "priority",
+        |e, _| {
+            e.scheduling.insert("nice".into(), "10".into());
+        },
+        Note,
+        "nice 10",
+        Some(("sudo renice -n 0 -p $$", "sudo renice -n 10 -p $$")),
+    ),
+    (
         "core dumps",
         |e, _| limit(e, "core", "unlimited"),
         Note,
@@ -425,7 +443,7 @@ fn warnings_come_first() {
 fn a_machine_without_facts_has_no_findings() {
     let findings = check_facts(&Facts { environment: &Environment::default(), probes: &Probes::default() });
     let topics: Vec<_> = findings.iter().map(|finding| finding.topic).collect();
-    assert_eq!(topics, ["shared memory", "temp directory", "load", "clock read", "private IPC"]);
+    assert_eq!(topics, ["shared memory", "temp directory", "load", "other runs", "clock read", "private IPC"]);
 }
 
 #[test]

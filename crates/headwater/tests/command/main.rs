@@ -19,4 +19,5 @@ mod overhead;
 mod perftest;
 mod run;
 mod sync;
+mod together;
 mod trust;

@@ -89,8 +89,20 @@ fn value_of<'f>(facts: &'f [(String, String)], name: &str) -> &'f str {
 
 /// Returns all facts in the order of the document.
 fn facts(environment: &Environment) -> Vec<(String, String)> {
-    let Environment { host, machine, cpu, kernel, memory, limits, load, virtualisation, cgroup, clock, tracing } =
-        environment;
+    let Environment {
+        host,
+        machine,
+        cpu,
+        kernel,
+        memory,
+        limits,
+        load,
+        virtualisation,
+        cgroup,
+        clock,
+        scheduling,
+        tracing,
+    } = environment;
     let mut facts: Vec<(String, String)> = Vec::new();
     let mut add = |name: &str, value: Option<String>| {
         facts.extend(value.filter(|value| !value.is_empty()).map(|value| (name.to_owned(), value)));
@@ -121,9 +133,14 @@ fn facts(environment: &Environment) -> Vec<(String, String)> {
     for (what, size) in &cpu.cache_bytes {
         add(&format!("cache {what}"), bytes(*size));
     }
-    let groups: [(&str, &BTreeMap<String, String>); 6] = [
+    add(
+        "other runs of headwater",
+        (!load.other_measurements.is_empty()).then(|| load.other_measurements.len().to_string()),
+    );
+    let groups: [(&str, &BTreeMap<String, String>); 7] = [
         ("clock", clock),
         ("cgroup", cgroup),
+        ("scheduling", scheduling),
         ("mitigation", &cpu.mitigations),
         ("limit", &limits.resource),
         ("sysctl", &limits.sysctl),

@@ -36,6 +36,10 @@ pub struct Environment {
     /// Clock source in use and those available.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub clock: Fact,
+    /// How the kernel schedules this process and what it starts: `nice`, `policy` (`other`, `batch`, `idle`, `fifo`, `rr`,
+    /// `deadline`), `priority` of a real-time policy, and `io`, the class and level of its I/O (`none` follows nice and policy).
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub scheduling: Fact,
     /// State of kernel tracing (current tracer, tracing_on, perf_event_paranoid, ...).
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub tracing: Fact,
@@ -109,6 +113,32 @@ pub struct Limits {
     pub resource: Fact,
 }
 
+impl Environment {
+    /// Returns what is unusual about [`Environment::scheduling`], in words: `nice 10, policy batch`. `None` on a run that is scheduled
+    /// as programs usually are, and on one that does not say it.
+    pub fn priority(&self) -> Option<String> {
+        let usual = |name: &str, value: &str| match name {
+            "nice" => value == "0",
+            "policy" => value == "other",
+            "io" => matches!(value, "none" | "best-effort 4"),
+            _ => false,
+        };
+        let unusual = self.scheduling.iter().filter(|(name, value)| !usual(name, value));
+        let words: Vec<String> = unusual.map(|(name, value)| format!("{name} {value}")).collect();
+        (!words.is_empty()).then(|| words.join(", "))
+    }
+}
+
+impl Load {
+    /// Returns which other measurements there are, in words; `None` if there is none.
+    pub fn others(&self) -> Option<String> {
+        let first = self.other_measurements.first()?;
+        let more = self.other_measurements.len() - 1;
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        Some(format!("another headwater measures on this machine (process {first}{more})"))
+    }
+}
+
 /// Load at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
@@ -120,4 +150,7 @@ pub struct Load {
     pub pressure_some_avg10: BTreeMap<String, f64>,
     /// Share of CPU time stolen by the hypervisor since boot, 0..1.
     pub steal_since_boot: f64,
+    /// Other processes of this tool that measured at this moment, as far as this process could see them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub other_measurements: Vec<u32>,
 }

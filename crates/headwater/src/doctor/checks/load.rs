@@ -21,6 +21,13 @@ pub fn average(facts: &Facts) -> Option<Finding> {
     Some(graded(load / f64::from(cpus), LOAD_PER_CPU_NOTE, LOAD_PER_CPU_WARNING, what, consequence))
 }
 
+/// Checks for other measurements by this tool.
+pub fn other_measurements(facts: &Facts) -> Option<Finding> {
+    let consequence = "Two measurements at one time disturb each other. Wait for the other to end.";
+    let others = facts.environment.load.others();
+    Some(others.map_or_else(|| Finding::good("none"), |others| Finding::warning(others, consequence)))
+}
+
 /// Checks the resource with the most pressure.
 pub fn pressure(facts: &Facts) -> Option<Finding> {
     let all = facts.environment.load.pressure_some_avg10.iter();

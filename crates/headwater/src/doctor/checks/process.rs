@@ -20,6 +20,24 @@ pub fn descriptors(facts: &Facts) -> Option<Finding> {
     })
 }
 
+/// Checks how the kernel schedules this process.
+pub fn priority(facts: &Facts) -> Option<Finding> {
+    let scheduling = &facts.environment.scheduling;
+    let nice = scheduling.get("nice")?;
+    let Some(words) = facts.environment.priority() else { return Some(Finding::good("as programs usually have it")) };
+    let finding = Finding::note(
+        words,
+        "Launches inherit it. Other processes take the CPUs before those of a larger nice value, and wait for those of a smaller one or of a \
+         real-time policy. Compare with runs of the same priority only.",
+    );
+    let set = |nice: &str| format!("{}renice -n {nice} -p $$", facts.sudo());
+    Some(finding.with((nice != "0").then(|| Remedy {
+        what: "Set the nice value of this shell to 0".to_owned(),
+        command: set("0"),
+        undo: set(nice),
+    })))
+}
+
 /// Checks whether core dumps are on.
 pub fn core_dumps(facts: &Facts) -> Option<Finding> {
     if facts.limit("core")? == 0 {

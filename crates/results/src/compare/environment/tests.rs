@@ -24,6 +24,7 @@ fn load_and_free_memory_do_not_count() {
         |after| {
             after.load.average_1min = 7.0;
             after.load.steal_since_boot = 0.5;
+            after.load.other_measurements = vec![42];
             after.load.pressure_some_avg10.insert("cpu".into(), 50.0);
             after.memory.available_bytes = 1;
         },
@@ -49,4 +50,33 @@ fn each_fact_is_named_by_its_path() {
             ("sysctl net.core.rmem_max", "212992", "1048576"),
         ],
     );
+}
+
+#[test]
+fn the_priority_of_a_run_is_a_difference() {
+    check(
+        |after| {
+            let facts = [("nice", "10"), ("policy", "batch"), ("io", "best-effort 6")];
+            after.scheduling.extend(facts.map(|(name, value)| (name.into(), value.into())));
+        },
+        &[
+            ("scheduling io", "absent", "best-effort 6"),
+            ("scheduling nice", "absent", "10"),
+            ("scheduling policy", "absent", "batch"),
+        ],
+    );
+}
+
+#[test]
+fn only_an_unusual_priority_has_words() {
+    let of = |facts: &[(&str, &str)]| {
+        let mut environment = Environment::default();
+        environment.scheduling.extend(facts.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())));
+        environment.priority()
+    };
+    assert_eq!(of(&[]), None, "an old run");
+    assert_eq!(of(&[("nice", "0"), ("policy", "other"), ("io", "none")]), None);
+    assert_eq!(of(&[("nice", "0"), ("policy", "other"), ("io", "best-effort 4")]), None, "what nice 0 means");
+    assert_eq!(of(&[("nice", "-5"), ("policy", "other")]).as_deref(), Some("nice -5"));
+    assert_eq!(of(&[("policy", "fifo"), ("priority", "10")]).as_deref(), Some("policy fifo, priority 10"));
 }
