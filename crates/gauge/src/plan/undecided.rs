@@ -31,6 +31,9 @@ impl Plan {
 
     /// Returns what the launches cannot show; `None` if they can show something, or nothing is compared.
     pub fn undecided(&self) -> Option<Undecided> {
+        if self.variants.len() < 2 {
+            return None;
+        }
         let (settings, needed, estimate_s) = (&self.settings, self.launches_needed(), self.estimate_s());
         let of_launch_s = estimate_s / f64::from(settings.launches.max(1));
         let held =

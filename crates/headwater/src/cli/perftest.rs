@@ -83,7 +83,7 @@ pub(crate) struct PerftestArguments {
     rdwr: bool,
 
     /// Full reads: the reader asks for 64 KiB, whatever the write size is
-    #[arg(short = 'R', long, help_heading = "How data moves")]
+    #[arg(short = 'R', long = "full-reads", alias = "full", help_heading = "How data moves")]
     full: bool,
 
     /// The module to push

@@ -24,6 +24,7 @@ fn five_launches_of_variants_show_nothing_and_six_do() {
     assert!((found.more_s - few.estimate_s() / 5.0).abs() < 1e-6, "{found:?}");
     assert_eq!(plan(Some(6), None, &TWO).undecided(), None, "rows of the same blocks are tested together");
     assert_eq!(plan(Some(3), None, &[]).undecided(), None, "nothing is compared");
+    assert_eq!(plan(Some(3), Some(0.001), &[]).undecided(), None, "nor with a budget of less than a launch");
 }
 
 #[test]
