@@ -120,8 +120,9 @@ impl AtEnd {
     }
 }
 
-/// Room for a few calls deep; nothing here recurses.
-const STACK_BYTES: usize = 128 << 10;
+/// Threads of the library run put procedures, which call each other: as many as two ends have modules, 128, in frames as large as those
+/// of a program's own modules. Pages that are not used are not there.
+const STACK_BYTES: usize = 1 << 20;
 
 /// A running thread. Dropped without [`Thread::join`], it runs on.
 #[derive(Debug)]
@@ -139,14 +140,6 @@ impl Thread {
     /// # Errors
     /// `EAGAIN` when the process or the system has as many threads as it may.
     pub fn start(body: impl FnOnce() + Send + 'static) -> io::Result<Thread> {
-        Thread::start_with(STACK_BYTES, body)
-    }
-
-    /// As [`Thread::start`], with a stack of so many bytes.
-    ///
-    /// # Errors
-    /// As [`Thread::start`].
-    pub fn start_with(stack_bytes: usize, body: impl FnOnce() + Send + 'static) -> io::Result<Thread> {
         let body: Box<Body> = Box::new(Box::new(body));
         let body = Box::into_raw(body).cast::<c_void>();
         let mut attributes = MaybeUninit::<libc::pthread_attr_t>::uninit();
@@ -156,7 +149,7 @@ impl Thread {
         // thread, or taken back below.
         let code = without_signals(|| unsafe {
             libc::pthread_attr_init(attributes.as_mut_ptr());
-            libc::pthread_attr_setstacksize(attributes.as_mut_ptr(), stack_bytes);
+            libc::pthread_attr_setstacksize(attributes.as_mut_ptr(), STACK_BYTES);
             let code = libc::pthread_create(thread.as_mut_ptr(), attributes.as_ptr(), run, body);
             libc::pthread_attr_destroy(attributes.as_mut_ptr());
             code

@@ -31,8 +31,6 @@ const WATCH: Duration = Duration::from_secs(1);
 const AGAIN: Duration = Duration::from_millis(20);
 /// How long it sleeps at least until a time at a lower stream.
 const SOON: Duration = Duration::from_millis(1);
-/// Drivers' procedures run on it, with a message of up to strmsgsz on the heap.
-const STACK_BYTES: usize = 1 << 20;
 /// The number of the waker among the lower streams, which have their mux ids.
 const WAKER: u64 = 0;
 
@@ -74,7 +72,7 @@ impl Server {
         let shared = Arc::new(Shared { waker: Waker::new()?, stops: AtomicBool::new(false) });
         set.watch(shared.waker.as_fd(), WAKER, Interest { to_read: true, to_write: false })?;
         let (weak, waker, own) = (Arc::downgrade(links), shared.clone(), endpoint.clone());
-        let thread = Thread::start_with(STACK_BYTES, move || run(&waker, &weak, own, &set))?;
+        let thread = Thread::start(move || run(&waker, &weak, own, &set))?;
         shared.wake();
         let (epoch, epoch_word) = (fork::epoch(), fork::word());
         Ok(Server { shared, endpoint, thread: Some(thread), epoch, epoch_word })

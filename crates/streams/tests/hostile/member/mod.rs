@@ -58,6 +58,17 @@ fn a_member_that_writes_anything_chooses_no_argument_of_a_system_call() {
     assert!(sum.victims < 20 || sum.broken * 20 > sum.victims && sum.written > sum.victims, "{sum:#?}");
 }
 
+/// Seed 2430 writes a chain of more than fifty modules, which the thread of an attached stream runs through: its stack was too small.
+#[test]
+fn a_chain_of_many_modules_fits_the_stack_of_a_thread_of_the_library() {
+    in_own_process!();
+    let (places, mut sum) = (Places::new(), Sum::default());
+    let _holder = places.holder();
+    (0..3).for_each(|_| case(2430, true, &places, &mut sum));
+    let wrong: Vec<&String> = sum.wrong.values().map(|(_, text)| text).collect();
+    assert!(wrong.is_empty() && sum.victims == 3, "{wrong:?}");
+}
+
 #[test]
 fn without_a_hostile_member_every_system_call_is_expected() {
     in_own_process!();
