@@ -1,5 +1,6 @@
 //! How to read the figures: the interval, the asterisk, limits.
 
+use headwater_results::compare::MINIMUM_EFFECT;
 use headwater_results::published;
 use headwater_results::schema::{RowResult, Run, Standing};
 
@@ -52,7 +53,11 @@ fn best(run: &Run, style: &Style) -> Option<String> {
         return None;
     }
     let sign = if style.colour { "Bold green" } else { "*" };
-    Some(crate::meaning::marked(sign))
+    Some(format!(
+        "{sign}: the best of those compared, with all that cannot be told apart from it: intervals overlap, or medians differ by \
+         less than {:.0} %.",
+        MINIMUM_EFFECT * 100.0
+    ))
 }
 
 fn standings(run: &Run) -> Option<String> {
