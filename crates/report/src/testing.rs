@@ -402,8 +402,6 @@ pub(crate) fn comparison() -> Comparison {
         left_out: Vec::new(),
         geometric_mean: None,
         hosts: None,
-        movement: None,
-        autocorrelation: None,
     }
 }
 

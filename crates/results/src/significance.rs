@@ -6,7 +6,6 @@
 //! different.
 
 pub mod family;
-pub mod joint;
 mod null_counts;
 pub mod outliers;
 pub mod shift;
