@@ -226,12 +226,6 @@ fn line_of_mean(mean: &GeometricMean) -> Line {
     }
 }
 
-/// Returns the geometric mean in words, for a summary.
-pub(crate) fn mean_in_words(mean: &GeometricMean) -> String {
-    let [ratio, interval] = ratio_and_interval(&mean.ratio);
-    format!("geometric mean of the ratios {ratio} ({interval}, {} is better)", mean.better.name())
-}
-
 fn line(row: &RowComparison) -> Line {
     let quantity = |value: f64| units::quantity(value, &row.metric.unit);
     let none = || ["-".to_owned(), "-".to_owned()];

@@ -81,7 +81,6 @@ fn sentence(comparison: &Comparison) -> String {
     if open > 0 {
         parts.push(format!("{} inconclusive", plural(open, "row")));
     }
-    parts.extend(comparison.geometric_mean.as_ref().map(crate::comparison::mean_in_words));
     format!("{against}: {}.", list(&parts))
 }
 

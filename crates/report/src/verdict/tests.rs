@@ -386,7 +386,7 @@ fn a_run_of_overhead_says_what_tracing_costs_each_workload() {
     .assert_eq(&(verdict(&crate::testing::overhead(12)).join("\n") + "\n"));
     expect![[r#"
         With 3 launches an interval covers 75 % only: what follows is a hint.
-        Tracing compile, wall time: flight and user-drain are undecided (about 3 more blocks would tell).
+        Tracing compile, wall time: flight and user-drain are undecided (about 4 more blocks would tell).
         Tracing 1 row of LMbench: flight slows none; user-drain slows none. The rest changes less than counts, or is undecided.
         Not measured of 13 rows: 1 skipped; the reasons are below.
     "#]]
