@@ -87,7 +87,7 @@ pub fn run(options: &Options) -> Result<()> {
     let patterns: Vec<&str> = options.patterns.split(',').collect();
     let pairs = bench.pairs(&patterns, &sizes.0, &placements, &options.rows)?;
     ensure!(!pairs.is_empty(), "no row of the kernel's transports is meant");
-    println!("{HEAD}");
+    println!("{}\n\n{HEAD}", provenance::line()?);
     let mut counts = BTreeMap::new();
     let started = Instant::now();
     for rows in pairs.chunk_by(|one, next| one.mechanism.name == next.mechanism.name) {
