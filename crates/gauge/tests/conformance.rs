@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use headwater_gauge::harness::conduct::{Job, LaunchError, Measured};
 use headwater_gauge::harness::payload::{Payload, StreamCheck};
+use headwater_gauge::harness::rounds::{ATTEMPTS, VOLUME_S_MAX};
 use headwater_gauge::patterns;
 use headwater_gauge::transports::{DynEndpoint, Entry, Loss, Setup, TABLE, Unavailable};
 use headwater_os::child::Child;
@@ -28,8 +29,8 @@ const SIZES_OF_USE: [usize; 1] = [4099];
 /// Bytes per message if the size does not matter.
 const SIZE: usize = 64;
 
-/// Time limit of a check, long enough for a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Time limit of a check: what the volumes of a one-way rate may take by themselves, and long enough for a busy machine.
+const PATIENCE: Duration = Duration::from_secs(60 + VOLUME_S_MAX as u64 * ATTEMPTS as u64);
 
 /// Checks at a time. Each forks processes that mostly wait for each other.
 const BESIDE: usize = 4;
