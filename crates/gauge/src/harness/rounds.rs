@@ -8,7 +8,7 @@ use crate::plan::cost::messages_s;
 
 mod volume;
 
-pub use volume::{ATTEMPTS, ON_THE_WAY_TIMES, STAMPS, VOLUME_S_MAX, on_the_way};
+pub use volume::{ATTEMPTS, MARGIN, ON_THE_WAY_TIMES, STAMPS, VOLUME_S_MAX, on_the_way};
 
 /// Timed batches per launch: enough for a median and for the flags of a series, and few enough for each batch to be
 /// long.

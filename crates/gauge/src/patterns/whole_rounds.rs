@@ -7,7 +7,7 @@ use super::cpu;
 use crate::harness::conduct::{Job, LaunchError, Measured, Team};
 use crate::harness::protocol::{Report, Role, Round};
 use crate::harness::rounds::{
-    ATTEMPTS, FULL_CHECK_BYTES, FULL_CHECK_MESSAGES, ON_THE_WAY_TIMES, STAMPS, VOLUME_S_MAX, on_the_way,
+    ATTEMPTS, FULL_CHECK_BYTES, FULL_CHECK_MESSAGES, MARGIN, ON_THE_WAY_TIMES, STAMPS, VOLUME_S_MAX, on_the_way,
 };
 
 /// Measured rounds of a launch.
@@ -88,7 +88,7 @@ fn prolonged(
             return Ok((messages, reports));
         }
         let longest = VOLUME_S_MAX * 1e9 / elapsed_ns(&reports);
-        messages = ((messages as f64 * (factor * 1.5).min(longest)) as u64).max(1).next_multiple_of(STAMPS);
+        messages = ((messages as f64 * (factor * MARGIN).min(longest)) as u64).max(1).next_multiple_of(STAMPS);
     }
     Err(LaunchError::Failed(format!(
         "more than 1/{ON_THE_WAY_TIMES} of {messages} messages were on the way when the senders had ended: the round shows how fast \

@@ -26,13 +26,17 @@ pub const STAMPS: u64 = 8 * BATCHES;
 /// How often a volume is prolonged: the buffers of TCP grow while they are used.
 pub const ATTEMPTS: u32 = 8;
 
+/// How much more than what was on the way is expected to be on the way next time: as long as the transport is not full, it is a
+/// share of the volume.
+pub const MARGIN: f64 = 1.5;
+
 /// How many times as many messages the next volume has at least.
 const PROLONGED_TIMES: u64 = 3;
 
 /// The longest volume, s, as far as its time is known before. A transport that holds more than a sixteenth of it has no rate here.
 pub const VOLUME_S_MAX: f64 = 20.0;
 
-/// The counter with the bytes that were on the way when the sender had ended: at most what the transport holds.
+/// The counter with the bytes that were on the way when the sender had ended, as the receiver's time stamps say.
 pub const ON_THE_WAY: &str = "on_the_way_bytes";
 
 /// Sender and receiver of a round, in the order of their reports.
@@ -62,13 +66,13 @@ impl Rounds<'_> {
         let volume_ns = (self.job.time_s * 1e9).max(BATCHES as f64 * BATCH_NS_MIN);
         self.calibrate(FIRST_MESSAGES, volume_ns / BATCHES as f64)?;
         let started = Instant::now();
-        let (mut on_the_way, steady) = self.warm_up_volumes(volume_ns)?;
+        let (on_the_way, steady) = self.warm_up_volumes(volume_ns)?;
         let warm_up_s = started.elapsed().as_secs_f64();
 
-        let mut messages = 0;
+        let mut wanted = (on_the_way * ON_THE_WAY_TIMES) as u64;
+        let mut last = String::new();
         for _ in 0..ATTEMPTS {
-            messages = self.operations_in(volume_ns).max(messages).max((on_the_way * ON_THE_WAY_TIMES) as u64);
-            messages = messages.min(self.operations_in(VOLUME_S_MAX * 1e9));
+            let messages = self.operations_in(volume_ns).max(wanted).min(self.operations_in(VOLUME_S_MAX * 1e9));
             let volume = self.send(messages)?;
             self.operation_ns = volume.elapsed_ns / volume.messages as f64;
             // Half of the time, because the speed varies.
@@ -77,14 +81,13 @@ impl Rounds<'_> {
                 (measured.warm_up_s, measured.steady) = (warm_up_s, steady);
                 return Ok(measured);
             }
-            // More than that, because more may be on the way next time: as long as the transport is not full, it is a share of the
-            // volume.
-            on_the_way = volume.on_the_way * 1.5;
-            messages *= PROLONGED_TIMES;
+            let Volume { messages: sent, elapsed_ns, on_the_way, .. } = volume;
+            wanted = (messages * PROLONGED_TIMES).max((on_the_way * ON_THE_WAY_TIMES * MARGIN) as u64);
+            last = format!("{sent} messages in {:.3} s, {on_the_way:.0} of them", elapsed_ns / 1e9);
         }
         Err(LaunchError::Failed(format!(
-            "{on_the_way:.0} messages were on the way when the sender had ended: a volume of {ON_THE_WAY_TIMES} times as many takes more \
-             than {VOLUME_S_MAX} s or does not suffice, and a shorter one shows how fast the transport fills and drains"
+            "the last of {ATTEMPTS} volumes had {last} on the way when the sender had ended: a volume of less than {ON_THE_WAY_TIMES} \
+             times as many shows how fast the transport fills and drains, and none may take more than {VOLUME_S_MAX} s"
         )))
     }
 
