@@ -138,14 +138,10 @@ pub(crate) enum Provider {
     Reference,
 }
 
-/// The beginnings of the names of the runtimes' transports.
-const RUNTIME_PREFIXES: [&str; 3] = ["streams-", "xti-", "lis-"];
-
 /// Returns the provider of the row's mechanism.
 pub(crate) fn provider(result: &RowResult) -> Provider {
-    let is_runtime = RUNTIME_PREFIXES.iter().any(|prefix| result.row.subject.starts_with(prefix));
     match result.row.standing {
-        Standing::Candidate if is_runtime => Provider::Runtime,
+        Standing::Candidate if result.row.is_of_runtime() => Provider::Runtime,
         Standing::Candidate => Provider::Kernel,
         Standing::External => Provider::External,
         Standing::Limit | Standing::Null => Provider::Reference,

@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 use headwater_gauge::harness::conduct::{Job, Measured, Outcome};
 use headwater_gauge::harness::launch::{CONDUCT, ConductorRequest};
 use headwater_results::estimate::{Estimate, median};
-use headwater_results::schema::Row;
+use headwater_results::schema::{self, Row};
 
 use super::agreement::{TOLERANCE, is_within, verdict};
 use super::turns::{Extent, Turns, by_turns};
@@ -72,8 +72,7 @@ pub fn launch(headwater: &Path, job: &Job) -> Result<Measured> {
 /// Returns the figure of a launch for a metric: its own, such as the rate of the whole volume, or else the median of its
 /// samples.
 pub fn figure(measured: &Measured, metric: &str) -> Result<f64> {
-    let of_samples = || measured.series.get(metric).and_then(|samples| median(samples));
-    let figure = measured.figures.get(metric).copied().or_else(of_samples);
+    let figure = schema::launch_figure(&measured.figures, &measured.series, metric);
     figure.with_context(|| format!("headwater: no {metric}"))
 }
 

@@ -1,9 +1,10 @@
 //! Refuses figures that contradict themselves: more CPU time than there was, calls cheaper than a null call, batches that the
 //! clock cannot measure. Called before a rate leaves the conductor.
 
+use std::hint::black_box;
 use std::thread;
 
-use headwater_os::clock::{self, now_ns};
+use headwater_os::clock::now_ns;
 use headwater_results::schema::Standing;
 
 use super::conduct::Job;
@@ -19,9 +20,6 @@ const SLACK: f64 = 0.1;
 /// A message may take this share of a null call: the processor may have been so much slower when the call was timed.
 const CALL_SHARE_MIN: f64 = 0.4;
 
-/// The prefixes of transports that need no system call for each message.
-const IN_USER_SPACE: [&str; 2] = ["streams", "xti"];
-
 /// Checks the rate of `messages` messages in `elapsed_ns`, with the workers' reports of the round and its shortest batch.
 ///
 /// # Errors
@@ -34,10 +32,10 @@ pub fn check(job: &Job, reports: &[Report], messages: f64, elapsed_ns: f64, batc
     };
     let costs = reports.iter().filter_map(|report| report.cost);
     let cpu_s: f64 = costs.map(|cost| cost.user_s + cost.system_s).sum();
-    let is_called = job.row.standing == Standing::Candidate
-        && !IN_USER_SPACE.iter().any(|prefix| job.row.subject.starts_with(prefix));
-    let call_ns = if is_called { null_call_ns() } else { 0.0 };
-    Bounds { cpus: cpus as f64, cpu_s, call_ns, clock_read_ns: clock::measure().read_ns }
+    // A runtime needs no system call for each message.
+    let is_called = job.row.standing == Standing::Candidate && !job.row.is_of_runtime();
+    let call_ns = if is_called { cost_ns(null_call) } else { 0.0 };
+    Bounds { cpus: cpus as f64, cpu_s, call_ns, clock_read_ns: cost_ns(clock_read) }
         .check(messages, elapsed_ns, batch_ns)
 }
 
@@ -67,17 +65,23 @@ impl Bounds {
     }
 }
 
-/// Returns the time of a null call, ns: the least of several short loops.
-fn null_call_ns() -> f64 {
+/// Returns the time of a call, ns: the least of several short loops.
+fn cost_ns(mut call: impl FnMut()) -> f64 {
     const CALLS: u32 = 200;
     let time = |_| {
         let start_ns = now_ns();
-        (0..CALLS).for_each(|_| {
-            std::hint::black_box(rustix::process::getppid());
-        });
+        (0..CALLS).for_each(|_| call());
         now_ns() - start_ns
     };
     (0..5).map(time).min().unwrap_or_default() as f64 / f64::from(CALLS)
+}
+
+fn null_call() {
+    black_box(rustix::process::getppid());
+}
+
+fn clock_read() {
+    black_box(now_ns());
 }
 
 #[cfg(test)]
@@ -97,6 +101,6 @@ mod tests {
         assert!(of(bounds(), 3.5e6, 1.7e6).contains("a message took 10.0 ns"));
         Bounds { call_ns: 0.0, ..bounds() }.check(3.5e6, 35e6, 1.7e6).expect("it makes no call");
         assert!(of(bounds(), 5e4, 29_999.0).contains("less than 1000 readings"));
-        assert!(null_call_ns() > 1.0);
+        assert!(cost_ns(null_call) > 1.0);
     }
 }

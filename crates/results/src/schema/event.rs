@@ -190,10 +190,16 @@ pub struct LaunchRecord {
     pub foreign_load: f64,
 }
 
+/// Returns the figure of a launch for a metric: the one that it states, such as the rate of a whole volume, or the median of its
+/// batches.
+pub fn launch_figure(stated: &BTreeMap<String, f64>, series: &BTreeMap<String, Vec<f64>>, metric: &str) -> Option<f64> {
+    let stated = stated.get(metric).copied().filter(|figure| figure.is_finite());
+    stated.or_else(|| median(series.get(metric)?))
+}
+
 impl LaunchRecord {
     /// Returns the launch's figure of a metric: the one that it states, or the median of its batches.
     pub fn figure(&self, metric: &str) -> Option<f64> {
-        let stated = self.figures.get(metric).copied().filter(|figure| figure.is_finite());
-        stated.or_else(|| median(self.series.get(metric)?))
+        launch_figure(&self.figures, &self.series, metric)
     }
 }

@@ -10,7 +10,7 @@ mod run;
 mod validate;
 
 pub use environment::{Cpu, Environment, Fact, Kernel, Limits, Load, Memory};
-pub use event::{Event, LaunchRecord, Program, RunHeader, RunStatus, Settings};
+pub use event::{Event, LaunchRecord, Program, RunHeader, RunStatus, Settings, launch_figure};
 pub(crate) use row::published_definition;
 pub use row::{
     Better, LMBENCH_VALUE, Metric, Placement, RATE_DEFINITION, Row, Standing, WorkerKind, lmbench_definition,

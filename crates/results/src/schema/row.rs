@@ -148,6 +148,17 @@ pub fn lmbench_definition(subject: &str) -> u32 {
     LMBENCH_REVISED.iter().find(|(name, _)| is_meant(name)).map_or(1, |&(_, version)| version)
 }
 
+/// The beginnings of the names of the runtimes' transports.
+const RUNTIME_PREFIXES: [&str; 3] = ["streams-", "xti-", "lis-"];
+
+impl Row {
+    /// Returns whether the mechanism is a STREAMS or XTI library above the kernel: Headwater's runtime, or another one in a
+    /// published table.
+    pub fn is_of_runtime(&self) -> bool {
+        RUNTIME_PREFIXES.iter().any(|prefix| self.subject.starts_with(prefix))
+    }
+}
+
 /// The version of the definition of one-way rates: messages over the time from the first send to the last receive. Version 1 took
 /// the median of the receiver's batches, which over a transport with large buffers is the speed of draining them.
 pub const RATE_DEFINITION: u32 = 2;
