@@ -151,6 +151,7 @@ fn case(seed: u64, hostile: bool, places: &Places, sum: &mut Sum) {
         members,
         directory: places.directory().to_owned(),
         foreign: places.foreign(),
+        endpoint: places.foreign_endpoint(),
     };
     let mut wrong = |text: String| {
         let in_call = match board.get(Cell::Call).checked_sub(1) {

@@ -5,6 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use headwater_os::child::Child;
+use headwater_streams::tpi::{Primitive, State};
 use headwater_streams::{DeviceOptions, Handle, Result};
 
 use crate::common::users;
@@ -53,7 +54,16 @@ impl Places {
 
     /// The sockets of the holder's devices.
     pub fn foreign(&self) -> Vec<PathBuf> {
-        FOREIGN.iter().map(|driver| self.devices.join(format!("{driver}.{}:", self.foreign_minor))).collect()
+        FOREIGN.iter().map(|driver| self.foreign_socket(driver)).collect()
+    }
+
+    /// The one of them to which streams of the same driver send.
+    pub fn foreign_endpoint(&self) -> PathBuf {
+        self.foreign_socket(ENDPOINT)
+    }
+
+    fn foreign_socket(&self, driver: &str) -> PathBuf {
+        self.devices.join(format!("{driver}.{}:", self.foreign_minor))
     }
 
     /// Starts a process that has a device of each driver, which the victim never opens.
@@ -73,7 +83,7 @@ impl Places {
         options.open(driver).map(headwater_streams::Stream::into_handle)
     }
 
-    /// Whether the holder's devices are found by their names, and answer.
+    /// Whether the holder's devices are found by their names, and answer; and nothing has reached its endpoint, which has no address.
     pub fn check_foreign(&self) {
         for path in self.foreign() {
             assert!(path.exists(), "{} was removed", path.display());
@@ -82,8 +92,14 @@ impl Places {
         echo.write(b"is it here?").expect("room");
         let mut bytes = [0; 32];
         assert_eq!(echo.read(&mut bytes).expect("it answers"), 11);
+        let mut endpoint = self.open_foreign(ENDPOINT).expect("the holder has it open");
+        endpoint.putmsg(Some(&Primitive::InfoReq.encode()), None).expect("room");
+        let first = endpoint.receive().expect("it answers").expect("an answer");
+        let answer = first.control().map(Primitive::decode);
+        assert!(matches!(&answer, Some(Ok(Primitive::InfoAck(info))) if info.state == State::Unbound), "{answer:?}");
     }
 }
 
 /// Drivers whose streams are found by number.
-const FOREIGN: [&str; 3] = ["echo", "ticlts", "mux"];
+const FOREIGN: [&str; 3] = ["echo", ENDPOINT, "mux"];
+const ENDPOINT: &str = "ticlts";

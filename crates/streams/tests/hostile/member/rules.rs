@@ -124,6 +124,8 @@ pub struct Expected {
     pub directory: PathBuf,
     /// Names in it that belong to another process's streams, or to none.
     pub foreign: Vec<PathBuf>,
+    /// One of them: an endpoint of a transport that the victim uses, whose streams send to each other.
+    pub endpoint: PathBuf,
 }
 
 /// What is wrong with a call.
@@ -228,6 +230,11 @@ impl Expected {
         is(is_known && !self.is_foreign(path), || format!("it looks at {}", path.display()))
     }
 
+    /// A process lends the right to send over a transport with its endpoint (decision 0050).
+    fn may_connect(&self, path: &Path) -> Verdict {
+        if path == self.endpoint { Ok(()) } else { self.may_look(path) }
+    }
+
     fn may_change(&self, path: &Path) -> Verdict {
         let is_device = path == Path::new("/dev/null");
         let is_own = path.starts_with(&self.directory) && !self.is_foreign(path);
@@ -271,7 +278,7 @@ impl Expected {
             libc::AF_UNIX => {
                 let end = rest.iter().position(|byte| *byte == 0).unwrap_or(rest.len());
                 let path = self.resolved(Path::new(OsStr::from_bytes(&rest[..end])));
-                if binds { self.may_change(&path) } else { self.may_look(&path) }
+                if binds { self.may_change(&path) } else { self.may_connect(&path) }
             }
             libc::AF_INET if rest.len() >= 6 => {
                 let to = IpAddr::from([rest[2], rest[3], rest[4], rest[5]]);
