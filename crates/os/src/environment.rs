@@ -33,13 +33,11 @@ mod tests {
     use std::process::Command;
 
     use super::*;
+    use crate::own_process::run_in_own_process;
 
     const VARIABLE: &str = "HEADWATER_TEST_TRUSTED";
 
     /// Not a test of its own: the program that the other one starts.
-    /// A child must not be forked while another test has the standard library's lock of the environment.
-    static ALONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
-
     #[test]
     fn program() {
         if std::env::var_os(VARIABLE).is_some() {
@@ -49,7 +47,8 @@ mod tests {
 
     #[test]
     fn a_variable_is_removed_where_no_other_thread_can_read_it() {
-        let _alone = ALONE.lock();
+        // No other test may have the standard library's lock of the environment when the child is forked.
+        let Some(_alone) = run_in_own_process() else { return };
         const FORGOTTEN: &str = "HEADWATER_TEST_FORGOTTEN";
         // The test's own thread is another.
         assert!(!forget(FORGOTTEN));
@@ -64,7 +63,6 @@ mod tests {
 
     #[test]
     fn a_program_with_more_rights_than_its_starter_trusts_nothing() {
-        let _alone = ALONE.lock();
         let path = std::env::temp_dir().join(format!("headwater-trusted-{}", std::process::id()));
         fs::copy(std::env::current_exe().expect("our own path"), &path).expect("room");
         let said = || {

@@ -213,12 +213,16 @@ fn a_forked_child_lets_others_in_after_its_first_call() {
     });
     parent.kill();
     parent.wait().expect("wait");
-    let start = std::time::Instant::now();
-    joined(child(|| {
-        become_user(NOBODY);
-        open(&path, Access::Write).map(drop)
-    }));
-    assert!(start.elapsed() < Duration::from_millis(400), "nobody waits for the dead, whose socket the child has");
+    let is_let_in_soon = || {
+        let start = std::time::Instant::now();
+        joined(child(|| {
+            become_user(NOBODY);
+            open(&path, Access::Write).map(drop)
+        }));
+        start.elapsed() < Duration::from_millis(400)
+    };
+    // A wait for the dead would come each time, one for a CPU does not.
+    assert!((0..5).any(|_| is_let_in_soon()), "nobody waits for the dead, whose socket the child has");
     std::io::Write::write_all(&mut &tell, b"x").expect("it waits");
 }
 
