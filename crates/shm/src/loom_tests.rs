@@ -36,11 +36,13 @@ fn loom_a_lock_admits_one() {
 fn loom_no_sleeper_is_forgotten() {
     explore(2, || {
         let shared = Table::with(3);
-        let others = [(); 2].map(|()| {
+        // They join before, one after the other: the orders of joining are the other model's.
+        let [first, second, own] = [(); 3].map(|()| shared.join());
+        let others = [first, second].map(|me| {
             let shared = shared.clone();
-            thread::spawn(move || shared.hold_once())
+            thread::spawn(move || shared.hold_once(&me))
         });
-        shared.hold_once();
+        shared.hold_once(&own);
         others.into_iter().for_each(|other| other.join().expect("other"));
     });
 }
@@ -64,17 +66,20 @@ impl Table {
         }
     }
 
-    fn hold_once(&self) {
-        let me = crate::Membership::join(&self.members, crate::sync::Fence, &[&self.words]).expect("a slot");
+    fn join(&self) -> crate::Membership {
+        crate::Membership::join(&self.members, crate::sync::Fence, &[&self.words]).expect("a slot")
+    }
+
+    fn hold_once(&self, me: &crate::Membership) {
         let mut lock = crate::BiasedLock::new(self.words.clone(), 0);
-        lock.hold(&me).expect("in the end");
-        lock.leave(&me);
+        lock.hold(me).expect("in the end");
+        lock.leave(me);
         lock.retire();
     }
 
     #[allow(unsafe_code, reason = "loom's cell")]
     fn use_twice(&self, inside: &loom::cell::UnsafeCell<u32>) {
-        let me = crate::Membership::join(&self.members, crate::sync::Fence, &[&self.words]).expect("a slot");
+        let me = self.join();
         let mut lock = crate::BiasedLock::new(self.words.clone(), 0);
         for _ in 0..2 {
             if !lock.enter(&me) {
