@@ -158,7 +158,7 @@ fn ls_selects_by_name_process_and_module() {
 
 #[test]
 fn ls_shows_streams_of_other_versions_and_texts_that_another_program_chose() {
-    let memory = rustix::fs::memfd_create("headwater-stream", rustix::fs::MemfdFlags::CLOEXEC).expect("memfd");
+    let memory = rustix::fs::memfd_create("headwater-stream-1-2", rustix::fs::MemfdFlags::CLOEXEC).expect("memfd");
     let memory = File::from(memory);
     (&memory).write_all(b"HWSTREAM\x09\0\0\0").expect("room");
     let id = std::os::unix::fs::MetadataExt::ino(&memory.metadata().expect("fstat")).to_string();

@@ -9,7 +9,7 @@ use crate::head::handle::Handle;
 use crate::options::Options;
 use crate::process::end::Access;
 use crate::process::endpoint::Endpoint;
-use crate::process::region::{NAME, Region};
+use crate::process::region::Region;
 use crate::process::sleep::UNMET;
 use crate::stream::Stream;
 
@@ -42,7 +42,7 @@ impl Options {
     #[doc = include_str!("../doc/pipe_options.md")]
     pub fn pair(&self) -> Result<(Handle, Handle)> {
         let (near, far) = Doorbell::pair()?;
-        let region = Region::create(NAME, self, [near.cookie()?, far.cookie()?])?;
+        let region = Region::create(self, [near.cookie()?, far.cookie()?])?;
         for lane in &region.fixed.lanes {
             lane.reader.0.sleep.fetch_or(UNMET, Ordering::Relaxed);
         }

@@ -3,12 +3,9 @@
 //! An end of a pipe is its doorbell's descriptor and the memory's, and both must arrive; one of a FIFO is three: an end of
 //! its pipe, the memory and the node. A device is both ends of its doorbell, the memory, and the file in which its minor number is
 //! locked, if other processes find it by name. After exec they are found among the process's own descriptors: the
-//! memory's header names the doorbell.
+//! memory's name has the numbers by which the kernel knows its sockets.
 
-use std::fs::File;
-use std::mem::offset_of;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::fs::FileExt;
 use std::sync::atomic::Ordering;
 
 use headwater_os::bundle;
@@ -26,10 +23,9 @@ use super::device::{self, DeviceOptions, FarEnd};
 use super::end::Access;
 use super::endpoint::Endpoint;
 use super::fifo;
-use super::region::{NAME, Region};
+use super::region::{Region, cookies_in};
 use crate::error::{Errno, Error, Result};
 use crate::head::handle::Handle;
-use crate::layout::{Fixed, Header};
 
 impl Handle {
     /// Whether exec keeps this end open. The new program takes it up by [`Handle::from_fd`] or [`Handle::from_number`],
@@ -60,30 +56,29 @@ impl Handle {
             return fifo::of_own_descriptors(fd, admission);
         }
         let doorbell = Doorbell::from_fd(fd).map_err(|_| no_stream("the descriptor is no stream"))?;
-        let memory = own_memory(doorbell.cookie()?)?;
-        let region = Region::open(memory)?;
+        let Memory { file, cookies: [_, far], others } = own_memory(doorbell.cookie()?)?;
+        let region = Region::open(file)?;
         admission.check(&region)?;
-        if region.driver.is_none() {
-            return Handle::of_parts(doorbell, region);
-        }
-        let far = match own_socket(region.cookie_of(1)) {
+        let Some(driver) = region.driver else { return Handle::of_parts(doorbell, region) };
+        let far = match own_socket(far) {
             Ok(far) => FarEnd::Own(Doorbell::from_fd(far)?),
             // It is with the partner.
             Err(error) => match region.fixed.device.partner.load(Ordering::Acquire) {
                 0 => return Err(error),
                 cookie => {
-                    let partner = Region::open(own_memory(cookie)?)?;
-                    let far = Doorbell::from_fd(own_socket(partner.cookie_of(1))?)?;
-                    FarEnd::Partner(partner, far)
+                    let Memory { file, cookies: [_, far], .. } = own_memory(cookie)?;
+                    FarEnd::Partner(Region::open(file)?, Doorbell::from_fd(own_socket(far)?)?)
                 }
             },
         };
-        let pair = |cookies: Option<[u64; 2]>| match cookies {
-            Some([one, other]) => Ok(Some([own_socket(one)?, own_socket(other)?])),
+        let mut others = others.into_iter();
+        let mut pair = |is_there: bool| match is_there.then(|| others.next().zip(others.next())).flatten() {
+            Some((one, other)) => Ok(Some([own_socket(one)?, own_socket(other)?])),
             None => Ok::<_, Error>(None),
         };
-        let witness = pair(device::witness_cookies(&region))?.map(Witness::of).transpose()?;
-        let shared = pair(device::shared_cookies(&region))?.map(SharedFiles::of).transpose()?;
+        let info = driver.0.info();
+        let witness = pair(info.pairs)?.map(Witness::of).transpose()?;
+        let shared = pair(info.has_files())?.map(SharedFiles::of).transpose()?;
         let lock = own_lock(&region, &doorbell)?;
         let stream = device::Parts { near: doorbell, region, lock, far, witness, shared }.into_handle()?;
         device::named::find_name(&stream.end.endpoint, options);
@@ -197,8 +192,17 @@ pub(super) fn no_stream(why: &'static str) -> Error {
     Error::new(Errno::Nostr, why)
 }
 
+/// The memory of a stream, with the cookies of its sockets, which its name has: no user of the stream can change these.
+struct Memory {
+    file: OwnedFd,
+    /// Of the doorbell's ends.
+    cookies: [u64; 2],
+    /// Of the witness and of the driver's shared files, of a device that has them.
+    others: Vec<u64>,
+}
+
 /// The memory, among this process's descriptors, of the stream whose doorbell has this cookie.
-fn own_memory(cookie: u64) -> Result<OwnedFd> {
+fn own_memory(cookie: u64) -> Result<Memory> {
     let memory = descriptors::own()?.into_iter().find_map(|found| memory_of(found, cookie));
     memory.ok_or_else(|| {
         no_stream("the descriptor is no stream, or the descriptor of its memory was closed (see set_inheritable)")
@@ -241,16 +245,10 @@ fn own_lock(region: &Region, near: &Doorbell) -> Result<Option<MinorLock>> {
 }
 
 /// The memory behind a descriptor, if it is that of the stream whose doorbell has this cookie.
-fn memory_of(found: Found, cookie: u64) -> Option<OwnedFd> {
+fn memory_of(found: Found, cookie: u64) -> Option<Memory> {
     let link = descriptors::link(found).ok()?;
-    if !link.to_str()?.starts_with(&format!("/memfd:{NAME}")) {
-        return None;
-    }
-    let memory = File::from(descriptors::duplicate(found.number).ok()?);
-    let mut cookies = [[0; 8]; 2];
-    for (at, bytes) in cookies.iter_mut().enumerate() {
-        let offset = offset_of!(Fixed, header) + offset_of!(Header, cookies) + 8 * at;
-        memory.read_exact_at(bytes, offset as u64).ok()?;
-    }
-    cookies.map(u64::from_ne_bytes).contains(&cookie).then(|| memory.into())
+    let mut cookies = cookies_in(descriptors::name_in(link.to_str()?)?)?;
+    let others = cookies.split_off(cookies.len().min(2));
+    let cookies = <[u64; 2]>::try_from(cookies).ok().filter(|cookies| cookies.contains(&cookie))?;
+    Some(Memory { file: descriptors::duplicate(found.number).ok()?, cookies, others })
 }

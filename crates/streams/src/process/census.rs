@@ -186,8 +186,8 @@ fn with_link(found: Found) -> Option<(Found, String)> {
 
 /// Whether a link leads to a memory with the name of a stream's.
 fn is_memory(link: &str) -> bool {
-    let is_fifo = |name: &str| name.strip_prefix(FIFO).is_some_and(|rest| rest.starts_with('-'));
-    descriptors::name_in(link).is_some_and(|name| name == PIPE || is_fifo(name))
+    let begins = |name: &str, with| name.strip_prefix(with).is_some_and(|rest: &str| rest.starts_with('-'));
+    descriptors::name_in(link).is_some_and(|name| begins(name, PIPE) || begins(name, FIFO))
 }
 
 /// Device and inode of an open file. It is not opened.

@@ -260,23 +260,20 @@ impl DeviceOptions {
 /// Makes a stream that ends in a driver, whose open procedure is still to be called.
 fn make(driver: &'static DriverLink, minor: u32, options: &Options) -> Result<Handle> {
     let (near, far) = Doorbell::pair()?;
-    let region = Region::create_device(options, [near.cookie()?, far.cookie()?], driver, minor)?;
-    let mut files = None;
-    if driver.0.info().has_files() {
-        let shared = SharedFiles::new()?;
-        for (word, cookie) in region.fixed.device.shared_files.iter().zip(shared.cookies()?) {
+    let info = driver.0.info();
+    let witness = info.pairs.then(Witness::pair).transpose()?;
+    let shared = info.has_files().then(SharedFiles::new).transpose()?;
+    let of_witness = witness.as_ref().map(Witness::cookies).transpose()?;
+    let of_files = shared.as_ref().map(SharedFiles::cookies).transpose()?;
+    let others: Vec<u64> = of_witness.into_iter().chain(of_files).flatten().collect();
+    let region = Region::create_device(options, [near.cookie()?, far.cookie()?], &others, driver, minor)?;
+    let device = &region.fixed.device;
+    for (words, cookies) in [(&device.witness, of_witness), (&device.shared_files, of_files)] {
+        for (word, cookie) in words.iter().zip(cookies.into_iter().flatten()) {
             word.store(cookie, Ordering::Relaxed);
         }
-        files = Some(DriverFiles::new(shared, driver.0.info().declared()));
     }
-    let mut witness = None;
-    if driver.0.info().pairs {
-        let pair = Witness::pair()?;
-        for (word, cookie) in region.fixed.device.witness.iter().zip(pair.cookies()?) {
-            word.store(cookie, Ordering::Relaxed);
-        }
-        witness = Some(pair);
-    }
+    let files = shared.map(|shared| DriverFiles::new(shared, info.declared()));
     Ok(Handle::of(Endpoint::of_device(region, near, far, files, witness)))
 }
 

@@ -26,8 +26,20 @@ use crate::policy::Policy;
 use crate::queue::flow::WaterMarks;
 use crate::queue::store::Store;
 
-/// The name under which a pipe's memory shows in /proc.
+/// The beginning of the name under which the memory of a pipe or a device shows in /proc. Behind it stand the cookies of the sockets that
+/// were made with it: the users of the stream can change what is in the memory, and not its name.
 pub(crate) const NAME: &str = "headwater-stream";
+
+/// The name of the memory of a stream with these sockets: both ends of the doorbell, and what else a device has.
+fn name_with(cookies: &[u64]) -> String {
+    cookies.iter().fold(NAME.to_owned(), |name, cookie| format!("{name}-{cookie:x}"))
+}
+
+/// The cookies in the name of a memory; None for the memory of a FIFO, or something else.
+pub(super) fn cookies_in(name: &str) -> Option<Vec<u64>> {
+    let cookies = name.strip_prefix(NAME)?.strip_prefix('-')?;
+    cookies.split('-').map(|cookie| u64::from_str_radix(cookie, 16).ok()).collect()
+}
 
 /// A mapped region whose header has been checked. Clones share the mapping.
 #[derive(Debug, Clone)]
@@ -55,19 +67,25 @@ pub(crate) struct Region {
 }
 
 impl Region {
-    /// Makes and maps the memory of a stream.
-    pub fn create(name: &str, options: &Options, cookies: [u64; 2]) -> Result<Region> {
+    /// Makes and maps the memory of a pipe.
+    pub fn create(options: &Options, cookies: [u64; 2]) -> Result<Region> {
+        Region::make(&name_with(&cookies), options, cookies, None)
+    }
+
+    /// Makes and maps the memory of a FIFO.
+    pub fn create_fifo(name: &str, options: &Options, cookies: [u64; 2]) -> Result<Region> {
         Region::make(name, options, cookies, None)
     }
 
-    /// Makes and maps the memory of a stream that ends in a driver.
+    /// Makes and maps the memory of a stream that ends in a driver. `others`: the cookies of the sockets that it has beside its doorbell.
     pub fn create_device(
         options: &Options,
         cookies: [u64; 2],
+        others: &[u64],
         driver: &'static DriverLink,
         minor: u32,
     ) -> Result<Region> {
-        Region::make(NAME, options, cookies, Some((driver, minor)))
+        Region::make(&name_with(&[&cookies, others].concat()), options, cookies, Some((driver, minor)))
     }
 
     fn make(

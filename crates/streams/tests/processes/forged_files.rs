@@ -33,12 +33,19 @@ fn is_untouched(path: &Path) {
     assert!(!ofd_lock::is_locked(&looks, 0, 0).expect("fcntl"), "it is locked");
 }
 
-/// The stream's memory, in which a member writes.
-fn memory() -> File {
-    let found = descriptors::own().expect("/proc").into_iter().find(|found| {
+/// The memories of this process's streams, the latest last.
+fn memories() -> Vec<File> {
+    let is_stream = |found: &descriptors::Found| {
         descriptors::link(*found).is_ok_and(|link| link.to_string_lossy().starts_with("/memfd:headwater-stream"))
-    });
-    File::from(descriptors::duplicate(found.expect("it is open").number).expect("open"))
+    };
+    let mut found: Vec<_> = descriptors::own().expect("/proc").into_iter().filter(is_stream).collect();
+    found.sort_by_key(|found| found.number);
+    found.iter().map(|found| File::from(descriptors::duplicate(found.number).expect("open"))).collect()
+}
+
+/// The memory of the last one, in which a member writes.
+fn memory() -> File {
+    memories().pop().expect("it is open")
 }
 
 #[test]
@@ -124,11 +131,7 @@ fn the_number_that_a_member_writes_into_the_memory_closes_no_other_stream() {
         let status = table.metadata().expect("fstat");
         [status.dev().to_ne_bytes(), status.ino().to_ne_bytes()].concat()
     };
-    let memory = descriptors::own().expect("/proc").into_iter().filter_map(|found| {
-        let is_stream = descriptors::link(found).ok()?.to_string_lossy().starts_with("/memfd:headwater-stream");
-        is_stream.then(|| File::from(descriptors::duplicate(found.number).expect("open")))
-    });
-    for memory in memory {
+    for memory in memories() {
         let mut bytes = vec![0; 64 << 10];
         memory.read_exact_at(&mut bytes, 0).expect("it is longer");
         let at = bytes.windows(16).position(|words| words == identity).expect("the lock's file is named");
@@ -169,4 +172,54 @@ fn a_member_of_a_fifo_names_no_pipe_of_another_one() {
     joined(child(|| fifo_end(&path, Access::Write)?.write(b"x").map(drop)));
     assert_eq!(polled(&other, libc::POLLIN, Duration::ZERO) & libc::POLLIN, 0, "the other FIFO's pipe was used");
     assert_eq!(reader.read(&mut [0; 8]).expect("it has come"), 1);
+}
+
+/// Where a memory has the cookies of its doorbell.
+fn cookies_at(memory: &File, doorbell: BorrowedFd<'_>) -> (u64, u64) {
+    let cookie = headwater_os::doorbell::Doorbell::from_fd(doorbell.try_clone_to_owned().expect("open"))
+        .and_then(|doorbell| doorbell.cookie())
+        .expect("a doorbell");
+    let mut bytes = vec![0; 1024];
+    memory.read_exact_at(&mut bytes, 0).expect("it is longer");
+    let at = bytes.chunks(8).position(|word| word == cookie.to_ne_bytes()).expect("the header has it");
+    (8 * at as u64, cookie)
+}
+
+/// After exec a stream's sockets are found among the process's own: a member that writes another one's cookie has none of them used.
+#[test]
+fn a_cookie_that_a_member_writes_chooses_no_other_socket() {
+    in_own_process!();
+    let (first, _first_far): (Handle, Handle) = Handle::pair().expect("pipe");
+    let first_memory = memory();
+    let (second, mut second_far) = Handle::pair().expect("pipe");
+    // The memory of the first pipe, which is found first, names the second one's doorbell.
+    let (at, _) = cookies_at(&first_memory, first.as_fd());
+    let number = second.as_fd().as_raw_fd().unsigned_abs();
+    let (_, wanted) = cookies_at(&memory(), second.as_fd());
+    first_memory.write_all_at(&wanted.to_ne_bytes(), at).expect("room");
+    let mut taken = Handle::from_number(number).expect("the second pipe");
+    taken.write(b"x").expect("room");
+    second_far.set_nonblocking(true).expect("it can");
+    assert_eq!(second_far.read(&mut [0; 8]).expect("it went through the second pipe"), 1);
+}
+
+#[test]
+fn a_device_is_not_taken_up_with_a_socket_that_a_member_names() {
+    in_own_process!();
+    let directory = private_directory();
+    let device = open(directory.path());
+    let own = memory();
+    let parts = parts(&device);
+    let (other, _far) = Handle::pair().expect("pipe");
+    let (at, cookie) = cookies_at(&own, parts[3].as_fd());
+    let (_, wrong) = cookies_at(&memory(), other.as_fd());
+    own.write_all_at(&wrong.to_ne_bytes(), at).expect("room");
+    let number = device.as_fd().as_raw_fd().unsigned_abs();
+    drop(parts);
+    assert_eq!(
+        Stream::from_number(number).expect_err("the far end is not the one in the memory").errno(),
+        Errno::Nostr
+    );
+    own.write_all_at(&cookie.to_ne_bytes(), at).expect("room");
+    drop(Stream::from_number(number).expect("the device's own"));
 }

@@ -376,7 +376,7 @@ impl Node {
         let (source, sink) = files::shared_pipe()?;
         let own = if side == WRITER { sink } else { source };
         let inode = descriptors::inode(&own)?;
-        let region = Region::create(&name_with_pipe(&self.name, inode), options, [inode; 2])?;
+        let region = Region::create_fifo(&name_with_pipe(&self.name, inode), options, [inode; 2])?;
         probe::at();
         let seen = opened(&region, 1 - side).load(Ordering::Acquire);
         Ok(Joined { stream: stream(region, side, Doorbell::of_pipe(own)?), seen, is_marked: false })

@@ -3,12 +3,12 @@ use headwater_shm::Membership;
 use super::*;
 use crate::message::kind::Kind;
 use crate::options::Options;
-use crate::process::region::{NAME, Region};
+use crate::process::region::Region;
 
 /// A store of a stream of its own, and a member of it.
 fn store() -> (Region, Membership, Store) {
     let options = Options { hiwat: 10_000, lowat: 5000, strmsgsz: 20_000, maxpsz: 20_000, ..Options::default() };
-    let region = Region::create(NAME, &options, [1, 2]).expect("memory");
+    let region = Region::create(&options, [1, 2]).expect("memory");
     let me = Membership::join(&region.members, region.fence, &[]).expect("a slot");
     let store = region.store(0);
     (region, me, store)

@@ -11,7 +11,7 @@ fn node() -> headwater_os::descriptors::Pinned {
 }
 
 fn region() -> Region {
-    Region::create("headwater-test", &Options::default(), [1, 2]).expect("room")
+    Region::create_fifo("headwater-test", &Options::default(), [1, 2]).expect("room")
 }
 
 #[test]
