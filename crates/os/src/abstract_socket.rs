@@ -6,6 +6,7 @@
 
 use std::fs;
 use std::io;
+use std::mem::ManuallyDrop;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc;
@@ -20,16 +21,54 @@ use rustix::net::{
 };
 use rustix::thread::UnshareFlags;
 
-use crate::descriptors::Sender;
+use crate::descriptors::{self, Sender};
+use crate::discard;
 use crate::files;
 use crate::own_numbers::settled;
 use crate::proc_file;
 use crate::thread::Thread;
 
+/// A connection to a process that may send anything. Its end waits for nothing, whatever lies in its queue
+/// ([`discard::files`]).
+#[derive(Debug)]
+pub struct Connection(OwnedFd);
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        // The other side sends no more from now on.
+        let _ = rustix::net::shutdown(&self.0, rustix::net::Shutdown::Both);
+        discard::files(discard::drain(self.0.as_fd()));
+    }
+}
+
+impl AsFd for Connection {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+/// For an owner who closes it himself.
+impl From<Connection> for OwnedFd {
+    fn from(connection: Connection) -> OwnedFd {
+        let connection = ManuallyDrop::new(connection);
+        // SAFETY: the descriptor is taken out of its owner, which is not dropped.
+        unsafe { OwnedFd::from_raw_fd(connection.0.as_raw_fd()) }
+    }
+}
+
+/// Has the kernel refuse descriptors that are sent to a socket, and to those that a listener accepts (SO_PASSRIGHTS, Linux 6.16).
+fn refuse_descriptors(socket: &OwnedFd) {
+    const PASSRIGHTS: libc::c_int = 83;
+    let no: libc::c_int = 0;
+    let len = size_of_val(&no) as libc::socklen_t;
+    // SAFETY: the kernel reads as many bytes as the number has. An older kernel refuses the option.
+    unsafe { libc::setsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, PASSRIGHTS, (&raw const no).cast(), len) };
+}
+
 /// Connections that may wait to be accepted.
 const BACKLOG: i32 = 16;
 
-/// A named socket that other processes connect to.
+/// A named socket that other processes connect to. They send no descriptors.
 #[derive(Debug)]
 pub struct Listener(OwnedFd);
 
@@ -75,6 +114,7 @@ impl Listener {
     }
 
     fn listening(socket: OwnedFd, address: &SocketAddrUnix) -> io::Result<Listener> {
+        refuse_descriptors(&socket);
         bind(&socket, address)?;
         listen(&socket, BACKLOG)?;
         Ok(Listener(socket))
@@ -84,9 +124,9 @@ impl Listener {
     ///
     /// # Errors
     /// What accept4(2) reports.
-    pub fn accept(&self) -> io::Result<Option<OwnedFd>> {
+    pub fn accept(&self) -> io::Result<Option<Connection>> {
         match accept_with(&self.0, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
-            Ok(socket) => Ok(Some(settled(socket))),
+            Ok(socket) => Ok(Some(Connection(settled(socket)))),
             Err(Errno::AGAIN | Errno::INTR | Errno::CONNABORTED) => Ok(None),
             Err(error) => Err(error.into()),
         }
@@ -176,7 +216,7 @@ fn inside<T: Send + 'static>(
 ///
 /// # Errors
 /// As [`connect_at`].
-pub fn connect_in(directory: BorrowedFd<'_>, name: &str, patience: Duration) -> io::Result<OwnedFd> {
+pub fn connect_in(directory: BorrowedFd<'_>, name: &str, patience: Duration) -> io::Result<Connection> {
     match connect_at(&through_proc(directory, name), patience) {
         Err(error) if error.kind() == io::ErrorKind::NotFound && !proc_file::is_mounted() => {
             let name = name.to_owned();
@@ -190,7 +230,7 @@ pub fn connect_in(directory: BorrowedFd<'_>, name: &str, patience: Duration) -> 
 ///
 /// # Errors
 /// Those of [`connect`]; `NotFound` if nothing is there; `PermissionDenied`.
-pub fn connect_at(path: &Path, patience: Duration) -> io::Result<OwnedFd> {
+pub fn connect_at(path: &Path, patience: Duration) -> io::Result<Connection> {
     connect_with(&SocketAddrUnix::new(path)?, patience)
 }
 
@@ -198,17 +238,18 @@ pub fn connect_at(path: &Path, patience: Duration) -> io::Result<OwnedFd> {
 ///
 /// # Errors
 /// `ConnectionRefused` if no process listens under that name; `WouldBlock` if too many connections wait.
-pub fn connect(name: &str, patience: Duration) -> io::Result<OwnedFd> {
+pub fn connect(name: &str, patience: Duration) -> io::Result<Connection> {
     connect_with(&address(name)?, patience)
 }
 
-fn connect_with(address: &SocketAddrUnix, patience: Duration) -> io::Result<OwnedFd> {
+fn connect_with(address: &SocketAddrUnix, patience: Duration) -> io::Result<Connection> {
     let socket = packet_socket(SocketFlags::NONBLOCK)?;
     connect_to(&socket, address)?;
-    let flags = rustix::fs::fcntl_getfl(&socket)?;
-    rustix::fs::fcntl_setfl(&socket, flags - rustix::fs::OFlags::NONBLOCK)?;
-    sockopt::set_socket_timeout(&socket, sockopt::Timeout::Recv, Some(patience))?;
-    Ok(socket)
+    let connection = Connection(socket);
+    let flags = rustix::fs::fcntl_getfl(&connection)?;
+    rustix::fs::fcntl_setfl(&connection, flags - rustix::fs::OFlags::NONBLOCK)?;
+    sockopt::set_socket_timeout(&connection, sockopt::Timeout::Recv, Some(patience))?;
+    Ok(connection)
 }
 
 /// Sleeps until something can be read from one of several sockets, or `patience` is over; returns for each whether it
@@ -307,19 +348,21 @@ pub fn receive(socket: impl AsFd, place: &mut [u8], patience: Duration) -> io::R
             Err(error) => return Err(error.into()),
         }
     }
-    let (count, _) = rustix::net::recv(&socket, place, rustix::net::RecvFlags::empty())?;
+    let descriptors::Received { count, files, .. } = descriptors::receive_packet(socket.as_fd(), place, 0)?;
+    discard::files(files);
     Ok(count)
 }
 
 /// The byte of the next message, if it is one byte; does not wait. None for the end, and for any other message. Descriptors that come with
-/// it are not taken.
+/// it are closed.
 ///
 /// # Errors
 /// What recv(2) reports; `WouldBlock` if there is none.
 pub fn receive_now(socket: impl AsFd) -> io::Result<Option<u8>> {
     let mut bytes = [0; 2];
-    let (count, _) = rustix::net::recv(&socket, &mut bytes, rustix::net::RecvFlags::DONTWAIT)?;
-    Ok((count == 1).then_some(bytes[0]))
+    let received = descriptors::receive_packet(socket.as_fd(), &mut bytes, libc::MSG_DONTWAIT)?;
+    discard::files(received.files);
+    Ok((received.count == 1).then_some(bytes[0]))
 }
 
 /// The process that listened, or connected, at the other side of a socket.

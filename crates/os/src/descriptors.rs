@@ -13,6 +13,7 @@ use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::FdFlags;
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 
+use crate::discard;
 use crate::files::{self, Status};
 use crate::own_numbers::{self, settled};
 use crate::proc_file;
@@ -271,8 +272,31 @@ pub(crate) fn peek_all(socket: BorrowedFd<'_>, bytes: &mut [u8]) -> io::Result<(
 }
 
 fn receive_with(socket: BorrowedFd<'_>, bytes: &mut [u8], flags: libc::c_int) -> io::Result<(usize, Vec<OwnedFd>)> {
+    let Received { count, files, is_cut, .. } = receive_packet(socket, bytes, flags)?;
+    if is_cut || files.len() > FILES_MAX {
+        discard::files(files);
+        let why = format!("more descriptors came than {FILES_MAX}, or than this process may have open");
+        return Err(io::Error::new(io::ErrorKind::InvalidData, why));
+    }
+    Ok((count, files))
+}
+
+/// What recvmsg(2) has received.
+#[derive(Debug)]
+pub(crate) struct Received {
+    /// Bytes; with MSG_TRUNC those of the whole packet.
+    pub count: usize,
+    pub files: Vec<OwnedFd>,
+    /// The kernel has closed some of the descriptors: this process may have no more.
+    is_cut: bool,
+    /// Something came beside the bytes.
+    pub has_control: bool,
+}
+
+/// Receives a packet with all descriptors in it. Without room for them the kernel would close them in this thread: see [`discard::files`].
+pub(crate) fn receive_packet(socket: BorrowedFd<'_>, bytes: &mut [u8], flags: libc::c_int) -> io::Result<Received> {
     // Aligned for cmsghdr.
-    let mut space = [0u64; CONTROL_BYTES / 8];
+    let mut space = [MaybeUninit::<u64>::uninit(); CONTROL_BYTES / 8];
     let mut bytes = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
     // SAFETY: a msghdr of zeros is one without name, data and control.
     let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
@@ -290,11 +314,12 @@ fn receive_with(socket: BorrowedFd<'_>, bytes: &mut [u8], flags: libc::c_int) ->
     };
     // SAFETY: the kernel has filled in the message, whose control part is still there.
     let files: Vec<OwnedFd> = unsafe { descriptors_in(&message) }.into_iter().map(settled).collect();
-    if message.msg_flags & libc::MSG_CTRUNC != 0 {
-        let why = format!("more descriptors came than {FILES_MAX}, or than this process may have open");
-        return Err(io::Error::new(io::ErrorKind::InvalidData, why));
-    }
-    Ok((count, files))
+    Ok(Received {
+        count,
+        files,
+        is_cut: message.msg_flags & libc::MSG_CTRUNC != 0,
+        has_control: message.msg_controllen != 0,
+    })
 }
 
 /// The user and the group by which a process has sent something.
@@ -354,9 +379,9 @@ unsafe fn sender_in(message: &libc::msghdr) -> Option<Sender> {
     None
 }
 
-/// Bytes for the control messages that a local socket can give: descriptors, who sent them (SCM_CREDENTIALS), that process's
-/// descriptor (SCM_PIDFD), and a time.
-const CONTROL_BYTES: usize = 256;
+/// Bytes for the control messages that a local socket can give: as many descriptors as go in one message (SCM_MAX_FD, 253), who sent them
+/// (SCM_CREDENTIALS), that process's descriptor (SCM_PIDFD), and a time.
+const CONTROL_BYTES: usize = 1280;
 
 /// Takes all descriptors out of a message, and closes those that were not sent by the other side.
 ///

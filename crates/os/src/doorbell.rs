@@ -27,6 +27,7 @@ use rustix::net::{
 use rustix::process::{getegid, geteuid, getpid};
 
 use crate::descriptors::{self, PEEKED_MAX, Sender};
+use crate::discard;
 use crate::file_facts::is_local_pair;
 use crate::own_numbers::settled;
 use crate::readiness::{self, Watched};
@@ -501,16 +502,29 @@ impl Doorbell {
         let mut bytes = [0; LEN];
         // An error of the connection is told once, before what lies in the queue.
         for _ in 0..2 {
-            // TRUNC: the length of the whole packet.
-            match recv(&self.own, &mut bytes, flags | RecvFlags::DONTWAIT | RecvFlags::TRUNC) {
-                Ok((_, 0)) => return self.nothing_or_gone(),
-                Ok((_, len)) => return Ok(Packet::of(&bytes, len)),
-                Err(Errno::AGAIN | Errno::INTR) => return Ok(Packet::Nothing),
-                Err(Errno::CONNRESET) => {}
-                Err(error) => return Err(error.into()),
+            match self.receive_into(&mut bytes, flags) {
+                Ok(0) => return self.nothing_or_gone(),
+                Ok(len) => return Ok(Packet::of(&bytes, len)),
+                Err(error) => match error.raw_os_error() {
+                    Some(libc::EAGAIN | libc::EINTR) => return Ok(Packet::Nothing),
+                    Some(libc::ECONNRESET) => {}
+                    _ => return Err(error),
+                },
             }
         }
         Ok(Packet::Gone)
+    }
+
+    /// Returns the length of the whole packet.
+    fn receive_into(&self, bytes: &mut [u8], flags: RecvFlags) -> io::Result<usize> {
+        let flags = flags | RecvFlags::DONTWAIT | RecvFlags::TRUNC;
+        if flags.contains(RecvFlags::PEEK) {
+            // Files in it stay there.
+            return Ok(recv(&self.own, bytes, flags)?.1);
+        }
+        let received = descriptors::receive_packet(self.own.as_fd(), bytes, flags.bits().cast_signed())?;
+        discard::files(received.files);
+        Ok(received.count)
     }
 
     /// A packet without bytes comes from another program, and looks like the end of the stream.

@@ -20,6 +20,7 @@ pub mod child;
 pub mod clock;
 pub mod cpu;
 pub mod descriptors;
+pub mod discard;
 pub mod doorbell;
 pub mod environment;
 pub mod epoll;

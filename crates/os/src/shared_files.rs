@@ -12,12 +12,12 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType, recv, socketpair, sockopt};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair, sockopt};
 
-use crate::descriptors;
 use crate::doorbell::OwnWatch;
 use crate::file_facts::is_local_pair;
 use crate::own_numbers::settled;
+use crate::{descriptors, discard};
 
 /// The largest number of shared files.
 pub const PLACES: usize = 8;
@@ -114,8 +114,8 @@ impl SharedFiles {
             if rustix::io::ioctl_fionread(&self.inside)? <= LEN as u64 {
                 break;
             }
-            // Files in it are closed by the kernel.
-            recv(&self.inside, &mut [0; LEN], RecvFlags::DONTWAIT)?;
+            let received = descriptors::receive_packet(self.inside.as_fd(), &mut [0; LEN], libc::MSG_DONTWAIT)?;
+            discard::files(received.files);
         }
         Ok(())
     }

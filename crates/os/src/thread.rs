@@ -168,6 +168,12 @@ impl Thread {
         // SAFETY: the thread is of this process and nothing else has joined it, since that takes the `Thread`.
         unsafe { libc::pthread_join(self.0, std::ptr::null_mut()) };
     }
+
+    /// Leaves it to itself: no thread waits for its end, and the process may end before it.
+    pub fn detach(self) {
+        // SAFETY: as for `join`.
+        unsafe { libc::pthread_detach(self.0) };
+    }
 }
 
 extern "C" fn run(body: *mut c_void) -> *mut c_void {

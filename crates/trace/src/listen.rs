@@ -6,13 +6,12 @@
 
 use std::ffi::OsStr;
 use std::io;
-use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use headwater_os::abstract_socket::{self, Listener};
+use headwater_os::abstract_socket::{self, Connection, Listener};
 use headwater_os::files::own_user;
 use headwater_os::thread::Thread;
 
@@ -66,7 +65,7 @@ pub fn listen() -> io::Result<()> {
     Ok(())
 }
 
-fn answer(socket: &OwnedFd) -> io::Result<()> {
+fn answer(socket: &Connection) -> io::Result<()> {
     let user = abstract_socket::peer_user(socket)?;
     if user != own_user() && user != 0 {
         return abstract_socket::send(socket, b"the process is another user's");

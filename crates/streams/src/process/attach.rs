@@ -10,6 +10,7 @@ use std::sync::atomic::Ordering;
 
 use headwater_os::bundle;
 use headwater_os::descriptors::{self, Found};
+use headwater_os::discard;
 use headwater_os::doorbell::Doorbell;
 use headwater_os::files;
 use headwater_os::ofd_lock;
@@ -153,8 +154,28 @@ impl Handle {
         Ok(Some(handle))
     }
 
-    /// The end that these descriptors are, in the order in which [`Endpoint::descriptors`] has them.
+    /// The end that these descriptors are, in the order in which [`Endpoint::descriptors`] has them. They come from another process:
+    /// if they are no stream they are closed without waiting.
     pub(crate) fn of_files(files: Vec<OwnedFd>, admission: Admission<'_>, options: &DeviceOptions) -> Result<Handle> {
+        let mut copies = Vec::with_capacity(files.len());
+        for file in &files {
+            match own_numbers::copy(file.as_fd()) {
+                Ok(copy) => copies.push(copy),
+                Err(error) => {
+                    discard::files(files);
+                    return Err(error.into());
+                }
+            }
+        }
+        let taken = Handle::of_own_files(files, admission, options);
+        if taken.is_err() {
+            // The copies are the last.
+            discard::files(copies);
+        }
+        taken
+    }
+
+    fn of_own_files(files: Vec<OwnedFd>, admission: Admission<'_>, options: &DeviceOptions) -> Result<Handle> {
         let files = match <[OwnedFd; 2]>::try_from(files) {
             Ok([doorbell, memory]) => {
                 let doorbell = Doorbell::from_fd(doorbell).map_err(|_| no_stream("the descriptor is no stream"))?;

@@ -338,7 +338,8 @@ impl<'s> Rival<'s> {
                 let names = abstract_socket::names(&format!("headwater-fifo-{}-{}-", node.dev(), node.ino()))
                     .unwrap_or_default();
                 for name in names.iter().take(4) {
-                    self.sockets.extend(abstract_socket::connect(name, Duration::from_millis(1)).ok());
+                    self.sockets
+                        .extend(abstract_socket::connect(name, Duration::from_millis(1)).ok().map(OwnedFd::from));
                 }
                 if self.sockets.len() > 8 {
                     self.sockets.drain(..4);
@@ -365,7 +366,7 @@ impl<'s> Rival<'s> {
             files.extend((0..self.random.one_of(&[0, 0, 1, 6])).map(|at| all[at % all.len()]));
             let _ = descriptors::send(socket.as_fd(), &files);
             if self.random.one_in(3) {
-                self.sockets.push(socket);
+                self.sockets.push(socket.into());
             }
         }
     }

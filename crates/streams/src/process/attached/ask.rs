@@ -7,7 +7,7 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use headwater_os::abstract_socket;
+use headwater_os::abstract_socket::{self, Connection};
 use headwater_os::clock::now_ns;
 use headwater_os::descriptors::Pinned;
 use headwater_os::futex;
@@ -169,7 +169,7 @@ impl Asking<'_> {
     }
 
     /// The number that the holder wants to be answered. None if it leaves.
-    fn challenge(&self, socket: &OwnedFd) -> Result<Option<Challenge>> {
+    fn challenge(&self, socket: &Connection) -> Result<Option<Challenge>> {
         let mut bytes = [0; CHALLENGE_LEN + 1];
         self.wait(socket)?;
         match abstract_socket::receive(socket, &mut bytes, Duration::ZERO) {
@@ -184,7 +184,7 @@ impl Asking<'_> {
     /// Waits for a packet, or the end of the connection.
     ///
     /// Errors: `EINTR`; `EBUSY` when the time is over.
-    fn wait(&self, socket: &OwnedFd) -> Result<()> {
+    fn wait(&self, socket: &Connection) -> Result<()> {
         loop {
             if abstract_socket::wait_for_any(&[socket], self.left())?[0] {
                 return Ok(());
@@ -198,7 +198,7 @@ impl Asking<'_> {
         }
     }
 
-    fn answer(&mut self, socket: &OwnedFd) -> Result<Attempt> {
+    fn answer(&mut self, socket: &Connection) -> Result<Attempt> {
         if self.asked == Asked::Detach {
             // The challenge, which a detach does not answer.
             if self.challenge(socket)?.is_none() {

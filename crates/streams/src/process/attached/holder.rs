@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use headwater_os::abstract_socket::{self, Listener};
+use headwater_os::abstract_socket::{self, Connection, Listener};
 use headwater_os::background::Background;
 use headwater_os::descriptors::{self, Sender};
 use headwater_os::epoll::{Interest, Set};
@@ -154,7 +154,7 @@ impl Held {
 #[derive(Debug)]
 struct Visitor {
     number: u64,
-    socket: OwnedFd,
+    socket: Connection,
     challenge: Challenge,
     /// It has asked for a connection, for which the server's end has no room yet.
     waits: Option<Box<[Handle; 2]>>,
@@ -375,6 +375,6 @@ fn connect(held: &Held, visitor: &mut Visitor, pair: Box<[Handle; 2]>) -> Turn {
 }
 
 /// For the protocol.
-pub(super) fn send(socket: &OwnedFd, bytes: &[u8], files: &[BorrowedFd<'_>]) -> Result<()> {
+pub(super) fn send(socket: impl AsFd, bytes: &[u8], files: &[BorrowedFd<'_>]) -> Result<()> {
     Ok(descriptors::send_with(socket.as_fd(), bytes, files)?)
 }

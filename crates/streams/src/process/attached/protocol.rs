@@ -27,7 +27,7 @@ impl Asked {
     }
 
     /// The request that has come. None for anything else, and when the other has left.
-    pub fn receive(socket: &OwnedFd) -> Option<Asked> {
+    pub fn receive(socket: impl AsFd) -> Option<Asked> {
         // Descriptors that come are closed by the kernel: no room is left for them.
         match abstract_socket::receive_now(socket) {
             Ok(Some(b'o')) => Some(Asked::Open),
@@ -78,7 +78,7 @@ impl Answer {
         }
     }
 
-    pub fn send(self, socket: &OwnedFd, files: &[BorrowedFd<'_>]) -> Result<()> {
+    pub fn send(self, socket: impl AsFd, files: &[BorrowedFd<'_>]) -> Result<()> {
         super::holder::send(socket, &self.bytes(), files)
     }
 

@@ -7,7 +7,7 @@
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 
-use headwater_os::abstract_socket::{self, Peer};
+use headwater_os::abstract_socket::{self, Connection, Peer};
 use headwater_os::descriptors;
 use headwater_os::files::OFlags;
 use headwater_shm::probe;
@@ -61,7 +61,7 @@ fn process_of(name: &str, beginning: &str) -> Option<u32> {
 }
 
 /// A connection to a broker whose name is correct. Other listeners are not waited for.
-fn connect(name: &str, pid: u32) -> Result<Option<(OwnedFd, Peer)>> {
+fn connect(name: &str, pid: u32) -> Result<Option<(Connection, Peer)>> {
     let Some(socket) = if_there(abstract_socket::connect(name, Duration::from_secs(1)))? else { return Ok(None) };
     let Some(peer) = if_there(Peer::of(&socket))? else { return Ok(None) };
     // A child of a broker's process has the socket, and no thread.
@@ -73,7 +73,7 @@ fn connect(name: &str, pid: u32) -> Result<Option<(OwnedFd, Peer)>> {
 fn first_of(
     node: &Node,
     file: &OwnedFd,
-    mut asked: Vec<(OwnedFd, Peer)>,
+    mut asked: Vec<(Connection, Peer)>,
     budget: &Budget,
     kept: Duration,
 ) -> Result<Option<Located>> {

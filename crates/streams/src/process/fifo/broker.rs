@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use headwater_os::abstract_socket::{Listener, Peer};
+use headwater_os::abstract_socket::{Connection, Listener, Peer};
 use headwater_os::background::Background;
 use headwater_os::descriptors::{self, Found};
 use headwater_os::files::{self, OFlags};
@@ -102,7 +102,7 @@ impl Gate {
         }
     }
 
-    fn admit(&self, socket: &OwnedFd) -> std::io::Result<()> {
+    fn admit(&self, socket: &Connection) -> std::io::Result<()> {
         let peer = Peer::of(socket)?;
         show(&self.node)?;
         if shows(&self.node, &peer)? {

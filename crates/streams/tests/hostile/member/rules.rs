@@ -332,6 +332,11 @@ impl Expected {
         format!("/proc/{}/{rest}", self.victim)
     }
 
+    /// Whether its descriptors are still to be seen: those of a process that ends are not, while its threads are.
+    pub fn sees(&self) -> bool {
+        std::fs::read_dir(self.proc("fd")).is_ok_and(|mut descriptors| descriptors.next().is_some())
+    }
+
     fn link(&self, descriptor: u64) -> PathBuf {
         std::fs::read_link(self.proc(&format!("fd/{}", descriptor as u32))).unwrap_or_default()
     }

@@ -115,7 +115,7 @@ fn a_service_gets_no_bell_of_root() {
     let (here, there) = UnixStream::pair().expect("sockets");
     let _attacker = holder(|| {
         become_user(NOBODY);
-        let client = abstract_socket::connect(&name, PATIENCE)?;
+        let client = OwnedFd::from(abstract_socket::connect(&name, PATIENCE)?);
         let (near, _far) = headwater_streams::pipe()?;
         let own = descriptors_of(&near);
         let old = Doorbell::from_fd(own[0].try_clone()?)?.cookie()?.to_ne_bytes();

@@ -48,8 +48,8 @@ impl Wrong {
         // A service with the credentials of its senders, as a root service has them.
         let name = format!("headwater-test-handed-{}", std::process::id());
         let listener = Listener::bind(&name).expect("free");
-        let client = abstract_socket::connect(&name, PATIENCE).expect("it listens");
-        let service = listener.accept().expect("accept").expect("it has come");
+        let client = OwnedFd::from(abstract_socket::connect(&name, PATIENCE).expect("it listens"));
+        let service = OwnedFd::from(listener.accept().expect("accept").expect("it has come"));
         ask_for_credentials(service.as_fd());
         let (unix, peer) = UnixStream::pair().expect("pair");
         ask_for_credentials(peer.as_fd());
