@@ -334,9 +334,9 @@ fn counterparts<'a>(
     after: &'a RowResult,
     names: [&str; 2],
 ) -> Result<Vec<(&'a MetricResult, &'a MetricResult)>, (LeftOutKind, String)> {
-    let versions = [before.row.definition_version, after.row.definition_version];
-    if versions[0] != versions[1] {
-        let [(from, first), (to, second)] = [(versions[0], names[0]), (versions[1], names[1])];
+    if before.row.pattern_definition() != after.row.pattern_definition() {
+        let [(from, first), (to, second)] =
+            [(before.row.definition_version, names[0]), (after.row.definition_version, names[1])];
         let reason =
             format!("measured by definition {from} in {first} and {to} in {second}: measure one of them again");
         return Err((LeftOutKind::Incomparable, reason));

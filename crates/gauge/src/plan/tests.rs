@@ -24,6 +24,23 @@ fn without_a_selection_the_suite_is_overview() {
 }
 
 #[test]
+fn version_of_a_row_is_that_of_its_pattern_and_of_its_transports_calls() {
+    let rows = ["pipe/stream/64", "pipe/rtt/64", "streams-pipe/stream/64", "posix-mq/stream/64", "ring-spin/rtt/64"];
+    let plan = plan(&rows, |request| request.placements = vec![Placement::TwoCpus]).expect("rows");
+    let mut versions: Vec<_> =
+        plan.rows.iter().map(|planned| (planned.row.id.as_str(), planned.row.definition_version)).collect();
+    versions.sort_unstable();
+    let expected = [
+        ("pipe/rtt/64/two-cpus", 2),
+        ("pipe/stream/64/two-cpus", 3),
+        ("posix-mq/stream/64/two-cpus", 2),
+        ("ring-spin/rtt/64/two-cpus", 1),
+        ("streams-pipe/stream/64/two-cpus", 2),
+    ];
+    assert_eq!(versions, expected);
+}
+
+#[test]
 fn the_row_ids_of_every_suite_are_unique() {
     for suite in crate::suites::TABLE {
         let plan = plan(&[suite.name], |_| ()).expect(suite.name);
