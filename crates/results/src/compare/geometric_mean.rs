@@ -68,7 +68,8 @@ pub(super) fn of_launches(baseline: &Side<'_>, candidate: &Side<'_>, rules: Rule
         false => Sample::independent_launches(launches),
     };
     let ratio = Ratios::at(rules.alpha).of(&sample?)?;
-    let ratio = ratio.on_drifting_machine(rules.drift, normal_quantile(1.0 - rules.alpha / 2.0));
+    // What all rows have in common is the mean itself; the comparison says beside it that the machine may have moved.
+    let (ratio, _) = ratio.on_drifting_machine(rules.drift, 0.0, normal_quantile(1.0 - rules.alpha / 2.0));
     Some(GeometricMean { rows: pairs.len() as u32, better, ratio })
 }
 

@@ -7,7 +7,7 @@ use crate::summary::Fold;
 use crate::testing::{Random, environment, header, launch};
 
 /// Returns a run of these rows with 12 blocks; `rate(row, block)` is the rate of a launch.
-fn run(ids: &[&str], blocks: u32, mut rate: impl FnMut(&str, u32) -> f64) -> crate::schema::Run {
+pub(super) fn run(ids: &[&str], blocks: u32, mut rate: impl FnMut(&str, u32) -> f64) -> crate::schema::Run {
     let mut events = vec![Event::RunStarted(Box::new(header(ids)))];
     for block in 0..blocks {
         for id in ids {
@@ -23,7 +23,7 @@ fn launch_of(id: &str, block: u32, rate: f64) -> LaunchRecord {
 }
 
 /// Returns the rows whose id begins with the name, labelled by the rest.
-fn side<'a>(name: &str, number: usize, run: &'a crate::schema::Run) -> Side<'a> {
+pub(super) fn side<'a>(name: &str, number: usize, run: &'a crate::schema::Run) -> Side<'a> {
     let members = run
         .results
         .iter()
@@ -102,10 +102,36 @@ fn too_few_blocks_report_how_many_are_missing() {
     let comparison = variants(3, 5, 0.001, |_| 2.0);
     for row in &comparison.rows {
         let Verdict::Inconclusive { more_blocks: Some(more), .. } = row.verdict else { panic!("{row:?}") };
-        assert_eq!(5 + more, 10, "2 / 2^10 is the first below 0.05 / 20");
+        assert_eq!(5 + more, 6, "2 / 2^6 is the first below 0.05, and rows of the same blocks are tested together");
     }
-    let comparison = variants(3, 10, 0.001, |_| 2.0);
+    let comparison = variants(3, 6, 0.001, |_| 2.0);
     assert_eq!(called_different(&comparison), ROWS);
+}
+
+#[test]
+fn six_launches_show_one_slow_row_of_twenty() {
+    for seed in 0..40 {
+        let comparison = variants(seed, 6, 0.02, |row| if row == 3 { 1.0 / 1.5 } else { 1.0 });
+        let worse: Vec<&str> =
+            comparison.rows.iter().filter(|row| row.verdict == Verdict::Worse).map(|row| row.label.as_str()).collect();
+        assert_eq!(worse, ["3"], "{comparison:?}");
+    }
+}
+
+#[test]
+fn launches_that_resemble_those_before_them_are_flagged() {
+    let of = |share: f64| {
+        let mut random = Random::new(9);
+        let mut level = 0.0;
+        let mut next = |_: &str, _: u32| {
+            level = share * level + random.normal();
+            (0.02 * level).exp()
+        };
+        let (before, after) = (run(&["r0"], 40, &mut next), run(&["r0"], 40, &mut next));
+        compare(&side("r", 0, &before), &side("r", 1, &after), Rules::default()).autocorrelation
+    };
+    assert!(of(0.8).is_some_and(|lag1| lag1 > 0.4), "{:?}", of(0.8));
+    assert_eq!(of(0.0), None);
 }
 
 #[test]
@@ -152,7 +178,8 @@ fn two_equal_runs_are_not_called_different() {
     };
     let drifting = (0..200).filter(|&seed| called_different(&apart(seed, 0.1, learnt)) > 0).count();
     assert!(drifting <= 10, "{drifting} of 200 with drift");
-    let blind = (0..200).filter(|&seed| called_different(&apart(seed, 0.1, |_| Rules::default())) > 0).count();
+    let nothing = |_: &[&crate::schema::Run; 2]| Rules { hosts_differ: true, ..Rules::default() };
+    let blind = (0..200).filter(|&seed| called_different(&apart(seed, 0.1, nothing)) > 0).count();
     assert!(blind > 20, "the drift of this test is too small to matter: {blind} of 200");
 }
 
