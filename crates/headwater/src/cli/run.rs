@@ -13,6 +13,7 @@ use headwater_gauge::harness::program::Program as HarnessProgram;
 use headwater_gauge::harness::run::{BlockRunner, End, Observer, probe, repetition_allowance_s};
 use headwater_gauge::harness::scratch::Scratch;
 use headwater_gauge::plan::duration::Seconds;
+use headwater_gauge::plan::undecided::Undecided;
 use headwater_gauge::plan::variants::Variant;
 use headwater_gauge::plan::{Column, Plan, RunRequest, duration};
 use headwater_os::{clock, cpu, plain_file};
@@ -166,7 +167,7 @@ pub(super) fn execute(prepared: Prepared, cpus: &[u32], execution: &Execution) -
         let rows = plan.rows.len() - reasons.len();
         let (rows, launches) = (plural(rows, "row"), plural(plan.settings.launches as usize, "launch"));
         teller.progress.say(&format!("{rows} x {launches}, {}", expected(&plan)));
-        if let Some(words) = left_out(&plan) {
+        for words in left_out(&plan).into_iter().chain(undecided(&plan)) {
             teller.progress.say(&words);
         }
     } else {
@@ -433,7 +434,7 @@ pub(super) fn dry_run(plan: &Plan, json: bool) -> anyhow::Result<()> {
         settings.seed,
         expected(plan),
     )?;
-    if let Some(words) = left_out(plan) {
+    for words in left_out(plan).into_iter().chain(undecided(plan)) {
         writeln!(out, "{words}")?;
     }
     Ok(())
@@ -453,6 +454,17 @@ fn expected(plan: &Plan) -> String {
             duration::words(estimate_s + repetition_allowance_s(plan))
         ),
     }
+}
+
+/// Says before the first launch that the comparison can show nothing, and what one that can costs.
+fn undecided(plan: &Plan) -> Option<String> {
+    let Undecided { rows, launches, needed, more_s, is_budget } = plan.undecided()?;
+    let (launches, rows, more) = (plural(launches as usize, "launch"), plural(rows, "row"), duration::words(more_s));
+    let remedy = match is_budget {
+        true => format!("the budget holds no more; {needed} can, with a --budget that is {more} larger"),
+        false => format!("--launches {needed} can, {more} more"),
+    };
+    Some(format!("{launches} cannot show a difference in any of {rows}: {remedy}."))
 }
 
 /// Says which columns the budget does not hold, before the first launch.
