@@ -68,9 +68,11 @@ pub(crate) fn summary(comparison: &Comparison) -> Vec<String> {
     sentences.extend(moved(comparison));
     sentences.extend(hidden(comparison));
     sentences.extend(too_few(comparison));
-    sentences.extend(comparison.autocorrelation.map(|lag1| {
+    sentences.extend(comparison.resemblance.map(|found| {
         format!(
-            "Launches resemble those before them (autocorrelation {lag1:.2}, median of the rows), so there are fewer independent              ones than counted, and intervals are too narrow; longer launches or a quieter machine help."
+            "Launches resemble those before them (autocorrelation {:.2}, median of the rows), so there are fewer independent ones \
+             than counted: intervals are {:.1} times as wide. Longer launches or a quieter machine help.",
+            found.autocorrelation, found.factor
         )
     }));
     let needed: Vec<u32> = comparison.rows.iter().filter_map(|row| more_blocks(row.verdict)).collect();
@@ -123,6 +125,7 @@ fn hidden(comparison: &Comparison) -> Option<String> {
     let count = comparison.rows.iter().filter(is_hidden).count();
     let floor = units::percent(rules.noise_floor());
     match (count, rules.noise_floor() > rules.minimum_effect) {
+        _ if rules.drift <= 0.0 => None,
         (0, false) => None,
         (0, true) => Some(format!("Equal rows differ by up to {floor} here: smaller changes are not found.")),
         (_, is_above) => Some(format!(

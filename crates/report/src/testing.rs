@@ -403,7 +403,7 @@ pub(crate) fn comparison() -> Comparison {
         geometric_mean: None,
         hosts: None,
         movement: None,
-        autocorrelation: None,
+        resemblance: None,
     }
 }
 

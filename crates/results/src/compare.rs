@@ -12,8 +12,7 @@ use std::num::NonZero;
 
 use serde::{Deserialize, Serialize};
 
-use crate::estimate::{Estimate, median};
-use crate::flags::series;
+use crate::estimate::Estimate;
 use crate::normal::normal_quantile;
 use crate::schema::{Metric, MetricResult, Row, RowOutcome, RowResult};
 use crate::significance::family::Together;
@@ -23,6 +22,7 @@ pub use crate::significance::shift::blocks_for;
 pub use geometric_mean::GeometricMean;
 pub use hosts::{Hosts, OverHosts};
 pub use movement::Movement;
+pub use resemblance::Resemblance;
 pub use verdict::blocks_for_family;
 
 pub mod environment;
@@ -32,6 +32,7 @@ pub mod hosts;
 pub mod movement;
 pub mod noise;
 pub mod ratio;
+pub mod resemblance;
 pub(crate) mod verdict;
 
 /// Two measurements compared, row by row.
@@ -59,10 +60,9 @@ pub struct Comparison {
     /// What all rows have in common, if the sides are successive runs of one machine with enough rows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub movement: Option<Movement>,
-    /// How much launches resemble those before them (their autocorrelation at lag 1, the median of the rows), if it is more
-    /// than chance explains. They are no independent replicates then, and intervals are too narrow.
+    /// How much launches resemble those before them, if it is more than chance explains.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub autocorrelation: Option<f64>,
+    pub resemblance: Option<Resemblance>,
 }
 
 impl Comparison {
@@ -322,13 +322,13 @@ pub fn compare_on(threads: NonZero<usize>, baseline: &Side<'_>, candidate: &Side
     judge_family(&mut rows, &together, None, Rules { drift: 0.0, ..rules });
     let movement = if rules.hosts_differ { None } else { Movement::of(&rows) };
     let rules = rules.with_drift(movement.map_or(0.0, |movement| movement.deviation).max(rules.drift));
-    if rules.drift > 0.0 || movement.is_some() {
-        judge_with_drift(&mut rows, together, movement, rules);
+    let resemblance = Resemblance::of(&samples);
+    if rules.drift > 0.0 || movement.is_some() || resemblance.is_some() {
+        judge_with_drift(&mut rows, together, movement, resemblance, rules);
     }
-    let geometric_mean = geometric_mean::of_launches(baseline, candidate, rules);
+    let geometric_mean = geometric_mean::of_launches(baseline, candidate, resemblance, rules);
     let [baseline, candidate] = [baseline, candidate].map(|side| side.name.clone());
-    let autocorrelation = autocorrelation(&samples);
-    Comparison { baseline, candidate, rules, rows, left_out, geometric_mean, hosts: None, movement, autocorrelation }
+    Comparison { baseline, candidate, rules, rows, left_out, geometric_mean, hosts: None, movement, resemblance }
 }
 
 /// Computes the ratio of every sample; each thread takes a part of equal length.
@@ -380,22 +380,6 @@ fn counterparts<'a>(
     Err((LeftOutKind::Incomparable, "the sides measured different quantities".to_owned()))
 }
 
-/// Returns the median autocorrelation of the rows' launches, if it is more than chance explains.
-fn autocorrelation(samples: &[Option<Sample>]) -> Option<f64> {
-    /// One row in forty of independent launches has as many standard deviations; half of the rows hardly ever have.
-    const Z_MIN: f64 = 2.0;
-    let of_sides = |a: &[f64], b: &[f64]| {
-        let [a, b] = [series::serial(a)?, series::serial(b)?];
-        Some(((a.0 + b.0) / std::f64::consts::SQRT_2, f64::midpoint(a.1, b.1)))
-    };
-    let of = |sample: &Sample| match sample {
-        Sample::Paired(differences) => series::serial(differences),
-        Sample::Independent(a, b) => of_sides(a, b),
-    };
-    let (z, lag1): (Vec<f64>, Vec<f64>) = samples.iter().flatten().filter_map(of).unzip();
-    (median(&z)? > Z_MIN).then(|| median(&lag1)).flatten()
-}
-
 /// Returns the places of the rows that are tested.
 fn family_of(rows: &[RowComparison]) -> Vec<usize> {
     let is_judged = |row: &RowComparison| row.verdict != Verdict::Unjudged && row.ratio.is_some();
@@ -417,14 +401,20 @@ fn together(rows: &[RowComparison], samples: &[Option<Sample>], alpha: f64) -> T
 
 /// Judges rows on a drifting machine, after they were judged by their launches alone, and marks those that the drift
 /// hides.
-fn judge_with_drift(rows: &mut [RowComparison], together: Together, movement: Option<Movement>, rules: Rules) {
+fn judge_with_drift(
+    rows: &mut [RowComparison],
+    together: Together,
+    movement: Option<Movement>,
+    resemblance: Option<Resemblance>,
+    rules: Rules,
+) {
     let of_launches: Vec<Verdict> = rows.iter().map(|row| row.verdict).collect();
     let deviate = normal_quantile(1.0 - rules.alpha / 2.0);
     let mut bounds = vec![0.0; rows.len()];
     for (row, bound) in rows.iter_mut().zip(&mut bounds) {
         if let Some(ratio) = &mut row.ratio {
             let moved = movement.map_or(0.0, |movement| movement.of_figure(row.metric.better));
-            (*ratio, *bound) = ratio.on_drifting_machine(rules.drift, moved, deviate);
+            (*ratio, *bound) = ratio.on_drifting_machine(rules.drift, moved, resemblance, deviate);
         }
     }
     let together = together.at_least(family_of(rows).into_iter().map(|at| bounds[at]));

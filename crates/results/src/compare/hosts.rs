@@ -160,7 +160,7 @@ pub fn compare_over_hosts(
         geometric_mean,
         hosts: Some(hosts),
         movement: None,
-        autocorrelation: None,
+        resemblance: None,
     }
 }
 

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use super::resemblance::Resemblance;
 use super::{ALPHA, Ratio};
 use crate::normal::normal_quantile;
 use crate::schema::MetricResult;
@@ -128,17 +129,26 @@ impl Ratio {
     /// from below, so that the two remain consistent. The second value is this bound.
     ///
     /// `movement` is the logarithm by which all rows moved. Whether the machine moved or the program changed is unknown,
-    /// so the interval holds the ratio with and without it, and the p-value is the larger one.
+    /// so the interval holds the ratio with and without it, and the p-value is the larger one. `resemblance` is that of
+    /// successive launches.
     #[must_use]
-    pub fn on_drifting_machine(self, drift: f64, movement: f64, deviate: f64) -> (Ratio, f64) {
+    pub fn on_drifting_machine(
+        self,
+        drift: f64,
+        movement: f64,
+        resemblance: Option<Resemblance>,
+        deviate: f64,
+    ) -> (Ratio, f64) {
         let movement = if self.paired { 0.0 } else { movement };
-        if drift <= 0.0 && movement == 0.0 || self.n < 2 {
+        if drift <= 0.0 && movement == 0.0 && resemblance.is_none() || self.n < 2 {
             return (self, 0.0);
         }
-        let wider = |end: f64| (end / self.value).ln().hypot(deviate * drift);
-        let (centre, error) = (self.value.ln(), (self.towards_one() / deviate).hypot(drift));
+        let (factor, share) = resemblance.map_or((1.0, 1.0), |found| (found.factor, found.share));
+        let wider = |end: f64| (factor * (end / self.value).ln()).hypot(deviate * drift);
+        let (centre, error) = (self.value.ln(), (factor * self.towards_one() / deviate).hypot(drift));
         // Launches have shown the error, so its tails are those of their number, which many rows reach.
         let degrees = (self.n as usize - 1) * if self.paired { 1 } else { 2 };
+        let degrees = ((degrees as f64 * share) as usize).max(1);
         let effect = least(centre, movement);
         let bound = if effect == 0.0 { 1.0 } else { student::beyond(effect / error, degrees) };
         let low = (centre.min(centre - movement) - wider(self.low)).exp();

@@ -120,18 +120,45 @@ fn six_launches_show_one_slow_row_of_twenty() {
 
 #[test]
 fn launches_that_resemble_those_before_them_are_flagged() {
-    let of = |share: f64| {
-        let mut random = Random::new(9);
-        let mut level = 0.0;
-        let mut next = |_: &str, _: u32| {
-            level = share * level + random.normal();
-            (0.02 * level).exp()
+    // As many as a verdict takes, of as many rows as a small suite has.
+    let of = |share: f64, seed: u64| {
+        let mut random = Random::new(seed);
+        let ids: Vec<String> = (0..ROWS).map(|row| format!("r{row}")).collect();
+        let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+        let mut levels = [0.0; ROWS];
+        let mut next = |id: &str, _: u32| {
+            let level = &mut levels[id[1..].parse::<usize>().expect("a number follows")];
+            *level = share * *level + (1.0 - share * share).sqrt() * random.normal();
+            (0.02 * *level).exp()
         };
-        let (before, after) = (run(&["r0"], 40, &mut next), run(&["r0"], 40, &mut next));
-        compare(&side("r", 0, &before), &side("r", 1, &after), Rules::default()).autocorrelation
+        let (before, after) = (run(&ids, 12, &mut next), run(&ids, 12, &mut next));
+        compare(&side("r", 0, &before), &side("r", 1, &after), Rules::default()).resemblance
     };
-    assert!(of(0.8).is_some_and(|lag1| lag1 > 0.4), "{:?}", of(0.8));
-    assert_eq!(of(0.0), None);
+    let flagged = |share: f64| (0..50).filter(|&seed| of(share, seed).is_some()).count();
+    assert!(flagged(0.6) >= 45, "{} of 50", flagged(0.6));
+    assert!(flagged(0.0) <= 1, "{} of 50", flagged(0.0));
+}
+
+#[test]
+fn equal_rows_with_launches_that_resemble_each_other_seldom_differ() {
+    let ids: Vec<String> = (0..2 * ROWS).map(|row| format!("{}{}", ["a", "b"][row % 2], row / 2)).collect();
+    let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+    let wrong = |blocks: u32| {
+        let compared = |seed: u64| {
+            let mut random = Random::new(seed);
+            let mut levels = [0.0; 2 * ROWS];
+            let run = run(&ids, blocks, |id, _| {
+                let place = 2 * id[1..].parse::<usize>().expect("a number follows") + usize::from(id.starts_with('b'));
+                levels[place] = 0.6 * levels[place] + 0.8 * random.normal();
+                (0.02 * levels[place]).exp()
+            });
+            compare(&side("a", 0, &run), &side("b", 0, &run), Rules::default())
+        };
+        (0..60).filter(|&seed| called_different(&compared(seed)) > 0).count()
+    };
+    let found = [12, 30].map(wrong);
+    println!("{found:?} of 60");
+    assert!(found.iter().all(|wrong| *wrong <= 12), "{found:?} of 60");
 }
 
 #[test]
@@ -283,7 +310,7 @@ fn a_small_change_is_found_although_two_launches_ran_at_another_speed() {
 #[test]
 fn a_noise_floor_hides_differences_and_makes_nothing_equivalent() {
     // The ratio of the launches is far below 1, with a noise floor of 192 %, as on a machine with two speeds.
-    let before: Vec<f64> = (0..12).map(|at| 1e6 + 1e3 * f64::from(at)).collect();
+    let before: Vec<f64> = (0..12).map(|at| 1e6 + 1e3 * f64::from(at * 5 % 12)).collect();
     let after: Vec<f64> = before.iter().map(|rate| rate * 0.469).collect();
     let plain = launches_apart(&before, &after, Better::Higher, Rules::default());
     assert_eq!(plain.verdict, Verdict::Worse);

@@ -63,7 +63,7 @@ fn compared(value: f64, low: f64, high: f64, verdict: Verdict) -> Vec<Compared> 
         geometric_mean: None,
         hosts: None,
         movement: None,
-        autocorrelation: None,
+        resemblance: None,
     };
     vec![Compared { comparison, environment: vec![], noise: String::new() }]
 }
