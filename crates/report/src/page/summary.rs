@@ -33,8 +33,8 @@ fn draw(page: &Page<'_>, allowance: &mut Allowance) -> Option<String> {
     // The datasets of a report share one description.
     let mut last = None;
     for (name, run) in runs {
-        let mut words = status(run);
-        words.extend(verdict(run));
+        let mut words = verdict(run);
+        words.extend(status(run));
         words.truncate(SENTENCES_MAX);
         let heading =
             if page.has_several() { format!("<h3>{}</h3>\n", escape(&shorten(name, 120))) } else { String::new() };
@@ -116,23 +116,12 @@ fn about(run: &Run) -> String {
     table.map_or_else(String::new, |table| format!("<p>{}. {}</p>\n", escape(table.title), escape(table.what)))
 }
 
-/// Describes what is missing in a run.
-fn status(run: &Run) -> Vec<String> {
-    let count = |wanted: fn(&RowOutcome) -> bool| run.results.iter().filter(|row| wanted(&row.outcome)).count();
-    let parts = [
-        (count(|outcome| matches!(outcome, RowOutcome::Failed { .. })), "failed"),
-        (count(|outcome| matches!(outcome, RowOutcome::Skipped { .. })), "cannot run there"),
-        (count(|outcome| matches!(outcome, RowOutcome::Pending)), "had no turn"),
-    ];
-    let parts: Vec<String> = parts
-        .iter()
-        .filter(|(rows, _)| *rows > 0)
-        .map(|(rows, what)| format!("{} {what}", plural(*rows, "row")))
-        .collect();
-    let rest = if parts.is_empty() { "some launches are missing".to_owned() } else { parts.join(", ") };
+/// Says that launches are missing. Rows without a figure have a sentence of the verdict.
+fn status(run: &Run) -> Option<String> {
+    let is_whole = run.results.iter().all(|row| row.outcome == RowOutcome::Measured);
     match run.status {
-        RunStatus::Complete => Vec::new(),
-        RunStatus::Interrupted => vec![format!("Interrupted: {rest}.")],
-        RunStatus::Partial => vec![format!("Partial: {rest}.")],
+        RunStatus::Interrupted => Some("The run was interrupted: rows have fewer launches than planned.".to_owned()),
+        RunStatus::Partial if is_whole => Some("Some launches failed.".to_owned()),
+        RunStatus::Partial | RunStatus::Complete => None,
     }
 }
