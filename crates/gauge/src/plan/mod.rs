@@ -291,7 +291,7 @@ fn placements(request: &RunRequest, defaults: &Defaults, cpus: usize) -> Result<
 fn selected<'a>(request: &'a RunRequest, externals: &[Description]) -> Result<Selection<'a>, PlanError> {
     if request.rows.is_some() {
         let filters = request.selection.iter().map(String::as_str).collect();
-        return Ok(Selection { suites: vec![&suites::TABLE[0]], filters });
+        return Ok(Selection { suites: vec![suites::WHOLE], filters });
     }
     selection::read(&request.selection, |suites, filter| {
         filter::unmatched(&[filter], rows_of(suites, &every_placement(externals)).iter()).is_none()

@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, anyhow, bail};
-use headwater_gauge::environment;
 use headwater_gauge::harness::launch::ConductorError;
 use headwater_gauge::harness::program::Program as HarnessProgram;
 use headwater_gauge::harness::run::{BlockRunner, End, Observer, probe, repetition_allowance_s};
@@ -15,7 +14,8 @@ use headwater_gauge::harness::scratch::Scratch;
 use headwater_gauge::plan::duration::Seconds;
 use headwater_gauge::plan::undecided::Undecided;
 use headwater_gauge::plan::variants::Variant;
-use headwater_gauge::plan::{Column, Plan, RunRequest, duration};
+use headwater_gauge::plan::{Column, Plan, RunRequest, duration, selection};
+use headwater_gauge::{environment, suites};
 use headwater_os::{clock, cpu, plain_file};
 use headwater_os_tools::signal::StopSignals;
 use headwater_report::plural;
@@ -36,10 +36,13 @@ use crate::{stored_commands, trace};
 const QUICK_S: f64 = 55.0;
 
 pub(super) fn run(arguments: RunArguments) -> anyhow::Result<u8> {
-    let arguments = with_config(arguments)?;
+    let mut arguments = with_config(arguments)?;
     if arguments.print_config {
         out().write_all(toml::to_string(&arguments).context("cannot write the options as TOML")?.as_bytes())?;
         return Ok(status::OK);
+    }
+    if arguments.full {
+        arguments.selection.insert(0, format!("{}{}", selection::SUITE, suites::WHOLE.name));
     }
     let silent = arguments.json || arguments.quiet;
     let fail_on = arguments.fail_on;
@@ -374,6 +377,7 @@ fn with_config(typed: RunArguments) -> anyhow::Result<RunArguments> {
     }
     Ok(RunArguments {
         selection: either(typed.selection, file.selection),
+        full: typed.full || file.full,
         sizes: typed.sizes.or(file.sizes),
         placement: if typed.placement.is_empty() { file.placement } else { typed.placement },
         transport_cmd: either(typed.transport_cmd, file.transport_cmd),
