@@ -74,6 +74,19 @@ fn a_chart_describes_its_values_in_text() {
 }
 
 #[test]
+fn intervals_are_bands_of_two_lines_and_bars_of_more() {
+    let of = |made: &TestRun| drawn(made, "performance")[0].drawing().standalone();
+    let two = of(&sweep());
+    assert!(two.contains("class=\"band\"") && !two.contains("class=\"whisker\""));
+    let mut made = sweep();
+    for size in [1, 65_536] {
+        made.measure(&messaging("tcp", Standing::Candidate, "stream", size), &[1e5], 0.2);
+    }
+    let three = of(&made);
+    assert!(!three.contains("class=\"band\"") && three.contains("class=\"whisker\""));
+}
+
+#[test]
 fn a_linear_delay_is_fitted_by_its_line() {
     let figures = drawn(&sweep(), "delay");
     let (_, table) = figures[0].table.as_ref().expect("six sizes make a line");
