@@ -18,8 +18,8 @@ const RANGES_MAX: usize = 4;
 const NAMED: usize = 2;
 
 /// The conditions of a use in which both ends run: with a CPU each, and with one for both.
-const BOTH_RUN: &str = "While both ends run";
-const ONE_CPU: &str = "With both ends on one CPU";
+const BOTH_RUN: &str = "while both ends run";
+const ONE_CPU: &str = "with both ends on one CPU";
 
 /// What a run says without a reader that sleeps.
 const NOT_ASLEEP: &str = "How much of it is left in an event loop and with a sleeping reader, `headwater run` shows";
@@ -46,7 +46,8 @@ fn sentence(found: &[Vec<&RowResult>], placement: Placement) -> Option<String> {
     if running.is_none() && asleep.is_none() {
         return None;
     }
-    let asleep = asleep.map_or_else(|| NOT_ASLEEP.to_owned(), |words| capital(&words));
+    let asleep =
+        asleep.map_or_else(|| NOT_ASLEEP.to_owned(), |words| if running.is_some() { capital(&words) } else { words });
     let parts: Vec<String> = running.into_iter().chain([asleep]).collect();
     Some(format!("What STREAMS brings ({}): {}.", rows::placement_words(placement), parts.join(". ")))
 }

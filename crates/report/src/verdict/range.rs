@@ -68,7 +68,8 @@ impl<'a> Range<'a> {
     }
 
     fn leads_like(&self, next: &Range<'a>) -> bool {
-        self.leaders().count() == next.leaders().count()
+        (self.subjects.len() > 1) == (next.subjects.len() > 1)
+            && self.leaders().count() == next.leaders().count()
             && self.leaders().count() > 0
             && self.leaders().all(|name| next.leaders().any(|other| other == name))
     }
@@ -118,6 +119,7 @@ impl Range<'_> {
         };
         let head = match &leaders[..] {
             [] => String::new(),
+            [only] if others.is_empty() => format!("only {only} was measured ({figure})"),
             [only] if open(|_, n| n < 2) => format!("{only} was fastest ({figure})"),
             // Another one may be faster.
             [only] if open(|high, _| high > 1.0 + headwater_results::compare::MINIMUM_EFFECT) => {

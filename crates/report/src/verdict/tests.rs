@@ -97,6 +97,18 @@ fn a_row_that_may_be_as_fast_is_said_to_be_slower_by_up_to_its_interval() {
 }
 
 #[test]
+fn one_row_of_a_size_is_not_called_the_fastest() {
+    let found = {
+        let mut made = TestRun::new(12);
+        for (row, rate) in [stream("pipe", 64, 1e6), stream("tcp", 4096, 1e5), stream("pipe", 4096, 2e5)] {
+            made.measure(&row, &[rate], 0.01);
+        }
+        verdict(&made.run(Some(RunStatus::Complete)))[0].clone()
+    };
+    assert!(found.contains("at 64 B only pipe was measured (1.00 M messages/s). At 4 KiB pipe is fastest"), "{found}");
+}
+
+#[test]
 fn many_slower_rows_have_one_range_and_the_slowest_is_named() {
     let rates = [
         ("pipe", 3e6),
@@ -132,7 +144,7 @@ fn a_row_whose_launches_differ_too_much_is_not_measured_and_no_choice() {
     }
     expect![[r#"
         Request and answer (two CPUs, the kernel's mechanisms): at 64 B pipe is fastest (10.0 us); tcp is not measured: its launches differ by a factor of 6.
-        What STREAMS brings (two CPUs): While both ends run, request and answer is at 64 B not measured: its launches differ by a factor of 6 over streams-pipe or over pipe. How much of it is left in an event loop and with a sleeping reader, `headwater run` shows.
+        What STREAMS brings (two CPUs): while both ends run, request and answer is at 64 B not measured: its launches differ by a factor of 6 over streams-pipe or over pipe. How much of it is left in an event loop and with a sleeping reader, `headwater run` shows.
     "#]].assert_eq(&(verdict(&run).join("\n") + "\n"));
 }
 
@@ -159,7 +171,7 @@ fn what_streams_bring_is_said_for_ends_that_run_for_event_loops_and_for_a_sleepi
         Request and answer (two CPUs, the kernel's mechanisms): pipe takes 45.1 us at 64 B.
         Request and answer between event loops (two CPUs, the kernel's mechanisms): pipe takes 50.1 us at 64 B.
         A message to a sleeping reader (two CPUs, the kernel's mechanisms): pipe takes 25.8 us at 64 B.
-        What STREAMS brings (two CPUs): While both ends run, a stream of messages is at 64 B 8.0 to 8.1 times as fast over streams-pipe as over pipe; request and answer is at 64 B 90 times as fast over streams-pipe as over pipe. Request and answer between event loops is at 64 B 1.3 times slower over streams-pipe than over pipe; a message to a sleeping reader is at 64 B as fast over streams-pipe as over pipe (within 10 %).
+        What STREAMS brings (two CPUs): while both ends run, a stream of messages is at 64 B 8.0 to 8.1 times as fast over streams-pipe as over pipe; request and answer is at 64 B 90 times as fast over streams-pipe as over pipe. Request and answer between event loops is at 64 B 1.3 times slower over streams-pipe than over pipe; a message to a sleeping reader is at 64 B as fast over streams-pipe as over pipe (within 10 %).
     "#]],
     );
     let same_cpu: Vec<(Row, f64)> =
@@ -169,7 +181,7 @@ fn what_streams_bring_is_said_for_ends_that_run_for_event_loops_and_for_a_sleepi
         expect![[r#"
         A stream of messages (same CPU, the kernel's mechanisms): pipe moves 3.00 M messages/s at 64 B.
         Request and answer (same CPU, the kernel's mechanisms): pipe takes 45.1 us at 64 B.
-        What STREAMS brings (same CPU): With both ends on one CPU, a stream of messages is at 64 B 8.0 to 8.1 times as fast over streams-pipe as over pipe; request and answer is at 64 B 90 times as fast over streams-pipe as over pipe. How much of it is left in an event loop and with a sleeping reader, `headwater run` shows.
+        What STREAMS brings (same CPU): with both ends on one CPU, a stream of messages is at 64 B 8.0 to 8.1 times as fast over streams-pipe as over pipe; request and answer is at 64 B 90 times as fast over streams-pipe as over pipe. How much of it is left in an event loop and with a sleeping reader, `headwater run` shows.
     "#]],
     );
 }
@@ -395,7 +407,7 @@ fn the_choice_is_among_the_kernels_mechanisms_and_a_runtime_is_compared_with_the
         expect![[r#"
             A stream of messages (two CPUs, the kernel's mechanisms): at 64 B fifo is fastest (1.50 M messages/s); pipe is 1.5 times slower. At 64 KiB pipe is fastest (3.28 GB/s); fifo is 2.5 times slower.
             Request and answer (two CPUs, the kernel's mechanisms): at 64 B pipe and tcp are equally fast (within 10 %; 12.0 us).
-            What STREAMS brings (two CPUs): While both ends run, a stream of messages is at 64 B 4.0 times as fast over streams-fifo as over fifo and at 64 KiB 2.0 times slower over streams-pipe than over pipe; request and answer is at 64 B 3.0 times as fast over streams-pipe as over pipe. How much of it is left in an event loop and with a sleeping reader, `headwater run` shows.
+            What STREAMS brings (two CPUs): while both ends run, a stream of messages is at 64 B 4.0 times as fast over streams-fifo as over fifo and at 64 KiB 2.0 times slower over streams-pipe than over pipe; request and answer is at 64 B 3.0 times as fast over streams-pipe as over pipe. How much of it is left in an event loop and with a sleeping reader, `headwater run` shows.
         "#]],
     );
 }
@@ -410,7 +422,7 @@ fn the_harness_is_a_share_of_the_kernels_fastest_row_even_if_a_runtime_is_faster
         ],
         expect![[r#"
             A stream of messages (two CPUs, the kernel's mechanisms): pipe moves 1.00 M messages/s at 64 B.
-            What STREAMS brings (two CPUs): While both ends run, a stream of messages is at 64 B 20 times as fast over streams-pipe as over pipe. How much of it is left in an event loop and with a sleeping reader, `headwater run` shows.
+            What STREAMS brings (two CPUs): while both ends run, a stream of messages is at 64 B 20 times as fast over streams-pipe as over pipe. How much of it is left in an event loop and with a sleeping reader, `headwater run` shows.
             The measuring loop itself takes at most 1.0 % of the time of the kernel's fastest row (stream).
         "#]],
     );
@@ -423,7 +435,7 @@ fn external_programs_are_chosen_among_and_a_runtime_alone_is_judged_by_itself() 
         &[stream("pipe", 64, 1e6), stream("streams-pipe", 64, 6e6), external],
         expect![[r#"
             A stream of messages (two CPUs, without STREAMS): at 64 B c-pipe is fastest (3.01 M messages/s); pipe is 3.0 times slower.
-            What STREAMS brings (two CPUs): While both ends run, a stream of messages is at 64 B 6.0 times as fast over streams-pipe as over pipe. How much of it is left in an event loop and with a sleeping reader, `headwater run` shows.
+            What STREAMS brings (two CPUs): while both ends run, a stream of messages is at 64 B 6.0 times as fast over streams-pipe as over pipe. How much of it is left in an event loop and with a sleeping reader, `headwater run` shows.
         "#]],
     );
     check(
@@ -449,7 +461,7 @@ fn what_each_mechanism_is_worth_is_said_with_the_rate_without_it() {
         &rows,
         expect![[r#"
             A stream of messages (two CPUs, the kernel's mechanisms): pipe moves 1.00 M messages/s at 64 B and 65.1 MB/s at 64 KiB.
-            What STREAMS brings (two CPUs): While both ends run, a stream of messages is at every size (64 B to 64 KiB) 50 times as fast over streams-pipe as over pipe. How much of it is left in an event loop and with a sleeping reader, `headwater run` shows.
+            What STREAMS brings (two CPUs): while both ends run, a stream of messages is at every size (64 B to 64 KiB) 50 times as fast over streams-pipe as over pipe. How much of it is left in an event loop and with a sleeping reader, `headwater run` shows.
             What makes streams-pipe fast (two CPUs): 50.1 M messages/s at 64 B, but 601 k without the lane (plain bytes without an allocated message) and 1.50 M without one wake-up for many (else a call per message); 399 k without any (streams-eager); as fast without hysteresis (within 10 %); at 64 KiB with the lane 1.3 times as fast.
         "#]],
     );
