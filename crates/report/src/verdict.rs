@@ -9,6 +9,7 @@ use crate::rows;
 use crate::style::plain;
 
 mod absent;
+mod answer;
 mod beyond;
 mod caution;
 mod choice;
@@ -24,6 +25,8 @@ mod relation;
 mod sync;
 mod tracing;
 mod uses;
+
+pub(crate) use answer::answers;
 
 /// A kind of sentence; it yields nothing if the run has no rows for it.
 type Kind = fn(&Run) -> Vec<String>;

@@ -8,7 +8,7 @@ use super::{Section, comparison, figures, legend};
 use crate::chart::Figure;
 use crate::markup::{escape, prose, shorten};
 use crate::text::plural;
-use crate::verdict::verdict;
+use crate::verdict::{answers, verdict};
 
 /// The entry in the table of sections.
 pub(super) const SECTION: Section = Section { id: "summary", title: "Summary", draw };
@@ -43,11 +43,13 @@ fn draw(page: &Page<'_>, allowance: &mut Allowance) -> Option<String> {
         last = table;
         // With several runs the answer is their comparison; the words about each run are folded.
         let open = if page.source.comparisons.is_empty() { SENTENCES_OPEN } else { 0 };
-        // One run has its answer in its first sentences.
-        let first = if page.has_several() || !about.is_empty() { 0 } else { answer_of(&words) };
+        // One run has its answer in a sentence for each use, or else in its first sentences.
+        let is_alone = !page.has_several() && about.is_empty();
+        let short = if is_alone { answers(run) } else { Vec::new() };
+        let first = if is_alone && short.is_empty() { answer_of(&words) } else { 0 };
         let (first, words) = words.split_at(first);
-        answer += &list(first);
-        let text = format!("{heading}{about}{}", sentences(words, open.saturating_sub(first.len())));
+        answer += &(list(&short) + &list(first));
+        let text = format!("{heading}{about}{}", sentences(words, open.saturating_sub(short.len() + first.len())));
         if !allowance.takes_table(text.len()) {
             html += "<p class=\"note\">The words about further runs are left out for want of room.</p>\n";
             break;

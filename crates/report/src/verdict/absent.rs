@@ -22,5 +22,5 @@ pub(super) fn sentences(run: &Run) -> Vec<String> {
     let missing: usize = counts.iter().map(|(count, _)| count).sum();
     let total = plural(run.results.len(), "row");
     let verb = if missing == 1 { "has" } else { "have" };
-    vec![format!("{missing} of {total} {verb} no figure ({}): the reasons are below.", list(&words))]
+    vec![format!("{missing} of {total} {verb} no figure ({}); the list of rows gives the reasons.", list(&words))]
 }

@@ -6,7 +6,7 @@ use headwater_results::schema::{Placement, RowResult, Run};
 use super::choice::{USES, Use, measured_first};
 use super::of_size;
 use super::range::place;
-use super::relation::{beside, unite};
+use super::relation::{against, beside, unite};
 use crate::judge::{self, Relation};
 use crate::rows::{self, Provider};
 use crate::text::{capital, list, short_list};
@@ -18,11 +18,12 @@ const RANGES_MAX: usize = 4;
 const NAMED: usize = 2;
 
 /// The conditions of a use in which both ends run: with a CPU each, and with one for both.
-const BOTH_RUN: &str = "while both ends run";
-const ONE_CPU: &str = "with both ends on one CPU";
+pub(super) const BOTH_RUN: &str = "while both ends run";
+pub(super) const ONE_CPU: &str = "with both ends on one CPU";
 
 /// What a run says without a reader that sleeps.
-const NOT_ASLEEP: &str = "How much of it is left in an event loop and with a sleeping reader, `headwater run` shows";
+const NOT_ASLEEP: &str =
+    "`headwater run` measures how much of this remains in an event loop and with a sleeping reader";
 
 pub(super) fn sentences(run: &Run) -> Vec<String> {
     let found: Vec<Vec<&RowResult>> = USES.iter().map(|of| measured_first(run, of.patterns)).collect();
@@ -69,7 +70,7 @@ pub(super) struct Range<'a> {
     subjects: [Vec<&'a str>; 2],
 }
 
-fn steps<'a>(rows: &[&'a RowResult]) -> Vec<Step<'a>> {
+pub(super) fn steps<'a>(rows: &[&'a RowResult]) -> Vec<Step<'a>> {
     rows::sizes(rows).into_iter().filter_map(|size| step(&of_size(rows, size), size)).collect()
 }
 
@@ -134,11 +135,30 @@ impl<'a> Range<'a> {
         true
     }
 
+    /// Returns `streams-pipe is 8.0 times as fast as pipe`.
+    pub(super) fn short(&self) -> String {
+        let [of_runtime, of_kernel] = self.names();
+        format!("{of_runtime} {}", against(&self.relation, &of_kernel))
+    }
+
+    /// Returns the same for two of several ranges: `streams-pipe is 8.0 times as fast as pipe at 64 B and is as fast as pipe at
+    /// 64 KiB`.
+    pub(super) fn short_of_two(&self, other: &Range<'a>) -> String {
+        let [of_runtime, _] = self.names();
+        let second = other.short();
+        let second = second.strip_prefix(&of_runtime).map_or(&*second, str::trim_start);
+        format!("{} {} and {second} {}", self.short(), place(self.sizes, true, false), place(other.sizes, false, true))
+    }
+
+    /// Returns the names of either side.
+    fn names(&self) -> [String; 2] {
+        [0, 1].map(|side| short_list(&rows::unique(self.subjects[side].iter().copied()), NAMED))
+    }
+
     /// Returns `up to 4 KiB 2.1 to 41 times as fast over streams-pipe as over pipe`.
     fn words(&self, is_first: bool, is_last: bool) -> String {
         let place = place(self.sizes, is_first, is_last);
-        let [of_runtime, of_kernel] =
-            [0, 1].map(|side| short_list(&rows::unique(self.subjects[side].iter().copied()), NAMED));
+        let [of_runtime, of_kernel] = self.names();
         format!("{place} {}", beside(&self.relation, &of_runtime, &of_kernel))
     }
 }

@@ -26,13 +26,11 @@ fn few(run: &Run) -> Option<String> {
     let most = estimates.max_by_key(|estimate| estimate.n)?;
     match most.n {
         1 if is_overhead(run) => Some("One block shows no difference.".to_owned()),
-        1 => Some(
-            "Each row has one launch, which shows no difference: what was fastest was so in that launch.".to_owned(),
-        ),
+        1 => Some("One launch of each row shows what was, not what to choose. Measure 12 or more.".to_owned()),
         few if most.confidence < COVERAGE_MIN => {
             let coverage = (most.confidence * 100.0).floor();
             Some(format!(
-                "{few} launches are too few for an answer (an interval covers {coverage:.0} % only): what follows is a hint."
+                "{few} launches show what was, not what to choose: an interval covers only {coverage:.0} %. Measure 12 or more."
             ))
         }
         _ => None,

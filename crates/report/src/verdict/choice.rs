@@ -55,7 +55,7 @@ fn of_use(run: &Run, name: &str, rows: &[&RowResult]) -> Vec<String> {
 
 /// Returns the rows among which a program chooses, and what they are in words if that needs saying: the kernel's own
 /// mechanisms and external programs; those of a runtime only if there are no others.
-fn choices<'a>(rows: &[&'a RowResult]) -> (Vec<&'a RowResult>, &'static str) {
+pub(super) fn choices<'a>(rows: &[&'a RowResult]) -> (Vec<&'a RowResult>, &'static str) {
     let own: Vec<&RowResult> = rows.iter().copied().filter(|row| rows::provider(row) != Provider::Runtime).collect();
     let has_runtime = own.len() < rows.len();
     match (own.is_empty(), has_runtime) {
@@ -99,7 +99,7 @@ fn over_sizes(ranges: &[Range<'_>], rows: &[&RowResult]) -> String {
     let sizes = rows::sizes(rows);
     let ends = sizes.first().zip(sizes.last()).map_or((0, 0), |(first, last)| (*first, *last));
     let start = format!(
-        "the fastest one changes with the size ({} to {})",
+        "the fastest mechanism changes with the size ({} to {})",
         units::size_in_words(ends.0),
         units::size_in_words(ends.1)
     );
@@ -107,9 +107,18 @@ fn over_sizes(ranges: &[Range<'_>], rows: &[&RowResult]) -> String {
         Some((name, by)) if by <= 1.0 + judge::EQUIVALENCE => {
             format!("{} {name} is the fastest, or as fast as the fastest ({})", place(ends, true, true), within())
         }
-        Some((name, by)) => format!("{start}; {name} is at no size more than {} slower than it", factors(by, by)),
+        Some((name, by)) => format!("{start}; {name} is never more than {} slower than the fastest", factors(by, by)),
         None => format!("{start}; the table shows each"),
     }
+}
+
+/// Returns the mechanism that is never far behind, alone.
+pub(super) fn never_far_behind(ranges: &[Range<'_>]) -> Option<String> {
+    let (name, by) = least_behind(ranges)?;
+    Some(match by <= 1.0 + judge::EQUIVALENCE {
+        true => format!("{name} ({} of the fastest at every size)", within()),
+        false => format!("{name} (never more than {} slower than the fastest)", factors(by, by)),
+    })
 }
 
 /// Returns the figure of a range: messages and durations at its first size, bytes at its last.

@@ -3,7 +3,7 @@
 use headwater_results::schema::RowResult;
 
 use super::of_size;
-use super::relation::{behind, unite, within};
+use super::relation::{behind, is_past, unite, within};
 use crate::judge::{self, Ranked, Relation};
 use crate::text::short_list;
 use crate::units;
@@ -106,7 +106,7 @@ fn joined(one: Relation, other: Relation) -> Relation {
     }
 }
 
-impl Range<'_> {
+impl<'a> Range<'a> {
     /// Returns `up to 256 B pipe is fastest (2.00 M messages/s)`, and how the others stand to it. `is_first` and `is_last`
     /// tell the position of the range, and `figure` is the leader's.
     pub fn words(&self, is_first: bool, is_last: bool, figure: &str) -> String {
@@ -114,22 +114,51 @@ impl Range<'_> {
         let leaders: Vec<&str> = self.leaders().collect();
         let others: Vec<(&str, Relation)> =
             self.subjects.iter().filter(|(_, relation)| !relation.leads()).copied().collect();
-        let open = |is: fn(f64, u32) -> bool| {
-            others.iter().any(|(_, relation)| matches!(relation, Relation::Open(times) if is(times.high, times.n)))
-        };
+        let was = others.iter().filter_map(|(_, relation)| relation.times()).any(|times| is_past(&times));
         let head = match &leaders[..] {
             [] => String::new(),
-            [only] if others.is_empty() => format!("only {only} was measured ({figure})"),
-            [only] if open(|_, n| n < 2) => format!("{only} was fastest ({figure})"),
+            [only] if self.is_alone() => format!("only {only} was measured ({figure})"),
+            [only] if was => format!("{only} was fastest ({figure})"),
             // Another one may be faster.
-            [only] if open(|high, _| high > 1.0 + headwater_results::compare::MINIMUM_EFFECT) => {
-                format!("{only} seems fastest ({figure})")
-            }
+            [only] if self.rivals().next().is_some() => format!("{only} seems fastest ({figure})"),
             [only] => format!("{only} is fastest ({figure})"),
             several => format!("{} are equally fast ({}; {figure})", short_list(several, NAMED), within()),
         };
         let clauses: Vec<String> = [head].into_iter().filter(|head| !head.is_empty()).chain(behind(&others)).collect();
         format!("{place} {}", clauses.join("; "))
+    }
+
+    /// Returns `pipe or fifo up to 256 B (tcp may be faster)`: the choice alone.
+    pub fn short(&self, is_first: bool, is_last: bool) -> String {
+        let leaders: Vec<&str> = self.leaders().collect();
+        let rivals: Vec<&str> = self.rivals().collect();
+        let rivals = match rivals.len() {
+            0 => String::new(),
+            1 => format!(" ({} may be faster)", rivals[0]),
+            several => format!(" ({several} others may be faster)"),
+        };
+        let leaders = match self.is_alone() {
+            true => format!("only {} was measured", leaders[0]),
+            false => short_list(&leaders, NAMED).replace(" and ", " or "),
+        };
+        let place = match is_first && is_last {
+            true => String::new(),
+            false => format!(" {}", place((self.sizes[0], self.sizes[self.sizes.len() - 1]), is_first, is_last)),
+        };
+        format!("{leaders}{place}{rivals}")
+    }
+
+    /// Whether one row leads and nothing is known of the others.
+    fn is_alone(&self) -> bool {
+        self.leaders().count() == 1
+            && self.subjects.iter().all(|(_, relation)| relation.leads() || relation.times().is_none())
+    }
+
+    /// Returns the subjects that may be faster than the best one.
+    fn rivals(&self) -> impl Iterator<Item = &'a str> + '_ {
+        let least = 1.0 + headwater_results::compare::MINIMUM_EFFECT;
+        let may = move |relation: &Relation| matches!(relation, Relation::Open(times) if times.high > least);
+        self.subjects.iter().filter(move |(_, relation)| may(relation)).map(|(name, _)| *name)
     }
 
     /// Whether it has one size only.

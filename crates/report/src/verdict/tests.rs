@@ -2,7 +2,7 @@ use expect_test::{Expect, expect};
 use headwater_results::flags::Flag;
 use headwater_results::schema::{Placement, Row, RunStatus, Standing, WorkerKind};
 
-use super::verdict;
+use super::{answers, verdict};
 use crate::testing::{TestRun, messaging, overview, placed, sync};
 
 const CANDIDATE: Standing = Standing::Candidate;
@@ -78,8 +78,8 @@ fn where_the_best_changes_often_the_advice_is_the_one_that_is_never_far_behind()
     check(
         &rows,
         expect![[r#"
-        A stream of messages (two CPUs): the fastest one changes with the size (1 B to 32 B); pipe is at no size more than 1.3 times slower than it.
-    "#]],
+            A stream of messages (two CPUs): the fastest mechanism changes with the size (1 B to 32 B); pipe is never more than 1.3 times slower than the fastest.
+        "#]],
     );
 }
 
@@ -143,8 +143,8 @@ fn a_row_whose_launches_differ_too_much_is_not_measured_and_no_choice() {
         metric.estimate = headwater_results::estimate::Estimate::of_launches(&metric.launches).expect("launches");
     }
     expect![[r#"
-        Request and answer (two CPUs, the kernel's mechanisms): at 64 B pipe is fastest (10.0 us); tcp is not measured: its launches differ by a factor of 6.
-        What STREAMS brings (two CPUs): while both ends run, request and answer is at 64 B not measured: its launches differ by a factor of 6 over streams-pipe or over pipe. How much of it is left in an event loop and with a sleeping reader, `headwater run` shows.
+        Request and answer (two CPUs, the kernel's mechanisms): at 64 B only pipe was measured (10.0 us); tcp is not measured: its launches differ by a factor of 6.
+        What STREAMS brings (two CPUs): while both ends run, request and answer is at 64 B not measured (the launches of streams-pipe or pipe differ by a factor of 6). `headwater run` measures how much of this remains in an event loop and with a sleeping reader.
     "#]].assert_eq(&(verdict(&run).join("\n") + "\n"));
 }
 
@@ -179,11 +179,116 @@ fn what_streams_bring_is_said_for_ends_that_run_for_event_loops_and_for_a_sleepi
     check(
         &same_cpu,
         expect![[r#"
-        A stream of messages (same CPU, the kernel's mechanisms): pipe moves 3.00 M messages/s at 64 B.
-        Request and answer (same CPU, the kernel's mechanisms): pipe takes 45.1 us at 64 B.
-        What STREAMS brings (same CPU): with both ends on one CPU, a stream of messages is at 64 B 8.0 to 8.1 times as fast over streams-pipe as over pipe; request and answer is at 64 B 90 times as fast over streams-pipe as over pipe. How much of it is left in an event loop and with a sleeping reader, `headwater run` shows.
+            A stream of messages (same CPU, the kernel's mechanisms): pipe moves 3.00 M messages/s at 64 B.
+            Request and answer (same CPU, the kernel's mechanisms): pipe takes 45.1 us at 64 B.
+            What STREAMS brings (same CPU): with both ends on one CPU, a stream of messages is at 64 B 8.0 to 8.1 times as fast over streams-pipe as over pipe; request and answer is at 64 B 90 times as fast over streams-pipe as over pipe. `headwater run` measures how much of this remains in an event loop and with a sleeping reader.
+        "#]],
+    );
+}
+
+/// Checks the short answers for rows with these figures in `launches` launches, varied by 1 %.
+fn check_answers(launches: u32, rows: &[(Row, f64)], expected: Expect) {
+    let mut made = TestRun::new(launches);
+    for (row, value) in rows {
+        made.measure(row, &[*value], 0.01);
+    }
+    let found: String =
+        answers(&made.run(Some(RunStatus::Complete))).iter().map(|words| format!("{words}\n")).collect();
+    expected.assert_eq(&found);
+}
+
+#[test]
+fn each_use_is_answered_in_a_sentence_with_its_condition() {
+    let delay = |subject: &str, pattern: &str, ns: f64| {
+        let metrics = messaging(subject, CANDIDATE, "rtt", 64).metrics;
+        (Row { metrics, ..messaging(subject, CANDIDATE, pattern, 64) }, ns)
+    };
+    let rows = [
+        stream("pipe", 64, 3e6),
+        stream("tcp", 64, 1e6),
+        stream("streams-pipe", 64, 2.4e7),
+        stream("pipe", 65_536, 3e4),
+        stream("tcp", 65_536, 4e4),
+        stream("streams-pipe", 65_536, 2e4),
+        delay("pipe", "rtt", 45_000.0),
+        delay("fifo", "rtt", 45_010.0),
+        delay("streams-pipe", "rtt", 500.0),
+        delay("pipe", "wake", 26_000.0),
+        delay("streams-pipe", "wake", 26_100.0),
+    ];
+    check_answers(
+        12,
+        &rows,
+        expect![[r#"
+        A stream of messages: pipe at 64 B, tcp at 64 KiB; streams-pipe is 8.0 to 8.1 times as fast as pipe at 64 B and is 2.0 times slower than tcp at 64 KiB while both ends run.
+        Request and answer: pipe or fifo; streams-pipe is 89 to 90 times as fast as pipe while both ends run.
+        A message to a sleeping reader: streams-pipe is as fast as pipe.
     "#]],
     );
+    let placed: Vec<(Row, f64)> = rows[..3]
+        .iter()
+        .flat_map(|(row, rate)| [(row.clone(), *rate), (placed(row.clone(), Placement::SameCpu), *rate)])
+        .collect();
+    check_answers(
+        12,
+        &placed,
+        expect![[r#"
+        A stream of messages (two CPUs): pipe; streams-pipe is 8.0 times as fast as pipe while both ends run.
+    "#]],
+    );
+    check_answers(3, &rows, expect![[""]]);
+    check_answers(1, &rows, expect![[""]]);
+}
+
+#[test]
+fn an_answer_over_many_changes_of_the_best_is_the_one_that_is_never_far_behind() {
+    let mut rows = Vec::new();
+    for (index, size) in [1, 2, 4, 8, 16, 32].into_iter().enumerate() {
+        rows.push(stream("pipe", size, 2e6));
+        rows.push(stream("fifo", size, if index % 2 == 0 { 2.6e6 } else { 1e6 }));
+    }
+    check_answers(
+        12,
+        &rows,
+        expect![[r#"
+        A stream of messages: pipe (never more than 1.3 times slower than the fastest).
+    "#]],
+    );
+    check_answers(
+        12,
+        &rows[..6],
+        expect![[r#"
+        A stream of messages: fifo at 1 B, pipe at 2 B, fifo at 4 B.
+    "#]],
+    );
+}
+
+#[test]
+fn a_mechanism_is_not_the_fastest_where_no_other_one_is_measured() {
+    let mut made = TestRun::new(12);
+    for subject in ["pipe", "tcp", "fifo"] {
+        made.measure(&messaging(subject, CANDIDATE, "wake", 64), &[1e4], 0.01);
+    }
+    let mut run = made.run(Some(RunStatus::Complete));
+    for (at, factor) in [(1, 6.0), (2, 22.0)] {
+        let metric = &mut run.results[at].metrics[0];
+        metric.launches.iter_mut().step_by(2).for_each(|value| *value *= factor);
+        metric.estimate = headwater_results::estimate::Estimate::of_launches(&metric.launches).expect("launches");
+    }
+    assert_eq!(answers(&run), ["A message to a sleeping reader: only pipe was measured."]);
+    expect![[r#"
+        A message to a sleeping reader (two CPUs): at 64 B only pipe was measured (10.0 us); tcp and fifo are not measured: their launches differ by factors of 6 to 22.
+    "#]].assert_eq(&(verdict(&run).join("\n") + "\n"));
+}
+
+#[test]
+fn a_rival_of_the_best_is_named_in_the_answer() {
+    let mut made = TestRun::new(12);
+    for (subject, rate, spread) in [("pipe", 2e6, 0.02), ("fifo", 1.9e6, 0.5), ("tcp", 2e5, 0.6)] {
+        made.measure(&messaging(subject, CANDIDATE, "stream", 64), &[rate], spread);
+    }
+    let found = answers(&made.run(Some(RunStatus::Complete)));
+    assert_eq!(found, ["A stream of messages: pipe (fifo may be faster)."]);
 }
 
 #[test]
@@ -329,7 +434,7 @@ fn one_launch_claims_no_difference() {
         1,
         &[stream("pipe", 64, 2e6), stream("tcp", 64, 1e6), limit("stream", 64, 2e7)],
         expect![[r#"
-            Each row has one launch, which shows no difference: what was fastest was so in that launch.
+            One launch of each row shows what was, not what to choose. Measure 12 or more.
             A stream of messages (two CPUs): at 64 B pipe was fastest (2.00 M messages/s); tcp was 2.0 times slower.
             The fastest mechanism beside the limit, a bare ring in shared memory: a stream of messages is at 64 B in one launch 10 times slower over pipe than over ring-spin.
         "#]],
@@ -337,13 +442,13 @@ fn one_launch_claims_no_difference() {
 }
 
 #[test]
-fn few_launches_are_a_hint() {
+fn few_launches_show_what_was_and_choose_nothing() {
     check_launches(
         3,
         &[stream("pipe", 64, 2e6), stream("tcp", 64, 1e6)],
         expect![[r#"
-            3 launches are too few for an answer (an interval covers 75 % only): what follows is a hint.
-            A stream of messages (two CPUs): at 64 B pipe is fastest (2.01 M messages/s); tcp is 2.0 times slower.
+            3 launches show what was, not what to choose: an interval covers only 75 %. Measure 12 or more.
+            A stream of messages (two CPUs): at 64 B pipe was fastest (2.01 M messages/s); tcp was 2.0 times slower.
         "#]],
     );
 }
@@ -376,7 +481,7 @@ fn a_run_without_figures_is_reported_as_such() {
     let found = verdict(&made.run(None));
     let expected = [
         "Nothing was measured.",
-        "3 of 3 rows have no figure (1 skipped, 1 failed and 1 without a turn): the reasons are below.",
+        "3 of 3 rows have no figure (1 skipped, 1 failed and 1 without a turn); the list of rows gives the reasons.",
     ];
     assert_eq!(found, expected);
     assert_eq!(verdict(&TestRun::new(12).run(None)), ["Nothing was measured."]);
@@ -407,7 +512,7 @@ fn the_choice_is_among_the_kernels_mechanisms_and_a_runtime_is_compared_with_the
         expect![[r#"
             A stream of messages (two CPUs, the kernel's mechanisms): at 64 B fifo is fastest (1.50 M messages/s); pipe is 1.5 times slower. At 64 KiB pipe is fastest (3.28 GB/s); fifo is 2.5 times slower.
             Request and answer (two CPUs, the kernel's mechanisms): at 64 B pipe and tcp are equally fast (within 10 %; 12.0 us).
-            What STREAMS brings (two CPUs): while both ends run, a stream of messages is at 64 B 4.0 times as fast over streams-fifo as over fifo and at 64 KiB 2.0 times slower over streams-pipe than over pipe; request and answer is at 64 B 3.0 times as fast over streams-pipe as over pipe. How much of it is left in an event loop and with a sleeping reader, `headwater run` shows.
+            What STREAMS brings (two CPUs): while both ends run, a stream of messages is at 64 B 4.0 times as fast over streams-fifo as over fifo and at 64 KiB 2.0 times slower over streams-pipe than over pipe; request and answer is at 64 B 3.0 times as fast over streams-pipe as over pipe. `headwater run` measures how much of this remains in an event loop and with a sleeping reader.
         "#]],
     );
 }
@@ -422,7 +527,7 @@ fn the_harness_is_a_share_of_the_kernels_fastest_row_even_if_a_runtime_is_faster
         ],
         expect![[r#"
             A stream of messages (two CPUs, the kernel's mechanisms): pipe moves 1.00 M messages/s at 64 B.
-            What STREAMS brings (two CPUs): while both ends run, a stream of messages is at 64 B 20 times as fast over streams-pipe as over pipe. How much of it is left in an event loop and with a sleeping reader, `headwater run` shows.
+            What STREAMS brings (two CPUs): while both ends run, a stream of messages is at 64 B 20 times as fast over streams-pipe as over pipe. `headwater run` measures how much of this remains in an event loop and with a sleeping reader.
             The measuring loop itself takes at most 1.0 % of the time of the kernel's fastest row (stream).
         "#]],
     );
@@ -435,7 +540,7 @@ fn external_programs_are_chosen_among_and_a_runtime_alone_is_judged_by_itself() 
         &[stream("pipe", 64, 1e6), stream("streams-pipe", 64, 6e6), external],
         expect![[r#"
             A stream of messages (two CPUs, without STREAMS): at 64 B c-pipe is fastest (3.01 M messages/s); pipe is 3.0 times slower.
-            What STREAMS brings (two CPUs): while both ends run, a stream of messages is at 64 B 6.0 times as fast over streams-pipe as over pipe. How much of it is left in an event loop and with a sleeping reader, `headwater run` shows.
+            What STREAMS brings (two CPUs): while both ends run, a stream of messages is at 64 B 6.0 times as fast over streams-pipe as over pipe. `headwater run` measures how much of this remains in an event loop and with a sleeping reader.
         "#]],
     );
     check(
@@ -461,7 +566,7 @@ fn what_each_mechanism_is_worth_is_said_with_the_rate_without_it() {
         &rows,
         expect![[r#"
             A stream of messages (two CPUs, the kernel's mechanisms): pipe moves 1.00 M messages/s at 64 B and 65.1 MB/s at 64 KiB.
-            What STREAMS brings (two CPUs): while both ends run, a stream of messages is at every size (64 B to 64 KiB) 50 times as fast over streams-pipe as over pipe. How much of it is left in an event loop and with a sleeping reader, `headwater run` shows.
+            What STREAMS brings (two CPUs): while both ends run, a stream of messages is at every size (64 B to 64 KiB) 50 times as fast over streams-pipe as over pipe. `headwater run` measures how much of this remains in an event loop and with a sleeping reader.
             What makes streams-pipe fast (two CPUs): 50.1 M messages/s at 64 B, but 601 k without the lane (plain bytes without an allocated message) and 1.50 M without one wake-up for many (else a call per message); 399 k without any (streams-eager); as fast without hysteresis (within 10 %); at 64 KiB with the lane 1.3 times as fast.
         "#]],
     );
@@ -498,14 +603,14 @@ fn a_run_of_overhead_says_what_tracing_costs_each_workload() {
     expect![[r#"
         Tracing compile, wall time: flight costs +10 %; user-drain costs less than 2.0 %.
         Tracing 1 row of LMbench: flight slows 1, null-call most (2.39 x); user-drain slows none. The rest changes less than counts, or is undecided.
-        1 of 13 rows has no figure (1 skipped): the reasons are below.
+        1 of 13 rows has no figure (1 skipped); the list of rows gives the reasons.
     "#]]
     .assert_eq(&(verdict(&crate::testing::overhead(12)).join("\n") + "\n"));
     expect![[r#"
-        3 launches are too few for an answer (an interval covers 75 % only): what follows is a hint.
-        Tracing compile, wall time: flight and user-drain are undecided (about 4 more blocks would tell).
+        3 launches show what was, not what to choose: an interval covers only 75 %. Measure 12 or more.
+        Tracing compile, wall time: flight and user-drain are undecided (about 3 more blocks would tell).
         Tracing 1 row of LMbench: flight slows none; user-drain slows none. The rest changes less than counts, or is undecided.
-        1 of 13 rows has no figure (1 skipped): the reasons are below.
+        1 of 13 rows has no figure (1 skipped); the list of rows gives the reasons.
     "#]]
     .assert_eq(&(verdict(&crate::testing::overhead(3)).join("\n") + "\n"));
     assert!(verdict(&crate::testing::overhead(1)).contains(&"One block shows no difference.".to_owned()));
