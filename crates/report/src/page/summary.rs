@@ -44,12 +44,16 @@ fn draw(page: &Page<'_>, allowance: &mut Allowance) -> Option<String> {
         // With several runs the answer is their comparison; the words about each run are folded.
         let open = if page.source.comparisons.is_empty() { SENTENCES_OPEN } else { 0 };
         // One run has its answer in a sentence for each use, or else in its first sentences.
+        // Below short answers the sentences with all figures are folded.
         let is_alone = !page.has_several() && about.is_empty();
         let short = if is_alone { answers(run) } else { Vec::new() };
         let first = if is_alone && short.is_empty() { answer_of(&words) } else { 0 };
         let (first, words) = words.split_at(first);
         answer += &(list(&short) + &list(first));
-        let text = format!("{heading}{about}{}", sentences(words, open.saturating_sub(short.len() + first.len())));
+        let text = format!(
+            "{heading}{about}{}",
+            sentences(words, if short.is_empty() { open.saturating_sub(first.len()) } else { 0 })
+        );
         if !allowance.takes_table(text.len()) {
             html += "<p class=\"note\">The words about further runs are left out for want of room.</p>\n";
             break;
