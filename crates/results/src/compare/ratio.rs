@@ -5,10 +5,12 @@
 
 use std::collections::BTreeMap;
 
+use super::resemblance::Resemblance;
 use super::{ALPHA, Ratio};
-use crate::normal::{normal_below, normal_quantile};
+use crate::normal::normal_quantile;
 use crate::schema::MetricResult;
 use crate::significance::shift::{Shift, ShiftEstimator};
+use crate::significance::student;
 
 /// Computes ratios, and caches what depends only on the number of launches.
 #[derive(Clone, Debug)]
@@ -124,15 +126,45 @@ impl Ratio {
 
     /// Returns the same ratio on a drifting machine: equal sides differ by `drift`, a standard deviation; `deviate` is
     /// the number of standard deviations at the level of the interval. Drift widens the interval and bounds the p-value
-    /// from below, so that the two remain consistent.
+    /// from below, so that the two remain consistent. The second value is this bound.
+    ///
+    /// `movement` is the logarithm by which all rows moved. Whether the machine moved or the program changed is unknown,
+    /// so the interval holds the ratio with and without it, and the p-value is the larger one. `resemblance` is that of
+    /// successive launches.
     #[must_use]
-    pub fn on_drifting_machine(self, drift: f64, deviate: f64) -> Ratio {
-        if drift <= 0.0 || self.n < 2 {
-            return self;
+    pub fn on_drifting_machine(
+        self,
+        drift: f64,
+        movement: f64,
+        resemblance: Option<Resemblance>,
+        deviate: f64,
+    ) -> (Ratio, f64) {
+        let movement = if self.paired { 0.0 } else { movement };
+        if drift <= 0.0 && movement == 0.0 && resemblance.is_none() || self.n < 2 {
+            return (self, 0.0);
         }
-        let wider = |end: f64| (end / self.value).ln().hypot(deviate * drift).exp();
-        let p = 2.0 * normal_below(-self.value.ln().abs() / (self.towards_one() / deviate).hypot(drift));
-        Ratio { low: self.value / wider(self.low), high: self.value * wider(self.high), p: self.p.max(p), ..self }
+        let (factor, share) = resemblance.map_or((1.0, 1.0), |found| (found.factor, found.share));
+        let wider = |end: f64| (factor * (end / self.value).ln()).hypot(deviate * drift);
+        let (centre, error) = (self.value.ln(), (factor * self.towards_one() / deviate).hypot(drift));
+        // Launches have shown the error, so its tails are those of their number, which many rows reach.
+        let degrees = (self.n as usize - 1) * if self.paired { 1 } else { 2 };
+        let degrees = ((degrees as f64 * share) as usize).max(1);
+        let effect = least(centre, movement);
+        let bound = if effect == 0.0 { 1.0 } else { student::beyond(effect / error, degrees) };
+        let low = (centre.min(centre - movement) - wider(self.low)).exp();
+        let high = (centre.max(centre - movement) + wider(self.high)).exp();
+        (Ratio { low, high, p: self.p.max(bound), ..self }, bound)
+    }
+}
+
+/// Returns the logarithm of a ratio with or without the movement of all rows, whichever is closer to 0; 0 if one is above and
+/// the other below.
+pub(super) fn least(logarithm: f64, movement: f64) -> f64 {
+    let without = logarithm - movement;
+    match logarithm * without > 0.0 {
+        true if without.abs() < logarithm.abs() => without,
+        true => logarithm,
+        false => 0.0,
     }
 }
 
