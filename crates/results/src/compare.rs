@@ -16,7 +16,7 @@ use crate::estimate::Estimate;
 use crate::normal::normal_quantile;
 use crate::schema::{Metric, MetricResult, Row, RowOutcome, RowResult};
 use crate::significance::family::Together;
-use ratio::{Ratios, Sample};
+use ratio::{Ratios, Sample, Spread};
 
 pub use crate::significance::shift::blocks_for;
 pub use geometric_mean::GeometricMean;
@@ -410,11 +410,15 @@ fn judge_with_drift(
 ) {
     let of_launches: Vec<Verdict> = rows.iter().map(|row| row.verdict).collect();
     let deviate = normal_quantile(1.0 - rules.alpha / 2.0);
+    // The larger one of what the rows show and what is known from elsewhere.
+    let seen =
+        movement.filter(|movement| movement.deviation >= rules.drift).map(|movement| movement.spread(rules.alpha));
+    let spread = seen.unwrap_or(Spread::known(rules.drift, rules.alpha));
     let mut bounds = vec![0.0; rows.len()];
     for (row, bound) in rows.iter_mut().zip(&mut bounds) {
         if let Some(ratio) = &mut row.ratio {
             let moved = movement.map_or(0.0, |movement| movement.of_figure(row.metric.better));
-            (*ratio, *bound) = ratio.on_drifting_machine(rules.drift, moved, resemblance, deviate);
+            (*ratio, *bound) = ratio.on_drifting_machine(spread, moved, resemblance, deviate);
         }
     }
     let together = together.at_least(family_of(rows).into_iter().map(|at| bounds[at]));

@@ -7,9 +7,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::ratio::{Ratios, Sample};
+use super::ratio::{Ratios, Sample, Spread};
 use super::{Ratio, Resemblance, RowComparison, Rules, Side, Verdict, counterparts, hosts};
-use crate::normal::normal_quantile;
 use crate::schema::{Better, Metric, MetricResult};
 
 /// The geometric mean of the ratios of several rows.
@@ -74,7 +73,8 @@ pub(super) fn of_launches(
     };
     let ratio = Ratios::at(rules.alpha).of(&sample?)?;
     // What all rows have in common is the mean itself; the comparison says beside it that the machine may have moved.
-    let (ratio, _) = ratio.on_drifting_machine(rules.drift, 0.0, resemblance, normal_quantile(1.0 - rules.alpha / 2.0));
+    let spread = Spread::known(rules.drift, rules.alpha);
+    let (ratio, _) = ratio.on_drifting_machine(spread, 0.0, resemblance, spread.deviate);
     Some(GeometricMean { rows: pairs.len() as u32, better, ratio })
 }
 

@@ -8,16 +8,17 @@
 use serde::{Deserialize, Serialize};
 
 use super::noise::deviation;
-use super::ratio::standard_errors;
+use super::ratio::{Spread, standard_errors};
 use super::{Ratio, RowComparison, Verdict};
 use crate::estimate::median;
 use crate::schema::Better;
+use crate::significance::student;
 
 /// With fewer rows, what they have in common cannot be told from what each of them shows.
 pub const ROWS_MIN: usize = 12;
 
-/// One row in this many may have changed, however much, without widening the intervals of the others.
-const CHANGED_MAX: usize = 4;
+/// The middle one of the rows' deviations shows their spread as well as the squares of this share of them.
+const EFFICIENCY: f64 = 0.37;
 
 /// The movement of all rows between two runs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -44,7 +45,8 @@ impl Movement {
             .unzip();
         let middle = median(&logarithms).filter(|_| ratios.len() >= ROWS_MIN)?;
         let deviations = || logarithms.iter().map(|logarithm| logarithm - middle);
-        let outside = ratios.len() / CHANGED_MAX;
+        // Fewer than half of the rows may have changed, however much, without widening the intervals of the others by much.
+        let outside = (ratios.len() - 1) / 2;
         let spread = deviation(deviations().map(|deviation| (deviation, 0.0)), outside)?;
         // A median of normal values has this many standard errors of their mean.
         let error = std::f64::consts::FRAC_PI_2.sqrt() * spread / (ratios.len() as f64).sqrt();
@@ -57,6 +59,12 @@ impl Movement {
     /// Returns the logarithm by which the figure of a row moved with the others.
     pub(super) fn of_figure(self, better: Better) -> f64 {
         towards_better(better, self.ratio.ln())
+    }
+
+    /// Returns the deviation, with its degrees of freedom.
+    pub(super) fn spread(&self, alpha: f64) -> Spread {
+        let degrees = EFFICIENCY * (f64::from(self.rows) - 1.0);
+        Spread { deviation: self.deviation, degrees, deviate: student::quantile(alpha, degrees as usize) }
     }
 
     /// Returns whether the rows moved together by more than chance.

@@ -65,6 +65,24 @@ impl Sample {
     }
 }
 
+/// How much equal sides differ beyond what their launches explain.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Spread {
+    /// A standard deviation of logarithms.
+    pub deviation: f64,
+    /// Its degrees of freedom.
+    pub degrees: f64,
+    /// The number of such deviations at the level of intervals.
+    pub deviate: f64,
+}
+
+impl Spread {
+    /// Returns the spread of a machine whose deviation is known.
+    pub fn known(deviation: f64, alpha: f64) -> Spread {
+        Spread { deviation, degrees: f64::INFINITY, deviate: normal_quantile(1.0 - alpha / 2.0) }
+    }
+}
+
 impl Ratios {
     /// Returns a computation whose intervals are wrong with probability at most `alpha`.
     pub fn at(alpha: f64) -> Ratios {
@@ -124,33 +142,35 @@ impl Ratio {
         if self.value > 1.0 { (self.value / self.low).ln() } else { (self.high / self.value).ln() }
     }
 
-    /// Returns the same ratio on a drifting machine: equal sides differ by `drift`, a standard deviation; `deviate` is
-    /// the number of standard deviations at the level of the interval. Drift widens the interval and bounds the p-value
-    /// from below, so that the two remain consistent. The second value is this bound.
+    /// Returns the same ratio on a drifting machine, where equal sides differ by `spread`. It widens the interval and bounds the
+    /// p-value from below. The second value is this bound.
     ///
     /// `movement` is the logarithm by which all rows moved. Whether the machine moved or the program changed is unknown,
     /// so the interval holds the ratio with and without it, and the p-value is the larger one. `resemblance` is that of
-    /// successive launches.
+    /// successive launches; `deviate` is the number of standard deviations at the level of the interval.
     #[must_use]
     pub fn on_drifting_machine(
         self,
-        drift: f64,
+        spread: Spread,
         movement: f64,
         resemblance: Option<Resemblance>,
         deviate: f64,
     ) -> (Ratio, f64) {
         let movement = if self.paired { 0.0 } else { movement };
-        if drift <= 0.0 && movement == 0.0 && resemblance.is_none() || self.n < 2 {
+        if spread.deviation <= 0.0 && movement == 0.0 && resemblance.is_none() || self.n < 2 {
             return (self, 0.0);
         }
         let (factor, share) = resemblance.map_or((1.0, 1.0), |found| (found.factor, found.share));
-        let wider = |end: f64| (factor * (end / self.value).ln()).hypot(deviate * drift);
-        let (centre, error) = (self.value.ln(), (factor * self.towards_one() / deviate).hypot(drift));
-        // Launches have shown the error, so its tails are those of their number, which many rows reach.
-        let degrees = (self.n as usize - 1) * if self.paired { 1 } else { 2 };
-        let degrees = ((degrees as f64 * share) as usize).max(1);
+        let wider = |end: f64| (factor * (end / self.value).ln()).hypot(spread.deviate * spread.deviation);
+        let (centre, error) = (self.value.ln(), (factor * self.towards_one() / deviate).hypot(spread.deviation));
+        // Launches have shown their part of the variance, and rows theirs; each with the tails of their number, which many rows
+        // reach (Satterthwaite 1946). What rows show beyond their launches is a difference of two variances. It is
+        // known less well than its size, so its share counts in full and not squared.
+        let of_launches = (f64::from(self.n) - 1.0) * if self.paired { 1.0 } else { 2.0 } * share;
+        let of_rows = (spread.deviation / error).powi(2);
+        let degrees = 1.0 / ((1.0 - of_rows).powi(2) / of_launches + of_rows / spread.degrees);
         let effect = least(centre, movement);
-        let bound = if effect == 0.0 { 1.0 } else { student::beyond(effect / error, degrees) };
+        let bound = if effect == 0.0 { 1.0 } else { student::beyond(effect / error, (degrees as usize).max(1)) };
         let low = (centre.min(centre - movement) - wider(self.low)).exp();
         let high = (centre.max(centre - movement) + wider(self.high)).exp();
         (Ratio { low, high, p: self.p.max(bound), ..self }, bound)

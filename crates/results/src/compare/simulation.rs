@@ -15,12 +15,12 @@ fn blocks(random: &mut Random, n: usize, launch: fn(&mut Random) -> f64) -> Vec<
     (0..n).map(|_| launch(random) - launch(random)).collect()
 }
 
-fn two_speeds(random: &mut Random, slow: f64) -> f64 {
+pub(super) fn two_speeds(random: &mut Random, slow: f64) -> f64 {
     0.02 * random.normal() + if random.unit() < slow { 2f64.ln() } else { 0.0 }
 }
 
 /// One side under AR(1): six tenths of a launch's deviation are left in the next one of the row.
-fn regressive(random: &mut Random, n: usize) -> Vec<f64> {
+pub(super) fn regressive(random: &mut Random, n: usize) -> Vec<f64> {
     let mut level = 0.02 * random.normal();
     (0..n)
         .map(|_| {
@@ -127,7 +127,7 @@ fn cell(noise: Noise, launches: usize, rows: usize, rounds: usize) -> Cell {
     cell
 }
 
-fn times() -> usize {
+pub(super) fn times() -> usize {
     std::env::var("HEADWATER_TIMES").ok().and_then(|times| times.parse().ok()).unwrap_or(1)
 }
 

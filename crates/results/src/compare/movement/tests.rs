@@ -18,8 +18,25 @@ pub(super) struct Apart {
     pub own: f64,
 }
 
-/// Makes two runs; the first `changed` rows of the second one differ by `factor`.
+/// The launches of one row in one run, as logarithms of its level. The run's own random walk, 3 % a block, gives their number.
+pub(super) type Launches = dyn Fn(&mut Random, &[f64]) -> Vec<f64>;
+
+/// Makes two runs whose launches scatter by 2 %; the first `changed` rows of the second one differ by `factor`.
 pub(super) fn runs(
+    random: &mut Random,
+    rows: usize,
+    launches: u32,
+    apart: Apart,
+    changed: usize,
+    factor: f64,
+) -> [Run; 2] {
+    let normal = |random: &mut Random, walk: &[f64]| walk.iter().map(|_| 0.02 * random.normal()).collect();
+    runs_of(&normal, random, rows, launches, apart, changed, factor)
+}
+
+/// Makes two runs of launches that scatter like this.
+pub(super) fn runs_of(
+    noise: &Launches,
     random: &mut Random,
     rows: usize,
     launches: u32,
@@ -29,16 +46,23 @@ pub(super) fn runs(
 ) -> [Run; 2] {
     let ids: Vec<String> = (0..rows).map(|row| format!("r{row}")).collect();
     let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
-    let of_rows: Vec<f64> = (0..rows)
-        .map(|row| apart.common + apart.own * random.normal() + if row < changed { factor.ln() } else { 0.0 })
-        .collect();
-    let mut one = |share: f64| {
-        run(&ids, launches, |id, _| {
-            let row: usize = id[1..].parse().expect("a number follows");
-            1e6 * (share * of_rows[row] + 0.02 * random.normal()).exp()
-        })
-    };
-    [one(0.0), one(1.0)]
+    let empty = run(&ids, 1, |_, _| 1.0);
+    [0.0, 1.0].map(|share| {
+        let mut run = empty.clone();
+        let walk: Vec<f64> = (0..launches)
+            .scan(0.0, |level, _| {
+                *level += 0.03 * random.normal();
+                Some(*level)
+            })
+            .collect();
+        for (row, result) in run.results.iter_mut().enumerate() {
+            let change = if row < changed { factor.ln() } else { 0.0 };
+            let level = share * (apart.common + apart.own * random.normal() + change);
+            result.metrics[0].launches =
+                noise(random, &walk).into_iter().map(|launch| 1e6 * (level + launch).exp()).collect();
+        }
+        run
+    })
 }
 
 /// Compares them as `compare` does without a noise record.
@@ -89,6 +113,22 @@ fn a_change_of_one_row_is_found_beside_a_common_movement() {
         assert!(ratio.low < ratio.value && ratio.value / movement.ratio < ratio.high, "{ratio:?}");
     }
     assert!(found >= 38, "{found} of 40");
+}
+
+#[test]
+fn changes_of_a_quarter_of_the_rows_and_more_are_found() {
+    let mut random = Random::new(5);
+    let [before, mut after] = runs(&mut random, 316, 12, Apart { common: 0.0, own: 0.0 }, 42, 1.0 / 1.095);
+    for result in &mut after.results[42..84] {
+        result.metrics[0].launches.iter_mut().for_each(|rate| *rate *= 1.1);
+    }
+    let comparison = compared(&[before, after], Rules::default());
+    let found = |verdict, rows: std::ops::Range<usize>| {
+        comparison.rows[rows].iter().filter(|row| row.verdict == verdict).count()
+    };
+    assert_eq!((found(Verdict::Worse, 0..42), found(Verdict::Better, 42..84)), (42, 42), "{:?}", comparison.movement);
+    let floor = comparison.rules.noise_floor();
+    assert!(floor < 0.02, "{floor}");
 }
 
 #[test]
