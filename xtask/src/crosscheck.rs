@@ -41,7 +41,7 @@ const ALONE: usize = 2;
 /// The settings of the measurement.
 #[derive(Debug, clap::Args)]
 pub struct Options {
-    /// The form of `ci`: a few streams, which fail at a factor of 2
+    /// The form of `ci`: a few streams, which fail at a factor of 1.3
     #[arg(long, exclusive = true)]
     coarse: bool,
     /// Message sizes

@@ -10,7 +10,7 @@ use headwater_gauge::plan::{RunRequest, filter};
 use headwater_gauge::{facilities, patterns};
 use headwater_os_tools::fingerprint::fingerprint;
 use headwater_os_tools::own_file::replaceable;
-use headwater_results::schema::{Row, Run};
+use headwater_results::schema::{Row, Run, Standing, transport_definition};
 
 use crate::{sources, stored_commands};
 
@@ -147,7 +147,10 @@ fn leave_out(run: &mut Run) -> BTreeMap<String, Vec<Row>> {
 /// Returns why the row cannot be measured again. Figures are comparable only if their definitions are the same.
 /// External programs have no patterns of their own; they use those of this program.
 fn obstacle(row: &Row) -> Option<String> {
-    let pattern = patterns::find(&row.pattern).map(|pattern| pattern.info.definition_version);
+    let pattern = patterns::find(&row.pattern).map(|pattern| match row.standing {
+        Standing::External => pattern.info.definition_version,
+        _ => transport_definition(pattern.info.definition_version, &row.subject),
+    });
     let facility = facilities::find(&row.pattern).map(|facility| (facility.info.definition_version)(&row.subject));
     let (name, old) = (&row.pattern, row.definition_version);
     match pattern.or(facility) {
@@ -180,11 +183,15 @@ mod tests {
         run.results[0].row.definition_version += 1;
         run.results[1].row.pattern = "telepathy".to_owned();
         let ids = [0, 1].map(|at: usize| run.results[at].row.id.clone());
+        let newer = run.results[0].row.definition_version;
         let left_out = leave_out(&mut run);
         assert_eq!(run.results.len(), all - 2);
         let warnings = Against { run, program: String::new(), left_out, torn: Vec::new() }.warnings();
         let [definition, pattern] = &warnings[..] else { panic!("{warnings:?}") };
-        assert!(definition.contains(&ids[0]) && definition.contains("definition 2"), "{definition}");
+        assert!(
+            definition.contains(&ids[0]) && definition.contains(&format!("by definition {newer}, this")),
+            "{definition}"
+        );
         assert!(pattern.contains(&ids[1]) && pattern.contains("telepathy"), "{pattern}");
     }
 }

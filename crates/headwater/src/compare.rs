@@ -12,7 +12,8 @@ use headwater_results::compare::environment::{Difference, differences};
 use headwater_results::compare::factor::{self, Factor, sides};
 use headwater_results::compare::hosts::gathered::Gathered;
 use headwater_results::compare::hosts::{Hosts, compare_over_hosts};
-use headwater_results::compare::noise::drift_between;
+use headwater_results::compare::movement::ROWS_MIN;
+use headwater_results::compare::noise::{UNKNOWN, drift_between};
 use headwater_results::compare::{Comparison, Rules, Side, compare_on};
 use headwater_results::origin::hosts::Over;
 use headwater_results::schema::{Row, Run};
@@ -189,9 +190,18 @@ fn one(
     };
     let involved: Vec<&Run> = before.iter().chain(&after).map(|&number| &runs[number].1).collect();
     let paired = before == after;
-    let (rules, noise) = request.noise.rules(request.rules, &involved, paired)?;
+    let host = |run: &Run| run.header.environment.host.clone();
+    let hosts_differ = involved.iter().any(|run| host(run) != host(involved[0]));
+    let labels: BTreeSet<&str> = baseline.members.iter().map(|member| member.label.as_str()).collect();
+    let rows = candidate.members.iter().filter(|member| labels.contains(member.label.as_str())).count();
+    let can_show_movement = paired || hosts_differ || rows >= ROWS_MIN;
+    let rules = Rules { hosts_differ, ..request.rules };
+    let (rules, mut noise) = request.noise.rules(rules, &involved, paired, can_show_movement)?;
     let threads = std::thread::available_parallelism().unwrap_or(NonZero::<usize>::MIN);
     let mut comparison = compare_on(threads, baseline, candidate, rules);
+    if comparison.rules.drift > rules.drift {
+        noise = "as the rows moved apart between these runs".to_owned();
+    }
     comparison.hosts = on_one_host(&involved);
     Ok(Compared { comparison, environment, noise })
 }
@@ -204,9 +214,19 @@ fn on_one_host(runs: &[&Run]) -> Option<Hosts> {
 }
 
 impl Noise {
-    /// The rules with what is known of the machine's noise, and where that comes from in words.
-    fn rules(&self, rules: Rules, runs: &[&Run], paired: bool) -> anyhow::Result<(Rules, String)> {
+    /// The rules with what is known of the machine's noise, and where that comes from in words. `can_show_movement` says whether
+    /// the rows themselves will show how far the runs are apart, if they are.
+    fn rules(
+        &self,
+        rules: Rules,
+        runs: &[&Run],
+        paired: bool,
+        can_show_movement: bool,
+    ) -> anyhow::Result<(Rules, String)> {
         let record = self.record(runs)?;
+        let is_unknown = record.is_none() && !can_show_movement && *self != Noise::Unknown;
+        let unknown =
+            (UNKNOWN, "assumed: so few rows do not show it, and `headwater noise` was not run here".to_owned());
         let recorded = record.map(|record| {
             let floor = record.floor(paired);
             (floor.deviation, format!("of {}: {}", record.host, floor.words()))
@@ -214,7 +234,8 @@ impl Noise {
         // Between runs the drift within them is the least that is known.
         let seen = if paired { None } else { drift_between(runs.iter().copied()) };
         let seen = seen.map(|drift| (drift.deviation, "as the machine drifted within these runs".to_owned()));
-        let largest = recorded.into_iter().chain(seen).max_by(|a, b| a.0.total_cmp(&b.0));
+        let assumed = is_unknown.then_some(unknown);
+        let largest = recorded.into_iter().chain(seen).chain(assumed).max_by(|a, b| a.0.total_cmp(&b.0));
         let Some((deviation, words)) = largest else { return Ok((rules, String::new())) };
         let words = if deviation > 0.0 { words } else { String::new() };
         Ok((rules.with_drift(deviation), words))

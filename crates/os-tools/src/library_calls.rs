@@ -1,6 +1,7 @@
-//! System calls through the functions of the C library, as most programs make them. The rows of LMbench are defined by these
-//! functions, which cost more than the system call alone: the call and return, and what the library does besides (`fstat(3)` of
-//! glibc 2.33 to 2.38 is `newfstatat(2)` with an empty path).
+//! System calls through the functions of the C library, as most programs make them. The rows of LMbench and of the kernel's
+//! transports are defined by these functions, which cost more than the system call alone: the call and return, and what the
+//! library does besides (`fstat(3)` of glibc 2.33 to 2.38 is `newfstatat(2)` with an empty path). On some machines the return
+//! alone costs as much as a third of a message through a pipe (docs/decisions/0048-programs-that-run-alone.md).
 //!
 //! For measurements. Other code makes the system calls by `rustix`, whose instruction is compiled into the caller.
 
@@ -47,6 +48,28 @@ pub fn write(descriptor: impl AsFd, bytes: &[u8]) -> io::Result<usize> {
     let descriptor = descriptor.as_fd().as_raw_fd();
     // SAFETY: the bytes are readable and as many as that.
     count(unsafe { libc::write(descriptor, bytes.as_ptr().cast(), bytes.len()) })
+}
+
+/// Sends at most `bytes.len()` bytes to the peer of a connected socket by `send(3)`. A peer that is gone is an error and no signal.
+///
+/// # Errors
+/// What `send(2)` reports.
+#[inline]
+pub fn send(socket: impl AsFd, bytes: &[u8]) -> io::Result<usize> {
+    let socket = socket.as_fd().as_raw_fd();
+    // SAFETY: the bytes are readable and as many as that.
+    count(unsafe { libc::send(socket, bytes.as_ptr().cast(), bytes.len(), libc::MSG_NOSIGNAL) })
+}
+
+/// Receives at most `buffer.len()` bytes from a socket by `recv(3)`.
+///
+/// # Errors
+/// What `recv(2)` reports.
+#[inline]
+pub fn recv(socket: impl AsFd, buffer: &mut [u8]) -> io::Result<usize> {
+    let socket = socket.as_fd().as_raw_fd();
+    // SAFETY: the buffer is writable and as long as that.
+    count(unsafe { libc::recv(socket, buffer.as_mut_ptr().cast(), buffer.len(), 0) })
 }
 
 /// Returns the attributes of the file of a path by `stat(3)`.
@@ -146,6 +169,7 @@ mod tests {
     use std::fs;
     use std::os::unix::ffi::OsStrExt;
     use std::os::unix::fs::MetadataExt;
+    use std::os::unix::net::UnixStream;
     use std::os::unix::process::parent_id;
 
     use rustix::process::getpid;
@@ -169,6 +193,18 @@ mod tests {
             errors.map(|error| error.and_then(|error| error.raw_os_error())),
             [libc::ENOENT, libc::ENOENT, libc::ENOENT, libc::EBADF].map(Some)
         );
+    }
+
+    #[test]
+    fn message_is_sent_and_received_and_a_peer_that_is_gone_is_an_error() {
+        let (sender, receiver) = UnixStream::pair().expect("socketpair");
+        assert_eq!(send(&sender, b"three").expect("send"), 5);
+        let mut bytes = [0; 8];
+        assert_eq!((recv(&receiver, &mut bytes).expect("recv"), &bytes[..5]), (5, &b"three"[..]));
+        drop(receiver);
+        let errors = [send(&sender, b"x").err(), recv(io::pipe().expect("pipe2").0, &mut bytes).err()];
+        let expected = [libc::EPIPE, libc::ENOTSOCK].map(Some);
+        assert_eq!(errors.map(|error| error.and_then(|error| error.raw_os_error())), expected);
     }
 
     #[test]

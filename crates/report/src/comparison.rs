@@ -2,7 +2,9 @@
 //! left out, and the rules. Called by the command for `compare`, `noise` and runs with variants.
 
 use headwater_results::compare::environment::Difference;
-use headwater_results::compare::{Comparison, GeometricMean, Ratio, RowComparison, Verdict, blocks_for};
+use headwater_results::compare::{
+    Comparison, GeometricMean, Movement, Ratio, RowComparison, Verdict, blocks_for_family,
+};
 use headwater_results::schema::Better;
 
 use crate::grid::cut;
@@ -63,8 +65,16 @@ pub(crate) fn summary(comparison: &Comparison) -> Vec<String> {
         sentences.extend(hosts::words(comparison));
         return sentences;
     }
+    sentences.extend(moved(comparison));
     sentences.extend(hidden(comparison));
     sentences.extend(too_few(comparison));
+    sentences.extend(comparison.resemblance.map(|found| {
+        format!(
+            "Launches resemble those before them (autocorrelation {:.2}, median of the rows), so there are fewer independent ones \
+             than counted: intervals are {:.1} times as wide. Longer launches or a quieter machine help.",
+            found.autocorrelation, found.factor
+        )
+    }));
     let needed: Vec<u32> = comparison.rows.iter().filter_map(|row| more_blocks(row.verdict)).collect();
     if let Some(&most) = needed.iter().max() {
         let blocks = plural(most as usize, "more block");
@@ -96,6 +106,18 @@ fn more_blocks(verdict: Verdict) -> Option<u32> {
     }
 }
 
+/// Says by how much all rows moved together.
+fn moved(comparison: &Comparison) -> Option<String> {
+    let movement = comparison.movement.filter(Movement::is_certain)?;
+    let ratio = movement.ratio;
+    let (share, which) = if ratio < 1.0 { (1.0 - ratio, "slower") } else { (ratio - 1.0, "faster") };
+    Some(format!(
+        "All {} moved together, {} {which}: the machine, or something that all rows share, and no change of one of them.          Every interval holds the ratio with and without this movement.",
+        plural(movement.rows as usize, "row"),
+        units::percent(share)
+    ))
+}
+
 /// Describes the effect of the noise floor.
 fn hidden(comparison: &Comparison) -> Option<String> {
     let rules = &comparison.rules;
@@ -103,6 +125,7 @@ fn hidden(comparison: &Comparison) -> Option<String> {
     let count = comparison.rows.iter().filter(is_hidden).count();
     let floor = units::percent(rules.noise_floor());
     match (count, rules.noise_floor() > rules.minimum_effect) {
+        _ if rules.drift <= 0.0 => None,
         (0, false) => None,
         (0, true) => Some(format!("Equal rows differ by up to {floor} here: smaller changes are not found.")),
         (_, is_above) => Some(format!(
@@ -123,10 +146,21 @@ fn hidden(comparison: &Comparison) -> Option<String> {
 fn too_few(comparison: &Comparison) -> Option<String> {
     let ratios = || comparison.rows.iter().filter(|row| row.verdict != Verdict::Unjudged).filter_map(|row| row.ratio);
     let most = ratios().max_by(|one, other| one.confidence.total_cmp(&other.confidence))?;
-    if most.confidence >= 1.0 - comparison.rules.alpha {
-        return None;
+    let alpha = comparison.rules.alpha;
+    let least = |rows: usize| blocks_for_family(alpha, rows, most.paired);
+    let rows = ratios().count();
+    if most.confidence >= 1.0 - alpha {
+        let needed = least(rows);
+        let sides = if most.paired { "" } else { " of each run" };
+        return ((most.n as usize) < needed).then(|| {
+            format!(
+                "{} launches{sides} cannot show a difference in a single one of {}, only in many at once: {needed} can, and so                  can fewer rows (`--filter`).",
+                most.n,
+                plural(rows, "row")
+            )
+        });
     }
-    let least = blocks_for(comparison.rules.alpha, most.paired);
+    let least = least(1);
     Some(match most.n {
         1 => format!("One launch decides nothing: it takes {least} at least."),
         n => format!(
@@ -301,14 +335,21 @@ pub(crate) fn rules(compared: &Compared<'_>) -> String {
     }
     let paired = compared.comparison.rows.iter().filter_map(|row| row.ratio).any(|ratio| ratio.paired);
     let test = if paired { "signed-rank test of the ratios within blocks" } else { "rank-sum test of the launches" };
+    let rows =
+        || compared.comparison.rows.iter().filter(|row| row.verdict != Verdict::Unjudged).filter_map(|row| row.ratio);
+    let reachable = rows().map(|ratio| ratio.p_reachable).fold(1.0, f64::min) * rows().count() as f64;
+    let together = match paired && reachable > rules.alpha {
+        true => ", and for so many rows Westfall and Young's test of all of them together",
+        false => "",
+    };
     let floor = match rules.drift > 0.0 {
         true => format!(" and holds the noise floor of {} ({})", units::percent(rules.noise_floor()), compared.noise),
         false => String::new(),
     };
     format!(
         "ratio: candidate over baseline, median over all pairs of launches (Hodges and Lehmann); the interval of {} is that of \
-         the same pairs{floor}. Verdicts: exact {test}, Benjamini-Hochberg at {} over all rows; a change below {} does not \
-         count. +N: about so many more blocks would decide.{replicates}",
+         the same pairs{floor}. Verdicts: exact {test}, Benjamini-Hochberg at {} over all rows{together}; a change below {} \
+         does not count. +N: about so many more blocks would decide.{replicates}",
         units::percent(1.0 - rules.alpha),
         units::percent(rules.alpha),
         units::percent(rules.minimum_effect),

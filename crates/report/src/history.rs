@@ -78,6 +78,18 @@ pub(crate) fn summary(report: &HistoryReport<'_>) -> Vec<String> {
         (some, all) => sentences
             .push(format!("{some} of {} have not changed, as far as their runs can show.", plural(all, "line"))),
     }
+    let moves = report.histories.shared.iter().filter(|shared| shared.range - 1.0 >= report.rules.minimum_effect);
+    sentences.extend(moves.map(|shared| {
+        format!(
+            "All {} of {} moved together by up to {} (slowest in {}, fastest in {}): the machine, or something that all rows \
+             share. The rows are judged against this movement.",
+            plural(shared.rows, "row"),
+            shared.host,
+            units::percent(shared.range - 1.0),
+            shared.slowest,
+            shared.fastest
+        )
+    }));
     let short: Vec<usize> = lines().filter_map(|(_, line)| line.runs_missing).collect();
     if let Some(least) = short.iter().min() {
         sentences.push(format!(
@@ -347,9 +359,13 @@ pub(crate) fn method(report: &HistoryReport<'_>) -> String {
             " The {lines} lines are judged together: of those called changed, at most {alpha} are expected to be wrong."
         ),
     };
+    let against = match report.histories.shared.is_empty() {
+        true => "",
+        false => ", both against what all rows of the machine have in common",
+    };
     format!(
         "Change points by E-divisive on ranks, with p-values of random orders of the runs: a history without a change has one \
-         with probability at most {alpha}.{family} A change is the ratio of the runs after it to those before it by Hodges and \
+         with probability at most {alpha}.{family} A change is the ratio of the runs after it to those before it{against}, by Hodges and \
          Lehmann, with the interval that `compare` has; it matters from {} on. Machines and definitions of a row are lines \
          of their own.",
         units::percent(report.rules.minimum_effect)

@@ -44,10 +44,9 @@ struct Section {
     draw: fn(&Page<'_>) -> Option<String>,
 }
 
-/// The sections, from top to bottom.
+/// The sections, from top to bottom. The verdict is last, because a reader of long tables sees the last screen.
 static TABLE: &[Section] = &[
     header::SECTION,
-    words::SECTION,
     rates::STREAM,
     rates::STREAM_FULL,
     rates::SINGLE,
@@ -66,6 +65,7 @@ static TABLE: &[Section] = &[
     marks::SECTION,
     absent::SECTION,
     help::SECTION,
+    words::SECTION,
 ];
 
 /// The options of a page.

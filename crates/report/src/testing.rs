@@ -402,6 +402,8 @@ pub(crate) fn comparison() -> Comparison {
         left_out: Vec::new(),
         geometric_mean: None,
         hosts: None,
+        movement: None,
+        resemblance: None,
     }
 }
 

@@ -1,6 +1,6 @@
 //! The verdict in words: a table of kinds of sentences, one file each. Called by both pages and by the command.
 //!
-//! Sentences use only estimates. None claims a difference that [`crate::judge`] does not find.
+//! Sentences use only estimates. None claims a difference or an equality that [`crate::judge`] does not find.
 
 use headwater_results::overhead::is_overhead;
 use headwater_results::schema::{RowResult, Run};
@@ -9,6 +9,7 @@ use crate::rows;
 use crate::style::plain;
 
 mod absent;
+mod answer;
 mod beyond;
 mod caution;
 mod choice;
@@ -20,26 +21,28 @@ mod loss;
 mod mechanisms;
 mod operations;
 mod range;
+mod relation;
 mod sync;
 mod tracing;
 mod uses;
-mod wake;
+
+pub(crate) use answer::answers;
 
 /// A kind of sentence; it yields nothing if the run has no rows for it.
 type Kind = fn(&Run) -> Vec<String>;
 
-/// The kinds, in the order of the output: first the mechanism to use, then what a runtime gives beyond it, then the
-/// limits.
+/// The kinds, in the order of the output: first the mechanism to use, then what a runtime gives beyond it, then why intervals are
+/// wide, and the limits.
 static TABLE: &[Kind] = &[
-    caution::sentences,
-    conditions::sentences,
+    caution::few_launches,
     choice::sentences,
     beyond::sentences,
+    caution::disturbed,
+    conditions::sentences,
     flood::sentences,
     mechanisms::sentences,
     limit::sentences,
     harness::sentences,
-    wake::sentences,
     loss::sentences,
     sync::sentences,
     uses::sentences,
@@ -48,7 +51,8 @@ static TABLE: &[Kind] = &[
 ];
 
 /// The kinds for a run of `headwater overhead`, whose rows are configurations and no mechanisms to choose from.
-static OF_OVERHEAD: &[Kind] = &[caution::sentences, conditions::sentences, tracing::sentences, absent::sentences];
+static OF_OVERHEAD: &[Kind] =
+    &[caution::few_launches, tracing::sentences, caution::disturbed, conditions::sentences, absent::sentences];
 
 /// Returns the verdict, at most two sentences per kind. A run without figures gets a sentence that says so; patterns
 /// without a kind are ignored.
@@ -85,12 +89,6 @@ fn median(result: &RowResult) -> f64 {
 /// Whether the row's own figure is from a single launch.
 fn is_single(result: &RowResult) -> bool {
     rows::own(result).is_some_and(|own| own.estimate.n < 2)
-}
-
-/// Whether the own figures of two rows differ.
-fn differ(one: &RowResult, other: &RowResult) -> bool {
-    let estimates = rows::own(one).zip(rows::own(other));
-    estimates.is_some_and(|(one, other)| crate::judge::differ(&one.estimate, &other.estimate))
 }
 
 #[cfg(test)]

@@ -15,19 +15,24 @@ use serde::{Deserialize, Serialize};
 use crate::estimate::Estimate;
 use crate::normal::normal_quantile;
 use crate::schema::{Metric, MetricResult, Row, RowOutcome, RowResult};
-use crate::significance::family;
-use ratio::{Ratios, Sample};
+use crate::significance::family::Together;
+use ratio::{Ratios, Sample, Spread};
 
 pub use crate::significance::shift::blocks_for;
 pub use geometric_mean::GeometricMean;
 pub use hosts::{Hosts, OverHosts};
+pub use movement::Movement;
+pub use resemblance::Resemblance;
+pub use verdict::blocks_for_family;
 
 pub mod environment;
 pub mod factor;
 mod geometric_mean;
 pub mod hosts;
+pub mod movement;
 pub mod noise;
 pub mod ratio;
+pub mod resemblance;
 pub(crate) mod verdict;
 
 /// Two measurements compared, row by row.
@@ -52,6 +57,12 @@ pub struct Comparison {
     /// compared with each other.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hosts: Option<Hosts>,
+    /// What all rows have in common, if the sides are successive runs of one machine with enough rows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub movement: Option<Movement>,
+    /// How much launches resemble those before them, if it is more than chance explains.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resemblance: Option<Resemblance>,
 }
 
 impl Comparison {
@@ -73,11 +84,14 @@ pub struct Rules {
     /// How much identical rows differ beyond what their launches explain: a standard deviation of logarithms. It widens
     /// every interval and enters every test. It makes nothing equivalent.
     pub drift: f64,
+    /// Whether the sides were measured on different hosts, so that what all rows have in common is a result.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub hosts_differ: bool,
 }
 
 impl Default for Rules {
     fn default() -> Rules {
-        Rules { alpha: ALPHA, minimum_effect: MINIMUM_EFFECT, drift: 0.0 }
+        Rules { alpha: ALPHA, minimum_effect: MINIMUM_EFFECT, drift: 0.0, hosts_differ: false }
     }
 }
 
@@ -304,13 +318,17 @@ pub fn compare_on(threads: NonZero<usize>, baseline: &Side<'_>, candidate: &Side
     for (row, ratio) in rows.iter_mut().zip(ratios(&samples, rules.alpha, threads)) {
         row.ratio = ratio;
     }
-    judge(&mut rows, Rules { drift: 0.0, ..rules });
-    if rules.drift > 0.0 {
-        judge_with_drift(&mut rows, rules);
+    let together = together(&rows, &samples, rules.alpha);
+    judge_family(&mut rows, &together, None, Rules { drift: 0.0, ..rules });
+    let movement = if rules.hosts_differ { None } else { Movement::of(&rows) };
+    let rules = rules.with_drift(movement.map_or(0.0, |movement| movement.deviation).max(rules.drift));
+    let resemblance = Resemblance::of(&samples);
+    if rules.drift > 0.0 || movement.is_some() || resemblance.is_some() {
+        judge_with_drift(&mut rows, together, movement, resemblance, rules);
     }
-    let geometric_mean = geometric_mean::of_launches(baseline, candidate, rules);
+    let geometric_mean = geometric_mean::of_launches(baseline, candidate, resemblance, rules);
     let [baseline, candidate] = [baseline, candidate].map(|side| side.name.clone());
-    Comparison { baseline, candidate, rules, rows, left_out, geometric_mean, hosts: None }
+    Comparison { baseline, candidate, rules, rows, left_out, geometric_mean, hosts: None, movement, resemblance }
 }
 
 /// Computes the ratio of every sample; each thread takes a part of equal length.
@@ -334,9 +352,9 @@ fn counterparts<'a>(
     after: &'a RowResult,
     names: [&str; 2],
 ) -> Result<Vec<(&'a MetricResult, &'a MetricResult)>, (LeftOutKind, String)> {
-    let versions = [before.row.definition_version, after.row.definition_version];
-    if versions[0] != versions[1] {
-        let [(from, first), (to, second)] = [(versions[0], names[0]), (versions[1], names[1])];
+    if before.row.pattern_definition() != after.row.pattern_definition() {
+        let [(from, first), (to, second)] =
+            [(before.row.definition_version, names[0]), (after.row.definition_version, names[1])];
         let reason =
             format!("measured by definition {from} in {first} and {to} in {second}: measure one of them again");
         return Err((LeftOutKind::Incomparable, reason));
@@ -362,15 +380,49 @@ fn counterparts<'a>(
     Err((LeftOutKind::Incomparable, "the sides measured different quantities".to_owned()))
 }
 
+/// Returns the places of the rows that are tested.
+fn family_of(rows: &[RowComparison]) -> Vec<usize> {
+    let is_judged = |row: &RowComparison| row.verdict != Verdict::Unjudged && row.ratio.is_some();
+    (0..rows.len()).filter(|&at| is_judged(&rows[at])).collect()
+}
+
+/// Tests the rows of the same blocks together.
+fn together(rows: &[RowComparison], samples: &[Option<Sample>], alpha: f64) -> Together {
+    let row = |at: usize| {
+        let ratio = rows[at].ratio?;
+        let differences = match &samples[at] {
+            Some(Sample::Paired(differences)) => Some(&differences[..]),
+            _ => None,
+        };
+        Some((ratio.p, ratio.p_reachable, differences))
+    };
+    Together::of(&family_of(rows).into_iter().filter_map(row).collect::<Vec<_>>(), alpha)
+}
+
 /// Judges rows on a drifting machine, after they were judged by their launches alone, and marks those that the drift
 /// hides.
-fn judge_with_drift(rows: &mut [RowComparison], rules: Rules) {
+fn judge_with_drift(
+    rows: &mut [RowComparison],
+    together: Together,
+    movement: Option<Movement>,
+    resemblance: Option<Resemblance>,
+    rules: Rules,
+) {
     let of_launches: Vec<Verdict> = rows.iter().map(|row| row.verdict).collect();
     let deviate = normal_quantile(1.0 - rules.alpha / 2.0);
-    for row in rows.iter_mut() {
-        row.ratio = row.ratio.map(|ratio| ratio.on_drifting_machine(rules.drift, deviate));
+    // The larger one of what the rows show and what is known from elsewhere.
+    let seen =
+        movement.filter(|movement| movement.deviation >= rules.drift).map(|movement| movement.spread(rules.alpha));
+    let spread = seen.unwrap_or(Spread::known(rules.drift, rules.alpha));
+    let mut bounds = vec![0.0; rows.len()];
+    for (row, bound) in rows.iter_mut().zip(&mut bounds) {
+        if let Some(ratio) = &mut row.ratio {
+            let moved = movement.map_or(0.0, |movement| movement.of_figure(row.metric.better));
+            (*ratio, *bound) = ratio.on_drifting_machine(spread, moved, resemblance, deviate);
+        }
     }
-    judge(rows, rules);
+    let together = together.at_least(family_of(rows).into_iter().map(|at| bounds[at]));
+    judge_family(rows, &together, movement, rules);
     for (row, of_launches) in rows.iter_mut().zip(of_launches) {
         let was_decided = !matches!(of_launches, Verdict::Inconclusive { .. });
         if let Verdict::Inconclusive { below_floor, .. } = &mut row.verdict {
@@ -381,18 +433,25 @@ fn judge_with_drift(rows: &mut [RowComparison], rules: Rules) {
 
 /// Adjusts the p-values of the family and determines the verdicts.
 fn judge(rows: &mut [RowComparison], rules: Rules) {
-    let judged = |row: &RowComparison| row.verdict != Verdict::Unjudged && row.ratio.is_some();
-    let in_family: Vec<usize> = (0..rows.len()).filter(|&at| judged(&rows[at])).collect();
+    judge_family(rows, &Together::default(), None, rules);
+}
+
+fn judge_family(rows: &mut [RowComparison], together: &Together, movement: Option<Movement>, rules: Rules) {
+    let in_family = family_of(rows);
     let tests: Vec<(f64, f64)> =
         in_family.iter().filter_map(|&at| rows[at].ratio).map(|ratio| (ratio.p, ratio.p_reachable)).collect();
-    for (&at, member) in in_family.iter().zip(family::judge(&tests, rules.alpha)) {
+    for (&at, member) in in_family.iter().zip(together.judge(&tests, rules.alpha)) {
         let row = &mut rows[at];
         row.p_adjusted = Some(member.p_adjusted);
         if let Some(ratio) = row.ratio {
-            row.verdict = verdict::verdict(&ratio, member, tests.len(), row.metric.better, rules);
+            let better = row.metric.better;
+            let moved = movement.map_or(0.0, |movement| movement.of_figure(better));
+            row.verdict = verdict::verdict(&ratio, member, tests.len(), moved, better, rules);
         }
     }
 }
 
+#[cfg(test)]
+mod simulation;
 #[cfg(test)]
 mod tests;

@@ -6,7 +6,7 @@
 mod batches;
 mod modes;
 mod row;
-mod series;
+pub(crate) mod series;
 
 pub use batches::{BatchResolution, batch_resolution, quantised, too_few_samples};
 pub use modes::{Modes, modes_of, two_modes};

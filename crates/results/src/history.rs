@@ -22,10 +22,12 @@ use crate::schema::{Better, Metric, MetricResult, Row, RowResult};
 use crate::significance::family;
 use divisive::{Search, Split};
 pub use order::By;
+pub use shared::{Beside, Shared};
 
 pub mod divisive;
 pub mod exchange;
 mod order;
+mod shared;
 
 /// The estimate of one row in one run, and what is known about the run.
 #[derive(Clone, Debug, PartialEq)]
@@ -108,7 +110,7 @@ pub struct Change {
     pub after: String,
     /// The p-value of the permutation test.
     pub p: f64,
-    /// The new level over the former one, of runs.
+    /// The new level over the former one, of runs; against the level of all rows where that is known.
     pub ratio: Ratio,
     /// Better or worse by at least the minimum effect, equivalent within it, or inconclusive.
     pub verdict: Verdict,
@@ -175,6 +177,8 @@ pub struct Histories {
     pub changed: usize,
     /// The level of each test within those.
     pub level: f64,
+    /// What all rows of a machine have in common. Changes of its rows are changes against it.
+    pub shared: Vec<Shared>,
 }
 
 /// Returns the histories of all rows of `entries`.
@@ -184,11 +188,18 @@ pub struct Histories {
 /// "Selective inference on multiple families of hypotheses", 2014). So a history without any change has a false alarm with
 /// probability at most alpha, and so has a family of such histories.
 pub fn histories(entries: impl IntoIterator<Item = Entry>, by: &By, rules: Rules) -> Histories {
-    histories_over(entries, by, &Over::default(), rules)
+    histories_over(entries, &Beside::default(), by, &Over::default(), rules)
 }
 
-/// Returns the histories of all rows of `entries`, as [`histories`], with hosts told apart by `over`.
-pub fn histories_over(entries: impl IntoIterator<Item = Entry>, by: &By, over: &Over, rules: Rules) -> Histories {
+/// Returns the histories of all rows of `entries`, as [`histories`], with hosts told apart by `over`. The rows of `beside` only
+/// say what all rows of a machine have in common.
+pub fn histories_over(
+    entries: impl IntoIterator<Item = Entry>,
+    beside: &Beside,
+    by: &By,
+    over: &Over,
+    rules: Rules,
+) -> Histories {
     let mut left_out = Vec::new();
     let mut identities = Identities::new(over.clone());
     let mut rows: Vec<Vec<Placed>> = Vec::new();
@@ -216,6 +227,10 @@ pub fn histories_over(entries: impl IntoIterator<Item = Entry>, by: &By, over: &
     }
     let hosts = NamedHosts::of(&identities);
     let mut lines: Vec<Vec<Pending>> = rows.into_iter().map(|row| pending(row, by, &hosts)).collect();
+    let (shared, levels) = shared::shared(&lines, beside);
+    for (line, levels) in lines.iter_mut().flatten().zip(levels) {
+        line.levels = levels;
+    }
     let count = lines.iter().flatten().filter(|line| line.is_long_enough()).count();
     let mut search = Search::at(rules.alpha / count.max(1) as f64);
     let mut tests = Vec::new();
@@ -239,7 +254,7 @@ pub fn histories_over(entries: impl IntoIterator<Item = Entry>, by: &By, over: &
         Some(History { row: id, metric, lines })
     };
     let histories = lines.into_iter().filter_map(of_row).collect();
-    Histories { histories, left_out, tested: count, changed, level }
+    Histories { histories, left_out, tested: count, changed, level, shared }
 }
 
 /// An entry with its level of the property that orders the history.
@@ -276,6 +291,8 @@ struct Pending {
     definition_version: u32,
     /// The place, the level and the entry of each run.
     entries: Vec<(usize, String, Entry)>,
+    /// The level of all rows in each run, as logarithms of the figure; 0 where it is unknown.
+    levels: Vec<f64>,
     /// The first test of all its runs.
     first: Option<Split>,
 }
@@ -297,7 +314,14 @@ fn pending(mut row: Vec<Placed>, by: &By, hosts: &NamedHosts) -> Vec<Pending> {
             // Under the name that tells it from the others, which is its last one.
             let machine = Machine { host: hosts.names[host].clone(), ..machine.clone() };
             let definition_version = entry.row.definition_version;
-            lines.push(Pending { machine, host, definition_version, entries: Vec::new(), first: None });
+            lines.push(Pending {
+                machine,
+                host,
+                definition_version,
+                entries: Vec::new(),
+                levels: Vec::new(),
+                first: None,
+            });
         }
         lines[at].entries.push((place, level, entry));
     }
@@ -309,9 +333,11 @@ impl Pending {
         (divisive::VALUES_MIN..=divisive::VALUES_MAX).contains(&self.entries.len())
     }
 
-    /// Returns the logarithm of each run's estimate.
+    /// Returns the logarithm of each run's estimate, without the level of all rows.
     fn logarithms(&self) -> Vec<f64> {
-        self.entries.iter().map(|(_, _, entry)| entry.metric.estimate.median.ln()).collect()
+        let of_run =
+            |((_, _, entry), level): (&(usize, String, Entry), &f64)| entry.metric.estimate.median.ln() - level;
+        self.entries.iter().zip(&self.levels).map(of_run).collect()
     }
 
     fn finish(self, is_changed: bool, search: &mut Search, level: f64, rules: Rules, better: Better) -> Line {

@@ -6,6 +6,7 @@
 //! different.
 
 pub mod family;
+pub mod joint;
 mod null_counts;
 pub mod outliers;
 pub mod shift;

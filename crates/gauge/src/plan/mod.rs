@@ -20,6 +20,7 @@ pub mod rows;
 pub mod selection;
 pub mod sizes;
 pub mod suggest;
+pub mod undecided;
 mod unmatched;
 pub mod variants;
 
@@ -188,7 +189,8 @@ impl Plan {
         cost::launch_s(row, &self.settings, self.repetitions)
     }
 
-    /// Shortens the launches, then reduces their number (to 3 at least), so that the run fits its budget.
+    /// Shortens the launches, then reduces their number, so that the run fits its budget: to 3, and of variants to no fewer than
+    /// can show a difference.
     fn fit_budget(&mut self) {
         let Some(budget_s) = self.settings.budget_s else { return };
         let too_long = |plan: &Plan| plan.estimate_s() > budget_s;
@@ -196,7 +198,8 @@ impl Plan {
             self.settings.time_s *= 0.8;
             self.settings.warm_up_s = self.settings.warm_up_s.min(self.settings.time_s / 3.0);
         }
-        while too_long(self) && self.settings.launches > 3 {
+        let fewest = self.launches_needed().max(3);
+        while too_long(self) && self.settings.launches > fewest {
             self.settings.launches -= 1;
             self.repetitions = repetitions(self.settings.launches);
         }
@@ -288,7 +291,7 @@ fn placements(request: &RunRequest, defaults: &Defaults, cpus: usize) -> Result<
 fn selected<'a>(request: &'a RunRequest, externals: &[Description]) -> Result<Selection<'a>, PlanError> {
     if request.rows.is_some() {
         let filters = request.selection.iter().map(String::as_str).collect();
-        return Ok(Selection { suites: vec![&suites::TABLE[0]], filters });
+        return Ok(Selection { suites: vec![suites::WHOLE], filters });
     }
     selection::read(&request.selection, |suites, filter| {
         filter::unmatched(&[filter], rows_of(suites, &every_placement(externals)).iter()).is_none()

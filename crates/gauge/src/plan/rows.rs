@@ -1,6 +1,6 @@
 //! Makes rows from the tables. Only this file makes row ids.
 
-use headwater_results::schema::{Metric, Placement, Row, Standing, WorkerKind};
+use headwater_results::schema::{Metric, Placement, Row, Standing, WorkerKind, transport_definition};
 
 use crate::harness::protocol::Description;
 use crate::{facilities, patterns, transports};
@@ -15,7 +15,9 @@ pub fn of_transport(
     placement: Placement,
 ) -> Row {
     let policy = transport.policy.map(str::to_owned);
-    Row { policy, ..messaging(transport.name, transport.standing, pattern, size, messages, placement) }
+    let definition_version = transport_definition(pattern.definition_version, transport.name);
+    let row = messaging(transport.name, transport.standing, pattern, size, messages, placement);
+    Row { policy, definition_version, ..row }
 }
 
 /// Returns `row` with another name of its subject: that of the transport with options.
@@ -77,7 +79,8 @@ pub fn of_subject(subject: &facilities::Subject, facility: &facilities::Info, pl
 pub struct Pattern {
     /// Its name.
     pub name: &'static str,
-    /// The version of the definition: it is raised when the timed code changes.
+    /// The version of the definition: it is raised when the timed code changes; for the code of one transport,
+    /// by [`transport_definition`].
     pub definition_version: u32,
 }
 

@@ -1,7 +1,7 @@
 //! The words of a selection: suites and filters. One grammar for `run`, `list` and every other command with filters.
 //!
 //! A word that names a suite selects it, and any other word filters the rows of the suites, those of `overview` without
-//! a suite. A word that could be either is an error unless it stands alone: `suite:` and `transport:`, `pattern:` or
+//! a suite. Without any word the suite is `choice`. A word that could be either is an error unless it stands alone: `suite:` and `transport:`, `pattern:` or
 //! `facility:` before it say which.
 
 use super::PlanError;
@@ -15,7 +15,7 @@ pub const SUITE: &str = "suite:";
 /// Suites and filters.
 #[derive(Clone, Debug)]
 pub struct Selection<'a> {
-    /// The suites; `overview` if the user named none.
+    /// The suites; without one `overview`, and `choice` without any word.
     pub suites: Vec<&'static Suite>,
     /// The filters.
     pub filters: Vec<&'a str>,
@@ -45,14 +45,14 @@ pub fn read<'a>(
         };
         let others = words.iter().enumerate().filter(|&(other, _)| other != at);
         let others: Vec<&'static Suite> = others.filter_map(|(_, other)| of_word(other)).collect();
-        let others = if others.is_empty() { vec![&suites::TABLE[0]] } else { others };
+        let others = if others.is_empty() { vec![suites::WHOLE] } else { others };
         if words.len() > 1 && !word.starts_with(SUITE) && matches(&others, word) {
             return Err(ambiguous(word, &others));
         }
         selection.suites.push(suite);
     }
     if selection.suites.is_empty() {
-        selection.suites.push(&suites::TABLE[0]);
+        selection.suites.push(if words.is_empty() { &suites::TABLE[0] } else { suites::WHOLE });
     }
     Ok(selection)
 }

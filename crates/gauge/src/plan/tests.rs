@@ -16,11 +16,45 @@ fn ids(plan: &Plan) -> Vec<&str> {
 }
 
 #[test]
-fn without_a_selection_the_suite_is_overview() {
+fn without_words_the_suite_is_choice_and_filters_select_from_overview() {
     let all = plan(&[], |_| ()).expect("the default");
-    let named = plan(&["overview"], |_| ()).expect("by name");
+    let named = plan(&["choice"], |_| ()).expect("by name");
     assert_eq!(ids(&all), ids(&named));
     assert!(ids(&all).contains(&"pipe/stream/64/two-cpus"));
+    let filtered = plan(&["pty"], |_| ()).expect("a transport of the overview");
+    assert!(ids(&filtered).contains(&"pty/stream/64/two-cpus"), "{:?}", ids(&filtered));
+}
+
+#[test]
+fn the_default_run_has_launches_for_an_answer_and_rows_for_every_state_of_the_reader() {
+    let plan = plan(&[], |_| ()).expect("the default");
+    assert!(plan.settings.launches >= 12);
+    // Every launch of a row that is compared with others of its pattern: of the kernel, and of streams.
+    for pattern in ["stream", "rtt", "epoll-level", "wake"] {
+        for subject in ["pipe", "unix-stream", "tcp", "streams-pipe"] {
+            let is_it = |row: &headwater_results::schema::Row| row.pattern == pattern && row.subject == subject;
+            assert!(plan.rows.iter().any(|planned| is_it(&planned.row)), "{subject}/{pattern}");
+        }
+    }
+    let estimate_s = plan.estimate_s();
+    assert!((60.0..=100.0).contains(&estimate_s), "{estimate_s} s");
+}
+
+#[test]
+fn version_of_a_row_is_that_of_its_pattern_and_of_its_transports_calls() {
+    let rows = ["pipe/stream/64", "pipe/rtt/64", "streams-pipe/stream/64", "posix-mq/stream/64", "ring-spin/rtt/64"];
+    let plan = plan(&rows, |request| request.placements = vec![Placement::TwoCpus]).expect("rows");
+    let mut versions: Vec<_> =
+        plan.rows.iter().map(|planned| (planned.row.id.as_str(), planned.row.definition_version)).collect();
+    versions.sort_unstable();
+    let expected = [
+        ("pipe/rtt/64/two-cpus", 2),
+        ("pipe/stream/64/two-cpus", 3),
+        ("posix-mq/stream/64/two-cpus", 2),
+        ("ring-spin/rtt/64/two-cpus", 1),
+        ("streams-pipe/stream/64/two-cpus", 2),
+    ];
+    assert_eq!(versions, expected);
 }
 
 #[test]

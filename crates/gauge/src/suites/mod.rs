@@ -7,6 +7,7 @@ use crate::plan::rows;
 use crate::plan::sizes::Sizes;
 use crate::{facilities, patterns, transports};
 
+pub mod choice;
 pub mod fifo;
 pub mod ipc;
 pub mod lmbench;
@@ -60,8 +61,9 @@ pub struct Axes<'a> {
     pub externals: &'a [Description],
 }
 
-/// All suites, in the order of the help text; the first is the default.
+/// All suites, in the order of the help text; the first is that of a run without words.
 pub static TABLE: &[Suite] = &[
+    choice::SUITE,
     overview::SUITE,
     ipc::SUITE,
     fifo::SUITE,
@@ -76,6 +78,9 @@ pub static TABLE: &[Suite] = &[
     uses::SUITE,
     tracing::SUITE,
 ];
+
+/// The suite whose rows words select from that name no suite: the one with every transport.
+pub static WHOLE: &Suite = &overview::SUITE;
 
 /// Returns the suite with that name.
 pub fn find(name: &str) -> Option<&'static Suite> {

@@ -1,5 +1,5 @@
-//! `overview`: every transport and primitive at a few sizes, in less than 90 s on two CPUs. It has fewer launches than
-//! a verdict needs.
+//! `overview`: every transport and primitive at a few sizes, in a few minutes on two CPUs: `headwater run --full`. Words that
+//! name no suite select from its rows.
 
 use headwater_results::schema::{Placement, Row, WorkerKind};
 
@@ -8,13 +8,12 @@ use super::{Axes, Defaults, Suite, general_purpose};
 /// The suite.
 pub const SUITE: Suite = Suite {
     name: "overview",
-    summary: "every transport and primitive at a few sizes: a quick look at this machine",
-    // Six launches are the fewest whose minimum and maximum enclose the median with 95 % confidence.
+    summary: "every transport and primitive at a few sizes (`run --full`)",
     defaults: Defaults {
-        launches: 6,
+        launches: 12,
         time_s: 0.035,
         warm_up_s: 0.006,
-        budget_s: Some(84.0),
+        budget_s: None,
         placements: &[Placement::TwoCpus],
     },
     rows,

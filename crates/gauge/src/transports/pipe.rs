@@ -3,6 +3,7 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use headwater_os_tools::library_calls;
 use headwater_results::schema::Standing;
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::pipe::{PipeFlags, fcntl_setpipe_size, pipe_with};
@@ -99,13 +100,13 @@ impl Endpoint for PipeEnd {
     #[inline]
     fn send_some(&mut self, message: &[u8]) -> io::Result<usize> {
         let descriptor = self.write.as_ref().ok_or(io::ErrorKind::Unsupported)?;
-        Ok(rustix::io::write(descriptor, message)?)
+        library_calls::write(descriptor, message)
     }
 
     #[inline]
     fn receive_some(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let descriptor = self.read.as_ref().ok_or(io::ErrorKind::Unsupported)?;
-        Ok(rustix::io::read(descriptor, buffer)?)
+        library_calls::read(descriptor, buffer)
     }
 
     fn incoming(&self) -> Option<BorrowedFd<'_>> {

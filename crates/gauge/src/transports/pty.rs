@@ -4,6 +4,7 @@
 use std::io;
 use std::os::fd::OwnedFd;
 
+use headwater_os_tools::library_calls;
 use headwater_results::schema::Standing;
 use rustix::pty::{OpenptFlags, ioctl_tiocgptpeer, openpt, unlockpt};
 use rustix::termios::{OptionalActions, SpecialCodeIndex, tcgetattr, tcsetattr};
@@ -69,11 +70,11 @@ pub struct PtyEnd {
 impl Endpoint for PtyEnd {
     #[inline]
     fn send_some(&mut self, message: &[u8]) -> io::Result<usize> {
-        Ok(rustix::io::write(&self.side, message)?)
+        library_calls::write(&self.side, message)
     }
 
     #[inline]
     fn receive_some(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        Ok(rustix::io::read(&self.side, buffer)?)
+        library_calls::read(&self.side, buffer)
     }
 }

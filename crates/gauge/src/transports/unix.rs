@@ -11,6 +11,7 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use headwater_os_tools::library_calls;
 use headwater_results::schema::Standing;
 use rustix::net::sockopt::{set_socket_send_buffer_size, socket_send_buffer_size};
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socketpair};
@@ -145,12 +146,12 @@ pub struct SocketEnd {
 impl Endpoint for SocketEnd {
     #[inline]
     fn send_some(&mut self, message: &[u8]) -> io::Result<usize> {
-        Ok(send(&self.socket, message, SendFlags::NOSIGNAL)?)
+        library_calls::send(&self.socket, message)
     }
 
     #[inline]
     fn receive_some(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        Ok(recv(&self.socket, buffer, RecvFlags::empty())?.0)
+        library_calls::recv(&self.socket, buffer)
     }
 
     fn incoming(&self) -> Option<BorrowedFd<'_>> {

@@ -111,7 +111,7 @@ pub(super) fn history(arguments: &HistoryArguments) -> anyhow::Result<u8> {
     let names = many::find(&arguments.runs)?;
     let mut asked = Asked::new(arguments);
     let (mut entries, mut without) = (Vec::new(), Vec::new());
-    let mut reading = many::Reading::default();
+    let mut reading = many::Reading::with_beside();
     reading.read(
         &names,
         |row| asked.keeps(row),
@@ -120,7 +120,7 @@ pub(super) fn history(arguments: &HistoryArguments) -> anyhow::Result<u8> {
             Err(reason) => without.push(Left { run: origin.run.clone(), row: row.id.clone(), reason }),
         },
     )?;
-    let many::Reading { runs, mut left_out, without_rows, .. } = reading;
+    let many::Reading { runs, mut left_out, without_rows, beside, .. } = reading;
     let is_torn = !left_out.is_empty();
     if runs == 0 && left_out.is_empty() {
         asked.is_whole()?;
@@ -133,7 +133,7 @@ pub(super) fn history(arguments: &HistoryArguments) -> anyhow::Result<u8> {
     asked.is_whole()?;
     left_out.extend(without_rows);
     left_out.extend(without);
-    let found = histories_over(entries, &by, &Over::named(&arguments.over), rules);
+    let found = histories_over(entries, &beside.unwrap_or_default(), &by, &Over::named(&arguments.over), rules);
     if found.histories.is_empty() {
         bail!("{}", nothing(&by, &found, &left_out));
     }

@@ -74,7 +74,8 @@ pub mod status {
     version,
     propagate_version = true,
     after_help = "Examples:
-  headwater run                        the overview of this machine, in under 90 s
+  headwater run                        which mechanism to use on this machine, in about 90 s
+  headwater run --full                 every mechanism and primitive, in a few minutes
   headwater run pipes 'pipe*'          one suite, only rows whose name starts with pipe
   headwater run pipe/rtt --sizes 1,64  round trips over a pipe
   headwater show headwater-runs/*      print runs again
@@ -114,7 +115,7 @@ enum Command {
     Timed(overhead::TimedArguments),
 }
 
-/// Measure a suite, or the rows that match a filter; without either, the suite `overview`
+/// Measure a suite, or the rows that match a filter; without either, the suite `choice`: which mechanism to use here
 ///
 /// Every row is measured once in each block, in random order and in new processes; the blocks are the replicates from
 /// which the intervals are computed. Every result is appended to run.jsonl at once, so that an interruption loses
@@ -122,12 +123,13 @@ enum Command {
 #[derive(Clone, Debug, Default, Args, Serialize, Deserialize)]
 #[serde(default, rename_all = "kebab-case", deny_unknown_fields)]
 #[command(
-    after_help = "Suites: overview, ipc, fifo, sync, lmbench, pipes, pty, why, udp, xti, netperf, use, tracing (`headwater list`).
+    after_help = "Suites: choice, overview, ipc, fifo, sync, lmbench, pipes, pty, why, udp, xti, netperf, use, tracing (`headwater list`).
 
 Examples:
-  headwater run                                  overview, default settings
+  headwater run                                  which mechanism to use here, in about 90 s
+  headwater run --full                           every mechanism and primitive, in a few minutes
   headwater run ipc --launches 20                a suite with more launches than its default
-  headwater run pipe unix-stream                 two transports of the overview
+  headwater run pipe unix-stream                 two transports, rows of the suite overview
   headwater run pipe transport:fifo              fifo is a suite too: which one is meant
   headwater run pipes '*/stream' --sizes 1..65536*4 --placement same-cpu,two-cpus
   headwater run --budget 30s                     whatever fits into half a minute
@@ -149,6 +151,10 @@ pub(crate) struct RunArguments {
     /// with two readings needs `suite:`, `transport:`, `pattern:` or `facility:` before it
     #[arg(value_name = "SUITE|FILTER")]
     selection: Vec<String>,
+
+    /// Measure every transport and primitive at a few sizes: the suite `overview`
+    #[arg(long, help_heading = "What", conflicts_with = "against")]
+    full: bool,
 
     /// Message sizes instead of the suite's: `64,4k`, `1..65536*2`, `1k..8k+1k`
     #[arg(short, long, value_name = "SIZES", help_heading = "What")]
@@ -225,7 +231,7 @@ pub(crate) struct RunArguments {
 
     /// Continue the interrupted run in DIR, in the same order, with its own settings and the same builds; with --more
     /// also a finished run
-    #[arg(long, value_name = "DIR", help_heading = "Output", conflicts_with_all = ["output", "sizes", "placement", "launches", "seed", "time", "warm_up", "transport_cmd", "selection", "budget", "quick", "variant", "against", "label"])]
+    #[arg(long, value_name = "DIR", help_heading = "Output", conflicts_with_all = ["output", "sizes", "placement", "launches", "seed", "time", "warm_up", "transport_cmd", "selection", "full", "budget", "quick", "variant", "against", "label"])]
     #[serde(skip)]
     resume: Option<PathBuf>,
 

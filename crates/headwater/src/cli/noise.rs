@@ -27,7 +27,7 @@ const SIDES: [&str; 2] = ["a=", "b="];
 /// reads it: a difference of the size that this machine shows without a cause does not count as a change.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "Examples:
-  headwater noise                     the rows of the overview, about 4 minutes
+  headwater noise                     the rows of `headwater run`, about 4 minutes
   headwater noise pipe unix-stream    only rows that matter to you
   headwater noise --launches 30       a finer answer
   headwater noise --json | jq .assessment
@@ -80,7 +80,7 @@ pub(super) fn noise(arguments: NoiseArguments) -> anyhow::Result<u8> {
         placement: arguments.placement,
         time: arguments.time,
         launches: Some(arguments.launches),
-        // The overview's own budget is that of one side.
+        // The suite's own budget is that of one side.
         budget: Some(arguments.budget.unwrap_or(Seconds(BUDGET_S))),
         output: arguments.output,
         variant: SIDES.map(str::to_owned).into(),

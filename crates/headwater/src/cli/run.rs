@@ -7,14 +7,15 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, anyhow, bail};
-use headwater_gauge::environment;
 use headwater_gauge::harness::launch::ConductorError;
 use headwater_gauge::harness::program::Program as HarnessProgram;
 use headwater_gauge::harness::run::{BlockRunner, End, Observer, probe, repetition_allowance_s};
 use headwater_gauge::harness::scratch::Scratch;
 use headwater_gauge::plan::duration::Seconds;
+use headwater_gauge::plan::undecided::Undecided;
 use headwater_gauge::plan::variants::Variant;
-use headwater_gauge::plan::{Column, Plan, RunRequest, duration};
+use headwater_gauge::plan::{Column, Plan, RunRequest, duration, selection};
+use headwater_gauge::{environment, suites};
 use headwater_os::{clock, cpu, plain_file};
 use headwater_os_tools::signal::StopSignals;
 use headwater_report::plural;
@@ -35,10 +36,13 @@ use crate::{stored_commands, trace};
 const QUICK_S: f64 = 55.0;
 
 pub(super) fn run(arguments: RunArguments) -> anyhow::Result<u8> {
-    let arguments = with_config(arguments)?;
+    let mut arguments = with_config(arguments)?;
     if arguments.print_config {
         out().write_all(toml::to_string(&arguments).context("cannot write the options as TOML")?.as_bytes())?;
         return Ok(status::OK);
+    }
+    if arguments.full {
+        arguments.selection.insert(0, format!("{}{}", selection::SUITE, suites::WHOLE.name));
     }
     let silent = arguments.json || arguments.quiet;
     let fail_on = arguments.fail_on;
@@ -166,7 +170,7 @@ pub(super) fn execute(prepared: Prepared, cpus: &[u32], execution: &Execution) -
         let rows = plan.rows.len() - reasons.len();
         let (rows, launches) = (plural(rows, "row"), plural(plan.settings.launches as usize, "launch"));
         teller.progress.say(&format!("{rows} x {launches}, {}", expected(&plan)));
-        if let Some(words) = left_out(&plan) {
+        for words in left_out(&plan).into_iter().chain(undecided(&plan)) {
             teller.progress.say(&words);
         }
     } else {
@@ -373,6 +377,7 @@ fn with_config(typed: RunArguments) -> anyhow::Result<RunArguments> {
     }
     Ok(RunArguments {
         selection: either(typed.selection, file.selection),
+        full: typed.full || file.full,
         sizes: typed.sizes.or(file.sizes),
         placement: if typed.placement.is_empty() { file.placement } else { typed.placement },
         transport_cmd: either(typed.transport_cmd, file.transport_cmd),
@@ -433,7 +438,7 @@ pub(super) fn dry_run(plan: &Plan, json: bool) -> anyhow::Result<()> {
         settings.seed,
         expected(plan),
     )?;
-    if let Some(words) = left_out(plan) {
+    for words in left_out(plan).into_iter().chain(undecided(plan)) {
         writeln!(out, "{words}")?;
     }
     Ok(())
@@ -453,6 +458,17 @@ fn expected(plan: &Plan) -> String {
             duration::words(estimate_s + repetition_allowance_s(plan))
         ),
     }
+}
+
+/// Says before the first launch that the comparison can show nothing, and what one that can costs.
+fn undecided(plan: &Plan) -> Option<String> {
+    let Undecided { rows, launches, needed, more_s, is_budget } = plan.undecided()?;
+    let (launches, rows, more) = (plural(launches as usize, "launch"), plural(rows, "row"), duration::words(more_s));
+    let remedy = match is_budget {
+        true => format!("the budget holds no more; {needed} can, with a --budget that is {more} larger"),
+        false => format!("--launches {needed} can, {more} more"),
+    };
+    Some(format!("{launches} cannot show a difference in any of {rows}: {remedy}."))
 }
 
 /// Says which columns the budget does not hold, before the first launch.

@@ -129,6 +129,22 @@ fn a_noise_record_is_in_the_intervals_of_runs_apart() {
 }
 
 #[test]
+fn runs_of_few_rows_on_an_unknown_machine_have_an_assumed_floor() {
+    let few = named(vec![("a", run("h", &["pipe", "fifo"], 12)), ("b", run("h", &["pipe", "fifo"], 12))]);
+    let compared = &compare_runs(&few, &request()).expect("comparable")[0];
+    assert_eq!(compared.comparison.rules.drift, UNKNOWN);
+    assert!(compared.noise.contains("headwater noise"), "{}", compared.noise);
+    let names: Vec<String> = (0..ROWS_MIN).map(|at| format!("pipe{at}")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let many = named(vec![("a", run("h", &names, 12)), ("b", run("h", &names, 12))]);
+    let compared = &compare_runs(&many, &request()).expect("comparable")[0];
+    assert!(compared.comparison.movement.is_some() && compared.comparison.rules.drift < UNKNOWN, "{compared:?}");
+    let hosts = named(vec![("a", run("h", &names, 12)), ("b", run("other", &names, 12))]);
+    let compared = &compare_runs(&hosts, &request()).expect("comparable")[0];
+    assert_eq!(compared.comparison.movement, None, "between hosts it is a result");
+}
+
+#[test]
 fn a_broken_noise_record_is_named() {
     let directory = tempfile::TempDir::new().expect("a temporary directory");
     let file = directory.path().join("noise.json");

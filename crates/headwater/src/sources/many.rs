@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
-use headwater_results::history::{Left, own_figure};
+use headwater_results::history::{Beside, Left, own_figure};
 use headwater_results::origin::Origin;
 use headwater_results::schema::{MetricResult, Row};
 use headwater_trace_tools::names::glob;
@@ -78,6 +78,8 @@ pub struct Reading {
     pub left_out: Vec<Left>,
     /// The runs that have none of the rows; of an archive they are not known.
     pub without_rows: Vec<Left>,
+    /// The figures of the rows that are not kept, if they are wanted; of an archive they are not read.
+    pub beside: Option<Beside>,
     /// The display name of each run, by what tells it from all others.
     known: HashMap<String, String>,
 }
@@ -95,6 +97,11 @@ pub struct Figure<'a> {
 }
 
 impl Reading {
+    /// Returns a reading that collects the figures of rows that are not kept as well.
+    pub fn with_beside() -> Reading {
+        Reading { beside: Some(Beside::default()), ..Reading::default() }
+    }
+
     /// Reads runs one after the other and hands the rows that `keep` accepts to `take`. Of an archive, `keep` sees the rows of all
     /// runs, and only figures are read.
     ///
@@ -150,9 +157,16 @@ impl Reading {
             let origin = Arc::new(Origin::of(&name, &run));
             let Some(number) = self.number(&origin) else { continue };
             let mut kept = 0;
-            for result in run.results.into_iter().filter(|result| keep(&result.row)) {
+            for result in run.results {
+                let figure = own_figure(&result);
+                if !keep(&result.row) {
+                    if let (Some(beside), Ok(figure)) = (&mut self.beside, figure) {
+                        beside.add(&origin, &result.row.id, result.row.definition_version, figure);
+                    }
+                    continue;
+                }
                 kept += 1;
-                let figure = own_figure(&result).cloned();
+                let figure = figure.cloned();
                 take(Figure { run: number, origin: &origin, row: Arc::new(result.row), figure });
             }
             if kept == 0 {

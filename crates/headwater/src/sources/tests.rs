@@ -2,7 +2,7 @@ use std::fs;
 
 use headwater_gauge::{facilities, patterns};
 use headwater_results::published;
-use headwater_results::schema::{Placement, Row};
+use headwater_results::schema::{Placement, Row, transport_definition};
 
 use super::{load, load_all};
 use crate::store;
@@ -122,7 +122,8 @@ fn today(row: &Row) -> Option<Row> {
     let id = made.id.replacen(transport.name, &row.subject, 1);
     // The options of a report's program stand where a variant's name does.
     let id = row.variant.iter().fold(id, |id, options| format!("{id}/{options}"));
-    Some(Row { id, ..made })
+    let definition_version = transport_definition(pattern.definition_version, &row.subject);
+    Some(Row { id, definition_version, ..made })
 }
 
 #[test]

@@ -66,7 +66,7 @@ fn against_measures_an_old_and_a_new_build_in_the_same_blocks() {
     // Rows whose definition has changed are named; if no other row is left, that is an error.
     let file = dir.path("old/run.json");
     let text = fs::read_to_string(&file).expect("it is there");
-    let changed = text.replace("\"definition_version\": 2", "\"definition_version\": 99");
+    let changed = text.replace("\"definition_version\": 3", "\"definition_version\": 99");
     fs::write(&file, changed).expect("room on the disk");
     refused(&dir.run(&["run", "--against", "old", "--dry-run"]), &["no row of it", "by definition 99"]);
 }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use headwater_results::schema::RowResult;
 
 use super::names::{abbreviated, widest};
-use super::source::{Panel, Series, Source};
+use super::source::{Panel, Series, Source, is_one_run};
 use super::svg::{Anchor, Drawing, SvgWriter};
 use super::value::{self, Kind};
 use super::{Chart, Drawings, Figure, Layout, SERIES_MAX, sizes, table};
@@ -58,9 +58,10 @@ fn draw(_: &Source<'_>, panel: &Panel<'_>) -> Option<Figure> {
     });
     let mut caption = format!(
         "{}; the darkest is the best candidate of its size, blank is {} as slow, and what does not compete has no \
-         shade. Bold: the best of its size, with all that cannot be told apart.",
+         shade. {}",
         if kind == Kind::Rate { "Messages/s, higher is better" } else { "Durations, lower is better" },
-        units::times(range)
+        units::times(range),
+        crate::meaning::marked("Bold"),
     );
     if sizes.len() < all.len() {
         caption += &format!(" {} of {} sizes.", sizes.len(), all.len());
@@ -123,14 +124,15 @@ fn cells(shown: &[&Series<'_>], sizes: &[u64]) -> (HashMap<(usize, usize), Cell>
     for (column, &size) in sizes.iter().enumerate() {
         let rows: Vec<Option<&RowResult>> = shown.iter().map(|series| table::at(series, size)).collect();
         let present: Vec<&RowResult> = rows.iter().copied().flatten().collect();
-        let leaders = judge::best_candidates(&present);
-        let leading = leaders.first().and_then(|row| value::delay_s(row)).map(|delay| delay.median);
+        let leaders = judge::marked(&present, is_one_run(shown));
+        let delays = present.iter().filter(|row| crate::rows::competes(row)).filter_map(|row| value::delay_s(row));
+        let leading = delays.map(|delay| delay.median).min_by(f64::total_cmp);
         for (line, row) in rows.into_iter().enumerate() {
             let Some((row, delay)) = row.and_then(|row| Some((row, value::delay_s(row)?.median))) else { continue };
             if let Some(best) = leading.filter(|_| crate::rows::competes(row)) {
                 distances.push(((line, column), (delay / best).max(1.0)));
             }
-            let is_best = present.len() > 1 && leaders.iter().any(|leader| std::ptr::eq(*leader, row));
+            let is_best = leaders.iter().any(|leader| std::ptr::eq(*leader, row));
             cells.insert((line, column), Cell { delay_s: delay, shade: 0.0, is_best });
         }
     }

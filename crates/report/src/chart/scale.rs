@@ -173,18 +173,21 @@ fn spaced_powers_of_two(low: f64, high: f64, count: usize) -> Vec<f64> {
 /// The ticks within a decade, from many to none.
 const FACTORS: [&[f64]; 4] = [&[1.0, 1.5, 2.0, 3.0, 5.0, 7.0], &[1.0, 2.0, 5.0], &[1.0, 3.0], &[1.0]];
 
-/// Returns the largest round number, of those in [`FACTORS`], that is at most `value`.
+/// The factors within a decade at which a logarithmic axis may end.
+const ENDS: &[f64] = FACTORS[1];
+
+/// Returns the largest round number, of those in [`ENDS`], that is at most `value`.
 fn round_below(value: f64) -> f64 {
     let decade = 10f64.powf(value.log10().floor());
     let fits = |factor: &f64| factor * decade <= value * (1.0 + 1e-9);
-    FACTORS[0].iter().copied().rev().find(fits).map_or(value, |factor| factor * decade)
+    ENDS.iter().copied().rev().find(fits).map_or(value, |factor| factor * decade)
 }
 
 /// Returns the smallest round number that is at least `value`.
 fn round_above(value: f64) -> f64 {
     let decade = 10f64.powf(value.log10().floor());
     let fits = |factor: &f64| factor * decade >= value * (1.0 - 1e-9);
-    FACTORS[0].iter().copied().chain([10.0]).find(fits).map_or(value, |factor| factor * decade)
+    ENDS.iter().copied().chain([10.0]).find(fits).map_or(value, |factor| factor * decade)
 }
 
 /// Returns the ticks and the ends, without the ticks that are closer to an end than the factor `gap`.

@@ -61,9 +61,9 @@ pub(crate) struct Panel<'a> {
 }
 
 impl Panel<'_> {
-    /// Returns its name: `stream, two CPUs`.
+    /// Returns its name: `One way, same-size reads, two CPUs`.
     pub fn name(&self) -> String {
-        format!("{}, {}", self.pattern, rows::placement_words(self.placement))
+        format!("{}, {}", crate::meaning::of_pattern(self.pattern), rows::placement_words(self.placement))
     }
 
     /// Returns all rows.
@@ -177,6 +177,11 @@ fn fit(rows: &[&RowResult]) -> Option<DelayFit> {
         return None;
     }
     fit_delay(&rows.iter().filter_map(point).collect::<Vec<_>>())
+}
+
+/// Whether all series are of one run, so that their rows share blocks.
+pub(crate) fn is_one_run(series: &[&Series<'_>]) -> bool {
+    series.iter().all(|one| one.key.run == series[0].key.run)
 }
 
 /// Returns the names without their common directories or tables.

@@ -4,7 +4,7 @@
 use headwater_results::estimate::Estimate;
 use headwater_results::schema::{RowResult, Standing};
 
-use super::source::Series;
+use super::source::{Series, is_one_run};
 use crate::grid::{Cell, Grid, Line};
 use crate::judge;
 use crate::units;
@@ -28,9 +28,8 @@ pub(crate) fn by_size(
         .iter()
         .map(|size| {
             let rows: Vec<&RowResult> = series.iter().filter_map(|series| at(series, *size)).collect();
-            let best = if marks_best { judge::best_candidates(&rows) } else { Vec::new() };
-            // With only one candidate, none is marked.
-            if rows.len() < 2 { Vec::new() } else { best.into_iter().map(std::ptr::from_ref).collect() }
+            let best = if marks_best { judge::marked(&rows, is_one_run(series)) } else { Vec::new() };
+            best.into_iter().map(std::ptr::from_ref).collect()
         })
         .collect();
     let cell = |series: &Series<'_>, index: usize| {

@@ -38,27 +38,27 @@ fn headings(made: &TestRun) -> String {
 #[test]
 fn each_chart_draws_the_panels_that_it_can_show() {
     expect![[r#"
-        performance: stream, two CPUs
-        delay: stream, two CPUs | rtt, two CPUs
-        throughput: stream, two CPUs
-        improvement: stream, two CPUs
-        distribution: rtt, two CPUs, 1 B | rtt, two CPUs, 16 B | rtt, two CPUs, 256 B | rtt, two CPUs, 4 KiB | rtt, two CPUs, 16 KiB | rtt, two CPUs, 64 KiB
-        heatmap: stream, two CPUs
+        performance: One way, same-size reads, two CPUs
+        delay: One way, same-size reads, two CPUs | Round trip, two CPUs
+        throughput: One way, same-size reads, two CPUs
+        improvement: One way, same-size reads, two CPUs
+        distribution: Round trip, two CPUs, 1 B | Round trip, two CPUs, 16 B | Round trip, two CPUs, 256 B | Round trip, two CPUs, 4 KiB | Round trip, two CPUs, 16 KiB | Round trip, two CPUs, 64 KiB
+        heatmap: One way, same-size reads, two CPUs
         forest: new against old
         overhead: nothing
         dots: nothing
     "#]]
     .assert_eq(&headings(&sweep()));
     expect![[r#"
-        performance: stream, two CPUs | flood, two CPUs
-        delay: stream, two CPUs | flood, two CPUs
-        throughput: stream, two CPUs | flood, two CPUs
-        improvement: stream, two CPUs
-        distribution: rtt, two CPUs, 64 B | wake, two CPUs, 64 B
-        heatmap: stream, two CPUs | flood, two CPUs
+        performance: One way, same-size reads, two CPUs | One way, the sender never waits, two CPUs
+        delay: One way, same-size reads, two CPUs | One way, the sender never waits, two CPUs
+        throughput: One way, same-size reads, two CPUs | One way, the sender never waits, two CPUs
+        improvement: One way, same-size reads, two CPUs
+        distribution: Round trip, two CPUs, 64 B | Waking a sleeping reader, two CPUs, 64 B
+        heatmap: One way, same-size reads, two CPUs | One way, the sender never waits, two CPUs
         forest: new against old
         overhead: nothing
-        dots: stream-full, two CPUs | single, two CPUs | rtt, two CPUs | wake, two CPUs | matrix, two CPUs | sync, two CPUs
+        dots: One way, full reads, two CPUs | One way, within one process, two CPUs | Round trip, two CPUs | Waking a sleeping reader, two CPUs | Size by count, two CPUs | Synchronisation, two CPUs
     "#]]
     .assert_eq(&headings(&overview(6)));
 }
@@ -66,11 +66,24 @@ fn each_chart_draws_the_panels_that_it_can_show() {
 #[test]
 fn a_chart_describes_its_values_in_text() {
     let figures = drawn(&sweep(), "performance");
-    assert_eq!(figures[0].drawing().title, "Messages per second over message size: stream, two CPUs");
+    assert_eq!(figures[0].drawing().title, "Messages per second over message size: One way, same-size reads, two CPUs");
     let desc = &figures[0].drawing().desc;
     assert!(desc.starts_with("2 lines. At 64 KiB: ring ") && desc.contains("messages/s and pipe "), "{desc}");
     let standalone = figures[0].drawing().standalone();
     assert!(standalone.contains("<title>Messages per second") && standalone.contains("<desc>2 lines."));
+}
+
+#[test]
+fn intervals_are_bands_of_two_lines_and_bars_of_more() {
+    let of = |made: &TestRun| drawn(made, "performance")[0].drawing().standalone();
+    let two = of(&sweep());
+    assert!(two.contains("class=\"band\"") && !two.contains("class=\"whisker\""));
+    let mut made = sweep();
+    for size in [1, 65_536] {
+        made.measure(&messaging("tcp", Standing::Candidate, "stream", size), &[1e5], 0.2);
+    }
+    let three = of(&made);
+    assert!(!three.contains("class=\"band\"") && three.contains("class=\"whisker\""));
 }
 
 #[test]

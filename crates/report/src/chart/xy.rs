@@ -25,6 +25,8 @@ const BOTTOM: f64 = 48.0;
 const SPOTS_MAX: usize = 160;
 /// With more points in a line, the markers would touch each other.
 const MARKED_MAX: usize = 40;
+/// The most lines whose intervals are bands: more translucent bands above each other have no colour that says whose they are.
+const BANDS_MAX: usize = 2;
 
 /// The stroke of a fitted line, dotted finer than any series.
 const FIT_STROKE: &str = r#"stroke="currentColor" stroke-dasharray="1.5 3""#;
@@ -124,8 +126,9 @@ impl Plot<'_> {
         }
         self.marks(&mut pen, &x, (left, right, bottom), layout);
         // The first series is drawn last, on top.
+        let has_bands = self.traces.iter().filter(|trace| trace.is_first).count() <= BANDS_MAX;
         for (place, trace) in self.traces.iter().enumerate().rev() {
-            draw_trace(&mut pen, place, trace, &x, &y);
+            draw_trace(&mut pen, (place, has_bands && trace.is_first), trace, &x, &y);
         }
         self.names(&mut pen, &x, &y, ((right + ends::LEFT, layout.width()), bottom));
         Drawing::new((layout.width(), bottom + BOTTOM), self.title, self.desc, pen)
@@ -211,8 +214,8 @@ pub(crate) fn range(traces: &[Trace<'_>], of: fn(&Point) -> [f64; 2]) -> (f64, f
     ends.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| (low.min(value), high.max(value)))
 }
 
-/// Draws one trace. Its intervals are a band, or whiskers if it is not drawn at first: many bands would hide each other.
-fn draw_trace(pen: &mut SvgWriter, place: usize, trace: &Trace<'_>, x: &Scale, y: &Scale) {
+/// Draws one trace. Its intervals are a band, or whiskers: many bands would hide each other.
+fn draw_trace(pen: &mut SvgWriter, (place, has_band): (usize, bool), trace: &Trace<'_>, x: &Scale, y: &Scale) {
     let look = trace.series.look;
     let data = format!(r#"data-s="{place}" data-label="{}""#, escape(&trace.series.label));
     let spots = thinned(&trace.spots);
@@ -223,7 +226,7 @@ fn draw_trace(pen: &mut SvgWriter, place: usize, trace: &Trace<'_>, x: &Scale, y
     let other = if trace.is_first { "" } else { " other" };
     pen.open(&format!("{}{other}", marks::class(look)), &data);
     let has_intervals = spots.iter().any(|spot| spot.low < spot.high);
-    if has_intervals && (spots.len() > MARKED_MAX || trace.is_first && spots.len() > 1) {
+    if has_intervals && (spots.len() > MARKED_MAX || has_band && spots.len() > 1) {
         pen.path("band", &(through(upper.chain(lower)) + "z"), r#"fill="currentColor""#);
     } else if has_intervals {
         let whisker = |spot: &Point| {

@@ -133,6 +133,44 @@ fn differences_hidden_by_the_floor_are_in_the_headline() {
 }
 
 #[test]
+fn a_common_movement_is_named_as_the_machine_s() {
+    let mut made = [TestRun::new(12), TestRun::new(12)];
+    for (run, factor) in made.iter_mut().zip([1.0, 0.97]) {
+        for size in 0..20 {
+            let row = placed(messaging("pipe", Standing::Candidate, "stream", 64 + size), Placement::TwoCpus);
+            run.measure(&row, &[1e6 * factor], 0.002);
+        }
+    }
+    let [before, after] = made.map(|run| run.run(Some(RunStatus::Complete)));
+    let text = |rules: Rules| {
+        let comparison = compare(&side("before", 0, &before), &side("after", 1, &after), rules);
+        summary(&comparison).join(" ")
+    };
+    let of_one = text(Rules::default());
+    assert!(of_one.starts_with("Of 20 rows: 0 better, 0 worse, 0 equivalent"), "{of_one}");
+    assert!(of_one.contains("All 20 rows moved together, 3.0 % slower: the machine"), "{of_one}");
+    let of_two = text(Rules { hosts_differ: true, ..Rules::default() });
+    assert!(of_two.contains("20 worse") && !of_two.contains("moved together"), "{of_two}");
+}
+
+#[test]
+fn too_few_launches_for_so_many_rows_are_named_with_those_that_suffice() {
+    let mut made = [TestRun::new(6), TestRun::new(6)];
+    for run in &mut made {
+        for size in 0..24 {
+            let row = placed(messaging("pipe", Standing::Candidate, "stream", 64 + size), Placement::TwoCpus);
+            run.measure(&row, &[1e6], 0.01);
+        }
+    }
+    let [before, after] = made.map(|run| run.run(Some(RunStatus::Complete)));
+    let comparison = compare(&side("before", 0, &before), &side("after", 1, &after), Rules::default());
+    let text = summary(&comparison).join(" ");
+    // 2 / (12 choose 6) is above 0.05 / 24, and 2 / (14 choose 7) below.
+    assert!(text.contains("6 launches of each run cannot show a difference in a single one of 24 rows"), "{text}");
+    assert!(text.contains(": 7 can"), "{text}");
+}
+
+#[test]
 fn blocks_that_would_decide_come_with_the_command_that_measures_them() {
     let page = page([0.97, 1.0, 1.0], 0.06, Rules::default());
     let (_, rest) = page.split_once("About ").expect("an open row");

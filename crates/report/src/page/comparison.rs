@@ -21,6 +21,8 @@ const LINES_MAX: usize = 300;
 
 /// The most rows of a kind that are named.
 const NAMED: usize = 4;
+/// The same in the sentence that begins the page, which fits a phone's first screen.
+const NAMED_FIRST: usize = 2;
 
 fn draw(page: &Page<'_>, allowance: &mut Allowance) -> Option<String> {
     let comparisons = page.source.comparisons;
@@ -72,7 +74,7 @@ fn sentence(comparison: &Comparison) -> String {
         rows.arrange_by(|one, other| distance(other).total_cmp(&distance(one)));
         let named: Vec<String> =
             rows.iter().map(|row| format!("{} {}", shorten(&row.label, 80), change(row))).collect();
-        parts.push(format!("{} {class} ({})", plural(rows.len(), "row"), short_list(&named, NAMED)));
+        parts.push(format!("{} {class} ({})", plural(rows.len(), "row"), short_list(&named, NAMED_FIRST)));
     }
     let (equivalent, open) = (of("equivalent").len(), of("inconclusive").len());
     if equivalent > 0 {

@@ -3,8 +3,9 @@
 use std::collections::HashMap;
 
 use headwater_results::compare::Comparison;
+use headwater_results::overhead::is_overhead;
 use headwater_results::published;
-use headwater_results::schema::Run;
+use headwater_results::schema::{RowResult, Run};
 
 use super::{PageOptions, TraceLink};
 use crate::chart::{self, Figure, Source};
@@ -73,15 +74,37 @@ impl<'a> Page<'a> {
     }
 }
 
-/// Returns the headline, made of the names of the runs; datasets of one report are named by its title.
+/// Returns the headline: the question that the runs answer. Datasets of one report are named by its title.
 fn headline(runs: &[(String, &Run)]) -> String {
     let tables: Vec<_> = rows::unique(runs.iter().map(|(_, run)| table_of(run).map(|table| table.title)));
     if let [Some(title)] = tables[..] {
         return title.to_owned();
     }
-    let names: Vec<&str> = runs.iter().map(|(name, _)| name.as_str()).collect();
-    let names: Vec<String> = chart::short_names(&names).iter().map(|name| shorten(name, NAME_MAX)).collect();
-    format!("Headwater: {}", short_list(&names, 3))
+    let [(_, run)] = runs else {
+        let names: Vec<&str> = runs.iter().map(|(name, _)| name.as_str()).collect();
+        let names: Vec<String> = chart::short_names(&names).iter().map(|name| shorten(name, NAME_MAX)).collect();
+        return format!("How do {} differ?", short_list(&names, 3));
+    };
+    let host = Some(&*run.header.environment.host).filter(|host| !host.is_empty());
+    format!("{} on {}?", question(run), shorten(host.unwrap_or("this machine"), NAME_MAX))
+}
+
+/// Returns the question that a run answers, by what it has most rows of.
+fn question(run: &Run) -> &'static str {
+    if is_overhead(run) {
+        return "What does tracing cost";
+    }
+    if run.header.settings.variants.len() > 1 {
+        return "How do the variants differ";
+    }
+    let count = |is: fn(&RowResult) -> bool| run.results.iter().filter(|row| is(row)).count();
+    let kinds = [
+        (count(|row| row.row.size_bytes.is_some()), "Which way to pass messages is fastest"),
+        (count(|row| row.row.workers.is_some()), "Which lock is fastest"),
+        (count(|row| row.row.pattern == "lmbench"), "What do basic operations of the kernel cost"),
+    ];
+    let most = kinds.into_iter().rev().max_by_key(|(count, _)| *count).filter(|(count, _)| *count > 0);
+    most.map_or("What was measured", |(_, question)| question)
 }
 
 /// Returns the table of a published run.

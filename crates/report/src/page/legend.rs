@@ -1,6 +1,5 @@
 //! The explanation below the summary: intervals, highlighted and dimmed values.
 
-use headwater_results::compare::MINIMUM_EFFECT;
 use headwater_results::schema::Standing;
 
 use super::frame::Page;
@@ -33,11 +32,7 @@ pub(super) fn paragraph(page: &Page<'_>) -> String {
             "Each figure is the median over {launches} launches, each in fresh processes; \u{b1} is half the width of its \
              interval, which covers the true median with at least {coverage:.1} %."
         ));
-        words.push(format!(
-            "Bold: the best of those compared, with all that cannot be told apart from it (intervals overlap, or medians \
-             differ by less than {:.0} %).",
-            MINIMUM_EFFECT * 100.0
-        ));
+        words.push(crate::meaning::marked("Bold"));
     }
     for (standing, meaning) in [
         (Standing::Limit, "limits, which show what the hardware allows and do not compete"),

@@ -8,7 +8,7 @@ use super::{Section, comparison, figures, legend};
 use crate::chart::Figure;
 use crate::markup::{escape, prose, shorten};
 use crate::text::plural;
-use crate::verdict::verdict;
+use crate::verdict::{answers, verdict};
 
 /// The entry in the table of sections.
 pub(super) const SECTION: Section = Section { id: "summary", title: "Summary", draw };
@@ -33,8 +33,8 @@ fn draw(page: &Page<'_>, allowance: &mut Allowance) -> Option<String> {
     // The datasets of a report share one description.
     let mut last = None;
     for (name, run) in runs {
-        let mut words = status(run);
-        words.extend(verdict(run));
+        let mut words = verdict(run);
+        words.extend(status(run));
         words.truncate(SENTENCES_MAX);
         let heading =
             if page.has_several() { format!("<h3>{}</h3>\n", escape(&shorten(name, 120))) } else { String::new() };
@@ -43,11 +43,17 @@ fn draw(page: &Page<'_>, allowance: &mut Allowance) -> Option<String> {
         last = table;
         // With several runs the answer is their comparison; the words about each run are folded.
         let open = if page.source.comparisons.is_empty() { SENTENCES_OPEN } else { 0 };
-        // One run has its answer in its first sentences.
-        let first = if page.has_several() || !about.is_empty() { 0 } else { answer_of(&words) };
+        // One run has its answer in a sentence for each use, or else in its first sentences.
+        // Below short answers the sentences with all figures are folded.
+        let is_alone = !page.has_several() && about.is_empty();
+        let short = if is_alone { answers(run) } else { Vec::new() };
+        let first = if is_alone && short.is_empty() { answer_of(&words) } else { 0 };
         let (first, words) = words.split_at(first);
-        answer += &list(first);
-        let text = format!("{heading}{about}{}", sentences(words, open.saturating_sub(first.len())));
+        answer += &(list(&short) + &list(first));
+        let text = format!(
+            "{heading}{about}{}",
+            sentences(words, if short.is_empty() { open.saturating_sub(first.len()) } else { 0 })
+        );
         if !allowance.takes_table(text.len()) {
             html += "<p class=\"note\">The words about further runs are left out for want of room.</p>\n";
             break;
@@ -116,23 +122,12 @@ fn about(run: &Run) -> String {
     table.map_or_else(String::new, |table| format!("<p>{}. {}</p>\n", escape(table.title), escape(table.what)))
 }
 
-/// Describes what is missing in a run.
-fn status(run: &Run) -> Vec<String> {
-    let count = |wanted: fn(&RowOutcome) -> bool| run.results.iter().filter(|row| wanted(&row.outcome)).count();
-    let parts = [
-        (count(|outcome| matches!(outcome, RowOutcome::Failed { .. })), "failed"),
-        (count(|outcome| matches!(outcome, RowOutcome::Skipped { .. })), "cannot run there"),
-        (count(|outcome| matches!(outcome, RowOutcome::Pending)), "had no turn"),
-    ];
-    let parts: Vec<String> = parts
-        .iter()
-        .filter(|(rows, _)| *rows > 0)
-        .map(|(rows, what)| format!("{} {what}", plural(*rows, "row")))
-        .collect();
-    let rest = if parts.is_empty() { "some launches are missing".to_owned() } else { parts.join(", ") };
+/// Says that launches are missing. Rows without a figure have a sentence of the verdict.
+fn status(run: &Run) -> Option<String> {
+    let is_whole = run.results.iter().all(|row| row.outcome == RowOutcome::Measured);
     match run.status {
-        RunStatus::Complete => Vec::new(),
-        RunStatus::Interrupted => vec![format!("Interrupted: {rest}.")],
-        RunStatus::Partial => vec![format!("Partial: {rest}.")],
+        RunStatus::Interrupted => Some("The run was interrupted: rows have fewer launches than planned.".to_owned()),
+        RunStatus::Partial if is_whole => Some("Some launches failed.".to_owned()),
+        RunStatus::Partial | RunStatus::Complete => None,
     }
 }

@@ -33,6 +33,21 @@ fn a_run_without_figures_is_a_page_too() {
 }
 
 #[test]
+fn the_title_is_the_question_that_the_runs_answer() {
+    let title = |runs: &[(String, &Run)]| {
+        let html = of(runs);
+        let rest = html.split("<title>").nth(1).expect("a title");
+        rest.split("</title>").next().expect("its end").to_owned()
+    };
+    let named = |name: &str| format!("headwater-runs/{name}");
+    let (messages, calls) = (overview(6).run(None), operations(6).run(None));
+    assert_eq!(title(&[(named("a"), &messages)]), "Which way to pass messages is fastest on brook?");
+    assert_eq!(title(&[(named("a"), &calls)]), "What do basic operations of the kernel cost on brook?");
+    assert_eq!(title(&[(named("a"), &overhead(6))]), "What does tracing cost on brook?");
+    assert_eq!(title(&[(named("a"), &messages), (named("b"), &messages)]), "How do a and b differ?");
+}
+
+#[test]
 fn an_overview_has_its_sections_and_links_to_each() {
     let run = overview(6).run(Some(RunStatus::Complete));
     let html = markup(&of(&[("overview".to_owned(), &run)]));

@@ -15,6 +15,11 @@ pub(crate) const NONE: &str = "-";
 /// Returns the cell of a row's own figure, formatted by `text`, with its interval and flags.
 pub(super) fn own(result: &RowResult, text: impl Fn(f64) -> String, best: &[&RowResult], page: &Page<'_>) -> Cell {
     let Some(own) = rows::own(result) else { return Cell::plain(NONE) };
+    if judge::span(result).is_some() {
+        // No single value stands for launches that differ so much.
+        let value = format!("{} to {}", text(own.estimate.low).trim(), text(own.estimate.high).trim());
+        return Cell { marks: page.marks(&result.flags), ..Cell::plain(value) };
+    }
     Cell {
         value: text(own.estimate.median),
         spread: spread(&own.estimate, page.style),
@@ -59,7 +64,7 @@ pub(super) fn by_column(
     cell: impl Fn(&RowResult, &[&RowResult]) -> Cell,
 ) -> Grid {
     let all: Vec<&RowResult> = columns.iter().flat_map(|(_, rows)| rows.iter().copied()).collect();
-    let best: Vec<Vec<&RowResult>> = columns.iter().map(|(_, rows)| shown_best(rows)).collect();
+    let best: Vec<Vec<&RowResult>> = columns.iter().map(|(_, rows)| judge::marked(rows, true)).collect();
     let cells = |subject: &str, standing: Standing| {
         columns
             .iter()
@@ -72,13 +77,6 @@ pub(super) fn by_column(
     };
     let lines = grouped(rows::subjects(&all), cells);
     Grid { corner: corner.to_owned(), heads: columns.iter().map(|(head, _)| head.clone()).collect(), lines }
-}
-
-/// Returns the best rows of a column, if at least two compete.
-pub(super) fn shown_best<'a>(rows: &[&'a RowResult]) -> Vec<&'a RowResult> {
-    let competitors = rows.iter().filter(|result| rows::competes(result)).count();
-    let best = judge::best_candidates(rows);
-    if competitors < 2 || best.len() == competitors { Vec::new() } else { best }
 }
 
 /// Returns a line per subject, with a line of text before the limits and before null.

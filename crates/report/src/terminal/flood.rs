@@ -3,10 +3,11 @@
 use headwater_results::schema::RowResult;
 
 use super::Section;
-use super::cells::{NONE, grouped, padded_rate, shown_best, spread};
+use super::cells::{NONE, grouped, padded_rate, spread};
 use super::frame::{captioned, framed};
 use super::page::Page;
 use crate::grid::{Cell, Grid, Line};
+use crate::judge;
 use crate::rows;
 use crate::units;
 
@@ -46,7 +47,7 @@ fn sweep(rows: &[&RowResult], subject: &str, page: &Page<'_>) -> Grid {
 
 fn at_size(rows: &[&RowResult], size: u64, page: &Page<'_>) -> Grid {
     let rows: Vec<&RowResult> = rows.iter().copied().filter(|row| row.row.size_bytes == Some(size)).collect();
-    let best = shown_best(&rows);
+    let best = judge::marked(&rows, true);
     let lines = grouped(rows::subjects(&rows), |subject, standing| {
         let row = rows.iter().find(|row| row.row.subject == subject && row.row.standing == standing);
         row.map(|row| cells(row, &best, page)).unwrap_or_default()

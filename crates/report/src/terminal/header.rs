@@ -11,8 +11,8 @@ use crate::style::strong;
 use crate::text::{command_line, plural, wrap, wrap_parts};
 use crate::units;
 
-/// The launches of a verdict. A run with fewer is a quick look (MEASURING, design of a run).
-const LAUNCHES_OF_A_VERDICT: u32 = 12;
+/// The launches that a decision takes. A run with fewer is a quick look (MEASURING, design of a run).
+const LAUNCHES_OF_A_DECISION: u32 = 12;
 
 /// The entry in the table of sections.
 pub(super) const SECTION: Section = Section { patterns: &[], draw };
@@ -93,8 +93,8 @@ fn effort(run: &Run) -> String {
     };
     let effort = format!("{launches}{time} per row{in_time}, seed {}.", settings.seed);
     match rows::launches_done(run).unwrap_or(settings.launches) {
-        few if few < LAUNCHES_OF_A_VERDICT => {
-            format!("A quick look: {effort} A verdict takes {LAUNCHES_OF_A_VERDICT} launches.")
+        few if few < LAUNCHES_OF_A_DECISION => {
+            format!("A quick look: {effort} For a decision take {LAUNCHES_OF_A_DECISION} launches or more.")
         }
         _ => crate::text::capital(&effort),
     }

@@ -1,6 +1,5 @@
 //! How to read the figures: the interval, the asterisk, limits.
 
-use headwater_results::compare::MINIMUM_EFFECT;
 use headwater_results::published;
 use headwater_results::schema::{RowResult, Run, Standing};
 
@@ -53,11 +52,7 @@ fn best(run: &Run, style: &Style) -> Option<String> {
         return None;
     }
     let sign = if style.colour { "Bold green" } else { "*" };
-    Some(format!(
-        "{sign}: the best of those compared, with all that cannot be told apart from it: intervals overlap, or medians differ by \
-         less than {:.0} %.",
-        MINIMUM_EFFECT * 100.0
-    ))
+    Some(crate::meaning::marked(sign))
 }
 
 fn standings(run: &Run) -> Option<String> {

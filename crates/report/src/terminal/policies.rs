@@ -6,11 +6,12 @@ use std::collections::BTreeMap;
 use headwater_results::schema::RowResult;
 
 use super::Section;
-use super::cells::{NONE, grouped, own, padded_rate, shown_best};
+use super::cells::{NONE, grouped, own, padded_rate};
 use super::cost::switches;
 use super::frame::{captioned, framed};
 use super::page::Page;
 use crate::grid::{Cell, Grid};
+use crate::judge;
 use crate::rows;
 use crate::units;
 
@@ -52,7 +53,7 @@ fn policies_max(rows: &[&RowResult]) -> usize {
 
 /// Returns a line per subject, with its rate and costs.
 fn grid(rows: &[&RowResult], page: &Page<'_>) -> Grid {
-    let best = shown_best(rows);
+    let best = judge::marked(rows, true);
     let optional = |value: Option<String>| Cell::plain(value.unwrap_or_else(|| NONE.to_owned()));
     let cells = |row: &RowResult| {
         let per_1000 = |what| optional(rows::per_1000(row, what).map(units::few_or_grouped));

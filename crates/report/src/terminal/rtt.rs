@@ -3,10 +3,11 @@
 use headwater_results::schema::RowResult;
 
 use super::Section;
-use super::cells::{Fixed, NONE, grouped, own, shown_best};
+use super::cells::{Fixed, NONE, grouped, own};
 use super::frame::{captioned, framed};
 use super::page::Page;
 use crate::grid::{Cell, Grid};
+use crate::judge;
 use crate::operations;
 use crate::rows;
 use crate::units;
@@ -39,7 +40,7 @@ fn draw(page: &Page<'_>) -> Option<String> {
 }
 
 fn grid(rows: &[&RowResult], page: &Page<'_>) -> Grid {
-    let best = shown_best(rows);
+    let best = judge::marked(rows, true);
     let us = |ns: f64| ns / 1e3;
     let fixed = Fixed::of(rows.iter().filter_map(|row| rows::own(row)).map(|own| us(own.estimate.median)));
     let optional =

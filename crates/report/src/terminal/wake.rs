@@ -3,10 +3,11 @@
 use headwater_results::schema::RowResult;
 
 use super::Section;
-use super::cells::{Fixed, NONE, grouped, own, shown_best};
+use super::cells::{Fixed, NONE, grouped, own};
 use super::frame::{captioned, framed};
 use super::page::Page;
 use crate::grid::{Cell, Grid};
+use crate::judge;
 use crate::rows;
 use crate::units;
 
@@ -32,7 +33,7 @@ fn draw(page: &Page<'_>) -> Option<String> {
 }
 
 fn grid(rows: &[&RowResult], page: &Page<'_>) -> Grid {
-    let best = shown_best(rows);
+    let best = judge::marked(rows, true);
     let fixed = Fixed::of(rows.iter().filter_map(|row| rows::own(row)).map(|own| own.estimate.median / 1e3));
     let cells = |row: &RowResult| {
         let mut cells = vec![own(row, |ns| fixed.text(ns / 1e3), &best, page)];

@@ -1,4 +1,4 @@
-//! The verdict on the page.
+//! The verdict, below the tables.
 
 use super::Section;
 use super::page::Page;
@@ -13,5 +13,5 @@ fn draw(page: &Page<'_>) -> Option<String> {
     let &Page { run, style, .. } = page;
     let sentences = verdict(run).into_iter().map(|sentence| wrap(&format!("- {sentence}"), style.columns(), 2));
     let sentences: Vec<String> = sentences.collect();
-    (!sentences.is_empty()).then(|| format!("{}\n{}", strong("Verdict"), sentences.join("\n")))
+    (!sentences.is_empty()).then(|| format!("{}\n{}", strong("Answer"), sentences.join("\n")))
 }

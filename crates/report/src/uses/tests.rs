@@ -69,6 +69,7 @@ fn the_page_and_the_verdict_say_slower_than_a_pipe() {
     let text = crate::terminal(&run, &Style { colour: false, width: 120, unicode: true });
     assert!(text.contains("slower than a pipe"), "{text}");
     let verdict = crate::verdict(&run).join("\n");
-    let expected = "streams-pipe is worse than the kernel's pipe in 1 of 1 row, most in paced-100, 64 B";
+    let expected =
+        "streams-pipe is worse than the kernel's pipe in 1 of 1 row, most of all in: 100 messages a second, 64 B";
     assert!(verdict.contains(expected), "{verdict}");
 }

@@ -5,7 +5,7 @@ use headwater_results::schema::{RowOutcome, Run};
 use crate::text::{list, plural};
 
 pub(super) fn sentences(run: &Run) -> Vec<String> {
-    let mut counts = [(0, "skipped"), (0, "failed"), (0, "without a turn")];
+    let mut counts = [(0_usize, "skipped"), (0, "failed"), (0, "without a turn")];
     for result in &run.results {
         match result.outcome {
             RowOutcome::Measured => {}
@@ -15,10 +15,12 @@ pub(super) fn sentences(run: &Run) -> Vec<String> {
         }
     }
     let words: Vec<String> =
-        counts.into_iter().filter(|&(count, _)| count > 0).map(|(count, what)| format!("{count} {what}")).collect();
+        counts.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")).collect();
     if words.is_empty() {
         return Vec::new();
     }
+    let missing: usize = counts.iter().map(|(count, _)| count).sum();
     let total = plural(run.results.len(), "row");
-    vec![format!("Not measured of {total}: {}; the reasons are below.", list(&words))]
+    let verb = if missing == 1 { "has" } else { "have" };
+    vec![format!("{missing} of {total} {verb} no figure ({}); the list of rows gives the reasons.", list(&words))]
 }

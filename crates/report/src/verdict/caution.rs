@@ -11,26 +11,34 @@ use crate::text::list;
 /// The share of disturbed rows from which a sentence mentions them. Single ones are only marked in the tables.
 const SHARE_MIN: f64 = 0.5;
 
-pub(super) fn sentences(run: &Run) -> Vec<String> {
-    few_launches(run).into_iter().chain(disturbed(run)).collect()
+/// What qualifies every sentence, and so precedes them.
+pub(super) fn few_launches(run: &Run) -> Vec<String> {
+    few(run).into_iter().collect()
 }
 
-fn few_launches(run: &Run) -> Option<String> {
+/// What explains wide intervals, and so follows the answers.
+pub(super) fn disturbed(run: &Run) -> Vec<String> {
+    load(run).into_iter().collect()
+}
+
+fn few(run: &Run) -> Option<String> {
     let estimates = rows::all_measured(run).filter_map(rows::own).map(|own| own.estimate);
     let most = estimates.max_by_key(|estimate| estimate.n)?;
     match most.n {
         1 if is_overhead(run) => Some("One block shows no difference.".to_owned()),
-        1 => Some("One launch per row shows no difference; what is called fastest was so in that launch.".to_owned()),
+        1 => Some("One launch of each row shows what was, not what to choose. Measure 12 or more.".to_owned()),
         few if most.confidence < COVERAGE_MIN => {
             let coverage = (most.confidence * 100.0).floor();
-            Some(format!("With {few} launches an interval covers {coverage:.0} % only: what follows is a hint."))
+            Some(format!(
+                "{few} launches show what was, not what to choose: an interval covers only {coverage:.0} %. Measure 12 or more."
+            ))
         }
         _ => None,
     }
 }
 
 /// Names the other load that used the processors.
-fn disturbed(run: &Run) -> Option<String> {
+fn load(run: &Run) -> Option<String> {
     type Disturbance = (&'static str, fn(&Flag) -> bool);
     const DISTURBANCES: [Disturbance; 3] = [
         ("other programs took CPU time", |flag| matches!(flag, Flag::ForeignLoad { .. })),
@@ -43,5 +51,6 @@ fn disturbed(run: &Run) -> Option<String> {
         (count as f64 >= SHARE_MIN * total as f64 && count > 0).then(|| format!("{words} in {count} of {total} rows"))
     });
     let frequent: Vec<String> = frequent.collect();
-    (!frequent.is_empty()).then(|| format!("The measurement was disturbed: {}.", list(&frequent)))
+    (!frequent.is_empty())
+        .then(|| format!("The machine was not idle: {}. The intervals are wider for it.", list(&frequent)))
 }

@@ -27,9 +27,7 @@ fn sentence(rows: &[&RowResult], placement: Placement) -> Option<String> {
         .map(|ranges| words(&ranges))
         .collect();
     let place = rows::placement_words(placement);
-    (!parts.is_empty()).then(|| {
-        format!("Messages received when the sender does not wait, against {REFERENCE} ({place}): {}.", parts.join("; "))
-    })
+    (!parts.is_empty()).then(|| format!("Messages whose sender never waits arrive ({place}) {}.", parts.join("; ")))
 }
 
 fn steps<'a>(rows: &[&'a RowResult], subject: &str) -> Vec<Step<'a>> {

@@ -20,12 +20,14 @@ pub(super) fn sentences(run: &Run) -> Vec<String> {
         shares.iter().map(|&(pattern, share)| format!("{pattern} {}", units::percent(share))).collect();
     let most = units::percent(worst);
     let judgement = if worst > SHARE_MAX {
-        format!(", more than the {:.0} % that it may", SHARE_MAX * 100.0)
+        format!(", which is more than the {:.0} % that it should", SHARE_MAX * 100.0)
     } else {
         String::new()
     };
     let each = if each.len() > 1 { each.join(", ") } else { shares[0].0.to_owned() };
-    vec![format!("The harness itself takes at most {most} of the fastest kernel row{judgement} ({each}).")]
+    vec![format!(
+        "The measuring loop itself takes at most {most} of the time of the kernel's fastest row{judgement} ({each})."
+    )]
 }
 
 /// Returns the largest share in a pattern, over its sizes and placements. Only patterns of messages have a comparable
@@ -40,7 +42,7 @@ fn worst_share(run: &Run, pattern: &str) -> Option<f64> {
     let shares = nulls.filter_map(|null| {
         let like = kernel.get(&parameters(null))?;
         // An operation's time is the inverse of its rate, so the share is the inverse of the advantage.
-        judge::advantage(null, judge::leaders(like).first()?).map(|advantage| 1.0 / advantage)
+        judge::advantage(null, judge::best(like)?).map(|advantage| 1.0 / advantage)
     });
     shares.max_by(f64::total_cmp)
 }

@@ -9,7 +9,7 @@ use crate::text::list;
 use crate::{rows, units};
 
 /// The words for a median of zero with losses in some launches.
-const IN_MOST: &str = "nothing in most launches";
+const IN_SOME: &str = "messages in some launches, but in fewer than half of them";
 
 pub(super) fn sentences(run: &Run) -> Vec<String> {
     let rows: Vec<&RowResult> = main_rows(run, "flood").into_iter().filter(|row| rows::competes(row)).collect();
@@ -32,7 +32,7 @@ fn words(rows: &[&RowResult], subject: &str) -> Option<String> {
         return Some(format!("{subject} loses nothing"));
     }
     if losses.iter().all(|(_, loss)| loss.median == 0.0) {
-        return Some(format!("{subject} loses {IN_MOST}"));
+        return Some(format!("{subject} loses {IN_SOME}"));
     }
     if losses.len() <= 2 {
         let each: Vec<String> = losses.iter().map(|(size, loss)| at(*size, loss)).collect();
@@ -45,7 +45,7 @@ fn words(rows: &[&RowResult], subject: &str) -> Option<String> {
 fn at(size: u64, loss: &Estimate) -> String {
     let share = match loss {
         Estimate { median: 0.0, high: 0.0, .. } => "nothing".to_owned(),
-        Estimate { median: 0.0, .. } => IN_MOST.to_owned(),
+        Estimate { median: 0.0, .. } => IN_SOME.to_owned(),
         _ => units::percent(loss.median),
     };
     format!("{share} at {}", units::size_in_words(size))

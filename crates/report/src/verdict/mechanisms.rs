@@ -4,9 +4,10 @@
 use headwater_results::schema::{RowResult, Run};
 use headwater_results::sorting::Arrange;
 
-use super::{differ, median, of_size};
+use super::{median, of_size};
+use crate::judge::{self, Relation};
 use crate::text::list;
-use crate::{judge, rows, units};
+use crate::{rows, units};
 
 /// The complete transport, and the same without any mechanism.
 const COMPLETE: &str = "streams-pipe";
@@ -49,8 +50,10 @@ struct Contributions<'a> {
     needed: Vec<(&'a RowResult, &'static Mechanism, f64)>,
     /// Those without which it is faster.
     harmful: Vec<(&'a RowResult, &'static Mechanism)>,
-    /// Those whose absence does not show.
+    /// Those whose absence changes nothing.
     idle: Vec<&'static str>,
+    /// Those for which the launches do not decide.
+    open: Vec<&'static str>,
 }
 
 impl<'a> Contributions<'a> {
@@ -65,18 +68,21 @@ impl<'a> Contributions<'a> {
             needed: Vec::new(),
             harmful: Vec::new(),
             idle: Vec::new(),
+            open: Vec::new(),
         };
         for mechanism in &MECHANISMS {
             let Some(without) = find(mechanism.without) else { continue };
-            let advantage = judge::advantage(complete, without)?;
-            match differ(complete, without) {
-                true if advantage > 1.0 => found.needed.push((without, mechanism, advantage)),
-                true => found.harmful.push((without, mechanism)),
-                false => found.idle.push(mechanism.name),
+            match judge::relation(complete, without)? {
+                Relation::Better(times) => found.needed.push((without, mechanism, times.median)),
+                Relation::Worse(_) => found.harmful.push((without, mechanism)),
+                Relation::Best | Relation::Equal(_) => found.idle.push(mechanism.name),
+                Relation::Open(_) | Relation::NotMeasured(_) => found.open.push(mechanism.name),
             }
         }
         found.needed.arrange_by(|(.., one), (.., other)| other.total_cmp(one));
-        let is_any = !(found.needed.is_empty() && found.harmful.is_empty() && found.idle.is_empty());
+        let is_any = [found.needed.len(), found.harmful.len(), found.idle.len(), found.open.len()]
+            .iter()
+            .any(|count| *count > 0);
         is_any.then_some(found)
     }
 
@@ -103,7 +109,10 @@ fn sentence(found: &[Contributions<'_>]) -> Option<String> {
         }
     }
     if !best.idle.is_empty() {
-        words += &format!("; no measurable difference without {}", list(&best.idle));
+        words += &format!("; as fast without {} ({})", list(&best.idle), super::relation::within());
+    }
+    if !best.open.is_empty() {
+        words += &format!("; not decided: {}", list(&best.open));
     }
     if !best.harmful.is_empty() {
         let each = best.harmful.iter().map(|(row, of)| format!("{} without {} ({})", rate(row), of.name, of.what));
@@ -113,7 +122,7 @@ fn sentence(found: &[Contributions<'_>]) -> Option<String> {
         let each =
             last.needed.iter().map(|(_, of, advantage)| format!("with {} {}", of.name, units::times(*advantage)));
         let each: Vec<String> = each.collect();
-        let named = if each.is_empty() { "none of them shows".to_owned() } else { format!("{} as fast", list(&each)) };
+        let named = if each.is_empty() { "none of them counts".to_owned() } else { format!("{} as fast", list(&each)) };
         words += &format!("; at {} {named}", units::size_in_words(last.size));
     }
     Some(words)

@@ -1,58 +1,66 @@
-//! The cheapest primitive, alone and with two contending workers.
+//! The time of an addition to a shared counter, by one worker and by two at once: without a lock, and by the fastest lock.
 
 use headwater_results::schema::{RowResult, Run, WorkerKind};
 
-use super::{is_single, main_rows, median};
-use crate::text::short_list;
-use crate::{judge, units};
+use super::relation::{behind, within};
+use super::{main_rows, median};
+use crate::judge::{self, Relation};
+use crate::text::list;
+use crate::units;
 
 /// Additions by each worker in the definition of `sync`.
 const ADDITIONS: f64 = 1e6;
 
-/// A primitive without a lock is always cheapest, so the cheapest lock is named too.
+/// The primitive without a lock. It is always the fastest, so the fastest lock is named too.
 const LOCKLESS: &str = "atomic";
+
+/// The most locks that are named.
+const NAMED: usize = 3;
 
 pub(super) fn sentences(run: &Run) -> Vec<String> {
     let rows = main_rows(run, "sync");
     // Processes, or threads if only those were measured.
-    let kinds = [WorkerKind::Process, WorkerKind::Thread];
-    let Some(kind) = kinds.into_iter().find(|&kind| rows.iter().any(|row| row.row.worker_kind == Some(kind))) else {
+    let kinds = [(WorkerKind::Process, "process", "processes"), (WorkerKind::Thread, "thread", "threads")];
+    let has_kind = |kind: WorkerKind| rows.iter().any(|row| row.row.worker_kind == Some(kind));
+    let Some((kind, one, several)) = kinds.into_iter().find(|&(kind, ..)| has_kind(kind)) else {
         return Vec::new();
     };
     let with = |workers: u32| -> Option<String> {
         let is_wanted = |row: &&RowResult| row.row.worker_kind == Some(kind) && row.row.workers == Some(workers);
-        cheapest(&rows.iter().copied().filter(is_wanted).collect::<Vec<_>>())
+        times(&rows.iter().copied().filter(is_wanted).collect::<Vec<_>>())
     };
-    let contending = match kind {
-        WorkerKind::Process => "with 2 processes contending",
-        WorkerKind::Thread => "with 2 threads contending",
-    };
-    let parts: Vec<String> =
-        [with(1).map(|who| format!("alone {who}")), with(2).map(|who| format!("{contending} {who}"))]
-            .into_iter()
-            .flatten()
-            .collect();
-    if parts.is_empty() { Vec::new() } else { vec![format!("Time per addition (sync): {}.", parts.join("; "))] }
+    let alone = with(1).map(|words| format!("An addition to a shared counter takes one {one} {words}."));
+    let both = with(2).map(|words| format!("With two {several} at once an addition takes {words}."));
+    let sentences: Vec<String> = alone.into_iter().chain(both).collect();
+    if sentences.is_empty() { Vec::new() } else { vec![sentences.join(" ")] }
 }
 
-/// Returns `atomic is cheapest (5.1 ns), of the locks mutex (12 ns)`.
-fn cheapest(rows: &[&RowResult]) -> Option<String> {
-    let (first, is_lockless) = cheapest_words(rows)?;
-    let locks: Vec<&RowResult> = rows.iter().copied().filter(|row| row.row.subject != LOCKLESS).collect();
-    match cheapest_words(&locks) {
-        Some((lock, _)) if is_lockless => Some(format!("{first}, of the locks {lock}")),
-        _ => Some(first),
+/// Returns `5.1 ns by an atomic instruction, and 12 ns by the fastest lock, mutex`.
+fn times(rows: &[&RowResult]) -> Option<String> {
+    let (free, locks): (Vec<&RowResult>, Vec<&RowResult>) =
+        rows.iter().copied().partition(|row| row.row.subject == LOCKLESS);
+    let free = judge::best(&free).map(|row| format!("{} by an atomic instruction", cost(row)));
+    let parts: Vec<String> = free.into_iter().chain(fastest_lock(&locks)).collect();
+    (!parts.is_empty()).then(|| list(&parts))
+}
+
+/// Returns `12 ns by the fastest lock, mutex`, with those that are as fast and may be.
+fn fastest_lock(locks: &[&RowResult]) -> Option<String> {
+    let ranked = judge::ranked_candidates(locks);
+    let (first, relation) = ranked.first()?;
+    if !relation.leads() {
+        return None;
     }
+    let leaders: Vec<&str> =
+        ranked.iter().filter(|(_, relation)| relation.leads()).map(|(row, _)| row.row.subject.as_str()).collect();
+    let equal = if leaders.len() > 1 { format!(" ({})", within()) } else { String::new() };
+    let open = ranked.iter().filter(|(_, relation)| matches!(relation, Relation::Open(times) if times.n > 1));
+    let open: Vec<(&str, Relation)> = open.map(|(row, relation)| (row.row.subject.as_str(), *relation)).collect();
+    let open: String = behind(&open).iter().map(|words| format!(" ({words})")).collect();
+    let what = if leaders.len() > 1 { "fastest locks" } else { "fastest lock" };
+    Some(format!("{} by the {what}, {}{equal}{open}", cost(first), crate::text::short_list(&leaders, NAMED)))
 }
 
-/// Returns the cheapest primitives in words, and whether that is only the one without a lock.
-fn cheapest_words(rows: &[&RowResult]) -> Option<(String, bool)> {
-    let best = judge::best_candidates(rows);
-    let first = *best.first()?;
-    let cost = units::duration_ns(median(first) * 1e3 / ADDITIONS);
-    // With a single launch there are no differences, so the lowest figure is taken.
-    let shown = if is_single(first) { 1 } else { best.len() };
-    let names: Vec<&str> = best[..shown].iter().map(|row| row.row.subject.as_str()).collect();
-    let tie = if names.len() > 1 { ", not to be told apart" } else { "" };
-    Some((format!("{} ({cost}{tie})", short_list(&names, 3)), names == [LOCKLESS]))
+fn cost(row: &RowResult) -> String {
+    units::duration_ns(median(row) * 1e3 / ADDITIONS)
 }

@@ -3,14 +3,17 @@
 use headwater_results::schema::{Placement, RowResult, Run};
 use headwater_results::sorting::Arrange;
 
+use super::choice::USES;
 use crate::text::plural;
-use crate::{rows, units, uses};
+use crate::{meaning, rows, units, uses};
 
 /// The most rows that are named.
 const NAMED_MAX: usize = 3;
 
 pub(super) fn sentences(run: &Run) -> Vec<String> {
-    let measured = uses::measured(run);
+    // What is chosen among, and compared with a runtime, has sentences of its own.
+    let is_elsewhere = |row: &&RowResult| USES.iter().any(|of| of.patterns.contains(&&*row.row.pattern));
+    let measured: Vec<&RowResult> = uses::measured(run).into_iter().filter(|row| !is_elsewhere(row)).collect();
     let competitors: Vec<&RowResult> = measured.iter().copied().filter(|result| rows::competes(result)).collect();
     let subjects = rows::subjects(&competitors).into_iter().map(|(subject, _)| subject);
     subjects.filter_map(|subject| sentence(run, &measured, subject)).collect()
@@ -31,7 +34,11 @@ fn sentence(run: &Run, measured: &[&RowResult], subject: &str) -> Option<String>
                 compared += usize::from(beside.times.is_some() || beside.words.is_some());
                 costly += usize::from(beside.costs_more);
                 if beside.is_worse {
-                    worse.push(Worse { name: uses::name(pattern, size), placement, by: beside.worse_by() });
+                    worse.push(Worse {
+                        name: uses::name(meaning::of_pattern(pattern), size),
+                        placement,
+                        by: beside.worse_by(),
+                    });
                 }
             }
         }
@@ -46,10 +53,10 @@ fn sentence(run: &Run, measured: &[&RowResult], subject: &str) -> Option<String>
         format!("{} ({}{by})", worse.name, rows::placement_words(worse.placement))
     });
     let named: Vec<String> = named.collect();
-    let most = if worse.is_empty() { String::new() } else { format!(", most in {}", named.join("; ")) };
+    let most = if worse.is_empty() { String::new() } else { format!(", most of all in: {}", named.join("; ")) };
+    let rows = plural(compared, "row");
+    let worse = worse.len();
     Some(format!(
-        "{subject} is worse than the kernel's pipe in {} of {}{most}; it costs more CPU time in {costly}.",
-        worse.len(),
-        plural(compared, "row"),
+        "In patterns of use {subject} is worse than the kernel's pipe in {worse} of {rows}{most}. It takes more CPU time in {costly}."
     ))
 }

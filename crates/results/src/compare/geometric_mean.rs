@@ -7,9 +7,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::ratio::{Ratios, Sample};
-use super::{Ratio, RowComparison, Rules, Side, Verdict, counterparts, hosts};
-use crate::normal::normal_quantile;
+use super::ratio::{Ratios, Sample, Spread};
+use super::{Ratio, Resemblance, RowComparison, Rules, Side, Verdict, counterparts, hosts};
 use crate::schema::{Better, Metric, MetricResult};
 
 /// The geometric mean of the ratios of several rows.
@@ -43,7 +42,12 @@ fn sign(metric: &Metric, mean: Better) -> f64 {
 }
 
 /// Returns the mean over the rows that both sides have: within blocks if the same runs measured both, else from their launches.
-pub(super) fn of_launches(baseline: &Side<'_>, candidate: &Side<'_>, rules: Rules) -> Option<GeometricMean> {
+pub(super) fn of_launches(
+    baseline: &Side<'_>,
+    candidate: &Side<'_>,
+    resemblance: Option<Resemblance>,
+    rules: Rules,
+) -> Option<GeometricMean> {
     let after: BTreeMap<&str, _> = candidate.members.iter().map(|member| (member.label.as_str(), member)).collect();
     let mut are_paired = true;
     let mut pairs: Vec<[&MetricResult; 2]> = Vec::new();
@@ -68,7 +72,9 @@ pub(super) fn of_launches(baseline: &Side<'_>, candidate: &Side<'_>, rules: Rule
         false => Sample::independent_launches(launches),
     };
     let ratio = Ratios::at(rules.alpha).of(&sample?)?;
-    let ratio = ratio.on_drifting_machine(rules.drift, normal_quantile(1.0 - rules.alpha / 2.0));
+    // What all rows have in common is the mean itself; the comparison says beside it that the machine may have moved.
+    let spread = Spread::known(rules.drift, rules.alpha);
+    let (ratio, _) = ratio.on_drifting_machine(spread, 0.0, resemblance, spread.deviate);
     Some(GeometricMean { rows: pairs.len() as u32, better, ratio })
 }
 

@@ -151,7 +151,17 @@ pub fn compare_over_hosts(
     let hosts = Hosts { odd, needed, ..hosts };
     let [baseline, candidate] = sides.map(|side| gathered.levels()[side].clone());
     let geometric_mean = geometric_mean::of_hosts(&rows, hosts.names.len(), rules.alpha);
-    Comparison { baseline, candidate, rules, rows, left_out, geometric_mean, hosts: Some(hosts) }
+    Comparison {
+        baseline,
+        candidate,
+        rules,
+        rows,
+        left_out,
+        geometric_mean,
+        hosts: Some(hosts),
+        movement: None,
+        resemblance: None,
+    }
 }
 
 /// The hosts furthest from the rest in a row, by their places among its ratios, with their p-values.

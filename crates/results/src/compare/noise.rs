@@ -26,6 +26,10 @@ const DEVIATION_MAX: f64 = 3.0;
 /// runs are assumed to have a gap of one run's length. An idle machine seldom drifts further during a longer gap.
 const APART: f64 = 2.236; // sqrt((2/3 + 1) / (1/3))
 
+/// The drift between runs of a machine of which nothing is known, and that have too few rows to show it: a deviation of 3 %,
+/// as two runs one after the other differed on the machines of docs/validation.md.
+pub const UNKNOWN: f64 = 0.03;
+
 /// The minimum number of rows that may be outliers. If 5 % of the rows are fewer, this many are allowed, and the bound
 /// is adjusted to that larger share.
 const OUTLIERS_MIN: usize = 3;
@@ -48,14 +52,20 @@ fn drift_of(ratios: impl Iterator<Item = Ratio>) -> Option<Drift> {
         .collect();
     let least = OUTLIERS_MIN.min(rows.len() / 2);
     let outside = ((rows.len() as f64 * ALPHA) as usize).max(least);
+    let count = rows.len();
+    Some(Drift { deviation: deviation(rows.into_iter(), outside)?, rows: count })
+}
+
+/// Returns the smallest tau for which at most `outside` rows deviate further than it explains, as [`drift`]. Rows are given as
+/// log ratio and standard error.
+pub(super) fn deviation(rows: impl ExactSizeIterator<Item = (f64, f64)>, outside: usize) -> Option<f64> {
     let share = (outside as f64 / rows.len() as f64).max(ALPHA);
     let z = normal_quantile(1.0 - share / 2.0);
     // The tau at which each row would no longer look different.
     let needed = |(difference, error): (f64, f64)| ((difference / z).powi(2) - error.powi(2)).max(0.0).sqrt();
-    let mut needed: Vec<f64> = rows.iter().copied().map(needed).collect();
+    let mut needed: Vec<f64> = rows.map(needed).collect();
     needed.sort_by(|a, b| b.total_cmp(a));
-    let deviation = needed.get(outside)?.min(DEVIATION_MAX);
-    Some(Drift { deviation, rows: needed.len() })
+    Some(needed.get(outside)?.min(DEVIATION_MAX))
 }
 
 /// Returns the drift to expect between runs, from the drift within them: the later half of every row's launches against

@@ -5,10 +5,12 @@
 
 use std::collections::BTreeMap;
 
+use super::resemblance::Resemblance;
 use super::{ALPHA, Ratio};
-use crate::normal::{normal_below, normal_quantile};
+use crate::normal::normal_quantile;
 use crate::schema::MetricResult;
 use crate::significance::shift::{Shift, ShiftEstimator};
+use crate::significance::student;
 
 /// Computes ratios, and caches what depends only on the number of launches.
 #[derive(Clone, Debug)]
@@ -60,6 +62,24 @@ impl Sample {
         let [a, b] = sides.map(|side| side.iter().map(|&value| logarithm(value)).collect::<Option<Vec<f64>>>());
         let (a, b) = (a?, b?);
         (!a.is_empty() && !b.is_empty()).then_some(Sample::Independent(a, b))
+    }
+}
+
+/// How much equal sides differ beyond what their launches explain.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Spread {
+    /// A standard deviation of logarithms.
+    pub deviation: f64,
+    /// Its degrees of freedom.
+    pub degrees: f64,
+    /// The number of such deviations at the level of intervals.
+    pub deviate: f64,
+}
+
+impl Spread {
+    /// Returns the spread of a machine whose deviation is known.
+    pub fn known(deviation: f64, alpha: f64) -> Spread {
+        Spread { deviation, degrees: f64::INFINITY, deviate: normal_quantile(1.0 - alpha / 2.0) }
     }
 }
 
@@ -122,17 +142,49 @@ impl Ratio {
         if self.value > 1.0 { (self.value / self.low).ln() } else { (self.high / self.value).ln() }
     }
 
-    /// Returns the same ratio on a drifting machine: equal sides differ by `drift`, a standard deviation; `deviate` is
-    /// the number of standard deviations at the level of the interval. Drift widens the interval and bounds the p-value
-    /// from below, so that the two remain consistent.
+    /// Returns the same ratio on a drifting machine, where equal sides differ by `spread`. It widens the interval and bounds the
+    /// p-value from below. The second value is this bound.
+    ///
+    /// `movement` is the logarithm by which all rows moved. Whether the machine moved or the program changed is unknown,
+    /// so the interval holds the ratio with and without it, and the p-value is the larger one. `resemblance` is that of
+    /// successive launches; `deviate` is the number of standard deviations at the level of the interval.
     #[must_use]
-    pub fn on_drifting_machine(self, drift: f64, deviate: f64) -> Ratio {
-        if drift <= 0.0 || self.n < 2 {
-            return self;
+    pub fn on_drifting_machine(
+        self,
+        spread: Spread,
+        movement: f64,
+        resemblance: Option<Resemblance>,
+        deviate: f64,
+    ) -> (Ratio, f64) {
+        let movement = if self.paired { 0.0 } else { movement };
+        if spread.deviation <= 0.0 && movement == 0.0 && resemblance.is_none() || self.n < 2 {
+            return (self, 0.0);
         }
-        let wider = |end: f64| (end / self.value).ln().hypot(deviate * drift).exp();
-        let p = 2.0 * normal_below(-self.value.ln().abs() / (self.towards_one() / deviate).hypot(drift));
-        Ratio { low: self.value / wider(self.low), high: self.value * wider(self.high), p: self.p.max(p), ..self }
+        let (factor, share) = resemblance.map_or((1.0, 1.0), |found| (found.factor, found.share));
+        let wider = |end: f64| (factor * (end / self.value).ln()).hypot(spread.deviate * spread.deviation);
+        let (centre, error) = (self.value.ln(), (factor * self.towards_one() / deviate).hypot(spread.deviation));
+        // Launches have shown their part of the variance, and rows theirs; each with the tails of their number, which many rows
+        // reach (Satterthwaite 1946). What rows show beyond their launches is a difference of two variances. It is
+        // known less well than its size, so its share counts in full and not squared.
+        let of_launches = (f64::from(self.n) - 1.0) * if self.paired { 1.0 } else { 2.0 } * share;
+        let of_rows = (spread.deviation / error).powi(2);
+        let degrees = 1.0 / ((1.0 - of_rows).powi(2) / of_launches + of_rows / spread.degrees);
+        let effect = least(centre, movement);
+        let bound = if effect == 0.0 { 1.0 } else { student::beyond(effect / error, (degrees as usize).max(1)) };
+        let low = (centre.min(centre - movement) - wider(self.low)).exp();
+        let high = (centre.max(centre - movement) + wider(self.high)).exp();
+        (Ratio { low, high, p: self.p.max(bound), ..self }, bound)
+    }
+}
+
+/// Returns the logarithm of a ratio with or without the movement of all rows, whichever is closer to 0; 0 if one is above and
+/// the other below.
+pub(super) fn least(logarithm: f64, movement: f64) -> f64 {
+    let without = logarithm - movement;
+    match logarithm * without > 0.0 {
+        true if without.abs() < logarithm.abs() => without,
+        true => logarithm,
+        false => 0.0,
     }
 }
 

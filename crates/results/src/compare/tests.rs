@@ -7,7 +7,7 @@ use crate::summary::Fold;
 use crate::testing::{Random, environment, header, launch};
 
 /// Returns a run of these rows with 12 blocks; `rate(row, block)` is the rate of a launch.
-fn run(ids: &[&str], blocks: u32, mut rate: impl FnMut(&str, u32) -> f64) -> crate::schema::Run {
+pub(super) fn run(ids: &[&str], blocks: u32, mut rate: impl FnMut(&str, u32) -> f64) -> crate::schema::Run {
     let mut events = vec![Event::RunStarted(Box::new(header(ids)))];
     for block in 0..blocks {
         for id in ids {
@@ -23,7 +23,7 @@ fn launch_of(id: &str, block: u32, rate: f64) -> LaunchRecord {
 }
 
 /// Returns the rows whose id begins with the name, labelled by the rest.
-fn side<'a>(name: &str, number: usize, run: &'a crate::schema::Run) -> Side<'a> {
+pub(super) fn side<'a>(name: &str, number: usize, run: &'a crate::schema::Run) -> Side<'a> {
     let members = run
         .results
         .iter()
@@ -102,10 +102,63 @@ fn too_few_blocks_report_how_many_are_missing() {
     let comparison = variants(3, 5, 0.001, |_| 2.0);
     for row in &comparison.rows {
         let Verdict::Inconclusive { more_blocks: Some(more), .. } = row.verdict else { panic!("{row:?}") };
-        assert_eq!(5 + more, 10, "2 / 2^10 is the first below 0.05 / 20");
+        assert_eq!(5 + more, 6, "2 / 2^6 is the first below 0.05, and rows of the same blocks are tested together");
     }
-    let comparison = variants(3, 10, 0.001, |_| 2.0);
+    let comparison = variants(3, 6, 0.001, |_| 2.0);
     assert_eq!(called_different(&comparison), ROWS);
+}
+
+#[test]
+fn six_launches_show_one_slow_row_of_twenty() {
+    for seed in 0..40 {
+        let comparison = variants(seed, 6, 0.02, |row| if row == 3 { 1.0 / 1.5 } else { 1.0 });
+        let worse: Vec<&str> =
+            comparison.rows.iter().filter(|row| row.verdict == Verdict::Worse).map(|row| row.label.as_str()).collect();
+        assert_eq!(worse, ["3"], "{comparison:?}");
+    }
+}
+
+#[test]
+fn launches_that_resemble_those_before_them_are_flagged() {
+    // As many as a verdict takes, of as many rows as a small suite has.
+    let of = |share: f64, seed: u64| {
+        let mut random = Random::new(seed);
+        let ids: Vec<String> = (0..ROWS).map(|row| format!("r{row}")).collect();
+        let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+        let mut levels = [0.0; ROWS];
+        let mut next = |id: &str, _: u32| {
+            let level = &mut levels[id[1..].parse::<usize>().expect("a number follows")];
+            *level = share * *level + (1.0 - share * share).sqrt() * random.normal();
+            (0.02 * *level).exp()
+        };
+        let (before, after) = (run(&ids, 12, &mut next), run(&ids, 12, &mut next));
+        compare(&side("r", 0, &before), &side("r", 1, &after), Rules::default()).resemblance
+    };
+    let flagged = |share: f64| (0..50).filter(|&seed| of(share, seed).is_some()).count();
+    assert!(flagged(0.6) >= 45, "{} of 50", flagged(0.6));
+    assert!(flagged(0.0) <= 1, "{} of 50", flagged(0.0));
+}
+
+#[test]
+fn equal_rows_with_launches_that_resemble_each_other_seldom_differ() {
+    let ids: Vec<String> = (0..2 * ROWS).map(|row| format!("{}{}", ["a", "b"][row % 2], row / 2)).collect();
+    let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+    let wrong = |blocks: u32| {
+        let compared = |seed: u64| {
+            let mut random = Random::new(seed);
+            let mut levels = [0.0; 2 * ROWS];
+            let run = run(&ids, blocks, |id, _| {
+                let place = 2 * id[1..].parse::<usize>().expect("a number follows") + usize::from(id.starts_with('b'));
+                levels[place] = 0.6 * levels[place] + 0.8 * random.normal();
+                (0.02 * levels[place]).exp()
+            });
+            compare(&side("a", 0, &run), &side("b", 0, &run), Rules::default())
+        };
+        (0..60).filter(|&seed| called_different(&compared(seed)) > 0).count()
+    };
+    let found = [12, 30].map(wrong);
+    println!("{found:?} of 60");
+    assert!(found.iter().all(|wrong| *wrong <= 12), "{found:?} of 60");
 }
 
 #[test]
@@ -152,7 +205,8 @@ fn two_equal_runs_are_not_called_different() {
     };
     let drifting = (0..200).filter(|&seed| called_different(&apart(seed, 0.1, learnt)) > 0).count();
     assert!(drifting <= 10, "{drifting} of 200 with drift");
-    let blind = (0..200).filter(|&seed| called_different(&apart(seed, 0.1, |_| Rules::default())) > 0).count();
+    let nothing = |_: &[&crate::schema::Run; 2]| Rules { hosts_differ: true, ..Rules::default() };
+    let blind = (0..200).filter(|&seed| called_different(&apart(seed, 0.1, nothing)) > 0).count();
     assert!(blind > 20, "the drift of this test is too small to matter: {blind} of 200");
 }
 
@@ -256,7 +310,7 @@ fn a_small_change_is_found_although_two_launches_ran_at_another_speed() {
 #[test]
 fn a_noise_floor_hides_differences_and_makes_nothing_equivalent() {
     // The ratio of the launches is far below 1, with a noise floor of 192 %, as on a machine with two speeds.
-    let before: Vec<f64> = (0..12).map(|at| 1e6 + 1e3 * f64::from(at)).collect();
+    let before: Vec<f64> = (0..12).map(|at| 1e6 + 1e3 * f64::from(at * 5 % 12)).collect();
     let after: Vec<f64> = before.iter().map(|rate| rate * 0.469).collect();
     let plain = launches_apart(&before, &after, Better::Higher, Rules::default());
     assert_eq!(plain.verdict, Verdict::Worse);

@@ -43,15 +43,21 @@ pub fn wide_interval(estimate: &Estimate) -> Option<Flag> {
 /// Set if successive launches are similar: Bartels' rank version of von Neumann's ratio (JASA 77, 1982), which is
 /// robust against outliers. Needs nine launches; with fewer, even perfect order is not rare enough.
 pub fn autocorrelated(launches: &[f64]) -> Option<Flag> {
-    let series = scaled(launches)?;
+    let (z, lag1) = serial(&scaled(launches)?)?;
+    (z > Z_MIN).then_some(Flag::Autocorrelated { lag1 })
+}
+
+/// Returns Bartels' statistic in standard deviations, which is positive if successive values are similar, and the
+/// autocorrelation at lag 1. `None` of fewer than three values, and of equal ones.
+pub(crate) fn serial(series: &[f64]) -> Option<(f64, f64)> {
     let n = series.len() as f64;
-    let ranks = ranks(&series);
+    let ranks = ranks(series);
     let mean = (n + 1.0) / 2.0;
     let spread: f64 = ranks.iter().map(|rank| (rank - mean).powi(2)).sum();
     let steps: f64 = ranks.windows(2).map(|pair| (pair[1] - pair[0]).powi(2)).sum();
     let variance = 4.0 * (n - 2.0) * (5.0 * n * n - 2.0 * n - 9.0) / (5.0 * n * (n + 1.0) * (n - 1.0).powi(2));
     let z = (2.0 - steps / spread) / variance.sqrt();
-    (z > Z_MIN).then(|| Flag::Autocorrelated { lag1: lag1(&series) })
+    (series.len() > 2 && spread > 0.0).then(|| (z, lag1(series)))
 }
 
 /// Set if the launches drift: Kendall's test of the order against time, and the Theil-Sen line for the size. Both are

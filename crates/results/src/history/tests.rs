@@ -6,7 +6,7 @@ use crate::summary::Fold;
 use crate::testing::{Random, environment, header, launch};
 
 /// Returns the run of a day with these rates of its rows; every row has five launches around its rate.
-fn run(day: usize, rates: &[(&str, f64)], change: impl FnOnce(&mut RunHeader)) -> Run {
+pub(super) fn run(day: usize, rates: &[(&str, f64)], change: impl FnOnce(&mut RunHeader)) -> Run {
     let ids: Vec<&str> = rates.iter().map(|(id, _)| *id).collect();
     let mut header = header(&ids);
     header.started_at = format!("2026-{:02}-{:02}T04:00:00Z", 1 + day / 28, 1 + day % 28);
@@ -26,7 +26,7 @@ fn run(day: usize, rates: &[(&str, f64)], change: impl FnOnce(&mut RunHeader)) -
     Fold::run_of(events).expect("the events are in order")
 }
 
-fn entries(runs: &[Run]) -> Vec<Entry> {
+pub(super) fn entries(runs: &[Run]) -> Vec<Entry> {
     let of_run = |run: &Run| -> Vec<Entry> {
         let origin = Arc::new(Origin::of(&run.header.run_id, run));
         let entry = |result: &RowResult| Entry {
@@ -106,7 +106,7 @@ fn machines_and_definitions_are_lines_of_their_own() {
 #[test]
 fn a_renamed_host_is_one_line_and_two_of_one_name_are_two() {
     let lines = |runs: &[Run], over: &Over| -> Vec<(String, usize)> {
-        let found = histories_over(entries(runs), &By::Date, over, Rules::default());
+        let found = histories_over(entries(runs), &Beside::default(), &By::Date, over, Rules::default());
         found.histories[0].lines.iter().map(|line| (line.machine.host.clone(), line.points.len())).collect()
     };
     let days = |of: fn(usize) -> (&'static str, Option<&'static str>)| -> Vec<Run> {
@@ -129,7 +129,8 @@ fn a_renamed_host_is_one_line_and_two_of_one_name_are_two() {
     let of_one_name = days(|day| ("web", Some(["1f0a22", "93bc41"][day % 2])));
     assert_eq!(lines(&of_one_name, &Over::Machine), named(&[("web (1f0a)", 6), ("web (93bc)", 6)]));
     assert_eq!(lines(&of_one_name, &Over::named("node")), named(&[("n0", 4), ("n1", 4), ("n2", 4)]));
-    let without = histories_over(entries(&of_one_name), &By::Date, &Over::named("rack"), Rules::default());
+    let without =
+        histories_over(entries(&of_one_name), &Beside::default(), &By::Date, &Over::named("rack"), Rules::default());
     assert!(without.histories.is_empty() && without.left_out[0].reason.contains("no label rack"), "{without:?}");
 }
 

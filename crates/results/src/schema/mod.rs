@@ -14,6 +14,7 @@ pub use event::{Event, LaunchRecord, Program, RunHeader, RunStatus, Settings, la
 pub(crate) use row::published_definition;
 pub use row::{
     Better, LMBENCH_VALUE, Metric, Placement, RATE_DEFINITION, Row, Standing, WorkerKind, lmbench_definition,
+    transport_definition,
 };
 pub use run::{MetricResult, Percentile, RowOutcome, RowResult, Run};
 pub(crate) use validate::oversized;

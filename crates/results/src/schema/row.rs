@@ -72,7 +72,8 @@ pub struct Row {
     pub subject: String,
     /// The pattern or facility: `stream`, `rtt`, `sync`.
     pub pattern: String,
-    /// Version of the pattern's definition. Rows of different versions are not comparable.
+    /// Version of the definition: that of the pattern or operation, and of the transport's calls. Rows of different versions are not
+    /// comparable.
     pub definition_version: u32,
     /// Candidate, limit, null or external.
     pub standing: Standing,
@@ -157,18 +158,52 @@ impl Row {
     pub fn is_of_runtime(&self) -> bool {
         RUNTIME_PREFIXES.iter().any(|prefix| self.subject.starts_with(prefix))
     }
+
+    /// Returns the version of the definition without the revisions of the transport. Rows can be compared if it is equal:
+    /// of one transport, their versions then are, and of two transports each calls the system in its own way.
+    pub fn pattern_definition(&self) -> u32 {
+        let is_of_transport = self.size_bytes.is_some() && self.standing != Standing::External;
+        let revisions = if is_of_transport { transport_definition(0, &self.subject) } else { 0 };
+        self.definition_version.saturating_sub(revisions)
+    }
 }
 
 /// The version of the definition of one-way rates: messages over the time from the first send to the last receive. Version 1 took
 /// the median of the receiver's batches, which over a transport with large buffers is the speed of draining them.
 pub const RATE_DEFINITION: u32 = 2;
 
-/// Returns the version of the definition of a row with published figures.
+/// The transports of the kernel whose timed calls were made by an instruction in the loop at first, and are made by functions of
+/// the C library now, as by most programs. The others have always called the C library, or make no call of the program's.
+const TRANSPORTS_REVISED: [&str; 14] = [
+    "pipe",
+    "pipe-1m",
+    "fifo",
+    "fifo-socket",
+    "unix-stream",
+    "unix-dgram",
+    "unix-seqpacket",
+    "tcp",
+    "tcp-nagle",
+    "udp",
+    "udp-mmsg",
+    "udp-gso",
+    "udp-unconnected",
+    "pty",
+];
+
+/// Returns the version of the definition of a row of a transport: that of its pattern, and one more for each revision of the
+/// transport.
+pub fn transport_definition(of_pattern: u32, transport: &str) -> u32 {
+    of_pattern + u32::from(TRANSPORTS_REVISED.contains(&transport))
+}
+
+/// Returns the version of the definition of a row with published figures. Those of transports are of programs in C, which call
+/// the C library.
 pub(crate) fn published_definition(pattern: &str, subject: &str) -> u32 {
     match pattern {
         "lmbench" => lmbench_definition(subject),
-        "stream" | "stream-full" | "perftest" | "pairs-stream" => RATE_DEFINITION,
-        _ => 1,
+        "stream" | "stream-full" | "perftest" | "pairs-stream" => transport_definition(RATE_DEFINITION, subject),
+        _ => transport_definition(1, subject),
     }
 }
 

@@ -8,9 +8,10 @@
 //! is lost, both sides sleep until the harness ends the launch.
 
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 
+use headwater_os_tools::library_calls;
 use headwater_results::schema::Standing;
 use rustix::io::Errno;
 use rustix::net::sockopt::{
@@ -18,8 +19,7 @@ use rustix::net::sockopt::{
     socket_send_buffer_size,
 };
 use rustix::net::{
-    AddressFamily, Ipv4Addr, RecvFlags, SendFlags, SocketAddrV4, SocketFlags, SocketType, bind, connect, getsockname,
-    recv, send, socket_with,
+    AddressFamily, Ipv4Addr, SocketAddrV4, SocketFlags, SocketType, bind, connect, getsockname, socket_with,
 };
 
 use super::{Info, Loss, Setup, Unavailable};
@@ -63,12 +63,12 @@ struct UdpSocket {
 impl UdpSocket {
     #[inline]
     fn send(&self, message: &[u8]) -> io::Result<usize> {
-        Ok(send(&self.socket, message, SendFlags::NOSIGNAL)?)
+        library_calls::send(&self.socket, message)
     }
 
     #[inline]
     fn receive(&self, buffer: &mut [u8]) -> io::Result<usize> {
-        Ok(recv(&self.socket, buffer, RecvFlags::empty())?.0)
+        library_calls::recv(&self.socket, buffer)
     }
 
     /// Makes receive calls time out after [`SILENCE`]. Called at the first burst, and never in a round trip, which then
@@ -84,8 +84,8 @@ impl UdpSocket {
 }
 
 /// Makes receive calls of a socket time out after [`SILENCE`].
-fn receive_until_silence(socket: &OwnedFd) -> io::Result<()> {
-    Ok(set_socket_timeout(socket, Timeout::Recv, Some(SILENCE))?)
+fn receive_until_silence(socket: impl AsFd) -> io::Result<()> {
+    Ok(set_socket_timeout(&socket, Timeout::Recv, Some(SILENCE))?)
 }
 
 /// Returns two sockets that are connected to each other, for messages of at most `size_max` bytes.

@@ -5,10 +5,7 @@
 //! to [`super::plain`], the kernel looks up the route for each send, and copies addresses in both directions.
 
 use std::io;
-use std::net::SocketAddr;
-use std::os::fd::OwnedFd;
-
-use rustix::net::{RecvFlags, SendFlags, getsockname, recvfrom, sendto};
+use std::net::{SocketAddr, UdpSocket};
 
 use super::{INFO, SIZE_MAX, bound, receive_until_silence};
 use crate::harness::payload::Payload;
@@ -33,10 +30,8 @@ impl Transport for UdpUnconnected {
             return Err(Unavailable(format!("a message holds at most {SIZE_MAX} B")));
         }
         let (sender, receiver) = (bound(setup)?, bound(setup)?);
-        let address = |socket: &OwnedFd| -> Result<SocketAddr, Unavailable> {
-            let address = getsockname(socket).map_err(|error| Unavailable::call("getsockname", error))?;
-            SocketAddr::try_from(address).map_err(|error| Unavailable::call("getsockname", error))
-        };
+        let (sender, receiver) = (UdpSocket::from(sender), UdpSocket::from(receiver));
+        let address = |socket: &UdpSocket| socket.local_addr().map_err(|error| Unavailable::call("getsockname", error));
         let (of_sender, of_receiver) = (address(&sender)?, address(&receiver)?);
         let end = |socket, peer| UdpUnconnectedEnd { socket, peer, gives_up: false };
         Ok((end(sender, of_receiver), end(receiver, of_sender)))
@@ -46,7 +41,7 @@ impl Transport for UdpUnconnected {
 /// A bound socket.
 #[derive(Debug)]
 pub struct UdpUnconnectedEnd {
-    socket: OwnedFd,
+    socket: UdpSocket,
     /// The destination of the next message: the other end, confirmed by the source of each received message.
     peer: SocketAddr,
     gives_up: bool,
@@ -55,17 +50,17 @@ pub struct UdpUnconnectedEnd {
 impl Endpoint for UdpUnconnectedEnd {
     #[inline]
     fn send_some(&mut self, message: &[u8]) -> io::Result<usize> {
-        Ok(sendto(&self.socket, message, SendFlags::NOSIGNAL, &self.peer)?)
+        self.socket.send_to(message, self.peer)
     }
 
     #[inline]
     fn receive_some(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let (count, _, from) = recvfrom(&self.socket, buffer, RecvFlags::empty())?;
+        let (count, from) = self.socket.recv_from(buffer)?;
         // Any process of this machine may send here. Its message is not answered, and the payload check detects it.
-        match from.and_then(|from| SocketAddr::try_from(from).ok()) {
-            Some(from) if from == self.peer => Ok(count),
-            _ => Err(io::Error::new(io::ErrorKind::InvalidData, "a message of another program came to this port")),
+        if from == self.peer {
+            return Ok(count);
         }
+        Err(io::Error::new(io::ErrorKind::InvalidData, "a message of another program came to this port"))
     }
 
     #[inline]

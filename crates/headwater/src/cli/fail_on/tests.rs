@@ -62,6 +62,8 @@ fn compared(value: f64, low: f64, high: f64, verdict: Verdict) -> Vec<Compared> 
         left_out: vec![],
         geometric_mean: None,
         hosts: None,
+        movement: None,
+        resemblance: None,
     };
     vec![Compared { comparison, environment: vec![], noise: String::new() }]
 }

@@ -35,7 +35,7 @@ fn panels_are_patterns_at_placements_and_sizes_ascend() {
     let runs = [("a".to_owned(), &run)];
     let source = Source::new(&runs, &[], None);
     assert_eq!(source.panels.len(), 2);
-    assert_eq!(source.panels[0].name(), "stream, two CPUs");
+    assert_eq!(source.panels[0].name(), "One way, same-size reads, two CPUs");
     assert_eq!(source.panels[1].placement, Placement::SameCpu);
     let sizes: Vec<_> = source.panels[0].series[0].rows.iter().map(|row| row.row.size_bytes).collect();
     assert_eq!(sizes, [Some(64), Some(1024), Some(4096)]);

@@ -142,11 +142,11 @@ impl Gathered {
             self.place_of_row.insert(label.to_owned(), Vec::new());
         }
         let places = self.place_of_row.get_mut(label).expect("it was inserted");
-        let known = places.iter().find(|(version, _)| *version == row.definition_version);
+        let known = places.iter().find(|(version, _)| *version == row.pattern_definition());
         if let Some((_, place)) = known {
             return *place;
         }
-        places.push((row.definition_version, next));
+        places.push((row.pattern_definition(), next));
         self.rows.push(Key { label: label.to_owned(), row: row.clone() });
         next
     }
@@ -326,11 +326,10 @@ impl<'a> Paired<'a> {
     pub(super) fn left_out(&self, row: usize, sides: [usize; 2]) -> LeftOut {
         let key = &self.gathered.rows[row];
         let [baseline, candidate] = sides.map(|side| &self.gathered.levels[side]);
-        let other = self
-            .gathered
-            .rows
-            .iter()
-            .find(|other| other.label == key.label && other.row.definition_version != key.row.definition_version);
+        let other =
+            self.gathered.rows.iter().find(|other| {
+                other.label == key.label && other.row.pattern_definition() != key.row.pattern_definition()
+            });
         let (kind, reason) = match other {
             Some(other) => (
                 LeftOutKind::Incomparable,
