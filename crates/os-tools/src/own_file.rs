@@ -1,11 +1,12 @@
 //! Whether a file can only have been written by this user, and a directory can be written to as this user's own. Called where the contents
 //! of a file decide what this process does: which programs it starts; and before it writes to files in a directory that it is given.
 
-use std::fs::File;
+use std::fs::{DirBuilder, File};
 use std::io;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-use headwater_os::files::{make_private_directory, own_user};
+use headwater_os::files::own_user;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
 
 /// Returns why another user may have written the file that was opened by this path, in words that follow "it"; `None` if no other
@@ -48,8 +49,13 @@ pub fn foreign(file: &File, path: &Path) -> io::Result<Option<&'static str>> {
 /// # Errors
 /// `PermissionDenied` that says which directory another user can change; errors of the system.
 pub fn own_directory(directory: &Path) -> io::Result<PathBuf> {
+    own_from(directory, 0)
+}
+
+/// As [`own_directory`], for a directory that is `first` directories above the one that files are written to.
+fn own_from(directory: &Path, first: usize) -> io::Result<PathBuf> {
     let whole = std::fs::canonicalize(directory)?;
-    for (above, path) in whole.ancestors().enumerate() {
+    for (above, path) in (first..).zip(whole.ancestors()) {
         let status = rustix::fs::lstat(path)?;
         let mode = Mode::from_raw_mode(status.st_mode);
         let is_open = above == 0 && mode.contains(Mode::WGRP);
@@ -93,19 +99,22 @@ fn changed_by_others(status: &Stat, above: usize) -> Option<&'static str> {
     is_others.then_some(OF_OTHERS).or(is_open.then_some(WRITABLE))
 }
 
-/// Makes a directory for this user alone, as [`make_private_directory`], and returns its whole path; one that is there must be as
-/// [`own_directory`] demands.
+/// Makes a directory with these permissions, and those above it that are missing, and returns its whole path. It, or one that is there,
+/// must be as [`own_directory`] demands. Nothing is made where another user could replace it.
 ///
 /// # Errors
-/// Those of both.
-pub fn make_own_directory(directory: &Path) -> io::Result<PathBuf> {
-    let is_new = !directory.exists();
-    make_private_directory(directory)?;
-    own_directory(directory).inspect_err(|_| {
-        if is_new {
-            let _ = std::fs::remove_dir(directory);
-        }
-    })
+/// Those of [`own_directory`]; what mkdir(2) reports.
+pub fn make_own_directory(directory: &Path, mode: u32) -> io::Result<PathBuf> {
+    let named = |path: &Path| if path == Path::new("") { PathBuf::from(".") } else { path.to_owned() };
+    let mut missing = directory.ancestors().enumerate().map(|(above, path)| (above, named(path)));
+    if let Some((above, holder)) = missing.find(|(_, path)| path.exists()) {
+        // The path may lead elsewhere from now on; what it led to cannot.
+        let rest: PathBuf = directory.components().rev().take(above).collect::<Vec<_>>().into_iter().rev().collect();
+        let whole = own_from(&holder, above)?.join(rest);
+        DirBuilder::new().recursive(true).mode(mode).create(&whole)?;
+        return own_directory(&whole);
+    }
+    own_directory(directory)
 }
 
 fn is_written_by_others(status: &Stat) -> bool {
@@ -137,12 +146,18 @@ mod tests {
             let found = [&own, &inner, &open.join("link")].map(|path| own_directory(path).is_ok());
             assert_eq!(found, expect, "{of_own:o} {of_open:o}");
         }
-        // What was made to find that out does not stay.
+        // Nothing is made there, also where a link of another user leads.
         with(&open, 0o777);
-        make_own_directory(&open.join("made")).expect_err("others can replace it");
+        symlink(open.join("other"), open.join("lead")).expect("a link");
+        for inside in ["made", "made/below", "inner/../made", "lead"] {
+            make_own_directory(&open.join(inside), 0o700).expect_err("others can replace it");
+        }
+        assert!(!open.join("other").exists());
         assert!(!open.join("made").exists());
         with(&open, 0o755);
-        assert!(make_own_directory(&open.join("made")).is_ok_and(|made| made.ends_with("open/made")));
+        let made = make_own_directory(&open.join("made/below"), 0o750).expect("ours");
+        assert!(made.ends_with("open/made/below"));
+        assert_eq!(fs::metadata(&made).expect("it is there").permissions().mode() & 0o027, 0);
         with(&own, 0o755);
         assert_eq!(own_directory(&open.join("link")).expect("ours"), fs::canonicalize(&own).expect("there"));
         if own_user() == 0 {

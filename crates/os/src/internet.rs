@@ -19,7 +19,7 @@ mod setting;
 
 pub use datagram::{Fields, IpOptions, Undelivered, receive, send_to, send_with, undelivered};
 pub use namespace::{is_udp, namespace, source_within_machine};
-pub use setting::Setting;
+pub use setting::{Setting, never_linger};
 
 /// A kind of socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,6 +51,17 @@ pub fn open(kind: Kind, is_v6: bool) -> io::Result<OwnedFd> {
         datagram::prepare(socket.as_fd(), is_v6)?;
     }
     Ok(socket)
+}
+
+/// How many bytes of a connection its other end has not acknowledged; the end of what is sent is one more.
+///
+/// # Errors
+/// What ioctl(2) reports of SIOCOUTQ.
+pub fn unacknowledged(socket: BorrowedFd<'_>) -> io::Result<u32> {
+    let mut count: libc::c_int = 0;
+    // SAFETY: the kernel writes a number there.
+    let done = unsafe { libc::ioctl(socket.as_raw_fd(), libc::TIOCOUTQ, &raw mut count) };
+    if done < 0 { Err(io::Error::last_os_error()) } else { Ok(count.unsigned_abs()) }
 }
 
 /// Gives the socket an address.
@@ -220,6 +231,9 @@ mod tests {
         let sockets = [false, true].map(|is_v6| open(Kind::Connections, is_v6).expect("a socket"));
         for (setting, words) in [
             (Setting::Linger, [1, 7]),
+            (Setting::Linger, [1, 0]),
+            (Setting::Linger, [1, 8]),
+            (Setting::Linger, [0, 0]),
             (Setting::TimeToLive, [9, 0]),
             (Setting::TypeOfService, [16, 0]),
             (Setting::NoDelay, [1, 0]),

@@ -6,7 +6,7 @@ use std::time::Duration;
 use headwater_streams::limits::{STRMSGSZ, STRMSGSZ_MAX};
 use headwater_streams::{ErrorOptions, IoctlTimeout, MuxId, ReadOptions, SignalEvents, WriteOptions};
 
-use super::{asynchronous, epoll};
+use super::{asynchronous, epoll, terminal};
 use crate::abi::*;
 use crate::errno::{Called, Failure, returned};
 use crate::memory::{self, Program};
@@ -189,6 +189,9 @@ fn done(result: headwater_streams::Result<()>) -> Called<c_int> {
 /// A request that no stream head knows.
 fn transparent(open: &Open, request: c_ulong, argument: usize) -> Called<c_int> {
     let command = u32::try_from(request).map_err(|_| EINVAL)?;
+    if terminal::is_in_vain(open, command) {
+        return Err(EINVAL);
+    }
     restarting(|| Ok(open.stream.transparent_ioctl(command, argument as u64, &mut Program)?))
 }
 

@@ -3,7 +3,7 @@
 
 use std::ffi::{c_char, c_int};
 
-use headwater_streams::MemoryAt;
+use headwater_streams::IoctlTimeout;
 use libc::termios;
 
 use crate::errno::{CResult, Called, Failure, returned};
@@ -39,26 +39,73 @@ impl CResult for *mut c_char {
 const CHARACTERS: usize = 19;
 const KERNEL: usize = 4 * size_of::<u32>() + 1 + CHARACTERS;
 
-/// Sends a request whose argument leads to these bytes.
-fn request(open: &Open, command: u64, bytes: &mut [u8]) -> Called<c_int> {
-    // Any address that is not null: the bytes are told apart by it, and lie where it does not matter.
-    const AT: u64 = 4096;
-    let done = open.stream.transparent_ioctl(command as u32, AT, &mut MemoryAt::new(AT, bytes));
-    done.map_err(|error| match Failure::from(error) {
+/// The modules and drivers of the library that know no request for a terminal, nor pass one to another stream. `ldterm` is not among them: its
+/// terminal may be the program's own module.
+const NO_TERMINALS: [&str; 22] = [
+    "bufmod",
+    "connld",
+    "nullmod",
+    "pckt",
+    "pipemod",
+    "sockmod",
+    "srvmod",
+    "testmod",
+    "timod",
+    "tirdwr", // modules
+    "echo",
+    "inet-rawip",
+    "inet-tcp",
+    "inet-udp",
+    "log",
+    "loop",
+    "nuls",
+    "sad",
+    "ticlts",
+    "ticots",
+    "ticotsord",
+    "udp",
+];
+
+/// Checks whether a module or driver of the stream may know requests for a terminal. No message is sent: it would wait behind what the
+/// other end does not read.
+///
+/// # Errors
+/// `ENOTTY` if none does.
+fn check_terminal(open: &Open) -> Called<()> {
+    let names = open.stream.list()?;
+    let may_be = names.iter().any(|name| !NO_TERMINALS.contains(&name.as_str()));
+    if may_be { Ok(()) } else { Err(Failure(libc::ENOTTY)) }
+}
+
+/// Whether a request of termio(7) can only be refused, because the stream is no terminal.
+pub(super) fn is_in_vain(open: &Open, command: u32) -> bool {
+    let of_termio = libc::TCGETS as u32..=libc::TIOCMSET as u32;
+    of_termio.contains(&command) && check_terminal(open) == Err(Failure(libc::ENOTTY))
+}
+
+/// Sends a request that leads to these bytes. As the stream head of SVR4 does with the requests of termio(7), it sends the bytes along.
+fn request(open: &Open, command: u64, bytes: &mut [u8], time: IoctlTimeout) -> Called<c_int> {
+    check_terminal(open)?;
+    let mut data = bytes.to_vec();
+    let done = open.stream.ioctl(command as u32, &mut data, time).map_err(|error| match Failure::from(error) {
         // No module knows the request: the stream is no terminal.
         Failure(libc::EINVAL) => Failure(libc::ENOTTY),
         failure => failure,
-    })
+    })?;
+    if let Some(given) = data.get(..bytes.len()) {
+        bytes.copy_from_slice(given);
+    }
+    Ok(done)
 }
 
 /// Sends a request whose argument is a number.
-fn request_number(open: &Open, command: u64, number: c_int) -> Called<c_int> {
-    Ok(open.stream.transparent_ioctl(command as u32, number as u64, &mut Vec::new())?)
+fn request_number(open: &Open, command: u64, number: c_int, time: IoctlTimeout) -> Called<c_int> {
+    Ok(open.stream.ioctl(command as u32, &mut number.to_ne_bytes().to_vec(), time)?)
 }
 
 fn settings(open: &Open) -> Called<termios> {
     let mut bytes = [0; KERNEL];
-    request(open, libc::TCGETS, &mut bytes)?;
+    request(open, libc::TCGETS, &mut bytes, IoctlTimeout::Usual)?;
     // SAFETY: zeros are a value of the type.
     let mut settings: termios = unsafe { std::mem::zeroed() };
     let word = |at: usize| u32::from_ne_bytes([bytes[4 * at], bytes[4 * at + 1], bytes[4 * at + 2], bytes[4 * at + 3]]);
@@ -71,10 +118,11 @@ fn settings(open: &Open) -> Called<termios> {
 }
 
 fn set_settings(open: &Open, when: c_int, settings: *const termios) -> Called<c_int> {
-    let command = match when {
-        libc::TCSANOW => libc::TCSETS,
-        libc::TCSADRAIN => libc::TCSETSW,
-        libc::TCSAFLUSH => libc::TCSETSF,
+    let (command, time) = match when {
+        libc::TCSANOW => (libc::TCSETS, IoctlTimeout::Usual),
+        // It is to wait until all output was taken.
+        libc::TCSADRAIN => (libc::TCSETSW, IoctlTimeout::Never),
+        libc::TCSAFLUSH => (libc::TCSETSF, IoctlTimeout::Never),
         _ => return Err(Failure(libc::EINVAL)),
     };
     // SAFETY: any bytes are a value of the type.
@@ -86,7 +134,7 @@ fn set_settings(open: &Open, when: c_int, settings: *const termios) -> Called<c_
     }
     bytes[16] = settings.c_line;
     bytes[17..].copy_from_slice(&settings.c_cc[..CHARACTERS]);
-    request(open, command, &mut bytes).map(|_| 0)
+    request(open, command, &mut bytes, time).map(|_| 0)
 }
 
 /// The number of a master's slave, whether or not that is still open: no request is sent, which a master that was hung up could not do.
@@ -97,7 +145,7 @@ fn slave(open: &Open) -> Called<u32> {
 
 fn unlock(open: &Open) -> Called<c_int> {
     slave(open)?;
-    request(open, libc::TIOCSPTLCK, &mut 0i32.to_ne_bytes()).map(|_| 0)
+    request(open, libc::TIOCSPTLCK, &mut 0i32.to_ne_bytes(), IoctlTimeout::Usual).map(|_| 0)
 }
 
 /// The slave's path, with a NUL.
@@ -130,15 +178,17 @@ of_terminals! {
     };
     hw_c_tcsetattr = tcsetattr(number, when: c_int, at: *const termios): open => set_settings(open, when, at);
     hw_c_tcflush = tcflush(number, queues: c_int): open => {
-        settings(open).and_then(|_| request_number(open, libc::TCFLSH, queues))
+        settings(open).and_then(|_| request_number(open, libc::TCFLSH, queues, IoctlTimeout::Usual))
     };
     hw_c_tcflow = tcflow(number, action: c_int): open => {
-        settings(open).and_then(|_| request_number(open, libc::TCXONC, action))
+        settings(open).and_then(|_| request_number(open, libc::TCXONC, action, IoctlTimeout::Usual))
     };
-    hw_c_tcdrain = tcdrain(number): open => settings(open).and_then(|_| request_number(open, libc::TCSBRK, 1));
+    hw_c_tcdrain = tcdrain(number): open => {
+        settings(open).and_then(|_| request_number(open, libc::TCSBRK, 1, IoctlTimeout::Never))
+    };
     hw_c_tcsendbreak = tcsendbreak(number, duration: c_int): open => {
         let _ = duration;
-        settings(open).and_then(|_| request_number(open, libc::TCSBRK, 0))
+        settings(open).and_then(|_| request_number(open, libc::TCSBRK, 0, IoctlTimeout::Usual))
     };
     hw_c_grantpt = grantpt(number): open => slave(open).map(|_| 0);
     hw_c_unlockpt = unlockpt(number): open => unlock(open);

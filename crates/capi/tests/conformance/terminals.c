@@ -48,6 +48,43 @@ static void a_slave_is_a_terminal_with_its_modules(void) {
     FAILS(isatty(ends[0]) == 0 ? -1 : 0, ENOTTY, "POSIX isatty: a pipe");
 }
 
+/* What the holder of the other end has not read stops no question whether a stream is a terminal. */
+static void a_full_pipe_is_no_terminal_at_once(void) {
+    int ends[2];
+    open_pipe(ends);
+    EXPECT(ioctl(ends[0], I_PUSH, "srvmod"), 0, "I_PUSH srvmod");
+    EXPECT(ioctl(ends[1], I_PUSH, "srvmod"), 0, "I_PUSH srvmod");
+    fill(ends[0]);
+    on_signal(SIGALRM, count_signal, 0);
+    signals_seen = 0;
+    alarm(5);
+    struct termios settings = {0};
+    struct winsize size;
+    FAILS(isatty(ends[0]) == 0 ? -1 : 0, ENOTTY, "POSIX isatty: a pipe");
+    FAILS(tcgetattr(ends[0], &settings), ENOTTY, "POSIX tcgetattr: a pipe");
+    FAILS(tcsetattr(ends[0], TCSADRAIN, &settings), ENOTTY, "POSIX tcsetattr: a pipe");
+    FAILS(tcdrain(ends[0]), ENOTTY, "POSIX tcdrain: a pipe");
+    FAILS(ioctl(ends[0], TIOCGWINSZ, &size), EINVAL, "STREAMS 4: ioctl that nothing knows");
+    EXPECT(signals_seen, 0, "POSIX isatty: it does not wait");
+    alarm(0);
+}
+
+/* A module that may answer is asked, and no longer than by I_STR with an ic_timout of 0. */
+static void a_terminal_that_does_not_answer_is_asked_for_15_seconds(void) {
+    int ends[2];
+    open_pipe(ends);
+    EXPECT(ioctl(ends[0], I_PUSH, "ptem"), 0, "I_PUSH ptem");
+    EXPECT(isatty(ends[0]), 1, "POSIX isatty: ptem answers");
+    EXPECT(ioctl(ends[0], I_PUSH, "srvmod"), 0, "I_PUSH srvmod");
+    fill(ends[0]);
+    on_signal(SIGALRM, count_signal, 0);
+    signals_seen = 0;
+    alarm(40);
+    FAILS(isatty(ends[0]) == 0 ? -1 : 0, ETIME, "STREAMS 4: I_STR, ic_timout");
+    EXPECT(signals_seen, 0, "STREAMS 4: I_STR, ic_timout");
+    alarm(0);
+}
+
 static void lines_are_read_and_echoed(void) {
     open_terminal();
     push_terminal();
@@ -118,6 +155,8 @@ static void a_closed_master_hangs_the_slave_up(void) {
 
 static const struct test tests[] = {
     TEST(a_slave_is_a_terminal_with_its_modules),
+    TEST(a_full_pipe_is_no_terminal_at_once),
+    TEST_OF(a_terminal_that_does_not_answer_is_asked_for_15_seconds, 60),
     TEST(lines_are_read_and_echoed),
     TEST(the_window_has_a_size),
     TEST(names_of_slaves),

@@ -7,6 +7,7 @@ use anyhow::{Context, anyhow};
 use clap::Args;
 use headwater_gauge::plan::duration::Seconds;
 use headwater_gauge::plan::sizes::Sizes;
+use headwater_os_tools::own_file::{make_own_directory, own_directory};
 use headwater_results::compare::noise::{Assessment, assess, drift_between};
 use headwater_results::compare::{ALPHA, Rules};
 use headwater_results::schema::{Placement, Run};
@@ -16,7 +17,7 @@ use super::run::measure;
 use super::{RunArguments, placement, status};
 use crate::compare::{Noise, Request, compare_runs};
 use crate::noise::{self, Record};
-use crate::store::RUNS;
+use crate::store::{DIRECTORY_MODE, RUNS};
 
 /// The two sides: this program twice.
 const SIDES: [&str; 2] = ["a=", "b="];
@@ -87,6 +88,11 @@ pub(super) fn noise(arguments: NoiseArguments) -> anyhow::Result<u8> {
         quiet: arguments.quiet,
         ..RunArguments::default()
     };
+    let runs = Path::new(RUNS);
+    if runs.exists() {
+        // Not only after minutes of measuring.
+        own_directory(runs)?;
+    }
     let measured = measure(run)?.ok_or_else(|| anyhow!("nothing was measured"))?;
     let (run, directory) = (measured.run.clone(), measured.directory.clone());
     let ended = measured.end()?;
@@ -94,9 +100,8 @@ pub(super) fn noise(arguments: NoiseArguments) -> anyhow::Result<u8> {
         return Ok(status::INTERRUPTED);
     }
     let record = record(&run)?;
-    let runs = Path::new(RUNS);
-    std::fs::create_dir_all(runs).with_context(|| runs.display().to_string())?;
-    let file = noise::path(runs, &record.host);
+    let whole = make_own_directory(runs, DIRECTORY_MODE).with_context(|| runs.display().to_string())?;
+    let [file, shown] = [&*whole, runs].map(|runs| noise::path(runs, &record.host));
     // An older record that cannot be read is ignored.
     let record = match noise::read(&file) {
         Ok(older) if older.host == record.host => record.after(older),
@@ -116,7 +121,7 @@ pub(super) fn noise(arguments: NoiseArguments) -> anyhow::Result<u8> {
             let share = Rules::default().with_drift(floor.deviation).noise_floor() * 100.0;
             writeln!(out, "Noise floor {which}: {share:.1} %, {}", floor.words())?;
         }
-        writeln!(out, "Kept in {}, where compare finds it; the run in {}", file.display(), directory.display())?;
+        writeln!(out, "Kept in {}, where compare finds it; the run in {}", shown.display(), directory.display())?;
     }
     Ok(match ended {
         status::OK if too_many(&record.assessment) => status::INCONCLUSIVE,

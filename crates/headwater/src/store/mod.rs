@@ -1,14 +1,14 @@
 //! Run directories: `run.jsonl`, to which every event is appended and synced at once, and `run.json`, made from it at
 //! the end. No other module writes or reads a run.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use headwater_os::files::OFlags;
 use headwater_os::plain_file;
-use headwater_os_tools::own_file::{foreign, own_directory};
+use headwater_os_tools::own_file::{foreign, make_own_directory, own_directory};
 use headwater_results::parse::{ParseError, parse_events_prefix, parse_run};
 use headwater_results::schema::{Event, Run};
 use headwater_results::summary::Fold;
@@ -17,6 +17,9 @@ use crate::replace::replace_as;
 
 /// The default directory of runs.
 pub const RUNS: &str = "headwater-runs";
+
+/// The permissions of the directories of runs: other users may read.
+pub const DIRECTORY_MODE: u32 = 0o755;
 
 /// The name of the event stream.
 pub const EVENTS: &str = "run.jsonl";
@@ -36,6 +39,9 @@ const TAKEN: &str = "there is a run already; choose another directory with --out
 /// A run that is being written.
 #[derive(Debug)]
 pub struct Store {
+    /// The whole path, which no other user can lead elsewhere.
+    whole: PathBuf,
+    /// The path as it was given.
     directory: PathBuf,
     events: File,
     /// Whether the directory was made for this run.
@@ -67,7 +73,8 @@ impl Store {
     /// users cannot change the run: else its programs would not be started again ([`Stored::foreign`]).
     ///
     /// # Errors
-    /// The path and the error of the system; also if the directory contains a run already.
+    /// The path and the error of the system; also if the directory contains a run already, or another user can change it
+    /// ([`make_own_directory`]).
     pub fn create(directory: &Path) -> Result<Store, StoreError> {
         let is_new = !directory.exists();
         // A document without events is a run too, which the new one would replace at its end.
@@ -75,17 +82,18 @@ impl Store {
         if fs::symlink_metadata(&document).is_ok() {
             return Err(StoreError::new(&document, TAKEN));
         }
-        let made = DirBuilder::new().recursive(true).mode(0o755).create(directory);
-        made.map_err(|error| StoreError::new(directory, error))?;
+        let whole = make_own_directory(directory, DIRECTORY_MODE).map_err(|error| StoreError::new(directory, error))?;
         let path = directory.join(EVENTS);
-        let events = OpenOptions::new().append(true).create_new(true).mode(0o644).open(&path).map_err(|error| {
+        let mut options = OpenOptions::new();
+        options.append(true).create_new(true).mode(0o644);
+        let events = options.open(whole.join(EVENTS)).map_err(|error| {
             if error.kind() == io::ErrorKind::AlreadyExists {
                 StoreError::new(&path, TAKEN)
             } else {
                 StoreError::new(&path, error)
             }
         })?;
-        Ok(Store { directory: directory.to_owned(), events, is_new, foreign: None })
+        Ok(Store { whole, directory: directory.to_owned(), events, is_new, foreign: None })
     }
 
     /// Opens an interrupted run to continue it. Returns its complete events; an incomplete last line is cut off.
@@ -119,7 +127,8 @@ impl Store {
             }
             Some(error) => return Err(StoreError::new(&path, error)),
         }
-        Ok((Store { directory: directory.to_owned(), events: file, is_new: false, foreign }, events))
+        let directory = whole.clone();
+        Ok((Store { whole, directory, events: file, is_new: false, foreign }, events))
     }
 
     /// Returns why another user may have written the run that is continued, see [`Stored::foreign`].
@@ -127,7 +136,7 @@ impl Store {
         self.foreign.as_deref()
     }
 
-    /// Returns the run's directory.
+    /// Returns the run's directory, as it was given if the run is new.
     pub fn directory(&self) -> &Path {
         &self.directory
     }
@@ -160,9 +169,9 @@ impl Store {
 
     /// Removes a run that has no event, and the directory if it was made for the run.
     fn remove(&self) {
-        let _ = fs::remove_file(self.directory.join(EVENTS));
+        let _ = fs::remove_file(self.whole.join(EVENTS));
         if self.is_new {
-            let _ = fs::remove_dir(&self.directory);
+            let _ = fs::remove_dir(&self.whole);
         }
     }
 
@@ -171,7 +180,7 @@ impl Store {
     /// # Errors
     /// Errors of the system.
     pub fn publish(&self, run: &Run) -> Result<PathBuf, StoreError> {
-        let path = self.directory.join(DOCUMENT);
+        let path = self.whole.join(DOCUMENT);
         let mut options = OpenOptions::new();
         let written = replace_as(options.mode(0o644).clone(), &path, |file| {
             serde_json::to_writer_pretty(&mut *file, run)?;
@@ -180,7 +189,7 @@ impl Store {
         written.map_err(|error| {
             let directory = self.directory.display();
             StoreError::new(
-                &path,
+                &self.directory.join(DOCUMENT),
                 format!("{error}; {EVENTS} beside it has the whole run, `headwater show {directory}` reads it"),
             )
         })?;

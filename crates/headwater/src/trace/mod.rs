@@ -25,6 +25,8 @@ pub use session_file::{FILE, SessionFile, WaitsForRoom};
 
 /// The trace of programs in a recording.
 const USER: &str = "user";
+/// The permissions of the directory of a recording: other users are not told what programs did.
+const DIRECTORY_MODE: u32 = 0o700;
 /// The trace of the kernel in a recording.
 const KERNEL: &str = "kernel";
 /// The directory of the kernel's pages in a recording, until they are converted to a trace.

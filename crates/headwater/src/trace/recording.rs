@@ -7,10 +7,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, anyhow};
-use headwater_os::files::make_private_directory;
 use headwater_os::{clock, ticks};
 use headwater_os_tools::bus_error;
-use headwater_os_tools::own_file::own_directory;
+use headwater_os_tools::own_file::{make_own_directory, own_directory};
 use headwater_trace::WhenFull;
 use headwater_trace::region::{Layout, Region};
 use headwater_trace_tools::consumer::parts::{self, PartsFile, Removed, Rotation};
@@ -21,7 +20,8 @@ use headwater_trace_tools::schema::Clock;
 
 use super::kernel_side::{self, KernelSide, Manner};
 use super::{
-    BUFFER_BYTES, HOME, KernelConfig, KernelEnd, SessionFile, USER, WaitsForRoom, environment, fresh_directory, memory,
+    BUFFER_BYTES, DIRECTORY_MODE, HOME, KernelConfig, KernelEnd, SessionFile, USER, WaitsForRoom, environment,
+    fresh_directory, memory,
 };
 
 /// How long the counter is compared with the clock; 50 ms give an accuracy of about a millionth.
@@ -304,7 +304,7 @@ fn make_directory(directory: &Path) -> anyhow::Result<bool> {
         Ok(true) => Err(ctf::Error::NotEmpty { path: directory.to_owned() }.into()),
         Ok(false) => Ok(false),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            let made = make_private_directory(directory);
+            let made = make_own_directory(directory, DIRECTORY_MODE);
             made.with_context(|| format!("cannot make {}; name another directory with -o", directory.display()))?;
             Ok(true)
         }

@@ -17,7 +17,8 @@ use headwater_trace_tools::stat::Stat;
 
 use super::recording::TRUNCATED;
 use super::{
-    FILE, KernelEnd, PAGES, SessionFile, USER, WaitsForRoom, environment, fresh_directory, kernel_side, memory,
+    DIRECTORY_MODE, FILE, KernelEnd, PAGES, SessionFile, USER, WaitsForRoom, environment, fresh_directory, kernel_side,
+    memory,
 };
 
 /// A recovered recording.
@@ -152,7 +153,7 @@ fn carry(
             of.map_or_else(String::new, |(_, file)| format!(" (process {0}; kill -INT {0} ends it)", file.recorder));
         return Err(anyhow!("its recorder still runs{who}: there is nothing to recover"));
     }
-    let directory = &make_own_directory(directory).with_context(|| directory.display().to_string())?;
+    let directory = &make_own_directory(directory, DIRECTORY_MODE).with_context(|| directory.display().to_string())?;
     let command = of.as_ref().map_or_else(String::new, |(_, file)| file.command.join(" "));
     let trace = directory.join(USER);
     let (clock, flight) = (region.clock().clone(), region.when_full() == WhenFull::Overwrite);
@@ -195,7 +196,7 @@ fn carry(
 /// Recovers a recording whose memory no longer exists, because the machine was restarted, or because only the kernel's
 /// events were not yet converted; or whose memory is damaged. The trace is cut to whole packets.
 fn without_memory(recording: &Path, to: &Path, file: &SessionFile, why: &str) -> anyhow::Result<Recovered> {
-    let to = &make_own_directory(to).with_context(|| to.display().to_string())?;
+    let to = &make_own_directory(to, DIRECTORY_MODE).with_context(|| to.display().to_string())?;
     let parts = PartsFile::read(recording).context("parts of the trace")?;
     if let Some(parts) = &parts {
         parts::remove_leftovers(recording, parts).context("parts that were being removed")?;

@@ -9,6 +9,7 @@ use headwater_gauge::harness::launch::ConductorError;
 use headwater_gauge::harness::run::BlockRunner;
 use headwater_gauge::harness::scratch::Scratch;
 use headwater_os::plain_file;
+use headwater_os_tools::own_file::make_own_directory;
 use headwater_os_tools::signal::StopSignals;
 use headwater_report::TraceLink;
 use headwater_results::foreign::{file_name, is_name};
@@ -19,6 +20,7 @@ use serde::{Deserialize, Serialize};
 
 use super::recording::{Recording, RecordingConfig};
 use super::view;
+use crate::store::DIRECTORY_MODE;
 
 /// The directory of traces in that of the run.
 const TRACES: &str = "traces";
@@ -58,7 +60,7 @@ pub fn record(runner: &BlockRunner<'_>, run: &Path, scratch: &Scratch, stop: &St
         }
         let name = file_name(&planned.row.id);
         let directory = traces.join(&name);
-        fs::create_dir_all(&traces).with_context(|| traces.display().to_string())?;
+        make_own_directory(&traces, DIRECTORY_MODE).with_context(|| traces.display().to_string())?;
         let recording = Recording::begin(&RecordingConfig {
             directory: Some(directory.clone()),
             events: vec!["headwater:*".to_owned()],

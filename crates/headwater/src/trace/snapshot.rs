@@ -8,7 +8,7 @@ use headwater_trace::region::Region;
 use headwater_trace_tools::consumer::{self, Totals};
 use headwater_trace_tools::kernel;
 
-use super::{KernelEnd, PAGES, SessionFile, USER, environment, fresh_directory, kernel_side};
+use super::{DIRECTORY_MODE, KernelEnd, PAGES, SessionFile, USER, environment, fresh_directory, kernel_side};
 
 /// A completed snapshot.
 #[derive(Debug)]
@@ -42,7 +42,7 @@ pub fn snapshot(recording: &Path, to: Option<&Path>) -> anyhow::Result<TakenSnap
     let (clock, command) = (region.clock().clone(), file.command.join(" "));
     // First the buffers that are overwritten sooner.
     let capture = kernel::snapshot(&recording.join(PAGES))?;
-    let whole = make_own_directory(&directory).with_context(|| directory.display().to_string())?;
+    let whole = make_own_directory(&directory, DIRECTORY_MODE).with_context(|| directory.display().to_string())?;
     let totals = consumer::snapshot(region, &whole.join(USER), environment(&command))?;
     let kernel = capture.map(|capture| kernel_side::convert(capture, &whole, &clock, &command));
     Ok(TakenSnapshot { directory, totals, kernel })

@@ -192,3 +192,47 @@ fn a_run_is_own_whatever_the_mask() {
         assert_eq!(mode & 0o022, 0, "{}: {mode:o}", path.display());
     }
 }
+
+#[test]
+fn a_run_is_made_only_where_no_other_user_can_replace_its_directory() {
+    let dir = TestDir::new();
+    let mode = |path: &Path, mode| fs::set_permissions(path, Permissions::from_mode(mode)).expect("chmod");
+    let run = ["run", "pipe/stream/64", "--time", "5ms", "--launches", "1", "--quiet"];
+    let is_refused = |words: &[&str], whose: &str, why: &str| {
+        let output = dir.run(words);
+        let said = said(&output);
+        assert_eq!(status(&output), 2, "{words:?}: {said}");
+        assert!(
+            said.contains(&format!("{whose} {why}")) && said.contains("directory of your own"),
+            "{words:?}: {said}"
+        );
+    };
+    let runs = dir.path("headwater-runs");
+    fs::create_dir(&runs).expect("a new directory");
+    let table = dir.path("table");
+    fs::write(&table, "Recv   Send    Send\nSocket Socket  Message  Elapsed\nSize   Size    Size     Time     Throughput\nbytes  bytes   bytes    secs.    10^6bits/sec\n\n131072  16384  16384    10.00    9000.00\n").expect("room");
+    let import = ["import", "netperf", "--test", "TCP_STREAM", "table"];
+    let of_runs = runs.to_str().expect("a text").to_owned();
+    let all_refused = |why: &str| {
+        for words in [&run[..], &[&run[..], &["-o", "headwater-runs/deep/below"]].concat(), &import] {
+            is_refused(words, &of_runs, why);
+        }
+        is_refused(&["noise", "pipe/stream/64", "--time", "5ms", "--launches", "2", "-o", "own"], &of_runs, why);
+        assert!(fs::read_dir(&runs).expect("it is there").next().is_none() && !dir.path("own").exists(), "{why}");
+    };
+    mode(&runs, 0o777);
+    all_refused("can be written by other users");
+    mode(&runs, 0o755);
+    if rustix::process::geteuid().is_root() {
+        rustix::fs::chown(&runs, Some(rustix::fs::Uid::from_raw(65534)), None).expect("chown");
+        all_refused("belongs to another user");
+        rustix::fs::chown(&runs, Some(rustix::fs::Uid::ROOT), None).expect("chown");
+    }
+    // In a sticky directory another user replaces nothing of ours.
+    mode(dir.root(), 0o1777);
+    for words in [&run[..], &import] {
+        let output = dir.run(words);
+        assert_eq!(status(&output), 0, "{words:?}: {}", said(&output));
+    }
+    mode(dir.root(), 0o755);
+}

@@ -8,6 +8,8 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 #[expect(missing_docs, clippy::exhaustive_enums, reason = "the kernel's names, spelled out; of this workspace alone")]
 pub enum Setting {
     Debug,
+    /// On or off, and seconds. Seconds are only noted ([`never_linger`]): the last close of the socket does not wait, whatever it is. On
+    /// with 0 seconds, it resets the connection.
     Linger,
     SendBuffer,
     ReceiveBuffer,
@@ -76,6 +78,21 @@ impl Setting {
     /// # Errors
     /// What setsockopt(2) reports.
     pub fn set(self, socket: BorrowedFd<'_>, words: [i32; 2]) -> io::Result<()> {
+        match (self, words) {
+            // The kernel keeps the seconds when it is switched off.
+            (Setting::Linger, [on, seconds]) if on != 0 && seconds != 0 => {
+                self.set_words(socket, [1, seconds])?;
+                self.set_words(socket, [0, 0])
+            }
+            (Setting::Linger, [0, _]) => {
+                self.set_words(socket, [1, 0])?;
+                self.set_words(socket, [0, 0])
+            }
+            _ => self.set_words(socket, words),
+        }
+    }
+
+    fn set_words(self, socket: BorrowedFd<'_>, words: [i32; 2]) -> io::Result<()> {
         let (level, name) = self.numbers_of(socket)?;
         let bytes = words.map(i32::to_ne_bytes);
         set_bytes(socket, level, name, bytes[..self.words()].as_flattened())
@@ -86,11 +103,25 @@ impl Setting {
     /// # Errors
     /// What getsockopt(2) reports.
     pub fn get(self, socket: BorrowedFd<'_>) -> io::Result<[i32; 2]> {
+        let words = self.words_of(socket)?;
+        let is_noted = self == Setting::Linger && words[1] != 0;
+        Ok(if is_noted { [1, words[1]] } else { words })
+    }
+
+    fn words_of(self, socket: BorrowedFd<'_>) -> io::Result<[i32; 2]> {
         let (level, name) = self.numbers_of(socket)?;
         let mut bytes = [0; 8];
         get_bytes(socket, level, name, &mut bytes[..self.words() * size_of::<i32>()])?;
         let (words, _) = bytes.as_chunks();
         Ok([i32::from_ne_bytes(words[0]), i32::from_ne_bytes(words[1])])
+    }
+}
+
+/// Has the last close of a socket not wait, also if another process that has it has asked for that (SO_LINGER). The kernel sends what
+/// waits in the background. What [`Setting::Linger`] tells stays. Another file is left alone.
+pub fn never_linger(file: BorrowedFd<'_>) {
+    if Setting::Linger.words_of(file).is_ok_and(|[on, seconds]| on != 0 && seconds != 0) {
+        let _ = Setting::Linger.set_words(file, [0, 0]);
     }
 }
 

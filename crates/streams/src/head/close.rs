@@ -38,19 +38,20 @@ impl Handle {
     }
 
     /// Drops the handle when nothing waits in the write queues of the end's own modules any more, nor in its driver's if this is the
-    /// last use of the stream; or when the close time is over, a signal handler has run, or there is no reader. A
+    /// last use of the stream, nor in the kernel's for as long as XTI_LINGER says of `inet-tcp`; or when the close time is over, a signal handler has run, or there is no reader. A
     /// non-blocking handle does not wait. What waits for modules is not lost by that: a reader of the other end runs their
     /// service procedures. What waits for a driver is gone with the last close; a drop waits for nothing.
     #[doc(alias = "close(2)")]
     #[doc = include_str!("../../doc/close.md")]
     pub fn close(mut self) {
-        let until_ns = now_ns().saturating_add(self.close_time().as_nanos() as u64);
+        let from_ns = now_ns();
+        let until_ns = from_ns.saturating_add(self.close_time().as_nanos() as u64);
         self.call_until_ns = Some(until_ns);
-        if self.nonblocking || !self.holds_something() {
+        if self.nonblocking || !self.holds_something(from_ns) {
             return;
         }
         // A signal that comes between two naps ends the next one.
-        holding_signals(|held| while now_ns() < until_ns && !held.nap(LOOK_EVERY) && self.holds_something() {});
+        holding_signals(|held| while now_ns() < until_ns && !held.nap(LOOK_EVERY) && self.holds_something(from_ns) {});
     }
 
     /// The end was closed in this process: no call takes a fast path any more, and none is in the middle of one.
@@ -72,8 +73,8 @@ impl Handle {
         let _ = self.serve_owed_to_reader();
     }
 
-    /// Whether a message waits in the write queues of the end's own modules, and there may still be a reader.
-    fn holds_something(&mut self) -> bool {
+    /// Whether a message waits in the write queues of the end's own modules, and there may still be a reader. The close began at `from_ns`.
+    fn holds_something(&mut self, from_ns: u64) -> bool {
         // Reads anew which modules there are.
         let known = self.attach().and_then(|()| self.serve_now()).and_then(|()| self.run(true, |_| Ok(())));
         let known = known.and_then(|()| self.end.ask_for_peer());
@@ -83,7 +84,10 @@ impl Handle {
         let side = self.end.side;
         let is_last = self.is_last_of_device();
         let is_waited_for = |link: &Link| if link.is_driver() { is_last } else { link.end == side && link.service };
+        let files = self.end.endpoint.files().filter(|_| is_last);
+        let waited = Duration::from_nanos(now_ns().saturating_sub(from_ns));
         self.out.chain.iter().any(|link| is_waited_for(link) && !self.out.store.is_empty(link.queue))
+            || files.is_some_and(|files| files.is_waited_for(&self.end.region.fixed.device, waited))
     }
 
     /// Whether no other handle uses the device, as far as is known: a process that has a copy and has not used it is not seen.

@@ -3,7 +3,9 @@
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
+use headwater_os::internet::{self, Setting};
 use headwater_os::own_numbers;
 use headwater_os::shared_files::{PLACES, SharedFiles};
 use headwater_shm::probe;
@@ -56,7 +58,8 @@ impl DriverFiles {
         let version = device.files_version.load(Ordering::Acquire);
         let Ok(mut copies) = self.copies.try_lock() else { return Ok(self.copy(device)?.1) };
         if copies.0 != version {
-            *copies = self.copy(device)?;
+            let newer = self.copy(device)?;
+            end_at_once(&std::mem::replace(&mut *copies, newer).1);
         }
         Ok(copies.1.clone())
     }
@@ -81,7 +84,7 @@ impl DriverFiles {
         }
         let mut files = self.all(device)?;
         let version = device.files_version.load(Ordering::Acquire).wrapping_add(1).max(1);
-        files[place] = file.map(Arc::new);
+        end_at_once(&[std::mem::replace(&mut files[place], file.map(Arc::new))]);
         probe::at();
         self.shared.replace(version, files.each_ref().map(|file| file.as_ref().map(|file| file.as_fd())))?;
         probe::at();
@@ -90,6 +93,21 @@ impl DriverFiles {
             *copies = (version, files);
         }
         Ok(())
+    }
+
+    /// Whether a close that has waited for so long waits on: a connection's other end has not acknowledged everything, and the stream's
+    /// user has asked for it (XTI_LINGER).
+    pub fn is_waited_for(&self, device: &DeviceWords, waited: Duration) -> bool {
+        let is_waited_for = |socket: BorrowedFd<'_>| {
+            let asked = Setting::Linger.get(socket).map_or(0, |[on, seconds]| if on == 0 { 0 } else { seconds });
+            waited.as_secs() < asked.unsigned_abs().into()
+                && internet::unacknowledged(socket).is_ok_and(|bytes| bytes > 0)
+        };
+        let kinds = self.declared.files.iter();
+        self.all(device).is_ok_and(|files| {
+            let mut sockets = files.iter().zip(kinds).filter(|(_, kind)| **kind == FileKind::Tcp);
+            sockets.any(|(file, _)| file.as_ref().is_some_and(|file| is_waited_for(file.as_fd())))
+        })
     }
 
     fn copy(&self, device: &DeviceWords) -> Result<(u32, Files)> {
@@ -101,6 +119,23 @@ impl DriverFiles {
         device.files_version.fetch_max(copied.version, Ordering::AcqRel);
         Ok((copied.version, copied.files.map(|file| file.map(Arc::new))))
     }
+}
+
+impl Drop for DriverFiles {
+    /// Any process of the stream may have changed how a close of its sockets waits, and put any files there.
+    fn drop(&mut self) {
+        if let Ok(copied) = self.shared.copy() {
+            end_at_once(&copied.files);
+        }
+        if let Ok((_, files)) = self.copies.get_mut() {
+            end_at_once(files);
+        }
+    }
+}
+
+/// No close of these files waits.
+fn end_at_once(files: &[Option<impl AsFd>]) {
+    files.iter().flatten().for_each(|file| internet::never_linger(file.as_fd()));
 }
 
 /// What the files of a driver must be.

@@ -16,7 +16,7 @@ use super::{
 };
 use crate::common::{Random, in_own_process, within};
 
-fn listener(address: &str) -> (TcpListener, SocketAddr) {
+pub fn listener(address: &str) -> (TcpListener, SocketAddr) {
     let listener = TcpListener::bind(address).expect("a port");
     let own = listener.local_addr().expect("bound");
     (listener, own)

@@ -2,6 +2,7 @@
 
 mod connections;
 mod datagrams;
+mod lingering;
 mod listeners;
 mod options;
 mod processes;

@@ -46,7 +46,7 @@ fn answer(endpoint: &Stream) -> Answer {
 }
 
 /// Sets an option, and finds the result and the value of the answer.
-fn negotiate(endpoint: &Stream, name: (u32, u32), value: &[u8]) -> (OptionStatus, Vec<u8>) {
+pub fn negotiate(endpoint: &Stream, name: (u32, u32), value: &[u8]) -> (OptionStatus, Vec<u8>) {
     ask_for(endpoint, ManagementFlags::NEGOTIATE, &[(name, value)]);
     let (flags, mut list) = answer(endpoint);
     let (_, _, status, value) = list.remove(0);
@@ -54,7 +54,7 @@ fn negotiate(endpoint: &Stream, name: (u32, u32), value: &[u8]) -> (OptionStatus
     (status, value)
 }
 
-fn current(endpoint: &Stream, name: (u32, u32)) -> Vec<u8> {
+pub fn current(endpoint: &Stream, name: (u32, u32)) -> Vec<u8> {
     ask_for(endpoint, ManagementFlags::CURRENT, &[(name, b"")]);
     answer(endpoint).1.remove(0).3
 }
