@@ -126,6 +126,15 @@ pub(crate) fn marked<'a>(rows: &[&'a RowResult], same_run: bool) -> Vec<&'a RowR
     ranked.into_iter().filter(|(_, relation)| relation.leads()).map(|(row, _)| row).collect()
 }
 
+/// Whether the median of a row is better than that of another one.
+pub(crate) fn has_better_median(row: &RowResult, than: &RowResult) -> bool {
+    match (rows::own(row), rows::own(than)) {
+        (Some(own), Some(other)) if own.metric.better == Better::Lower => own.estimate.median < other.estimate.median,
+        (Some(own), Some(other)) => own.estimate.median > other.estimate.median,
+        _ => false,
+    }
+}
+
 /// Returns how a row stands to another one of its run.
 pub(crate) fn relation(row: &RowResult, base: &RowResult) -> Option<Relation> {
     match [row, base].into_iter().filter_map(span).max_by(f64::total_cmp) {

@@ -18,6 +18,8 @@ pub(super) struct Range<'a> {
     sizes: Vec<u64>,
     /// The subjects with how they stand to the best one, over all sizes of the range; the leaders first.
     subjects: Vec<(&'a str, Relation)>,
+    /// Those whose median at a size is better than that of the best one, which is ahead within the blocks.
+    better_medians: Vec<&'a str>,
     /// The best row at the first and at the last size.
     ends: (&'a RowResult, &'a RowResult),
 }
@@ -60,7 +62,9 @@ impl<'a> Range<'a> {
         let mut subjects: Vec<(&str, Relation)> =
             ranked.iter().map(|(row, relation)| (row.row.subject.as_str(), *relation)).collect();
         headwater_results::sorting::Arrange::arrange_by_key(&mut subjects[..], |(_, relation)| !relation.leads());
-        Some(Range { sizes: vec![size], subjects, ends: (best, best) })
+        let better_medians = ranked.iter().filter(|(row, _)| judge::has_better_median(row, best));
+        let better_medians = better_medians.map(|(row, _)| row.row.subject.as_str()).collect();
+        Some(Range { sizes: vec![size], subjects, better_medians, ends: (best, best) })
     }
 
     fn leaders(&self) -> impl Iterator<Item = &'a str> + '_ {
@@ -81,6 +85,9 @@ impl<'a> Range<'a> {
                 None => self.subjects.push((name, relation)),
             }
         }
+        let new = next.better_medians.into_iter().filter(|name| !self.better_medians.contains(name));
+        let new: Vec<&str> = new.collect();
+        self.better_medians.extend(new);
         self.sizes.extend(next.sizes);
         self.ends.1 = next.ends.1;
     }
@@ -120,7 +127,9 @@ impl<'a> Range<'a> {
             [only] if self.is_alone() => format!("only {only} was measured ({figure})"),
             [only] if was => format!("{only} was fastest ({figure})"),
             // Another one may be faster.
-            [only] if self.rivals().next().is_some() => format!("{only} seems fastest ({figure})"),
+            [only] if self.rivals().next().is_some() => {
+                format!("{only} seems fastest ({figure}{})", behind_in_the_blocks(&self.better_medians))
+            }
             [only] => format!("{only} is fastest ({figure})"),
             several => format!("{} are equally fast ({}; {figure})", short_list(several, NAMED), within()),
         };
@@ -174,6 +183,16 @@ impl<'a> Range<'a> {
     /// The best row at its last size.
     pub fn last_best(&self) -> &RowResult {
         self.ends.1
+    }
+}
+
+/// Returns why the best one is not the one with the best median: `; pipe's median is better, but not launch by launch`.
+/// Launches of one block are compared, since the machine was the same for them.
+fn behind_in_the_blocks(names: &[&str]) -> String {
+    match names {
+        [] => String::new(),
+        [name] => format!("; {name}'s median is better, but not launch by launch"),
+        several => format!("; {} have better medians, but not launch by launch", short_list(several, NAMED)),
     }
 }
 

@@ -99,10 +99,7 @@ fn a_mechanism_is_not_the_fastest_where_no_other_one_is_measured() {
 
 #[test]
 fn a_rival_of_the_best_is_named_in_the_answer() {
-    let mut made = TestRun::new(12);
-    for (subject, rate, spread) in [("pipe", 2e6, 0.02), ("fifo", 1.9e6, 0.5), ("tcp", 2e5, 0.6)] {
-        made.measure(&messaging(subject, CANDIDATE, "stream", 64), &[rate], spread);
-    }
+    let made = spread(&[("pipe", 2e6, 0.02), ("fifo", 1.9e6, 0.5), ("tcp", 2e5, 0.6)]);
     let found = answers(&made.run(Some(RunStatus::Complete)));
     assert_eq!(found, ["A stream of messages: pipe (fifo may be faster)."]);
 }
