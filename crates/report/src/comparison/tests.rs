@@ -6,6 +6,7 @@ use headwater_results::schema::{Placement, RowResult, Run, RunStatus, Standing};
 use std::borrow::Cow;
 
 use super::*;
+use crate::page::{self, PageOptions};
 use crate::testing::{TestRun, messaging, placed};
 
 /// Returns a run of three rows whose rates are the given multiples of the baseline's.
@@ -182,7 +183,7 @@ fn blocks_that_would_decide_come_with_the_command_that_measures_them() {
 }
 
 #[test]
-fn the_geometric_mean_is_in_the_table_the_csv_and_the_sentence_of_the_page() {
+fn the_geometric_mean_is_in_the_csv_and_on_the_page() {
     let (before, after) = (run([1.0; 3], 0.002), run([1.2, 0.9, 1.0], 0.003));
     let comparison = compare(&side("before", 0, &before), &side("after", 1, &after), Rules::default());
     let csv = comparison_csv([&comparison]);
@@ -193,4 +194,9 @@ fn the_geometric_mean_is_in_the_table_the_csv_and_the_sentence_of_the_page() {
             && line.contains(",12,"),
         "{line}"
     );
+    let runs = [("before".to_owned(), &before), ("after".to_owned(), &after)];
+    let html = page::page(&runs, &[comparison], &PageOptions::default());
+    let (_, line) = html.split_once("geometric mean of 3 rows").expect("a line of its own");
+    let (line, _) = line.split_once("</tr>").expect("its end");
+    assert!(line.contains("<td>higher</td>") && line.contains(">1.02"), "{line}");
 }

@@ -1,6 +1,6 @@
 //! The comparisons: as sentences for the summary, as forest plots and tables in their own section.
 
-use headwater_results::compare::{Comparison, Ratio, RowComparison, Verdict};
+use headwater_results::compare::{Comparison, GeometricMean, Ratio, RowComparison, Verdict};
 use headwater_results::estimate::median;
 use headwater_results::sorting::Arrange;
 
@@ -95,13 +95,15 @@ fn change(row: &RowComparison) -> String {
 }
 
 fn table(comparison: &Comparison, allowance: &mut Allowance) -> String {
+    // The mean stands first, so that it is there also where the lines of the rows are cut.
+    let mean = comparison.geometric_mean.as_ref().map_or_else(String::new, line_of_mean);
     let (lines, shown) = allowance.take_lines(comparison.rows.iter().take(LINES_MAX).map(line));
     if shown == 0 {
         return String::new();
     }
     let of = if shown < comparison.rows.len() { format!("the first {shown} of ") } else { String::new() };
     let heads = ["row", "metric", "better", "baseline", "candidate", "ratio", "interval", "p, adjusted", "verdict"];
-    folded(comparison, &format!("{of}{}", plural(comparison.rows.len(), "line")), &heads, &lines)
+    folded(comparison, &format!("{of}{}", plural(comparison.rows.len(), "line")), &heads, &(mean + &lines))
 }
 
 /// Returns a table that the reader opens.
@@ -145,6 +147,17 @@ fn hosts(comparison: &Comparison, allowance: &mut Allowance) -> String {
     let of = if shown < hosts.names.len() { format!("{shown} of ") } else { String::new() };
     let heads = ["host", "rows", "median ratio of its rows", "differs from the rest in"];
     folded(comparison, &format!("{of}{}", plural(hosts.names.len(), "host")), &heads, &lines)
+}
+
+/// Returns the line of the geometric mean of the ratios, which has no verdict.
+fn line_of_mean(mean: &GeometricMean) -> String {
+    let Ratio { value, low, high, .. } = mean.ratio;
+    format!(
+        "<tr><th scope=\"row\">geometric mean of {}</th><td>ratio</td><td>{}</td><td></td><td></td>\
+         <td class=\"num\">{value:.3}</td><td class=\"num\">{low:.3} .. {high:.3}</td><td></td><td></td></tr>\n",
+        plural(mean.rows as usize, "row"),
+        mean.better.name(),
+    )
 }
 
 fn line(row: &RowComparison) -> String {
