@@ -30,7 +30,7 @@ pub(crate) const PATTERNS: [&str; 16] = [
 ];
 
 /// The title of the tables.
-pub(crate) const TITLE: &str = "Patterns of use beside the kernel's pipe";
+pub(crate) const TITLE: &str = "Patterns of use";
 
 /// The explanation of the columns.
 pub(crate) const DEFINITION: &str = "Median over launches, and CPU time of all processes per message. times: how many times as \
