@@ -31,13 +31,13 @@ pub(crate) use answer::answers;
 /// A kind of sentence; it yields nothing if the run has no rows for it.
 type Kind = fn(&Run) -> Vec<String>;
 
-/// The kinds, in the order of the output: first the mechanism to use, then what a runtime gives beyond it, then why intervals are
-/// wide, and the limits.
+/// The kinds, in the order of the output: what the answers hold for, then the mechanism to use, then what a runtime gives beyond
+/// it, and the limits.
 static TABLE: &[Kind] = &[
     caution::few_launches,
+    caution::busy,
     choice::sentences,
     beyond::sentences,
-    caution::disturbed,
     conditions::sentences,
     flood::sentences,
     mechanisms::sentences,

@@ -4,6 +4,7 @@
 use headwater_results::schema::{Placement, RowResult, Run};
 
 use super::beyond;
+use super::caution;
 use super::choice::{USES, Use, choices, measured_first, never_far_behind};
 use super::range::{RANGES_MAX, ranges};
 use super::relation::is_past;
@@ -17,7 +18,9 @@ pub(crate) fn answers(run: &Run) -> Vec<String> {
     if estimates().all(|estimate| is_past(&estimate)) {
         return Vec::new();
     }
-    USES.iter().filter_map(|of| answer(run, of)).collect()
+    let found: Vec<String> = USES.iter().filter_map(|of| answer(run, of)).collect();
+    let caution = caution::busy_short(run).filter(|_| !found.is_empty());
+    found.into_iter().chain(caution).collect()
 }
 
 fn answer(run: &Run, of: &Use) -> Option<String> {
