@@ -27,8 +27,10 @@ pub const KERNEL_FUNCTION: &str = "headwater:kernel_function";
 /// The lowest address of the kernel.
 const KERNEL: u64 = 1 << 63;
 
-/// Functions of all files together: 24 bytes of memory each, and 16 for copied stacks.
+/// Functions of all files together: 24 bytes of memory each.
 const FUNCTIONS_MAX: usize = 1 << 22;
+/// Bytes of all files' unwind tables together; those of a program of a hundred megabytes have some ten.
+const TABLES_MAX: usize = 256 << 20;
 /// Files; mappings of further ones are not known.
 const FILES_MAX: usize = 4096;
 /// Mappings of a process that are looked through for each address.
@@ -210,7 +212,7 @@ impl Modules {
 
     fn function(&self, file: usize, offset: u64) -> Option<String> {
         kept(&self.names, (file, offset), || {
-            let symbols = self.read(file, |file| &file.symbols, Symbols::len, Symbols::of)?;
+            let symbols = self.read(file, |file| &file.symbols, FUNCTIONS_MAX, Symbols::len, Symbols::of)?;
             // A call may be the last instruction of its function, so the address behind it is that of another. A signal handler
             // returns to the beginning of a function.
             let found = symbols.name(offset.checked_sub(1)?).map(|(name, within)| (name, within + 1));
@@ -226,20 +228,23 @@ impl Modules {
     fn row(&self, thread: u32, time: u64, address: u64) -> Option<Row> {
         let module = self.module(thread, time, address)?;
         let (offset, file) = (address.wrapping_sub(module.base), module.file);
-        kept(&self.rows, (file, offset), || self.read(file, |file| &file.tables, Tables::len, Tables::of)?.row(offset))
+        kept(&self.rows, (file, offset), || {
+            self.read(file, |file| &file.tables, TABLES_MAX, Tables::len, Tables::of)?.row(offset)
+        })
     }
 
-    /// Returns what is known of a file's functions, which is read once: no more functions than all files may have together.
+    /// Returns what is known of a file's functions, which is read once: no more than `max` for all files together.
     fn read<T>(
         &self,
         file: usize,
         place: fn(&ModuleFile) -> &OnceCell<Result<T, Unknown>>,
+        max: usize,
         len: fn(&T) -> usize,
         read: fn(&Identity, usize) -> Result<T, Unknown>,
     ) -> Option<&T> {
         let of_all = || {
             let used: usize = self.files.iter().filter_map(|file| place(file).get()?.as_ref().ok().map(len)).sum();
-            read(&self.files[file].identity, FUNCTIONS_MAX - used.min(FUNCTIONS_MAX))
+            read(&self.files[file].identity, max - used.min(max))
         };
         place(&self.files[file]).get_or_init(of_all).as_ref().ok()
     }

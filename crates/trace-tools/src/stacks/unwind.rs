@@ -1,14 +1,15 @@
 //! Unwinds the copy of a stack: from each function to its caller, by the tables of their files. The copy may be of anything: what
 //! it does not have is not read, and every step leads upwards.
 
+use gimli::{Encoding, EndianSlice, EvaluationResult, Expression, Format, LittleEndian, Location, Value};
 use headwater_trace::event::STACK_COPY;
 
-use super::tables::{ADDRESS, Bytes, FRAME_POINTER, Frame, Row, Rule, STACK_POINTER, place};
+use super::tables::{ADDRESS, FRAME_POINTER, Frame, Row, Rule, STACK_POINTER, place};
 
 /// Frames of a stack.
 const FRAMES_MAX: usize = 128;
-/// Values of an expression at once.
-const VALUES_MAX: usize = 16;
+/// Steps of an expression; those of linkage tables and signal frames have 11 at most.
+const STEPS_MAX: u32 = 256;
 
 /// A copied stack.
 #[derive(Debug)]
@@ -80,60 +81,30 @@ fn caller(row: &Row, registers: &[u64; 3], copied: &Copied<'_>) -> Option<[u64; 
     Some(caller)
 }
 
-/// The value of an expression (DWARF 5, 2.5), of those operations that tables of functions have.
-#[inline(never)]
+/// The value of an expression (DWARF 5, 2.5).
 fn value(expression: &[u8], first: Option<u64>, registers: &[u64; 3], copied: &Copied<'_>) -> Option<u64> {
-    let mut bytes = Bytes { rest: expression, address: 0 };
-    let mut values: Vec<u64> = first.into_iter().collect();
-    while !bytes.rest.is_empty() {
-        let code = bytes.u8()?;
-        let pushed = match code {
-            0x06 => copied.word(values.pop()?)?,
-            0x08 => bytes.u8()?.into(),
-            0x09 => i64::from(bytes.u8()?.cast_signed()).cast_unsigned(),
-            0x0a => bytes.u16()?.into(),
-            0x0b => i64::from(bytes.u16()?.cast_signed()).cast_unsigned(),
-            0x0c => bytes.u32()?.into(),
-            0x0d => i64::from(bytes.u32()?.cast_signed()).cast_unsigned(),
-            0x0e | 0x0f => bytes.u64()?,
-            0x10 => bytes.unsigned()?,
-            0x11 => bytes.signed()?.cast_unsigned(),
-            0x12 => *values.last()?,
-            0x23 => values.pop()?.wrapping_add(bytes.unsigned()?),
-            0x30..=0x4f => u64::from(code - 0x30),
-            0x70..=0x8f => registers[place(u64::from(code - 0x70))?].wrapping_add_signed(bytes.signed()?),
-            0x1a | 0x1c | 0x1e | 0x21 | 0x22 | 0x24 | 0x25 | 0x27 | 0x29..=0x2e => {
-                let (second, first) = (values.pop()?, values.pop()?);
-                of_two(code, first, second)
+    let encoding = Encoding { address_size: 8, format: Format::Dwarf32, version: 5 };
+    let mut evaluation = Expression(EndianSlice::new(expression, LittleEndian)).evaluation(encoding);
+    evaluation.set_max_iterations(STEPS_MAX);
+    if let Some(first) = first {
+        evaluation.set_initial_value(first);
+    }
+    let mut state = evaluation.evaluate().ok()?;
+    loop {
+        state = match state {
+            EvaluationResult::Complete => break,
+            EvaluationResult::RequiresMemory { address, size: 8, .. } => {
+                evaluation.resume_with_memory(Value::Generic(copied.word(address)?)).ok()?
+            }
+            EvaluationResult::RequiresRegister { register, .. } => {
+                evaluation.resume_with_register(Value::Generic(registers[place(register)?])).ok()?
             }
             _ => return None,
         };
-        values.push(pushed);
-        if values.len() > VALUES_MAX {
-            return None;
-        }
     }
-    values.pop()
-}
-
-fn of_two(code: u8, first: u64, second: u64) -> u64 {
-    let bits = u32::try_from(second).unwrap_or(u32::MAX);
-    let order = first.cast_signed().cmp(&second.cast_signed());
-    match code {
-        0x1a => first & second,
-        0x1c => first.wrapping_sub(second),
-        0x1e => first.wrapping_mul(second),
-        0x21 => first | second,
-        0x22 => first.wrapping_add(second),
-        0x24 => first.checked_shl(bits).unwrap_or(0),
-        0x25 => first.checked_shr(bits).unwrap_or(0),
-        0x27 => first ^ second,
-        0x29 => order.is_eq().into(),
-        0x2a => order.is_ge().into(),
-        0x2b => order.is_gt().into(),
-        0x2c => order.is_le().into(),
-        0x2d => order.is_lt().into(),
-        _ => order.is_ne().into(),
+    match evaluation.as_result().last()?.location {
+        Location::Address { address } => Some(address),
+        _ => None,
     }
 }
 

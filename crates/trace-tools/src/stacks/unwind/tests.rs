@@ -68,8 +68,9 @@ fn expressions_are_those_of_the_table_of_a_linkage_table() {
     assert_eq!(of(&[0x77, 0, 0x06]), Some(0x55));
     assert_eq!(of(&[0x77, 8, 0x06]), None, "it was not copied");
     assert_eq!(of(&[0x22]), None);
-    assert_eq!(of(&[0x2f, 0, 0]), None, "there are no jumps");
-    assert_eq!(of(&[0x31; 40]), None, "too many values");
+    assert_eq!(of(&[0x2f, 0xfd, 0xff]), None, "a jump to itself");
+    assert_eq!(of(&[0x31; 300]), None, "too many steps");
+    assert_eq!(of(&[0x73, 8]), None, "a register that is not followed");
 }
 
 #[test]
