@@ -17,7 +17,7 @@ pub(super) fn few_launches(run: &Run) -> Vec<String> {
 }
 
 /// What the answers hold for, and so precedes them: on a busy machine another mechanism may be the fastest, such as one with
-/// large buffers, whose sender goes on while its receiver waits for a CPU.
+/// large buffers, whose sender continues while its receiver waits for a CPU.
 pub(super) fn busy(run: &Run) -> Vec<String> {
     load(run).map(|load| format!("{load}. {OTHERWISE}")).into_iter().collect()
 }
