@@ -14,7 +14,18 @@ use crate::thread::Thread;
 /// Closes descriptors that another process has sent. Files whose close may wait are closed by a thread for which no other one waits; if none can
 /// be started they stay open.
 pub fn files(files: Vec<OwnedFd>) {
-    let slow: Vec<RawFd> = files.into_iter().filter(|file| !closes_at_once(file)).map(IntoRawFd::into_raw_fd).collect();
+    files_beside(files, &[]);
+}
+
+/// As [`files`], of which some are kept by the caller too: closing these is not their last close, and is done at once, so that the
+/// caller decides when they end.
+pub(crate) fn files_beside(files: Vec<OwnedFd>, kept: &[OwnedFd]) {
+    let is_kept = |file: &OwnedFd| {
+        let inode = |file: &OwnedFd| rustix::fs::fstat(file).map(|status| (status.st_dev, status.st_ino)).ok();
+        inode(file).is_some_and(|own| kept.iter().any(|other| inode(other) == Some(own)))
+    };
+    let files = files.into_iter().filter(|file| !is_kept(file));
+    let slow: Vec<RawFd> = files.filter(|file| !closes_at_once(file)).map(IntoRawFd::into_raw_fd).collect();
     if slow.is_empty() {
         return;
     }

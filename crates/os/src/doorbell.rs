@@ -295,7 +295,15 @@ impl Doorbell {
     /// # Errors
     /// What recv(2) reports.
     pub fn take(&self) -> io::Result<Packet> {
-        self.receive(RecvFlags::empty())
+        self.receive(RecvFlags::empty(), &[])
+    }
+
+    /// As [`Doorbell::take`], of a packet whose files have been looked at ([`Doorbell::peek_files`]) and are kept.
+    ///
+    /// # Errors
+    /// As [`Doorbell::take`].
+    pub fn take_beside(&self, kept: &[OwnedFd]) -> io::Result<Packet> {
+        self.receive(RecvFlags::empty(), kept)
     }
 
     /// The first packet, which stays. Of a pipe: a bell with the number 0, whatever its contents.
@@ -304,7 +312,7 @@ impl Doorbell {
     /// What recv(2) and ioctl(2) report.
     pub fn peek(&self) -> io::Result<Packet> {
         match self.kind {
-            Kind::Socket => self.receive(RecvFlags::PEEK),
+            Kind::Socket => self.receive(RecvFlags::PEEK, &[]),
             Kind::Reader if rustix::io::ioctl_fionread(&self.own)? > 0 => Ok(Packet::Bell(0)),
             Kind::Reader | Kind::Writer => Ok(Packet::Nothing),
         }
@@ -498,11 +506,11 @@ impl Doorbell {
         usize::try_from(sent).unwrap_or(0)
     }
 
-    fn receive(&self, flags: RecvFlags) -> io::Result<Packet> {
+    fn receive(&self, flags: RecvFlags, kept: &[OwnedFd]) -> io::Result<Packet> {
         let mut bytes = [0; LEN];
         // An error of the connection is told once, before what lies in the queue.
         for _ in 0..2 {
-            match self.receive_into(&mut bytes, flags) {
+            match self.receive_into(&mut bytes, flags, kept) {
                 Ok(0) => return self.nothing_or_gone(),
                 Ok(len) => return Ok(Packet::of(&bytes, len)),
                 Err(error) => match error.raw_os_error() {
@@ -516,14 +524,14 @@ impl Doorbell {
     }
 
     /// Returns the length of the whole packet.
-    fn receive_into(&self, bytes: &mut [u8], flags: RecvFlags) -> io::Result<usize> {
+    fn receive_into(&self, bytes: &mut [u8], flags: RecvFlags, kept: &[OwnedFd]) -> io::Result<usize> {
         let flags = flags | RecvFlags::DONTWAIT | RecvFlags::TRUNC;
         if flags.contains(RecvFlags::PEEK) {
             // Files in it stay there.
             return Ok(recv(&self.own, bytes, flags)?.1);
         }
         let received = descriptors::receive_packet(self.own.as_fd(), bytes, flags.bits().cast_signed())?;
-        discard::files(received.files);
+        discard::files_beside(received.files, kept);
         Ok(received.count)
     }
 

@@ -91,6 +91,22 @@ fn a_file_stays_until_it_is_taken() {
 }
 
 #[test]
+fn a_file_that_was_taken_ends_with_the_copy_that_is_kept() {
+    let Some(_alone) = run_in_own_process() else { return };
+    for _ in 0..200 {
+        let (near, far) = Doorbell::pair().expect("pair");
+        let (passed, mut peer) = std::os::unix::net::UnixStream::pair().expect("pair");
+        peer.set_nonblocking(true).expect("fcntl");
+        near.pass(passed.as_fd(), 3).expect("pass");
+        drop(passed);
+        let kept = far.peek_files().expect("recvmsg").expect("it is there");
+        assert_eq!(far.take_beside(&kept.files).expect("recv"), Packet::File(3));
+        drop(kept);
+        assert_eq!(peer.read(&mut [0]).expect("the end, at once"), 0);
+    }
+}
+
+#[test]
 fn room_is_blocked_until_the_other_end_takes_it() {
     let (near, far) = Doorbell::pair().expect("pair");
     let poller = near.try_clone().expect("dup");

@@ -11,6 +11,7 @@
 //! second time, and are distinguished from new ones by their number.
 
 use std::net::Shutdown;
+use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use headwater_os::doorbell::{Doorbell, Packet, PassedFiles};
@@ -165,7 +166,7 @@ impl Inbox<'_> {
                 Packet::Nothing | Packet::Gone => break,
                 Packet::File(found) if found == number => {
                     let files = self.doorbell.peek_files()?;
-                    self.take()?;
+                    self.take_beside(files.as_ref().map_or(&[], |found| &found.files))?;
                     return Ok(files);
                 }
                 // A later one, whose message is still to come.
@@ -290,8 +291,13 @@ impl Inbox<'_> {
 
     /// Takes one packet, and handles a request in it.
     fn take(&self) -> Result<Packet> {
+        self.take_beside(&[])
+    }
+
+    /// As [`Inbox::take`], of a packet whose files are kept.
+    fn take_beside(&self, kept: &[OwnedFd]) -> Result<Packet> {
         let taken = self.end.taken.load(Ordering::Relaxed);
-        let packet = self.doorbell.take()?;
+        let packet = self.doorbell.take_beside(kept)?;
         probe::at();
         match packet {
             Packet::Nothing | Packet::Gone => return Ok(packet),
