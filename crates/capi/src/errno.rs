@@ -24,7 +24,7 @@ impl From<Errno> for Failure {
 
 impl From<std::io::Error> for Failure {
     fn from(error: std::io::Error) -> Failure {
-        Failure(error.raw_os_error().unwrap_or(libc::EIO))
+        Failure(error.raw_os_error().unwrap_or_else(|| Error::from(error).errno().number()))
     }
 }
 

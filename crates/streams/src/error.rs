@@ -110,19 +110,22 @@ impl fmt::Debug for Errno {
 
 /// An errno, and why.
 ///
-/// The reason is the error's text. [`io::Error`] has room for a number or for a text, and not for both: by `?` and `From` it keeps
-/// the number, for which programs ask, and has the text of strerror(3). [`Error::into_io_with_reason`] keeps the text.
-/// So do the calls of [`Stream`](crate::Stream) and [`Handle`](crate::Handle) themselves, which return this type; those
-/// of [`io::Read`] and [`io::Write`] cannot.
+/// The reason is the error's text. [`io::Error`] has room for a number or for a text, and not for both. By `?`, by `From` and
+/// in the calls of [`io::Read`] and [`io::Write`] it has the number of an error that programs handle, such as `EAGAIN`,
+/// `EINTR` and `EPIPE`, and the text of one that a person must read, whose number alone says too little: `EPROTO`, `ENOSR`,
+/// `EPERM`, `ENOSTR`, `ERANGE`, `EBADMSG`, `EOVERFLOW`. `Error::from` gets the number of either.
+/// [`Error::into_io_with_reason`] keeps the text of every error.
 ///
 /// ```
 /// use headwater_streams::{Errno, Error};
+/// use std::io;
 ///
-/// let error = || Error::new(Errno::Range, "a part of 9 bytes exceeds strctlsz 8");
-/// assert_eq!(std::io::Error::from(error()).raw_os_error(), Some(34));
-/// let described = error().into_io_with_reason();
-/// assert_eq!(described.to_string(), "a part of 9 bytes exceeds strctlsz 8");
-/// assert_eq!(Error::from(described).errno(), Errno::Range);
+/// let refused = Error::new(Errno::Range, "a part of 9 bytes exceeds strctlsz 8");
+/// let refused = io::Error::from(refused);
+/// assert_eq!(refused.to_string(), "a part of 9 bytes exceeds strctlsz 8");
+/// assert_eq!(Error::from(refused).errno(), Errno::Range);
+/// let empty = Error::new(Errno::Again, "nothing to read");
+/// assert_eq!(io::Error::from(empty).raw_os_error(), Some(11));
 /// ```
 // One word, so that a call's result fits in registers; no allocation where the reason is known when
 /// the library is compiled, as that of every `EAGAIN` is.
@@ -339,10 +342,18 @@ impl From<headwater_shm::Error> for Error {
     }
 }
 
+/// The errors whose number alone says too little. Programs do not handle them in a loop, so that one may be allocated.
+const EXPLAINED: [Errno; 7] =
+    [Errno::Perm, Errno::Nostr, Errno::Nosr, Errno::Proto, Errno::Badmsg, Errno::Range, Errno::Overflow];
+
 impl From<Error> for io::Error {
-    /// Keeps the number, which [`io::Error::raw_os_error`] gives, and not the reason: no [`io::Error`] has both, and one with a
-    /// reason would have to be allocated for every `EAGAIN`. See [`Error::into_io_with_reason`].
+    /// Keeps the reason of an error whose number says too little, and the number of the others, which
+    /// [`io::Error::raw_os_error`] gives: no [`io::Error`] has both. An error of the kernel keeps its number.
     fn from(error: Error) -> io::Error {
-        io::Error::from_raw_os_error(error.errno().number())
+        let is_of_kernel = error.cause().is_some_and(|cause| cause.source.is_some());
+        match EXPLAINED.contains(&error.errno()) && !is_of_kernel {
+            true => error.into_io_with_reason(),
+            false => io::Error::from_raw_os_error(error.errno().number()),
+        }
     }
 }
