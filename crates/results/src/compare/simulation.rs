@@ -139,7 +139,7 @@ fn simulated_families() {
     );
     for (name, noise) in NOISES {
         for launches in [3, 5, 6, 8, 10, 12, 16, 20, 30] {
-            for rows in [1, 16, 153, 1071] {
+            for rows in [1, 16, 102, 127, 153, 186, 316, 1071] {
                 let rounds = times() * if rows > 200 { 60 } else { 300 };
                 let cell = cell(noise, launches, rows, rounds);
                 let words = |shares: [f64; 4]| shares.map(|share| format!("{:5.1}", 100.0 * share)).join("");
