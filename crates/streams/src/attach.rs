@@ -5,4 +5,4 @@
 //! [`AttachedOptions`] opens what is attached, [`detach`] ends it. The process that has attached the end, and processes that it
 //! forks, hold the attachment; docs/streams.md says for how long, and what differs from SVR4.
 
-pub use crate::process::attached::{AttachedOptions, detach, is_attached, is_attached_file};
+pub use crate::open::attached::{AttachedOptions, detach, is_attached, is_attached_file};

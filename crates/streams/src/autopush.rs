@@ -10,9 +10,9 @@
 pub use crate::process::autopush::table::{Autopush, Minors, parse};
 
 use crate::error::Result;
+use crate::open::device::DeviceOptions;
 use crate::process::autopush::table::not_configured;
 use crate::process::autopush::{change, read};
-use crate::process::device::DeviceOptions;
 
 /// Adds an entry. Its driver and modules need not be known to this process.
 ///

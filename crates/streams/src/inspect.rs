@@ -38,7 +38,7 @@ use headwater_os::socket_cookies;
 use self::copy::Source;
 use self::decode::{Cookies, Decoded, decode};
 use crate::error::Result;
-use crate::process::census::{Census, SeenFile, SeenMemory, SeenProcess};
+use crate::open::census::{Census, SeenFile, SeenMemory, SeenProcess};
 
 mod copy;
 mod decode;

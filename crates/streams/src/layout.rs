@@ -102,7 +102,7 @@ shareable! {
     pub(crate) struct LinkWords {
         /// Its mux id; 0: the entry is free. Taken by an exchange by the process that makes the link, and given back by the one that undoes it.
         pub id: AtomicU32,
-        /// Bits of `process::link`.
+        /// Bits of `open::link`.
         pub flags: AtomicU32,
         /// Inode of its memory.
         pub stream: AtomicU64,
@@ -127,7 +127,7 @@ shareable! {
         pub cookies: [AtomicU64; 2],
         /// Length of the driver's own memory, bytes; 0 or a power of two.
         pub instance: AtomicU64,
-        /// Of a FIFO: whether this is the stream of all who open the node; see `process::fifo::meet`. Written by the
+        /// Of a FIFO: whether this is the stream of all who open the node; see `open::fifo::meet`. Written by the
         /// process that opens the node, by an exchange.
         pub settled: AtomicU32,
     }

@@ -63,6 +63,8 @@ mod message;
 #[cfg(not(loom))]
 pub mod modules;
 #[cfg(not(loom))]
+mod open;
+#[cfg(not(loom))]
 mod options;
 #[cfg(not(loom))]
 mod pipe;
@@ -141,6 +143,10 @@ mod public {
     pub use crate::message::kind::{Flush, Kind, MessageHeader};
     pub use crate::message::link::{LinkRequest, MuxId, command as link_command};
     pub use crate::message::priority::Priority;
+    pub use crate::open::device::path::DevicePath;
+    pub use crate::open::device::{Device, DeviceOptions};
+    pub use crate::open::fifo::{Fifo, FifoOptions};
+    pub use crate::open::passed::CommandStream;
     pub use crate::options::Options;
     pub use crate::options::head::{ControlMode, ErrorOptions, ReadMode, ReadOptions, SetOptions, WriteOptions};
     pub use crate::pipe::pipe;
@@ -150,13 +156,9 @@ mod public {
     pub use crate::plumb::queue::{Queue, QueueRef};
     pub use crate::plumb::registry::{known_drivers, known_modules, register, register_driver, set_module_resolver};
     pub use crate::policy::Policy;
-    pub use crate::process::device::path::DevicePath;
-    pub use crate::process::device::{Device, DeviceOptions};
     pub use crate::process::end::Access;
-    pub use crate::process::fifo::{Fifo, FifoOptions};
     pub use crate::process::file_kind::FileKind;
     pub use crate::process::local::LocalState;
-    pub use crate::process::passed::CommandStream;
     pub use crate::process::sleep_check::set_sleep_check;
     pub use crate::stream::{ReadHalf, Stream, WriteHalf};
     pub use crate::strlog::{LogSubmitter, strlog};

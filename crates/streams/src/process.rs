@@ -1,21 +1,13 @@
 //! A stream in a process: its memory, its descriptors, and how the process sleeps and is woken.
 
-pub(crate) mod admission;
-mod attach;
-pub(crate) mod attached;
 pub(crate) mod autopush;
-pub(crate) mod census;
-pub(crate) mod device;
 pub(crate) mod driver_files;
 pub(crate) mod end;
 pub(crate) mod endpoint;
-pub(crate) mod fifo;
 pub(crate) mod file_kind;
 pub(crate) mod inbox;
-pub(crate) mod link;
 pub(crate) mod listeners;
 pub(crate) mod local;
-pub(crate) mod passed;
 pub(crate) mod region;
 pub(crate) mod sleep;
 pub(crate) mod sleep_check;

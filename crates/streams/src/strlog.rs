@@ -9,7 +9,7 @@ use headwater_os::set_once::SetOnce;
 use crate::drivers::log::loggers::{Loggers, open_file};
 use crate::drivers::log::{LogControl, LogFlags};
 use crate::error::Result;
-use crate::process::device::DeviceOptions;
+use crate::open::device::DeviceOptions;
 
 /// How long [`strlog`] waits before it looks for the directory again, ns, if it could not be opened.
 const RETRY_NS: u64 = 1_000_000_000;

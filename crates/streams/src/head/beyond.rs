@@ -4,9 +4,9 @@ use headwater_shm::Limit;
 
 use super::handle::Handle;
 use crate::error::Result;
+use crate::open::device::partner::Partner;
+use crate::open::device::peer::Peer;
 use crate::plumb::driver::DriverLink;
-use crate::process::device::partner::Partner;
-use crate::process::device::peer::Peer;
 use crate::sched::action::{Action, by_pointer};
 use crate::sched::{Effects, Run};
 

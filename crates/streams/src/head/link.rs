@@ -13,10 +13,10 @@ use crate::error::{Errno, Error, Result, fixed};
 use crate::limits::LINKS;
 use crate::message::ioctl::IoctlBlock;
 use crate::message::link::{MuxId, command};
+use crate::open::link::claim::Claim;
+use crate::open::link::{Link, PERSISTENT};
 use crate::process::end::Access;
 use crate::process::endpoint::Endpoint;
-use crate::process::link::claim::Claim;
-use crate::process::link::{Link, PERSISTENT};
 use crate::process::region::Region;
 
 /// Upper streams that have persistent links, and so stay open in this process until these are undone. Locked for moments, in which

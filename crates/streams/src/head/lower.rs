@@ -2,7 +2,7 @@
 //!
 //! It waits at the lower stream's head, whose queue is the multiplexer's lower read queue. The service procedure of the read side of
 //! the upper stream offers it to the driver ([`Queue::take_from_lowers`]); that is run by a process that has used a lower stream, by a
-//! reader that has made room above, and otherwise by the thread of `process::link::server`.
+//! reader that has made room above, and otherwise by the thread of `open::link::server`.
 
 use std::sync::atomic::Ordering;
 
@@ -17,11 +17,11 @@ use crate::head::ioctl::answer::tell;
 use crate::layout::DRIVER;
 use crate::message::Message;
 use crate::message::kind::{Kind, MessageHeader};
+use crate::open::link::{ENDED, FOR_ROOM_ABOVE, Link, claim};
 use crate::plumb::chain::queue_of;
 use crate::plumb::driver::Driver;
 use crate::plumb::queue::Queue;
 use crate::process::end::Role;
-use crate::process::link::{ENDED, FOR_ROOM_ABOVE, Link, claim};
 use crate::process::region::Region;
 use crate::sched::SERVICES_MAX;
 

@@ -2,7 +2,7 @@
 //! is then attached to a name; for each open of the name the other end receives an end of a new pipe, and the opener gets the other.
 //!
 //! The module itself passes every message on: its presence on an attached end is what the process that holds the attachment looks at;
-//! see `process/attached/holder.rs`.
+//! see `open/attached/holder.rs`.
 
 use crate::error::{Result, fixed};
 use crate::plumb::module::{Module, ModuleInfo};

@@ -12,16 +12,16 @@ use headwater_os::fork::{self, Epoch};
 use headwater_os::readiness::Watched;
 use headwater_shm::{Limit, Membership, Stages, probe};
 
-use super::attached;
 use super::endpoint::{AfterUse, Endpoint};
 use super::inbox::{self, Inbox, refuse_program};
-use super::link::{Beyond, KnownLinks};
 use super::region::Region;
 use super::sleep::{self, LOOK, UNMET, Waiter};
 use crate::counters::Counters;
 use crate::error::{Cause, Error, Result, fixed};
 use crate::events::{self, WaitSide};
 use crate::layout::{EndWords, Side};
+use crate::open::attached;
+use crate::open::link::{Beyond, KnownLinks};
 
 /// The use of an end: how a FIFO is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

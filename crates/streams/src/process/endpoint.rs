@@ -21,21 +21,21 @@ use headwater_os::hangup::HangupWatch;
 use headwater_os::watcher::Watcher;
 use headwater_shm::probe;
 
-use super::device::close::{Remains, close_last};
-use super::device::instances::MinorLock;
-use super::device::named::Name;
-use super::device::partner::Partner;
-use super::device::witness::Witness;
 use super::driver_files::DriverFiles;
 use super::end::{Access, HANGUP_TOLD};
-use super::fifo::broker::Broker;
-use super::link::Links;
 use super::listeners::{self, SignalEvents};
 use super::region::Region;
 use super::sleep::{self, LOOK};
 use crate::counters::Counters;
 use crate::events::WaitSide;
 use crate::layout::EndWords;
+use crate::open::device::close::{Remains, close_last};
+use crate::open::device::instances::MinorLock;
+use crate::open::device::named::Name;
+use crate::open::device::partner::Partner;
+use crate::open::device::witness::Witness;
+use crate::open::fifo::broker::Broker;
+use crate::open::link::Links;
 
 /// How long a close waits for other threads' calls, which it has woken: as long as a busy machine may keep a thread from a CPU.
 const CALLS_NS_MAX: u64 = 2_000_000_000;

@@ -36,7 +36,7 @@ fn name_with(cookies: &[u64]) -> String {
 }
 
 /// The cookies in the name of a memory; None for the memory of a FIFO, or something else.
-pub(super) fn cookies_in(name: &str) -> Option<Vec<u64>> {
+pub(crate) fn cookies_in(name: &str) -> Option<Vec<u64>> {
     let cookies = name.strip_prefix(NAME)?.strip_prefix('-')?;
     cookies.split('-').map(|cookie| u64::from_str_radix(cookie, 16).ok()).collect()
 }

@@ -6,7 +6,7 @@ use super::Stream;
 use crate::error::Result;
 use crate::head::state::LINKED;
 use crate::message::link::MuxId;
-use crate::process::link::claim;
+use crate::open::link::claim;
 
 impl Stream {
     /// Whether this end is linked below a multiplexer: then its calls fail with `EINVAL`.

@@ -8,8 +8,8 @@ use super::Stream;
 use crate::error::Result;
 use crate::head::ReceivedFile;
 use crate::head::handle::Handle;
-use crate::process::admission::Admission;
-use crate::process::device::DeviceOptions;
+use crate::open::admission::Admission;
+use crate::open::device::DeviceOptions;
 
 impl Stream {
     /// The end behind a descriptor that came through exec, or that was made by dup(2) in this process.

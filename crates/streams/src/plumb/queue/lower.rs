@@ -7,7 +7,7 @@ use super::Queue;
 use crate::error::{Errno, Error, Result, corrupt, fixed};
 use crate::message::Message;
 use crate::message::link::MuxId;
-use crate::process::link::{FOR_ROOM, KnownLinks, Link};
+use crate::open::link::{FOR_ROOM, KnownLinks, Link};
 
 impl<'s, 'm> Queue<'_, 's, 'm> {
     /// The streams that are linked below, whether or not this process can use them.

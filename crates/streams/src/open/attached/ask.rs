@@ -18,8 +18,8 @@ use super::node::{self, CHALLENGE_LEN, Challenge, Look};
 use super::protocol::{Answer, Asked};
 use crate::error::{Errno, Error, Result, fixed};
 use crate::head::handle::Handle;
-use crate::process::admission::Admission;
-use crate::process::device::DeviceOptions;
+use crate::open::admission::Admission;
+use crate::open::device::DeviceOptions;
 
 /// How long an open, and a detach, waits for the holder's answer; the second if it must not wait.
 const FOR_ANSWERS: Duration = Duration::from_millis(500);

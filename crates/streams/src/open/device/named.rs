@@ -26,8 +26,8 @@ use super::{DeviceOptions, Parts, autopush, make, opened, peer};
 use crate::error::{Errno, Error, Result};
 use crate::head::handle::Handle;
 use crate::limits::MINORS;
+use crate::open::admission::Admission;
 use crate::plumb::driver::DriverLink;
-use crate::process::admission::Admission;
 use crate::process::endpoint::Endpoint;
 
 pub(crate) mod links;

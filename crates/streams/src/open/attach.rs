@@ -21,12 +21,12 @@ use super::admission::Admission;
 use super::device::instances::MinorLock;
 use super::device::witness::Witness;
 use super::device::{self, DeviceOptions, FarEnd};
-use super::end::Access;
-use super::endpoint::Endpoint;
 use super::fifo;
-use super::region::{Region, cookies_in};
 use crate::error::{Errno, Error, Result};
 use crate::head::handle::Handle;
+use crate::process::end::Access;
+use crate::process::endpoint::Endpoint;
+use crate::process::region::{Region, cookies_in};
 
 impl Handle {
     /// Whether exec keeps this end open. The new program takes it up by [`Handle::from_fd`] or [`Handle::from_number`],

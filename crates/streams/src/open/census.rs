@@ -13,8 +13,8 @@ use headwater_os::descriptors::{self, Found};
 use headwater_os::files::OFlags;
 
 use super::fifo::MEMORY_NAME as FIFO;
-use super::region::NAME as PIPE;
 use crate::error::Result;
+use crate::process::region::NAME as PIPE;
 
 /// What the processes have open.
 #[derive(Debug, Default)]

@@ -14,11 +14,11 @@ use super::Name;
 use crate::error::{Errno, Error, Result};
 use crate::head::handle::Handle;
 use crate::message::link::MuxId;
-use crate::process::admission::Admission;
-use crate::process::device::DeviceOptions;
-use crate::process::device::directory::{link_node, node};
+use crate::open::admission::Admission;
+use crate::open::device::DeviceOptions;
+use crate::open::device::directory::{link_node, node};
+use crate::open::link::claim::Claim;
 use crate::process::endpoint::Endpoint;
-use crate::process::link::claim::Claim;
 use crate::process::region::Region;
 
 /// How long an answer is waited for. Who does not answer is asked again with the next call that misses the link.

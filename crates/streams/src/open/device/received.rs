@@ -8,7 +8,7 @@ use super::{Device, DeviceOptions};
 use crate::error::Result;
 use crate::head::ReceivedFile;
 use crate::head::handle::Handle;
-use crate::process::admission::Admission;
+use crate::open::admission::Admission;
 use crate::stream::Stream;
 
 impl Device {

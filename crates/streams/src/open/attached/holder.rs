@@ -24,9 +24,9 @@ use super::protocol::{Answer, Asked};
 use crate::error::{Errno, Error, Result, fixed};
 use crate::head::handle::Handle;
 use crate::modules::connld;
+use crate::open::admission::Admission;
+use crate::open::device::DeviceOptions;
 use crate::options::Options;
-use crate::process::admission::Admission;
-use crate::process::device::DeviceOptions;
 use crate::process::endpoint::Endpoint;
 
 /// Processes that are let in at a time; each takes a descriptor. The oldest that has asked for nothing yet gives way.

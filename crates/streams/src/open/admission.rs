@@ -10,9 +10,9 @@ use std::ptr;
 use headwater_os::abstract_socket::peer_user;
 use headwater_os::{environment, files};
 
-use super::region::Region;
 use crate::error::{Errno, Error, Result};
 use crate::plumb::registry;
+use crate::process::region::Region;
 
 /// What a receiver takes up.
 #[derive(Debug, Clone, Copy)]

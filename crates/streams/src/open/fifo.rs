@@ -23,12 +23,12 @@ pub(crate) use self::node::NAME as MEMORY_NAME;
 use self::node::{Node, name_of_memory, pipe_of_link};
 use super::admission::Admission;
 use super::attach::no_stream;
-use super::end::Access;
-use super::endpoint::Endpoint;
-use super::region::Region;
 use crate::error::{Errno, Error, Result, corrupt, fixed};
 use crate::head::handle::Handle;
 use crate::options::Options;
+use crate::process::end::Access;
+use crate::process::endpoint::Endpoint;
+use crate::process::region::Region;
 use crate::stream::Stream;
 
 mod ask;

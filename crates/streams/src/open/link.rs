@@ -20,14 +20,14 @@ use self::server::Server;
 use super::device::named::Name;
 use super::device::named::links::FetchedLink;
 use super::device::partner::Partner;
-use super::driver_files::DriverFiles;
-use super::end::Role;
-use super::endpoint::Endpoint;
-use super::region::Region;
 use crate::error::{Errno, Error, Result};
 use crate::head::handle::Handle;
 use crate::layout::LinkWords;
 use crate::message::link::MuxId;
+use crate::process::driver_files::DriverFiles;
+use crate::process::end::Role;
+use crate::process::endpoint::Endpoint;
+use crate::process::region::Region;
 use crate::sched::Run;
 
 pub(crate) mod claim;
