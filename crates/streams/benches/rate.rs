@@ -1,7 +1,7 @@
 //! Bytes from one process to another over a pipe, by write and read: a line for each size of a write, median of the rounds. The same
 //! loop as `crates/capi/tests/bench/rate.c`, which calls the C library.
 //!
-//! `cargo run --release -p headwater-streams --example rate`
+//! `cargo bench -p headwater-streams --bench rate`
 
 use std::time::Instant;
 

@@ -1,4 +1,4 @@
-//! How long a page of 50,000 rows takes, and how large it is: `cargo run --release -p headwater-report --example
+//! How long a page of 50,000 rows takes, and how large it is: `cargo bench -p headwater-report --bench
 //! page_bench`. It makes its runs itself and writes nothing but two lines.
 
 use std::collections::BTreeMap;

@@ -1,7 +1,7 @@
 //! The throughput of a multiplexer, down to a linked pipe and up from it, beside the pipe alone: a process sends messages with a control
 //! part of four bytes to another one. The ways take turns; the median of the rounds is printed.
 //!
-//! `cargo run --release -p headwater-streams --example mux_cost`
+//! `cargo bench -p headwater-streams --bench mux_cost`
 
 use std::time::Instant;
 

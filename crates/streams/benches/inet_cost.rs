@@ -3,7 +3,7 @@
 //! and what was lost, and round trips; of TCP the time per message and round trips. The ends are two sockets, two endpoints of `inet-udp`,
 //! or an endpoint of `udp` and a socket. Prints ns, and the quotients sockets / others.
 //!
-//! `cargo run --release -p headwater-streams --example inet_cost [ROUNDS [BYTES...]]`
+//! `cargo bench -p headwater-streams --bench inet_cost [ROUNDS [BYTES...]]`
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
@@ -19,7 +19,10 @@ const TRIPS: u32 = 5_000;
 const QUIET: Duration = Duration::from_millis(50);
 
 fn main() -> Result<()> {
-    let mut arguments = std::env::args().skip(1).map(|number| number.parse::<usize>().expect("a number"));
+    let mut arguments = std::env::args()
+        .skip(1)
+        .filter(|word| word != "--bench")
+        .map(|number| number.parse::<usize>().expect("a number"));
     let rounds = arguments.next().unwrap_or(11);
     let mut sizes: Vec<usize> = arguments.collect();
     if sizes.is_empty() {

@@ -1,4 +1,4 @@
-//! What names for streams cost: `cargo run --release -p headwater-streams --example attach_cost`.
+//! What names for streams cost: `cargo bench -p headwater-streams --bench attach_cost`.
 
 use std::fs::{self, File};
 use std::hint::black_box;

@@ -1,4 +1,4 @@
-//! What gathering costs and saves, and what autopush adds to an open: `cargo run --release -p headwater-streams --example bufmod_cost`.
+//! What gathering costs and saves, and what autopush adds to an open: `cargo bench -p headwater-streams --bench bufmod_cost`.
 //!
 //! One process, the median of 15 rounds by turns.
 

@@ -1,7 +1,7 @@
 //! What two partners of the driver `loop` cost beside a pipe of ours, in turns, the median of many rounds: a write and a read in one
 //! process, a message to another process and back, and bytes to another process that reads them.
 //!
-//! `cargo run --release -p headwater-streams --example loop_cost`
+//! `cargo bench -p headwater-streams --bench loop_cost`
 
 use std::hint::black_box;
 use std::path::Path;

@@ -1,7 +1,7 @@
 //! What `strlog` costs: without a logger, with a trace logger that does not ask for the message, with one that does, and with one that is
 //! full; and what it costs the logger to receive a message. The least of many runs.
 //!
-//! `cargo run --release -p headwater-streams --example log_cost`
+//! `cargo bench -p headwater-streams --bench log_cost`
 
 use std::hint::black_box;
 use std::time::Instant;

@@ -1,7 +1,7 @@
 //! Streams messages between two processes through the ring and through the kernel's pipe, in many short interleaved
 //! pieces, and prints the medians of the ratios.
 //!
-//! `cargo run --release -p headwater-ring --example ring_bench [-- PIECE_MS ROUNDS [FILTER]]`
+//! `cargo bench -p headwater-ring --bench ring_bench [-- PIECE_MS ROUNDS [FILTER]]`
 //!
 //! One row per message size; both ends copy: the writer from one buffer, the reader into one buffer with reads of the
 //! message's size. On two CPUs the writer is bound to CPU 0 and the reader to CPU 1, else both to CPU 0. This is the
@@ -35,7 +35,7 @@ const ONE_CPU: [(&str, Way); 2] = [
 ];
 
 fn main() {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<String> = std::env::args().skip(1).filter(|word| word != "--bench").collect();
     let number = |at: usize, default: u64| arguments.get(at).and_then(|text| text.parse().ok()).unwrap_or(default);
     let piece = Duration::from_millis(number(0, 15));
     let rounds = number(1, 21);

@@ -1,7 +1,7 @@
 //! What a message of the loop-back transports costs from one process to another, beside local sockets and UDP of the kernel: by turns,
 //! the median of many rounds. Each message is one call at either side. Prints ns a message, and the quotients.
 //!
-//! `cargo run --release -p headwater-streams --example transport_cost [BYTES [KIND]]`
+//! `cargo bench -p headwater-streams --bench transport_cost [BYTES [KIND]]`
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, UdpSocket};
@@ -20,7 +20,8 @@ const MESSAGES: usize = 200_000;
 type Measure = fn(&Path, usize) -> Result<f64>;
 
 fn main() -> Result<()> {
-    let size = std::env::args().nth(1).map_or(64, |size| size.parse().expect("bytes"));
+    let words: Vec<String> = std::env::args().skip(1).filter(|word| word != "--bench").collect();
+    let size = words.first().map_or(64, |size| size.parse().expect("bytes"));
     let kinds: [(&str, Measure); 8] = [
         ("ticlts", ticlts),
         ("udp", own_udp),
@@ -32,7 +33,7 @@ fn main() -> Result<()> {
         ("our pipe, bytes", pipe),
     ];
     let mut found = kinds.map(|_| Vec::new());
-    let only = std::env::args().nth(2);
+    let only = words.get(1).cloned();
     for _ in 0..ROUNDS {
         for ((name, measure), found) in kinds.iter().zip(&mut found) {
             if only.as_ref().is_some_and(|only| only != name) {

@@ -1,6 +1,6 @@
 //! Measures what a look at all streams costs the process that looks: the minimum of twenty.
 //!
-//! `cargo run --release -p headwater-streams --example look_cost`
+//! `cargo bench -p headwater-streams --bench look_cost`
 
 use std::time::Instant;
 

@@ -1,7 +1,7 @@
 //! What a module in C costs beside one in Rust that does the same work: a message is written, passes the module, and is read, in
 //! one process.
 //!
-//! `cargo run --release -p headwater-capi --example module_cost -- DIRECTORY`, where DIRECTORY has `upper.so` (`make` in
+//! `cargo bench -p headwater-capi --bench module_cost -- DIRECTORY`, where DIRECTORY (an absolute path) has `upper.so` (`make` in
 //! `examples/c-module`).
 
 use std::time::Instant;
@@ -43,7 +43,7 @@ fn main() -> Result<()> {
     // As the C library does before it opens its first stream.
     load::install();
     std::hint::black_box(exports::all());
-    let directory = std::env::args().nth(1).expect("the directory of upper.so");
+    let directory = std::env::args().nth(1).filter(|word| word != "--bench").expect("the directory of upper.so");
     // SAFETY: the only thread.
     unsafe { std::env::set_var("HEADWATER_MODULES", directory) };
     register(Capitals)?;

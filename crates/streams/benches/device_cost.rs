@@ -1,7 +1,7 @@
 //! Measures the cost of a message to an `echo` device and back in one process, without waiting, beside a write and a
 //! read of a streams pipe, and a round trip through two kernel pipes: the minimum of many runs.
 //!
-//! `cargo run --release -p headwater-streams --example device_cost`
+//! `cargo bench -p headwater-streams --bench device_cost`
 
 use std::hint::black_box;
 use std::io::{Read, Write};

@@ -1,7 +1,7 @@
 //! Measures one write and one read in one process, without waiting: the minimum of many runs. For a quick check after a
 //! change; `headwater run why` is the one that measures with statistics.
 //!
-//! `cargo run --release -p headwater-streams --example op_cost`
+//! `cargo bench -p headwater-streams --bench op_cost`
 
 use std::hint::black_box;
 use std::time::Instant;
