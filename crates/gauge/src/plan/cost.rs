@@ -4,7 +4,7 @@
 
 use headwater_results::schema::{Row, Settings};
 
-use crate::{facilities, patterns};
+use crate::{facilities, patterns, transports};
 
 /// What a launch takes beside the time that is set for it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -62,8 +62,19 @@ pub fn once_s(row: &Row, settings: &Settings, runs: u32) -> f64 {
     match row.messages {
         // They are sent once more beforehand, checked in every byte.
         Some(_) => cost.fixed_s + messages_s(row) * f64::from(runs + 1),
-        None => cost.fixed_s + cost.timed * settings.time_s + cost.warm_up * settings.warm_up_s,
+        None => cost.fixed_s + (cost.timed * settings.time_s).max(volume_s(row)) + cost.warm_up * settings.warm_up_s,
     }
+}
+
+/// Returns how long the volume of a one-way rate takes at least, s: sixteen times what the mechanism holds
+/// (docs/decisions/0049-rates.md). It matters for small messages over a pipe, which holds a message in each byte; a socket
+/// counts a buffer for each message.
+fn volume_s(row: &Row) -> f64 {
+    const VOLUME_TIMES: f64 = 16.0;
+    let is_rate = matches!(row.pattern.as_str(), "stream" | "stream-full");
+    let Some(size) = row.size_bytes.filter(|size| is_rate && *size > 0) else { return 0.0 };
+    let held = transports::packed_bytes(&row.subject) as f64 / size as f64;
+    VOLUME_TIMES * held * (MESSAGE_S + BYTE_S * size as f64)
 }
 
 /// Returns the estimated time of the messages of a row that fixes their number, sent once, s; 0 for other rows.

@@ -311,6 +311,15 @@ pub static TABLE: &[Entry] = &[
     entry::<null::Null>(),
 ];
 
+/// Returns how many bytes a mechanism holds that stores messages of any size one behind the other; 0 for the others.
+pub fn packed_bytes(subject: &str) -> usize {
+    match subject {
+        "pipe" | "fifo" => pipe::DEFAULT_BYTES,
+        "pipe-1m" => pipe::LARGE_BYTES,
+        _ => 0,
+    }
+}
+
 /// Returns the transport of that subject: its name, or its name with options if it takes any.
 pub fn find(subject: &str) -> Option<&'static Entry> {
     let (name, options) = stream_options::split(subject);

@@ -19,7 +19,9 @@ pub struct Pipe;
 pub struct Pipe1M;
 
 /// The buffer size of [`Pipe1M`]: the usual `fs.pipe-max-size`, the largest size that needs no privilege.
-const LARGE_BYTES: usize = 1 << 20;
+pub(super) const LARGE_BYTES: usize = 1 << 20;
+/// That of [`Pipe`] and of a FIFO on most machines.
+pub(super) const DEFAULT_BYTES: usize = 64 << 10;
 
 const INFO: Info = Info {
     name: "pipe",

@@ -127,3 +127,21 @@ fn launches_that_take_longer_than_estimated_make_the_rest_longer() {
     let half = rest_s(15.0, 30.0, 30.0);
     assert!((15.0..17.0).contains(&half), "{half}");
 }
+
+/// Runs of rows with messages of a byte took 0.38 s and 0.79 s a launch (pipe on one and on two CPUs), 18 s and 2.2 s (pipe-1m), with
+/// 35 ms a launch (Intel Xeon, 2 CPUs, beside two other programs, 2026-11-28).
+#[test]
+fn small_messages_over_a_pipe_take_longer_than_the_time_that_is_set() {
+    let once = |row: &str| {
+        let request = RunRequest {
+            selection: vec![row.to_owned()],
+            sizes: Some("1".parse().expect("a size")),
+            ..RunRequest::default()
+        };
+        let plan = Plan::new(&request, 2, || 1).expect(row);
+        once_s(&plan.rows[0].row, &plan.settings, 1)
+    };
+    assert!((0.3..0.9).contains(&once("pipe/stream")), "{}", once("pipe/stream"));
+    assert!((2.0..18.0).contains(&once("pipe-1m/stream")), "{}", once("pipe-1m/stream"));
+    assert!(once("unix-stream/stream") < 0.1, "{}", once("unix-stream/stream"));
+}
