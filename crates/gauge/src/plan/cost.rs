@@ -73,7 +73,7 @@ fn volume_s(row: &Row) -> f64 {
     const VOLUME_TIMES: f64 = 16.0;
     let is_rate = matches!(row.pattern.as_str(), "stream" | "stream-full");
     let Some(size) = row.size_bytes.filter(|size| is_rate && *size > 0) else { return 0.0 };
-    let held = transports::packed_bytes(&row.subject) as f64 / size as f64;
+    let held = transports::find(&row.subject).map_or(0, |entry| entry.info.packed_bytes) as f64 / size as f64;
     VOLUME_TIMES * held * (MESSAGE_S + BYTE_S * size as f64)
 }
 

@@ -8,11 +8,10 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
-use headwater_results::schema::Standing;
 use rustix::fs::{CWD, Mode, OFlags, fcntl_getfl, fcntl_setfl, mkfifoat, open, unlink};
 
 use super::pipe::{PipeEnd, set_nonblocking};
-use super::{Info, Loss, Setup, Transport, Unavailable};
+use super::{Info, Setup, Transport, Unavailable};
 
 /// The named pipe.
 #[derive(Debug)]
@@ -24,16 +23,8 @@ impl Transport for Fifo {
     const INFO: Info = Info {
         name: "fifo",
         summary: "named pipe of the kernel (mkfifo), default buffer",
-        blocking: "sleeps in read and write",
-        standing: Standing::Candidate,
-        keeps_boundaries: false,
-        loss: Loss::Never,
-        size_max: None,
-        spins: false,
-        policy: None,
-        pollable: true,
-        special: false,
-        unfit: &[],
+        packed_bytes: super::pipe::DEFAULT_BYTES,
+        ..Info::BYTES
     };
 
     fn open(setup: &Setup<'_>) -> Result<(PipeEnd, PipeEnd), Unavailable> {

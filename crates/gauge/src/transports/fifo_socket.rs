@@ -8,7 +8,6 @@
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
-use headwater_results::schema::Standing;
 use rustix::fs::unlink;
 use rustix::net::{
     AddressFamily, Shutdown, SocketAddrUnix, SocketFlags, SocketType, accept_with, bind, connect, listen, shutdown,
@@ -17,7 +16,7 @@ use rustix::net::{
 
 use super::fifo::one_way_pair;
 use super::pipe::{PipeEnd, set_nonblocking};
-use super::{Info, Loss, Setup, Transport, Unavailable};
+use super::{Info, Setup, Transport, Unavailable};
 
 /// The FIFO made of a socket.
 #[derive(Debug)]
@@ -29,16 +28,7 @@ impl Transport for FifoSocket {
     const INFO: Info = Info {
         name: "fifo-socket",
         summary: "named one-way byte channel on an AF_UNIX stream socket, as FIFOs of older FreeBSD were",
-        blocking: "sleeps in read and write",
-        standing: Standing::Candidate,
-        keeps_boundaries: false,
-        loss: Loss::Never,
-        size_max: None,
-        spins: false,
-        policy: None,
-        pollable: true,
-        special: false,
-        unfit: &[],
+        ..Info::BYTES
     };
 
     fn open(setup: &Setup<'_>) -> Result<(PipeEnd, PipeEnd), Unavailable> {

@@ -49,6 +49,9 @@ pub struct Info {
     pub loss: Loss,
     /// The largest message by definition, bytes. A limit of the machine is found when the transport is opened.
     pub size_max: Option<usize>,
+    /// How many bytes it holds, if it stores messages of any size one behind the other; 0 if it counts a buffer for each
+    /// message, and so holds few small ones.
+    pub packed_bytes: usize,
     /// Whether both ends use their CPU while they wait, so that one CPU for both makes no sense.
     pub spins: bool,
     /// The policy of a transport that exists with several, as its name contains it: `futex` of `ring-futex`.
@@ -88,6 +91,25 @@ pub struct Setup<'a> {
     pub directory: &'a Path,
     /// The options in the subject's name ([`stream_options`]); empty for a transport that has none.
     pub options: &'a str,
+}
+
+impl Info {
+    /// A candidate that moves bytes, loses none, and has descriptors that can be polled. Transports say in what they differ.
+    pub const BYTES: Info = Info {
+        name: "",
+        summary: "",
+        blocking: "sleeps in read and write",
+        standing: Standing::Candidate,
+        keeps_boundaries: false,
+        loss: Loss::Never,
+        size_max: None,
+        packed_bytes: 0,
+        spins: false,
+        policy: None,
+        pollable: true,
+        special: false,
+        unfit: &[],
+    };
 }
 
 /// The reason for which a transport cannot be used on this machine; it names the limit.
@@ -310,15 +332,6 @@ pub static TABLE: &[Entry] = &[
     entry::<ring::RingFutex1M>(),
     entry::<null::Null>(),
 ];
-
-/// Returns how many bytes a mechanism holds that stores messages of any size one behind the other; 0 for the others.
-pub fn packed_bytes(subject: &str) -> usize {
-    match subject {
-        "pipe" | "fifo" => pipe::DEFAULT_BYTES,
-        "pipe-1m" => pipe::LARGE_BYTES,
-        _ => 0,
-    }
-}
 
 /// Returns the transport of that subject: its name, or its name with options if it takes any.
 pub fn find(subject: &str) -> Option<&'static Entry> {

@@ -8,7 +8,7 @@ use std::io;
 
 use headwater_results::schema::Standing;
 
-use super::{Endpoint, Info, Loss, Setup, Transport, Unavailable};
+use super::{Endpoint, Info, Setup, Transport, Unavailable};
 use crate::harness::payload::{Payload, stamp, write_stamps};
 use crate::harness::rounds::FULL_CHECK_MESSAGES;
 
@@ -25,13 +25,8 @@ impl Transport for Null {
         blocking: "never waits",
         standing: Standing::Null,
         keeps_boundaries: true,
-        loss: Loss::Never,
-        size_max: None,
-        spins: false,
-        policy: None,
         pollable: false,
-        special: false,
-        unfit: &[],
+        ..Info::BYTES
     };
 
     fn open(setup: &Setup<'_>) -> Result<(NullEnd, NullEnd), Unavailable> {

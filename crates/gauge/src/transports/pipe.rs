@@ -4,11 +4,10 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use headwater_os_tools::library_calls;
-use headwater_results::schema::Standing;
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::pipe::{PipeFlags, fcntl_setpipe_size, pipe_with};
 
-use super::{Endpoint, Info, Loss, Setup, Transport, Unavailable};
+use super::{Endpoint, Info, Setup, Transport, Unavailable};
 
 /// The pipe with its default buffer.
 #[derive(Debug)]
@@ -19,24 +18,12 @@ pub struct Pipe;
 pub struct Pipe1M;
 
 /// The buffer size of [`Pipe1M`]: the usual `fs.pipe-max-size`, the largest size that needs no privilege.
-pub(super) const LARGE_BYTES: usize = 1 << 20;
+const LARGE_BYTES: usize = 1 << 20;
 /// That of [`Pipe`] and of a FIFO on most machines.
 pub(super) const DEFAULT_BYTES: usize = 64 << 10;
 
-const INFO: Info = Info {
-    name: "pipe",
-    summary: "kernel pipe, default buffer",
-    blocking: "sleeps in read and write",
-    standing: Standing::Candidate,
-    keeps_boundaries: false,
-    loss: Loss::Never,
-    size_max: None,
-    spins: false,
-    policy: None,
-    pollable: true,
-    special: false,
-    unfit: &[],
-};
+const INFO: Info =
+    Info { name: "pipe", summary: "kernel pipe, default buffer", packed_bytes: DEFAULT_BYTES, ..Info::BYTES };
 
 impl Transport for Pipe {
     type End = PipeEnd;
@@ -49,7 +36,12 @@ impl Transport for Pipe {
 
 impl Transport for Pipe1M {
     type End = PipeEnd;
-    const INFO: Info = Info { name: "pipe-1m", summary: "kernel pipe, buffer of 1 MiB (F_SETPIPE_SZ)", ..INFO };
+    const INFO: Info = Info {
+        name: "pipe-1m",
+        summary: "kernel pipe, buffer of 1 MiB (F_SETPIPE_SZ)",
+        packed_bytes: LARGE_BYTES,
+        ..INFO
+    };
 
     fn open(setup: &Setup<'_>) -> Result<(PipeEnd, PipeEnd), Unavailable> {
         pair(setup, Some(LARGE_BYTES))

@@ -11,10 +11,9 @@ use std::io;
 use headwater_os_tools::limits;
 use headwater_os_tools::namespace::private_ipc;
 use headwater_os_tools::queue::posix::{Receiver, Sender, pair};
-use headwater_results::schema::Standing;
 use rustix::io::Errno;
 
-use super::{Endpoint, Info, Loss, Setup, Transport, Unavailable};
+use super::{Endpoint, Info, Setup, Transport, Unavailable};
 
 /// POSIX message queues.
 #[derive(Debug)]
@@ -33,16 +32,11 @@ impl Transport for PosixMq {
         name: "posix-mq",
         summary: "POSIX message queue, 10 messages deep or as deep as RLIMIT_MSGQUEUE allows",
         blocking: "sleeps in mq_receive and mq_send",
-        standing: Standing::Candidate,
         keeps_boundaries: true,
-        loss: Loss::Never,
         // The kernel's HARD_MSGSIZEMAX.
         size_max: Some(16 << 20),
-        spins: false,
-        policy: None,
         pollable: false,
-        special: false,
-        unfit: &[],
+        ..Info::BYTES
     };
 
     fn open(setup: &Setup<'_>) -> Result<(PosixMqEnd, PosixMqEnd), Unavailable> {

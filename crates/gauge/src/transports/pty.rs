@@ -5,12 +5,11 @@ use std::io;
 use std::os::fd::OwnedFd;
 
 use headwater_os_tools::library_calls;
-use headwater_results::schema::Standing;
 use rustix::pty::{OpenptFlags, ioctl_tiocgptpeer, openpt, unlockpt};
 use rustix::termios::{OptionalActions, SpecialCodeIndex, tcgetattr, tcsetattr};
 
 use super::pipe::set_nonblocking;
-use super::{Endpoint, Info, Loss, Setup, Transport, Unavailable};
+use super::{Endpoint, Info, Setup, Transport, Unavailable};
 
 /// A pseudo-terminal.
 #[derive(Debug)]
@@ -22,16 +21,8 @@ impl Transport for Pty {
     const INFO: Info = Info {
         name: "pty",
         summary: "pseudo-terminal in raw mode, from the terminal side to the master",
-        blocking: "sleeps in read and write",
-        standing: Standing::Candidate,
-        keeps_boundaries: false,
-        loss: Loss::Never,
-        size_max: None,
-        spins: false,
-        policy: None,
         pollable: false,
-        special: false,
-        unfit: &[],
+        ..Info::BYTES
     };
 
     fn open(setup: &Setup<'_>) -> Result<(PtyEnd, PtyEnd), Unavailable> {

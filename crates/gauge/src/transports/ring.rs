@@ -9,7 +9,7 @@ use headwater_os::cpu;
 use headwater_results::schema::Standing;
 use headwater_ring::{Counters, Receiver, Sender, Wait, pair};
 
-use super::{Endpoint, Info, Loss, Setup, Transport, Unavailable};
+use super::{Endpoint, Info, Setup, Transport, Unavailable};
 
 /// The ring whose ends spin.
 #[derive(Debug)]
@@ -34,14 +34,9 @@ const INFO: Info = Info {
     summary: "byte ring in shared memory, 64 KiB",
     blocking: "spins up to 20 us (yields on a shared CPU), then sleeps on a futex",
     standing: Standing::Limit,
-    keeps_boundaries: false,
-    loss: Loss::Never,
-    size_max: None,
-    spins: false,
     policy: Some("futex"),
     pollable: false,
-    special: false,
-    unfit: &[],
+    ..Info::BYTES
 };
 
 impl Transport for RingSpin {

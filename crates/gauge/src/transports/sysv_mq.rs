@@ -11,9 +11,8 @@ use std::io;
 
 use headwater_os_tools::namespace::private_ipc;
 use headwater_os_tools::queue::sysv::{Envelope, Queue};
-use headwater_results::schema::Standing;
 
-use super::{Endpoint, Info, Loss, Setup, Transport, Unavailable};
+use super::{Endpoint, Info, Setup, Transport, Unavailable};
 
 /// System V message queues.
 #[derive(Debug)]
@@ -26,16 +25,11 @@ impl Transport for SysvMq {
         name: "sysv-mq",
         summary: "System V message queue of 16 KiB, or of two messages where these are larger",
         blocking: "sleeps in msgrcv and msgsnd",
-        standing: Standing::Candidate,
         keeps_boundaries: true,
-        loss: Loss::Never,
         // kernel.msgmnb is an int, and a queue must hold two messages.
         size_max: Some(i32::MAX as usize / 2),
-        spins: false,
-        policy: None,
         pollable: false,
-        special: false,
-        unfit: &[],
+        ..Info::BYTES
     };
 
     fn open(setup: &Setup<'_>) -> Result<(SysvMqEnd, SysvMqEnd), Unavailable> {

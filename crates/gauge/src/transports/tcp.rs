@@ -8,7 +8,6 @@
 
 use std::os::fd::OwnedFd;
 
-use headwater_results::schema::Standing;
 use rustix::net::sockopt::set_tcp_nodelay;
 use rustix::net::{
     AddressFamily, Ipv4Addr, SocketAddrV4, SocketFlags, SocketType, accept_with, bind, connect, getpeername,
@@ -17,7 +16,7 @@ use rustix::net::{
 
 use super::pipe::set_nonblocking;
 use super::unix::SocketEnd;
-use super::{Info, Loss, Setup, Transport, Unavailable};
+use super::{Info, Setup, Transport, Unavailable};
 
 /// A TCP connection with TCP_NODELAY.
 #[derive(Debug)]
@@ -30,15 +29,7 @@ impl Transport for Tcp {
         name: "tcp",
         summary: "TCP over loopback, TCP_NODELAY",
         blocking: "sleeps in recv and send",
-        standing: Standing::Candidate,
-        keeps_boundaries: false,
-        loss: Loss::Never,
-        size_max: None,
-        spins: false,
-        policy: None,
-        pollable: true,
-        special: false,
-        unfit: &[],
+        ..Info::BYTES
     };
 
     fn open(setup: &Setup<'_>) -> Result<(SocketEnd, SocketEnd), Unavailable> {

@@ -12,11 +12,10 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use headwater_os_tools::library_calls;
-use headwater_results::schema::Standing;
 use rustix::net::sockopt::{set_socket_send_buffer_size, socket_send_buffer_size};
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socketpair};
 
-use super::{Endpoint, Info, Loss, Setup, Transport, Unavailable};
+use super::{Endpoint, Info, Setup, Transport, Unavailable};
 
 /// Bytes of the send buffer that are not available to a message: the kernel compares its length with the buffer minus
 /// 32.
@@ -38,15 +37,7 @@ const INFO: Info = Info {
     name: "unix-stream",
     summary: "AF_UNIX stream socket pair",
     blocking: "sleeps in recv and send",
-    standing: Standing::Candidate,
-    keeps_boundaries: false,
-    loss: Loss::Never,
-    size_max: None,
-    spins: false,
-    policy: None,
-    pollable: true,
-    special: false,
-    unfit: &[],
+    ..Info::BYTES
 };
 
 impl Transport for UnixStream {

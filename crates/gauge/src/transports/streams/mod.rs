@@ -8,11 +8,10 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
-use headwater_results::schema::Standing;
 use headwater_streams::{Error, Handle, Options, Policy, WriteOptions, limits};
 
 use super::stream_options::StreamOptions;
-use super::{Endpoint, Info, Loss, Setup, Transport, Unavailable};
+use super::{Endpoint, Info, Setup, Transport, Unavailable};
 
 pub mod fifo;
 pub mod modules;
@@ -50,15 +49,7 @@ const PIPE: Configuration = Configuration {
         name: "streams-pipe",
         summary: "STREAMS pipe in shared memory, hiwat 64 KiB",
         blocking: "spins up to 20 us (yields on a shared CPU), then sleeps on a futex, later on a socket",
-        standing: Standing::Candidate,
-        keeps_boundaries: false,
-        loss: Loss::Never,
-        size_max: None,
-        spins: false,
-        policy: None,
-        pollable: true,
-        special: false,
-        unfit: &[],
+        ..Info::BYTES
     },
     hiwat: limits::HIWAT,
     policy: Policy::DEFAULT,

@@ -12,7 +12,6 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 
 use headwater_os_tools::library_calls;
-use headwater_results::schema::Standing;
 use rustix::io::Errno;
 use rustix::net::sockopt::{
     Timeout, set_socket_recv_buffer_size, set_socket_send_buffer_size, set_socket_timeout, socket_recv_buffer_size,
@@ -42,15 +41,11 @@ const INFO: Info = Info {
     name: "udp",
     summary: "UDP over loopback, one datagram per call, socket buffers 131071",
     blocking: "receiver sleeps in recv; a sender never waits, what does not fit is dropped",
-    standing: Standing::Candidate,
     keeps_boundaries: true,
     loss: Loss::Possible,
     size_max: Some(SIZE_MAX),
-    spins: false,
-    policy: None,
     pollable: false,
-    special: false,
-    unfit: &[],
+    ..Info::BYTES
 };
 
 /// A connected socket, and whether its receive calls time out after [`SILENCE`].

@@ -9,7 +9,6 @@ use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use headwater_results::schema::Standing;
 use headwater_streams::tpi::{InternetAddress, TransportError, XTI_GENERIC, XTI_RCVBUF, XTI_SNDBUF};
 use headwater_xti::{Binding, Endpoint, EndpointOptions, ManagementFlags, OptionList, XtiError};
 
@@ -36,15 +35,11 @@ const INFO: Info = Info {
     name: "xti-udp",
     summary: "XTI over STREAMS UDP: t_sndudata and t_rcvudata, in shared memory",
     blocking: "spins up to 20 us (yields on a shared CPU), then sleeps on a futex, later on a socket",
-    standing: Standing::Candidate,
     keeps_boundaries: true,
     loss: Loss::Counted,
-    size_max: None,
-    spins: false,
-    policy: None,
     pollable: false,
     special: true,
-    unfit: &[],
+    ..Info::BYTES
 };
 
 /// Opens two bound endpoints with `connect`, which makes them known to each other.
