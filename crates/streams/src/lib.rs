@@ -32,7 +32,7 @@
 //!
 //! A stream is one piece of shared memory and a pair of connected sockets: the kernel counts the holders of an end, and
 //! wakes sleepers; data and flow control never enter it. The behaviour is that of SVR4 and POSIX (XSR option), the
-//! names are theirs, spelled out; docs/streams.md lists the differences.
+//! names are theirs, spelled out; docs/guarantees.md lists the differences.
 
 #![deny(unsafe_code)]
 #![deny(missing_docs, missing_debug_implementations)]
@@ -87,6 +87,11 @@ pub mod tpi;
 pub use error::{Errno, Error, Result};
 #[cfg(not(loom))]
 pub use public::*;
+
+/// The examples of the guide are tests.
+#[cfg(all(doctest, not(loom)))]
+#[doc = include_str!("../../../docs/streams.md")]
+struct Guide;
 
 /// Types that several threads share or send.
 #[cfg(not(loom))]

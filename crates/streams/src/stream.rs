@@ -43,7 +43,7 @@ pub use halves::{ReadHalf, WriteHalf};
 ///
 /// A call in a signal handler that interrupts a call of its own thread on the same end does not wait for that one: where it
 /// would have to, it fails with `EAGAIN`. Reads, writes, messages, polls and waits allocate nothing, a thread's first calls
-/// neither, so a handler may make them; docs/streams.md lists the calls that allocate.
+/// neither, so a handler may make them; docs/guarantees.md lists the calls that allocate.
 ///
 /// ```
 /// use std::io::{Read, Write};

@@ -1,7 +1,7 @@
 //! Calls on an open stream allocate nothing, so that a signal handler may make them: a thread's first calls too, and calls below
 //! another one of the same thread. The allocator refuses while such a call is made.
 //!
-//! docs/streams.md lists the calls that allocate: `receive`, ioctls, modules that keep or answer messages, and the rare
+//! docs/guarantees.md lists the calls that allocate: `receive`, ioctls, modules that keep or answer messages, and the rare
 //! errors that are named there.
 
 use std::os::unix::thread::JoinHandleExt;

@@ -239,7 +239,7 @@ static void messages_through_a_fifo(void) {
     get_from_band(reader, 0, MSG_ANY);
     EXPECT(got.band, 2, "POSIX getpmsg: from a STREAMS FIFO");
     struct strrecvfd file;
-    HOLDS(ioctl(writer, I_SENDFD, 0) == -1 && errno == EINVAL, "docs/streams.md: no file is passed through a FIFO");
+    HOLDS(ioctl(writer, I_SENDFD, 0) == -1 && errno == EINVAL, "docs/guarantees.md: no file is passed through a FIFO");
     (void)file;
     remove_fifo();
 }

@@ -1,5 +1,5 @@
 //! Options of the internet's protocols, as T_OPTMGMT_REQ and single datagrams have them. Levels, names and values are those of XNS 5.2
-//! (`xti.h`, `xti_inet.h`); docs/streams.md lists them.
+//! (`xti.h`, `xti_inet.h`); docs/guarantees.md lists them.
 
 use std::io;
 use std::os::fd::BorrowedFd;

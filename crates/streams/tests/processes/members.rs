@@ -17,7 +17,7 @@ use crate::common::{child, fifo, in_own_process, memories, open};
 
 /// Members that a stream has room for before its table grows (`headwater_shm::MEMBERS`).
 const MEMBERS: usize = 64;
-/// Bytes of a stream's memory before anything has grown, with the default options (docs/streams.md).
+/// Bytes of a stream's memory before anything has grown, with the default options (docs/guarantees.md).
 const REGION: u64 = 6_569_984;
 
 /// Processes that use a stream until they are killed.

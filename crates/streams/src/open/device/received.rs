@@ -13,7 +13,7 @@ use crate::stream::Stream;
 
 impl Device {
     /// Takes up a stream of this driver that was sent over a local socket ([`Stream::send_over`]). What the driver does for the stream's users
-    /// is done with this process's rights, also for those that have sent it: see docs/streams.md.
+    /// is done with this process's rights, also for those that have sent it: see docs/guarantees.md.
     ///
     /// # Errors
     /// `EACCES` for a pipe, a FIFO, or a stream of another driver; `EINVAL` for a driver that this process does not know; `ENOSTR` for
