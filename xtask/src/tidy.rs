@@ -14,6 +14,7 @@ mod language;
 mod layers;
 mod links;
 mod map;
+mod named;
 mod purity;
 mod shape;
 mod source;
@@ -84,6 +85,8 @@ static RULES: &[Rule] = &[
     Rule { name: "length", check: shape::length },
     Rule { name: "tables", check: tables::check },
     Rule { name: "links", check: links::check },
+    Rule { name: "guarantees", check: named::guarantees },
+    Rule { name: "decisions", check: named::decisions },
     Rule { name: "paths", check: text::machine_paths },
     Rule { name: "registry", check: text::registries },
     Rule { name: "flags", check: text::flags },
