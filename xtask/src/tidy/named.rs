@@ -45,8 +45,8 @@ pub fn guarantees(tree: &Tree) -> Vec<Finding> {
     found
 }
 
-/// Checks that every path between backquotes in ARCHITECTURE.md and docs/decisions exists. One with a placeholder (`<name>`, `*`) is
-/// not judged.
+/// Checks that every path between backquotes in ARCHITECTURE.md and docs/decisions exists. Of a source file the last parts of its path
+/// suffice. A path with a placeholder (`<name>`, `*`) is not judged.
 pub fn decisions(tree: &Tree) -> Vec<Finding> {
     let mut found = Vec::new();
     let documents = tree
@@ -54,13 +54,16 @@ pub fn decisions(tree: &Tree) -> Vec<Finding> {
         .filter(|(path, _)| *path == "ARCHITECTURE.md" || path.starts_with("docs/decisions/"));
     for (document, text) in documents {
         for (index, line) in text.lines().enumerate() {
-            let paths = line
-                .split('`')
-                .skip(1)
-                .step_by(2)
-                .filter(|piece| TOPS.iter().any(|top| piece.starts_with(top)) && !piece.contains(['<', '*', ' ']));
-            for path in paths.flat_map(expanded).filter(|path| !tree.has(path)) {
-                found.push(Finding::at(document, index + 1, format!("there is no {path}")));
+            let paths =
+                line.split('`').skip(1).step_by(2).filter(|piece| !piece.contains(['<', '*', ' '])).flat_map(expanded);
+            for path in paths {
+                let is_whole = TOPS.iter().any(|top| path.starts_with(top));
+                let end = format!("/{path}");
+                let is_known =
+                    tree.has(&path) || !is_whole && tree.files_in("", &["rs"]).any(|(known, _)| known.ends_with(&end));
+                if !is_known && (is_whole || path.ends_with(".rs")) {
+                    found.push(Finding::at(document, index + 1, format!("there is no {path}")));
+                }
             }
         }
     }
@@ -97,11 +100,16 @@ mod tests {
     #[test]
     fn decisions_name_paths_that_exist() {
         let path = "docs/decisions/0001-a.md";
-        let text = "`crates/a/src/{b,c}.rs`, `crates/<name>.rs`, `cargo run`, `xtask/none.rs`\n";
+        let text =
+            "`crates/a/src/{b,c}.rs`, `crates/<name>.rs`, `cargo run`, `xtask/none.rs`, `src/{b,d}.rs`, `Ring`\n";
         let tree = Tree::from([(path, text), ("crates/a/src/b.rs", "")]);
         assert_eq!(
             decisions(&tree),
-            [Finding::at(path, 1, "there is no crates/a/src/c.rs"), Finding::at(path, 1, "there is no xtask/none.rs"),]
+            [
+                Finding::at(path, 1, "there is no crates/a/src/c.rs"),
+                Finding::at(path, 1, "there is no xtask/none.rs"),
+                Finding::at(path, 1, "there is no src/d.rs"),
+            ]
         );
     }
 }
