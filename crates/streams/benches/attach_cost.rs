@@ -2,15 +2,19 @@
 
 use std::fs::{self, File};
 use std::hint::black_box;
-use std::time::{Duration, Instant};
+use std::io::Read;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::time::Instant;
 
 use headwater_streams::attach::{detach, is_attached, is_attached_file};
-use headwater_streams::{Result, Stream, pipe};
+use headwater_streams::{Listener, Result, Stream, pipe};
 
-/// The median time of a call in 15 rounds.
+const ROUNDS: u32 = 15;
+
+/// The median time of a call in these rounds.
 fn time(what: &str, calls: u32, mut call: impl FnMut() -> Result<()>) -> Result<()> {
     let mut rounds = Vec::new();
-    for _ in 0..15 {
+    for _ in 0..ROUNDS {
         let begin = Instant::now();
         for _ in 0..calls {
             call()?;
@@ -55,15 +59,20 @@ fn main() -> Result<()> {
     })?;
     time("open_attached and close", 500, || Stream::open_attached(&path).map(drop))?;
     detach(&path)?;
-    let (server, named) = pipe()?;
-    named.push("connld")?;
-    named.attach_to(&path)?;
-    let serving = std::thread::spawn(move || while server.receive_file_from().is_ok() {});
-    drop(named);
-    time("open_attached of connld, until the server has received", 200, || Stream::open_attached(&path).map(drop))?;
-    detach(&path)?;
-    serving.join().expect("no panic");
-    std::thread::sleep(Duration::from_millis(1));
+    fs::remove_file(&path)?;
+    const CALLS: u32 = 200;
+    let accepted = (ROUNDS * CALLS) as usize;
+    let listener = Listener::bind(&path)?;
+    let server = std::thread::spawn(move || listener.incoming().take(accepted).for_each(drop));
+    time("Stream::connect, until it is accepted, and close", CALLS, || Stream::connect(&path).map(drop))?;
+    server.join().expect("no panic");
+    let listener = UnixListener::bind(&path)?;
+    let server = std::thread::spawn(move || listener.incoming().take(accepted).for_each(drop));
+    time("UnixStream::connect, until the server has closed, and close", CALLS, || {
+        UnixStream::connect(&path)?.read_exact(&mut [0; 1]).expect_err("closed");
+        Ok(())
+    })?;
+    server.join().expect("no panic");
     fs::remove_file(path)?;
     Ok(())
 }

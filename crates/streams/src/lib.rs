@@ -59,6 +59,8 @@ mod head;
 pub mod inspect;
 mod layout;
 pub mod limits;
+#[cfg(not(loom))]
+mod listener;
 mod message;
 #[cfg(not(loom))]
 pub mod modules;
@@ -99,6 +101,7 @@ const _: () = {
     const fn is_sent<T: Send>() {}
     const fn is_shared<T: Send + Sync + Unpin>() {}
     is_shared::<Stream>();
+    is_shared::<(Listener, PeerCredentials)>();
     is_shared::<ReadHalf>();
     is_shared::<WriteHalf>();
     is_shared::<Message<'static>>();
@@ -143,6 +146,7 @@ mod public {
         Events, IoctlTimeout, MemoryAt, MessageFilter, Prepared, PreparedEdge, ReadGrant, Received, ReceivedDatagram,
         ReceivedFile, SignalEvents, Told, UserMemory, WriteGrant,
     };
+    pub use crate::listener::{Incoming, Listener, PeerCredentials};
     pub use crate::message::Message;
     pub use crate::message::ioctl::{IoctlBlock, PRIVATE_WORDS};
     pub use crate::message::kind::{Flush, Kind, MessageHeader};

@@ -41,7 +41,22 @@ const COMPONENTS: &[(&str, &[&str])] = &[
     ("plumb", &["plumb", "sched", "modules", "drivers"]),
     ("head", &["head"]),
     // How an end is opened in a process, and the public API.
-    ("open", &["open", "inspect", "attach", "pipe", "stream", "strlog", "autopush", "asynchronous", "face", "lib"]),
+    (
+        "open",
+        &[
+            "open",
+            "inspect",
+            "attach",
+            "pipe",
+            "stream",
+            "strlog",
+            "autopush",
+            "asynchronous",
+            "listener",
+            "face",
+            "lib",
+        ],
+    ),
 ];
 
 /// Existing dependencies that violate [`COMPONENTS`]: a file, and the component that it uses. Remove an entry when the

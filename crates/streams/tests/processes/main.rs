@@ -25,6 +25,7 @@ mod handed;
 mod inet;
 mod inspect;
 mod limits;
+mod listener;
 mod log_driver;
 mod loops;
 mod members;
