@@ -6,7 +6,6 @@ pub(crate) mod beside;
 mod beyond;
 mod close;
 mod datagram;
-mod deliver;
 mod edge;
 mod file;
 mod get;

@@ -145,7 +145,7 @@ shareable! {
         pub read_options: AtomicU32,
         /// Write options (SNDZERO ...).
         pub write_options: AtomicU32,
-        /// Bits of `head::state`: hung up, read error, write error. Written by the process that delivers such a
+        /// Bits of `plumb::direction`: hung up, read error, write error. Written by the process that delivers such a
         /// message.
         pub state: AtomicU32,
         /// The errno of a read error, and of a write error.
@@ -185,7 +185,7 @@ shareable! {
         /// The number of the end's last ioctl. Written under the same lock.
         pub ioctls: AtomicU32,
         /// Counts the events for the process in an ioctl: answers, hang-ups, errors. Its lowest bit means that a
-        /// process sleeps on it; see `head::ioctl::answer`. Changed by exchanges only.
+        /// process sleeps on it; see `sched::answer`. Changed by exchanges only.
         pub answers: AtomicU32,
         /// How long a close waits for the end's own modules, ms (I_SETCLTIME). Written by the end's members.
         pub close_ms: AtomicU32,

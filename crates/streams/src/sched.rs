@@ -27,6 +27,8 @@ use crate::queue::store::{HEAD, Store, StoreGuard};
 use crate::sched::action::{Action, by_pointer};
 
 pub(crate) mod action;
+pub(crate) mod answer;
+pub(crate) mod deliver;
 pub(crate) mod step;
 
 /// The largest number of services of one run, and of messages that they take. Only a peer that enables queues for ever

@@ -14,7 +14,6 @@ use headwater_os::per_thread::{Held, PerThread, Place};
 use crate::counters::Counters;
 use crate::error::Result;
 use crate::head::handle::Handle;
-use crate::head::ioctl::answer::tell;
 use crate::head::options::{ErrorOptions, ReadOptions, WriteOptions};
 use crate::head::{
     Events, IoctlTimeout, MessageFilter, Prepared, PreparedEdge, Received, ReceivedFile, SignalEvents, Told, UserMemory,
@@ -24,6 +23,7 @@ use crate::message::kind::Flush;
 use crate::message::priority::Priority;
 use crate::process::end::{Access, closed};
 use crate::process::endpoint::{AfterUse, Endpoint};
+use crate::sched::answer::tell;
 
 mod datagrams;
 mod halves;

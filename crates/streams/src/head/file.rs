@@ -16,12 +16,11 @@ use super::handle::Handle;
 use super::peeked::ReadSide;
 use super::state::{self, Call};
 use crate::error::{Result, fixed};
-use crate::layout::EndWords;
 use crate::message::Message;
 use crate::message::kind::{Kind, MessageHeader};
 use crate::plumb::direction::WriteSide;
 use crate::process::end::{Access, End};
-use crate::process::inbox::{is_after, ring};
+use crate::process::inbox::{file_number, is_after, note_delivered, ring};
 use crate::process::region::Region;
 
 /// An open file that was received, and its sender.
@@ -220,18 +219,5 @@ impl WriteSide<'_> {
             }
         }
         Ok(first)
-    }
-}
-
-/// The number of an open file that a message's data name.
-pub(super) fn file_number(data: &[u8]) -> u32 {
-    data.first_chunk::<4>().map_or(0, |bytes| u32::from_le_bytes(*bytes))
-}
-
-/// No message of a file of that number, or of one before it, is on its way any more. Under the writer's lock.
-pub(super) fn note_delivered(sender: &EndWords, number: u32) {
-    if is_after(number, sender.files_put.load(Ordering::Relaxed)) {
-        // Release pairs with the Acquire in `Inbox::arm`: a process that sees the number finds the message.
-        sender.files_put.store(number, Ordering::Release);
     }
 }

@@ -22,8 +22,8 @@ use crate::message::ioctl::IoctlBlock;
 use crate::message::kind::{Kind, MessageHeader};
 use crate::process::end::Access;
 use crate::queue::store::ANSWERS;
+use crate::sched::answer;
 
-pub(crate) mod answer;
 mod memory;
 
 pub use memory::{MemoryAt, UserMemory};

@@ -13,7 +13,6 @@ use super::get::Taken;
 use super::handle::Handle;
 use super::state::{self, HUNG_UP, READ_ERROR};
 use crate::error::{Error, Result};
-use crate::head::ioctl::answer::tell;
 use crate::layout::DRIVER;
 use crate::message::Message;
 use crate::message::kind::{Kind, MessageHeader};
@@ -24,6 +23,7 @@ use crate::plumb::queue::Queue;
 use crate::process::end::Role;
 use crate::process::region::Region;
 use crate::sched::SERVICES_MAX;
+use crate::sched::answer::tell;
 
 /// How often one call looks at the lower streams again because it has used them meanwhile.
 const ROUNDS_MAX: usize = 1000;

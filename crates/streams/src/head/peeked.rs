@@ -3,7 +3,6 @@
 
 use headwater_shm::Hold;
 
-use super::deliver::raise;
 use super::get::Taken;
 use super::options::{ReadMode, ReadOptions};
 use crate::error::{Result, corrupt};
@@ -18,6 +17,7 @@ use crate::process::listeners::signal;
 use crate::queue::lane::reader::{LaneFront, ReaderGuard};
 use crate::queue::lane::{Guard, Kept, Record, there};
 use crate::queue::store::{HEAD, Store, StoreGuard, StoreSide, Stored};
+use crate::sched::deliver::raise;
 
 /// The longest control part that a module is asked about that was pushed later: that of an indication with an address and options.
 const EARLIER_MAX: usize = 256;

@@ -5,15 +5,7 @@ use std::sync::atomic::Ordering;
 use super::options::ErrorOptions;
 use crate::error::{Errno, Error, Result, Text, fixed};
 use crate::layout::EndWords;
-
-/// M_HANGUP has arrived.
-pub(crate) const HUNG_UP: u32 = 1;
-/// M_ERROR has arrived, for reading.
-pub(crate) const READ_ERROR: u32 = 2;
-/// M_ERROR has arrived, for writing.
-pub(crate) const WRITE_ERROR: u32 = 4;
-/// The end is linked below a multiplexer.
-pub(crate) use crate::plumb::direction::LINKED;
+pub(crate) use crate::plumb::direction::{HUNG_UP, LINKED, READ_ERROR, WRITE_ERROR};
 
 /// What a call on such an end fails with.
 #[cold]

@@ -22,7 +22,13 @@ use crate::sched::{Effects, step};
 /// A notice to reader or writer: options, state or modules have changed.
 pub(crate) const CHANGED: u8 = 2;
 
-/// A bit of an end's state, beside those of `head::state`: the end is linked below a multiplexer, as far as is known. The process
+/// A bit of an end's state: M_HANGUP has arrived.
+pub(crate) const HUNG_UP: u32 = 1;
+/// A bit of an end's state: M_ERROR has arrived, for reading.
+pub(crate) const READ_ERROR: u32 = 2;
+/// A bit of an end's state: M_ERROR has arrived, for writing.
+pub(crate) const WRITE_ERROR: u32 = 4;
+/// A bit of an end's state: the end is linked below a multiplexer, as far as is known. The process
 /// that made the link may have died since.
 pub(crate) const LINKED: u32 = 8;
 

@@ -368,6 +368,19 @@ pub(crate) fn is_after(number: u32, other: u32) -> bool {
     number.wrapping_sub(other) as i32 > 0
 }
 
+/// The number of an open file that a message's data name.
+pub(crate) fn file_number(data: &[u8]) -> u32 {
+    data.first_chunk::<4>().map_or(0, |bytes| u32::from_le_bytes(*bytes))
+}
+
+/// No message of a file of that number, or of one before it, is on its way any more. Under the writer's lock.
+pub(crate) fn note_delivered(sender: &EndWords, number: u32) {
+    if is_after(number, sender.files_put.load(Ordering::Relaxed)) {
+        // Release pairs with the Acquire in `Inbox::arm`: a process that sees the number finds the message.
+        sender.files_put.store(number, Ordering::Release);
+    }
+}
+
 /// How far one counter is behind another; a number from a hostile peer is bounded.
 fn left(sent: u32, taken: u32) -> u32 {
     match sent.wrapping_sub(taken) {

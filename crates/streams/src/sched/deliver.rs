@@ -5,18 +5,16 @@ use std::sync::atomic::Ordering;
 use headwater_os::signal::SIGPOLL;
 use headwater_shm::probe;
 
-use super::file::{file_number, note_delivered};
-use super::ioctl::answer;
-use super::options::{ReadOptions, SetOptions, WriteOptions};
-use super::state::{HUNG_UP, READ_ERROR, WRITE_ERROR};
 use crate::error::Result;
 use crate::layout::EndWords;
 use crate::message::kind::{Flush, Kind, MessageHeader};
 use crate::message::{Message, NO_ERROR};
-use crate::plumb::direction::{CHANGED, WriteSide};
+use crate::options::head::{ReadOptions, SetOptions, WriteOptions};
+use crate::plumb::direction::{CHANGED, HUNG_UP, READ_ERROR, WRITE_ERROR, WriteSide};
+use crate::process::inbox::{file_number, note_delivered};
 use crate::process::listeners::SignalEvents;
 use crate::queue::store::{HEAD, StoreGuard, Which};
-use crate::sched::{Reply, Run};
+use crate::sched::{Reply, Run, answer};
 
 /// A notice to the reader: the store has something for it.
 pub(crate) const URGENT: u8 = 1;

@@ -22,7 +22,7 @@ use crate::sched::{Reply, Run};
 const ASLEEP: u32 = 1;
 
 /// The number of an end's ioctl lock among those of the stream: behind three of each direction.
-pub(super) fn lock_index(side: usize) -> u32 {
+pub(crate) fn lock_index(side: usize) -> u32 {
     6 + side as u32
 }
 
@@ -40,7 +40,7 @@ pub(crate) fn tell(end: &EndWords) {
 }
 
 /// Sleeps until an announcement after the word was `seen`.
-pub(super) fn sleep(end: &EndWords, seen: u32, longest: Duration) -> Result<Slept> {
+pub(crate) fn sleep(end: &EndWords, seen: u32, longest: Duration) -> Result<Slept> {
     let asleep = seen | ASLEEP;
     if end.answers.compare_exchange(seen, asleep, Ordering::AcqRel, Ordering::Relaxed).is_err() {
         return Ok(Slept::Changed);
