@@ -1,5 +1,5 @@
 //! Simulated comparisons of whole families: false and found rows for each noise, number of launches and number of rows, by the
-//! rows' own tests alone and as `compare` judges. The tables of docs/validation.md:
+//! rows' own tests alone and as `compare` judges. The tables of docs/simulations.md:
 //! `cargo test --release -p headwater-results simulated_families -- --ignored --nocapture`; `HEADWATER_TIMES` multiplies the rounds.
 //! The tests beside it assert the same of some cells.
 

@@ -105,7 +105,7 @@ fn a_row_that_begins_later_takes_no_step() {
     assert_eq!(changed(&found).into_iter().filter(|row| *row != "row-0").count(), 0);
 }
 
-/// The figures of docs/validation.md, "Change points": a walk of the whole machine.
+/// The figures of docs/validation.md, "Statistics and verdicts": a walk of the whole machine.
 /// `cargo test --release -p headwater-results simulated_nights -- --ignored --nocapture`
 #[test]
 #[ignore = "minutes"]

@@ -1,4 +1,4 @@
-//! The figures of docs/validation.md, "Two runs, one after the other": false and found rows by the movement of all rows, and
+//! The figures of docs/simulations.md, "Two runs, one after the other": false and found rows by the movement of all rows, and
 //! by the drift within the runs alone, as before. It asserts nothing; the tests beside it do, with fewer rounds.
 //!
 //! `cargo test --release -p headwater-results simulated_runs -- --ignored --nocapture`

@@ -1,4 +1,4 @@
-//! The figures of docs/validation.md, "Change points": false alarms, and delays of detection, simulated at length. It
+//! The figures of docs/validation.md, "Statistics and verdicts": false alarms, and delays of detection, simulated at length. It
 //! asserts nothing; the tests beside it do, with fewer series.
 //!
 //! `cargo test --release -p headwater-results campaign -- --ignored --nocapture`
