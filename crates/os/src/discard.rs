@@ -1,6 +1,6 @@
 //! Closing what another process has sent, without waiting for it. The last close of a file can take as long as its sender likes: that of a
 //! TCP socket with SO_LINGER, of a local socket in whose queue one lies, of a file of a file system in user space
-//! (docs/decisions/0051-what-closes-for-others.md).
+//! (docs/decisions/0032-what-closes-for-others.md).
 
 use std::io;
 use std::os::fd::{BorrowedFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
