@@ -16,7 +16,7 @@ use crate::events::WaitSide;
 use crate::plumb::direction::{Direction, WriteSide};
 use crate::process::end::{End, Standing, waiter};
 use crate::process::inbox::block_room;
-use crate::process::sleep::{BELL, RINGING, Waited, announce, futex_ns_after};
+use crate::process::sleep::{BELL, RINGING, Waited, announce};
 use crate::process::sleep_check::Checks;
 use crate::queue::store::HEAD;
 
@@ -77,10 +77,10 @@ impl Handle {
             return self.after_waiting(waited);
         }
         let Handle { back, end, .. } = self;
-        let End { region, counters, stages, side, futex_ns, .. } = end;
+        let End { region, counters, stages, side, futex, .. } = end;
         let ready = || input.is_there(back) || Standing::of(region, *side) != before;
-        let waiter = waiter(region, *side, false, if more { 0 } else { *futex_ns });
-        let brief = waiter.wait_briefly(stages, counters, until_ns, ready)?;
+        let waiter = waiter(region, *side, false, !more);
+        let brief = waiter.wait_briefly(stages, futex, counters, until_ns, ready)?;
         let waited = match brief {
             Some(waited) => waited,
             None => self.wait_on_doorbell(Interest::Packets, input, 0, before, until_ns)?,
@@ -101,10 +101,10 @@ impl Handle {
         let before = self.end.standing()?;
         let more = self.waits_for_more();
         let Handle { out, end, .. } = self;
-        let End { region, counters, stages, side, futex_ns, .. } = end;
+        let End { region, counters, stages, side, futex, .. } = end;
         let ready = || out.may_write(region, band) || Standing::of(region, *side) != before;
-        let waiter = waiter(region, *side, true, if more { 0 } else { *futex_ns });
-        let brief = waiter.wait_briefly(stages, counters, until_ns, ready)?;
+        let waiter = waiter(region, *side, true, !more);
+        let brief = waiter.wait_briefly(stages, futex, counters, until_ns, ready)?;
         let waited = match brief {
             Some(waited) => waited,
             None => self.wait_on_doorbell(Interest::Room, Input::Any, band, before, until_ns)?,
@@ -130,7 +130,7 @@ impl Handle {
     ) -> Result<Waited> {
         let begin_ns = now_ns();
         // A waiter for either has not been on the futex.
-        let before_ns = if interest == Interest::Both { 0 } else { self.end.futex_ns };
+        let before_ns = if interest == Interest::Both { 0 } else { self.end.futex.ns };
         let (mut in_vain, mut tries) = (0, 0);
         let mut checks = Checks::from(begin_ns);
         // The packets of what is left unread stay: only of edges the kernel reports new ones.
@@ -189,7 +189,7 @@ impl Handle {
                 self.serve_times()?;
                 return Ok(if heard == Heard::Interrupted { Waited::Interrupted } else { Waited::LookAgain });
             }
-            self.end.futex_ns = futex_ns_after(before_ns + now_ns - begin_ns);
+            self.end.futex.went_beyond(before_ns + now_ns - begin_ns);
             checks.run(now_ns);
             match heard {
                 _ if self.may_go_on(interest, input, band) || self.end.standing()? != before => {

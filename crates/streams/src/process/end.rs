@@ -15,7 +15,7 @@ use headwater_shm::{Limit, Membership, Stages, probe};
 use super::endpoint::{AfterUse, Endpoint};
 use super::inbox::{self, Inbox, refuse_program};
 use super::region::Region;
-use super::sleep::{self, LOOK, UNMET, Waiter};
+use super::sleep::{self, LOOK, OnFutex, UNMET, Waiter};
 use crate::counters::Counters;
 use crate::error::{Cause, Error, Result, fixed};
 use crate::events::{self, WaitSide};
@@ -61,8 +61,8 @@ pub(crate) struct End {
     pub dead: Option<Error>,
     pub counters: Counters,
     pub stages: Stages,
-    /// How long the next wait stays on the futex; see `sleep::futex_ns_after`.
-    pub futex_ns: u64,
+    /// How long the next wait stays on the futex.
+    pub futex: OnFutex,
     /// Notifies a sleeper of actions of other handles of this end.
     own_watch: Option<OwnWatch>,
     /// Before this time a reader that does not wait gives no pages back.
@@ -103,7 +103,7 @@ impl End {
             dead: None,
             counters: Counters::default(),
             stages: Stages::default(),
-            futex_ns: sleep::FUTEX_NS,
+            futex: OnFutex::NEW,
             own_watch: None,
             discard_after_ns: 0,
             quiet: [0; 2],
@@ -521,10 +521,10 @@ pub(crate) fn closed() -> Error {
 }
 
 /// A handle of an end that waits for room, or for messages.
-pub(crate) fn waiter(region: &Region, side: usize, writes: bool, futex_ns: u64) -> Waiter<'_> {
+pub(crate) fn waiter(region: &Region, side: usize, writes: bool, on_futex: bool) -> Waiter<'_> {
     let fixed = &*region.fixed;
     let own = if writes { &fixed.lanes[side].writer.0 } else { &fixed.lanes[1 - side].reader.0 };
     let (end, peer) = (&fixed.ends[side].0, &fixed.ends[1 - side].0);
     let wait_side = WaitSide { stream: region.inode, end: side, writes };
-    Waiter { own, wait_side, end, peer, fence: region.fence, stages: region.policy.stages, futex_ns }
+    Waiter { own, wait_side, end, peer, fence: region.fence, stages: region.policy.stages, on_futex }
 }

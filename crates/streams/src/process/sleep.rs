@@ -13,7 +13,7 @@ use std::time::Duration;
 use headwater_os::clock::now_ns;
 use headwater_os::cpu;
 use headwater_os::fence::Fence;
-use headwater_os::futex::{self, Slept};
+use headwater_os::futex::{self as futex_call, Slept};
 use headwater_shm::{Stage, Stages, probe};
 
 use crate::counters::Counters;
@@ -22,17 +22,62 @@ use crate::events::WaitSide;
 pub(crate) use crate::flags::*;
 use crate::layout::{EndWords, Side};
 
-/// How long a sleeper stays on the futex before it goes to the doorbell, unless earlier waits have changed that.
-pub(crate) const FUTEX_NS: u64 = 10_000_000;
+/// How long a sleeper stays on the futex before it goes to the doorbell, unless earlier waits have changed that. There it does not
+/// notice that the other end has ended: that late the end of a process is seen.
+pub(crate) const FUTEX_NS: u64 = 200_000;
+/// The same after [`STEADY`] waits in turn that ended on the futex. A sleep that ends within a tick makes the kernel program a timer,
+/// which takes 2 us in a virtual machine.
+const STEADY_NS: u64 = 10_000_000;
+const STEADY: u8 = 8;
+/// How long a reader that waits for more than a message stays there: it is not woken for less, and must look soon.
+const LOOK_AGAIN_NS: u64 = 10_000_000;
 /// A wait of at most this time may recur. So no process is on the futex, where a death is not noticed, for more than
 /// twice as long.
 const AGAIN_NS: u64 = 25_000_000;
 
 /// How long the next sleeper stays on the futex after a wait of `waited_ns` that went beyond it: twice that, so that
 /// messages at such a rate find it there, where they cost least. After one that was too long for that it goes to the
-/// doorbell at once.
-pub(crate) fn futex_ns_after(waited_ns: u64) -> u64 {
-    if waited_ns <= AGAIN_NS { FUTEX_NS.max(2 * waited_ns) } else { 0 }
+/// doorbell at once. The first such wait of a handle is that for the other end's process to start, and says nothing about a rate.
+fn futex_ns_after(waited_ns: u64, is_first: bool) -> u64 {
+    match waited_ns {
+        _ if waited_ns > AGAIN_NS => 0,
+        _ if is_first => FUTEX_NS,
+        _ => FUTEX_NS.max(2 * waited_ns),
+    }
+}
+
+/// The same after a wait of `waited_ns` that ended on the futex, as did `steady` waits before it: twice that, but not much less
+/// than before, since a long wait may be followed by a longer one.
+fn futex_ns_within(before_ns: u64, waited_ns: u64, steady: u8) -> u64 {
+    let least_ns = if steady < STEADY { FUTEX_NS } else { STEADY_NS };
+    least_ns.max(2 * waited_ns).max(before_ns - before_ns / 4).min(2 * AGAIN_NS)
+}
+
+/// How long a handle's next sleep on the futex lasts.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct OnFutex {
+    /// So long; 0: it goes to the doorbell at once.
+    pub ns: u64,
+    /// How many waits in turn have ended there, at most [`STEADY`].
+    steady: u8,
+    /// Whether a wait has gone beyond it.
+    has_waited_long: bool,
+}
+
+impl OnFutex {
+    pub const NEW: OnFutex = OnFutex { ns: FUTEX_NS, steady: 0, has_waited_long: false };
+
+    /// After a wait of `waited_ns` that ended there.
+    fn ended(&mut self, waited_ns: u64) {
+        self.ns = futex_ns_within(self.ns, waited_ns, self.steady);
+        self.steady = STEADY.min(self.steady + 1);
+    }
+
+    /// After a wait of `waited_ns` that went beyond it.
+    pub fn went_beyond(&mut self, waited_ns: u64) {
+        self.ns = futex_ns_after(waited_ns, !self.has_waited_long);
+        (self.steady, self.has_waited_long) = (0, true);
+    }
 }
 
 /// A handle of one end that waits on one side of a lane.
@@ -48,8 +93,8 @@ pub(crate) struct Waiter<'a> {
     pub fence: Fence,
     /// Whether to spin and yield first.
     pub stages: bool,
-    /// How long to sleep on the futex.
-    pub futex_ns: u64,
+    /// Whether to sleep on the futex.
+    pub on_futex: bool,
 }
 
 /// Why a wait is over.
@@ -69,12 +114,13 @@ pub(crate) enum Waited {
 
 impl Waiter<'_> {
     /// Spins, yields, and sleeps on the futex until `ready`, a signal, or `until_ns`. None: there was no event for as
-    /// long as a handle sleeps there.
+    /// long as a handle sleeps there, `futex`, which is adapted.
     #[cold]
     #[inline(never)]
     pub fn wait_briefly(
         &self,
         stages: &mut Stages,
+        futex: &mut OnFutex,
         counters: &mut Counters,
         until_ns: Option<u64>,
         mut ready: impl FnMut() -> bool,
@@ -94,21 +140,26 @@ impl Waiter<'_> {
                 None => {}
             }
         }
-        let waited = if self.futex_ns > 0 { self.sleep_on_futex(counters, until_ns, &mut ready) } else { Ok(None) };
+        let waited = if self.on_futex && futex.ns > 0 {
+            self.sleep_on_futex(futex, counters, until_ns, &mut ready)
+        } else {
+            Ok(None)
+        };
         note_cpu(self.end);
         waited
     }
 
     fn sleep_on_futex(
         &self,
+        futex: &mut OnFutex,
         counters: &mut Counters,
         until_ns: Option<u64>,
         ready: &mut impl FnMut() -> bool,
     ) -> Result<Option<Waited>> {
-        let mut now = now_ns();
-        // A reader that waits for more than a message is not woken for less, and must look soon.
+        let begin_ns = now_ns();
+        let mut now = begin_ns;
         let wants_all = self.own.wanted.load(Ordering::Relaxed) == 0;
-        let end_ns = now + if wants_all { self.futex_ns } else { self.futex_ns.min(FUTEX_NS) };
+        let end_ns = begin_ns + if wants_all { futex.ns } else { LOOK_AGAIN_NS };
         loop {
             let word = announce(self.own, FUTEX, 0, self.fence)?;
             if ready() {
@@ -120,15 +171,16 @@ impl Waiter<'_> {
             };
             counters.blocks += 1;
             self.wait_side.block_begin(false);
-            let slept = futex::wait(&self.own.sleep, word, Some(Duration::from_nanos(left_ns)))?;
+            let slept = futex_call::wait(&self.own.sleep, word, Some(Duration::from_nanos(left_ns)))?;
             self.wait_side.block_end(false, slept == Slept::Woken);
+            now = now_ns();
             if ready() {
+                futex.ended(now - begin_ns);
                 return Ok(Some(Waited::LookAgain));
             }
             if slept == Slept::Interrupted {
                 return Ok(Some(Waited::Interrupted));
             }
-            now = now_ns();
         }
     }
 }
@@ -153,7 +205,7 @@ pub(crate) fn wake_on_futex(side: &Side, wait_side: WaitSide, counters: &mut Cou
         probe::at();
         counters.wake_ups += 1;
         wait_side.wake(false);
-        return futex::wake(&side.sleep, u32::MAX).ok();
+        return futex_call::wake(&side.sleep, u32::MAX).ok();
     }
     None
 }

@@ -52,14 +52,38 @@ fn the_second_waiter_needs_no_barrier_until_none_has_come_for_long() {
 }
 
 #[test]
-fn who_waits_at_a_steady_rate_stays_on_the_futex_and_who_waits_long_does_not_go_there() {
+fn a_waiter_at_a_steady_rate_stays_on_the_futex_and_one_that_waits_long_does_not_go_there() {
     let ms = |count: u64| count * 1_000_000;
-    assert_eq!(futex_ns_after(ms(0)), FUTEX_NS);
-    assert_eq!(futex_ns_after(ms(4)), FUTEX_NS);
-    assert_eq!(futex_ns_after(ms(11)), ms(22));
-    assert_eq!(futex_ns_after(ms(25)), ms(50), "the longest");
-    assert_eq!(futex_ns_after(ms(26)), 0);
-    assert_eq!(futex_ns_after(u64::MAX), 0);
+    for (waited, first, later) in [
+        (ms(0), FUTEX_NS, FUTEX_NS),
+        (ms(4), FUTEX_NS, ms(8)),
+        (ms(25), FUTEX_NS, ms(50)),
+        (ms(26), 0, 0),
+        (u64::MAX, 0, 0),
+    ] {
+        assert_eq!((futex_ns_after(waited, true), futex_ns_after(waited, false)), (first, later), "{waited}");
+    }
+    assert_eq!(futex_ns_within(ms(2), ms(1), 0), ms(2), "a steady rate");
+    assert_eq!(futex_ns_within(ms(50), ms(40), 0), ms(50), "the longest");
+}
+
+#[test]
+fn the_end_of_a_process_that_writes_little_is_noticed_soon_and_steady_messages_program_no_timer() {
+    let mut futex = OnFutex::NEW;
+    futex.went_beyond(3_000_000);
+    assert_eq!(futex.ns, FUTEX_NS, "that was the other process's start");
+    for _ in 0..STEADY {
+        futex.ended(5000);
+        assert_eq!(futex.ns, FUTEX_NS);
+    }
+    futex.ended(5000);
+    assert_eq!(futex.ns, STEADY_NS);
+    futex.went_beyond(20_000_000);
+    assert_eq!((futex.ns, futex.steady), (40_000_000, 0));
+    (0..40).for_each(|_| futex.ended(5000));
+    assert_eq!(futex.ns, STEADY_NS, "short waits bring it back");
+    futex.went_beyond(30_000_000);
+    assert_eq!(futex.ns, 0);
 }
 
 #[test]
