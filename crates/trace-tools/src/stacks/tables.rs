@@ -9,8 +9,8 @@ use std::os::unix::fs::FileExt;
 use std::rc::Rc;
 
 use gimli::{
-    BaseAddresses, CfaRule, EhFrame, EhFrameHdr, EndianSlice, LittleEndian, ParsedEhFrameHdr, Pointer, Register,
-    RegisterRule, UnwindContext, UnwindExpression, UnwindSection, X86_64,
+    BaseAddresses, CfaRule, EhFrame, EhFrameHdr, EhFrameOffset, EndianSlice, LittleEndian, ParsedEhFrameHdr, Pointer,
+    Register, RegisterRule, UnwindContext, UnwindExpression, UnwindSection, X86_64,
 };
 use object::LittleEndian as Le;
 use object::elf;
@@ -90,6 +90,8 @@ impl Tables {
         let header = segments.iter().find(|segment| segment.p_type.get(Le) == elf::PT_GNU_EH_FRAME)?;
         let at = header.p_vaddr.get(Le);
         let header = bytes(file, header.p_offset.get(Le), header.p_filesz.get(Le), limit)?;
+        // Version; encodings of the section's address, of the number of functions, and of the table: what linkers write.
+        let [1, _, 0x03, 0x3b] = header.get(..4)? else { return None };
         let bases = BaseAddresses::default().set_eh_frame_hdr(at);
         let mut tables = Tables { header, frames: Vec::new(), bases, begin };
         let Pointer::Direct(frames) = tables.functions()?.eh_frame_ptr() else { return None };
@@ -117,8 +119,14 @@ impl Tables {
     pub fn row(&self, offset: u64) -> Option<Row> {
         let address = self.begin.checked_add(offset)?;
         let (functions, frames) = (self.functions()?, EhFrame::new(&self.frames, LittleEndian));
-        let function = functions.table()?.fde_for_address(&frames, &self.bases, address, EhFrame::cie_from_offset);
-        let function = function.ok()?;
+        let Pointer::Direct(at) = functions.table()?.lookup(address, &self.bases).ok()? else { return None };
+        let Pointer::Direct(begin) = functions.eh_frame_ptr() else { return None };
+        // Not by the call that does both: its subtraction may overflow.
+        let offset = EhFrameOffset(usize::try_from(at.checked_sub(begin)?).ok()?);
+        let function = frames.fde_from_offset(&self.bases, offset, EhFrame::cie_from_offset).ok()?;
+        if !function.contains(address) {
+            return None;
+        }
         let mut context = UnwindContext::new();
         let row = function.unwind_info_for_address(&frames, &self.bases, &mut context, address).ok()?;
         let expression = |found: &UnwindExpression<usize>| found.get(&frames).ok().map(|found| found.0.slice().into());

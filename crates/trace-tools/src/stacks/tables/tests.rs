@@ -92,6 +92,14 @@ fn the_functions_of_this_program_have_rows() {
     assert!(Tables::read(&own, tables.len() - 1).is_none(), "there is a limit");
 }
 
+#[test]
+fn a_list_that_points_before_the_descriptions_has_no_rows() {
+    // The address of the descriptions, which the list is relative to.
+    let mut file = made(&[]);
+    file[HEAD as usize + 4] = 41;
+    assert!(tables(&file).is_none_or(|tables| tables.row(0x1010).is_none()));
+}
+
 proptest! {
     /// Whatever a file has: reading ends, and the memory that it takes is bounded by the limits.
     #[test]
