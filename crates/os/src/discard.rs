@@ -17,15 +17,11 @@ pub fn files(files: Vec<OwnedFd>) {
     files_beside(files, &[]);
 }
 
-/// As [`files`], of which some are kept by the caller too: closing these is not their last close, and is done at once, so that the
-/// caller decides when they end.
+/// As [`files`], of which the caller keeps some too. A socket among these is closed at once, because that is not its last close: the
+/// caller decides when it ends. A file of a file system in user space is told of every close, and may make each wait.
 pub(crate) fn files_beside(files: Vec<OwnedFd>, kept: &[OwnedFd]) {
-    let is_kept = |file: &OwnedFd| {
-        let inode = |file: &OwnedFd| rustix::fs::fstat(file).map(|status| (status.st_dev, status.st_ino)).ok();
-        inode(file).is_some_and(|own| kept.iter().any(|other| inode(other) == Some(own)))
-    };
-    let files = files.into_iter().filter(|file| !is_kept(file));
-    let slow: Vec<RawFd> = files.filter(|file| !closes_at_once(file)).map(IntoRawFd::into_raw_fd).collect();
+    let slow = files.into_iter().filter(|file| !closes_at_once(file, kept));
+    let slow: Vec<RawFd> = slow.map(IntoRawFd::into_raw_fd).collect();
     if slow.is_empty() {
         return;
     }
@@ -40,7 +36,7 @@ pub(crate) fn files_beside(files: Vec<OwnedFd>, kept: &[OwnedFd]) {
     }
 }
 
-fn closes_at_once(file: &OwnedFd) -> bool {
+fn closes_at_once(file: &OwnedFd, kept: &[OwnedFd]) -> bool {
     /// The type of file systems in user space (linux/magic.h).
     const FUSE: i64 = 0x6573_5546;
     let Ok(status) = rustix::fs::fstat(file) else { return false };
@@ -53,9 +49,14 @@ fn closes_at_once(file: &OwnedFd) -> bool {
         FileType::RegularFile => rustix::fs::fstatfs(file).is_ok_and(|system| system.f_type as i64 != FUSE),
         // The port of one that was the last is free at once. In the queue of a local socket other files may lie.
         FileType::Socket => {
-            sockopt::socket_domain(file)
-                .is_ok_and(|family| [AddressFamily::INET, AddressFamily::INET6].contains(&family))
-                && sockopt::socket_linger(file).is_ok_and(|time| time.is_none())
+            let is_same = |other: &OwnedFd| {
+                rustix::fs::fstat(other)
+                    .is_ok_and(|other| (other.st_dev, other.st_ino) == (status.st_dev, status.st_ino))
+            };
+            kept.iter().any(is_same)
+                || sockopt::socket_domain(file)
+                    .is_ok_and(|family| [AddressFamily::INET, AddressFamily::INET6].contains(&family))
+                    && sockopt::socket_linger(file).is_ok_and(|time| time.is_none())
         }
         _ => false,
     }
