@@ -17,6 +17,11 @@ use object::elf;
 
 use super::elf::{Elf, Identity, Unknown};
 
+/// Bytes of a description of a function, or of what is common to several.
+const ENTRY_MAX: usize = 64 << 10;
+/// Bytes of an expression; those of linkage tables and signal frames have 11 at most.
+const EXPRESSION_MAX: usize = 256;
+
 /// The registers that are followed, in the order of [`Row::registers`].
 const FOLLOWED: [Register; 3] = [X86_64::RBP, X86_64::RSP, X86_64::RA];
 /// The places of the frame pointer, the stack pointer and the address of the code among them.
@@ -124,28 +129,36 @@ impl Tables {
         // Not by the call that does both: its subtraction may overflow.
         let offset = EhFrameOffset(usize::try_from(at.checked_sub(begin)?).ok()?);
         let function = frames.fde_from_offset(&self.bases, offset, EhFrame::cie_from_offset).ok()?;
-        if !function.contains(address) {
+        let is_short = function.entry_len() <= ENTRY_MAX && function.cie().entry_len() <= ENTRY_MAX;
+        if !is_short || !function.contains(address) {
             return None;
         }
         let mut context = UnwindContext::new();
         let row = function.unwind_info_for_address(&frames, &self.bases, &mut context, address).ok()?;
-        let expression = |found: &UnwindExpression<usize>| found.get(&frames).ok().map(|found| found.0.slice().into());
+        let expression = |found: &UnwindExpression<usize>| -> Option<Rc<[u8]>> {
+            let found = found.get(&frames).ok()?.0;
+            (found.slice().len() <= EXPRESSION_MAX).then(|| found.slice().into())
+        };
         let frame = match row.cfa() {
             CfaRule::RegisterAndOffset { register, offset } => {
                 place(*register).map_or(Frame::Unknown, |place| Frame::Register(place, *offset))
             }
             CfaRule::Expression(found) => Frame::Expression(expression(found)?),
         };
-        let rule = |register| match row.register(register) {
-            None | Some(RegisterRule::SameValue) => Rule::Same,
-            Some(RegisterRule::Offset(offset)) => Rule::At(offset),
-            Some(RegisterRule::ValOffset(offset)) => Rule::Is(offset),
-            Some(RegisterRule::Expression(found)) => expression(&found).map_or(Rule::Undefined, Rule::AtExpression),
-            Some(RegisterRule::ValExpression(found)) => expression(&found).map_or(Rule::Undefined, Rule::IsExpression),
-            // In a register that is not followed.
-            Some(_) => Rule::Undefined,
+        let rule = |register| {
+            Some(match row.register(register) {
+                None | Some(RegisterRule::SameValue) => Rule::Same,
+                Some(RegisterRule::Offset(offset)) => Rule::At(offset),
+                Some(RegisterRule::ValOffset(offset)) => Rule::Is(offset),
+                Some(RegisterRule::Expression(found)) => Rule::AtExpression(expression(&found)?),
+                Some(RegisterRule::ValExpression(found)) => Rule::IsExpression(expression(&found)?),
+                // In a register that is not followed.
+                Some(_) => Rule::Undefined,
+            })
         };
-        Some(Row { frame, registers: FOLLOWED.map(rule), is_signal: function.is_signal_trampoline() })
+        let [frame_pointer, stack_pointer, address] = FOLLOWED.map(rule);
+        let registers = [frame_pointer?, stack_pointer?, address?];
+        Some(Row { frame, registers, is_signal: function.is_signal_trampoline() })
     }
 }
 

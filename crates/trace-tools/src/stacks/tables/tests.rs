@@ -93,6 +93,20 @@ fn the_functions_of_this_program_have_rows() {
 }
 
 #[test]
+fn a_row_with_a_long_expression_is_not_kept() {
+    // The frame's address is what an expression of literals says.
+    let with = |count: u16| {
+        let low = (count & 0x7f) as u8 | 0x80;
+        let expression = vec![0x31; count.into()];
+        made(&[&[0x0f, low, (count >> 7) as u8][..], &expression].concat())
+    };
+    for (count, is_kept) in [(256, true), (257, false)] {
+        let tables = tables(&with(count)).expect("they are there");
+        assert_eq!(tables.row(0x1010).is_some(), is_kept, "{count}");
+    }
+}
+
+#[test]
 fn a_list_that_points_before_the_descriptions_has_no_rows() {
     // The address of the descriptions, which the list is relative to.
     let mut file = made(&[]);
