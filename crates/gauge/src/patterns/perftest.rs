@@ -13,6 +13,7 @@ use super::{Ends, Info, Pattern, wrong_ends};
 use crate::harness::conduct::{Job, LaunchError, Measured, Team};
 use crate::harness::protocol::{Report, Round};
 use crate::harness::worker::WorkerContext;
+use crate::plan::cost::LaunchCost;
 use crate::transports::{self, Endpoint};
 
 /// One-way streaming with full reads that end with the round.
@@ -28,6 +29,8 @@ impl Pattern for Perftest {
         metrics: &[RATE],
         ..StreamFull::INFO
     };
+
+    const COST: LaunchCost = LaunchCost::VOLUME;
 
     fn accepts(transport: &transports::Info, size: usize) -> Result<(), String> {
         StreamFull::accepts(transport, size)

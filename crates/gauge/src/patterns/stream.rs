@@ -12,6 +12,7 @@ use crate::harness::payload::Payload;
 use crate::harness::protocol::{Report, Role, Round};
 use crate::harness::rounds::Rounds;
 use crate::harness::worker::WorkerContext;
+use crate::plan::cost::LaunchCost;
 use crate::transports::{self, Endpoint};
 
 /// One-way streaming.
@@ -37,6 +38,8 @@ impl Pattern for Stream {
         external: true,
         counted: false,
     };
+
+    const COST: LaunchCost = LaunchCost::VOLUME;
 
     fn accepts(transport: &transports::Info, size: usize) -> Result<(), String> {
         accepts_reliable(transport, size)

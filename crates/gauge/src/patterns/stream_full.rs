@@ -16,6 +16,7 @@ use crate::harness::conduct::{Job, LaunchError, Measured, Team};
 use crate::harness::payload::{Payload, StreamCheck};
 use crate::harness::protocol::{Report, Round};
 use crate::harness::worker::WorkerContext;
+use crate::plan::cost::LaunchCost;
 use crate::transports::{self, Endpoint};
 
 /// One-way streaming with full reads.
@@ -37,6 +38,8 @@ impl Pattern for StreamFull {
         external: false,
         counted: false,
     };
+
+    const COST: LaunchCost = LaunchCost::VOLUME;
 
     fn accepts(transport: &transports::Info, size: usize) -> Result<(), String> {
         if transport.keeps_boundaries {

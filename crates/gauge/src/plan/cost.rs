@@ -4,6 +4,7 @@
 
 use headwater_results::schema::{Row, Settings};
 
+use crate::harness::rounds::ON_THE_WAY_TIMES;
 use crate::{facilities, patterns, transports};
 
 /// What a launch takes beside the time that is set for it.
@@ -19,14 +20,21 @@ pub struct LaunchCost {
     /// How many times a launch is run on average, because its CPUs were disturbed: a launch of many rounds is disturbed in
     /// one of them more often.
     pub attempts: f64,
+    /// Whether what is timed is a volume of at least [`ON_THE_WAY_TIMES`] what the mechanism holds, however long that takes.
+    pub by_volume: bool,
 }
 
 impl LaunchCost {
     /// The cost of most rows: two processes that exchange messages, or one with a short operation.
-    pub const USUAL: LaunchCost = LaunchCost { fixed_s: 0.012, timed: 1.0, warm_up: 1.4, attempts: 1.2 };
+    pub const USUAL: LaunchCost =
+        LaunchCost { fixed_s: 0.012, timed: 1.0, warm_up: 1.4, attempts: 1.2, by_volume: false };
 
     /// A row without warm-up and without a time that could be set.
-    pub const COUNTED: LaunchCost = LaunchCost { fixed_s: 0.015, timed: 0.0, warm_up: 0.0, attempts: 1.0 };
+    pub const COUNTED: LaunchCost =
+        LaunchCost { fixed_s: 0.015, timed: 0.0, warm_up: 0.0, attempts: 1.0, by_volume: false };
+
+    /// The cost of a one-way rate.
+    pub const VOLUME: LaunchCost = LaunchCost { by_volume: true, ..LaunchCost::USUAL };
 
     /// The cost of most rows, but with another fixed part.
     pub const fn fixed(fixed_s: f64) -> LaunchCost {
@@ -62,24 +70,28 @@ pub fn once_s(row: &Row, settings: &Settings, runs: u32) -> f64 {
     match row.messages {
         // They are sent once more beforehand, checked in every byte.
         Some(_) => cost.fixed_s + messages_s(row) * f64::from(runs + 1),
-        None => cost.fixed_s + (cost.timed * settings.time_s).max(volume_s(row)) + cost.warm_up * settings.warm_up_s,
+        None => {
+            let volume_s = if cost.by_volume { volume_s(row) } else { 0.0 };
+            cost.fixed_s + (cost.timed * settings.time_s).max(volume_s) + cost.warm_up * settings.warm_up_s
+        }
     }
 }
 
-/// Returns how long the volume of a one-way rate takes at least, s: sixteen times what the mechanism holds
-/// (docs/decisions/0049-rates.md). It matters for small messages over a pipe, which holds a message in each byte; a socket
-/// counts a buffer for each message.
+/// Returns how long the volume of a one-way rate takes at least, s (docs/decisions/0049-rates.md). It matters for small messages
+/// over a pipe, which holds a message in each byte; a socket counts a buffer for each message.
 fn volume_s(row: &Row) -> f64 {
-    const VOLUME_TIMES: f64 = 16.0;
-    let is_rate = matches!(row.pattern.as_str(), "stream" | "stream-full");
-    let Some(size) = row.size_bytes.filter(|size| is_rate && *size > 0) else { return 0.0 };
+    let Some(size) = row.size_bytes.filter(|size| *size > 0) else { return 0.0 };
     let held = transports::find(&row.subject).map_or(0, |entry| entry.info.packed_bytes) as f64 / size as f64;
-    VOLUME_TIMES * held * (MESSAGE_S + BYTE_S * size as f64)
+    ON_THE_WAY_TIMES * held * message_s(row)
 }
 
 /// Returns the estimated time of the messages of a row that fixes their number, sent once, s; 0 for other rows.
 pub fn messages_s(row: &Row) -> f64 {
-    row.messages.unwrap_or(0) as f64 * (MESSAGE_S + BYTE_S * row.size_bytes.unwrap_or(0) as f64)
+    row.messages.unwrap_or(0) as f64 * message_s(row)
+}
+
+fn message_s(row: &Row) -> f64 {
+    MESSAGE_S + BYTE_S * row.size_bytes.unwrap_or(0) as f64
 }
 
 fn of(row: &Row) -> LaunchCost {
