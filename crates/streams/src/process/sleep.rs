@@ -13,7 +13,7 @@ use std::time::Duration;
 use headwater_os::clock::now_ns;
 use headwater_os::cpu;
 use headwater_os::fence::Fence;
-use headwater_os::futex::{self as futex_call, Slept};
+use headwater_os::futex::{self, Slept};
 use headwater_shm::{Stage, Stages, probe};
 
 use crate::counters::Counters;
@@ -24,7 +24,7 @@ use crate::layout::{EndWords, Side};
 
 /// How long a sleeper stays on the futex before it goes to the doorbell, unless earlier waits have changed that. There it does not
 /// notice that the other end has ended: that late the end of a process is seen.
-pub(crate) const FUTEX_NS: u64 = 200_000;
+const FUTEX_NS: u64 = 200_000;
 /// The same after [`STEADY`] waits in turn that ended on the futex. A sleep that ends within a tick makes the kernel program a timer,
 /// which takes 2 us in a virtual machine.
 const STEADY_NS: u64 = 10_000_000;
@@ -114,13 +114,13 @@ pub(crate) enum Waited {
 
 impl Waiter<'_> {
     /// Spins, yields, and sleeps on the futex until `ready`, a signal, or `until_ns`. None: there was no event for as
-    /// long as a handle sleeps there, `futex`, which is adapted.
+    /// long as the handle stays there, which is adapted.
     #[cold]
     #[inline(never)]
     pub fn wait_briefly(
         &self,
         stages: &mut Stages,
-        futex: &mut OnFutex,
+        stay: &mut OnFutex,
         counters: &mut Counters,
         until_ns: Option<u64>,
         mut ready: impl FnMut() -> bool,
@@ -140,8 +140,8 @@ impl Waiter<'_> {
                 None => {}
             }
         }
-        let waited = if self.on_futex && futex.ns > 0 {
-            self.sleep_on_futex(futex, counters, until_ns, &mut ready)
+        let waited = if self.on_futex && stay.ns > 0 {
+            self.sleep_on_futex(stay, counters, until_ns, &mut ready)
         } else {
             Ok(None)
         };
@@ -151,7 +151,7 @@ impl Waiter<'_> {
 
     fn sleep_on_futex(
         &self,
-        futex: &mut OnFutex,
+        stay: &mut OnFutex,
         counters: &mut Counters,
         until_ns: Option<u64>,
         ready: &mut impl FnMut() -> bool,
@@ -159,7 +159,7 @@ impl Waiter<'_> {
         let begin_ns = now_ns();
         let mut now = begin_ns;
         let wants_all = self.own.wanted.load(Ordering::Relaxed) == 0;
-        let end_ns = begin_ns + if wants_all { futex.ns } else { LOOK_AGAIN_NS };
+        let end_ns = begin_ns + if wants_all { stay.ns } else { LOOK_AGAIN_NS };
         loop {
             let word = announce(self.own, FUTEX, 0, self.fence)?;
             if ready() {
@@ -171,11 +171,11 @@ impl Waiter<'_> {
             };
             counters.blocks += 1;
             self.wait_side.block_begin(false);
-            let slept = futex_call::wait(&self.own.sleep, word, Some(Duration::from_nanos(left_ns)))?;
+            let slept = futex::wait(&self.own.sleep, word, Some(Duration::from_nanos(left_ns)))?;
             self.wait_side.block_end(false, slept == Slept::Woken);
             now = now_ns();
             if ready() {
-                futex.ended(now - begin_ns);
+                stay.ended(now - begin_ns);
                 return Ok(Some(Waited::LookAgain));
             }
             if slept == Slept::Interrupted {
@@ -205,7 +205,7 @@ pub(crate) fn wake_on_futex(side: &Side, wait_side: WaitSide, counters: &mut Cou
         probe::at();
         counters.wake_ups += 1;
         wait_side.wake(false);
-        return futex_call::wake(&side.sleep, u32::MAX).ok();
+        return futex::wake(&side.sleep, u32::MAX).ok();
     }
     None
 }
