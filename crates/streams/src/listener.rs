@@ -7,9 +7,10 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use headwater_os::{files, fork};
+use headwater_os::files::{self, OFlags};
+use headwater_os::fork;
 
-use crate::attach::{AttachedOptions, detach, is_attached};
+use crate::attach::{AttachedOptions, detach};
 use crate::error::{Errno, Error, Result};
 use crate::pipe::pipe;
 use crate::stream::Stream;
@@ -77,13 +78,9 @@ impl Listener {
         if !is_new && (!found.is_file() || found.len() > 0 || found.uid() != files::own_user()) {
             return Err(in_use("it exists, and no server has left it behind"));
         }
-        if !is_new && is_attached(path) {
-            return Err(in_use("a server listens there"));
-        }
         let (server, named) = pipe()?;
         named.push("connld")?;
         named.attach_to(path).map_err(|error| match error.errno() {
-            // Another server has been faster.
             Errno::Busy => in_use("a server listens there"),
             _ => error,
         })?;
@@ -94,7 +91,7 @@ impl Listener {
     ///
     /// # Errors
     /// `EAGAIN` if no client waits and the listener must not wait; `EINTR` if a signal handler ran; `EMFILE`, `ENFILE` and `ENOMEM`: the
-    /// client waits.
+    /// client waits, or has lost its connection if its stream had arrived.
     #[doc(alias = "I_RECVFD")]
     #[doc = include_str!("../doc/listener.md")]
     pub fn accept(&self) -> Result<(Stream, PeerCredentials)> {
@@ -183,8 +180,11 @@ impl Stream {
         match AttachedOptions::new().open(path)? {
             Some(stream) => Ok(stream),
             None => {
-                // Where the file may not be opened nothing is known of what is attached.
-                OpenOptions::new().read(true).write(true).open(path)?;
+                // Where a plain file may not be opened nothing is known of what is attached. Opening a device may have effects.
+                let found = files::find(path)?;
+                if files::is_plain(&found)? {
+                    found.open(OFlags::RDWR)?;
+                }
                 Err(Error::new(REFUSED, format!("{}: no server listens there", path.display())))
             }
         }

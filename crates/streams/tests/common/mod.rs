@@ -77,6 +77,13 @@ pub fn memories() -> Vec<std::fs::File> {
     found.map(|found| headwater_os::descriptors::duplicate(found.number).expect("dup").into()).collect()
 }
 
+/// What a read of a text of at most 64 bytes gets.
+pub fn reads(stream: &Stream) -> String {
+    let mut text = [0; 64];
+    let count = stream.read(&mut text).expect("no error");
+    String::from_utf8_lossy(&text[..count]).into_owned()
+}
+
 /// The events that poll(2) reports for a descriptor within `timeout`; [`Duration::MAX`] is no bound.
 pub fn polled(fd: impl AsFd, wanted: i16, timeout: Duration) -> i16 {
     let mut polled = libc::pollfd { fd: fd.as_fd().as_raw_fd(), events: wanted, revents: 0 };

@@ -7,7 +7,7 @@ use std::time::Duration;
 use headwater_os::files;
 use headwater_streams::{Errno, Listener, Stream};
 
-use crate::common::{calm, child, expect_nothing_left, in_own_process, joined, open_things, polled, within};
+use crate::common::{calm, child, expect_nothing_left, in_own_process, joined, open_things, polled, reads, within};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -15,12 +15,6 @@ fn place() -> (tempfile::TempDir, PathBuf) {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("server");
     (directory, path)
-}
-
-fn reads(stream: &Stream) -> String {
-    let mut text = [0; 64];
-    let count = stream.read(&mut text).expect("no error");
-    String::from_utf8_lossy(&text[..count]).into_owned()
 }
 
 #[test]
@@ -105,6 +99,9 @@ fn a_path_that_a_killed_server_has_left_is_refused_to_clients_and_bound_again() 
     server.wait().expect("waited for");
     assert!(path.exists(), "killed processes remove nothing");
     assert_eq!(Stream::connect(&path).expect_err("no server").errno(), Errno::new(111));
+    for other in ["/dev/null", "/"] {
+        assert_eq!(Stream::connect(other).expect_err("no server").errno(), Errno::new(111), "{other}");
+    }
     let listener = Listener::bind(&path).expect("it was left behind");
     let client = child(|| Stream::connect(&path).map(drop));
     listener.accept().expect("a client");

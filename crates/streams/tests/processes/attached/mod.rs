@@ -12,7 +12,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use crate::common::{calm, child, in_own_process, joined, within};
+use crate::common::{calm, child, in_own_process, joined, reads, within};
 use headwater_streams::attach::{AttachedOptions, detach, is_attached, is_attached_file};
 use headwater_streams::{Access, Device, Errno, FifoOptions, Stream, pipe};
 
@@ -40,12 +40,6 @@ fn open(path: &Path) -> Stream {
 /// Whether the name is plain again, for every user of the library.
 fn is_plain(path: &Path) -> bool {
     Stream::open_attached(path).expect("no error").is_none() && !is_attached(path)
-}
-
-fn reads(stream: &Stream) -> String {
-    let mut text = [0; 64];
-    let count = stream.read(&mut text).expect("no error");
-    String::from_utf8_lossy(&text[..count]).into_owned()
 }
 
 /// Waits until a condition holds that another process is about to bring about.
