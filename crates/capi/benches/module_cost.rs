@@ -7,7 +7,7 @@
 use std::time::Instant;
 
 use headwater::ddi::{exports, load};
-use headwater_streams::{Handle, Kind, Message, Module, ModuleInfo, Queue, Result, Side, pipe, register};
+use headwater_streams::{Kind, Message, Module, ModuleInfo, Queue, Result, Side, Stream, pipe, register};
 
 /// The same as `upper.c`.
 #[derive(Debug)]
@@ -28,7 +28,7 @@ impl Module for Capitals {
 
 const ROUNDS: usize = 15;
 
-fn time(near: &mut Handle, far: &mut Handle, bytes: usize, count: u32) -> Result<f64> {
+fn time(near: &Stream, far: &Stream, bytes: usize, count: u32) -> Result<f64> {
     let (text, mut buffer) = (vec![b'a'; bytes], vec![0; bytes]);
     let begun = Instant::now();
     for _ in 0..count {
@@ -52,7 +52,7 @@ fn main() -> Result<()> {
         for module in [None, Some("nullmod"), Some("capitals"), Some("upper")] {
             let (near, far) = pipe()?;
             module.map_or(Ok(()), |module| near.push(module))?;
-            rows.push((module.unwrap_or("no module"), near.into_handle(), far.into_handle(), Vec::new()));
+            rows.push((module.unwrap_or("no module"), near, far, Vec::new()));
         }
         for _ in 0..ROUNDS {
             for (_, near, far, times) in &mut rows {

@@ -373,9 +373,9 @@ fn free(retired: Retired) {
     let _ = guarded(|| {
         drop(open.transport);
         if let Some(writer) = open.writer {
-            writer.into_handle().close();
+            writer.drain();
         }
-        open.stream.into_handle().close();
+        open.stream.drain();
         Ok(())
     });
 }

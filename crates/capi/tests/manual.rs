@@ -121,8 +121,7 @@ fn every_constant_and_structure_of_the_headers_is_described() {
 
 #[test]
 fn every_module_and_driver_has_a_page() {
-    let unknown =
-        headwater_streams::Handle::pair().expect("a pipe").0.push("no such").expect_err("unknown").to_string();
+    let unknown = headwater_streams::pipe().expect("a pipe").0.push("no such").expect_err("unknown").to_string();
     let of_driver = headwater_streams::Device::open_private("no such").expect_err("unknown").to_string();
     for list in [unknown, of_driver] {
         let names = list.rsplit_once("known are ").expect("names").1;

@@ -13,7 +13,7 @@ use rustix::process::{Pid, Signal, kill_process};
 #[test]
 fn server() {
     let Ok(server) = Stream::from_env("HEADWATER_STREAM") else { return };
-    while let Ok(received) = server.receive_file_from() {
+    while let Ok(received) = server.files().receive_from() {
         let connection = received.into_stream().expect("a connection");
         let mut bytes = [0; 64];
         let count = connection.read(&mut bytes).expect("a question");
@@ -72,7 +72,7 @@ fn a_device_has_a_name_until_it_is_detached() {
     let mut holder = started(&["attach", "--driver", "echo", "--module", "nullmod", "--create"], &path);
     let stream = open(&path);
     assert_eq!(ask(&stream, "hello"), "hello");
-    assert_eq!(stream.list().expect("open"), ["nullmod", "echo"]);
+    assert_eq!(stream.modules().list().expect("open"), ["nullmod", "echo"]);
     let second = run(&["attach", "--driver", "echo"], &path);
     assert_eq!(second.status.code(), Some(2));
     let complaint = String::from_utf8_lossy(&second.stderr);

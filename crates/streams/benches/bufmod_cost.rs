@@ -15,7 +15,7 @@ const OPENS: usize = 500;
 /// A pipe whose near end has these modules. Each read takes one message or chunk.
 fn pipe_with(module: Option<&str>, flags: BufferFlags) -> Result<(Stream, Stream)> {
     let (near, far) = headwater_streams::pipe()?;
-    near.set_read_options(ReadOptions::default().mode(ReadMode::MessageDiscard))?;
+    near.settings().set_read_options(ReadOptions::default().mode(ReadMode::MessageDiscard))?;
     near.set_nonblocking(true)?;
     if let Some(module) = module {
         near.push(module)?;

@@ -7,21 +7,21 @@ use std::hint::black_box;
 use std::io::{Read, Write};
 use std::time::Instant;
 
-use headwater_streams::{Device, Handle, Result};
+use headwater_streams::{Device, Result, pipe};
 
 fn main() -> Result<()> {
     println!("{:>6} {:>12} {:>12} {:>12} {:>12}   (write + read, ns)", "bytes", "echo", "nuls", "pipe", "kernel's");
     for size in [1, 64, 256, 1024, 4096] {
         let message = vec![1; size];
         let mut buffer = vec![0; size];
-        let mut device = Device::open_private("echo")?.into_handle();
+        let device = Device::open_private("echo")?;
         let echo = least(|| {
             assert_eq!(device.write(black_box(&message)).expect("room"), size);
             assert_eq!(device.read(black_box(&mut buffer)).expect("there"), size);
         });
-        let mut device = Device::open_private("nuls")?.into_handle();
+        let device = Device::open_private("nuls")?;
         let nuls = least(|| assert_eq!(device.write(black_box(&message)).expect("room"), size));
-        let (mut near, mut far) = Handle::pair()?;
+        let (near, far) = pipe()?;
         let pipe = least(|| {
             assert_eq!(near.write(black_box(&message)).expect("room"), size);
             assert_eq!(far.read(black_box(&mut buffer)).expect("there"), size);

@@ -5,12 +5,12 @@ use std::path::Path;
 use std::time::Instant;
 
 use headwater_os::child::Child;
-use headwater_streams::{Access, Fifo, FifoOptions, Handle, Stream};
+use headwater_streams::{Access, Fifo, FifoOptions, Stream};
 
 const ROUNDS: usize = 300;
 
-fn open(path: &Path, access: Access) -> Handle {
-    FifoOptions::new().nonblocking(true).open(path, access).map(Stream::into_handle).expect("it may be opened")
+fn open(path: &Path, access: Access) -> Stream {
+    FifoOptions::new().nonblocking(true).open(path, access).expect("it may be opened")
 }
 
 fn median_us(mut round: impl FnMut() -> u64) -> f64 {

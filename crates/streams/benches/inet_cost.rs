@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use headwater_os::child::Child;
 use headwater_streams::tpi::{InternetAddress, Primitive};
-use headwater_streams::{Device, DeviceOptions, Events, Handle, Result};
+use headwater_streams::{Device, DeviceOptions, Events, Result, Stream};
 
 const MESSAGES: u64 = 50_000;
 const TRIPS: u32 = 5_000;
@@ -84,7 +84,7 @@ fn print(size: usize, what: &[&str], ends: &[&str], found: &mut [Vec<f64>]) {
 /// An end of UDP.
 enum End {
     Socket(UdpSocket, Option<SocketAddr>),
-    Endpoint(Box<Handle>, Vec<u8>),
+    Endpoint(Box<Stream>, Vec<u8>),
 }
 
 impl End {
@@ -98,7 +98,7 @@ impl End {
         };
         let directory = std::env::temp_dir().join(format!("headwater-inet-cost-{}", std::process::id()));
         let opened = DeviceOptions::new().directory(&directory).open(driver)?;
-        let mut endpoint = Box::new(opened.into_handle());
+        let endpoint = Box::new(opened);
         let bind = Primitive::BindReq { address: InternetAddress::from(any).bytes(), waiting: 0 }.encode();
         endpoint.putmsg(Some(&bind), None)?;
         let answer = endpoint.receive()?.expect("an answer");
@@ -292,8 +292,8 @@ fn tcp_ours(size: usize) -> Result<(f64, f64)> {
         i32::from(echoed.is_err())
     })?;
     caller.push("tirdwr")?;
-    let mut sender = caller.into_handle();
-    let mut receiver = sender.another();
+    let sender = caller;
+    let receiver = sender.clone();
     let send = |data: &[u8]| sender.write(data).map(drop);
     let receive = |buffer: &mut [u8]| {
         let mut count = 0;

@@ -8,17 +8,18 @@ use std::path::Path;
 use std::time::Instant;
 
 use headwater_os::child::Child;
-use headwater_streams::{DeviceOptions, Handle, Result};
+use headwater_streams::{DeviceOptions, Result, Stream};
 
 const ROUNDS: usize = 15;
 const BYTES: usize = 64 << 20;
 
 /// Two connected streams.
-type Ends = (Handle, Handle);
+type Ends = (Stream, Stream);
 
 fn main() -> Result<()> {
     let directory = tempfile::tempdir()?;
-    let ends: [Box<dyn Fn() -> Result<Ends>>; 2] = [Box::new(|| partners(directory.path())), Box::new(Handle::pair)];
+    let ends: [Box<dyn Fn() -> Result<Ends>>; 2] =
+        [Box::new(|| partners(directory.path())), Box::new(headwater_streams::pipe)];
     println!("{:>32} {:>10} {:>10}", "", "loop", "pipe");
     for size in [64, 4096] {
         let text = format!("write + read, {size} bytes, ns");
@@ -34,7 +35,7 @@ fn main() -> Result<()> {
 /// Streams 0 and 1 of `loop`, which have met.
 fn partners(directory: &Path) -> Result<Ends> {
     let open = |minor| DeviceOptions::new().directory(directory.join("devices")).minor(minor).open("loop");
-    let (mut one, mut other) = (open(0)?.into_handle(), open(1)?.into_handle());
+    let (one, other) = (open(0)?, open(1)?);
     other.write(b"x")?;
     one.read(&mut [0; 8])?;
     Ok((one, other))
@@ -60,7 +61,7 @@ fn in_turns(
     Ok(())
 }
 
-fn write_and_read((mut near, mut far): Ends, size: usize) -> Result<f64> {
+fn write_and_read((near, far): Ends, size: usize) -> Result<f64> {
     let (message, mut buffer) = (vec![1; size], vec![0; size]);
     const CALLS: u32 = 20_000;
     let start = Instant::now();
@@ -71,7 +72,7 @@ fn write_and_read((mut near, mut far): Ends, size: usize) -> Result<f64> {
     Ok(start.elapsed().as_nanos() as f64 / f64::from(CALLS))
 }
 
-fn there_and_back((mut near, far): Ends, size: usize) -> Result<f64> {
+fn there_and_back((near, far): Ends, size: usize) -> Result<f64> {
     let mut child = in_child(&mut Some(far), |far| {
         let mut buffer = vec![0; size];
         while let count @ 1.. = far.read(&mut buffer)? {
@@ -96,7 +97,7 @@ fn there_and_back((mut near, far): Ends, size: usize) -> Result<f64> {
     Ok(time.as_nanos() as f64 / f64::from(CALLS))
 }
 
-fn bytes_over((mut near, far): Ends, size: usize) -> Result<f64> {
+fn bytes_over((near, far): Ends, size: usize) -> Result<f64> {
     let mut child = in_child(&mut Some(far), |far| {
         let mut buffer = vec![0; 64 << 10];
         let mut read = 0;
@@ -117,7 +118,7 @@ fn bytes_over((mut near, far): Ends, size: usize) -> Result<f64> {
 }
 
 /// The other end is used by a child alone.
-fn in_child(far: &mut Option<Handle>, body: impl FnOnce(&mut Handle) -> Result<()>) -> Child {
+fn in_child(far: &mut Option<Stream>, body: impl FnOnce(&Stream) -> Result<()>) -> Child {
     let child = Child::fork(|| {
         let Some(mut far) = far.take() else { return 1 };
         i32::from(body(&mut far).is_err())

@@ -6,7 +6,7 @@
 use std::time::Instant;
 
 use headwater_os::child::Child;
-use headwater_streams::{Device, Handle, Result, pipe};
+use headwater_streams::{Device, Result, Stream, pipe};
 
 const ROUNDS: usize = 15;
 const MESSAGES: u32 = 20_000;
@@ -36,12 +36,12 @@ fn main() -> Result<()> {
 
 fn rate(way: Way, size: usize) -> Result<f64> {
     let (near, far) = pipe()?;
-    let (near, far) = (near.into_handle(), far.into_handle());
+    let (near, far) = (near, far);
     let (sender, receiver, id) = match way {
         Way::Pipe => (near, far, [0; 4]),
         Way::Down | Way::Up => {
-            let mut upper = Device::open_private("mux")?.into_handle();
-            let id = upper.link(&near)?.bytes();
+            let upper = Device::open_private("mux")?;
+            let id = upper.links().link(&near)?.bytes();
             if matches!(way, Way::Down) { (upper, far, id) } else { (far, upper, id) }
         }
     };
@@ -61,12 +61,12 @@ fn rate(way: Way, size: usize) -> Result<f64> {
     Ok(f64::from(MESSAGES) / seconds)
 }
 
-fn send(sender: &Handle, control: &[u8], size: usize) -> Result<()> {
-    let (mut sender, data) = (sender.another(), vec![1; size]);
+fn send(sender: &Stream, control: &[u8], size: usize) -> Result<()> {
+    let (sender, data) = (sender.clone(), vec![1; size]);
     (0..MESSAGES).try_for_each(|_| sender.putmsg(Some(control), Some(&data)))
 }
 
-fn receive(mut receiver: Handle, size: usize) -> Result<()> {
+fn receive(receiver: Stream, size: usize) -> Result<()> {
     let (mut control, mut data) = ([0; 8], vec![0; 8192]);
     let mut left = MESSAGES as usize * size;
     while left > 0 {

@@ -31,7 +31,7 @@ fn main() {
         print!("{size:>6}  {:>5.1} + {:>5.1}", ring.0, ring.1);
         for (_, modules, policy) in ways {
             let options = Options::new().hiwat(1 << 18).policy(policy);
-            let (mut near, mut far) = options.pair().expect("pipe");
+            let (near, far) = options.pipe().expect("pipe");
             modules.iter().for_each(|name| near.push(name).expect("known"));
             let cost = least(
                 || assert_eq!(near.write(black_box(&message)).expect("room"), size),

@@ -6,7 +6,7 @@ fn main() {
         let mut all = Vec::new();
         for _ in 0..2000 {
             let start = now_ns();
-            let (mut near, mut far) = headwater_streams::Handle::pair().expect("pipe");
+            let (near, far) = headwater_streams::pipe().expect("pipe");
             if byte {
                 near.write(b"x").expect("room");
                 far.read(&mut [0]).expect("there");

@@ -3,9 +3,9 @@ use headwater_os::{child::Child, clock::now_ns, cpu};
 use std::time::Duration;
 fn main() {
     let kernel = std::env::args().nth(1).as_deref() == Some("pipe");
-    let (near, far) = headwater_streams::Handle::pair().expect("pipe");
+    let (near, far) = headwater_streams::pipe().expect("pipe");
     let (mut source, mut sink) = std::io::pipe().expect("pipe");
-    let (mut near, mut far) = (near, far);
+    let (near, far) = (near, far);
     cpu::bind(1).expect("cpu");
     let mut child = Child::fork(|| {
         let mut delays = Vec::new();

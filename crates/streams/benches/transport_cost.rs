@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use headwater_os::child::Child;
 use headwater_streams::tpi::{Capabilities, InternetAddress, Primitive};
-use headwater_streams::{DeviceOptions, Handle, Result};
+use headwater_streams::{DeviceOptions, Result, Stream};
 
 const ROUNDS: usize = 11;
 const MESSAGES: usize = 200_000;
@@ -78,14 +78,14 @@ fn timed(receive: impl FnOnce() -> Result<()>, mut send: impl FnMut() -> Result<
     Ok(time.as_nanos() as f64 / MESSAGES as f64)
 }
 
-fn endpoint(directory: &Path, driver: &str, address: &[u8], waiting: u32) -> Result<Handle> {
-    let mut endpoint = DeviceOptions::new().directory(directory.join("devices")).open(driver)?.into_handle();
+fn endpoint(directory: &Path, driver: &str, address: &[u8], waiting: u32) -> Result<Stream> {
+    let endpoint = DeviceOptions::new().directory(directory.join("devices")).open(driver)?;
     endpoint.putmsg(Some(&Primitive::BindReq { address, waiting }.encode()), None)?;
     endpoint.receive()?;
     Ok(endpoint)
 }
 
-fn receive_all(endpoint: &mut Handle, size: usize) -> Result<()> {
+fn receive_all(endpoint: &Stream, size: usize) -> Result<()> {
     let (mut control, mut data) = ([0; 256], vec![0; size]);
     for _ in 0..MESSAGES {
         endpoint.getmsg(Some(&mut control), Some(&mut data))?;
@@ -94,26 +94,26 @@ fn receive_all(endpoint: &mut Handle, size: usize) -> Result<()> {
 }
 
 fn ticlts(directory: &Path, size: usize) -> Result<f64> {
-    let mut receiver = endpoint(directory, "ticlts", b"receiver", 0)?;
-    let mut sender = endpoint(directory, "ticlts", b"sender", 0)?;
+    let receiver = endpoint(directory, "ticlts", b"receiver", 0)?;
+    let sender = endpoint(directory, "ticlts", b"sender", 0)?;
     let data = vec![1; size];
-    timed(|| datagrams(&mut receiver, size), || sender.send_to(b"receiver", &[], &data))
+    timed(|| datagrams(&receiver, size), || sender.send_to(b"receiver", &[], &data))
 }
 
 fn own_udp(directory: &Path, size: usize) -> Result<f64> {
     let any = InternetAddress::from("127.0.0.1:0".parse::<SocketAddr>().expect("an address"));
-    let mut receiver = endpoint(directory, "udp", any.bytes(), 0)?;
-    let mut sender = endpoint(directory, "udp", any.bytes(), 0)?;
+    let receiver = endpoint(directory, "udp", any.bytes(), 0)?;
+    let sender = endpoint(directory, "udp", any.bytes(), 0)?;
     receiver.putmsg(Some(&Primitive::AddrReq.encode()), None)?;
     let answer = receiver.receive()?.expect("an answer");
     let Ok(Primitive::AddrAck { local, .. }) = Primitive::decode(answer.control().unwrap_or_default()) else {
         panic!("{answer:?}")
     };
     let data = vec![1; size];
-    timed(|| datagrams(&mut receiver, size), || sender.send_to(local, &[], &data))
+    timed(|| datagrams(&receiver, size), || sender.send_to(local, &[], &data))
 }
 
-fn datagrams(endpoint: &mut Handle, size: usize) -> Result<()> {
+fn datagrams(endpoint: &Stream, size: usize) -> Result<()> {
     let (mut source, mut data) = ([0; 128], vec![0; size]);
     for _ in 0..MESSAGES {
         endpoint.recv_from(&mut source, &mut [], &mut data)?;
@@ -122,9 +122,9 @@ fn datagrams(endpoint: &mut Handle, size: usize) -> Result<()> {
 }
 
 fn ticots(directory: &Path, size: usize) -> Result<f64> {
-    let mut listener = endpoint(directory, "ticots", b"listener", 1)?;
-    let mut receiver = endpoint(directory, "ticots", b"receiver", 0)?;
-    let mut sender = endpoint(directory, "ticots", b"sender", 0)?;
+    let listener = endpoint(directory, "ticots", b"listener", 1)?;
+    let receiver = endpoint(directory, "ticots", b"receiver", 0)?;
+    let sender = endpoint(directory, "ticots", b"sender", 0)?;
     sender.putmsg(Some(&Primitive::ConnReq { destination: b"listener", options: b"" }.encode()), None)?;
     sender.receive()?;
     let asked = listener.receive()?.expect("a connection");
@@ -141,7 +141,7 @@ fn ticots(directory: &Path, size: usize) -> Result<f64> {
     sender.receive()?;
     let control = Primitive::DataReq { more: false }.encode();
     let data = vec![1; size];
-    timed(|| receive_all(&mut receiver, size), || sender.putmsg(Some(&control), Some(&data)).map(drop))
+    timed(|| receive_all(&receiver, size), || sender.putmsg(Some(&control), Some(&data)).map(drop))
 }
 
 fn unix_datagrams(_: &Path, size: usize) -> Result<f64> {
@@ -197,7 +197,7 @@ fn udp(_: &Path, size: usize) -> Result<f64> {
 }
 
 fn pipe(_: &Path, size: usize) -> Result<f64> {
-    let (mut sender, mut receiver) = Handle::pair()?;
+    let (sender, receiver) = headwater_streams::pipe()?;
     let (data, mut buffer) = (vec![1; size], vec![0; size]);
     let receive = || {
         let mut left = MESSAGES * size;
@@ -211,8 +211,8 @@ fn pipe(_: &Path, size: usize) -> Result<f64> {
 
 /// Messages of the same form as those of the transports.
 fn pipe_messages(_: &Path, size: usize) -> Result<f64> {
-    let (mut sender, mut receiver) = Handle::pair()?;
+    let (sender, receiver) = headwater_streams::pipe()?;
     let control = Primitive::UnitdataInd { source: b"sender", options: b"" }.encode();
     let data = vec![1; size];
-    timed(|| receive_all(&mut receiver, size), || sender.putmsg(Some(&control), Some(&data)).map(drop))
+    timed(|| receive_all(&receiver, size), || sender.putmsg(Some(&control), Some(&data)).map(drop))
 }

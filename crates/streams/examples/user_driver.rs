@@ -36,7 +36,7 @@ fn main() -> Result<()> {
     // Every process that uses the device makes the driver known, before it opens it.
     register_driver(Counter)?;
     let stream = Device::open_private("counter")?;
-    println!("a stream to {}", stream.look()?);
+    println!("a stream to {}", stream.modules().look()?);
     for word in ["one", "and", "another"] {
         stream.write(word.as_bytes())?;
         let mut buffer = [0; 64];

@@ -31,7 +31,7 @@ fn main() -> Result<()> {
     register(Numbers)?;
     let (near, far) = pipe()?;
     near.push("numbers")?;
-    println!("modules: {}", near.list()?.join(", "));
+    println!("modules: {}", near.modules().list()?.join(", "));
     for line in ["a first line", "a second one"] {
         near.write(line.as_bytes())?;
         let mut buffer = [0; 64];

@@ -24,12 +24,14 @@ use crate::head::handle::Handle;
 use crate::message::Message;
 use crate::process::end::{Access, closed};
 use crate::process::endpoint::OnClose;
+use crate::stream::Stream;
 
 /// One end of a stream, as tasks of a tokio runtime use it.
 pub struct AsyncStream {
-    /// Dropped before the stream, which then tells the other end to look whether it was the last handle.
+    /// Dropped before the handle, which then tells the other end to look whether it was the last one.
     waits: Arc<Waits>,
-    stream: Handle,
+    handle: Handle,
+    stream: Stream,
     /// The count of this end's own events at the last read without success; None: a read is to be tried.
     seen: Option<u32>,
     /// A message that the sink has accepted and that has found no room yet. It is sent before all else.
@@ -98,7 +100,7 @@ impl Wake for Tasks {
 }
 
 impl AsyncStream {
-    /// Hands an end to the runtime that the calling task runs in, which uses it by a non-blocking handle of its own.
+    /// Hands an end to the runtime that the calling task runs in. Its own calls never block, whatever the stream's O_NONBLOCK says.
     ///
     /// # Errors
     /// `EMFILE` without a free descriptor; what the runtime reports.
@@ -106,32 +108,31 @@ impl AsyncStream {
     /// # Panics
     /// Outside of a tokio runtime with I/O enabled.
     #[doc = include_str!("../doc/tokio.md")]
-    pub fn new(stream: impl Into<Handle>) -> Result<AsyncStream> {
-        let mut stream = stream.into();
-        stream.set_nonblocking(true)?;
+    pub fn new(stream: Stream) -> Result<AsyncStream> {
+        let mut handle = stream.new_handle();
+        handle.set_nonblocking(true)?;
         let descriptor = stream.as_fd().try_clone_to_owned()?;
         #[expect(deprecated, reason = "an OwnedFd keeps its number, which is all that the unsafe successor asks for")]
         let doorbell = AsyncFd::with_interest(descriptor, Interest::READABLE | Interest::WRITABLE)?;
         let waits =
             Arc::new(Waits { doorbell: Mutex::new(Some(doorbell)), tasks: Arc::default(), epoch: fork::epoch() });
         let weak = Arc::downgrade(&waits);
-        stream.end.endpoint.tell_of_close(weak);
+        handle.end.endpoint.tell_of_close(weak);
         // A close that did not find this value.
-        stream.end.check_open()?;
-        Ok(AsyncStream { waits, stream, seen: None, unsent: None })
+        handle.end.check_open()?;
+        Ok(AsyncStream { waits, handle, stream, seen: None, unsent: None })
     }
 
-    /// The end itself, for everything that does not wait: options, modules, counters.
+    /// The end itself, for what does not wait: settings, modules, counters. Its reads and writes block the thread.
     #[doc = include_str!("../doc/tokio.md")]
-    pub fn get_mut(&mut self) -> &mut Handle {
-        self.seen = None;
-        &mut self.stream
+    pub fn stream(&self) -> &Stream {
+        &self.stream
     }
 
     /// Takes the next message, of any kind; None at the end of the stream.
     ///
     /// # Errors
-    /// As [`Handle::receive`].
+    /// As [`Stream::receive`].
     #[doc = include_str!("../doc/tokio.md")]
     pub async fn receive(&mut self) -> Result<Option<Message<'static>>> {
         std::future::poll_fn(|context| self.poll_receive(context)).await.transpose()
@@ -140,7 +141,7 @@ impl AsyncStream {
     /// Sends a message.
     ///
     /// # Errors
-    /// As [`Handle::send_message`].
+    /// As [`Stream::send_message`].
     #[doc = include_str!("../doc/tokio.md")]
     pub async fn send_message(&mut self, message: &Message<'_>) -> Result<()> {
         std::future::poll_fn(|context| self.poll_send(context, message)).await
@@ -149,8 +150,8 @@ impl AsyncStream {
     fn poll_receive(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Message<'static>>>> {
         ready!(self.poll_news(context))?;
         loop {
-            let seen = self.stream.end.own_events();
-            match self.stream.receive() {
+            let seen = self.handle.end.own_events();
+            match self.handle.receive() {
                 Err(error) if error.is_held() => return come_again(context),
                 Err(error) if error.errno() == Errno::Again => {}
                 done => return Poll::Ready(done.transpose()),
@@ -177,7 +178,7 @@ impl AsyncStream {
     /// `EAGAIN` means that no part of the message was sent, so it is sent again as a whole.
     fn poll_send_now(&mut self, context: &mut Context<'_>, message: &Message<'_>) -> Poll<Result<()>> {
         loop {
-            match self.stream.send_message(message) {
+            match self.handle.send_message(message) {
                 Err(error) if error.is_held() => return come_again(context),
                 Err(error) if error.errno() == Errno::Again => {}
                 done => return Poll::Ready(done),
@@ -202,7 +203,7 @@ impl AsyncStream {
         Tasks::set(&tasks.reader, context.waker());
         let mut doorbell = self.waits.doorbell();
         let Some(doorbell) = &mut *doorbell else { return Poll::Ready(Err(closed())) };
-        if self.stream.end.endpoint.access == Access::Both {
+        if self.handle.end.endpoint.access == Access::Both {
             let waker = Waker::from(Arc::clone(tasks));
             // An edge from before the registration is skipped: its cause is seen below.
             while let Poll::Ready(edge) = doorbell.poll_write_ready_mut(&mut Context::from_waker(&waker)) {
@@ -214,7 +215,7 @@ impl AsyncStream {
                 edge.clear_ready();
             }
         }
-        if self.stream.end.own_events() != seen {
+        if self.handle.end.own_events() != seen {
             return Poll::Ready(Ok(()));
         }
         // Readiness from before the attempt is cleared; later readiness is not, and causes the next attempt.
@@ -256,8 +257,8 @@ impl AsyncRead for AsyncStream {
         let this = &mut *self;
         ready!(this.poll_news(context))?;
         loop {
-            let seen = this.stream.end.own_events();
-            match this.stream.read(buffer.initialize_unfilled()) {
+            let seen = this.handle.end.own_events();
+            match this.handle.read(buffer.initialize_unfilled()) {
                 Ok(count) => {
                     buffer.advance(count);
                     return Poll::Ready(Ok(()));
@@ -276,7 +277,7 @@ impl AsyncWrite for AsyncStream {
         let this = &mut *self;
         ready!(this.poll_unsent(context))?;
         loop {
-            match this.stream.write(bytes) {
+            match this.handle.write(bytes) {
                 Err(error) if error.is_held() => return come_again(context),
                 Err(error) if error.errno() == Errno::Again => {}
                 done => return Poll::Ready(Ok(done?)),
@@ -291,8 +292,8 @@ impl AsyncWrite for AsyncStream {
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         ready!(self.poll_unsent(context))?;
-        Poll::Ready(match self.stream.end.endpoint.access {
-            Access::Both => self.stream.shutdown(Shutdown::Write).map_err(io::Error::from),
+        Poll::Ready(match self.handle.end.endpoint.access {
+            Access::Both => self.handle.shutdown(Shutdown::Write).map_err(io::Error::from),
             // An end of a FIFO is closed by dropping it.
             Access::Read | Access::Write => Ok(()),
         })
@@ -320,7 +321,7 @@ impl Sink<Message<'static>> for AsyncStream {
         if self.unsent.is_some() {
             return Err(fixed!(Again, "the sink was not asked whether it is ready"));
         }
-        match self.stream.send_message(&message) {
+        match self.handle.send_message(&message) {
             Err(error) if error.errno() == Errno::Again => {
                 self.unsent = Some(message);
                 Ok(())
@@ -340,6 +341,6 @@ impl Sink<Message<'static>> for AsyncStream {
 
 impl fmt::Debug for AsyncStream {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("AsyncStream").field("stream", &self.stream).finish_non_exhaustive()
+        formatter.debug_struct("AsyncStream").field("stream", &self.handle).finish_non_exhaustive()
     }
 }

@@ -1,6 +1,6 @@
-//! The counts of a handle since it was opened. Readable at any time; each process counts its own.
+//! The counts of one thread's calls on an end. Readable at any time; each process counts its own.
 
-/// Counts of one handle.
+/// Counts of one thread's calls on an end.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Counters {

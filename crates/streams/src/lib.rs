@@ -17,10 +17,10 @@
 //!
 //! # Which type
 //! - [`pipe`], [`Options::pipe`], [`Fifo::open`] and [`Device::open`] give a [`Stream`]: an end of a stream, for all threads of the
-//!   process at once. Its clones are the same end. This is the type to use.
-//! - [`Stream::handle`] gives a [`Handle`]: one thread's use of an end. Use it where a thread makes millions of calls,
-//!   because it saves some 2 ns per call, or to send and receive without a copy ([`Handle::reserve`],
-//!   [`Handle::borrow`]).
+//!   process at once. Its clones are the same end. Rare duties are grouped: [`Stream::settings`], [`Stream::modules`],
+//!   [`Stream::signals`], [`Stream::files`], [`Stream::links`].
+//! - [`Stream::direct`] gives a [`DirectStream`], for a thread that makes millions of calls, or sends and receives without a
+//!   copy ([`DirectStream::reserve`], [`DirectStream::borrow`]).
 //! - `AsyncStream` (feature `tokio`) is an end for tasks.
 //! - [`Message`] is a message, as users send and receive it whole and as modules pass it on. [`Stream::getmsg`] reads the parts of
 //!   one into the caller's buffers instead, and returns [`Received`].
@@ -128,7 +128,7 @@ const _: () = {
     is_shared::<MemoryAt<'static>>();
     is_shared::<(LogSubmitter, QueueRef)>();
     // One thread at a time uses it.
-    is_sent::<Handle>();
+    is_sent::<DirectStream>();
     is_sent::<ReadGrant<'static>>();
     is_sent::<WriteGrant<'static>>();
     #[cfg(feature = "tokio")]
@@ -141,6 +141,7 @@ mod public {
     #[cfg(feature = "tokio")]
     pub use crate::asynchronous::AsyncStream;
     pub use crate::counters::Counters;
+    #[doc(hidden)]
     pub use crate::head::handle::Handle;
     pub use crate::head::{
         Events, IoctlTimeout, MemoryAt, MessageFilter, Prepared, PreparedEdge, ReadGrant, Received, ReceivedDatagram,
@@ -169,6 +170,6 @@ mod public {
     pub use crate::process::file_kind::FileKind;
     pub use crate::process::local::LocalState;
     pub use crate::process::sleep_check::set_sleep_check;
-    pub use crate::stream::{ReadHalf, Stream, WriteHalf};
+    pub use crate::stream::{DirectStream, Files, Links, Modules, ReadHalf, Settings, Signals, Stream, WriteHalf};
     pub use crate::strlog::{LogSubmitter, strlog};
 }

@@ -96,7 +96,7 @@ impl Listener {
     #[doc = include_str!("../doc/listener.md")]
     pub fn accept(&self) -> Result<(Stream, PeerCredentials)> {
         loop {
-            let received = self.server.receive_file_from()?;
+            let received = self.server.files().receive_from()?;
             let peer = PeerCredentials { user: received.user, group: received.group };
             match received.into_stream() {
                 Ok(stream) => return Ok((stream, peer)),

@@ -13,7 +13,7 @@ pub mod head;
 /// use headwater_streams::Options;
 ///
 /// let (near, _far) = Options::new().hiwat(4096).lowat(1024).pipe()?;
-/// assert_eq!(near.water_marks(), (4096, 1024));
+/// assert_eq!(near.settings().water_marks(), (4096, 1024));
 /// # Ok::<(), headwater_streams::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -35,12 +35,8 @@ impl Options {
         Ok((near.into(), far.into()))
     }
 
-    /// Makes a pipe with these options, as [`Options::pipe`], and returns a [`Handle`] of each end.
-    ///
-    /// # Errors
-    /// As [`Options::pipe`].
-    #[doc = include_str!("../doc/pipe_options.md")]
-    pub fn pair(&self) -> Result<(Handle, Handle)> {
+    /// Makes a pipe as [`Options::pipe`], and returns a handle of each end.
+    pub(crate) fn pair(&self) -> Result<(Handle, Handle)> {
         let (near, far) = Doorbell::pair()?;
         let region = Region::create(self, [near.cookie()?, far.cookie()?])?;
         for lane in &region.fixed.lanes {

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use futures_util::{SinkExt, StreamExt};
-use headwater_streams::{AsyncStream, Errno, Handle, Message, Options, Priority};
+use headwater_streams::{AsyncStream, Errno, Message, Options, Priority, pipe};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 fn pair(options: &Options) -> (AsyncStream, AsyncStream) {
-    let (near, far) = options.pair().expect("pipe");
+    let (near, far) = options.pipe().expect("pipe");
     (AsyncStream::new(near).expect("runtime"), AsyncStream::new(far).expect("runtime"))
 }
 
@@ -52,7 +52,7 @@ async fn a_ping_pong_of_messages_never_stalls() {
 
 #[tokio::test]
 async fn a_blocking_thread_wakes_a_task_and_is_woken_by_it() {
-    let (near, mut far) = Handle::pair().expect("pipe");
+    let (near, far) = pipe().expect("pipe");
     let mut near = AsyncStream::new(near).expect("runtime");
     let thread = std::thread::spawn(move || {
         let mut byte = [0];

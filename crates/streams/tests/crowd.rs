@@ -8,7 +8,7 @@ use std::sync::Barrier;
 use std::time::{Duration, Instant};
 
 use headwater_os::child::Child;
-use headwater_streams::Handle;
+use headwater_streams::Stream;
 
 mod common;
 
@@ -18,7 +18,7 @@ use common::{child, extent, setting};
 const MESSAGE: usize = 4;
 
 /// Counts what arrives: each number has to come twice.
-fn count(mut reader: Handle, users: usize) -> Vec<u8> {
+fn count(reader: Stream, users: usize) -> Vec<u8> {
     let mut seen = vec![0; users];
     let (mut buffer, mut held) = (vec![0; 64 << 10], 0);
     loop {
@@ -38,7 +38,7 @@ fn count(mut reader: Handle, users: usize) -> Vec<u8> {
 }
 
 /// Writes a number when all are there, after `wait` again, and leaves.
-fn write_twice(stream: &mut Handle, number: usize, wait: impl Fn()) {
+fn write_twice(stream: &Stream, number: usize, wait: impl Fn()) {
     for _ in 0..2 {
         assert_eq!(stream.write(&(number as u32).to_le_bytes()).expect("room"), MESSAGE);
         wait();
@@ -50,7 +50,7 @@ fn a_thousand_processes_and_as_many_threads_lose_nothing() {
     let users = extent("HEADWATER_USERS", 1000) as usize;
     let patience = Duration::from_secs(setting("HEADWATER_PATIENCE", 300));
     common::within(patience, "a crowd at one stream".into());
-    let (near, far) = Handle::pair().expect("pipe");
+    let (near, far) = headwater_streams::pipe().expect("pipe");
     // Each process writes to `met` when it has written once; all end when `go` is shut down.
     let (met, mut is_met) = UnixStream::pair().expect("pair");
     let (go, gone) = UnixStream::pair().expect("pair");
@@ -59,7 +59,7 @@ fn a_thousand_processes_and_as_many_threads_lose_nothing() {
     let processes: Vec<Child> = (0..users)
         .map(|number| {
             child(|| {
-                let mut stream = near.another();
+                let stream = near.clone();
                 stream.write(&(number as u32).to_le_bytes())?;
                 (&met).write_all(b"x")?;
                 assert_eq!((&gone).read(&mut [0])?, 0);
@@ -75,10 +75,10 @@ fn a_thousand_processes_and_as_many_threads_lose_nothing() {
     let all = Barrier::new(users);
     std::thread::scope(|scope| {
         for number in users..2 * users {
-            let mut stream = near.another();
+            let stream = near.clone();
             let all = &all;
             let body = move || {
-                write_twice(&mut stream, number, || {
+                write_twice(&stream, number, || {
                     all.wait();
                 })
             };

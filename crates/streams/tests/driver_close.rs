@@ -345,10 +345,10 @@ fn the_members_of_an_end_are_sent_one_hang_up_when_the_partner_is_killed_or_clos
         POLLS.store(0, Ordering::Relaxed);
         let user = User::start(|| open(directory.path(), "loop", 1));
         let stream = open(directory.path(), "loop", 0).expect("free");
-        stream.set_signals(SignalEvents::HANGUP).expect("room");
+        stream.signals().set(SignalEvents::HANGUP).expect("room");
         let (counted, told) = std::io::pipe().expect("pipe");
         let member = User::start(|| {
-            stream.set_signals(SignalEvents::HANGUP)?;
+            stream.signals().set(SignalEvents::HANGUP)?;
             let told = told.try_clone()?;
             std::thread::spawn(move || {
                 while POLLS.load(Ordering::Relaxed) == 0 {

@@ -4,7 +4,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::io::{self, Read, Write};
 
-use headwater_streams::{Access, Errno, Error, Events, Fifo, Handle, Options};
+use headwater_streams::{Access, Errno, Error, Events, Fifo, Options, Stream};
 
 thread_local! {
     static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
@@ -30,8 +30,8 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static COUNTING: Counting = Counting;
 
-fn with(options: Options) -> (Handle, Handle) {
-    let (mut near, mut far) = options.pair().expect("pipe");
+fn with(options: Options) -> (Stream, Stream) {
+    let (near, far) = options.pipe().expect("pipe");
     near.set_nonblocking(true).expect("arm");
     far.set_nonblocking(true).expect("arm");
     (near, far)
@@ -39,12 +39,12 @@ fn with(options: Options) -> (Handle, Handle) {
 
 #[test]
 fn eagain_allocates_nothing() {
-    let (mut near, mut far) = with(Options::new().hiwat(100).lowat(50));
+    let (mut near, far) = with(Options::new().hiwat(100).lowat(50));
     while near.write(&[0; 60]).is_ok() {}
     far.write(b"x").expect("room");
     let mut buffer = [0; 100];
     near.read(&mut buffer).expect("there");
-    let mut tries = |near: &mut Handle| {
+    let mut tries = |near: &Stream| {
         for _ in 0..100 {
             let again: [Result<(), Error>; 4] = [
                 near.write(&buffer).map(|_| ()),
@@ -53,7 +53,7 @@ fn eagain_allocates_nothing() {
                 near.getmsg(None, Some(&mut buffer)).map(|_| ()),
             ];
             assert!(again.into_iter().all(|done| done.is_err_and(|error| error.errno() == Errno::Again)));
-            let standard = [Read::read(near, &mut buffer), Write::write(near, &buffer)];
+            let standard = [Read::read(&mut &*near, &mut buffer), Write::write(&mut &*near, &buffer)];
             assert!(
                 standard.into_iter().all(|done| done.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock))
             );
@@ -68,7 +68,7 @@ fn eagain_allocates_nothing() {
 #[test]
 fn a_module_raises_any_error_and_it_keeps_its_number() {
     for number in [1, 5, 71, 104, 133] {
-        let (mut near, _far) = with(Options::default());
+        let (near, _far) = with(Options::default());
         near.push("testmod").expect("known");
         near.putmsg(Some(format!("error {number} 0").as_bytes()), None).expect("fine");
         let error = near.read(&mut [0; 9]).expect_err("raised");
@@ -94,8 +94,8 @@ fn what_the_kernel_says_keeps_its_number() {
 
 #[test]
 fn an_error_of_the_standard_library_says_the_reason_where_the_number_says_too_little() {
-    let (mut near, _far) = with(Options::new().strctlsz(8));
-    let mut refused = || near.putmsg(Some(&[0; 9]), None).expect_err("too long");
+    let (near, _far) = with(Options::new().strctlsz(8));
+    let refused = || near.putmsg(Some(&[0; 9]), None).expect_err("too long");
     let reason = refused().to_string();
     assert!(reason.contains("strctlsz 8"), "{reason}");
     for described in [io::Error::from(refused()), refused().into_io_with_reason()] {
@@ -104,7 +104,7 @@ fn an_error_of_the_standard_library_says_the_reason_where_the_number_says_too_li
         assert_eq!((again.errno(), again.to_string()), (Errno::Range, reason.clone()));
     }
     near.set_nonblocking(true).expect("set");
-    let mut empty = || near.read(&mut [0]).expect_err("nothing is there");
+    let empty = || near.read(&mut [0]).expect_err("nothing is there");
     assert_eq!(io::Error::from(empty()).raw_os_error(), Some(Errno::Again.number()));
     assert_eq!(empty().into_io_with_reason().kind(), io::ErrorKind::WouldBlock);
 }

@@ -4,7 +4,7 @@
 use std::os::unix::fs::MetadataExt;
 use std::time::{Duration, Instant};
 
-use headwater_streams::{Errno, Handle};
+use headwater_streams::{Errno, Stream, pipe};
 
 /// One test at a time: each checks all streams of the process.
 static ALONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
@@ -29,7 +29,7 @@ fn resident() -> u64 {
 #[test]
 fn a_reader_that_dozes_off_gives_the_memory_back() {
     let _alone = alone();
-    let (mut near, mut far) = Handle::pair().expect("pipe");
+    let (near, far) = pipe().expect("pipe");
     let reader = std::thread::spawn(move || {
         let (mut buffer, mut next) = ([0; 4096], 0u32);
         loop {
@@ -63,7 +63,7 @@ fn a_reader_that_dozes_off_gives_the_memory_back() {
 #[test]
 fn a_reader_gives_the_memory_back_though_a_writer_was_in_the_middle_of_its_call() {
     let _alone = alone();
-    let (mut near, mut far) = Handle::pair().expect("pipe");
+    let (near, far) = pipe().expect("pipe");
     let reader = std::thread::spawn(move || {
         let (mut buffer, mut bytes) = ([0; 4096], 0);
         loop {
@@ -77,7 +77,8 @@ fn a_reader_gives_the_memory_back_though_a_writer_was_in_the_middle_of_its_call(
         near.write(&[1; 512]).expect("room");
     }
     // As long as it has the place, it has the lock of its side.
-    let place = near.reserve(64).expect("a place");
+    let mut holder = near.direct();
+    let place = holder.reserve(64).expect("a place");
     std::thread::sleep(Duration::from_millis(100));
     let kept = resident();
     drop(place);
@@ -90,8 +91,8 @@ fn a_reader_gives_the_memory_back_though_a_writer_was_in_the_middle_of_its_call(
     assert_eq!(reader.join().expect("no panic"), 2000 * 512);
 }
 
-fn nonblocking() -> (Handle, Handle) {
-    let (mut near, mut far) = Handle::pair().expect("pipe");
+fn nonblocking() -> (Stream, Stream) {
+    let (near, far) = pipe().expect("pipe");
     near.set_nonblocking(true).expect("set");
     far.set_nonblocking(true).expect("set");
     (near, far)
@@ -110,7 +111,7 @@ fn a_stream_whose_reader_keeps_up_stays_small() {
 /// The largest memory that a stream keeps through which 16 MB pass, with at most one kilobyte unread. One message in
 /// `marked_every` has boundaries.
 fn kept_with_little_unread(marked_every: u64) -> u64 {
-    let (mut near, mut far) = nonblocking();
+    let (near, far) = nonblocking();
     let (mut next, mut expected) = (0u64, 0u64);
     let mut most = 0;
     for round in 0..40_000u64 {
@@ -147,7 +148,7 @@ fn kept_with_little_unread(marked_every: u64) -> u64 {
 #[test]
 fn a_reader_that_polls_gives_the_memory_of_a_burst_back() {
     let _alone = alone();
-    let (mut near, mut far) = nonblocking();
+    let (near, far) = nonblocking();
     let mut buffer = vec![0; 64 << 10];
     for round in 0..5u8 {
         // The reader stays behind, so that the whole window is used.

@@ -6,7 +6,7 @@ mod common;
 use std::collections::VecDeque;
 
 use headwater_streams::{
-    ControlMode, Errno, Flush, Handle, MessageFilter, Options, Policy, Priority, ReadMode, ReadOptions, Received,
+    ControlMode, Errno, Flush, MessageFilter, Options, Policy, Priority, ReadMode, ReadOptions, Received, Stream,
 };
 use proptest::prelude::*;
 
@@ -249,7 +249,7 @@ impl Model {
 }
 
 fn get(
-    stream: &mut Handle,
+    stream: &Stream,
     control: Option<usize>,
     data: Option<usize>,
     select: MessageFilter,
@@ -273,7 +273,7 @@ fn get(
 /// Makes the calls on a stream and on the model.
 fn agree(policy: Policy, modules: &[&str], calls: Vec<Call>) {
     let options = Options::new().hiwat(1000).lowat(300).maxpsz(4096).policy(policy);
-    let (mut near, mut far) = options.pair().expect("pipe");
+    let (near, far) = options.pipe().expect("pipe");
     near.set_nonblocking(true).expect("arm");
     far.set_nonblocking(true).expect("arm");
     modules.iter().for_each(|name| near.push(name).expect("known"));
@@ -304,23 +304,19 @@ fn agree(policy: Policy, modules: &[&str], calls: Vec<Call>) {
                 assert_eq!(read, model.read(len), "{told}");
             }
             Call::Get { control, data, select } => {
-                assert_eq!(
-                    get(&mut far, control, data, select, true),
-                    model.get(control, data, select, true),
-                    "{told}"
-                );
+                assert_eq!(get(&far, control, data, select, true), model.get(control, data, select, true), "{told}");
             }
             Call::Peek(select) => {
-                let peeked = get(&mut far, Some(9), Some(9), select, false).map_err(|_| ());
+                let peeked = get(&far, Some(9), Some(9), select, false).map_err(|_| ());
                 assert_eq!(peeked, model.get(Some(9), Some(9), select, false).map_err(|_| ()), "{told}");
             }
             Call::ReadMode(mode) => {
                 model.read.mode = mode;
-                far.set_read_options(model.read).expect("fine");
+                far.settings().set_read_options(model.read).expect("fine");
             }
             Call::ControlMode(control) => {
                 model.read.control = control;
-                far.set_read_options(model.read).expect("fine");
+                far.settings().set_read_options(model.read).expect("fine");
             }
             Call::Flush(band) => {
                 near.flush_queues(band.map_or(Flush::READ, |band| Flush::READ.in_band(band))).expect("fine");

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use common::{Interruptible, calm, in_own_process, within};
 use headwater_streams::{
-    Errno, Error, Handle, Kind, Message, MessageHeader, Module, ModuleInfo, Options, Policy, Priority, Queue, Result,
-    Side, register,
+    Errno, Error, Kind, Message, MessageHeader, Module, ModuleInfo, Options, Policy, Priority, Queue, Result, Side,
+    Stream, pipe, register,
 };
 
 /// Queues arriving messages, and runs the queue operation that a message of one control part, a word, requests.
@@ -78,11 +78,11 @@ fn answer(queue: &mut Queue<'_, '_, '_>, text: String) -> Result<()> {
     queue.reply(Message::new(MessageHeader::of(Kind::Proto), Some(text.as_bytes()), None))
 }
 
-fn ends(policy: Policy) -> (Handle, Handle) {
+fn ends(policy: Policy) -> (Stream, Stream) {
     static KNOWN: Once = Once::new();
     KNOWN.call_once(|| register(Desk).expect("a free name"));
     let options = Options::new().hiwat(1000).lowat(500).policy(policy);
-    let (mut near, mut far) = options.pair().expect("pipe");
+    let (near, far) = options.pipe().expect("pipe");
     near.push("desk").expect("known");
     near.set_nonblocking(true).expect("arm");
     far.set_nonblocking(true).expect("arm");
@@ -90,12 +90,12 @@ fn ends(policy: Policy) -> (Handle, Handle) {
 }
 
 /// A request goes ahead of waiting messages.
-fn ask(near: &mut Handle, request: &str) -> std::result::Result<(), Errno> {
+fn ask(near: &Stream, request: &str) -> std::result::Result<(), Errno> {
     near.putpmsg(Some(request.as_bytes()), None, Priority::High).map_err(|error| error.errno())
 }
 
 /// The arrived messages.
-fn received(stream: &mut Handle) -> Vec<String> {
+fn received(stream: &Stream) -> Vec<String> {
     let part = |part: Option<&[u8]>| part.map(|bytes| String::from_utf8_lossy(bytes).into_owned()).unwrap_or_default();
     std::iter::from_fn(|| {
         stream.receive().ok().flatten().map(|message| part(message.control()) + &part(message.data()))
@@ -103,7 +103,7 @@ fn received(stream: &mut Handle) -> Vec<String> {
     .collect()
 }
 
-fn size(near: &mut Handle) -> String {
+fn size(near: &Stream) -> String {
     ask(near, "size").expect("fine");
     received(near).join("|")
 }
@@ -113,35 +113,35 @@ const POLICIES: [Policy; 2] = [Policy::DEFAULT, Policy::EAGER];
 #[test]
 fn a_passive_queue_keeps_what_comes_until_it_is_enabled() {
     for policy in POLICIES {
-        let (mut near, mut far) = ends(policy);
-        ask(&mut near, "passive").expect("fine");
+        let (near, far) = ends(policy);
+        ask(&near, "passive").expect("fine");
         for text in ["a", "b", "c"] {
             near.putmsg(None, Some(text.as_bytes())).expect("room");
         }
-        assert_eq!((received(&mut far), size(&mut near)), (vec![], "3 true (300, 100)".into()));
-        ask(&mut near, "enable").expect("fine");
-        assert_eq!(received(&mut far).concat(), "abc");
+        assert_eq!((received(&far), size(&near)), (vec![], "3 true (300, 100)".into()));
+        ask(&near, "enable").expect("fine");
+        assert_eq!(received(&far).concat(), "abc");
         near.putmsg(None, Some(b"d")).expect("room");
-        assert_eq!(received(&mut far), Vec::<String>::new(), "it is passive still");
+        assert_eq!(received(&far), Vec::<String>::new(), "it is passive still");
         // High priority enables it.
         near.putpmsg(Some(b"high"), None, Priority::High).expect("always");
-        assert_eq!(received(&mut far), ["high", "d"]);
-        ask(&mut near, "active").expect("fine");
+        assert_eq!(received(&far), ["high", "d"]);
+        ask(&near, "active").expect("fine");
         near.putmsg(None, Some(b"e")).expect("room");
-        assert_eq!(received(&mut far), ["e"]);
+        assert_eq!(received(&far), ["e"]);
     }
 }
 
 #[test]
 fn messages_are_taken_from_and_put_to_any_place_that_their_rank_allows() {
     for policy in POLICIES {
-        let (mut near, mut far) = ends(policy);
-        ask(&mut near, "passive").expect("fine");
+        let (mut near, far) = ends(policy);
+        ask(&near, "passive").expect("fine");
         near.putpmsg(None, Some(b"band"), 2).expect("room");
         for text in ["a", "b", "c"] {
             near.putmsg(None, Some(text.as_bytes())).expect("room");
         }
-        let insert = |near: &mut Handle, place: usize, text: &str| {
+        let insert = |near: &Stream, place: usize, text: &str| {
             let request = format!("insert {place}");
             near.putpmsg(Some(request.as_bytes()), Some(text.as_bytes()), Priority::High).map_err(|error| error.errno())
         };
@@ -149,47 +149,47 @@ fn messages_are_taken_from_and_put_to_any_place_that_their_rank_allows() {
         insert(&mut near, 5, "z").expect("at the end");
         assert_eq!(insert(&mut near, 0, "y"), Err(Errno::Inval), "before a higher band");
         assert_eq!(insert(&mut near, 7, "y"), Err(Errno::Inval), "behind the end");
-        ask(&mut near, "remove 3").expect("it is there");
-        assert_eq!(received(&mut far), ["b"]);
-        assert_eq!(ask(&mut near, "remove 9"), Err(Errno::Nodata));
-        assert_eq!(size(&mut near), "5 true (300, 100)");
-        ask(&mut near, "enable").expect("fine");
-        assert_eq!(received(&mut far).join(" "), "band a x c z".to_owned());
+        ask(&near, "remove 3").expect("it is there");
+        assert_eq!(received(&far), ["b"]);
+        assert_eq!(ask(&near, "remove 9"), Err(Errno::Nodata));
+        assert_eq!(size(&near), "5 true (300, 100)");
+        ask(&near, "enable").expect("fine");
+        assert_eq!(received(&far).join(" "), "band a x c z".to_owned());
     }
 }
 
 #[test]
 fn water_marks_are_the_queue_s_own() {
-    let (mut near, mut far) = ends(Policy::DEFAULT);
-    ask(&mut near, "passive").expect("fine");
-    ask(&mut near, "marks 50").expect("fine");
+    let (near, far) = ends(Policy::DEFAULT);
+    ask(&near, "passive").expect("fine");
+    ask(&near, "marks 50").expect("fine");
     near.putmsg(None, Some(&[b'a'; 50])).expect("room");
-    assert_eq!(size(&mut near), "1 true (50, 0)");
+    assert_eq!(size(&near), "1 true (50, 0)");
     near.putmsg(None, Some(b"b")).expect("room");
-    assert_eq!(size(&mut near), "2 false (50, 0)");
+    assert_eq!(size(&near), "2 false (50, 0)");
     assert_eq!(near.putmsg(None, Some(b"c")).expect_err("full").errno(), Errno::Again);
-    ask(&mut near, "enable").expect("fine");
-    assert_eq!(received(&mut far).concat().len(), 51);
+    ask(&near, "enable").expect("fine");
+    assert_eq!(received(&far).concat().len(), 51);
     near.putmsg(None, Some(b"c")).expect("room");
 }
 
 #[test]
 fn what_goes_to_the_other_queue_is_served_there() {
     for policy in POLICIES {
-        let (mut near, mut far) = ends(policy);
-        ask(&mut near, "other way").expect("fine");
-        assert_eq!((received(&mut near), received(&mut far)), (vec!["way".to_owned()], vec![]));
+        let (near, far) = ends(policy);
+        ask(&near, "other way").expect("fine");
+        assert_eq!((received(&near), received(&far)), (vec!["way".to_owned()], vec![]));
     }
 }
 
 #[test]
 fn linked_and_shared_blocks_arrive_in_their_order() {
     for policy in POLICIES {
-        let (mut near, mut far) = ends(policy);
+        let (near, far) = ends(policy);
         for len in [1, 200, 5000] {
             let data: String = (0..len).map(|at| char::from(b'a' + (at % 26) as u8)).collect();
             near.putpmsg(Some(b"twice"), Some(data.as_bytes()), Priority::High).expect("always");
-            assert_eq!(received(&mut far).concat(), format!("{data}{data}!"));
+            assert_eq!(received(&far).concat(), format!("{data}{data}!"));
         }
     }
 }
@@ -197,16 +197,16 @@ fn linked_and_shared_blocks_arrive_in_their_order() {
 /// A queue that waits for memory is enabled when there is some, although it is empty.
 #[test]
 fn a_queue_that_asked_for_memory_is_enabled_when_there_is_some() {
-    let (mut near, mut far) = ends(Policy::DEFAULT);
-    ask(&mut near, "passive").expect("fine");
-    ask(&mut near, "memory").expect("it is used up");
-    let count = received(&mut far).len();
+    let (near, far) = ends(Policy::DEFAULT);
+    ask(&near, "passive").expect("fine");
+    ask(&near, "memory").expect("it is used up");
+    let count = received(&far).len();
     assert_eq!(count, 0);
     // Bands above 0 share the memory; their messages were sent before.
-    ask(&mut near, "remove 0").expect("there");
+    ask(&near, "remove 0").expect("there");
     let mut all = 0;
     for _ in 0..10 {
-        all += received(&mut far).concat().len();
+        all += received(&far).concat().len();
     }
     assert!(all > 900, "{all}");
 }
@@ -227,7 +227,7 @@ fn marks_and_bands_are_told() {
     register(Marker).expect("a free name");
     for policy in POLICIES {
         let options = Options::new().policy(policy).hiwat(300).lowat(100);
-        let (mut near, mut far) = options.pair().expect("pipe");
+        let (mut near, far) = options.pipe().expect("pipe");
         near.push("marker").expect("known");
         near.set_nonblocking(true).expect("arm");
         assert!(!far.is_at_mark().expect("fine") && !far.is_at_last_mark().expect("fine"));
@@ -240,7 +240,7 @@ fn marks_and_bands_are_told() {
             far.receive().expect("there");
         }
         assert_eq!(at, [(true, false), (false, false), (true, true), (false, false)], "{policy:?}");
-        let fill = |near: &mut Handle, band| while near.putpmsg(None, Some(&[0; 50]), band).is_ok() {};
+        let fill = |near: &Stream, band| while near.putpmsg(None, Some(&[0; 50]), band).is_ok() {};
         assert!(near.can_put_in_any_band().expect("fine"));
         fill(&mut near, 0);
         assert!(!near.can_put(0).expect("fine") && !near.can_put_in_any_band().expect("fine"));
@@ -253,11 +253,11 @@ fn marks_and_bands_are_told() {
 
 #[test]
 fn a_name_goes_where_it_is_put() {
-    let (mut near, mut far) = Handle::pair().expect("pipe");
-    let (other, peer) = Handle::pair().expect("pipe");
+    let (near, far) = pipe().expect("pipe");
+    let (other, peer) = pipe().expect("pipe");
     let names = [near.id(), far.id(), other.id(), peer.id()];
     assert!((0..4).all(|one| (0..one).all(|two| names[one] != names[two])));
-    assert_eq!(other.another().id(), other.id());
+    assert_eq!(other.clone().id(), other.id());
     for (offset, len) in [(0, 3), (4, 7), (8, 11), (16, 16), (usize::MAX - 3, 16), (1, 16), (2, 16)] {
         let error = near.putmsg_naming(&vec![0; len], None, Priority::NORMAL, &other, offset).expect_err("no place");
         assert_eq!(error.errno(), Errno::Inval, "{offset} of {len}");
@@ -267,9 +267,9 @@ fn a_name_goes_where_it_is_put() {
     far.getmsg(Some(&mut control), None).expect("there");
     assert_eq!((&control[..8], &control[12..]), (&[7; 8][..], &[7; 4][..]));
     assert_eq!(control[8..12], (other.id() as u32).to_ne_bytes());
-    let error = near.putmsg_naming(&[0; 8], None, Priority::NORMAL, &near.another(), 0).expect_err("its own name");
+    let error = near.putmsg_naming(&[0; 8], None, Priority::NORMAL, &near.clone(), 0).expect_err("its own name");
     assert_eq!(error.errno(), Errno::Inval);
-    let (mut hung, _far) = Handle::pair().expect("pipe");
+    let (hung, _far) = pipe().expect("pipe");
     hung.push("testmod").expect("known");
     hung.putmsg(Some(b"hangup"), None).expect("room");
     assert_eq!(
@@ -283,26 +283,26 @@ fn a_close_waits_for_its_own_modules_and_no_longer_than_its_time() {
     in_own_process!();
     within(Duration::from_secs(30), "a close".into());
     let filled = |time_ms: u64| {
-        let (mut near, far) = ends(Policy::DEFAULT);
-        near.set_close_time(Duration::from_millis(time_ms)).expect("short");
+        let (near, far) = ends(Policy::DEFAULT);
+        near.settings().set_close_time(Duration::from_millis(time_ms)).expect("short");
         while near.write(&[1; 100]).is_ok() {}
         near.set_nonblocking(false).expect("set");
         (near, far)
     };
-    let timed = |near: Handle| {
+    let timed = |near: Stream| {
         let start = Instant::now();
-        near.close();
+        near.drain();
         start.elapsed()
     };
     let (near, _far) = filled(80);
     assert!((80..2000).contains(&timed(near).as_millis()));
-    let (mut near, _far) = filled(10_000);
+    let (near, _far) = filled(10_000);
     near.set_nonblocking(true).expect("set");
     assert!(timed(near) < Duration::from_secs(1), "it is not to wait");
     let (near, far) = filled(10_000);
     drop(far);
     assert!(timed(near) < Duration::from_secs(1), "nobody reads");
-    let (near, mut far) = filled(10_000);
+    let (near, far) = filled(10_000);
     let closing = std::thread::spawn(move || timed(near));
     std::thread::sleep(Duration::from_millis(50));
     assert!(!closing.is_finished());
@@ -318,7 +318,7 @@ fn a_close_waits_for_its_own_modules_and_no_longer_than_its_time() {
     let (near, _far) = filled(20_000);
     let closing = Interruptible::start(move || timed(near));
     assert!(closing.end(Duration::from_millis(20)) < Duration::from_secs(5), "a signal ends it");
-    let (near, _far) = Handle::pair().expect("pipe");
-    assert_eq!(near.close_time(), Duration::from_secs(15), "unless it was told otherwise");
+    let (near, _far) = pipe().expect("pipe");
+    assert_eq!(near.settings().close_time(), Duration::from_secs(15), "unless it was told otherwise");
     calm();
 }

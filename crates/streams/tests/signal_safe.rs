@@ -77,9 +77,9 @@ fn use_badly(near: &Stream, far: &Stream) {
         (near.putmsg(Some(&long), None).map(drop), Errno::Range),
         (near.putmsg(Some(b"c"), Some(&long)).map(drop), Errno::Range),
         (near.putpmsg(None, Some(b"d"), Priority::High).map(drop), Errno::Inval),
-        (near.set_signals(SignalEvents::from_bits_retain(0x8000)), Errno::Inval),
-        (near.set_signals(SignalEvents::default()), Errno::Inval),
-        (near.set_water_marks(1, 2), Errno::Inval),
+        (near.signals().set(SignalEvents::from_bits_retain(0x8000)), Errno::Inval),
+        (near.signals().set(SignalEvents::default()), Errno::Inval),
+        (near.settings().set_water_marks(1, 2), Errno::Inval),
         (near.pop(), Errno::Inval),
         (far.band().map(drop), Errno::Nodata),
     ];
@@ -89,8 +89,8 @@ fn use_badly(near: &Stream, far: &Stream) {
     near.putmsg(Some(b"control"), None).expect("room");
     assert!(far.read(&mut [0; 9]).is_err_and(|error| error.errno() == Errno::Badmsg));
     assert!(far.getpmsg(None, None, MessageFilter::Band(1)).is_err_and(|error| error.errno() == Errno::Again));
-    far.set_read_options(ReadOptions::new().mode(ReadMode::MessageKeep)).expect("known");
-    far.set_read_options(ReadOptions::new()).expect("known");
+    far.settings().set_read_options(ReadOptions::new().mode(ReadMode::MessageKeep)).expect("known");
+    far.settings().set_read_options(ReadOptions::new()).expect("known");
     far.getmsg(Some(&mut [0; 9]), None).expect("there");
 }
 
@@ -243,7 +243,7 @@ fn what_a_killed_process_held_is_taken_over_without_an_allocation() {
         let child = unsafe { libc::fork() };
         assert!(child >= 0);
         if child == 0 {
-            let mut handle = near.handle();
+            let mut handle = near.direct();
             handle.write(b"from the child").expect("room");
             let _place = handle.reserve(10);
             std::io::Write::write_all(&mut &tell, b"x").expect("pipe");
@@ -278,11 +278,11 @@ fn signals_are_sent_without_an_allocation() {
     // SAFETY: sets no handler.
     unsafe { libc::signal(libc::SIGPOLL, libc::SIG_IGN) };
     let (near, far) = ends(Policy::DEFAULT);
-    near.set_signals(SignalEvents::INPUT | SignalEvents::HIPRI).expect("room");
+    near.signals().set(SignalEvents::INPUT | SignalEvents::HIPRI).expect("room");
     in_handler(|| {
         assert_eq!(far.write(b"x").expect("room"), 1);
         far.putpmsg(Some(b"first"), None, Priority::High).expect("always");
-        assert_eq!(near.signals().expect("it is registered"), SignalEvents::INPUT | SignalEvents::HIPRI);
+        assert_eq!(near.signals().get().expect("it is registered"), SignalEvents::INPUT | SignalEvents::HIPRI);
     });
 }
 

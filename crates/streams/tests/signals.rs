@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use common::users::{NOBODY, become_user, is_root, started};
 use common::{alone, calm, child, joined, within};
-use headwater_streams::{Errno, Handle, Options, Policy, Priority, SignalEvents};
+use headwater_streams::{Errno, Options, Policy, Priority, SignalEvents, Stream};
 
 static POLLS: AtomicU32 = AtomicU32::new(0);
 static URGENT: AtomicU32 = AtomicU32::new(0);
@@ -51,9 +51,9 @@ fn polls_within(time: Duration) -> u32 {
     taken().0
 }
 
-fn ends(policy: Policy) -> (Handle, Handle) {
+fn ends(policy: Policy) -> (Stream, Stream) {
     let options = Options::new().hiwat(1000).lowat(500).policy(policy);
-    let (mut near, mut far) = options.pair().expect("pipe");
+    let (near, far) = options.pipe().expect("pipe");
     near.set_nonblocking(true).expect("arm");
     far.set_nonblocking(true).expect("arm");
     (near, far)
@@ -62,22 +62,22 @@ fn ends(policy: Policy) -> (Handle, Handle) {
 #[test]
 fn a_registration_is_set_got_and_ended() {
     let _alone = counting();
-    let (mut near, mut far) = ends(Policy::DEFAULT);
+    let (near, far) = ends(Policy::DEFAULT);
     let errno = |done: headwater_streams::Result<()>| done.expect_err("refused").errno();
     let none = SignalEvents::default();
-    assert_eq!(errno(near.set_signals(none)), Errno::Inval);
-    assert_eq!(errno(near.signals().map(drop)), Errno::Inval);
-    assert_eq!(errno(near.set_signals(SignalEvents::from_bits_retain(0x400))), Errno::Inval);
-    near.set_signals(SignalEvents::INPUT | SignalEvents::ERROR).expect("room");
-    assert_eq!(near.signals().expect("it is"), SignalEvents::INPUT | SignalEvents::ERROR);
-    assert_eq!(errno(far.signals().map(drop)), Errno::Inval, "each end has its own");
-    near.set_signals(SignalEvents::HIPRI).expect("instead");
-    assert_eq!(near.another().signals().expect("it is the process's"), SignalEvents::HIPRI);
-    assert_eq!(near.signals_of(std::process::id() as i32).expect("by number"), SignalEvents::HIPRI);
+    assert_eq!(errno(near.signals().set(none)), Errno::Inval);
+    assert_eq!(errno(near.signals().get().map(drop)), Errno::Inval);
+    assert_eq!(errno(near.signals().set(SignalEvents::from_bits_retain(0x400))), Errno::Inval);
+    near.signals().set(SignalEvents::INPUT | SignalEvents::ERROR).expect("room");
+    assert_eq!(near.signals().get().expect("it is"), SignalEvents::INPUT | SignalEvents::ERROR);
+    assert_eq!(errno(far.signals().get().map(drop)), Errno::Inval, "each end has its own");
+    near.signals().set(SignalEvents::HIPRI).expect("instead");
+    assert_eq!(near.clone().signals().get().expect("it is the process's"), SignalEvents::HIPRI);
+    assert_eq!(near.signals().get_for(std::process::id() as i32).expect("by number"), SignalEvents::HIPRI);
     far.write(b"x").expect("room");
     assert_eq!(taken(), (0, 0));
-    near.set_signals(none).expect("it ends");
-    assert_eq!(errno(near.set_signals(none)), Errno::Inval);
+    near.signals().set(none).expect("it ends");
+    assert_eq!(errno(near.signals().set(none)), Errno::Inval);
     far.putpmsg(Some(b"c"), None, Priority::High).expect("always");
     assert_eq!(taken(), (0, 0));
 }
@@ -85,12 +85,12 @@ fn a_registration_is_set_got_and_ended() {
 #[test]
 fn what_comes_is_told_by_its_own_event() {
     let _alone = counting();
-    let plain = |stream: &mut Handle| stream.write(b"x").map(drop);
-    let message = |stream: &mut Handle| stream.putmsg(Some(b"c"), Some(b"d"));
-    let band = |stream: &mut Handle| stream.putpmsg(Some(b"c"), None, 3);
-    let high = |stream: &mut Handle| stream.putpmsg(Some(b"c"), None, Priority::High);
-    let zero = |stream: &mut Handle| stream.reserve(1).and_then(|place| place.commit());
-    type Send<'s> = &'s dyn Fn(&mut Handle) -> headwater_streams::Result<()>;
+    let plain = |stream: &Stream| stream.write(b"x").map(drop);
+    let message = |stream: &Stream| stream.putmsg(Some(b"c"), Some(b"d"));
+    let band = |stream: &Stream| stream.putpmsg(Some(b"c"), None, 3);
+    let high = |stream: &Stream| stream.putpmsg(Some(b"c"), None, Priority::High);
+    let zero = |stream: &Stream| stream.direct().reserve(1).and_then(|place| place.commit());
+    type Send<'s> = &'s dyn Fn(&Stream) -> headwater_streams::Result<()>;
     let normal = SignalEvents::INPUT | SignalEvents::RDNORM;
     let urgent = SignalEvents::RDBAND | SignalEvents::BANDURG;
     let cases: [(SignalEvents, Send, (u32, u32)); 15] = [
@@ -113,11 +113,11 @@ fn what_comes_is_told_by_its_own_event() {
     for policy in [Policy::DEFAULT, Policy::EAGER] {
         for module in [None, Some("nullmod"), Some("srvmod")] {
             for (at, (events, send, expected)) in cases.iter().enumerate() {
-                let (mut near, mut far) = ends(policy);
+                let (near, mut far) = ends(policy);
                 module.iter().for_each(|module| far.push(module).expect("known"));
                 // The fast path is open by then.
                 (0..3).for_each(|_| plain(&mut far).expect("room"));
-                near.set_signals(*events).expect("room");
+                near.signals().set(*events).expect("room");
                 taken();
                 // Some of the writes would use the fast path.
                 for round in 0..10 {
@@ -129,8 +129,8 @@ fn what_comes_is_told_by_its_own_event() {
             }
         }
     }
-    let (mut near, mut far) = ends(Policy::DEFAULT);
-    near.set_signals(SignalEvents::RDNORM).expect("room");
+    let (near, mut far) = ends(Policy::DEFAULT);
+    near.signals().set(SignalEvents::RDNORM).expect("room");
     zero(&mut far).expect("room");
     assert_eq!(taken_like((1, 0)), (1, 0), "a message that was filled in where it lies");
 }
@@ -143,9 +143,9 @@ fn room_is_told_to_who_was_refused_and_for_its_band_alone() {
             [(0, SignalEvents::WRBAND, SignalEvents::OUTPUT), (2, SignalEvents::OUTPUT, SignalEvents::WRBAND)]
         {
             for (events, expected) in [(own, 1), (other, 0)] {
-                let (mut near, mut far) = ends(policy);
+                let (near, far) = ends(policy);
                 module.iter().for_each(|module| near.push(module).expect("known"));
-                near.set_signals(events).expect("room");
+                near.signals().set(events).expect("room");
                 while near.putpmsg(Some(&[0; 100]), None, band).is_ok() {}
                 assert_eq!(taken().0, 0);
                 let mut buffer = [0; 200];
@@ -163,8 +163,8 @@ fn room_is_told_to_who_was_refused_and_for_its_band_alone() {
 #[test]
 fn who_asked_whether_there_is_room_is_told_when_there_is() {
     let _alone = counting();
-    let (mut near, mut far) = ends(Policy::DEFAULT);
-    near.set_signals(SignalEvents::OUTPUT).expect("room");
+    let (near, far) = ends(Policy::DEFAULT);
+    near.signals().set(SignalEvents::OUTPUT).expect("room");
     while near.can_put(0).expect("no error") {
         near.write(&[0; 100]).expect("room");
     }
@@ -185,9 +185,9 @@ fn what_modules_raise_is_told() {
     ];
     for (request, own) in raised {
         for events in [SignalEvents::ERROR, SignalEvents::HANGUP, SignalEvents::MSG] {
-            let (mut near, _far) = ends(Policy::DEFAULT);
+            let (near, _far) = ends(Policy::DEFAULT);
             near.push("testmod").expect("known");
-            near.set_signals(events).expect("room");
+            near.signals().set(events).expect("room");
             // The end before this one was closed.
             taken();
             near.putmsg(Some(request.as_bytes()), None).expect("room");
@@ -195,9 +195,9 @@ fn what_modules_raise_is_told() {
         }
     }
     // It waits its turn behind data.
-    let (mut near, mut far) = ends(Policy::DEFAULT);
+    let (near, far) = ends(Policy::DEFAULT);
     near.push("testmod").expect("known");
-    near.set_signals(SignalEvents::MSG).expect("room");
+    near.signals().set(SignalEvents::MSG).expect("room");
     far.write(b"data").expect("room");
     near.putmsg(Some(b"signal 29"), None).expect("room");
     assert_eq!(taken().0, 0);
@@ -208,9 +208,9 @@ fn what_modules_raise_is_told() {
 #[test]
 fn the_close_of_the_other_end_is_a_hang_up() {
     let _alone = counting();
-    let (mut near, far) = ends(Policy::DEFAULT);
-    near.set_signals(SignalEvents::HANGUP).expect("room");
-    let other = far.another();
+    let (near, far) = ends(Policy::DEFAULT);
+    near.signals().set(SignalEvents::HANGUP).expect("room");
+    let other = far.clone();
     drop(far);
     assert_eq!(taken().0, 0);
     drop(other);
@@ -222,10 +222,10 @@ fn the_close_of_the_other_end_is_a_hang_up() {
 fn processes_are_told_apart() {
     let _alone = counting();
     within(Duration::from_secs(20), "signals of processes".into());
-    let (near, mut far) = ends(Policy::DEFAULT);
-    let mut theirs = near.another();
+    let (near, far) = ends(Policy::DEFAULT);
+    let theirs = near.clone();
     let mut registered = started(|ready| {
-        theirs.set_signals(SignalEvents::INPUT)?;
+        theirs.signals().set(SignalEvents::INPUT)?;
         taken();
         ready();
         assert_eq!(polls_within(Duration::from_secs(10)), 1);
@@ -234,9 +234,9 @@ fn processes_are_told_apart() {
         std::thread::sleep(Duration::from_secs(60));
         Ok(())
     });
-    assert_eq!(near.signals().expect_err("that is the child's").errno(), Errno::Inval);
+    assert_eq!(near.signals().get().expect_err("that is the child's").errno(), Errno::Inval);
     far.write(b"x").expect("room");
-    let mut near = near;
+    let near = near;
     while near.nread().expect("no error").0 != 0 {
         std::thread::sleep(Duration::from_millis(1));
     }
@@ -245,7 +245,7 @@ fn processes_are_told_apart() {
     registered.wait().expect("wait");
     far.write(b"x").expect("no error");
     // A writer of another process signals us.
-    near.set_signals(SignalEvents::INPUT).expect("room");
+    near.signals().set(SignalEvents::INPUT).expect("room");
     joined(child(|| far.write(b"x").map(drop)));
     assert_eq!(taken_like((1, 0)), (1, 0));
     calm();
@@ -255,7 +255,7 @@ fn processes_are_told_apart() {
 fn places_of_the_dead_are_taken_and_no_more_than_there_are() {
     let _alone = counting();
     within(Duration::from_secs(60), "many processes are registered".into());
-    let (mut near, _far) = ends(Policy::DEFAULT);
+    let (near, _far) = ends(Policy::DEFAULT);
     let sleeper = || {
         child(|| {
             std::thread::sleep(Duration::from_secs(60));
@@ -264,16 +264,16 @@ fn places_of_the_dead_are_taken_and_no_more_than_there_are() {
     };
     let mut children: Vec<_> = (0..headwater_streams::limits::LISTENERS).map(|_| sleeper()).collect();
     for child in &children {
-        near.set_signals_of(child.id() as i32, SignalEvents::HIPRI).expect("a place is free");
-        near.set_signals_of(child.id() as i32, SignalEvents::MSG).expect("it has one");
-        assert_eq!(near.signals_of(child.id() as i32).expect("it is"), SignalEvents::MSG);
+        near.signals().set_for(child.id() as i32, SignalEvents::HIPRI).expect("a place is free");
+        near.signals().set_for(child.id() as i32, SignalEvents::MSG).expect("it has one");
+        assert_eq!(near.signals().get_for(child.id() as i32).expect("it is"), SignalEvents::MSG);
     }
-    assert_eq!(near.set_signals(SignalEvents::INPUT).expect_err("full").errno(), Errno::Again);
+    assert_eq!(near.signals().set(SignalEvents::INPUT).expect_err("full").errno(), Errno::Again);
     let mut last = children.pop().expect("some");
     last.kill();
     last.wait().expect("wait");
-    near.set_signals(SignalEvents::INPUT).expect("the dead one's");
-    assert_eq!(near.set_signals_of(last.id() as i32, SignalEvents::INPUT).expect_err("gone").errno(), Errno::Srch);
+    near.signals().set(SignalEvents::INPUT).expect("the dead one's");
+    assert_eq!(near.signals().set_for(last.id() as i32, SignalEvents::INPUT).expect_err("gone").errno(), Errno::Srch);
     calm();
 }
 
@@ -281,11 +281,11 @@ fn places_of_the_dead_are_taken_and_no_more_than_there_are() {
 #[test]
 fn a_process_that_does_not_use_the_stream_is_not_signalled() {
     let _alone = counting();
-    let (mut near, mut far) = ends(Policy::DEFAULT);
+    let (near, far) = ends(Policy::DEFAULT);
     // Either signal would end it.
     let mut stranger = std::process::Command::new("sleep").arg("60").spawn().expect("sleep");
     std::thread::sleep(Duration::from_millis(50));
-    near.set_signals_of(stranger.id() as i32, SignalEvents::INPUT).expect("we may");
+    near.signals().set_for(stranger.id() as i32, SignalEvents::INPUT).expect("we may");
     far.write(b"x").expect("room");
     std::thread::sleep(Duration::from_millis(50));
     assert!(stranger.try_wait().expect("wait").is_none(), "it was signalled");
@@ -297,7 +297,7 @@ fn a_process_that_does_not_use_the_stream_is_not_signalled() {
 fn a_process_group_is_told_as_long_as_who_registered_it_lives() {
     let _alone = counting();
     within(Duration::from_secs(20), "signals of a group".into());
-    let (mut near, mut far) = ends(Policy::DEFAULT);
+    let (near, far) = ends(Policy::DEFAULT);
     let mut member = started(|ready| {
         // SAFETY: no memory.
         unsafe { libc::setpgid(0, 0) };
@@ -308,8 +308,8 @@ fn a_process_group_is_told_as_long_as_who_registered_it_lives() {
         }
         Ok(())
     });
-    near.set_signals_of(-(member.id() as i32), SignalEvents::INPUT).expect("we may");
-    assert_eq!(near.signals_of(-(member.id() as i32)).expect("it is"), SignalEvents::INPUT);
+    near.signals().set_for(-(member.id() as i32), SignalEvents::INPUT).expect("we may");
+    assert_eq!(near.signals().get_for(-(member.id() as i32)).expect("it is"), SignalEvents::INPUT);
     far.write(b"x").expect("room");
     assert_eq!(taken(), (0, 0));
     // Another writer, which has registered nothing.
@@ -326,8 +326,8 @@ fn a_writer_of_another_user_has_the_signal_raised() {
     if !is_root() {
         return;
     }
-    let (mut near, mut far) = ends(Policy::DEFAULT);
-    near.set_signals(SignalEvents::INPUT).expect("room");
+    let (near, far) = ends(Policy::DEFAULT);
+    near.signals().set(SignalEvents::INPUT).expect("room");
     joined(child(|| {
         become_user(NOBODY);
         far.write(b"x").map(drop)
@@ -343,8 +343,8 @@ fn what_the_kernel_refuses_is_no_failure_of_the_write() {
         return;
     }
     within(Duration::from_secs(20), "a refused signal".into());
-    let (near, mut far) = ends(Policy::DEFAULT);
-    let mut theirs = near.another();
+    let (near, far) = ends(Policy::DEFAULT);
+    let theirs = near.clone();
     let member = started(|ready| {
         theirs.attach()?;
         taken();
@@ -352,25 +352,25 @@ fn what_the_kernel_refuses_is_no_failure_of_the_write() {
         assert_eq!(polls_within(Duration::from_millis(300)), 0);
         Ok(())
     });
-    let mut registers = near.another();
+    let registers = near.clone();
     joined(child(|| {
-        registers.set_signals_of(member.id() as i32, SignalEvents::INPUT)?;
+        registers.signals().set_for(member.id() as i32, SignalEvents::INPUT)?;
         become_user(NOBODY);
         far.write(b"x").map(drop)
     }));
     joined(member);
-    let (mut near, _far) = ends(Policy::DEFAULT);
-    assert_eq!(near.set_signals_of(1 << 30, SignalEvents::INPUT).expect_err("nobody").errno(), Errno::Srch);
+    let (near, _far) = ends(Policy::DEFAULT);
+    assert_eq!(near.signals().set_for(1 << 30, SignalEvents::INPUT).expect_err("nobody").errno(), Errno::Srch);
     calm();
 }
 
 #[test]
 fn numbers_by_which_kill_means_more_than_one_group_are_refused() {
     let _alone = counting();
-    let (mut near, _far) = ends(Policy::DEFAULT);
+    let (near, _far) = ends(Policy::DEFAULT);
     for number in [0, -1, i32::MIN] {
         assert_eq!(
-            near.set_signals_of(number, SignalEvents::INPUT).expect_err("refused").errno(),
+            near.signals().set_for(number, SignalEvents::INPUT).expect_err("refused").errno(),
             Errno::Inval,
             "{number}"
         );
@@ -382,8 +382,8 @@ fn a_hang_up_is_told_once_when_the_last_of_an_end_is_closed() {
     let _alone = counting();
     // Clones are left, and handles that were never used.
     let (near, far) = headwater_streams::pipe().expect("pipe");
-    near.set_signals(SignalEvents::HANGUP).expect("room");
-    let (clone, by_hand) = (far.clone(), far.handle());
+    near.signals().set(SignalEvents::HANGUP).expect("room");
+    let (clone, by_hand) = (far.clone(), far.clone());
     far.write(b"x").expect("room");
     far.close().expect("close");
     assert_eq!(taken_like((1, 0)), (1, 0), "at the close");
@@ -391,8 +391,8 @@ fn a_hang_up_is_told_once_when_the_last_of_an_end_is_closed() {
     assert_eq!(taken(), (0, 0), "not again");
     // Another endpoint of the same process.
     let (near, far) = headwater_streams::pipe().expect("pipe");
-    near.set_signals(SignalEvents::HANGUP).expect("room");
-    let other = headwater_streams::Stream::from_number(number(&far)).expect("the same end");
+    near.signals().set(SignalEvents::HANGUP).expect("room");
+    let other = Stream::from_number(number(&far)).expect("the same end");
     drop(far);
     assert_eq!(taken(), (0, 0), "the other one is open");
     other.write(b"x").expect("room");
@@ -400,7 +400,7 @@ fn a_hang_up_is_told_once_when_the_last_of_an_end_is_closed() {
     assert_eq!(taken_like((1, 0)), (1, 0), "the last one");
     // Another process.
     let (near, far) = headwater_streams::pipe().expect("pipe");
-    near.set_signals(SignalEvents::HANGUP).expect("room");
+    near.signals().set(SignalEvents::HANGUP).expect("room");
     let (go, wait) = headwater_streams::pipe().expect("pipe");
     let mut child = child(|| {
         far.write(b"x")?;
@@ -421,19 +421,19 @@ fn a_hang_up_is_told_once_when_the_last_of_an_end_is_closed() {
 fn a_registration_stays_as_long_as_the_process_has_the_end() {
     let _alone = counting();
     let (near, far) = headwater_streams::pipe().expect("pipe");
-    let other = headwater_streams::Stream::from_number(number(&near)).expect("the same end");
+    let other = Stream::from_number(number(&near)).expect("the same end");
     for keeps in [other, near] {
-        keeps.set_signals(SignalEvents::INPUT).expect("room");
-        let another = headwater_streams::Stream::from_number(number(&keeps)).expect("the same end");
+        keeps.signals().set(SignalEvents::INPUT).expect("room");
+        let another = Stream::from_number(number(&keeps)).expect("the same end");
         another.attach().expect("room");
         drop(another);
         far.write(b"x").expect("room");
         assert_eq!(taken_like((1, 0)), (1, 0));
     }
-    assert_eq!(far.signals().expect_err("none").errno(), Errno::Inval);
+    assert_eq!(far.signals().get().expect_err("none").errno(), Errno::Inval);
 }
 
-fn number(end: &headwater_streams::Stream) -> u32 {
+fn number(end: &Stream) -> u32 {
     use std::os::fd::{AsFd, AsRawFd};
     end.as_fd().as_raw_fd().unsigned_abs()
 }

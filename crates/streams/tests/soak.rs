@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use common::{Random, in_own_process, setting};
 use headwater_os::child::Child;
-use headwater_streams::{ControlMode, Handle, MessageFilter, Options, ReadOptions, Result};
+use headwater_streams::{ControlMode, MessageFilter, Options, ReadOptions, Result, Stream, pipe};
 
 /// One message of this many is longer than its number.
 const LONG_EVERY: u64 = 64;
@@ -42,7 +42,7 @@ impl Check {
     }
 }
 
-fn write_all(stream: &mut Handle, messages: u64, as_messages: bool) -> Result<()> {
+fn write_all(stream: &Stream, messages: u64, as_messages: bool) -> Result<()> {
     let mut buffer = vec![0u8; WORDS_MAX * 8];
     for number in 0..messages {
         let words = words_of(number);
@@ -60,8 +60,8 @@ fn write_all(stream: &mut Handle, messages: u64, as_messages: bool) -> Result<()
 
 /// Two processes, one of which is this; returns the messages that came.
 fn soak(options: &Options, messages: u64, as_messages: bool) -> u64 {
-    let (near, mut far) = options.pair().expect("pipe");
-    far.set_read_options(ReadOptions::new().control(ControlMode::AsData)).expect("no error");
+    let (near, far) = options.pipe().expect("pipe");
+    far.settings().set_read_options(ReadOptions::new().control(ControlMode::AsData)).expect("no error");
     let mut near = Some(near);
     let mut far = Some(far);
     let mut writer = Child::fork(|| {
@@ -70,7 +70,7 @@ fn soak(options: &Options, messages: u64, as_messages: bool) -> u64 {
     })
     .expect("fork");
     drop(near);
-    let mut far = far.expect("the child has a copy");
+    let far = far.expect("the child has a copy");
     let mut check = Check::default();
     let mut random = Random(7);
     let mut buffer = vec![0; 1 << 16];
@@ -115,8 +115,8 @@ fn a_thousand_pipes_carry_traffic_at_once() {
     let before = common::open_things();
     let start = Instant::now();
     common::within(Duration::from_secs(60 + 5 * rounds), "a thousand pipes".into());
-    let pipes: Vec<(Handle, Handle)> = (0..1000).map(|_| Handle::pair().expect("pipe (ulimit -n)")).collect();
-    let (mut near, far): (Vec<Handle>, Vec<Handle>) = pipes.into_iter().unzip();
+    let pipes: Vec<(Stream, Stream)> = (0..1000).map(|_| pipe().expect("pipe (ulimit -n)")).collect();
+    let (mut near, far): (Vec<Stream>, Vec<Stream>) = pipes.into_iter().unzip();
     let mut far = Some(far);
     let mut child = Child::fork(|| i32::from(answer(far.as_mut().expect("there"), rounds).is_err())).expect("fork");
     drop(far);
@@ -145,7 +145,7 @@ fn a_thousand_pipes_carry_traffic_at_once() {
 }
 
 /// Takes of each pipe the message in band 1, which comes first, then the bytes, and sends these back.
-fn answer(far: &mut [Handle], rounds: u64) -> Result<()> {
+fn answer(far: &mut [Stream], rounds: u64) -> Result<()> {
     let (mut control, mut data, mut bytes) = ([0; 8], vec![0; 4096], vec![0; 4096]);
     for _ in 0..rounds {
         for stream in &mut *far {
@@ -161,7 +161,7 @@ fn answer(far: &mut [Handle], rounds: u64) -> Result<()> {
     Ok(())
 }
 
-fn read_exact(stream: &mut Handle, mut bytes: &mut [u8]) -> Result<()> {
+fn read_exact(stream: &Stream, mut bytes: &mut [u8]) -> Result<()> {
     while !bytes.is_empty() {
         let count = stream.read(bytes)?;
         assert!(count > 0, "the stream ended");

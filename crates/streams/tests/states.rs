@@ -9,15 +9,15 @@ use std::time::Duration;
 use common::{child, in_own_process, joined};
 use headwater_streams::modules::testmod::ioctl::REVERSE;
 use headwater_streams::{
-    Errno, ErrorOptions, Events, Flush, Handle, IoctlTimeout, MemoryAt, MessageFilter, Priority, ReadOptions, Result,
-    SignalEvents, WriteOptions,
+    Errno, ErrorOptions, Events, Flush, IoctlTimeout, MemoryAt, MessageFilter, Priority, ReadOptions, Result,
+    SignalEvents, Stream, WriteOptions, pipe,
 };
 
 /// The raised states, in the order of the table's columns.
 const RAISED: [&str; 4] = ["hangup", "error 71 0", "error 0 71", "error 71 71"];
 
-fn raised(request: &str) -> (Handle, Handle) {
-    let (mut near, mut far) = Handle::pair().expect("pipe");
+fn raised(request: &str) -> (Stream, Stream) {
+    let (mut near, mut far) = pipe().expect("pipe");
     for stream in [&mut near, &mut far] {
         stream.set_nonblocking(true).expect("arm");
     }
@@ -26,7 +26,7 @@ fn raised(request: &str) -> (Handle, Handle) {
     (near, far)
 }
 
-type Call<'c> = (&'c str, &'c dyn Fn(&mut Handle) -> Result<i64>);
+type Call<'c> = (&'c str, &'c dyn Fn(&Stream) -> Result<i64>);
 /// A number that is returned, or an error.
 type Cell = std::result::Result<i64, Errno>;
 
@@ -64,10 +64,10 @@ fn calls_that_read() {
             }),
             ("getpmsg", &|near| done(near.getpmsg(None, None, MessageFilter::Any))),
             ("receive", &|near| near.receive().map(|message| i64::from(message.is_some()))),
-            ("borrow", &|near| near.borrow().map(|message| i64::from(message.is_some()))),
+            ("borrow", &|near| near.direct().borrow().map(|message| i64::from(message.is_some()))),
         ],
     );
-    check([NXIO, PROTO, AGAIN, PROTO], &[("I_RECVFD", &|near| done(near.receive_file()))]);
+    check([NXIO, PROTO, AGAIN, PROTO], &[("I_RECVFD", &|near| done(near.files().receive()))]);
 }
 
 #[test]
@@ -81,15 +81,15 @@ fn calls_that_write() {
             ("putmsg", &|near| near.putmsg(None, Some(b"x")).map(|()| 0)),
             ("putpmsg", &|near| near.putpmsg(None, Some(b"x"), 4).map(|()| 0)),
             ("I_FDINSERT", &|near| {
-                let (other, _peer) = Handle::pair()?;
+                let (other, _peer) = pipe()?;
                 near.pop().ok();
                 near.putmsg_naming(b"proto 78", None, Priority::NORMAL, &other, 0).map(|()| 0).or_else(|error| {
                     // The module, where it could not be popped, does not know the request.
                     if error.errno() == Errno::Inval { Ok(0) } else { Err(error) }
                 })
             }),
-            ("I_SENDFD", &|near| done(near.send_file(std::os::fd::AsFd::as_fd(&std::io::stdin())))),
-            ("I_SWROPT", &|near| near.set_write_options(WriteOptions::PIPE).map(|()| 0)),
+            ("I_SENDFD", &|near| done(near.files().send(std::os::fd::AsFd::as_fd(&std::io::stdin())))),
+            ("I_SWROPT", &|near| near.settings().set_write_options(WriteOptions::PIPE).map(|()| 0)),
             ("I_CANPUT", &|near| done(near.can_put(0))),
             ("I_CANPUT of ANYBAND", &|near| done(near.can_put_in_any_band())),
         ],
@@ -111,7 +111,10 @@ fn calls_that_change_the_stream() {
             ("I_FLUSHBAND", &|near| near.flush_queues(Flush::ALL.in_band(1)).map(|()| 0)),
         ],
     );
-    check([OK, PROTO, OK, PROTO], &[("I_SRDOPT", &|near| near.set_read_options(ReadOptions::default()).map(|()| 0))]);
+    check(
+        [OK, PROTO, OK, PROTO],
+        &[("I_SRDOPT", &|near| near.settings().set_read_options(ReadOptions::default()).map(|()| 0))],
+    );
 }
 
 #[test]
@@ -130,23 +133,23 @@ fn calls_that_look() {
     check(
         [OK; 4],
         &[
-            ("I_LOOK", &|near| done(near.look())),
-            ("I_FIND", &|near| done(near.find("testmod"))),
-            ("I_LIST", &|near| done(near.list())),
-            ("I_GRDOPT", &|near| Ok(i64::from(near.read_options().fill))),
-            ("I_GWROPT", &|near| Ok(i64::from(near.write_options().hold))),
-            ("I_GERROPT", &|near| Ok(i64::from(near.error_options().read_once))),
+            ("I_LOOK", &|near| done(near.modules().look())),
+            ("I_FIND", &|near| done(near.modules().find("testmod"))),
+            ("I_LIST", &|near| done(near.modules().list())),
+            ("I_GRDOPT", &|near| Ok(i64::from(near.settings().read_options().fill))),
+            ("I_GWROPT", &|near| Ok(i64::from(near.settings().write_options().hold))),
+            ("I_GERROPT", &|near| Ok(i64::from(near.settings().error_options().read_once))),
             ("I_SERROPT", &|near| {
-                near.set_error_options(ErrorOptions::default());
+                near.settings().set_error_options(ErrorOptions::default());
                 Ok(0)
             }),
             ("I_SETSIG and I_GETSIG", &|near| {
-                near.set_signals(SignalEvents::HIPRI)?;
-                done(near.signals())
+                near.signals().set(SignalEvents::HIPRI)?;
+                done(near.signals().get())
             }),
             ("I_SETCLTIME and I_GETCLTIME", &|near| {
-                near.set_close_time(Duration::from_millis(7))?;
-                Ok(near.close_time().as_millis() as i64 - 7)
+                near.settings().set_close_time(Duration::from_millis(7))?;
+                Ok(near.settings().close_time().as_millis() as i64 - 7)
             }),
         ],
     );
@@ -156,7 +159,7 @@ fn calls_that_look() {
 fn poll_shows_it() {
     let all = Events::IN | Events::PRI | Events::OUT;
     for (request, shown) in RAISED.into_iter().zip([Events::HUP, Events::ERR, Events::ERR, Events::ERR]) {
-        let (mut near, _far) = raised(request);
+        let (near, _far) = raised(request);
         let ready = near.poll(all, Some(Duration::ZERO)).expect("no error");
         assert_eq!(ready & (Events::HUP | Events::ERR), shown, "{request}");
         assert_eq!(ready.intersects(Events::OUT), request == "error 71 0", "{request}");
@@ -165,14 +168,14 @@ fn poll_shows_it() {
 
 #[test]
 fn an_error_that_is_told_once_is_told_once() {
-    let (mut near, _far) = raised("error 71 71");
-    near.set_error_options(ErrorOptions::new().read_once(true).write_once(false));
+    let (near, _far) = raised("error 71 71");
+    near.settings().set_error_options(ErrorOptions::new().read_once(true).write_once(false));
     assert_eq!(near.read(&mut [0]).expect_err("told").errno(), Errno::Proto);
     assert_eq!(near.read(&mut [0]).expect_err("empty").errno(), Errno::Again);
     for _ in 0..2 {
         assert_eq!(near.write(b"x").expect_err("it stays").errno(), Errno::Proto);
     }
-    near.set_error_options(ErrorOptions::new().read_once(true).write_once(true));
+    near.settings().set_error_options(ErrorOptions::new().read_once(true).write_once(true));
     assert_eq!(near.write(b"x").expect_err("told").errno(), Errno::Proto);
     assert_eq!(near.write(b"x").expect("over"), 1);
 }
@@ -196,12 +199,12 @@ fn is_killed(call: impl FnOnce() -> Result<()>) -> bool {
 #[test]
 fn a_write_that_nobody_will_read_raises_sigpipe_where_it_is_asked_for() {
     in_own_process!();
-    for pipe in [true, false] {
-        let options = WriteOptions::PIPE.pipe(pipe);
+    for raises in [true, false] {
+        let options = WriteOptions::PIPE.pipe(raises);
         let broken = |raise: &str| {
-            let (mut near, far) = if raise.is_empty() { Handle::pair().expect("pipe") } else { raised(raise) };
+            let (near, far) = if raise.is_empty() { pipe().expect("pipe") } else { raised(raise) };
             if raise != "hangup" && raise != "error 0 71" {
-                near.set_write_options(options).expect("set");
+                near.settings().set_write_options(options).expect("set");
             }
             if raise.is_empty() {
                 drop(far);
@@ -209,23 +212,21 @@ fn a_write_that_nobody_will_read_raises_sigpipe_where_it_is_asked_for() {
             }
             (near, Some(far))
         };
-        for write in
-            [|near: &mut Handle| done(near.write(b"x")), |near: &mut Handle| done(near.putmsg(Some(b"c"), None))]
-        {
-            let (mut near, _far) = broken("");
-            assert_eq!(is_killed(|| write(&mut near).map(drop)), pipe);
+        for write in [|near: &Stream| done(near.write(b"x")), |near: &Stream| done(near.putmsg(Some(b"c"), None))] {
+            let (near, _far) = broken("");
+            assert_eq!(is_killed(|| write(&near).map(drop)), raises);
         }
         // As the specification requires: no signal after a hang-up, nor for the calls that only look.
-        let (mut near, _far) = broken("hangup");
+        let (near, _far) = broken("hangup");
         assert!(!is_killed(|| near.write(b"x").map(drop)));
-        let (mut near, _far) = broken("");
+        let (near, _far) = broken("");
         assert!(!is_killed(|| near.poll(Events::OUT, Some(Duration::ZERO)).map(drop)));
         assert!(!is_killed(|| near.ioctl(REVERSE, &mut Vec::new(), IoctlTimeout::Usual).map(drop)));
     }
-    let (mut near, _far) = raised("error 0 71");
+    let (near, _far) = raised("error 0 71");
     assert!(is_killed(|| near.write(b"x").map(drop)), "a write error");
     // This process ignores it, as Rust programs do.
-    let (mut near, far) = Handle::pair().expect("pipe");
+    let (near, far) = pipe().expect("pipe");
     drop(far);
     assert_eq!(near.write(b"x").expect_err("gone").errno(), Errno::Pipe);
     joined(child(|| Ok(())));

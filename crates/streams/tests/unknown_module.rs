@@ -4,7 +4,7 @@
 
 mod common;
 
-use headwater_streams::{Errno, Flush, Handle, Module, ModuleInfo, Priority, Result, register};
+use headwater_streams::{Errno, Flush, Module, ModuleInfo, Priority, Result, pipe, register};
 
 /// Known to a forked child alone.
 #[derive(Debug)]
@@ -18,7 +18,7 @@ impl Module for Stranger {
 
 #[test]
 fn a_module_that_this_process_does_not_know_is_never_passed_by() {
-    let (mut near, mut far) = Handle::pair().expect("pipe");
+    let (mut near, mut far) = pipe().expect("pipe");
     near.set_nonblocking(true).expect("arm");
     far.set_nonblocking(true).expect("arm");
     // The fast paths are open.
@@ -46,7 +46,7 @@ fn a_module_that_this_process_does_not_know_is_never_passed_by() {
             ("read", far.read(&mut buffer).map(|_| ())),
             ("near read", near.read(&mut buffer).map(|_| ())),
             ("getmsg", far.getmsg(None, Some(&mut buffer)).map(|_| ())),
-            ("reserve", near.reserve(3).map(|_| ())),
+            ("reserve", near.direct().reserve(3).map(|_| ())),
             ("pop", near.pop()),
         ];
         for (call, done) in refused {

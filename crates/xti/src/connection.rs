@@ -156,7 +156,7 @@ impl Endpoint {
             return Err(TransportError::IndicationsWait.into());
         }
         let taken = if is_own { State::Connected } else { acceptor.check(Event::TakeConnection)? };
-        if !is_own && self.stream().list()?.last() != acceptor.stream().list()?.last() {
+        if !is_own && self.stream().modules().list()?.last() != acceptor.stream().modules().list()?.last() {
             return Err(TransportError::ProviderMismatch.into());
         }
         if is_own && matches!(self.line.look()?, Some(Look::Listen | Look::Disconnect)) {

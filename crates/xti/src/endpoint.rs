@@ -253,7 +253,7 @@ impl Endpoint {
     /// TBADF if the stream ends in no transport; TSTATECHNG while another call changes the state.
     #[doc(alias = "t_sync")]
     pub fn of(stream: Stream) -> Result<Endpoint> {
-        let pushed = !stream.find("timod")?;
+        let pushed = !stream.modules().find("timod")?;
         if pushed {
             stream.push("timod")?;
         }

@@ -131,7 +131,7 @@ impl Line {
 
     /// The same of a request that waits for no room: data that wait for it are dropped.
     pub fn ask_before_data(&self, request: Primitive<'_>, data: Option<&[u8]>) -> Result<()> {
-        let (mut handle, control) = (self.stream.handle(), request.encode());
+        let (mut handle, control) = (self.stream.direct(), request.encode());
         handle.set_nonblocking(true)?;
         let mut tries = TRIES;
         loop {
@@ -150,7 +150,7 @@ impl Line {
     /// Waits for the acknowledgement of a request.
     fn answer(&self, of: PrimitiveNumber) -> Result<()> {
         // The handle does not wait, whatever the stream does.
-        let mut handle = self.stream.handle();
+        let mut handle = self.stream.direct();
         handle.set_nonblocking(true)?;
         loop {
             if let Some(answer) = self.acknowledged(of)? {

@@ -92,8 +92,10 @@ impl EndpointOptions {
         let (info, state, _) = first_answer(&stream).map_err(|error| error_of(error, Errno::Nxio))?;
         let is_datagrams = info.service == Service::Datagrams;
         if is_datagrams {
-            stream.set_read_options(ReadOptions::new().mode(ReadMode::MessageDiscard).control(ControlMode::Discard))?;
-            stream.set_error_options(ErrorOptions::new().read_once(true).write_once(true));
+            stream
+                .settings()
+                .set_read_options(ReadOptions::new().mode(ReadMode::MessageDiscard).control(ControlMode::Discard))?;
+            stream.settings().set_error_options(ErrorOptions::new().read_once(true).write_once(true));
         }
         Ok(Socket {
             stream,

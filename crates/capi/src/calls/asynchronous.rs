@@ -76,11 +76,11 @@ fn register(open: &Open, number: RawFd) -> Called<()> {
     }
     if before != 0 {
         // A process that has ended is registered no more.
-        let _ = open.stream.set_signals_of(before, SignalEvents::empty());
+        let _ = open.stream.signals().set_for(before, SignalEvents::empty());
         open.told.store(0, Ordering::Relaxed);
     }
     if wanted != 0 {
-        open.stream.set_signals_of(wanted, EVENTS)?;
+        open.stream.signals().set_for(wanted, EVENTS)?;
         open.told.store(wanted, Ordering::Relaxed);
     }
     Ok(())

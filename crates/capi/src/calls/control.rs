@@ -81,7 +81,11 @@ fn control(number: c_int, command: c_int, argument: usize) -> Option<Called<c_in
             Some(Err(EINVAL))
         }
         libc::F_GETPIPE_SZ => table::with(number, |open| {
-            open.stream.pipe_size().map(|size| size.min(c_int::MAX as u32) as c_int).ok_or(Failure(libc::EBADF))
+            open.stream
+                .settings()
+                .pipe_size()
+                .map(|size| size.min(c_int::MAX as u32) as c_int)
+                .ok_or(Failure(libc::EBADF))
         }),
         libc::F_SETPIPE_SZ => table::with(number, |open| set_pipe_size(open, argument as u32)),
         libc::F_SETOWN | asynchronous::F_SETOWN_EX | asynchronous::F_SETSIG => {
@@ -125,12 +129,12 @@ fn set_status_flags(open: &Open, number: c_int, flags: c_int) -> Called<c_int> {
 ///
 /// Errors: `EINVAL` for one that no pipe has; `EPERM` for one beyond what this stream's memory has room for; `EBADF` for a device.
 fn set_pipe_size(open: &Open, size: u32) -> Called<c_int> {
-    if open.stream.pipe_size().is_none() {
+    if open.stream.settings().pipe_size().is_none() {
         return Err(Failure(libc::EBADF));
     }
     let size = size.max(memory::PAGE as u32).checked_next_power_of_two().filter(|size| *size <= i32::MAX as u32);
     let size = size.ok_or(EINVAL)?;
-    match open.stream.set_pipe_size(size) {
+    match open.stream.settings().set_pipe_size(size) {
         Err(error) if error.errno() == headwater_streams::Errno::Inval => Err(Failure(libc::EPERM)),
         done => Ok(done.map(|()| size as c_int)?),
     }

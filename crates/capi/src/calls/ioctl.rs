@@ -54,7 +54,7 @@ fn number(argument: usize) -> c_int {
 fn control(open: &Open, own_number: c_int, request: c_ulong, argument: usize) -> Called<c_int> {
     let stream = &open.stream;
     // Every request (STREAMS.md, section 4): the stream is the multiplexer's.
-    if stream.is_linked() && request != I_ISASTREAM {
+    if stream.links().is_linked() && request != I_ISASTREAM {
         return Err(EINVAL);
     }
     match request {
@@ -73,22 +73,25 @@ fn control(open: &Open, own_number: c_int, request: c_ulong, argument: usize) ->
         I_FLUSHBAND => messages::flush_band(open, argument),
         I_SRDOPT => {
             let bits = number(argument).cast_unsigned();
-            done(stream.set_read_options(ReadOptions::from_bits(bits)?))
+            done(stream.settings().set_read_options(ReadOptions::from_bits(bits)?))
         }
-        I_GRDOPT => memory::put(argument as *mut c_int, stream.read_options().bits().cast_signed()).map(|()| 0),
+        I_GRDOPT => {
+            memory::put(argument as *mut c_int, stream.settings().read_options().bits().cast_signed()).map(|()| 0)
+        }
         I_SWROPT => {
             let bits = number(argument).cast_unsigned();
-            done(open.write_side().set_write_options(WriteOptions::from_bits(bits)?))
+            done(open.write_side().settings().set_write_options(WriteOptions::from_bits(bits)?))
         }
         I_GWROPT => {
-            memory::put(argument as *mut c_int, open.write_side().write_options().bits().cast_signed()).map(|()| 0)
+            memory::put(argument as *mut c_int, open.write_side().settings().write_options().bits().cast_signed())
+                .map(|()| 0)
         }
         I_SERROPT => set_error_options(open, number(argument)),
         I_GERROPT => memory::put(argument as *mut c_int, error_options(open)).map(|()| 0),
         I_STR => string(open, argument as *mut strioctl),
-        I_SETSIG => done(stream.set_signals(signals(number(argument))?)),
+        I_SETSIG => done(stream.signals().set(signals(number(argument))?)),
         I_GETSIG => {
-            let events = stream.signals()?.bits().cast_signed();
+            let events = stream.signals().get()?.bits().cast_signed();
             if events == 0 {
                 return Err(EINVAL);
             }
@@ -97,13 +100,13 @@ fn control(open: &Open, own_number: c_int, request: c_ulong, argument: usize) ->
         I_ESETSIG => {
             // SAFETY: any bytes are a value of the type.
             let wanted = unsafe { memory::get(argument as *const strsigset)? };
-            done(stream.set_signals_of(wanted.ss_pid, signals(wanted.ss_events)?))
+            done(stream.signals().set_for(wanted.ss_pid, signals(wanted.ss_events)?))
         }
         I_EGETSIG => {
             let place = argument as *mut strsigset;
             // SAFETY: as above.
             let asked = unsafe { memory::get(place)? };
-            let events = stream.signals_of(asked.ss_pid)?.bits().cast_signed();
+            let events = stream.signals().get_for(asked.ss_pid)?.bits().cast_signed();
             memory::put(place, strsigset { ss_events: events, ..asked }).map(|()| 0)
         }
         I_LINK | I_PLINK => link(open, request, number(argument)),
@@ -137,22 +140,22 @@ fn control(open: &Open, own_number: c_int, request: c_ulong, argument: usize) ->
             // SAFETY: any bytes are a number.
             let milliseconds = unsafe { memory::get(argument as *const c_int)? };
             let time = Duration::from_millis(u64::try_from(milliseconds).map_err(|_| EINVAL)?);
-            done(stream.set_close_time(time))
+            done(stream.settings().set_close_time(time))
         }
         I_GETCLTIME => {
-            let milliseconds = c_int::try_from(stream.close_time().as_millis()).unwrap_or(c_int::MAX);
+            let milliseconds = c_int::try_from(stream.settings().close_time().as_millis()).unwrap_or(c_int::MAX);
             memory::put(argument as *mut c_int, milliseconds).map(|()| 0)
         }
         I_SET_HIWAT => {
             let hiwat = u32::try_from(number(argument)).map_err(|_| EINVAL)?;
-            done(stream.set_water_marks(hiwat, stream.water_marks().1))
+            done(stream.settings().set_water_marks(hiwat, stream.settings().water_marks().1))
         }
         I_SET_LOWAT => {
             let lowat = u32::try_from(number(argument)).map_err(|_| EINVAL)?;
-            done(stream.set_water_marks(stream.water_marks().0, lowat))
+            done(stream.settings().set_water_marks(stream.settings().water_marks().0, lowat))
         }
-        I_GET_HIWAT => memory::put(argument as *mut c_int, stream.water_marks().0.cast_signed()).map(|()| 0),
-        I_GET_LOWAT => memory::put(argument as *mut c_int, stream.water_marks().1.cast_signed()).map(|()| 0),
+        I_GET_HIWAT => memory::put(argument as *mut c_int, stream.settings().water_marks().0.cast_signed()).map(|()| 0),
+        I_GET_LOWAT => memory::put(argument as *mut c_int, stream.settings().water_marks().1.cast_signed()).map(|()| 0),
         I_ISASTREAM => Ok(1),
         // Of a stream that is a pipe already, and of one that cannot become one.
         I_PIPE => Err(EINVAL),
@@ -205,12 +208,12 @@ fn set_error_options(open: &Open, bits: c_int) -> Called<c_int> {
         return Err(EINVAL);
     }
     let options = ErrorOptions::new().read_once(bits & RERRNONPERSIST != 0).write_once(bits & WERRNONPERSIST != 0);
-    open.stream.set_error_options(options);
+    open.stream.settings().set_error_options(options);
     Ok(0)
 }
 
 fn error_options(open: &Open) -> c_int {
-    let options = open.stream.error_options();
+    let options = open.stream.settings().error_options();
     (if options.read_once { RERRNONPERSIST } else { RERRNORM })
         | (if options.write_once { WERRNONPERSIST } else { WERRNORM })
 }
@@ -235,14 +238,18 @@ fn string(open: &Open, place: *mut strioctl) -> Called<c_int> {
 
 fn link(open: &Open, request: c_ulong, lower: c_int) -> Called<c_int> {
     // A stream below which nothing can be linked says so before it looks at the other one.
-    if !open.stream.is_multiplexer() {
+    if !open.stream.links().is_multiplexer() {
         return Err(EINVAL);
     }
     let Some(found) = table::with(lower, |lower| Ok(lower.stream.clone())) else {
         return Err(if own::is_open(lower) { EINVAL } else { Failure(libc::EBADF) });
     };
     let lower = found?;
-    let id = if request == I_LINK { open.stream.link(&lower)? } else { open.stream.link_persistent(&lower)? };
+    let id = if request == I_LINK {
+        open.stream.links().link(&lower)?
+    } else {
+        open.stream.links().link_persistent(&lower)?
+    };
     Ok(id.number().cast_signed())
 }
 
@@ -251,5 +258,5 @@ fn unlink(open: &Open, request: c_ulong, id: c_int) -> Called<c_int> {
         MUXID_ALL => None,
         id => Some(u32::try_from(id).ok().and_then(MuxId::new).ok_or(EINVAL)?),
     };
-    done(if request == I_UNLINK { open.stream.unlink(id) } else { open.stream.unlink_persistent(id) })
+    done(if request == I_UNLINK { open.stream.links().unlink(id) } else { open.stream.links().unlink_persistent(id) })
 }

@@ -72,7 +72,7 @@ const NO_TERMINALS: [&str; 22] = [
 /// # Errors
 /// `ENOTTY` if none does.
 fn check_terminal(open: &Open) -> Called<()> {
-    let names = open.stream.list()?;
+    let names = open.stream.modules().list()?;
     let may_be = names.iter().any(|name| !NO_TERMINALS.contains(&name.as_str()));
     if may_be { Ok(()) } else { Err(Failure(libc::ENOTTY)) }
 }
@@ -139,7 +139,7 @@ fn set_settings(open: &Open, when: c_int, settings: *const termios) -> Called<c_
 
 /// The number of a master's slave, whether or not that is still open: no request is sent, which a master that was hung up could not do.
 fn slave(open: &Open) -> Called<u32> {
-    let is_master = open.stream.list()?.last().is_some_and(|driver| driver == "ptm");
+    let is_master = open.stream.modules().list()?.last().is_some_and(|driver| driver == "ptm");
     open.stream.minor().filter(|_| is_master).ok_or(Failure(libc::ENOTTY))
 }
 

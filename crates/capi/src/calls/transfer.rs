@@ -209,7 +209,7 @@ fn read(open: &Open, buffer: *mut c_void, count: usize) -> Called<isize> {
     open.check_reads()?;
     // SAFETY: the program reads what the stream has, and what another thread writes into its own buffer is its affair.
     let buffer = unsafe { memory::bytes_mut(buffer, count.min(CALL_MAX))? };
-    if count > CALL_MAX && open.stream.read_options().fill {
+    if count > CALL_MAX && open.stream.settings().read_options().fill {
         return read_long(open, buffer.as_mut_ptr().cast(), count);
     }
     match open.stream.read(buffer) {

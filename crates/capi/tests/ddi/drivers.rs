@@ -28,7 +28,7 @@ fn the_driver_sends_back_what_it_has_rotated() {
         let refused = device.ioctl(SET, &mut wrong.clone(), IoctlTimeout::Never).expect_err("refused");
         assert_eq!(refused.errno(), Errno::Inval);
     }
-    assert_eq!(device.look().expect("a driver"), "rot");
+    assert_eq!(device.modules().look().expect("a driver"), "rot");
     assert_eq!(device.push("rot").expect_err("no module").errno(), Errno::Inval);
 }
 

@@ -23,7 +23,10 @@ fn the_filter_turns_what_is_written_into_upper_case() {
     far.write(b"not back").expect("room");
     assert_eq!(near.read(&mut text).expect("there"), 8);
     assert_eq!(&text[..8], b"not back");
-    assert_eq!((near.look().expect("pushed"), near.list().expect("it")), ("upper".into(), vec!["upper".into()]));
+    assert_eq!(
+        (near.modules().look().expect("pushed"), near.modules().list().expect("it")),
+        ("upper".into(), vec!["upper".into()])
+    );
 }
 
 #[test]
@@ -215,7 +218,7 @@ fn a_message_of_no_known_type_fails_the_call_and_harms_nothing() {
     near.write(b"on").expect("room");
     assert_eq!(read_within(&far, PATIENCE), "on");
     ask(&near, HIWAT, b"").expect("set");
-    assert_eq!(near.water_marks(), (700, 70));
+    assert_eq!(near.settings().water_marks(), (700, 70));
 }
 
 #[test]
@@ -235,7 +238,7 @@ fn open_and_close_are_called_once_and_a_refused_open_is_no_push() {
     // SAFETY: as above.
     unsafe { std::env::remove_var("CTEST_REFUSE") };
     assert_eq!(refused.expect_err("refused").errno(), Errno::Busy);
-    assert_eq!(near.list().expect("one").len(), 1);
+    assert_eq!(near.modules().list().expect("one").len(), 1);
     assert_eq!(variable("ctest.so", "ctest_closes"), closes + 1);
     drop((near, _far));
     assert_eq!(variable("ctest.so", "ctest_closes"), closes + 2, "the end of the stream closes the first one");

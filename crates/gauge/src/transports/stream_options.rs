@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use headwater_streams::{Handle, Options, WriteOptions};
+use headwater_streams::{Options, Stream, WriteOptions};
 
 /// The character before each option.
 const SEPARATOR: char = '+';
@@ -74,7 +74,7 @@ impl StreamOptions {
     ///
     /// # Errors
     /// Errors of the stream: an unknown module, or more modules than a stream may have.
-    pub fn apply(&self, sender: &mut Handle, receiver: &mut Handle) -> headwater_streams::Result<()> {
+    pub fn apply(&self, sender: &Stream, receiver: &Stream) -> headwater_streams::Result<()> {
         if let Some((count, module)) = &self.push {
             for _ in 0..*count {
                 sender.push(module)?;
@@ -82,11 +82,11 @@ impl StreamOptions {
         }
         for end in [sender, receiver] {
             if self.hold || self.notify {
-                let options = end.write_options();
-                end.set_write_options(with_write(options, self.hold, self.notify))?;
+                let options = end.settings().write_options();
+                end.settings().set_write_options(with_write(options, self.hold, self.notify))?;
             }
             if self.fill {
-                end.set_read_options(end.read_options().fill(true))?;
+                end.settings().set_read_options(end.settings().read_options().fill(true))?;
             }
         }
         Ok(())

@@ -270,7 +270,7 @@ fn check(experiment: &Experiment) -> anyhow::Result<()> {
         return Ok(());
     }
     let parameters = experiment.options.parameters(Options::new(), limits::HIWAT);
-    let (mut end, _other) = parameters.pair().map_err(|error| match parameters.check() {
+    let (end, _other) = parameters.pipe().map_err(|error| match parameters.check() {
         Err(error) => anyhow!("--hiwat and --lowat: {error}"),
         Ok(()) => anyhow!("cannot make a STREAMS pipe: {error}"),
     })?;

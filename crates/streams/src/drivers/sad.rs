@@ -21,7 +21,7 @@
 //! let request = SadRequest::new(SadCommand::All, major("echo")).modules(["nullmod"]);
 //! sad.ioctl(SAD_SAP, &mut request.bytes()?.to_vec(), IoctlTimeout::Usual)?;
 //!
-//! assert_eq!(options.open("echo")?.list()?, ["nullmod", "echo"]);
+//! assert_eq!(options.open("echo")?.modules().list()?, ["nullmod", "echo"]);
 //! # std::fs::remove_dir_all(path).ok();
 //! # Ok::<(), headwater_streams::Error>(())
 //! ```

@@ -17,33 +17,18 @@ use crate::plumb::direction::CHANGED;
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
 impl Handle {
-    /// The longest time that [`Handle::close`] waits (I_GETCLTIME).
-    #[doc(alias = "I_GETCLTIME")]
-    #[doc = include_str!("../../doc/close_time.md")]
-    pub fn close_time(&self) -> Duration {
+    pub(crate) fn close_time(&self) -> Duration {
         Duration::from_millis(self.end.words().close_ms.load(Ordering::Relaxed).into())
     }
 
-    /// Changes how long [`Handle::close`] waits, for all handles of the end; whole milliseconds (I_SETCLTIME).
-    ///
-    /// # Errors
-    /// `EINVAL` for more milliseconds than a 32-bit word holds.
-    #[doc(alias = "I_SETCLTIME")]
-    #[doc = include_str!("../../doc/close_time.md")]
-    pub fn set_close_time(&mut self, time: Duration) -> Result<()> {
+    pub(crate) fn set_close_time(&mut self, time: Duration) -> Result<()> {
         let ms = u32::try_from(time.as_millis());
         let ms = ms.map_err(|_| Error::new(Errno::Inval, format!("a close time of {time:?} is too long")))?;
         self.end.words().close_ms.store(ms, Ordering::Relaxed);
         Ok(())
     }
 
-    /// Drops the handle when nothing waits in the write queues of the end's own modules any more, nor in its driver's if this is the
-    /// last use of the stream, nor in the kernel's for as long as XTI_LINGER says of `inet-tcp`; or when the close time is over, a signal handler has run, or there is no reader. A
-    /// non-blocking handle does not wait. What waits for modules is not lost by that: a reader of the other end runs their
-    /// service procedures. What waits for a driver is gone with the last close; a drop waits for nothing.
-    #[doc(alias = "close(2)")]
-    #[doc = include_str!("../../doc/close.md")]
-    pub fn close(mut self) {
+    pub(crate) fn close(mut self) {
         let from_ns = now_ns();
         let until_ns = from_ns.saturating_add(self.close_time().as_nanos() as u64);
         self.call_until_ns = Some(until_ns);

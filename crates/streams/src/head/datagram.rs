@@ -25,25 +25,11 @@ pub struct ReceivedDatagram {
 }
 
 impl Handle {
-    /// Sends a datagram (T_UNITDATA_REQ) to an address, over a transport of datagrams to which the stream is bound.
-    ///
-    /// # Errors
-    /// As [`Handle::putmsg`]. What the transport finds later it reports as a T_UDERROR_IND.
-    #[doc = include_str!("../../doc/datagrams.md")]
-    #[doc(alias = "t_sndudata")]
-    pub fn send_to(&mut self, address: &[u8], options: &[u8], data: &[u8]) -> Result<()> {
+    pub(crate) fn send_to(&mut self, address: &[u8], options: &[u8], data: &[u8]) -> Result<()> {
         self.putmsg(Some(&Primitive::UnitdataReq { destination: address, options }.encode()), Some(data))
     }
 
-    /// Takes the first datagram (T_UNITDATA_IND), and waits for one if nothing is there. Data for which the buffer has no room stay;
-    /// the next call takes them, with an address of 0 bytes. None at the end of the stream.
-    ///
-    /// # Errors
-    /// `EBADMSG` if the first message is another primitive, a T_UDERROR_IND perhaps: it stays, and [`Handle::getmsg`] takes it; else as
-    /// [`Handle::getmsg`].
-    #[doc = include_str!("../../doc/datagrams.md")]
-    #[doc(alias = "t_rcvudata")]
-    pub fn recv_from(
+    pub(crate) fn recv_from(
         &mut self,
         address: &mut [u8],
         options: &mut [u8],

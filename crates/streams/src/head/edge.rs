@@ -18,7 +18,7 @@ pub struct Told {
     ended: bool,
 }
 
-/// The result of [`Handle::prepare_edge`].
+/// The result of [`Stream::prepare_edge`](crate::Stream::prepare_edge).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PreparedEdge {
@@ -33,28 +33,7 @@ pub struct PreparedEdge {
 }
 
 impl Handle {
-    /// As [`Handle::prepare_poll`] for a program that polls the descriptor edge-triggered (EPOLLET): data that was there when the
-    /// program was told is not ready again, and the descriptor has an edge when more arrives, whether or not the program has read
-    /// until `EAGAIN`. Messages in bands or of high priority are told each time until they are read.
-    ///
-    /// ```
-    /// use headwater_streams::{Events, Handle, Told};
-    ///
-    /// let (mut near, mut far) = Handle::pair()?;
-    /// let mut told = Told::default();
-    /// far.write(b"ab")?;
-    /// assert_eq!(near.prepare_edge(Events::IN, &mut told)?.fresh, Events::IN);
-    /// near.read(&mut [0; 1])?;
-    /// assert!(near.prepare_edge(Events::IN, &mut told)?.fresh.is_empty());
-    /// far.write(b"c")?;
-    /// assert_eq!(near.prepare_edge(Events::IN, &mut told)?.fresh, Events::IN);
-    /// # Ok::<(), headwater_streams::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// `EPROTO` on a broken stream.
-    #[doc(alias = "epoll(7)")]
-    pub fn prepare_edge(&mut self, wanted: Events, told: &mut Told) -> Result<PreparedEdge> {
+    pub(crate) fn prepare_edge(&mut self, wanted: Events, told: &mut Told) -> Result<PreparedEdge> {
         let reads = wanted & (Events::IN | Events::PRI | Events::RDNORM | Events::RDBAND);
         let writes = wanted & (Events::OUT | Events::WRNORM | Events::WRBAND);
         let none = Events::default();

@@ -64,25 +64,11 @@ impl ReceivedFile {
 }
 
 impl Handle {
-    /// Sends an open file to the other end.
-    ///
-    /// # Errors
-    /// `EINVAL` for a FIFO, whose writers are not connected to one reader, and for a device; `EAGAIN` when the stream is full, or has some
-    /// files that were not received; else as [`Handle::write`].
-    #[doc = include_str!("../../doc/files.md")]
-    #[doc(alias = "I_SENDFD")]
-    pub fn send_file(&mut self, file: BorrowedFd<'_>) -> Result<()> {
+    pub(crate) fn send_file(&mut self, file: BorrowedFd<'_>) -> Result<()> {
         self.send_files(&[file], None)
     }
 
-    /// Sends an end of a stream to the other end, where it is received as a file and taken up by [`ReceivedFile::into_stream`]. This
-    /// process keeps the end until it drops it.
-    ///
-    /// # Errors
-    /// `EBADF` for an end that was closed in this process; else as [`Handle::send_file`].
-    #[doc = include_str!("../../doc/passed_streams.md")]
-    #[doc(alias = "I_SENDFD")]
-    pub fn send_stream(&mut self, end: &Handle) -> Result<()> {
+    pub(crate) fn send_stream(&mut self, end: &Handle) -> Result<()> {
         end.end.check_open()?;
         let files: Vec<BorrowedFd<'_>> = end.end.endpoint.descriptors().collect();
         self.send_files(&files, None)
@@ -131,26 +117,11 @@ impl Handle {
         }
     }
 
-    /// Takes an open file that the other end has sent. As [`Handle::receive_file_from`], without the sender.
-    ///
-    /// # Errors
-    /// As [`Handle::receive_file_from`].
-    #[doc = include_str!("../../doc/files.md")]
-    #[doc(alias = "I_RECVFD")]
-    pub fn receive_file(&mut self) -> Result<OwnedFd> {
+    pub(crate) fn receive_file(&mut self) -> Result<OwnedFd> {
         Ok(self.receive_file_from()?.file)
     }
 
-    /// Takes an open file that the other end has sent, with the user and the group of the sender (I_RECVFD). If several
-    /// processes read the same end, the one that takes it may find that another has received it.
-    ///
-    /// # Errors
-    /// `EBADMSG` if the message at the front is another; `EAGAIN` for a non-blocking handle when nothing is there; `ENXIO`
-    /// at the end of the stream; `EMFILE` without a free descriptor: the file stays.
-    #[doc(alias = "strrecvfd")]
-    #[doc = include_str!("../../doc/files.md")]
-    #[doc(alias = "I_RECVFD")]
-    pub fn receive_file_from(&mut self) -> Result<ReceivedFile> {
+    pub(crate) fn receive_file_from(&mut self) -> Result<ReceivedFile> {
         self.attach()?;
         loop {
             state::check(self.end.words(), Call::Read)?;

@@ -72,28 +72,11 @@ impl Received {
 }
 
 impl Handle {
-    /// Takes the first message, of any priority. As [`Handle::getpmsg`] with [`MessageFilter::Any`].
-    ///
-    /// # Errors
-    /// As [`Handle::getpmsg`].
-    #[doc = include_str!("../../doc/messages.md")]
-    pub fn getmsg(&mut self, control: Option<&mut [u8]>, data: Option<&mut [u8]>) -> Result<Received> {
+    pub(crate) fn getmsg(&mut self, control: Option<&mut [u8]>, data: Option<&mut [u8]>) -> Result<Received> {
         self.getpmsg(control, data, MessageFilter::Any)
     }
 
-    /// Takes the message at the front, if it is one of those that are wanted; else waits until one of them is at the front. At the end
-    /// of the stream no message comes any more, and a wait for another one than what is there is over, too. A part for which there is no buffer stays where it is (maxlen -1), also one of no bytes, and so do the bytes for which
-    /// a buffer has no room; the rest keeps its type and band. A part that has been taken as a whole is not there any
-    /// more: data whose control
-    /// part is gone can be read. At the end of the stream both parts have length 0.
-    ///
-    /// # Errors
-    /// `EAGAIN` for a non-blocking handle when none of the wanted ones is at the front; `EBADMSG` if the first message is one that getmsg
-    /// does not take, a passed file; else as [`Handle::read`].
-    #[doc = include_str!("../../doc/messages.md")]
-    #[doc(alias = "MSG_BAND")]
-    #[doc(alias = "RS_HIPRI")]
-    pub fn getpmsg(
+    pub(crate) fn getpmsg(
         &mut self,
         control: Option<&mut [u8]>,
         data: Option<&mut [u8]>,
@@ -104,13 +87,7 @@ impl Handle {
         self.remember_failure(done)
     }
 
-    /// Copies the first message without taking it (I_PEEK); None if there is none, or it is not of the wanted ones.
-    ///
-    /// # Errors
-    /// `EBADMSG` if the first message is one that getmsg does not take, and any is wanted; those of a stream with a read error.
-    #[doc = include_str!("../../doc/messages.md")]
-    #[doc(alias = "I_PEEK")]
-    pub fn peek(
+    pub(crate) fn peek(
         &mut self,
         control: Option<&mut [u8]>,
         data: Option<&mut [u8]>,
@@ -174,14 +151,7 @@ impl Handle {
         }
     }
 
-    /// Takes the first message whole, of any kind, and waits for one if there is none; None at the end of the stream.
-    /// Plain bytes become one message of the available data, up to `strmsgsz` bytes.
-    ///
-    /// # Errors
-    /// As [`Handle::getpmsg`].
-    #[doc = include_str!("../../doc/whole_messages.md")]
-    #[doc(alias = "getpmsg")]
-    pub fn receive(&mut self) -> Result<Option<Message<'static>>> {
+    pub(crate) fn receive(&mut self) -> Result<Option<Message<'static>>> {
         self.attach()?;
         loop {
             state::check(self.end.words(), Call::Read)?;
@@ -195,13 +165,7 @@ impl Handle {
         }
     }
 
-    /// Sends a message of the type M_DATA, M_PROTO or M_PCPROTO. As [`Handle::putpmsg`] with its parts and its priority.
-    ///
-    /// # Errors
-    /// `EINVAL` for a message of another type; else as [`Handle::putpmsg`].
-    #[doc = include_str!("../../doc/whole_messages.md")]
-    #[doc(alias = "putpmsg")]
-    pub fn send_message(&mut self, message: &Message<'_>) -> Result<()> {
+    pub(crate) fn send_message(&mut self, message: &Message<'_>) -> Result<()> {
         if !matches!(message.header.kind, Kind::Data | Kind::Proto | Kind::PcProto) {
             return Err(fixed!(Inval, "a user sends M_DATA, M_PROTO and M_PCPROTO alone"));
         }
@@ -269,27 +233,14 @@ impl Handle {
         done
     }
 
-    /// Whether the message at the front is marked (I_ATMARK with ANYMARK).
-    ///
-    /// # Errors
-    /// Those of a stream with a read error.
-    #[doc = include_str!("../../doc/marks.md")]
-    #[doc(alias = "I_ATMARK")]
-    pub fn is_at_mark(&mut self) -> Result<bool> {
+    pub(crate) fn is_at_mark(&mut self) -> Result<bool> {
         self.attach()?;
         state::check(self.end.words(), Call::Peek)?;
         let marked = self.take_front(|_, item| Ok((item.header.marked, None)));
         Ok(self.remember_failure(marked)?.unwrap_or(false))
     }
 
-    /// Whether the message at the front is marked, and no other behind it is (I_ATMARK with LASTMARK).
-    ///
-    /// # Errors
-    /// Those of a stream with a read error.
-    #[doc(alias = "LASTMARK")]
-    #[doc = include_str!("../../doc/marks.md")]
-    #[doc(alias = "I_ATMARK")]
-    pub fn is_at_last_mark(&mut self) -> Result<bool> {
+    pub(crate) fn is_at_last_mark(&mut self) -> Result<bool> {
         self.attach()?;
         state::check(self.end.words(), Call::Peek)?;
         let last = self.take_front(|front, item| {
@@ -300,26 +251,14 @@ impl Handle {
         Ok(self.remember_failure(last)?.unwrap_or(false))
     }
 
-    /// The band of the first message (I_GETBAND).
-    ///
-    /// # Errors
-    /// `ENODATA` if there is none.
-    #[doc = include_str!("../../doc/queue_state.md")]
-    #[doc(alias = "I_GETBAND")]
-    pub fn band(&mut self) -> Result<u8> {
+    pub(crate) fn band(&mut self) -> Result<u8> {
         self.attach()?;
         state::check(self.end.words(), Call::GetBand)?;
         let band = self.take_front(|_, item| Ok((item.header.band, None)));
         self.remember_failure(band)?.ok_or_else(|| fixed!(Nodata, "no message is at the front"))
     }
 
-    /// Whether a message of that band is there (I_CKBAND).
-    ///
-    /// # Errors
-    /// Those of a stream with a read error.
-    #[doc = include_str!("../../doc/queue_state.md")]
-    #[doc(alias = "I_CKBAND")]
-    pub fn has_band(&mut self, band: u8) -> Result<bool> {
+    pub(crate) fn has_band(&mut self, band: u8) -> Result<bool> {
         self.attach()?;
         state::check(self.end.words(), Call::Peek)?;
         let fits = |header: MessageHeader| {
@@ -333,13 +272,7 @@ impl Handle {
         Ok(self.remember_failure(found)?.unwrap_or(false))
     }
 
-    /// Whether a message of that band can be sent now (I_CANPUT).
-    ///
-    /// # Errors
-    /// `ENXIO` after a hang-up, and those of a stream with a write error.
-    #[doc = include_str!("../../doc/queue_state.md")]
-    #[doc(alias = "I_CANPUT")]
-    pub fn can_put(&mut self, band: u8) -> Result<bool> {
+    pub(crate) fn can_put(&mut self, band: u8) -> Result<bool> {
         self.attach()?;
         state::check(self.end.words(), Call::SetWrite)?;
         let can_put = self.run(true, |run| run.can_put_from(0, band))?;
@@ -351,14 +284,7 @@ impl Handle {
         Ok(can_put)
     }
 
-    /// Whether a message can be sent now in band 0, or in another that was used before (I_CANPUT with ANYBAND).
-    ///
-    /// # Errors
-    /// As [`Handle::can_put`].
-    #[doc(alias = "ANYBAND")]
-    #[doc = include_str!("../../doc/queue_state.md")]
-    #[doc(alias = "I_CANPUT")]
-    pub fn can_put_in_any_band(&mut self) -> Result<bool> {
+    pub(crate) fn can_put_in_any_band(&mut self) -> Result<bool> {
         Ok(self.can_put(0)? || self.run(true, |run| run.can_put_in_some_band())?)
     }
 

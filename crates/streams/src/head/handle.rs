@@ -12,7 +12,6 @@ use super::state::LINKED;
 use crate::counters::Counters;
 use crate::error::{Result, fixed};
 use crate::events::{self, WaitSide};
-use crate::options::Options;
 use crate::plumb::chain;
 use crate::plumb::direction::Direction;
 use crate::process::end::{Access, End, Role};
@@ -25,9 +24,9 @@ use crate::sched::{Effects, Other, Reply, Run};
 
 /// One end of a stream, as one thread of one process uses it.
 ///
-/// A handle belongs to a thread at a time; [`Handle::another`] makes another one of the same end for another thread. A
-/// forked child may use its copies of its parent's handles, and passes for another user of the same end. The end is
-/// closed when its last handle anywhere is dropped, or its last process has ended.
+/// A [`Stream`](crate::Stream) keeps one for each thread that uses it; methods that have the name of one of its methods do what is
+/// described there. A handle belongs to a thread at a time. A forked child may use its copies of its parent's handles, and passes for
+/// another user of the same end. The end is closed when its last handle anywhere is dropped, or its last process has ended.
 #[derive(Debug)]
 pub struct Handle {
     /// The direction that this end writes.
@@ -70,16 +69,6 @@ const SCRATCH_KEPT: usize = 64 << 10;
 const POLL_HELD_NS: u64 = 10_000_000;
 
 impl Handle {
-    /// Makes a pipe, and a handle of each of its ends: each reads what the other writes. Other handles of an end are made from
-    /// these.
-    ///
-    /// # Errors
-    /// As [`crate::pipe`].
-    #[doc = include_str!("../../doc/handles.md")]
-    pub fn pair() -> Result<(Handle, Handle)> {
-        Options::new().pair()
-    }
-
     /// The first handle of an end.
     pub(crate) fn of(endpoint: Endpoint) -> Handle {
         Handle::on(Arc::new(endpoint))
@@ -109,22 +98,13 @@ impl Handle {
         }
     }
 
-    /// Another handle of the same end, for another thread. It costs no descriptor.
-    #[doc = include_str!("../../doc/handles.md")]
-    pub fn another(&self) -> Handle {
+    pub(crate) fn another(&self) -> Handle {
         let mut handle = Handle::on(self.end.endpoint.clone());
         handle.nonblocking = self.nonblocking;
         handle
     }
 
-    /// Whether calls that would wait fail with `EAGAIN` instead. A non-blocking handle's descriptor is readable, for poll
-    /// and epoll, from when something can be done until a call has failed with `EAGAIN`.
-    ///
-    /// # Errors
-    /// `EPROTO` on a broken stream, or what the kernel reports.
-    #[doc = include_str!("../../doc/nonblocking.md")]
-    #[doc(alias = "O_NONBLOCK")]
-    pub fn set_nonblocking(&mut self, nonblocking: bool) -> Result<()> {
+    pub(crate) fn set_nonblocking(&mut self, nonblocking: bool) -> Result<()> {
         self.nonblocking = nonblocking;
         self.end.set_limit(self.limit());
         // A FIFO's writer reads nothing: what lies in its doorbell says that there is room.
@@ -142,33 +122,13 @@ impl Handle {
         Ok(())
     }
 
-    /// Whether calls that would wait fail with `EAGAIN` instead.
-    #[doc = include_str!("../../doc/nonblocking.md")]
-    pub fn is_nonblocking(&self) -> bool {
-        self.nonblocking
-    }
-
-    /// What this handle has counted since it was opened.
-    #[doc = include_str!("../../doc/users.md")]
-    pub fn counters(&self) -> Counters {
+    pub(crate) fn counters(&self) -> Counters {
         let counters = self.end.counters;
         let service_runs = counters.service_runs + self.out.data.services;
         Counters { coalesced_bytes: self.out.writer.coalesced(), service_runs, ..counters }
     }
 
-    /// The minor number, of a device.
-    #[doc = include_str!("../../doc/sizes.md")]
-    #[doc(alias = "getminor")]
-    pub fn minor(&self) -> Option<u32> {
-        self.end.endpoint.opened_as().map(|(_, number)| number)
-    }
-
-    /// Takes this process's place at the end, so that the first call does not have to. A forked child does it again.
-    ///
-    /// # Errors
-    /// `ENOSR` when the stream has as many handles in use as it can; `EBADF` if the end was closed in this process.
-    #[doc = include_str!("../../doc/users.md")]
-    pub fn attach(&mut self) -> Result<()> {
+    pub(crate) fn attach(&mut self) -> Result<()> {
         self.end.check_open()?;
         if let Some(why) = &self.end.dead {
             return Err(why.again());
@@ -526,6 +486,5 @@ impl Drop for Handle {
     }
 }
 
-mod descriptor;
 #[cfg(all(test, not(loom)))]
 mod tests;

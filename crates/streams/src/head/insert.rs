@@ -9,34 +9,11 @@ use crate::message::priority::Priority;
 const WORD: usize = 4;
 
 impl Handle {
-    /// A number that no other end on this machine has, for [`Handle::putmsg_naming`]. It has no other meaning.
-    #[doc = include_str!("../../doc/identity.md")]
-    pub fn id(&self) -> u64 {
+    pub(crate) fn id(&self) -> u64 {
         self.end.region.inode << 1 | self.end.side as u64
     }
 
-    /// As [`Handle::putpmsg`], with the name of another stream's end put into the control part, from its byte `offset` on: the low
-    /// 32 bits of its [`Handle::id`] in the order of the machine. So a module is told which stream is meant (I_FDINSERT).
-    ///
-    /// ```
-    /// use headwater_streams::{Handle, Priority};
-    ///
-    /// let (mut near, mut far) = Handle::pair()?;
-    /// let (other, _peer) = Handle::pair()?;
-    /// near.putmsg_naming(&[0; 16], None, Priority::NORMAL, &other, 8)?;
-    /// let mut control = [0; 16];
-    /// far.getmsg(Some(&mut control), None)?;
-    /// assert_eq!(control[8..12], (other.id() as u32).to_ne_bytes());
-    /// # Ok::<(), headwater_streams::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// `EINVAL` for an offset that is no multiple of 4, or so large that the word is not all in the control part, and if the other
-    /// stream's end is this one; `ENXIO` if the
-    /// other stream was hung up; else as [`Handle::putpmsg`] (SUSv2, ioctl of STREAMS, I_FDINSERT).
-    #[doc(alias = "I_FDINSERT")]
-    #[doc = include_str!("../../doc/identity.md")]
-    pub fn putmsg_naming(
+    pub(crate) fn putmsg_naming(
         &mut self,
         control: &[u8],
         data: Option<&[u8]>,

@@ -39,32 +39,11 @@ impl Lasts {
 }
 
 impl Handle {
-    /// Links a stream below this one, which ends in a multiplexer (I_LINK), and returns by what the multiplexer knows it. What is
-    /// written to this stream the multiplexer sends down that one, and takes what comes up there. Calls on the lower stream's end fail
-    /// with `EINVAL` from now on, in all processes; it may be dropped, and stays open below.
-    ///
-    /// The link lasts until [`Handle::unlink`], or until the last process that has this stream open has closed it or ended. Processes
-    /// that this one forks from now on serve it too, and those that open the stream by its name. Of other processes that have this stream
-    /// open, what they send to that lower stream waits until one of the former sends it, within a second.
-    ///
-    /// # Errors
-    /// `EINVAL` if this stream's driver is no multiplexer; if the other one is linked already, is this one, has it below, or is
-    /// an end of a FIFO; `ENXIO` after a hang-up of this stream; `ENOSR` when [`LINKS`] are linked below; `ETIME` if the driver
-    /// does not answer; what it answers with; `EMFILE` without six free descriptors.
-    #[doc = include_str!("../../doc/links.md")]
-    #[doc(alias = "I_LINK")]
-    pub fn link(&mut self, lower: &Handle) -> Result<MuxId> {
+    pub(crate) fn link(&mut self, lower: &Handle) -> Result<MuxId> {
         self.link_lasting(lower, Lasts::WithUpper)
     }
 
-    /// As [`Handle::link`], and keeps this stream open in this process, whether or not it has handles, until the link is undone
-    /// by [`Handle::unlink_persistent`] or the process ends (I_PLINK). There is no process that could keep it longer.
-    ///
-    /// # Errors
-    /// As [`Handle::link`].
-    #[doc = include_str!("../../doc/links.md")]
-    #[doc(alias = "I_PLINK")]
-    pub fn link_persistent(&mut self, lower: &Handle) -> Result<MuxId> {
+    pub(crate) fn link_persistent(&mut self, lower: &Handle) -> Result<MuxId> {
         let id = self.link_lasting(lower, Lasts::Persistently)?;
         let kept = self.end.endpoint.clone();
         KEPT.with(|all| {
@@ -75,25 +54,11 @@ impl Handle {
         Ok(id)
     }
 
-    /// Undoes a link of [`Handle::link`], or all of them (I_UNLINK; None is MUXID_ALL). The lower stream is its users' again, or is
-    /// closed if there are none.
-    ///
-    /// # Errors
-    /// `EINVAL` for an id of no such link of this stream; else as [`Handle::link`].
-    #[doc = include_str!("../../doc/links.md")]
-    #[doc(alias = "I_UNLINK")]
-    #[doc(alias = "MUXID_ALL")]
-    pub fn unlink(&mut self, lower: Option<MuxId>) -> Result<()> {
+    pub(crate) fn unlink(&mut self, lower: Option<MuxId>) -> Result<()> {
         self.unlink_lasting(lower, Lasts::WithUpper)
     }
 
-    /// Undoes a link of [`Handle::link_persistent`], or all of them (I_PUNLINK).
-    ///
-    /// # Errors
-    /// As [`Handle::unlink`].
-    #[doc = include_str!("../../doc/links.md")]
-    #[doc(alias = "I_PUNLINK")]
-    pub fn unlink_persistent(&mut self, lower: Option<MuxId>) -> Result<()> {
+    pub(crate) fn unlink_persistent(&mut self, lower: Option<MuxId>) -> Result<()> {
         self.unlink_lasting(lower, Lasts::Persistently)?;
         let region = &self.end.region;
         let is_kept = ids_of(region, Lasts::Persistently).next().is_some();

@@ -18,15 +18,7 @@ use crate::process::region::Region;
 use crate::queue::store::{Store, Which};
 
 impl Handle {
-    /// Puts a module between this end's head and what is below (I_PUSH). All users of the stream must know it; the
-    /// modules of [`crate::modules`] are known in every process.
-    ///
-    /// # Errors
-    /// `EINVAL` for a name that is not known, or when the end has as many modules as it takes; `ENXIO` after a hang-up,
-    /// `EIO` after an error; what the module's own opening reports.
-    #[doc = include_str!("../../doc/modules.md")]
-    #[doc(alias = "I_PUSH")]
-    pub fn push(&mut self, name: &str) -> Result<()> {
+    pub(crate) fn push(&mut self, name: &str) -> Result<()> {
         self.attach()?;
         state::check(self.end.words(), Call::Plumb)?;
         let module = registry::find(name)?;
@@ -65,14 +57,7 @@ impl Handle {
         opened
     }
 
-    /// Takes the module away that was pushed last (I_POP). Messages in its queues are discarded.
-    ///
-    /// # Errors
-    /// `EINVAL` if there is none; `EPERM` if it is [anchored](Handle::anchor) and the process is not root's; `ENXIO` after a
-    /// hang-up, `EIO` after an error.
-    #[doc = include_str!("../../doc/modules.md")]
-    #[doc(alias = "I_POP")]
-    pub fn pop(&mut self) -> Result<()> {
+    pub(crate) fn pop(&mut self) -> Result<()> {
         self.attach()?;
         state::check(self.end.words(), Call::Plumb)?;
         let (fixed, side) = (&self.end.region.fixed, self.end.side);
@@ -88,16 +73,7 @@ impl Handle {
         Ok(())
     }
 
-    /// Anchors the modules that are pushed on a device: from now on only a process of root pops one of them (I_ANCHOR). Modules that
-    /// are pushed later are popped as before. A later call anchors these too; without a module it has no effect.
-    ///
-    /// The processes that have the stream open keep this rule: each one refuses its own calls.
-    ///
-    /// # Errors
-    /// `EINVAL` on a pipe or FIFO; `ENXIO` after a hang-up, `EIO` after an error.
-    #[doc = include_str!("../../doc/anchor.md")]
-    #[doc(alias = "I_ANCHOR")]
-    pub fn anchor(&mut self) -> Result<()> {
+    pub(crate) fn anchor(&mut self) -> Result<()> {
         self.attach()?;
         if self.end.region.driver.is_none() {
             return Err(fixed!(Inval, "a pipe has no place for an anchor: its modules end at the other end"));
@@ -143,37 +119,19 @@ impl Handle {
         self.tell_of_room_in(false)
     }
 
-    /// The name of the module that was pushed last, or of the driver (I_LOOK).
-    ///
-    /// # Errors
-    /// `EINVAL` if there is neither.
-    #[doc = include_str!("../../doc/modules.md")]
-    #[doc(alias = "I_LOOK")]
-    pub fn look(&self) -> Result<String> {
+    pub(crate) fn look(&self) -> Result<String> {
         let names = self.list()?;
         names.into_iter().next().ok_or_else(|| fixed!(Inval, "no module is pushed"))
     }
 
-    /// Whether a module of that name is pushed, or the driver has that name (I_FIND).
-    ///
-    /// # Errors
-    /// `EINVAL` for a name that this process does not know.
-    #[doc = include_str!("../../doc/modules.md")]
-    #[doc(alias = "I_FIND")]
-    pub fn find(&self, name: &str) -> Result<bool> {
+    pub(crate) fn find(&self, name: &str) -> Result<bool> {
         if registry::find_driver(name).is_err() {
             registry::find(name)?;
         }
         Ok(self.list()?.iter().any(|pushed| pushed == name))
     }
 
-    /// The names of the end's modules, the last pushed first, then that of the driver (I_LIST).
-    ///
-    /// # Errors
-    /// `EPROTO` on a broken stream.
-    #[doc = include_str!("../../doc/modules.md")]
-    #[doc(alias = "I_LIST")]
-    pub fn list(&self) -> Result<Vec<String>> {
+    pub(crate) fn list(&self) -> Result<Vec<String>> {
         let mut names = self.modules()?;
         names.extend(self.end.endpoint.opened_as().map(|(name, _)| name.to_owned()));
         Ok(names)
@@ -186,15 +144,7 @@ impl Handle {
         chain::stack(&fixed.plumbing[side])?.iter().rev().map(name).collect()
     }
 
-    /// Discards messages that wait in queues (I_FLUSH, I_FLUSHBAND): an M_FLUSH goes down the stream and does it. On a
-    /// pipe the far head takes "read" for its own; push `pipemod` on one end to turn it.
-    ///
-    /// # Errors
-    /// `EINVAL` if neither side is to be flushed; `ENXIO` after a hang-up; those of a stream with an error.
-    #[doc = include_str!("../../doc/flush.md")]
-    #[doc(alias = "I_FLUSH")]
-    #[doc(alias = "I_FLUSHBAND")]
-    pub fn flush_queues(&mut self, flush: Flush) -> Result<()> {
+    pub(crate) fn flush_queues(&mut self, flush: Flush) -> Result<()> {
         if !flush.read && !flush.write {
             return Err(fixed!(Inval, "a flush is of the read side, the write side, or both"));
         }

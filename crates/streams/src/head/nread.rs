@@ -12,14 +12,7 @@ use crate::queue::lane::there;
 use crate::queue::store::HEAD;
 
 impl Handle {
-    /// How many bytes the data part of the first message has, and how many messages there are (I_NREAD). Plain bytes
-    /// count as one message.
-    ///
-    /// # Errors
-    /// Those of a stream with a read error.
-    #[doc = include_str!("../../doc/queue_state.md")]
-    #[doc(alias = "I_NREAD")]
-    pub fn nread(&mut self) -> Result<(usize, usize)> {
+    pub(crate) fn nread(&mut self) -> Result<(usize, usize)> {
         self.attach()?;
         state::check(self.end.words(), Call::Peek)?;
         let counted = self.take_front(|front, item| {
@@ -30,15 +23,7 @@ impl Handle {
         Ok(self.remember_failure(counted)?.unwrap_or((0, 0)))
     }
 
-    /// How many bytes reads can take without waiting (FIONREAD): of all messages at the head what the read options let pass. A control
-    /// part counts if it is read as data. A message that a read does not take, because of its control part or as a passed file, ends
-    /// the count.
-    ///
-    /// # Errors
-    /// Those of a stream with a read error.
-    #[doc = include_str!("../../doc/queue_state.md")]
-    #[doc(alias = "FIONREAD")]
-    pub fn readable_bytes(&mut self) -> Result<usize> {
+    pub(crate) fn readable_bytes(&mut self) -> Result<usize> {
         self.attach()?;
         state::check(self.end.words(), Call::Peek)?;
         let options = self.read_options();

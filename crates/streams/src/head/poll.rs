@@ -14,7 +14,7 @@ use crate::queue::store::HEAD;
 
 pub use crate::options::events::Events;
 
-/// After this many looks without success [`Handle::poll`] looks at this rate only.
+/// After this many looks without success [`Stream::poll`](crate::Stream::poll) looks at this rate only.
 const LOOKS: u32 = 10;
 const LOOK_EVERY: Duration = Duration::from_millis(1);
 
@@ -22,7 +22,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(1);
 /// level of the descriptor reports these.
 const PREPARED_LOOK: Duration = Duration::from_millis(20);
 
-/// The result of [`Handle::prepare_poll`].
+/// The result of [`Stream::prepare_poll`](crate::Stream::prepare_poll).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Prepared {
     /// These events are there.
@@ -39,14 +39,7 @@ pub enum Prepared {
 }
 
 impl Handle {
-    /// Returns the events of `wanted` for which the stream is ready; waits until there is one, at most for `timeout`
-    /// (None: no limit; zero: not at all). No event: the time is over.
-    ///
-    /// # Errors
-    /// `EINTR` after a signal; `EPROTO` on a broken stream.
-    #[doc = include_str!("../../doc/poll.md")]
-    #[doc(alias = "poll(2)")]
-    pub fn poll(&mut self, wanted: Events, timeout: Option<Duration>) -> Result<Events> {
+    pub(crate) fn poll(&mut self, wanted: Events, timeout: Option<Duration>) -> Result<Events> {
         if self.knows_input(wanted) {
             return Ok(wanted & (Events::IN | Events::RDNORM));
         }
@@ -60,25 +53,7 @@ impl Handle {
         done
     }
 
-    /// As [`Handle::poll`] without waiting; where no event is there, the descriptor is prepared for a poll(2) of several files: it
-    /// becomes readable or writable when the stream may be ready.
-    ///
-    /// ```
-    /// use headwater_streams::{Events, Handle, Prepared};
-    ///
-    /// let (mut near, mut far) = Handle::pair()?;
-    /// let Prepared::Armed { reads, look_every, .. } = near.prepare_poll(Events::IN)? else { unreachable!("it is empty") };
-    /// assert!(reads && look_every.is_none());
-    /// // Here the program polls `near.as_fd()` and other files.
-    /// far.write(b"x")?;
-    /// assert_eq!(near.prepare_poll(Events::IN)?, Prepared::Ready(Events::IN));
-    /// # Ok::<(), headwater_streams::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// `EPROTO` on a broken stream.
-    #[doc(alias = "poll(2)")]
-    pub fn prepare_poll(&mut self, wanted: Events) -> Result<Prepared> {
+    pub(crate) fn prepare_poll(&mut self, wanted: Events) -> Result<Prepared> {
         let mut look_every = None;
         for _ in 0..LOOKS {
             let ready = self.poll(wanted, Some(Duration::ZERO))?;

@@ -11,30 +11,13 @@ use crate::message::priority::Priority;
 use crate::plumb::chain;
 
 impl Handle {
-    /// Sends an ordinary message with these parts, in band 0 (putmsg with flags 0). As [`Handle::putpmsg`] with
-    /// [`Priority::NORMAL`].
-    ///
-    /// # Errors
-    /// As [`Handle::putpmsg`].
     #[inline]
-    #[doc = include_str!("../../doc/messages.md")]
-    pub fn putmsg(&mut self, control: Option<&[u8]>, data: Option<&[u8]>) -> Result<()> {
+    pub(crate) fn putmsg(&mut self, control: Option<&[u8]>, data: Option<&[u8]>) -> Result<()> {
         self.put_parts(Priority::NORMAL, control, data)
     }
 
-    /// Sends a message of these parts (putpmsg, and putmsg with RS_HIPRI): M_PROTO with a control part, else M_DATA;
-    /// [`Priority::High`] makes it an M_PCPROTO. No part at all sends nothing.
-    ///
-    /// # Errors
-    /// `EINVAL` for high priority without a control part; `ERANGE` for parts beyond the stream's limits: a control part longer
-    /// than strctlsz, data longer than maxpsz beside a control part, or longer than strmsgsz, or than 64 times maxpsz, without
-    /// one; data shorter than the first module or driver below takes; else as [`Handle::write`]. High priority never waits. After any error but `EPIPE` nothing was sent, unless a module
-    /// made it.
     #[inline]
-    #[doc = include_str!("../../doc/messages.md")]
-    #[doc(alias = "MSG_BAND")]
-    #[doc(alias = "RS_HIPRI")]
-    pub fn putpmsg(
+    pub(crate) fn putpmsg(
         &mut self,
         control: Option<&[u8]>,
         data: Option<&[u8]>,
@@ -102,10 +85,7 @@ impl Handle {
         self.remember_failure(done)
     }
 
-    /// Largest data part of a message on this stream, bytes.
-    #[doc = include_str!("../../doc/sizes.md")]
-    #[doc(alias = "q_maxpsz")]
-    pub fn maxpsz(&self) -> usize {
+    pub(crate) fn maxpsz(&self) -> usize {
         self.packet_sizes().1
     }
 

@@ -1,6 +1,6 @@
 //! read and readv: bytes, in the ways that the read options choose from.
 
-use std::io::{self, IoSliceMut};
+use std::io::IoSliceMut;
 use std::sync::atomic::Ordering;
 
 use headwater_os::doorbell::Packet;
@@ -36,17 +36,8 @@ enum Step {
 const SERVICE_AGAIN_NS: u64 = 10_000_000;
 
 impl Handle {
-    /// Reads bytes as the read options say, at most as many as the buffer takes; waits until there are some. 0 is the end
-    /// of the stream, or a message without bytes. A buffer without room reads nothing and gives 0. Bytes before a message that
-    /// is marked (MSGMARK) are not read together with it.
-    ///
-    /// # Errors
-    /// `EAGAIN` for a non-blocking handle when nothing is there; `EBADMSG` for a control part, or another message that
-    /// read does not take; an error that a module raised; `EINTR` after a signal; `EPROTO` on a broken stream.
     #[inline]
-    #[doc = include_str!("../../doc/bytes.md")]
-    #[doc(alias = "read(2)")]
-    pub fn read(&mut self, buffer: &mut [u8]) -> Result<usize> {
+    pub(crate) fn read(&mut self, buffer: &mut [u8]) -> Result<usize> {
         if let Some(me) = self.end.member() {
             match self.back.reader.quick(me, buffer) {
                 Quick::Done => return Ok(buffer.len()),
@@ -79,13 +70,7 @@ impl Handle {
         }
     }
 
-    /// Reads into several buffers as if they were one.
-    ///
-    /// # Errors
-    /// As [`Handle::read`].
-    #[doc = include_str!("../../doc/bytes.md")]
-    #[doc(alias = "readv(2)")]
-    pub fn readv(&mut self, buffers: &mut [IoSliceMut<'_>]) -> Result<usize> {
+    pub(crate) fn readv(&mut self, buffers: &mut [IoSliceMut<'_>]) -> Result<usize> {
         if let [buffer] = buffers {
             return self.read(buffer);
         }
@@ -422,15 +407,5 @@ impl ControlUse {
             ControlUse::Read(len) => Some(len),
             _ => None,
         }
-    }
-}
-
-impl io::Read for Handle {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        Ok(Handle::read(self, buffer)?)
-    }
-
-    fn read_vectored(&mut self, buffers: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
-        Ok(self.readv(buffers)?)
     }
 }

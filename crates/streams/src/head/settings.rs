@@ -9,77 +9,42 @@ use crate::error::{Error, Result, Text, fixed};
 use crate::process::end::Access;
 
 impl Handle {
-    /// How this end reads (I_GRDOPT).
-    #[doc = include_str!("../../doc/read_options.md")]
-    #[doc(alias = "I_GRDOPT")]
-    pub fn read_options(&self) -> ReadOptions {
+    pub(crate) fn read_options(&self) -> ReadOptions {
         ReadOptions::of(self.end.words())
     }
 
-    /// Changes how this end reads, for all of its handles (I_SRDOPT).
-    ///
-    /// # Errors
-    /// Those of a stream with a read error.
-    #[doc = include_str!("../../doc/read_options.md")]
-    #[doc(alias = "I_SRDOPT")]
-    pub fn set_read_options(&mut self, options: ReadOptions) -> Result<()> {
+    pub(crate) fn set_read_options(&mut self, options: ReadOptions) -> Result<()> {
         state::check(self.end.words(), Call::Peek)?;
         options.set(self.end.words());
         self.back.announce();
         Ok(())
     }
 
-    /// How this end writes (I_GWROPT).
-    #[doc = include_str!("../../doc/write_options.md")]
-    #[doc(alias = "I_GWROPT")]
-    pub fn write_options(&self) -> WriteOptions {
+    pub(crate) fn write_options(&self) -> WriteOptions {
         WriteOptions::of(self.end.words())
     }
 
-    /// Changes how this end writes, for all of its handles (I_SWROPT).
-    ///
-    /// # Errors
-    /// `ENXIO` after a hang-up, and those of a stream with a write error.
-    #[doc = include_str!("../../doc/write_options.md")]
-    #[doc(alias = "I_SWROPT")]
-    pub fn set_write_options(&mut self, options: WriteOptions) -> Result<()> {
+    pub(crate) fn set_write_options(&mut self, options: WriteOptions) -> Result<()> {
         state::check(self.end.words(), Call::SetWrite)?;
         self.end.words().write_options.store(options.bits(), Ordering::Relaxed);
         self.out.announce();
         Ok(())
     }
 
-    /// How this end reports errors (I_GERROPT).
-    #[doc = include_str!("../../doc/error_options.md")]
-    #[doc(alias = "I_GERROPT")]
-    pub fn error_options(&self) -> ErrorOptions {
+    pub(crate) fn error_options(&self) -> ErrorOptions {
         ErrorOptions::from_bits(self.end.words().error_options.load(Ordering::Relaxed))
     }
 
-    /// Changes how this end reports errors (I_SERROPT).
-    #[doc = include_str!("../../doc/error_options.md")]
-    #[doc(alias = "I_SERROPT")]
-    pub fn set_error_options(&mut self, options: ErrorOptions) {
+    pub(crate) fn set_error_options(&mut self, options: ErrorOptions) {
         self.end.words().error_options.store(options.bits(), Ordering::Relaxed);
     }
 
-    /// High-water and low-water mark of this end's read queue, bytes.
-    #[doc = include_str!("../../doc/water_marks.md")]
-    #[doc(alias = "SO_HIWAT")]
-    #[doc(alias = "SO_LOWAT")]
-    pub fn water_marks(&self) -> (u32, u32) {
+    pub(crate) fn water_marks(&self) -> (u32, u32) {
         let flow = &self.end.region.fixed.lanes[1 - self.end.side].flow.0;
         (flow.hiwat.load(Ordering::Relaxed), flow.lowat.load(Ordering::Relaxed))
     }
 
-    /// Changes the water marks of this end's read queue.
-    ///
-    /// # Errors
-    /// `EINVAL` for a low mark above the high one, or a high one for which the stream's window is too small.
-    #[doc = include_str!("../../doc/water_marks.md")]
-    #[doc(alias = "SO_HIWAT")]
-    #[doc(alias = "SO_LOWAT")]
-    pub fn set_water_marks(&mut self, hiwat: u32, lowat: u32) -> Result<()> {
+    pub(crate) fn set_water_marks(&mut self, hiwat: u32, lowat: u32) -> Result<()> {
         let most = self.end.region.hiwat_max();
         if hiwat == 0 || u64::from(hiwat) > most {
             return Err(Error::numbered(Text::HiwatRange, hiwat.into(), most));
@@ -96,20 +61,12 @@ impl Handle {
         self.wake_writers()
     }
 
-    /// The size of a pipe or FIFO as the kernel counts it: the high-water mark of the queue that this end reads; of a FIFO's writer,
-    /// of the one that it writes. None for a device.
-    #[doc(hidden)]
-    pub fn pipe_size(&self) -> Option<u32> {
+    pub(crate) fn pipe_size(&self) -> Option<u32> {
         let lane = self.lanes_of_pipe()?.next()?;
         Some(self.end.region.fixed.lanes[lane].flow.0.hiwat.load(Ordering::Relaxed))
     }
 
-    /// Sets the high-water marks of a pipe's two queues, or a FIFO's one, and the low-water marks to half of that.
-    ///
-    /// # Errors
-    /// `EBADF` for a device; `EINVAL` for a size for which the stream's window is too small.
-    #[doc(hidden)]
-    pub fn set_pipe_size(&mut self, size: u32) -> Result<()> {
+    pub(crate) fn set_pipe_size(&mut self, size: u32) -> Result<()> {
         let lanes = self.lanes_of_pipe().ok_or_else(|| fixed!(Badf, "a device has no size of a pipe"))?;
         let most = self.end.region.hiwat_max();
         if size == 0 || u64::from(size) > most {
@@ -136,12 +93,7 @@ impl Handle {
         Some([(reads, 1 - side), (writes, side)].into_iter().filter_map(|(is_used, lane)| is_used.then_some(lane)))
     }
 
-    /// The signals that modules have raised at this end (M_SIG, M_PCSIG) since the last call: bit N for signal N. An M_SIG is
-    /// raised when it has reached the front of the queue.
-    #[doc = include_str!("../../doc/raised_signals.md")]
-    #[doc(alias = "M_SIG")]
-    #[doc(alias = "M_PCSIG")]
-    pub fn take_signals(&mut self) -> u64 {
+    pub(crate) fn take_signals(&mut self) -> u64 {
         // A broken stream has none.
         let _ = self.attach().and_then(|()| self.take_front(|_, _| Ok(((), None))));
         self.end.words().signals.swap(0, Ordering::AcqRel)

@@ -8,31 +8,7 @@ use crate::error::{Result, fixed};
 use crate::process::end::{Access, READS, WRITES};
 
 impl Handle {
-    /// Closes a direction of this end for all of its handles, in all processes, as shutdown(2) does with a socket.
-    ///
-    /// [`Shutdown::Write`]: what was written is still read at the other end, and then the end of the stream; writing here
-    /// fails with `EPIPE`. [`Shutdown::Read`]: reading here finds what is there and then the end; writing at the other
-    /// end fails with `EPIPE`.
-    ///
-    /// ```
-    /// use std::io::{Read, Write};
-    /// use std::net::Shutdown;
-    ///
-    /// let (mut near, mut far) = headwater_streams::pipe()?;
-    /// near.write_all(b"question")?;
-    /// near.shutdown(Shutdown::Write)?;
-    /// let mut text = String::new();
-    /// far.read_to_string(&mut text)?;
-    /// far.write_all(b"answer")?;
-    /// assert_eq!((text.as_str(), near.read(&mut [0; 16])?), ("question", 6));
-    /// # Ok::<(), std::io::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// `EINVAL` for a FIFO, each end of which has one direction and is closed by dropping it, and for a device.
-    #[doc = include_str!("../../doc/shutdown.md")]
-    #[doc(alias = "shutdown(2)")]
-    pub fn shutdown(&mut self, direction: Shutdown) -> Result<()> {
+    pub(crate) fn shutdown(&mut self, direction: Shutdown) -> Result<()> {
         self.attach()?;
         if self.end.endpoint.access != Access::Both {
             return Err(fixed!(Inval, "an end of a FIFO has one direction, and is closed by dropping it"));

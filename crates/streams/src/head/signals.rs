@@ -9,52 +9,21 @@ use crate::error::{Error, Result, Text, fixed};
 use crate::process::listeners::{SignalEvents, Target, end_registration, register, registration, signal};
 
 impl Handle {
-    /// Registers this process to be sent SIGPOLL when one of the events happens at this end (I_SETSIG), or SIGURG, instead of
-    /// what it was registered for; no events end that, and so do an exec and the drop of the process's last handle. A forked
-    /// child is not registered. A signal is sent for each message. Its default is that either signal ends the process,
-    /// or does nothing (SIGURG): install a handler first.
-    ///
-    /// # Errors
-    /// `EINVAL` for no events when the process is not registered, and for bits that mean nothing; `EAGAIN` when this process has 32
-    /// registrations at the end, or as many threads as it may (SUSv2, ioctl of STREAMS, I_SETSIG).
-    #[doc = include_str!("../../doc/signals.md")]
-    #[doc(alias = "I_SETSIG")]
-    pub fn set_signals(&mut self, events: SignalEvents) -> Result<()> {
+    pub(crate) fn set_signals(&mut self, events: SignalEvents) -> Result<()> {
         self.register(Target::Own, events)
     }
 
-    /// The events for which this process is registered (I_GETSIG).
-    ///
-    /// # Errors
-    /// `EINVAL` if it is not.
-    #[doc = include_str!("../../doc/signals.md")]
-    #[doc(alias = "I_GETSIG")]
-    pub fn signals(&self) -> Result<SignalEvents> {
+    pub(crate) fn signals(&self) -> Result<SignalEvents> {
         registration(&self.end.region, self.end.side, Target::Own)
     }
 
-    /// As [`Handle::set_signals`], for the process of that number, or the process group if it is negative (I_ESETSIG). The calling
-    /// process sends the signals, so they end when it closes the end.
-    ///
-    /// # Errors
-    /// `ESRCH` if there is none; `EPERM` if this process may not send signals to it; `EINVAL` for 0 and -1; else as
-    /// [`Handle::set_signals`].
-    #[doc = include_str!("../../doc/signals.md")]
-    #[doc(alias = "I_ESETSIG")]
-    pub fn set_signals_of(&mut self, pid: i32, events: SignalEvents) -> Result<()> {
+    pub(crate) fn set_signals_of(&mut self, pid: i32, events: SignalEvents) -> Result<()> {
         let target = target(pid)?;
         may_signal(pid.unsigned_abs(), pid < 0)?;
         self.register(target, events)
     }
 
-    /// The events for which a process, or a process group if the number is negative, is registered by the calling process
-    /// (I_EGETSIG).
-    ///
-    /// # Errors
-    /// `EINVAL` if it is not; `ESRCH` if there is none.
-    #[doc = include_str!("../../doc/signals.md")]
-    #[doc(alias = "I_EGETSIG")]
-    pub fn signals_of(&self, pid: i32) -> Result<SignalEvents> {
+    pub(crate) fn signals_of(&self, pid: i32) -> Result<SignalEvents> {
         registration(&self.end.region, self.end.side, target(pid)?)
     }
 

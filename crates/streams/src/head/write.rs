@@ -1,6 +1,6 @@
 //! write and writev: bytes without boundaries.
 
-use std::io::{self, IoSlice};
+use std::io::IoSlice;
 use std::sync::atomic::Ordering;
 
 use super::handle::Handle;
@@ -15,17 +15,8 @@ use crate::queue::lane::writer::Quick;
 use crate::sched::Run;
 
 impl Handle {
-    /// Writes bytes and returns how many: all of them, unless the handle is non-blocking and there was room for a part, or
-    /// a signal came after a part. What is not longer than maxpsz is not mixed with other writes.
-    ///
-    /// # Errors
-    /// `EAGAIN` for a non-blocking handle when the stream is full; `ERANGE` if the first module or driver below, or the other head, has
-    /// set a minpsz, and the bytes are less, or too many for one message; `EPIPE` when the other end is gone; `ENXIO` after a
-    /// hang-up; an error that a module raised; `EINTR` after a signal; `EPROTO` on a broken stream.
     #[inline]
-    #[doc = include_str!("../../doc/bytes.md")]
-    #[doc(alias = "write(2)")]
-    pub fn write(&mut self, bytes: &[u8]) -> Result<usize> {
+    pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<usize> {
         if let Some(me) = self.end.member() {
             if !self.out.chain.is_empty() {
                 // The end of the peer is visible in words that a reader checks, but modules do not.
@@ -103,13 +94,7 @@ impl Handle {
         if sent { Ok(bytes.len()) } else { self.write_slowly(bytes) }
     }
 
-    /// Writes several pieces as if they were one.
-    ///
-    /// # Errors
-    /// As [`Handle::write`].
-    #[doc = include_str!("../../doc/bytes.md")]
-    #[doc(alias = "writev(2)")]
-    pub fn writev(&mut self, pieces: &[IoSlice<'_>]) -> Result<usize> {
+    pub(crate) fn writev(&mut self, pieces: &[IoSlice<'_>]) -> Result<usize> {
         match pieces {
             [] => Ok(0),
             [piece] => self.write(piece),
@@ -246,18 +231,4 @@ impl Handle {
 /// What a write fails with to a terminal whose other side has gone (POSIX, General Terminal Interface, Modem Disconnect).
 fn terminal_gone() -> Error {
     fixed!(Io, "the other side of the pair is closed")
-}
-
-impl io::Write for Handle {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        Ok(Handle::write(self, bytes)?)
-    }
-
-    fn write_vectored(&mut self, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
-        Ok(self.writev(pieces)?)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
 }

@@ -37,13 +37,7 @@ pub struct ReadGrant<'s> {
 }
 
 impl Handle {
-    /// Reserves a place for a message of `len` bytes of data, waiting for room if need be.
-    ///
-    /// # Errors
-    /// `ERANGE` beyond maxpsz, or below the minpsz that the other head has set; `EINVAL` on a stream without lanes, or with modules, which take messages as a whole; else
-    /// as [`Handle::write`].
-    #[doc = include_str!("../../doc/zero_copy.md")]
-    pub fn reserve(&mut self, len: usize) -> Result<WriteGrant<'_>> {
+    pub(crate) fn reserve(&mut self, len: usize) -> Result<WriteGrant<'_>> {
         self.attach()?;
         let (minpsz, maxpsz) = self.packet_sizes();
         if len > maxpsz {
@@ -70,12 +64,7 @@ impl Handle {
         Ok(if side.lane.has_room()? { Some(Kept::of(side)) } else { None })
     }
 
-    /// Borrows the data of the message at the front, waiting for one if nothing is there. None at the end of the stream.
-    ///
-    /// # Errors
-    /// `EBADMSG` for a message that does not lie in a lane, or has a control part; else as [`Handle::read`].
-    #[doc = include_str!("../../doc/zero_copy.md")]
-    pub fn borrow(&mut self) -> Result<Option<ReadGrant<'_>>> {
+    pub(crate) fn borrow(&mut self) -> Result<Option<ReadGrant<'_>>> {
         self.attach()?;
         loop {
             state::check(self.end.words(), Call::Read)?;

@@ -29,25 +29,11 @@ use crate::process::endpoint::Endpoint;
 use crate::process::region::{Region, cookies_in};
 
 impl Handle {
-    /// Whether exec keeps this end open. The new program takes it up by [`Handle::from_fd`] or [`Handle::from_number`],
-    /// for which it needs the number of the [descriptor](AsFd) alone, but the end's other descriptors must have been kept.
-    ///
-    /// # Errors
-    /// What fcntl(2) reports.
-    #[doc = include_str!("../../doc/exec.md")]
-    #[doc(alias = "FD_CLOEXEC")]
-    pub fn set_inheritable(&self, inheritable: bool) -> Result<()> {
+    pub(crate) fn set_inheritable(&self, inheritable: bool) -> Result<()> {
         Ok(self.end.endpoint.descriptors().try_for_each(|fd| descriptors::set_inheritable(fd, inheritable))?)
     }
 
-    /// The end behind a descriptor that came through exec, or that was made by dup(2) in this process.
-    ///
-    /// # Errors
-    /// `ENOSTR` for one that is no end of a stream, or whose other descriptors were closed; `EACCES` for the stream of a driver that
-    /// neither this process's user nor root has made, and in a program with more rights than its starter (set-user-ID):
-    /// [`Device::take_fd`](crate::Device::take_fd) takes these up.
-    #[doc = include_str!("../../doc/exec.md")]
-    pub fn from_fd(fd: OwnedFd) -> Result<Handle> {
+    pub(crate) fn from_fd(fd: OwnedFd) -> Result<Handle> {
         Handle::of_own(fd, Admission::Inherited, &DeviceOptions::new())
     }
 
@@ -86,60 +72,28 @@ impl Handle {
         Ok(stream)
     }
 
-    /// The end behind a descriptor of that number, which stays open beside the handle's own.
-    ///
-    /// # Errors
-    /// `EBADF` if there is none of that number; else as [`Handle::from_fd`].
-    #[doc = include_str!("../../doc/exec.md")]
-    pub fn from_number(number: u32) -> Result<Handle> {
+    pub(crate) fn from_number(number: u32) -> Result<Handle> {
         let fd = descriptors::duplicate(number)
             .map_err(|_| Error::new(Errno::Badf, format!("there is no descriptor {number}")))?;
         Handle::from_fd(fd)
     }
 
-    /// Sends this end over a local socket (SCM_RIGHTS), to be taken up there by [`Handle::receive_over`]. The sender keeps
-    /// its handle.
-    ///
-    /// # Errors
-    /// What the socket reports.
-    #[doc = include_str!("../../doc/sockets.md")]
-    #[doc(alias = "SCM_RIGHTS")]
-    pub fn send_over(&self, socket: impl AsFd) -> Result<()> {
+    pub(crate) fn send_over(&self, socket: impl AsFd) -> Result<()> {
         let files: Vec<BorrowedFd<'_>> = self.end.endpoint.descriptors().collect();
         Ok(descriptors::send(socket.as_fd(), &files)?)
     }
 
-    /// Takes up an end of a pipe or FIFO that was sent over a local socket. A stream of a driver is taken up by
-    /// [`Device::receive_over`](crate::Device::receive_over), which names the driver.
-    ///
-    /// # Errors
-    /// `ENOSTR` for something else; `EACCES` for a stream of a driver; `EPROTO` for a stream of another version; what the socket reports.
-    #[doc = include_str!("../../doc/sockets.md")]
-    #[doc(alias = "SCM_RIGHTS")]
-    pub fn receive_over(socket: impl AsFd) -> Result<Handle> {
+    pub(crate) fn receive_over(socket: impl AsFd) -> Result<Handle> {
         let files = descriptors::receive(socket.as_fd())?;
         Handle::of_files(files, Admission::Pipes, &DeviceOptions::new())
     }
 
-    /// A descriptor that stands for this end wherever one can be passed: over a socket (SCM_RIGHTS) or another stream
-    /// (I_SENDFD). The receiver takes the end up by [`Handle::from_bundle`]. Nothing can be read from it or written to it.
-    ///
-    /// # Errors
-    /// `EMFILE` without two free descriptors.
-    #[doc = include_str!("../../doc/bundles.md")]
-    pub fn to_bundle(&self) -> Result<OwnedFd> {
+    pub(crate) fn to_bundle(&self) -> Result<OwnedFd> {
         let files: Vec<BorrowedFd<'_>> = self.end.endpoint.descriptors().collect();
         Ok(bundle::make(&files)?)
     }
 
-    /// The end of a pipe or FIFO for which a descriptor of [`Handle::to_bundle`] stands; None if it is something else, which is left as it
-    /// is. A stream of a driver is taken up by [`Device::take_bundle`](crate::Device::take_bundle), which names the driver.
-    ///
-    /// # Errors
-    /// `EACCES` for a stream of a driver, for which the descriptor still stands; `EPROTO` for a stream of another version; `ENOSTR` for
-    /// descriptors that are not of one stream; `EMFILE`.
-    #[doc = include_str!("../../doc/bundles.md")]
-    pub fn from_bundle(file: impl AsFd) -> Result<Option<Handle>> {
+    pub(crate) fn from_bundle(file: impl AsFd) -> Result<Option<Handle>> {
         Handle::of_bundle(file.as_fd(), Admission::Pipes, &DeviceOptions::new())
     }
 

@@ -110,7 +110,7 @@ impl Stream {
     #[doc(alias = "I_FATTACH")]
     pub fn attach_to(&self, path: impl AsRef<Path>) -> Result<()> {
         let path = path.as_ref();
-        self.handle().attach_to(path).map_err(|error| named(path, error))
+        self.new_handle().attach_to(path).map_err(|error| named(path, error))
     }
 
     /// Opens the stream that is attached to the file that a path leads to; None if there is none. Waits as a blocking open(2) does.

@@ -54,7 +54,7 @@ pub(crate) mod witness;
 /// stream.write(b"hello")?;
 /// let mut text = [0; 16];
 /// assert_eq!(stream.read(&mut text)?, 5);
-/// assert_eq!(stream.look()?, "echo");
+/// assert_eq!(stream.modules().look()?, "echo");
 /// # Ok::<(), headwater_streams::Error>(())
 /// ```
 #[derive(Debug)]

@@ -55,7 +55,7 @@ impl CommandStream for Command {
         if name.is_empty() || name.contains(['=', '\0']) {
             return Err(Error::new(Errno::Inval, format!("{name:?} is no name of an environment variable")));
         }
-        let handle = end.handle();
+        let handle = end.new_handle();
         handle.end.check_open()?;
         let files = || handle.end.endpoint.descriptors();
         let numbers = inherit::pass(self, files())?;
@@ -84,7 +84,7 @@ impl Stream {
     /// # Errors
     /// What fstat(2) reports; `EBADF` for an end that was closed.
     pub fn to_text(&self) -> Result<String> {
-        let handle = self.handle();
+        let handle = self.new_handle();
         handle.end.check_open()?;
         let mut text = format!("{MAGIC} {:x}", handle.id());
         for file in handle.end.endpoint.descriptors() {

@@ -40,7 +40,7 @@ pub enum ControlMode {
 /// use headwater_streams::{ReadMode, ReadOptions};
 ///
 /// let (near, far) = headwater_streams::pipe()?;
-/// far.set_read_options(ReadOptions::new().mode(ReadMode::MessageDiscard))?;
+/// far.settings().set_read_options(ReadOptions::new().mode(ReadMode::MessageDiscard))?;
 /// near.write(b"first")?;
 /// near.putmsg(None, Some(b"second"))?;
 /// let mut text = [0; 16];
@@ -164,7 +164,7 @@ impl ReadOptions {
 /// use headwater_streams::WriteOptions;
 ///
 /// let (near, far) = headwater_streams::pipe()?;
-/// near.set_write_options(WriteOptions::PIPE.zero(true))?;
+/// near.settings().set_write_options(WriteOptions::PIPE.zero(true))?;
 /// near.write(b"")?;
 /// assert_eq!(far.nread()?, (0, 1));
 /// # Ok::<(), headwater_streams::Error>(())
@@ -286,8 +286,8 @@ impl WriteOptions {
 /// use headwater_streams::ErrorOptions;
 ///
 /// let (near, _far) = headwater_streams::pipe()?;
-/// near.set_error_options(ErrorOptions::new().read_once(true));
-/// assert!(near.error_options().read_once);
+/// near.settings().set_error_options(ErrorOptions::new().read_once(true));
+/// assert!(near.settings().error_options().read_once);
 /// # Ok::<(), headwater_streams::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]

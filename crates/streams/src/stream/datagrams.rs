@@ -1,4 +1,4 @@
-//! Datagrams of a transport, sent and received by the calling thread's handle.
+//! Datagrams of a transport (TPI).
 
 use super::Stream;
 use crate::error::Result;
@@ -8,17 +8,19 @@ impl Stream {
     /// Sends a datagram (T_UNITDATA_REQ) to an address, over a transport of datagrams to which the stream is bound.
     ///
     /// # Errors
-    /// As [`Handle::send_to`](crate::Handle::send_to), which says more.
+    /// As [`Stream::putmsg`]. What the transport finds later it reports as a T_UDERROR_IND.
     #[doc = include_str!("../../doc/datagrams.md")]
     #[doc(alias = "t_sndudata")]
     pub fn send_to(&self, address: &[u8], options: &[u8], data: &[u8]) -> Result<()> {
         self.call(|handle| handle.send_to(address, options, data))
     }
 
-    /// Takes the first datagram (T_UNITDATA_IND), and waits for one if nothing is there. None at the end of the stream.
+    /// Takes the first datagram (T_UNITDATA_IND), and waits for one if nothing is there. Data for which the buffer has no room stay;
+    /// the next call takes them, with an address of 0 bytes. None at the end of the stream.
     ///
     /// # Errors
-    /// As [`Handle::recv_from`](crate::Handle::recv_from), which says more.
+    /// `EBADMSG` if the first message is another primitive, a T_UDERROR_IND perhaps: it stays, and [`Stream::getmsg`] takes it; else as
+    /// [`Stream::getmsg`].
     #[doc = include_str!("../../doc/datagrams.md")]
     #[doc(alias = "t_rcvudata")]
     pub fn recv_from(

@@ -3,7 +3,7 @@
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use headwater_streams::{ControlMode, Flush, Handle, MessageFilter, Options, Policy, ReadMode, ReadOptions, Result};
+use headwater_streams::{ControlMode, Flush, MessageFilter, Options, Policy, ReadMode, ReadOptions, Result, Stream};
 
 const SOON: Duration = Duration::from_secs(5);
 
@@ -22,7 +22,7 @@ enum Fill {
 }
 
 /// What takes bytes: of the writer's end and the reader's.
-type Take = fn(&mut Handle, &mut Handle, u8) -> Result<()>;
+type Take = fn(&Stream, &Stream, u8) -> Result<()>;
 
 /// Takes that leave less than lowat, 300 bytes.
 const WAYS: &[(&str, Fill, Take)] = &[
@@ -50,16 +50,16 @@ const WAYS: &[(&str, Fill, Take)] = &[
     ("RMSGD without control", Fill::Parts, |_, far, _| read(far, ReadMode::MessageDiscard, ControlMode::Discard, 10)),
     ("I_FLUSH", Fill::Parts, |near, _, _| near.flush_queues(Flush::READ)),
     ("I_FLUSHBAND", Fill::Parts, |near, _, band| near.flush_queues(Flush::READ.in_band(band))),
-    ("a higher low-water mark", Fill::Parts, |_, far, _| far.set_water_marks(2000, 1300)),
+    ("a higher low-water mark", Fill::Parts, |_, far, _| far.settings().set_water_marks(2000, 1300)),
     ("a part of data", Fill::Data, |_, far, band| get(far, None, Some(1000), band)),
     ("RMSGD of data", Fill::Data, |_, far, _| read(far, ReadMode::MessageDiscard, ControlMode::Refuse, 10)),
     ("borrowed bytes", Fill::Data, |_, far, band| match band {
-        0 => far.borrow()?.expect("there").consume(1000),
+        0 => far.direct().borrow()?.expect("there").consume(1000),
         _ => get(far, None, Some(1000), band),
     }),
     ("read of bytes", Fill::Plain, |_, far, _| read(far, ReadMode::Bytes, ControlMode::Refuse, 1000)),
     ("getmsg of bytes", Fill::Plain, |_, far, band| get(far, None, Some(1000), band)),
-    ("borrowed plain bytes", Fill::Plain, |_, far, _| far.borrow()?.expect("there").consume(1000)),
+    ("borrowed plain bytes", Fill::Plain, |_, far, _| far.direct().borrow()?.expect("there").consume(1000)),
     ("I_FLUSH of bytes", Fill::Plain, |near, _, _| near.flush_queues(Flush::READ)),
 ];
 
@@ -73,27 +73,27 @@ const TOO_LITTLE: &[(&str, Take)] = &[
     ("I_FLUSHBAND of another band", |near, _, _| near.flush_queues(Flush::READ.in_band(7))),
 ];
 
-fn get(far: &mut Handle, control: Option<usize>, data: Option<usize>, band: u8) -> Result<()> {
+fn get(far: &Stream, control: Option<usize>, data: Option<usize>, band: u8) -> Result<()> {
     let (mut control, mut data) = (control.map(|len| vec![0; len]), data.map(|len| vec![0; len]));
     far.getpmsg(control.as_deref_mut(), data.as_deref_mut(), MessageFilter::Band(band)).map(drop)
 }
 
-fn read(far: &mut Handle, mode: ReadMode, control: ControlMode, len: usize) -> Result<()> {
-    far.set_read_options(ReadOptions::new().mode(mode).control(control))?;
+fn read(far: &Stream, mode: ReadMode, control: ControlMode, len: usize) -> Result<()> {
+    far.settings().set_read_options(ReadOptions::new().mode(mode).control(control))?;
     assert_eq!(far.read(&mut vec![0; len])?, len);
     Ok(())
 }
 
 /// A stream whose band is full, and a writer that waits for it.
-fn full(policy: Policy, fill: Fill, band: u8, pause: Duration) -> (Handle, Handle, mpsc::Receiver<Result<()>>) {
-    let (mut near, far) = Options::new().hiwat(1000).lowat(300).maxpsz(4096).policy(policy).pair().expect("pipe");
+fn full(policy: Policy, fill: Fill, band: u8, pause: Duration) -> (Stream, Stream, mpsc::Receiver<Result<()>>) {
+    let (near, far) = Options::new().hiwat(1000).lowat(300).maxpsz(4096).policy(policy).pipe().expect("pipe");
     match fill {
         Fill::Parts => near.putpmsg(Some(&[1; 400]), Some(&[2; 800]), band).expect("room"),
         Fill::Data => near.putpmsg(None, Some(&[2; 1200]), band).expect("room"),
         Fill::Plain => assert_eq!(near.write(&[3; 1200]).expect("room"), 1200),
     }
     assert!(!near.can_put(band).expect("fine"), "1200 bytes are above hiwat");
-    let mut own = near.another();
+    let own = near.clone();
     let (send, receive) = mpsc::channel();
     std::thread::spawn(move || send.send(own.putpmsg(None, Some(b"next"), band)));
     std::thread::sleep(pause);
@@ -115,7 +115,7 @@ fn the_low_water_mark_opens_the_band_and_wakes_its_writer_once() {
                     let what = format!("{name}, band {band}, {policy:?}, after {pause:?}");
                     let (mut near, mut far, written) = full(policy, *fill, band, pause);
                     let enabled =
-                        |near: &Handle, far: &Handle| near.counters().back_enables + far.counters().back_enables;
+                        |near: &Stream, far: &Stream| near.counters().back_enables + far.counters().back_enables;
                     let before = enabled(&near, &far);
                     take(&mut near, &mut far, band).unwrap_or_else(|error| panic!("{what}: {error}"));
                     let count = enabled(&near, &far) - before;
@@ -152,12 +152,12 @@ fn a_flush_that_a_module_meets_on_its_other_side_wakes_the_writer() {
     for pause in [Duration::from_millis(3), Duration::from_millis(40)] {
         for band in [0, 3] {
             let woken_after = |_| {
-                let (mut near, mut far) = Options::new().hiwat(1000).lowat(300).pair().expect("pipe");
+                let (near, far) = Options::new().hiwat(1000).lowat(300).pipe().expect("pipe");
                 far.push("srvmod").expect("known");
                 while near.can_put(band).expect("fine") {
                     near.putpmsg(None, Some(&[1; 900]), band).expect("room");
                 }
-                let mut own = near.another();
+                let own = near.clone();
                 let (send, receive) = mpsc::channel();
                 std::thread::spawn(move || send.send(own.putpmsg(None, Some(b"next"), band)));
                 std::thread::sleep(pause);

@@ -4,12 +4,12 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use headwater_streams::{
-    ControlMode, Errno, Handle, Kind, Message, MessageFilter, Module, ModuleInfo, Options, Policy, Priority, Queue,
-    ReadMode, ReadOptions, Result, register,
+    ControlMode, Errno, Kind, Message, MessageFilter, Module, ModuleInfo, Options, Policy, Priority, Queue, ReadMode,
+    ReadOptions, Result, Stream, register,
 };
 
-fn with(options: Options) -> (Handle, Handle) {
-    let (mut near, mut far) = options.pair().expect("pipe");
+fn with(options: Options) -> (Stream, Stream) {
+    let (near, far) = options.pipe().expect("pipe");
     near.set_nonblocking(true).expect("arm");
     far.set_nonblocking(true).expect("arm");
     (near, far)
@@ -21,7 +21,7 @@ fn svr4(policy: Policy) -> Options {
 }
 
 /// Lengths of the available messages of data.
-fn lengths(stream: &mut Handle) -> Vec<usize> {
+fn lengths(stream: &Stream) -> Vec<usize> {
     let mut data = vec![0; 300_000];
     std::iter::from_fn(|| stream.getmsg(None, Some(&mut data)).ok()?.data).collect()
 }
@@ -30,7 +30,7 @@ fn lengths(stream: &mut Handle) -> Vec<usize> {
 fn data_alone_is_cut_and_sent_as_a_whole_or_not_at_all() {
     for policy in [Policy::DEFAULT, Policy::EAGER] {
         for (band, modules) in [(0, &[][..]), (3, &[]), (0, &["nullmod"]), (0, &["srvmod"]), (3, &["srvmod"])] {
-            let (mut near, mut far) = with(svr4(policy));
+            let (near, far) = with(svr4(policy));
             modules.iter().for_each(|name| near.push(name).expect("known"));
             near.putpmsg(None, Some(&vec![7; 20_000]), band).expect("the queue was empty");
             while near.can_put(band).expect("fine") {
@@ -38,7 +38,7 @@ fn data_alone_is_cut_and_sent_as_a_whole_or_not_at_all() {
             }
             let error = near.putpmsg(None, Some(&vec![8; 20_000]), band).expect_err("full");
             assert_eq!(error.errno(), Errno::Again);
-            let lengths = lengths(&mut far);
+            let lengths = lengths(&far);
             assert_eq!(lengths[..5], [4096, 4096, 4096, 4096, 20_000 - 4 * 4096], "{policy:?} {band} {modules:?}");
             assert!(lengths[5..].iter().all(|len| *len == 4096), "a part was sent: {lengths:?}");
         }
@@ -47,13 +47,13 @@ fn data_alone_is_cut_and_sent_as_a_whole_or_not_at_all() {
 
 #[test]
 fn data_alone_beyond_strmsgsz_or_in_too_many_pieces_is_refused() {
-    let (mut near, mut far) = with(Options::new().strmsgsz(10_000).maxpsz(100));
+    let (near, far) = with(Options::new().strmsgsz(10_000).maxpsz(100));
     let errno = |done: Result<()>| done.expect_err("refused").errno();
     assert_eq!(errno(near.putmsg(None, Some(&vec![0; 10_001]))), Errno::Range);
     assert_eq!(errno(near.putmsg(None, Some(&vec![0; 6401]))), Errno::Range, "65 pieces");
     assert_eq!(far.nread().expect("fine"), (0, 0));
     near.putmsg(None, Some(&vec![0; 6400])).expect("64 pieces");
-    assert_eq!(lengths(&mut far), [100; 64]);
+    assert_eq!(lengths(&far), [100; 64]);
 }
 
 #[test]
@@ -61,7 +61,7 @@ fn what_can_put_says_holds_for_the_largest_call() {
     for policy in [Policy::DEFAULT, Policy::EAGER] {
         for (band, maxpsz, strmsgsz) in [(0, 5000, 262_144), (1, 5000, 262_144), (1, 100, 6400), (1, 300, 19_200)] {
             let options = Options::new().maxpsz(maxpsz).strmsgsz(strmsgsz).hiwat(1 << 20).lowat(1 << 19).policy(policy);
-            let (mut near, _far) = with(options);
+            let (near, _far) = with(options);
             let (mut calls, len) = (0, (64 * maxpsz).min(strmsgsz) as usize);
             // Small messages use up the blocks, large ones the pages.
             while near.can_put(band).expect("fine") {
@@ -98,7 +98,7 @@ impl Module for Noting {
 fn a_write_is_cut_at_maxpsz_however_short_it_is() {
     static LENGTHS: Mutex<Vec<usize>> = Mutex::new(Vec::new());
     register(Noting { name: "noting", times: 1, lengths: &LENGTHS }).expect("new");
-    let (mut near, mut far) = with(svr4(Policy::DEFAULT).hiwat(100_000));
+    let (near, far) = with(svr4(Policy::DEFAULT).hiwat(100_000));
     near.push("noting").expect("known");
     for _ in 0..2 {
         // The second uses the fast path.
@@ -106,23 +106,23 @@ fn a_write_is_cut_at_maxpsz_however_short_it_is() {
         assert_eq!(near.write(&[1; 4096]).expect("room"), 4096);
     }
     assert_eq!(*LENGTHS.lock().expect("no panic"), [4096; 6]);
-    far.set_read_options(ReadOptions::new().mode(ReadMode::MessageKeep)).expect("fine");
-    assert_eq!(lengths(&mut far), [6 * 4096], "coalesced");
+    far.settings().set_read_options(ReadOptions::new().mode(ReadMode::MessageKeep)).expect("fine");
+    assert_eq!(lengths(&far), [6 * 4096], "coalesced");
     near.pop().expect("pushed");
     near.write(&[1; 8000]).expect("room");
-    assert_eq!(lengths(&mut far), [4096, 8000 - 4096]);
+    assert_eq!(lengths(&far), [4096, 8000 - 4096]);
 }
 
 #[test]
 fn a_write_goes_on_only_while_the_queue_is_not_above_hiwat() {
-    let (mut near, mut far) = with(svr4(Policy::DEFAULT));
+    let (near, far) = with(svr4(Policy::DEFAULT));
     for _ in 0..3 {
         // The fast path is open, from the second round on.
         assert_eq!(near.write(&[1; 2000]).expect("room"), 2000);
         // 2000 and 4096 are above 5120.
         assert_eq!(near.write(&[1; 8192]).expect("room for a piece"), 4096);
         assert_eq!(near.write(&[1; 1]).expect_err("full").errno(), Errno::Again);
-        assert_eq!(lengths(&mut far), [6096]);
+        assert_eq!(lengths(&far), [6096]);
     }
 }
 
@@ -130,7 +130,7 @@ fn a_write_goes_on_only_while_the_queue_is_not_above_hiwat() {
 fn a_module_that_makes_too_many_messages_is_told_and_spoils_nothing() {
     static LENGTHS: Mutex<Vec<usize>> = Mutex::new(Vec::new());
     register(Noting { name: "many", times: 3000, lengths: &LENGTHS }).expect("new");
-    let (mut near, mut far) = with(Options::default());
+    let (near, far) = with(Options::default());
     near.push("many").expect("known");
     for _ in 0..2 {
         let error = near.putmsg(Some(b"c"), None).expect_err("3000 messages");
@@ -142,7 +142,7 @@ fn a_module_that_makes_too_many_messages_is_told_and_spoils_nothing() {
         assert_eq!(got, 2048);
         // A message without boundaries, of any length, is passed on.
         near.write(b"12345678").expect("3000 pieces of plain data are no messages");
-        assert_eq!(lengths(&mut far), [24_000]);
+        assert_eq!(lengths(&far), [24_000]);
     }
 }
 
@@ -150,7 +150,7 @@ fn a_module_that_makes_too_many_messages_is_told_and_spoils_nothing() {
 fn high_priority_finds_room_whatever_bands_hold() {
     for len in [1, 60_000] {
         for policy in [Policy::DEFAULT, Policy::EAGER] {
-            let (mut near, mut far) = with(Options::new().policy(policy));
+            let (near, far) = with(Options::new().policy(policy));
             let mut sent = 0;
             for band in [1, 2, 255] {
                 while near.putpmsg(Some(b"c"), Some(&vec![0; len]), band).is_ok() {
@@ -168,19 +168,19 @@ fn high_priority_finds_room_whatever_bands_hold() {
 #[test]
 fn a_writer_waits_for_memory_that_another_band_holds_and_is_woken() {
     let pair = || {
-        let (near, far) = Options::new().hiwat(5000).lowat(1000).pair().expect("pipe");
-        let mut first = near.another();
+        let (near, far) = Options::new().hiwat(5000).lowat(1000).pipe().expect("pipe");
+        let first = near.clone();
         first.set_nonblocking(true).expect("arm");
         (first, near, far)
     };
     // How many messages there is memory for.
-    let (mut first, _near, _far) = pair();
+    let (first, _near, _far) = pair();
     let mut sent = 0;
     while first.putpmsg(Some(b"1"), None, 1).is_ok() {
         sent += 1;
     }
     // Band 0 is full and stays so; band 1 holds all blocks, and none of its writers was refused.
-    let (mut first, mut second, mut far) = pair();
+    let (first, second, far) = pair();
     // A newcomer wakes all waiters, so it comes before.
     assert_eq!(far.nread().expect("fine"), (0, 0));
     while first.write(&[0; 1000]).is_ok() {}
@@ -207,7 +207,7 @@ fn a_writer_waits_for_memory_that_another_band_holds_and_is_woken() {
 #[test]
 fn a_partly_taken_control_part_gives_its_room_back() {
     for policy in [Policy::DEFAULT, Policy::EAGER] {
-        let (mut near, mut far) = with(Options::new().hiwat(1000).lowat(500).policy(policy));
+        let (near, far) = with(Options::new().hiwat(1000).lowat(500).policy(policy));
         near.putmsg(Some(&[1; 1100]), Some(&[2; 100])).expect("room");
         assert!(!near.can_put(0).expect("fine"));
         let got = far.getmsg(Some(&mut [0; 800]), None).expect("there");
@@ -224,8 +224,8 @@ fn a_partly_taken_control_part_gives_its_room_back() {
 
 #[test]
 fn a_stream_of_one_byte_messages_ends_nowhere_without_memory() {
-    let (mut near, mut far) = with(Options::new().policy(Policy::EAGER));
-    far.set_read_options(ReadOptions::new().control(ControlMode::AsData)).expect("fine");
+    let (near, far) = with(Options::new().policy(Policy::EAGER));
+    far.settings().set_read_options(ReadOptions::new().control(ControlMode::AsData)).expect("fine");
     for _ in 0..3 {
         let mut sent = 0;
         while near.write(b"x").is_ok() {

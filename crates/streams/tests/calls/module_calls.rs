@@ -5,13 +5,13 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use headwater_streams::{
-    Errno, Error, Events, Handle, Kind, Message, Module, ModuleInfo, Next, Queue, ReadOptions, Result, register,
+    Errno, Error, Events, Kind, Message, Module, ModuleInfo, Next, Queue, ReadOptions, Result, Stream, pipe, register,
 };
 
-fn with_module(module: impl Module + 'static) -> (Handle, Handle) {
+fn with_module(module: impl Module + 'static) -> (Stream, Stream) {
     let name = module.info().name;
     register(module).expect("new");
-    let (mut near, mut far) = Handle::pair().expect("pipe");
+    let (near, far) = pipe().expect("pipe");
     near.push(name).expect("known");
     near.set_nonblocking(true).expect("arm");
     far.set_nonblocking(true).expect("arm");
@@ -41,9 +41,9 @@ impl Module for Refusing {
 #[test]
 fn a_module_that_was_not_opened_is_not_closed() {
     register(Refusing).expect("new");
-    let (mut near, mut far) = Handle::pair().expect("pipe");
+    let (near, far) = pipe().expect("pipe");
     assert_eq!(near.push("refusing").expect_err("refused").errno(), Errno::new(28));
-    assert_eq!((CLOSED.load(Ordering::Relaxed), near.list().expect("fine").len()), (0, 0));
+    assert_eq!((CLOSED.load(Ordering::Relaxed), near.modules().list().expect("fine").len()), (0, 0));
     near.write(b"x").expect("as before");
     assert_eq!(far.read(&mut [0; 9]).expect("there"), 1);
 }
@@ -67,8 +67,8 @@ impl Module for Closing {
 #[test]
 fn modules_are_closed_once_with_the_last_handle_or_when_popped() {
     let closes = || LAST_CLOSES.load(Ordering::Relaxed);
-    let (mut near, mut far) = with_module(Closing);
-    let mut other = near.another();
+    let (near, far) = with_module(Closing);
+    let other = near.clone();
     other.write(b"x").expect("room");
     near.push("closing").expect("known");
     near.pop().expect("pushed");
@@ -146,8 +146,8 @@ fn a_panic_of_a_module_leaves_the_stream_to_others() {
         ("panic-both", true, true),
     ];
     for (name, data, serves) in cases {
-        let (mut near, mut far) = with_module(Panicking { name, data, serves });
-        let mut other = near.another();
+        let (near, far) = with_module(Panicking { name, data, serves });
+        let other = near.clone();
         let mut buffer = [0; 99];
         for round in 0..3 {
             near.write(b"before ").expect("room");
@@ -177,7 +177,7 @@ fn a_panic_of_a_module_leaves_the_stream_to_others() {
 
 #[test]
 fn a_reader_is_told_of_what_came_before_a_panic() {
-    let (mut near, mut far) = with_module(Panicking { name: "panic-told", data: false, serves: false });
+    let (near, far) = with_module(Panicking { name: "panic-told", data: false, serves: false });
     far.set_nonblocking(false).expect("fine");
     let reader = std::thread::spawn(move || far.read(&mut [0; 9]).expect("there"));
     // It sleeps on its descriptor by then.
@@ -191,10 +191,10 @@ fn a_reader_is_told_of_what_came_before_a_panic() {
 
 #[test]
 fn a_hang_up_can_end() {
-    let (mut near, mut far) = Handle::pair().expect("pipe");
+    let (mut near, far) = pipe().expect("pipe");
     near.push("testmod").expect("known");
     near.putmsg(Some(b"hangup 2"), None).expect("fine");
-    let hung_up = |near: &mut Handle| near.poll(Events::OUT, Some(Duration::ZERO)).expect("fine");
+    let hung_up = |near: &Stream| near.poll(Events::OUT, Some(Duration::ZERO)).expect("fine");
     assert_eq!(hung_up(&mut near), Events::HUP);
     assert_eq!(near.write(b"x").expect_err("hung up").errno(), Errno::Nxio);
     assert_eq!(near.read(&mut [0; 9]).expect("the end"), 0);
@@ -209,16 +209,16 @@ fn a_hang_up_can_end() {
 
 #[test]
 fn a_read_that_fills_gives_what_it_has_at_a_hang_up() {
-    let (mut near, mut far) = Handle::pair().expect("pipe");
+    let (near, far) = pipe().expect("pipe");
     near.push("testmod").expect("known");
-    near.set_read_options(ReadOptions::new().fill(true)).expect("fine");
-    let mut other = near.another();
+    near.settings().set_read_options(ReadOptions::new().fill(true)).expect("fine");
+    let other = near.clone();
     // A handle that is in use when the reader falls asleep.
     other.attach().expect("a place");
     far.write(b"abc").expect("room");
     let reader = std::thread::spawn(move || {
         let counts = [near.read(&mut [0; 10]).expect("what is there"), near.read(&mut [0; 10]).expect("the end")];
-        (counts, near.another().read(&mut [0; 10]).expect("the end for a new handle"))
+        (counts, near.clone().read(&mut [0; 10]).expect("the end for a new handle"))
     });
     std::thread::sleep(Duration::from_millis(60));
     let start = Instant::now();

@@ -4,7 +4,7 @@
 use std::sync::Once;
 
 use crate::common::Random;
-use headwater_streams::{Errno, Handle, Kind, Message, Module, ModuleInfo, Next, Options, Queue, Result, register};
+use headwater_streams::{Errno, Kind, Message, Module, ModuleInfo, Next, Options, Queue, Result, Stream, register};
 
 /// A module's change of data, and whether it queues the data.
 #[derive(Debug, Clone, Copy)]
@@ -82,9 +82,9 @@ fn know() {
     KNOWN.call_once(|| MAKERS.into_iter().for_each(|maker| register(maker).expect("new")));
 }
 
-fn with_modules(names: &[&str], hiwat: u32) -> (Handle, Handle) {
+fn with_modules(names: &[&str], hiwat: u32) -> (Stream, Stream) {
     know();
-    let (mut near, mut far) = Options::new().hiwat(hiwat).lowat(hiwat / 2).pair().expect("pipe");
+    let (near, far) = Options::new().hiwat(hiwat).lowat(hiwat / 2).pipe().expect("pipe");
     names.iter().for_each(|name| near.push(name).expect("known"));
     near.set_nonblocking(true).expect("arm");
     far.set_nonblocking(true).expect("arm");
@@ -109,7 +109,7 @@ fn data_goes_through_modules_in_its_order_whichever_way_it_takes() {
         let mut random = Random(seed);
         let modules: Vec<&str> = (0..random.below(5)).map(|_| random.one_of(&names)).collect();
         let hiwat = random.one_of(&[50, 2000, 65536]);
-        let (mut near, mut far) = with_modules(&modules, hiwat);
+        let (near, far) = with_modules(&modules, hiwat);
         let (mut wanted, mut got) = (Vec::new(), Vec::new());
         for _ in 0..400 {
             if random.one_in(3) {
@@ -146,7 +146,7 @@ fn data_goes_through_modules_in_its_order_whichever_way_it_takes() {
 
 #[test]
 fn a_service_module_is_served_once_for_each_write() {
-    let (mut near, mut far) = with_modules(&["srvmod", "nullmod", "srvmod"], 1 << 16);
+    let (near, far) = with_modules(&["srvmod", "nullmod", "srvmod"], 1 << 16);
     for count in 1..=100 {
         near.write(b"data").expect("room");
         assert_eq!(near.counters().service_runs, 2 * count);
@@ -176,7 +176,7 @@ impl Module for Flood {
 #[test]
 fn a_module_that_makes_more_than_there_is_room_for_is_told_and_spoils_nothing() {
     register(Flood).expect("new");
-    let (mut near, mut far) = with_modules(&["flood"], 2000);
+    let (near, far) = with_modules(&["flood"], 2000);
     let block = [7; 5000];
     // As a message, then as plain data.
     near.write(&[7; 1]).expect("300 bytes");
@@ -196,7 +196,7 @@ fn a_module_that_makes_more_than_there_is_room_for_is_told_and_spoils_nothing() 
 
 #[test]
 fn a_full_module_refuses_and_loses_nothing_however_small_the_messages_are() {
-    let (mut near, mut far) = with_modules(&["srvmod", "upper-queue"], 100);
+    let (near, far) = with_modules(&["srvmod", "upper-queue"], 100);
     let mut wanted = Vec::new();
     for round in 0..5 {
         loop {
@@ -222,7 +222,7 @@ fn a_full_module_refuses_and_loses_nothing_however_small_the_messages_are() {
 
 #[test]
 fn who_waits_for_room_goes_on_when_a_module_is_pushed_in_between() {
-    let (mut near, mut far) = with_modules(&["srvmod"], 2000);
+    let (near, far) = with_modules(&["srvmod"], 2000);
     let (mut sent, mut got, mut buffer) = (0, 0, [0; 300]);
     while let Ok(count) = near.write(&[1; 400]) {
         sent += count;

@@ -8,11 +8,11 @@ use crate::common;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use headwater_streams::{ControlMode, Errno, Handle, MessageFilter, Priority, ReadOptions};
+use headwater_streams::{ControlMode, Errno, MessageFilter, Priority, ReadOptions, Stream, pipe};
 
 /// Sends a message ahead and a plain one after it, again and again, as long as the reader takes them; `round` is read by
 /// the reader, `taken` by us.
-fn send(near: &mut Handle, high: bool, taken: &AtomicU64, stop: &AtomicBool) {
+fn send(near: &Stream, high: bool, taken: &AtomicU64, stop: &AtomicBool) {
     for round in 1u64.. {
         let bytes = round.to_le_bytes();
         if high {
@@ -33,13 +33,13 @@ fn send(near: &mut Handle, high: bool, taken: &AtomicU64, stop: &AtomicBool) {
 }
 
 /// Runs a reader that returns for each message whether it is plain, against that writer.
-fn read_in_order(high: bool, mut next: impl FnMut(&mut Handle) -> Option<(bool, u64)>) {
+fn read_in_order(high: bool, mut next: impl FnMut(&Stream) -> Option<(bool, u64)>) {
     let _alone = common::alone();
-    let (mut near, mut far) = Handle::pair().expect("pipe");
+    let (near, mut far) = pipe().expect("pipe");
     let (taken, stop) = (AtomicU64::new(0), AtomicBool::new(false));
     far.set_nonblocking(true).expect("arm");
     std::thread::scope(|scope| {
-        scope.spawn(|| send(&mut near, high, &taken, &stop));
+        scope.spawn(|| send(&near, high, &taken, &stop));
         let end = Instant::now() + Duration::from_millis(common::setting("HEADWATER_ORDER_MS", 200));
         let (mut ahead, mut round) = (0, 0);
         while Instant::now() < end {
@@ -69,7 +69,7 @@ fn number(bytes: &[u8]) -> u64 {
 }
 
 /// Peeks until there is a message, which makes no call of the kernel, and then gets it.
-fn get(far: &mut Handle) -> Option<(bool, u64)> {
+fn get(far: &Stream) -> Option<(bool, u64)> {
     let (mut control, mut data) = ([0; 8], [0; 8]);
     far.peek(None, None, MessageFilter::Any).expect("fine")?;
     let got = far.getmsg(Some(&mut control), Some(&mut data)).expect("there");
@@ -80,12 +80,12 @@ fn get(far: &mut Handle) -> Option<(bool, u64)> {
 }
 
 /// Reads; a control part as data. Messages sent ahead and plain ones are distinguished by their turn.
-fn reader() -> impl FnMut(&mut Handle) -> Option<(bool, u64)> {
+fn reader() -> impl FnMut(&Stream) -> Option<(bool, u64)> {
     let mut seen = 0;
     let mut options = Some(ReadOptions::new().control(ControlMode::AsData));
     move |far| {
         if let Some(options) = options.take() {
-            far.set_read_options(options).expect("fine");
+            far.settings().set_read_options(options).expect("fine");
         }
         let mut bytes = [0; 8];
         match far.read(&mut bytes) {

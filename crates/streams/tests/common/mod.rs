@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use headwater_os::child::Child;
 use headwater_os::clock::now_ns;
-use headwater_streams::{Access, Fifo, FifoOptions, Handle, Result, Stream};
+use headwater_streams::{Access, Fifo, FifoOptions, Result, Stream};
 
 mod own_process;
 pub mod stopwatch;
@@ -248,7 +248,7 @@ pub fn joined(mut child: Child) {
     assert!(child.wait().expect("wait").success());
 }
 
-pub fn read_all(stream: &mut Handle) -> Vec<u8> {
+pub fn read_all(stream: &Stream) -> Vec<u8> {
     let mut all = Vec::new();
     let mut buffer = [0; 4096];
     loop {
@@ -289,16 +289,16 @@ pub fn meet_at_the_same_time(path: &Path) {
         .map(|_| {
             child(|| {
                 start.wait();
-                Fifo::open(path, Access::Write).map(Stream::into_handle)?.write(b"x").map(drop)
+                Fifo::open(path, Access::Write)?.write(b"x").map(drop)
             })
         })
         .collect();
     start.give();
-    let mut reader = Fifo::open(path, Access::Read).map(Stream::into_handle).expect("they meet");
+    let reader = Fifo::open(path, Access::Read).expect("they meet");
     let mut count = 0;
     // A writer that finds another stream than the reader's waits for ever. When all writers have left, the stream ends.
     while count < WRITERS {
-        count += read_all(&mut reader).len();
+        count += read_all(&reader).len();
         std::thread::sleep(Duration::from_micros(100));
     }
     writers.into_iter().for_each(joined);
@@ -314,6 +314,6 @@ pub fn fifo() -> (tempfile::TempDir, PathBuf) {
 }
 
 /// Opens it without waiting.
-pub fn open(path: &Path, access: Access) -> Result<Handle> {
-    FifoOptions::new().nonblocking(true).open(path, access).map(Stream::into_handle)
+pub fn open(path: &Path, access: Access) -> Result<Stream> {
+    FifoOptions::new().nonblocking(true).open(path, access)
 }

@@ -6,13 +6,13 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use headwater_streams::tpi::Primitive;
-use headwater_streams::{DeviceOptions, Errno, Handle, Options, Result};
+use headwater_streams::{DeviceOptions, Errno, Options, Result, Stream};
 
 use crate::common::{self, Random, extent, in_own_process, setting};
 use crate::{PATIENCE, memory_of_stream, scribble};
 
-fn bound(directory: &Path, address: &[u8]) -> Result<Handle> {
-    let mut endpoint = DeviceOptions::new().directory(directory.join("devices")).open("ticlts")?.into_handle();
+fn bound(directory: &Path, address: &[u8]) -> Result<Stream> {
+    let endpoint = DeviceOptions::new().directory(directory.join("devices")).open("ticlts")?;
     endpoint.putmsg(Some(&Primitive::BindReq { address, waiting: 0 }.encode()), None)?;
     endpoint.receive()?;
     Ok(endpoint)
@@ -42,7 +42,7 @@ fn case(seed: u64) -> u64 {
     let mut hostile = common::child(|| {
         drop(ready.take());
         let mut random = Random(seed ^ 1);
-        let mut endpoint = bound(directory.path(), b"hostile")?;
+        let endpoint = bound(directory.path(), b"hostile")?;
         endpoint.set_nonblocking(true)?;
         let memory = memory_of_stream();
         let len = memory.metadata()?.len();
@@ -60,8 +60,8 @@ fn case(seed: u64) -> u64 {
     });
     drop(told);
     assert_eq!(ready.expect("here").read(&mut [0]).expect("read"), 1, "the process has failed");
-    let mut sender = bound(directory.path(), b"sender").expect("bound");
-    let mut receiver = bound(directory.path(), b"receiver").expect("bound");
+    let sender = bound(directory.path(), b"sender").expect("bound");
+    let receiver = bound(directory.path(), b"receiver").expect("bound");
     sender.set_nonblocking(true).expect("set");
     for _ in 0..2000 {
         let len = random.one_of(&[0, 1, 64, 3000]);

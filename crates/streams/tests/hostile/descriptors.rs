@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use headwater_os::child::Child;
 use headwater_os::descriptors;
-use headwater_streams::{Events, Handle, Options, Policy, Result};
+use headwater_streams::{Events, Options, Policy, Result, Stream};
 
 use crate::common::{self, Random, extent, in_own_process, setting};
 use crate::peer::{self, Peer};
@@ -61,7 +61,7 @@ fn case(seed: u64) -> Found {
     let policy = random.one_of(&[Policy::DEFAULT, Policy::DEFAULT, Policy::EAGER]);
     let hiwat = random.one_of(&[100, 5000, 65536]);
     let options = Options::new().hiwat(hiwat).lowat(hiwat / 2).policy(policy);
-    let (near, far) = options.pair().expect("pipe");
+    let (near, far) = options.pipe().expect("pipe");
     let mut ends = [Some(near), Some(far)];
     ends.iter_mut().flatten().for_each(|end| end.set_nonblocking(true).expect("arm"));
     let memory = crate::memory_of_stream();
@@ -132,10 +132,10 @@ fn case(seed: u64) -> Found {
 }
 
 /// One of all calls.
-fn call(end: &mut Handle, random: &mut Random, files: &mut u64, modules: bool) -> Result<()> {
+fn call(end: &Stream, random: &mut Random, files: &mut u64, modules: bool) -> Result<()> {
     match random.below(30) {
         0..=5 => {
-            let file = end.receive_file()?;
+            let file = end.files().receive()?;
             *files += 1;
             drop(file);
         }

@@ -15,7 +15,7 @@ use headwater_os::child::Child;
 use headwater_os::descriptors::{self, Found};
 use headwater_os::files::OFlags;
 use headwater_os::ofd_lock::{self, Right};
-use headwater_streams::{Access, FifoOptions, Handle, Options, Policy, Stream};
+use headwater_streams::{Access, FifoOptions, Options, Policy, Stream};
 
 use crate::common::{self, Random, extent, fifo, in_own_process, setting};
 use crate::peer::{self, Peer};
@@ -89,8 +89,7 @@ fn case(seed: u64) -> Shown {
     let policy = random.one_of(&[Policy::DEFAULT, Policy::DEFAULT, Policy::EAGER]);
     let hiwat = random.one_of(&[100, 5000, 65536]);
     let options = Options::new().hiwat(hiwat).lowat(hiwat / 2).policy(policy);
-    let open =
-        |access| FifoOptions::new().nonblocking(true).stream(options).open(&path, access).map(Stream::into_handle);
+    let open = |access| FifoOptions::new().nonblocking(true).stream(options).open(&path, access);
     let ways = random.one_of(&[[Access::Read, Access::Write], [Access::Write, Access::Read]]);
     let reader = open(Access::Read).expect("it is ours");
     let writer = open(Access::Write).expect("it is ours");
@@ -146,8 +145,7 @@ fn case(seed: u64) -> Shown {
     hostile.wait().expect("wait");
     found.refused = refused;
     drop((own, theirs));
-    let [mut reader, mut writer] =
-        [Access::Read, Access::Write].map(|access| found.timed(|| open(access)).expect("as new"));
+    let [reader, writer] = [Access::Read, Access::Write].map(|access| found.timed(|| open(access)).expect("as new"));
     writer.write(b"x").expect("room");
     assert_eq!(reader.read(&mut [0; 8]).expect("there"), 1);
     found
@@ -211,11 +209,11 @@ struct Rival<'s> {
     node: File,
     listeners: Vec<Listener>,
     sockets: Vec<OwnedFd>,
-    handles: Vec<Handle>,
+    handles: Vec<Stream>,
 }
 
 impl<'s> Rival<'s> {
-    fn new(seed: u64, path: &Path, end: &'s mut Handle, victim: RawFd, options: Options) -> Rival<'s> {
+    fn new(seed: u64, path: &Path, end: &'s mut Stream, victim: RawFd, options: Options) -> Rival<'s> {
         let pipe = Found::own(end.as_fd()).open(OFlags::RDWR | OFlags::NONBLOCK).expect("all may open it");
         let memory = crate::memory_of_stream();
         let peer = Peer { random: Random(seed), end, theirs: Some(victim), memory, options, modules: false };
@@ -268,14 +266,8 @@ impl<'s> Rival<'s> {
             Deed::Memory => self.peer.spoil_memory(),
             Deed::Open => {
                 let access = self.random.one_of(&[Access::Read, Access::Write]);
-                self.handles.extend(
-                    FifoOptions::new()
-                        .nonblocking(true)
-                        .stream(self.options)
-                        .open(&self.path, access)
-                        .map(Stream::into_handle)
-                        .ok(),
-                );
+                self.handles
+                    .extend(FifoOptions::new().nonblocking(true).stream(self.options).open(&self.path, access).ok());
                 if self.handles.len() > 4 {
                     self.handles.swap_remove(self.random.below(4));
                 }

@@ -24,8 +24,8 @@ use std::time::{Duration, Instant};
 
 use common::{Random, alone, extent, in_own_process, memories, setting};
 use headwater_streams::{
-    ControlMode, DeviceOptions, Errno, ErrorOptions, Events, Flush, Handle, MessageFilter, Options, Policy, Priority,
-    ReadMode, ReadOptions, Result,
+    ControlMode, DeviceOptions, Errno, ErrorOptions, Events, Flush, MessageFilter, Options, Policy, Priority, ReadMode,
+    ReadOptions, Result, Stream,
 };
 use places::{BLOCK, BLOCKS, FIXED, LANES, QUEUE, QUEUES, RECORDS};
 
@@ -104,20 +104,20 @@ impl Done {
 
 /// A pipe.
 fn case(seed: u64) -> Done {
-    case_of(seed, |options| options.pair().expect("pipe"))
+    case_of(seed, |options| options.pipe().expect("pipe"))
 }
 
 /// Two handles of an `echo` device.
 fn device_case(seed: u64) -> Done {
     case_of(seed, |options| {
         let options = DeviceOptions::new().stream(*options);
-        let stream = options.open_private("echo").expect("known").into_handle();
-        let another = stream.another();
+        let stream = options.open_private("echo").expect("known");
+        let another = stream.clone();
         (stream, another)
     })
 }
 
-fn case_of(seed: u64, open: impl Fn(&Options) -> (Handle, Handle)) -> Done {
+fn case_of(seed: u64, open: impl Fn(&Options) -> (Stream, Stream)) -> Done {
     let mut random = Random(seed);
     let policy = random.one_of(&[Policy::DEFAULT, Policy::DEFAULT, Policy::DEFAULT.coalescing(false), Policy::EAGER]);
     let hiwat = random.one_of(&[100, 5000, 65536]);
@@ -214,8 +214,8 @@ impl Drop for Stop<'_> {
 }
 
 /// Another handle of the same end instead of this one: it reads its state from the memory.
-fn reopen(end: &mut Option<Handle>) {
-    *end = end.as_ref().map(Handle::another);
+fn reopen(end: &mut Option<Stream>) {
+    *end = end.clone();
 }
 
 /// The memory of the only stream that this process has.
@@ -283,7 +283,7 @@ fn scribble(memory: &File, len: u64, options: &Options, random: &mut Random) {
 }
 
 /// One of all calls, without waiting.
-fn call(end: &mut Handle, random: &mut Random) -> Result<()> {
+fn call(end: &Stream, random: &mut Random) -> Result<()> {
     let number = random.below(CALLS);
     call_by_number(number, end, random)
 }
@@ -292,7 +292,7 @@ const CALLS: usize = 36;
 /// The call that pushes a module.
 const PUSH: usize = 25;
 
-fn call_by_number(number: usize, end: &mut Handle, random: &mut Random) -> Result<()> {
+fn call_by_number(number: usize, end: &Stream, random: &mut Random) -> Result<()> {
     let len = random.one_of(&[0, 1, 8, 200, 257, 4096, 9000, 70_000]);
     let bytes = vec![7; len];
     let mut buffer = vec![0; random.one_of(&[0, 1, 8, 300, 9000, 70_000])];
@@ -318,47 +318,50 @@ fn call_by_number(number: usize, end: &mut Handle, random: &mut Random) -> Resul
         20 => drop(end.peek(Some(&mut small), Some(&mut buffer), select)?),
         21 => drop(end.nread()?),
         22 => drop((end.band()?, end.has_band(band)?)),
-        23 => drop((end.can_put(band)?, end.counters(), end.maxpsz(), end.water_marks())),
+        23 => drop((end.can_put(band)?, end.counters(), end.settings().maxpsz(), end.settings().water_marks())),
         24 => drop(end.poll(Events::IN | Events::OUT | Events::PRI, Some(Duration::from_millis(random.next() % 2)))?),
         PUSH => end.push(random.one_of(&["srvmod", "nullmod", "pipemod"]))?,
         26 => end.pop()?,
-        27 => drop((end.list()?, end.look()?, end.find("srvmod")?)),
+        27 => drop((end.modules().list()?, end.modules().look()?, end.modules().find("srvmod")?)),
         28 => {
             let mut flush = random.one_of(&[Flush::WRITE, Flush::ALL]);
             flush.band = random.one_in(2).then_some(band);
             end.flush_queues(flush)?
         }
-        29 => end.set_water_marks(random.one_of(&[1, 1000, 60_000]), random.one_of(&[0, 1, 500]))?,
+        29 => end.settings().set_water_marks(random.one_of(&[1, 1000, 60_000]), random.one_of(&[0, 1, 500]))?,
         30 => {
             let mode = random.one_of(&[ReadMode::Bytes, ReadMode::MessageKeep, ReadMode::MessageDiscard]);
             let control = random.one_of(&[ControlMode::Refuse, ControlMode::AsData, ControlMode::Discard]);
-            end.set_read_options(ReadOptions::new().mode(mode).control(control).fill(random.one_in(4)))?;
+            end.settings().set_read_options(ReadOptions::new().mode(mode).control(control).fill(random.one_in(4)))?;
         }
         31 => {
-            let options = end.write_options().delimit(random.one_in(3)).hold(random.one_in(3));
-            end.set_write_options(options)?;
-            end.set_error_options(ErrorOptions::new().read_once(true).write_once(true));
+            let options = end.settings().write_options().delimit(random.one_in(3)).hold(random.one_in(3));
+            end.settings().set_write_options(options)?;
+            end.settings().set_error_options(ErrorOptions::new().read_once(true).write_once(true));
         }
         32 => {
-            let mut place = end.reserve(len.min(4096))?;
+            let mut direct = end.direct();
+            let mut place = direct.reserve(len.min(4096))?;
             place.fill(0, &bytes[..len.min(4096)]);
             if random.one_in(2) {
                 place.commit()?;
             }
         }
         33 => {
-            if let Some(borrowed) = end.borrow()? {
+            if let Some(borrowed) = end.direct().borrow()? {
                 let there = borrowed.to_vec().len();
                 borrowed.consume(random.below(there + 2))?;
             }
         }
         34 => {
             let file = File::open("/dev/null")?;
-            end.send_file(std::os::fd::AsFd::as_fd(&file))?;
+            end.files().send(std::os::fd::AsFd::as_fd(&file))?;
         }
         _ => {
-            end.take_signals();
-            assert!(!format!("{:?} {:?} {end:?}", end.read_options(), end.error_options()).is_empty());
+            end.signals().take_raised();
+            assert!(
+                !format!("{:?} {:?} {end:?}", end.settings().read_options(), end.settings().error_options()).is_empty()
+            );
             end.set_inheritable(false)?;
         }
     }
@@ -366,7 +369,7 @@ fn call_by_number(number: usize, end: &mut Handle, random: &mut Random) -> Resul
 }
 
 /// A call that may wait, where the other end is gone.
-fn blocking_call(end: &mut Handle, random: &mut Random) -> Result<()> {
+fn blocking_call(end: &Stream, random: &mut Random) -> Result<()> {
     let mut buffer = vec![0; random.one_of(&[1, 8, 9000])];
     match random.below(6) {
         0 | 1 => drop(end.read(&mut buffer)?),

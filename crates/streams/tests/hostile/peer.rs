@@ -5,7 +5,7 @@ use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd, RawFd};
 use std::os::unix::fs::FileExt;
 
-use headwater_streams::{Handle, Options, Result};
+use headwater_streams::{Options, Result, Stream};
 
 use crate::common::Random;
 use crate::packets::{FILES_MAX, cut, packet, send, set, steal};
@@ -62,7 +62,7 @@ const HARSH: [Deed; 6] = [Deed::Foreign, Deed::Empty, Deed::Large, Deed::Shutdow
 #[derive(Debug)]
 pub struct Peer<'s> {
     pub random: Random,
-    pub end: &'s mut Handle,
+    pub end: &'s mut Stream,
     /// The victim's own socket, if it has that.
     pub theirs: Option<RawFd>,
     pub memory: File,
@@ -73,7 +73,7 @@ pub struct Peer<'s> {
 }
 
 /// A call of the library that does not wait, with modules or without.
-pub fn call(end: &mut Handle, random: &mut Random, modules: bool) -> Result<()> {
+pub fn call(end: &Stream, random: &mut Random, modules: bool) -> Result<()> {
     let number = random.below(CALLS);
     if number == PUSH && !modules { Ok(()) } else { call_by_number(number, end, random) }
 }
@@ -162,7 +162,7 @@ impl Peer<'_> {
             Deed::Steal => drop(self.theirs.map(steal)),
             Deed::Take => drop(steal(own)),
             Deed::Call => drop(call(self.end, &mut self.random, self.modules)),
-            Deed::SendFile => drop(self.end.send_file(self.memory.as_fd())),
+            Deed::SendFile => drop(self.end.files().send(self.memory.as_fd())),
             Deed::Scribble if self.modules => {}
             Deed::Scribble => self.scribble(),
             Deed::Memory => self.spoil_memory(),

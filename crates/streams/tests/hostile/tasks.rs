@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::{SinkExt, StreamExt};
 use headwater_os::child::Child;
-use headwater_streams::{Access, AsyncStream, FifoOptions, Handle, Message, Options, Result, Stream};
+use headwater_streams::{Access, AsyncStream, FifoOptions, Message, Options, Result, Stream};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::common::{self, Random, extent, fifo, in_own_process, setting};
@@ -43,21 +43,15 @@ fn abused_descriptors_of_tasks_make_errors_and_nothing_worse() {
     assert!(broken * 20 > seed - first && calls > errors);
 }
 
-fn ends(random: &mut Random, options: &Options) -> [Handle; 2] {
+fn ends(random: &mut Random, options: &Options) -> [Stream; 2] {
     if random.one_in(3) {
         let (_directory, path) = fifo();
-        let open = |access| {
-            FifoOptions::new()
-                .nonblocking(true)
-                .stream(*options)
-                .open(&path, access)
-                .map(Stream::into_handle)
-                .expect("it is ours")
-        };
+        let open =
+            |access| FifoOptions::new().nonblocking(true).stream(*options).open(&path, access).expect("it is ours");
         let reader = open(Access::Read);
         return [open(Access::Write), reader];
     }
-    options.pair().expect("pipe").into()
+    options.pipe().expect("pipe").into()
 }
 
 fn case(seed: u64) -> (Done, Duration) {
@@ -122,7 +116,7 @@ async fn attempt(end: &mut AsyncStream, random: &mut Random) -> Result<()> {
         4 => drop(end.next().await.transpose()?),
         5 => end.send(message).await?,
         6 => AsyncWriteExt::flush(end).await?,
-        _ => peer::call(end.get_mut(), random, false)?,
+        _ => peer::call(end.stream(), random, false)?,
     }
     Ok(())
 }

@@ -9,7 +9,7 @@ mod turns;
 
 use std::time::Duration;
 
-use headwater_streams::{Errno, Handle, IoctlTimeout};
+use headwater_streams::{Errno, IoctlTimeout, Stream, pipe};
 
 /// A time-out that passes in the test.
 const SHORT: IoctlTimeout = IoctlTimeout::After(Duration::from_millis(60));
@@ -17,14 +17,14 @@ const SHORT: IoctlTimeout = IoctlTimeout::After(Duration::from_millis(60));
 const LONG: IoctlTimeout = IoctlTimeout::After(Duration::from_secs(20));
 
 /// A pipe whose first end has a module that answers ioctls.
-fn answering() -> (Handle, Handle) {
-    let (mut near, far) = Handle::pair().expect("pipe");
+fn answering() -> (Stream, Stream) {
+    let (near, far) = pipe().expect("pipe");
     near.push("testmod").expect("known");
     (near, far)
 }
 
 /// An ioctl with these data: what it returns, and the data that came back.
-fn ask(stream: &mut Handle, command: u32, data: &[u8], timeout: IoctlTimeout) -> Result<(i32, Vec<u8>), Errno> {
+fn ask(stream: &Stream, command: u32, data: &[u8], timeout: IoctlTimeout) -> Result<(i32, Vec<u8>), Errno> {
     let mut data = data.to_vec();
     let value = stream.ioctl(command, &mut data, timeout).map_err(|error| error.errno())?;
     Ok((value, data))

@@ -99,7 +99,7 @@ fn an_opener_killed_at_any_place_leaves_the_name_to_others() {
         if connects {
             // All of them are gone, and the next one is served.
             near.set_nonblocking(true).expect("open");
-            while let Ok(received) = near.receive_file_from() {
+            while let Ok(received) = near.files().receive_from() {
                 assert_eq!(received.into_stream().expect("a stream").read(&mut [0; 8]).expect("the end"), 0);
             }
             near.set_nonblocking(false).expect("open");
@@ -107,7 +107,7 @@ fn an_opener_killed_at_any_place_leaves_the_name_to_others() {
                 let connection = Stream::open_attached(&path)?.expect("attached");
                 connection.write(b"x").map(drop)
             });
-            let end = near.receive_file_from().expect("there").into_stream().expect("a stream");
+            let end = near.files().receive_from().expect("there").into_stream().expect("a stream");
             assert_eq!(end.read(&mut [0; 8]).expect("there"), 1);
             crate::common::joined(client);
         }
@@ -133,7 +133,7 @@ fn a_holder_killed_at_any_place_leaves_a_plain_name_and_no_opener_that_waits() {
                 std::io::Write::write_all(&mut &is_ready, b"x")?;
                 probe::arm(place, None);
                 if connects {
-                    let connection = near.receive_file_from()?.into_stream()?;
+                    let connection = near.files().receive_from()?.into_stream()?;
                     connection.read(&mut [0; 8])?;
                 } else {
                     near.read(&mut [0; 8])?;

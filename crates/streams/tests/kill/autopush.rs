@@ -41,7 +41,7 @@ fn a_process_killed_while_it_configures_leaves_the_old_table_or_the_new_one() {
         |options, came_through| {
             let entries = autopush::list(options).expect("readable");
             assert!(entries.len() == 2 || !came_through && entries.len() == 1, "{entries:?}");
-            assert_eq!(options.open("echo").expect("open").list().expect("fine"), ["nullmod", "echo"]);
+            assert_eq!(options.open("echo").expect("open").modules().list().expect("fine"), ["nullmod", "echo"]);
             // The next one has its turn at once, and finds no trouble with what is left.
             let added = autopush::configure(options, other());
             assert_eq!(added.is_ok(), entries.len() == 1, "{added:?}");
@@ -60,7 +60,7 @@ fn a_process_killed_while_it_clears_leaves_the_old_table_or_the_new_one() {
             let entries = autopush::list(options).expect("readable");
             assert!(entries.is_empty() || !came_through, "{entries:?}");
             let expected = if entries.is_empty() { vec!["echo"] } else { vec!["nullmod", "echo"] };
-            assert_eq!(options.open("echo").expect("open").list().expect("fine"), expected);
+            assert_eq!(options.open("echo").expect("open").modules().list().expect("fine"), expected);
         },
     );
 }
@@ -72,7 +72,7 @@ fn a_process_killed_while_an_open_pushes_leaves_the_device_to_the_next() {
         |options| options.clone().minor(3).open("echo").map(drop),
         |options, _| {
             let stream = options.clone().minor(3).open("echo").expect("open");
-            assert_eq!(stream.list().expect("fine"), ["nullmod", "echo"]);
+            assert_eq!(stream.modules().list().expect("fine"), ["nullmod", "echo"]);
             stream.write(b"hello").expect("room");
             assert_eq!(stream.read(&mut [0; 8]).expect("an echo"), 5);
         },

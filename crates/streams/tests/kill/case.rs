@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use headwater_os::child::Child;
-use headwater_streams::{Errno, Handle, Options, Policy, Result};
+use headwater_streams::{Errno, Options, Policy, Result, Stream};
 
 use crate::board::{Board, SECOND, Who};
 use crate::common::{self, Random};
@@ -168,10 +168,10 @@ fn play(case: &Case, seed: u64, death: Death) -> bool {
             meeting.victim_has_ended();
             status
         });
-        let mut far = meeting.survivor().expect("opened");
+        let far = meeting.survivor().expect("opened");
         let fellow = near.map(|near| scope.spawn(|| fellow(case, &scripts, &board, near, Random(seed ^ 2))));
         let over = || killer.is_finished() && fellow.as_ref().is_none_or(|fellow| fellow.is_finished());
-        survivor(case, &scripts, &board, &mut far, Random(seed ^ 3), over);
+        survivor(case, &scripts, &board, &far, Random(seed ^ 3), over);
         if case.part == Part::Reads && case.fellow {
             // The fellow reads to our end.
             drop(far);
@@ -210,27 +210,27 @@ fn kill(mut victim: Child, after: Option<Duration>) -> std::process::ExitStatus 
     victim.wait().expect("wait")
 }
 
-fn victim(case: &Case, scripts: &Scripts, board: &Board, mut near: Handle, random: Random) -> Result<()> {
+fn victim(case: &Case, scripts: &Scripts, board: &Board, near: Stream, random: Random) -> Result<()> {
     let read = [scripts.survivor.as_slice()];
     let mut reader = Reader::new(board, Who::Victim, &read, random);
     match case.part {
-        Part::Writes => script::write(&mut near, &scripts.victim, board, Who::Victim)?,
-        Part::Reads if case.fellow => reader.read_all(&mut near)?,
+        Part::Writes => script::write(&near, &scripts.victim, board, Who::Victim)?,
+        Part::Reads if case.fellow => reader.read_all(&near)?,
         Part::Reads => {
             // Not to the end: the survivor waits for our death, not we for its. Its writes after its script are no
             // words.
             let all_read = || scripts.survivor.iter().flat_map(Operation::words).all(|word| board.has(word));
             for _ in 0..scripts.survivor.len() {
-                if all_read() || !reader.step(&mut near)? {
+                if all_read() || !reader.step(&near)? {
                     break;
                 }
             }
         }
         Part::Both => {
             for number in 0..scripts.victim.len() {
-                script::write_one(&mut near, &scripts.victim, number, board, Who::Victim)?;
+                script::write_one(&near, &scripts.victim, number, board, Who::Victim)?;
                 near.set_nonblocking(true)?;
-                while match reader.step(&mut near) {
+                while match reader.step(&near) {
                     Err(error) if error.errno() == Errno::Again => false,
                     done => done?,
                 } {}
@@ -242,20 +242,20 @@ fn victim(case: &Case, scripts: &Scripts, board: &Board, mut near: Handle, rando
     Ok(())
 }
 
-fn fellow(case: &Case, scripts: &Scripts, board: &Board, mut near: Handle, random: Random) {
+fn fellow(case: &Case, scripts: &Scripts, board: &Board, near: Stream, random: Random) {
     match case.part {
         Part::Writes => {
-            script::write(&mut near, &scripts.fellow, board, Who::Fellow).expect("the survivor reads");
+            script::write(&near, &scripts.fellow, board, Who::Fellow).expect("the survivor reads");
         }
         _ => {
             let read = [scripts.survivor.as_slice()];
-            Reader::new(board, Who::Fellow, &read, random).read_all(&mut near).expect("no error");
+            Reader::new(board, Who::Fellow, &read, random).read_all(&near).expect("no error");
         }
     }
 }
 
 /// The calls of the other end. `over`: no process of the victim's end is left.
-fn survivor(case: &Case, scripts: &Scripts, board: &Board, far: &mut Handle, random: Random, over: impl Fn() -> bool) {
+fn survivor(case: &Case, scripts: &Scripts, board: &Board, far: &Stream, random: Random, over: impl Fn() -> bool) {
     let read = [scripts.victim.as_slice(), scripts.fellow.as_slice()];
     match case.part {
         Part::Writes => {
@@ -276,13 +276,12 @@ fn survivor(case: &Case, scripts: &Scripts, board: &Board, far: &mut Handle, ran
             }
         }
         Part::Both => {
-            let mut out = far.another();
+            let out = far.clone();
             std::thread::scope(|scope| {
-                let writer =
-                    scope.spawn(move || match script::write(&mut out, &scripts.survivor, board, Who::Survivor) {
-                        Err(error) if !script::is_gone(&error) => panic!("a survivor's write failed: {error}"),
-                        _ => {}
-                    });
+                let writer = scope.spawn(move || match script::write(&out, &scripts.survivor, board, Who::Survivor) {
+                    Err(error) if !script::is_gone(&error) => panic!("a survivor's write failed: {error}"),
+                    _ => {}
+                });
                 Reader::new(board, Who::Survivor, &read, random).read_all(far).expect("no error");
                 writer.join().expect("the writer ends well");
             });

@@ -5,15 +5,15 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use headwater_shm::probe;
-use headwater_streams::{DeviceOptions, Errno, Handle, Result, Stream};
+use headwater_streams::{DeviceOptions, Errno, Result, Stream};
 
 use crate::closing::{self, ALONE, PAIRED, check_closes, count, forget, logged};
 use crate::common::{calm, child, in_own_process, polled, within};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
-fn open(directory: &Path, driver: &str, minor: u32) -> Result<Handle> {
-    DeviceOptions::new().directory(directory).minor(minor).open(driver).map(Stream::into_handle)
+fn open(directory: &Path, driver: &str, minor: u32) -> Result<Stream> {
+    DeviceOptions::new().directory(directory).minor(minor).open(driver)
 }
 
 /// Has `victim` killed at each place that it comes to, and `then` look at what is left, until it comes through. `places` is what
@@ -47,7 +47,7 @@ fn a_user_killed_at_any_place_of_open_and_close_leaves_one_close_for_each_open()
     for driver in [ALONE, PAIRED] {
         let victim = |place| {
             probe::arm(place, None);
-            let mut stream = open(directory.path(), driver, 3)?;
+            let stream = open(directory.path(), driver, 3)?;
             stream.write(b"1")?;
             drop(stream);
             probe::arm(u64::MAX, None);
@@ -76,19 +76,19 @@ fn a_partner_killed_at_any_place_is_closed_once_and_the_other_one_is_hung_up() {
     in_own_process!();
     let directory = closing::start();
     let before = crate::common::open_things();
-    let stream = std::cell::RefCell::new(None::<Handle>);
+    let stream = std::cell::RefCell::new(None::<Stream>);
     let prepare = || *stream.borrow_mut() = Some(open(directory.path(), PAIRED, 0).expect("free"));
     let victim = |place| {
         drop(stream.borrow_mut().take());
         probe::arm(place, None);
-        let mut partner = open(directory.path(), PAIRED, 1)?;
+        let partner = open(directory.path(), PAIRED, 1)?;
         partner.write(b"5")?;
         drop(partner);
         probe::arm(u64::MAX, None);
         Ok(())
     };
     at_each_place("a partner", 40, prepare, victim, |place, pid| {
-        let mut stream = stream.borrow_mut().take().expect("prepared");
+        let stream = stream.borrow_mut().take().expect("prepared");
         stream.set_nonblocking(true).expect("arm");
         // What has come, and then the end, if it was there; else it is as if it had never come.
         let start = Instant::now();
@@ -108,7 +108,7 @@ fn a_partner_killed_at_any_place_is_closed_once_and_the_other_one_is_hung_up() {
         assert_eq!(has_hang_up, is_hung_up, "killed at place {place}");
         if !is_hung_up {
             // The next one is its partner.
-            let mut partner = open(directory.path(), PAIRED, 1).expect("free");
+            let partner = open(directory.path(), PAIRED, 1).expect("free");
             partner.write(b"6").expect("room");
             stream.set_nonblocking(false).expect("wait");
             assert_eq!(stream.read(&mut [0; 8]).expect("there"), 1, "killed at place {place}");
@@ -126,9 +126,9 @@ fn one_that_closes_its_dead_partner_is_killed_at_any_place() {
     in_own_process!();
     let directory = closing::start();
     let victim = |place| {
-        let mut stream = open(directory.path(), PAIRED, 8)?;
+        let stream = open(directory.path(), PAIRED, 8)?;
         let mut partner = child(|| {
-            let mut partner = open(directory.path(), PAIRED, 9)?;
+            let partner = open(directory.path(), PAIRED, 9)?;
             partner.write(b"7")?;
             headwater_os::child::kill_self();
         });

@@ -32,7 +32,7 @@ fn at_each_place(
     for place in 0.. {
         within(PATIENCE, format!("{what} killed at place {place}"));
         let mut line = line(4000);
-        line.stream.set_read_options(ReadOptions::new().mode(ReadMode::MessageDiscard)).expect("known");
+        line.stream.settings().set_read_options(ReadOptions::new().mode(ReadMode::MessageDiscard)).expect("known");
         if !is_open {
             line.stream.putmsg(Some(b""), None).expect("room");
             let path = |name: &str| line._directory.path().join(name);

@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::time::{Duration, Instant};
 
 use headwater_os::child::Child;
-use headwater_streams::{Device, Errno, Handle, MuxId, Result, pipe};
+use headwater_streams::{Device, Errno, MuxId, Result, Stream, pipe};
 
 use crate::common::{self, Random, in_own_process, setting};
 
@@ -71,22 +71,22 @@ fn ended(mut victim: Child) -> bool {
 
 /// A multiplexer over a pipe and an echo.
 struct Linked {
-    upper: Handle,
+    upper: Stream,
     /// The end of the pipe that is linked.
-    near: Handle,
-    far: Handle,
+    near: Stream,
+    far: Stream,
     pipe: MuxId,
     echo: MuxId,
 }
 
 impl Linked {
     fn new() -> Linked {
-        let mut upper = Device::open_private("mux").expect("known").into_handle();
+        let upper = Device::open_private("mux").expect("known");
         let (near, far) = pipe().expect("pipe");
-        let near = near.into_handle();
-        let pipe = upper.link(&near).expect("linked");
-        let echo = upper.link(&Device::open_private("echo").expect("known").into_handle()).expect("linked");
-        Linked { upper, near, far: far.into_handle(), pipe, echo }
+        let near = near;
+        let pipe = upper.links().link(&near).expect("linked");
+        let echo = upper.links().link(&Device::open_private("echo").expect("known")).expect("linked");
+        Linked { upper, near, far, pipe, echo }
     }
 
     fn send(&mut self, lower: MuxId, number: u8) -> Result<()> {
@@ -192,14 +192,14 @@ fn one_that_links_killed_at_any_place_gives_the_lower_stream_back() {
     in_own_process!();
     let kills = at_every_place(Part::Links, |place| {
         let (near, far) = pipe().expect("pipe");
-        let (mut near, mut far) = (near.into_handle(), far.into_handle());
+        let (near, far) = (near, far);
         let child = victim(place, || {
-            let mut upper = Device::open_private("mux")?.into_handle();
-            let id = upper.link(&near)?;
+            let upper = Device::open_private("mux")?;
+            let id = upper.links().link(&near)?;
             upper.putmsg(Some(&id.bytes()), Some(b"x"))?;
-            upper.unlink(Some(id))?;
+            upper.links().unlink(Some(id))?;
             near.write(b"y")?;
-            upper.link(&near).map(drop)
+            upper.links().link(&near).map(drop)
         });
         let killed = ended(child);
         let start = Instant::now();
@@ -212,8 +212,8 @@ fn one_that_links_killed_at_any_place_gives_the_lower_stream_back() {
         assert!([&b"z"[..], b"xz", b"xyz"].contains(&&seen[..]), "{seen:?}");
         far.write(b"up").expect("it goes on");
         assert_eq!(near.read(&mut bytes).expect("it is free"), 2);
-        let mut upper = Device::open_private("mux").expect("known").into_handle();
-        upper.link(&near).expect("it is free");
+        let upper = Device::open_private("mux").expect("known");
+        upper.links().link(&near).expect("it is free");
         assert_eq!(near.write(b"x").expect_err("linked").errno(), Errno::Inval);
         assert!(start.elapsed() < Duration::from_secs(2));
         killed
@@ -227,9 +227,9 @@ fn one_that_unlinks_killed_at_any_place_leaves_a_link_or_a_free_stream() {
     in_own_process!();
     let kills = at_every_place(Part::Unlinks, |place| {
         let mut linked = Linked::new();
-        let child = victim(place, || linked.upper.unlink(Some(linked.pipe)));
+        let child = victim(place, || linked.upper.links().unlink(Some(linked.pipe)));
         let killed = ended(child);
-        match linked.upper.unlink(Some(linked.pipe)) {
+        match linked.upper.links().unlink(Some(linked.pipe)) {
             Err(error) if error.errno() == Errno::Inval => {}
             unlinked => unlinked.expect("it is there or not"),
         }
@@ -254,7 +254,7 @@ fn one_that_unlinks_killed_at_any_place_leaves_a_link_or_a_free_stream() {
 fn one_killed_at_any_place_beside_the_end_of_a_lower_stream_leaves_its_end_to_the_others() {
     in_own_process!();
     let kills = at_every_place(Part::Ends, |place| {
-        let Linked { mut upper, near, far, pipe, echo } = Linked::new();
+        let Linked { upper, near, far, pipe, echo } = Linked::new();
         drop(near);
         let mut far = Some(far);
         let child = victim(place, || {

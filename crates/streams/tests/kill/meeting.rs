@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use headwater_streams::{Access, ControlMode, Errno, Fifo, FifoOptions, Handle, Options, ReadOptions, Result, Stream};
+use headwater_streams::{Access, ControlMode, Errno, Fifo, FifoOptions, Options, ReadOptions, Result, Stream};
 use tempfile::TempDir;
 
 use crate::board::FILLER;
@@ -20,8 +20,8 @@ pub struct Meeting {
     fifo: Option<Node>,
     /// The victim's end, or one that its fellow uses; and the survivor's. For a FIFO they are open already if there is
     /// a fellow, which may otherwise have come and gone before the others meet.
-    near: Option<Handle>,
-    far: std::sync::Mutex<Option<Handle>>,
+    near: Option<Stream>,
+    far: std::sync::Mutex<Option<Stream>>,
     fellow: bool,
 }
 
@@ -47,27 +47,22 @@ impl Node {
         Node { directory, path, options: case.options(), victim, survivor, met: AtomicBool::new(false) }
     }
 
-    fn open(&self, access: Access, nonblocking: bool) -> Result<Handle> {
-        FifoOptions::new()
-            .nonblocking(nonblocking)
-            .stream(self.options)
-            .open(&self.path, access)
-            .map(Stream::into_handle)
-            .map(prepared)
+    fn open(&self, access: Access, nonblocking: bool) -> Result<Stream> {
+        FifoOptions::new().nonblocking(nonblocking).stream(self.options).open(&self.path, access).map(prepared)
     }
 
     /// Opened without waiting, for a process that waits from then on.
-    fn open_at_once(&self, access: Access) -> Result<Handle> {
-        let mut stream = self.open(access, true)?;
+    fn open_at_once(&self, access: Access) -> Result<Stream> {
+        let stream = self.open(access, true)?;
         stream.set_nonblocking(false)?;
         Ok(stream)
     }
 }
 
 /// Reads take all parts.
-fn prepared(mut stream: Handle) -> Handle {
+fn prepared(stream: Stream) -> Stream {
     let options = ReadOptions::new().control(ControlMode::AsData);
-    stream.set_read_options(options).expect("no error");
+    stream.settings().set_read_options(options).expect("no error");
     stream
 }
 
@@ -86,7 +81,7 @@ impl Meeting {
             }
             return Meeting { fifo: Some(node), near, far: far.into(), fellow };
         }
-        let (near, far) = case.options().pair().expect("pipe");
+        let (near, far) = case.options().pipe().expect("pipe");
         let (mut near, mut far) = (prepared(near), prepared(far));
         for (stream, module) in [(&mut near, case.modules[0]), (&mut far, case.modules[1])] {
             module.into_iter().for_each(|name| stream.push(name).expect("known"));
@@ -103,7 +98,7 @@ impl Meeting {
     }
 
     /// The victim's end.
-    pub fn victim(&mut self) -> Result<Handle> {
+    pub fn victim(&mut self) -> Result<Stream> {
         match &self.fifo {
             // A process that shares its end may come when the others have left.
             Some(node) if self.fellow && node.victim == Access::Read => node.open_at_once(node.victim),
@@ -113,12 +108,12 @@ impl Meeting {
     }
 
     /// The end of the victim's fellow, if it has one. After the fork.
-    pub fn fellow(&mut self) -> Option<Handle> {
+    pub fn fellow(&mut self) -> Option<Stream> {
         self.near.take().filter(|_| self.fellow)
     }
 
     /// The survivor's end. It waits for the victim.
-    pub fn survivor(&self) -> Result<Handle> {
+    pub fn survivor(&self) -> Result<Stream> {
         if let Some(far) = self.far.lock().expect("nobody panics").take() {
             return Ok(far);
         }
@@ -151,7 +146,7 @@ impl Meeting {
 
     /// Every holder of the other end is gone, or will be at once: writes fail, and reads find the end. Processes that
     /// open a FIFO next can use it normally, with the survivor and without.
-    pub fn is_over(&self, mut far: Handle) {
+    pub fn is_over(&self, mut far: Stream) {
         let mut buffer = [0; 4096];
         let node = self.fifo.as_ref();
         if node.is_none_or(|node| node.survivor == Access::Read) {
@@ -176,8 +171,8 @@ impl Meeting {
     /// its node.
     pub fn leaves_nothing(&self) {
         let Some(node) = &self.fifo else { return };
-        let mut reader = node.open(Access::Read, true).expect("opens at once");
-        let mut writer = node.open(Access::Write, true).expect("somebody reads");
+        let reader = node.open(Access::Read, true).expect("opens at once");
+        let writer = node.open(Access::Write, true).expect("somebody reads");
         assert_eq!(reader.read(&mut [0; 8]).expect_err("what was unread is gone").errno(), Errno::Again);
         writer.write(b"fresh").expect("room");
         assert_eq!(reader.read(&mut [0; 8]).expect("there"), 5);

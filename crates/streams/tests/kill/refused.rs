@@ -4,11 +4,11 @@
 use std::time::Duration;
 
 use headwater_shm::probe;
-use headwater_streams::{Errno, Handle, Options};
+use headwater_streams::{Errno, Options, Stream};
 
 use crate::common::{calm, child, in_own_process, polled, within};
 
-fn is_readable(stream: &Handle) -> bool {
+fn is_readable(stream: &Stream) -> bool {
     polled(stream, libc::POLLIN, Duration::ZERO) & libc::POLLIN != 0
 }
 
@@ -19,7 +19,7 @@ fn a_refused_writer_killed_at_any_place_leaves_what_is_unread_to_be_seen() {
     const HELD: usize = 1100;
     for place in 0.. {
         within(Duration::from_secs(30), format!("a refused writer killed at place {place}"));
-        let (mut near, mut far) = Options::new().hiwat(1000).lowat(500).pair().expect("pipe");
+        let (near, far) = Options::new().hiwat(1000).lowat(500).pipe().expect("pipe");
         near.set_nonblocking(true).expect("set");
         far.set_nonblocking(true).expect("set");
         for _ in 0..HELD / MESSAGE {

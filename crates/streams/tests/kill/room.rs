@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use headwater_shm::probe;
-use headwater_streams::{Access, Errno, FifoOptions, Handle, Options, Stream};
+use headwater_streams::{Access, Errno, FifoOptions, Options, Stream};
 
 use crate::common::{alone, calm, child, fifo, polled, within};
 
@@ -12,21 +12,19 @@ const MESSAGE: usize = 100;
 const LOWAT: usize = 500;
 
 /// A FIFO, its reader and a writer that has filled it and was refused.
-fn full() -> (tempfile::TempDir, Handle, Handle) {
+fn full() -> (tempfile::TempDir, Stream, Stream) {
     let (directory, path) = fifo();
     let options = Options::new().hiwat(1000).lowat(LOWAT as u32);
-    let open = |access| {
-        FifoOptions::new().nonblocking(true).stream(options).open(&path, access).map(Stream::into_handle).expect("open")
-    };
+    let open = |access| FifoOptions::new().nonblocking(true).stream(options).open(&path, access).expect("open");
     let reader = open(Access::Read);
     let mut writer = open(Access::Write);
-    assert_eq!(fill(&mut writer), Errno::Again);
+    assert_eq!(fill(&writer), Errno::Again);
     assert!(!is_writable(&writer), "full");
     (directory, reader, writer)
 }
 
 /// Writes until it is refused.
-fn fill(writer: &mut Handle) -> Errno {
+fn fill(writer: &Stream) -> Errno {
     loop {
         if let Err(error) = writer.write(&[1; MESSAGE]) {
             return error.errno();
@@ -34,12 +32,12 @@ fn fill(writer: &mut Handle) -> Errno {
     }
 }
 
-fn is_writable(writer: &Handle) -> bool {
+fn is_writable(writer: &Stream) -> bool {
     polled(writer, libc::POLLOUT, Duration::ZERO) & libc::POLLOUT != 0
 }
 
 /// Reads one message, and then others until few bytes are left: not all, which a writer would notice in any case.
-fn read_to_low_water(reader: &mut Handle) {
+fn read_to_low_water(reader: &Stream) {
     loop {
         assert_eq!(reader.read(&mut [0; MESSAGE]).expect("there"), MESSAGE);
         if reader.nread().expect("whole").0 < LOWAT {
@@ -49,13 +47,13 @@ fn read_to_low_water(reader: &mut Handle) {
 }
 
 /// Kills another process of the end at each probe that it reaches, and lets a reader then make room.
-fn killed_at_any_place(what: &str, mut dies: impl FnMut(&mut Handle, &mut Handle, u64) -> bool) {
+fn killed_at_any_place(what: &str, mut dies: impl FnMut(&Stream, &Stream, u64) -> bool) {
     let _alone = alone();
     for place in 0.. {
         within(Duration::from_secs(30), format!("{what} killed at place {place}"));
         let (_directory, mut reader, mut writer) = full();
         let came_through = dies(&mut reader, &mut writer, place);
-        read_to_low_water(&mut reader);
+        read_to_low_water(&reader);
         assert!(is_writable(&writer), "{what} killed at place {place}: no room is told");
         if came_through {
             assert!(place > 5, "only {place} places were passed");

@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use headwater_streams::{Errno, Error, Handle, MessageFilter, Priority, Result};
+use headwater_streams::{DirectStream, Errno, Error, MessageFilter, Priority, Result, Stream};
 
 use crate::board::{Board, Who, bytes, words};
 use crate::common::Random;
@@ -109,12 +109,12 @@ pub fn script(random: &mut Random, flavour: Flavour, operations: usize, first: u
 }
 
 /// Plays a script to its end, or to the other end's.
-pub fn write(stream: &mut Handle, script: &[Operation], board: &Board, who: Who) -> Result<()> {
+pub fn write(stream: &Stream, script: &[Operation], board: &Board, who: Who) -> Result<()> {
     (0..script.len()).try_for_each(|number| write_one(stream, script, number, board, who))
 }
 
 /// Plays one operation of a script.
-pub fn write_one(stream: &mut Handle, script: &[Operation], number: usize, board: &Board, who: Who) -> Result<()> {
+pub fn write_one(stream: &Stream, script: &[Operation], number: usize, board: &Board, who: Who) -> Result<()> {
     let operation = &script[number];
     // A second message of high priority would be discarded, and so would be messages in a popped module.
     if matches!(operation.call, Call::HighPriority | Call::Pop) && !settle(board, &script[..number], who) {
@@ -141,7 +141,7 @@ fn settle(board: &Board, script: &[Operation], who: Who) -> bool {
     true
 }
 
-fn call(stream: &mut Handle, operation: &Operation) -> Result<()> {
+fn call(stream: &Stream, operation: &Operation) -> Result<()> {
     let control = bytes(operation.first, operation.control);
     let data = bytes(operation.first + operation.control as u64, operation.data);
     match operation.call {
@@ -154,7 +154,8 @@ fn call(stream: &mut Handle, operation: &Operation) -> Result<()> {
         Call::Band(band) => stream.putpmsg(Some(&control), Some(&data), band),
         Call::HighPriority => stream.putpmsg(Some(&control), Some(&data), Priority::High),
         Call::Reserve => {
-            let mut place = stream.reserve(data.len())?;
+            let mut direct = stream.direct();
+            let mut place = direct.reserve(data.len())?;
             place.fill(0, &data);
             place.commit()
         }
@@ -183,7 +184,7 @@ impl<'s> Reader<'s> {
     }
 
     /// Takes some bytes or a message. False at the end of the stream.
-    pub fn step(&mut self, stream: &mut Handle) -> Result<bool> {
+    pub fn step(&mut self, stream: &Stream) -> Result<bool> {
         let (control_words, data_words) = (self.random.one_of(&[1, 48]), self.random.one_of(&[2, 40, 512, 4096]));
         let (mut control, mut data) = (std::mem::take(&mut self.control), std::mem::take(&mut self.data));
         let taken = self.take(stream, &mut control[..control_words * 8], &mut data[..data_words * 8]);
@@ -199,7 +200,7 @@ impl<'s> Reader<'s> {
     }
 
     /// Bytes of control and data, and whether they came apart.
-    fn take(&mut self, stream: &mut Handle, control: &mut [u8], data: &mut [u8]) -> Result<(usize, usize, bool)> {
+    fn take(&mut self, stream: &Stream, control: &mut [u8], data: &mut [u8]) -> Result<(usize, usize, bool)> {
         let way = self.random.below(8);
         if self.who == Who::Victim {
             self.board.take_in_hand((control.len() + data.len()) / 8);
@@ -208,7 +209,8 @@ impl<'s> Reader<'s> {
             0..=3 => return Ok((0, stream.read(data)?, false)),
             4 => MessageFilter::Band(1),
             5 => {
-                if let Some(borrowed) = borrow(stream)? {
+                let mut direct = stream.direct();
+                if let Some(borrowed) = borrow(&mut direct)? {
                     let bytes = borrowed.to_vec();
                     let count = bytes.len().min(data.len());
                     data[..count].copy_from_slice(&bytes[..count]);
@@ -247,7 +249,7 @@ impl<'s> Reader<'s> {
     }
 
     /// Takes all until the end of the stream.
-    pub fn read_all(&mut self, stream: &mut Handle) -> Result<()> {
+    pub fn read_all(&mut self, stream: &Stream) -> Result<()> {
         while self.step(stream)? {}
         Ok(())
     }
@@ -263,7 +265,7 @@ enum Part {
 }
 
 /// The message at the front, if it is one that can be borrowed.
-fn borrow(stream: &mut Handle) -> Result<Option<headwater_streams::ReadGrant<'_>>> {
+fn borrow(stream: &mut DirectStream) -> Result<Option<headwater_streams::ReadGrant<'_>>> {
     match stream.borrow() {
         Err(error) if error.errno() == Errno::Badmsg => Ok(None),
         done => done,

@@ -26,7 +26,7 @@ fn pops(stream: &Stream) -> Result<(usize, Errno, Vec<String>)> {
     loop {
         match stream.pop() {
             Ok(()) => count += 1,
-            Err(error) => return Ok((count, error.errno(), stream.list()?)),
+            Err(error) => return Ok((count, error.errno(), stream.modules().list()?)),
         }
     }
 }
@@ -47,12 +47,12 @@ fn modules_above_the_anchor_are_popped_and_no_others() {
     in_own_process!();
     let push = |stream: &Stream, names: &[&str]| names.iter().try_for_each(|name| stream.push(name));
     check("no anchor", |s| push(s, &["nullmod", "srvmod"]), 2, Errno::Inval, &["echo"]);
-    check("no module", |s| s.anchor().and_then(|()| push(s, &["nullmod"])), 1, Errno::Inval, &["echo"]);
+    check("no module", |s| s.modules().anchor().and_then(|()| push(s, &["nullmod"])), 1, Errno::Inval, &["echo"]);
     check(
         "one below",
         |s| {
             push(s, &["nullmod"])?;
-            s.anchor()?;
+            s.modules().anchor()?;
             push(s, &["srvmod", "nullmod"])
         },
         2,
@@ -63,9 +63,9 @@ fn modules_above_the_anchor_are_popped_and_no_others() {
         "anchored again",
         |s| {
             push(s, &["nullmod"])?;
-            s.anchor()?;
+            s.modules().anchor()?;
             push(s, &["srvmod"])?;
-            s.anchor()?;
+            s.modules().anchor()?;
             push(s, &["nullmod"])
         },
         1,
@@ -84,7 +84,7 @@ fn root_pops_anchored_modules_and_what_comes_in_their_place_is_free() {
     for name in ["nullmod", "srvmod"] {
         stream.push(name).expect("known");
     }
-    stream.anchor().expect("a device");
+    stream.modules().anchor().expect("a device");
     stream.pop().expect("root may");
     stream.push("nullmod").expect("known");
     unprivileged(|| {
@@ -102,22 +102,22 @@ fn a_pipe_and_a_fifo_have_no_anchor() {
     let (near, far) = headwater_streams::pipe().expect("pipe");
     near.push("nullmod").expect("known");
     for end in [&near, &far] {
-        assert_eq!(end.anchor().expect_err("a pipe").errno(), Errno::Inval);
+        assert_eq!(end.modules().anchor().expect_err("a pipe").errno(), Errno::Inval);
     }
     near.pop().expect("not anchored");
     let (_directory, path) = common::fifo();
     let reader = FifoOptions::new().nonblocking(true).open(&path, Access::Read).expect("open");
-    assert_eq!(reader.anchor().expect_err("a FIFO").errno(), Errno::Inval);
+    assert_eq!(reader.modules().anchor().expect_err("a FIFO").errno(), Errno::Inval);
 }
 
 #[test]
 fn an_anchor_is_refused_as_a_push_is_after_a_hang_up_and_an_error() {
     in_own_process!();
     for (request, errno) in [("hangup", Errno::Nxio), ("error 71 0", Errno::Io), ("error 0 71", Errno::Io)] {
-        let mut stream = device().handle();
+        let stream = device().clone();
         stream.set_nonblocking(true).expect("arm");
         stream.push("testmod").expect("known");
         stream.putmsg(Some(request.as_bytes()), None).expect("room");
-        assert_eq!(stream.anchor().expect_err("raised").errno(), errno, "{request}");
+        assert_eq!(stream.modules().anchor().expect_err("raised").errno(), errno, "{request}");
     }
 }

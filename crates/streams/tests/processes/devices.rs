@@ -10,21 +10,21 @@ use std::time::Duration;
 
 use crate::common::{Random, calm, child, in_own_process, joined, polled, within};
 use headwater_streams::{
-    Device, DeviceOptions, Driver, DriverInfo, Errno, Events, Flush, Handle, Kind, Message, MessageFilter,
-    MessageHeader, Opening, Options, Priority, Queue, ReadMode, ReadOptions, Result, Side, Stream, WriteOptions,
-    register, register_driver,
+    Device, DeviceOptions, Driver, DriverInfo, Errno, Events, Flush, Kind, Message, MessageFilter, MessageHeader,
+    Opening, Options, Priority, Queue, ReadMode, ReadOptions, Result, Side, Stream, WriteOptions, register,
+    register_driver,
 };
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
-fn open(driver: &str) -> Handle {
-    Device::open_private(driver).map(Stream::into_handle).expect("known")
+fn open(driver: &str) -> Stream {
+    Device::open_private(driver).expect("known")
 }
 
-fn small(driver: &str, hiwat: u32, nonblocking: bool) -> Handle {
+fn small(driver: &str, hiwat: u32, nonblocking: bool) -> Stream {
     let stream = Options::new().hiwat(hiwat).lowat(hiwat / 4).maxpsz(512);
     let options = DeviceOptions::new().stream(stream).nonblocking(nonblocking);
-    options.open_private(driver).map(Stream::into_handle).expect("known")
+    options.open_private(driver).expect("known")
 }
 
 /// Counts its opens and closes, refuses to be opened if it is told so, and keeps a total in its own memory.
@@ -92,7 +92,7 @@ fn know() {
 #[test]
 fn what_is_written_to_echo_comes_back_with_its_boundaries() {
     in_own_process!();
-    let mut stream = open("echo");
+    let stream = open("echo");
     stream.write(b"plain").expect("room");
     let mut bytes = [0; 16];
     assert_eq!(stream.read(&mut bytes).expect("there"), 5);
@@ -106,7 +106,7 @@ fn what_is_written_to_echo_comes_back_with_its_boundaries() {
     assert_eq!((got[1].priority(), got[1].data()), (Priority::Band(7), Some(&b"in band 7"[..])));
     assert_eq!(got[2].control(), Some(&b"control"[..]));
     // A device sends messages of no bytes (SNDZERO), a pipe does not.
-    assert_eq!(stream.write_options(), WriteOptions::DEVICE);
+    assert_eq!(stream.settings().write_options(), WriteOptions::DEVICE);
     stream.write(b"").expect("room");
     assert_eq!(stream.read(&mut bytes).expect("a message of no bytes"), 0);
 }
@@ -118,7 +118,7 @@ fn a_writer_that_outruns_its_reader_is_stopped_and_goes_on_and_nothing_is_lost()
         for band in [0, 3] {
             within(PATIENCE, format!("echo below {modules:?}, band {band}"));
             let mut random = Random(seed as u64);
-            let mut stream = small("echo", 2000, true);
+            let stream = small("echo", 2000, true);
             modules.iter().for_each(|name| stream.push(name).expect("known"));
             let (mut sent, mut got, mut refused) = (0u32, 0u32, 0);
             for _ in 0..5000 {
@@ -130,7 +130,7 @@ fn a_writer_that_outruns_its_reader_is_stopped_and_goes_on_and_nothing_is_lost()
                             refused += 1;
                             // As much as the queues may hold.
                             while random.one_in(20)
-                                && let Some(number) = number(&mut stream)
+                                && let Some(number) = number(&stream)
                             {
                                 assert_eq!(number, got);
                                 got += 1;
@@ -138,7 +138,7 @@ fn a_writer_that_outruns_its_reader_is_stopped_and_goes_on_and_nothing_is_lost()
                         }
                     }
                 } else if random.one_in(3)
-                    && let Some(number) = number(&mut stream)
+                    && let Some(number) = number(&stream)
                 {
                     assert_eq!(number, got, "{modules:?} band {band}");
                     got += 1;
@@ -147,7 +147,7 @@ fn a_writer_that_outruns_its_reader_is_stopped_and_goes_on_and_nothing_is_lost()
             assert!(refused > 10, "the writer was never stopped: {modules:?}");
             let held = sent - got;
             assert!(held < 2 * (2000 + 5120) / 4, "{held} messages are held");
-            while let Some(number) = number(&mut stream) {
+            while let Some(number) = number(&stream) {
                 assert_eq!(number, got);
                 got += 1;
             }
@@ -159,7 +159,7 @@ fn a_writer_that_outruns_its_reader_is_stopped_and_goes_on_and_nothing_is_lost()
 }
 
 /// The number of the next message; None if there is none.
-fn number(stream: &mut Handle) -> Option<u32> {
+fn number(stream: &Stream) -> Option<u32> {
     let (mut control, mut data) = ([0; 4], [0; 512]);
     match stream.getpmsg(Some(&mut control), Some(&mut data), MessageFilter::Any) {
         Ok(_) => Some(u32::from_le_bytes(control)),
@@ -176,7 +176,7 @@ fn a_writer_that_waits_for_room_is_woken_by_the_reader() {
     const BYTES: usize = 400_000;
     for reads_in_child in [false, true] {
         within(PATIENCE, format!("a writer waits; the reader is a child: {reads_in_child}"));
-        let stream: Stream = small("echo", 3000, false).into();
+        let stream: Stream = small("echo", 3000, false);
         let read = |stream: &Stream| {
             let (mut read, mut buffer) = (0, [0; 700]);
             while read < BYTES {
@@ -207,7 +207,7 @@ fn a_writer_that_waits_for_room_is_woken_by_the_reader() {
 fn the_descriptor_tells_of_what_the_driver_has_sent_and_of_room() {
     use rustix_poll::{IN, OUT, poll};
     in_own_process!();
-    let mut stream = small("echo", 2000, true);
+    let stream = small("echo", 2000, true);
     assert_eq!(stream.read(&mut [0; 8]).expect_err("empty").errno(), Errno::Again);
     assert_eq!(poll(&stream), OUT);
     for _ in 0..3 {
@@ -266,7 +266,7 @@ fn a_sleeping_reader_and_a_program_that_polls_are_told_by_another_process() {
 fn nuls_takes_everything_and_reads_as_empty() {
     in_own_process!();
     for nonblocking in [false, true] {
-        let mut stream = small("nuls", 2000, nonblocking);
+        let stream = small("nuls", 2000, nonblocking);
         let mut buffer = [0; 8];
         for _ in 0..3 {
             assert_eq!(stream.read(&mut buffer).expect("the end of the file"), 0);
@@ -281,24 +281,24 @@ fn nuls_takes_everything_and_reads_as_empty() {
 #[test]
 fn the_driver_is_listed_and_found_and_is_no_module() {
     in_own_process!();
-    let mut stream = open("echo");
-    assert_eq!(stream.look().expect("the driver"), "echo");
-    assert_eq!(stream.list().expect("list"), ["echo"]);
+    let stream = open("echo");
+    assert_eq!(stream.modules().look().expect("the driver"), "echo");
+    assert_eq!(stream.modules().list().expect("list"), ["echo"]);
     assert_eq!(stream.pop().expect_err("no module").errno(), Errno::Inval);
     for name in ["echo", "nuls", "", "a-name-that-is-much-too-long", "unknown"] {
         let refused = stream.push(name).expect_err("no module");
         assert_eq!(refused.errno(), Errno::Inval, "{name}: {refused}");
     }
     stream.push("srvmod").expect("known");
-    assert_eq!(stream.look().expect("the module"), "srvmod");
-    assert_eq!(stream.list().expect("list"), ["srvmod", "echo"]);
-    assert!(stream.find("echo").expect("known") && stream.find("srvmod").expect("known"));
-    assert!(!stream.find("nuls").expect("known") && !stream.find("nullmod").expect("known"));
-    assert_eq!(stream.find("unknown").expect_err("unknown").errno(), Errno::Inval);
+    assert_eq!(stream.modules().look().expect("the module"), "srvmod");
+    assert_eq!(stream.modules().list().expect("list"), ["srvmod", "echo"]);
+    assert!(stream.modules().find("echo").expect("known") && stream.modules().find("srvmod").expect("known"));
+    assert!(!stream.modules().find("nuls").expect("known") && !stream.modules().find("nullmod").expect("known"));
+    assert_eq!(stream.modules().find("unknown").expect_err("unknown").errno(), Errno::Inval);
     stream.write(b"through").expect("room");
     assert_eq!(stream.read(&mut [0; 16]).expect("there"), 7);
     stream.pop().expect("the module");
-    assert_eq!(stream.look().expect("the driver"), "echo");
+    assert_eq!(stream.modules().look().expect("the driver"), "echo");
     assert!(Device::open_private("srvmod").is_err_and(|error| error.errno() == Errno::Inval));
     assert!(register_driver(headwater_streams::drivers::echo::Echo).is_err_and(|error| error.errno() == Errno::Busy));
     assert!(register(headwater_streams::modules::nullmod::NullModule).is_err());
@@ -312,7 +312,7 @@ fn opened_once_closed_by_the_last_of_all_processes() {
     let (opens, closes) = (OPENS.load(Ordering::Relaxed), CLOSES.load(Ordering::Relaxed));
     let counted = || (OPENS.load(Ordering::Relaxed) - opens, CLOSES.load(Ordering::Relaxed) - closes);
     let stream = Device::open_private("tester").expect("known");
-    let (clone, handle) = (stream.clone(), stream.handle());
+    let (clone, handle) = (stream.clone(), stream.clone());
     stream.write(b"12345").expect("room");
     drop((stream, clone));
     assert_eq!(counted(), (1, 0), "a handle is left");
@@ -322,7 +322,7 @@ fn opened_once_closed_by_the_last_of_all_processes() {
         drop(gives.try_clone().expect("clone"));
         let mut byte = [0];
         let _ = std::io::Read::read(&mut &waits, &mut byte);
-        let mut handle = Handle::from_fd(handle.as_fd().try_clone_to_owned().expect("clone"))?;
+        let handle = Stream::from_fd(handle.as_fd().try_clone_to_owned().expect("clone"))?;
         handle.write(b"678")?;
         Ok(())
     });
@@ -356,24 +356,24 @@ fn an_open_that_the_driver_refuses_fails_with_its_errno_and_leaves_nothing() {
 fn a_driver_hangs_up_and_raises_errors() {
     in_own_process!();
     know();
-    let mut stream = open("tester");
+    let stream = open("tester");
     stream.write(b"below").expect("the driver finds that out");
     stream.write(b"hangup").expect("room");
     assert_eq!(stream.read(&mut [0; 8]).expect("the end"), 0);
     assert_eq!(stream.write(b"x").expect_err("hung up").errno(), Errno::Nxio);
     assert_eq!(stream.push("nullmod").expect_err("hung up").errno(), Errno::Nxio);
     assert!(stream.poll(Events::IN, Some(Duration::ZERO)).expect("poll").intersects(Events::HUP));
-    let mut stream = open("tester");
+    let stream = open("tester");
     stream.write(b"error").expect("room");
     assert_eq!(stream.write(b"x").expect_err("an error").errno(), Errno::new(5));
     assert_eq!(stream.read(&mut [0; 8]).expect_err("an error").errno(), Errno::new(5));
-    assert_eq!(stream.look().expect("that is no concern of it"), "tester");
+    assert_eq!(stream.modules().look().expect("that is no concern of it"), "tester");
 }
 
 #[test]
 fn a_flush_reaches_the_drivers_queues_and_comes_back() {
     in_own_process!();
-    let mut stream = small("echo", 1000, true);
+    let stream = small("echo", 1000, true);
     while stream.write(&[1; 300]).is_ok() {}
     stream.flush_queues(Flush::WRITE).expect("flush");
     // Messages in the driver's write queue are gone, messages at the head are not.
@@ -398,15 +398,15 @@ fn a_device_goes_to_another_process_with_its_descriptors() {
     let stream = open("echo");
     stream.send_over(&near).expect("send");
     drop(stream);
-    let mut stream = Device::receive_over("echo", &far).expect("a device").handle();
+    let stream = Device::receive_over("echo", &far).expect("a device").clone();
     stream.write(b"over").expect("room");
     assert_eq!(stream.read(&mut [0; 8]).expect("there"), 4);
-    let mut again = Handle::from_fd(stream.as_fd().try_clone_to_owned().expect("dup")).expect("all three are there");
-    again.set_read_options(ReadOptions::new().mode(ReadMode::MessageKeep)).expect("known");
-    assert_eq!(stream.read_options().mode, ReadMode::MessageKeep);
-    assert_eq!(stream.look().expect("the driver"), "echo");
+    let again = Stream::from_fd(stream.as_fd().try_clone_to_owned().expect("dup")).expect("all three are there");
+    again.settings().set_read_options(ReadOptions::new().mode(ReadMode::MessageKeep)).expect("known");
+    assert_eq!(stream.settings().read_options().mode, ReadMode::MessageKeep);
+    assert_eq!(stream.modules().look().expect("the driver"), "echo");
     // Calls for pipes only.
     assert_eq!(stream.shutdown(std::net::Shutdown::Write).expect_err("no pipe").errno(), Errno::Inval);
-    assert_eq!(stream.send_file(near.as_fd()).expect_err("no pipe").errno(), Errno::Inval);
+    assert_eq!(stream.files().send(near.as_fd()).expect_err("no pipe").errno(), Errno::Inval);
     calm();
 }

@@ -14,9 +14,7 @@ use crate::common::{
 };
 use crate::datagrams::{Delay, HOLD, Line, READS, know, line, paths};
 use headwater_os::child::Child;
-use headwater_streams::{
-    Device, DeviceOptions, Errno, Events, Handle, Options, ReadMode, ReadOptions, Stream, register,
-};
+use headwater_streams::{Device, DeviceOptions, Errno, Events, Options, ReadMode, ReadOptions, Stream, register};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -254,7 +252,7 @@ fn many_readers_in_several_processes_lose_no_wake_up() {
     in_own_process!();
     let rounds = extent("HEADWATER_ROUNDS", 100) as u32;
     let Line { stream, peer, _directory } = line(4000);
-    stream.set_read_options(ReadOptions::new().mode(ReadMode::MessageKeep)).expect("known");
+    stream.settings().set_read_options(ReadOptions::new().mode(ReadMode::MessageKeep)).expect("known");
     within(
         PATIENCE + Duration::from_millis(u64::from(rounds) * 10),
         "readers and a writer in processes and threads".to_owned(),
@@ -377,7 +375,7 @@ fn a_timeout_is_called_by_who_waits_at_the_stream_in_time() {
 }
 
 /// Writes as much as the driver queues, without waiting.
-fn fill(stream: &mut Handle) -> u32 {
+fn fill(stream: &Stream) -> u32 {
     stream.set_nonblocking(true).expect("arm");
     let mut count = 0;
     while stream.putmsg(None, Some(&[count as u8; 300])).is_ok() {
@@ -393,13 +391,13 @@ fn the_last_close_waits_until_the_driver_has_sent_what_it_holds() {
     within(PATIENCE, "a device is closed while its socket is full".to_owned());
     let full = || {
         let Line { stream, peer, _directory } = line(4000);
-        let mut stream = stream.into_handle();
-        let count = fill(&mut stream);
+        let stream = stream;
+        let count = fill(&stream);
         (stream, peer, count, _directory)
     };
-    let took = |stream: Handle| {
+    let took = |stream: Stream| {
         let begun = Instant::now();
-        stream.close();
+        stream.drain();
         begun.elapsed()
     };
     let read_all = |peer: &UnixDatagram, count: u32| {
@@ -414,7 +412,7 @@ fn the_last_close_waits_until_the_driver_has_sent_what_it_holds() {
     let count = full().2 - 8;
     let Line { stream, peer, _directory } = line(65536);
     (0..count).for_each(|number| stream.putmsg(None, Some(&[number as u8; 300])).expect("room"));
-    let (stream, before) = (stream.into_handle(), threads());
+    let (stream, before) = (stream, threads());
     let reader = std::thread::spawn(move || {
         std::thread::sleep(Duration::from_millis(100));
         read_all(&peer, count);
@@ -424,16 +422,16 @@ fn the_last_close_waits_until_the_driver_has_sent_what_it_holds() {
     assert!(time >= Duration::from_millis(90) && time < Duration::from_secs(10), "{time:?}");
     reader.join().expect("nothing is lost");
     // No longer than it was told.
-    let (mut stream, _peer, _, _directory) = full();
-    stream.set_close_time(Duration::from_millis(80)).expect("short");
+    let (stream, _peer, _, _directory) = full();
+    stream.settings().set_close_time(Duration::from_millis(80)).expect("short");
     let time = took(stream);
     assert!(time >= Duration::from_millis(80) && time < Duration::from_secs(5), "{time:?}");
     // A handle that does not wait, and one that is not the last.
-    let (mut stream, _peer, _, _directory) = full();
+    let (stream, _peer, _, _directory) = full();
     stream.set_nonblocking(true).expect("arm");
     assert!(took(stream) < Duration::from_secs(2));
     let (stream, _peer, _, _directory) = full();
-    let another = stream.another();
+    let another = stream.clone();
     assert!(took(stream) < Duration::from_secs(2));
     drop(another);
     calm();
@@ -460,16 +458,16 @@ fn the_last_close_waits_until_the_partner_has_room() {
             while let count @ 1.. = stream.read(&mut buffer)? {
                 read += count;
             }
-            stream.handle().close();
+            stream.clone().drain();
             // All that was written: more than the one queue holds.
             assert!(read > 5000 && read % 300 == 0, "{read} bytes");
             Ok(())
         });
-        let mut stream = open(0).expect("free").into_handle();
+        let stream = open(0).expect("free");
         assert_eq!(stream.read(&mut [0; 8]).expect("the partner is there"), 4);
-        fill(&mut stream);
+        fill(&stream);
         let begun = Instant::now();
-        stream.close();
+        stream.drain();
         assert!(begun.elapsed() >= Duration::from_millis(50) && begun.elapsed() < Duration::from_secs(10));
         assert_eq!(reader.wait().expect("wait").success(), !is_killed);
     }

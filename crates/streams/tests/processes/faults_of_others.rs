@@ -13,14 +13,14 @@ use crate::common::{calm, in_own_process, polled, private_directory, within};
 use headwater_os::child::Child;
 use headwater_streams::drivers::log::{LogFlags, TRCLOG, TraceId};
 use headwater_streams::{
-    DeviceOptions, Driver, DriverInfo, Errno, Handle, IoctlTimeout, Kind, LogSubmitter, Message, Options, Queue,
-    Result, Side, Stream, register_driver,
+    DeviceOptions, Driver, DriverInfo, Errno, IoctlTimeout, Kind, LogSubmitter, Message, Options, Queue, Result, Side,
+    Stream, register_driver,
 };
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
-fn open(directory: &Path, driver: &str, minor: u32) -> Result<Handle> {
-    DeviceOptions::new().minor(minor).directory(directory).open(driver).map(Stream::into_handle)
+fn open(directory: &Path, driver: &str, minor: u32) -> Result<Stream> {
+    DeviceOptions::new().minor(minor).directory(directory).open(driver)
 }
 
 fn signal(child: &Child, number: libc::c_int) {
@@ -43,7 +43,7 @@ fn tell(mut pipe: impl Write) {
 }
 
 /// Whether the other end's last process has gone, by then.
-fn is_hung_up(handle: &Handle, within: Duration) -> bool {
+fn is_hung_up(handle: &Stream, within: Duration) -> bool {
     let until = Instant::now() + within;
     while polled(handle, 0, Duration::ZERO) & libc::POLLHUP == 0 {
         if Instant::now() > until {
@@ -81,7 +81,7 @@ fn a_forked_child_that_has_closed_its_copy_does_not_keep_the_partner() {
     })
     .expect("fork");
     told(&mut ready);
-    let mut partner = open(directory.path(), "loop", 1).expect("free");
+    let partner = open(directory.path(), "loop", 1).expect("free");
     partner.write(b"x").expect("room");
     told(&mut ready);
     told(&mut ready);
@@ -98,7 +98,7 @@ fn an_open_whose_partner_s_process_is_stopped_says_so_and_succeeds_afterwards() 
     let directory = private_directory();
     let (mut ready, say) = std::io::pipe().expect("pipe");
     let mut holder = Child::fork(|| {
-        let mut stream = open(directory.path(), "loop", 0).expect("free");
+        let stream = open(directory.path(), "loop", 0).expect("free");
         tell(&say);
         while stream.write(b"y").is_ok() {
             std::thread::sleep(Duration::from_millis(20));
@@ -110,7 +110,7 @@ fn an_open_whose_partner_s_process_is_stopped_says_so_and_succeeds_afterwards() 
     stop(&mut holder);
     assert_eq!(open(directory.path(), "loop", 1).expect_err("it does not answer").errno(), Errno::Busy);
     signal(&holder, libc::SIGCONT);
-    let mut stream = open(directory.path(), "loop", 1).expect("it answers");
+    let stream = open(directory.path(), "loop", 1).expect("it answers");
     assert!(stream.read(&mut [0; 8]).expect("no error") > 0);
     drop(stream);
     holder.kill();
@@ -157,9 +157,9 @@ fn an_open_behind_a_stopped_process_ends_in_time_beside_signals() {
 fn a_close_takes_no_longer_than_it_was_told_behind_a_reserved_place() {
     in_own_process!();
     within(PATIENCE, "a close beside a reserved place".to_owned());
-    let (mut closing, _far) = Options::new().pair().expect("pipe");
-    let mut other = closing.another();
-    closing.set_close_time(Duration::from_millis(200)).expect("short");
+    let (closing, _far) = Options::new().pipe().expect("pipe");
+    let mut other = closing.direct();
+    closing.settings().set_close_time(Duration::from_millis(200)).expect("short");
     let (mut ready, say) = std::io::pipe().expect("pipe");
     let (closed, until_closed) = std::sync::mpsc::channel();
     let holder = std::thread::spawn(move || {
@@ -170,7 +170,7 @@ fn a_close_takes_no_longer_than_it_was_told_behind_a_reserved_place() {
     });
     told(&mut ready);
     let begun = Instant::now();
-    closing.close();
+    closing.drain();
     assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
     closed.send(()).expect("it waits");
     holder.join().expect("no panic");
@@ -185,14 +185,14 @@ fn a_device_with_files_is_served_below_a_multiplexer() {
     let options = DeviceOptions::new().directory(directory.path());
     let log = options.open("log").expect("free");
     log.ioctl(TRCLOG, &mut TraceId::list(&[TraceId::ALL]), IoctlTimeout::Usual).expect("a logger");
-    let mut upper = options.open("mux").expect("free").into_handle();
-    let log = log.into_handle();
-    let id = upper.link(&log).expect("free");
+    let upper = options.open("mux").expect("free");
+    let log = log;
+    let id = upper.links().link(&log).expect("free");
     let submitter = LogSubmitter::open(&options).expect("own");
     assert!(submitter.submit(1, 2, 3, LogFlags::TRACE, "hello"));
     let message = upper.receive().expect("no error").expect("it comes up");
     assert!(message.data().is_some_and(|text| text.starts_with(b"hello")));
-    upper.unlink(Some(id)).expect("linked");
+    upper.links().unlink(Some(id)).expect("linked");
     calm();
 }
 
@@ -202,15 +202,15 @@ fn children_that_are_forked_while_a_multiplexer_works_keep_nothing_of_it() {
     within(PATIENCE, "forks beside the multiplexer's thread".to_owned());
     let directory = private_directory();
     let options = DeviceOptions::new().directory(directory.path());
-    let upper = options.open("mux").expect("free").into_handle();
-    let (near, far) = Options::new().pair().expect("pipe");
-    let mut reader = upper.another();
+    let upper = options.open("mux").expect("free");
+    let (near, far) = Options::new().pipe().expect("pipe");
+    let reader = upper.clone();
     reader.set_nonblocking(true).expect("arm");
     let mut held = Some((upper, near));
     let (upper, near) = held.as_mut().expect("both");
-    upper.link(near).expect("free");
+    upper.links().link(near).expect("free");
     let is_over = Arc::new(AtomicBool::new(false));
-    let (stops, mut writer) = (is_over.clone(), far.another());
+    let (stops, writer) = (is_over.clone(), far.clone());
     writer.set_nonblocking(true).expect("arm");
     let writes = std::thread::spawn(move || {
         while !stops.load(Ordering::Relaxed) {
@@ -318,10 +318,10 @@ fn a_fork_does_not_wait_for_a_stopped_sibling_when_the_partner_was_killed() {
     within(PATIENCE, "a sibling is stopped in the partner's stream, and the partner is killed".to_owned());
     register_driver(Stalling).expect("new");
     let directory = private_directory();
-    let mut stream = open(directory.path(), "stalling", 0).expect("free");
+    let stream = open(directory.path(), "stalling", 0).expect("free");
     let (mut ready, say) = std::io::pipe().expect("pipe");
     let mut partner = Child::fork(|| {
-        let mut stream = open(directory.path(), "stalling", 1).expect("free");
+        let stream = open(directory.path(), "stalling", 1).expect("free");
         stream.set_nonblocking(true).expect("arm");
         while stream.write(&[7; 4000]).is_ok() {}
         tell(&say);

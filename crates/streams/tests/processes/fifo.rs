@@ -7,7 +7,7 @@ use std::os::unix::net::UnixStream;
 use std::process::Command;
 use std::time::Duration;
 
-use headwater_streams::{Access, Errno, Fifo, FifoOptions, Handle, Stream};
+use headwater_streams::{Access, Errno, Fifo, FifoOptions, Stream};
 
 use crate::common::{calm, child, fifo, in_own_process, joined, open, read_all, within};
 
@@ -16,14 +16,14 @@ fn a_fifo_joins_unrelated_processes() {
     in_own_process!();
     let (_directory, path) = fifo();
     let writer = child(|| {
-        let mut stream = Fifo::open(&path, Access::Write).map(Stream::into_handle)?;
+        let stream = Fifo::open(&path, Access::Write)?;
         for number in 0..1000u32 {
             stream.write(&number.to_le_bytes())?;
         }
         Ok(())
     });
-    let mut reader = Fifo::open(&path, Access::Read).map(Stream::into_handle).expect("they meet");
-    let all = read_all(&mut reader);
+    let reader = Fifo::open(&path, Access::Read).expect("they meet");
+    let all = read_all(&reader);
     joined(writer);
     assert!(all.chunks(4).map(|bytes| u32::from_le_bytes(bytes.try_into().expect("four"))).eq(0..1000));
 }
@@ -33,9 +33,9 @@ fn a_fifo_without_a_reader_refuses_a_writer_that_is_not_to_wait() {
     in_own_process!();
     let (_directory, path) = fifo();
     assert_eq!(open(&path, Access::Write).expect_err("nobody reads").errno(), Errno::Nxio);
-    let mut reader = open(&path, Access::Read).expect("opens at once");
+    let reader = open(&path, Access::Read).expect("opens at once");
     assert_eq!(reader.read(&mut [0]).expect("no writer: the end"), 0);
-    let mut writer = open(&path, Access::Write).expect("somebody reads");
+    let writer = open(&path, Access::Write).expect("somebody reads");
     assert_eq!(reader.read(&mut [0]).expect_err("a writer, and nothing written").errno(), Errno::Again);
     writer.write(b"x").expect("room");
     assert_eq!(reader.read(&mut [0]).expect("there"), 1);
@@ -60,10 +60,10 @@ fn an_open_for_both_does_not_wait_and_is_a_reader_and_a_writer_for_others() {
         assert_eq!(read.read(&mut [0; 9]).expect_err("there is a writer").errno(), Errno::Again);
         Ok(())
     }));
-    let mut far = open(&path, Access::Read).expect("opens at once");
+    let far = open(&path, Access::Read).expect("opens at once");
     drop(writer);
     assert_eq!(far.read(&mut [0]).expect("the last writer has closed"), 0);
-    let mut near = open(&path, Access::Write).expect("somebody reads");
+    let near = open(&path, Access::Write).expect("somebody reads");
     drop((reader, far));
     assert_eq!(near.write(b"x").expect_err("the last reader has closed").errno(), Errno::Pipe);
     assert_eq!(Fifo::open(&path, Access::Both).expect_err("one stream has one direction").errno(), Errno::Inval);
@@ -79,7 +79,7 @@ fn meets_peers_that_go_at_once(access: Access) {
         let other = if access == Access::Read { Access::Write } else { Access::Read };
         for _ in 0..rounds {
             std::io::Read::read_exact(&mut &there, &mut [0])?;
-            let mut stream = Fifo::open(&path, other).map(Stream::into_handle)?;
+            let stream = Fifo::open(&path, other)?;
             if other == Access::Write {
                 stream.write(b"x")?;
             }
@@ -93,9 +93,9 @@ fn meets_peers_that_go_at_once(access: Access) {
     for _ in 0..rounds {
         std::io::Write::write_all(&mut &here, b"x").expect("it waits");
         std::thread::sleep(Duration::from_micros(random.next() % 2000));
-        let mut stream = Fifo::open(&path, access).map(Stream::into_handle).expect("they meet");
+        let stream = Fifo::open(&path, access).expect("they meet");
         if access == Access::Read {
-            assert_eq!(read_all(&mut stream), b"x");
+            assert_eq!(read_all(&stream), b"x");
         }
         std::io::Read::read_exact(&mut &here, &mut [0]).expect("the peer has gone");
     }
@@ -139,10 +139,9 @@ fn a_stopped_opener_stops_nobody() {
         std::thread::sleep(Duration::from_micros(random.next() % 1000));
         other.stop().expect("our own child");
         // Waiting for each other: calls after an open may need a lock that the stopped process holds.
-        let (mut reader, mut writer) = std::thread::scope(|scope| {
-            let reader =
-                scope.spawn(|| Fifo::open(&path, Access::Read).map(Stream::into_handle).expect("a writer comes"));
-            let writer = Fifo::open(&path, Access::Write).map(Stream::into_handle).expect("a reader comes");
+        let (reader, writer) = std::thread::scope(|scope| {
+            let reader = scope.spawn(|| Fifo::open(&path, Access::Read).expect("a writer comes"));
+            let writer = Fifo::open(&path, Access::Write).expect("a reader comes");
             (reader.join().expect("it has opened it"), writer)
         });
         other.resume();
@@ -218,7 +217,7 @@ fn a_lock_on_the_node_stops_no_open() {
     // SAFETY: it takes numbers.
     assert_eq!(unsafe { libc::flock(node.as_raw_fd(), libc::LOCK_EX) }, 0);
     within(Duration::from_secs(10), "opening a FIFO whose node is locked".to_owned());
-    let mut reader = open(&path, Access::Read).expect("opens at once");
+    let reader = open(&path, Access::Read).expect("opens at once");
     open(&path, Access::Write).expect("somebody reads").write(b"x").expect("room");
     assert_eq!(reader.read(&mut [0; 8]).expect("there"), 1);
     calm();
@@ -228,16 +227,16 @@ fn a_lock_on_the_node_stops_no_open() {
 fn writers_of_a_fifo_come_and_go() {
     in_own_process!();
     let (_directory, path) = fifo();
-    let mut reader = open(&path, Access::Read).expect("opens at once");
+    let reader = open(&path, Access::Read).expect("opens at once");
     for round in 0..3u8 {
-        let mut writer = open(&path, Access::Write).expect("somebody reads");
+        let writer = open(&path, Access::Write).expect("somebody reads");
         writer.write(&[round]).expect("room");
         drop(writer);
         let mut byte = [9];
         assert_eq!((reader.read(&mut byte).expect("there"), byte), (1, [round]));
         assert_eq!(reader.read(&mut byte).expect("the end"), 0);
     }
-    let mut writer = open(&path, Access::Write).expect("somebody reads");
+    let writer = open(&path, Access::Write).expect("somebody reads");
     drop(reader);
     assert_eq!(writer.write(b"x").expect_err("nobody").errno(), Errno::Pipe);
 }
@@ -257,20 +256,20 @@ fn after_exec() {
     let Ok(number) = std::env::var("STREAM_NUMBER") else { return };
     let number = number.parse().expect("a number");
     if std::env::var_os("STREAM_LOST").is_some() {
-        assert_eq!(Handle::from_number(number).expect_err("it was not kept whole").errno(), Errno::Nostr);
+        assert_eq!(Stream::from_number(number).expect_err("it was not kept whole").errno(), Errno::Nostr);
         return;
     }
-    let mut stream = Handle::from_number(number).expect("it was kept");
+    let stream = Stream::from_number(number).expect("it was kept");
     if std::env::var_os("STREAM_WRITES").is_some() {
         stream.write(b"from the new program").expect("somebody reads");
         assert_eq!(stream.read(&mut [0]).expect_err("wrong way").errno(), Errno::Badf);
     } else {
-        assert_eq!(read_all(&mut stream), b"to the new program");
+        assert_eq!(read_all(&stream), b"to the new program");
     }
 }
 
 /// Runs this test program's `after_exec` with a descriptor.
-fn exec(stream: &Handle, setting: &str) -> std::process::Child {
+fn exec(stream: &Stream, setting: &str) -> std::process::Child {
     let mut command = Command::new(std::env::current_exe().expect("our own path"));
     command.args(["--exact", "fifo::after_exec", "--nocapture"]).env(setting, "1");
     command.env("STREAM_NUMBER", stream.as_fd().as_raw_fd().to_string());
@@ -281,17 +280,17 @@ fn exec(stream: &Handle, setting: &str) -> std::process::Child {
 fn ends_of_a_fifo_survive_exec() {
     in_own_process!();
     let (_directory, path) = fifo();
-    let mut reader = open(&path, Access::Read).expect("opens at once");
+    let reader = open(&path, Access::Read).expect("opens at once");
     let writer = open(&path, Access::Write).expect("somebody reads");
     reader.set_nonblocking(false).expect("no error");
     writer.set_inheritable(true).expect("fcntl");
     let mut started = exec(&writer, "STREAM_WRITES");
     drop(writer);
     // The end comes when the new program has gone: it alone has the writing end.
-    assert_eq!(read_all(&mut reader), b"from the new program");
+    assert_eq!(read_all(&reader), b"from the new program");
     assert!(started.wait().expect("wait").success());
 
-    let mut writer = open(&path, Access::Write).expect("somebody reads");
+    let writer = open(&path, Access::Write).expect("somebody reads");
     reader.set_inheritable(true).expect("fcntl");
     let mut started = exec(&reader, "STREAM_READS");
     drop(reader);
@@ -318,14 +317,14 @@ fn ends_of_a_fifo_go_over_a_socket() {
     in_own_process!();
     let (here, there) = UnixStream::pair().expect("pair");
     let (_directory, path) = fifo();
-    let mut reader = open(&path, Access::Read).expect("opens at once");
+    let reader = open(&path, Access::Read).expect("opens at once");
     let writer = open(&path, Access::Write).expect("somebody reads");
     reader.set_nonblocking(false).expect("no error");
     writer.send_over(&here).expect("send");
     drop(writer);
-    let taker = child(|| Handle::receive_over(&there)?.write(b"from the other side").map(drop));
+    let taker = child(|| Stream::receive_over(&there)?.write(b"from the other side").map(drop));
     drop(there);
-    assert_eq!(read_all(&mut reader), b"from the other side");
+    assert_eq!(read_all(&reader), b"from the other side");
     joined(taker);
 }
 
@@ -335,7 +334,7 @@ fn descriptors_of_two_fifos_are_no_end() {
     let (here, there) = UnixStream::pair().expect("pair");
     let receive = |files: &[std::os::fd::BorrowedFd<'_>]| {
         headwater_os::descriptors::send(here.as_fd(), files).expect("send");
-        Handle::receive_over(&there).expect_err("no stream").errno()
+        Stream::receive_over(&there).expect_err("no stream").errno()
     };
     let (_directory, path) = fifo();
     let one = open(&path, Access::Read).expect("opens at once");
@@ -352,7 +351,7 @@ fn descriptors_of_two_fifos_are_no_end() {
     assert_eq!(receive(&[other.as_fd(), memory.as_fd(), pipe.as_fd()]), Errno::Nostr, "not its pipe");
     assert_eq!(receive(&[one.as_fd(), memory.as_fd(), pipe.as_fd()]), Errno::Nostr, "not its node");
     assert_eq!(receive(&[one.as_fd(); 4]), Errno::Nostr);
-    assert_eq!(Handle::from_fd(pipe.into()).expect_err("a pipe of nobody's").errno(), Errno::Nostr);
+    assert_eq!(Stream::from_fd(pipe.into()).expect_err("a pipe of nobody's").errno(), Errno::Nostr);
 }
 
 #[test]
@@ -360,8 +359,8 @@ fn a_duplicate_is_another_handle_of_the_same_end() {
     in_own_process!();
     let (_directory, path) = fifo();
     let reader = open(&path, Access::Read).expect("opens at once");
-    let mut writer = open(&path, Access::Write).expect("somebody reads");
-    let mut copy = Handle::from_fd(reader.as_fd().try_clone_to_owned().expect("dup")).expect("all of it is open");
+    let writer = open(&path, Access::Write).expect("somebody reads");
+    let copy = Stream::from_fd(reader.as_fd().try_clone_to_owned().expect("dup")).expect("all of it is open");
     drop(reader);
     writer.write(b"x").expect("the copy is there");
     assert_eq!(copy.read(&mut [0; 8]).expect("there"), 1);
@@ -377,15 +376,15 @@ fn a_duplicate_is_another_handle_of_the_same_end() {
 fn no_file_is_passed_through_a_fifo() {
     in_own_process!();
     let (_directory, path) = fifo();
-    let mut reader = open(&path, Access::Read).expect("opens at once");
-    let mut writer = open(&path, Access::Write).expect("somebody reads");
+    let reader = open(&path, Access::Read).expect("opens at once");
+    let writer = open(&path, Access::Write).expect("somebody reads");
     let file = std::fs::File::open("/dev/null").expect("open");
-    assert_eq!(writer.send_file(file.as_fd()).expect_err("not connected to one reader").errno(), Errno::Inval);
-    assert_eq!(reader.send_file(file.as_fd()).expect_err("wrong way").errno(), Errno::Badf);
-    assert_eq!(reader.receive_file().expect_err("nothing").errno(), Errno::Again);
+    assert_eq!(writer.files().send(file.as_fd()).expect_err("not connected to one reader").errno(), Errno::Inval);
+    assert_eq!(reader.files().send(file.as_fd()).expect_err("wrong way").errno(), Errno::Badf);
+    assert_eq!(reader.files().receive().expect_err("nothing").errno(), Errno::Again);
     writer.write(b"x").expect("room");
-    assert_eq!(reader.receive_file().expect_err("bytes").errno(), Errno::Badmsg);
+    assert_eq!(reader.files().receive().expect_err("bytes").errno(), Errno::Badmsg);
     assert_eq!(reader.read(&mut [0; 8]).expect("they are still there"), 1);
     drop(writer);
-    assert_eq!(reader.receive_file().expect_err("the end").errno(), Errno::Nxio);
+    assert_eq!(reader.files().receive().expect_err("the end").errno(), Errno::Nxio);
 }

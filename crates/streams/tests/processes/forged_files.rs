@@ -9,7 +9,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use headwater_os::{descriptors, ofd_lock};
-use headwater_streams::{Access, Device, DeviceOptions, Errno, Handle, Stream};
+use headwater_streams::{Access, Device, DeviceOptions, Errno, Stream, pipe};
 
 use crate::common::{child, fifo, in_own_process, joined, open as fifo_end, polled, private_directory};
 
@@ -153,9 +153,9 @@ fn the_number_that_a_member_writes_into_the_memory_closes_no_other_stream() {
 fn a_member_of_a_fifo_names_no_pipe_of_another_one() {
     in_own_process!();
     let ((_one, path), (_other, other_path)) = (fifo(), fifo());
-    let mut reader = fifo_end(&path, Access::Read).expect("it is ours");
+    let reader = fifo_end(&path, Access::Read).expect("it is ours");
     let other = fifo_end(&other_path, Access::Read).expect("it is ours");
-    let inode = |end: &Handle| descriptors::inode(end.as_fd()).expect("fstat").to_ne_bytes();
+    let inode = |end: &Stream| descriptors::inode(end.as_fd()).expect("fstat").to_ne_bytes();
     let (own, wrong) = (inode(&reader), inode(&other));
     for found in descriptors::own().expect("/proc") {
         let is_memory = |link: std::path::PathBuf| link.to_string_lossy().starts_with("/memfd:headwater-fifo");
@@ -189,15 +189,15 @@ fn cookies_at(memory: &File, doorbell: BorrowedFd<'_>) -> (u64, u64) {
 #[test]
 fn a_cookie_that_a_member_writes_chooses_no_other_socket() {
     in_own_process!();
-    let (first, _first_far): (Handle, Handle) = Handle::pair().expect("pipe");
+    let (first, _first_far): (Stream, Stream) = pipe().expect("pipe");
     let first_memory = memory();
-    let (second, mut second_far) = Handle::pair().expect("pipe");
+    let (second, second_far) = pipe().expect("pipe");
     // The memory of the first pipe, which is found first, names the second one's doorbell.
     let (at, _) = cookies_at(&first_memory, first.as_fd());
     let number = second.as_fd().as_raw_fd().unsigned_abs();
     let (_, wanted) = cookies_at(&memory(), second.as_fd());
     first_memory.write_all_at(&wanted.to_ne_bytes(), at).expect("room");
-    let mut taken = Handle::from_number(number).expect("the second pipe");
+    let taken = Stream::from_number(number).expect("the second pipe");
     taken.write(b"x").expect("room");
     second_far.set_nonblocking(true).expect("it can");
     assert_eq!(second_far.read(&mut [0; 8]).expect("it went through the second pipe"), 1);
@@ -210,7 +210,7 @@ fn a_device_is_not_taken_up_with_a_socket_that_a_member_names() {
     let device = open(directory.path());
     let own = memory();
     let parts = parts(&device);
-    let (other, _far) = Handle::pair().expect("pipe");
+    let (other, _far) = pipe().expect("pipe");
     let (at, cookie) = cookies_at(&own, parts[3].as_fd());
     let (_, wrong) = cookies_at(&memory(), other.as_fd());
     own.write_all_at(&wrong.to_ne_bytes(), at).expect("room");

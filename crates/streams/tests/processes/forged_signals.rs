@@ -9,7 +9,7 @@ use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use headwater_os::child::Child;
-use headwater_streams::{Access, Handle, Result, SignalEvents};
+use headwater_streams::{Access, Result, SignalEvents, Stream, pipe};
 
 use crate::common::users::{NOBODY, become_user, fifo, is_root};
 use crate::common::{calm, child, in_own_process, joined, open, within};
@@ -92,7 +92,7 @@ fn in_namespace(case: Case) -> Result<()> {
     };
     assert_eq!(mounted, 0, "mount: {}", std::io::Error::last_os_error());
     let (_directory, path) = fifo(0o666);
-    let (mut near, mut far) = Handle::pair()?;
+    let (mut near, mut far) = pipe()?;
     let (theirs, ours) = UnixStream::pair()?;
     ours.set_read_timeout(Some(Duration::from_secs(10)))?;
     let mut bystander = child(|| {
@@ -113,7 +113,7 @@ fn in_namespace(case: Case) -> Result<()> {
         near.write(b"x")?;
         if case.registers {
             ignore_signals();
-            near.set_signals(SignalEvents::all())?;
+            near.signals().set(SignalEvents::all())?;
         }
         send(&theirs, b'o');
         // A write may fail, because the memory is spoilt.
@@ -132,7 +132,7 @@ fn in_namespace(case: Case) -> Result<()> {
         }
         far.set_nonblocking(true)?;
         let _ = far.read(&mut [0]);
-        attack(case, &mut far, &ours, ids);
+        attack(case, &far, &ours, ids);
         // The victim ends.
         send(&ours, b'e');
         Ok(())
@@ -193,14 +193,14 @@ impl Words {
 }
 
 /// Has the victim write again and again, while the words that registrations have changed name processes and groups.
-fn attack(case: Case, far: &mut Handle, victim: &UnixStream, [victim_id, bystander]: [u32; 2]) {
+fn attack(case: Case, far: &Stream, victim: &UnixStream, [victim_id, bystander]: [u32; 2]) {
     let namespace = std::fs::metadata("/proc/self/ns/pid").expect("/proc").ino();
     let place = |pid: u32| namespace << 32 | u64::from(pid);
     let words = Words::of_stream(case);
     let before = words.all();
     send(victim, b'o');
     assert_eq!(receive(victim), Some(b'o'));
-    far.set_signals(SignalEvents::all()).expect("room");
+    far.signals().set(SignalEvents::all()).expect("room");
     let after = words.all();
     // The victim's member has its identity.
     let member = after.iter().position(|word| *word == place(victim_id)).expect("it uses the stream");

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use headwater_os::child::Child;
-use headwater_streams::{AsyncStream, Handle, Module, ModuleInfo, Stream};
+use headwater_streams::{AsyncStream, Module, ModuleInfo, pipe};
 use tokio::io::AsyncReadExt;
 use tokio::runtime::{Builder, Runtime};
 
@@ -56,19 +56,19 @@ fn fork_while(meanwhile: impl Fn() + Sync, action: impl Fn()) {
 #[test]
 fn a_child_makes_asynchronous_streams_of_an_end_of_which_its_parent_makes_some() {
     in_own_process!();
-    let (near, _far) = Handle::pair().expect("pipe");
-    let (here, there) = (runtime(), near.another());
+    let (near, _far) = pipe().expect("pipe");
+    let (here, there) = (runtime(), near.clone());
     // A runtime of its own: what a child makes of its parent's is not promised.
     fork_while(
         || {
             let _in_it = here.enter();
-            drop(AsyncStream::new(near.another()).expect("a descriptor"));
+            drop(AsyncStream::new(near.clone()).expect("a descriptor"));
         },
         || {
             let own = runtime();
             let _in_it = own.enter();
-            drop(AsyncStream::new(there.another()).expect("a descriptor"));
-            Stream::from(there.another()).close().expect("open");
+            drop(AsyncStream::new(there.clone()).expect("a descriptor"));
+            there.clone().close().expect("open");
         },
     );
 }
@@ -100,7 +100,7 @@ fn a_child_pushes_modules_while_its_parent_registers_some() {
         },
         || {
             known();
-            let (mut near, _far) = Handle::pair().expect("pipe");
+            let (near, _far) = pipe().expect("pipe");
             near.push(register("c")).expect("it is known");
         },
     );
@@ -110,8 +110,8 @@ fn a_child_pushes_modules_while_its_parent_registers_some() {
 fn a_child_that_closes_an_end_leaves_its_parents_task_on_it() {
     in_own_process!();
     within(Duration::from_secs(120), "a task whose end a child has closed".to_owned());
-    let (near, mut far) = Handle::pair().expect("pipe");
-    let for_child = near.another();
+    let (near, far) = pipe().expect("pipe");
+    let for_child = near.clone();
     runtime().block_on(async {
         let mut stream = AsyncStream::new(near).expect("a descriptor");
         let mut buffer = [0; 8];
@@ -119,7 +119,7 @@ fn a_child_that_closes_an_end_leaves_its_parents_task_on_it() {
         let early = tokio::time::timeout(Duration::from_millis(20), stream.read(&mut buffer)).await;
         assert!(early.is_err(), "nothing was written yet");
         let child = Child::fork(|| {
-            Stream::from(for_child.another()).close().expect("open");
+            for_child.clone().close().expect("open");
             0
         });
         joined(child.expect("fork"));

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use headwater_streams::{Access, Device, Errno, Events, Handle, Result};
+use headwater_streams::{Access, Device, Errno, Events, Result, Stream, pipe};
 
 use crate::common::{child, fifo, in_own_process, open, within};
 
@@ -34,21 +34,21 @@ type Use = fn(&std::path::Path) -> Result<()>;
 
 const USES: [(&str, Use); 4] = [
     ("a pipe", |_| {
-        let (mut near, mut far) = Handle::pair()?;
-        passes(&mut near, &mut far)?;
-        passes(&mut far, &mut near)
+        let (near, far) = pipe()?;
+        passes(&near, &far)?;
+        passes(&far, &near)
     }),
     ("modules", |_| {
-        let (mut near, mut far) = Handle::pair()?;
+        let (near, far) = pipe()?;
         near.push("srvmod")?;
         near.push("bufmod")?;
         near.pop()?;
-        passes(&mut near, &mut far)
+        passes(&near, &far)
     }),
     ("a FIFO", |path| {
-        let mut reader = open(path, Access::Read)?;
-        let mut writer = open(path, Access::Write)?;
-        passes(&mut writer, &mut reader)
+        let reader = open(path, Access::Read)?;
+        let writer = open(path, Access::Write)?;
+        passes(&writer, &reader)
     }),
     ("a device", |_| {
         let echo = Device::open("echo")?;
@@ -68,7 +68,7 @@ fn memory_of_process(field: &str) -> u64 {
 }
 
 /// Writes by every kind of call, and reads all of it.
-fn passes(writer: &mut Handle, reader: &mut Handle) -> Result<()> {
+fn passes(writer: &Stream, reader: &Stream) -> Result<()> {
     let mut buffer = [0; 64];
     writer.write(b"bytes")?;
     assert_eq!(reader.read(&mut buffer)?, 5, "they were written");

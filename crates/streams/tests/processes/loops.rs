@@ -7,21 +7,21 @@ use std::time::{Duration, Instant};
 
 use crate::common::{Random, calm, child, extent, in_own_process, joined, polled, private_directory, setting, within};
 use headwater_os::child::Child;
-use headwater_streams::{DeviceOptions, Errno, Handle, Options, Priority, Result, Stream};
+use headwater_streams::{DeviceOptions, Errno, Options, Priority, Result, Stream};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
-fn open_with(directory: &Path, minor: u32, hiwat: u32) -> Result<Handle> {
+fn open_with(directory: &Path, minor: u32, hiwat: u32) -> Result<Stream> {
     let stream = Options::new().hiwat(hiwat).lowat(hiwat / 4).maxpsz(1000);
     let options = DeviceOptions::new().minor(minor).directory(directory.to_owned()).stream(stream);
-    options.open("loop").map(Stream::into_handle)
+    options.open("loop")
 }
 
-fn open(directory: &Path, minor: u32) -> Result<Handle> {
+fn open(directory: &Path, minor: u32) -> Result<Stream> {
     open_with(directory, minor, 65536)
 }
 
-fn text(handle: &mut Handle) -> String {
+fn text(handle: &Stream) -> String {
     let mut bytes = [0; 64];
     let count = handle.read(&mut bytes).expect("no error");
     String::from_utf8_lossy(&bytes[..count]).into_owned()
@@ -33,34 +33,37 @@ fn what_is_written_to_the_one_is_read_from_the_other() {
     within(PATIENCE, "a loop in one process".to_owned());
     let directory = private_directory();
     let before = common::open_things();
-    let mut one = open(directory.path(), 4).expect("free");
+    let one = open(directory.path(), 4).expect("free");
     // It waits in the driver's queue until the partner comes.
     one.write(b"early").expect("room");
     one.putpmsg(Some(b"control"), Some(b"data"), 2).expect("room");
-    let mut two = open(directory.path(), 5).expect("free");
+    let two = open(directory.path(), 5).expect("free");
     let first = two.receive().expect("no error").expect("there");
     assert_eq!((first.priority(), first.control()), (Priority::Band(2), Some(&b"control"[..])));
-    assert_eq!(text(&mut two), "early");
+    assert_eq!(text(&two), "early");
     for round in 0..5 {
         one.write(format!("one {round}").as_bytes()).expect("room");
         two.write(format!("two {round}").as_bytes()).expect("room");
-        assert_eq!((text(&mut two), text(&mut one)), (format!("one {round}"), format!("two {round}")));
+        assert_eq!((text(&two), text(&one)), (format!("one {round}"), format!("two {round}")));
     }
     two.putpmsg(Some(b"urgent"), None, Priority::High).expect("waits for nobody");
     assert_eq!(one.receive().expect("no error").expect("there").priority(), Priority::High);
     assert_eq!(open(directory.path(), 4).expect_err("once").errno(), Errno::Busy);
-    assert_eq!((one.look().expect("loop"), two.list().expect("list")), ("loop".to_owned(), vec!["loop".to_owned()]));
+    assert_eq!(
+        (one.modules().look().expect("loop"), two.modules().list().expect("list")),
+        ("loop".to_owned(), vec!["loop".to_owned()])
+    );
     one.write(b"last").expect("room");
     drop(one);
-    assert_eq!(text(&mut two), "last", "what was written before is read");
-    assert_eq!(text(&mut two), "");
+    assert_eq!(text(&two), "last", "what was written before is read");
+    assert_eq!(text(&two), "");
     assert_eq!(two.write(b"x").expect_err("it is closed").errno(), Errno::Pipe);
     drop(two);
     common::expect_nothing_left(before);
     // Both numbers are free again.
-    let (mut one, mut two) = (open(directory.path(), 4).expect("free"), open(directory.path(), 5).expect("free"));
+    let (one, two) = (open(directory.path(), 4).expect("free"), open(directory.path(), 5).expect("free"));
     two.write(b"anew").expect("room");
-    assert_eq!(text(&mut one), "anew");
+    assert_eq!(text(&one), "anew");
     calm();
 }
 
@@ -70,7 +73,7 @@ fn a_partner_that_comes_while_the_stream_is_read_is_met() {
     within(PATIENCE, "partners come and go beside a reader that does not wait".to_owned());
     let directory = private_directory();
     for round in 0..extent("HEADWATER_ROUNDS", 100) {
-        let mut one = open(directory.path(), 10).expect("free");
+        let one = open(directory.path(), 10).expect("free");
         one.set_nonblocking(true).expect("arm");
         let reads = std::thread::spawn(move || {
             let end = Instant::now() + Duration::from_secs(5);
@@ -93,7 +96,7 @@ fn what_a_reader_takes_before_it_meets_its_partner_makes_room_too() {
     within(PATIENCE, "partners come and write beside a reader that does not wait".to_owned());
     let directory = private_directory();
     for round in 0..extent("HEADWATER_ROUNDS", 100) {
-        let mut one = open_with(directory.path(), 12, 2000).expect("free");
+        let one = open_with(directory.path(), 12, 2000).expect("free");
         one.set_nonblocking(true).expect("arm");
         let reads = std::thread::spawn(move || {
             let (end, mut read) = (Instant::now() + Duration::from_secs(5), 0);
@@ -108,7 +111,7 @@ fn what_a_reader_takes_before_it_meets_its_partner_makes_room_too() {
         std::thread::sleep(Duration::from_micros(round % 50 * 10));
         let two = open_with(directory.path(), 13, 2000).expect("free");
         let writes = std::thread::spawn(move || {
-            let mut two = two;
+            let two = two;
             for _ in 0..BYTES / 300 {
                 two.write(&[7; 300]).expect("room, in the end");
             }
@@ -128,7 +131,7 @@ fn a_writer_waits_for_the_reader_of_another_process_and_nothing_is_lost() {
     for (round, modules) in [&[][..], &["srvmod"], &["nullmod"]].into_iter().enumerate() {
         within(PATIENCE, format!("bytes through a loop between two processes, {modules:?}"));
         let reader = child(|| {
-            let mut stream = open_with(directory.path(), 1, 3000)?;
+            let stream = open_with(directory.path(), 1, 3000)?;
             modules.iter().try_for_each(|name| stream.push(name))?;
             let (mut read, mut buffer) = (0, [0; 700]);
             while read < BYTES {
@@ -142,11 +145,11 @@ fn a_writer_waits_for_the_reader_of_another_process_and_nothing_is_lost() {
             }
             stream.write(b"done").map(drop)
         });
-        let mut stream = open_with(directory.path(), 0, 3000).expect("free");
+        let stream = open_with(directory.path(), 0, 3000).expect("free");
         modules.iter().for_each(|name| stream.push(name).expect("known"));
         let bytes: Vec<u8> = (0..BYTES).map(|at| (at % 251) as u8).collect();
         assert_eq!(stream.write(&bytes).unwrap_or_else(|error| panic!("round {round}: {error}")), BYTES);
-        assert_eq!(text(&mut stream), "done");
+        assert_eq!(text(&stream), "done");
         joined(reader);
         drop(stream);
     }
@@ -160,12 +163,12 @@ fn the_descriptor_tells_of_data_of_room_and_of_the_partner_s_death() {
     for kills in [false, true] {
         within(PATIENCE, format!("a foreign event loop at a loop; the partner is killed: {kills}"));
         let (waits, go) = std::io::pipe().expect("pipe");
-        let mut stream = open_with(directory.path(), 2, 2000).expect("free");
+        let stream = open_with(directory.path(), 2, 2000).expect("free");
         stream.set_nonblocking(true).expect("arm");
         let mut parents = Some((stream, go));
         let mut partner = child(|| {
             drop(parents.take());
-            let mut stream = open_with(directory.path(), 3, 2000)?;
+            let stream = open_with(directory.path(), 3, 2000)?;
             stream.write(b"hello")?;
             std::thread::sleep(Duration::from_millis(100));
             let mut read = 0;
@@ -176,7 +179,7 @@ fn the_descriptor_tells_of_data_of_room_and_of_the_partner_s_death() {
             let _ = std::io::Read::read(&mut &waits, &mut [0]);
             Ok(())
         });
-        let (mut stream, go) = parents.take().expect("a copy");
+        let (stream, go) = parents.take().expect("a copy");
         // An event loop outside of the library: it makes calls when the descriptor is ready.
         let mut got = Vec::new();
         while got.len() < 5 {
@@ -201,7 +204,7 @@ fn the_descriptor_tells_of_data_of_room_and_of_the_partner_s_death() {
         }
         assert!(refused > 0, "it was never full");
         stream.set_nonblocking(false).expect("wait");
-        assert_eq!(text(&mut stream), "enough");
+        assert_eq!(text(&stream), "enough");
         assert_eq!(polled(&stream, libc::POLLIN, Duration::ZERO) & libc::POLLHUP, 0, "the partner lives");
         if kills {
             partner.kill();
@@ -213,7 +216,7 @@ fn the_descriptor_tells_of_data_of_room_and_of_the_partner_s_death() {
         let start = Instant::now();
         assert_ne!(polled(&stream, libc::POLLIN, Duration::from_secs(10)) & libc::POLLHUP, 0);
         assert!(start.elapsed() < Duration::from_secs(1));
-        assert_eq!(text(&mut stream), "");
+        assert_eq!(text(&stream), "");
         assert_eq!(stream.write(b"x").expect_err("it is gone").errno(), Errno::Pipe);
     }
     calm();
@@ -225,20 +228,20 @@ fn a_reader_that_sleeps_is_woken_by_the_death_of_the_partner() {
     let directory = private_directory();
     within(PATIENCE, "a reader of a loop sleeps, and the partner is killed".to_owned());
     let mut partner = child(|| {
-        let mut stream = open(directory.path(), 7)?;
+        let stream = open(directory.path(), 7)?;
         stream.write(b"here")?;
         // Reads nothing, calls nothing.
         std::thread::sleep(Duration::from_secs(60));
         Ok(())
     });
-    let mut stream = open(directory.path(), 6).expect("free");
-    assert_eq!(text(&mut stream), "here");
+    let stream = open(directory.path(), 6).expect("free");
+    assert_eq!(text(&stream), "here");
     let killer = std::thread::spawn(move || {
         std::thread::sleep(Duration::from_millis(100));
         partner.kill();
         partner.wait().expect("wait");
     });
-    assert_eq!(text(&mut stream), "");
+    assert_eq!(text(&stream), "");
     killer.join().expect("no panic");
     calm();
 }
@@ -254,7 +257,7 @@ fn partners_that_are_killed_at_any_moment_leave_the_other_usable_or_hung_up() {
     while Instant::now() < until {
         within(PATIENCE, format!("a partner is killed, round {rounds}"));
         let mut partner = Child::fork(|| {
-            let Ok(mut stream) = open_with(directory.path(), 9, 2000) else { return 1 };
+            let Ok(stream) = open_with(directory.path(), 9, 2000) else { return 1 };
             loop {
                 let _ = stream.write(&[2; 300]);
                 let _ = stream.read(&mut [0; 300]);
@@ -264,7 +267,7 @@ fn partners_that_are_killed_at_any_moment_leave_the_other_usable_or_hung_up() {
         if random.one_in(2) {
             std::thread::sleep(Duration::from_micros(random.next() % 3000));
         }
-        let mut stream = open_with(directory.path(), 8, 2000).expect("free");
+        let stream = open_with(directory.path(), 8, 2000).expect("free");
         stream.set_nonblocking(true).expect("arm");
         let end = Instant::now() + Duration::from_micros(random.next() % 8000);
         let mut met = false;

@@ -11,7 +11,7 @@ use std::time::Duration;
 use headwater_os::child::Child;
 use headwater_os::descriptors;
 use headwater_os::memory::SharedMemory;
-use headwater_streams::{Access, Errno, Handle};
+use headwater_streams::{Access, Errno, Stream, pipe};
 
 use crate::common::{child, fifo, in_own_process, memories, open};
 
@@ -21,12 +21,12 @@ const MEMBERS: usize = 64;
 const REGION: u64 = 6_569_984;
 
 /// Processes that use a stream until they are killed.
-fn users(count: usize, attach: impl Fn() -> headwater_streams::Result<Handle>) -> Vec<Child> {
+fn users(count: usize, attach: impl Fn() -> headwater_streams::Result<Stream>) -> Vec<Child> {
     let (ready, mut is_ready) = UnixStream::pair().expect("pair");
     let users: Vec<Child> = (0..count)
         .map(|_| {
             child(|| {
-                let mut stream = attach()?;
+                let stream = attach()?;
                 stream.attach()?;
                 (&ready).write_all(b"x")?;
                 std::thread::sleep(Duration::from_secs(60));
@@ -68,7 +68,7 @@ fn ends_well(mut child: Child) {
 #[test]
 fn a_stream_of_two_users_is_no_longer_than_its_parts() {
     in_own_process!();
-    let (mut near, mut far) = Handle::pair().expect("pipe");
+    let (near, far) = pipe().expect("pipe");
     near.write(b"x").expect("room");
     far.read(&mut [0; 8]).expect("there");
     assert_eq!(memory_len(), REGION);
@@ -77,12 +77,12 @@ fn a_stream_of_two_users_is_no_longer_than_its_parts() {
 #[test]
 fn the_memory_grows_for_the_sixty_fifth_user() {
     in_own_process!();
-    let (mut near, far) = Handle::pair().expect("pipe");
-    let users = users(MEMBERS, || Ok(far.another()));
+    let (near, far) = pipe().expect("pipe");
+    let users = users(MEMBERS, || Ok(far.clone()));
     assert_eq!(memory_len(), REGION);
     near.write(b"x").expect("there is room for one more");
     assert!(memory_len() > REGION);
-    let mut reader = far.another();
+    let reader = far.clone();
     assert_eq!(reader.read(&mut [0; 8]).expect("there"), 1);
     users.into_iter().for_each(kill);
 }
@@ -90,13 +90,13 @@ fn the_memory_grows_for_the_sixty_fifth_user() {
 #[test]
 fn where_the_memory_cannot_grow_a_newcomer_is_refused_and_nothing_is_lost() {
     in_own_process!();
-    let (mut near, far) = Handle::pair().expect("pipe");
+    let (near, far) = pipe().expect("pipe");
     near.write(b"before").expect("room");
-    let mut users = users(MEMBERS - 1, || Ok(far.another()));
+    let mut users = users(MEMBERS - 1, || Ok(far.clone()));
     near.attach().expect("room");
     ends_well(child(|| {
         limit_files(REGION);
-        let refused = far.another().attach().expect_err("the memory may not grow");
+        let refused = far.clone().attach().expect_err("the memory may not grow");
         assert_eq!(refused.errno(), Errno::Fbig, "{refused}");
         assert!(refused.to_string().contains("ulimit -f"), "{refused}");
         Ok(())
@@ -105,7 +105,7 @@ fn where_the_memory_cannot_grow_a_newcomer_is_refused_and_nothing_is_lost() {
     kill(users.pop().expect("one of them"));
     ends_well(child(|| {
         limit_files(REGION);
-        assert_eq!(far.another().read(&mut [0; 8])?, 6);
+        assert_eq!(far.clone().read(&mut [0; 8])?, 6);
         Ok(())
     }));
     near.write(b"after").expect("room");
@@ -115,21 +115,21 @@ fn where_the_memory_cannot_grow_a_newcomer_is_refused_and_nothing_is_lost() {
 #[test]
 fn places_of_the_dead_are_taken_again_and_again() {
     in_own_process!();
-    let (mut near, far) = Handle::pair().expect("pipe");
+    let (near, far) = pipe().expect("pipe");
     near.write(b"written before").expect("room");
     for _ in 0..3 {
-        users(MEMBERS - 1, || Ok(far.another())).into_iter().for_each(kill);
+        users(MEMBERS - 1, || Ok(far.clone())).into_iter().for_each(kill);
     }
     assert_eq!(memory_len(), REGION);
-    let handles: Vec<Handle> = (0..3 * MEMBERS)
+    let handles: Vec<Stream> = (0..3 * MEMBERS)
         .map(|number| {
-            let mut handle = far.another();
+            let handle = far.clone();
             handle.attach().unwrap_or_else(|error| panic!("handle {number}: {error}"));
             handle
         })
         .collect();
     let mut buffer = [0; 32];
-    let mut last = handles.into_iter().next_back().expect("many");
+    let last = handles.into_iter().next_back().expect("many");
     assert_eq!(last.read(&mut buffer).expect("nothing was lost"), 14);
 }
 
@@ -145,19 +145,19 @@ fn a_fifo_is_opened_by_more_users_than_its_first_table_has_room_for() {
 #[test]
 fn a_stream_that_has_grown_can_be_attached() {
     in_own_process!();
-    let (mut near, far) = Handle::pair().expect("pipe");
+    let (near, far) = pipe().expect("pipe");
     near.push("bufmod").expect("a module with memory of its own");
     assert!(memory_len() > REGION);
     near.write(b"x").expect("room");
     near.pop().expect("what was held is passed on");
-    let mut attached = Handle::from_number(far.as_fd().as_raw_fd() as u32).expect("a stream");
+    let attached = Stream::from_number(far.as_fd().as_raw_fd() as u32).expect("a stream");
     assert_eq!(attached.read(&mut [0; 8]).expect("there"), 1);
 }
 
 #[test]
 fn a_memory_that_is_shorter_than_its_header_says_is_refused() {
     in_own_process!();
-    let (near, _far) = Handle::pair().expect("pipe");
+    let (near, _far) = pipe().expect("pipe");
     let whole = memory();
     for len in [1, 4096, 64 << 10, REGION as usize - 1] {
         // With the seals of a stream's memory.
@@ -167,7 +167,7 @@ fn a_memory_that_is_shorter_than_its_header_says_is_refused() {
         File::from(short.as_fd().try_clone_to_owned().expect("dup")).write_all_at(&bytes, 0).expect("room");
         let (one, other) = UnixStream::pair().expect("pair");
         descriptors::send(one.as_fd(), &[near.as_fd(), short.as_fd()]).expect("sent");
-        let refused = Handle::receive_over(&other).expect_err("it is no whole stream");
+        let refused = Stream::receive_over(&other).expect_err("it is no whole stream");
         assert!([Errno::Proto, Errno::Nostr].contains(&refused.errno()), "{len}: {refused}");
     }
 }

@@ -5,8 +5,8 @@ use std::sync::Once;
 
 use crate::common::in_own_process;
 use headwater_streams::{
-    ControlMode, Device, Driver, DriverInfo, Errno, Handle, Message, Module, ModuleInfo, Queue, ReadMode, ReadOptions,
-    Result, SetOptions, Side, Stream, register, register_driver,
+    ControlMode, Device, Driver, DriverInfo, Errno, Message, Module, ModuleInfo, Queue, ReadMode, ReadOptions, Result,
+    SetOptions, Side, Stream, pipe, register, register_driver,
 };
 
 /// Sends back what comes, in messages of these sizes.
@@ -69,11 +69,11 @@ fn errno<T: std::fmt::Debug>(done: Result<T>) -> Errno {
 }
 
 /// Bytes of 4 to 16 are taken, and no others.
-fn takes_4_to_16(stream: &mut Handle) {
-    assert_eq!(stream.maxpsz(), 16);
+fn takes_4_to_16(stream: &Stream) {
+    assert_eq!(stream.settings().maxpsz(), 16);
     for bytes in [0, 1, 3, 17, 40] {
         let bytes = vec![1; bytes];
-        if !bytes.is_empty() || stream.write_options().zero {
+        if !bytes.is_empty() || stream.settings().write_options().zero {
             assert_eq!(errno(stream.write(&bytes)), Errno::Range, "{} bytes", bytes.len());
             assert_eq!(errno(stream.putmsg(None, Some(&bytes))), Errno::Range, "{} bytes", bytes.len());
         }
@@ -88,15 +88,16 @@ fn takes_4_to_16(stream: &mut Handle) {
 }
 
 /// Reads find the boundaries of messages, and do not wait.
-fn by_messages(stream: &mut Handle) {
+fn by_messages(stream: &Stream) {
     stream.set_nonblocking(true).expect("arm");
     stream
+        .settings()
         .set_read_options(ReadOptions::new().mode(ReadMode::MessageKeep).control(ControlMode::Discard))
         .expect("known");
 }
 
 /// The lengths of what is there to be read.
-fn lengths(stream: &mut Handle) -> Vec<usize> {
+fn lengths(stream: &Stream) -> Vec<usize> {
     let mut buffer = [0; 100_000];
     std::iter::from_fn(|| stream.read(&mut buffer).ok()).collect()
 }
@@ -105,40 +106,40 @@ fn lengths(stream: &mut Handle) -> Vec<usize> {
 fn a_driver_s_sizes_are_those_of_its_writers() {
     in_own_process!();
     know();
-    let open = |name| Device::open_private(name).map(Stream::into_handle).expect("known");
-    takes_4_to_16(&mut open("sized-4-16"));
+    let open = |name| Device::open_private(name).expect("known");
+    takes_4_to_16(&open("sized-4-16"));
     // Without a shortest, what is too long is cut; not beside a control part.
-    let mut stream = open("sized-0-16");
-    by_messages(&mut stream);
+    let stream = open("sized-0-16");
+    by_messages(&stream);
     assert_eq!(stream.write(&[1; 40]).expect("cut"), 40);
     stream.putmsg(None, Some(&[1; 20])).expect("cut");
     assert_eq!(errno(stream.putmsg(Some(b"c"), Some(&[1; 17]))), Errno::Range);
     assert_eq!(stream.write(b"").expect("any"), 0);
-    assert_eq!(lengths(&mut stream), [16, 16, 8, 16, 4, 0]);
+    assert_eq!(lengths(&stream), [16, 16, 8, 16, 4, 0]);
     // A module on top says what counts, and this one says nothing.
-    let mut stream = open("sized-4-16");
+    let stream = open("sized-4-16");
     stream.push("nullmod").expect("known");
     assert_eq!(stream.write(&[1; 100]).expect("the driver does not look"), 100);
     stream.pop().expect("pushed");
-    takes_4_to_16(&mut stream);
+    takes_4_to_16(&stream);
 }
 
 #[test]
 fn what_a_module_sets_counts_from_the_next_write_on() {
     in_own_process!();
     know();
-    let (mut near, mut far) = Handle::pair().expect("pipe");
+    let (near, far) = pipe().expect("pipe");
     near.push("sizer").expect("known");
     // Quick writes do not look.
     (0..5).for_each(|_| assert_eq!(near.write(&[1; 3]).expect("any"), 3));
     near.write(b"set 4 16").expect("any");
-    takes_4_to_16(&mut near);
+    takes_4_to_16(&near);
     near.write(b"set 0 8").expect("it fits");
     assert_eq!(near.write(&[1; 20]).expect("cut"), 20);
     near.write(b"set 0 0").expect("it fits");
     near.write(&[1; 30]).expect("as it was");
-    by_messages(&mut far);
-    let got = lengths(&mut far);
+    by_messages(&far);
+    let got = lengths(&far);
     assert_eq!(got.iter().sum::<usize>(), 5 * 3 + 3 * 20 + 20 + 30, "{got:?}");
     // That of the other end's module does not.
     assert_eq!(far.write(&[1; 3]).expect("any"), 3);
@@ -148,14 +149,14 @@ fn what_a_module_sets_counts_from_the_next_write_on() {
 fn what_a_head_is_told_by_setopts_counts_for_the_other_end() {
     in_own_process!();
     know();
-    let (mut near, mut far) = Handle::pair().expect("pipe");
+    let (near, far) = pipe().expect("pipe");
     far.push("sizer").expect("known");
     near.write(b"head 4 16").expect("any");
     // The module of the other end is the first queue below, and has set nothing.
     far.pop().expect("pushed");
-    takes_4_to_16(&mut near);
-    assert!(near.reserve(3).is_err_and(|error| error.errno() == Errno::Range));
-    near.reserve(4).expect("it fits").commit().expect("room");
-    by_messages(&mut far);
-    assert_eq!(lengths(&mut far).iter().sum::<usize>(), 3 * 20 + 4);
+    takes_4_to_16(&near);
+    assert!(near.direct().reserve(3).is_err_and(|error| error.errno() == Errno::Range));
+    near.direct().reserve(4).expect("it fits").commit().expect("room");
+    by_messages(&far);
+    assert_eq!(lengths(&far).iter().sum::<usize>(), 3 * 20 + 4);
 }

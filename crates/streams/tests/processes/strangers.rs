@@ -59,8 +59,8 @@ fn lock(file: &File, kind: libc::c_int, start: u64, len: u64) {
 fn passes_a_message(path: &Path) {
     let start = Instant::now();
     within(Duration::from_secs(20), format!("opening {}", path.display()));
-    let mut reader = open(path, Access::Read).expect("the owner may");
-    let mut writer = open(path, Access::Write).expect("somebody reads");
+    let reader = open(path, Access::Read).expect("the owner may");
+    let writer = open(path, Access::Write).expect("somebody reads");
     calm();
     let took = start.elapsed();
     writer.write(b"x").expect("room");
@@ -73,7 +73,7 @@ fn passes_a_message(path: &Path) {
 fn false_broker(path: &Path, other: &Path, victim: &Path, sent: UnixStream) -> Child {
     holder(move || {
         become_user(NOBODY);
-        let mut reader = open(other, Access::Read)?;
+        let reader = open(other, Access::Read)?;
         let writer = open(other, Access::Write)?;
         // A reader that was refused waits for the notification of a message: by a byte into the pipe.
         reader.read(&mut [0; 8]).expect_err("nothing is there");
@@ -137,7 +137,7 @@ fn a_false_broker_cannot_make_root_write_to_a_file() {
     was_sent.set_read_timeout(Some(SOON)).expect("setsockopt");
     // Whether root gets a stream of its own, or an error.
     joined(child(|| {
-        if let Ok(mut writer) = open(&path, Access::Write) {
+        if let Ok(writer) = open(&path, Access::Write) {
             let _ = writer.write(b"x");
         }
         Ok(())
@@ -200,7 +200,7 @@ fn strangers_locks_keep_nobody_from_meeting() {
         });
         common::meet_at_the_same_time(&path);
         // The next process finds one that could not mark the node, also when the locks are gone.
-        let mut reader = open(&path, Access::Read).expect("root may");
+        let reader = open(&path, Access::Read).expect("root may");
         stranger.kill();
         stranger.wait().expect("wait");
         open(&path, Access::Write).expect("somebody reads").write(b"x").expect("room");
@@ -270,14 +270,14 @@ fn a_process_that_is_stopped_while_it_leaves_is_passed_by() {
         }
         Ok(end)
     });
-    let mut reader = open(&path, Access::Read).expect("it is ours");
+    let reader = open(&path, Access::Read).expect("it is ours");
     // The locks of a stranger leave the reader's mark alone and keep the writer from making one, so that it looks everywhere.
     let node = open_node(&path, true, false);
     let mark = ofd_lock::marked(&node, MARKS, MARKS).expect("fcntl").expect("the reader's").start;
     lock(&node, libc::F_RDLCK, MARKS, mark - MARKS);
     lock(&node, libc::F_RDLCK, mark + 1, 0);
     within(Duration::from_secs(20), "opening beside a process that leaves".to_owned());
-    let mut writer = open(&path, Access::Write).expect("there is a reader");
+    let writer = open(&path, Access::Write).expect("there is a reader");
     calm();
     writer.write(b"x").expect("room");
     assert_eq!(reader.read(&mut [0; 8]).expect("they have met"), 1);

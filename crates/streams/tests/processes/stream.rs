@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use crate::common::in_own_process;
 use headwater_os::child::Child;
-use headwater_streams::{Errno, Events, Flush, Handle, ReadHalf, Stream, WriteHalf, pipe};
+use headwater_streams::{DirectStream, Errno, Events, Flush, ReadHalf, Stream, WriteHalf, pipe};
 
 const A_WHILE: Duration = Duration::from_millis(50);
 
@@ -18,7 +18,7 @@ const _: () = {
     shared::<Stream>();
     shared::<ReadHalf>();
     shared::<WriteHalf>();
-    sent::<Handle>();
+    sent::<Stream>();
 };
 
 fn descriptors() -> usize {
@@ -33,12 +33,12 @@ fn a_clone_costs_no_descriptor() {
         let (near, far) = pipe().expect("a pipe");
         let before = descriptors();
         let clones: Vec<Stream> = (0..100).map(|_| near.clone()).collect();
-        let handles: Vec<Handle> = clones.iter().map(Stream::handle).collect();
+        let direct: Vec<DirectStream> = clones.iter().map(Stream::direct).collect();
         let same = descriptors() == before;
         drop((near, clones));
         far.set_nonblocking(true).expect("a switch");
         let open = far.read(&mut [0]).is_err_and(|error| error.errno() == Errno::Again);
-        drop(handles);
+        drop(direct);
         i32::from(!(same && open && far.read(&mut [0]).is_ok_and(|count| count == 0)))
     })
     .expect("fork");

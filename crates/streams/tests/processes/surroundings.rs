@@ -53,7 +53,7 @@ fn a_task_echoes_more_than_the_queues_hold() {
     under_tokio(async {
         let options = DeviceOptions::new().stream(Options::new().hiwat(2000).lowat(500).maxpsz(500));
         let stream = options.open_private("echo").expect("known");
-        let (mut reads, mut writes) = tokio::io::split(AsyncStream::new(stream.into_handle()).expect("runtime"));
+        let (mut reads, mut writes) = tokio::io::split(AsyncStream::new(stream).expect("runtime"));
         let sent: Vec<u8> = (0..100_000u32).map(|number| number as u8).collect();
         let expected = sent.clone();
         let writer = tokio::spawn(async move { writes.write_all(&sent).await.expect("room, in the end") });
@@ -79,14 +79,14 @@ fn a_task_reads_what_its_partner_and_its_driver_s_socket_send() {
     });
     under_tokio(async {
         let stream = open(directory.path(), "loop", 0).expect("free");
-        let mut stream = AsyncStream::new(stream.into_handle()).expect("runtime");
+        let mut stream = AsyncStream::new(stream).expect("runtime");
         let mut got = vec![0; 200 * 300];
         soon(stream.read_exact(&mut got)).await.expect("no error");
         soon(stream.write_all(b"enough")).await.expect("room");
         // It is killed: that is the end.
         assert_eq!(soon(stream.read(&mut got)).await.expect("the end"), 0);
         assert_eq!(soon(stream.write(b"x")).await.expect_err("it is gone").raw_os_error(), Some(libc::EPIPE));
-        let mut line = AsyncStream::new(line.into_handle()).expect("runtime");
+        let mut line = AsyncStream::new(line).expect("runtime");
         let sender = std::thread::spawn(move || {
             for number in 0..100 {
                 peer.send(&[number; 50]).expect("connected");
@@ -124,11 +124,11 @@ fn signals_tell_of_what_drivers_send_and_of_room() {
     // What another process has an echo answer.
     let stream =
         DeviceOptions::new().stream(Options::new().hiwat(1000).lowat(200)).open_private("echo").expect("known");
-    stream.set_signals(SignalEvents::INPUT).expect("room");
+    stream.signals().set(SignalEvents::INPUT).expect("room");
     joined(child(|| stream.write(b"one").map(drop)));
     told("a message");
     // Room, after a refusal.
-    stream.set_signals(SignalEvents::OUTPUT).expect("room");
+    stream.signals().set(SignalEvents::OUTPUT).expect("room");
     stream.set_nonblocking(true).expect("arm");
     while stream.write(&[1; 100]).is_ok() {}
     assert_eq!(POLLS.load(Ordering::Relaxed), 0);
@@ -137,7 +137,7 @@ fn signals_tell_of_what_drivers_send_and_of_room() {
     told("room");
     // A datagram, while this process is in no call of the library.
     let Line { stream, peer, _directory } = line(4000);
-    stream.set_signals(SignalEvents::INPUT).expect("room");
+    stream.signals().set(SignalEvents::INPUT).expect("room");
     for _ in 0..3 {
         peer.send(b"datagram").expect("connected");
         told("a datagram");

@@ -10,7 +10,7 @@ use crate::common::{Random, calm, extent, in_own_process, private_directory, set
 use headwater_streams::drivers::pty;
 use headwater_streams::modules::termios::numbers::*;
 use headwater_streams::modules::termios::{TERMIOS, Termios};
-use headwater_streams::{DeviceOptions, Handle, IoctlTimeout, Stream};
+use headwater_streams::{DeviceOptions, IoctlTimeout, Stream};
 
 /// Starts the output, and is a line that is told from all others.
 const END: &[u8] = b"\x11\x11~END\n";
@@ -96,8 +96,8 @@ impl Kernel {
 }
 
 struct Streams {
-    master: Handle,
-    slave: Handle,
+    master: Stream,
+    slave: Stream,
     _directory: tempfile::TempDir,
 }
 
@@ -105,10 +105,10 @@ impl Streams {
     fn open() -> Streams {
         let directory = private_directory();
         let options = DeviceOptions::new().directory(directory.path());
-        let mut master = options.open("ptm").map(Stream::into_handle).expect("a free number");
+        let master = options.open("ptm").expect("a free number");
         master.ioctl(pty::UNLOCK, &mut Vec::new(), IoctlTimeout::Usual).expect("unlock");
         let number = master.minor().expect("a device");
-        let mut slave = options.clone().minor(number).open("pts").map(Stream::into_handle).expect("unlocked");
+        let slave = options.clone().minor(number).open("pts").expect("unlocked");
         ["ptem", "ldterm"].iter().for_each(|name| slave.push(name).expect("known"));
         Streams { master, slave, _directory: directory }
     }

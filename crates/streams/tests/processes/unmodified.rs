@@ -104,7 +104,7 @@ fn a_program_that_reads_shows_what_it_was_given_and_ends_and_no_later_write_succ
     }
     for _ in 0..10 {
         assert_eq!(near.write(b"lost").expect_err("it was refused before").errno(), Errno::Proto);
-        assert!(near.handle().write(b"lost").is_err(), "of another handle");
+        assert!(near.clone().write(b"lost").is_err(), "of another handle");
         std::thread::sleep(Duration::from_millis(5));
     }
     // It ends though the user still has its end open.
@@ -117,7 +117,7 @@ fn a_program_that_reads_shows_what_it_was_given_and_ends_and_no_later_write_succ
 fn other_users_of_the_end_are_told_too() {
     in_own_process!();
     let (near, far) = pipe().expect("pipe");
-    let mut other = near.handle();
+    let other = near.clone();
     other.attach().expect("room");
     run(shell("echo lost").stdout(stdio(&far)));
     refusal(&near);

@@ -26,13 +26,13 @@ fn is_refused(path: &Path, access: Access) -> Result<()> {
 fn reader(path: &Path, become_reader: impl Fn(), expected: &[u8]) -> Child {
     started(|ready| {
         become_reader();
-        let mut stream = open(path, Access::Read)?;
+        let stream = open(path, Access::Read)?;
         ready();
         stream.set_nonblocking(false)?;
         // The first read waits for a writer.
         let mut all = Vec::new();
         while all.len() < expected.len() {
-            all.extend(read_all(&mut stream));
+            all.extend(read_all(&stream));
             std::thread::sleep(Duration::from_millis(1));
         }
         assert_eq!(all, expected);
@@ -93,7 +93,7 @@ fn nobody_is_lured_by_a_name() {
         let name = format!("headwater-fifo-{}-{}-1", node.device, node.number);
         Ok(headwater_os::memory::SharedMemory::create(&name, 1 << 20)?)
     });
-    let mut reader = open(&path, Access::Read).expect("it does not look at that memory");
+    let reader = open(&path, Access::Read).expect("it does not look at that memory");
     open(&path, Access::Write).expect("somebody reads").write(b"x").expect("room");
     assert_eq!(reader.read(&mut [0; 8]).expect("there"), 1);
 }
@@ -169,7 +169,7 @@ fn who_was_let_in_lets_others_in() {
     let mut first = holder(|| open(&path, Access::Read));
     let second = started(|ready| {
         become_user(NOBODY);
-        let mut stream = open(&path, Access::Write)?;
+        let stream = open(&path, Access::Write)?;
         stream.write(b"from the second")?;
         ready();
         std::thread::sleep(Duration::from_secs(60));
@@ -179,7 +179,7 @@ fn who_was_let_in_lets_others_in() {
     first.wait().expect("wait");
     joined(child(|| {
         become_user(NOBODY - 1);
-        let mut stream = open(&path, Access::Read)?;
+        let stream = open(&path, Access::Read)?;
         let mut bytes = [0; 64];
         let count = stream.read(&mut bytes)?;
         assert_eq!(&bytes[..count], b"from the second");
@@ -197,7 +197,7 @@ fn a_forked_child_lets_others_in_after_its_first_call() {
     let (_directory, path) = fifo(0o666);
     let (tell, told) = UnixStream::pair().expect("pair");
     let mut parent = started(|ready| {
-        let mut stream = open(&path, Access::Read)?;
+        let stream = open(&path, Access::Read)?;
         let grandchild = child(|| {
             // It outlives its parent, which is killed.
             // SAFETY: it takes a number and touches no memory.

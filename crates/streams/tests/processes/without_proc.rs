@@ -95,7 +95,7 @@ fn devices_are_opened_and_found_by_other_processes() {
         let fifo = directory.path().join("fifo");
         Fifo::create(&fifo, 0o600)?;
         for error in [
-            mux.link(&echo).expect_err("a link needs /proc"),
+            mux.links().link(&echo).expect_err("a link needs /proc"),
             FifoOptions::new().nonblocking(true).open(&fifo, Access::Read).expect_err("a FIFO needs /proc"),
         ] {
             assert_eq!(error.errno(), Errno::Noent);

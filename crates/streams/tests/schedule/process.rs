@@ -6,7 +6,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use headwater_os::child::{Child, kill_self};
-use headwater_streams::Handle;
+use headwater_streams::Stream;
 
 use crate::board::{Board, Cell};
 use crate::form::FORMS;
@@ -17,7 +17,7 @@ use crate::worker::work;
 const VARIABLE: &str = "HEADWATER_SCHEDULE";
 
 /// Runs a process from the beginning.
-pub fn run(setup: &Setup, board: &Board, process: usize, stream: Handle) {
+pub fn run(setup: &Setup, board: &Board, process: usize, stream: Stream) {
     let hit = setup.victim == process;
     #[cfg(feature = "probes")]
     if let Some(place) = setup.place.filter(|_| hit && setup.event == Event::Kill) {
@@ -25,7 +25,7 @@ pub fn run(setup: &Setup, board: &Board, process: usize, stream: Handle) {
     }
     std::thread::scope(|scope| {
         for worker in setup.workers(process) {
-            let handle = stream.another();
+            let handle = stream.clone();
             scope.spawn(move || work(setup, board, worker, handle));
         }
         let mut child = if hit { happen(setup, board, process, &stream) } else { None };
@@ -37,10 +37,10 @@ pub fn run(setup: &Setup, board: &Board, process: usize, stream: Handle) {
 }
 
 /// After exec: the workers do the rest, without the words that they had in hand.
-pub fn carry_on(setup: &Setup, board: &Board, process: usize, stream: Handle) {
+pub fn carry_on(setup: &Setup, board: &Board, process: usize, stream: Stream) {
     std::thread::scope(|scope| {
         for worker in setup.workers(process) {
-            let handle = stream.another();
+            let handle = stream.clone();
             let in_hand = board.get(worker.number, Cell::InHand);
             board.set(worker.number, Cell::Lost, in_hand);
             board.set(worker.number, Cell::Gone, 1);
@@ -56,7 +56,7 @@ pub fn carry_on(setup: &Setup, board: &Board, process: usize, stream: Handle) {
 }
 
 /// In the main thread, while the workers are under way.
-fn happen(setup: &Setup, board: &Board, process: usize, stream: &Handle) -> Option<Child> {
+fn happen(setup: &Setup, board: &Board, process: usize, stream: &Stream) -> Option<Child> {
     let after = Duration::from_micros(setup.after_us);
     match setup.event {
         Event::Nothing | Event::Freeze => None,
@@ -89,7 +89,7 @@ fn happen(setup: &Setup, board: &Board, process: usize, stream: &Handle) -> Opti
                     board.set(extra.number, Cell::Finished, 1);
                     std::thread::sleep(Duration::from_micros(setup.for_us));
                 } else {
-                    work(setup, board, extra, stream.another());
+                    work(setup, board, extra, stream.clone());
                 }
                 0
             });
@@ -99,12 +99,12 @@ fn happen(setup: &Setup, board: &Board, process: usize, stream: &Handle) -> Opti
 }
 
 /// The state of a process that was just executed, if it was executed for a round.
-pub fn of_environment() -> Option<(Setup, Board, usize, Handle)> {
+pub fn of_environment() -> Option<(Setup, Board, usize, Stream)> {
     let text = std::env::var(VARIABLE).ok()?;
     let words: Vec<usize> = text.split(' ').map(|word| word.parse().expect("a number")).collect();
     let [seed, writer, reader, process, number, board] = words[..] else { panic!("{text}") };
     let setup = Setup::of([FORMS[writer], FORMS[reader]], seed as u64);
-    let stream = Handle::from_number(number as u32).expect("it came through exec");
+    let stream = Stream::from_number(number as u32).expect("it came through exec");
     // No handle has the number itself any more.
     // SAFETY: nothing else in this program uses it.
     unsafe { libc::close(number as i32) };

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use headwater_os::child::Child;
-use headwater_streams::{Access, FifoOptions, Handle, Stream};
+use headwater_streams::{Access, FifoOptions, Stream};
 
 use crate::board::{Board, Cell, WORKERS};
 use crate::common::fifo;
@@ -37,7 +37,7 @@ struct Member {
 /// If a process hangs or fails, or a word is lost or comes twice.
 pub fn run(setup: &Setup, board: &Board) -> Outcome {
     board.clear();
-    let (near, far) = if setup.fifo { ends_of_fifo(setup) } else { setup.options().pair().expect("pipe") };
+    let (near, far) = if setup.fifo { ends_of_fifo(setup) } else { setup.options().pipe().expect("pipe") };
     let mut ends = [Some(near), Some(far)];
     let mut members: Vec<Member> = Vec::new();
     for process in setup.processes() {
@@ -58,15 +58,11 @@ pub fn run(setup: &Setup, board: &Board) -> Outcome {
     Outcome { words: board.count(), longest }
 }
 
-fn ends_of_fifo(setup: &Setup) -> (Handle, Handle) {
+fn ends_of_fifo(setup: &Setup) -> (Stream, Stream) {
     let (_directory, path) = fifo();
     let open = |access| {
-        let mut stream = FifoOptions::new()
-            .nonblocking(true)
-            .stream(setup.options())
-            .open(&path, access)
-            .map(Stream::into_handle)
-            .expect("it is ours");
+        let stream =
+            FifoOptions::new().nonblocking(true).stream(setup.options()).open(&path, access).expect("it is ours");
         stream.set_nonblocking(false).expect("nobody else uses it");
         stream
     };
@@ -75,7 +71,7 @@ fn ends_of_fifo(setup: &Setup) -> (Handle, Handle) {
 }
 
 /// Until all processes have ended. Returns the longest time without progress.
-fn watch(setup: &Setup, board: &Board, members: &mut [Member], ends: &mut [Option<Handle>; 2]) -> Duration {
+fn watch(setup: &Setup, board: &Board, members: &mut [Member], ends: &mut [Option<Stream>; 2]) -> Duration {
     let (mut still, mut longest, mut progress) = (Duration::ZERO, Duration::ZERO, 0);
     let mut starved: Option<Threads> = None;
     let mut freezer = Freezer::of(setup);
@@ -117,7 +113,7 @@ fn watch(setup: &Setup, board: &Board, members: &mut [Member], ends: &mut [Optio
 }
 
 /// Both ends write and read: a direction is shut down when all of it was written. Returns whether it just was.
-fn close(setup: &Setup, board: &Board, members: &[Member], side: usize, end: &mut Option<Handle>) -> bool {
+fn close(setup: &Setup, board: &Board, members: &[Member], side: usize, end: &mut Option<Stream>) -> bool {
     let Some(stream) = end else { return false };
     let mut here = members.iter().filter(|member| side_of(member.process) == side);
     if here.clone().all(|member| member.over) {

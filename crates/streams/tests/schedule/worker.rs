@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use headwater_streams::{AsyncStream, Errno, Error, Handle, Result};
+use headwater_streams::{AsyncStream, Errno, Error, Result, Stream};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::board::{self, Board, Cell, WORKERS};
@@ -34,14 +34,14 @@ struct Hands<'b> {
 }
 
 /// Runs a worker until its words are written, and the end of the stream is read.
-pub fn work(setup: &Setup, board: &Board, worker: Worker, stream: Handle) {
+pub fn work(setup: &Setup, board: &Board, worker: Worker, stream: Stream) {
     let mut hands = Hands::new(setup, board, worker);
     match worker.form {
         Form::Tokio => hands.select(stream),
         Form::Blocking if hands.reads && hands.writes => {
             let mut reading = Hands::new(setup, board, Worker { words: 0, ..worker });
             hands.reads = false;
-            let handle = stream.another();
+            let handle = stream.clone();
             std::thread::scope(|scope| {
                 scope.spawn(move || reading.block(handle));
                 hands.block(stream);
@@ -181,7 +181,7 @@ impl<'b> Hands<'b> {
     }
 
     /// Calls that wait, in one direction.
-    fn block(&mut self, mut stream: Handle) {
+    fn block(&mut self, stream: Stream) {
         stream.set_nonblocking(false).expect("no error");
         while self.reads || self.writes {
             self.pause();
@@ -204,17 +204,17 @@ impl<'b> Hands<'b> {
     }
 
     /// Calls that do not wait, and waits for either direction in between.
-    fn pump(&mut self, mut stream: Handle) {
+    fn pump(&mut self, stream: Stream) {
         stream.set_nonblocking(true).expect("no error");
         let mut waiter = Waiter::new(self.worker.form, &stream);
         while self.reads || self.writes {
             self.pause();
             // A level-triggered worker may poll before it tries; an edge-triggered one has to try until it is refused.
             let asks_first = self.worker.form != Form::Edge && self.random.one_in(4);
-            if asks_first || !self.try_both(&mut stream) {
+            if asks_first || !self.try_both(&stream) {
                 self.note(Cell::Reading, u64::from(self.reads));
                 self.note(Cell::Writing, u64::from(self.writes));
-                waiter.wait(&mut stream, self.reads, self.writes, &mut self.random);
+                waiter.wait(&stream, self.reads, self.writes, &mut self.random);
                 self.note(Cell::Reading, 0);
                 self.note(Cell::Writing, 0);
             }
@@ -222,7 +222,7 @@ impl<'b> Hands<'b> {
     }
 
     /// False if everything was refused.
-    fn try_both(&mut self, stream: &mut Handle) -> bool {
+    fn try_both(&mut self, stream: &Stream) -> bool {
         let mut done = false;
         if self.reads {
             self.prepare_to_read();
@@ -240,7 +240,7 @@ impl<'b> Hands<'b> {
     }
 
     /// A task that waits for the first of both events.
-    fn select(&mut self, stream: Handle) {
+    fn select(&mut self, stream: Stream) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
         runtime.block_on(async {
             let (mut from, mut to) = tokio::io::split(AsyncStream::new(stream).expect("a descriptor"));

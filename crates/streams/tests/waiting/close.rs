@@ -137,7 +137,7 @@ fn a_close_ends_an_ioctl_that_nobody_answers() {
         let data = |end: Stream| end.ioctl(IGNORE, &mut Vec::new(), IoctlTimeout::Never).expect_err("closed");
         let argument = |end: Stream| end.transparent_ioctl(IGNORE, 0, &mut Vec::new()).expect_err("closed");
         let by_hand =
-            |end: Stream| end.handle().ioctl(IGNORE, &mut Vec::new(), IoctlTimeout::Never).expect_err("closed");
+            |end: Stream| end.clone().ioctl(IGNORE, &mut Vec::new(), IoctlTimeout::Never).expect_err("closed");
         let calls: Vec<Box<dyn FnOnce(Stream) -> Error + Send>> =
             vec![Box::new(data), Box::new(argument), Box::new(by_hand)];
         assert_eq!(ended_by_close(far, calls, pause), [Errno::Badf; 3], "after {pause:?}");
@@ -231,15 +231,15 @@ fn a_close_ends_calls_that_wait_for_what_another_handle_has_lent_out() {
     within(Duration::from_secs(20), "a close beside what is lent out".into());
     for pause in [0, 1, 30].map(Duration::from_millis) {
         let (near, far) = pipe().expect("pipe");
-        let (mut writer, mut reader) = (far.handle(), far.handle());
+        let (mut writer, mut reader) = (far.direct(), far.direct());
         near.write(b"x").expect("room");
         let place = writer.reserve(100).expect("room");
         let message = reader.borrow().expect("no error").expect("there");
         let calls: Vec<Box<dyn FnOnce(Stream) -> Error + Send>> = vec![
             Box::new(|end: Stream| end.write(b"y").expect_err("closed")),
-            Box::new(|end: Stream| end.handle().write(b"y").expect_err("closed")),
+            Box::new(|end: Stream| end.direct().write(b"y").expect_err("closed")),
             Box::new(|end: Stream| end.read(&mut [0; 8]).expect_err("closed")),
-            Box::new(|end: Stream| end.handle().read(&mut [0; 8]).expect_err("closed")),
+            Box::new(|end: Stream| end.direct().read(&mut [0; 8]).expect_err("closed")),
             Box::new(|end: Stream| end.push("nullmod").expect_err("closed")),
         ];
         let begin = Instant::now();
@@ -260,7 +260,7 @@ fn a_handle_by_hand_does_nothing_after_a_close() {
     ] {
         let (near, far) = Options::new().policy(policy).pipe().expect("pipe");
         modules.iter().for_each(|name| far.push(name).expect("known"));
-        let mut by_hand = far.handle();
+        let by_hand = far.clone();
         near.write(&[1; 100]).expect("room");
         // The fast paths are open by then.
         for _ in 0..200 {

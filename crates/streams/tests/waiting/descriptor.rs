@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use headwater_streams::{Access, Errno, Events, Handle, Options, Told};
+use headwater_streams::{Access, Errno, Events, Options, Stream, Told, pipe};
 
 use crate::common::{child, fifo, in_own_process, open, polled};
 
@@ -37,7 +37,7 @@ impl Epoll {
     }
 }
 
-pub fn fill(stream: &mut Handle) -> usize {
+pub fn fill(stream: &Stream) -> usize {
     let mut written = 0;
     loop {
         match stream.write(&[7; 1000]) {
@@ -48,7 +48,7 @@ pub fn fill(stream: &mut Handle) -> usize {
     }
 }
 
-pub fn drain(stream: &mut Handle) -> usize {
+pub fn drain(stream: &Stream) -> usize {
     let (mut read, mut buffer) = (0, [0; 4096]);
     loop {
         match stream.read(&mut buffer) {
@@ -60,8 +60,8 @@ pub fn drain(stream: &mut Handle) -> usize {
     }
 }
 
-fn nonblocking(options: &Options) -> (Handle, Handle) {
-    let (mut near, mut far) = options.pair().expect("pipe");
+fn nonblocking(options: &Options) -> (Stream, Stream) {
+    let (near, far) = options.pipe().expect("pipe");
     near.set_nonblocking(true).expect("set");
     far.set_nonblocking(true).expect("set");
     (near, far)
@@ -69,28 +69,28 @@ fn nonblocking(options: &Options) -> (Handle, Handle) {
 
 #[test]
 fn the_descriptor_is_writable_while_there_is_room_and_not_longer() {
-    let (mut near, mut far) = nonblocking(&Options::default());
+    let (near, far) = nonblocking(&Options::default());
     for _ in 0..100 {
         assert_eq!(polled(&near, libc::POLLOUT, NOW), libc::POLLOUT);
-        assert!(fill(&mut near) > 60_000);
+        assert!(fill(&near) > 60_000);
         assert_eq!(polled(&near, libc::POLLOUT, NOW), 0, "full");
         assert_eq!(far.read(&mut [0; 1000]).expect("there"), 1000);
         assert_eq!(polled(&near, libc::POLLOUT, NOW), 0, "above the low water mark");
         assert_eq!(polled(&far, libc::POLLIN, NOW), libc::POLLIN, "there is more to read");
-        drain(&mut far);
+        drain(&far);
         assert_eq!(polled(&far, libc::POLLIN, NOW), 0, "all was read");
     }
 }
 
 #[test]
 fn room_is_an_edge_for_an_edge_triggered_poller() {
-    let (mut near, mut far) = nonblocking(&Options::default());
+    let (near, far) = nonblocking(&Options::default());
     let edges = Epoll::over(near.as_fd().as_raw_fd(), libc::EPOLLIN | libc::EPOLLOUT | libc::EPOLLET);
     assert_eq!(edges.wait(NOW), libc::EPOLLOUT);
     for _ in 0..100 {
-        fill(&mut near);
+        fill(&near);
         assert_eq!(edges.wait(NOW), 0, "no room, no event");
-        drain(&mut far);
+        drain(&far);
         assert_eq!(edges.wait(SOON), libc::EPOLLOUT);
         assert_eq!(edges.wait(NOW), 0, "told once");
     }
@@ -98,21 +98,21 @@ fn room_is_an_edge_for_an_edge_triggered_poller() {
 
 #[test]
 fn a_message_is_an_edge_for_an_edge_triggered_poller() {
-    let (mut near, mut far) = nonblocking(&Options::default());
+    let (near, far) = nonblocking(&Options::default());
     let edges = Epoll::over(far.as_fd().as_raw_fd(), libc::EPOLLIN | libc::EPOLLET);
     assert_eq!(edges.wait(NOW), 0);
     for _ in 0..100 {
         near.write(b"x").expect("room");
         assert_eq!(edges.wait(SOON), libc::EPOLLIN);
         near.write(b"y").expect("room");
-        assert_eq!(drain(&mut far), 2);
+        assert_eq!(drain(&far), 2);
         assert_eq!(edges.wait(NOW), 0);
     }
 }
 
 #[test]
 fn a_message_is_an_edge_though_others_are_unread() {
-    let (mut near, mut far) = nonblocking(&Options::default());
+    let (near, far) = nonblocking(&Options::default());
     let edges = Epoll::over(far.as_fd().as_raw_fd(), libc::EPOLLIN | libc::EPOLLET);
     let mut told = Told::default();
     for _ in 0..300 {
@@ -127,34 +127,34 @@ fn a_message_is_an_edge_though_others_are_unread() {
         assert_eq!(edges.wait(SOON), libc::EPOLLIN, "unread data, and a new message");
         assert_eq!(far.prepare_edge(Events::IN, &mut told).expect("whole").fresh, Events::IN);
     }
-    assert_eq!(drain(&mut far), 900);
+    assert_eq!(drain(&far), 900);
     near.write(b"x").expect("room");
     assert_eq!(edges.wait(SOON), libc::EPOLLIN);
 }
 
 #[test]
 fn a_refused_read_leaves_the_signal_of_room_alone() {
-    let (mut near, mut far) = nonblocking(&Options::default());
+    let (near, far) = nonblocking(&Options::default());
     for _ in 0..100 {
-        fill(&mut near);
-        drain(&mut far);
+        fill(&near);
+        drain(&far);
         assert_eq!(near.read(&mut [0]).expect_err("nothing is there").errno(), Errno::Again);
         assert_eq!(polled(&near, libc::POLLIN | libc::POLLOUT, SOON), libc::POLLOUT);
         far.write(b"z").expect("room");
-        fill(&mut near);
+        fill(&near);
         assert_eq!(polled(&near, libc::POLLIN | libc::POLLOUT, SOON), libc::POLLIN);
-        assert_eq!(drain(&mut near), 1);
-        drain(&mut far);
+        assert_eq!(drain(&near), 1);
+        drain(&far);
     }
 }
 
 #[test]
 fn data_from_before_shows_in_a_descriptor_that_becomes_nonblocking() {
-    let (mut near, mut far) = Handle::pair().expect("pipe");
+    let (near, far) = pipe().expect("pipe");
     near.write(b"early").expect("room");
     far.set_nonblocking(true).expect("set");
     assert_eq!(polled(&far, libc::POLLIN, NOW), libc::POLLIN);
-    assert_eq!(drain(&mut far), 5);
+    assert_eq!(drain(&far), 5);
     assert_eq!(polled(&far, libc::POLLIN, NOW), 0);
     // After blocking reads, too.
     far.set_nonblocking(false).expect("set");
@@ -165,14 +165,14 @@ fn data_from_before_shows_in_a_descriptor_that_becomes_nonblocking() {
     near.write(b"late").expect("room");
     far.set_nonblocking(true).expect("set");
     assert_eq!(polled(&far, libc::POLLIN, NOW), libc::POLLIN);
-    assert_eq!(drain(&mut far), 4);
+    assert_eq!(drain(&far), 4);
     assert_eq!(polled(&far, libc::POLLIN, NOW), 0);
 }
 
 #[test]
 fn what_one_reader_leaves_shows_to_another_process_though_the_first_dies() {
     in_own_process!();
-    let (mut near, mut far) = nonblocking(&Options::default());
+    let (near, far) = nonblocking(&Options::default());
     near.write(b"0123456789").expect("room");
     let mut reader = child(|| {
         assert_eq!(far.read(&mut [0; 3])?, 3);
@@ -180,7 +180,7 @@ fn what_one_reader_leaves_shows_to_another_process_though_the_first_dies() {
     });
     assert!(!reader.wait().expect("wait").success());
     assert_eq!(polled(&far, libc::POLLIN, NOW), libc::POLLIN);
-    assert_eq!(drain(&mut far), 7);
+    assert_eq!(drain(&far), 7);
     assert_eq!(polled(&far, libc::POLLIN, NOW), 0);
 }
 
@@ -189,7 +189,7 @@ fn a_poll_for_either_sees_both_again_and_again() {
     // Small queues: both sides are refused all the time, and each waits for the first of both events.
     let (near, far) = nonblocking(&Options::new().hiwat(3000).lowat(1000));
     const TOTAL: usize = 2_000_000;
-    let pump = |mut stream: Handle| {
+    let pump = |stream: Stream| {
         let (mut written, mut read, mut buffer) = (0, 0, [0; 700]);
         let start = Instant::now();
         while written < TOTAL || read < TOTAL {
@@ -216,9 +216,9 @@ fn a_poll_for_either_sees_both_again_and_again() {
 
 #[test]
 fn a_writer_that_fills_the_stream_and_polls_for_either_hears_of_a_byte() {
-    let (mut near, far) = Handle::pair().expect("pipe");
+    let (near, far) = pipe().expect("pipe");
     near.set_nonblocking(true).expect("set");
-    let mut far = far;
+    let far = far;
     let peer = std::thread::spawn(move || {
         let mut buffer = [0; 40_000];
         for round in 0..300u64 {
@@ -259,14 +259,14 @@ fn a_writer_that_fills_the_stream_and_polls_for_either_hears_of_a_byte() {
 #[test]
 fn to_become_nonblocking_again_leaves_a_fifo_s_writer_its_signal_of_room() {
     let (_directory, path) = fifo();
-    let mut reader = open(&path, Access::Read).expect("open");
-    let mut writer = open(&path, Access::Write).expect("open");
+    let reader = open(&path, Access::Read).expect("open");
+    let writer = open(&path, Access::Write).expect("open");
     for _ in 0..10 {
-        fill(&mut writer);
+        fill(&writer);
         assert_eq!(polled(&writer, libc::POLLOUT, NOW), 0, "full");
         writer.set_nonblocking(true).expect("set");
         assert_eq!(polled(&writer, libc::POLLOUT, NOW), 0, "still full");
-        drain(&mut reader);
+        drain(&reader);
         writer.set_nonblocking(true).expect("set");
         assert_eq!(polled(&writer, libc::POLLOUT, SOON), libc::POLLOUT, "room");
     }
@@ -274,7 +274,7 @@ fn to_become_nonblocking_again_leaves_a_fifo_s_writer_its_signal_of_room() {
 
 #[test]
 fn a_reader_that_reads_once_for_each_event_is_told_of_everything() {
-    let (mut near, mut far) = nonblocking(&Options::new().hiwat(200).lowat(100));
+    let (near, far) = nonblocking(&Options::new().hiwat(200).lowat(100));
     // Messages of 8 bytes, as many as there is time for on a loaded machine.
     const TOTAL: usize = 40_000;
     const LAST: u8 = 2;

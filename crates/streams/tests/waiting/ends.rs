@@ -5,21 +5,21 @@ use std::net::Shutdown;
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
-use headwater_streams::{Errno, Events, Handle, Options};
+use headwater_streams::{Errno, Events, Options, Stream, pipe};
 
 use crate::common::{child, extent, in_own_process, polled, read_all};
 
 #[test]
 fn every_handle_notices_that_the_other_end_was_closed() {
     in_own_process!();
-    let (mut near, mut far) = Handle::pair().expect("pipe");
-    let mut handles: Vec<Handle> = (0..3).map(|_| near.another()).collect();
-    for handle in handles.iter_mut().chain([&mut near]) {
+    let (near, far) = pipe().expect("pipe");
+    let clones: [Stream; 4] = std::array::from_fn(|_| near.clone());
+    for handle in &clones {
         handle.write(b"a").expect("room");
     }
     assert_eq!(far.read(&mut [0; 9]).expect("there"), 4);
     drop(far);
-    for handle in handles.iter_mut().chain([&mut near]) {
+    for handle in &clones {
         assert_eq!(handle.write(b"b").expect_err("nobody reads").errno(), Errno::Pipe);
         assert_eq!(handle.read(&mut [0]).expect("the end"), 0);
     }
@@ -28,12 +28,12 @@ fn every_handle_notices_that_the_other_end_was_closed() {
 #[test]
 fn after_a_read_has_seen_the_end_no_write_succeeds() {
     in_own_process!();
-    let (mut near, far) = Handle::pair().expect("pipe");
-    let mut other = near.another();
+    let (near, far) = pipe().expect("pipe");
+    let other = near.clone();
     near.write(b"a").expect("room");
     other.write(b"b").expect("room");
     let mut peer = child(|| {
-        let mut far = far.another();
+        let far = far.clone();
         far.read(&mut [0; 2])?;
         headwater_os::child::kill_self()
     });
@@ -47,10 +47,10 @@ fn after_a_read_has_seen_the_end_no_write_succeeds() {
 #[test]
 fn after_poll_has_said_hung_up_no_write_succeeds() {
     in_own_process!();
-    let (mut near, far) = Handle::pair().expect("pipe");
+    let (near, far) = pipe().expect("pipe");
     near.write(b"a").expect("room");
     let mut peer = child(|| {
-        far.another().read(&mut [0])?;
+        far.clone().read(&mut [0])?;
         headwater_os::child::kill_self()
     });
     drop(far);
@@ -61,12 +61,12 @@ fn after_poll_has_said_hung_up_no_write_succeeds() {
 
 #[test]
 fn an_end_that_writes_no_more_still_reads() {
-    let (mut near, mut far) = Handle::pair().expect("pipe");
+    let (near, far) = pipe().expect("pipe");
     near.write(b"last words").expect("room");
     near.shutdown(Shutdown::Write).expect("shutdown");
     assert_eq!(near.write(b"x").expect_err("shut").errno(), Errno::Pipe);
     assert_eq!(polled(&far, libc::POLLIN | libc::POLLRDHUP, Duration::ZERO), libc::POLLIN | libc::POLLRDHUP);
-    assert_eq!(read_all(&mut far), b"last words");
+    assert_eq!(read_all(&far), b"last words");
     assert_eq!(
         far.poll(Events::IN, Some(Duration::from_secs(5))).expect("poll"),
         Events::IN,
@@ -82,20 +82,20 @@ fn an_end_that_writes_no_more_still_reads() {
 
 #[test]
 fn an_end_that_reads_no_more_refuses_what_the_other_writes() {
-    let (mut near, mut far) = Handle::pair().expect("pipe");
+    let (near, far) = pipe().expect("pipe");
     far.write(b"before").expect("room");
     near.shutdown(Shutdown::Read).expect("shutdown");
     assert_eq!(far.write(b"after").expect_err("shut").errno(), Errno::Pipe);
-    assert_eq!(read_all(&mut near), b"before");
+    assert_eq!(read_all(&near), b"before");
     near.write(b"the other way").expect("room");
     assert_eq!(far.read(&mut [0; 20]).expect("there"), 13);
 }
 
 #[test]
 fn shutting_down_wakes_a_reader_and_a_writer_that_sleep() {
-    let (mut near, far) = Options::new().hiwat(1000).lowat(500).pair().expect("pipe");
-    let mut far_reader = far.another();
-    let mut far_writer = far.another();
+    let (near, far) = Options::new().hiwat(1000).lowat(500).pipe().expect("pipe");
+    let far_reader = far.clone();
+    let far_writer = far.clone();
     drop(far);
     let reader = std::thread::spawn(move || far_reader.read(&mut [0]).expect("the end"));
     let writer = std::thread::spawn(move || {
@@ -115,14 +115,14 @@ fn shutting_down_wakes_a_reader_and_a_writer_that_sleep() {
 #[test]
 fn a_fifo_has_no_half_to_shut_down() {
     let (_directory, path) = crate::common::fifo();
-    let mut reader = crate::common::open(&path, headwater_streams::Access::Read).expect("open");
+    let reader = crate::common::open(&path, headwater_streams::Access::Read).expect("open");
     assert_eq!(reader.shutdown(Shutdown::Read).expect_err("refused").errno(), Errno::Inval);
     let _ = (reader.as_fd(), std::io::stdout().flush());
 }
 
 /// Kills a reader and waits until the kernel has torn it down; returns how many writes of 64 bytes still succeed.
-fn writes_after_the_death_of(reads: impl FnOnce(&mut Handle), writes: impl FnOnce(&mut Handle)) -> usize {
-    let (mut near, far) = Handle::pair().expect("pipe");
+fn writes_after_the_death_of(reads: impl FnOnce(&Stream), writes: impl FnOnce(&Stream)) -> usize {
+    let (mut near, far) = pipe().expect("pipe");
     let mut far = Some(far);
     let mut reader = child(|| {
         let mut far = far.take().expect("there");
@@ -144,22 +144,22 @@ fn writes_after_the_death_of(reads: impl FnOnce(&mut Handle), writes: impl FnOnc
 #[test]
 fn a_reader_that_is_killed_while_it_waits_is_noticed_by_the_next_write() {
     in_own_process!();
-    let waits = |far: &mut Handle| while far.read(&mut [0; 64]).is_ok() {};
+    let waits = |far: &Stream| while far.read(&mut [0; 64]).is_ok() {};
     assert_eq!(writes_after_the_death_of(waits, |_| ()), 0);
-    let some = |near: &mut Handle| (0..500).for_each(|_| assert_eq!(near.write(&[1; 64]).expect("room"), 64));
+    let some = |near: &Stream| (0..500).for_each(|_| assert_eq!(near.write(&[1; 64]).expect("room"), 64));
     assert_eq!(writes_after_the_death_of(waits, some), 0);
 }
 
 #[test]
 fn a_reader_that_is_killed_at_its_work_is_noticed_before_as_much_again_is_written() {
     in_own_process!();
-    let works = |far: &mut Handle| assert!(far.read(&mut [0; 64]).expect("there") > 0);
-    let one = |near: &mut Handle| {
+    let works = |far: &Stream| assert!(far.read(&mut [0; 64]).expect("there") > 0);
+    let one = |near: &Stream| {
         std::thread::sleep(Duration::from_millis(30));
         near.write(&[1; 64]).expect("room");
     };
     assert_eq!(writes_after_the_death_of(works, one), 0, "it waited for what was the last");
-    let some = |near: &mut Handle| {
+    let some = |near: &Stream| {
         std::thread::sleep(Duration::from_millis(30));
         (0..10).for_each(|_| assert_eq!(near.write(&[1; 64]).expect("room"), 64));
     };
@@ -170,7 +170,7 @@ fn a_reader_that_is_killed_at_its_work_is_noticed_before_as_much_again_is_writte
 #[test]
 fn a_poll_for_room_waits_also_after_the_other_end_writes_no_more() {
     for wanted in [Events::OUT, Events::OUT | Events::PRI] {
-        let (mut near, mut far) = Handle::pair().expect("pipe");
+        let (near, far) = pipe().expect("pipe");
         far.set_nonblocking(true).expect("set");
         near.shutdown(Shutdown::Write).expect("shutdown");
         while far.write(&[1; 1000]).is_ok() {}
@@ -192,7 +192,7 @@ fn a_poll_for_room_waits_also_after_the_other_end_writes_no_more() {
 fn what_was_read_before_the_reader_left_is_no_error_of_the_write() {
     in_own_process!();
     for round in 0..extent("HEADWATER_CLOSE_ROUNDS", 500) {
-        let (mut near, mut far) = Handle::pair().expect("pipe");
+        let (near, far) = pipe().expect("pipe");
         // Long enough for one that polls and one that waits on the futex.
         let reader = std::thread::spawn(move || {
             let mut got = [0; 8];

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use headwater_streams::{Access, Errno, FifoOptions, Handle, Options, Stream};
+use headwater_streams::{Access, Errno, FifoOptions, Options, Stream};
 
 use crate::common::{Random, extent, fifo, polled};
 
 const TOTAL: usize = 30_000;
 
 /// Reads by turns as a blocking and as a non-blocking handle that polls its descriptor first.
-fn read_by_turns(mut stream: Handle, mut random: Random, got: &AtomicUsize) {
+fn read_by_turns(stream: Stream, mut random: Random, got: &AtomicUsize) {
     let mut buffer = [0; 3000];
     while got.load(Ordering::Relaxed) < TOTAL {
         let polls = random.one_in(2);
@@ -36,20 +36,10 @@ fn readers_of_a_fifo_that_poll_by_turns_are_told_of_everything() {
     for round in 0..extent("HEADWATER_FIFO_ROUNDS", 10) {
         let (_directory, path) = fifo();
         let options = Options::new().hiwat(100).lowat(50);
-        let first = FifoOptions::new()
-            .nonblocking(true)
-            .stream(options)
-            .open(&path, Access::Read)
-            .map(Stream::into_handle)
-            .expect("open");
-        let mut writer = FifoOptions::new()
-            .nonblocking(true)
-            .stream(options)
-            .open(&path, Access::Write)
-            .map(Stream::into_handle)
-            .expect("open");
+        let first = FifoOptions::new().nonblocking(true).stream(options).open(&path, Access::Read).expect("open");
+        let writer = FifoOptions::new().nonblocking(true).stream(options).open(&path, Access::Write).expect("open");
         writer.set_nonblocking(false).expect("set");
-        let second = first.another();
+        let second = first.clone();
         let got = Arc::new(AtomicUsize::new(0));
         let readers: Vec<_> = [first, second]
             .into_iter()

@@ -2,8 +2,6 @@
 
 use std::time::{Duration, Instant};
 
-use headwater_streams::Handle;
-
 use crate::common::{child, in_own_process};
 
 /// Longer than a first wait on the futex, and so short that a reader learns to stay there.
@@ -13,7 +11,7 @@ const TOO_LONG: Duration = Duration::from_millis(24);
 
 #[test]
 fn messages_at_a_steady_rate_find_their_reader_on_the_futex() {
-    let (mut near, mut far) = Handle::pair().expect("pipe");
+    let (near, far) = headwater_streams::pipe().expect("pipe");
     let reader = std::thread::spawn(move || while far.read(&mut [0; 64]).expect("no error") > 0 {});
     let (mut late, mut last) = (0, Instant::now());
     for _ in 0..20 {
@@ -32,9 +30,9 @@ fn messages_at_a_steady_rate_find_their_reader_on_the_futex() {
 #[test]
 fn a_writer_that_is_killed_is_noticed_by_a_reader_that_stays_on_the_futex() {
     in_own_process!();
-    let (near, mut far) = Handle::pair().expect("pipe");
+    let (near, far) = headwater_streams::pipe().expect("pipe");
     let mut writer = child(|| {
-        let mut near = near.another();
+        let near = near.clone();
         for _ in 0..10 {
             std::thread::sleep(PERIOD);
             near.write(&[1; 64])?;

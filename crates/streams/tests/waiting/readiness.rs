@@ -6,7 +6,7 @@ use std::net::Shutdown;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
-use headwater_streams::{Events, Handle};
+use headwater_streams::{Events, Stream, pipe};
 
 use crate::common::{child, in_own_process, polled};
 
@@ -102,29 +102,29 @@ fn flags_of(fd: BorrowedFd<'_>) -> libc::c_int {
 struct Streams;
 
 impl Pipe for Streams {
-    type Reader = Handle;
-    type Writer = Handle;
+    type Reader = Stream;
+    type Writer = Stream;
 
-    fn open() -> (Handle, Handle) {
-        let (mut writer, mut reader) = Handle::pair().expect("pipe");
+    fn open() -> (Stream, Stream) {
+        let (writer, reader) = pipe().expect("pipe");
         writer.set_nonblocking(true).expect("arm");
         reader.set_nonblocking(true).expect("arm");
         (reader, writer)
     }
 
-    fn fill(writer: &mut Handle) {
+    fn fill(writer: &mut Stream) {
         while writer.write(&[0; 4096]).is_ok() {}
     }
 
-    fn write(writer: &mut Handle) {
-        writer.write(b"data").expect("room");
+    fn write(writer: &mut Stream) {
+        assert_eq!(Stream::write(writer, b"data").expect("room"), 4);
     }
 
-    fn drain(reader: &mut Handle) {
+    fn drain(reader: &mut Stream) {
         while reader.read(&mut [0; 65536]).is_ok_and(|count| count > 0) {}
     }
 
-    fn shut(reader: Option<&mut Handle>, writer: Option<&mut Handle>) {
+    fn shut(reader: Option<&mut Stream>, writer: Option<&mut Stream>) {
         if let Some(reader) = reader {
             reader.shutdown(Shutdown::Read).expect("shutdown");
         }
@@ -266,7 +266,7 @@ where
 fn own(state: State, when: When, wanted: i16, wait: Duration) -> bool {
     let (reader, mut writer) = Streams::open();
     prepare::<Streams>(state, &mut writer);
-    let poll = |end: &mut Handle, wait: Duration| {
+    let poll = |end: &mut Stream, wait: Duration| {
         // STREAMS: a hang-up excludes POLLOUT, and a write fails at once.
         let told = if wanted == libc::POLLIN { Events::IN } else { Events::OUT } | Events::HUP | Events::ERR;
         let asked = if wanted == libc::POLLIN { Events::IN } else { Events::OUT };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use headwater_streams::{Access, AsyncStream, Errno, Events, FifoOptions, Handle, Options, Stream};
+use headwater_streams::{Access, AsyncStream, Errno, Events, FifoOptions, Options, Stream};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::descriptor::{Epoll, NOW, SOON, drain, fill};
@@ -13,7 +13,7 @@ use crate::common::{Random, extent, fifo, open, polled};
 
 const BOTH: i16 = libc::POLLIN | libc::POLLOUT;
 
-fn ends() -> (tempfile::TempDir, std::path::PathBuf, Handle, Handle) {
+fn ends() -> (tempfile::TempDir, std::path::PathBuf, Stream, Stream) {
     let (directory, path) = fifo();
     let reader = open(&path, Access::Read).expect("open");
     let writer = open(&path, Access::Write).expect("open");
@@ -22,11 +22,11 @@ fn ends() -> (tempfile::TempDir, std::path::PathBuf, Handle, Handle) {
 
 #[test]
 fn a_fifo_s_writer_is_writable_while_there_is_room_and_not_longer() {
-    let (_directory, _path, mut reader, mut writer) = ends();
+    let (_directory, _path, reader, writer) = ends();
     for _ in 0..100 {
         assert_eq!(polled(&writer, BOTH, NOW), libc::POLLOUT);
         assert_eq!(polled(&reader, BOTH, NOW), 0, "nothing to read, and nothing is written here");
-        assert!(fill(&mut writer) > 60_000);
+        assert!(fill(&writer) > 60_000);
         assert_eq!(polled(&writer, BOTH, NOW), 0, "full");
         assert_eq!(polled(&reader, BOTH, NOW), libc::POLLIN);
         assert_eq!(reader.read(&mut [0; 1000]).expect("there"), 1000);
@@ -34,20 +34,20 @@ fn a_fifo_s_writer_is_writable_while_there_is_room_and_not_longer() {
         while reader.read(&mut [0; 1000]).expect("there") > 0 && polled(&writer, BOTH, NOW) == 0 {}
         assert_eq!(polled(&writer, BOTH, NOW), libc::POLLOUT);
         assert_eq!(polled(&reader, BOTH, NOW), libc::POLLIN, "there is more to read");
-        assert!(drain(&mut reader) > 20_000, "told at the low water mark");
+        assert!(drain(&reader) > 20_000, "told at the low water mark");
         assert_eq!(polled(&reader, BOTH, NOW), 0, "all was read");
     }
 }
 
 #[test]
 fn room_in_a_fifo_is_an_edge() {
-    let (_directory, _path, mut reader, mut writer) = ends();
+    let (_directory, _path, reader, writer) = ends();
     let edges = Epoll::over(writer.as_fd().as_raw_fd(), libc::EPOLLIN | libc::EPOLLOUT | libc::EPOLLET);
     assert_eq!(edges.wait(NOW), libc::EPOLLOUT);
     for _ in 0..100 {
-        fill(&mut writer);
+        fill(&writer);
         assert_eq!(edges.wait(NOW), 0, "no room, no event");
-        drain(&mut reader);
+        drain(&reader);
         assert_eq!(edges.wait(SOON), libc::EPOLLOUT);
         assert_eq!(edges.wait(NOW), 0, "told once");
     }
@@ -55,34 +55,34 @@ fn room_in_a_fifo_is_an_edge() {
 
 #[test]
 fn what_a_fifo_s_descriptors_show_without_a_peer() {
-    let (_directory, path, reader, mut writer) = ends();
-    fill(&mut writer);
+    let (_directory, path, reader, writer) = ends();
+    fill(&writer);
     drop(reader);
     assert_eq!(polled(&writer, BOTH, NOW), libc::POLLERR, "as at a kernel FIFO");
     assert_eq!(writer.write(b"x").expect_err("nobody reads").errno(), Errno::Pipe);
-    let mut reader = open(&path, Access::Read).expect("open");
+    let reader = open(&path, Access::Read).expect("open");
     assert_eq!(polled(&reader, BOTH, NOW), libc::POLLIN, "what lies there");
-    drain(&mut reader);
+    drain(&reader);
     assert_eq!(polled(&writer, BOTH, NOW), libc::POLLOUT);
     writer.write(b"x").expect("a reader has come");
     drop(writer);
     assert_eq!(polled(&reader, BOTH, NOW), libc::POLLIN | libc::POLLHUP);
-    assert_eq!(drain(&mut reader), 1);
+    assert_eq!(drain(&reader), 1);
     assert_eq!(polled(&reader, BOTH, NOW) & !libc::POLLIN, libc::POLLHUP);
 }
 
 #[test]
 fn stream_poll_asks_a_fifo_s_end_for_its_direction_alone() {
-    let (_directory, _path, mut reader, mut writer) = ends();
+    let (_directory, _path, reader, writer) = ends();
     let both = Events::IN | Events::OUT;
     assert_eq!(writer.poll(both, Some(SOON)).expect("no error"), Events::OUT);
     assert!(reader.poll(both, Some(Duration::from_millis(20))).expect("no error").is_empty());
-    fill(&mut writer);
+    fill(&writer);
     assert_eq!(reader.poll(both, Some(SOON)).expect("no error"), Events::IN);
     assert!(writer.poll(both, Some(Duration::from_millis(20))).expect("no error").is_empty());
     let late = std::thread::spawn(move || {
         std::thread::sleep(Duration::from_millis(30));
-        drain(&mut reader);
+        drain(&reader);
         reader
     });
     assert_eq!(writer.poll(both, Some(SOON)).expect("no error"), Events::OUT);
@@ -91,7 +91,7 @@ fn stream_poll_asks_a_fifo_s_end_for_its_direction_alone() {
 
 #[test]
 fn a_program_that_writes_to_a_fifo_s_writer_is_noticed() {
-    let (_directory, _path, mut reader, writer) = ends();
+    let (_directory, _path, reader, writer) = ends();
     assert!(reader.read(&mut [0; 8]).is_err());
     let output = std::process::Command::new("echo")
         .arg("lost")
@@ -104,7 +104,7 @@ fn a_program_that_writes_to_a_fifo_s_writer_is_noticed() {
 }
 
 /// Writes `total` bytes in one of several ways of waiting.
-fn write_all(mut writer: Handle, way: usize, total: usize, done: &AtomicBool) {
+fn write_all(writer: Stream, way: usize, total: usize, done: &AtomicBool) {
     let edges = Epoll::over(writer.as_fd().as_raw_fd(), libc::EPOLLOUT | libc::EPOLLET);
     writer.set_nonblocking(way != 0).expect("set");
     let mut left = total;
@@ -132,12 +132,7 @@ fn writers_of_a_fifo_that_wait_in_different_ways_are_all_told() {
     for round in 0..extent("HEADWATER_FIFO_ROUNDS", 10) {
         let (_directory, path) = fifo();
         let options = Options::new().hiwat(3000).lowat(1000);
-        let mut reader = FifoOptions::new()
-            .nonblocking(true)
-            .stream(options)
-            .open(&path, Access::Read)
-            .map(Stream::into_handle)
-            .expect("open");
+        let reader = FifoOptions::new().nonblocking(true).stream(options).open(&path, Access::Read).expect("open");
         let done = Arc::new(AtomicBool::new(false));
         const TOTAL: usize = 200_000;
         let ways: Vec<usize> = (0..2 + round as usize % 3).map(|number| (number + round as usize) % 4).collect();

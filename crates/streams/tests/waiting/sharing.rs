@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use headwater_streams::{Errno, Handle, Options};
+use headwater_streams::{Errno, Options, Stream, pipe};
 
 use crate::common::stopwatch::Stopwatch;
 use crate::common::{child, in_own_process, joined};
@@ -15,8 +15,8 @@ const ASLEEP: Duration = Duration::from_millis(40);
 
 #[test]
 fn one_thread_reads_while_another_writes_and_none_stalls() {
-    let (near, mut far) = Options::new().hiwat(100).lowat(50).pair().expect("pipe");
-    let (mut reader, mut writer) = (near.another(), near);
+    let (near, far) = Options::new().hiwat(100).lowat(50).pipe().expect("pipe");
+    let (reader, writer) = (near.clone(), near);
     const ROUNDS: u8 = 40;
     let echo = std::thread::spawn(move || {
         let mut buffer = [0; 200];
@@ -51,13 +51,13 @@ fn one_thread_reads_while_another_writes_and_none_stalls() {
 /// Runs `wait` on one handle of an end until it sleeps, then makes the module of that end act through another handle.
 fn own_module_does<T: Send + 'static>(
     request: &'static [u8],
-    prepare: impl FnOnce(&mut Handle),
-    wait: impl FnOnce(&mut Handle) -> T + Send + 'static,
+    prepare: impl FnOnce(&Stream),
+    wait: impl FnOnce(&Stream) -> T + Send + 'static,
 ) -> T {
-    let (mut near, _far) = Handle::pair().expect("pipe");
+    let (mut near, _far) = pipe().expect("pipe");
     near.push("testmod").expect("known");
     prepare(&mut near);
-    let mut waiter = near.another();
+    let mut waiter = near.clone();
     let begun = Arc::new(OnceLock::new());
     let start = begun.clone();
     let waiting = std::thread::spawn(move || (wait(&mut waiter), Stopwatch::elapsed(begun.get().expect("asleep"))));
@@ -113,8 +113,8 @@ fn an_error_by_the_own_module_wakes_a_writer_of_the_same_end() {
 
 #[test]
 fn an_answer_wakes_a_reader_that_slept_before_the_other_handle_was_in_use() {
-    let (mut reader, _far) = Handle::pair().expect("pipe");
-    let mut other = reader.another();
+    let (reader, _far) = pipe().expect("pipe");
+    let other = reader.clone();
     reader.push("testmod").expect("known");
     let (tell, told) = std::sync::mpsc::channel();
     std::thread::spawn(move || tell.send(reader.getmsg(Some(&mut [0; 16]), None).map(|got| got.control)));
@@ -125,9 +125,9 @@ fn an_answer_wakes_a_reader_that_slept_before_the_other_handle_was_in_use() {
 }
 
 /// Checks that `act` with another handle of the end wakes a reader that has slept alone; returns the delay.
-fn wakes_a_lone_sleeper(act: impl FnOnce(Handle)) -> Duration {
-    let (mut reader, _far) = Handle::pair().expect("pipe");
-    let other = reader.another();
+fn wakes_a_lone_sleeper(act: impl FnOnce(Stream)) -> Duration {
+    let (reader, _far) = pipe().expect("pipe");
+    let other = reader.clone();
     let (tell, told) = std::sync::mpsc::channel();
     let begun = Arc::new(OnceLock::new());
     let start = begun.clone();
@@ -146,7 +146,7 @@ fn wakes_a_lone_sleeper(act: impl FnOnce(Handle)) -> Duration {
 }
 
 /// Pushes a module and makes it answer.
-fn answer(mut stream: Handle) -> headwater_streams::Result<()> {
+fn answer(stream: Stream) -> headwater_streams::Result<()> {
     stream.push("testmod")?;
     stream.putpmsg(Some(b"proto hello"), None, 1)
 }

@@ -4,18 +4,18 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use headwater_streams::{Errno, Events, Handle};
+use headwater_streams::{Errno, Events, Stream, pipe};
 
 use crate::common::in_own_process;
 
-fn stdio(stream: &Handle) -> Stdio {
+fn stdio(stream: &Stream) -> Stdio {
     stream.as_fd().try_clone_to_owned().expect("dup").into()
 }
 
 #[test]
 fn who_writes_for_a_program_that_reads_the_descriptor_is_told() {
     in_own_process!();
-    let (mut near, far) = Handle::pair().expect("pipe");
+    let (near, far) = pipe().expect("pipe");
     let mut program = Command::new("cat").stdin(stdio(&far)).stdout(Stdio::piped()).spawn().expect("cat");
     drop(far);
     let start = Instant::now();
@@ -39,7 +39,7 @@ fn who_writes_for_a_program_that_reads_the_descriptor_is_told() {
 fn who_reads_from_a_program_that_writes_to_the_descriptor_is_told() {
     in_own_process!();
     for nonblocking in [false, true] {
-        let (mut near, far) = Handle::pair().expect("pipe");
+        let (near, far) = pipe().expect("pipe");
         near.set_nonblocking(nonblocking).expect("set");
         let mut program =
             Command::new("sh").args(["-c", "echo lost; exec sleep 5"]).stdout(stdio(&far)).spawn().expect("sh");
@@ -63,7 +63,7 @@ fn who_reads_from_a_program_that_writes_to_the_descriptor_is_told() {
 #[test]
 fn a_slow_user_of_the_stream_is_no_stranger() {
     in_own_process!();
-    let (mut near, mut far) = Handle::pair().expect("pipe");
+    let (near, far) = pipe().expect("pipe");
     for _ in 0..1000 {
         near.write(b"early ").expect("the other end is only slow");
     }
@@ -76,7 +76,7 @@ fn a_slow_user_of_the_stream_is_no_stranger() {
 
 #[test]
 fn a_socket_that_was_shut_down_behind_the_library_s_back_does_not_hold_a_poll_beyond_its_time() {
-    let (mut near, far) = Handle::pair().expect("pipe");
+    let (near, far) = pipe().expect("pipe");
     // SAFETY: touches no memory. The other end's readers see an end of the stream that its memory does not record.
     assert_eq!(unsafe { libc::shutdown(far.as_fd().as_raw_fd(), libc::SHUT_WR) }, 0);
     let (says, hears) = std::sync::mpsc::channel();

@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use futures_util::{SinkExt, StreamExt};
 use headwater_streams::{
-    AsyncStream, Handle, Kind, Message, MessageHeader, Module, ModuleInfo, Options, Queue, Side, register,
+    AsyncStream, Kind, Message, MessageHeader, Module, ModuleInfo, Options, Queue, Side, pipe, register,
 };
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 fn pair(options: &Options) -> (AsyncStream, AsyncStream) {
-    let (near, far) = options.pair().expect("pipe");
+    let (near, far) = options.pipe().expect("pipe");
     (AsyncStream::new(near).expect("runtime"), AsyncStream::new(far).expect("runtime"))
 }
 
@@ -115,8 +115,8 @@ fn know_mirror() {
 #[tokio::test]
 async fn an_answer_of_the_own_module_wakes_the_task_that_reads() {
     know_mirror();
-    let (mut near, _far) = pair(&Options::default());
-    near.get_mut().push("mirror").expect("known");
+    let (near, _far) = pair(&Options::default());
+    near.stream().push("mirror").expect("known");
     let (mut from, mut to) = tokio::io::split(near);
     for _ in 0..20 {
         let mut answer = [0; 5];
@@ -134,8 +134,8 @@ async fn an_answer_of_the_own_module_wakes_the_task_that_reads() {
 #[tokio::test]
 async fn what_the_own_module_raises_wakes_the_task_that_reads() {
     for (request, ends) in [("hangup", true), ("error 71 71", false)] {
-        let (mut near, _far) = pair(&Options::default());
-        near.get_mut().push("testmod").expect("known");
+        let (near, _far) = pair(&Options::default());
+        near.stream().push("testmod").expect("known");
         let (mut to, mut from) = near.split();
         // A separate task: nothing else makes it look again.
         let reading = tokio::spawn(async move { from.next().await });
@@ -151,8 +151,8 @@ async fn what_the_own_module_raises_wakes_the_task_that_reads() {
 #[tokio::test]
 async fn an_answer_to_one_stream_wakes_the_task_that_reads_by_another_of_the_same_end() {
     know_mirror();
-    let (near, _far) = Handle::pair().expect("pipe");
-    let mut reader = AsyncStream::new(near.another()).expect("runtime");
+    let (near, _far) = pipe().expect("pipe");
+    let mut reader = AsyncStream::new(near.clone()).expect("runtime");
     let mut writer = AsyncStream::new(near).expect("runtime");
     let reading = tokio::spawn(async move {
         let mut answer = [0; 5];
@@ -163,7 +163,7 @@ async fn an_answer_to_one_stream_wakes_the_task_that_reads_by_another_of_the_sam
     });
     // It sleeps before the module is there.
     tokio::time::sleep(Duration::from_millis(30)).await;
-    writer.get_mut().push("mirror").expect("known");
+    writer.stream().push("mirror").expect("known");
     for _ in 0..20 {
         tokio::time::sleep(Duration::from_millis(2)).await;
         writer.write_all(b"hello").await.expect("room");
@@ -175,8 +175,8 @@ async fn an_answer_to_one_stream_wakes_the_task_that_reads_by_another_of_the_sam
 #[test]
 fn an_answer_to_another_process_wakes_the_task_that_reads() {
     crate::common::in_own_process!();
-    let (near, _far) = Handle::pair().expect("pipe");
-    let mut other = near.another();
+    let (near, _far) = pipe().expect("pipe");
+    let other = near.clone();
     let (ready, tell) = std::io::pipe().expect("pipe");
     let child = crate::common::child(|| {
         std::io::Read::read_exact(&mut &ready, &mut [0])?;

@@ -14,7 +14,7 @@ use crate::{memory, own};
 
 pub fn send(open: &Open, number: c_int) -> Called<c_int> {
     if let Some(sent) = table::with(number, |sent| Ok(sent.stream.clone())) {
-        open.stream.send_stream(&sent?)?;
+        open.stream.files().send_stream(&sent?)?;
         return Ok(0);
     }
     if !own::is_open(number) {
@@ -22,13 +22,13 @@ pub fn send(open: &Open, number: c_int) -> Called<c_int> {
     }
     // SAFETY: an open file of the program, for one call; one that another thread closes meanwhile is refused by the kernel.
     let file = unsafe { BorrowedFd::borrow_raw(number) };
-    open.stream.send_file(file)?;
+    open.stream.files().send(file)?;
     Ok(0)
 }
 
 pub fn receive(open: &Open, place: *mut strrecvfd) -> Called<c_int> {
     memory::check_room(place)?;
-    let received = restarting(|| Ok(open.stream.receive_file_from()?))?;
+    let received = restarting(|| Ok(open.stream.files().receive_from()?))?;
     let (uid, gid) = (received.user.unwrap_or(u32::MAX), received.group.unwrap_or(u32::MAX));
     let fd = if received.is_stream() {
         // Of a driver the program has to ask for it.

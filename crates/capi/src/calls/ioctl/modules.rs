@@ -48,22 +48,22 @@ pub fn pop(open: &Open) -> Called<c_int> {
 }
 
 pub fn look(open: &Open, argument: usize) -> Called<c_int> {
-    let name = open.stream.look()?;
+    let name = open.stream.modules().look()?;
     memory::put(argument as *mut [c_char; FMNAMESZ + 1], field(&name)).map(|()| 0)
 }
 
 /// I_FIND, of a whole name or of a long one as I_LOOK and I_LIST store it.
 pub fn find(open: &Open, argument: usize) -> Called<c_int> {
     let name = name(argument, NAME_MAX)?;
-    if open.stream.list()?.iter().any(|on_it| cut(on_it) == name.as_bytes()) {
+    if open.stream.modules().list()?.iter().any(|on_it| cut(on_it) == name.as_bytes()) {
         return Ok(1);
     }
-    Ok(open.stream.find(name)?.into())
+    Ok(open.stream.modules().find(name)?.into())
 }
 
 /// I_LIST. With a null pointer it returns how many there are.
 pub fn list(open: &Open, argument: usize) -> Called<c_int> {
-    let names = open.stream.list()?;
+    let names = open.stream.modules().list()?;
     if argument == 0 {
         return Ok(names.len() as c_int);
     }
@@ -81,6 +81,6 @@ pub fn list(open: &Open, argument: usize) -> Called<c_int> {
 }
 
 pub fn anchor(open: &Open) -> Called<c_int> {
-    open.stream.anchor()?;
+    open.stream.modules().anchor()?;
     Ok(0)
 }

@@ -7,7 +7,7 @@ use std::marker::PhantomData;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-use headwater_streams::{Access, FifoOptions, Handle, Stream};
+use headwater_streams::{Access, FifoOptions, Stream};
 use rustix::fs::{CWD, Mode, OFlags, mkfifoat, open};
 
 use crate::facilities::operation::{self, Figure, Operation, entry};
@@ -59,14 +59,14 @@ pub struct StreamsFifo;
 
 impl FifoKind for StreamsFifo {
     type Transport = streams::fifo::StreamsFifo;
-    type Ends = (Handle, Handle);
+    type Ends = (Stream, Stream);
 
     fn make(path: &Path) -> io::Result<()> {
         Ok(headwater_streams::Fifo::create(path, 0o600)?)
     }
 
-    fn open(path: &Path) -> io::Result<(Handle, Handle)> {
-        let open = |access| FifoOptions::new().nonblocking(true).open(path, access).map(Stream::into_handle);
+    fn open(path: &Path) -> io::Result<(Stream, Stream)> {
+        let open = |access| FifoOptions::new().nonblocking(true).open(path, access);
         let reader = open(Access::Read)?;
         Ok((reader, open(Access::Write)?))
     }

@@ -6,7 +6,7 @@ use std::io;
 use std::os::fd::BorrowedFd;
 use std::path::Path;
 
-use headwater_streams::{Access, Error, Fifo, FifoOptions, Handle, Options, Stream};
+use headwater_streams::{Access, Error, Fifo, FifoOptions, Options, Stream};
 
 use super::super::stream_options::StreamOptions;
 use super::super::{Endpoint, Info, Setup, Transport, Unavailable};
@@ -44,19 +44,19 @@ fn one_way(setup: &Setup<'_>, options: &StreamOptions, path: &Path) -> Result<(S
     // The name is removed even if the opening failed.
     fs::remove_file(path).map_err(|error| Unavailable::call("unlink of the FIFO", error))?;
     let (writer, reader) = ends.map_err(unavailable)?;
-    Ok((StreamEnd(writer), StreamEnd(reader)))
+    Ok((StreamEnd(writer.direct()), StreamEnd(reader.direct())))
 }
 
 /// Opens the reader, which does not wait for a writer, and then the writer, which finds a reader.
-fn open_both(path: &Path, options: &StreamOptions, nonblocking: bool) -> Result<(Handle, Handle), Error> {
+fn open_both(path: &Path, options: &StreamOptions, nonblocking: bool) -> Result<(Stream, Stream), Error> {
     let parameters = options.parameters(Options::new(), PIPE.hiwat);
     let opening = FifoOptions::new().nonblocking(true).stream(parameters);
-    let mut reader = opening.open(path, Access::Read).map(Stream::into_handle)?;
-    let mut writer = opening.open(path, Access::Write).map(Stream::into_handle)?;
-    for end in [&mut reader, &mut writer] {
+    let reader = opening.open(path, Access::Read)?;
+    let writer = opening.open(path, Access::Write)?;
+    for end in [&reader, &writer] {
         end.set_nonblocking(nonblocking)?;
     }
-    options.apply(&mut writer, &mut reader)?;
+    options.apply(&writer, &reader)?;
     Ok((writer, reader))
 }
 

@@ -8,7 +8,7 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
-use headwater_streams::{Error, Handle, Options, Policy, WriteOptions, limits};
+use headwater_streams::{DirectStream, Error, Options, Policy, WriteOptions, limits};
 
 use super::stream_options::StreamOptions;
 use super::{Endpoint, Info, Setup, Transport, Unavailable};
@@ -77,23 +77,23 @@ impl<K: StreamsPipe> Transport for K {
 impl Configuration {
     fn open(&self, setup: &Setup<'_>, options: &StreamOptions) -> Result<(StreamEnd, StreamEnd), Error> {
         let parameters = options.parameters(Options::new().policy(self.policy), self.hiwat);
-        let (mut sender, mut receiver) = parameters.pair()?;
+        let (sender, receiver) = parameters.pipe()?;
         for module in self.modules {
             sender.push(module)?;
         }
-        for end in [&mut sender, &mut receiver] {
-            end.set_write_options(self.write)?;
-            end.set_read_options(end.read_options().fill(self.fill))?;
+        for end in [&sender, &receiver] {
+            end.settings().set_write_options(self.write)?;
+            end.settings().set_read_options(end.settings().read_options().fill(self.fill))?;
             end.set_nonblocking(setup.nonblocking)?;
         }
-        options.apply(&mut sender, &mut receiver)?;
-        Ok((StreamEnd(sender), StreamEnd(receiver)))
+        options.apply(&sender, &receiver)?;
+        Ok((StreamEnd(sender.direct()), StreamEnd(receiver.direct())))
     }
 }
 
 /// An end of a stream.
 #[derive(Debug)]
-pub struct StreamEnd(Handle);
+pub struct StreamEnd(DirectStream);
 
 impl Endpoint for StreamEnd {
     /// Attaches the end to the process that uses it.

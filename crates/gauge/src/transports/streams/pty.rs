@@ -10,7 +10,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use headwater_streams::drivers::pty::UNLOCK;
 use headwater_streams::modules::termios::numbers::TCSETS;
 use headwater_streams::modules::termios::{TERMIOS, Termios};
-use headwater_streams::{DeviceOptions, Error, Handle, IoctlTimeout, Stream};
+use headwater_streams::{DeviceOptions, Error, IoctlTimeout, Stream};
 
 use super::super::{Endpoint, Info, Setup, Transport, Unavailable};
 use super::{PIPE, StreamEnd};
@@ -67,16 +67,16 @@ impl<T: Terminal> Transport for Pty<T> {
         // The names are removed even if the opening failed.
         let _ = fs::remove_dir_all(&directory);
         let (terminal, master) = ends.map_err(|error| Unavailable::call("STREAMS pseudo-terminal", error))?;
-        Ok((PtyEnd(StreamEnd(terminal)), PtyEnd(StreamEnd(master))))
+        Ok((PtyEnd(StreamEnd(terminal.direct())), PtyEnd(StreamEnd(master.direct()))))
     }
 }
 
 /// Opens the master, and its slave as a terminal in raw mode.
-fn open(options: &DeviceOptions, has_modules: bool, nonblocking: bool) -> Result<(Handle, Handle), Error> {
-    let mut master = options.open("ptm").map(Stream::into_handle)?;
+fn open(options: &DeviceOptions, has_modules: bool, nonblocking: bool) -> Result<(Stream, Stream), Error> {
+    let master = options.open("ptm")?;
     master.ioctl(UNLOCK, &mut Vec::new(), IoctlTimeout::Usual)?;
     let number = master.minor().unwrap_or_default();
-    let mut terminal = options.clone().minor(number).open("pts").map(Stream::into_handle)?;
+    let terminal = options.clone().minor(number).open("pts")?;
     // The processes that are forked have met the partner.
     master.attach()?;
     if has_modules {
@@ -85,7 +85,7 @@ fn open(options: &DeviceOptions, has_modules: bool, nonblocking: bool) -> Result
         let raw = Termios::default().raw();
         terminal.ioctl(TCSETS, &mut raw.bytes()[..TERMIOS].to_vec(), IoctlTimeout::Usual)?;
     }
-    for end in [&mut terminal, &mut master] {
+    for end in [&terminal, &master] {
         end.set_nonblocking(nonblocking)?;
     }
     Ok((terminal, master))

@@ -1,6 +1,7 @@
 //! Another user stays in the middle of a call with the lock of a store: how long calls wait for it whose modules'
 //! procedures need the store, and which user completes the remaining work.
 
+use crate::options::Options;
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
@@ -342,7 +343,7 @@ fn a_short_write_goes_by_what_another_thread_has_made_of_the_end() {
 /// What gives back pages, flushes or closes holds the lock of a direction and does not read its modules.
 #[test]
 fn a_holder_that_reads_no_modules_leaves_them_to_the_next_one() {
-    let (mut near, mut far) = Handle::pair().expect("pipe");
+    let (mut near, mut far) = Options::new().pair().expect("pipe");
     near.push("nullmod").expect("it is known");
     far.attach().expect("a place");
     let me = far.end.me();

@@ -15,7 +15,7 @@ pub(super) fn between_looks() {
 
 /// A pipe whose reader finds nothing at its first look, whereupon `send` is called before its second.
 fn interrupted(send: impl FnOnce(&mut Handle) + 'static) -> Handle {
-    let (mut near, mut far) = Handle::pair().expect("pipe");
+    let (mut near, mut far) = crate::Options::new().pair().expect("pipe");
     far.set_nonblocking(true).expect("arm");
     far.set_read_options(ReadOptions { control: ControlMode::AsData, ..ReadOptions::default() }).expect("fine");
     assert!(far.peek(None, None, MessageFilter::Any).expect("fine").is_none());

@@ -71,11 +71,11 @@ fn answers_that_are_no_stream_are_refused_and_closed() {
     let (near, far) = pipe().expect("pipe");
     let (other, _another) = pipe().expect("pipe");
     let (bell, memory) = {
-        let handle = near.handle();
+        let handle = near.new_handle();
         let mut files = handle.end.endpoint.descriptors().map(|fd| fd.try_clone_to_owned().expect("dup"));
         (files.next().expect("a doorbell"), files.next().expect("memory"))
     };
-    let strange_memory = other.handle().end.region.as_fd().try_clone_to_owned().expect("dup");
+    let strange_memory = other.new_handle().end.region.as_fd().try_clone_to_owned().expect("dup");
     let cases: [(&[u8], &[BorrowedFd<'_>]); 12] = [
         (b"s\0\0\0\0", &[]),
         (b"s\0\0\0\0", &[null.as_fd()]),

@@ -46,7 +46,7 @@ impl Device {
     /// The stream of this driver behind a descriptor that came through exec, whichever user has made it.
     ///
     /// # Errors
-    /// As [`Device::receive_over`], and as [`Handle::from_fd`].
+    /// As [`Device::receive_over`], and as [`Stream::from_fd`].
     #[doc = include_str!("../../../doc/received_devices.md")]
     pub fn take_fd(driver: &str, fd: OwnedFd) -> Result<Stream> {
         DeviceOptions::new().take_fd(driver, fd)

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use headwater_os::child::Child;
 use headwater_streams::tpi::{Primitive, State};
-use headwater_streams::{DeviceOptions, Handle, Result};
+use headwater_streams::{DeviceOptions, Result, Stream};
 
 use crate::common::users;
 
@@ -78,9 +78,9 @@ impl Places {
         })
     }
 
-    fn open_foreign(&self, driver: &str) -> Result<Handle> {
+    fn open_foreign(&self, driver: &str) -> Result<Stream> {
         let options = DeviceOptions::new().directory(&self.devices).minor(self.foreign_minor);
-        options.open(driver).map(headwater_streams::Stream::into_handle)
+        options.open(driver)
     }
 
     /// Whether the holder's devices are found by their names, and answer; and nothing has reached its endpoint, which has no address.
@@ -88,11 +88,11 @@ impl Places {
         for path in self.foreign() {
             assert!(path.exists(), "{} was removed", path.display());
         }
-        let mut echo = self.open_foreign("echo").expect("the holder has it open");
+        let echo = self.open_foreign("echo").expect("the holder has it open");
         echo.write(b"is it here?").expect("room");
         let mut bytes = [0; 32];
         assert_eq!(echo.read(&mut bytes).expect("it answers"), 11);
-        let mut endpoint = self.open_foreign(ENDPOINT).expect("the holder has it open");
+        let endpoint = self.open_foreign(ENDPOINT).expect("the holder has it open");
         endpoint.putmsg(Some(&Primitive::InfoReq.encode()), None).expect("room");
         let first = endpoint.receive().expect("it answers").expect("an answer");
         let answer = first.control().map(Primitive::decode);

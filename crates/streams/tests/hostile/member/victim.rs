@@ -14,8 +14,8 @@ use headwater_streams::drivers::log::{ERRLOG, LogFlags, TRCLOG, TraceId};
 use headwater_streams::drivers::pty;
 use headwater_streams::tpi::{InternetAddress, Primitive};
 use headwater_streams::{
-    Access, DeviceOptions, Events, FifoOptions, Handle, IoctlTimeout, LogSubmitter, MemoryAt, Message, MuxId, Options,
-    Policy, Result, SignalEvents, Stream, inspect,
+    Access, DeviceOptions, Events, FifoOptions, IoctlTimeout, LogSubmitter, MemoryAt, Message, MuxId, Options, Policy,
+    Result, SignalEvents, Stream, inspect,
 };
 
 use super::board::{Board, Cell};
@@ -30,7 +30,7 @@ const PAGES_MAX: u64 = 60_000;
 pub struct Victim<'p> {
     random: Random,
     places: &'p Places,
-    ends: Vec<Handle>,
+    ends: Vec<Stream>,
     submitter: Option<LogSubmitter>,
     kept: Kept,
 }
@@ -83,17 +83,17 @@ type Call = fn(&mut Victim<'_>, usize) -> Result<()>;
 const OTHERS: &[(&str, Call)] = &[
     ("set_signals", |victim, at| {
         let events = SignalEvents::from_bits_truncate(victim.random.next() as u32);
-        victim.ends[at].set_signals(events)
+        victim.ends[at].signals().set(events)
     }),
     ("set_signals_of", |victim, at| {
         let own = std::process::id() as i32;
         let of = victim.random.one_of(&[own, -own]);
-        victim.ends[at].set_signals_of(of, SignalEvents::all())
+        victim.ends[at].signals().set_for(of, SignalEvents::all())
     }),
     ("signals", |victim, at| {
         let own = std::process::id() as i32;
-        victim.ends[at].signals()?;
-        victim.ends[at].signals_of(-own).map(drop)
+        victim.ends[at].signals().get()?;
+        victim.ends[at].signals().get_for(-own).map(drop)
     }),
     ("ioctl", |victim, at| {
         let command = victim.random.one_of(&[pty::UNLOCK, pty::NUMBER, TRCLOG, ERRLOG, 0x5301, 7]);
@@ -111,12 +111,12 @@ const OTHERS: &[(&str, Call)] = &[
         if lower == at {
             return Ok(());
         }
-        let lower = victim.ends[lower].another();
-        victim.ends[at].link(&lower).map(drop)
+        let lower = victim.ends[lower].clone();
+        victim.ends[at].links().link(&lower).map(drop)
     }),
     ("unlink", |victim, at| {
         let id = victim.random.one_of(&[None, MuxId::new(1), MuxId::new(2)]);
-        victim.ends[at].unlink(id)
+        victim.ends[at].links().unlink(id)
     }),
     ("send to a lower stream", |victim, at| {
         let id = victim.random.one_of(&[1, 2, 3, 70_000]);
@@ -133,12 +133,12 @@ const OTHERS: &[(&str, Call)] = &[
         let message = Message::proto_of(b"control", b"data").into_owned();
         victim.ends[at].send_message(&message)
     }),
-    ("receive_file", |victim, at| victim.ends[at].receive_file().map(drop)),
-    ("receive_file_from", |victim, at| victim.ends[at].receive_file_from().map(drop)),
+    ("receive_file", |victim, at| victim.ends[at].files().receive().map(drop)),
+    ("receive_file_from", |victim, at| victim.ends[at].files().receive_from().map(drop)),
     ("send_stream", |victim, at| {
         let sent = victim.any();
-        let sent = victim.ends[sent].another();
-        victim.ends[at].send_stream(&sent)
+        let sent = victim.ends[sent].clone();
+        victim.ends[at].files().send_stream(&sent)
     }),
     ("poll", |victim, at| {
         let wanted = victim.random.one_of(&[Events::IN, Events::OUT, Events::PRI, Events::all()]);
@@ -154,14 +154,14 @@ const OTHERS: &[(&str, Call)] = &[
         victim.ends[at].can_put_in_any_band()?;
         victim.ends[at].has_band(3).map(drop)
     }),
-    ("anchor", |victim, at| victim.ends[at].anchor()),
+    ("anchor", |victim, at| victim.ends[at].modules().anchor()),
     ("push", |victim, at| {
         let module = victim.random.one_of(&MODULES);
         victim.ends[at].push(module)
     }),
     ("close_time", |victim, at| {
-        victim.ends[at].set_close_time(Duration::from_millis(10))?;
-        victim.ends[at].close_time();
+        victim.ends[at].settings().set_close_time(Duration::from_millis(10))?;
+        victim.ends[at].settings().close_time();
         Ok(())
     }),
     ("send_to", |victim, at| {
@@ -185,22 +185,22 @@ const OTHERS: &[(&str, Call)] = &[
     }),
     ("bundle", |victim, at| {
         let bundle = victim.ends[at].to_bundle()?;
-        Handle::from_bundle(bundle).map(drop)
+        Stream::from_bundle(bundle).map(drop)
     }),
     ("send_over", |victim, at| {
         let (one, other) = UnixStream::pair()?;
         victim.ends[at].send_over(&one)?;
-        Handle::receive_over(&other).map(drop)
+        Stream::receive_over(&other).map(drop)
     }),
-    ("from_fd", |victim, at| Handle::from_fd(victim.ends[at].as_fd().try_clone_to_owned()?).map(drop)),
+    ("from_fd", |victim, at| Stream::from_fd(victim.ends[at].as_fd().try_clone_to_owned()?).map(drop)),
     ("another and close", |victim, at| {
-        let another = victim.ends[at].another();
+        let another = victim.ends[at].clone();
         let end = std::mem::replace(&mut victim.ends[at], another);
         drop(end);
         Ok(())
     }),
     ("attach_to", |victim, at| {
-        let stream = Stream::from(victim.ends[at].another());
+        let stream = victim.ends[at].clone();
         stream.attach_to(victim.places.node())
     }),
     ("open attached", |victim, _| {
@@ -282,9 +282,9 @@ impl<'p> Victim<'p> {
             }
             if victim.random.one_in(2) {
                 let own = std::process::id() as i32;
-                let _ = victim.ends[at].set_signals(SignalEvents::all());
+                let _ = victim.ends[at].signals().set(SignalEvents::all());
                 if victim.random.one_in(2) {
-                    let _ = victim.ends[at].set_signals_of(-own, SignalEvents::all());
+                    let _ = victim.ends[at].signals().set_for(-own, SignalEvents::all());
                 }
             }
         }
@@ -298,7 +298,7 @@ impl<'p> Victim<'p> {
     /// A stream that calls may use.
     fn add(&mut self, stream: Stream) -> Result<()> {
         stream.set_nonblocking(true)?;
-        let handle = stream.into_handle();
+        let handle = stream;
         if self.ends.len() < 12 {
             self.ends.push(handle);
         } else {
@@ -318,29 +318,29 @@ impl<'p> Victim<'p> {
         let options = Options::new().hiwat(hiwat).lowat(hiwat / 2).policy(policy);
         let devices = self.devices().stream(options);
         match self.random.below(9) {
-            0 => self.ends.extend(<[Handle; 2]>::from(options.pair()?)),
+            0 => self.ends.extend(<[Stream; 2]>::from(options.pipe()?)),
             1 => {
                 let fifo = FifoOptions::new().nonblocking(true).stream(options);
                 for access in [Access::Read, Access::Write] {
-                    self.ends.push(fifo.open(self.places.fifo(), access)?.into_handle());
+                    self.ends.push(fifo.open(self.places.fifo(), access)?);
                 }
             }
-            2 => self.ends.push(devices.open("echo")?.into_handle()),
+            2 => self.ends.push(devices.open("echo")?),
             3 => {
-                let (mut upper, lower) = (devices.open("mux")?.into_handle(), devices.open_private("echo")?);
-                upper.link(&lower.handle())?;
+                let (upper, lower) = (devices.open("mux")?, devices.open_private("echo")?);
+                upper.links().link(&lower.clone())?;
                 self.ends.push(upper);
-                self.ends.push(lower.into_handle());
+                self.ends.push(lower);
             }
             4 => {
                 for address in [b"first".as_slice(), b"second"] {
-                    let mut end = devices.open("ticlts")?.into_handle();
+                    let end = devices.open("ticlts")?;
                     end.putmsg(Some(&Primitive::BindReq { address, waiting: 0 }.encode()), None)?;
                     self.ends.push(end);
                 }
             }
             5 => {
-                let mut end = devices.open_private(self.random.one_of(&["inet-udp", "inet-tcp"]))?.into_handle();
+                let end = devices.open_private(self.random.one_of(&["inet-udp", "inet-tcp"]))?;
                 let loopback = InternetAddress::from(std::net::SocketAddr::from(([127, 0, 0, 1], 0)));
                 let request = Primitive::BindReq { address: loopback.bytes(), waiting: self.random.below(2) as u32 };
                 end.putmsg(Some(&request.encode()), None)?;
@@ -350,21 +350,21 @@ impl<'p> Victim<'p> {
                 let log = devices.open("log")?;
                 log.ioctl(TRCLOG, &mut TraceId::list(&[TraceId::ALL]), IoctlTimeout::Usual)?;
                 self.submitter = Some(LogSubmitter::open(&self.devices())?);
-                self.ends.push(log.into_handle());
+                self.ends.push(log);
             }
             7 => {
-                let mut master = devices.open("ptm")?.into_handle();
+                let master = devices.open("ptm")?;
                 master.ioctl(pty::UNLOCK, &mut Vec::new(), IoctlTimeout::Usual)?;
                 let minor = master.minor().expect("a device");
-                self.ends.push(devices.minor(minor).open("pts")?.into_handle());
+                self.ends.push(devices.minor(minor).open("pts")?);
                 self.ends.push(master);
             }
             _ => {
-                let (near, far) = options.pair()?;
-                let far = Stream::from(far);
+                let (near, far) = options.pipe()?;
+                let far = far;
                 // Another victim's, which was killed, is no more.
                 far.attach_to(self.places.node())?;
-                self.ends.extend([near, far.into_handle()]);
+                self.ends.extend([near, far]);
             }
         }
         Ok(())
@@ -388,7 +388,7 @@ impl<'p> Victim<'p> {
             let (at, number) = (self.any(), self.random.below(ALL + CALLS / 2) % ALL);
             board.begin(number);
             let done = match number.checked_sub(CALLS) {
-                None => call_by_number(number, &mut self.ends[at], &mut self.random),
+                None => call_by_number(number, &self.ends[at], &mut self.random),
                 Some(other) => OTHERS[other].1(&mut self, at),
             };
             board.end(done.as_ref().err());

@@ -38,7 +38,7 @@ fn twenty_clients_get_a_connection_each() {
     let own = (Some(files::own_user()), Some(files::own_group()));
     let connections: Vec<Stream> = (0..20)
         .map(|_| {
-            let received = server.receive_file_from().expect("a client opens");
+            let received = server.files().receive_from().expect("a client opens");
             assert_eq!((received.user, received.group), own);
             received.into_stream().expect("a connection")
         })
@@ -73,7 +73,7 @@ fn an_open_waits_until_the_server_has_received_the_connection() {
     let opener = Interruptible::start(move || Stream::open_attached(to));
     std::thread::sleep(Duration::from_millis(100));
     assert!(!opener.is_finished(), "the server has not received it");
-    let connection = server.receive_file_from().expect("it is there").into_stream().expect("a stream");
+    let connection = server.files().receive_from().expect("it is there").into_stream().expect("a stream");
     let opened = opener.join().expect("received").expect("attached");
     opened.write(b"hello").expect("room");
     assert_eq!(reads(&connection), "hello");
@@ -83,7 +83,7 @@ fn an_open_waits_until_the_server_has_received_the_connection() {
     std::thread::sleep(Duration::from_millis(20));
     let interrupted = opener.end(Duration::from_millis(5));
     assert_eq!(interrupted.expect_err("a signal handler ran").errno(), Errno::Intr);
-    let dead = server.receive_file_from().expect("it was sent").into_stream().expect("a stream");
+    let dead = server.files().receive_from().expect("it was sent").into_stream().expect("a stream");
     assert_eq!(dead.read(&mut [0; 8]).expect("its opener is gone"), 0);
     detach(&path).expect("it is attached");
     calm();
@@ -106,7 +106,7 @@ fn an_open_that_must_not_wait_is_told_to_try_again() {
         let opener = scope.spawn(|| open(&path));
         let connection = loop {
             // Those that have given up come first.
-            let connection = server.receive_file_from().expect("there").into_stream().expect("a stream");
+            let connection = server.files().receive_from().expect("there").into_stream().expect("a stream");
             connection.set_nonblocking(true).expect("open");
             match connection.read(&mut [0; 8]) {
                 Ok(0) => {}
@@ -150,7 +150,7 @@ fn connld_belongs_on_an_end_of_a_pipe() {
     // Without a name it passes everything on.
     far.putmsg(Some(b"control"), Some(b"data")).expect("room");
     assert_eq!(near.receive().expect("there").expect("a message").data(), Some(&b"data"[..]));
-    assert_eq!(far.look().expect("pushed"), "connld");
+    assert_eq!(far.modules().look().expect("pushed"), "connld");
     far.pop().expect("pushed");
 }
 
@@ -164,27 +164,27 @@ fn a_stream_s_end_is_sent_as_a_file_and_taken_up() {
             near.push(module).expect("known");
         }
         let (one, other) = pipe().expect("pipe");
-        near.send_stream(&other).expect("room");
+        near.files().send_stream(&other).expect("room");
         drop(other);
         one.write(b"before").expect("it is on its way");
         joined(child(|| {
-            let taken = far.receive_file_from()?.into_stream()?;
+            let taken = far.files().receive_from()?.into_stream()?;
             assert_eq!(reads(&taken), "before");
             taken.write(b"answer").map(drop)
         }));
         assert_eq!(reads(&one), "answer");
     }
     let device = Device::open_private("echo").expect("known");
-    near.send_stream(&device).expect("room");
+    near.files().send_stream(&device).expect("room");
     device.write(b"hello").expect("room");
-    let received = far.receive_file_from().expect("there");
+    let received = far.files().receive_from().expect("there");
     let taken = Device::take_received("echo", received).expect("a device");
     assert_eq!(reads(&taken), "hello");
     // The file alone is no stream.
     let (one, other) = pipe().expect("pipe");
-    near.send_stream(&other).expect("room");
+    near.files().send_stream(&other).expect("room");
     drop((one, other));
-    let alone = far.receive_file().expect("there");
+    let alone = far.files().receive().expect("there");
     assert_eq!(Stream::from_fd(alone).expect_err("the memory was closed").errno(), Errno::Nostr);
     calm();
 }

@@ -197,7 +197,7 @@ fn openers_that_are_killed_or_stopped_hold_nobody_up() {
         connection.write(b"alive").map(drop)
     });
     let received = loop {
-        let connection = server.receive_file_from().expect("there").into_stream().expect("a stream");
+        let connection = server.files().receive_from().expect("there").into_stream().expect("a stream");
         // The stopped ones say nothing, the killed ones are gone.
         if connection.poll(headwater_streams::Events::IN, Some(Duration::from_millis(300))).expect("poll").is_empty() {
             continue;

@@ -246,7 +246,7 @@ fn devices_and_fifos_have_names_too() {
     device.attach_to(&path).expect("own");
     drop(device);
     let opened = open(&path);
-    assert_eq!(opened.look().expect("a driver"), "echo");
+    assert_eq!(opened.modules().look().expect("a driver"), "echo");
     opened.write(b"hello").expect("room");
     drop(opened);
     joined(child(|| {

@@ -135,7 +135,7 @@ fn the_server_is_told_which_user_has_opened_the_name() {
             become_user(user);
             open(&path).write(b"hello").map(drop)
         });
-        let received = server.receive_file_from().expect("it opens");
+        let received = server.files().receive_from().expect("it opens");
         assert_eq!((received.user, received.group), (Some(user), Some(user)));
         assert_eq!(reads(&received.into_stream().expect("a stream")), "hello");
         joined(client);

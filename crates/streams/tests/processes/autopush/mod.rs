@@ -28,7 +28,7 @@ fn configure(options: &DeviceOptions, line: &str) -> std::result::Result<(), Err
 
 /// The modules of a stream, without its driver, the first pushed first.
 fn modules(stream: &Stream) -> Vec<String> {
-    let mut names = stream.list().expect("no error");
+    let mut names = stream.modules().list().expect("no error");
     names.pop();
     names.reverse();
     names

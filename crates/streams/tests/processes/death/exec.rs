@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use headwater_os::child::Child;
-use headwater_streams::Handle;
+use headwater_streams::Stream;
 
 use super::common::{calm, in_own_process, read_all, within};
 use super::{HELD, Holds, use_side};
@@ -19,7 +19,7 @@ const TIMES: usize = 70;
 fn again() {
     let (Ok(number), Ok(left)) = (std::env::var("DEATH_STREAM"), std::env::var("DEATH_LEFT")) else { return };
     let left: usize = left.parse().expect("a number");
-    let mut stream = Handle::from_number(number.parse().expect("a number")).expect("it was kept");
+    let stream = Stream::from_number(number.parse().expect("a number")).expect("it was kept");
     if let Err(error) = stream.write(b"x") {
         println!("{left} times before the end: {error}");
         std::process::exit(1);
@@ -43,7 +43,7 @@ fn a_process_may_execute_again_and_again() {
     in_own_process!();
     for (place, randomly) in [("other places", true), ("the same place", false)] {
         within(Duration::from_secs(60), format!("a program that executes itself, in {place}"));
-        let (near, mut far) = Handle::pair().expect("pipe");
+        let (near, far) = headwater_streams::pipe().expect("pipe");
         near.set_inheritable(true).expect("fcntl");
         let mut command = myself(&near.as_fd().as_raw_fd().to_string(), TIMES - 1);
         if !randomly {
@@ -57,7 +57,7 @@ fn a_process_may_execute_again_and_again() {
         }
         let mut started = command.stdout(Stdio::piped()).spawn().expect("exec");
         drop(near);
-        assert_eq!(read_all(&mut far).len(), TIMES, "in {place}");
+        assert_eq!(read_all(&far).len(), TIMES, "in {place}");
         assert!(started.wait().expect("wait").success());
     }
     calm();
@@ -69,10 +69,10 @@ fn what_a_program_held_is_free_when_its_process_executes_another() {
     in_own_process!();
     for holds in [Holds::Writing, Holds::Reading] {
         within(Duration::from_secs(30), format!("{holds:?} is held when the process executes another program"));
-        let (mut near, mut far) = Handle::pair().expect("pipe");
+        let (near, far) = headwater_streams::pipe().expect("pipe");
         far.putmsg(None, Some(HELD)).expect("room");
         let (ready, mut is_ready) = std::io::pipe().map(|(read, write)| (write, read)).expect("pipe");
-        let mut copy = near.another();
+        let mut copy = near.direct();
         let mut child = Child::fork(|| {
             std::thread::scope(|scope| {
                 let (tell, told) = std::sync::mpsc::channel();
@@ -96,7 +96,7 @@ fn what_a_program_held_is_free_when_its_process_executes_another() {
         })
         .expect("fork");
         std::io::Read::read_exact(&mut is_ready, &mut [0]).expect("the other program runs");
-        assert_eq!(use_side(&mut near, holds).expect("it holds nothing any more"), 4);
+        assert_eq!(use_side(&near, holds).expect("it holds nothing any more"), 4);
         assert!(child.try_wait().expect("wait").is_none(), "it runs");
         child.kill();
         child.wait().expect("wait");

@@ -6,7 +6,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use headwater_streams::{
-    Errno, Events, Handle, Message, Module, ModuleInfo, Options, Priority, Queue, Result, register,
+    Errno, Events, Message, Module, ModuleInfo, Options, Priority, Queue, Result, Stream, register,
 };
 
 use super::common::{Interruptible, calm, in_own_process, polled, within};
@@ -49,11 +49,11 @@ fn wait_until(reached: impl Fn(u32) -> bool) {
 }
 
 /// A handle whose thread holds the writing side of its end until it is told to let go.
-struct Held(JoinHandle<Handle>);
+struct Held(JoinHandle<Stream>);
 
 impl Held {
     /// The module is pushed already.
-    fn by(mut stream: Handle) -> Held {
+    fn by(stream: Stream) -> Held {
         set_place(OUTSIDE);
         // High priority does not wait for room.
         let writer = std::thread::spawn(move || {
@@ -64,23 +64,23 @@ impl Held {
         Held(writer)
     }
 
-    fn let_go(self) -> Handle {
+    fn let_go(self) -> Stream {
         set_place(LEAVING);
         self.0.join().expect("no panic")
     }
 }
 
 /// Two ends with small queues, of which the first has these modules, the gate among them.
-fn ends(modules: &[&str]) -> (Handle, Handle) {
+fn ends(modules: &[&str]) -> (Stream, Stream) {
     static KNOWN: std::sync::Once = std::sync::Once::new();
     KNOWN.call_once(|| register(Gate).expect("a free name"));
-    let (mut near, far) = Options::new().hiwat(1000).lowat(500).pair().expect("pipe");
+    let (near, far) = Options::new().hiwat(1000).lowat(500).pipe().expect("pipe");
     modules.iter().for_each(|name| near.push(name).expect("known"));
     (near, far)
 }
 
 /// Writes until it is refused.
-fn fill(stream: &mut Handle) -> usize {
+fn fill(stream: &Stream) -> usize {
     let (mut written, bytes) = (0, [1; 100]);
     stream.set_nonblocking(true).expect("set");
     loop {
@@ -96,7 +96,7 @@ fn fill(stream: &mut Handle) -> usize {
 }
 
 /// Reads until it is refused.
-fn drain(stream: &mut Handle) -> usize {
+fn drain(stream: &Stream) -> usize {
     let (mut read, mut buffer) = (0, [0; 300]);
     loop {
         match stream.read(&mut buffer) {
@@ -113,9 +113,9 @@ fn drain(stream: &mut Handle) -> usize {
 fn a_poll_behind_a_stopped_holder_waits_its_time_and_says_not_ready() {
     in_own_process!();
     within(Duration::from_secs(20), "a poll behind a stopped writer".into());
-    let (near, mut far) = ends(&["gate"]);
-    let mut other = near.another();
-    fill(&mut other);
+    let (near, far) = ends(&["gate"]);
+    let other = near.clone();
+    fill(&other);
     let held = Held::by(near);
     let time = Duration::from_millis(60);
     for wanted in [Events::OUT, Events::IN | Events::OUT, Events::OUT | Events::WRBAND] {
@@ -133,7 +133,7 @@ fn a_poll_behind_a_stopped_holder_waits_its_time_and_says_not_ready() {
     });
     std::thread::sleep(time);
     far.set_nonblocking(true).expect("set");
-    drain(&mut far);
+    drain(&far);
     drop(held.let_go());
     assert_eq!(polling.join().expect("no panic").0, Events::OUT);
     calm();
@@ -147,8 +147,8 @@ fn a_signal_ends_a_poll_behind_a_stopped_holder() {
     let mut signals = 0;
     for round in 0..POLLS {
         let (near, _far) = ends(&["gate"]);
-        let mut other = near.another();
-        fill(&mut other);
+        let other = near.clone();
+        fill(&other);
         let held = Held::by(near);
         let polling = Interruptible::start(move || other.poll(Events::OUT, None));
         while !polling.is_finished() {
@@ -173,11 +173,11 @@ fn a_writer_that_comes_out_runs_the_services_that_a_reader_could_not() {
     within(Duration::from_secs(30), "a stopped writer that owes a service".into());
     for nonblocking in [true, false] {
         let (near, mut far) = ends(&["srvmod", "gate"]);
-        let mut other = near.another();
-        let written = fill(&mut other);
+        let other = near.clone();
+        let written = fill(&other);
         let held = Held::by(near);
         far.set_nonblocking(true).expect("set");
-        let read = drain(&mut far);
+        let read = drain(&far);
         assert!((1..written).contains(&read), "{read} of {written} bytes were at the head");
         assert_eq!(polled(&far, libc::POLLIN, Duration::from_millis(50)), 0, "nobody can run the service");
         let writer = if nonblocking {
@@ -197,7 +197,7 @@ fn a_writer_that_comes_out_runs_the_services_that_a_reader_could_not() {
             writer
         };
         far.set_nonblocking(true).expect("set");
-        let rest = drain(&mut far);
+        let rest = drain(&far);
         assert_eq!(read + rest + usize::from(!nonblocking), written);
         drop(writer);
     }

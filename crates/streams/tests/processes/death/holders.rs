@@ -5,18 +5,18 @@ use std::net::Shutdown;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use headwater_streams::{Errno, Events, Flush, Handle, MessageFilter, ReadOptions};
+use headwater_streams::{Errno, Events, Flush, MessageFilter, ReadOptions, Stream, pipe};
 
 use super::common::{Interruptible, calm, in_own_process, joined, read_all, within};
-use super::{HELD, Holds, hold, holder, refusal, signal, tell, use_side, wait_for};
+use super::{HELD, Holds, hold, holder, refusal, signal, tell, use_directly, use_side, wait_for};
 
 const SIDES: [Holds; 2] = [Holds::Writing, Holds::Reading];
 /// Longer than the limit for a live holder ever was.
 const LONG: Duration = Duration::from_millis(2300);
 
 /// The end whose side is held: with a message there to be borrowed, and another behind it.
-fn ends(holds: Holds) -> (Handle, Handle) {
-    let (mut near, mut far) = Handle::pair().expect("pipe");
+fn ends(holds: Holds) -> (Stream, Stream) {
+    let (near, far) = pipe().expect("pipe");
     far.putmsg(None, Some(HELD)).expect("room");
     far.putmsg(None, Some(b"more")).expect("room");
     let _ = holds;
@@ -37,13 +37,13 @@ fn a_call_that_is_not_to_wait_does_not_wait_for_a_stopped_holder() {
     in_own_process!();
     for holds in SIDES {
         within(Duration::from_secs(20), format!("{holds:?} is stopped"));
-        let (mut near, mut far) = ends(holds);
-        let (child, control) = holder(near.another(), holds);
+        let (near, far) = ends(holds);
+        let (child, control) = holder(near.clone(), holds);
         stopped(child.id());
         near.set_nonblocking(true).expect("arm");
         let start = Instant::now();
         for _ in 0..5 {
-            assert_eq!(refusal(use_side(&mut near, holds)), Errno::Again);
+            assert_eq!(refusal(use_side(&near, holds)), Errno::Again);
         }
         near.set_nonblocking(false).expect("no error");
         if let Holds::Writing = holds {
@@ -55,11 +55,11 @@ fn a_call_that_is_not_to_wait_does_not_wait_for_a_stopped_holder() {
         assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
         signal(child.id(), libc::SIGCONT);
         tell(&control);
-        assert_eq!(use_side(&mut near, holds).expect("it came out"), 4);
+        assert_eq!(use_side(&near, holds).expect("it came out"), 4);
         joined(child);
         if let Holds::Writing = holds {
             drop(near);
-            assert_eq!(read_all(&mut far), b"heldmore");
+            assert_eq!(read_all(&far), b"heldmore");
         }
     }
     calm();
@@ -70,15 +70,15 @@ fn a_signal_ends_the_wait_for_a_stopped_holder() {
     in_own_process!();
     for holds in SIDES {
         within(Duration::from_secs(20), format!("{holds:?} is stopped"));
-        let (mut near, _far) = ends(holds);
-        let (child, control) = holder(near.another(), holds);
+        let (near, _far) = ends(holds);
+        let (child, control) = holder(near.clone(), holds);
         stopped(child.id());
-        let waiter = Interruptible::start(move || (refusal(use_side(&mut near, holds)), near));
-        let (errno, mut near) = waiter.end(Duration::from_millis(20));
+        let waiter = Interruptible::start(move || (refusal(use_side(&near, holds)), near));
+        let (errno, near) = waiter.end(Duration::from_millis(20));
         assert_eq!(errno, Errno::Intr);
         signal(child.id(), libc::SIGCONT);
         tell(&control);
-        assert_eq!(use_side(&mut near, holds).expect("it came out"), 4);
+        assert_eq!(use_side(&near, holds).expect("it came out"), 4);
         joined(child);
     }
     calm();
@@ -92,9 +92,9 @@ fn what_a_read_has_taken_is_said_though_another_reader_is_in_the_way_of_the_rest
     within(Duration::from_secs(40), "a reader is in another one's way".into());
     let mut met = 0;
     for _ in 0..200 {
-        let (mut near, mut far) = Handle::pair().expect("pipe");
-        let mut reader = far.another();
-        far.set_read_options(ReadOptions::new().fill(true)).expect("set");
+        let (near, far) = pipe().expect("pipe");
+        let reader = far.clone();
+        far.settings().set_read_options(ReadOptions::new().fill(true)).expect("set");
         far.set_nonblocking(true).expect("arm");
         near.write(b"0123456789").expect("room");
         let waiter = Interruptible::start(move || reader.read(&mut [0; 30]));
@@ -105,7 +105,8 @@ fn what_a_read_has_taken_is_said_though_another_reader_is_in_the_way_of_the_rest
         std::thread::sleep(Duration::from_millis(2));
         near.write(b"x").expect("room");
         // The first of the two gets it.
-        let done = if let Ok(_borrowed) = far.borrow() {
+        let mut direct = far.direct();
+        let done = if let Ok(_borrowed) = direct.borrow() {
             met += 1;
             waiter.end(Duration::from_millis(5))
         } else {
@@ -130,18 +131,18 @@ fn a_slow_holder_is_waited_for() {
     std::thread::scope(|scope| {
         for holds in SIDES {
             scope.spawn(move || {
-                let (mut near, _far) = ends(holds);
-                let mut slow = near.another();
+                let (near, _far) = ends(holds);
+                let slow = near.clone();
                 let (here, there) = std::os::unix::net::UnixStream::pair().expect("pair");
                 std::thread::scope(|scope| {
-                    let held = scope.spawn(move || hold(&mut slow, holds, &there).expect("it is not taken away"));
+                    let held = scope.spawn(move || hold(&slow, holds, &there).expect("it is not taken away"));
                     wait_for(&here);
-                    let mut other = near.another();
+                    let mut other = near.direct();
                     other.set_nonblocking(true).expect("arm");
-                    let waiter = scope.spawn(move || use_side(&mut near, holds));
+                    let waiter = scope.spawn(move || use_side(&near, holds));
                     let start = Instant::now();
                     while start.elapsed() < LONG {
-                        assert_eq!(refusal(use_side(&mut other, holds)), Errno::Again);
+                        assert_eq!(refusal(use_directly(&mut other, holds)), Errno::Again);
                         std::thread::sleep(Duration::from_millis(50));
                     }
                     assert!(!waiter.is_finished());
@@ -160,21 +161,21 @@ fn what_a_handle_forgot_is_free_when_it_is_dropped() {
     in_own_process!();
     for holds in SIDES {
         within(Duration::from_secs(20), format!("{holds:?} is forgotten"));
-        let (mut near, _far) = ends(holds);
-        let mut forgetful = near.another();
+        let (near, _far) = ends(holds);
+        let mut forgetful = near.direct();
         match holds {
             Holds::Writing => std::mem::forget(forgetful.reserve(4).expect("room")),
             Holds::Reading => std::mem::forget(forgetful.borrow().expect("there")),
         }
         near.set_nonblocking(true).expect("arm");
-        assert_eq!(refusal(use_side(&mut near, holds)), Errno::Again);
-        assert_eq!(use_side(&mut forgetful, holds).expect("the handle itself goes on"), 4);
+        assert_eq!(refusal(use_side(&near, holds)), Errno::Again);
+        assert_eq!(use_directly(&mut forgetful, holds).expect("the user itself goes on"), 4);
         match holds {
             Holds::Writing => std::mem::forget(forgetful.reserve(4).expect("room")),
             Holds::Reading => std::mem::forget(forgetful.borrow().expect("there")),
         }
         drop(forgetful);
-        assert_eq!(use_side(&mut near, holds).expect("it is gone"), 4);
+        assert_eq!(use_side(&near, holds).expect("it is gone"), 4);
     }
     calm();
 }
@@ -183,12 +184,13 @@ fn what_a_handle_forgot_is_free_when_it_is_dropped() {
 fn a_forked_childs_copy_of_a_place_is_nothing() {
     in_own_process!();
     within(Duration::from_secs(20), "a copy of a place".into());
-    let (mut near, mut far) = Handle::pair().expect("pipe");
-    let mut other = near.another();
+    let (near, far) = pipe().expect("pipe");
+    let mut other = near.direct();
     other.set_nonblocking(true).expect("arm");
+    let mut holder = near.direct();
     // By the bias as well: taken twice.
     for round in 0..2 {
-        let place = std::cell::Cell::new(Some(near.reserve(4).expect("room")));
+        let place = std::cell::Cell::new(Some(holder.reserve(4).expect("room")));
         for commits in [false, true] {
             let child = super::common::child(|| {
                 let place = place.take().expect("a copy");
@@ -206,7 +208,8 @@ fn a_forked_childs_copy_of_a_place_is_nothing() {
         assert_eq!(far.read(&mut [0; 8]).expect("there"), 4);
     }
     near.write(HELD).expect("room");
-    let message = std::cell::Cell::new(far.borrow().expect("there"));
+    let mut borrower = far.direct();
+    let message = std::cell::Cell::new(borrower.borrow().expect("there"));
     joined(super::common::child(|| {
         assert_eq!(refusal(message.take().expect("a copy").consume(4)), Errno::Inval);
         Ok(())
@@ -292,7 +295,7 @@ fn a_frozen_holder_is_waited_for() {
         .into_iter()
         .map(|holds| {
             let (near, far) = ends(holds);
-            let (child, control) = holder(near.another(), holds);
+            let (child, control) = holder(near.clone(), holds);
             group.take(child.id());
             (holds, near, far, child, control)
         })
@@ -301,10 +304,10 @@ fn a_frozen_holder_is_waited_for() {
     let mut waiters = Vec::new();
     let mut others = Vec::new();
     for (holds, near, far, child, control) in holding {
-        let mut other = near.another();
+        let other = near.clone();
         other.set_nonblocking(true).expect("arm");
-        let mut near = near;
-        waiters.push(std::thread::spawn(move || use_side(&mut near, holds)));
+        let near = near;
+        waiters.push(std::thread::spawn(move || use_side(&near, holds)));
         others.push((holds, other, far, child, control));
     }
     let start = Instant::now();
@@ -333,11 +336,12 @@ fn a_frozen_holder_is_waited_for() {
 #[test]
 fn a_holder_that_lives_keeps_what_it_has_though_both_directions_were_shut_down() {
     in_own_process!();
-    let (mut near, mut far) = Handle::pair().expect("pipe");
+    let (near, far) = pipe().expect("pipe");
     far.write(HELD).expect("room");
     near.shutdown(Shutdown::Write).expect("shutdown");
     far.shutdown(Shutdown::Write).expect("shutdown");
-    let message = near.borrow().expect("no error").expect("it is there");
+    let mut borrower = near.direct();
+    let message = borrower.borrow().expect("no error").expect("it is there");
     far.set_nonblocking(true).expect("set");
     // The kernel shows a hang-up now.
     assert!(far.poll(Events::OUT, Some(Duration::ZERO)).expect("no error").intersects(Events::HUP));
@@ -345,5 +349,5 @@ fn a_holder_that_lives_keeps_what_it_has_though_both_directions_were_shut_down()
     assert_eq!(flushed.expect_err("it is borrowed").errno(), Errno::Again);
     assert_eq!(message.to_vec(), HELD);
     message.consume(HELD.len()).expect("it was there");
-    assert_eq!(read_all(&mut near), b"");
+    assert_eq!(read_all(&near), b"");
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use headwater_os::child::Child;
 use headwater_os::refuse::{Refusal, refuse, refuse_from};
-use headwater_streams::{Events, Handle};
+use headwater_streams::{Events, Stream, pipe};
 
 use super::common::{self, alone, calm, fifo, in_own_process, joined, open, read_all, within};
 use super::{Holds, holder, use_side};
@@ -84,34 +84,35 @@ fn on_an_older_kernel() {
 }
 
 fn a_child_is_another_user() {
-    let (mut near, mut far) = Handle::pair().expect("pipe");
+    let (near, far) = pipe().expect("pipe");
     near.write(b"parent ").expect("room");
     joined(common::child(|| near.write(b"child ").map(drop)));
     near.write(b"parent").expect("room");
     assert!(far.poll(Events::IN, Some(Duration::from_secs(5))).expect("no error").intersects(Events::IN));
     drop(near);
-    assert_eq!(read_all(&mut far), b"parent child parent");
+    assert_eq!(read_all(&far), b"parent child parent");
 }
 
 fn a_contended_side_changes_hands() {
-    let (near, mut far) = Handle::pair().expect("pipe");
-    let clones: Vec<Handle> = (0..3).map(|_| near.another()).collect();
+    let (near, far) = pipe().expect("pipe");
+    let clones: Vec<Stream> = (0..3).map(|_| near.clone()).collect();
     drop(near);
     std::thread::scope(|scope| {
-        for mut writer in clones {
+        for writer in clones {
             scope.spawn(move || {
                 for round in 0..300 {
                     writer.write(&[1; 50]).unwrap_or_else(|error| panic!("round {round}: {error}"));
                     if round % 100 == 0 {
                         // Longer than a waiter spins.
-                        let place = writer.reserve(50).expect("room");
+                        let mut holder = writer.direct();
+                        let place = holder.reserve(50).expect("room");
                         std::thread::sleep(Duration::from_millis(15));
                         drop(place);
                     }
                 }
             });
         }
-        assert_eq!(read_all(&mut far).len(), 3 * 300 * 50);
+        assert_eq!(read_all(&far).len(), 3 * 300 * 50);
     });
 }
 
@@ -119,22 +120,22 @@ fn a_contended_side_changes_hands() {
 fn the_dead_make_room() {
     for holds in [Holds::Writing, Holds::Reading] {
         for reaped in [false, true] {
-            let (mut near, mut far) = Handle::pair().expect("pipe");
+            let (near, far) = pipe().expect("pipe");
             far.putmsg(None, Some(b"held")).expect("room");
             near.attach().expect("a place");
-            let (mut child, control) = holder(near.another(), holds);
+            let (mut child, control) = holder(near.clone(), holds);
             child.kill();
             if reaped {
                 child.wait().expect("wait");
             }
-            assert_eq!(use_side(&mut near, holds).expect("it is dead"), 4);
+            assert_eq!(use_side(&near, holds).expect("it is dead"), 4);
             drop(control);
         }
     }
-    let (near, mut far) = Handle::pair().expect("pipe");
+    let (near, far) = pipe().expect("pipe");
     for round in 0..70 {
         let mut user = Child::fork(|| {
-            let mut copy = near.another();
+            let copy = near.clone();
             copy.write(b"x").expect("room");
             headwater_os::child::kill_self()
         })
@@ -146,8 +147,8 @@ fn the_dead_make_room() {
 
 fn a_fifo_is_opened() {
     let (_directory, path) = fifo();
-    let mut reader = open(&path, headwater_streams::Access::Read).expect("open");
-    let mut writer = open(&path, headwater_streams::Access::Write).expect("open");
+    let reader = open(&path, headwater_streams::Access::Read).expect("open");
+    let writer = open(&path, headwater_streams::Access::Write).expect("open");
     writer.write(b"through a FIFO").expect("room");
     assert_eq!(reader.read(&mut [0; 32]).expect("there"), 14);
 }

@@ -15,7 +15,7 @@ use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 
 use headwater_os::child::Child;
-use headwater_streams::{Errno, Handle};
+use headwater_streams::{DirectStream, Errno, Stream};
 
 /// How a user of an end stays in the middle of a call.
 #[derive(Debug, Clone, Copy)]
@@ -30,14 +30,15 @@ enum Holds {
 const HELD: &[u8] = b"held";
 
 /// Enters a call, reports that, and leaves the call when it is told to; false if it is told to end inside it.
-fn hold(stream: &mut Handle, holds: Holds, control: &UnixStream) -> headwater_streams::Result<bool> {
+fn hold(stream: &Stream, holds: Holds, control: &UnixStream) -> headwater_streams::Result<bool> {
     let go_on = |control: &UnixStream| {
         (&mut &*control).write_all(b"x")?;
         Ok::<_, headwater_streams::Error>((&mut &*control).read(&mut [0])? == 1)
     };
     match holds {
         Holds::Writing => {
-            let mut place = stream.reserve(HELD.len())?;
+            let mut direct = stream.direct();
+            let mut place = direct.reserve(HELD.len())?;
             place.fill(0, HELD);
             if !go_on(control)? {
                 std::mem::forget(place);
@@ -46,7 +47,8 @@ fn hold(stream: &mut Handle, holds: Holds, control: &UnixStream) -> headwater_st
             place.commit()?;
         }
         Holds::Reading => {
-            let message = stream.borrow()?.expect("it is there");
+            let mut direct = stream.direct();
+            let message = direct.borrow()?.expect("it is there");
             if !go_on(control)? {
                 std::mem::forget(message);
                 return Ok(false);
@@ -58,11 +60,11 @@ fn hold(stream: &mut Handle, holds: Holds, control: &UnixStream) -> headwater_st
 }
 
 /// A forked process that holds a side of an end, and has reported that. A byte tells it to release the side.
-fn holder(mut stream: Handle, holds: Holds) -> (Child, UnixStream) {
+fn holder(stream: Stream, holds: Holds) -> (Child, UnixStream) {
     let (here, there) = UnixStream::pair().expect("pair");
     let child = common::child(|| {
         let _ours = &here;
-        hold(&mut stream, holds, &there).map(drop)
+        hold(&stream, holds, &there).map(drop)
     });
     wait_for(&here);
     (child, here)
@@ -77,10 +79,18 @@ fn tell(control: &UnixStream) {
 }
 
 /// The call of another user of the same side of the same end.
-fn use_side(stream: &mut Handle, holds: Holds) -> headwater_streams::Result<usize> {
+fn use_side(stream: &Stream, holds: Holds) -> headwater_streams::Result<usize> {
     match holds {
         Holds::Writing => stream.write(b"more"),
         Holds::Reading => stream.read(&mut [0; 4]),
+    }
+}
+
+/// Uses a side of an end apart from the end's clones.
+fn use_directly(end: &mut DirectStream, holds: Holds) -> headwater_streams::Result<usize> {
+    match holds {
+        Holds::Writing => end.write(b"more"),
+        Holds::Reading => end.read(&mut [0; 4]),
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use headwater_streams::{Errno, Flush, Handle};
+use headwater_streams::{Errno, Flush, Stream, pipe};
 
 use super::common::{Interruptible, calm, in_own_process, joined, read_all, within};
 use super::holders::stopped;
@@ -12,8 +12,8 @@ use super::{HELD, Holds, holder, refusal, signal, tell};
 const FLUSH: Flush = Flush::READ;
 
 /// A message that a flush through a module discards is borrowed at the other end, by a process that is stopped.
-fn borrowed_behind(module: &str) -> (Handle, Handle) {
-    let (mut near, far) = Handle::pair().expect("pipe");
+fn borrowed_behind(module: &str) -> (Stream, Stream) {
+    let (near, far) = pipe().expect("pipe");
     near.push(module).expect("known");
     near.write(HELD).expect("room");
     near.attach().expect("a place");
@@ -25,8 +25,8 @@ fn a_flush_through_a_module_that_is_not_to_wait_does_not_wait_for_a_stopped_read
     in_own_process!();
     for module in ["nullmod", "srvmod"] {
         within(Duration::from_secs(20), format!("a reader behind {module} is stopped"));
-        let (mut near, mut far) = borrowed_behind(module);
-        let (child, control) = holder(far.another(), Holds::Reading);
+        let (near, far) = borrowed_behind(module);
+        let (child, control) = holder(far.clone(), Holds::Reading);
         stopped(child.id());
         near.set_nonblocking(true).expect("arm");
         let start = Instant::now();
@@ -42,7 +42,7 @@ fn a_flush_through_a_module_that_is_not_to_wait_does_not_wait_for_a_stopped_read
         tell(&control);
         joined(child);
         drop(near);
-        assert_eq!(read_all(&mut far), b"more");
+        assert_eq!(read_all(&far), b"more");
     }
     calm();
 }
@@ -51,11 +51,11 @@ fn a_flush_through_a_module_that_is_not_to_wait_does_not_wait_for_a_stopped_read
 fn a_signal_ends_a_flush_through_a_module_behind_a_stopped_reader() {
     in_own_process!();
     within(Duration::from_secs(20), "a reader behind a module is stopped".into());
-    let (mut near, far) = borrowed_behind("nullmod");
-    let (child, control) = holder(far.another(), Holds::Reading);
+    let (near, far) = borrowed_behind("nullmod");
+    let (child, control) = holder(far.clone(), Holds::Reading);
     stopped(child.id());
     let waiter = Interruptible::start(move || (refusal(near.flush_queues(FLUSH)), near));
-    let (errno, mut near) = waiter.end(Duration::from_millis(20));
+    let (errno, near) = waiter.end(Duration::from_millis(20));
     assert_eq!(errno, Errno::Intr);
     signal(child.id(), libc::SIGCONT);
     tell(&control);

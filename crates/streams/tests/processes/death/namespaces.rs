@@ -5,7 +5,7 @@ use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use headwater_os::child::Child;
-use headwater_streams::{Errno, Handle};
+use headwater_streams::{Errno, Stream, pipe};
 
 use super::common::{calm, in_own_process, read_all, within};
 use super::{Holds, hold, refusal, tell, wait_for};
@@ -73,11 +73,11 @@ fn a_writer_elsewhere_keeps_its_side() {
         return;
     }
     within(Duration::from_secs(30), "a writer in another PID namespace".into());
-    let (mut near, mut far) = Handle::pair().expect("pipe");
+    let (near, far) = pipe().expect("pipe");
     let [here, there, end, ends] = sockets();
-    let mut foreign = near.another();
+    let foreign = near.clone();
     let mut parent = elsewhere(&ends, || {
-        hold(&mut foreign, Holds::Writing, &there).map(drop)?;
+        hold(&foreign, Holds::Writing, &there).map(drop)?;
         (&there).write_all(b"x")?;
         Ok(())
     });
@@ -94,7 +94,7 @@ fn a_writer_elsewhere_keeps_its_side() {
     end.shutdown(std::net::Shutdown::Both).expect("a socket");
     assert!(parent.wait().expect("wait").success());
     drop((near, foreign));
-    assert_eq!(read_all(&mut far), b"heldmore", "nothing was overwritten");
+    assert_eq!(read_all(&far), b"heldmore", "nothing was overwritten");
     calm();
 }
 
@@ -105,10 +105,11 @@ fn a_writer_here_keeps_its_side_against_one_elsewhere() {
         return;
     }
     within(Duration::from_secs(30), "a writer in another PID namespace".into());
-    let (mut near, mut far) = Handle::pair().expect("pipe");
+    let (near, far) = pipe().expect("pipe");
     let [here, there, end, ends] = sockets();
-    let mut foreign = near.another();
-    let mut place = near.reserve(4).expect("room");
+    let foreign = near.clone();
+    let mut holder = near.direct();
+    let mut place = holder.reserve(4).expect("room");
     let mut parent = elsewhere(&ends, || {
         foreign.set_nonblocking(true)?;
         for _ in 0..20 {
@@ -127,7 +128,7 @@ fn a_writer_here_keeps_its_side_against_one_elsewhere() {
     end.shutdown(std::net::Shutdown::Both).expect("a socket");
     assert!(parent.wait().expect("wait").success());
     drop((near, foreign));
-    assert_eq!(read_all(&mut far), b"heldmore", "nothing was overwritten");
+    assert_eq!(read_all(&far), b"heldmore", "nothing was overwritten");
     calm();
 }
 
@@ -140,11 +141,11 @@ fn a_side_whose_users_are_all_gone_is_free_wherever_they_were() {
         return;
     }
     within(Duration::from_secs(30), "a writer killed in another PID namespace".into());
-    let (mut near, mut far): (Handle, Handle) = Handle::pair().expect("pipe");
+    let (near, far): (Stream, Stream) = pipe().expect("pipe");
     let [here, there, end, ends] = sockets();
-    let mut foreign = near.another();
+    let foreign = near.clone();
     near.write(b"before").expect("room");
-    let mut parent = elsewhere(&ends, || hold(&mut foreign, Holds::Writing, &there).map(drop));
+    let mut parent = elsewhere(&ends, || hold(&foreign, Holds::Writing, &there).map(drop));
     wait_for(&here);
     end.shutdown(std::net::Shutdown::Both).expect("a socket");
     assert!(parent.wait().expect("wait").success());
@@ -153,6 +154,6 @@ fn a_side_whose_users_are_all_gone_is_free_wherever_they_were() {
         assert_eq!(refusal(near.write(b"more")), Errno::Again, "that it is dead cannot be known");
     }
     drop((near, foreign));
-    assert_eq!(read_all(&mut far), b"before", "the end of the stream comes");
+    assert_eq!(read_all(&far), b"before", "the end of the stream comes");
     calm();
 }

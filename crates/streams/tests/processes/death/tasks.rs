@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures_util::SinkExt;
 use headwater_streams::AsyncStream;
-use headwater_streams::{Handle, Message};
+use headwater_streams::{Message, pipe};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::common::{calm, in_own_process, joined, within};
@@ -17,10 +17,10 @@ fn a_task_does_not_stop_others_while_a_holder_is_stopped() {
     in_own_process!();
     for holds in [Holds::Writing, Holds::Reading] {
         within(Duration::from_secs(30), format!("a task, while {holds:?} is stopped"));
-        let (near, mut far) = Handle::pair().expect("pipe");
+        let (near, far) = pipe().expect("pipe");
         far.putmsg(None, Some(HELD)).expect("room");
         far.putmsg(None, Some(b"more")).expect("room");
-        let (child, control) = holder(near.another(), holds);
+        let (child, control) = holder(near.clone(), holds);
         stopped(child.id());
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
         runtime.block_on(async {

@@ -234,7 +234,7 @@ fn root_creates_no_file_in_a_directory_that_a_stream_brings() {
     }
     assert_eq!(names(&of_root), [""; 0], "root has created a file");
     assert_eq!(names(&of_attacker).iter().filter(|name| name.starts_with(".autopush")).count(), 0);
-    assert_eq!(options.open("echo").expect("known").list().expect("its modules"), ["echo"], "root's devices");
+    assert_eq!(options.open("echo").expect("known").modules().list().expect("its modules"), ["echo"], "root's devices");
     assert!(!names(own.path()).iter().any(|name| name.starts_with(".autopush")));
     calm();
 }
@@ -252,10 +252,10 @@ fn a_request_of_sad_that_waited_in_a_queue_configures_nothing() {
     sad.push("delay").expect("known");
     let error = sad.ioctl(SAD_SAP, &mut request, IoctlTimeout::Usual).expect_err("any process may have queued it");
     assert_eq!(error.errno(), Errno::Perm);
-    assert_eq!(options.open("echo").expect("known").list().expect("its modules"), ["echo"]);
+    assert_eq!(options.open("echo").expect("known").modules().list().expect("its modules"), ["echo"]);
     sad.pop().expect("there");
     sad.ioctl(SAD_SAP, &mut request, IoctlTimeout::Usual).expect("the owner's own");
-    assert_eq!(options.open("echo").expect("known").list().expect("its modules"), ["nullmod", "echo"]);
+    assert_eq!(options.open("echo").expect("known").modules().list().expect("its modules"), ["nullmod", "echo"]);
     calm();
 }
 

@@ -64,10 +64,10 @@ fn time_of(stalled: (Stream, TcpStream), end: impl FnOnce(Stream)) -> Duration {
 }
 
 fn close(endpoint: Stream, nonblocking: bool, close_time: Duration) {
-    endpoint.set_close_time(close_time).expect("short");
-    let mut handle = endpoint.into_handle();
+    endpoint.settings().set_close_time(close_time).expect("short");
+    let handle = endpoint;
     handle.set_nonblocking(nonblocking).expect("open");
-    handle.close();
+    handle.drain();
 }
 
 #[test]

@@ -12,7 +12,7 @@ use crate::common::{in_own_process, within};
 
 fn bound() -> (AsyncStream, SocketAddr) {
     let (endpoint, address) = bound_to("inet-udp", "127.0.0.1:0", 0);
-    (AsyncStream::new(endpoint.into_handle()).expect("a runtime"), address)
+    (AsyncStream::new(endpoint).expect("a runtime"), address)
 }
 
 /// The next message. At the end of its time `timeout` looks once more, and finds what no wakeup told of: so the time is looked at, too.

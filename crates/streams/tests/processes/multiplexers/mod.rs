@@ -10,38 +10,38 @@ use std::time::{Duration, Instant};
 
 use crate::common::{calm, in_own_process, within};
 use headwater_streams::{
-    Access, Device, Driver, DriverInfo, Errno, Fifo, FifoOptions, Handle, LinkRequest, Message, MuxId, Options,
-    Priority, Queue, Result, pipe, register_driver,
+    Access, Device, Driver, DriverInfo, Errno, Fifo, FifoOptions, LinkRequest, Message, MuxId, Options, Priority,
+    Queue, Result, Stream, pipe, register_driver,
 };
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
-fn mux() -> Handle {
-    Device::open_private("mux").expect("known").into_handle()
+fn mux() -> Stream {
+    Device::open_private("mux").expect("known")
 }
 
-fn echo() -> Handle {
-    Device::open_private("echo").expect("known").into_handle()
+fn echo() -> Stream {
+    Device::open_private("echo").expect("known")
 }
 
-fn ends() -> (Handle, Handle) {
+fn ends() -> (Stream, Stream) {
     let (near, far) = pipe().expect("pipe");
-    (near.into_handle(), far.into_handle())
+    (near, far)
 }
 
-fn send(upper: &mut Handle, lower: MuxId, text: &[u8]) -> Result<()> {
+fn send(upper: &Stream, lower: MuxId, text: &[u8]) -> Result<()> {
     upper.putmsg(Some(&lower.bytes()), Some(text))
 }
 
 /// The lower stream that a message has come from, and its data; None for the end of that stream.
-fn get(upper: &mut Handle) -> (MuxId, Option<String>) {
+fn get(upper: &Stream) -> (MuxId, Option<String>) {
     let message = upper.receive().expect("no error").expect("not the end");
     let (id, rest) = MuxId::split_from(message.control().expect("an id")).expect("an id");
     assert!(rest.is_empty());
     (id, message.data().map(|data| String::from_utf8(data.to_vec()).expect("text")))
 }
 
-fn text(handle: &mut Handle) -> String {
+fn text(handle: &Stream) -> String {
     let mut bytes = [0; 64];
     let count = handle.read(&mut bytes).expect("no error");
     String::from_utf8_lossy(&bytes[..count]).into_owned()
@@ -55,18 +55,18 @@ fn errno<T: std::fmt::Debug>(done: Result<T>) -> Errno {
 fn what_is_sent_above_goes_to_the_lower_stream_that_it_names_and_comes_back() {
     in_own_process!();
     within(PATIENCE, "messages through a multiplexer".to_owned());
-    let (mut upper, echo, (near, mut far)) = (mux(), echo(), ends());
-    let one = upper.link(&echo).expect("linked");
-    let two = upper.link(&near).expect("linked");
+    let (upper, echo, (near, far)) = (mux(), echo(), ends());
+    let one = upper.links().link(&echo).expect("linked");
+    let two = upper.links().link(&near).expect("linked");
     assert_ne!(one, two);
     for round in 0..100 {
         let words = format!("round {round}");
-        send(&mut upper, one, words.as_bytes()).expect("room");
-        assert_eq!(get(&mut upper), (one, Some(words.clone())));
-        send(&mut upper, two, words.as_bytes()).expect("room");
-        assert_eq!(text(&mut far), words);
+        send(&upper, one, words.as_bytes()).expect("room");
+        assert_eq!(get(&upper), (one, Some(words.clone())));
+        send(&upper, two, words.as_bytes()).expect("room");
+        assert_eq!(text(&far), words);
         far.write(words.as_bytes()).expect("room");
-        assert_eq!(get(&mut upper), (two, Some(words)));
+        assert_eq!(get(&upper), (two, Some(words)));
     }
     // Bands, control parts and priority go along.
     far.putpmsg(Some(b"control"), Some(b"data"), 3).expect("room");
@@ -77,10 +77,10 @@ fn what_is_sent_above_goes_to_the_lower_stream_that_it_names_and_comes_back() {
     let message = far.receive().expect("no error").expect("there");
     assert_eq!((message.control(), message.priority()), (Some(&b"now"[..]), Priority::High));
     assert_eq!(errno(upper.write(b"for whom?")), Errno::Inval);
-    assert_eq!(errno(send(&mut upper, MuxId::new(77).expect("a number"), b"x")), Errno::Nxio);
+    assert_eq!(errno(send(&upper, MuxId::new(77).expect("a number"), b"x")), Errno::Nxio);
     drop(far);
-    assert_eq!(get(&mut upper), (two, None), "its end is told");
-    assert_eq!(errno(send(&mut upper, two, b"x")), Errno::Nxio);
+    assert_eq!(get(&upper), (two, None), "its end is told");
+    assert_eq!(errno(send(&upper, two, b"x")), Errno::Nxio);
     calm();
 }
 
@@ -88,19 +88,19 @@ fn what_is_sent_above_goes_to_the_lower_stream_that_it_names_and_comes_back() {
 fn the_lower_end_is_nobody_else_s_until_it_is_unlinked() {
     in_own_process!();
     within(PATIENCE, "calls on a linked stream".to_owned());
-    let (mut upper, (mut near, mut far)) = (mux(), ends());
+    let (upper, (near, far)) = (mux(), ends());
     far.write(b"from before").expect("room");
-    let reader = near.another();
+    let reader = near.clone();
     let (sleeps, slept) = std::sync::mpsc::channel();
     let sleeper = std::thread::spawn(move || {
-        let mut reader = reader;
-        assert_eq!(text(&mut reader), "from before");
+        let reader = reader;
+        assert_eq!(text(&reader), "from before");
         sleeps.send(()).expect("the test waits");
         errno(reader.read(&mut [0; 8]))
     });
     slept.recv().expect("it reads");
     std::thread::sleep(Duration::from_millis(50));
-    let id = upper.link(&near).expect("linked");
+    let id = upper.links().link(&near).expect("linked");
     assert_eq!(sleeper.join().expect("no panic"), Errno::Inval, "who sleeps is told");
     assert_eq!(errno(near.write(b"x")), Errno::Inval);
     assert_eq!(errno(near.read(&mut [0; 8])), Errno::Inval);
@@ -109,15 +109,15 @@ fn the_lower_end_is_nobody_else_s_until_it_is_unlinked() {
     assert_eq!(errno(near.nread()), Errno::Inval);
     assert_eq!(errno(near.poll(headwater_streams::Events::IN, Some(Duration::ZERO))), Errno::Inval);
     far.write(b"up").expect("room");
-    assert_eq!(get(&mut upper), (id, Some("up".to_owned())));
-    assert_eq!(errno(upper.unlink(MuxId::new(99))), Errno::Inval);
-    assert_eq!(errno(upper.unlink_persistent(Some(id))), Errno::Inval);
-    upper.unlink(Some(id)).expect("acknowledged");
-    assert_eq!(errno(upper.unlink(Some(id))), Errno::Inval);
+    assert_eq!(get(&upper), (id, Some("up".to_owned())));
+    assert_eq!(errno(upper.links().unlink(MuxId::new(99))), Errno::Inval);
+    assert_eq!(errno(upper.links().unlink_persistent(Some(id))), Errno::Inval);
+    upper.links().unlink(Some(id)).expect("acknowledged");
+    assert_eq!(errno(upper.links().unlink(Some(id))), Errno::Inval);
     far.write(b"ours").expect("room");
-    assert_eq!(text(&mut near), "ours");
+    assert_eq!(text(&near), "ours");
     near.write(b"again").expect("room");
-    assert_eq!(text(&mut far), "again");
+    assert_eq!(text(&far), "again");
     calm();
 }
 
@@ -125,26 +125,26 @@ fn the_lower_end_is_nobody_else_s_until_it_is_unlinked() {
 fn messages_of_bytes_alone_come_up_one_by_one() {
     in_own_process!();
     within(PATIENCE, "boundaries below a multiplexer".to_owned());
-    let (mut upper, echo, (near, mut far)) = (mux(), echo(), ends());
+    let (upper, echo, (near, far)) = (mux(), echo(), ends());
     far.write(b"one, ").expect("room");
     far.write(b"run").expect("room");
-    let (pipe, echo) = (upper.link(&near).expect("linked"), upper.link(&echo).expect("linked"));
-    assert_eq!(get(&mut upper), (pipe, Some("one, run".to_owned())), "it was written to a pipe that nobody had linked");
+    let (pipe, echo) = (upper.links().link(&near).expect("linked"), upper.links().link(&echo).expect("linked"));
+    assert_eq!(get(&upper), (pipe, Some("one, run".to_owned())), "it was written to a pipe that nobody had linked");
     // More at once than the server takes before the next one is written.
     let (from_pipe, from_echo): (Vec<_>, Vec<_>) = (0..200).map(|at| (format!("p{at}"), format!("e{at}"))).unzip();
     from_pipe.iter().for_each(|words| assert_eq!(far.write(words.as_bytes()).expect("room"), words.len()));
-    from_echo.iter().for_each(|words| send(&mut upper, echo, words.as_bytes()).expect("room"));
+    from_echo.iter().for_each(|words| send(&upper, echo, words.as_bytes()).expect("room"));
     let (mut of_pipe, mut of_echo) = (Vec::new(), Vec::new());
     while of_pipe.len() + of_echo.len() < 400 {
-        let (from, words) = get(&mut upper);
+        let (from, words) = get(&upper);
         if from == pipe { &mut of_pipe } else { &mut of_echo }.push(words.expect("not the end"));
     }
     assert_eq!((of_pipe, of_echo), (from_pipe, from_echo));
-    upper.unlink(Some(pipe)).expect("acknowledged");
-    let mut near = near;
+    upper.links().unlink(Some(pipe)).expect("acknowledged");
+    let near = near;
     far.write(b"one, ").expect("room");
     far.write(b"run").expect("room");
-    assert_eq!(text(&mut near), "one, run", "it is a pipe again");
+    assert_eq!(text(&near), "one, run", "it is a pipe again");
     calm();
 }
 
@@ -184,21 +184,21 @@ fn after_an_unlink_the_driver_takes_nothing_more_from_below() {
     in_own_process!();
     within(PATIENCE, "unlinking beside the server".to_owned());
     register_driver(Slow).expect("a new name");
-    let mut upper = Device::open_private("slowmux").expect("known").into_handle();
+    let upper = Device::open_private("slowmux").expect("known");
     for _ in 0..3 {
-        let (mut near, mut far) = ends();
-        let id = upper.link(&near).expect("linked");
+        let (near, far) = ends();
+        let id = upper.links().link(&near).expect("linked");
         LATE.store(false, Ordering::SeqCst);
-        let mut writer = far.another();
+        let writer = far.clone();
         let late = std::thread::spawn(move || {
             until("the unlink", || LATE.load(Ordering::SeqCst));
             writer.write(b"late").expect("room");
         });
-        upper.unlink(Some(id)).expect("acknowledged");
+        upper.links().unlink(Some(id)).expect("acknowledged");
         assert!(!TAKES.load(Ordering::SeqCst), "it takes still");
         late.join().expect("no panic");
         far.write(b"ours").expect("room");
-        assert_eq!(text(&mut near), "ours");
+        assert_eq!(text(&near), "ours");
     }
     calm();
 }
@@ -207,35 +207,35 @@ fn after_an_unlink_the_driver_takes_nothing_more_from_below() {
 fn what_cannot_be_linked_is_refused_and_left_alone() {
     in_own_process!();
     within(PATIENCE, "links that are refused".to_owned());
-    let (mut upper, mut other, mut echo, (mut near, mut far)) = (mux(), mux(), echo(), ends());
-    assert_eq!(errno(near.link(&echo)), Errno::Inval, "a pipe is no multiplexer");
-    assert_eq!(errno(echo.link(&near)), Errno::Inval, "a driver that knows no links");
-    let itself = upper.another();
-    assert_eq!(errno(upper.link(&itself)), Errno::Inval);
-    upper.link(&near).expect("linked");
-    assert_eq!(errno(upper.link(&near)), Errno::Inval, "twice");
-    assert_eq!(errno(other.link(&near)), Errno::Inval, "below two");
+    let (upper, other, echo, (near, far)) = (mux(), mux(), echo(), ends());
+    assert_eq!(errno(near.links().link(&echo)), Errno::Inval, "a pipe is no multiplexer");
+    assert_eq!(errno(echo.links().link(&near)), Errno::Inval, "a driver that knows no links");
+    let itself = upper.clone();
+    assert_eq!(errno(upper.links().link(&itself)), Errno::Inval);
+    upper.links().link(&near).expect("linked");
+    assert_eq!(errno(upper.links().link(&near)), Errno::Inval, "twice");
+    assert_eq!(errno(other.links().link(&near)), Errno::Inval, "below two");
     // One below the other, and then the other way round.
-    let middle = upper.link(&other).expect("linked");
-    let mut third = mux();
-    assert_eq!(errno(other.link(&echo)), Errno::Inval, "it is linked itself");
-    assert_eq!(errno(upper.link(&itself)), Errno::Inval);
-    third.link(&upper).expect("linked");
-    upper.unlink(Some(middle)).expect_err("it is linked itself");
-    third.unlink(None).expect("acknowledged");
-    upper.unlink(Some(middle)).expect("acknowledged");
-    let below = other.link(&upper).expect("linked");
-    assert_eq!(errno(upper.link(&other)), Errno::Inval);
-    other.unlink(Some(below)).expect("acknowledged");
+    let middle = upper.links().link(&other).expect("linked");
+    let third = mux();
+    assert_eq!(errno(other.links().link(&echo)), Errno::Inval, "it is linked itself");
+    assert_eq!(errno(upper.links().link(&itself)), Errno::Inval);
+    third.links().link(&upper).expect("linked");
+    upper.links().unlink(Some(middle)).expect_err("it is linked itself");
+    third.links().unlink(None).expect("acknowledged");
+    upper.links().unlink(Some(middle)).expect("acknowledged");
+    let below = other.links().link(&upper).expect("linked");
+    assert_eq!(errno(upper.links().link(&other)), Errno::Inval);
+    other.links().unlink(Some(below)).expect("acknowledged");
     far.write(b"still linked").expect("room");
-    assert_eq!(get(&mut upper).1.as_deref(), Some("still linked"));
+    assert_eq!(get(&upper).1.as_deref(), Some("still linked"));
     let fifos = tempfile::tempdir().expect("a directory");
     let path = fifos.path().join("fifo");
     Fifo::create(&path, 0o600).expect("mkfifo");
     let fifo = FifoOptions::new().nonblocking(true).open(&path, Access::Read).expect("open");
-    assert_eq!(errno(upper.link(&fifo.into_handle())), Errno::Inval);
+    assert_eq!(errno(upper.links().link(&fifo)), Errno::Inval);
     echo.write(b"alone").expect("room");
-    assert_eq!(text(&mut echo), "alone");
+    assert_eq!(text(&echo), "alone");
     calm();
 }
 
@@ -246,19 +246,19 @@ fn a_full_lower_stream_stops_the_writer_and_a_full_upper_one_the_lower() {
     for round in 0..3 {
         within(PATIENCE, format!("flow control through a multiplexer, round {round}"));
         let (near, far) = options.pipe().expect("pipe");
-        let (mut upper, mut far) = (mux(), far.into_handle());
-        let id = upper.link(&near.into_handle()).expect("linked");
+        let (upper, far) = (mux(), far);
+        let id = upper.links().link(&near).expect("linked");
         // Down: there is no reader below.
         upper.set_nonblocking(true).expect("set");
         let mut sent = 0;
-        while send(&mut upper, id, &[sent as u8; 500]).is_ok() {
+        while send(&upper, id, &[sent as u8; 500]).is_ok() {
             sent += 1;
             assert!(sent < 1000, "nothing stops the writer");
         }
         upper.set_nonblocking(false).expect("set");
         let writer = std::thread::spawn(move || {
             for number in sent..sent + 100 {
-                send(&mut upper, id, &[number as u8; 500]).expect("there will be room");
+                send(&upper, id, &[number as u8; 500]).expect("there will be room");
             }
             upper
         });
@@ -270,7 +270,7 @@ fn a_full_lower_stream_stops_the_writer_and_a_full_upper_one_the_lower() {
             }
             assert_eq!(bytes, [number as u8; 500], "message {number}");
         }
-        let mut upper = writer.join().expect("no panic");
+        let upper = writer.join().expect("no panic");
         // Up: there is no reader above.
         far.set_nonblocking(true).expect("set");
         let (mut sent, give_up) = (0, Instant::now() + Duration::from_secs(5));
@@ -316,11 +316,11 @@ fn nothing_of_a_multiplexer_is_left_open() {
     within(PATIENCE, "opening and closing".to_owned());
     let before = common::open_things();
     for _ in 0..20 {
-        let (mut upper, (near, far)) = (mux(), ends());
-        let (one, two) = (upper.link(&near).expect("linked"), upper.link(&echo()).expect("linked"));
-        send(&mut upper, two, b"x").expect("room");
-        get(&mut upper);
-        upper.unlink(Some(one)).expect("acknowledged");
+        let (upper, (near, far)) = (mux(), ends());
+        let (one, two) = (upper.links().link(&near).expect("linked"), upper.links().link(&echo()).expect("linked"));
+        send(&upper, two, b"x").expect("room");
+        get(&upper);
+        upper.links().unlink(Some(one)).expect("acknowledged");
         drop((near, far));
     }
     common::expect_nothing_left(before);

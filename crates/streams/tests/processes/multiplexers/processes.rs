@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use headwater_os::child::Child;
-use headwater_streams::{DeviceOptions, Errno, Handle, MuxId, Result};
+use headwater_streams::{DeviceOptions, Errno, MuxId, Result, Stream};
 
 use super::{PATIENCE, echo, ends, errno, get, mux, send, text, until};
 use crate::common::{Random, calm, child, in_own_process, joined, private_directory, setting, within};
@@ -14,25 +14,25 @@ fn a_stream_is_unlinked_while_another_process_sends_there() {
     in_own_process!();
     for round in 0..20 {
         within(PATIENCE, format!("unlinking beside a sender, round {round}"));
-        let (mut upper, (mut near, mut far)) = (mux(), ends());
-        let id = upper.link(&near).expect("linked");
+        let (upper, (near, far)) = (mux(), ends());
+        let id = upper.links().link(&near).expect("linked");
         let sender = child(|| {
             loop {
-                match send(&mut upper, id, b"x") {
+                match send(&upper, id, b"x") {
                     Ok(()) => {}
                     Err(error) if error.errno() == Errno::Nxio => return Ok(()),
                     other => return other,
                 }
             }
         });
-        assert!(text(&mut far).starts_with('x'));
-        upper.unlink(Some(id)).expect("acknowledged");
+        assert!(text(&far).starts_with('x'));
+        upper.links().unlink(Some(id)).expect("acknowledged");
         near.write(b"|").expect("it is ours");
         joined(sender);
         near.write(b".").expect("it is ours");
         let mut seen = String::new();
         while !seen.ends_with('.') {
-            seen += &text(&mut far);
+            seen += &text(&far);
         }
         assert!(seen.ends_with("|."), "sent after the unlink: {seen}");
     }
@@ -66,17 +66,17 @@ fn a_process_that_serves_is_stopped_and_the_others_go_on_and_lose_nothing() {
     let mut random = Random(setting("HEADWATER_SEED", 5));
     for round in 0..12 {
         within(PATIENCE, format!("a stopped server, round {round}"));
-        let (mut upper, (near, mut far)) = (mux(), ends());
-        let (pipe, echo) = (upper.link(&near).expect("linked"), upper.link(&echo()).expect("linked"));
+        let (mut upper, (near, far)) = (mux(), ends());
+        let (pipe, echo) = (upper.links().link(&near).expect("linked"), upper.links().link(&echo()).expect("linked"));
         let mut server = stays(|| {
-            send(&mut upper, pipe, b"here")?;
-            std::mem::forget(upper.another());
+            send(&upper, pipe, b"here")?;
+            std::mem::forget(upper.clone());
             Ok(())
         });
-        assert_eq!(text(&mut far), "here");
+        assert_eq!(text(&far), "here");
         // Anywhere; no other process can have the locks that it holds before it continues.
         let (mut of_pipe, mut of_echo, stopped_at) = (0, 0, random.below(100) as u32);
-        let mut send_both = |upper: &mut Handle, number: u32| {
+        let send_both = |upper: &Stream, number: u32| {
             far.write(&number.to_ne_bytes()).expect("room");
             upper.putmsg(Some(&echo.bytes()), Some(&number.to_ne_bytes())).expect("room");
         };
@@ -95,10 +95,10 @@ fn a_process_that_serves_is_stopped_and_the_others_go_on_and_lose_nothing() {
         let in_nobodys_way = (0..10).any(|_| {
             stopped_for(&mut server, PATIENCE_STOPPED, || {
                 for _ in 0..5 {
-                    send(&mut upper, echo, b"on").expect("room");
-                    assert_eq!(get(&mut upper), (echo, Some("on".to_owned())));
+                    send(&upper, echo, b"on").expect("room");
+                    assert_eq!(get(&upper), (echo, Some("on".to_owned())));
                     far.write(b"and on").expect("room");
-                    assert_eq!(get(&mut upper), (pipe, Some("and on".to_owned())));
+                    assert_eq!(get(&upper), (pipe, Some("and on".to_owned())));
                 }
             })
         });
@@ -132,34 +132,34 @@ fn the_death_of_the_last_process_that_has_the_upper_stream_gives_the_lower_one_b
     in_own_process!();
     for killed in [false, true] {
         within(PATIENCE, format!("the end of a multiplexer; killed: {killed}"));
-        let (mut near, mut far) = ends();
+        let (near, far) = ends();
         near.attach().expect("room");
         let holder = stays(|| {
-            let mut upper = mux();
-            let id = upper.link(&near)?;
-            send(&mut upper, id, b"linked")?;
+            let upper = mux();
+            let id = upper.links().link(&near)?;
+            send(&upper, id, b"linked")?;
             if killed {
                 std::mem::forget(upper);
             }
             Ok(())
         });
-        assert_eq!(text(&mut far), "linked");
+        assert_eq!(text(&far), "linked");
         if killed {
             assert_eq!(errno(near.write(b"x")), Errno::Inval);
             assert_eq!(errno(near.read(&mut [0])), Errno::Inval);
         } else {
             near.write(b"closed").expect("nobody has it any more");
-            assert_eq!(text(&mut far), "closed");
+            assert_eq!(text(&far), "closed");
         }
         kill(holder);
         near.write(b"free").expect("nobody has it any more");
-        assert_eq!(text(&mut far), "free");
+        assert_eq!(text(&far), "free");
         far.write(b"back").expect("room");
-        assert_eq!(text(&mut near), "back");
-        let mut upper = mux();
-        let id = upper.link(&near).expect("free again");
-        send(&mut upper, id, b"anew").expect("room");
-        assert_eq!(text(&mut far), "anew");
+        assert_eq!(text(&near), "back");
+        let upper = mux();
+        let id = upper.links().link(&near).expect("free again");
+        send(&upper, id, b"anew").expect("room");
+        assert_eq!(text(&far), "anew");
         drop(near);
         drop(upper);
         assert_eq!(far.read(&mut [0; 8]).expect("the end"), 0, "the last that had the lower end was the multiplexer");
@@ -171,22 +171,22 @@ fn the_death_of_the_last_process_that_has_the_upper_stream_gives_the_lower_one_b
 fn a_forked_child_serves_the_links_on_when_its_parent_is_killed() {
     in_own_process!();
     within(PATIENCE, "a multiplexer of two processes".to_owned());
-    let (near, mut far) = ends();
+    let (near, far) = ends();
     let holder = stays(|| {
-        let mut upper = mux();
-        let (id, other) = (upper.link(&near)?, upper.link(&echo())?);
+        let upper = mux();
+        let (id, other) = (upper.links().link(&near)?, upper.links().link(&echo())?);
         drop(near);
         // In the child of the child, which outlives it.
         // Not one of those that die with their parent.
         // SAFETY: the child has one thread, which is this one's copy.
         if unsafe { libc::fork() } == 0 {
             loop {
-                let (from, words) = get(&mut upper);
+                let (from, words) = get(&upper);
                 let Some(words) = words else { break };
                 assert_eq!(from, id);
-                send(&mut upper, other, b"through echo")?;
-                assert_eq!(get(&mut upper), (other, Some("through echo".to_owned())));
-                send(&mut upper, id, words.to_uppercase().as_bytes())?;
+                send(&upper, other, b"through echo")?;
+                assert_eq!(get(&upper), (other, Some("through echo".to_owned())));
+                send(&upper, id, words.to_uppercase().as_bytes())?;
             }
             // SAFETY: it ends the process.
             unsafe { libc::_exit(0) };
@@ -195,11 +195,11 @@ fn a_forked_child_serves_the_links_on_when_its_parent_is_killed() {
         Ok(())
     });
     far.write(b"one").expect("room");
-    assert_eq!(text(&mut far), "ONE");
+    assert_eq!(text(&far), "ONE");
     kill(holder);
     for _ in 0..20 {
         far.write(b"two").expect("room");
-        assert_eq!(text(&mut far), "TWO");
+        assert_eq!(text(&far), "TWO");
         std::thread::sleep(Duration::from_millis(3));
     }
     far.shutdown(std::net::Shutdown::Write).expect("open");
@@ -207,9 +207,9 @@ fn a_forked_child_serves_the_links_on_when_its_parent_is_killed() {
     calm();
 }
 
-fn named(directory: &Path) -> Result<Handle> {
+fn named(directory: &Path) -> Result<Stream> {
     let options = DeviceOptions::new().minor(3).directory(directory);
-    options.open("mux").map(headwater_streams::Stream::into_handle)
+    options.open("mux")
 }
 
 #[test]
@@ -217,11 +217,11 @@ fn an_unrelated_process_that_opens_the_upper_stream_by_name_serves_its_links() {
     in_own_process!();
     within(PATIENCE, "a named multiplexer".to_owned());
     let directory = private_directory();
-    let (near, mut far) = ends();
+    let (near, far) = ends();
     let ids = std::fs::File::create_new(directory.path().join("ids")).expect("new");
     let holder = stays(|| {
-        let mut upper = named(directory.path())?;
-        let (pipe, echo) = (upper.link(&near)?, upper.link(&echo())?);
+        let upper = named(directory.path())?;
+        let (pipe, echo) = (upper.links().link(&near)?, upper.links().link(&echo())?);
         std::io::Write::write_all(&mut &ids, &[pipe.bytes(), echo.bytes()].concat()).expect("room");
         std::mem::forget((near, upper));
         Ok(())
@@ -229,36 +229,36 @@ fn an_unrelated_process_that_opens_the_upper_stream_by_name_serves_its_links() {
     let ids = std::fs::read(directory.path().join("ids")).expect("written");
     let (pipe, rest) = MuxId::split_from(&ids).expect("an id");
     let (echo, _) = MuxId::split_from(rest).expect("an id");
-    let mut upper = named(directory.path()).expect("handed over");
-    send(&mut upper, pipe, b"to the pipe").expect("reached");
-    assert_eq!(text(&mut far), "to the pipe");
-    send(&mut upper, echo, b"to echo").expect("reached");
-    assert_eq!(get(&mut upper), (echo, Some("to echo".to_owned())));
+    let upper = named(directory.path()).expect("handed over");
+    send(&upper, pipe, b"to the pipe").expect("reached");
+    assert_eq!(text(&far), "to the pipe");
+    send(&upper, echo, b"to echo").expect("reached");
+    assert_eq!(get(&upper), (echo, Some("to echo".to_owned())));
     far.write(b"from the pipe").expect("room");
-    assert_eq!(get(&mut upper), (pipe, Some("from the pipe".to_owned())));
+    assert_eq!(get(&upper), (pipe, Some("from the pipe".to_owned())));
     kill(holder);
     // What it has linked is ours as well.
-    send(&mut upper, echo, b"still").expect("reached");
-    assert_eq!(get(&mut upper), (echo, Some("still".to_owned())));
+    send(&upper, echo, b"still").expect("reached");
+    assert_eq!(get(&upper), (echo, Some("still".to_owned())));
     far.write(b"there").expect("room");
-    assert_eq!(get(&mut upper), (pipe, Some("there".to_owned())));
+    assert_eq!(get(&upper), (pipe, Some("there".to_owned())));
     // A link that is made later is handed to those that were there before.
-    let (other, mut end) = ends();
+    let (other, end) = ends();
     let later = child(|| {
-        let mut upper = named(directory.path())?;
+        let upper = named(directory.path())?;
         std::io::Write::write_all(&mut &std::fs::File::create(directory.path().join("later")).expect("new"), b"x")
             .expect("room");
         until("the id of the later link", || {
             std::fs::read(directory.path().join("later")).is_ok_and(|bytes| bytes.len() == MuxId::LEN)
         });
         let bytes = std::fs::read(directory.path().join("later")).expect("there");
-        send(&mut upper, MuxId::split_from(&bytes).expect("an id").0, b"later")
+        send(&upper, MuxId::split_from(&bytes).expect("an id").0, b"later")
     });
     until("it has opened the stream", || directory.path().join("later").exists());
-    let id = upper.link(&other).expect("linked");
+    let id = upper.links().link(&other).expect("linked");
     std::fs::write(directory.path().join("new"), id.bytes()).expect("room");
     std::fs::rename(directory.path().join("new"), directory.path().join("later")).expect("there");
-    assert_eq!(text(&mut end), "later");
+    assert_eq!(text(&end), "later");
     joined(later);
     drop(upper);
     drop(other);
@@ -274,19 +274,19 @@ fn a_persistent_link_outlasts_the_upper_stream_in_its_process() {
     in_own_process!();
     within(PATIENCE, "a persistent link".to_owned());
     let directory = private_directory();
-    let (near, mut far) = ends();
-    let mut upper = named(directory.path()).expect("free");
-    let id = upper.link_persistent(&near).expect("linked");
+    let (near, far) = ends();
+    let upper = named(directory.path()).expect("free");
+    let id = upper.links().link_persistent(&near).expect("linked");
     drop(near);
-    assert_eq!(errno(upper.unlink(Some(id))), Errno::Inval);
-    upper.unlink(None).expect("there is none that does not last");
+    assert_eq!(errno(upper.links().unlink(Some(id))), Errno::Inval);
+    upper.links().unlink(None).expect("there is none that does not last");
     drop(upper);
     far.write(b"kept").expect("the multiplexer has it open");
-    let mut upper = named(directory.path()).expect("the same");
-    assert_eq!(get(&mut upper), (id, Some("kept".to_owned())));
-    send(&mut upper, id, b"down").expect("reached");
-    assert_eq!(text(&mut far), "down");
-    upper.unlink_persistent(None).expect("acknowledged");
+    let upper = named(directory.path()).expect("the same");
+    assert_eq!(get(&upper), (id, Some("kept".to_owned())));
+    send(&upper, id, b"down").expect("reached");
+    assert_eq!(text(&far), "down");
+    upper.links().unlink_persistent(None).expect("acknowledged");
     assert_eq!(far.read(&mut [0; 8]).expect("the end"), 0);
     drop(upper);
     calm();
@@ -296,24 +296,24 @@ fn a_persistent_link_outlasts_the_upper_stream_in_its_process() {
 fn what_a_process_sends_that_cannot_use_the_link_another_one_sends() {
     in_own_process!();
     within(PATIENCE, "a link of another process".to_owned());
-    let (mut upper, (near, mut far)) = (mux(), ends());
+    let (upper, (near, far)) = (mux(), ends());
     let (mut told, tell) = std::io::pipe().expect("pipe");
     // Forked before there was a link, and no process hands it one.
     let sender = child(|| {
         let mut id = [0; MuxId::LEN];
         std::io::Read::read_exact(&mut told, &mut id).expect("the test says it");
         let (id, _) = MuxId::split_from(&id).expect("an id");
-        send(&mut upper, id, b"one")?;
-        send(&mut upper, id, b"two")?;
-        assert_eq!(errno(send(&mut upper, MuxId::new(99).expect("a number"), b"x")), Errno::Nxio);
+        send(&upper, id, b"one")?;
+        send(&upper, id, b"two")?;
+        assert_eq!(errno(send(&upper, MuxId::new(99).expect("a number"), b"x")), Errno::Nxio);
         Ok(())
     });
-    let id = upper.link(&near).expect("linked");
+    let id = upper.links().link(&near).expect("linked");
     std::io::Write::write_all(&mut &tell, &id.bytes()).expect("it waits");
     joined(sender);
     let mut seen = String::new();
     while seen != "onetwo" {
-        seen += &text(&mut far);
+        seen += &text(&far);
     }
     calm();
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use headwater_os::child::Child;
 use headwater_streams::modules::termios::numbers::{TCGETS, TCSETS};
-use headwater_streams::{DeviceOptions, Errno, Events, Flush, Handle, Result};
+use headwater_streams::{DeviceOptions, Errno, Events, Flush, Result, Stream};
 
 use super::common::{
     Random, calm, expect_nothing_left, extent, in_own_process, open_things, polled, private_directory, setting, within,
@@ -18,7 +18,7 @@ use super::{PATIENCE, ioctl, master, slave, terminal, unlocked};
 const WORK_US: usize = 20_000;
 
 /// Every kind of call, until an error: what one side does while the other does the same.
-fn work(side: &mut Handle, random: &mut Random) -> Result<()> {
+fn work(side: &Stream, random: &mut Random) -> Result<()> {
     side.set_nonblocking(true)?;
     let has_ended = |done: Result<usize>| match done {
         Err(error) if error.errno() != Errno::Again => Err(error),
@@ -42,10 +42,10 @@ fn work(side: &mut Handle, random: &mut Random) -> Result<()> {
 }
 
 /// Until the side is hung up: then reads give the end, after what was sent before, and writes fail.
-fn expect_hang_up(side: &mut Handle) {
+fn expect_hang_up(side: &Stream) {
     // For poll(2), which shows what comes to a descriptor that does not wait.
     side.set_nonblocking(true).expect("open");
-    while polled(&*side, libc::POLLIN, PATIENCE) & libc::POLLHUP == 0 {
+    while polled(side, libc::POLLIN, PATIENCE) & libc::POLLHUP == 0 {
         if let Err(error) = side.read(&mut [0; 256]) {
             assert_eq!(error.errno(), Errno::Again);
         }
@@ -56,11 +56,11 @@ fn expect_hang_up(side: &mut Handle) {
         while side.read(&mut [0; 256]).expect("data, or the end") > 0 {}
     }
     assert_eq!(side.write(b"x").expect_err("no other side").errno(), Errno::Io);
-    assert_ne!(polled(&*side, libc::POLLIN, PATIENCE) & libc::POLLHUP, 0);
+    assert_ne!(polled(side, libc::POLLIN, PATIENCE) & libc::POLLHUP, 0);
 }
 
 /// Works at a side for a while, and kills the process of the other.
-fn work_beside(side: &mut Handle, other: &mut Child, random: &mut Random) {
+fn work_beside(side: &Stream, other: &mut Child, random: &mut Random) {
     let until = Instant::now() + Duration::from_micros(random.below(WORK_US) as u64);
     let pid = other.id();
     let killer = std::thread::spawn(move || {
@@ -82,19 +82,19 @@ fn a_slaves_process_is_killed_at_any_moment() {
     let mut random = Random(setting("HEADWATER_SEED", 1));
     for round in 0..extent("HEADWATER_ROUNDS", 20) {
         within(PATIENCE, format!("the process of a slave is killed, round {round}"));
-        let (mut master, number) = unlocked(directory.path());
+        let (master, number) = unlocked(directory.path());
         let (mut told, mut tell) = pipe().expect("pipe");
         let mut other = Child::fork(|| {
-            let Ok(mut terminal) = terminal(directory.path(), number) else { return 1 };
+            let Ok(terminal) = terminal(directory.path(), number) else { return 1 };
             let _ = tell.write_all(b"x");
-            let _ = work(&mut terminal, &mut Random(round + 1));
+            let _ = work(&terminal, &mut Random(round + 1));
             0
         })
         .expect("fork");
         drop(tell);
         told.read_exact(&mut [0]).expect("it is open");
-        work_beside(&mut master, &mut other, &mut random);
-        expect_hang_up(&mut master);
+        work_beside(&master, &mut other, &mut random);
+        expect_hang_up(&master);
         assert_eq!(slave(directory.path(), number).expect_err("hung up").errno(), Errno::Nxio);
     }
     expect_nothing_left(before);
@@ -114,19 +114,19 @@ fn a_masters_process_is_killed_at_any_moment() {
             (told, tell, pipe().expect("pipe"))
         };
         let mut other = Child::fork(|| {
-            let (mut master, number) = unlocked(directory.path());
+            let (master, number) = unlocked(directory.path());
             let _ = tell.write_all(&number.to_ne_bytes());
             let _ = opened.0.read_exact(&mut [0]);
-            let _ = work(&mut master, &mut Random(round + 1));
+            let _ = work(&master, &mut Random(round + 1));
             0
         })
         .expect("fork");
         let mut number = [0; 4];
         told.read_exact(&mut number).expect("the master's number");
-        let mut terminal = terminal(directory.path(), u32::from_ne_bytes(number)).expect("unlocked");
+        let terminal = terminal(directory.path(), u32::from_ne_bytes(number)).expect("unlocked");
         opened.1.write_all(b"x").expect("it waits");
-        work_beside(&mut terminal, &mut other, &mut random);
-        expect_hang_up(&mut terminal);
+        work_beside(&terminal, &mut other, &mut random);
+        expect_hang_up(&terminal);
     }
     expect_nothing_left(before);
     calm();
@@ -141,7 +141,7 @@ fn a_process_is_killed_while_it_opens_a_side() {
     let mut random = Random(setting("HEADWATER_SEED", 3));
     for round in 0..extent("HEADWATER_ROUNDS", 30) {
         within(PATIENCE, format!("a process is killed while it opens a slave, round {round}"));
-        let (mut side, number) = unlocked(directory.path());
+        let (side, number) = unlocked(directory.path());
         let mut other = Child::fork(|| {
             let opened = terminal(directory.path(), number);
             std::thread::sleep(PATIENCE);
@@ -153,10 +153,10 @@ fn a_process_is_killed_while_it_opens_a_side() {
         other.kill();
         other.wait().expect("wait");
         if side.poll(Events::IN, Some(Duration::from_millis(20))).expect("open").intersects(Events::IN | Events::HUP) {
-            expect_hang_up(&mut side);
+            expect_hang_up(&side);
         } else {
             // It was never opened.
-            let mut terminal = terminal(directory.path(), number).expect("unlocked");
+            let terminal = terminal(directory.path(), number).expect("unlocked");
             side.write(b"a line\n").expect("room");
             assert_eq!(terminal.read(&mut [0; 64]).expect("a line"), 7);
         }
@@ -178,7 +178,7 @@ fn a_process_is_killed_while_it_opens_a_side() {
     calm();
 }
 
-fn open_master(directory: &Path) -> Option<Handle> {
+fn open_master(directory: &Path) -> Option<Stream> {
     let (handle, _) = unlocked(directory);
     DeviceOptions::new().directory(directory).minor(handle.minor()?).open("pts").ok()?;
     Some(handle)

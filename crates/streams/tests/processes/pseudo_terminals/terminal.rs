@@ -6,13 +6,13 @@ use headwater_streams::modules::termios::numbers::{
     ECHO, SIGINT, SIGWINCH, TCFLSH, TCSETS, TCSETSF, TCSETSW, TIOCGWINSZ, TIOCSIG, TIOCSWINSZ, VMIN, VTIME,
 };
 use headwater_streams::modules::termios::{TERMIOS, Termios};
-use headwater_streams::{Errno, Flush, Handle, IoctlTimeout, Kind, MemoryAt};
+use headwater_streams::{Errno, Flush, IoctlTimeout, Kind, MemoryAt, Stream};
 
 use super::common::{calm, child, in_own_process, joined, private_directory, within};
 use super::{PATIENCE, ioctl, set, settings, terminal, text, unlocked};
 
 /// A master and its slave's terminal, in this process.
-fn pair() -> (tempfile::TempDir, Handle, Handle) {
+fn pair() -> (tempfile::TempDir, Stream, Stream) {
     let directory = private_directory();
     let (master, number) = unlocked(directory.path());
     let slave = terminal(directory.path(), number).expect("unlocked");
@@ -20,7 +20,7 @@ fn pair() -> (tempfile::TempDir, Handle, Handle) {
 }
 
 /// What can be read now, without waiting.
-fn pending(stream: &mut Handle) -> String {
+fn pending(stream: &Stream) -> String {
     stream.set_nonblocking(true).expect("set");
     let mut all = Vec::new();
     let mut bytes = [0; 4096];
@@ -42,35 +42,35 @@ fn a_process_reads_lines_and_the_master_gets_the_echo() {
     in_own_process!();
     within(PATIENCE, "lines are typed to another process".to_owned());
     let directory = private_directory();
-    let (mut master, number) = unlocked(directory.path());
+    let (master, number) = unlocked(directory.path());
     let reader = child(|| {
-        let mut terminal = terminal(directory.path(), number)?;
+        let terminal = terminal(directory.path(), number)?;
         terminal.write(b"$ ")?;
         for line in ["one\n", "two\n", "thre", ""] {
-            assert_eq!(text(&mut terminal), line);
+            assert_eq!(text(&terminal), line);
             terminal.write(format!("got {}\n", line.trim_end()).as_bytes())?;
         }
         Ok(())
     });
-    assert_eq!(text(&mut master), "$ ");
+    assert_eq!(text(&master), "$ ");
     // The second line and the end of the first come in one write, with a correction.
     master.write(b"on").expect("room");
-    assert_eq!(text(&mut master), "on");
+    assert_eq!(text(&master), "on");
     master.write(b"e\rtwx\x7fo\r").expect("room");
     let expect = "e\r\ntwx\x08 \x08o\r\ngot one\r\ngot two\r\n";
     let mut all = String::new();
     while all.len() < expect.len() {
-        all += &text(&mut master);
+        all += &text(&master);
     }
     assert_eq!(all, expect);
     master.write(b"thre\x04\x04").expect("room");
     let mut all = String::new();
     while !all.ends_with("got \r\n") {
-        all += &text(&mut master);
+        all += &text(&master);
     }
     assert_eq!(all, "thregot thre\r\ngot \r\n");
     joined(reader);
-    assert_eq!(text(&mut master), "", "the slave is closed");
+    assert_eq!(text(&master), "", "the slave is closed");
     calm();
 }
 
@@ -79,27 +79,27 @@ fn an_interrupt_character_raises_a_signal_in_the_other_process_and_discards_what
     in_own_process!();
     within(PATIENCE, "an interrupt character is typed".to_owned());
     let directory = private_directory();
-    let (mut master, number) = unlocked(directory.path());
+    let (master, number) = unlocked(directory.path());
     let reader = child(|| {
-        let mut terminal = terminal(directory.path(), number)?;
+        let terminal = terminal(directory.path(), number)?;
         terminal.write(b"ready")?;
         let mut signals = 0;
         while signals == 0 {
             std::thread::sleep(Duration::from_millis(1));
-            signals = terminal.take_signals();
+            signals = terminal.signals().take_raised();
         }
         assert_eq!(signals, 1 << SIGINT);
         // The line before it is gone, also the one that could be read.
-        assert_eq!(text(&mut terminal), "after\n");
+        assert_eq!(text(&terminal), "after\n");
         Ok(())
     });
-    assert_eq!(text(&mut master), "ready");
+    assert_eq!(text(&master), "ready");
     master.write(b"gone\nal").expect("room");
     master.write(b"so\x03after\n").expect("room");
     joined(reader);
     let mut all = String::new();
     while !all.ends_with("after\r\n") {
-        all += &text(&mut master);
+        all += &text(&master);
     }
     assert!(all.contains("^C"), "{all:?}");
     calm();
@@ -109,11 +109,11 @@ fn an_interrupt_character_raises_a_signal_in_the_other_process_and_discards_what
 fn an_interrupt_character_does_not_wait_behind_input_that_is_not_read() {
     in_own_process!();
     within(PATIENCE, "input that is not read is interrupted".to_owned());
-    let (_directory, mut master, mut slave) = pair();
-    let termios = settings(&mut slave);
+    let (_directory, master, slave) = pair();
+    let termios = settings(&slave);
     let mut silent = termios;
     silent.local &= !ECHO;
-    set(&mut slave, TCSETS, &silent);
+    set(&slave, TCSETS, &silent);
     master.set_nonblocking(true).expect("set");
     // Until the slave's head is full, and some more in the discipline's queue.
     let mut sent = 0;
@@ -125,9 +125,9 @@ fn an_interrupt_character_does_not_wait_behind_input_that_is_not_read() {
     }
     assert!(sent >= 65_000, "{sent}");
     master.write(b"\x03").expect("room in the discipline");
-    assert_eq!(slave.take_signals(), 1 << SIGINT);
+    assert_eq!(slave.signals().take_raised(), 1 << SIGINT);
     assert_eq!(slave.nread().expect("empty").1, 0);
-    assert_eq!(pending(&mut slave), "");
+    assert_eq!(pending(&slave), "");
     calm();
 }
 
@@ -136,22 +136,22 @@ fn the_window_size_is_set_from_both_sides_and_a_change_is_told() {
     in_own_process!();
     within(PATIENCE, "the window size is changed".to_owned());
     let directory = private_directory();
-    let (mut master, number) = unlocked(directory.path());
-    assert_eq!(ioctl(&mut master, TIOCGWINSZ, b"").expect_err("no slave").errno(), Errno::Inval);
+    let (master, number) = unlocked(directory.path());
+    assert_eq!(ioctl(&master, TIOCGWINSZ, b"").expect_err("no slave").errno(), Errno::Inval);
     let size = |rows: u8, columns: u8| [rows, 0, columns, 0, 0, 0, 0, 0];
     let other = child(|| {
-        let mut terminal = terminal(directory.path(), number)?;
-        assert_eq!(ioctl(&mut terminal, TIOCGWINSZ, b"")?.1, size(0, 0));
-        ioctl(&mut terminal, TIOCSWINSZ, &size(24, 80))?;
-        assert_eq!(terminal.take_signals(), 1 << SIGWINCH);
+        let terminal = terminal(directory.path(), number)?;
+        assert_eq!(ioctl(&terminal, TIOCGWINSZ, b"")?.1, size(0, 0));
+        ioctl(&terminal, TIOCSWINSZ, &size(24, 80))?;
+        assert_eq!(terminal.signals().take_raised(), 1 << SIGWINCH);
         terminal.write(b"set")?;
-        while terminal.take_signals() != 1 << SIGWINCH {
+        while terminal.signals().take_raised() != 1 << SIGWINCH {
             std::thread::sleep(Duration::from_millis(1));
         }
-        assert_eq!(ioctl(&mut terminal, TIOCGWINSZ, b"")?.1, size(50, 132));
+        assert_eq!(ioctl(&terminal, TIOCGWINSZ, b"")?.1, size(50, 132));
         Ok(())
     });
-    assert_eq!(text(&mut master), "set");
+    assert_eq!(text(&master), "set");
     let mut window = [0; 8];
     let mut memory = vec![MemoryAt::new(4096, &mut window)];
     assert_eq!(master.transparent_ioctl(TIOCGWINSZ, 4096, &mut memory).expect("answered by the slave's side"), 0);
@@ -170,29 +170,29 @@ fn settings_are_kept_for_all_processes_and_reach_from_the_master() {
     in_own_process!();
     within(PATIENCE, "settings are changed".to_owned());
     let directory = private_directory();
-    let (mut master, number) = unlocked(directory.path());
-    let mut slave = terminal(directory.path(), number).expect("unlocked");
-    assert_eq!(settings(&mut slave).bytes()[..TERMIOS], Termios::default().bytes()[..TERMIOS]);
+    let (master, number) = unlocked(directory.path());
+    let slave = terminal(directory.path(), number).expect("unlocked");
+    assert_eq!(settings(&slave).bytes()[..TERMIOS], Termios::default().bytes()[..TERMIOS]);
     let raw = Termios::default().raw();
     joined(child(|| {
-        let mut other = super::slave(directory.path(), number)?;
-        assert_eq!(other.list()?, ["ldterm", "ptem", "pts"]);
-        set(&mut other, TCSETS, &raw);
+        let other = super::slave(directory.path(), number)?;
+        assert_eq!(other.modules().list()?, ["ldterm", "ptem", "pts"]);
+        set(&other, TCSETS, &raw);
         Ok(())
     }));
-    assert_eq!(settings(&mut slave).local, raw.local);
+    assert_eq!(settings(&slave).local, raw.local);
     master.write(b"\x03\x7f").expect("room");
-    assert_eq!(text(&mut slave), "\x03\x7f");
-    assert_eq!(slave.take_signals(), 0);
-    set(&mut master, TCSETS, &Termios::default());
-    assert_eq!(settings(&mut slave).local, Termios::default().local);
+    assert_eq!(text(&slave), "\x03\x7f");
+    assert_eq!(slave.signals().take_raised(), 0);
+    set(&master, TCSETS, &Termios::default());
+    assert_eq!(settings(&slave).local, Termios::default().local);
     master.write(b"x\x03").expect("room");
-    assert_eq!(slave.take_signals(), 1 << SIGINT);
+    assert_eq!(slave.signals().take_raised(), 1 << SIGINT);
     master.transparent_ioctl(TIOCSIG, 15, &mut Vec::<MemoryAt<'_>>::new()).expect("TIOCSIG");
-    assert_eq!(slave.take_signals(), 1 << 15);
-    assert_eq!(ioctl(&mut slave, 0x54ff, b"").expect_err("unknown").errno(), Errno::Inval);
-    assert_eq!(ioctl(&mut master, 0x54ff, b"").expect_err("unknown").errno(), Errno::Inval);
-    assert_eq!(ioctl(&mut slave, TCSETS, b"short").expect_err("too short").errno(), Errno::Inval);
+    assert_eq!(slave.signals().take_raised(), 1 << 15);
+    assert_eq!(ioctl(&slave, 0x54ff, b"").expect_err("unknown").errno(), Errno::Inval);
+    assert_eq!(ioctl(&master, 0x54ff, b"").expect_err("unknown").errno(), Errno::Inval);
+    assert_eq!(ioctl(&slave, TCSETS, b"short").expect_err("too short").errno(), Errno::Inval);
     calm();
 }
 
@@ -200,20 +200,20 @@ fn settings_are_kept_for_all_processes_and_reach_from_the_master() {
 fn a_stopped_terminal_sends_nothing_until_it_is_started() {
     in_own_process!();
     within(PATIENCE, "output is stopped".to_owned());
-    let (_directory, mut master, mut slave) = pair();
+    let (_directory, master, slave) = pair();
     slave.write(b"before").expect("room");
     master.write(b"\x13").expect("room");
     slave.write(b"behind").expect("room");
-    assert_eq!(pending(&mut master), "before");
+    assert_eq!(pending(&master), "before");
     // What has to wait for the output waits.
-    let raw = settings(&mut slave).raw();
+    let raw = settings(&slave).raw();
     let drained =
         slave.ioctl(TCSETSW, &mut raw.bytes()[..TERMIOS].to_vec(), IoctlTimeout::After(Duration::from_millis(50)));
     assert_eq!(drained.expect_err("stopped").errno(), Errno::Time);
-    assert_eq!(pending(&mut master), "");
+    assert_eq!(pending(&master), "");
     master.write(b"\x11").expect("room");
-    assert_eq!(pending(&mut master), "behind");
-    assert_eq!(settings(&mut slave).local, raw.local, "it has gone behind the output");
+    assert_eq!(pending(&master), "behind");
+    assert_eq!(settings(&slave).local, raw.local, "it has gone behind the output");
     calm();
 }
 
@@ -221,27 +221,27 @@ fn a_stopped_terminal_sends_nothing_until_it_is_started() {
 fn discarded_input_is_not_read_and_discarded_output_does_not_arrive() {
     in_own_process!();
     within(PATIENCE, "a terminal is flushed".to_owned());
-    let (_directory, mut master, mut slave) = pair();
-    let mut termios = settings(&mut slave);
+    let (_directory, master, slave) = pair();
+    let mut termios = settings(&slave);
     termios.local &= !ECHO;
-    set(&mut slave, TCSETS, &termios);
+    set(&slave, TCSETS, &termios);
     master.write(b"line\npart").expect("room");
-    ioctl(&mut slave, TCFLSH, &0u32.to_ne_bytes()).expect("TCIFLUSH");
+    ioctl(&slave, TCFLSH, &0u32.to_ne_bytes()).expect("TCIFLUSH");
     master.write(b"kept\npart").expect("room");
-    assert_eq!(pending(&mut slave), "kept\n");
-    set(&mut slave, TCSETSF, &termios);
+    assert_eq!(pending(&slave), "kept\n");
+    set(&slave, TCSETSF, &termios);
     master.write(b"kept\npart").expect("room");
-    assert_eq!(pending(&mut slave), "kept\n");
+    assert_eq!(pending(&slave), "kept\n");
     slave.write(b"gone").expect("room");
-    ioctl(&mut slave, TCFLSH, &1u32.to_ne_bytes()).expect("TCOFLUSH");
-    assert_eq!(pending(&mut master), "", "it lay at the master's head");
+    ioctl(&slave, TCFLSH, &1u32.to_ne_bytes()).expect("TCOFLUSH");
+    assert_eq!(pending(&master), "", "it lay at the master's head");
     // The master discards what it has written, and what it has not read.
     slave.write(b"gone").expect("room");
     master.write(b"gone\n").expect("room");
     master.flush_queues(Flush::ALL).expect("flush");
     slave.write(b"there").expect("room");
-    assert_eq!((pending(&mut master), pending(&mut slave)), ("there".to_owned(), String::new()));
-    assert_eq!(ioctl(&mut slave, TCFLSH, &9u32.to_ne_bytes()).expect_err("no such").errno(), Errno::Inval);
+    assert_eq!((pending(&master), pending(&slave)), ("there".to_owned(), String::new()));
+    assert_eq!(ioctl(&slave, TCFLSH, &9u32.to_ne_bytes()).expect_err("no such").errno(), Errno::Inval);
     calm();
 }
 
@@ -249,44 +249,44 @@ fn discarded_input_is_not_read_and_discarded_output_does_not_arrive() {
 fn without_lines_a_read_waits_for_enough_bytes_or_for_its_time() {
     in_own_process!();
     within(PATIENCE, "MIN and TIME".to_owned());
-    let (_directory, mut master, mut slave) = pair();
+    let (_directory, master, slave) = pair();
     let with = |min: u8, time: u8| {
         let mut raw = Termios::default().raw();
         (raw.characters[VMIN], raw.characters[VTIME]) = (min, time);
         raw
     };
-    set(&mut slave, TCSETS, &with(3, 0));
+    set(&slave, TCSETS, &with(3, 0));
     master.write(b"ab").expect("room");
-    assert_eq!(pending(&mut slave), "");
+    assert_eq!(pending(&slave), "");
     master.write(b"cd").expect("room");
-    assert_eq!(text(&mut slave), "abcd");
+    assert_eq!(text(&slave), "abcd");
     // The time between two bytes.
-    set(&mut slave, TCSETS, &with(10, 2));
+    set(&slave, TCSETS, &with(10, 2));
     let start = Instant::now();
     master.write(b"ab").expect("room");
-    assert_eq!(text(&mut slave), "ab");
+    assert_eq!(text(&slave), "ab");
     assert!((200..2000).contains(&start.elapsed().as_millis()), "{:?}", start.elapsed());
     // A read that finds nothing.
-    set(&mut slave, TCSETS, &with(0, 0));
-    assert_eq!(text(&mut slave), "");
+    set(&slave, TCSETS, &with(0, 0));
+    assert_eq!(text(&slave), "");
     master.write(b"x").expect("room");
-    assert_eq!(text(&mut slave), "x");
-    set(&mut slave, TCSETS, &with(0, 2));
+    assert_eq!(text(&slave), "x");
+    set(&slave, TCSETS, &with(0, 2));
     let start = Instant::now();
-    assert_eq!(text(&mut slave), "");
+    assert_eq!(text(&slave), "");
     assert!((200..2000).contains(&start.elapsed().as_millis()), "{:?}", start.elapsed());
     std::thread::scope(|scope| {
         scope.spawn(|| {
             std::thread::sleep(Duration::from_millis(50));
             master.write(b"in time").expect("room");
         });
-        assert_eq!(text(&mut slave), "in time");
+        assert_eq!(text(&slave), "in time");
     });
     // What was typed of a line can be read without lines.
-    set(&mut slave, TCSETS, &Termios::default());
+    set(&slave, TCSETS, &Termios::default());
     master.write(b"part").expect("room");
-    set(&mut slave, TCSETS, &with(1, 0));
-    assert_eq!(text(&mut slave), "part");
+    set(&slave, TCSETS, &with(1, 0));
+    assert_eq!(text(&slave), "part");
     calm();
 }
 
@@ -294,9 +294,9 @@ fn without_lines_a_read_waits_for_enough_bytes_or_for_its_time() {
 fn in_packet_mode_the_master_gets_each_message_with_its_type() {
     in_own_process!();
     within(PATIENCE, "packet mode".to_owned());
-    let (_directory, mut master, mut slave) = pair();
+    let (_directory, mut master, slave) = pair();
     master.push("pckt").expect("known");
-    let next = |master: &mut Handle| {
+    let next = |master: &Stream| {
         let message = master.receive().expect("no error").expect("there");
         let kind = u32::from_ne_bytes(*message.control().expect("a type").first_chunk().expect("four bytes"));
         (kind, message.control().expect("a type")[4..].to_vec(), message.data().map(<[u8]>::to_vec))
@@ -309,7 +309,7 @@ fn in_packet_mode_the_master_gets_each_message_with_its_type() {
     assert_eq!(next(&mut master), (Kind::Proto as u32, b"control".to_vec(), Some(b"data".to_vec())));
     // A flush of the slave's output is a message, and what was written before it is still read.
     slave.write(b"kept").expect("room");
-    ioctl(&mut slave, TCFLSH, &1u32.to_ne_bytes()).expect("TCOFLUSH");
+    ioctl(&slave, TCFLSH, &1u32.to_ne_bytes()).expect("TCOFLUSH");
     assert_eq!(next(&mut master), (Kind::Data as u32, vec![], Some(b"kept".to_vec())));
     assert_eq!(next(&mut master), (Kind::Flush as u32, vec![], Some(Flush::READ.bytes().to_vec())));
     master.write(b"\x13").expect("room");

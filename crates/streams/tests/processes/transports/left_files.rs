@@ -72,12 +72,12 @@ fn sockets_of_the_links_of_a_killed_multiplexer_are_removed_by_the_next_open() {
     killed(started(|| {
         let mux = options.open("mux").expect("a free number");
         for _ in 0..3 {
-            mux.link(&options.open("echo").expect("a free number")).expect("a multiplexer");
+            mux.links().link(&options.open("echo").expect("a free number")).expect("a multiplexer");
         }
         mux
     }));
     assert_eq!(names(directory.path()).iter().filter(|name| is_of_a_link(name)).count(), 3);
     let mux = options.open("mux").expect("a free number");
-    mux.link(&options.open("echo").expect("a free number")).expect("a multiplexer");
+    mux.links().link(&options.open("echo").expect("a free number")).expect("a multiplexer");
     assert_eq!(names(directory.path()).iter().filter(|name| is_of_a_link(name)).count(), 1);
 }

@@ -111,9 +111,9 @@ fn tirdwr_takes_what_came_before_it_as_if_it_had_come_through_it() {
     assert_eq!(called.read(&mut text).expect_err("a control part").errno(), Errno::Badmsg);
     called.push("tirdwr").expect("known");
     // Changed options leave the module what it is.
-    called.set_read_options(ReadOptions::new().mode(ReadMode::MessageKeep)).expect("an endpoint");
+    called.settings().set_read_options(ReadOptions::new().mode(ReadMode::MessageKeep)).expect("an endpoint");
     assert_eq!((called.read(&mut text).expect("data"), &text[..4]), (4, &b"one "[..]));
-    called.set_read_options(ReadOptions::new()).expect("an endpoint");
+    called.settings().set_read_options(ReadOptions::new()).expect("an endpoint");
     // One reads with it what comes after it.
     ask_with(&caller, data(false), Some(b" four"));
     assert_eq!((called.read(&mut text).expect("data"), &text[..14]), (14, &b"two three four"[..]));
