@@ -87,7 +87,7 @@ fn a_reader_gives_the_memory_back_though_a_writer_was_in_the_middle_of_its_call(
         assert!(start.elapsed() < Duration::from_secs(10), "{} bytes are kept, {kept} before", resident());
         std::thread::sleep(Duration::from_millis(5));
     }
-    drop(near);
+    drop((near, holder));
     assert_eq!(reader.join().expect("no panic"), 2000 * 512);
 }
 

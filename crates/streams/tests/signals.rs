@@ -210,7 +210,7 @@ fn the_close_of_the_other_end_is_a_hang_up() {
     let _alone = counting();
     let (near, far) = ends(Policy::DEFAULT);
     near.signals().set(SignalEvents::HANGUP).expect("room");
-    let other = far.clone();
+    let other = far.direct();
     drop(far);
     assert_eq!(taken().0, 0);
     drop(other);
@@ -344,7 +344,7 @@ fn what_the_kernel_refuses_is_no_failure_of_the_write() {
     }
     within(Duration::from_secs(20), "a refused signal".into());
     let (near, far) = ends(Policy::DEFAULT);
-    let theirs = near.clone();
+    let mut theirs = near.direct();
     let member = started(|ready| {
         theirs.attach()?;
         taken();

@@ -93,7 +93,7 @@ fn full(policy: Policy, fill: Fill, band: u8, pause: Duration) -> (Stream, Strea
         Fill::Plain => assert_eq!(near.write(&[3; 1200]).expect("room"), 1200),
     }
     assert!(!near.can_put(band).expect("fine"), "1200 bytes are above hiwat");
-    let own = near.clone();
+    let mut own = near.direct();
     let (send, receive) = mpsc::channel();
     std::thread::spawn(move || send.send(own.putpmsg(None, Some(b"next"), band)));
     std::thread::sleep(pause);
@@ -157,7 +157,7 @@ fn a_flush_that_a_module_meets_on_its_other_side_wakes_the_writer() {
                 while near.can_put(band).expect("fine") {
                     near.putpmsg(None, Some(&[1; 900]), band).expect("room");
                 }
-                let own = near.clone();
+                let mut own = near.direct();
                 let (send, receive) = mpsc::channel();
                 std::thread::spawn(move || send.send(own.putpmsg(None, Some(b"next"), band)));
                 std::thread::sleep(pause);

@@ -68,7 +68,7 @@ impl Module for Closing {
 fn modules_are_closed_once_with_the_last_handle_or_when_popped() {
     let closes = || LAST_CLOSES.load(Ordering::Relaxed);
     let (near, far) = with_module(Closing);
-    let other = near.clone();
+    let mut other = near.direct();
     other.write(b"x").expect("room");
     near.push("closing").expect("known");
     near.pop().expect("pushed");
@@ -212,7 +212,7 @@ fn a_read_that_fills_gives_what_it_has_at_a_hang_up() {
     let (near, far) = pipe().expect("pipe");
     near.push("testmod").expect("known");
     near.settings().set_read_options(ReadOptions::new().fill(true)).expect("fine");
-    let other = near.clone();
+    let mut other = near.direct();
     // A handle that is in use when the reader falls asleep.
     other.attach().expect("a place");
     far.write(b"abc").expect("room");

@@ -23,9 +23,9 @@ fn a_caller_of_an_ioctl_killed_at_any_place_leaves_its_end_to_the_next() {
     for modules in [&["testmod"][..], &["testmod", "srvmod"]] {
         for place in 0.. {
             within(Duration::from_secs(30), format!("the caller of an ioctl killed at place {place}"));
-            let (mut near, _far) = pipe().expect("pipe");
+            let (near, _far) = pipe().expect("pipe");
             modules.iter().for_each(|module| near.push(module).expect("known"));
-            let mut theirs = near.clone();
+            let theirs = near.clone();
             let mut caller = child(|| {
                 theirs.attach()?;
                 probe::arm(place, None);

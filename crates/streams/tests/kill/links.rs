@@ -258,7 +258,7 @@ fn one_killed_at_any_place_beside_the_end_of_a_lower_stream_leaves_its_end_to_th
         drop(near);
         let mut far = Some(far);
         let child = victim(place, || {
-            far.as_mut().expect("open").write(b"last")?;
+            far.as_ref().expect("open").write(b"last")?;
             // Here it may be the last one: what it serves then is the end.
             drop(far.take());
             upper.putmsg(Some(&echo.bytes()), Some(b"x"))

@@ -17,7 +17,7 @@ fn full() -> (tempfile::TempDir, Stream, Stream) {
     let options = Options::new().hiwat(1000).lowat(LOWAT as u32);
     let open = |access| FifoOptions::new().nonblocking(true).stream(options).open(&path, access).expect("open");
     let reader = open(Access::Read);
-    let mut writer = open(Access::Write);
+    let writer = open(Access::Write);
     assert_eq!(fill(&writer), Errno::Again);
     assert!(!is_writable(&writer), "full");
     (directory, reader, writer)

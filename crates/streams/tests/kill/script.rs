@@ -223,9 +223,13 @@ impl<'s> Reader<'s> {
         };
         // A message in a band may never come: this call does not wait for it.
         let waits = !stream.is_nonblocking();
-        stream.set_nonblocking(!waits || select != MessageFilter::Any)?;
-        let got = stream.getpmsg(Some(control), Some(data), select);
-        stream.set_nonblocking(!waits)?;
+        let got = if select == MessageFilter::Any {
+            stream.getpmsg(Some(control), Some(data), select)
+        } else {
+            let mut apart = stream.direct();
+            apart.set_nonblocking(true)?;
+            apart.getpmsg(Some(control), Some(data), select)
+        };
         match got {
             Ok(got) => Ok((got.control.unwrap_or(0), got.data.unwrap_or(0), true)),
             Err(error) if error.errno() == Errno::Badmsg => Ok((0, stream.read(data)?, false)),

@@ -11,7 +11,7 @@ use std::time::Duration;
 use headwater_os::child::Child;
 use headwater_os::descriptors;
 use headwater_os::memory::SharedMemory;
-use headwater_streams::{Access, Errno, Stream, pipe};
+use headwater_streams::{Access, DirectStream, Errno, Stream, pipe};
 
 use crate::common::{child, fifo, in_own_process, memories, open};
 
@@ -82,7 +82,7 @@ fn the_memory_grows_for_the_sixty_fifth_user() {
     assert_eq!(memory_len(), REGION);
     near.write(b"x").expect("there is room for one more");
     assert!(memory_len() > REGION);
-    let reader = far.clone();
+    let mut reader = far.direct();
     assert_eq!(reader.read(&mut [0; 8]).expect("there"), 1);
     users.into_iter().for_each(kill);
 }
@@ -121,15 +121,15 @@ fn places_of_the_dead_are_taken_again_and_again() {
         users(MEMBERS - 1, || Ok(far.clone())).into_iter().for_each(kill);
     }
     assert_eq!(memory_len(), REGION);
-    let handles: Vec<Stream> = (0..3 * MEMBERS)
+    let direct: Vec<DirectStream> = (0..3 * MEMBERS)
         .map(|number| {
-            let handle = far.clone();
-            handle.attach().unwrap_or_else(|error| panic!("handle {number}: {error}"));
-            handle
+            let mut user = far.direct();
+            user.attach().unwrap_or_else(|error| panic!("user {number}: {error}"));
+            user
         })
         .collect();
     let mut buffer = [0; 32];
-    let last = handles.into_iter().next_back().expect("many");
+    let mut last = direct.into_iter().next_back().expect("many");
     assert_eq!(last.read(&mut buffer).expect("nothing was lost"), 14);
 }
 

@@ -82,7 +82,7 @@ fn threads_share_an_end_by_handles_of_their_own() {
     let (near, far) = pipe().expect("pipe");
     std::thread::scope(|scope| {
         for number in 0..3u8 {
-            let near = near.clone();
+            let mut near = near.direct();
             scope.spawn(move || (0..10_000).for_each(|_| assert_eq!(near.write(&[number; 8]).expect("room"), 8)));
         }
         drop(near);

@@ -117,7 +117,7 @@ fn a_program_that_reads_shows_what_it_was_given_and_ends_and_no_later_write_succ
 fn other_users_of_the_end_are_told_too() {
     in_own_process!();
     let (near, far) = pipe().expect("pipe");
-    let other = near.clone();
+    let mut other = near.direct();
     other.attach().expect("room");
     run(shell("echo lost").stdout(stdio(&far)));
     refusal(&near);

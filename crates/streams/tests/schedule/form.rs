@@ -3,7 +3,7 @@
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::time::Duration;
 
-use headwater_streams::{Errno, Events, Stream};
+use headwater_streams::{DirectStream, Errno, Events};
 
 use crate::common::Random;
 
@@ -49,7 +49,7 @@ pub struct Waiter {
 }
 
 impl Waiter {
-    pub fn new(form: Form, stream: &Stream) -> Waiter {
+    pub fn new(form: Form, stream: &DirectStream) -> Waiter {
         let descriptor = stream.as_fd().as_raw_fd();
         let mut waiter = Waiter { form, descriptor, set: None, interest: 0 };
         if matches!(form, Form::Level | Form::Edge) {
@@ -72,7 +72,7 @@ impl Waiter {
 
     /// Waits until it may be worth to read or to write again, without a time limit. The process that watches the board
     /// decides whether the stream hangs.
-    pub fn wait(&mut self, stream: &Stream, reads: bool, writes: bool, random: &mut Random) {
+    pub fn wait(&mut self, stream: &mut DirectStream, reads: bool, writes: bool, random: &mut Random) {
         match self.form {
             Form::Level => {
                 let interest = if reads { libc::EPOLLIN } else { 0 } | if writes { libc::EPOLLOUT } else { 0 };

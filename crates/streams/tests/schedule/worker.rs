@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use headwater_streams::{AsyncStream, Errno, Error, Result, Stream};
+use headwater_streams::{AsyncStream, DirectStream, Errno, Error, Result, Stream};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::board::{self, Board, Cell, WORKERS};
@@ -48,7 +48,7 @@ pub fn work(setup: &Setup, board: &Board, worker: Worker, stream: Stream) {
             });
         }
         Form::Blocking => hands.block(stream),
-        _ => hands.pump(stream),
+        _ => hands.pump(&stream),
     }
 }
 
@@ -204,17 +204,19 @@ impl<'b> Hands<'b> {
     }
 
     /// Calls that do not wait, and waits for either direction in between.
-    fn pump(&mut self, stream: Stream) {
+    fn pump(&mut self, stream: &Stream) {
+        // The end's O_NONBLOCK stays off: another worker of the process may block.
+        let mut stream = stream.direct();
         stream.set_nonblocking(true).expect("no error");
         let mut waiter = Waiter::new(self.worker.form, &stream);
         while self.reads || self.writes {
             self.pause();
             // A level-triggered worker may poll before it tries; an edge-triggered one has to try until it is refused.
             let asks_first = self.worker.form != Form::Edge && self.random.one_in(4);
-            if asks_first || !self.try_both(&stream) {
+            if asks_first || !self.try_both(&mut stream) {
                 self.note(Cell::Reading, u64::from(self.reads));
                 self.note(Cell::Writing, u64::from(self.writes));
-                waiter.wait(&stream, self.reads, self.writes, &mut self.random);
+                waiter.wait(&mut stream, self.reads, self.writes, &mut self.random);
                 self.note(Cell::Reading, 0);
                 self.note(Cell::Writing, 0);
             }
@@ -222,7 +224,7 @@ impl<'b> Hands<'b> {
     }
 
     /// False if everything was refused.
-    fn try_both(&mut self, stream: &Stream) -> bool {
+    fn try_both(&mut self, stream: &mut DirectStream) -> bool {
         let mut done = false;
         if self.reads {
             self.prepare_to_read();

@@ -5,7 +5,7 @@ use std::net::Shutdown;
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
-use headwater_streams::{Errno, Events, Options, Stream, pipe};
+use headwater_streams::{DirectStream, Errno, Events, Options, Stream, pipe};
 
 use crate::common::{child, extent, in_own_process, polled, read_all};
 
@@ -13,13 +13,13 @@ use crate::common::{child, extent, in_own_process, polled, read_all};
 fn every_handle_notices_that_the_other_end_was_closed() {
     in_own_process!();
     let (near, far) = pipe().expect("pipe");
-    let clones: [Stream; 4] = std::array::from_fn(|_| near.clone());
-    for handle in &clones {
+    let mut users: [DirectStream; 4] = std::array::from_fn(|_| near.direct());
+    for handle in &mut users {
         handle.write(b"a").expect("room");
     }
     assert_eq!(far.read(&mut [0; 9]).expect("there"), 4);
     drop(far);
-    for handle in &clones {
+    for handle in &mut users {
         assert_eq!(handle.write(b"b").expect_err("nobody reads").errno(), Errno::Pipe);
         assert_eq!(handle.read(&mut [0]).expect("the end"), 0);
     }
@@ -29,11 +29,11 @@ fn every_handle_notices_that_the_other_end_was_closed() {
 fn after_a_read_has_seen_the_end_no_write_succeeds() {
     in_own_process!();
     let (near, far) = pipe().expect("pipe");
-    let other = near.clone();
+    let mut other = near.direct();
     near.write(b"a").expect("room");
     other.write(b"b").expect("room");
     let mut peer = child(|| {
-        let far = far.clone();
+        let mut far = far.direct();
         far.read(&mut [0; 2])?;
         headwater_os::child::kill_self()
     });
@@ -94,8 +94,8 @@ fn an_end_that_reads_no_more_refuses_what_the_other_writes() {
 #[test]
 fn shutting_down_wakes_a_reader_and_a_writer_that_sleep() {
     let (near, far) = Options::new().hiwat(1000).lowat(500).pipe().expect("pipe");
-    let far_reader = far.clone();
-    let far_writer = far.clone();
+    let mut far_reader = far.direct();
+    let mut far_writer = far.direct();
     drop(far);
     let reader = std::thread::spawn(move || far_reader.read(&mut [0]).expect("the end"));
     let writer = std::thread::spawn(move || {

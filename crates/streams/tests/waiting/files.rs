@@ -44,7 +44,7 @@ fn a_file_outlives_a_sender_that_left_something_unread() {
 #[test]
 fn another_handle_that_finds_nothing_leaves_the_file() {
     let (near, far) = pipe().expect("pipe");
-    let other = far.clone();
+    let mut other = far.direct();
     other.set_nonblocking(true).expect("set");
     let file = open("/dev/null");
     near.write(b"x").expect("room");

@@ -211,7 +211,7 @@ fn poll_agrees_with_getmsg() {
             // The band in front is reported.
             assert_eq!(get(&far, MessageFilter::Any).expect("there").0, b"band 1");
             assert_eq!(far.poll(wanted, Some(Duration::ZERO)).expect("poll"), Events::default());
-            let own = far.clone();
+            let mut own = far.direct();
             let (send, receive) = mpsc::channel();
             std::thread::spawn(move || send.send(own.poll(wanted, Some(SOON))));
             std::thread::sleep(pause);

@@ -32,7 +32,7 @@ fn a_writer_that_is_killed_is_noticed_by_a_reader_that_stays_on_the_futex() {
     in_own_process!();
     let (near, far) = headwater_streams::pipe().expect("pipe");
     let mut writer = child(|| {
-        let near = near.clone();
+        let mut near = near.direct();
         for _ in 0..10 {
             std::thread::sleep(PERIOD);
             near.write(&[1; 64])?;

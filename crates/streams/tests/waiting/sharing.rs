@@ -57,10 +57,10 @@ fn own_module_does<T: Send + 'static>(
     let (mut near, _far) = pipe().expect("pipe");
     near.push("testmod").expect("known");
     prepare(&mut near);
-    let mut waiter = near.clone();
+    let waiter = near.clone();
     let begun = Arc::new(OnceLock::new());
     let start = begun.clone();
-    let waiting = std::thread::spawn(move || (wait(&mut waiter), Stopwatch::elapsed(begun.get().expect("asleep"))));
+    let waiting = std::thread::spawn(move || (wait(&waiter), Stopwatch::elapsed(begun.get().expect("asleep"))));
     std::thread::sleep(ASLEEP);
     let _ = start.set(Stopwatch::start());
     // In a band of its own, for which there is room whatever has been written.
@@ -114,7 +114,7 @@ fn an_error_by_the_own_module_wakes_a_writer_of_the_same_end() {
 #[test]
 fn an_answer_wakes_a_reader_that_slept_before_the_other_handle_was_in_use() {
     let (reader, _far) = pipe().expect("pipe");
-    let other = reader.clone();
+    let mut other = reader.direct();
     reader.push("testmod").expect("known");
     let (tell, told) = std::sync::mpsc::channel();
     std::thread::spawn(move || tell.send(reader.getmsg(Some(&mut [0; 16]), None).map(|got| got.control)));

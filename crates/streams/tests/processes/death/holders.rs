@@ -304,16 +304,15 @@ fn a_frozen_holder_is_waited_for() {
     let mut waiters = Vec::new();
     let mut others = Vec::new();
     for (holds, near, far, child, control) in holding {
-        let other = near.clone();
+        let mut other = near.direct();
         other.set_nonblocking(true).expect("arm");
-        let near = near;
         waiters.push(std::thread::spawn(move || use_side(&near, holds)));
         others.push((holds, other, far, child, control));
     }
     let start = Instant::now();
     while start.elapsed() < LONG {
         for (holds, other, ..) in &mut others {
-            assert_eq!(refusal(use_side(other, *holds)), Errno::Again);
+            assert_eq!(refusal(use_directly(other, *holds)), Errno::Again);
         }
         std::thread::sleep(Duration::from_millis(50));
     }

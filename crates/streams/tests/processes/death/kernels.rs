@@ -135,7 +135,7 @@ fn the_dead_make_room() {
     let (near, far) = pipe().expect("pipe");
     for round in 0..70 {
         let mut user = Child::fork(|| {
-            let copy = near.clone();
+            let mut copy = near.direct();
             copy.write(b"x").expect("room");
             headwater_os::child::kill_self()
         })

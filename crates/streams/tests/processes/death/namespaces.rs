@@ -127,7 +127,7 @@ fn a_writer_here_keeps_its_side_against_one_elsewhere() {
     wait_for(&here);
     end.shutdown(std::net::Shutdown::Both).expect("a socket");
     assert!(parent.wait().expect("wait").success());
-    drop((near, foreign));
+    drop((near, foreign, holder));
     assert_eq!(read_all(&far), b"heldmore", "nothing was overwritten");
     calm();
 }

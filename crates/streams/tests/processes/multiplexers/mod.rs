@@ -189,7 +189,7 @@ fn after_an_unlink_the_driver_takes_nothing_more_from_below() {
         let (near, far) = ends();
         let id = upper.links().link(&near).expect("linked");
         LATE.store(false, Ordering::SeqCst);
-        let writer = far.clone();
+        let mut writer = far.direct();
         let late = std::thread::spawn(move || {
             until("the unlink", || LATE.load(Ordering::SeqCst));
             writer.write(b"late").expect("room");

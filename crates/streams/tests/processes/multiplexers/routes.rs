@@ -73,7 +73,7 @@ fn processes_that_know_only_their_own_stream_send_each_other_all_with_flow_contr
         let children = [client, other].map(|end| {
             child(move || {
                 { told }.read_exact(&mut [0]).expect("the test says when");
-                let writer = end.clone();
+                let mut writer = end.direct();
                 let sender = std::thread::spawn(move || {
                     (0..MESSAGES).try_for_each(|number| writer.write(&number.to_ne_bytes().repeat(125)).map(drop))
                 });
