@@ -26,7 +26,7 @@ const VARIABLE: &str = "HEADWATER_STREAMS";
 /// The longest value that is written in the variable: the kernel allows 128 KiB, and an eighth of the stack's limit for all of them.
 const VALUE_MAX: usize = 32 << 10;
 /// The longest one in a memfd: all numbers are streams.
-const CONTENTS_MAX: usize = table::NUMBERS * 512;
+const CONTENTS_MAX: usize = table::FDS_MAX * 512;
 
 /// Whether a text of an environment is this variable.
 pub fn is_variable(text: &CStr) -> bool {
@@ -35,41 +35,41 @@ pub fn is_variable(text: &CStr) -> bool {
 
 /// Which numbers are which stream, and whether exec closes them.
 #[derive(Debug, Default)]
-pub struct Numbers(BTreeMap<c_int, (Kept, bool)>);
+pub struct OpenFds(BTreeMap<c_int, (Kept, bool)>);
 
 /// A stream, and what the program may do with it.
 pub type Kept = (Stream, Mode);
 
 /// The numbers of this process.
-pub fn open_numbers() -> Numbers {
+pub fn open_fds() -> OpenFds {
     table::changing(|changes| {
-        let each = changes.streams().map(|(number, open)| {
+        let each = changes.streams().map(|(fd, open)| {
             // SAFETY: asks only.
-            let flags = unsafe { hw_own_fcntl(number, libc::F_GETFD, 0) };
+            let flags = unsafe { hw_own_fcntl(fd, libc::F_GETFD, 0) };
             // SAFETY: not freed while the table is locked.
-            (number, (unsafe { ((*open).stream.clone(), (*open).mode) }, flags & libc::FD_CLOEXEC != 0))
+            (fd, (unsafe { ((*open).stream.clone(), (*open).mode) }, flags & libc::FD_CLOEXEC != 0))
         });
-        Numbers(each.collect())
+        OpenFds(each.collect())
     })
 }
 
 /// Those that exec leaves open.
 pub fn kept_open() -> Vec<(c_int, Kept)> {
-    open_numbers().kept_by_exec()
+    open_fds().kept_by_exec()
 }
 
-impl Numbers {
-    pub fn close(&mut self, number: c_int) {
-        self.0.remove(&number);
+impl OpenFds {
+    pub fn close(&mut self, fd: c_int) {
+        self.0.remove(&fd);
     }
 
     pub fn close_from(&mut self, first: c_int) {
-        self.0.retain(|number, _| *number < first);
+        self.0.retain(|fd, _| *fd < first);
     }
 
     /// dup2(2) as a file action: a number that becomes itself is kept open.
-    pub fn copy(&mut self, number: c_int, other: c_int) {
-        match self.0.get(&number).map(|(stream, _)| stream.clone()) {
+    pub fn copy(&mut self, fd: c_int, other: c_int) {
+        match self.0.get(&fd).map(|(stream, _)| stream.clone()) {
             Some(stream) => drop(self.0.insert(other, (stream, false))),
             None => self.close(other),
         }
@@ -77,7 +77,7 @@ impl Numbers {
 
     pub fn kept_by_exec(self) -> Vec<(c_int, Kept)> {
         let kept = self.0.into_iter().filter(|(_, (_, closed))| !closed);
-        kept.map(|(number, (stream, _))| (number, stream)).collect()
+        kept.map(|(fd, (stream, _))| (fd, stream)).collect()
     }
 }
 
@@ -92,12 +92,12 @@ pub struct Passed {
 }
 
 /// Has the next program inherit these streams, and no other.
-pub fn pass(numbers: Vec<(c_int, Kept)>) -> Passed {
+pub fn pass(fds: Vec<(c_int, Kept)>) -> Passed {
     let mut streams: Vec<(Kept, Vec<c_int>)> = Vec::new();
-    for (number, stream) in numbers {
+    for (fd, stream) in fds {
         match streams.iter_mut().find(|((known, _), _)| known.is_same(&stream.0)) {
-            Some((_, numbers)) => numbers.push(number),
-            None => streams.push((stream, vec![number])),
+            Some((_, fds)) => fds.push(fd),
+            None => streams.push((stream, vec![fd])),
         }
     }
     for ((stream, _), _) in &streams {
@@ -115,12 +115,12 @@ pub fn pass(numbers: Vec<(c_int, Kept)>) -> Passed {
 /// The streams in words.
 fn described(streams: &[(Kept, Vec<c_int>)]) -> String {
     let mut value = String::new();
-    for ((stream, mode), numbers) in streams {
+    for ((stream, mode), fds) in streams {
         let Ok(text) = stream.to_text() else { continue };
-        let numbers = numbers.iter().map(c_int::to_string).collect::<Vec<_>>().join(",");
+        let fds = fds.iter().map(c_int::to_string).collect::<Vec<_>>().join(",");
         let separator = if value.is_empty() { "" } else { ";" };
         let mode = [if mode.reads { "r" } else { "" }, if mode.writes { "w" } else { "" }].concat();
-        let _ = write!(value, "{separator}{numbers}{mode}={text}");
+        let _ = write!(value, "{separator}{fds}{mode}={text}");
     }
     value
 }
@@ -162,23 +162,22 @@ pub fn take_up() {
     let texts: Vec<&str> = entries.iter().map(|(_, text)| *text).collect();
     let ends = guarded(|| Ok(Stream::from_texts(&texts))).unwrap_or_default();
     // A stream whose descriptors a program in between has closed is none any more.
-    for ((numbers, _), end) in entries.iter().zip(ends).filter_map(|(entry, end)| Some((entry, end.ok()?))) {
-        let _ = guarded(|| take_one(numbers, end));
+    for ((fds, _), end) in entries.iter().zip(ends).filter_map(|(entry, end)| Some((entry, end.ok()?))) {
+        let _ = guarded(|| take_one(fds, end));
     }
 }
 
 /// The value for which a variable's stands. Its memfd is closed: a program that this one starts gets another.
 fn in_full(value: &str) -> Option<Cow<'_, str>> {
     let Some(place) = value.strip_prefix('@') else { return Some(value.into()) };
-    let (number, inode) = place.split_once(':')?;
-    let contents = inherit::take(number.parse().ok()?, inode.parse().ok()?).ok()??;
+    let (fd, inode) = place.split_once(':')?;
+    let contents = inherit::take(fd.parse().ok()?, inode.parse().ok()?).ok()??;
     let bytes = sealed_bytes::read(&contents, CONTENTS_MAX).ok()?;
     Some(String::from_utf8_lossy(&bytes).into_owned().into())
 }
 
-fn take_one(numbers: &str, stream: Stream) -> Called<()> {
-    let mode = Mode { reads: numbers.contains('r'), writes: numbers.contains('w') };
-    let numbers: Vec<c_int> =
-        numbers.trim_end_matches(['r', 'w']).split(',').filter_map(|number| number.parse().ok()).collect();
-    table::adopt(stream, mode, &numbers)
+fn take_one(fds: &str, stream: Stream) -> Called<()> {
+    let mode = Mode { reads: fds.contains('r'), writes: fds.contains('w') };
+    let fds: Vec<c_int> = fds.trim_end_matches(['r', 'w']).split(',').filter_map(|fd| fd.parse().ok()).collect();
+    table::adopt(stream, mode, &fds)
 }

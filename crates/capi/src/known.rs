@@ -54,7 +54,7 @@ impl Range {
 #[derive(Debug, Default)]
 struct KnownHandle {
     open: AtomicPtr<Open>,
-    number: Cell<usize>,
+    fd: Cell<usize>,
     place: Cell<Option<Place<Handle>>>,
 }
 
@@ -85,7 +85,7 @@ impl Known {
     }
 
     #[inline(always)]
-    fn of(&self, usage: Use) -> &[Cell<Range>; RANGES] {
+    fn ranges(&self, usage: Use) -> &[Cell<Range>; RANGES] {
         match usage {
             Use::Read => &self.read,
             Use::Write => &self.written,
@@ -95,7 +95,7 @@ impl Known {
     /// Whether the range that was used last has these bytes, if nothing has changed.
     #[inline(always)]
     pub fn had(&self, usage: Use, from: usize, len: usize) -> bool {
-        self.of(usage)[0].get().has(from, len)
+        self.ranges(usage)[0].get().has(from, len)
     }
 
     /// Whether the range that was used last has these bytes.
@@ -119,7 +119,7 @@ impl Known {
     #[inline(never)]
     pub fn look(&self, usage: Use, from: usize, len: usize) -> bool {
         let count = self.refresh();
-        let known = self.of(usage);
+        let known = self.ranges(usage);
         if let Some(at) = known.iter().position(|range| range.get().has(from, len)) {
             self.learn(count, || {
                 let found = known[at].get();
@@ -162,11 +162,11 @@ impl Known {
 
     /// Where the thread's handle of a stream is, if nothing has changed since [`Known::changes`] was asked, before this.
     #[inline(always)]
-    pub fn handle(&self, number: usize, open: *const Open) -> Option<Place<Handle>> {
-        let known = &self.handles[number % HANDLES];
+    pub fn handle(&self, fd: usize, open: *const Open) -> Option<Place<Handle>> {
+        let known = &self.handles[fd % HANDLES];
         // Acquire: before the place. The number too: a signal handler may have closed this stream and opened another one, at its
         // address and under another number, and learned that.
-        let is_known = ptr::eq(known.open.load(Ordering::Acquire), open) && known.number.get() == number;
+        let is_known = ptr::eq(known.open.load(Ordering::Acquire), open) && known.fd.get() == fd;
         if is_known { known.place.get() } else { None }
     }
 
@@ -174,7 +174,7 @@ impl Known {
     /// the number is still that stream.
     pub fn remember(
         &self,
-        number: usize,
+        fd: usize,
         open: *const Open,
         place: Option<Place<Handle>>,
         is_there: impl FnOnce() -> bool,
@@ -184,11 +184,11 @@ impl Known {
         if place.is_none() || !is_there() {
             return;
         }
-        let known = &self.handles[number % HANDLES];
+        let known = &self.handles[fd % HANDLES];
         self.learn(count, || {
             known.open.store(ptr::null_mut(), Ordering::Relaxed);
             compiler_fence(Ordering::SeqCst);
-            known.number.set(number);
+            known.fd.set(fd);
             known.place.set(place);
             // Release: after the place.
             known.open.store(open.cast_mut(), Ordering::Release);

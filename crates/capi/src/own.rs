@@ -24,10 +24,10 @@ fn answered(value: c_long) -> c_int {
 /// # Safety
 /// The descriptor is the caller's.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn hw_own_close(number: c_int) -> c_int {
-    table::forget_own(number);
+pub unsafe extern "C" fn hw_own_close(fd: c_int) -> c_int {
+    table::forget_own(fd);
     // SAFETY: by the caller.
-    answered(unsafe { libc::syscall(libc::SYS_close, number) })
+    answered(unsafe { libc::syscall(libc::SYS_close, fd) })
 }
 
 /// A system call by the library itself, with as many arguments as it has.
@@ -100,69 +100,69 @@ macro_rules! own_calls {
 }
 
 own_calls! {
-    hw_own_read = SYS_read(number: c_int, bytes: *mut c_void, count: usize) -> isize;
-    hw_own_write = SYS_write(number: c_int, bytes: *const c_void, count: usize) -> isize;
-    hw_own_readv = SYS_readv(number: c_int, pieces: *const libc::iovec, count: c_int) -> isize;
-    hw_own_writev = SYS_writev(number: c_int, pieces: *const libc::iovec, count: c_int) -> isize;
-    hw_own_fcntl = SYS_fcntl(number: c_int, command: c_int, argument: usize) -> c_int;
-    hw_own_ioctl = SYS_ioctl(number: c_int, request: libc::c_ulong, argument: usize) -> c_int;
-    hw_own_recvmsg = SYS_recvmsg(number: c_int, message: *mut libc::msghdr, flags: c_int) -> isize;
-    hw_own_sendmsg = SYS_sendmsg(number: c_int, message: *const libc::msghdr, flags: c_int) -> isize;
+    hw_own_read = SYS_read(fd: c_int, bytes: *mut c_void, count: usize) -> isize;
+    hw_own_write = SYS_write(fd: c_int, bytes: *const c_void, count: usize) -> isize;
+    hw_own_readv = SYS_readv(fd: c_int, pieces: *const libc::iovec, count: c_int) -> isize;
+    hw_own_writev = SYS_writev(fd: c_int, pieces: *const libc::iovec, count: c_int) -> isize;
+    hw_own_fcntl = SYS_fcntl(fd: c_int, command: c_int, argument: usize) -> c_int;
+    hw_own_ioctl = SYS_ioctl(fd: c_int, request: libc::c_ulong, argument: usize) -> c_int;
+    hw_own_recvmsg = SYS_recvmsg(fd: c_int, message: *mut libc::msghdr, flags: c_int) -> isize;
+    hw_own_sendmsg = SYS_sendmsg(fd: c_int, message: *const libc::msghdr, flags: c_int) -> isize;
     hw_own_munmap = SYS_munmap(address: *mut c_void, len: usize) -> c_int;
     hw_own_mprotect = SYS_mprotect(address: *mut c_void, len: usize, access: c_int) -> c_int;
-    hw_own_ftruncate64 = SYS_ftruncate(number: c_int, len: i64) -> c_int;
-    hw_own_pipe2 = SYS_pipe2(numbers: *mut c_int, flags: c_int) -> c_int;
+    hw_own_ftruncate64 = SYS_ftruncate(fd: c_int, len: i64) -> c_int;
+    hw_own_pipe2 = SYS_pipe2(fds: *mut c_int, flags: c_int) -> c_int;
     hw_own_dup3 = SYS_dup3(from: c_int, to: c_int, flags: c_int) -> c_int;
     hw_own_nanosleep = SYS_nanosleep(time: *const libc::timespec, left: *mut libc::timespec) -> c_int;
-    hw_own_fsync = SYS_fsync(number: c_int) -> c_int;
-    hw_own_fdatasync = SYS_fdatasync(number: c_int) -> c_int;
-    hw_own_dup = SYS_dup(number: c_int) -> c_int;
+    hw_own_fsync = SYS_fsync(fd: c_int) -> c_int;
+    hw_own_fdatasync = SYS_fdatasync(fd: c_int) -> c_int;
+    hw_own_dup = SYS_dup(fd: c_int) -> c_int;
     hw_own_copy_file_range = SYS_copy_file_range(from: c_int, from_offset: *mut i64, to: c_int, to_offset: *mut i64,
         len: usize, flags: c_uint) -> isize;
     hw_own_splice = SYS_splice(from: c_int, from_offset: *mut i64, to: c_int, to_offset: *mut i64, len: usize,
         flags: c_uint) -> isize;
     hw_own_sendfile64 = SYS_sendfile(out: c_int, from: c_int, offset: *mut i64, count: usize) -> isize;
     hw_own_sendfile = SYS_sendfile(out: c_int, from: c_int, offset: *mut libc::off_t, count: usize) -> isize;
-    hw_own_getpeername = SYS_getpeername(number: c_int, name: *mut sockaddr, len: *mut socklen_t) -> c_int;
-    hw_own_getsockname = SYS_getsockname(number: c_int, name: *mut sockaddr, len: *mut socklen_t) -> c_int;
-    hw_own_getsockopt = SYS_getsockopt(number: c_int, level: c_int, option: c_int, value: *mut c_void,
+    hw_own_getpeername = SYS_getpeername(fd: c_int, name: *mut sockaddr, len: *mut socklen_t) -> c_int;
+    hw_own_getsockname = SYS_getsockname(fd: c_int, name: *mut sockaddr, len: *mut socklen_t) -> c_int;
+    hw_own_getsockopt = SYS_getsockopt(fd: c_int, level: c_int, option: c_int, value: *mut c_void,
         len: *mut socklen_t) -> c_int;
-    hw_own_setsockopt = SYS_setsockopt(number: c_int, level: c_int, option: c_int, value: *const c_void,
+    hw_own_setsockopt = SYS_setsockopt(fd: c_int, level: c_int, option: c_int, value: *const c_void,
         len: socklen_t) -> c_int;
-    hw_own_shutdown = SYS_shutdown(number: c_int, how: c_int) -> c_int;
-    hw_own_sendmmsg = SYS_sendmmsg(number: c_int, messages: *mut c_void, count: c_uint, flags: c_int) -> c_int;
-    hw_own_recvfrom = SYS_recvfrom(number: c_int, bytes: *mut c_void, len: usize, flags: c_int,
+    hw_own_shutdown = SYS_shutdown(fd: c_int, how: c_int) -> c_int;
+    hw_own_sendmmsg = SYS_sendmmsg(fd: c_int, messages: *mut c_void, count: c_uint, flags: c_int) -> c_int;
+    hw_own_recvfrom = SYS_recvfrom(fd: c_int, bytes: *mut c_void, len: usize, flags: c_int,
         from: *mut sockaddr, from_len: *mut socklen_t) -> isize;
-    hw_own_sendto = SYS_sendto(number: c_int, bytes: *const c_void, len: usize, flags: c_int,
+    hw_own_sendto = SYS_sendto(fd: c_int, bytes: *const c_void, len: usize, flags: c_int,
         to: *const sockaddr, to_len: socklen_t) -> isize;
     hw_own_mmap = SYS_mmap(address: *mut c_void, len: usize, access: c_int, kind: c_int, file: c_int, from: i64)
         -> *mut c_void;
     hw_own_mmap64 = SYS_mmap(address: *mut c_void, len: usize, access: c_int, kind: c_int, file: c_int, from: i64)
         -> *mut c_void;
-    hw_own_fstat = SYS_fstat(number: c_int, status: *mut libc::stat) -> c_int;
-    hw_own_fstat64 = SYS_fstat(number: c_int, status: *mut libc::stat) -> c_int;
+    hw_own_fstat = SYS_fstat(fd: c_int, status: *mut libc::stat) -> c_int;
+    hw_own_fstat64 = SYS_fstat(fd: c_int, status: *mut libc::stat) -> c_int;
     hw_own_fstatat64 = SYS_newfstatat(directory: c_int, path: *const c_char, status: *mut libc::stat, flags: c_int)
         -> c_int;
     hw_own_statx = SYS_statx(directory: c_int, path: *const c_char, flags: c_int, mask: c_uint,
         status: *mut libc::statx) -> c_int;
     hw_own_socket = SYS_socket(domain: c_int, kind: c_int, protocol: c_int) -> c_int;
-    hw_own_socketpair = SYS_socketpair(domain: c_int, kind: c_int, protocol: c_int, numbers: *mut c_int) -> c_int;
-    hw_own_bind = SYS_bind(number: c_int, name: *const sockaddr, len: socklen_t) -> c_int;
-    hw_own_connect = SYS_connect(number: c_int, name: *const sockaddr, len: socklen_t) -> c_int;
-    hw_own_listen = SYS_listen(number: c_int, queue: c_int) -> c_int;
-    hw_own_accept = SYS_accept(number: c_int, name: *mut sockaddr, len: *mut socklen_t) -> c_int;
-    hw_own_accept4 = SYS_accept4(number: c_int, name: *mut sockaddr, len: *mut socklen_t, flags: c_int) -> c_int;
-    hw_own_fchmod = SYS_fchmod(number: c_int, mode: libc::mode_t) -> c_int;
-    hw_own_fchown = SYS_fchown(number: c_int, user: libc::uid_t, group: libc::gid_t) -> c_int;
-    hw_own_flock = SYS_flock(number: c_int, operation: c_int) -> c_int;
+    hw_own_socketpair = SYS_socketpair(domain: c_int, kind: c_int, protocol: c_int, fds: *mut c_int) -> c_int;
+    hw_own_bind = SYS_bind(fd: c_int, name: *const sockaddr, len: socklen_t) -> c_int;
+    hw_own_connect = SYS_connect(fd: c_int, name: *const sockaddr, len: socklen_t) -> c_int;
+    hw_own_listen = SYS_listen(fd: c_int, queue: c_int) -> c_int;
+    hw_own_accept = SYS_accept(fd: c_int, name: *mut sockaddr, len: *mut socklen_t) -> c_int;
+    hw_own_accept4 = SYS_accept4(fd: c_int, name: *mut sockaddr, len: *mut socklen_t, flags: c_int) -> c_int;
+    hw_own_fchmod = SYS_fchmod(fd: c_int, mode: libc::mode_t) -> c_int;
+    hw_own_fchown = SYS_fchown(fd: c_int, user: libc::uid_t, group: libc::gid_t) -> c_int;
+    hw_own_flock = SYS_flock(fd: c_int, operation: c_int) -> c_int;
     hw_own_linkat = SYS_linkat(from: c_int, path: *const c_char, to: c_int, new: *const c_char, flags: c_int) -> c_int;
-    hw_own_utimensat = SYS_utimensat(number: c_int, path: *const c_char, times: *const libc::timespec, flags: c_int)
+    hw_own_utimensat = SYS_utimensat(fd: c_int, path: *const c_char, times: *const libc::timespec, flags: c_int)
         -> c_int;
-    hw_own_pread64 = SYS_pread64(number: c_int, bytes: *mut c_void, count: usize, offset: i64) -> isize;
-    hw_own_pwrite64 = SYS_pwrite64(number: c_int, bytes: *const c_void, count: usize, offset: i64) -> isize;
+    hw_own_pread64 = SYS_pread64(fd: c_int, bytes: *mut c_void, count: usize, offset: i64) -> isize;
+    hw_own_pwrite64 = SYS_pwrite64(fd: c_int, bytes: *const c_void, count: usize, offset: i64) -> isize;
     hw_own_epoll_create1 = SYS_epoll_create1(flags: c_int) -> c_int;
     hw_own_eventfd = SYS_eventfd2(count: c_uint, flags: c_int) -> c_int;
-    hw_own_epoll_ctl = SYS_epoll_ctl(set: c_int, operation: c_int, number: c_int, event: *mut c_void) -> c_int;
+    hw_own_epoll_ctl = SYS_epoll_ctl(set: c_int, operation: c_int, fd: c_int, event: *mut c_void) -> c_int;
 }
 
 /// clock_nanosleep(2) for the library itself, which returns its error.
@@ -188,9 +188,9 @@ pub unsafe extern "C" fn hw_own_clock_nanosleep(
 /// # Safety
 /// Its own.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn hw_own_preadv(number: c_int, pieces: *const libc::iovec, count: c_int, offset: i64) -> isize {
+pub unsafe extern "C" fn hw_own_preadv(fd: c_int, pieces: *const libc::iovec, count: c_int, offset: i64) -> isize {
     // SAFETY: by the caller.
-    unsafe { libc::syscall(libc::SYS_preadv, number, pieces, count, offset, 0usize) as isize }
+    unsafe { libc::syscall(libc::SYS_preadv, fd, pieces, count, offset, 0usize) as isize }
 }
 
 /// As [`hw_own_preadv`].
@@ -198,9 +198,9 @@ pub unsafe extern "C" fn hw_own_preadv(number: c_int, pieces: *const libc::iovec
 /// # Safety
 /// Its own.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn hw_own_pwritev(number: c_int, pieces: *const libc::iovec, count: c_int, offset: i64) -> isize {
+pub unsafe extern "C" fn hw_own_pwritev(fd: c_int, pieces: *const libc::iovec, count: c_int, offset: i64) -> isize {
     // SAFETY: by the caller.
-    unsafe { libc::syscall(libc::SYS_pwritev, number, pieces, count, offset, 0usize) as isize }
+    unsafe { libc::syscall(libc::SYS_pwritev, fd, pieces, count, offset, 0usize) as isize }
 }
 
 /// futimens(3) for the library itself.
@@ -208,9 +208,9 @@ pub unsafe extern "C" fn hw_own_pwritev(number: c_int, pieces: *const libc::iove
 /// # Safety
 /// Its own.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn hw_own_futimens(number: c_int, times: *const libc::timespec) -> c_int {
+pub unsafe extern "C" fn hw_own_futimens(fd: c_int, times: *const libc::timespec) -> c_int {
     // SAFETY: by the caller.
-    unsafe { hw_own_utimensat(number, ptr::null(), times, 0) }
+    unsafe { hw_own_utimensat(fd, ptr::null(), times, 0) }
 }
 
 /// epoll_wait(2) for the library itself; some processors have only the call with a mask.
@@ -229,9 +229,9 @@ pub unsafe extern "C" fn hw_own_epoll_wait(set: c_int, events: *mut c_void, coun
 /// # Safety
 /// Its own.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn hw_own_send(number: c_int, bytes: *const c_void, len: usize, flags: c_int) -> isize {
+pub unsafe extern "C" fn hw_own_send(fd: c_int, bytes: *const c_void, len: usize, flags: c_int) -> isize {
     // SAFETY: by the caller.
-    unsafe { hw_own_sendto(number, bytes, len, flags, ptr::null(), 0) }
+    unsafe { hw_own_sendto(fd, bytes, len, flags, ptr::null(), 0) }
 }
 
 /// recv(2) for the library itself.
@@ -239,9 +239,9 @@ pub unsafe extern "C" fn hw_own_send(number: c_int, bytes: *const c_void, len: u
 /// # Safety
 /// Its own.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn hw_own_recv(number: c_int, bytes: *mut c_void, len: usize, flags: c_int) -> isize {
+pub unsafe extern "C" fn hw_own_recv(fd: c_int, bytes: *mut c_void, len: usize, flags: c_int) -> isize {
     // SAFETY: by the caller.
-    unsafe { hw_own_recvfrom(number, bytes, len, flags, ptr::null_mut(), ptr::null_mut()) }
+    unsafe { hw_own_recvfrom(fd, bytes, len, flags, ptr::null_mut(), ptr::null_mut()) }
 }
 
 /// dup2(2) for the library itself.
@@ -259,9 +259,9 @@ pub unsafe extern "C" fn hw_own_dup2(from: c_int, to: c_int) -> c_int {
 
 next! {
     // The Rust standard library's, for programs that it starts; this library starts none.
-    execvp(file: *const c_char, arguments: *const *const c_char) -> c_int;
+    execvp(file: *const c_char, argv: *const *const c_char) -> c_int;
     posix_spawnp(pid: *mut libc::pid_t, file: *const c_char, actions: *const c_void, attributes: *const c_void,
-        arguments: *const *const c_char, environment: *const *const c_char) -> c_int;
+        argv: *const *const c_char, envp: *const *const c_char) -> c_int;
 }
 
 /// execvp(3) for the library itself.
@@ -269,9 +269,9 @@ next! {
 /// # Safety
 /// Its own.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn hw_own_execvp(file: *const c_char, arguments: *const *const c_char) -> c_int {
+pub unsafe extern "C" fn hw_own_execvp(file: *const c_char, argv: *const *const c_char) -> c_int {
     // SAFETY: by the caller.
-    unsafe { execvp(file, arguments) }
+    unsafe { execvp(file, argv) }
 }
 
 /// posix_spawnp(3) for the library itself.
@@ -284,11 +284,11 @@ pub unsafe extern "C" fn hw_own_posix_spawnp(
     file: *const c_char,
     actions: *const c_void,
     attributes: *const c_void,
-    arguments: *const *const c_char,
-    environment: *const *const c_char,
+    argv: *const *const c_char,
+    envp: *const *const c_char,
 ) -> c_int {
     // SAFETY: by the caller.
-    unsafe { posix_spawnp(pid, file, actions, attributes, arguments, environment) }
+    unsafe { posix_spawnp(pid, file, actions, attributes, argv, envp) }
 }
 
 /// Opens a file for the library itself.
@@ -332,19 +332,19 @@ pub unsafe extern "C" fn hw_own_poll(polled: *mut libc::pollfd, count: libc::nfd
 /// Another number for an open file: the lowest that is free from `from` on.
 ///
 /// Errors: `EMFILE`, `EBADF`, `EINVAL`.
-pub fn duplicate(number: c_int, from: c_int, closed_by_exec: bool) -> Called<c_int> {
+pub fn duplicate(fd: c_int, from: c_int, closed_by_exec: bool) -> Called<c_int> {
     let command = if closed_by_exec { libc::F_DUPFD_CLOEXEC } else { libc::F_DUPFD };
     // SAFETY: makes a new descriptor or fails.
-    match unsafe { hw_own_fcntl(number, command, from as usize) } {
+    match unsafe { hw_own_fcntl(fd, command, from as usize) } {
         -1 => Err(last()),
         copy => Ok(copy),
     }
 }
 
 /// Closes a number of the program.
-pub fn close(number: c_int) {
+pub fn close(fd: c_int) {
     // SAFETY: the caller has made it.
-    unsafe { hw_own_close(number) };
+    unsafe { hw_own_close(fd) };
 }
 
 /// In place of a file that can be neither read nor written; -1: not opened yet.
@@ -352,7 +352,7 @@ static NO_FILE: AtomicI32 = AtomicI32::new(-1);
 
 /// Takes a number from the open file that it has: it stays taken, and a thread that reads or writes there gets `EBADF`. The caller changes
 /// the table, so no other thread does this.
-pub fn disable(number: c_int) {
+pub fn disable(fd: c_int) {
     let mut no_file = NO_FILE.load(Ordering::Relaxed);
     if no_file < 0 {
         no_file = open_no_file().map_or(-1, IntoRawFd::into_raw_fd);
@@ -360,7 +360,7 @@ pub fn disable(number: c_int) {
     }
     // Without it the number is what it was until it is closed.
     // SAFETY: the caller has the number, which its next call closes.
-    unsafe { hw_own_dup3(no_file, number, libc::O_CLOEXEC) };
+    unsafe { hw_own_dup3(no_file, fd, libc::O_CLOEXEC) };
 }
 
 fn open_no_file() -> Option<OwnedFd> {
@@ -372,7 +372,7 @@ fn open_no_file() -> Option<OwnedFd> {
 }
 
 /// Whether the number is an open file of the program.
-pub fn is_open(number: c_int) -> bool {
+pub fn is_open(fd: c_int) -> bool {
     // SAFETY: asks only.
-    !table::is_own(number) && unsafe { hw_own_fcntl(number, libc::F_GETFD, 0) } >= 0
+    !table::is_own(fd) && unsafe { hw_own_fcntl(fd, libc::F_GETFD, 0) } >= 0
 }

@@ -55,22 +55,22 @@ impl Checks {
 
 /// The kernel has just given the program this number: it is none of those that the library knows.
 #[inline]
-pub fn made(number: c_int) -> c_int {
-    if table::is_any() && number >= 0 {
-        forget(number);
+pub fn created(fd: c_int) -> c_int {
+    if table::is_any() && fd >= 0 {
+        forget(fd);
     }
-    number
+    fd
 }
 
 #[cold]
-fn forget(number: c_int) {
+fn forget(fd: c_int) {
     if threads::is_in_borrowed_memory() {
         return;
     }
-    epoll::lost(number);
-    if table::is_stream(number) {
+    epoll::lost(fd);
+    if table::is_stream(fd) {
         drop(table::changing(|changes| {
-            changes.remove(number);
+            changes.remove(fd);
             changes.closed()
         }));
     }
@@ -85,11 +85,11 @@ pub fn check() -> Option<Duration> {
     let before = crate::errno::last();
     let closed = table::changing(|changes: &Changes| {
         // SAFETY: not freed while the table is locked.
-        let is_gone = |(number, open): &(c_int, *const Open)| !is_still(*number, unsafe { &**open });
-        let gone: Vec<c_int> = changes.streams().filter(is_gone).map(|(number, _)| number).collect();
-        for number in gone {
-            epoll::lost(number);
-            changes.remove(number);
+        let is_gone = |(fd, open): &(c_int, *const Open)| !is_still(*fd, unsafe { &**open });
+        let gone: Vec<c_int> = changes.streams().filter(is_gone).map(|(fd, _)| fd).collect();
+        for fd in gone {
+            epoll::lost(fd);
+            changes.remove(fd);
         }
         changes.closed()
     });
@@ -99,16 +99,16 @@ pub fn check() -> Option<Duration> {
 }
 
 /// Whether a number is a descriptor of the stream's end.
-fn is_still(number: c_int, open: &Open) -> bool {
-    let of = |number: c_int| {
+fn is_still(fd: c_int, open: &Open) -> bool {
+    let inode = |fd: c_int| {
         // SAFETY: zeros are a value of the type, which the call fills in.
         unsafe {
             let mut status: libc::stat = std::mem::zeroed();
-            (own::hw_own_fstat(number, &mut status) == 0).then_some((status.st_dev, status.st_ino))
+            (own::hw_own_fstat(fd, &mut status) == 0).then_some((status.st_dev, status.st_ino))
         }
     };
-    let wanted = of(open.stream.as_raw_fd());
-    wanted.is_none() || of(number) == wanted
+    let wanted = inode(open.stream.as_raw_fd());
+    wanted.is_none() || inode(fd) == wanted
 }
 
 /// Whether the C library knows of no other thread.

@@ -169,7 +169,7 @@ fn is_preloaded() -> bool {
 /// The lowest number of the library's own descriptors: the program gets the lowest numbers, as POSIX says.
 fn floor() -> i32 {
     const LEAST: u64 = 64;
-    const MOST: u64 = table::NUMBERS as u64 / 4;
+    const MOST: u64 = table::FDS_MAX as u64 / 4;
     // SAFETY: zeros are a value of the type, which the call fills in.
     let limit = unsafe {
         let mut limit: libc::rlimit = std::mem::zeroed();

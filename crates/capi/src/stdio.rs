@@ -66,7 +66,7 @@ mod real {
     use super::{FILE, c_char, c_int, next};
 
     next! {
-        fdopen(number: c_int, mode: *const c_char) -> *mut FILE;
+        fdopen(fd: c_int, mode: *const c_char) -> *mut FILE;
     }
 }
 
@@ -75,15 +75,15 @@ mod real {
 /// # Safety
 /// As the C library's.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn hw_c_fdopen(number: c_int, mode: *const c_char) -> *mut FILE {
-    if table::is_own(number) {
+pub unsafe extern "C" fn hw_c_fdopen(fd: c_int, mode: *const c_char) -> *mut FILE {
+    if table::is_own(fd) {
         return errno::returned(Err(errno::Failure(libc::EBADF)));
     }
-    if table::is_stream(number) && !prepare() {
+    if table::is_stream(fd) && !prepare() {
         return errno::returned(Err(errno::Failure(libc::ENOTSUP)));
     }
     // SAFETY: by the caller.
-    unsafe { real::fdopen(number, mode) }
+    unsafe { real::fdopen(fd, mode) }
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -104,10 +104,10 @@ mod printing {
 
     macro_rules! choices {
         ($($choice:ident = $name:literal;)*) => {
-            $(extern "C" fn $choice(number: c_int) -> *const c_void {
+            $(extern "C" fn $choice(fd: c_int) -> *const c_void {
                 static NEXT: Next = Next::new($name);
                 let next = NEXT.address();
-                let is_refused = next.is_null() || table::is_stream(number) && !super::prepare();
+                let is_refused = next.is_null() || table::is_stream(fd) && !super::prepare();
                 if is_refused { refuse as *const c_void } else { next }
             })*
         };

@@ -23,7 +23,7 @@ use crate::stdio;
 use crate::threads;
 
 /// The numbers that can be streams: below this one. A stream that would get a higher number is refused with `EMFILE`.
-pub const NUMBERS: usize = 1 << 16;
+pub const FDS_MAX: usize = 1 << 16;
 
 /// In a place of the table: the library's own descriptor, which the program has not got and may not close.
 const OWN: usize = 1;
@@ -41,9 +41,9 @@ pub struct Open {
     /// The flags of F_SETFL that the program has set, but for O_NONBLOCK, which is the stream's.
     pub flags: AtomicI32,
     /// The process or group that is sent SIGIO for O_ASYNC, as F_GETOWN has it; 0: none.
-    pub told: AtomicI32,
+    pub signal_owner: AtomicI32,
     /// How many numbers it has. Changed under the lock of the table.
-    numbers: AtomicU32,
+    fd_count: AtomicU32,
 }
 
 /// For what a program has opened a stream.
@@ -57,7 +57,7 @@ impl Mode {
     pub const BOTH: Mode = Mode { reads: true, writes: true };
 
     /// From the flags of open(2).
-    pub fn of(flags: c_int) -> Mode {
+    pub fn from_flags(flags: c_int) -> Mode {
         let access = flags & libc::O_ACCMODE;
         Mode { reads: access != libc::O_WRONLY, writes: access != libc::O_RDONLY }
     }
@@ -118,7 +118,7 @@ impl Open {
 /// The highest number that was a stream.
 static HIGHEST: AtomicI32 = AtomicI32::new(-1);
 
-static TABLE: [AtomicPtr<Open>; NUMBERS] = [const { AtomicPtr::new(ptr::null_mut()) }; NUMBERS];
+static TABLE: [AtomicPtr<Open>; FDS_MAX] = [const { AtomicPtr::new(ptr::null_mut()) }; FDS_MAX];
 
 /// Held by a thread that changes the table, never while the process is forked.
 static CHANGING: Mutex<()> = Mutex::new(());
@@ -150,8 +150,8 @@ pub fn is_any() -> bool {
 
 /// Whether the number is a stream of the program.
 #[inline(always)]
-pub fn is_stream(number: c_int) -> bool {
-    seen(number).is_some()
+pub fn is_stream(fd: c_int) -> bool {
+    seen(fd).is_some()
 }
 
 /// A stream that had the number when it was looked for. It may be closed and freed already.
@@ -161,26 +161,26 @@ pub struct Seen(*mut Open);
 
 /// What the number is, if it is a stream of the program.
 #[inline(always)]
-pub fn seen(number: c_int) -> Option<Seen> {
-    let open = place(number)?.load(Ordering::Acquire);
+pub fn seen(fd: c_int) -> Option<Seen> {
+    let open = place(fd)?.load(Ordering::Acquire);
     (open as usize > OWN).then_some(Seen(open))
 }
 
 /// Whether the number is one of the library's own descriptors.
 #[inline]
-pub fn is_own(number: c_int) -> bool {
-    place(number).is_some_and(|place| place.load(Ordering::Relaxed) as usize == OWN)
+pub fn is_own(fd: c_int) -> bool {
+    place(fd).is_some_and(|place| place.load(Ordering::Relaxed) as usize == OWN)
 }
 
 #[inline(always)]
-fn place(number: c_int) -> Option<&'static AtomicPtr<Open>> {
-    TABLE.get(number as u32 as usize)
+fn place(fd: c_int) -> Option<&'static AtomicPtr<Open>> {
+    TABLE.get(fd as u32 as usize)
 }
 
 /// Makes a call on the stream of that number. None if it is no stream.
 #[inline(always)]
-pub fn with<T>(number: c_int, call: impl FnOnce(&Open) -> Called<T>) -> Option<Called<T>> {
-    let place = place(number)?;
+pub fn with<T>(fd: c_int, call: impl FnOnce(&Open) -> Called<T>) -> Option<Called<T>> {
+    let place = place(fd)?;
     if place.load(Ordering::Acquire) as usize <= OWN {
         return None;
     }
@@ -194,11 +194,11 @@ pub fn with<T>(number: c_int, call: impl FnOnce(&Open) -> Called<T>) -> Option<C
 /// makes the call.
 #[inline(always)]
 pub fn with_handle(
-    number: c_int,
+    fd: c_int,
     seen: Seen,
     call: impl FnOnce(&Open, &Known, &mut Handle) -> Option<Word>,
 ) -> Option<Word> {
-    let (using, known, place) = threads::current_if_known()?.enter_quickly(number as usize, seen.0)?;
+    let (using, known, place) = threads::current_if_known()?.enter_quickly(fd as usize, seen.0)?;
     // SAFETY: as in `with`.
     let open = unsafe { &*using.open };
     // SAFETY: the stream is not freed while the record says that it is used, nor are its handles; this one is the thread's.
@@ -212,22 +212,22 @@ pub fn with_handle(
 const NOT_DONE: Word = Word::MIN;
 
 /// As [`with`], in one word; the thread remembers its handle of the stream for [`with_handle`].
-pub fn with_learning(number: c_int, call: impl FnOnce(&Open) -> Word) -> Option<Word> {
-    let place = place(number)?;
+pub fn with_learning(fd: c_int, call: impl FnOnce(&Open) -> Word) -> Option<Word> {
+    let place = place(fd)?;
     let thread = threads::current();
     let using = thread.enter(place, OWN)?;
     // SAFETY: as in `with`.
     let open = unsafe { &*using.open };
     Some(guarded_word(|| {
         let done = call(open);
-        thread.remember(place, number as usize, &using);
+        thread.remember(place, fd as usize, &using);
         done
     }))
 }
 
 /// As [`with`], where something else than a stream fails with `ENOSTR`, or `EBADF` if it is not open.
-pub fn with_stream<T>(number: c_int, call: impl FnOnce(&Open) -> Called<T>) -> Called<T> {
-    with(number, call).unwrap_or_else(|| Err(Failure(if own::is_open(number) { libc::ENOSTR } else { libc::EBADF })))
+pub fn with_stream<T>(fd: c_int, call: impl FnOnce(&Open) -> Called<T>) -> Called<T> {
+    with(fd, call).unwrap_or_else(|| Err(Failure(if own::is_open(fd) { libc::ENOSTR } else { libc::EBADF })))
 }
 
 /// Does something while no other thread changes the table and none forks. Signals are handled after it.
@@ -253,49 +253,49 @@ pub struct Closed(Vec<Retired>);
 
 impl Changes {
     /// Makes `number`, a descriptor of the stream's end that was just made, one of its numbers.
-    pub fn add(&self, number: c_int, open: *const Open) {
-        if self.stream(number).is_some() {
+    pub fn add(&self, fd: c_int, open: *const Open) {
+        if self.stream(fd).is_some() {
             // The program has closed it by a system call of its own.
-            epoll::lost(number);
-            self.remove(number);
+            epoll::lost(fd);
+            self.remove(fd);
         }
-        self.put(number, open);
+        self.put(fd, open);
     }
 
-    fn put(&self, number: c_int, open: *const Open) {
+    fn put(&self, fd: c_int, open: *const Open) {
         // SAFETY: a stream in the table or a new one: not freed while the table is locked.
-        unsafe { (*open).numbers.fetch_add(1, Ordering::Relaxed) };
-        HIGHEST.fetch_max(number, Ordering::Relaxed);
-        TABLE[number as usize].store(open.cast_mut(), Ordering::Release);
+        unsafe { (*open).fd_count.fetch_add(1, Ordering::Relaxed) };
+        HIGHEST.fetch_max(fd, Ordering::Relaxed);
+        TABLE[fd as usize].store(open.cast_mut(), Ordering::Release);
     }
 
     /// The stream of that number, while the table is locked.
-    pub fn stream(&self, number: c_int) -> Option<*const Open> {
-        let open = place(number)?.load(Ordering::Relaxed);
+    pub fn stream(&self, fd: c_int) -> Option<*const Open> {
+        let open = place(fd)?.load(Ordering::Relaxed);
         (open as usize > OWN).then_some(open.cast_const())
     }
 
     /// The number is no stream any more; its descriptor is the caller's affair.
-    pub fn remove(&self, number: c_int) {
-        let Some(open) = self.stream(number) else { return };
-        TABLE[number as usize].store(ptr::null_mut(), Ordering::Release);
+    pub fn remove(&self, fd: c_int) {
+        let Some(open) = self.stream(fd) else { return };
+        TABLE[fd as usize].store(ptr::null_mut(), Ordering::Release);
         self.leave(open);
     }
 
     /// Gives a number, which may be a stream or none, another stream's descriptor or another file: `copy` does that in the kernel.
     /// Whichever it is, another thread's call at the number never takes a stream's descriptor for a file.
-    pub fn replace(&self, number: c_int, open: Option<*const Open>, copy: impl FnOnce() -> Called<()>) -> Called<()> {
-        let before = self.stream(number);
+    pub fn replace(&self, fd: c_int, open: Option<*const Open>, copy: impl FnOnce() -> Called<()>) -> Called<()> {
+        let before = self.stream(fd);
         let Some(open) = open else {
             // As long as it may be a stream it is one.
-            return copy().map(|()| self.remove(number));
+            return copy().map(|()| self.remove(fd));
         };
-        self.put(number, open);
+        self.put(fd, open);
         let copied = copy();
         if copied.is_ok() {
             before.into_iter().for_each(|before| self.leave(before));
         } else {
-            TABLE[number as usize].store(before.unwrap_or(ptr::null()).cast_mut(), Ordering::Release);
+            TABLE[fd as usize].store(before.unwrap_or(ptr::null()).cast_mut(), Ordering::Release);
             self.leave(open);
         }
         copied
@@ -304,7 +304,7 @@ impl Changes {
     /// A stream has one number less; with its last one it goes.
     fn leave(&self, open: *const Open) {
         // SAFETY: as in `add`.
-        if unsafe { (*open).numbers.fetch_sub(1, Ordering::Relaxed) } == 1 {
+        if unsafe { (*open).fd_count.fetch_sub(1, Ordering::Relaxed) } == 1 {
             // After it has left the table: threads that know its handle look there anew.
             known::changed();
             self.closed.lock().unwrap_or_else(PoisonError::into_inner).push(Retired(open.cast_mut()));
@@ -318,7 +318,7 @@ impl Changes {
 
     /// All numbers that are streams, ascending.
     pub fn streams(&self) -> impl Iterator<Item = (c_int, *const Open)> + '_ {
-        (0..=HIGHEST.load(Ordering::Relaxed)).filter_map(|number| Some((number, self.stream(number)?)))
+        (0..=HIGHEST.load(Ordering::Relaxed)).filter_map(|fd| Some((fd, self.stream(fd)?)))
     }
 }
 
@@ -380,107 +380,104 @@ fn free(retired: Retired) {
     });
 }
 
-fn made(stream: Stream, writer: Option<Stream>, mode: Mode) -> *mut Open {
+fn new_open(stream: Stream, writer: Option<Stream>, mode: Mode) -> *mut Open {
     STREAMS.fetch_add(1, Ordering::Relaxed);
     // What a call fails with after a panic is said by errno alone: standard error is the program's.
     static QUIET: std::sync::Once = std::sync::Once::new();
     fork::held_off(|| QUIET.call_once(|| std::panic::set_hook(Box::new(|_| {}))));
     // Where it fails, fdopen says so.
     stdio::prepare();
-    let (flags, told) = (AtomicI32::new(0), AtomicI32::new(0));
-    let (transport, numbers) = (OnceLock::new(), AtomicU32::new(0));
-    Box::into_raw(Box::new(Open { stream, writer, mode, transport, flags, told, numbers }))
+    let (flags, signal_owner) = (AtomicI32::new(0), AtomicI32::new(0));
+    let (transport, fd_count) = (OnceLock::new(), AtomicU32::new(0));
+    Box::into_raw(Box::new(Open { stream, writer, mode, transport, flags, signal_owner, fd_count }))
 }
 
 /// Gives the program a number of a new stream: the lowest that is free, or one of at least `from`.
 ///
 /// Errors: `EMFILE`.
 pub fn open(stream: Stream, mode: Mode, from: c_int, closed_by_exec: bool) -> Called<c_int> {
-    open_made(made(stream, None, mode), from, closed_by_exec)
+    give_fd(new_open(stream, None, mode), from, closed_by_exec)
 }
 
 /// The same of a FIFO that is open for both.
 ///
 /// Errors: `EMFILE`.
 pub fn open_both(reader: Stream, writer: Stream, closed_by_exec: bool) -> Called<c_int> {
-    open_made(made(reader, Some(writer), Mode { reads: true, writes: false }), 0, closed_by_exec)
+    give_fd(new_open(reader, Some(writer), Mode { reads: true, writes: false }), 0, closed_by_exec)
 }
 
-fn open_made(open: *mut Open, from: c_int, closed_by_exec: bool) -> Called<c_int> {
+fn give_fd(open: *mut Open, from: c_int, closed_by_exec: bool) -> Called<c_int> {
     // SAFETY: just made.
     let end = unsafe { (*open).stream.as_raw_fd() };
-    let (number, closed) = changing(|changes| {
-        let number = own::duplicate(end, from, closed_by_exec).and_then(|number| {
-            if number as usize >= NUMBERS {
-                own::close(number);
+    let (fd, closed) = changing(|changes| {
+        let fd = own::duplicate(end, from, closed_by_exec).and_then(|fd| {
+            if fd as usize >= FDS_MAX {
+                own::close(fd);
                 return Err(Failure(libc::EMFILE));
             }
-            changes.add(number, open);
-            Ok(number)
+            changes.add(fd, open);
+            Ok(fd)
         });
-        (number, changes.closed())
+        (fd, changes.closed())
     });
     drop(closed);
-    if number.is_err() {
+    if fd.is_err() {
         free(Retired(open));
     }
-    number
+    fd
 }
 
 /// Gives a stream the number of a file that the program has received in its place.
 ///
 /// Errors: `EMFILE` for a number that no stream can have.
-pub fn replace(stream: Stream, mode: Mode, number: c_int, closed_by_exec: bool) -> Called<()> {
-    if number as usize >= NUMBERS {
+pub fn replace(stream: Stream, mode: Mode, fd: c_int, closed_by_exec: bool) -> Called<()> {
+    if fd as usize >= FDS_MAX {
         return Err(Failure(libc::EMFILE));
     }
-    let open = made(stream, None, mode);
+    let open = new_open(stream, None, mode);
     // SAFETY: just made.
     let end = unsafe { (*open).stream.as_raw_fd() };
     let flags = if closed_by_exec { libc::O_CLOEXEC } else { 0 };
     // SAFETY: the number is a file that nothing uses yet.
-    let copy = || if unsafe { own::hw_own_dup3(end, number, flags) } < 0 { Err(last()) } else { Ok(()) };
-    let (replaced, closed) = changing(|changes| (changes.replace(number, Some(open), copy), changes.closed()));
+    let copy = || if unsafe { own::hw_own_dup3(end, fd, flags) } < 0 { Err(last()) } else { Ok(()) };
+    let (replaced, closed) = changing(|changes| (changes.replace(fd, Some(open), copy), changes.closed()));
     drop(closed);
     replaced
 }
 
 /// Makes a stream of descriptors that the program has already got under these numbers. A number that is another file is none.
-pub fn adopt(stream: Stream, mode: Mode, numbers: &[c_int]) -> Called<()> {
+pub fn adopt(stream: Stream, mode: Mode, fds: &[c_int]) -> Called<()> {
     let wanted = descriptors::inode(&stream)?;
-    let is_it = |number: c_int| {
+    let is_it = |fd: c_int| {
         // SAFETY: asked for its inode alone, while no other thread of the program runs yet.
-        let file = unsafe { BorrowedFd::borrow_raw(number) };
-        own::is_open(number) && descriptors::inode(file).is_ok_and(|inode| inode == wanted)
+        let file = unsafe { BorrowedFd::borrow_raw(fd) };
+        own::is_open(fd) && descriptors::inode(file).is_ok_and(|inode| inode == wanted)
     };
-    let numbers: Vec<c_int> = numbers
-        .iter()
-        .copied()
-        .filter(|number| (0..NUMBERS as c_int).contains(number) && !is_stream(*number) && is_it(*number))
-        .collect();
-    if numbers.is_empty() {
+    let fds: Vec<c_int> =
+        fds.iter().copied().filter(|fd| (0..FDS_MAX as c_int).contains(fd) && !is_stream(*fd) && is_it(*fd)).collect();
+    if fds.is_empty() {
         return Err(Failure(libc::EBADF));
     }
-    let open = made(stream, None, mode);
-    changing(|changes| numbers.iter().for_each(|number| changes.add(*number, open)));
+    let open = new_open(stream, None, mode);
+    changing(|changes| fds.iter().for_each(|fd| changes.add(*fd, open)));
     Ok(())
 }
 
 /// A descriptor of the library's own has this number.
-pub fn mark_own(number: c_int) {
-    if let Some(place) = place(number) {
+pub fn mark_own(fd: c_int) {
+    if let Some(place) = place(fd) {
         place.store(OWN as *mut Open, Ordering::Relaxed);
     }
 }
 
 /// The library's own descriptors, ascending.
-pub fn own_numbers() -> Vec<c_int> {
-    (0..NUMBERS as c_int).filter(|number| is_own(*number)).collect()
+pub fn own_fds() -> Vec<c_int> {
+    (0..FDS_MAX as c_int).filter(|fd| is_own(*fd)).collect()
 }
 
 /// The library has closed a descriptor of its own.
-pub fn forget_own(number: c_int) {
-    if let Some(place) = place(number) {
+pub fn forget_own(fd: c_int) {
+    if let Some(place) = place(fd) {
         let _ = place.compare_exchange(OWN as *mut Open, ptr::null_mut(), Ordering::Relaxed, Ordering::Relaxed);
     }
 }

@@ -294,14 +294,10 @@ impl Thread {
     /// As `enter`, for a call that the thread makes quickly, on a stream whose handle it knows. None if the handle may be
     /// another stream's meanwhile, or the thread is in the middle of another call.
     #[inline(always)]
-    pub fn enter_quickly(
-        &'static self,
-        number: usize,
-        open: *mut Open,
-    ) -> Option<(InUse, &'static Known, Place<Handle>)> {
+    pub fn enter_quickly(&'static self, fd: usize, open: *mut Open) -> Option<(InUse, &'static Known, Place<Handle>)> {
         // Before the handle: what a signal handler of this thread learns meanwhile is of a later count.
         let changes = self.known.changes();
-        let handle = self.known.handle(number, open)?;
+        let handle = self.known.handle(fd, open)?;
         let slot = &self.used[0];
         if !slot.load(Ordering::Relaxed).is_null() {
             return None;
@@ -315,20 +311,20 @@ impl Thread {
 
     /// Remembers the handle of a stream that the thread is in the middle of using.
     #[inline]
-    pub fn remember(&'static self, place: &AtomicPtr<Open>, number: usize, using: &InUse) {
-        let is_known = self.known.changes() == known::changes() && self.known.handle(number, using.open).is_some();
+    pub fn remember(&'static self, place: &AtomicPtr<Open>, fd: usize, using: &InUse) {
+        let is_known = self.known.changes() == known::changes() && self.known.handle(fd, using.open).is_some();
         if !is_known {
-            self.learn_handle(place, number, using);
+            self.learn_handle(place, fd, using);
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn learn_handle(&'static self, place: &AtomicPtr<Open>, number: usize, using: &InUse) {
+    fn learn_handle(&'static self, place: &AtomicPtr<Open>, fd: usize, using: &InUse) {
         if fence() == Fence::Asymmetric {
             // SAFETY: not freed while the record says that it is used.
             let handle = unsafe { (*using.open).stream.place() };
-            self.known.remember(number, using.open, handle, || ptr::eq(place.load(Ordering::Acquire), using.open));
+            self.known.remember(fd, using.open, handle, || ptr::eq(place.load(Ordering::Acquire), using.open));
         }
     }
 }

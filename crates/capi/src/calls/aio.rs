@@ -28,15 +28,13 @@ pub mod real {
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub struct Block {
-    number: c_int,
+    fd: c_int,
 }
 
 /// Whether a request is one on a stream. A place that is not there is the C library's affair.
 fn is_of_stream(block: *const Block) -> bool {
     // SAFETY: any bytes are a number.
-    table::is_any()
-        && !block.is_null()
-        && unsafe { memory::get(block) }.is_ok_and(|block| table::is_stream(block.number))
+    table::is_any() && !block.is_null() && unsafe { memory::get(block) }.is_ok_and(|block| table::is_stream(block.fd))
 }
 
 macro_rules! refused {

@@ -37,7 +37,7 @@ const F_OWNER_PGRP: c_int = 2;
 ///
 /// Errors: `EINVAL` for a thread, and for a signal of the program's choice, neither of which I_SETSIG has; else those of the kernel, and
 /// of I_ESETSIG.
-pub fn control(open: &Open, number: c_int, command: c_int, argument: usize) -> Called<c_int> {
+pub fn control(open: &Open, fd: c_int, command: c_int, argument: usize) -> Called<c_int> {
     if command == F_SETSIG {
         return if argument as c_int == 0 { Ok(0) } else { Err(Failure(libc::EINVAL)) };
     }
@@ -46,51 +46,51 @@ pub fn control(open: &Open, number: c_int, command: c_int, argument: usize) -> C
         return Err(Failure(libc::EINVAL));
     }
     // SAFETY: the argument is the program's, which the kernel checks.
-    if unsafe { hw_own_fcntl(number, command, argument) } < 0 {
+    if unsafe { hw_own_fcntl(fd, command, argument) } < 0 {
         return Err(last());
     }
-    register(open, number).map(|()| 0)
+    register(open, fd).map(|()| 0)
 }
 
 /// Sets or clears O_ASYNC.
 ///
 /// Errors: those of I_ESETSIG; then the flag is clear.
-pub fn set(open: &Open, number: c_int, is_on: bool) -> Called<()> {
+pub fn set(open: &Open, fd: c_int, is_on: bool) -> Called<()> {
     if is_on {
         open.flags.fetch_or(libc::O_ASYNC, Ordering::Relaxed);
     } else {
         open.flags.fetch_and(!libc::O_ASYNC, Ordering::Relaxed);
     }
-    register(open, number).inspect_err(|_| {
+    register(open, fd).inspect_err(|_| {
         open.flags.fetch_and(!libc::O_ASYNC, Ordering::Relaxed);
     })
 }
 
 /// Registers the owner for signals if O_ASYNC is set, and ends what was registered before.
-fn register(open: &Open, number: RawFd) -> Called<()> {
+fn register(open: &Open, fd: RawFd) -> Called<()> {
     let is_on = open.flags.load(Ordering::Relaxed) & libc::O_ASYNC != 0;
-    let wanted = if is_on { owner(number)? } else { 0 };
-    let before = open.told.load(Ordering::Relaxed);
+    let wanted = if is_on { owner(fd)? } else { 0 };
+    let before = open.signal_owner.load(Ordering::Relaxed);
     if wanted == before {
         return Ok(());
     }
     if before != 0 {
         // A process that has ended is registered no more.
         let _ = open.stream.signals().set_for(before, SignalEvents::empty());
-        open.told.store(0, Ordering::Relaxed);
+        open.signal_owner.store(0, Ordering::Relaxed);
     }
     if wanted != 0 {
         open.stream.signals().set_for(wanted, EVENTS)?;
-        open.told.store(wanted, Ordering::Relaxed);
+        open.signal_owner.store(wanted, Ordering::Relaxed);
     }
     Ok(())
 }
 
 /// The owner, as F_GETOWN has it: a group is negative; 0: none. F_GETOWN itself cannot tell a small group from an error.
-fn owner(number: RawFd) -> Called<c_int> {
+fn owner(fd: RawFd) -> Called<c_int> {
     let mut owner = Owner { kind: 0, pid: 0 };
     // SAFETY: the kernel stores the structure there.
-    if unsafe { hw_own_fcntl(number, F_GETOWN_EX, (&raw mut owner) as usize) } < 0 {
+    if unsafe { hw_own_fcntl(fd, F_GETOWN_EX, (&raw mut owner) as usize) } < 0 {
         return Err(last());
     }
     Ok(if owner.kind == F_OWNER_PGRP { -owner.pid } else { owner.pid })

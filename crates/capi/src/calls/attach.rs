@@ -16,11 +16,11 @@ use crate::table;
 /// # Safety
 /// The path may be null or wrong; no other thread writes it.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn fattach(number: c_int, path: *const c_char) -> c_int {
-    returned(with_path(path, |path| match table::with(number, |open| Ok(open.stream.attach_to(path)?)) {
+pub unsafe extern "C" fn fattach(fd: c_int, path: *const c_char) -> c_int {
+    returned(with_path(path, |path| match table::with(fd, |open| Ok(open.stream.attach_to(path)?)) {
         Some(done) => done,
         // SUSv2: a file that is no stream.
-        None => Err(Failure(if own::is_open(number) { libc::EINVAL } else { libc::EBADF })),
+        None => Err(Failure(if own::is_open(fd) { libc::EINVAL } else { libc::EBADF })),
     }))
 }
 

@@ -12,7 +12,7 @@ pub mod real {
     use super::{c_int, c_uint, next};
 
     next! {
-        close(number: c_int) -> c_int;
+        close(fd: c_int) -> c_int;
         close_range(first: c_uint, last: c_uint, flags: c_int) -> c_int;
     }
 }
@@ -22,20 +22,20 @@ pub mod real {
 /// # Safety
 /// As the C library's.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn hw_c_close(number: c_int) -> c_int {
-    if table::is_stream(number) {
-        close(number);
+pub unsafe extern "C" fn hw_c_close(fd: c_int) -> c_int {
+    if table::is_stream(fd) {
+        close(fd);
         return 0;
     }
     if table::is_any() && !threads::is_in_borrowed_memory() {
-        epoll::forget(number);
+        epoll::forget(fd);
     }
-    if table::is_own(number) {
+    if table::is_own(fd) {
         set(libc::EBADF);
         return -1;
     }
     // SAFETY: by the caller.
-    unsafe { real::close(number) }
+    unsafe { real::close(fd) }
 }
 
 /// close(2), by another name.
@@ -43,28 +43,28 @@ pub unsafe extern "C" fn hw_c_close(number: c_int) -> c_int {
 /// # Safety
 /// As the C library's.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn hw_c___close(number: c_int) -> c_int {
+pub unsafe extern "C" fn hw_c___close(fd: c_int) -> c_int {
     // SAFETY: by the caller.
-    unsafe { hw_c_close(number) }
+    unsafe { hw_c_close(fd) }
 }
 
 /// Takes a number from its stream, whose last number closes it in this process: the driver's queue is waited for as the stream's
 /// close time says.
-pub fn close(number: c_int) {
+pub fn close(fd: c_int) {
     // posix_spawn closes numbers in a child that has its parent's memory.
     if threads::is_in_borrowed_memory() {
-        own::close(number);
+        own::close(fd);
         return;
     }
     let closed = table::changing(|changes| {
-        if changes.stream(number).is_some() {
-            epoll::forget(number);
+        if changes.stream(fd).is_some() {
+            epoll::forget(fd);
             // Another thread's call on the number must not reach the stream's kernel descriptor, once the table knows it no more.
-            own::disable(number);
-            changes.remove(number);
-            own::close(number);
+            own::disable(fd);
+            changes.remove(fd);
+            own::close(fd);
         } else {
-            epoll::forget(number);
+            epoll::forget(fd);
         }
         changes.closed()
     });
@@ -86,27 +86,27 @@ pub unsafe extern "C" fn hw_c_close_range(first: c_uint, last: c_uint, flags: c_
         // A stream's own descriptors are closed by exec unless a number of the stream is not.
         return pass(first, last);
     }
-    let of_table = |number: c_uint| number < table::NUMBERS as c_uint;
+    let is_in_table = |fd: c_uint| fd < table::FDS_MAX as c_uint;
     // The streams first: what closes them needs their own descriptors.
-    let mut number = first;
-    while number <= last && of_table(number) {
-        close(number as c_int);
-        number += 1;
+    let mut fd = first;
+    while fd <= last && is_in_table(fd) {
+        close(fd as c_int);
+        fd += 1;
     }
     // What lies between the descriptors that the library still has.
     let mut from = first;
     loop {
-        while from <= last && of_table(from) && table::is_own(from as c_int) {
+        while from <= last && is_in_table(from) && table::is_own(from as c_int) {
             from += 1;
         }
         if from > last {
             return 0;
         }
         let mut to = from;
-        while to < last && of_table(to + 1) && !table::is_own((to + 1) as c_int) {
+        while to < last && is_in_table(to + 1) && !table::is_own((to + 1) as c_int) {
             to += 1;
         }
-        if !of_table(to + 1) {
+        if !is_in_table(to + 1) {
             to = last;
         }
         if pass(from, to) != 0 {

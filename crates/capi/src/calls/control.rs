@@ -15,10 +15,10 @@ pub mod real {
     use super::{c_int, next};
 
     next! {
-        fcntl(number: c_int, command: c_int, argument: usize) -> c_int;
-        fcntl64(number: c_int, command: c_int, argument: usize) -> c_int;
-        lockf(number: c_int, command: c_int, len: libc::off_t) -> c_int;
-        lockf64(number: c_int, command: c_int, len: libc::off_t) -> c_int;
+        fcntl(fd: c_int, command: c_int, argument: usize) -> c_int;
+        fcntl64(fd: c_int, command: c_int, argument: usize) -> c_int;
+        lockf(fd: c_int, command: c_int, len: libc::off_t) -> c_int;
+        lockf64(fd: c_int, command: c_int, len: libc::off_t) -> c_int;
     }
 }
 
@@ -27,11 +27,11 @@ pub mod real {
 /// # Safety
 /// As the C library's.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn hw_c_fcntl(number: c_int, command: c_int, argument: usize) -> c_int {
-    match control(number, command, argument) {
+pub unsafe extern "C" fn hw_c_fcntl(fd: c_int, command: c_int, argument: usize) -> c_int {
+    match control(fd, command, argument) {
         Some(done) => returned(done),
         // SAFETY: by the caller.
-        None => made_by(command, unsafe { real::fcntl(number, command, argument) }),
+        None => created_by(command, unsafe { real::fcntl(fd, command, argument) }),
     }
 }
 
@@ -40,18 +40,18 @@ pub unsafe extern "C" fn hw_c_fcntl(number: c_int, command: c_int, argument: usi
 /// # Safety
 /// As the C library's.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn hw_c_fcntl64(number: c_int, command: c_int, argument: usize) -> c_int {
-    match control(number, command, argument) {
+pub unsafe extern "C" fn hw_c_fcntl64(fd: c_int, command: c_int, argument: usize) -> c_int {
+    match control(fd, command, argument) {
         Some(done) => returned(done),
         // SAFETY: by the caller.
-        None => made_by(command, unsafe { real::fcntl64(number, command, argument) }),
+        None => created_by(command, unsafe { real::fcntl64(fd, command, argument) }),
     }
 }
 
 /// What fcntl has returned for a file, which is a new number if the command makes one.
 #[inline]
-fn made_by(command: c_int, done: c_int) -> c_int {
-    if is_copy(command) { stale::made(done) } else { done }
+fn created_by(command: c_int, done: c_int) -> c_int {
+    if is_copy(command) { stale::created(done) } else { done }
 }
 
 /// fcntl(2), by another name.
@@ -59,37 +59,37 @@ fn made_by(command: c_int, done: c_int) -> c_int {
 /// # Safety
 /// As the C library's.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn hw_c___fcntl(number: c_int, command: c_int, argument: usize) -> c_int {
+pub unsafe extern "C" fn hw_c___fcntl(fd: c_int, command: c_int, argument: usize) -> c_int {
     // SAFETY: by the caller.
-    unsafe { hw_c_fcntl(number, command, argument) }
+    unsafe { hw_c_fcntl(fd, command, argument) }
 }
 
 /// None: the kernel does it with the descriptor (F_GETFD, F_SETFD, F_GETOWN), or it is no stream.
 #[inline]
-fn control(number: c_int, command: c_int, argument: usize) -> Option<Called<c_int>> {
-    let is_ours = table::is_stream(number) || is_copy(command) && epoll::is_set(number);
+fn control(fd: c_int, command: c_int, argument: usize) -> Option<Called<c_int>> {
+    let is_ours = table::is_stream(fd) || is_copy(command) && epoll::is_set(fd);
     if !is_ours {
-        return table::is_own(number).then_some(Err(Failure(libc::EBADF)));
+        return table::is_own(fd).then_some(Err(Failure(libc::EBADF)));
     }
     match command {
-        libc::F_DUPFD => copies::duplicate(number, argument as c_int, false),
-        libc::F_DUPFD_CLOEXEC => copies::duplicate(number, argument as c_int, true),
-        libc::F_GETFL => table::with(number, |open| Ok(status_flags(open))),
-        libc::F_SETFL => table::with(number, |open| set_status_flags(open, number, argument as c_int)),
+        libc::F_DUPFD => copies::duplicate(fd, argument as c_int, false),
+        libc::F_DUPFD_CLOEXEC => copies::duplicate(fd, argument as c_int, true),
+        libc::F_GETFL => table::with(fd, |open| Ok(status_flags(open))),
+        libc::F_SETFL => table::with(fd, |open| set_status_flags(open, fd, argument as c_int)),
         // A stream has no length and no locks.
         libc::F_GETLK | libc::F_SETLK | libc::F_SETLKW | libc::F_OFD_GETLK | libc::F_OFD_SETLK | libc::F_OFD_SETLKW => {
             Some(Err(EINVAL))
         }
-        libc::F_GETPIPE_SZ => table::with(number, |open| {
+        libc::F_GETPIPE_SZ => table::with(fd, |open| {
             open.stream
                 .settings()
                 .pipe_size()
                 .map(|size| size.min(c_int::MAX as u32) as c_int)
                 .ok_or(Failure(libc::EBADF))
         }),
-        libc::F_SETPIPE_SZ => table::with(number, |open| set_pipe_size(open, argument as u32)),
+        libc::F_SETPIPE_SZ => table::with(fd, |open| set_pipe_size(open, argument as u32)),
         libc::F_SETOWN | asynchronous::F_SETOWN_EX | asynchronous::F_SETSIG => {
-            table::with(number, |open| asynchronous::control(open, number, command, argument))
+            table::with(fd, |open| asynchronous::control(open, fd, command, argument))
         }
         _ => None,
     }
@@ -111,14 +111,14 @@ pub fn status_flags(open: &Open) -> c_int {
     access | nonblocking | open.flags.load(Ordering::Relaxed)
 }
 
-fn set_status_flags(open: &Open, number: c_int, flags: c_int) -> Called<c_int> {
+fn set_status_flags(open: &Open, fd: c_int, flags: c_int) -> Called<c_int> {
     // A stream has no packets of the kernel's kind: its messages are putmsg(3)'s.
     if flags & libc::O_DIRECT != 0 {
         return Err(EINVAL);
     }
     let before = open.flags.load(Ordering::Relaxed);
     if (before ^ flags) & libc::O_ASYNC != 0 {
-        asynchronous::set(open, number, flags & libc::O_ASYNC != 0)?;
+        asynchronous::set(open, fd, flags & libc::O_ASYNC != 0)?;
     }
     open.flags.store(open.flags.load(Ordering::Relaxed) & libc::O_ASYNC | flags & KEPT, Ordering::Relaxed);
     open.set_nonblocking(flags & libc::O_NONBLOCK != 0)?;
@@ -149,15 +149,15 @@ macro_rules! without_locks {
             /// # Safety
             /// As the C library's.
             #[unsafe(no_mangle)]
-            pub unsafe extern "C" fn $name(number: c_int, command: c_int, len: libc::off_t) -> c_int {
-                if table::is_stream(number) {
+            pub unsafe extern "C" fn $name(fd: c_int, command: c_int, len: libc::off_t) -> c_int {
+                if table::is_stream(fd) {
                     return returned(Err(EINVAL));
                 }
-                if table::is_own(number) {
+                if table::is_own(fd) {
                     return returned(Err(Failure(libc::EBADF)));
                 }
                 // SAFETY: by the caller.
-                unsafe { real::$real(number, command, len) }
+                unsafe { real::$real(fd, command, len) }
             }
         )*
     };

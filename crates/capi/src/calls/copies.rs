@@ -12,9 +12,9 @@ pub mod real {
     use super::{c_int, next};
 
     next! {
-        dup(number: c_int) -> c_int;
-        dup2(number: c_int, other: c_int) -> c_int;
-        dup3(number: c_int, other: c_int, flags: c_int) -> c_int;
+        dup(fd: c_int) -> c_int;
+        dup2(fd: c_int, other: c_int) -> c_int;
+        dup3(fd: c_int, other: c_int, flags: c_int) -> c_int;
     }
 }
 
@@ -23,11 +23,11 @@ pub mod real {
 /// # Safety
 /// As the C library's.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn hw_c_dup(number: c_int) -> c_int {
-    match duplicate(number, 0, false) {
+pub unsafe extern "C" fn hw_c_dup(fd: c_int) -> c_int {
+    match duplicate(fd, 0, false) {
         Some(copy) => returned(copy),
         // SAFETY: by the caller.
-        None => stale::made(unsafe { real::dup(number) }),
+        None => stale::created(unsafe { real::dup(fd) }),
     }
 }
 
@@ -36,19 +36,15 @@ pub unsafe extern "C" fn hw_c_dup(number: c_int) -> c_int {
 /// # Safety
 /// As the C library's.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn hw_c_dup2(number: c_int, other: c_int) -> c_int {
-    if !concerns(number, other) {
+pub unsafe extern "C" fn hw_c_dup2(fd: c_int, other: c_int) -> c_int {
+    if !concerns(fd, other) {
         // SAFETY: by the caller.
-        return unsafe { real::dup2(number, other) };
+        return unsafe { real::dup2(fd, other) };
     }
-    if number == other {
-        return if table::is_stream(number) || epoll::is_set(number) {
-            number
-        } else {
-            returned(Err(Failure(libc::EBADF)))
-        };
+    if fd == other {
+        return if table::is_stream(fd) || epoll::is_set(fd) { fd } else { returned(Err(Failure(libc::EBADF))) };
     }
-    returned(replace(number, other, 0))
+    returned(replace(fd, other, 0))
 }
 
 /// dup2(2), by another name.
@@ -56,9 +52,9 @@ pub unsafe extern "C" fn hw_c_dup2(number: c_int, other: c_int) -> c_int {
 /// # Safety
 /// As the C library's.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn hw_c___dup2(number: c_int, other: c_int) -> c_int {
+pub unsafe extern "C" fn hw_c___dup2(fd: c_int, other: c_int) -> c_int {
     // SAFETY: by the caller.
-    unsafe { hw_c_dup2(number, other) }
+    unsafe { hw_c_dup2(fd, other) }
 }
 
 /// dup3(2).
@@ -66,46 +62,45 @@ pub unsafe extern "C" fn hw_c___dup2(number: c_int, other: c_int) -> c_int {
 /// # Safety
 /// As the C library's.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn hw_c_dup3(number: c_int, other: c_int, flags: c_int) -> c_int {
-    if !concerns(number, other) {
+pub unsafe extern "C" fn hw_c_dup3(fd: c_int, other: c_int, flags: c_int) -> c_int {
+    if !concerns(fd, other) {
         // SAFETY: by the caller.
-        return unsafe { real::dup3(number, other, flags) };
+        return unsafe { real::dup3(fd, other, flags) };
     }
-    if number == other || flags & !libc::O_CLOEXEC != 0 {
+    if fd == other || flags & !libc::O_CLOEXEC != 0 {
         return returned(Err(Failure(libc::EINVAL)));
     }
-    returned(replace(number, other, flags))
+    returned(replace(fd, other, flags))
 }
 
 /// Whether one of the two is a stream, a set with streams, or the library's own.
 #[inline]
-pub fn concerns(number: c_int, other: c_int) -> bool {
-    [number, other].into_iter().any(|number| table::is_stream(number) || table::is_own(number) || epoll::is_set(number))
+pub fn concerns(fd: c_int, other: c_int) -> bool {
+    [fd, other].into_iter().any(|fd| table::is_stream(fd) || table::is_own(fd) || epoll::is_set(fd))
 }
 
 /// Another number of a stream or of a set with streams, the lowest that is free from `from` on. None if it is neither.
 ///
 /// Errors: `EMFILE`; `EINVAL` for a number beyond the process's limit.
-pub fn duplicate(number: c_int, from: c_int, closed_by_exec: bool) -> Option<Called<c_int>> {
-    if table::is_own(number) {
+pub fn duplicate(fd: c_int, from: c_int, closed_by_exec: bool) -> Option<Called<c_int>> {
+    if table::is_own(fd) {
         return Some(Err(Failure(libc::EBADF)));
     }
-    if epoll::is_set(number) {
-        return Some(own::duplicate(number, from, closed_by_exec).inspect(|copy| epoll::copied(number, *copy)));
+    if epoll::is_set(fd) {
+        return Some(own::duplicate(fd, from, closed_by_exec).inspect(|copy| epoll::copied(fd, *copy)));
     }
-    if !table::is_stream(number) {
+    if !table::is_stream(fd) {
         return None;
     }
-    let (done, closed) =
-        table::changing(|changes| (copy_stream(changes, number, from, closed_by_exec), changes.closed()));
+    let (done, closed) = table::changing(|changes| (copy_stream(changes, fd, from, closed_by_exec), changes.closed()));
     drop(closed);
     Some(done)
 }
 
-fn copy_stream(changes: &table::Changes, number: c_int, from: c_int, closed_by_exec: bool) -> Called<c_int> {
-    let open = changes.stream(number).ok_or(Failure(libc::EBADF))?;
-    let copy = own::duplicate(number, from, closed_by_exec)?;
-    if copy as usize >= table::NUMBERS {
+fn copy_stream(changes: &table::Changes, fd: c_int, from: c_int, closed_by_exec: bool) -> Called<c_int> {
+    let open = changes.stream(fd).ok_or(Failure(libc::EBADF))?;
+    let copy = own::duplicate(fd, from, closed_by_exec)?;
+    if copy as usize >= table::FDS_MAX {
         own::close(copy);
         return Err(Failure(libc::EMFILE));
     }
@@ -114,29 +109,29 @@ fn copy_stream(changes: &table::Changes, number: c_int, from: c_int, closed_by_e
 }
 
 /// Makes `other` another number of what `number` is, in one step.
-fn replace(number: c_int, other: c_int, flags: c_int) -> Called<c_int> {
+fn replace(fd: c_int, other: c_int, flags: c_int) -> Called<c_int> {
     // A number of the library's own is free for the program: the library would have to move.
     if table::is_own(other) {
         return Err(Failure(libc::EBUSY));
     }
-    if table::is_own(number) {
+    if table::is_own(fd) {
         return Err(Failure(libc::EBADF));
     }
     let (done, closed) = table::changing(|changes| {
-        let open = changes.stream(number);
-        if open.is_some() && other as u32 as usize >= table::NUMBERS {
+        let open = changes.stream(fd);
+        if open.is_some() && other as u32 as usize >= table::FDS_MAX {
             return (Err(Failure(libc::EBADF)), changes.closed());
         }
         // The kernel would keep a stream in its sets: the library has the same open file.
-        if own::is_open(number) {
+        if own::is_open(fd) {
             epoll::forget(other);
         }
         // SAFETY: both numbers are the program's.
-        let copy = || if unsafe { own::hw_own_dup3(number, other, flags) } < 0 { Err(last()) } else { Ok(()) };
+        let copy = || if unsafe { own::hw_own_dup3(fd, other, flags) } < 0 { Err(last()) } else { Ok(()) };
         // The stream that had the number has it no more, and may be closed by that.
         let copied = changes.replace(other, open, copy);
         if copied.is_ok() {
-            epoll::copied(number, other);
+            epoll::copied(fd, other);
         }
         (copied.map(|()| other), changes.closed())
     });

@@ -29,7 +29,7 @@ pub mod real {
     use super::{c_int, epoll_event, next, sigset_t, timespec};
 
     next! {
-        epoll_ctl(set: c_int, operation: c_int, number: c_int, event: *mut epoll_event) -> c_int;
+        epoll_ctl(set: c_int, operation: c_int, fd: c_int, event: *mut epoll_event) -> c_int;
         epoll_pwait(
             set: c_int, events: *mut epoll_event, most: c_int, timeout_ms: c_int, mask: *const sigset_t
         ) -> c_int;
@@ -44,15 +44,15 @@ pub mod real {
 /// # Safety
 /// As the C library's.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn hw_c_epoll_ctl(set: c_int, operation: c_int, number: c_int, event: *mut epoll_event) -> c_int {
-    if table::is_own(number) || table::is_own(set) {
+pub unsafe extern "C" fn hw_c_epoll_ctl(set: c_int, operation: c_int, fd: c_int, event: *mut epoll_event) -> c_int {
+    if table::is_own(fd) || table::is_own(set) {
         return returned(Err(Failure(libc::EBADF)));
     }
-    if table::is_stream(number) {
-        return returned(control(set, operation, number, event));
+    if table::is_stream(fd) {
+        return returned(control(set, operation, fd, event));
     }
     // SAFETY: by the caller.
-    unsafe { real::epoll_ctl(set, operation, number, event) }
+    unsafe { real::epoll_ctl(set, operation, fd, event) }
 }
 
 /// What tells an event of a stream from those of other descriptors.
@@ -127,7 +127,7 @@ fn translated(events: *mut epoll_event, count: c_int) -> c_int {
     count
 }
 
-fn control(set: c_int, operation: c_int, number: c_int, event: *mut epoll_event) -> Called<c_int> {
+fn control(set: c_int, operation: c_int, fd: c_int, event: *mut epoll_event) -> Called<c_int> {
     let wanted = match operation {
         libc::EPOLL_CTL_DEL => epoll_event { events: 0, u64: 0 },
         // SAFETY: any bytes are a value of the type.
@@ -136,14 +136,14 @@ fn control(set: c_int, operation: c_int, number: c_int, event: *mut epoll_event)
     let mut passed = asked(wanted.events, wanted.u64);
     // The kernel's entry and the member change in one step for other threads, which look at the member after an event.
     let mut in_both = |of: &mut sets::Set| {
-        check_exclusive(operation, wanted.events, of.member(number).map(|member| member.events))?;
+        check_exclusive(operation, wanted.events, of.member(fd).map(|member| member.events))?;
         // SAFETY: the event is ours.
-        if unsafe { real::epoll_ctl(set, operation, number, &mut passed) } != 0 {
+        if unsafe { real::epoll_ctl(set, operation, fd, &mut passed) } != 0 {
             return Err(last());
         }
         match operation {
-            libc::EPOLL_CTL_DEL => drop(of.remove(number)),
-            _ => of.insert(number, Member::new(wanted.events, wanted.u64)),
+            libc::EPOLL_CTL_DEL => drop(of.remove(fd)),
+            _ => of.insert(fd, Member::new(wanted.events, wanted.u64)),
         }
         Ok(0)
     };
@@ -154,9 +154,9 @@ fn control(set: c_int, operation: c_int, number: c_int, event: *mut epoll_event)
     }
     // Prepared: the descriptor's state is right for the first wait. Else there is a look before it: no descriptor shows a hang-up or an
     // error that a module has raised.
-    let prepared = table::with(number, |open| Ok(open.prepare_poll(events_of(wanted.events))?));
+    let prepared = table::with(fd, |open| Ok(open.prepare_poll(events_of(wanted.events))?));
     if !matches!(prepared, Some(Ok(Prepared::Armed { look_every: None, .. }))) {
-        sets::using(set, |set| set.list(number, true));
+        sets::using(set, |set| set.list(fd, true));
     }
     done
 }
@@ -166,14 +166,14 @@ fn events_of(events: u32) -> Events {
 }
 
 /// A module was pushed or popped on a stream: its descriptor may not tell all any more.
-pub fn look_again(number: c_int) {
-    sets::look_again(number, |_| ());
+pub fn look_again(fd: c_int) {
+    sets::look_again(fd, |_| ());
 }
 
 /// A write to a stream has taken less than it was given.
 #[cold]
-pub fn was_full(number: c_int) {
-    sets::look_again(number, |member| member.was_full = true);
+pub fn was_full(fd: c_int) {
+    sets::look_again(fd, |member| member.was_full = true);
 }
 
 /// epoll_wait(2).
@@ -290,14 +290,14 @@ fn take(set: c_int, place: *mut epoll_event, count: usize, most: usize, ready: V
     // The members that are reported, and where.
     let mut reported: Vec<(RawFd, usize)> = Vec::new();
     for at in 0..count {
-        if let Some((number, event)) = reported_event(set, events[at], &reported) {
+        if let Some((fd, event)) = reported_event(set, events[at], &reported) {
             events[kept] = event;
-            reported.extend(number.map(|number| (number, kept)));
+            reported.extend(fd.map(|fd| (fd, kept)));
             kept += 1;
         }
     }
     for looked in ready {
-        if let Some((_, at)) = reported.iter().find(|(other, _)| *other == looked.number) {
+        if let Some((_, at)) = reported.iter().find(|(other, _)| *other == looked.fd) {
             events[*at].events |= looked.events;
         } else if kept < room && looked.report(set) {
             events[kept] = epoll_event { events: looked.events, u64: looked.member.data };
@@ -311,8 +311,8 @@ fn take(set: c_int, place: *mut epoll_event, count: usize, most: usize, ready: V
 /// all.
 fn look_at_listed(set: c_int) -> (Vec<Looked>, Option<Duration>) {
     let (mut ready, mut look_every) = (Vec::new(), None);
-    for (number, member) in sets::using(set, sets::Set::members_to_check).unwrap_or_default() {
-        let Some(looked) = look_at(number, &member, false) else { continue };
+    for (fd, member) in sets::using(set, sets::Set::members_to_check).unwrap_or_default() {
+        let Some(looked) = look_at(fd, &member, false) else { continue };
         look_every = least(look_every, looked.look_every);
         if looked.events != 0 {
             // Noted when it is reported, for which there may be no room.
@@ -326,7 +326,7 @@ fn look_at_listed(set: c_int) -> (Vec<Looked>, Option<Duration>) {
 
 /// What a look at a member has found.
 struct Looked {
-    number: RawFd,
+    fd: RawFd,
     /// The events to report.
     events: u32,
     look_every: Option<Duration>,
@@ -338,9 +338,9 @@ impl Looked {
     /// Notes it in the member, and whether the member is looked at before the next wait.
     fn note(&self, set: c_int) {
         sets::using(set, |set| {
-            let Some(member) = set.member(self.number) else { return };
+            let Some(member) = set.member(self.fd) else { return };
             (member.told, member.was_full) = (self.member.told, self.member.was_full);
-            set.list(self.number, self.look_every.is_some() || self.events != 0);
+            set.list(self.fd, self.look_every.is_some() || self.events != 0);
         });
     }
 
@@ -349,7 +349,7 @@ impl Looked {
     fn report(&self, set: c_int) -> bool {
         let seen = &self.member;
         let is_first = sets::using(set, |of| {
-            let member = of.member(self.number)?;
+            let member = of.member(self.fd)?;
             if member.spent || (member.events, member.data) != (seen.events, seen.data) {
                 return None;
             }
@@ -357,7 +357,7 @@ impl Looked {
                 member.spent = true;
                 let mut nothing = epoll_event { events: libc::EPOLLONESHOT as c_uint, u64: seen.data };
                 // SAFETY: the event is ours. An error leaves it to the flag.
-                unsafe { own::hw_own_epoll_ctl(set, libc::EPOLL_CTL_MOD, self.number, (&raw mut nothing).cast()) };
+                unsafe { own::hw_own_epoll_ctl(set, libc::EPOLL_CTL_MOD, self.fd, (&raw mut nothing).cast()) };
             }
             Some(())
         });
@@ -371,10 +371,10 @@ impl Looked {
 
 /// Looks at a member, after an event of the kernel or before a wait, and prepares the descriptor if it is not ready. None: the stream
 /// was closed meanwhile.
-fn look_at(number: RawFd, member: &Member, has_event: bool) -> Option<Looked> {
-    let mut looked = Looked { number, events: 0, look_every: None, member: *member };
+fn look_at(fd: RawFd, member: &Member, has_event: bool) -> Option<Looked> {
+    let mut looked = Looked { fd, events: 0, look_every: None, member: *member };
     let wanted = events_of(member.events);
-    let reported = table::with(number, |open| {
+    let reported = table::with(fd, |open| {
         // Of a FIFO that is open for both, a wait reports what is there.
         if member.is_edge() && open.writer.is_none() {
             let edge = open.stream.prepare_edge(wanted, &mut looked.member.told)?;
@@ -419,18 +419,18 @@ fn reported_event(
     let members = sets::using(set, |set| set.with_data(data)).unwrap_or_default();
     // A hang-up of a member that was reported once is not one of another descriptor.
     let is_known = !members.is_empty() && (is_certain || members.iter().any(|(_, member)| member.spent));
-    for (number, member) in members {
-        if member.spent || reported.iter().any(|(other, _)| *other == number) {
+    for (fd, member) in members {
+        if member.spent || reported.iter().any(|(other, _)| *other == fd) {
             continue;
         }
         // Of a stream that was closed meanwhile, the kernel's word.
-        let closed = || Looked { number, events: seen & (member.events | ALWAYS), look_every: None, member };
-        let looked = look_at(number, &member, true).unwrap_or_else(closed);
+        let closed = || Looked { fd, events: seen & (member.events | ALWAYS), look_every: None, member };
+        let looked = look_at(fd, &member, true).unwrap_or_else(closed);
         if looked.events == 0 {
             looked.note(set);
         } else if looked.report(set) {
             event.events = looked.events;
-            return Some((Some(number), event));
+            return Some((Some(fd), event));
         }
     }
     if is_known {

@@ -13,12 +13,12 @@ pub mod real {
     use super::{c_int, next, off_t};
 
     next! {
-        fallocate(number: c_int, mode: c_int, offset: off_t, len: off_t) -> c_int;
-        fallocate64(number: c_int, mode: c_int, offset: off_t, len: off_t) -> c_int;
-        posix_fallocate(number: c_int, offset: off_t, len: off_t) -> c_int;
-        posix_fallocate64(number: c_int, offset: off_t, len: off_t) -> c_int;
-        posix_fadvise(number: c_int, offset: off_t, len: off_t, advice: c_int) -> c_int;
-        posix_fadvise64(number: c_int, offset: off_t, len: off_t, advice: c_int) -> c_int;
+        fallocate(fd: c_int, mode: c_int, offset: off_t, len: off_t) -> c_int;
+        fallocate64(fd: c_int, mode: c_int, offset: off_t, len: off_t) -> c_int;
+        posix_fallocate(fd: c_int, offset: off_t, len: off_t) -> c_int;
+        posix_fallocate64(fd: c_int, offset: off_t, len: off_t) -> c_int;
+        posix_fadvise(fd: c_int, offset: off_t, len: off_t, advice: c_int) -> c_int;
+        posix_fadvise64(fd: c_int, offset: off_t, len: off_t, advice: c_int) -> c_int;
     }
 }
 
@@ -40,12 +40,12 @@ macro_rules! extents {
             /// # Safety
             /// As the C library's.
             #[unsafe(no_mangle)]
-            pub unsafe extern "C" fn $name(number: c_int $(, $argument: $type)*) -> c_int {
-                match table::with(number, |$open| $refused) {
+            pub unsafe extern "C" fn $name(fd: c_int $(, $argument: $type)*) -> c_int {
+                match table::with(fd, |$open| $refused) {
                     Some(done) => $by(done),
-                    None if table::is_own(number) => $by(Err(Failure(libc::EBADF))),
+                    None if table::is_own(fd) => $by(Err(Failure(libc::EBADF))),
                     // SAFETY: by the caller.
-                    None => unsafe { real::$real(number $(, $argument)*) },
+                    None => unsafe { real::$real(fd $(, $argument)*) },
                 }
             }
         )*
@@ -53,15 +53,15 @@ macro_rules! extents {
 }
 
 /// What a function of POSIX returns that sets no errno.
-fn number_of(done: Called<c_int>) -> c_int {
+fn error_of(done: Called<c_int>) -> c_int {
     done.unwrap_or_else(|failure| failure.0)
 }
 
 extents! {
     returned: hw_c_fallocate = fallocate(mode: c_int, offset: off_t, len: off_t) => |open| allocate(open, offset, len);
     returned: hw_c_fallocate64 = fallocate64(mode: c_int, offset: off_t, len: off_t) => |open| allocate(open, offset, len);
-    number_of: hw_c_posix_fallocate = posix_fallocate(offset: off_t, len: off_t) => |open| allocate(open, offset, len);
-    number_of: hw_c_posix_fallocate64 = posix_fallocate64(offset: off_t, len: off_t) => |open| allocate(open, offset, len);
-    number_of: hw_c_posix_fadvise = posix_fadvise(offset: off_t, len: off_t, advice: c_int) => |_open| Err(Failure(libc::ESPIPE));
-    number_of: hw_c_posix_fadvise64 = posix_fadvise64(offset: off_t, len: off_t, advice: c_int) => |_open| Err(Failure(libc::ESPIPE));
+    error_of: hw_c_posix_fallocate = posix_fallocate(offset: off_t, len: off_t) => |open| allocate(open, offset, len);
+    error_of: hw_c_posix_fallocate64 = posix_fallocate64(offset: off_t, len: off_t) => |open| allocate(open, offset, len);
+    error_of: hw_c_posix_fadvise = posix_fadvise(offset: off_t, len: off_t, advice: c_int) => |_open| Err(Failure(libc::ESPIPE));
+    error_of: hw_c_posix_fadvise64 = posix_fadvise64(offset: off_t, len: off_t, advice: c_int) => |_open| Err(Failure(libc::ESPIPE));
 }

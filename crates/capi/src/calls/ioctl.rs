@@ -24,7 +24,7 @@ pub mod real {
     use super::{c_int, c_ulong, next};
 
     next! {
-        ioctl(number: c_int, request: c_ulong, argument: usize) -> c_int;
+        ioctl(fd: c_int, request: c_ulong, argument: usize) -> c_int;
     }
 }
 
@@ -35,23 +35,21 @@ const EINVAL: Failure = Failure(libc::EINVAL);
 /// # Safety
 /// As the C library's.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn hw_c_ioctl(number: c_int, request: c_ulong, argument: usize) -> c_int {
-    match table::with(number, |open| control(open, number, request, argument)) {
+pub unsafe extern "C" fn hw_c_ioctl(fd: c_int, request: c_ulong, argument: usize) -> c_int {
+    match table::with(fd, |open| control(open, fd, request, argument)) {
         Some(done) => returned(done),
-        None if request == I_ISASTREAM => {
-            returned(if own::is_open(number) { Ok(0) } else { Err(Failure(libc::EBADF)) })
-        }
+        None if request == I_ISASTREAM => returned(if own::is_open(fd) { Ok(0) } else { Err(Failure(libc::EBADF)) }),
         // SAFETY: by the caller.
-        None => unsafe { real::ioctl(number, request, argument) },
+        None => unsafe { real::ioctl(fd, request, argument) },
     }
 }
 
 /// The argument as a number.
-fn number(argument: usize) -> c_int {
+fn as_int(argument: usize) -> c_int {
     argument as c_int
 }
 
-fn control(open: &Open, own_number: c_int, request: c_ulong, argument: usize) -> Called<c_int> {
+fn control(open: &Open, own_fd: c_int, request: c_ulong, argument: usize) -> Called<c_int> {
     let stream = &open.stream;
     // Every request (STREAMS.md, section 4): the stream is the multiplexer's.
     if stream.links().is_linked() && request != I_ISASTREAM {
@@ -63,33 +61,33 @@ fn control(open: &Open, own_number: c_int, request: c_ulong, argument: usize) ->
             memory::put(argument as *mut c_int, bytes as c_int)?;
             Ok(messages as c_int)
         }
-        I_PUSH => modules::push(open, argument).inspect(|_| epoll::look_again(own_number)),
+        I_PUSH => modules::push(open, argument).inspect(|_| epoll::look_again(own_fd)),
         I_POP => modules::pop(open),
         I_LOOK => modules::look(open, argument),
         I_FIND => modules::find(open, argument),
         I_LIST => modules::list(open, argument),
         I_ANCHOR => modules::anchor(open),
-        I_FLUSH => messages::flush(open, number(argument)),
+        I_FLUSH => messages::flush(open, as_int(argument)),
         I_FLUSHBAND => messages::flush_band(open, argument),
         I_SRDOPT => {
-            let bits = number(argument).cast_unsigned();
+            let bits = as_int(argument).cast_unsigned();
             done(stream.settings().set_read_options(ReadOptions::from_bits(bits)?))
         }
         I_GRDOPT => {
             memory::put(argument as *mut c_int, stream.settings().read_options().bits().cast_signed()).map(|()| 0)
         }
         I_SWROPT => {
-            let bits = number(argument).cast_unsigned();
+            let bits = as_int(argument).cast_unsigned();
             done(open.write_side().settings().set_write_options(WriteOptions::from_bits(bits)?))
         }
         I_GWROPT => {
             memory::put(argument as *mut c_int, open.write_side().settings().write_options().bits().cast_signed())
                 .map(|()| 0)
         }
-        I_SERROPT => set_error_options(open, number(argument)),
+        I_SERROPT => set_error_options(open, as_int(argument)),
         I_GERROPT => memory::put(argument as *mut c_int, error_options(open)).map(|()| 0),
         I_STR => string(open, argument as *mut strioctl),
-        I_SETSIG => done(stream.signals().set(signals(number(argument))?)),
+        I_SETSIG => done(stream.signals().set(signals(as_int(argument))?)),
         I_GETSIG => {
             let events = stream.signals().get()?.bits().cast_signed();
             if events == 0 {
@@ -109,16 +107,16 @@ fn control(open: &Open, own_number: c_int, request: c_ulong, argument: usize) ->
             let events = stream.signals().get_for(asked.ss_pid)?.bits().cast_signed();
             memory::put(place, strsigset { ss_events: events, ..asked }).map(|()| 0)
         }
-        I_LINK | I_PLINK => link(open, request, number(argument)),
-        I_UNLINK | I_PUNLINK => unlink(open, request, number(argument)),
+        I_LINK | I_PLINK => link(open, request, as_int(argument)),
+        I_UNLINK | I_PUNLINK => unlink(open, request, as_int(argument)),
         I_PEEK => messages::peek(open, argument as *mut strpeek),
         I_FDINSERT => messages::insert(open, argument as *const strfdinsert),
         I_GETPMSG => messages::get(open, argument as *mut strpmsg),
         I_PUTPMSG => messages::put(open, argument as *const strpmsg),
-        I_SENDFD => files::send(open, number(argument)),
+        I_SENDFD => files::send(open, as_int(argument)),
         I_RECVFD | I_E_RECVFD => files::receive(open, argument as *mut strrecvfd),
         I_CKBAND => {
-            let band = u8::try_from(number(argument)).map_err(|_| EINVAL)?;
+            let band = u8::try_from(as_int(argument)).map_err(|_| EINVAL)?;
             Ok(stream.has_band(band)?.into())
         }
         I_GETBAND => {
@@ -126,12 +124,12 @@ fn control(open: &Open, own_number: c_int, request: c_ulong, argument: usize) ->
             memory::check_room(place)?;
             memory::put(place, stream.band()?.into()).map(|()| 0)
         }
-        I_CANPUT => match number(argument) {
+        I_CANPUT => match as_int(argument) {
             // ANYBAND
             -1 => Ok(open.write_side().can_put_in_any_band()?.into()),
             band => Ok(open.write_side().can_put(u8::try_from(band).map_err(|_| EINVAL)?)?.into()),
         },
-        I_ATMARK => match number(argument) {
+        I_ATMARK => match as_int(argument) {
             ANYMARK => Ok(stream.is_at_mark()?.into()),
             LASTMARK => Ok(stream.is_at_last_mark()?.into()),
             _ => Err(EINVAL),
@@ -147,11 +145,11 @@ fn control(open: &Open, own_number: c_int, request: c_ulong, argument: usize) ->
             memory::put(argument as *mut c_int, milliseconds).map(|()| 0)
         }
         I_SET_HIWAT => {
-            let hiwat = u32::try_from(number(argument)).map_err(|_| EINVAL)?;
+            let hiwat = u32::try_from(as_int(argument)).map_err(|_| EINVAL)?;
             done(stream.settings().set_water_marks(hiwat, stream.settings().water_marks().1))
         }
         I_SET_LOWAT => {
-            let lowat = u32::try_from(number(argument)).map_err(|_| EINVAL)?;
+            let lowat = u32::try_from(as_int(argument)).map_err(|_| EINVAL)?;
             done(stream.settings().set_water_marks(stream.settings().water_marks().0, lowat))
         }
         I_GET_HIWAT => memory::put(argument as *mut c_int, stream.settings().water_marks().0.cast_signed()).map(|()| 0),
@@ -171,12 +169,12 @@ fn control(open: &Open, own_number: c_int, request: c_ulong, argument: usize) ->
         libc::FIOASYNC => {
             // SAFETY: any bytes are a number.
             let on = unsafe { memory::get(argument as *const c_int)? };
-            asynchronous::set(open, own_number, on != 0).map(|()| 0)
+            asynchronous::set(open, own_fd, on != 0).map(|()| 0)
         }
         // The kernel sets the flag of the number.
         libc::FIOCLEX | libc::FIONCLEX => {
             // SAFETY: no memory is touched.
-            match unsafe { real::ioctl(own_number, request, argument) } {
+            match unsafe { real::ioctl(own_fd, request, argument) } {
                 -1 => Err(crate::errno::last()),
                 value => Ok(value),
             }

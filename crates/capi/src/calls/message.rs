@@ -17,8 +17,8 @@ const EINVAL: Failure = Failure(libc::EINVAL);
 /// # Safety
 /// Pointers may be null or wrong; what they lead to is written by no other thread.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn getmsg(number: c_int, control: *mut strbuf, data: *mut strbuf, flags: *mut c_int) -> c_int {
-    returned(table::with_stream(number, |open| get(open, control, data, flags)))
+pub unsafe extern "C" fn getmsg(fd: c_int, control: *mut strbuf, data: *mut strbuf, flags: *mut c_int) -> c_int {
+    returned(table::with_stream(fd, |open| get(open, control, data, flags)))
 }
 
 /// getpmsg(3).
@@ -27,13 +27,13 @@ pub unsafe extern "C" fn getmsg(number: c_int, control: *mut strbuf, data: *mut 
 /// As [`getmsg`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn getpmsg(
-    number: c_int,
+    fd: c_int,
     control: *mut strbuf,
     data: *mut strbuf,
     band: *mut c_int,
     flags: *mut c_int,
 ) -> c_int {
-    returned(table::with_stream(number, |open| get_by_band(open, control, data, band, flags)))
+    returned(table::with_stream(fd, |open| get_by_band(open, control, data, band, flags)))
 }
 
 /// putmsg(3).
@@ -41,8 +41,8 @@ pub unsafe extern "C" fn getpmsg(
 /// # Safety
 /// As [`getmsg`].
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn putmsg(number: c_int, control: *const strbuf, data: *const strbuf, flags: c_int) -> c_int {
-    returned(table::with_stream(number, |open| put(open, control, data, flags)))
+pub unsafe extern "C" fn putmsg(fd: c_int, control: *const strbuf, data: *const strbuf, flags: c_int) -> c_int {
+    returned(table::with_stream(fd, |open| put(open, control, data, flags)))
 }
 
 /// putpmsg(3).
@@ -51,13 +51,13 @@ pub unsafe extern "C" fn putmsg(number: c_int, control: *const strbuf, data: *co
 /// As [`getmsg`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn putpmsg(
-    number: c_int,
+    fd: c_int,
     control: *const strbuf,
     data: *const strbuf,
     band: c_int,
     flags: c_int,
 ) -> c_int {
-    returned(table::with_stream(number, |open| put_in_band(open, control, data, band, flags)))
+    returned(table::with_stream(fd, |open| put_in_band(open, control, data, band, flags)))
 }
 
 fn get(open: &Open, control: *mut strbuf, data: *mut strbuf, flags: *mut c_int) -> Called<c_int> {
@@ -112,7 +112,7 @@ struct Part {
 
 impl Part {
     /// Checks all before anything is received.
-    pub fn of(at: *mut strbuf) -> Called<Part> {
+    pub fn from_ptr(at: *mut strbuf) -> Called<Part> {
         if at.is_null() {
             return Ok(Part { at, buffer: None });
         }
@@ -143,7 +143,7 @@ pub fn receive_by(
     data: *mut strbuf,
     mut receive: impl FnMut(Option<&mut [u8]>, Option<&mut [u8]>) -> Called<Option<Received>>,
 ) -> Called<Option<Received>> {
-    let (mut control, mut data) = (Part::of(control)?, Part::of(data)?);
+    let (mut control, mut data) = (Part::from_ptr(control)?, Part::from_ptr(data)?);
     let received = receive(control.buffer.as_deref_mut(), data.buffer.as_deref_mut())?;
     if let Some(received) = received {
         control.set_len(received.control)?;

@@ -13,14 +13,14 @@ use crate::next::next;
 use crate::table;
 
 /// Calls `call` with the descriptor of a FIFO's node. None: the number is no FIFO's.
-pub fn on_node<T: Into<i64> + TryFrom<i64>>(number: c_int, call: impl Fn(c_int) -> T) -> Option<T> {
-    at_node(number, &|node| call(node).into()).and_then(|done| T::try_from(done).ok())
+pub fn on_node<T: Into<i64> + TryFrom<i64>>(fd: c_int, call: impl Fn(c_int) -> T) -> Option<T> {
+    at_node(fd, &|node| call(node).into()).and_then(|done| T::try_from(done).ok())
 }
 
 /// As [`on_node`], once for all calls.
 #[inline(never)]
-fn at_node(number: c_int, call: &dyn Fn(c_int) -> i64) -> Option<i64> {
-    let done = table::with(number, |open| Ok(open.stream.node().map(|node| call(node.as_raw_fd()))));
+fn at_node(fd: c_int, call: &dyn Fn(c_int) -> i64) -> Option<i64> {
+    let done = table::with(fd, |open| Ok(open.stream.node().map(|node| call(node.as_raw_fd()))));
     done.and_then(|done| done.ok().flatten())
 }
 
@@ -31,12 +31,12 @@ pub fn is_empty(path: *const c_char) -> bool {
 }
 
 macro_rules! on_file {
-    ($($name:ident = $real:ident(number $(, $argument:ident: $type:ty)*) $(if $is_file:expr)?;)*) => {
+    ($($name:ident = $real:ident(fd $(, $argument:ident: $type:ty)*) $(if $is_file:expr)?;)*) => {
         pub mod real {
             //! The next library's.
             use super::*;
 
-            next! { $($real(number: c_int $(, $argument: $type)*) -> c_int;)* }
+            next! { $($real(fd: c_int $(, $argument: $type)*) -> c_int;)* }
         }
 
         $(
@@ -45,43 +45,43 @@ macro_rules! on_file {
             /// # Safety
             /// As the C library's.
             #[unsafe(no_mangle)]
-            pub unsafe extern "C" fn $name(number: c_int $(, $argument: $type)*) -> c_int {
-                if table::is_own(number) {
+            pub unsafe extern "C" fn $name(fd: c_int $(, $argument: $type)*) -> c_int {
+                if table::is_own(fd) {
                     return returned(Err(Failure(libc::EBADF)));
                 }
                 // SAFETY: by the caller.
-                let real = |number| unsafe { real::$real(number $(, $argument)*) };
-                let is_file = table::is_stream(number) $(&& $is_file)?;
-                let done = if is_file { on_node(number, real) } else { None };
-                done.unwrap_or_else(|| real(number))
+                let real = |fd| unsafe { real::$real(fd $(, $argument)*) };
+                let is_file = table::is_stream(fd) $(&& $is_file)?;
+                let done = if is_file { on_node(fd, real) } else { None };
+                done.unwrap_or_else(|| real(fd))
             }
         )*
     };
 }
 
 on_file! {
-    hw_c_fchmod = fchmod(number, mode: mode_t);
-    hw_c_fchown = fchown(number, user: uid_t, group: gid_t);
-    hw_c_futimens = futimens(number, times: *const timespec);
-    hw_c_futimes = futimes(number, times: *const timeval);
-    hw_c_flock = flock(number, operation: c_int);
-    hw_c_fstatvfs = fstatvfs(number, status: *mut statvfs);
-    hw_c_fstatvfs64 = fstatvfs64(number, status: *mut statvfs64);
-    hw_c_fsetxattr = fsetxattr(number, name: *const c_char, value: *const c_void, len: usize, flags: c_int);
-    hw_c_fremovexattr = fremovexattr(number, name: *const c_char);
-    hw_c_fchmodat = fchmodat(number, path: *const c_char, mode: mode_t, flags: c_int)
+    hw_c_fchmod = fchmod(fd, mode: mode_t);
+    hw_c_fchown = fchown(fd, user: uid_t, group: gid_t);
+    hw_c_futimens = futimens(fd, times: *const timespec);
+    hw_c_futimes = futimes(fd, times: *const timeval);
+    hw_c_flock = flock(fd, operation: c_int);
+    hw_c_fstatvfs = fstatvfs(fd, status: *mut statvfs);
+    hw_c_fstatvfs64 = fstatvfs64(fd, status: *mut statvfs64);
+    hw_c_fsetxattr = fsetxattr(fd, name: *const c_char, value: *const c_void, len: usize, flags: c_int);
+    hw_c_fremovexattr = fremovexattr(fd, name: *const c_char);
+    hw_c_fchmodat = fchmodat(fd, path: *const c_char, mode: mode_t, flags: c_int)
         if flags & libc::AT_EMPTY_PATH != 0 && is_empty(path);
-    hw_c_fchownat = fchownat(number, path: *const c_char, user: uid_t, group: gid_t, flags: c_int)
+    hw_c_fchownat = fchownat(fd, path: *const c_char, user: uid_t, group: gid_t, flags: c_int)
         if flags & libc::AT_EMPTY_PATH != 0 && is_empty(path);
-    hw_c_faccessat = faccessat(number, path: *const c_char, access: c_int, flags: c_int)
+    hw_c_faccessat = faccessat(fd, path: *const c_char, access: c_int, flags: c_int)
         if flags & libc::AT_EMPTY_PATH != 0 && is_empty(path);
-    hw_c_linkat = linkat(number, path: *const c_char, directory: c_int, new: *const c_char, flags: c_int)
+    hw_c_linkat = linkat(fd, path: *const c_char, directory: c_int, new: *const c_char, flags: c_int)
         if flags & libc::AT_EMPTY_PATH != 0 && is_empty(path);
-    hw_c_name_to_handle_at = name_to_handle_at(number, path: *const c_char, handle: *mut c_void, mount: *mut c_int,
+    hw_c_name_to_handle_at = name_to_handle_at(fd, path: *const c_char, handle: *mut c_void, mount: *mut c_int,
         flags: c_int) if flags & libc::AT_EMPTY_PATH != 0 && is_empty(path);
-    hw_c_utimensat = utimensat(number, path: *const c_char, times: *const timespec, flags: c_int)
+    hw_c_utimensat = utimensat(fd, path: *const c_char, times: *const timespec, flags: c_int)
         if path.is_null() || flags & libc::AT_EMPTY_PATH != 0 && is_empty(path);
-    hw_c_futimesat = futimesat(number, path: *const c_char, times: *const timeval) if path.is_null();
+    hw_c_futimesat = futimesat(fd, path: *const c_char, times: *const timeval) if path.is_null();
 }
 
 /// The file systems of the kernel's pipes and of its device files (linux/magic.h).
@@ -89,8 +89,8 @@ const PIPES: i64 = 0x5049_5045;
 const DEVICES: i64 = 0x0102_1994;
 
 #[inline(never)]
-fn file_system(number: c_int) -> i64 {
-    let is_device = table::with(number, |open| Ok(open.stream.minor().is_some())) == Some(Ok(true));
+fn file_system(fd: c_int) -> i64 {
+    let is_device = table::with(fd, |open| Ok(open.stream.minor().is_some())) == Some(Ok(true));
     if is_device { DEVICES } else { PIPES }
 }
 
@@ -100,7 +100,7 @@ macro_rules! of_file_systems {
             //! The next library's.
             use super::*;
 
-            next! { $($real(number: c_int, status: *mut $status) -> c_int;)* }
+            next! { $($real(fd: c_int, status: *mut $status) -> c_int;)* }
         }
 
         $(
@@ -109,19 +109,19 @@ macro_rules! of_file_systems {
             /// # Safety
             /// As the C library's.
             #[unsafe(no_mangle)]
-            pub unsafe extern "C" fn $name(number: c_int, status: *mut $status) -> c_int {
-                if table::is_own(number) {
+            pub unsafe extern "C" fn $name(fd: c_int, status: *mut $status) -> c_int {
+                if table::is_own(fd) {
                     return returned(Err(Failure(libc::EBADF)));
                 }
                 // SAFETY: by the caller.
-                let real = |number| unsafe { real_file_systems::$real(number, status) };
-                if let Some(done) = on_node(number, real) {
+                let real = |fd| unsafe { real_file_systems::$real(fd, status) };
+                if let Some(done) = on_node(fd, real) {
                     return done;
                 }
-                let done = real(number);
-                if done == 0 && table::is_stream(number) {
+                let done = real(fd);
+                if done == 0 && table::is_stream(fd) {
                     // SAFETY: the kernel has just filled it in.
-                    unsafe { (*status).f_type = file_system(number) };
+                    unsafe { (*status).f_type = file_system(fd) };
                 }
                 done
             }
@@ -139,9 +139,9 @@ mod real_attributes {
     use super::{c_char, c_int, c_void, next};
 
     next! {
-        fgetxattr(number: c_int, name: *const c_char, value: *mut c_void, room: usize) -> isize;
-        flistxattr(number: c_int, names: *mut c_char, room: usize) -> isize;
-        isfdtype(number: c_int, kind: c_int) -> c_int;
+        fgetxattr(fd: c_int, name: *const c_char, value: *mut c_void, room: usize) -> isize;
+        flistxattr(fd: c_int, names: *mut c_char, room: usize) -> isize;
+        isfdtype(fd: c_int, kind: c_int) -> c_int;
     }
 }
 
@@ -150,13 +150,13 @@ mod real_attributes {
 /// # Safety
 /// As the C library's.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn hw_c_fgetxattr(number: c_int, name: *const c_char, value: *mut c_void, room: usize) -> isize {
-    if table::is_own(number) {
+pub unsafe extern "C" fn hw_c_fgetxattr(fd: c_int, name: *const c_char, value: *mut c_void, room: usize) -> isize {
+    if table::is_own(fd) {
         return returned(Err(Failure(libc::EBADF)));
     }
     // SAFETY: by the caller.
-    let real = |number| unsafe { real_attributes::fgetxattr(number, name, value, room) as i64 };
-    on_node(number, real).unwrap_or_else(|| real(number)) as isize
+    let real = |fd| unsafe { real_attributes::fgetxattr(fd, name, value, room) as i64 };
+    on_node(fd, real).unwrap_or_else(|| real(fd)) as isize
 }
 
 /// flistxattr(2). A pipe and a device have no attributes; a socket has one.
@@ -164,16 +164,16 @@ pub unsafe extern "C" fn hw_c_fgetxattr(number: c_int, name: *const c_char, valu
 /// # Safety
 /// As the C library's.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn hw_c_flistxattr(number: c_int, names: *mut c_char, room: usize) -> isize {
-    if table::is_own(number) {
+pub unsafe extern "C" fn hw_c_flistxattr(fd: c_int, names: *mut c_char, room: usize) -> isize {
+    if table::is_own(fd) {
         return returned(Err(Failure(libc::EBADF)));
     }
     // SAFETY: by the caller.
-    let real = |number| unsafe { real_attributes::flistxattr(number, names, room) as i64 };
-    match on_node(number, real) {
+    let real = |fd| unsafe { real_attributes::flistxattr(fd, names, room) as i64 };
+    match on_node(fd, real) {
         Some(done) => done as isize,
-        None if table::is_stream(number) => 0,
-        None => real(number) as isize,
+        None if table::is_stream(fd) => 0,
+        None => real(fd) as isize,
     }
 }
 
@@ -182,10 +182,10 @@ pub unsafe extern "C" fn hw_c_flistxattr(number: c_int, names: *mut c_char, room
 /// # Safety
 /// As the C library's.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn hw_c_isfdtype(number: c_int, kind: c_int) -> c_int {
-    match table::with(number, |open| Ok(super::status::kind(open))) {
+pub unsafe extern "C" fn hw_c_isfdtype(fd: c_int, kind: c_int) -> c_int {
+    match table::with(fd, |open| Ok(super::status::kind(open))) {
         Some(done) => returned(done.map(|found| c_int::from(found == kind as c_uint))),
         // SAFETY: by the caller.
-        None => unsafe { real_attributes::isfdtype(number, kind) },
+        None => unsafe { real_attributes::isfdtype(fd, kind) },
     }
 }

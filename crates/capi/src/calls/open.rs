@@ -10,7 +10,7 @@ use headwater_streams::{Access, DeviceOptions, DevicePath, FifoOptions, Stream};
 use libc::mode_t;
 
 use super::copies;
-use super::made::made_two;
+use super::create::created_two;
 use crate::errno::{Called, Failure, guarded, returned};
 use crate::next::next;
 use crate::restart::restarting;
@@ -34,8 +34,8 @@ pub mod real {
         __openat64_2(directory: c_int, path: *const c_char, flags: c_int) -> c_int;
         creat(path: *const c_char, mode: mode_t) -> c_int;
         creat64(path: *const c_char, mode: mode_t) -> c_int;
-        pipe(numbers: *mut c_int) -> c_int;
-        pipe2(numbers: *mut c_int, flags: c_int) -> c_int;
+        pipe(fds: *mut c_int) -> c_int;
+        pipe2(fds: *mut c_int, flags: c_int) -> c_int;
     }
 }
 
@@ -85,35 +85,35 @@ opening! {
 
 /// The stream that is attached to a file that was just opened, under the same number; else the file.
 #[inline]
-fn attached(number: c_int, flags: c_int) -> c_int {
-    stale::made(number);
+fn attached(fd: c_int, flags: c_int) -> c_int {
+    stale::created(fd);
     if flags & libc::O_TRUNC != 0 {
         // The file may be mapped.
         known::changed();
     }
-    if number < 0 || !startup::settings().attached || flags & libc::O_PATH != 0 {
-        return number;
+    if fd < 0 || !startup::settings().attached || flags & libc::O_PATH != 0 {
+        return fd;
     }
     // SAFETY: just opened, and not known to the program yet.
-    let file = unsafe { BorrowedFd::borrow_raw(number) };
+    let file = unsafe { BorrowedFd::borrow_raw(fd) };
     if !is_attached_file(file) {
-        return number;
+        return fd;
     }
-    returned(open_attached(number, file, flags))
+    returned(open_attached(fd, file, flags))
 }
 
 #[cold]
-fn open_attached(number: c_int, file: BorrowedFd<'_>, flags: c_int) -> Called<c_int> {
+fn open_attached(fd: c_int, file: BorrowedFd<'_>, flags: c_int) -> Called<c_int> {
     startup::prepare();
     let options = AttachedOptions::new().nonblocking(flags & libc::O_NONBLOCK != 0);
     let opened = guarded(|| restarting(|| Ok(options.open_file(file)?)));
     let done = match opened {
-        Ok(Some(stream)) => table::replace(stream, Mode::of(flags), number, flags & libc::O_CLOEXEC != 0),
+        Ok(Some(stream)) => table::replace(stream, Mode::from_flags(flags), fd, flags & libc::O_CLOEXEC != 0),
         // It was detached at this moment.
         Ok(None) => Ok(()),
         Err(failure) => Err(failure),
     };
-    done.map(|()| number).inspect_err(|_| own::close(number))
+    done.map(|()| fd).inspect_err(|_| own::close(fd))
 }
 
 /// creat(2).
@@ -155,9 +155,9 @@ fn open_stream(directory: c_int, path: *const c_char, flags: c_int) -> Option<Ca
             return Some(open_device(path, flags));
         }
     }
-    if let Some(number) = named_number(bytes) {
+    if let Some(fd) = named_fd(bytes) {
         // The kernel opens no socket anew.
-        return copies::duplicate(number, 0, flags & libc::O_CLOEXEC != 0);
+        return copies::duplicate(fd, 0, flags & libc::O_CLOEXEC != 0);
     }
     // What can only fail is left to the kernel.
     let fails =
@@ -169,15 +169,15 @@ fn open_stream(directory: c_int, path: *const c_char, flags: c_int) -> Option<Ca
 }
 
 /// The number for which a path of this process's own descriptors stands.
-fn named_number(path: &[u8]) -> Option<c_int> {
+fn named_fd(path: &[u8]) -> Option<c_int> {
     match path {
         b"/dev/stdin" => return Some(0),
         b"/dev/stdout" => return Some(1),
         b"/dev/stderr" => return Some(2),
         _ => {}
     }
-    let number = path.strip_prefix(b"/dev/fd/").or_else(|| path.strip_prefix(b"/proc/self/fd/"))?;
-    std::str::from_utf8(number).ok()?.parse().ok()
+    let fd = path.strip_prefix(b"/dev/fd/").or_else(|| path.strip_prefix(b"/proc/self/fd/"))?;
+    std::str::from_utf8(fd).ok()?.parse().ok()
 }
 
 pub fn open_device(path: &str, flags: c_int) -> Called<c_int> {
@@ -187,7 +187,7 @@ pub fn open_device(path: &str, flags: c_int) -> Called<c_int> {
     startup::prepare();
     let options = DeviceOptions::new().nonblocking(flags & libc::O_NONBLOCK != 0);
     let stream = guarded(|| restarting(|| Ok(options.open_path(path)?)))?;
-    number_of(stream, flags)
+    give_fd(stream, flags)
 }
 
 /// Whether a path is a FIFO's, and readable and writable as this process is: the library needs both.
@@ -219,12 +219,12 @@ fn open_fifo(directory: c_int, path: &CStr, flags: c_int) -> Called<c_int> {
         return table::open_both(reader, writer, flags & libc::O_CLOEXEC != 0);
     }
     let stream = guarded(|| restarting(|| Ok(options.open(path, access)?)))?;
-    number_of(stream, flags)
+    give_fd(stream, flags)
 }
 
 /// Gives a stream that was just opened its number.
-fn number_of(stream: Stream, flags: c_int) -> Called<c_int> {
-    table::open(stream, Mode::of(flags), 0, flags & libc::O_CLOEXEC != 0)
+fn give_fd(stream: Stream, flags: c_int) -> Called<c_int> {
+    table::open(stream, Mode::from_flags(flags), 0, flags & libc::O_CLOEXEC != 0)
 }
 
 /// pipe(2): a STREAMS pipe where the program asks for it.
@@ -232,12 +232,12 @@ fn number_of(stream: Stream, flags: c_int) -> Called<c_int> {
 /// # Safety
 /// As the C library's.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn hw_c_pipe(numbers: *mut c_int) -> c_int {
+pub unsafe extern "C" fn hw_c_pipe(fds: *mut c_int) -> c_int {
     if startup::settings().pipes {
-        return returned(pipe(numbers, 0));
+        return returned(pipe(fds, 0));
     }
     // SAFETY: by the caller.
-    made_two(unsafe { real::pipe(numbers) }, numbers)
+    created_two(unsafe { real::pipe(fds) }, fds)
 }
 
 /// pipe(2), by another name.
@@ -245,9 +245,9 @@ pub unsafe extern "C" fn hw_c_pipe(numbers: *mut c_int) -> c_int {
 /// # Safety
 /// As the C library's.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn hw_c___pipe(numbers: *mut c_int) -> c_int {
+pub unsafe extern "C" fn hw_c___pipe(fds: *mut c_int) -> c_int {
     // SAFETY: by the caller.
-    unsafe { hw_c_pipe(numbers) }
+    unsafe { hw_c_pipe(fds) }
 }
 
 /// pipe2(2): as [`hw_c_pipe`].
@@ -255,17 +255,17 @@ pub unsafe extern "C" fn hw_c___pipe(numbers: *mut c_int) -> c_int {
 /// # Safety
 /// As the C library's.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn hw_c_pipe2(numbers: *mut c_int, flags: c_int) -> c_int {
+pub unsafe extern "C" fn hw_c_pipe2(fds: *mut c_int, flags: c_int) -> c_int {
     // Packets and notification pipes are the kernel's.
     if startup::settings().pipes && flags & !(libc::O_CLOEXEC | libc::O_NONBLOCK) == 0 {
-        return returned(pipe(numbers, flags));
+        return returned(pipe(fds, flags));
     }
     // SAFETY: by the caller.
-    made_two(unsafe { real::pipe2(numbers, flags) }, numbers)
+    created_two(unsafe { real::pipe2(fds, flags) }, fds)
 }
 
-fn pipe(numbers: *mut c_int, flags: c_int) -> Called<c_int> {
-    let place = numbers.cast::<[c_int; 2]>();
+fn pipe(fds: *mut c_int, flags: c_int) -> Called<c_int> {
+    let place = fds.cast::<[c_int; 2]>();
     memory::check_room(place)?;
     startup::prepare();
     let (near, far) = guarded(|| Ok(headwater_streams::pipe()?))?;
@@ -274,8 +274,8 @@ fn pipe(numbers: *mut c_int, flags: c_int) -> Called<c_int> {
         far.set_nonblocking(true)?;
     }
     let flags = flags | libc::O_RDWR;
-    let near = number_of(near, flags)?;
-    let far = number_of(far, flags).inspect_err(|_| super::close::close(near))?;
+    let near = give_fd(near, flags)?;
+    let far = give_fd(far, flags).inspect_err(|_| super::close::close(near))?;
     if let Err(failure) = memory::put(place, [near, far]) {
         super::close::close(near);
         super::close::close(far);

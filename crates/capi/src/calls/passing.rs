@@ -22,10 +22,10 @@ pub mod real {
     use super::{c_int, c_uint, mmsghdr, msghdr, next, timespec};
 
     next! {
-        sendmsg(number: c_int, message: *const msghdr, flags: c_int) -> isize;
-        recvmsg(number: c_int, message: *mut msghdr, flags: c_int) -> isize;
-        sendmmsg(number: c_int, messages: *mut mmsghdr, count: c_uint, flags: c_int) -> c_int;
-        recvmmsg(number: c_int, messages: *mut mmsghdr, count: c_uint, flags: c_int, time: *mut timespec) -> c_int;
+        sendmsg(fd: c_int, message: *const msghdr, flags: c_int) -> isize;
+        recvmsg(fd: c_int, message: *mut msghdr, flags: c_int) -> isize;
+        sendmmsg(fd: c_int, messages: *mut mmsghdr, count: c_uint, flags: c_int) -> c_int;
+        recvmmsg(fd: c_int, messages: *mut mmsghdr, count: c_uint, flags: c_int, time: *mut timespec) -> c_int;
     }
 }
 
@@ -34,18 +34,18 @@ pub mod real {
 /// # Safety
 /// As the C library's.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn hw_c_sendmsg(number: c_int, message: *const msghdr, flags: c_int) -> isize {
-    if let Some(failure) = refused(number) {
+pub unsafe extern "C" fn hw_c_sendmsg(fd: c_int, message: *const msghdr, flags: c_int) -> isize {
+    if let Some(failure) = refused(fd) {
         return returned(Err(failure));
     }
-    let replaced = if table::is_any() { guarded(|| Replaced::of(message)) } else { Ok(None) };
+    let replaced = if table::is_any() { guarded(|| Replaced::from_message(message)) } else { Ok(None) };
     match replaced {
         Err(failure) => returned(Err(failure)),
         // SAFETY: by the caller.
-        Ok(None) => unsafe { real::sendmsg(number, message, flags) },
+        Ok(None) => unsafe { real::sendmsg(fd, message, flags) },
         Ok(Some(replaced)) => {
             // SAFETY: a copy of the caller's message with a control part of ours.
-            unsafe { real::sendmsg(number, &replaced.message, flags) }
+            unsafe { real::sendmsg(fd, &replaced.message, flags) }
         }
     }
 }
@@ -55,12 +55,12 @@ pub unsafe extern "C" fn hw_c_sendmsg(number: c_int, message: *const msghdr, fla
 /// # Safety
 /// As the C library's.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn hw_c_recvmsg(number: c_int, message: *mut msghdr, flags: c_int) -> isize {
-    if let Some(failure) = refused(number) {
+pub unsafe extern "C" fn hw_c_recvmsg(fd: c_int, message: *mut msghdr, flags: c_int) -> isize {
+    if let Some(failure) = refused(fd) {
         return returned(Err(failure));
     }
     // SAFETY: by the caller.
-    let received = unsafe { real::recvmsg(number, message, flags) };
+    let received = unsafe { real::recvmsg(fd, message, flags) };
     if received >= 0 {
         // SAFETY: the kernel has just filled in the message.
         unsafe { take_up_all(&*message, flags) };
@@ -73,21 +73,21 @@ pub unsafe extern "C" fn hw_c_recvmsg(number: c_int, message: *mut msghdr, flags
 /// # Safety
 /// The name may be null or wrong; no other thread writes it.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn hw_take_stream(number: c_int, driver: *const c_char) -> c_int {
+pub unsafe extern "C" fn hw_take_stream(fd: c_int, driver: *const c_char) -> c_int {
     returned(guarded(|| {
         // SAFETY: the program's text, read once.
         let driver = unsafe { memory::text(driver, NAME_MAX + 1)? };
         let driver = driver.to_str().map_err(|_| Failure(libc::EINVAL))?;
-        if table::is_stream(number) || table::is_own(number) || !own::is_open(number) {
-            return Err(Failure(if table::is_stream(number) { libc::ENOSTR } else { libc::EBADF }));
+        if table::is_stream(fd) || table::is_own(fd) || !own::is_open(fd) {
+            return Err(Failure(if table::is_stream(fd) { libc::ENOSTR } else { libc::EBADF }));
         }
         startup::prepare();
         // SAFETY: an open file of the program, for one call; one that another thread closes meanwhile is refused by the kernel.
-        let file = unsafe { BorrowedFd::borrow_raw(number) };
+        let file = unsafe { BorrowedFd::borrow_raw(fd) };
         let stream = Device::take_bundle(driver, file)?.ok_or(Failure(libc::ENOSTR))?;
         // SAFETY: asks only.
-        let flags = unsafe { hw_own_fcntl(number, libc::F_GETFD, 0) };
-        table::replace(stream, Mode::BOTH, number, flags & libc::FD_CLOEXEC != 0)?;
+        let flags = unsafe { hw_own_fcntl(fd, libc::F_GETFD, 0) };
+        table::replace(stream, Mode::BOTH, fd, flags & libc::FD_CLOEXEC != 0)?;
         Ok(0)
     }))
 }
@@ -97,22 +97,22 @@ pub unsafe extern "C" fn hw_take_stream(number: c_int, driver: *const c_char) ->
 /// # Safety
 /// As the C library's.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn hw_c_sendmmsg(number: c_int, messages: *mut mmsghdr, count: c_uint, flags: c_int) -> c_int {
-    if let Some(failure) = refused(number) {
+pub unsafe extern "C" fn hw_c_sendmmsg(fd: c_int, messages: *mut mmsghdr, count: c_uint, flags: c_int) -> c_int {
+    if let Some(failure) = refused(fd) {
         return returned(Err(failure));
     }
     let message = |at: u32| messages.wrapping_add(at as usize);
     // SAFETY: the place of a header, which is looked at if it is there.
     let header = |at| unsafe { &raw const (*message(at)).msg_hdr };
-    let has_streams = |at| !matches!(guarded(|| Replaced::of(header(at))), Ok(None));
+    let has_streams = |at| !matches!(guarded(|| Replaced::from_message(header(at))), Ok(None));
     if !table::is_any() || !(0..count.min(MESSAGES_MAX)).any(has_streams) {
         // SAFETY: by the caller.
-        return unsafe { real::sendmmsg(number, messages, count, flags) };
+        return unsafe { real::sendmmsg(fd, messages, count, flags) };
     }
     let mut sent = 0;
     while sent < count.min(MESSAGES_MAX) {
         // SAFETY: by the caller; a place that is not there is refused by the kernel.
-        let len = unsafe { hw_c_sendmsg(number, header(sent), flags) };
+        let len = unsafe { hw_c_sendmsg(fd, header(sent), flags) };
         // SAFETY: as above.
         if len < 0 || memory::put(unsafe { &raw mut (*message(sent)).msg_len }, len as c_uint).is_err() {
             break;
@@ -128,17 +128,17 @@ pub unsafe extern "C" fn hw_c_sendmmsg(number: c_int, messages: *mut mmsghdr, co
 /// As the C library's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hw_c_recvmmsg(
-    number: c_int,
+    fd: c_int,
     messages: *mut mmsghdr,
     count: c_uint,
     flags: c_int,
     time: *mut timespec,
 ) -> c_int {
-    if let Some(failure) = refused(number) {
+    if let Some(failure) = refused(fd) {
         return returned(Err(failure));
     }
     // SAFETY: by the caller.
-    let received = unsafe { real::recvmmsg(number, messages, count, flags, time) };
+    let received = unsafe { real::recvmmsg(fd, messages, count, flags, time) };
     for at in 0..usize::try_from(received).unwrap_or(0) {
         // SAFETY: the kernel has just filled in so many messages.
         unsafe { take_up_all(&(*messages.add(at)).msg_hdr, flags) };
@@ -150,11 +150,11 @@ pub unsafe extern "C" fn hw_c_recvmmsg(
 const MESSAGES_MAX: c_uint = 1024;
 
 /// Why no message goes through a number. None: the kernel says.
-fn refused(number: c_int) -> Option<Failure> {
-    if table::is_own(number) {
+fn refused(fd: c_int) -> Option<Failure> {
+    if table::is_own(fd) {
         return Some(Failure(libc::EBADF));
     }
-    table::is_stream(number).then_some(Failure(libc::ENOTSOCK))
+    table::is_stream(fd).then_some(Failure(libc::ENOTSOCK))
 }
 
 /// Takes up the descriptors of a received message.
@@ -166,21 +166,21 @@ unsafe fn take_up_all(message: &msghdr, flags: c_int) {
     // SAFETY: by the caller.
     unsafe {
         for_each_file(message, |place| {
-            let number = stale::made(place.read_unaligned());
+            let fd = stale::created(place.read_unaligned());
             if flags & libc::MSG_PEEK == 0 {
-                let _ = guarded(|| take_up(number, flags & libc::MSG_CMSG_CLOEXEC != 0));
+                let _ = guarded(|| take_up(fd, flags & libc::MSG_CMSG_CLOEXEC != 0));
             }
         });
     }
 }
 
 /// A received descriptor that stands for a pipe's or FIFO's end becomes one, under the same number. One of a driver is left as it is.
-fn take_up(number: c_int, closed_by_exec: bool) -> Called<()> {
+fn take_up(fd: c_int, closed_by_exec: bool) -> Called<()> {
     // SAFETY: the kernel has just made it for the program, which does not know it yet.
-    let file = unsafe { BorrowedFd::borrow_raw(number) };
+    let file = unsafe { BorrowedFd::borrow_raw(fd) };
     startup::prepare();
     match Stream::from_bundle(file)? {
-        Some(stream) => table::replace(stream, Mode::BOTH, number, closed_by_exec),
+        Some(stream) => table::replace(stream, Mode::BOTH, fd, closed_by_exec),
         None => Ok(()),
     }
 }
@@ -215,7 +215,7 @@ struct Replaced {
 
 impl Replaced {
     /// None if no stream is sent, or the kernel is to refuse the message.
-    fn of(message: *const msghdr) -> Called<Option<Replaced>> {
+    fn from_message(message: *const msghdr) -> Called<Option<Replaced>> {
         // SAFETY: any bytes are a value of the type.
         let Ok(mut message) = (unsafe { memory::get(message) }) else { return Ok(None) };
         if message.msg_control.is_null() || message.msg_controllen < size_of::<cmsghdr>() {
@@ -233,14 +233,14 @@ impl Replaced {
         // SAFETY: the control part is our copy.
         unsafe {
             for_each_file(&message, |place| {
-                let number = place.read_unaligned();
-                match table::with(number, |open| Ok(open.stream.to_bundle()?)) {
+                let fd = place.read_unaligned();
+                match table::with(fd, |open| Ok(open.stream.to_bundle()?)) {
                     Some(Ok(file)) => {
                         place.write_unaligned(file.as_raw_fd());
                         files.push(file);
                     }
                     Some(Err(why)) => failure = Some(why),
-                    None if table::is_own(number) => failure = Some(Failure(libc::EBADF)),
+                    None if table::is_own(fd) => failure = Some(Failure(libc::EBADF)),
                     None => {}
                 }
             });

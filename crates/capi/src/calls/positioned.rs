@@ -15,31 +15,31 @@ pub mod real {
     use super::{c_int, c_void, iovec, next, off_t};
 
     next! {
-        pread(number: c_int, buffer: *mut c_void, count: usize, offset: off_t) -> isize;
-        pread64(number: c_int, buffer: *mut c_void, count: usize, offset: off_t) -> isize;
-        __pread64(number: c_int, buffer: *mut c_void, count: usize, offset: off_t) -> isize;
-        pwrite(number: c_int, buffer: *const c_void, count: usize, offset: off_t) -> isize;
-        pwrite64(number: c_int, buffer: *const c_void, count: usize, offset: off_t) -> isize;
-        __pwrite64(number: c_int, buffer: *const c_void, count: usize, offset: off_t) -> isize;
-        __pread_chk(number: c_int, buffer: *mut c_void, count: usize, offset: off_t, room: usize) -> isize;
-        __pread64_chk(number: c_int, buffer: *mut c_void, count: usize, offset: off_t, room: usize) -> isize;
-        preadv(number: c_int, pieces: *const iovec, count: c_int, offset: off_t) -> isize;
-        preadv64(number: c_int, pieces: *const iovec, count: c_int, offset: off_t) -> isize;
-        pwritev(number: c_int, pieces: *const iovec, count: c_int, offset: off_t) -> isize;
-        pwritev64(number: c_int, pieces: *const iovec, count: c_int, offset: off_t) -> isize;
-        preadv2(number: c_int, pieces: *const iovec, count: c_int, offset: off_t, flags: c_int) -> isize;
-        preadv64v2(number: c_int, pieces: *const iovec, count: c_int, offset: off_t, flags: c_int) -> isize;
-        pwritev2(number: c_int, pieces: *const iovec, count: c_int, offset: off_t, flags: c_int) -> isize;
-        pwritev64v2(number: c_int, pieces: *const iovec, count: c_int, offset: off_t, flags: c_int) -> isize;
+        pread(fd: c_int, buffer: *mut c_void, count: usize, offset: off_t) -> isize;
+        pread64(fd: c_int, buffer: *mut c_void, count: usize, offset: off_t) -> isize;
+        __pread64(fd: c_int, buffer: *mut c_void, count: usize, offset: off_t) -> isize;
+        pwrite(fd: c_int, buffer: *const c_void, count: usize, offset: off_t) -> isize;
+        pwrite64(fd: c_int, buffer: *const c_void, count: usize, offset: off_t) -> isize;
+        __pwrite64(fd: c_int, buffer: *const c_void, count: usize, offset: off_t) -> isize;
+        __pread_chk(fd: c_int, buffer: *mut c_void, count: usize, offset: off_t, room: usize) -> isize;
+        __pread64_chk(fd: c_int, buffer: *mut c_void, count: usize, offset: off_t, room: usize) -> isize;
+        preadv(fd: c_int, pieces: *const iovec, count: c_int, offset: off_t) -> isize;
+        preadv64(fd: c_int, pieces: *const iovec, count: c_int, offset: off_t) -> isize;
+        pwritev(fd: c_int, pieces: *const iovec, count: c_int, offset: off_t) -> isize;
+        pwritev64(fd: c_int, pieces: *const iovec, count: c_int, offset: off_t) -> isize;
+        preadv2(fd: c_int, pieces: *const iovec, count: c_int, offset: off_t, flags: c_int) -> isize;
+        preadv64v2(fd: c_int, pieces: *const iovec, count: c_int, offset: off_t, flags: c_int) -> isize;
+        pwritev2(fd: c_int, pieces: *const iovec, count: c_int, offset: off_t, flags: c_int) -> isize;
+        pwritev64v2(fd: c_int, pieces: *const iovec, count: c_int, offset: off_t, flags: c_int) -> isize;
     }
 }
 
 /// Why a call with a position fails on a stream. None: the number is the kernel's affair.
-fn refused(number: c_int, offset: off_t) -> Option<Failure> {
-    if table::is_own(number) {
+fn refused(fd: c_int, offset: off_t) -> Option<Failure> {
+    if table::is_own(fd) {
         return Some(Failure(libc::EBADF));
     }
-    table::is_stream(number).then_some(Failure(if offset < 0 { libc::EINVAL } else { libc::ESPIPE }))
+    table::is_stream(fd).then_some(Failure(if offset < 0 { libc::EINVAL } else { libc::ESPIPE }))
 }
 
 macro_rules! positioned {
@@ -51,16 +51,16 @@ macro_rules! positioned {
             /// As the C library's.
             #[unsafe(no_mangle)]
             pub unsafe extern "C" fn $name(
-                number: c_int,
+                fd: c_int,
                 $place: $type,
                 $count: $size,
                 offset: off_t
                 $(, $room: usize)?
             ) -> isize {
-                match refused(number, offset) {
+                match refused(fd, offset) {
                     Some(failure) => returned(Err(failure)),
                     // SAFETY: by the caller.
-                    None => unsafe { real::$real(number, $place, $count, offset $(, $room)?) },
+                    None => unsafe { real::$real(fd, $place, $count, offset $(, $room)?) },
                 }
             }
         )*
@@ -110,14 +110,14 @@ pub fn is_now(flags: c_int) -> Called<bool> {
 
 /// None: it is no stream.
 #[inline(never)]
-fn read_at(number: c_int, pieces: *const iovec, count: c_int, flags: c_int) -> Option<Called<isize>> {
-    table::with(number, |open| readv_with(open, pieces, count, flags))
+fn read_at(fd: c_int, pieces: *const iovec, count: c_int, flags: c_int) -> Option<Called<isize>> {
+    table::with(fd, |open| readv_with(open, pieces, count, flags))
 }
 
 /// As [`read_at`].
 #[inline(never)]
-fn write_at(number: c_int, pieces: *const iovec, count: c_int, flags: c_int) -> Option<Called<isize>> {
-    table::with(number, |open| writev_with(open, number, pieces, count, flags))
+fn write_at(fd: c_int, pieces: *const iovec, count: c_int, flags: c_int) -> Option<Called<isize>> {
+    table::with(fd, |open| writev_with(open, fd, pieces, count, flags))
 }
 
 macro_rules! with_flags {
@@ -129,19 +129,19 @@ macro_rules! with_flags {
             /// As the C library's.
             #[unsafe(no_mangle)]
             pub unsafe extern "C" fn $name(
-                number: c_int,
+                fd: c_int,
                 pieces: *const iovec,
                 count: c_int,
                 offset: off_t,
                 flags: c_int,
             ) -> isize {
-                if offset == -1 && let Some(done) = $call(number, pieces, count, flags) {
+                if offset == -1 && let Some(done) = $call(fd, pieces, count, flags) {
                     return returned(done);
                 }
-                match refused(number, offset) {
+                match refused(fd, offset) {
                     Some(failure) => returned(Err(failure)),
                     // SAFETY: by the caller.
-                    None => unsafe { real::$real(number, pieces, count, offset, flags) },
+                    None => unsafe { real::$real(fd, pieces, count, offset, flags) },
                 }
             }
         )*

@@ -21,34 +21,34 @@ pub mod real {
     use super::{c_char, c_int, next};
 
     /// Arguments or an environment: texts, and a null pointer at the end.
-    pub type Texts = *const *const c_char;
+    pub type Strings = *const *const c_char;
 
     next! {
-        execve(path: *const c_char, arguments: Texts, environment: Texts) -> c_int;
-        execvpe(file: *const c_char, arguments: Texts, environment: Texts) -> c_int;
-        fexecve(number: c_int, arguments: Texts, environment: Texts) -> c_int;
+        execve(path: *const c_char, argv: Strings, envp: Strings) -> c_int;
+        execvpe(file: *const c_char, argv: Strings, envp: Strings) -> c_int;
+        fexecve(fd: c_int, argv: Strings, envp: Strings) -> c_int;
         execveat(
-            directory: c_int, path: *const c_char, arguments: Texts, environment: Texts, flags: c_int
+            directory: c_int, path: *const c_char, argv: Strings, envp: Strings, flags: c_int
         ) -> c_int;
         fork() -> libc::pid_t;
     }
 }
 
-use real::Texts;
+use real::Strings;
 
 unsafe extern "C" {
-    static environ: Texts;
+    static environ: Strings;
 }
 
 /// Calls `exec` with an environment in which the streams that go on are named. It returns only if it fails.
-fn with_streams(environment: Texts, exec: impl FnOnce(Texts) -> c_int) -> c_int {
+fn with_streams(envp: Strings, exec: impl FnOnce(Strings) -> c_int) -> c_int {
     if !table::is_any() {
-        return exec(environment);
+        return exec(envp);
     }
     let passed = inherit::pass(inherit::kept_open());
     // SAFETY: the program's environment, as exec reads it.
-    let environment = unsafe { Environment::with(environment, &passed) };
-    let failed = exec(environment.texts());
+    let envp = unsafe { Environment::with(envp, &passed) };
+    let failed = exec(envp.as_ptr());
     let failure = errno::last();
     passed.take_back();
     errno::set(failure.0);
@@ -59,33 +59,33 @@ fn with_streams(environment: Texts, exec: impl FnOnce(Texts) -> c_int) -> c_int 
 pub struct Environment {
     /// Owned here; the texts point to it.
     _variable: Option<CString>,
-    texts: Vec<*const c_char>,
+    strings: Vec<*const c_char>,
 }
 
 impl Environment {
     /// # Safety
     /// `others` is null, or texts with a null pointer at the end, which live longer than the result.
-    pub unsafe fn with(others: Texts, passed: &inherit::Passed) -> Environment {
+    pub unsafe fn with(others: Strings, passed: &inherit::Passed) -> Environment {
         let variable = passed.variable();
-        let mut texts = Vec::new();
+        let mut strings = Vec::new();
         let mut at = others;
         // SAFETY: by the caller.
         while !at.is_null() && !unsafe { *at }.is_null() {
             // SAFETY: as above.
-            let text = unsafe { *at };
+            let string = unsafe { *at };
             // SAFETY: a text with a NUL.
-            if !inherit::is_variable(unsafe { std::ffi::CStr::from_ptr(text) }) {
-                texts.push(text);
+            if !inherit::is_variable(unsafe { std::ffi::CStr::from_ptr(string) }) {
+                strings.push(string);
             }
             at = at.wrapping_add(1);
         }
-        texts.extend(variable.as_ref().map(|variable| variable.as_ptr()));
-        texts.push(ptr::null());
-        Environment { _variable: variable, texts }
+        strings.extend(variable.as_ref().map(|variable| variable.as_ptr()));
+        strings.push(ptr::null());
+        Environment { _variable: variable, strings }
     }
 
-    pub fn texts(&self) -> Texts {
-        self.texts.as_ptr()
+    pub fn as_ptr(&self) -> Strings {
+        self.strings.as_ptr()
     }
 }
 
@@ -94,9 +94,9 @@ impl Environment {
 /// # Safety
 /// As the C library's.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn hw_c_execve(path: *const c_char, arguments: Texts, environment: Texts) -> c_int {
+pub unsafe extern "C" fn hw_c_execve(path: *const c_char, argv: Strings, envp: Strings) -> c_int {
     // SAFETY: by the caller.
-    with_streams(environment, |environment| unsafe { real::execve(path, arguments, environment) })
+    with_streams(envp, |envp| unsafe { real::execve(path, argv, envp) })
 }
 
 /// execv(3).
@@ -104,9 +104,9 @@ pub unsafe extern "C" fn hw_c_execve(path: *const c_char, arguments: Texts, envi
 /// # Safety
 /// As the C library's.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn hw_c_execv(path: *const c_char, arguments: Texts) -> c_int {
+pub unsafe extern "C" fn hw_c_execv(path: *const c_char, argv: Strings) -> c_int {
     // SAFETY: by the caller; the environment is the program's.
-    unsafe { hw_c_execve(path, arguments, environ) }
+    unsafe { hw_c_execve(path, argv, environ) }
 }
 
 /// execvpe(3).
@@ -114,9 +114,9 @@ pub unsafe extern "C" fn hw_c_execv(path: *const c_char, arguments: Texts) -> c_
 /// # Safety
 /// As the C library's.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn hw_c_execvpe(file: *const c_char, arguments: Texts, environment: Texts) -> c_int {
+pub unsafe extern "C" fn hw_c_execvpe(file: *const c_char, argv: Strings, envp: Strings) -> c_int {
     // SAFETY: by the caller.
-    with_streams(environment, |environment| unsafe { real::execvpe(file, arguments, environment) })
+    with_streams(envp, |envp| unsafe { real::execvpe(file, argv, envp) })
 }
 
 /// execvp(3).
@@ -124,9 +124,9 @@ pub unsafe extern "C" fn hw_c_execvpe(file: *const c_char, arguments: Texts, env
 /// # Safety
 /// As the C library's.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn hw_c_execvp(file: *const c_char, arguments: Texts) -> c_int {
+pub unsafe extern "C" fn hw_c_execvp(file: *const c_char, argv: Strings) -> c_int {
     // SAFETY: as in `hw_c_execv`.
-    unsafe { hw_c_execvpe(file, arguments, environ) }
+    unsafe { hw_c_execvpe(file, argv, environ) }
 }
 
 /// fexecve(3).
@@ -134,9 +134,9 @@ pub unsafe extern "C" fn hw_c_execvp(file: *const c_char, arguments: Texts) -> c
 /// # Safety
 /// As the C library's.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn hw_c_fexecve(number: c_int, arguments: Texts, environment: Texts) -> c_int {
+pub unsafe extern "C" fn hw_c_fexecve(fd: c_int, argv: Strings, envp: Strings) -> c_int {
     // SAFETY: by the caller.
-    with_streams(environment, |environment| unsafe { real::fexecve(number, arguments, environment) })
+    with_streams(envp, |envp| unsafe { real::fexecve(fd, argv, envp) })
 }
 
 /// execveat(2).
@@ -147,12 +147,12 @@ pub unsafe extern "C" fn hw_c_fexecve(number: c_int, arguments: Texts, environme
 pub unsafe extern "C" fn hw_c_execveat(
     directory: c_int,
     path: *const c_char,
-    arguments: Texts,
-    environment: Texts,
+    argv: Strings,
+    envp: Strings,
     flags: c_int,
 ) -> c_int {
     // SAFETY: by the caller.
-    with_streams(environment, |environment| unsafe { real::execveat(directory, path, arguments, environment, flags) })
+    with_streams(envp, |envp| unsafe { real::execveat(directory, path, argv, envp, flags) })
 }
 
 /// fork(2), for [`hw_c_vfork`]: a child that shares the memory would change the parent's table of streams.

@@ -136,15 +136,15 @@ impl Sets {
         };
         let words = [words(at[0])?, words(at[1])?, words(at[2])?];
         let sets = Sets { count, at: at.map(|set| set.cast()), words };
-        (0..count).any(|number| table::is_stream(number as c_int) && sets.asked(number) != 0).then_some(sets)
+        (0..count).any(|fd| table::is_stream(fd as c_int) && sets.asked(fd) != 0).then_some(sets)
     }
 
-    fn is_in(&self, set: usize, number: usize) -> bool {
-        self.words[set].get(number / BITS).is_some_and(|word| word >> (number % BITS) & 1 != 0)
+    fn is_in(&self, set: usize, fd: usize) -> bool {
+        self.words[set].get(fd / BITS).is_some_and(|word| word >> (fd % BITS) & 1 != 0)
     }
 
-    fn asked(&self, number: usize) -> c_short {
-        (0..3).filter(|set| self.is_in(*set, number)).fold(0, |asked, set| asked | ASKED[set])
+    fn asked(&self, fd: usize) -> c_short {
+        (0..3).filter(|set| self.is_in(*set, fd)).fold(0, |asked, set| asked | ASKED[set])
     }
 
     /// Whether a set is told of the events of a descriptor.
@@ -157,9 +157,9 @@ impl Sets {
     ///
     /// Errors: `EBADF` for a number that is not open; else as poll.
     fn select(mut self, timeout: Option<Duration>, mask: *const sigset_t) -> Called<c_int> {
-        let numbers = (0..self.count).filter(|number| self.asked(*number) != 0);
+        let fds = (0..self.count).filter(|fd| self.asked(*fd) != 0);
         let mut polled: Vec<pollfd> =
-            numbers.map(|number| pollfd { fd: number as c_int, events: self.asked(number), revents: 0 }).collect();
+            fds.map(|fd| pollfd { fd: fd as c_int, events: self.asked(fd), revents: 0 }).collect();
         let counts = |one: &pollfd| one.revents & libc::POLLNVAL != 0 || (0..3).any(|set| self.is_told(set, one));
         poll::poll_for(&mut polled, timeout, mask, counts)?;
         if polled.iter().any(|one| one.revents & libc::POLLNVAL != 0) {

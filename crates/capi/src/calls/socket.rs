@@ -7,16 +7,16 @@ use libc::{off_t, off64_t, sockaddr, socklen_t};
 
 use crate::errno::{Failure, returned};
 use crate::next::next;
-use crate::stale::made;
+use crate::stale::created;
 use crate::table;
 
 macro_rules! refused {
-    ($($errno:ident: $name:ident = $real:ident($number:ident: c_int $(, $argument:ident: $type:ty)*) -> $result:ty;)*) => {
+    ($($errno:ident: $name:ident = $real:ident($fd:ident: c_int $(, $argument:ident: $type:ty)*) -> $result:ty;)*) => {
         pub mod real {
             //! The next library's.
             use super::*;
 
-            next! { $($real($number: c_int $(, $argument: $type)*) -> $result;)* }
+            next! { $($real($fd: c_int $(, $argument: $type)*) -> $result;)* }
         }
 
         $(
@@ -25,45 +25,45 @@ macro_rules! refused {
             /// # Safety
             /// As the C library's.
             #[unsafe(no_mangle)]
-            pub unsafe extern "C" fn $name($number: c_int $(, $argument: $type)*) -> $result {
-                if table::is_stream($number) {
+            pub unsafe extern "C" fn $name($fd: c_int $(, $argument: $type)*) -> $result {
+                if table::is_stream($fd) {
                     return returned(Err(Failure(libc::$errno)));
                 }
-                if table::is_own($number) {
+                if table::is_own($fd) {
                     return returned(Err(Failure(libc::EBADF)));
                 }
                 // SAFETY: by the caller.
-                unsafe { real::$real($number $(, $argument)*) }
+                unsafe { real::$real($fd $(, $argument)*) }
             }
         )*
     };
 }
 
 refused! {
-    ENOTSOCK: hw_c_send = send(number: c_int, bytes: *const c_void, len: usize, flags: c_int) -> isize;
-    ENOTSOCK: hw_c_recv = recv(number: c_int, bytes: *mut c_void, len: usize, flags: c_int) -> isize;
-    ENOTSOCK: hw_c_sendto = sendto(number: c_int, bytes: *const c_void, len: usize, flags: c_int,
+    ENOTSOCK: hw_c_send = send(fd: c_int, bytes: *const c_void, len: usize, flags: c_int) -> isize;
+    ENOTSOCK: hw_c_recv = recv(fd: c_int, bytes: *mut c_void, len: usize, flags: c_int) -> isize;
+    ENOTSOCK: hw_c_sendto = sendto(fd: c_int, bytes: *const c_void, len: usize, flags: c_int,
         to: *const sockaddr, to_len: socklen_t) -> isize;
-    ENOTSOCK: hw_c_recvfrom = recvfrom(number: c_int, bytes: *mut c_void, len: usize, flags: c_int,
+    ENOTSOCK: hw_c_recvfrom = recvfrom(fd: c_int, bytes: *mut c_void, len: usize, flags: c_int,
         from: *mut sockaddr, from_len: *mut socklen_t) -> isize;
-    ENOTSOCK: hw_c_shutdown = shutdown(number: c_int, how: c_int) -> c_int;
-    ENOTSOCK: hw_c_setsockopt = setsockopt(number: c_int, level: c_int, option: c_int, value: *const c_void,
+    ENOTSOCK: hw_c_shutdown = shutdown(fd: c_int, how: c_int) -> c_int;
+    ENOTSOCK: hw_c_setsockopt = setsockopt(fd: c_int, level: c_int, option: c_int, value: *const c_void,
         len: socklen_t) -> c_int;
-    ENOTSOCK: hw_c_getsockopt = getsockopt(number: c_int, level: c_int, option: c_int, value: *mut c_void,
+    ENOTSOCK: hw_c_getsockopt = getsockopt(fd: c_int, level: c_int, option: c_int, value: *mut c_void,
         len: *mut socklen_t) -> c_int;
-    ENOTSOCK: hw_c_getsockname = getsockname(number: c_int, name: *mut sockaddr, len: *mut socklen_t) -> c_int;
-    ENOTSOCK: hw_c_getpeername = getpeername(number: c_int, name: *mut sockaddr, len: *mut socklen_t) -> c_int;
-    ENOTSOCK: hw_c___send = __send(number: c_int, bytes: *const c_void, len: usize, flags: c_int) -> isize;
-    ENOTSOCK: hw_c___recv_chk = __recv_chk(number: c_int, bytes: *mut c_void, len: usize, room: usize, flags: c_int)
+    ENOTSOCK: hw_c_getsockname = getsockname(fd: c_int, name: *mut sockaddr, len: *mut socklen_t) -> c_int;
+    ENOTSOCK: hw_c_getpeername = getpeername(fd: c_int, name: *mut sockaddr, len: *mut socklen_t) -> c_int;
+    ENOTSOCK: hw_c___send = __send(fd: c_int, bytes: *const c_void, len: usize, flags: c_int) -> isize;
+    ENOTSOCK: hw_c___recv_chk = __recv_chk(fd: c_int, bytes: *mut c_void, len: usize, room: usize, flags: c_int)
         -> isize;
-    ENOTSOCK: hw_c___recvfrom_chk = __recvfrom_chk(number: c_int, bytes: *mut c_void, len: usize, room: usize, flags: c_int,
+    ENOTSOCK: hw_c___recvfrom_chk = __recvfrom_chk(fd: c_int, bytes: *mut c_void, len: usize, room: usize, flags: c_int,
         from: *mut sockaddr, from_len: *mut socklen_t) -> isize;
-    ENOTSOCK: hw_c_bind = bind(number: c_int, name: *const sockaddr, len: socklen_t) -> c_int;
-    ENOTSOCK: hw_c_connect = connect(number: c_int, name: *const sockaddr, len: socklen_t) -> c_int;
-    ENOTSOCK: hw_c___connect = __connect(number: c_int, name: *const sockaddr, len: socklen_t) -> c_int;
-    ENOTSOCK: hw_c_listen = listen(number: c_int, queue: c_int) -> c_int;
-    ENOTTY: hw_c_sockatmark = sockatmark(number: c_int) -> c_int;
-    EINVAL: hw_c_vmsplice = vmsplice(number: c_int, pieces: *const c_void, count: usize, flags: c_uint) -> isize;
+    ENOTSOCK: hw_c_bind = bind(fd: c_int, name: *const sockaddr, len: socklen_t) -> c_int;
+    ENOTSOCK: hw_c_connect = connect(fd: c_int, name: *const sockaddr, len: socklen_t) -> c_int;
+    ENOTSOCK: hw_c___connect = __connect(fd: c_int, name: *const sockaddr, len: socklen_t) -> c_int;
+    ENOTSOCK: hw_c_listen = listen(fd: c_int, queue: c_int) -> c_int;
+    ENOTTY: hw_c_sockatmark = sockatmark(fd: c_int) -> c_int;
+    EINVAL: hw_c_vmsplice = vmsplice(fd: c_int, pieces: *const c_void, count: usize, flags: c_uint) -> isize;
 }
 
 macro_rules! accepting {
@@ -72,7 +72,7 @@ macro_rules! accepting {
             //! The next library's.
             use super::*;
 
-            next! { $($real(number: c_int, $($argument: $type),*) -> c_int;)* }
+            next! { $($real(fd: c_int, $($argument: $type),*) -> c_int;)* }
         }
 
         $(
@@ -81,15 +81,15 @@ macro_rules! accepting {
             /// # Safety
             /// As the C library's.
             #[unsafe(no_mangle)]
-            pub unsafe extern "C" fn $name(number: c_int, $($argument: $type),*) -> c_int {
-                if table::is_stream(number) {
+            pub unsafe extern "C" fn $name(fd: c_int, $($argument: $type),*) -> c_int {
+                if table::is_stream(fd) {
                     return returned(Err(Failure(libc::ENOTSOCK)));
                 }
-                if table::is_own(number) {
+                if table::is_own(fd) {
                     return returned(Err(Failure(libc::EBADF)));
                 }
                 // SAFETY: by the caller.
-                made(unsafe { real_accepting::$real(number, $($argument),*) })
+                created(unsafe { real_accepting::$real(fd, $($argument),*) })
             }
         )*
     };

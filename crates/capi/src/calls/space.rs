@@ -28,8 +28,8 @@ pub mod real {
         remap_file_pages(address: *mut c_void, len: usize, access: c_int, page: usize, flags: c_int) -> c_int;
         brk(end: *mut c_void) -> c_int;
         sbrk(more: isize) -> *mut c_void;
-        ftruncate(number: c_int, len: off_t) -> c_int;
-        ftruncate64(number: c_int, len: off_t) -> c_int;
+        ftruncate(fd: c_int, len: off_t) -> c_int;
+        ftruncate64(fd: c_int, len: off_t) -> c_int;
         truncate(path: *const c_char, len: off_t) -> c_int;
         truncate64(path: *const c_char, len: off_t) -> c_int;
     }
@@ -63,8 +63,8 @@ forgetting! {
     hw_c_remap_file_pages = remap_file_pages(address: *mut c_void, len: usize, access: c_int, page: usize, flags: c_int) -> c_int;
     hw_c_brk = brk(end: *mut c_void) -> c_int;
     hw_c_sbrk = sbrk(more: isize) -> *mut c_void;
-    hw_c_ftruncate = ftruncate(number: c_int, len: off_t) -> c_int;
-    hw_c_ftruncate64 = ftruncate64(number: c_int, len: off_t) -> c_int;
+    hw_c_ftruncate = ftruncate(fd: c_int, len: off_t) -> c_int;
+    hw_c_ftruncate64 = ftruncate64(fd: c_int, len: off_t) -> c_int;
     hw_c_truncate = truncate(path: *const c_char, len: off_t) -> c_int;
     hw_c_truncate64 = truncate64(path: *const c_char, len: off_t) -> c_int;
 }

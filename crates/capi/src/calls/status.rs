@@ -17,15 +17,15 @@ pub mod real {
     use super::{c_char, c_int, c_uint, next, stat, statx_t};
 
     next! {
-        fstat(number: c_int, status: *mut stat) -> c_int;
-        fstat64(number: c_int, status: *mut stat) -> c_int;
-        __fxstat(version: c_int, number: c_int, status: *mut stat) -> c_int;
-        __fxstat64(version: c_int, number: c_int, status: *mut stat) -> c_int;
-        fstatat(number: c_int, path: *const c_char, status: *mut stat, flags: c_int) -> c_int;
-        fstatat64(number: c_int, path: *const c_char, status: *mut stat, flags: c_int) -> c_int;
-        __fxstatat(version: c_int, number: c_int, path: *const c_char, status: *mut stat, flags: c_int) -> c_int;
-        __fxstatat64(version: c_int, number: c_int, path: *const c_char, status: *mut stat, flags: c_int) -> c_int;
-        statx(number: c_int, path: *const c_char, flags: c_int, mask: c_uint, status: *mut statx_t) -> c_int;
+        fstat(fd: c_int, status: *mut stat) -> c_int;
+        fstat64(fd: c_int, status: *mut stat) -> c_int;
+        __fxstat(version: c_int, fd: c_int, status: *mut stat) -> c_int;
+        __fxstat64(version: c_int, fd: c_int, status: *mut stat) -> c_int;
+        fstatat(fd: c_int, path: *const c_char, status: *mut stat, flags: c_int) -> c_int;
+        fstatat64(fd: c_int, path: *const c_char, status: *mut stat, flags: c_int) -> c_int;
+        __fxstatat(version: c_int, fd: c_int, path: *const c_char, status: *mut stat, flags: c_int) -> c_int;
+        __fxstatat64(version: c_int, fd: c_int, path: *const c_char, status: *mut stat, flags: c_int) -> c_int;
+        statx(fd: c_int, path: *const c_char, flags: c_int, mask: c_uint, status: *mut statx_t) -> c_int;
     }
 }
 
@@ -34,11 +34,11 @@ pub mod real {
 /// # Safety
 /// None; it is `unsafe` as every entry point.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn isastream(number: c_int) -> c_int {
-    if table::is_stream(number) {
+pub unsafe extern "C" fn isastream(fd: c_int) -> c_int {
+    if table::is_stream(fd) {
         return 1;
     }
-    if own::is_open(number) { 0 } else { returned(Err(Failure(libc::EBADF))) }
+    if own::is_open(fd) { 0 } else { returned(Err(Failure(libc::EBADF))) }
 }
 
 /// The type of a stream's file.
@@ -58,8 +58,8 @@ fn mode(open: &Open, of_socket: mode_t) -> mode_t {
 }
 
 /// Mends what the kernel has said of a stream's socket.
-fn mend(number: c_int, status: *mut stat) {
-    let _ = table::with(number, |open| {
+fn mend(fd: c_int, status: *mut stat) {
+    let _ = table::with(fd, |open| {
         // A FIFO is the file of its path.
         if let Some(node) = open.stream.node() {
             // SAFETY: as the call that has just succeeded.
@@ -99,10 +99,10 @@ macro_rules! mended {
 }
 
 mended! {
-    hw_c_fstat = fstat([number, status]);
-    hw_c_fstat64 = fstat64([number, status]);
-    hw_c___fxstat = __fxstat(version: c_int, [number, status]);
-    hw_c___fxstat64 = __fxstat64(version: c_int, [number, status]);
+    hw_c_fstat = fstat([fd, status]);
+    hw_c_fstat64 = fstat64([fd, status]);
+    hw_c___fxstat = __fxstat(version: c_int, [fd, status]);
+    hw_c___fxstat64 = __fxstat64(version: c_int, [fd, status]);
 }
 
 macro_rules! mended_at {
@@ -115,15 +115,15 @@ macro_rules! mended_at {
             #[unsafe(no_mangle)]
             pub unsafe extern "C" fn $name(
                 $($version: c_int,)?
-                number: c_int,
+                fd: c_int,
                 path: *const c_char,
                 status: *mut stat,
                 flags: c_int,
             ) -> c_int {
                 // SAFETY: by the caller.
-                let done = unsafe { real::$real($($version,)? number, path, status, flags) };
-                if done == 0 && flags & libc::AT_EMPTY_PATH != 0 && table::is_stream(number) && is_empty(path) {
-                    mend(number, status);
+                let done = unsafe { real::$real($($version,)? fd, path, status, flags) };
+                if done == 0 && flags & libc::AT_EMPTY_PATH != 0 && table::is_stream(fd) && is_empty(path) {
+                    mend(fd, status);
                 }
                 done
             }
@@ -144,22 +144,22 @@ mended_at! {
 /// As the C library's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hw_c_statx(
-    number: c_int,
+    fd: c_int,
     path: *const c_char,
     flags: c_int,
     mask: c_uint,
     status: *mut statx_t,
 ) -> c_int {
     // SAFETY: by the caller.
-    let real = |number| unsafe { real::statx(number, path, flags, mask, status) };
-    let is_itself = table::is_stream(number) && flags & libc::AT_EMPTY_PATH != 0 && is_empty(path);
+    let real = |fd| unsafe { real::statx(fd, path, flags, mask, status) };
+    let is_itself = table::is_stream(fd) && flags & libc::AT_EMPTY_PATH != 0 && is_empty(path);
     // A FIFO is the file of its path.
-    if is_itself && let Some(done) = on_node(number, real) {
+    if is_itself && let Some(done) = on_node(fd, real) {
         return done;
     }
-    let done = real(number);
+    let done = real(fd);
     if done == 0 && is_itself {
-        let _ = table::with(number, |open| {
+        let _ = table::with(fd, |open| {
             // SAFETY: the kernel has just filled it in.
             let status = unsafe { &mut *status };
             if mode_t::from(status.stx_mode) & libc::S_IFMT == libc::S_IFSOCK {

@@ -95,10 +95,10 @@ const SYS_FILE_GETATTR: c_long = 468;
 const SYS_FILE_SETATTR: c_long = 469;
 
 /// The highest number and one.
-const NUMBERS: usize = 512;
+const CALL_NUMBERS: usize = 512;
 
-static WHEN: [When; NUMBERS] = {
-    let mut when = [0; NUMBERS];
+static WHEN: [When; CALL_NUMBERS] = {
+    let mut when = [0; CALL_NUMBERS];
     let mut at = 0;
     while at < ROUTED.len() {
         when[ROUTED[at].0 as usize] = ROUTED[at].1;
@@ -119,7 +119,7 @@ fn concerns(number: c_long, arguments: [usize; 5]) -> bool {
     if !table::is_any() {
         return false;
     }
-    let is_known = |number: c_int| table::is_stream(number) || table::is_own(number) || epoll::is_set(number);
+    let is_known = |fd: c_int| table::is_stream(fd) || table::is_own(fd) || epoll::is_set(fd);
     let is_named = |(at, argument): (usize, &usize)| when >> at & 1 != 0 && is_known(*argument as c_int);
     when & ANY != 0 || arguments.iter().enumerate().any(is_named)
 }
@@ -164,8 +164,8 @@ fn submits_stream(count: usize, places: usize) -> bool {
         // SAFETY: any bytes are a pointer, and a number.
         let place = unsafe { memory::get((places as *const usize).wrapping_add(at)) };
         // SAFETY: as above.
-        let number = place.and_then(|place| unsafe { memory::get((place + FILE) as *const c_int) });
-        number.is_ok_and(|number| table::is_stream(number) || table::is_own(number))
+        let fd = place.and_then(|place| unsafe { memory::get((place + FILE) as *const c_int) });
+        fd.is_ok_and(|fd| table::is_stream(fd) || table::is_own(fd))
     })
 }
 
@@ -213,9 +213,9 @@ macro_rules! changing_memory {
 }
 
 /// The next library's call, which gives the program a number.
-macro_rules! making {
+macro_rules! creating {
     ($number:expr; $($argument:expr),*) => {
-        stale::made(real::syscall($number, $($argument),*) as c_int)
+        stale::created(real::syscall($number, $($argument),*) as c_int)
     };
 }
 
@@ -338,7 +338,7 @@ routes! {
     [libc::SYS_openat, ALWAYS] |a, b, c, d, _, _| open::hw_c_openat(a as c_int, b as *const _, c as c_int, d as u32);
     #[cfg(target_arch = "x86_64")]
     [libc::SYS_creat, ALWAYS] |a, b, _, _, _, _| open::hw_c_creat(a as *const _, b as u32);
-    [libc::SYS_openat2, ANY] |a, b, c, d, _, _| making!(libc::SYS_openat2; a, b, c, d, 0, 0);
+    [libc::SYS_openat2, ANY] |a, b, c, d, _, _| creating!(libc::SYS_openat2; a, b, c, d, 0, 0);
     [libc::SYS_execve, ANY] |a, b, c, _, _, _| process::hw_c_execve(a as *const _, b as *const _, c as *const _);
     [libc::SYS_execveat, ANY] |a, b, c, d, e, _|
         process::hw_c_execveat(a as c_int, b as *const _, c as *const _, d as *const _, e as c_int);
@@ -360,19 +360,19 @@ routes! {
     [libc::SYS_remap_file_pages, ANY] |a, b, c, d, e, _| changing_memory!(libc::SYS_remap_file_pages; a, b, c, d, e, 0);
     [libc::SYS_truncate, ANY] |a, b, _, _, _, _| changing_memory!(libc::SYS_truncate; a, b, 0, 0, 0, 0);
     [libc::SYS_ftruncate, ANY] |a, b, _, _, _, _| changing_memory!(libc::SYS_ftruncate; a, b, 0, 0, 0, 0);
-    [libc::SYS_socket, ANY] |a, b, c, _, _, _| making!(libc::SYS_socket; a, b, c, 0, 0, 0);
+    [libc::SYS_socket, ANY] |a, b, c, _, _, _| creating!(libc::SYS_socket; a, b, c, 0, 0, 0);
     #[cfg(target_arch = "x86_64")]
-    [libc::SYS_epoll_create, ANY] |a, _, _, _, _, _| making!(libc::SYS_epoll_create; a, 0, 0, 0, 0, 0);
-    [libc::SYS_epoll_create1, ANY] |a, _, _, _, _, _| making!(libc::SYS_epoll_create1; a, 0, 0, 0, 0, 0);
+    [libc::SYS_epoll_create, ANY] |a, _, _, _, _, _| creating!(libc::SYS_epoll_create; a, 0, 0, 0, 0, 0);
+    [libc::SYS_epoll_create1, ANY] |a, _, _, _, _, _| creating!(libc::SYS_epoll_create1; a, 0, 0, 0, 0, 0);
     #[cfg(target_arch = "x86_64")]
-    [libc::SYS_eventfd, ANY] |a, _, _, _, _, _| making!(libc::SYS_eventfd; a, 0, 0, 0, 0, 0);
-    [libc::SYS_eventfd2, ANY] |a, b, _, _, _, _| making!(libc::SYS_eventfd2; a, b, 0, 0, 0, 0);
-    [libc::SYS_timerfd_create, ANY] |a, b, _, _, _, _| making!(libc::SYS_timerfd_create; a, b, 0, 0, 0, 0);
-    [libc::SYS_signalfd4, ANY] |a, b, c, d, _, _| making!(libc::SYS_signalfd4; a, b, c, d, 0, 0);
-    [libc::SYS_inotify_init1, ANY] |a, _, _, _, _, _| making!(libc::SYS_inotify_init1; a, 0, 0, 0, 0, 0);
-    [libc::SYS_memfd_create, ANY] |a, b, _, _, _, _| making!(libc::SYS_memfd_create; a, b, 0, 0, 0, 0);
-    [libc::SYS_pidfd_open, ANY] |a, b, _, _, _, _| making!(libc::SYS_pidfd_open; a, b, 0, 0, 0, 0);
-    [libc::SYS_pidfd_getfd, ANY] |a, b, c, _, _, _| making!(libc::SYS_pidfd_getfd; a, b, c, 0, 0, 0);
+    [libc::SYS_eventfd, ANY] |a, _, _, _, _, _| creating!(libc::SYS_eventfd; a, 0, 0, 0, 0, 0);
+    [libc::SYS_eventfd2, ANY] |a, b, _, _, _, _| creating!(libc::SYS_eventfd2; a, b, 0, 0, 0, 0);
+    [libc::SYS_timerfd_create, ANY] |a, b, _, _, _, _| creating!(libc::SYS_timerfd_create; a, b, 0, 0, 0, 0);
+    [libc::SYS_signalfd4, ANY] |a, b, c, d, _, _| creating!(libc::SYS_signalfd4; a, b, c, d, 0, 0);
+    [libc::SYS_inotify_init1, ANY] |a, _, _, _, _, _| creating!(libc::SYS_inotify_init1; a, 0, 0, 0, 0, 0);
+    [libc::SYS_memfd_create, ANY] |a, b, _, _, _, _| creating!(libc::SYS_memfd_create; a, b, 0, 0, 0, 0);
+    [libc::SYS_pidfd_open, ANY] |a, b, _, _, _, _| creating!(libc::SYS_pidfd_open; a, b, 0, 0, 0, 0);
+    [libc::SYS_pidfd_getfd, ANY] |a, b, c, _, _, _| creating!(libc::SYS_pidfd_getfd; a, b, c, 0, 0, 0);
 }
 
 /// A call on the file that a number and an empty path name: of a FIFO, its node.

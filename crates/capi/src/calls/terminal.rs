@@ -16,18 +16,18 @@ pub mod real {
     use super::{c_char, c_int, next, termios};
 
     next! {
-        isatty(number: c_int) -> c_int;
-        tcgetattr(number: c_int, settings: *mut termios) -> c_int;
-        tcsetattr(number: c_int, when: c_int, settings: *const termios) -> c_int;
-        tcflush(number: c_int, queues: c_int) -> c_int;
-        tcflow(number: c_int, action: c_int) -> c_int;
-        tcdrain(number: c_int) -> c_int;
-        tcsendbreak(number: c_int, duration: c_int) -> c_int;
-        grantpt(number: c_int) -> c_int;
-        unlockpt(number: c_int) -> c_int;
-        ptsname(number: c_int) -> *mut c_char;
-        ptsname_r(number: c_int, name: *mut c_char, room: usize) -> c_int;
-        __ptsname_r_chk(number: c_int, name: *mut c_char, room: usize, real_room: usize) -> c_int;
+        isatty(fd: c_int) -> c_int;
+        tcgetattr(fd: c_int, settings: *mut termios) -> c_int;
+        tcsetattr(fd: c_int, when: c_int, settings: *const termios) -> c_int;
+        tcflush(fd: c_int, queues: c_int) -> c_int;
+        tcflow(fd: c_int, action: c_int) -> c_int;
+        tcdrain(fd: c_int) -> c_int;
+        tcsendbreak(fd: c_int, duration: c_int) -> c_int;
+        grantpt(fd: c_int) -> c_int;
+        unlockpt(fd: c_int) -> c_int;
+        ptsname(fd: c_int) -> *mut c_char;
+        ptsname_r(fd: c_int, name: *mut c_char, room: usize) -> c_int;
+        __ptsname_r_chk(fd: c_int, name: *mut c_char, room: usize, real_room: usize) -> c_int;
     }
 }
 
@@ -154,18 +154,18 @@ fn slave_path(open: &Open) -> Called<String> {
 }
 
 macro_rules! of_terminals {
-    ($($name:ident = $real:ident(number $(, $argument:ident: $type:ty)*): $open:ident => $done:expr;)*) => {
+    ($($name:ident = $real:ident(fd $(, $argument:ident: $type:ty)*): $open:ident => $done:expr;)*) => {
         $(
             /// The C library's, on a stream too.
             ///
             /// # Safety
             /// As the C library's.
             #[unsafe(no_mangle)]
-            pub unsafe extern "C" fn $name(number: c_int $(, $argument: $type)*) -> c_int {
-                match table::with(number, |$open| $done) {
+            pub unsafe extern "C" fn $name(fd: c_int $(, $argument: $type)*) -> c_int {
+                match table::with(fd, |$open| $done) {
                     Some(done) => returned(done),
                     // SAFETY: by the caller.
-                    None => unsafe { real::$real(number $(, $argument)*) },
+                    None => unsafe { real::$real(fd $(, $argument)*) },
                 }
             }
         )*
@@ -173,25 +173,25 @@ macro_rules! of_terminals {
 }
 
 of_terminals! {
-    hw_c_tcgetattr = tcgetattr(number, at: *mut termios): open => {
+    hw_c_tcgetattr = tcgetattr(fd, at: *mut termios): open => {
         memory::check_room(at).and_then(|()| memory::put(at, settings(open)?).map(|()| 0))
     };
-    hw_c_tcsetattr = tcsetattr(number, when: c_int, at: *const termios): open => set_settings(open, when, at);
-    hw_c_tcflush = tcflush(number, queues: c_int): open => {
+    hw_c_tcsetattr = tcsetattr(fd, when: c_int, at: *const termios): open => set_settings(open, when, at);
+    hw_c_tcflush = tcflush(fd, queues: c_int): open => {
         settings(open).and_then(|_| request_number(open, libc::TCFLSH, queues, IoctlTimeout::Usual))
     };
-    hw_c_tcflow = tcflow(number, action: c_int): open => {
+    hw_c_tcflow = tcflow(fd, action: c_int): open => {
         settings(open).and_then(|_| request_number(open, libc::TCXONC, action, IoctlTimeout::Usual))
     };
-    hw_c_tcdrain = tcdrain(number): open => {
+    hw_c_tcdrain = tcdrain(fd): open => {
         settings(open).and_then(|_| request_number(open, libc::TCSBRK, 1, IoctlTimeout::Never))
     };
-    hw_c_tcsendbreak = tcsendbreak(number, duration: c_int): open => {
+    hw_c_tcsendbreak = tcsendbreak(fd, duration: c_int): open => {
         let _ = duration;
         settings(open).and_then(|_| request_number(open, libc::TCSBRK, 0, IoctlTimeout::Usual))
     };
-    hw_c_grantpt = grantpt(number): open => slave(open).map(|_| 0);
-    hw_c_unlockpt = unlockpt(number): open => unlock(open);
+    hw_c_grantpt = grantpt(fd): open => slave(open).map(|_| 0);
+    hw_c_unlockpt = unlockpt(fd): open => unlock(open);
 }
 
 /// isatty(3): 1, or 0 with errno.
@@ -199,15 +199,15 @@ of_terminals! {
 /// # Safety
 /// As the C library's.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn hw_c_isatty(number: c_int) -> c_int {
-    match table::with(number, settings) {
+pub unsafe extern "C" fn hw_c_isatty(fd: c_int) -> c_int {
+    match table::with(fd, settings) {
         Some(Ok(_)) => 1,
         Some(Err(Failure(errno))) => {
             crate::errno::set(errno);
             0
         }
         // SAFETY: by the caller.
-        None => unsafe { real::isatty(number) },
+        None => unsafe { real::isatty(fd) },
     }
 }
 
@@ -216,7 +216,7 @@ pub unsafe extern "C" fn hw_c_isatty(number: c_int) -> c_int {
 /// # Safety
 /// As the C library's.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn hw_c_ptsname_r(number: c_int, name: *mut c_char, room: usize) -> c_int {
+pub unsafe extern "C" fn hw_c_ptsname_r(fd: c_int, name: *mut c_char, room: usize) -> c_int {
     let put = |path: String| {
         if path.len() > room {
             return Err(Failure(libc::ERANGE));
@@ -225,10 +225,10 @@ pub unsafe extern "C" fn hw_c_ptsname_r(number: c_int, name: *mut c_char, room: 
         unsafe { memory::bytes_mut(name.cast(), path.len())? }.copy_from_slice(path.as_bytes());
         Ok(())
     };
-    let done = match table::with(number, |open| put(slave_path(open)?)) {
+    let done = match table::with(fd, |open| put(slave_path(open)?)) {
         Some(done) => done,
         // SAFETY: by the caller.
-        None => return unsafe { real::ptsname_r(number, name, room) },
+        None => return unsafe { real::ptsname_r(fd, name, room) },
     };
     done.map_or_else(
         |Failure(errno)| {
@@ -244,18 +244,13 @@ pub unsafe extern "C" fn hw_c_ptsname_r(number: c_int, name: *mut c_char, room: 
 /// # Safety
 /// As the C library's.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn hw_c___ptsname_r_chk(
-    number: c_int,
-    name: *mut c_char,
-    room: usize,
-    real_room: usize,
-) -> c_int {
-    if room <= real_room && table::is_stream(number) {
+pub unsafe extern "C" fn hw_c___ptsname_r_chk(fd: c_int, name: *mut c_char, room: usize, real_room: usize) -> c_int {
+    if room <= real_room && table::is_stream(fd) {
         // SAFETY: by the caller.
-        return unsafe { hw_c_ptsname_r(number, name, room) };
+        return unsafe { hw_c_ptsname_r(fd, name, room) };
     }
     // SAFETY: by the caller.
-    unsafe { real::__ptsname_r_chk(number, name, room, real_room) }
+    unsafe { real::__ptsname_r_chk(fd, name, room, real_room) }
 }
 
 /// ptsname(3). The name is overwritten by the next call.
@@ -263,13 +258,13 @@ pub unsafe extern "C" fn hw_c___ptsname_r_chk(
 /// # Safety
 /// As the C library's.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn hw_c_ptsname(number: c_int) -> *mut c_char {
+pub unsafe extern "C" fn hw_c_ptsname(fd: c_int) -> *mut c_char {
     static mut NAME: [c_char; 64] = [0; 64];
-    if !table::is_stream(number) {
+    if !table::is_stream(fd) {
         // SAFETY: by the caller.
-        return unsafe { real::ptsname(number) };
+        return unsafe { real::ptsname(fd) };
     }
     let name = (&raw mut NAME).cast::<c_char>();
     // SAFETY: the room is there; POSIX lets no two threads call it at the same time.
-    if unsafe { hw_c_ptsname_r(number, name, 64) } == 0 { name } else { std::ptr::null_mut() }
+    if unsafe { hw_c_ptsname_r(fd, name, 64) } == 0 { name } else { std::ptr::null_mut() }
 }

@@ -17,13 +17,13 @@ pub mod real {
     use super::{c_int, c_void, iovec, next};
 
     next! {
-        read(number: c_int, buffer: *mut c_void, count: usize) -> isize;
-        write(number: c_int, buffer: *const c_void, count: usize) -> isize;
-        readv(number: c_int, pieces: *const iovec, count: c_int) -> isize;
-        writev(number: c_int, pieces: *const iovec, count: c_int) -> isize;
-        __read_chk(number: c_int, buffer: *mut c_void, count: usize, room: usize) -> isize;
-        eventfd_read(number: c_int, value: *mut u64) -> c_int;
-        eventfd_write(number: c_int, value: u64) -> c_int;
+        read(fd: c_int, buffer: *mut c_void, count: usize) -> isize;
+        write(fd: c_int, buffer: *const c_void, count: usize) -> isize;
+        readv(fd: c_int, pieces: *const iovec, count: c_int) -> isize;
+        writev(fd: c_int, pieces: *const iovec, count: c_int) -> isize;
+        __read_chk(fd: c_int, buffer: *mut c_void, count: usize, room: usize) -> isize;
+        eventfd_read(fd: c_int, value: *mut u64) -> c_int;
+        eventfd_write(fd: c_int, value: u64) -> c_int;
     }
 }
 
@@ -32,18 +32,18 @@ pub mod real {
 /// # Safety
 /// As the C library's.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn hw_c_read(number: c_int, buffer: *mut c_void, count: usize) -> isize {
-    match table::seen(number) {
-        Some(seen) => read_stream(number, buffer, count, seen),
+pub unsafe extern "C" fn hw_c_read(fd: c_int, buffer: *mut c_void, count: usize) -> isize {
+    match table::seen(fd) {
+        Some(seen) => read_stream(fd, buffer, count, seen),
         // SAFETY: by the caller.
-        None => unsafe { real::read(number, buffer, count) },
+        None => unsafe { real::read(fd, buffer, count) },
     }
 }
 
 /// Apart, so that a call that is passed on saves no registers.
 #[inline(never)]
-extern "C" fn read_stream(number: c_int, buffer: *mut c_void, count: usize, seen: Seen) -> isize {
-    let done = table::with_handle(number, seen, |open, known, handle| {
+extern "C" fn read_stream(fd: c_int, buffer: *mut c_void, count: usize, seen: Seen) -> isize {
+    let done = table::with_handle(fd, seen, |open, known, handle| {
         if !open.mode.reads || !known.had(Use::Write, buffer as usize, count) {
             return None;
         }
@@ -51,16 +51,16 @@ extern "C" fn read_stream(number: c_int, buffer: *mut c_void, count: usize, seen
         let buffer = unsafe { std::slice::from_raw_parts_mut(buffer.cast(), count) };
         handle.read_quickly(buffer).then_some(count as isize)
     });
-    done.unwrap_or_else(|| read_any(number, buffer, count))
+    done.unwrap_or_else(|| read_any(fd, buffer, count))
 }
 
 #[inline(never)]
-extern "C" fn read_any(number: c_int, buffer: *mut c_void, count: usize) -> isize {
-    match table::with_learning(number, |open| word(read(open, buffer, count))) {
+extern "C" fn read_any(fd: c_int, buffer: *mut c_void, count: usize) -> isize {
+    match table::with_learning(fd, |open| word(read(open, buffer, count))) {
         Some(done) => returned_word(done),
         // Closed meanwhile, or a file by now.
         // SAFETY: by the caller of `read`.
-        None => unsafe { real::read(number, buffer, count) },
+        None => unsafe { real::read(fd, buffer, count) },
     }
 }
 
@@ -69,13 +69,13 @@ extern "C" fn read_any(number: c_int, buffer: *mut c_void, count: usize) -> isiz
 /// # Safety
 /// As the C library's.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn hw_c___read_chk(number: c_int, buffer: *mut c_void, count: usize, room: usize) -> isize {
-    if count <= room && table::is_stream(number) {
+pub unsafe extern "C" fn hw_c___read_chk(fd: c_int, buffer: *mut c_void, count: usize, room: usize) -> isize {
+    if count <= room && table::is_stream(fd) {
         // SAFETY: by the caller.
-        return unsafe { hw_c_read(number, buffer, count) };
+        return unsafe { hw_c_read(fd, buffer, count) };
     }
     // SAFETY: by the caller.
-    unsafe { real::__read_chk(number, buffer, count, room) }
+    unsafe { real::__read_chk(fd, buffer, count, room) }
 }
 
 /// write(2).
@@ -83,18 +83,18 @@ pub unsafe extern "C" fn hw_c___read_chk(number: c_int, buffer: *mut c_void, cou
 /// # Safety
 /// As the C library's.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn hw_c_write(number: c_int, buffer: *const c_void, count: usize) -> isize {
-    match table::seen(number) {
-        Some(seen) => write_stream(number, buffer, count, seen),
+pub unsafe extern "C" fn hw_c_write(fd: c_int, buffer: *const c_void, count: usize) -> isize {
+    match table::seen(fd) {
+        Some(seen) => write_stream(fd, buffer, count, seen),
         // SAFETY: by the caller.
-        None => unsafe { real::write(number, buffer, count) },
+        None => unsafe { real::write(fd, buffer, count) },
     }
 }
 
 /// As [`read_stream`].
 #[inline(never)]
-extern "C" fn write_stream(number: c_int, buffer: *const c_void, count: usize, seen: Seen) -> isize {
-    let done = table::with_handle(number, seen, |open, known, handle| {
+extern "C" fn write_stream(fd: c_int, buffer: *const c_void, count: usize, seen: Seen) -> isize {
+    let done = table::with_handle(fd, seen, |open, known, handle| {
         if !open.mode.writes || !known.had(Use::Read, buffer as usize, count) {
             return None;
         }
@@ -108,20 +108,20 @@ extern "C" fn write_stream(number: c_int, buffer: *const c_void, count: usize, s
     });
     match done {
         Some(done) => returned_word(done),
-        None => write_any(number, buffer, count),
+        None => write_any(fd, buffer, count),
     }
 }
 
 #[inline(never)]
-extern "C" fn write_any(number: c_int, buffer: *const c_void, count: usize) -> isize {
-    let Some(done) = table::with_learning(number, |open| word(write(open, buffer, count))) else {
+extern "C" fn write_any(fd: c_int, buffer: *const c_void, count: usize) -> isize {
+    let Some(done) = table::with_learning(fd, |open| word(write(open, buffer, count))) else {
         // As in `read_any`.
         // SAFETY: by the caller of `write`.
-        return unsafe { real::write(number, buffer, count) };
+        return unsafe { real::write(fd, buffer, count) };
     };
     let written = returned_word(done);
     if written > 0 && (written as usize) < count {
-        epoll::was_full(number);
+        epoll::was_full(fd);
     }
     written
 }
@@ -131,9 +131,9 @@ extern "C" fn write_any(number: c_int, buffer: *const c_void, count: usize) -> i
 /// # Safety
 /// As the C library's.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn hw_c___read(number: c_int, buffer: *mut c_void, count: usize) -> isize {
+pub unsafe extern "C" fn hw_c___read(fd: c_int, buffer: *mut c_void, count: usize) -> isize {
     // SAFETY: by the caller.
-    unsafe { hw_c_read(number, buffer, count) }
+    unsafe { hw_c_read(fd, buffer, count) }
 }
 
 /// write(2), by another name.
@@ -141,9 +141,9 @@ pub unsafe extern "C" fn hw_c___read(number: c_int, buffer: *mut c_void, count: 
 /// # Safety
 /// As the C library's.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn hw_c___write(number: c_int, buffer: *const c_void, count: usize) -> isize {
+pub unsafe extern "C" fn hw_c___write(fd: c_int, buffer: *const c_void, count: usize) -> isize {
     // SAFETY: by the caller.
-    unsafe { hw_c_write(number, buffer, count) }
+    unsafe { hw_c_write(fd, buffer, count) }
 }
 
 /// eventfd_read(3): eight bytes. 0, or -1.
@@ -151,13 +151,13 @@ pub unsafe extern "C" fn hw_c___write(number: c_int, buffer: *const c_void, coun
 /// # Safety
 /// As the C library's.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn hw_c_eventfd_read(number: c_int, value: *mut u64) -> c_int {
-    if !table::is_stream(number) {
+pub unsafe extern "C" fn hw_c_eventfd_read(fd: c_int, value: *mut u64) -> c_int {
+    if !table::is_stream(fd) {
         // SAFETY: by the caller.
-        return unsafe { real::eventfd_read(number, value) };
+        return unsafe { real::eventfd_read(fd, value) };
     }
     // SAFETY: by the caller.
-    if unsafe { hw_c_read(number, value.cast(), size_of::<u64>()) } == size_of::<u64>() as isize { 0 } else { -1 }
+    if unsafe { hw_c_read(fd, value.cast(), size_of::<u64>()) } == size_of::<u64>() as isize { 0 } else { -1 }
 }
 
 /// eventfd_write(3).
@@ -165,13 +165,13 @@ pub unsafe extern "C" fn hw_c_eventfd_read(number: c_int, value: *mut u64) -> c_
 /// # Safety
 /// As the C library's.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn hw_c_eventfd_write(number: c_int, value: u64) -> c_int {
-    if !table::is_stream(number) {
+pub unsafe extern "C" fn hw_c_eventfd_write(fd: c_int, value: u64) -> c_int {
+    if !table::is_stream(fd) {
         // SAFETY: by the caller.
-        return unsafe { real::eventfd_write(number, value) };
+        return unsafe { real::eventfd_write(fd, value) };
     }
     // SAFETY: the value is there.
-    if unsafe { hw_c_write(number, (&raw const value).cast(), size_of::<u64>()) } == size_of::<u64>() as isize {
+    if unsafe { hw_c_write(fd, (&raw const value).cast(), size_of::<u64>()) } == size_of::<u64>() as isize {
         0
     } else {
         -1
@@ -183,11 +183,11 @@ pub unsafe extern "C" fn hw_c_eventfd_write(number: c_int, value: u64) -> c_int 
 /// # Safety
 /// As the C library's.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn hw_c_readv(number: c_int, pieces: *const iovec, count: c_int) -> isize {
-    match table::with(number, |open| readv_with(open, pieces, count, 0)) {
+pub unsafe extern "C" fn hw_c_readv(fd: c_int, pieces: *const iovec, count: c_int) -> isize {
+    match table::with(fd, |open| readv_with(open, pieces, count, 0)) {
         Some(done) => returned(done),
         // SAFETY: by the caller.
-        None => unsafe { real::readv(number, pieces, count) },
+        None => unsafe { real::readv(fd, pieces, count) },
     }
 }
 
@@ -196,11 +196,11 @@ pub unsafe extern "C" fn hw_c_readv(number: c_int, pieces: *const iovec, count: 
 /// # Safety
 /// As the C library's.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn hw_c_writev(number: c_int, pieces: *const iovec, count: c_int) -> isize {
-    match table::with(number, |open| writev_with(open, number, pieces, count, 0)) {
+pub unsafe extern "C" fn hw_c_writev(fd: c_int, pieces: *const iovec, count: c_int) -> isize {
+    match table::with(fd, |open| writev_with(open, fd, pieces, count, 0)) {
         Some(done) => returned(done),
         // SAFETY: by the caller.
-        None => unsafe { real::writev(number, pieces, count) },
+        None => unsafe { real::writev(fd, pieces, count) },
     }
 }
 
@@ -351,7 +351,7 @@ pub fn readv_with(open: &Open, at: *const iovec, count: c_int, flags: c_int) -> 
 }
 
 /// writev(2), as [`readv_with`].
-pub fn writev_with(open: &Open, number: c_int, at: *const iovec, count: c_int, flags: c_int) -> Called<isize> {
+pub fn writev_with(open: &Open, fd: c_int, at: *const iovec, count: c_int, flags: c_int) -> Called<isize> {
     let stream = open.to_write()?;
     with_pieces(at, count, |pieces| {
         let bytes = |piece: &iovec| {
@@ -368,7 +368,7 @@ pub fn writev_with(open: &Open, number: c_int, at: *const iovec, count: c_int, f
                     if is_now { Ok(stream.writev_now(&all)?) } else { restarting(|| Ok(stream.writev(&all)?)) };
                 written.map(|written| {
                     if written < total {
-                        epoll::was_full(number);
+                        epoll::was_full(fd);
                     }
                     written as isize
                 })

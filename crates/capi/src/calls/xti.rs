@@ -86,24 +86,24 @@ fn caught<T>(action: impl FnOnce() -> Done<T>) -> Done<T> {
 }
 
 /// Makes a call on the endpoint of that number. TBADF if it is none.
-fn with<T>(number: c_int, call: impl FnOnce(&Endpoint) -> Done<T>) -> Done<T> {
+fn with<T>(fd: c_int, call: impl FnOnce(&Endpoint) -> Done<T>) -> Done<T> {
     let (mut call, mut done) = (Some(call), None);
-    with_any(number, &mut |endpoint| done = call.take().map(|call| call(endpoint)))?;
+    with_any(fd, &mut |endpoint| done = call.take().map(|call| call(endpoint)))?;
     done.unwrap_or(Err(TransportError::BadFile.into()))
 }
 
 /// As [`with`]; one function for all calls, which makes the library smaller.
 #[inline(never)]
-fn with_any(number: c_int, call: &mut dyn FnMut(&Endpoint)) -> Done<()> {
-    match table::with(number, |open| Ok(open.transport.get().map(|endpoint| call(endpoint)))) {
+fn with_any(fd: c_int, call: &mut dyn FnMut(&Endpoint)) -> Done<()> {
+    match table::with(fd, |open| Ok(open.transport.get().map(|endpoint| call(endpoint)))) {
         Some(Ok(_)) | None => Ok(()),
         Some(Err(failure)) => Err(failure.into()),
     }
 }
 
 /// The endpoint of a number, for a call that uses two.
-fn endpoint(number: c_int) -> Done<Arc<Endpoint>> {
-    match table::with(number, |open| Ok(open.transport.get().cloned())) {
+fn endpoint(fd: c_int) -> Done<Arc<Endpoint>> {
+    match table::with(fd, |open| Ok(open.transport.get().cloned())) {
         Some(Ok(Some(endpoint))) => Ok(endpoint),
         Some(Err(failure)) => Err(failure.into()),
         None | Some(Ok(None)) => Err(TransportError::BadFile.into()),

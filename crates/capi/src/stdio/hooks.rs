@@ -35,7 +35,7 @@ pub fn function(name: &CStr) -> Option<*mut c_void> {
 pub fn install() -> bool {
     let plan = |(name, hook): (&CStr, *const c_void)| {
         // SAFETY: a function of glibc.
-        Some((unsafe { Plan::of(function(name)?)? }, hook))
+        Some((unsafe { Plan::new(function(name)?)? }, hook))
     };
     let Some(plans) = HOOKS.into_iter().map(plan).collect::<Option<Vec<_>>>() else { return false };
     let publish = |index: usize, original: *const c_void| ORIGINAL[index].store(original.cast_mut(), Ordering::Release);
@@ -48,72 +48,72 @@ fn original(index: usize) -> *mut c_void {
     ORIGINAL[index].load(Ordering::Relaxed)
 }
 
-unsafe extern "C" fn read(number: c_int, buffer: *mut c_void, count: usize) -> isize {
-    if table::is_stream(number) {
+unsafe extern "C" fn read(fd: c_int, buffer: *mut c_void, count: usize) -> isize {
+    if table::is_stream(fd) {
         // SAFETY: by the caller.
-        return unsafe { transfer::hw_c_read(number, buffer, count) };
+        return unsafe { transfer::hw_c_read(fd, buffer, count) };
     }
     // SAFETY: the code of a function of this type.
     unsafe {
         let function: unsafe extern "C" fn(c_int, *mut c_void, usize) -> isize = mem::transmute(original(0));
-        function(number, buffer, count)
+        function(fd, buffer, count)
     }
 }
 
-unsafe extern "C" fn write(number: c_int, buffer: *const c_void, count: usize) -> isize {
-    if table::is_stream(number) {
+unsafe extern "C" fn write(fd: c_int, buffer: *const c_void, count: usize) -> isize {
+    if table::is_stream(fd) {
         // SAFETY: by the caller.
-        return unsafe { transfer::hw_c_write(number, buffer, count) };
+        return unsafe { transfer::hw_c_write(fd, buffer, count) };
     }
     // SAFETY: as above.
     unsafe {
         let function: unsafe extern "C" fn(c_int, *const c_void, usize) -> isize = mem::transmute(original(1));
-        function(number, buffer, count)
+        function(fd, buffer, count)
     }
 }
 
-unsafe extern "C" fn close_function(number: c_int) -> c_int {
+unsafe extern "C" fn close_function(fd: c_int) -> c_int {
     // SAFETY: by the caller.
-    unsafe { close_by(2, number) }
+    unsafe { close_by(2, fd) }
 }
 
-unsafe extern "C" fn close_for_stdio(number: c_int) -> c_int {
+unsafe extern "C" fn close_for_stdio(fd: c_int) -> c_int {
     // SAFETY: by the caller.
-    unsafe { close_by(3, number) }
+    unsafe { close_by(3, fd) }
 }
 
-unsafe fn close_by(index: usize, number: c_int) -> c_int {
-    if table::is_stream(number) {
-        close::close(number);
+unsafe fn close_by(index: usize, fd: c_int) -> c_int {
+    if table::is_stream(fd) {
+        close::close(fd);
         return 0;
     }
     // SAFETY: as above.
     unsafe {
         let function: unsafe extern "C" fn(c_int) -> c_int = mem::transmute(original(index));
-        function(number)
+        function(fd)
     }
 }
 
-unsafe extern "C" fn dup2(number: c_int, other: c_int) -> c_int {
-    if copies::concerns(number, other) && !threads::is_in_borrowed_memory() {
+unsafe extern "C" fn dup2(fd: c_int, other: c_int) -> c_int {
+    if copies::concerns(fd, other) && !threads::is_in_borrowed_memory() {
         // SAFETY: by the caller.
-        return unsafe { copies::hw_c_dup2(number, other) };
+        return unsafe { copies::hw_c_dup2(fd, other) };
     }
     // SAFETY: as above.
     unsafe {
         let function: unsafe extern "C" fn(c_int, c_int) -> c_int = mem::transmute(original(4));
-        function(number, other)
+        function(fd, other)
     }
 }
 
-unsafe extern "C" fn dup3(number: c_int, other: c_int, flags: c_int) -> c_int {
-    if copies::concerns(number, other) && !threads::is_in_borrowed_memory() {
+unsafe extern "C" fn dup3(fd: c_int, other: c_int, flags: c_int) -> c_int {
+    if copies::concerns(fd, other) && !threads::is_in_borrowed_memory() {
         // SAFETY: by the caller.
-        return unsafe { copies::hw_c_dup3(number, other, flags) };
+        return unsafe { copies::hw_c_dup3(fd, other, flags) };
     }
     // SAFETY: as above.
     unsafe {
         let function: unsafe extern "C" fn(c_int, c_int, c_int) -> c_int = mem::transmute(original(5));
-        function(number, other, flags)
+        function(fd, other, flags)
     }
 }

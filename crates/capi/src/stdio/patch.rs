@@ -37,7 +37,7 @@ impl First {
     }
 
     /// None: another one.
-    fn of(code: &[u8]) -> Option<First> {
+    fn decode(code: &[u8]) -> Option<First> {
         match code {
             [0xb8, ..] => Some(First::Anywhere(5)),
             [0x64, 0x8b, 0x04, 0x25, ..] => Some(First::Anywhere(8)),
@@ -59,7 +59,7 @@ impl Plan {
     ///
     /// # Safety
     /// `function` is one of the C library.
-    pub unsafe fn of(function: *mut c_void) -> Option<Plan> {
+    pub unsafe fn new(function: *mut c_void) -> Option<Plan> {
         let mut at = function.cast::<u8>();
         if at.is_null() || !at.addr().is_multiple_of(16) {
             return None;
@@ -68,7 +68,7 @@ impl Plan {
         let code = unsafe { std::slice::from_raw_parts(at, 16) };
         let skipped = if code.starts_with(&ENDBR64) { ENDBR64.len() } else { 0 };
         at = at.wrapping_add(skipped);
-        Some(Plan { at, first: First::of(&code[skipped..])? })
+        Some(Plan { at, first: First::decode(&code[skipped..])? })
     }
 }
 
@@ -182,11 +182,11 @@ mod tests {
 
     #[test]
     fn only_known_beginnings_are_replaced() {
-        assert_eq!(First::of(&[0xb8, 1, 0, 0, 0]), Some(First::Anywhere(5)));
-        assert_eq!(First::of(&[0x80, 0x3d, 1, 2, 3, 4, 0]), Some(First::Relative));
-        assert_eq!(First::of(&[0x64, 0x8b, 0x04, 0x25, 0x18, 0, 0, 0]), Some(First::Anywhere(8)));
+        assert_eq!(First::decode(&[0xb8, 1, 0, 0, 0]), Some(First::Anywhere(5)));
+        assert_eq!(First::decode(&[0x80, 0x3d, 1, 2, 3, 4, 0]), Some(First::Relative));
+        assert_eq!(First::decode(&[0x64, 0x8b, 0x04, 0x25, 0x18, 0, 0, 0]), Some(First::Anywhere(8)));
         for other in [&[0x55u8, 0x48, 0x89, 0xe5][..], &[0x31, 0xc0], &[0xe9, 1, 2, 3, 4], &[]] {
-            assert_eq!(First::of(other), None, "{other:x?}");
+            assert_eq!(First::decode(other), None, "{other:x?}");
         }
     }
 }

@@ -18,7 +18,7 @@ const HOOKS: [(&CStr, *const c_void); 3] =
 /// Replaces those whose beginning is known. Without it a freed address is not noticed.
 pub fn install() {
     // SAFETY: a function of glibc.
-    let plan = |index: usize| Some((index, unsafe { Plan::of(super::hooks::function(HOOKS[index].0)?)? }));
+    let plan = |index: usize| Some((index, unsafe { Plan::new(super::hooks::function(HOOKS[index].0)?)? }));
     let (indices, plans): (Vec<usize>, Vec<Plan>) = (0..HOOKS.len()).filter_map(plan).unzip();
     let plans: Vec<(Plan, *const c_void)> =
         plans.into_iter().zip(&indices).map(|(plan, index)| (plan, HOOKS[*index].1)).collect();

@@ -12,7 +12,7 @@ use headwater_os::fork;
 use headwater_streams::Told;
 
 use crate::own;
-use crate::table::NUMBERS;
+use crate::table::FDS_MAX;
 
 /// A stream in a set.
 #[derive(Debug, Clone, Copy)]
@@ -45,7 +45,7 @@ impl Member {
 /// A set with streams.
 #[derive(Debug)]
 pub struct Set {
-    numbers: Vec<RawFd>,
+    fds: Vec<RawFd>,
     members: BTreeMap<RawFd, Member>,
     /// The members by the data that the kernel returns.
     by_data: BTreeSet<(u64, RawFd)>,
@@ -63,7 +63,7 @@ const ROUND: usize = 32;
 
 /// The sets; a number's place names one, plus one.
 static SETS: Mutex<Vec<Option<Set>>> = Mutex::new(Vec::new());
-static PLACES: [AtomicU32; NUMBERS] = [const { AtomicU32::new(0) }; NUMBERS];
+static PLACES: [AtomicU32; FDS_MAX] = [const { AtomicU32::new(0) }; FDS_MAX];
 /// How many sets there are.
 static COUNT: AtomicU32 = AtomicU32::new(0);
 
@@ -72,32 +72,32 @@ fn sets<T>(action: impl FnOnce(&mut Vec<Option<Set>>) -> T) -> T {
     fork::held_off(|| action(&mut SETS.lock().unwrap_or_else(PoisonError::into_inner)))
 }
 
-fn place(number: RawFd) -> Option<usize> {
-    let place = PLACES.get(number as u32 as usize)?.load(Ordering::Relaxed);
+fn place(fd: RawFd) -> Option<usize> {
+    let place = PLACES.get(fd as u32 as usize)?.load(Ordering::Relaxed);
     (place as usize).checked_sub(1)
 }
 
 /// Whether the number is a set that has, or had, streams in it.
 #[inline]
-pub fn is_set(number: RawFd) -> bool {
-    COUNT.load(Ordering::Relaxed) != 0 && place(number).is_some()
+pub fn is_set(fd: RawFd) -> bool {
+    COUNT.load(Ordering::Relaxed) != 0 && place(fd).is_some()
 }
 
 /// Uses a set. None if it is none with streams.
-pub fn using<T>(number: RawFd, action: impl FnOnce(&mut Set) -> T) -> Option<T> {
-    let place = place(number)?;
+pub fn using<T>(fd: RawFd, action: impl FnOnce(&mut Set) -> T) -> Option<T> {
+    let place = place(fd)?;
     sets(|sets| sets.get_mut(place)?.as_mut().map(action))
 }
 
 /// As [`using`]; what is none with streams becomes one. None: its number is too high.
-pub fn making<T>(number: RawFd, action: impl FnOnce(&mut Set) -> T) -> Option<T> {
-    let own = PLACES.get(number as u32 as usize)?;
+pub fn making<T>(fd: RawFd, action: impl FnOnce(&mut Set) -> T) -> Option<T> {
+    let own = PLACES.get(fd as u32 as usize)?;
     sets(|sets| {
         if own.load(Ordering::Relaxed) == 0 {
             let free = sets.iter().position(Option::is_none).unwrap_or(sets.len());
             sets.resize_with(sets.len().max(free + 1), || None);
             sets[free] = Some(Set {
-                numbers: vec![number],
+                fds: vec![fd],
                 members: BTreeMap::new(),
                 by_data: BTreeSet::new(),
                 listed: BTreeSet::new(),
@@ -111,12 +111,12 @@ pub fn making<T>(number: RawFd, action: impl FnOnce(&mut Set) -> T) -> Option<T>
 }
 
 /// A set without members is none any more, after a call that made it and failed.
-pub fn unmake_empty(number: RawFd) {
-    let Some(place) = place(number) else { return };
+pub fn unmake_empty(fd: RawFd) {
+    let Some(place) = place(fd) else { return };
     sets(|sets| {
         let Some(one) = sets.get_mut(place) else { return };
-        if let Some(set) = one.as_ref().filter(|set| set.members.is_empty() && set.numbers.len() == 1) {
-            PLACES[set.numbers[0] as usize].store(0, Ordering::Relaxed);
+        if let Some(set) = one.as_ref().filter(|set| set.members.is_empty() && set.fds.len() == 1) {
+            PLACES[set.fds[0] as usize].store(0, Ordering::Relaxed);
             *one = None;
             COUNT.fetch_sub(1, Ordering::Relaxed);
         }
@@ -124,49 +124,49 @@ pub fn unmake_empty(number: RawFd) {
 }
 
 /// A set has got another number.
-pub fn copied(number: RawFd, copy: RawFd) {
-    let Some(place) = place(number) else { return };
+pub fn copied(fd: RawFd, copy: RawFd) {
+    let Some(place) = place(fd) else { return };
     let Some(new) = PLACES.get(copy as u32 as usize) else { return };
     sets(|sets| {
         if let Some(Some(set)) = sets.get_mut(place) {
-            set.numbers.push(copy);
+            set.fds.push(copy);
             new.store(place as u32 + 1, Ordering::Relaxed);
         }
     });
 }
 
 /// A number is to be closed: a stream leaves all sets, and a set loses that number.
-pub fn forget(number: RawFd) {
-    forget_and(number, |of, member| {
+pub fn forget(fd: RawFd) {
+    forget_and(fd, |of, member| {
         // The kernel would keep it: the library has the same open file. What a parent has added is the parent's.
         if member.owner == fork::epoch() {
             // SAFETY: no event is passed.
-            unsafe { own::hw_own_epoll_ctl(of, libc::EPOLL_CTL_DEL, number, ptr::null_mut()) };
+            unsafe { own::hw_own_epoll_ctl(of, libc::EPOLL_CTL_DEL, fd, ptr::null_mut()) };
         }
     });
 }
 
 /// As [`forget`], of a number that is closed already, and another file by now maybe: the kernel is told nothing.
-pub fn lost(number: RawFd) {
-    forget_and(number, |_, _| ());
+pub fn lost(fd: RawFd) {
+    forget_and(fd, |_, _| ());
 }
 
 /// Calls `left` with a number of each set that the stream has left.
-fn forget_and(number: RawFd, left: impl Fn(RawFd, Member)) {
+fn forget_and(fd: RawFd, left: impl Fn(RawFd, Member)) {
     if COUNT.load(Ordering::Relaxed) == 0 {
         return;
     }
     sets(|sets| {
         for set in sets.iter_mut().flatten() {
-            if let (Some(member), Some(of)) = (set.remove(number), set.numbers.first()) {
+            if let (Some(member), Some(of)) = (set.remove(fd), set.fds.first()) {
                 left(*of, member);
             }
         }
-        let Some(place) = place(number) else { return };
-        PLACES[number as usize].store(0, Ordering::Relaxed);
+        let Some(place) = place(fd) else { return };
+        PLACES[fd as usize].store(0, Ordering::Relaxed);
         if let Some(one) = sets.get_mut(place) {
-            one.as_mut().into_iter().for_each(|set| set.numbers.retain(|other| *other != number));
-            if one.as_ref().is_some_and(|set| set.numbers.is_empty()) {
+            one.as_mut().into_iter().for_each(|set| set.fds.retain(|other| *other != fd));
+            if one.as_ref().is_some_and(|set| set.fds.is_empty()) {
                 *one = None;
                 COUNT.fetch_sub(1, Ordering::Relaxed);
             }
@@ -175,50 +175,50 @@ fn forget_and(number: RawFd, left: impl Fn(RawFd, Member)) {
 }
 
 /// Changes a member in all sets, and looks at it before the next wait.
-pub fn look_again(number: RawFd, change: impl Fn(&mut Member)) {
+pub fn look_again(fd: RawFd, change: impl Fn(&mut Member)) {
     if COUNT.load(Ordering::Relaxed) == 0 {
         return;
     }
     sets(|sets| {
         for set in sets.iter_mut().flatten() {
-            if let Some(member) = set.members.get_mut(&number) {
+            if let Some(member) = set.members.get_mut(&fd) {
                 change(member);
-                set.listed.insert(number);
+                set.listed.insert(fd);
             }
         }
     });
 }
 
 impl Set {
-    pub fn insert(&mut self, number: RawFd, member: Member) {
-        self.remove(number);
-        self.by_data.insert((member.data, number));
-        self.members.insert(number, member);
+    pub fn insert(&mut self, fd: RawFd, member: Member) {
+        self.remove(fd);
+        self.by_data.insert((member.data, fd));
+        self.members.insert(fd, member);
     }
 
-    pub fn remove(&mut self, number: RawFd) -> Option<Member> {
-        let member = self.members.remove(&number)?;
-        self.by_data.remove(&(member.data, number));
+    pub fn remove(&mut self, fd: RawFd) -> Option<Member> {
+        let member = self.members.remove(&fd)?;
+        self.by_data.remove(&(member.data, fd));
         Some(member)
     }
 
-    pub fn member(&mut self, number: RawFd) -> Option<&mut Member> {
-        self.members.get_mut(&number)
+    pub fn member(&mut self, fd: RawFd) -> Option<&mut Member> {
+        self.members.get_mut(&fd)
     }
 
     /// Says whether a member is to be looked at before the next wait.
-    pub fn list(&mut self, number: RawFd, is_listed: bool) {
+    pub fn list(&mut self, fd: RawFd, is_listed: bool) {
         if is_listed {
-            self.listed.insert(number);
+            self.listed.insert(fd);
         } else {
-            self.listed.remove(&number);
+            self.listed.remove(&fd);
         }
     }
 
     /// The members with that data.
     pub fn with_data(&self, data: u64) -> Vec<(RawFd, Member)> {
-        let numbers = self.by_data.range((data, RawFd::MIN)..=(data, RawFd::MAX));
-        numbers.filter_map(|(_, number)| Some((*number, *self.members.get(number)?))).collect()
+        let fds = self.by_data.range((data, RawFd::MIN)..=(data, RawFd::MAX));
+        fds.filter_map(|(_, fd)| Some((*fd, *self.members.get(fd)?))).collect()
     }
 
     /// The members to look at before a wait.
@@ -226,13 +226,13 @@ impl Set {
         let (last, at) = self.round;
         if at.elapsed() >= ROUND_EVERY {
             let behind = self.members.range(last.saturating_add(1)..).take(ROUND);
-            let next: Vec<RawFd> = behind.map(|(number, _)| *number).collect();
+            let next: Vec<RawFd> = behind.map(|(fd, _)| *fd).collect();
             self.round = (next.last().copied().filter(|_| next.len() == ROUND).unwrap_or(-1), Instant::now());
             self.listed.extend(next);
         }
         let Set { listed, members, .. } = self;
-        listed.retain(|number| members.contains_key(number));
-        let asked = listed.iter().filter_map(|number| Some((*number, *members.get(number)?)));
+        listed.retain(|fd| members.contains_key(fd));
+        let asked = listed.iter().filter_map(|fd| Some((*fd, *members.get(fd)?)));
         asked.filter(|(_, member)| !member.spent).collect()
     }
 }

@@ -12,16 +12,16 @@ use crate::restart::restarting;
 use crate::table::{self, Mode, Open};
 use crate::{memory, own};
 
-pub fn send(open: &Open, number: c_int) -> Called<c_int> {
-    if let Some(sent) = table::with(number, |sent| Ok(sent.stream.clone())) {
+pub fn send(open: &Open, fd: c_int) -> Called<c_int> {
+    if let Some(sent) = table::with(fd, |sent| Ok(sent.stream.clone())) {
         open.stream.files().send_stream(&sent?)?;
         return Ok(0);
     }
-    if !own::is_open(number) {
+    if !own::is_open(fd) {
         return Err(Failure(libc::EBADF));
     }
     // SAFETY: an open file of the program, for one call; one that another thread closes meanwhile is refused by the kernel.
-    let file = unsafe { BorrowedFd::borrow_raw(number) };
+    let file = unsafe { BorrowedFd::borrow_raw(fd) };
     open.stream.files().send(file)?;
     Ok(0)
 }
@@ -45,9 +45,9 @@ pub fn receive(open: &Open, place: *mut strrecvfd) -> Called<c_int> {
     Ok(0)
 }
 
-fn close_received(number: c_int) {
-    match table::is_stream(number) {
-        true => crate::calls::close::close(number),
-        false => own::close(number),
+fn close_received(fd: c_int) {
+    match table::is_stream(fd) {
+        true => crate::calls::close::close(fd),
+        false => own::close(fd),
     }
 }

@@ -4,22 +4,22 @@ use std::ffi::{c_char, c_int, c_void};
 
 use libc::pid_t;
 
-use super::real::Texts;
+use super::real::Strings;
 use super::{Environment, next};
 use crate::{inherit, own, table};
 
 mod real {
     //! The next library's.
-    use super::{Actions, Texts, c_char, c_int, c_void, next, pid_t};
+    use super::{Actions, Strings, c_char, c_int, c_void, next, pid_t};
 
     next! {
         posix_spawn(
             pid: *mut pid_t, path: *const c_char, actions: *const Actions, attributes: *const c_void,
-            arguments: Texts, environment: Texts
+            argv: Strings, envp: Strings
         ) -> c_int;
         posix_spawnp(
             pid: *mut pid_t, file: *const c_char, actions: *const Actions, attributes: *const c_void,
-            arguments: Texts, environment: Texts
+            argv: Strings, envp: Strings
         ) -> c_int;
     }
 }
@@ -41,7 +41,7 @@ struct Action {
     kind: c_int,
     _alignment: c_int,
     /// Of a close, a dup2, an open: the number. Of closefrom: the first.
-    number: c_int,
+    fd: c_int,
     /// Of a dup2: the new one.
     other: c_int,
     _more: [usize; 2],
@@ -54,15 +54,11 @@ const CLOSEFROM: c_int = 5;
 
 /// Calls `spawn` while the streams that the new program gets can be inherited, with the file actions and the environment that it
 /// needs for that.
-fn with_streams(
-    actions: *const Actions,
-    environment: Texts,
-    spawn: impl FnOnce(*const Actions, Texts) -> c_int,
-) -> c_int {
+fn with_streams(actions: *const Actions, envp: Strings, spawn: impl FnOnce(*const Actions, Strings) -> c_int) -> c_int {
     if !table::is_any() {
-        return spawn(actions, environment);
+        return spawn(actions, envp);
     }
-    let mut kept = inherit::open_numbers();
+    let mut kept = inherit::open_fds();
     let mut list = &[][..];
     // SAFETY: null, or what posix_spawn_file_actions_init has made.
     if let Some(actions) = unsafe { actions.as_ref() } {
@@ -73,21 +69,21 @@ fn with_streams(
         }
         for action in list {
             match action.kind {
-                CLOSE | OPEN => kept.close(action.number),
-                DUP2 => kept.copy(action.number, action.other),
-                CLOSEFROM => kept.close_from(action.number),
+                CLOSE | OPEN => kept.close(action.fd),
+                DUP2 => kept.copy(action.fd, action.other),
+                CLOSEFROM => kept.close_from(action.fd),
                 _ => {}
             }
         }
     }
     let passed = inherit::pass(kept.kept_by_exec());
     // SAFETY: the program's environment, as posix_spawn reads it.
-    let environment = unsafe { Environment::with(environment, &passed) };
+    let envp = unsafe { Environment::with(envp, &passed) };
     let spares_own = passed.is_any() && list.iter().any(|action| action.kind == CLOSEFROM);
     let list = if spares_own { sparing_own(list) } else { Vec::new() };
     let changed =
         Actions { allocated: list.len() as c_int, used: list.len() as c_int, list: list.as_ptr(), _more: [0; 16] };
-    let spawned = spawn(if spares_own { &raw const changed } else { actions }, environment.texts());
+    let spawned = spawn(if spares_own { &raw const changed } else { actions }, envp.as_ptr());
     passed.take_back();
     spawned
 }
@@ -95,7 +91,7 @@ fn with_streams(
 /// These actions, but that those which close all numbers from one on leave the library's own open: exec closes those that belong to
 /// no stream of the new program.
 fn sparing_own(list: &[Action]) -> Vec<Action> {
-    let own = table::own_numbers();
+    let own = table::own_fds();
     let limit = limit();
     let mut sparing = Vec::new();
     for action in list {
@@ -103,16 +99,16 @@ fn sparing_own(list: &[Action]) -> Vec<Action> {
             sparing.push(*action);
             continue;
         }
-        let mut from = action.number;
-        let mut close_until = |number| {
+        let mut from = action.fd;
+        let mut close_until = |fd| {
             // Also what is not open now: another thread may open it before the new process has its descriptors. A number that no
             // file can have would be an error.
-            let may_be_open = |number: &c_int| *number < limit || own::is_open(*number);
-            sparing.extend((from..number).filter(may_be_open).map(|number| Action { kind: CLOSE, number, ..*action }));
-            from = from.max(number + 1);
+            let may_be_open = |fd: &c_int| *fd < limit || own::is_open(*fd);
+            sparing.extend((from..fd).filter(may_be_open).map(|fd| Action { kind: CLOSE, fd, ..*action }));
+            from = from.max(fd + 1);
         };
-        own.iter().copied().filter(|number| *number >= action.number).for_each(&mut close_until);
-        sparing.push(Action { number: from, ..*action });
+        own.iter().copied().filter(|fd| *fd >= action.fd).for_each(&mut close_until);
+        sparing.push(Action { fd: from, ..*action });
     }
     sparing
 }
@@ -137,12 +133,12 @@ pub unsafe extern "C" fn hw_c_posix_spawn(
     path: *const c_char,
     actions: *const Actions,
     attributes: *const c_void,
-    arguments: Texts,
-    environment: Texts,
+    argv: Strings,
+    envp: Strings,
 ) -> c_int {
-    with_streams(actions, environment, |actions, environment| {
+    with_streams(actions, envp, |actions, envp| {
         // SAFETY: by the caller.
-        unsafe { real::posix_spawn(pid, path, actions, attributes, arguments, environment) }
+        unsafe { real::posix_spawn(pid, path, actions, attributes, argv, envp) }
     })
 }
 
@@ -156,12 +152,12 @@ pub unsafe extern "C" fn hw_c_posix_spawnp(
     file: *const c_char,
     actions: *const Actions,
     attributes: *const c_void,
-    arguments: Texts,
-    environment: Texts,
+    argv: Strings,
+    envp: Strings,
 ) -> c_int {
-    with_streams(actions, environment, |actions, environment| {
+    with_streams(actions, envp, |actions, envp| {
         // SAFETY: by the caller.
-        unsafe { real::posix_spawnp(pid, file, actions, attributes, arguments, environment) }
+        unsafe { real::posix_spawnp(pid, file, actions, attributes, argv, envp) }
     })
 }
 

@@ -3,7 +3,7 @@
 
 use std::ffi::{c_char, c_int};
 
-use super::{Texts, hw_c_execv, hw_c_execve, hw_c_execvp};
+use super::{Strings, hw_c_execv, hw_c_execve, hw_c_execvp};
 
 /// Defines `NAME(path, text, ...)` as `TARGET(path, list of texts)`.
 macro_rules! listed {
@@ -47,12 +47,12 @@ listed! {
 /// # Safety
 /// As execle(3).
 #[unsafe(no_mangle)]
-unsafe extern "C" fn hw_own_execle(path: *const c_char, arguments: Texts) -> c_int {
-    let mut at = arguments;
+unsafe extern "C" fn hw_own_execle(path: *const c_char, argv: Strings) -> c_int {
+    let mut at = argv;
     // SAFETY: by the caller.
     while !unsafe { *at }.is_null() {
         at = at.wrapping_add(1);
     }
     // SAFETY: by the caller.
-    unsafe { hw_c_execve(path, arguments, at.add(1).cast::<Texts>().read()) }
+    unsafe { hw_c_execve(path, argv, at.add(1).cast::<Strings>().read()) }
 }

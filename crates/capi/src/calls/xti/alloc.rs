@@ -49,8 +49,8 @@ fn zeroed(len: usize) -> Done<*mut c_void> {
 
 /// t_alloc(3).
 #[unsafe(no_mangle)]
-pub extern "C" fn t_alloc(number: c_int, structure: c_int, fields: c_int) -> *mut c_void {
-    let made = with(number, |endpoint| {
+pub extern "C" fn t_alloc(fd: c_int, structure: c_int, fields: c_int) -> *mut c_void {
+    let made = with(fd, |endpoint| {
         let (_, size, buffers) = kind(structure)?;
         let info = endpoint.info()?;
         let data = match structure {

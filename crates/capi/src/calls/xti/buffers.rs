@@ -42,7 +42,7 @@ impl Room {
     /// The buffer of the netbuf at that address, for what the transport returns: at most `size` bytes, a size of
     /// [`Info`](headwater_xti::Info). The rest of the buffer is neither checked nor written: the structure of a caller may name any
     /// buffer for what the transport does not have.
-    pub fn of(at: *mut netbuf, size: i32) -> Done<Room> {
+    pub fn from_ptr(at: *mut netbuf, size: i32) -> Done<Room> {
         let described = needed(at.cast_const())?;
         memory::check_room(at)?;
         let size = match size {

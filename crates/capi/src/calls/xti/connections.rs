@@ -27,7 +27,7 @@ struct Answer {
 }
 
 impl Answer {
-    fn of(at: *mut t_call, info: &Info) -> Done<Option<Answer>> {
+    fn from_ptr(at: *mut t_call, info: &Info) -> Done<Option<Answer>> {
         if at.is_null() {
             return Ok(None);
         }
@@ -36,9 +36,9 @@ impl Answer {
         let (address, options, data) = unsafe { (&raw mut (*at).addr, &raw mut (*at).opt, &raw mut (*at).udata) };
         Ok(Some(Answer {
             at,
-            address: Room::of(address, info.address)?,
-            options: Room::of(options, info.options)?,
-            data: Room::of(data, info.connect_data)?,
+            address: Room::from_ptr(address, info.address)?,
+            options: Room::from_ptr(options, info.options)?,
+            data: Room::from_ptr(data, info.connect_data)?,
         }))
     }
 
@@ -60,10 +60,10 @@ impl Answer {
 /// # Safety
 /// Pointers may be null or wrong; what they lead to is written by no other thread.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn t_connect(number: c_int, request: *const t_call, answer: *mut t_call) -> c_int {
-    returned(with(number, |endpoint| {
+pub unsafe extern "C" fn t_connect(fd: c_int, request: *const t_call, answer: *mut t_call) -> c_int {
+    returned(with(fd, |endpoint| {
         needed(request)?;
-        let ((call, _), mut room) = (call_of(request)?, Answer::of(answer, endpoint.first_info())?);
+        let ((call, _), mut room) = (call_of(request)?, Answer::from_ptr(answer, endpoint.first_info())?);
         let got = endpoint.connect(&call)?;
         room.as_mut().map_or(Ok(()), |room| room.fill(&got, None))?;
         Ok(0)
@@ -75,9 +75,9 @@ pub unsafe extern "C" fn t_connect(number: c_int, request: *const t_call, answer
 /// # Safety
 /// As [`t_connect`].
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn t_rcvconnect(number: c_int, answer: *mut t_call) -> c_int {
-    returned(with(number, |endpoint| {
-        let mut room = Answer::of(answer, endpoint.first_info())?;
+pub unsafe extern "C" fn t_rcvconnect(fd: c_int, answer: *mut t_call) -> c_int {
+    returned(with(fd, |endpoint| {
+        let mut room = Answer::from_ptr(answer, endpoint.first_info())?;
         let got = endpoint.receive_connect()?;
         room.as_mut().map_or(Ok(()), |room| room.fill(&got, None))?;
         Ok(0)
@@ -89,10 +89,10 @@ pub unsafe extern "C" fn t_rcvconnect(number: c_int, answer: *mut t_call) -> c_i
 /// # Safety
 /// As [`t_connect`].
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn t_listen(number: c_int, answer: *mut t_call) -> c_int {
-    returned(with(number, |endpoint| {
+pub unsafe extern "C" fn t_listen(fd: c_int, answer: *mut t_call) -> c_int {
+    returned(with(fd, |endpoint| {
         needed(answer.cast_const())?;
-        let mut room = Answer::of(answer, endpoint.first_info())?;
+        let mut room = Answer::from_ptr(answer, endpoint.first_info())?;
         let got = endpoint.listen()?;
         room.as_mut().map_or(Ok(()), |room| room.fill(&got.call, Some(got.sequence)))?;
         Ok(0)
@@ -104,8 +104,8 @@ pub unsafe extern "C" fn t_listen(number: c_int, answer: *mut t_call) -> c_int {
 /// # Safety
 /// As [`t_connect`].
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn t_accept(number: c_int, acceptor: c_int, call: *const t_call) -> c_int {
-    returned(with(number, |listener| {
+pub unsafe extern "C" fn t_accept(fd: c_int, acceptor: c_int, call: *const t_call) -> c_int {
+    returned(with(fd, |listener| {
         needed(call)?;
         let (call, sequence) = call_of(call)?;
         listener.accept(&*endpoint(acceptor)?, sequence, &call)?;
@@ -118,8 +118,8 @@ pub unsafe extern "C" fn t_accept(number: c_int, acceptor: c_int, call: *const t
 /// # Safety
 /// As [`t_connect`].
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn t_snddis(number: c_int, call: *const t_call) -> c_int {
-    returned(with(number, |endpoint| {
+pub unsafe extern "C" fn t_snddis(fd: c_int, call: *const t_call) -> c_int {
+    returned(with(fd, |endpoint| {
         let (given_call, sequence) = call_of(call)?;
         if endpoint.state() == State::Listening && !call.is_null() {
             endpoint.refuse(sequence, &given_call.data)?;
@@ -137,13 +137,13 @@ struct End {
 }
 
 impl End {
-    fn of(at: *mut t_discon, info: &Info) -> Done<Option<End>> {
+    fn from_ptr(at: *mut t_discon, info: &Info) -> Done<Option<End>> {
         if at.is_null() {
             return Ok(None);
         }
         memory::check_room(at)?;
         // SAFETY: the room is there; only the address of the field is taken.
-        Ok(Some(End { at, data: Room::of(unsafe { &raw mut (*at).udata }, info.disconnect_data)? }))
+        Ok(Some(End { at, data: Room::from_ptr(unsafe { &raw mut (*at).udata }, info.disconnect_data)? }))
     }
 
     fn fill(&mut self, reason: u32, sequence: Option<u32>, data: &[u8]) -> Done<()> {
@@ -160,9 +160,9 @@ impl End {
 /// # Safety
 /// As [`t_connect`].
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn t_rcvdis(number: c_int, place: *mut t_discon) -> c_int {
-    returned(with(number, |endpoint| {
-        let mut room = End::of(place, endpoint.first_info())?;
+pub unsafe extern "C" fn t_rcvdis(fd: c_int, place: *mut t_discon) -> c_int {
+    returned(with(fd, |endpoint| {
+        let mut room = End::from_ptr(place, endpoint.first_info())?;
         let got = endpoint.receive_disconnect()?;
         room.as_mut().map_or(Ok(()), |room| room.fill(got.reason, got.sequence, &got.data))?;
         Ok(0)
@@ -171,8 +171,8 @@ pub unsafe extern "C" fn t_rcvdis(number: c_int, place: *mut t_discon) -> c_int 
 
 /// t_sndrel(3).
 #[unsafe(no_mangle)]
-pub extern "C" fn t_sndrel(number: c_int) -> c_int {
-    returned(with(number, |endpoint| {
+pub extern "C" fn t_sndrel(fd: c_int) -> c_int {
+    returned(with(fd, |endpoint| {
         endpoint.release(&[])?;
         Ok(0)
     }))
@@ -183,8 +183,8 @@ pub extern "C" fn t_sndrel(number: c_int) -> c_int {
 /// # Safety
 /// As [`t_connect`].
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn t_sndreldata(number: c_int, given_end: *mut t_discon) -> c_int {
-    returned(with(number, |endpoint| {
+pub unsafe extern "C" fn t_sndreldata(fd: c_int, given_end: *mut t_discon) -> c_int {
+    returned(with(fd, |endpoint| {
         let data = match structure(given_end.cast_const())? {
             Some(end) => given(end.udata)?,
             None => &[],
@@ -196,8 +196,8 @@ pub unsafe extern "C" fn t_sndreldata(number: c_int, given_end: *mut t_discon) -
 
 /// t_rcvrel(3).
 #[unsafe(no_mangle)]
-pub extern "C" fn t_rcvrel(number: c_int) -> c_int {
-    returned(with(number, |endpoint| {
+pub extern "C" fn t_rcvrel(fd: c_int) -> c_int {
+    returned(with(fd, |endpoint| {
         endpoint.receive_release()?;
         Ok(0)
     }))
@@ -208,9 +208,9 @@ pub extern "C" fn t_rcvrel(number: c_int) -> c_int {
 /// # Safety
 /// As [`t_connect`].
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn t_rcvreldata(number: c_int, place: *mut t_discon) -> c_int {
-    returned(with(number, |endpoint| {
-        let mut room = End::of(place, endpoint.first_info())?;
+pub unsafe extern "C" fn t_rcvreldata(fd: c_int, place: *mut t_discon) -> c_int {
+    returned(with(fd, |endpoint| {
+        let mut room = End::from_ptr(place, endpoint.first_info())?;
         let data = endpoint.receive_release()?;
         room.as_mut().map_or(Ok(()), |room| room.fill(0, None, &data))?;
         Ok(0)

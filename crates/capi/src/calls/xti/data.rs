@@ -24,8 +24,8 @@ fn flags_of(flags: c_int) -> Done<SendFlags> {
 /// # Safety
 /// The bytes may be missing; no other thread writes them.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn t_snd(number: c_int, bytes: *mut c_void, len: c_uint, flags: c_int) -> c_int {
-    returned(with(number, |endpoint| {
+pub unsafe extern "C" fn t_snd(fd: c_int, bytes: *mut c_void, len: c_uint, flags: c_int) -> c_int {
+    returned(with(fd, |endpoint| {
         let flags = flags_of(flags)?;
         // SAFETY: the program's bytes, for the length of this call.
         let bytes = unsafe { memory::bytes(bytes, (len as usize).min(c_int::MAX as usize))? };
@@ -38,15 +38,15 @@ pub unsafe extern "C" fn t_snd(number: c_int, bytes: *mut c_void, len: c_uint, f
 /// # Safety
 /// As [`t_snd`].
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn t_sndv(number: c_int, vector: *const t_iovec, count: c_uint, flags: c_int) -> c_int {
-    returned(with(number, |endpoint| {
+pub unsafe extern "C" fn t_sndv(fd: c_int, vector: *const t_iovec, count: c_uint, flags: c_int) -> c_int {
+    returned(with(fd, |endpoint| {
         let flags = flags_of(flags)?;
         Ok(endpoint.send_vectored(&gathered(vector, count)?, flags)? as c_int)
     }))
 }
 
 /// Tells the flags of what was received. Returns how many bytes.
-fn told(received: ReceivedData, flags: *mut c_int) -> Done<c_int> {
+fn report(received: ReceivedData, flags: *mut c_int) -> Done<c_int> {
     let value = if received.more { T_MORE } else { 0 } | if received.expedited { T_EXPEDITED } else { 0 };
     memory::put(flags, value)?;
     Ok(received.len as c_int)
@@ -57,12 +57,12 @@ fn told(received: ReceivedData, flags: *mut c_int) -> Done<c_int> {
 /// # Safety
 /// The room may be missing; no other thread uses it.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn t_rcv(number: c_int, bytes: *mut c_void, len: c_uint, flags: *mut c_int) -> c_int {
-    returned(with(number, |endpoint| {
+pub unsafe extern "C" fn t_rcv(fd: c_int, bytes: *mut c_void, len: c_uint, flags: *mut c_int) -> c_int {
+    returned(with(fd, |endpoint| {
         memory::check_room(flags)?;
         // SAFETY: the program's buffer, for the length of this call.
         let room = unsafe { memory::bytes_mut(bytes, (len as usize).min(CALL_MAX))? };
-        told(endpoint.receive(room)?, flags)
+        report(endpoint.receive(room)?, flags)
     }))
 }
 
@@ -71,9 +71,9 @@ pub unsafe extern "C" fn t_rcv(number: c_int, bytes: *mut c_void, len: c_uint, f
 /// # Safety
 /// As [`t_rcv`].
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn t_rcvv(number: c_int, vector: *mut t_iovec, count: c_uint, flags: *mut c_int) -> c_int {
-    returned(with(number, |endpoint| {
+pub unsafe extern "C" fn t_rcvv(fd: c_int, vector: *mut t_iovec, count: c_uint, flags: *mut c_int) -> c_int {
+    returned(with(fd, |endpoint| {
         memory::check_room(flags)?;
-        told(endpoint.receive_vectored(&mut scattered(vector, count)?)?, flags)
+        report(endpoint.receive_vectored(&mut scattered(vector, count)?)?, flags)
     }))
 }

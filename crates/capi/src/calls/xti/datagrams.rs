@@ -14,8 +14,8 @@ use crate::memory;
 /// # Safety
 /// Pointers may be null or wrong; what they lead to is written by no other thread.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn t_sndudata(number: c_int, datagram: *const t_unitdata) -> c_int {
-    returned(with(number, |endpoint| {
+pub unsafe extern "C" fn t_sndudata(fd: c_int, datagram: *const t_unitdata) -> c_int {
+    returned(with(fd, |endpoint| {
         let datagram = needed(datagram)?;
         endpoint.send_to(given(datagram.addr)?, given(datagram.opt)?, given(datagram.udata)?)?;
         Ok(0)
@@ -28,12 +28,12 @@ pub unsafe extern "C" fn t_sndudata(number: c_int, datagram: *const t_unitdata) 
 /// As [`t_sndudata`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn t_sndvudata(
-    number: c_int,
+    fd: c_int,
     datagram: *mut t_unitdata,
     vector: *mut t_iovec,
     count: c_uint,
 ) -> c_int {
-    returned(with(number, |endpoint| {
+    returned(with(fd, |endpoint| {
         let datagram = needed(datagram.cast_const())?;
         let pieces = gathered(vector, count)?;
         endpoint.send_vectored_to(given(datagram.addr)?, given(datagram.opt)?, &pieces)?;
@@ -46,11 +46,11 @@ fn address_and_options(datagram: *mut t_unitdata, info: &Info) -> Done<(Room, Ro
     memory::check_room(datagram)?;
     // SAFETY: the room is there; only the addresses of the fields are taken.
     let (address, options) = unsafe { (&raw mut (*datagram).addr, &raw mut (*datagram).opt) };
-    Ok((Room::of(address, info.address)?, Room::of(options, info.options)?))
+    Ok((Room::from_ptr(address, info.address)?, Room::from_ptr(options, info.options)?))
 }
 
 /// Tells what was received.
-fn told(received: Datagram, address: &Room, options: &Room, flags: *mut c_int) -> Done<c_int> {
+fn report(received: Datagram, address: &Room, options: &Room, flags: *mut c_int) -> Done<c_int> {
     address.set_len(received.address)?;
     options.set_len(received.options)?;
     memory::put(flags, if received.more { T_MORE } else { 0 })?;
@@ -62,15 +62,15 @@ fn told(received: Datagram, address: &Room, options: &Room, flags: *mut c_int) -
 /// # Safety
 /// As [`t_sndudata`].
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn t_rcvudata(number: c_int, datagram: *mut t_unitdata, flags: *mut c_int) -> c_int {
-    returned(with(number, |endpoint| {
+pub unsafe extern "C" fn t_rcvudata(fd: c_int, datagram: *mut t_unitdata, flags: *mut c_int) -> c_int {
+    returned(with(fd, |endpoint| {
         memory::check_room(flags)?;
         let (address, options) = address_and_options(datagram, endpoint.first_info())?;
         // SAFETY: as in `address_and_options`.
         // Any size: the longest datagram may be another one since the endpoint has its address.
-        let data = Room::of(unsafe { &raw mut (*datagram).udata }, T_INFINITE)?;
+        let data = Room::from_ptr(unsafe { &raw mut (*datagram).udata }, T_INFINITE)?;
         let received = endpoint.receive_from(address.buffer, options.buffer, data.buffer)?;
-        data.set_len(told(received, &address, &options, flags)? as usize)?;
+        data.set_len(report(received, &address, &options, flags)? as usize)?;
         Ok(0)
     }))
 }
@@ -81,18 +81,18 @@ pub unsafe extern "C" fn t_rcvudata(number: c_int, datagram: *mut t_unitdata, fl
 /// As [`t_sndudata`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn t_rcvvudata(
-    number: c_int,
+    fd: c_int,
     datagram: *mut t_unitdata,
     vector: *mut t_iovec,
     count: c_uint,
     flags: *mut c_int,
 ) -> c_int {
-    returned(with(number, |endpoint| {
+    returned(with(fd, |endpoint| {
         memory::check_room(flags)?;
         let (address, options) = address_and_options(datagram, endpoint.first_info())?;
         let mut buffers = scattered(vector, count)?;
         let received = endpoint.receive_vectored_from(address.buffer, options.buffer, &mut buffers)?;
-        told(received, &address, &options, flags)
+        report(received, &address, &options, flags)
     }))
 }
 
@@ -101,8 +101,8 @@ pub unsafe extern "C" fn t_rcvvudata(
 /// # Safety
 /// As [`t_sndudata`].
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn t_rcvuderr(number: c_int, place: *mut t_uderr) -> c_int {
-    returned(with(number, |endpoint| {
+pub unsafe extern "C" fn t_rcvuderr(fd: c_int, place: *mut t_uderr) -> c_int {
+    returned(with(fd, |endpoint| {
         if place.is_null() {
             endpoint.receive_error()?;
             return Ok(0);
@@ -112,7 +112,8 @@ pub unsafe extern "C" fn t_rcvuderr(number: c_int, place: *mut t_uderr) -> c_int
         let (address, options, error) =
             unsafe { (&raw mut (*place).addr, &raw mut (*place).opt, &raw mut (*place).error) };
         let info = endpoint.first_info();
-        let (mut address, mut options) = (Room::of(address, info.address)?, Room::of(options, info.options)?);
+        let (mut address, mut options) =
+            (Room::from_ptr(address, info.address)?, Room::from_ptr(options, info.options)?);
         let got = endpoint.receive_error()?;
         memory::put(error, got.error.cast_signed())?;
         fill(&mut [(&mut address, &got.address), (&mut options, &got.options)])?;

@@ -31,13 +31,13 @@ pub unsafe extern "C" fn t_open(name: *const c_char, flags: c_int, info: *mut t_
         // SAFETY: the program's text, read once.
         let name = unsafe { memory::text(name, libc::PATH_MAX as usize)? };
         let path = name.to_str().ok().and_then(device).ok_or(TransportError::BadName)?;
-        let number = open::open_device(&path, flags).map_err(|failure| match failure {
+        let fd = open::open_device(&path, flags).map_err(|failure| match failure {
             // No driver has the name, or what has it is no device.
             Failure(libc::ENOENT | libc::ENXIO) => TransportError::BadName.into(),
             failure => Failed::from(failure),
         })?;
-        make(number).and_then(|()| if info.is_null() { Ok(()) } else { tell(number, info) }).map_err(|failed| {
-            close::close(number);
+        make(fd).and_then(|()| if info.is_null() { Ok(()) } else { tell(fd, info) }).map_err(|failed| {
+            close::close(fd);
             match failed {
                 // A driver, and no transport.
                 Failed { t_errno, .. } if t_errno == TransportError::BadFile.number().cast_signed() => {
@@ -46,7 +46,7 @@ pub unsafe extern "C" fn t_open(name: *const c_char, flags: c_int, info: *mut t_
                 failed => failed,
             }
         })?;
-        Ok(number)
+        Ok(fd)
     }))
 }
 
@@ -60,8 +60,8 @@ fn device(name: &str) -> Option<String> {
 }
 
 /// Gives an open stream its endpoint.
-fn make(number: c_int) -> Done<()> {
-    let made = table::with(number, |open| {
+fn make(fd: c_int) -> Done<()> {
+    let made = table::with(fd, |open| {
         if open.transport.get().is_some() {
             return Ok(Ok(()));
         }
@@ -76,9 +76,9 @@ fn make(number: c_int) -> Done<()> {
     made.unwrap_or(Ok(Err(TransportError::BadFile.into()))).map_err(Failed::from)?
 }
 
-fn tell(number: c_int, place: *mut t_info) -> Done<()> {
+fn tell(fd: c_int, place: *mut t_info) -> Done<()> {
     let Info { address, options, tsdu, etsdu, connect_data, disconnect_data, service, sends_zero, .. } =
-        with(number, |endpoint| Ok(endpoint.info()?))?;
+        with(fd, |endpoint| Ok(endpoint.info()?))?;
     let info = t_info {
         addr: address,
         options,
@@ -94,32 +94,32 @@ fn tell(number: c_int, place: *mut t_info) -> Done<()> {
 
 /// t_close(3).
 #[unsafe(no_mangle)]
-pub extern "C" fn t_close(number: c_int) -> c_int {
-    returned(with(number, |_| Ok(())).map(|()| {
-        close::close(number);
+pub extern "C" fn t_close(fd: c_int) -> c_int {
+    returned(with(fd, |_| Ok(())).map(|()| {
+        close::close(fd);
         0
     }))
 }
 
 /// t_sync(3).
 #[unsafe(no_mangle)]
-pub extern "C" fn t_sync(number: c_int) -> c_int {
+pub extern "C" fn t_sync(fd: c_int) -> c_int {
     returned(caught(|| {
-        make(number)?;
-        with(number, |endpoint| Ok(endpoint.sync()?.number().into()))
+        make(fd)?;
+        with(fd, |endpoint| Ok(endpoint.sync()?.number().into()))
     }))
 }
 
 /// t_getstate(3).
 #[unsafe(no_mangle)]
-pub extern "C" fn t_getstate(number: c_int) -> c_int {
-    returned(with(number, |endpoint| Ok(endpoint.state().number().into())))
+pub extern "C" fn t_getstate(fd: c_int) -> c_int {
+    returned(with(fd, |endpoint| Ok(endpoint.state().number().into())))
 }
 
 /// t_look(3).
 #[unsafe(no_mangle)]
-pub extern "C" fn t_look(number: c_int) -> c_int {
-    returned(with(number, |endpoint| Ok(endpoint.look()?.map_or(0, |event| event.number()))))
+pub extern "C" fn t_look(fd: c_int) -> c_int {
+    returned(with(fd, |endpoint| Ok(endpoint.look()?.map_or(0, |event| event.number()))))
 }
 
 /// t_getinfo(3).
@@ -127,8 +127,8 @@ pub extern "C" fn t_look(number: c_int) -> c_int {
 /// # Safety
 /// As [`t_open`].
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn t_getinfo(number: c_int, info: *mut t_info) -> c_int {
-    returned(tell(number, info).map(|()| 0))
+pub unsafe extern "C" fn t_getinfo(fd: c_int, info: *mut t_info) -> c_int {
+    returned(tell(fd, info).map(|()| 0))
 }
 
 /// t_bind(3).
@@ -136,15 +136,15 @@ pub unsafe extern "C" fn t_getinfo(number: c_int, info: *mut t_info) -> c_int {
 /// # Safety
 /// As [`t_open`].
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn t_bind(number: c_int, request: *const t_bind, answer: *mut t_bind) -> c_int {
-    returned(with(number, |endpoint| {
+pub unsafe extern "C" fn t_bind(fd: c_int, request: *const t_bind, answer: *mut t_bind) -> c_int {
+    returned(with(fd, |endpoint| {
         let request = structure(request)?;
         let mut binding = Binding::any();
         if let Some(request) = request {
             binding.address = given(request.addr)?.to_vec();
             binding.waiting = request.qlen;
         }
-        let mut room = Answer::of(answer, endpoint.first_info())?;
+        let mut room = Answer::from_ptr(answer, endpoint.first_info())?;
         let bound = endpoint.bind(&binding)?;
         if let Some(room) = &mut room {
             room.set_waiting(bound.waiting)?;
@@ -161,13 +161,13 @@ struct Answer {
 }
 
 impl Answer {
-    fn of(at: *mut t_bind, info: &Info) -> Done<Option<Answer>> {
+    fn from_ptr(at: *mut t_bind, info: &Info) -> Done<Option<Answer>> {
         if at.is_null() {
             return Ok(None);
         }
         memory::check_room(at)?;
         // SAFETY: the room is there; only the address of the field is taken.
-        Ok(Some(Answer { at, address: Room::of(unsafe { &raw mut (*at).addr }, info.address)? }))
+        Ok(Some(Answer { at, address: Room::from_ptr(unsafe { &raw mut (*at).addr }, info.address)? }))
     }
 
     fn set_waiting(&self, waiting: u32) -> Done<()> {
@@ -178,8 +178,8 @@ impl Answer {
 
 /// t_unbind(3).
 #[unsafe(no_mangle)]
-pub extern "C" fn t_unbind(number: c_int) -> c_int {
-    returned(with(number, |endpoint| {
+pub extern "C" fn t_unbind(fd: c_int) -> c_int {
+    returned(with(fd, |endpoint| {
         endpoint.unbind()?;
         Ok(0)
     }))
@@ -190,10 +190,10 @@ pub extern "C" fn t_unbind(number: c_int) -> c_int {
 /// # Safety
 /// As [`t_open`].
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn t_getprotaddr(number: c_int, local: *mut t_bind, remote: *mut t_bind) -> c_int {
-    returned(with(number, |endpoint| {
+pub unsafe extern "C" fn t_getprotaddr(fd: c_int, local: *mut t_bind, remote: *mut t_bind) -> c_int {
+    returned(with(fd, |endpoint| {
         let info = endpoint.first_info();
-        let (mut local, mut remote) = (Answer::of(local, info)?, Answer::of(remote, info)?);
+        let (mut local, mut remote) = (Answer::from_ptr(local, info)?, Answer::from_ptr(remote, info)?);
         let addresses = endpoint.addresses()?;
         let mut parts: Vec<(&mut Room, &[u8])> = Vec::new();
         parts.extend(local.as_mut().map(|answer| (&mut answer.address, &addresses.local[..])));
@@ -208,14 +208,14 @@ pub unsafe extern "C" fn t_getprotaddr(number: c_int, local: *mut t_bind, remote
 /// # Safety
 /// As [`t_open`].
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn t_optmgmt(number: c_int, request: *const t_optmgmt, answer: *mut t_optmgmt) -> c_int {
-    returned(with(number, |endpoint| {
+pub unsafe extern "C" fn t_optmgmt(fd: c_int, request: *const t_optmgmt, answer: *mut t_optmgmt) -> c_int {
+    returned(with(fd, |endpoint| {
         let request = needed(request)?;
         let list = OptionList::from(given(request.opt)?.to_vec());
         memory::check_room(answer)?;
         // SAFETY: the room is there; only the addresses of the fields are taken.
         let (options, flags) = unsafe { (&raw mut (*answer).opt, &raw mut (*answer).flags) };
-        let mut room = Room::of(options, endpoint.first_info().options)?;
+        let mut room = Room::from_ptr(options, endpoint.first_info().options)?;
         let asked = ManagementFlags::of(request.flags.cast_unsigned()).ok_or(TransportError::BadFlag)?;
         let (list, worst) = endpoint.manage_options(&list, asked)?;
         memory::put(flags, worst.bits().cast_signed())?;

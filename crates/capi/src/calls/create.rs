@@ -6,9 +6,9 @@ use std::ffi::{c_char, c_int, c_uint, c_void};
 use libc::{mode_t, pid_t, sigset_t};
 
 use crate::next::next;
-use crate::stale::made;
+use crate::stale::created;
 
-macro_rules! making {
+macro_rules! creating {
     ($($name:ident = $real:ident($($argument:ident: $type:ty),*);)*) => {
         pub mod real {
             //! The next library's.
@@ -16,7 +16,7 @@ macro_rules! making {
 
             next! {
                 $($real($($argument: $type),*) -> c_int;)*
-                socketpair(domain: c_int, kind: c_int, protocol: c_int, numbers: *mut c_int) -> c_int;
+                socketpair(domain: c_int, kind: c_int, protocol: c_int, fds: *mut c_int) -> c_int;
             }
         }
 
@@ -28,19 +28,19 @@ macro_rules! making {
             #[unsafe(no_mangle)]
             pub unsafe extern "C" fn $name($($argument: $type),*) -> c_int {
                 // SAFETY: by the caller.
-                made(unsafe { real::$real($($argument),*) })
+                created(unsafe { real::$real($($argument),*) })
             }
         )*
     };
 }
 
-making! {
+creating! {
     hw_c_socket = socket(domain: c_int, kind: c_int, protocol: c_int);
     hw_c_epoll_create = epoll_create(size: c_int);
     hw_c_epoll_create1 = epoll_create1(flags: c_int);
     hw_c_eventfd = eventfd(count: c_uint, flags: c_int);
     hw_c_timerfd_create = timerfd_create(clock: c_int, flags: c_int);
-    hw_c_signalfd = signalfd(number: c_int, mask: *const sigset_t, flags: c_int);
+    hw_c_signalfd = signalfd(fd: c_int, mask: *const sigset_t, flags: c_int);
     hw_c_inotify_init = inotify_init();
     hw_c_inotify_init1 = inotify_init1(flags: c_int);
     hw_c_fanotify_init = fanotify_init(flags: c_uint, event_flags: c_uint);
@@ -67,17 +67,17 @@ making! {
 /// # Safety
 /// As the C library's.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn hw_c_socketpair(domain: c_int, kind: c_int, protocol: c_int, numbers: *mut c_int) -> c_int {
+pub unsafe extern "C" fn hw_c_socketpair(domain: c_int, kind: c_int, protocol: c_int, fds: *mut c_int) -> c_int {
     // SAFETY: by the caller.
-    let done = unsafe { real::socketpair(domain, kind, protocol, numbers) };
-    made_two(done, numbers)
+    let done = unsafe { real::socketpair(domain, kind, protocol, fds) };
+    created_two(done, fds)
 }
 
 /// After a call that has stored two numbers if it has returned 0.
-pub fn made_two(done: c_int, numbers: *const c_int) -> c_int {
+pub fn created_two(done: c_int, fds: *const c_int) -> c_int {
     if done == 0 && crate::table::is_any() {
         // SAFETY: the kernel has just stored them.
-        unsafe { (made(*numbers), made(*numbers.add(1))) };
+        unsafe { (created(*fds), created(*fds.add(1))) };
     }
     done
 }
