@@ -27,7 +27,7 @@ pub enum Use {
 pub fn is_there(usage: Use, from: usize, len: usize) -> bool {
     let advice = if usage == Use::Read { libc::MADV_POPULATE_READ } else { libc::MADV_POPULATE_WRITE };
     let before = crate::errno::last();
-    // SAFETY: the advice changes no contents and no mapping; any address may be asked for.
+    // SAFETY: the advice changes no contents and no mapping, and any address may be asked for.
     let told = unsafe { libc::madvise(from as *mut c_void, len, advice) };
     let error = crate::errno::last();
     crate::errno::set(before.0);
@@ -40,7 +40,7 @@ pub fn is_there(usage: Use, from: usize, len: usize) -> bool {
 fn can_be_asked() -> bool {
     let place = 0u8;
     let page = (&raw const place).addr() & !(PAGE - 1);
-    // SAFETY: as in `is_there`.
+    // SAFETY: the advice changes no contents and no mapping.
     unsafe { libc::madvise(page as *mut c_void, PAGE, libc::MADV_POPULATE_WRITE) == 0 }
 }
 
@@ -50,7 +50,7 @@ fn can_be_copied(from: usize, len: usize) -> bool {
         let mut byte = 0u8;
         let own = libc::iovec { iov_base: (&raw mut byte).cast(), iov_len: 1 };
         let other = libc::iovec { iov_base: page as *mut c_void, iov_len: 1 };
-        // SAFETY: the kernel checks the other address and writes one byte to ours.
+        // SAFETY: the kernel checks the address in `other`, and writes one byte to `byte`.
         unsafe { libc::process_vm_readv(libc::getpid(), &own, 1, &other, 1, 0) == 1 }
     })
 }
@@ -68,7 +68,7 @@ pub fn may_use(usage: Use, address: *const c_void, len: usize) -> bool {
 /// Errors: `EFAULT`.
 ///
 /// # Safety
-/// No other thread writes them while the call runs, or the caller accepts what it then reads.
+/// No other thread writes the bytes while the call runs, or the caller accepts any value that it reads then.
 #[inline(always)]
 pub unsafe fn bytes<'a>(address: *const c_void, len: usize) -> Called<&'a [u8]> {
     if len == 0 {
@@ -77,7 +77,7 @@ pub unsafe fn bytes<'a>(address: *const c_void, len: usize) -> Called<&'a [u8]> 
     if !may_use(Use::Read, address, len) {
         return Err(Failure(libc::EFAULT));
     }
-    // SAFETY: the bytes are there; the caller's promise.
+    // SAFETY: `may_use` has found the bytes readable; the caller promises to accept any value in them.
     Ok(unsafe { std::slice::from_raw_parts(address.cast(), len) })
 }
 
@@ -86,7 +86,7 @@ pub unsafe fn bytes<'a>(address: *const c_void, len: usize) -> Called<&'a [u8]> 
 /// Errors: `EFAULT`.
 ///
 /// # Safety
-/// As [`bytes`].
+/// No other thread uses the bytes while the call runs, or the caller accepts any value in them.
 #[inline(always)]
 pub unsafe fn bytes_mut<'a>(address: *mut c_void, len: usize) -> Called<&'a mut [u8]> {
     if len == 0 {
@@ -95,7 +95,7 @@ pub unsafe fn bytes_mut<'a>(address: *mut c_void, len: usize) -> Called<&'a mut 
     if !may_use(Use::Write, address, len) {
         return Err(Failure(libc::EFAULT));
     }
-    // SAFETY: the bytes are there; the caller's promise.
+    // SAFETY: `may_use` has found the bytes writable; the caller promises to accept any value in them.
     Ok(unsafe { std::slice::from_raw_parts_mut(address.cast(), len) })
 }
 
@@ -104,12 +104,12 @@ pub unsafe fn bytes_mut<'a>(address: *mut c_void, len: usize) -> Called<&'a mut 
 /// Errors: `EFAULT`.
 ///
 /// # Safety
-/// Any bytes are a value of `T`.
+/// Any bytes are a valid `T`.
 pub unsafe fn get<T: Copy>(address: *const T) -> Called<T> {
     if !may_use(Use::Read, address.cast(), size_of::<T>()) {
         return Err(Failure(libc::EFAULT));
     }
-    // SAFETY: the bytes are there, and the caller's promise.
+    // SAFETY: `may_use` has found the bytes readable; the caller promises that any bytes are a valid `T`.
     Ok(unsafe { address.read_unaligned() })
 }
 
@@ -125,7 +125,7 @@ pub fn check_room<T>(address: *mut T) -> Called<()> {
 /// Errors: `EFAULT`.
 pub fn put<T: Copy>(address: *mut T, value: T) -> Called<()> {
     check_room(address)?;
-    // SAFETY: the room is there.
+    // SAFETY: `check_room` has found the bytes writable.
     unsafe { address.write_unaligned(value) };
     Ok(())
 }
@@ -133,16 +133,16 @@ pub fn put<T: Copy>(address: *mut T, value: T) -> Called<()> {
 /// A text with a NUL, if there is one within the longest path.
 ///
 /// # Safety
-/// As [`bytes`].
+/// No other thread writes the string while the caller uses it.
 pub unsafe fn text<'a>(address: *const c_char, len_max: usize) -> Called<&'a CStr> {
     let mut len = 0;
     while len < len_max {
         let at = address.wrapping_add(len);
         let more = (PAGE - at as usize % PAGE).min(len_max - len);
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises that no other thread writes the string; `bytes` checks that it is readable.
         let piece = unsafe { bytes(at.cast(), more)? };
         if let Some(end) = piece.iter().position(|byte| *byte == 0) {
-            // SAFETY: these bytes have been read, and end with the only NUL.
+            // SAFETY: `bytes` has found these bytes readable, and the only NUL is the last one.
             return Ok(unsafe {
                 CStr::from_bytes_with_nul_unchecked(std::slice::from_raw_parts(address.cast(), len + end + 1))
             });
@@ -162,14 +162,15 @@ fn fault(address: u64) -> Error {
 
 impl UserMemory for Program {
     fn copy_in(&self, address: u64, buffer: &mut [u8]) -> headwater_streams::Result<()> {
-        // SAFETY: what other threads write there meanwhile is input as any.
+        // SAFETY: what another thread writes there meanwhile is input, like any other value.
         let bytes = unsafe { bytes(address as *const c_void, buffer.len()) };
         buffer.copy_from_slice(bytes.map_err(|_| fault(address))?);
         Ok(())
     }
 
     fn copy_out(&mut self, address: u64, bytes: &[u8]) -> headwater_streams::Result<()> {
-        // SAFETY: as above.
+        // SAFETY: the bytes are only written, and the program accepts what another of its threads writes there
+        // meanwhile.
         let room = unsafe { bytes_mut(address as *mut c_void, bytes.len()) };
         room.map_err(|_| fault(address))?.copy_from_slice(bytes);
         Ok(())

@@ -22,18 +22,18 @@ fn answered(value: c_long) -> c_int {
 /// Closes a descriptor of the library's own.
 ///
 /// # Safety
-/// The descriptor is the caller's.
+/// The library owns `fd`, and uses it no more.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hw_own_close(fd: c_int) -> c_int {
     table::forget_own(fd);
-    // SAFETY: by the caller.
+    // SAFETY: the caller promises that the library owns `fd`; no pointer is passed.
     answered(unsafe { libc::syscall(libc::SYS_close, fd) })
 }
 
 /// A system call by the library itself, with as many arguments as it has.
 ///
 /// # Safety
-/// The system call's.
+/// The arguments are as the system call `number` requires.
 #[cfg(target_arch = "x86_64")]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hw_own_syscall(
@@ -46,7 +46,8 @@ pub unsafe extern "C" fn hw_own_syscall(
     sixth: usize,
 ) -> c_long {
     let result: c_long;
-    // SAFETY: by the caller; the kernel changes these registers alone.
+    // SAFETY: the caller promises that the arguments are as the system call `number` requires. The kernel changes no
+    // registers but the three that are named as outputs.
     unsafe {
         std::arch::asm!("syscall", inlateout("rax") number => result, in("rdi") first, in("rsi") second, in("rdx") third,
             in("r10") fourth, in("r8") fifth, in("r9") sixth, lateout("rcx") _, lateout("r11") _, options(nostack));
@@ -67,7 +68,7 @@ next! {
 /// As there.
 ///
 /// # Safety
-/// The system call's.
+/// The arguments are as the system call `number` requires.
 #[cfg(not(target_arch = "x86_64"))]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hw_own_syscall(
@@ -79,7 +80,7 @@ pub unsafe extern "C" fn hw_own_syscall(
     fifth: usize,
     sixth: usize,
 ) -> c_long {
-    // SAFETY: by the caller.
+    // SAFETY: the caller promises that the arguments are as the system call `number` requires.
     unsafe { syscall(number, first, second, third, fourth, fifth, sixth) }
 }
 
@@ -89,10 +90,10 @@ macro_rules! own_calls {
             /// The kernel's call, for the library itself.
             ///
             /// # Safety
-            /// Its own.
+            /// The pointers are as the system call requires.
             #[unsafe(no_mangle)]
             pub unsafe extern "C" fn $name($($argument: $type),*) -> $result {
-                // SAFETY: by the caller.
+                // SAFETY: the caller promises that the pointers are as the system call requires.
                 unsafe { libc::syscall(libc::$call, $($argument),*) as $result }
             }
         )*
@@ -168,7 +169,7 @@ own_calls! {
 /// clock_nanosleep(2) for the library itself, which returns its error.
 ///
 /// # Safety
-/// Its own.
+/// `time` points at a timespec; `left` is null or points at a writable one.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hw_own_clock_nanosleep(
     clock: c_int,
@@ -176,7 +177,7 @@ pub unsafe extern "C" fn hw_own_clock_nanosleep(
     time: *const libc::timespec,
     left: *mut libc::timespec,
 ) -> c_int {
-    // SAFETY: by the caller.
+    // SAFETY: the caller promises that `time` is readable, and that `left` is null or writable.
     match unsafe { libc::syscall(libc::SYS_clock_nanosleep, clock, flags, time, left) } {
         0 => 0,
         _ => last().0,
@@ -186,74 +187,74 @@ pub unsafe extern "C" fn hw_own_clock_nanosleep(
 /// preadv(2) for the library itself: the position is one word, and the kernel's second has none of it.
 ///
 /// # Safety
-/// Its own.
+/// `pieces` points at `count` iovecs, whose buffers are writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hw_own_preadv(fd: c_int, pieces: *const libc::iovec, count: c_int, offset: i64) -> isize {
-    // SAFETY: by the caller.
+    // SAFETY: the caller promises `count` iovecs at `pieces`, whose buffers are writable.
     unsafe { libc::syscall(libc::SYS_preadv, fd, pieces, count, offset, 0usize) as isize }
 }
 
 /// As [`hw_own_preadv`].
 ///
 /// # Safety
-/// Its own.
+/// `pieces` points at `count` iovecs, whose buffers are readable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hw_own_pwritev(fd: c_int, pieces: *const libc::iovec, count: c_int, offset: i64) -> isize {
-    // SAFETY: by the caller.
+    // SAFETY: the caller promises `count` iovecs at `pieces`, whose buffers are readable.
     unsafe { libc::syscall(libc::SYS_pwritev, fd, pieces, count, offset, 0usize) as isize }
 }
 
 /// futimens(3) for the library itself.
 ///
 /// # Safety
-/// Its own.
+/// `times` is null or points at two timespecs.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hw_own_futimens(fd: c_int, times: *const libc::timespec) -> c_int {
-    // SAFETY: by the caller.
+    // SAFETY: the caller promises that `times` is null or points at two timespecs.
     unsafe { hw_own_utimensat(fd, ptr::null(), times, 0) }
 }
 
 /// epoll_wait(2) for the library itself; some processors have only the call with a mask.
 ///
 /// # Safety
-/// Its own.
+/// `events` has room for `count` events.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hw_own_epoll_wait(set: c_int, events: *mut c_void, count: c_int, time_ms: c_int) -> c_int {
     let mask: *const c_void = ptr::null();
-    // SAFETY: by the caller; without a mask its size is of no meaning.
+    // SAFETY: the caller promises room for `count` events at `events`. The mask is null, so its size means nothing.
     answered(unsafe { libc::syscall(libc::SYS_epoll_pwait, set, events, count, time_ms, mask, 0_usize) })
 }
 
 /// send(2) for the library itself.
 ///
 /// # Safety
-/// Its own.
+/// `bytes` points at `len` readable bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hw_own_send(fd: c_int, bytes: *const c_void, len: usize, flags: c_int) -> isize {
-    // SAFETY: by the caller.
+    // SAFETY: the caller promises `len` readable bytes at `bytes`; the address is null.
     unsafe { hw_own_sendto(fd, bytes, len, flags, ptr::null(), 0) }
 }
 
 /// recv(2) for the library itself.
 ///
 /// # Safety
-/// Its own.
+/// `bytes` points at `len` writable bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hw_own_recv(fd: c_int, bytes: *mut c_void, len: usize, flags: c_int) -> isize {
-    // SAFETY: by the caller.
+    // SAFETY: the caller promises `len` writable bytes at `bytes`; the address is null.
     unsafe { hw_own_recvfrom(fd, bytes, len, flags, ptr::null_mut(), ptr::null_mut()) }
 }
 
 /// dup2(2) for the library itself.
 ///
 /// # Safety
-/// Its own.
+/// The library owns `to`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hw_own_dup2(from: c_int, to: c_int) -> c_int {
     if from == to {
         return from;
     }
-    // SAFETY: by the caller.
+    // SAFETY: the caller promises that the library owns `to`; no pointer is passed.
     unsafe { hw_own_dup3(from, to, 0) }
 }
 
@@ -267,17 +268,17 @@ next! {
 /// execvp(3) for the library itself.
 ///
 /// # Safety
-/// Its own.
+/// `file` is a string; `argv` is an array of strings that ends with a null pointer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hw_own_execvp(file: *const c_char, argv: *const *const c_char) -> c_int {
-    // SAFETY: by the caller.
+    // SAFETY: the caller promises that `file` is a string and that `argv` ends with a null pointer.
     unsafe { execvp(file, argv) }
 }
 
 /// posix_spawnp(3) for the library itself.
 ///
 /// # Safety
-/// Its own.
+/// The pointers are as posix_spawnp(3) requires.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hw_own_posix_spawnp(
     pid: *mut libc::pid_t,
@@ -287,24 +288,24 @@ pub unsafe extern "C" fn hw_own_posix_spawnp(
     argv: *const *const c_char,
     envp: *const *const c_char,
 ) -> c_int {
-    // SAFETY: by the caller.
+    // SAFETY: the caller promises that all pointers are as posix_spawnp(3) requires.
     unsafe { posix_spawnp(pid, file, actions, attributes, argv, envp) }
 }
 
 /// Opens a file for the library itself.
 ///
 /// # Safety
-/// The path is a text with a NUL.
+/// `path` is a string.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hw_own_open64(path: *const c_char, flags: c_int, mode: libc::mode_t) -> c_int {
-    // SAFETY: by the caller.
+    // SAFETY: the caller promises that `path` is a string.
     answered(unsafe { libc::syscall(libc::SYS_openat, libc::AT_FDCWD, path, flags, mode) })
 }
 
 /// As [`hw_own_open64`], relative to a directory.
 ///
 /// # Safety
-/// As there.
+/// `path` is a string.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hw_own_openat64(
     directory: c_int,
@@ -312,20 +313,20 @@ pub unsafe extern "C" fn hw_own_openat64(
     flags: c_int,
     mode: libc::mode_t,
 ) -> c_int {
-    // SAFETY: by the caller.
+    // SAFETY: the caller promises that `path` is a string.
     answered(unsafe { libc::syscall(libc::SYS_openat, directory, path, flags, mode) })
 }
 
 /// poll(2) for the library itself.
 ///
 /// # Safety
-/// `polled` has `count` entries.
+/// `polled` points at `count` writable entries.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hw_own_poll(polled: *mut libc::pollfd, count: libc::nfds_t, timeout_ms: c_int) -> c_int {
     let time =
         libc::timespec { tv_sec: (timeout_ms / 1000).into(), tv_nsec: c_long::from(timeout_ms % 1000) * 1_000_000 };
     let time = if timeout_ms < 0 { ptr::null() } else { &raw const time };
-    // SAFETY: by the caller.
+    // SAFETY: the caller promises `count` writable entries at `polled`; `time` is null or our own.
     answered(unsafe { libc::syscall(libc::SYS_ppoll, polled, count, time, ptr::null::<c_void>(), 8usize) })
 }
 
@@ -334,7 +335,7 @@ pub unsafe extern "C" fn hw_own_poll(polled: *mut libc::pollfd, count: libc::nfd
 /// Errors: `EMFILE`, `EBADF`, `EINVAL`.
 pub fn duplicate(fd: c_int, from: c_int, closed_by_exec: bool) -> Called<c_int> {
     let command = if closed_by_exec { libc::F_DUPFD_CLOEXEC } else { libc::F_DUPFD };
-    // SAFETY: makes a new descriptor or fails.
+    // SAFETY: the call takes no pointer, and makes a new descriptor or fails.
     match unsafe { hw_own_fcntl(fd, command, from as usize) } {
         -1 => Err(last()),
         copy => Ok(copy),
@@ -343,7 +344,7 @@ pub fn duplicate(fd: c_int, from: c_int, closed_by_exec: bool) -> Called<c_int> 
 
 /// Closes a number of the program.
 pub fn close(fd: c_int) {
-    // SAFETY: the caller has made it.
+    // SAFETY: `fd` is one that this library has just made for the program, or that the program asks to close.
     unsafe { hw_own_close(fd) };
 }
 
@@ -358,21 +359,21 @@ pub fn disable(fd: c_int) {
         no_file = open_no_file().map_or(-1, IntoRawFd::into_raw_fd);
         NO_FILE.store(no_file, Ordering::Relaxed);
     }
-    // Without it the number is what it was until it is closed.
-    // SAFETY: the caller has the number, which its next call closes.
+    // If there is no such file, the call fails, and `fd` stays what it was until it is closed.
+    // SAFETY: the caller is about to close `fd`; no pointer is passed.
     unsafe { hw_own_dup3(no_file, fd, libc::O_CLOEXEC) };
 }
 
 fn open_no_file() -> Option<OwnedFd> {
-    // SAFETY: the path has its NUL.
+    // SAFETY: the path is a literal string with a NUL.
     let file = unsafe { hw_own_open64(c"/".as_ptr(), libc::O_PATH | libc::O_CLOEXEC, 0) };
-    // SAFETY: just opened, or no number.
+    // SAFETY: `file` was just opened, and nothing else owns it.
     let file = (file >= 0).then(|| unsafe { OwnedFd::from_raw_fd(file) })?;
     own_numbers::copy(file.as_fd()).ok()
 }
 
 /// Whether the number is an open file of the program.
 pub fn is_open(fd: c_int) -> bool {
-    // SAFETY: asks only.
+    // SAFETY: F_GETFD takes no pointer and changes nothing.
     !table::is_own(fd) && unsafe { hw_own_fcntl(fd, libc::F_GETFD, 0) } >= 0
 }

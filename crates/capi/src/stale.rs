@@ -84,7 +84,7 @@ pub fn check() -> Option<Duration> {
     }
     let before = crate::errno::last();
     let closed = table::changing(|changes: &Changes| {
-        // SAFETY: not freed while the table is locked.
+        // SAFETY: a stream in the table is not freed while the table is locked.
         let is_gone = |(fd, open): &(c_int, *const Open)| !is_still(*fd, unsafe { &**open });
         let gone: Vec<c_int> = changes.streams().filter(is_gone).map(|(fd, _)| fd).collect();
         for fd in gone {
@@ -101,7 +101,7 @@ pub fn check() -> Option<Duration> {
 /// Whether a number is a descriptor of the stream's end.
 fn is_still(fd: c_int, open: &Open) -> bool {
     let inode = |fd: c_int| {
-        // SAFETY: zeros are a value of the type, which the call fills in.
+        // SAFETY: zeros are a value of stat, and fstat writes only to `status`.
         unsafe {
             let mut status: libc::stat = std::mem::zeroed();
             (own::hw_own_fstat(fd, &mut status) == 0).then_some((status.st_dev, status.st_ino))
@@ -116,10 +116,11 @@ fn has_one_thread() -> bool {
     static AT: AtomicPtr<u8> = AtomicPtr::new(std::ptr::null_mut());
     let mut at = AT.load(Ordering::Relaxed);
     if at.is_null() {
-        // SAFETY: the name ends with a NUL. Not at the program's start, when the loader may hold its lock.
+        // SAFETY: the name is a literal string with a NUL. The program's start, when the loader may hold its lock, is
+        // over.
         at = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"__libc_single_threaded".as_ptr()) }.cast();
         AT.store(at, Ordering::Relaxed);
     }
-    // SAFETY: null, or glibc's byte, which its thread functions write.
+    // SAFETY: `at` is null, or the address of glibc's variable, a byte that its thread functions write.
     !at.is_null() && unsafe { at.read_volatile() } != 0
 }

@@ -129,7 +129,7 @@ static RETIRED: Mutex<Vec<Retired>> = Mutex::new(Vec::new());
 #[derive(Debug)]
 struct Retired(*mut Open);
 
-// SAFETY: a stream that was taken out of the table is owned by the list alone.
+// SAFETY: a `Retired` stream was taken out of the table, so the list alone owns it.
 unsafe impl Send for Retired {}
 
 /// How often a program that polls a FIFO which is open for both looks whether there is room.
@@ -185,7 +185,8 @@ pub fn with<T>(fd: c_int, call: impl FnOnce(&Open) -> Called<T>) -> Option<Calle
         return None;
     }
     let using = threads::current().enter(place, OWN)?;
-    // SAFETY: it is not freed while the record says that it is used.
+    // SAFETY: `enter` has noted in the thread's record that `open` is used, so it is not freed until `using` is
+    // dropped.
     let open = unsafe { &*using.open };
     Some(guarded(|| call(open)))
 }
@@ -199,9 +200,10 @@ pub fn with_handle(
     call: impl FnOnce(&Open, &Known, &mut Handle) -> Option<Word>,
 ) -> Option<Word> {
     let (using, known, place) = threads::current_if_known()?.enter_quickly(fd as usize, seen.0)?;
-    // SAFETY: as in `with`.
+    // SAFETY: the thread's record says that `open` is used, so it is not freed until `using` is dropped.
     let open = unsafe { &*using.open };
-    // SAFETY: the stream is not freed while the record says that it is used, nor are its handles; this one is the thread's.
+    // SAFETY: neither the stream nor its handles are freed until `using` is dropped, and this handle is the calling
+    // thread's.
     let mut handle = unsafe { place.hold()? };
     // In one word, so that it goes through the guard in a register.
     let done = guarded_word(|| call(open, known, &mut handle).unwrap_or(NOT_DONE));
@@ -216,7 +218,8 @@ pub fn with_learning(fd: c_int, call: impl FnOnce(&Open) -> Word) -> Option<Word
     let place = place(fd)?;
     let thread = threads::current();
     let using = thread.enter(place, OWN)?;
-    // SAFETY: as in `with`.
+    // SAFETY: `enter` has noted in the thread's record that `open` is used, so it is not freed until `using` is
+    // dropped.
     let open = unsafe { &*using.open };
     Some(guarded_word(|| {
         let done = call(open);
@@ -263,7 +266,8 @@ impl Changes {
     }
 
     fn put(&self, fd: c_int, open: *const Open) {
-        // SAFETY: a stream in the table or a new one: not freed while the table is locked.
+        // SAFETY: the caller promises a stream that is in the table or was just made: it is not freed while the table
+        // is locked.
         unsafe { (*open).fd_count.fetch_add(1, Ordering::Relaxed) };
         HIGHEST.fetch_max(fd, Ordering::Relaxed);
         TABLE[fd as usize].store(open.cast_mut(), Ordering::Release);
@@ -303,7 +307,7 @@ impl Changes {
 
     /// A stream has one number less; with its last one it goes.
     fn leave(&self, open: *const Open) {
-        // SAFETY: as in `add`.
+        // SAFETY: the stream was in the table or was just made: it is not freed while the table is locked.
         if unsafe { (*open).fd_count.fetch_sub(1, Ordering::Relaxed) } == 1 {
             // After it has left the table: threads that know its handle look there anew.
             known::changed();
@@ -335,11 +339,11 @@ fn retire(retired: Retired) {
     let open = retired.0;
     let (others, own) = threads::is_used(open);
     if others || own {
-        // SAFETY: it is freed below, or by a later call.
+        // SAFETY: `open` is freed only below or by a later call: it is in no list yet.
         let stream = unsafe { &(*open).stream };
         // Calls of other threads end with EBADF; one of this thread, which a signal handler has interrupted, when it continues.
         let _ = guarded(|| Ok(stream.clone().close()?));
-        // SAFETY: as above.
+        // SAFETY: `open` is freed only below or by a later call: it is in no list yet.
         if let Some(writer) = unsafe { &(*open).writer } {
             let _ = guarded(|| Ok(writer.clone().close()?));
         }
@@ -368,7 +372,7 @@ fn with_retired<T>(action: impl FnOnce(&mut Vec<Retired>) -> T) -> T {
 /// Closes the stream in this process; the last close of a device waits for its driver's queue.
 fn free(retired: Retired) {
     STREAMS.fetch_sub(1, Ordering::Relaxed);
-    // SAFETY: made by `Box::into_raw` in `open`; no place names it, and no thread uses it.
+    // SAFETY: `new_open` has made the address by `Box::into_raw`; the table has it no more, and no thread uses it.
     let open = unsafe { Box::from_raw(retired.0) };
     let _ = guarded(|| {
         drop(open.transport);
@@ -407,7 +411,7 @@ pub fn open_both(reader: Stream, writer: Stream, closed_by_exec: bool) -> Called
 }
 
 fn give_fd(open: *mut Open, from: c_int, closed_by_exec: bool) -> Called<c_int> {
-    // SAFETY: just made.
+    // SAFETY: `open` was just made by `new_open`.
     let end = unsafe { (*open).stream.as_raw_fd() };
     let (fd, closed) = changing(|changes| {
         let fd = own::duplicate(end, from, closed_by_exec).and_then(|fd| {
@@ -435,10 +439,10 @@ pub fn replace(stream: Stream, mode: Mode, fd: c_int, closed_by_exec: bool) -> C
         return Err(Failure(libc::EMFILE));
     }
     let open = new_open(stream, None, mode);
-    // SAFETY: just made.
+    // SAFETY: `open` was just made by `new_open`.
     let end = unsafe { (*open).stream.as_raw_fd() };
     let flags = if closed_by_exec { libc::O_CLOEXEC } else { 0 };
-    // SAFETY: the number is a file that nothing uses yet.
+    // SAFETY: the descriptor is a file that nothing uses yet; no pointer is passed.
     let copy = || if unsafe { own::hw_own_dup3(end, fd, flags) } < 0 { Err(last()) } else { Ok(()) };
     let (replaced, closed) = changing(|changes| (changes.replace(fd, Some(open), copy), changes.closed()));
     drop(closed);
@@ -449,7 +453,8 @@ pub fn replace(stream: Stream, mode: Mode, fd: c_int, closed_by_exec: bool) -> C
 pub fn adopt(stream: Stream, mode: Mode, fds: &[c_int]) -> Called<()> {
     let wanted = descriptors::inode(&stream)?;
     let is_it = |fd: c_int| {
-        // SAFETY: asked for its inode alone, while no other thread of the program runs yet.
+        // SAFETY: the file is asked only for its inode, and no other thread of the program runs yet that could close
+        // it.
         let file = unsafe { BorrowedFd::borrow_raw(fd) };
         own::is_open(fd) && descriptors::inode(file).is_ok_and(|inode| inode == wanted)
     };
