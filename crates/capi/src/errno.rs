@@ -39,7 +39,7 @@ pub fn last() -> Failure {
 
 /// Sets errno.
 pub fn set(number: c_int) {
-    // SAFETY: as in `last`.
+    // SAFETY: the address of the calling thread's errno is always valid.
     unsafe { *libc::__errno_location() = number };
 }
 

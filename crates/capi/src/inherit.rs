@@ -44,9 +44,9 @@ pub type Kept = (Stream, Mode);
 pub fn open_fds() -> OpenFds {
     table::changing(|changes| {
         let each = changes.streams().map(|(fd, open)| {
-            // SAFETY: asks only.
+            // SAFETY: F_GETFD takes no pointer and changes nothing.
             let flags = unsafe { hw_own_fcntl(fd, libc::F_GETFD, 0) };
-            // SAFETY: not freed while the table is locked.
+            // SAFETY: a stream in the table is not freed while the table is locked.
             (fd, (unsafe { ((*open).stream.clone(), (*open).mode) }, flags & libc::FD_CLOEXEC != 0))
         });
         OpenFds(each.collect())

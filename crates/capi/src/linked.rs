@@ -19,30 +19,31 @@ const DT_STRTAB: i64 = 5;
 
 /// Whether an object of the program names this library among those that it needs.
 pub fn is_needed() -> bool {
-    // SAFETY: the function is called with each object while the loader keeps it.
+    // SAFETY: `look` has the type that dl_iterate_phdr(3) calls, and ignores the null data pointer.
     unsafe { libc::dl_iterate_phdr(Some(look), std::ptr::null_mut()) != 0 }
 }
 
 /// 1 if this object needs the library.
 unsafe extern "C" fn look(object: *mut dl_phdr_info, _size: usize, _: *mut c_void) -> c_int {
-    // SAFETY: the loader's, for the time of the call.
+    // SAFETY: dl_iterate_phdr(3) passes a valid `object` for the time of the call.
     let object = unsafe { &*object };
     if object.dlpi_phdr.is_null() {
         return 0;
     }
-    // SAFETY: so many headers, as the loader says.
+    // SAFETY: `dlpi_phdr` points at `dlpi_phnum` headers, as dl_iterate_phdr(3) says.
     let headers = unsafe { std::slice::from_raw_parts(object.dlpi_phdr, object.dlpi_phnum.into()) };
     let Some(dynamic) = headers.iter().find(|header| header.p_type == libc::PT_DYNAMIC) else { return 0 };
     let first = (object.dlpi_addr + dynamic.p_vaddr) as *const Entry;
     let entries = || {
-        // SAFETY: a dynamic section ends with an entry of the tag 0.
+        // SAFETY: the entries of a dynamic section are readable up to the one with the tag 0, and no further one is
+        // read.
         (0..).map(|at| unsafe { *first.add(at) }).take_while(|entry| entry.tag != DT_NULL)
     };
     let Some(texts) = entries().find(|entry| entry.tag == DT_STRTAB).map(|entry| entry.value) else { return 0 };
     // glibc has relocated the address, where it can write to the section.
     let texts: Elf64_Addr = if texts < object.dlpi_addr { texts + object.dlpi_addr } else { texts };
     let is_this = |entry: Entry| {
-        // SAFETY: the value is the place of a text with a NUL in the object's table of texts.
+        // SAFETY: the value of DT_NEEDED is the offset of a string with a NUL in the object's string table.
         let name = unsafe { CStr::from_ptr((texts + entry.value) as *const c_char) };
         name.to_bytes().starts_with(b"libheadwater.so")
     };

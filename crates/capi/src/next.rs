@@ -35,7 +35,7 @@ impl Next {
     #[cold]
     fn find(&self) -> *mut c_void {
         let before = errno::last();
-        // SAFETY: the name ends with a NUL.
+        // SAFETY: `name` is a string with a NUL.
         let at = unsafe { libc::dlsym(libc::RTLD_NEXT, self.name.as_ptr()) };
         errno::set(before.0);
         self.at.store(at, Ordering::Relaxed);
@@ -51,11 +51,11 @@ macro_rules! next {
             /// The next library's function of this name.
             ///
             /// # Safety
-            /// Its own.
+            /// The arguments are as this function's man page requires.
             #[inline]
             pub unsafe fn $name($($argument: $type),*) -> $result {
                 static NEXT: $crate::next::Next = $crate::next::Next::new(
-                    // SAFETY: the text ends with the NUL that is appended here, and has no other.
+                    // SAFETY: the appended NUL is the only one in the string.
                     unsafe { std::ffi::CStr::from_bytes_with_nul_unchecked(concat!(stringify!($name), "\0").as_bytes()) },
                 );
                 /// Apart, so that a later call is a jump.
@@ -66,17 +66,17 @@ macro_rules! next {
                         $crate::errno::set(libc::ENOSYS);
                         return <$result as $crate::errno::CResult>::FAILED;
                     }
-                    // SAFETY: by the caller.
+                    // SAFETY: the caller promises that the arguments are as this function's man page requires.
                     unsafe { $name($($argument),*) }
                 }
                 let address = NEXT.known();
                 if address.is_null() {
-                    // SAFETY: by the caller.
+                    // SAFETY: the caller promises that the arguments are as this function's man page requires.
                     return unsafe { call_first_time($($argument),*) };
                 }
-                // SAFETY: the C library's function of this name has this type.
+                // SAFETY: dlsym has found the C library's function of this name, which has this type.
                 let function: unsafe extern "C" fn($($type),*) -> $result = unsafe { std::mem::transmute(address) };
-                // SAFETY: by the caller.
+                // SAFETY: the caller promises that the arguments are as this function's man page requires.
                 unsafe { function($($argument),*) }
             }
         )*

@@ -25,7 +25,7 @@ const LEFT_OUT: [c_int; 9] =
 fn all_restart() -> bool {
     let before = crate::errno::last();
     let restarts = (1..=64).filter(|number| !LEFT_OUT.contains(number)).all(|number| {
-        // SAFETY: zeros are a value of the type, and the call only asks.
+        // SAFETY: zeros are a value of sigaction, and the call only stores the present action in `action`.
         let (asked, action) = unsafe {
             let mut action: libc::sigaction = std::mem::zeroed();
             (libc::sigaction(number, std::ptr::null(), &mut action), action)

@@ -74,7 +74,7 @@ unsafe extern "C" {
 #[unsafe(link_section = ".text.startup")]
 extern "C" fn start() {
     let (mut is_asked, mut is_preloaded) = (false, false);
-    // SAFETY: the environment of a program that has one thread: null, or texts and a null behind the last.
+    // SAFETY: the program has one thread yet. `environ` is null or an array of strings that ends with a null pointer.
     unsafe {
         let mut next = environ;
         while !next.is_null() && !(*next).is_null() {
@@ -86,7 +86,7 @@ extern "C" fn start() {
     if is_asked {
         return start_as_asked();
     }
-    // SAFETY: takes a number, and reads what the kernel has told this process at its start.
+    // SAFETY: getauxval takes no pointer, and reads what the kernel has told this process at its start.
     let is_linked = !is_preloaded || unsafe { libc::getauxval(libc::AT_SECURE) } != 0;
     PIPES.set(is_linked.then_some(true));
     ATTACHED.set(is_linked.then_some(true));
@@ -95,26 +95,26 @@ extern "C" fn start() {
 /// What follows the beginning of a text; null if it does not begin so.
 ///
 /// # Safety
-/// A text with a NUL.
+/// `text` is a string with a NUL.
 #[inline(always)]
 unsafe fn after(text: *const u8, beginning: &[u8]) -> *const u8 {
     for (at, byte) in beginning.iter().enumerate() {
-        // SAFETY: the bytes before were no NUL.
+        // SAFETY: the caller promises a string in `text`, and no byte before this one was its NUL.
         if unsafe { *text.add(at) } != *byte {
             return std::ptr::null();
         }
     }
-    // SAFETY: as above.
+    // SAFETY: the loop has found `beginning.len()` bytes without a NUL in `text`.
     unsafe { text.add(beginning.len()) }
 }
 
 /// Whether the library's name is in a text, or null.
 ///
 /// # Safety
-/// As [`after`].
+/// `text` is null or a string with a NUL.
 #[inline(always)]
 unsafe fn has_name(mut text: *const u8) -> bool {
-    // SAFETY: up to its NUL.
+    // SAFETY: the caller promises null or a string in `text`, and the loop ends at its NUL.
     unsafe {
         while !text.is_null() && *text != 0 {
             if !after(text, LIBRARY.as_bytes()).is_null() {
@@ -170,7 +170,7 @@ fn is_preloaded() -> bool {
 fn floor() -> i32 {
     const LEAST: u64 = 64;
     const MOST: u64 = table::FDS_MAX as u64 / 4;
-    // SAFETY: zeros are a value of the type, which the call fills in.
+    // SAFETY: zeros are a value of rlimit, and getrlimit writes only to `limit`.
     let limit = unsafe {
         let mut limit: libc::rlimit = std::mem::zeroed();
         if libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) == 0 { limit.rlim_cur } else { 0 }

@@ -36,7 +36,7 @@ pub struct Thread {
     next: AtomicPtr<Thread>,
 }
 
-// SAFETY: `known` is used by one thread; the rest are atomics.
+// SAFETY: `known` is used only by the thread that has the record; all other fields are atomics.
 unsafe impl Sync for Thread {}
 
 /// All records, the newest first.
@@ -67,8 +67,9 @@ mod own {
     #[inline(always)]
     pub fn get() -> *const Thread {
         let thread: *const Thread;
-        // SAFETY: reads the thread's own word, whose offset from the thread pointer is a constant of the process. The compiler may
-        // use the value again: `join` and `give_back` alone change it, and look again.
+        // SAFETY: the instructions read the thread's own word, whose offset from the thread pointer is constant in a
+        // process. The compiler may reuse the value: only `join` and `give_back` change the word, and `join` reads it
+        // anew.
         unsafe {
             asm!("mov {0}, qword ptr [rip + hw_own_thread@GOTTPOFF]", "mov {0}, qword ptr fs:[{0}]", out(reg) thread,
                  options(pure, nomem, nostack, preserves_flags));
@@ -79,7 +80,8 @@ mod own {
     /// As `get`, without a value that the compiler knows from before.
     pub fn get_again() -> *const Thread {
         let thread: *const Thread;
-        // SAFETY: as in `get`.
+        // SAFETY: the instructions read the thread's own word, whose offset from the thread pointer is constant in a
+        // process.
         unsafe {
             asm!("mov {0}, qword ptr [rip + hw_own_thread@GOTTPOFF]", "mov {0}, qword ptr fs:[{0}]", out(reg) thread,
                  options(nostack, preserves_flags, readonly));
@@ -88,7 +90,7 @@ mod own {
     }
 
     pub fn set(thread: *const Thread) {
-        // SAFETY: as in `get`; nothing else knows the word.
+        // SAFETY: the instructions write the thread's own word, which nothing else uses.
         unsafe {
             asm!("mov {1}, qword ptr [rip + hw_own_thread@GOTTPOFF]", "mov qword ptr fs:[{1}], {0}", in(reg) thread,
                  out(reg) _, options(nostack, preserves_flags));
@@ -121,7 +123,7 @@ mod own {
 /// The calling thread's record.
 #[inline(always)]
 pub fn current() -> &'static Thread {
-    // SAFETY: null, or a record, which is never freed.
+    // SAFETY: the word is null or the address of a record, and records are never freed.
     match unsafe { own::get().as_ref() } {
         Some(thread) => thread,
         None => join(),
@@ -131,14 +133,14 @@ pub fn current() -> &'static Thread {
 /// The calling thread's record, if it has one already.
 #[inline(always)]
 pub fn current_if_known() -> Option<&'static Thread> {
-    // SAFETY: as in `current`.
+    // SAFETY: the word is null or the address of a record, and records are never freed.
     unsafe { own::get().as_ref() }
 }
 
 #[cold]
 #[inline(never)]
 fn join() -> &'static Thread {
-    // SAFETY: as in `current`.
+    // SAFETY: the word is null or the address of a record, and records are never freed.
     if let Some(thread) = unsafe { own::get_again().as_ref() } {
         return thread;
     }
@@ -181,14 +183,15 @@ const _: () = assert!(AT + size_of::<Thread>() <= PAGE && AT.is_multiple_of(alig
 /// A record in memory from the kernel: the call may be in a signal handler.
 fn fresh(epoch: u64) -> &'static Thread {
     let (access, kind) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
-    // SAFETY: a new mapping, at an address of the kernel's choice.
+    // SAFETY: the call makes a new mapping, at an address that the kernel chooses.
     let place = unsafe { libc::mmap(ptr::null_mut(), PAGE, access, kind, -1, 0) };
     if place == libc::MAP_FAILED {
         // As when the stack cannot grow.
         std::process::abort();
     }
     let place = place.wrapping_byte_add(AT).cast::<Thread>();
-    // SAFETY: the mapping is a page, the place in it is aligned, and nothing else knows it; it is never unmapped.
+    // SAFETY: the mapping is a page, the record lies in it and is aligned, nothing else knows it, and it is never
+    // unmapped.
     unsafe {
         place.write(Thread {
             used: [const { AtomicPtr::new(ptr::null_mut()) }; DEPTH],
@@ -202,7 +205,7 @@ fn fresh(epoch: u64) -> &'static Thread {
 }
 
 extern "C" fn give_back(_: *mut c_void) {
-    // SAFETY: as in `current`.
+    // SAFETY: the word is null or the address of a record, and records are never freed.
     if let Some(thread) = unsafe { own::get().as_ref() } {
         own::set(ptr::null());
         thread.taken.store(false, Ordering::Release);
@@ -252,7 +255,7 @@ fn note_process() {
 
 /// The forking thread's record is valid in the child.
 extern "C" fn after_fork() {
-    // SAFETY: as in `current`.
+    // SAFETY: the word is null or the address of a record, and records are never freed.
     if let Some(thread) = unsafe { own::get().as_ref() } {
         thread.epoch.store(fork::epoch(), Ordering::Relaxed);
     }
@@ -262,9 +265,10 @@ extern "C" fn after_fork() {
 }
 
 fn all() -> impl Iterator<Item = &'static Thread> {
-    // SAFETY: null, or a record, which is never freed. Acquire pairs with the Release in `join`.
+    // SAFETY: the word is null or the address of a record, and records are never freed. Acquire pairs with the Release
+    // in `join`.
     let first = unsafe { FIRST.load(Ordering::Acquire).as_ref() };
-    // SAFETY: as above.
+    // SAFETY: `next` is null or the address of a record, and records are never freed.
     std::iter::successors(first, |thread| unsafe { thread.next.load(Ordering::Relaxed).as_ref() })
 }
 
@@ -322,7 +326,7 @@ impl Thread {
     #[inline(never)]
     fn learn_handle(&'static self, place: &AtomicPtr<Open>, fd: usize, using: &InUse) {
         if fence() == Fence::Asymmetric {
-            // SAFETY: not freed while the record says that it is used.
+            // SAFETY: the stream is not freed while the thread's record has its address.
             let handle = unsafe { (*using.open).stream.place() };
             self.known.remember(fd, using.open, handle, || ptr::eq(place.load(Ordering::Acquire), using.open));
         }
