@@ -73,7 +73,7 @@ mod real {
 /// fdopen(3). On a stream it fails where stdio would not pass through this library.
 ///
 /// # Safety
-/// As the C library's.
+/// `mode` is a string (fdopen(3)).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hw_c_fdopen(fd: c_int, mode: *const c_char) -> *mut FILE {
     if table::is_own(fd) {
@@ -82,7 +82,7 @@ pub unsafe extern "C" fn hw_c_fdopen(fd: c_int, mode: *const c_char) -> *mut FIL
     if table::is_stream(fd) && !prepare() {
         return errno::returned(Err(errno::Failure(libc::ENOTSUP)));
     }
-    // SAFETY: by the caller.
+    // SAFETY: the caller promises that `mode` is a string (fdopen(3)).
     unsafe { real::fdopen(fd, mode) }
 }
 

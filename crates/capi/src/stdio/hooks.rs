@@ -24,7 +24,7 @@ const HOOKS: [(&CStr, *const c_void); 6] = [
 
 /// A function of glibc, which the program has loaded.
 pub fn function(name: &CStr) -> Option<*mut c_void> {
-    // SAFETY: a library that is loaded is looked up by its name, and a function in it.
+    // SAFETY: both names are strings with a NUL; RTLD_NOLOAD loads nothing.
     unsafe {
         let library = libc::dlopen(c"libc.so.6".as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD);
         if library.is_null() { None } else { Some(libc::dlsym(library, name.as_ptr())) }
@@ -34,12 +34,12 @@ pub fn function(name: &CStr) -> Option<*mut c_void> {
 /// Whether all of them look for streams now.
 pub fn install() -> bool {
     let plan = |(name, hook): (&CStr, *const c_void)| {
-        // SAFETY: a function of glibc.
+        // SAFETY: `function` returns null or a function of glibc.
         Some((unsafe { Plan::new(function(name)?)? }, hook))
     };
     let Some(plans) = HOOKS.into_iter().map(plan).collect::<Option<Vec<_>>>() else { return false };
     let publish = |index: usize, original: *const c_void| ORIGINAL[index].store(original.cast_mut(), Ordering::Release);
-    // SAFETY: each hook has the type of its function.
+    // SAFETY: each hook has the type of its function, and calls it by the address in ORIGINAL.
     unsafe { patch::install(&plans, publish) }.is_some()
 }
 
@@ -50,10 +50,10 @@ fn original(index: usize) -> *mut c_void {
 
 unsafe extern "C" fn read(fd: c_int, buffer: *mut c_void, count: usize) -> isize {
     if table::is_stream(fd) {
-        // SAFETY: by the caller.
+        // SAFETY: the caller promises `count` writable bytes at `buffer` (read(2)).
         return unsafe { transfer::hw_c_read(fd, buffer, count) };
     }
-    // SAFETY: the code of a function of this type.
+    // SAFETY: `original(0)` is glibc's read, of this type; the caller promises `count` writable bytes at `buffer`.
     unsafe {
         let function: unsafe extern "C" fn(c_int, *mut c_void, usize) -> isize = mem::transmute(original(0));
         function(fd, buffer, count)
@@ -62,10 +62,10 @@ unsafe extern "C" fn read(fd: c_int, buffer: *mut c_void, count: usize) -> isize
 
 unsafe extern "C" fn write(fd: c_int, buffer: *const c_void, count: usize) -> isize {
     if table::is_stream(fd) {
-        // SAFETY: by the caller.
+        // SAFETY: the caller promises `count` readable bytes at `buffer` (write(2)).
         return unsafe { transfer::hw_c_write(fd, buffer, count) };
     }
-    // SAFETY: as above.
+    // SAFETY: `original(1)` is glibc's write, of this type; the caller promises `count` readable bytes at `buffer`.
     unsafe {
         let function: unsafe extern "C" fn(c_int, *const c_void, usize) -> isize = mem::transmute(original(1));
         function(fd, buffer, count)
@@ -73,12 +73,12 @@ unsafe extern "C" fn write(fd: c_int, buffer: *const c_void, count: usize) -> is
 }
 
 unsafe extern "C" fn close_function(fd: c_int) -> c_int {
-    // SAFETY: by the caller.
+    // SAFETY: 2 is the index of `close` in `HOOKS`.
     unsafe { close_by(2, fd) }
 }
 
 unsafe extern "C" fn close_for_stdio(fd: c_int) -> c_int {
-    // SAFETY: by the caller.
+    // SAFETY: 3 is the index of `__close_nocancel` in `HOOKS`.
     unsafe { close_by(3, fd) }
 }
 
@@ -87,7 +87,7 @@ unsafe fn close_by(index: usize, fd: c_int) -> c_int {
         close::close(fd);
         return 0;
     }
-    // SAFETY: as above.
+    // SAFETY: the caller promises the index of a function that closes a descriptor, and all of them have this type.
     unsafe {
         let function: unsafe extern "C" fn(c_int) -> c_int = mem::transmute(original(index));
         function(fd)
@@ -96,10 +96,10 @@ unsafe fn close_by(index: usize, fd: c_int) -> c_int {
 
 unsafe extern "C" fn dup2(fd: c_int, other: c_int) -> c_int {
     if copies::concerns(fd, other) && !threads::is_in_borrowed_memory() {
-        // SAFETY: by the caller.
+        // SAFETY: no pointer is passed; the program has asked to replace `other` (dup2(2)).
         return unsafe { copies::hw_c_dup2(fd, other) };
     }
-    // SAFETY: as above.
+    // SAFETY: `original(4)` is glibc's dup2, of this type; no pointer is passed.
     unsafe {
         let function: unsafe extern "C" fn(c_int, c_int) -> c_int = mem::transmute(original(4));
         function(fd, other)
@@ -108,10 +108,10 @@ unsafe extern "C" fn dup2(fd: c_int, other: c_int) -> c_int {
 
 unsafe extern "C" fn dup3(fd: c_int, other: c_int, flags: c_int) -> c_int {
     if copies::concerns(fd, other) && !threads::is_in_borrowed_memory() {
-        // SAFETY: by the caller.
+        // SAFETY: no pointer is passed; the program has asked to replace `other` (dup3(2)).
         return unsafe { copies::hw_c_dup3(fd, other, flags) };
     }
-    // SAFETY: as above.
+    // SAFETY: `original(5)` is glibc's dup3, of this type; no pointer is passed.
     unsafe {
         let function: unsafe extern "C" fn(c_int, c_int, c_int) -> c_int = mem::transmute(original(5));
         function(fd, other, flags)

@@ -58,13 +58,14 @@ impl Plan {
     /// None if the function begins in another way than those that are known.
     ///
     /// # Safety
-    /// `function` is one of the C library.
+    /// `function` is null or the address of a function of the C library.
     pub unsafe fn new(function: *mut c_void) -> Option<Plan> {
         let mut at = function.cast::<u8>();
         if at.is_null() || !at.addr().is_multiple_of(16) {
             return None;
         }
-        // SAFETY: no function of the C library is shorter; its text can be read.
+        // SAFETY: the caller promises a function of the C library in `function`, whose text is readable; none is
+        // shorter than 16 bytes.
         let code = unsafe { std::slice::from_raw_parts(at, 16) };
         let skipped = if code.starts_with(&ENDBR64) { ENDBR64.len() } else { 0 };
         at = at.wrapping_add(skipped);
@@ -76,21 +77,21 @@ impl Plan {
 /// changed before works.
 ///
 /// # Safety
-/// Each hook has its function's type; it calls the original by the address that `publish` is told of before the first jump is stored.
+/// Each hook has the type of its function, and calls the original by the address that `publish` was told.
 pub unsafe fn install(plans: &[(Plan, *const c_void)], publish: impl Fn(usize, *const c_void)) -> Option<()> {
     let stubs = near(plans.first()?.0.at)?;
     for (index, (plan, hook)) in plans.iter().enumerate() {
         let stub = stubs.wrapping_add(index * STUB);
-        // SAFETY: the page of stubs is ours and has room; it is not executed yet.
+        // SAFETY: the stub lies in our page, which is writable and is not executed yet.
         unsafe { write_stub(stub, plan, *hook)? };
         publish(index, stub.wrapping_add(FAR_JUMP.len() + 8).cast_const().cast());
     }
-    // SAFETY: the page is ours.
+    // SAFETY: the page is our own mapping.
     if unsafe { own::hw_own_mprotect(stubs.cast(), PAGE, libc::PROT_READ | libc::PROT_EXEC) } != 0 {
         return None;
     }
     for (index, (plan, _)) in plans.iter().enumerate() {
-        // SAFETY: the text of the function, and a stub within reach.
+        // SAFETY: `plan` is a function of the C library, and its stub is complete and within reach.
         unsafe { store_jump(plan, stubs.wrapping_add(index * STUB))? };
     }
     Some(())
@@ -103,7 +104,7 @@ fn near(at: *mut u8) -> Option<*mut u8> {
     let kind = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED_NOREPLACE;
     (1..1024).flat_map(|step| [base.checked_sub(step * STEP), base.checked_add(step * STEP)]).flatten().find_map(
         |place| {
-            // SAFETY: a new mapping, where none is.
+            // SAFETY: MAP_FIXED_NOREPLACE makes a new mapping only where there is none.
             let page = unsafe {
                 own::hw_own_mmap(place as *mut c_void, PAGE, libc::PROT_READ | libc::PROT_WRITE, kind, -1, 0)
             };
@@ -115,13 +116,13 @@ fn near(at: *mut u8) -> Option<*mut u8> {
 /// The jump to the hook, and behind it the first instruction with a jump to the second.
 ///
 /// # Safety
-/// The stub has room, and can be written.
+/// `stub` points at [`STUB`] writable bytes.
 unsafe fn write_stub(stub: *mut u8, plan: &Plan, hook: *const c_void) -> Option<()> {
     let len = plan.first.len();
     let mut code = FAR_JUMP.to_vec();
     code.extend((hook.addr() as u64).to_ne_bytes());
     let moved = stub.wrapping_add(code.len());
-    // SAFETY: the function's text.
+    // SAFETY: `plan` is a function of the C library, whose first instruction has `len` bytes.
     let first = unsafe { std::slice::from_raw_parts(plan.at, len) };
     match plan.first {
         First::Anywhere(_) => code.extend(first),
@@ -137,7 +138,7 @@ unsafe fn write_stub(stub: *mut u8, plan: &Plan, hook: *const c_void) -> Option<
     code.extend(FAR_JUMP);
     code.extend((plan.at.addr() as u64 + len as u64).to_ne_bytes());
     debug_assert!(code.len() <= STUB);
-    // SAFETY: by the caller.
+    // SAFETY: the caller promises `STUB` writable bytes at `stub`, and the code is not longer.
     unsafe { ptr::copy_nonoverlapping(code.as_ptr(), stub, code.len()) };
     Some(())
 }
@@ -147,13 +148,14 @@ unsafe fn write_stub(stub: *mut u8, plan: &Plan, hook: *const c_void) -> Option<
 unsafe fn store_jump(plan: &Plan, stub: *mut u8) -> Option<()> {
     let distance = i32::try_from(stub.addr() as i64 - (plan.at.addr() as i64 + JUMP as i64)).ok()?;
     let mut code = [0; 8];
-    // SAFETY: the function's text.
+    // SAFETY: the caller promises a function of the C library in `plan`; its text is readable.
     code.copy_from_slice(unsafe { std::slice::from_raw_parts(plan.at, 8) });
     code[0] = 0xe9;
     code[1..JUMP].copy_from_slice(&distance.to_le_bytes());
     let page = (plan.at.addr() & !(PAGE - 1)) as *mut c_void;
-    // A function that is not at the very end of a page lies in it with its first 12 bytes: it is aligned to 16.
-    // SAFETY: the text stays readable and executable for other threads throughout.
+    // A function's first 12 bytes lie in one page, because functions are aligned to 16.
+    // SAFETY: the page stays readable and executable for other threads throughout, and the caller promises that `stub`
+    // is ready.
     unsafe {
         if own::hw_own_mprotect(page, PAGE, libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC) != 0 {
             return None;
@@ -170,7 +172,7 @@ unsafe fn store_jump(plan: &Plan, stub: *mut u8) -> Option<()> {
     const SYNC_CORE: libc::c_int = 1 << 5;
     const REGISTER: libc::c_int = 1 << 6;
     for command in [REGISTER, SYNC_CORE] {
-        // SAFETY: a barrier.
+        // SAFETY: membarrier takes no pointer.
         unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) };
     }
     Some(())

@@ -17,14 +17,14 @@ const HOOKS: [(&CStr, *const c_void); 3] =
 
 /// Replaces those whose beginning is known. Without it a freed address is not noticed.
 pub fn install() {
-    // SAFETY: a function of glibc.
+    // SAFETY: `function` returns null or a function of glibc.
     let plan = |index: usize| Some((index, unsafe { Plan::new(super::hooks::function(HOOKS[index].0)?)? }));
     let (indices, plans): (Vec<usize>, Vec<Plan>) = (0..HOOKS.len()).filter_map(plan).unzip();
     let plans: Vec<(Plan, *const c_void)> =
         plans.into_iter().zip(&indices).map(|(plan, index)| (plan, HOOKS[*index].1)).collect();
     let publish =
         |at: usize, original: *const c_void| ORIGINAL[indices[at]].store(original.cast_mut(), Ordering::Release);
-    // SAFETY: each hook has the type of its function.
+    // SAFETY: each hook has the type of its function, and calls it by the address in ORIGINAL.
     let _ = unsafe { patch::install(&plans, publish) };
 }
 
@@ -34,7 +34,8 @@ fn original(index: usize) -> *mut c_void {
 }
 
 unsafe extern "C" fn munmap(address: *mut c_void, len: usize) -> c_int {
-    // SAFETY: the code of a function of this type; by the caller.
+    // SAFETY: `original(0)` is glibc's munmap, of this type; the caller promises that it uses `len` bytes at `address`
+    // no more.
     let done = unsafe {
         let function: unsafe extern "C" fn(*mut c_void, usize) -> c_int = mem::transmute(original(0));
         function(address, len)
@@ -44,7 +45,8 @@ unsafe extern "C" fn munmap(address: *mut c_void, len: usize) -> c_int {
 }
 
 unsafe extern "C" fn mprotect(address: *mut c_void, len: usize, access: c_int) -> c_int {
-    // SAFETY: as above.
+    // SAFETY: `original(1)` is glibc's mprotect, of this type; the caller promises that `access` suits its use of
+    // `address`.
     let done = unsafe {
         let function: unsafe extern "C" fn(*mut c_void, usize, c_int) -> c_int = mem::transmute(original(1));
         function(address, len, access)
@@ -59,7 +61,7 @@ unsafe extern "C" fn mprotect(address: *mut c_void, len: usize, access: c_int) -
 unsafe extern "C" fn brk(end: *mut c_void) -> c_int {
     // The heap grows more often than it shrinks.
     static END: AtomicUsize = AtomicUsize::new(usize::MAX);
-    // SAFETY: as above.
+    // SAFETY: `original(2)` is glibc's brk, of this type; the caller promises that it uses no memory above `end`.
     let done = unsafe {
         let function: unsafe extern "C" fn(*mut c_void) -> c_int = mem::transmute(original(2));
         function(end)
