@@ -1,12 +1,12 @@
-//! The numbers and layouts of the headers in `include/`: SVR4's, on an LP64 machine, by their names in C. `tests/headers.rs`
-//! compares each with the header.
+//! The constants and layouts of the headers in `include/`: those of SVR4 on an LP64 machine, under their names in C.
+//! `tests/headers.rs` compares each with the header.
 //!
 //! Constants have the types in which calls pass them: requests of ioctl(2) are [`c_ulong`](std::ffi::c_ulong), flags are
 //! [`c_int`](std::ffi::c_int), commands of I_STR are `u32` as in `headwater_streams`.
 
 #![allow(non_camel_case_types, reason = "the names are those of C")]
 
-/// Constants, and a table of them.
+/// Defines constants, and a table of them.
 macro_rules! constants {
     ($table:ident: $($(#[$about:meta])* $name:ident: $type:ty = $value:expr;)*) => {
         $($(#[$about])* pub const $name: $type = $value;)*
@@ -15,7 +15,7 @@ macro_rules! constants {
     };
 }
 
-/// Structures laid out as in C, and a table of them.
+/// Defines structures laid out as in C, and a table of them.
 macro_rules! structures {
     ($table:ident: $($(#[$about:meta])* $name:ident { $($(#[$field_about:meta])* $field:ident: $type:ty,)* })*) => {
         $(
@@ -35,7 +35,7 @@ macro_rules! structures {
     };
 }
 
-/// A structure: its name, its size, and its fields with their offsets and sizes, bytes.
+/// A structure: its name, its size in bytes, and its fields with their offsets and sizes in bytes.
 pub type Layout = (&'static str, usize, &'static [(&'static str, usize, usize)]);
 
 mod bufmod;
@@ -60,10 +60,10 @@ pub use tihdr::*;
 pub use transport::*;
 pub use xti::*;
 
-/// A header: its name, its constants, its structures.
+/// A header: its name, its constants and its structures.
 pub type Header = (&'static str, &'static [(&'static str, i64)], &'static [Layout]);
 
-/// Each header that has names of its own.
+/// All headers that define names of their own.
 pub const HEADERS: &[Header] = &[
     ("sys/bufmod.h", BUFMOD, BUFMOD_LAYOUTS),
     ("sys/log.h", LOG, LOG_LAYOUTS),

@@ -1,5 +1,5 @@
-//! The entry points, by the noun that they are about. Those of the C library's names look whether the descriptor is a stream
-//! and pass every other one on, untouched.
+//! The entry points, one file for each noun. An entry point with a name of the C library looks whether the descriptor
+//! is a stream, and passes every other descriptor on untouched.
 
 pub mod aio;
 pub mod asynchronous;

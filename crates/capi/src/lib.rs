@@ -1,12 +1,13 @@
-//! STREAMS for programs in C: `libheadwater.so`, whose headers are in `include/`. No other crate of this workspace uses it;
-//! it is linked or preloaded.
+//! STREAMS for programs in C: `libheadwater.so`, whose headers are in `include/`. A program is linked with it, or the
+//! library is preloaded. No other crate of this workspace uses it.
 //!
-//! Entry points have the prefix `hw_c_` in Rust: `hw_c_read` is the library's `read`. The Makefile links the shared library
-//! from the static one and removes the prefix there, so that the library's own calls of the C library never pass through
-//! its own entry points.
+//! Entry points have the prefix `hw_c_` in Rust: `hw_c_read` is the library's `read`. The Makefile links the shared
+//! library from the static one and removes the prefix there. So the library's own calls of the C library never pass
+//! through its own entry points.
 //!
-//! `unsafe` is allowed here, because its arguments are pointers from C: every one is what the standard or the man page
-//! says, or the caller has broken the rules of C already. No panic leaves the library: a call that would panic fails.
+//! `unsafe` is allowed here, because the arguments of entry points are pointers from C. Each pointer must be as the
+//! standard or the man page says; a caller that passes another one has broken the rules of C already. No panic leaves
+//! the library: a call that panics fails with `EIO`.
 
 #![allow(missing_docs, reason = "the man pages in man/ document the entry points")]
 

@@ -1,6 +1,7 @@
 //! The library's own calls of functions that it interposes. The Makefile renames the library's calls of `close` to
-//! `hw_own_close`, and so on: what the Rust standard library closes never passes through the program's `close`. Those that the C
-//! library makes cancellation points are replaced too: a cancelled thread cannot be unwound through Rust.
+//! `hw_own_close`, and so on, so what the Rust standard library closes never passes through the program's `close`.
+//! Functions that the C library makes cancellation points are replaced too, because a cancelled thread cannot be
+//! unwound through Rust.
 
 use std::ffi::{c_char, c_int, c_long, c_uint, c_void};
 use std::os::fd::{AsFd, FromRawFd, IntoRawFd, OwnedFd};
@@ -14,7 +15,7 @@ use crate::errno::{Called, last};
 use crate::next::next;
 use crate::table;
 
-/// What the kernel answers, as the C library's functions return it.
+/// Converts the result of a system call to the type that the C library's function returns.
 fn answered(value: c_long) -> c_int {
     value as c_int
 }
@@ -30,7 +31,7 @@ pub unsafe extern "C" fn hw_own_close(fd: c_int) -> c_int {
     answered(unsafe { libc::syscall(libc::SYS_close, fd) })
 }
 
-/// A system call by the library itself, with as many arguments as it has.
+/// Makes a system call for the library itself. Unused arguments are ignored.
 ///
 /// # Safety
 /// The arguments are as the system call `number` requires.
@@ -52,7 +53,7 @@ pub unsafe extern "C" fn hw_own_syscall(
         std::arch::asm!("syscall", inlateout("rax") number => result, in("rdi") first, in("rsi") second, in("rdx") third,
             in("r10") fourth, in("r8") fifth, in("r9") sixth, lateout("rcx") _, lateout("r11") _, options(nostack));
     }
-    // The kernel's range of errors.
+    // The kernel returns errors as the numbers from -4095 to -1.
     if (-4095..0).contains(&result) {
         crate::errno::set(-result as c_int);
         return -1;
@@ -65,7 +66,7 @@ next! {
     syscall(number: c_long, first: usize, second: usize, third: usize, fourth: usize, fifth: usize, sixth: usize) -> c_long;
 }
 
-/// As there.
+/// Makes a system call for the library itself.
 ///
 /// # Safety
 /// The arguments are as the system call `number` requires.
@@ -87,7 +88,7 @@ pub unsafe extern "C" fn hw_own_syscall(
 macro_rules! own_calls {
     ($($name:ident = $call:ident($($argument:ident: $type:ty),*) -> $result:ty;)*) => {
         $(
-            /// The kernel's call, for the library itself.
+            /// Makes the system call of this name, for the library itself.
             ///
             /// # Safety
             /// The pointers are as the system call requires.
@@ -166,7 +167,7 @@ own_calls! {
     hw_own_epoll_ctl = SYS_epoll_ctl(set: c_int, operation: c_int, fd: c_int, event: *mut c_void) -> c_int;
 }
 
-/// clock_nanosleep(2) for the library itself, which returns its error.
+/// clock_nanosleep(2) for the library itself; returns the error and leaves errno alone.
 ///
 /// # Safety
 /// `time` points at a timespec; `left` is null or points at a writable one.
@@ -184,7 +185,7 @@ pub unsafe extern "C" fn hw_own_clock_nanosleep(
     }
 }
 
-/// preadv(2) for the library itself: the position is one word, and the kernel's second has none of it.
+/// preadv(2) for the library itself. The kernel takes the position as two words; on a 64-bit machine it fits the first.
 ///
 /// # Safety
 /// `pieces` points at `count` iovecs, whose buffers are writable.
@@ -194,7 +195,7 @@ pub unsafe extern "C" fn hw_own_preadv(fd: c_int, pieces: *const libc::iovec, co
     unsafe { libc::syscall(libc::SYS_preadv, fd, pieces, count, offset, 0usize) as isize }
 }
 
-/// As [`hw_own_preadv`].
+/// pwritev(2) for the library itself, as [`hw_own_preadv`].
 ///
 /// # Safety
 /// `pieces` points at `count` iovecs, whose buffers are readable.
@@ -214,7 +215,7 @@ pub unsafe extern "C" fn hw_own_futimens(fd: c_int, times: *const libc::timespec
     unsafe { hw_own_utimensat(fd, ptr::null(), times, 0) }
 }
 
-/// epoll_wait(2) for the library itself; some processors have only the call with a mask.
+/// epoll_wait(2) for the library itself. Some processors have only the system call with a signal mask.
 ///
 /// # Safety
 /// `events` has room for `count` events.
@@ -259,7 +260,7 @@ pub unsafe extern "C" fn hw_own_dup2(from: c_int, to: c_int) -> c_int {
 }
 
 next! {
-    // The Rust standard library's, for programs that it starts; this library starts none.
+    // The Rust standard library calls these to start programs; this library starts none.
     execvp(file: *const c_char, argv: *const *const c_char) -> c_int;
     posix_spawnp(pid: *mut libc::pid_t, file: *const c_char, actions: *const c_void, attributes: *const c_void,
         argv: *const *const c_char, envp: *const *const c_char) -> c_int;
@@ -302,7 +303,7 @@ pub unsafe extern "C" fn hw_own_open64(path: *const c_char, flags: c_int, mode: 
     answered(unsafe { libc::syscall(libc::SYS_openat, libc::AT_FDCWD, path, flags, mode) })
 }
 
-/// As [`hw_own_open64`], relative to a directory.
+/// Opens a file relative to a directory, for the library itself.
 ///
 /// # Safety
 /// `path` is a string.
@@ -330,7 +331,7 @@ pub unsafe extern "C" fn hw_own_poll(polled: *mut libc::pollfd, count: libc::nfd
     answered(unsafe { libc::syscall(libc::SYS_ppoll, polled, count, time, ptr::null::<c_void>(), 8usize) })
 }
 
-/// Another number for an open file: the lowest that is free from `from` on.
+/// Returns a new descriptor of the same open file: the lowest that is free from `from` on.
 ///
 /// Errors: `EMFILE`, `EBADF`, `EINVAL`.
 pub fn duplicate(fd: c_int, from: c_int, closed_by_exec: bool) -> Called<c_int> {
@@ -342,17 +343,17 @@ pub fn duplicate(fd: c_int, from: c_int, closed_by_exec: bool) -> Called<c_int> 
     }
 }
 
-/// Closes a number of the program.
+/// Closes a descriptor of the program.
 pub fn close(fd: c_int) {
     // SAFETY: `fd` is one that this library has just made for the program, or that the program asks to close.
     unsafe { hw_own_close(fd) };
 }
 
-/// In place of a file that can be neither read nor written; -1: not opened yet.
+/// A descriptor of a file that can be neither read nor written; -1 if it is not opened yet.
 static NO_FILE: AtomicI32 = AtomicI32::new(-1);
 
-/// Takes a number from the open file that it has: it stays taken, and a thread that reads or writes there gets `EBADF`. The caller changes
-/// the table, so no other thread does this.
+/// Replaces the open file of a descriptor by one that can be neither read nor written. `fd` stays taken, and a thread
+/// that reads or writes there gets `EBADF`. The caller has locked the table, so no other thread does this meanwhile.
 pub fn disable(fd: c_int) {
     let mut no_file = NO_FILE.load(Ordering::Relaxed);
     if no_file < 0 {
@@ -372,7 +373,7 @@ fn open_no_file() -> Option<OwnedFd> {
     own_numbers::copy(file.as_fd()).ok()
 }
 
-/// Whether the number is an open file of the program.
+/// Whether `fd` is an open file of the program.
 pub fn is_open(fd: c_int) -> bool {
     // SAFETY: F_GETFD takes no pointer and changes nothing.
     !table::is_own(fd) && unsafe { hw_own_fcntl(fd, libc::F_GETFD, 0) } >= 0

@@ -1,8 +1,10 @@
-//! Numbers that the program has closed by a system call of its own, which no library sees: libraries that make system calls without
-//! the C library do that. The kernel has closed the number; the library's own descriptors still hold the end open.
+//! Finds descriptors that the program has closed by a system call of its own, which no library sees: libraries that
+//! make system calls without the C library do that. The kernel has closed the descriptor; the library's own descriptors
+//! still hold the end of the stream open.
 //!
-//! They are found when the number is given to another file by a call that passes here ([`made`]), and while a call of this
-//! process sleeps on a stream ([`check`]): such a program waits for the end of the file that its close should bring.
+//! Such descriptors are found in two ways. A call that passes here creates another file with the same descriptor
+//! ([`created`]). And a call of this process that sleeps on a stream looks for them ([`check`]), because the program
+//! may wait for the end of file that its close should cause.
 
 use std::ffi::c_int;
 use std::os::fd::AsRawFd;
@@ -15,23 +17,24 @@ use crate::own;
 use crate::table::{self, Changes, Open};
 use crate::threads;
 
-/// How often a sleep of a process with several threads is interrupted for the check: another thread may close a number meanwhile.
+/// How often the sleep of a process with several threads is interrupted for a check: another thread may close a
+/// descriptor meanwhile.
 const AGAIN: Duration = Duration::from_secs(1);
 
 /// How long a call sleeps before the first check.
 const FIRST: Duration = Duration::from_millis(20);
 
-/// The checks of a call that sleeps by the kernel's poll or epoll_wait.
+/// The checks of a call that sleeps in the kernel's poll or epoll_wait.
 #[derive(Debug, Default)]
 pub struct Checks {
-    /// None: it has not slept yet.
+    /// When the next check is due; `None` if the call has not slept yet.
     due: Option<Instant>,
-    /// No check is due any more.
+    /// Whether no further check is due.
     is_over: bool,
 }
 
 impl Checks {
-    /// How long to sleep at most, of the time that the call would. None: for ever.
+    /// Returns how long the call may sleep at most, if it would sleep for `sleep`. `None` means without a limit.
     pub fn limit(&mut self, sleep: Option<Duration>) -> Option<Duration> {
         if self.is_over || sleep == Some(Duration::ZERO) {
             return sleep;
@@ -41,7 +44,7 @@ impl Checks {
         least(sleep, Some(due.saturating_duration_since(now)))
     }
 
-    /// After the sleep.
+    /// Makes a check if one is due. Called after each sleep.
     pub fn run(&mut self) {
         if let Some(due) = self.due.filter(|_| !self.is_over)
             && due <= Instant::now()
@@ -53,7 +56,8 @@ impl Checks {
     }
 }
 
-/// The kernel has just given the program this number: it is none of those that the library knows.
+/// Removes what the library knows of a descriptor that the kernel has just given to the program. Returns the
+/// descriptor.
 #[inline]
 pub fn created(fd: c_int) -> c_int {
     if table::is_any() && fd >= 0 {
@@ -76,8 +80,9 @@ fn forget(fd: c_int) {
     }
 }
 
-/// Takes the numbers out of the table that are other files by now, or none. Returns how long a call may sleep before it checks again; None: as
-/// long as it likes, because no other thread is there that could close one.
+/// Removes descriptors from the table that are another file by now, or no file. Returns how long a call may sleep
+/// before the next check; `None` if no further check is needed, because there is no other thread that could close a
+/// descriptor.
 pub fn check() -> Option<Duration> {
     if threads::is_in_borrowed_memory() {
         return None;
@@ -98,7 +103,7 @@ pub fn check() -> Option<Duration> {
     (!has_one_thread()).then_some(AGAIN)
 }
 
-/// Whether a number is a descriptor of the stream's end.
+/// Whether `fd` is a descriptor of the stream's end.
 fn is_still(fd: c_int, open: &Open) -> bool {
     let inode = |fd: c_int| {
         // SAFETY: zeros are a value of stat, and fstat writes only to `status`.
@@ -111,7 +116,7 @@ fn is_still(fd: c_int, open: &Open) -> bool {
     wanted.is_none() || inode(fd) == wanted
 }
 
-/// Whether the C library knows of no other thread.
+/// Whether the process has one thread, as far as the C library knows.
 fn has_one_thread() -> bool {
     static AT: AtomicPtr<u8> = AtomicPtr::new(std::ptr::null_mut());
     let mut at = AT.load(Ordering::Relaxed);

@@ -1,8 +1,9 @@
-//! Which of the program's descriptors are streams. Each such number is a kernel descriptor of the end's socket or pipe, so that
-//! fork, exec, poll and the last close work by the kernel's word; the stream itself has its own descriptors elsewhere
-//! (`headwater_os::own_numbers`), and is open in this process as long as one of the numbers is.
+//! The table of the program's descriptors that are streams. Each such descriptor is a kernel descriptor of the socket
+//! or pipe of the stream's end, so that the kernel makes fork, exec, poll and the last close work. The stream itself
+//! has its own descriptors elsewhere (`headwater_os::own_numbers`). It is open in this process as long as one of the
+//! program's descriptors is.
 //!
-//! A number that is no stream costs a call one load and one comparison.
+//! On a descriptor that is no stream, the table costs a call one load and one comparison.
 
 use std::ffi::c_int;
 use std::os::fd::{AsRawFd, BorrowedFd};
@@ -22,31 +23,33 @@ use crate::own;
 use crate::stdio;
 use crate::threads;
 
-/// The numbers that can be streams: below this one. A stream that would get a higher number is refused with `EMFILE`.
+/// The limit of descriptors that can be streams: they are below it. A stream that would get a higher descriptor is
+/// refused with `EMFILE`.
 pub const FDS_MAX: usize = 1 << 16;
 
-/// In a place of the table: the library's own descriptor, which the program has not got and may not close.
+/// In an entry of the table: the descriptor is the library's own, and the program may not use or close it.
 const OWN: usize = 1;
 
 /// An open stream of this process.
 #[derive(Debug)]
 pub struct Open {
     pub stream: Stream,
-    /// Of a FIFO that is open for both: its writing end, beside the reading one, whose descriptor the program has.
+    /// The writing end of a FIFO that is open for reading and writing. `stream` is then the reading end, whose
+    /// descriptor the program has.
     pub writer: Option<Stream>,
-    /// Whether the program may read and write, as it has said when it opened the stream.
+    /// Whether the program may read and write, as it said when it opened the stream.
     pub mode: Mode,
-    /// The endpoint of a transport, from t_open or t_sync on. It has a clone of the stream.
+    /// The endpoint of a transport, set by t_open or t_sync. It has a clone of the stream.
     pub transport: OnceLock<Arc<Endpoint>>,
-    /// The flags of F_SETFL that the program has set, but for O_NONBLOCK, which is the stream's.
+    /// The flags that the program has set by F_SETFL, except O_NONBLOCK, which the stream itself has.
     pub flags: AtomicI32,
-    /// The process or group that is sent SIGIO for O_ASYNC, as F_GETOWN has it; 0: none.
+    /// The process or group that is sent SIGIO for O_ASYNC, as F_GETOWN returns it; 0 if there is none.
     pub signal_owner: AtomicI32,
-    /// How many numbers it has. Changed under the lock of the table.
+    /// How many descriptors of the program are this stream. Changed under the lock of the table.
     fd_count: AtomicU32,
 }
 
-/// For what a program has opened a stream.
+/// Whether a program has opened a stream for reading, for writing, or for both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Mode {
     pub reads: bool,
@@ -56,13 +59,13 @@ pub struct Mode {
 impl Mode {
     pub const BOTH: Mode = Mode { reads: true, writes: true };
 
-    /// From the flags of open(2).
+    /// Makes the mode that these flags of open(2) ask for.
     pub fn from_flags(flags: c_int) -> Mode {
         let access = flags & libc::O_ACCMODE;
         Mode { reads: access != libc::O_WRONLY, writes: access != libc::O_RDONLY }
     }
 
-    /// Among the flags of open(2).
+    /// Returns the mode as flags of open(2).
     pub fn flags(self) -> c_int {
         match (self.reads, self.writes) {
             (true, true) => libc::O_RDWR,
@@ -73,13 +76,15 @@ impl Mode {
 }
 
 impl Open {
-    /// Errors: `EBADF` if the stream was not opened for reading.
+    /// Checks that the stream was opened for reading.
+    ///
+    /// Errors: `EBADF` if it was not.
     #[inline(always)]
     pub fn check_reads(&self) -> Called<()> {
         if self.mode.reads { Ok(()) } else { Err(Failure(libc::EBADF)) }
     }
 
-    /// The end to which the program writes.
+    /// Returns the end to which the program writes.
     ///
     /// Errors: `EBADF` if the stream was not opened for writing.
     #[inline(always)]
@@ -87,18 +92,19 @@ impl Open {
         if self.mode.writes { Ok(&self.stream) } else { self.writer.as_ref().ok_or(Failure(libc::EBADF)) }
     }
 
-    /// The end whose write side the requests concern that are about it.
+    /// Returns the end that requests about the write side concern.
     pub fn write_side(&self) -> &Stream {
         self.writer.as_ref().unwrap_or(&self.stream)
     }
 
-    /// O_NONBLOCK, of both ends.
+    /// Sets O_NONBLOCK on both ends.
     pub fn set_nonblocking(&self, nonblocking: bool) -> Called<()> {
         self.writer.as_ref().map_or(Ok(()), |writer| writer.set_nonblocking(nonblocking))?;
         Ok(self.stream.set_nonblocking(nonblocking)?)
     }
 
-    /// As [`Stream::prepare_poll`]. The descriptor of a FIFO that is open for both shows no room: the program looks again for it.
+    /// As [`Stream::prepare_poll`]. If a FIFO is open for reading and writing, its descriptor does not show room, so
+    /// the program is told to look for room again after a while.
     pub fn prepare_poll(&self, wanted: Events) -> headwater_streams::Result<Prepared> {
         let Some(writer) = &self.writer else { return self.stream.prepare_poll(wanted) };
         let room = wanted.intersection(Events::OUT | Events::WRNORM);
@@ -115,15 +121,15 @@ impl Open {
     }
 }
 
-/// The highest number that was a stream.
+/// The highest descriptor that was a stream.
 static HIGHEST: AtomicI32 = AtomicI32::new(-1);
 
 static TABLE: [AtomicPtr<Open>; FDS_MAX] = [const { AtomicPtr::new(ptr::null_mut()) }; FDS_MAX];
 
-/// Held by a thread that changes the table, never while the process is forked.
+/// Held by a thread that changes the table. Never held while the process forks.
 static CHANGING: Mutex<()> = Mutex::new(());
 
-/// Streams that were closed while a call was in the middle of using them, to be freed later.
+/// Streams that were closed while a call used them; they are freed later.
 static RETIRED: Mutex<Vec<Retired>> = Mutex::new(Vec::new());
 
 #[derive(Debug)]
@@ -132,10 +138,11 @@ struct Retired(*mut Open);
 // SAFETY: a `Retired` stream was taken out of the table, so the list alone owns it.
 unsafe impl Send for Retired {}
 
-/// How often a program that polls a FIFO which is open for both looks whether there is room.
+/// How often a program that polls a FIFO open for reading and writing looks for room.
 const LOOK_FOR_ROOM: Duration = Duration::from_millis(5);
 
-/// How long a close waits for calls that it has ended, before the stream is left to a later close.
+/// How often, and at what interval, a close looks whether the calls that it has ended are over. After that the stream
+/// is left to a later close.
 const CALLS_LOOKS: u32 = 100;
 const CALLS_NAP: Duration = Duration::from_micros(500);
 
@@ -148,25 +155,25 @@ pub fn is_any() -> bool {
     STREAMS.load(Ordering::Relaxed) != 0
 }
 
-/// Whether the number is a stream of the program.
+/// Whether `fd` is a stream of the program.
 #[inline(always)]
 pub fn is_stream(fd: c_int) -> bool {
     seen(fd).is_some()
 }
 
-/// A stream that had the number when it was looked for. It may be closed and freed already.
+/// The stream that `fd` was when the table was read. It may be closed and freed by now.
 #[derive(Debug, Clone, Copy)]
 #[repr(transparent)]
 pub struct Seen(*mut Open);
 
-/// What the number is, if it is a stream of the program.
+/// Looks up `fd`. Returns `None` if it is no stream of the program.
 #[inline(always)]
 pub fn seen(fd: c_int) -> Option<Seen> {
     let open = place(fd)?.load(Ordering::Acquire);
     (open as usize > OWN).then_some(Seen(open))
 }
 
-/// Whether the number is one of the library's own descriptors.
+/// Whether `fd` is one of the library's own descriptors.
 #[inline]
 pub fn is_own(fd: c_int) -> bool {
     place(fd).is_some_and(|place| place.load(Ordering::Relaxed) as usize == OWN)
@@ -177,7 +184,7 @@ fn place(fd: c_int) -> Option<&'static AtomicPtr<Open>> {
     TABLE.get(fd as u32 as usize)
 }
 
-/// Makes a call on the stream of that number. None if it is no stream.
+/// Makes a call on the stream `fd`. Returns `None` if `fd` is no stream.
 #[inline(always)]
 pub fn with<T>(fd: c_int, call: impl FnOnce(&Open) -> Called<T>) -> Option<Called<T>> {
     let place = place(fd)?;
@@ -191,8 +198,8 @@ pub fn with<T>(fd: c_int, call: impl FnOnce(&Open) -> Called<T>) -> Option<Calle
     Some(guarded(|| call(open)))
 }
 
-/// Makes a short call with the handle that the thread knows from earlier calls. None if nothing was done: then [`with_learning`]
-/// makes the call.
+/// Makes a short call with the handle that the thread knows from earlier calls. Returns `None` if nothing was done; the
+/// caller then uses [`with_learning`].
 #[inline(always)]
 pub fn with_handle(
     fd: c_int,
@@ -205,15 +212,16 @@ pub fn with_handle(
     // SAFETY: neither the stream nor its handles are freed until `using` is dropped, and this handle is the calling
     // thread's.
     let mut handle = unsafe { place.hold()? };
-    // In one word, so that it goes through the guard in a register.
+    // The result is one word, so that it goes through the guard in a register.
     let done = guarded_word(|| call(open, known, &mut handle).unwrap_or(NOT_DONE));
     (done != NOT_DONE).then_some(done)
 }
 
-/// No count and no error.
+/// A word that is neither a count nor an error.
 const NOT_DONE: Word = Word::MIN;
 
-/// As [`with`], in one word; the thread remembers its handle of the stream for [`with_handle`].
+/// Makes a call as [`with`], with a result of one word. The thread remembers its handle of the stream for
+/// [`with_handle`].
 pub fn with_learning(fd: c_int, call: impl FnOnce(&Open) -> Word) -> Option<Word> {
     let place = place(fd)?;
     let thread = threads::current();
@@ -228,12 +236,12 @@ pub fn with_learning(fd: c_int, call: impl FnOnce(&Open) -> Word) -> Option<Word
     }))
 }
 
-/// As [`with`], where something else than a stream fails with `ENOSTR`, or `EBADF` if it is not open.
+/// Makes a call as [`with`]. Fails with `ENOSTR` if `fd` is not a stream, and with `EBADF` if it is not open.
 pub fn with_stream<T>(fd: c_int, call: impl FnOnce(&Open) -> Called<T>) -> Called<T> {
     with(fd, call).unwrap_or_else(|| Err(Failure(if own::is_open(fd) { libc::ENOSTR } else { libc::EBADF })))
 }
 
-/// Does something while no other thread changes the table and none forks. Signals are handled after it.
+/// Calls `action` while no other thread changes the table and no thread forks. Signals are handled after it.
 pub fn changing<T>(action: impl FnOnce(&Changes) -> T) -> T {
     fork::held_off(|| {
         let guard = CHANGING.lock().unwrap_or_else(PoisonError::into_inner);
@@ -245,20 +253,20 @@ pub fn changing<T>(action: impl FnOnce(&Changes) -> T) -> T {
 #[derive(Debug)]
 pub struct Changes {
     _guard: MutexGuard<'static, ()>,
-    /// Streams whose last number was taken.
+    /// Streams whose last descriptor was removed.
     closed: Mutex<Vec<Retired>>,
 }
 
-/// Streams whose last number was closed: they are closed in this process when this is dropped, which may wait.
+/// Streams whose last descriptor was removed. Dropping this closes them in this process, which may wait.
 #[derive(Debug)]
 #[must_use = "the streams are closed by dropping it, outside of the lock"]
 pub struct Closed(Vec<Retired>);
 
 impl Changes {
-    /// Makes `number`, a descriptor of the stream's end that was just made, one of its numbers.
+    /// Enters `fd`, a descriptor of the stream's end that was just made.
     pub fn add(&self, fd: c_int, open: *const Open) {
         if self.stream(fd).is_some() {
-            // The program has closed it by a system call of its own.
+            // The program has closed the stream that had this descriptor by a system call of its own.
             epoll::lost(fd);
             self.remove(fd);
         }
@@ -273,25 +281,26 @@ impl Changes {
         TABLE[fd as usize].store(open.cast_mut(), Ordering::Release);
     }
 
-    /// The stream of that number, while the table is locked.
+    /// Returns the stream `fd`. It is valid while the table is locked.
     pub fn stream(&self, fd: c_int) -> Option<*const Open> {
         let open = place(fd)?.load(Ordering::Relaxed);
         (open as usize > OWN).then_some(open.cast_const())
     }
 
-    /// The number is no stream any more; its descriptor is the caller's affair.
+    /// Removes `fd` from the table. The caller does what is needed with the descriptor itself.
     pub fn remove(&self, fd: c_int) {
         let Some(open) = self.stream(fd) else { return };
         TABLE[fd as usize].store(ptr::null_mut(), Ordering::Release);
         self.leave(open);
     }
 
-    /// Gives a number, which may be a stream or none, another stream's descriptor or another file: `copy` does that in the kernel.
-    /// Whichever it is, another thread's call at the number never takes a stream's descriptor for a file.
+    /// Makes `fd` a descriptor of another stream, or of another file if `open` is `None`. `copy` makes the change in
+    /// the kernel. `fd` may be a stream before or not. At no moment does another thread's call on `fd` take a stream's
+    /// descriptor for that of a file.
     pub fn replace(&self, fd: c_int, open: Option<*const Open>, copy: impl FnOnce() -> Called<()>) -> Called<()> {
         let before = self.stream(fd);
         let Some(open) = open else {
-            // As long as it may be a stream it is one.
+            // As long as the descriptor may be a stream, the table says that it is one.
             return copy().map(|()| self.remove(fd));
         };
         self.put(fd, open);
@@ -305,22 +314,22 @@ impl Changes {
         copied
     }
 
-    /// A stream has one number less; with its last one it goes.
+    /// Counts one descriptor less of a stream. The stream is closed with its last one.
     fn leave(&self, open: *const Open) {
         // SAFETY: the stream was in the table or was just made: it is not freed while the table is locked.
         if unsafe { (*open).fd_count.fetch_sub(1, Ordering::Relaxed) } == 1 {
-            // After it has left the table: threads that know its handle look there anew.
+            // This comes after the stream has left the table: threads that know its handle then look there anew.
             known::changed();
             self.closed.lock().unwrap_or_else(PoisonError::into_inner).push(Retired(open.cast_mut()));
         }
     }
 
-    /// What `remove` has taken out.
+    /// Returns the streams that `remove` has taken out.
     pub fn closed(&self) -> Closed {
         Closed(std::mem::take(&mut *self.closed.lock().unwrap_or_else(PoisonError::into_inner)))
     }
 
-    /// All numbers that are streams, ascending.
+    /// Iterates over all descriptors that are streams, in ascending order.
     pub fn streams(&self) -> impl Iterator<Item = (c_int, *const Open)> + '_ {
         (0..=HIGHEST.load(Ordering::Relaxed)).filter_map(|fd| Some((fd, self.stream(fd)?)))
     }
@@ -334,14 +343,15 @@ impl Drop for Closed {
     }
 }
 
-/// Frees a stream that is not in the table any more, and what earlier closes have left.
+/// Frees a stream that is no longer in the table, and the streams that earlier closes have left.
 fn retire(retired: Retired) {
     let open = retired.0;
     let (others, own) = threads::is_used(open);
     if others || own {
         // SAFETY: `open` is freed only below or by a later call: it is in no list yet.
         let stream = unsafe { &(*open).stream };
-        // Calls of other threads end with EBADF; one of this thread, which a signal handler has interrupted, when it continues.
+        // Calls of other threads end with EBADF. A call of this thread that a signal handler has interrupted ends so
+        // when it continues.
         let _ = guarded(|| Ok(stream.clone().close()?));
         // SAFETY: `open` is freed only below or by a later call: it is in no list yet.
         if let Some(writer) = unsafe { &(*open).writer } {
@@ -364,12 +374,13 @@ fn retire(retired: Retired) {
     late.into_iter().for_each(free);
 }
 
-/// Uses the list of closed streams. No signal handler runs meanwhile, which may close a stream, and no child finds it locked.
+/// Calls `action` with the list of closed streams. Meanwhile no signal handler runs, which might close a stream, and no
+/// thread forks, so no child finds the list locked.
 fn with_retired<T>(action: impl FnOnce(&mut Vec<Retired>) -> T) -> T {
     fork::held_off(|| action(&mut RETIRED.lock().unwrap_or_else(PoisonError::into_inner)))
 }
 
-/// Closes the stream in this process; the last close of a device waits for its driver's queue.
+/// Closes the stream in this process. The last close of a device waits for its driver's queue.
 fn free(retired: Retired) {
     STREAMS.fetch_sub(1, Ordering::Relaxed);
     // SAFETY: `new_open` has made the address by `Box::into_raw`; the table has it no more, and no thread uses it.
@@ -386,24 +397,24 @@ fn free(retired: Retired) {
 
 fn new_open(stream: Stream, writer: Option<Stream>, mode: Mode) -> *mut Open {
     STREAMS.fetch_add(1, Ordering::Relaxed);
-    // What a call fails with after a panic is said by errno alone: standard error is the program's.
+    // After a panic, errno alone says what the call failed with: standard error belongs to the program.
     static QUIET: std::sync::Once = std::sync::Once::new();
     fork::held_off(|| QUIET.call_once(|| std::panic::set_hook(Box::new(|_| {}))));
-    // Where it fails, fdopen says so.
+    // If this fails, fdopen fails with ENOTSUP.
     stdio::prepare();
     let (flags, signal_owner) = (AtomicI32::new(0), AtomicI32::new(0));
     let (transport, fd_count) = (OnceLock::new(), AtomicU32::new(0));
     Box::into_raw(Box::new(Open { stream, writer, mode, transport, flags, signal_owner, fd_count }))
 }
 
-/// Gives the program a number of a new stream: the lowest that is free, or one of at least `from`.
+/// Gives the program a descriptor of a new stream: the lowest that is free from `from` on.
 ///
 /// Errors: `EMFILE`.
 pub fn open(stream: Stream, mode: Mode, from: c_int, closed_by_exec: bool) -> Called<c_int> {
     give_fd(new_open(stream, None, mode), from, closed_by_exec)
 }
 
-/// The same of a FIFO that is open for both.
+/// Gives the program a descriptor of a FIFO that is open for reading and writing.
 ///
 /// Errors: `EMFILE`.
 pub fn open_both(reader: Stream, writer: Stream, closed_by_exec: bool) -> Called<c_int> {
@@ -431,9 +442,9 @@ fn give_fd(open: *mut Open, from: c_int, closed_by_exec: bool) -> Called<c_int> 
     fd
 }
 
-/// Gives a stream the number of a file that the program has received in its place.
+/// Makes a descriptor that the program has received the descriptor of a stream.
 ///
-/// Errors: `EMFILE` for a number that no stream can have.
+/// Errors: `EMFILE` for a descriptor that no stream can have.
 pub fn replace(stream: Stream, mode: Mode, fd: c_int, closed_by_exec: bool) -> Called<()> {
     if fd as usize >= FDS_MAX {
         return Err(Failure(libc::EMFILE));
@@ -449,7 +460,7 @@ pub fn replace(stream: Stream, mode: Mode, fd: c_int, closed_by_exec: bool) -> C
     replaced
 }
 
-/// Makes a stream of descriptors that the program has already got under these numbers. A number that is another file is none.
+/// Opens a stream under descriptors that the program already has. A descriptor that is another file is left out.
 pub fn adopt(stream: Stream, mode: Mode, fds: &[c_int]) -> Called<()> {
     let wanted = descriptors::inode(&stream)?;
     let is_it = |fd: c_int| {
@@ -468,19 +479,19 @@ pub fn adopt(stream: Stream, mode: Mode, fds: &[c_int]) -> Called<()> {
     Ok(())
 }
 
-/// A descriptor of the library's own has this number.
+/// Notes that `fd` is one of the library's own descriptors.
 pub fn mark_own(fd: c_int) {
     if let Some(place) = place(fd) {
         place.store(OWN as *mut Open, Ordering::Relaxed);
     }
 }
 
-/// The library's own descriptors, ascending.
+/// Returns the library's own descriptors, in ascending order.
 pub fn own_fds() -> Vec<c_int> {
     (0..FDS_MAX as c_int).filter(|fd| is_own(*fd)).collect()
 }
 
-/// The library has closed a descriptor of its own.
+/// Notes that the library has closed its own descriptor `fd`.
 pub fn forget_own(fd: c_int) {
     if let Some(place) = place(fd) {
         let _ = place.compare_exchange(OWN as *mut Open, ptr::null_mut(), Ordering::Relaxed, Ordering::Relaxed);
