@@ -1,11 +1,11 @@
-//! How a call fails in C: a number in errno and -1. No panic leaves the library.
+//! How a call fails in C: it sets errno and returns -1. No panic leaves the library.
 
 use std::ffi::c_int;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use headwater_streams::{Errno, Error};
 
-/// Why a call fails.
+/// Why a call fails: the value that errno gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Failure(pub c_int);
 
@@ -28,10 +28,10 @@ impl From<std::io::Error> for Failure {
     }
 }
 
-/// The result of a call before it has become a number.
+/// The result of a call, before it is converted for C.
 pub type Called<T> = Result<T, Failure>;
 
-/// The errno of the C library's last failed call.
+/// Returns errno, which the last failed call of the C library has set.
 pub fn last() -> Failure {
     // SAFETY: the address of the calling thread's errno is always valid.
     Failure(unsafe { *libc::__errno_location() })
@@ -50,11 +50,11 @@ pub fn guarded<T>(action: impl FnOnce() -> Called<T>) -> Called<T> {
     catch_unwind(AssertUnwindSafe(action)).unwrap_or(Err(Failure(libc::EIO)))
 }
 
-/// What a call returns as the kernel does: a count, or the negative number of an error. One word goes through the guard below and
-/// through registers; a `Called` goes through memory, which costs a short call a third of its time.
+/// A result as the kernel returns it: a count, or an error as a negative number. A word passes the guard below in a
+/// register. A `Called` passes it in memory, which costs a short call a third of its time.
 pub type Word = isize;
 
-/// The word of a result.
+/// Converts a result to a word.
 #[inline(always)]
 pub fn word(called: Called<isize>) -> Word {
     match called {
@@ -66,11 +66,11 @@ pub fn word(called: Called<isize>) -> Word {
 /// Calls `action`, and fails with `EIO` if it panics.
 #[inline(always)]
 pub fn guarded_word(action: impl FnOnce() -> Word) -> Word {
-    // As in `guarded`.
+    // What a panic leaves behind is checked by the next call, as after the death of a process.
     catch_unwind(AssertUnwindSafe(action)).unwrap_or(-(libc::EIO as isize))
 }
 
-/// What C gets for a word.
+/// Converts a word to what C gets: the count, or -1 with errno.
 #[inline(always)]
 pub fn returned_word(word: Word) -> isize {
     if word < 0 { failed(word) } else { word }
@@ -83,9 +83,9 @@ fn failed(word: Word) -> isize {
     -1
 }
 
-/// A type with a value that says that a call has failed.
+/// A type of results in C that has a value for a failed call.
 pub trait CResult {
-    /// That value.
+    /// The value that a failed call returns.
     const FAILED: Self;
 }
 
@@ -101,7 +101,7 @@ impl CResult for isize {
     const FAILED: isize = -1;
 }
 
-/// What C gets: the value, or -1 with errno.
+/// Converts a result to what C gets: the value, or [`CResult::FAILED`] with errno.
 #[inline]
 pub fn returned<T: CResult>(called: Called<T>) -> T {
     match called {

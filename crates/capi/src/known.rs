@@ -1,9 +1,9 @@
-//! What a thread knows of the program from its earlier calls: which memory it may use, and where its handles of the streams are that
-//! it has used last.
+//! What a thread has learned from the program's earlier calls: which memory the program may use, and where the thread's
+//! handles of recently used streams are.
 //!
-//! One count makes all of it wrong: it rises when the program unmaps or protects memory, and when a stream is closed in this process. What
-//! a thread has learned is right as long as the count is the one at which it was learned. So a call that finds its buffer and its
-//! stream here compares one word for both.
+//! All of it becomes invalid at once, by one count. The count rises when the program unmaps or protects memory, and
+//! when a stream is closed in this process. What a thread has learned is valid as long as the count is the one at which
+//! the thread learned it. So a call that finds its buffer and its stream here compares one word for both.
 
 use std::cell::Cell;
 use std::ptr;
@@ -15,23 +15,23 @@ use headwater_streams::Handle;
 use crate::memory::{self, PAGE, Use};
 use crate::table::Open;
 
-/// How many ranges a thread remembers, of each kind.
+/// How many ranges a thread remembers, for reading and for writing each.
 const RANGES: usize = 4;
 
-/// How many handles a thread remembers, by the last bits of the streams' numbers.
+/// How many handles a thread remembers. The last bits of a stream's descriptor choose the place.
 const HANDLES: usize = 8;
 
-/// Counts the changes of the program that make knowledge wrong.
+/// Counts the changes that make what threads have learned invalid.
 static CHANGES: AtomicU64 = AtomicU64::new(1);
 
-/// The program has unmapped memory, or changed what may be done with it; or a stream has been taken out of the table, to be
-/// closed.
+/// Counts a change: the program has unmapped memory or changed its protection, or a stream was taken out of the table
+/// to be closed.
 #[inline]
 pub fn changed() {
     CHANGES.fetch_add(1, Ordering::AcqRel);
 }
 
-/// The count of changes.
+/// Returns the count of changes.
 #[inline(always)]
 pub fn changes() -> u64 {
     CHANGES.load(Ordering::Acquire)
@@ -50,7 +50,8 @@ impl Range {
     }
 }
 
-/// The calling thread's handle of a stream. A signal handler may read it at any time: the stream is null while the place is written.
+/// The calling thread's handle of a stream. A signal handler may read it at any time: `open` is null while the other
+/// fields are written.
 #[derive(Debug, Default)]
 struct KnownHandle {
     open: AtomicPtr<Open>,
@@ -58,29 +59,29 @@ struct KnownHandle {
     place: Cell<Option<Place<Handle>>>,
 }
 
-/// What a thread knows.
+/// What a thread has learned.
 #[derive(Debug, Default)]
 pub struct Known {
-    /// The count of changes for which it is right; 0 for none. Written after what it says is right was written.
+    /// The count of changes at which the other fields are valid; 0 if none. Written after the other fields.
     changes: AtomicU64,
-    /// The one that was used last in front.
+    /// Ranges that may be read; the most recently used one is the first.
     read: [Cell<Range>; RANGES],
     written: [Cell<Range>; RANGES],
     handles: [KnownHandle; HANDLES],
-    /// The thread is writing here: a signal handler learns nothing meanwhile.
+    /// Whether the thread is writing here. A signal handler of the thread learns nothing meanwhile.
     learning: Cell<bool>,
 }
 
 impl Known {
-    /// A new thread has the record.
+    /// Forgets everything, because a new thread has taken over the record.
     pub fn forget(&self) {
         self.changes.store(0, Ordering::Release);
     }
 
-    /// The count of changes for which the thread's knowledge is right.
+    /// Returns the count of changes at which the thread's knowledge is valid.
     #[inline(always)]
     pub fn changes(&self) -> u64 {
-        // Acquire: what is read after it is of this count or a later one.
+        // Acquire pairs with the Release in `refresh`: what is read after it is of this count or a later one.
         self.changes.load(Ordering::Acquire)
     }
 
@@ -92,19 +93,20 @@ impl Known {
         }
     }
 
-    /// Whether the range that was used last has these bytes, if nothing has changed.
+    /// Whether the most recently used range contains these bytes. The caller checks that nothing has changed.
     #[inline(always)]
     pub fn had(&self, usage: Use, from: usize, len: usize) -> bool {
         self.ranges(usage)[0].get().has(from, len)
     }
 
-    /// Whether the range that was used last has these bytes.
+    /// Whether the most recently used range contains these bytes, and nothing has changed since.
     #[inline(always)]
     pub fn may_use(&self, usage: Use, from: usize, len: usize) -> bool {
         self.changes() == changes() && self.had(usage, from, len)
     }
 
-    /// Forgets all if something has changed. Returns the count for which all is right that is learned from now on.
+    /// Forgets everything if something has changed. Returns the count at which everything that is learned from now on
+    /// is valid.
     fn refresh(&self) -> u64 {
         let now = changes();
         if self.changes() != now {
@@ -115,6 +117,8 @@ impl Known {
         now
     }
 
+    /// Looks for these bytes in what the thread has learned, then asks the kernel. Returns whether the program may use
+    /// them.
     #[cold]
     #[inline(never)]
     pub fn look(&self, usage: Use, from: usize, len: usize) -> bool {
@@ -135,7 +139,7 @@ impl Known {
             return false;
         }
         self.learn(count, || {
-            // The oldest one goes.
+            // The oldest range is dropped.
             known.windows(2).rev().for_each(|pair| pair[1].set(pair[0].get()));
             known[0].set(Range { from: first, len: last - first });
             || known[0].set(Range::default())
@@ -143,35 +147,38 @@ impl Known {
         true
     }
 
-    /// Has `write` note something that is right at that count; what it returns takes the note back.
+    /// Calls `write`, which notes something that is valid at `count`. The function that `write` returns removes the
+    /// note; it is called if the count has changed meanwhile.
     fn learn<U: FnOnce()>(&self, count: u64, write: impl FnOnce() -> U) {
         if self.learning.replace(true) {
             return;
         }
-        // A signal handler of this thread sees that.
+        // The fences order the stores for a signal handler of this thread.
         compiler_fence(Ordering::SeqCst);
         let undo = write();
         compiler_fence(Ordering::SeqCst);
         if self.changes() != count {
-            // Such a handler has changed something, and the thread has begun anew with another count.
+            // A signal handler has changed something, and the thread has begun anew with another count.
             undo();
         }
         compiler_fence(Ordering::SeqCst);
         self.learning.set(false);
     }
 
-    /// Where the thread's handle of a stream is, if nothing has changed since [`Known::changes`] was asked, before this.
+    /// Returns where the thread's handle of a stream is. It is valid if nothing has changed since the caller asked
+    /// [`Known::changes`], which it must do first.
     #[inline(always)]
     pub fn handle(&self, fd: usize, open: *const Open) -> Option<Place<Handle>> {
         let known = &self.handles[fd % HANDLES];
-        // Acquire: before the place. The number too: a signal handler may have closed this stream and opened another one, at its
-        // address and under another number, and learned that.
+        // Acquire pairs with the Release in `remember`: `place` is read after it. The descriptor is compared too: a
+        // signal handler may have closed this stream, opened another one at the same address under another descriptor,
+        // and learned that.
         let is_known = ptr::eq(known.open.load(Ordering::Acquire), open) && known.fd.get() == fd;
         if is_known { known.place.get() } else { None }
     }
 
-    /// Remembers where the thread's handle of a stream is. The caller is in the middle of a call on it; `is_there` tells whether
-    /// the number is still that stream.
+    /// Remembers where the thread's handle of a stream is. The caller is in the middle of a call on the stream;
+    /// `is_there` tells whether `fd` is still that stream.
     pub fn remember(
         &self,
         fd: usize,
@@ -180,7 +187,7 @@ impl Known {
         is_there: impl FnOnce() -> bool,
     ) {
         let count = self.refresh();
-        // After the count was read: if the stream is closed later, the count is another one.
+        // This comes after the count was read: if the stream is closed later, the count is another one.
         if place.is_none() || !is_there() {
             return;
         }
@@ -190,7 +197,7 @@ impl Known {
             compiler_fence(Ordering::SeqCst);
             known.fd.set(fd);
             known.place.set(place);
-            // Release: after the place.
+            // Release pairs with the Acquire in `handle`: the other fields are written before.
             known.open.store(open.cast_mut(), Ordering::Release);
             || known.open.store(ptr::null_mut(), Ordering::Relaxed)
         });

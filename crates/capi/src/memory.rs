@@ -1,9 +1,10 @@
-//! The program's memory: whether an address that the program passes may be read or written. The kernel answers a bad one with
-//! `EFAULT`; a library would end the program.
+//! The program's memory: checks whether the program may read or write at an address that it passes. The kernel answers
+//! a bad address with `EFAULT`; a library that uses one would end the program.
 //!
-//! A thread remembers the ranges that were found good last, so that a buffer that is used again costs two comparisons. What the
-//! program unmaps or protects by the C library's functions is forgotten by all threads ([`changed`](crate::known::changed)). A program that frees memory in
-//! another way (a stack of a thread that has ended) and passes its address afterwards is not protected.
+//! A thread remembers the ranges that were found good last, so that a buffer that is used again costs two comparisons.
+//! If the program unmaps or protects memory by the C library's functions, all threads forget the ranges
+//! ([`changed`](crate::known::changed)). A program that frees memory in another way (the stack of a thread that has
+//! ended) and passes its address afterwards is not protected.
 
 use std::ffi::{CStr, c_char, c_void};
 
@@ -13,7 +14,7 @@ use crate::errno::{Called, Failure};
 use crate::threads;
 
 pub const PAGE: usize = 4096;
-/// The longest buffer of a call: what is beyond it is left for the next.
+/// The largest count of bytes that one call transfers; the rest is left for the next call.
 pub const CALL_MAX: usize = 1 << 20;
 
 /// What a call does with memory.
@@ -23,7 +24,7 @@ pub enum Use {
     Write,
 }
 
-/// Asks the kernel, which touches the pages and leaves their contents.
+/// Asks the kernel whether the program may use these bytes. The kernel touches the pages and leaves their contents.
 pub fn is_there(usage: Use, from: usize, len: usize) -> bool {
     let advice = if usage == Use::Read { libc::MADV_POPULATE_READ } else { libc::MADV_POPULATE_WRITE };
     let before = crate::errno::last();
@@ -31,12 +32,12 @@ pub fn is_there(usage: Use, from: usize, len: usize) -> bool {
     let told = unsafe { libc::madvise(from as *mut c_void, len, advice) };
     let error = crate::errno::last();
     crate::errno::set(before.0);
-    // EINVAL: memory that the program may not use so, or that cannot be asked for in this way, a device's say; or a kernel
-    // before 5.14. There it can only be tried whether the bytes can be read.
+    // The kernel answers EINVAL for memory that the program may not use so, for memory of which it cannot be asked (a
+    // device's, for example), and for everything before Linux 5.14. Then the only test left is to read the bytes.
     told == 0 || error.0 == libc::EINVAL && (usage == Use::Read || !can_be_asked()) && can_be_copied(from, len)
 }
 
-/// Whether the kernel knows the question (Linux 5.14): it says that it may write to our own stack.
+/// Whether the kernel knows the advice (Linux 5.14): it must then allow a write to our own stack.
 fn can_be_asked() -> bool {
     let place = 0u8;
     let page = (&raw const place).addr() & !(PAGE - 1);
@@ -44,7 +45,7 @@ fn can_be_asked() -> bool {
     unsafe { libc::madvise(page as *mut c_void, PAGE, libc::MADV_POPULATE_WRITE) == 0 }
 }
 
-/// Whether each page can be read, as another process would.
+/// Whether each page can be read in the way in which another process would read it.
 fn can_be_copied(from: usize, len: usize) -> bool {
     (from..from + len).step_by(PAGE).all(|page| {
         let mut byte = 0u8;
@@ -63,7 +64,7 @@ pub fn may_use(usage: Use, address: *const c_void, len: usize) -> bool {
     len == 0 || known.may_use(usage, from, len) || known.look(usage, from, len)
 }
 
-/// The bytes at an address, for reading.
+/// Returns the bytes at an address, for reading.
 ///
 /// Errors: `EFAULT`.
 ///
@@ -81,7 +82,7 @@ pub unsafe fn bytes<'a>(address: *const c_void, len: usize) -> Called<&'a [u8]> 
     Ok(unsafe { std::slice::from_raw_parts(address.cast(), len) })
 }
 
-/// The bytes at an address, for writing.
+/// Returns the bytes at an address, for writing.
 ///
 /// Errors: `EFAULT`.
 ///
@@ -130,7 +131,9 @@ pub fn put<T: Copy>(address: *mut T, value: T) -> Called<()> {
     Ok(())
 }
 
-/// A text with a NUL, if there is one within the longest path.
+/// Returns the string at an address, which ends with a NUL within `len_max` bytes.
+///
+/// Errors: `EFAULT`; `ENAMETOOLONG` if there is no NUL.
 ///
 /// # Safety
 /// No other thread writes the string while the caller uses it.
@@ -152,7 +155,7 @@ pub unsafe fn text<'a>(address: *const c_char, len_max: usize) -> Called<&'a CSt
     Err(Failure(libc::ENAMETOOLONG))
 }
 
-/// The memory of the program that makes a transparent ioctl.
+/// The memory of the program, for a transparent ioctl that the program makes.
 #[derive(Debug)]
 pub struct Program;
 

@@ -1,9 +1,9 @@
-//! Which thread is in the middle of a call on which stream, so that a close knows when it may free one; and what a thread
-//! knows of the program's memory.
+//! Records which thread is in the middle of a call on which stream, so that a close knows when it may free a stream. A
+//! record also has what the thread has learned about the program's memory.
 //!
-//! Each thread has a record, found by one load relative to the thread pointer. A call writes there which stream it uses, by a
-//! plain store; a close makes these stores visible by membarrier(2) and reads all records. Records are never freed: a new thread
-//! takes the record of one that has ended.
+//! Each thread has a record, found by one load relative to the thread pointer. A call stores there which stream it
+//! uses, by a plain store. A close makes these stores visible by membarrier(2) and reads all records. Records are never
+//! freed: a new thread takes the record of a thread that has ended.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -19,19 +19,20 @@ use crate::known::{self, Known};
 use crate::memory::PAGE;
 use crate::table::Open;
 
-/// How deep calls of a thread can be nested: a call, and those of signal handlers that interrupt it.
+/// How deep the calls of a thread can be nested: one call, and those of signal handlers that interrupt each other.
 pub const DEPTH: usize = 8;
 
-/// A thread.
+/// The record of a thread.
 #[derive(Debug)]
 pub struct Thread {
-    /// The streams that its calls use; the outermost call's first, and null behind the innermost. Written by the thread alone.
+    /// The streams that the thread's calls use: the outermost call's first, and null after the innermost. Written by
+    /// the thread alone.
     used: [AtomicPtr<Open>; DEPTH],
     /// The process (by its epoch) in which the record is valid: a forked child has copies of other threads' records.
     epoch: AtomicU64,
     /// Whether a living thread has the record.
     taken: AtomicBool,
-    /// What the thread knows of the program. Used by the thread alone.
+    /// What the thread has learned about the program. Used by the thread alone.
     pub known: Known,
     next: AtomicPtr<Thread>,
 }
@@ -46,8 +47,8 @@ static AT_END: AtEnd = AtEnd::new(give_back);
 
 #[cfg(target_arch = "x86_64")]
 mod own {
-    //! The calling thread's record in memory that the loader reserves for each thread when the program starts: found without a
-    //! call, unlike a `thread_local!` of a shared library.
+    //! The calling thread's record, in memory that the loader reserves for each thread when the program starts. It is
+    //! found without a call, unlike a `thread_local!` of a shared library.
 
     use super::Thread;
     use std::arch::{asm, global_asm};
@@ -77,7 +78,7 @@ mod own {
         thread
     }
 
-    /// As `get`, without a value that the compiler knows from before.
+    /// Returns the record as `get`, and makes the compiler read it anew.
     pub fn get_again() -> *const Thread {
         let thread: *const Thread;
         // SAFETY: the instructions read the thread's own word, whose offset from the thread pointer is constant in a
@@ -120,7 +121,7 @@ mod own {
     }
 }
 
-/// The calling thread's record.
+/// Returns the calling thread's record.
 #[inline(always)]
 pub fn current() -> &'static Thread {
     // SAFETY: the word is null or the address of a record, and records are never freed.
@@ -130,7 +131,7 @@ pub fn current() -> &'static Thread {
     }
 }
 
-/// The calling thread's record, if it has one already.
+/// Returns the calling thread's record, if it has one already.
 #[inline(always)]
 pub fn current_if_known() -> Option<&'static Thread> {
     // SAFETY: the word is null or the address of a record, and records are never freed.
@@ -147,7 +148,7 @@ fn join() -> &'static Thread {
     let epoch = fork::epoch();
     let free = all().find(|thread| {
         let known = thread.epoch.load(Ordering::Relaxed);
-        // A forked child does not have the thread of a record of another epoch.
+        // A record of another epoch is a copy of the parent's: its thread does not exist in this forked child.
         thread.taken.compare_exchange(false, true, Ordering::AcqRel, Ordering::Relaxed).is_ok()
             || known != epoch
                 && thread.epoch.compare_exchange(known, epoch, Ordering::Relaxed, Ordering::Relaxed).is_ok()
@@ -158,7 +159,7 @@ fn join() -> &'static Thread {
         loop {
             fresh.next.store(first, Ordering::Relaxed);
             let place = ptr::from_ref(fresh).cast_mut();
-            // Release publishes the record to `all`.
+            // Release publishes the record. Pairs with the Acquire in `all`.
             match FIRST.compare_exchange(first, place, Ordering::Release, Ordering::Relaxed) {
                 Ok(_) => break fresh,
                 Err(now) => first = now,
@@ -175,18 +176,19 @@ fn join() -> &'static Thread {
     thread
 }
 
-/// Where in its page a record lies: not where handles and lanes, which begin with a page too, have the words that a call stores. The
-/// processor takes a load for one of the same place if the distance from the page's beginning is the same, and waits for the store.
+/// The offset of a record in its page. It differs from the offsets of the words that a call stores in handles and
+/// lanes, which begin with a page too: the processor takes a load for one of the same place if both offsets in the page
+/// are equal, and waits for the store.
 const AT: usize = 0xb00;
 const _: () = assert!(AT + size_of::<Thread>() <= PAGE && AT.is_multiple_of(align_of::<Thread>()));
 
-/// A record in memory from the kernel: the call may be in a signal handler.
+/// Makes a record in memory from the kernel. An allocator is not used, because the call may be in a signal handler.
 fn fresh(epoch: u64) -> &'static Thread {
     let (access, kind) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
     // SAFETY: the call makes a new mapping, at an address that the kernel chooses.
     let place = unsafe { libc::mmap(ptr::null_mut(), PAGE, access, kind, -1, 0) };
     if place == libc::MAP_FAILED {
-        // As when the stack cannot grow.
+        // The process ends as when its stack cannot grow.
         std::process::abort();
     }
     let place = place.wrapping_byte_add(AT).cast::<Thread>();
@@ -212,26 +214,26 @@ extern "C" fn give_back(_: *mut c_void) {
     }
 }
 
-/// How `enter` and `is_used` are ordered.
+/// Returns how `enter` and `is_used` are ordered.
 #[inline(always)]
 pub fn fence() -> Fence {
-    // 0, before `prepare`: no stream is there yet.
+    // FENCE is 0 before `prepare`, when there is no stream yet.
     if FENCE.load(Ordering::Relaxed) == Fence::Asymmetric as u32 { Fence::Asymmetric } else { Fence::Symmetric }
 }
 
 static FENCE: AtomicU32 = AtomicU32::new(0);
 
-/// The process that the records are of, by its id and by its epoch.
+/// The process to which the records belong, by its id and by its epoch.
 static PROCESS: AtomicU32 = AtomicU32::new(0);
 static EPOCH: AtomicU64 = AtomicU64::new(0);
 
-/// Whether this is the child of a vfork(2) or a posix_spawn(3), which has its own descriptors and its parent's memory: it must leave
-/// the table alone.
+/// Whether this is the child of a vfork(2) or a posix_spawn(3). Such a child has its own descriptors and its parent's
+/// memory, so it must leave the table alone.
 pub fn is_in_borrowed_memory() -> bool {
     if PROCESS.load(Ordering::Relaxed) == std::process::id() {
         return false;
     }
-    // A child of fork has memory of its own, and may call the library before our handler has run in it.
+    // A child of fork has memory of its own, and may call the library before our fork handler has run in it.
     let is_forked = EPOCH.load(Ordering::Relaxed) != fork::epoch();
     if is_forked {
         after_fork();
@@ -239,9 +241,9 @@ pub fn is_in_borrowed_memory() -> bool {
     !is_forked
 }
 
-/// Prepares what `current` needs, before the first call.
+/// Prepares what `current` needs; called before the first stream is opened.
 pub fn prepare() {
-    // Without a key records of ended threads are not used again.
+    // Without a key, the records of ended threads are not used again.
     let _ = AT_END.prepare();
     let _ = fork::in_children(after_fork);
     FENCE.store(Fence::best() as u32, Ordering::Relaxed);
@@ -253,14 +255,14 @@ fn note_process() {
     PROCESS.store(std::process::id(), Ordering::Relaxed);
 }
 
-/// The forking thread's record is valid in the child.
+/// Makes the forking thread's record valid in the child.
 extern "C" fn after_fork() {
     // SAFETY: the word is null or the address of a record, and records are never freed.
     if let Some(thread) = unsafe { own::get().as_ref() } {
         thread.epoch.store(fork::epoch(), Ordering::Relaxed);
     }
     note_process();
-    // A child that cannot join frees no stream: `is_used` then says that each is used.
+    // If the child cannot join, it frees no stream: `is_used` then returns that each stream is used.
     let _ = fence().join();
 }
 
@@ -273,12 +275,12 @@ fn all() -> impl Iterator<Item = &'static Thread> {
 }
 
 impl Thread {
-    /// Says that the calling thread uses what `place` names, until the returned value is dropped. None if it names nothing else than
-    /// `marks`, addresses below which no stream lies; or too many calls are nested.
+    /// Notes that the calling thread uses the stream in `place`, until the returned value is dropped. Returns `None` if
+    /// `place` has no stream (an address of at most `marks`), or if too many calls are nested.
     #[inline(always)]
     pub fn enter(&'static self, place: &AtomicPtr<Open>, marks: usize) -> Option<InUse> {
-        // Behind the calls that this one has interrupted, if it is in a signal handler. A handler that interrupts us leaves the places as it
-        // has found them.
+        // In a signal handler, the slot is the one after those of the calls that the handler has interrupted. A handler
+        // that interrupts this call leaves the slots as it has found them.
         let slot = self.used.iter().find(|used| used.load(Ordering::Relaxed).is_null())?;
         loop {
             let open = place.load(Ordering::Acquire);
@@ -286,7 +288,8 @@ impl Thread {
                 return None;
             }
             slot.store(open, Ordering::Relaxed);
-            // Pairs with the heavy one in `is_used`: either that sees our store, or we see that the place has changed.
+            // Pairs with the heavy fence in `is_used`: either `is_used` sees our store, or we see that `place` has
+            // changed.
             fence().light();
             if place.load(Ordering::Acquire) == open {
                 return Some(InUse { slot, open });
@@ -295,11 +298,13 @@ impl Thread {
         }
     }
 
-    /// As `enter`, for a call that the thread makes quickly, on a stream whose handle it knows. None if the handle may be
-    /// another stream's meanwhile, or the thread is in the middle of another call.
+    /// Notes, as `enter`, that the thread uses a stream, for a short call on a stream whose handle the thread knows.
+    /// Returns `None` if the handle may belong to another stream by now, or if the thread is in the middle of another
+    /// call.
     #[inline(always)]
     pub fn enter_quickly(&'static self, fd: usize, open: *mut Open) -> Option<(InUse, &'static Known, Place<Handle>)> {
-        // Before the handle: what a signal handler of this thread learns meanwhile is of a later count.
+        // This comes before the handle is read: what a signal handler of this thread learns meanwhile has a later
+        // count.
         let changes = self.known.changes();
         let handle = self.known.handle(fd, open)?;
         let slot = &self.used[0];
@@ -307,13 +312,14 @@ impl Thread {
             return None;
         }
         slot.store(open, Ordering::Relaxed);
-        // As in `enter`. A handle is known only where the fence is the compiler's.
+        // The order that the light fence gives in `enter`. A handle is known only where that fence is one of the
+        // compiler alone.
         compiler_fence(Ordering::SeqCst);
         let using = InUse { slot, open };
         if changes != known::changes() { None } else { Some((using, &self.known, handle)) }
     }
 
-    /// Remembers the handle of a stream that the thread is in the middle of using.
+    /// Remembers the handle of a stream that the thread is using.
     #[inline]
     pub fn remember(&'static self, place: &AtomicPtr<Open>, fd: usize, using: &InUse) {
         let is_known = self.known.changes() == known::changes() && self.known.handle(fd, using.open).is_some();
@@ -333,7 +339,7 @@ impl Thread {
     }
 }
 
-/// The stream of a call under way.
+/// Marks a stream as used by a call, until it is dropped.
 #[derive(Debug)]
 pub struct InUse {
     slot: &'static AtomicPtr<Open>,
@@ -343,13 +349,14 @@ pub struct InUse {
 impl Drop for InUse {
     #[inline(always)]
     fn drop(&mut self) {
-        // Release: the call's accesses come before.
+        // Release pairs with the Acquire in `is_used`: the call's accesses come before.
         self.slot.store(ptr::null_mut(), Ordering::Release);
     }
 }
 
-/// Whether a thread of this process is in the middle of a call on this stream; the first field is about other threads, the
-/// second about the calling one, whose call a signal handler has interrupted. The stream has been taken out of its place before.
+/// Whether a thread of this process is in the middle of a call on this stream. The first value is about other threads;
+/// the second is about a call of the calling thread that a signal handler has interrupted. The caller has taken the
+/// stream out of the table before.
 pub fn is_used(open: *const Open) -> (bool, bool) {
     if fence().heavy().is_err() {
         return (true, true);
