@@ -1,10 +1,12 @@
-//! Streams that a new program gets. Their numbers are the kernel's affair; their own descriptors are kept open by exec, and an
-//! environment variable says which belong to which numbers.
+//! Passes streams to a new program. The kernel keeps the program's descriptors of a stream open; exec keeps the
+//! stream's own descriptors open too, and an environment variable says which of them belong to which of the program's
+//! descriptors.
 //!
-//! The variable: for each stream its numbers with commas between, `r`, `w` or `rw` for its mode, `=`, and the words of [`Stream::to_text`]; `;` between streams.
-//! A value that is too long for a variable waits in a sealed memfd, which is inherited too: then the variable is `@`, its number, `:`
-//! and its inode. The library of the new program trusts none of it blindly, and a program with more rights than its starter reads
-//! it not at all.
+//! The variable has an entry for each stream, with `;` between entries. An entry is the program's descriptors with
+//! commas between, `r`, `w` or `rw` for the mode, `=`, and the words of [`Stream::to_text`]. A value that is too long
+//! for a variable is stored in a sealed memfd, which is inherited too; the variable is then `@`, the memfd's
+//! descriptor, `:` and its inode. The library of the new program checks what the variable says, and a program with more
+//! rights than its starter does not read it.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -23,24 +25,25 @@ use crate::table::{self, Mode};
 /// The name of the variable.
 const VARIABLE: &str = "HEADWATER_STREAMS";
 
-/// The longest value that is written in the variable: the kernel allows 128 KiB, and an eighth of the stack's limit for all of them.
+/// The longest value in bytes that is written in the variable. The kernel allows 128 KiB for one string, and a quarter
+/// of the stack's limit for all.
 const VALUE_MAX: usize = 32 << 10;
-/// The longest one in a memfd: all numbers are streams.
+/// The longest value in bytes in a memfd, which suffices if all descriptors are streams.
 const CONTENTS_MAX: usize = table::FDS_MAX * 512;
 
-/// Whether a text of an environment is this variable.
+/// Whether a string of an environment is this variable.
 pub fn is_variable(text: &CStr) -> bool {
     text.to_bytes().strip_prefix(VARIABLE.as_bytes()).is_some_and(|rest| rest.starts_with(b"="))
 }
 
-/// Which numbers are which stream, and whether exec closes them.
+/// The descriptors that are streams, and for each whether exec closes it.
 #[derive(Debug, Default)]
 pub struct OpenFds(BTreeMap<c_int, (Kept, bool)>);
 
 /// A stream, and what the program may do with it.
 pub type Kept = (Stream, Mode);
 
-/// The numbers of this process.
+/// Returns the descriptors of this process that are streams.
 pub fn open_fds() -> OpenFds {
     table::changing(|changes| {
         let each = changes.streams().map(|(fd, open)| {
@@ -53,7 +56,7 @@ pub fn open_fds() -> OpenFds {
     })
 }
 
-/// Those that exec leaves open.
+/// Returns the descriptors that exec leaves open.
 pub fn kept_open() -> Vec<(c_int, Kept)> {
     open_fds().kept_by_exec()
 }
@@ -67,7 +70,7 @@ impl OpenFds {
         self.0.retain(|fd, _| *fd < first);
     }
 
-    /// dup2(2) as a file action: a number that becomes itself is kept open.
+    /// Applies dup2(2) as a file action: a descriptor that is copied to itself stays open in the new program.
     pub fn copy(&mut self, fd: c_int, other: c_int) {
         match self.0.get(&fd).map(|(stream, _)| stream.clone()) {
             Some(stream) => drop(self.0.insert(other, (stream, false))),
@@ -85,13 +88,13 @@ impl OpenFds {
 #[derive(Debug)]
 pub struct Passed {
     streams: Vec<(Kept, Vec<c_int>)>,
-    /// The value of the variable; None if there is no stream.
+    /// The value of the variable; `None` if there is no stream.
     value: Option<String>,
-    /// The contents for which the value stands.
+    /// The memfd with the long value, if `value` names one.
     _contents: Option<OwnedFd>,
 }
 
-/// Has the next program inherit these streams, and no other.
+/// Makes the own descriptors of these streams inheritable by the next program.
 pub fn pass(fds: Vec<(c_int, Kept)>) -> Passed {
     let mut streams: Vec<(Kept, Vec<c_int>)> = Vec::new();
     for (fd, stream) in fds {
@@ -101,18 +104,18 @@ pub fn pass(fds: Vec<(c_int, Kept)>) -> Passed {
         }
     }
     for ((stream, _), _) in &streams {
-        // Without it the new program has the number alone, and finds no stream there.
+        // If this fails, the new program has its descriptor alone, and finds no stream there.
         let _ = stream.set_inheritable(true);
     }
     let value = described(&streams);
-    // Without a descriptor for it the program's start fails with E2BIG, if the kernel finds the variable too long.
+    // If there is no memfd, the kernel may find the variable too long: then the start of the program fails with E2BIG.
     match if value.len() > VALUE_MAX { in_memory(&value).ok() } else { None } {
         Some((value, contents)) => Passed { streams, value: Some(value), _contents: Some(contents) },
         None => Passed { streams, value: Some(value).filter(|value| !value.is_empty()), _contents: None },
     }
 }
 
-/// The streams in words.
+/// Returns the value that describes these streams.
 fn described(streams: &[(Kept, Vec<c_int>)]) -> String {
     let mut value = String::new();
     for ((stream, mode), fds) in streams {
@@ -125,7 +128,7 @@ fn described(streams: &[(Kept, Vec<c_int>)]) -> String {
     value
 }
 
-/// A value that stands for a longer one, which the new program finds in the descriptor.
+/// Stores a long value in a memfd. Returns the value that names the memfd, and the memfd.
 fn in_memory(value: &str) -> std::io::Result<(String, OwnedFd)> {
     let contents = sealed_bytes::create("headwater-passed", value.as_bytes())?;
     descriptors::set_inheritable(contents.as_fd(), true)?;
@@ -138,12 +141,13 @@ impl Passed {
         self.value.is_some()
     }
 
-    /// NAME=VALUE; None if there is no stream.
+    /// Returns the variable as NAME=VALUE; `None` if there is no stream.
     pub fn variable(&self) -> Option<CString> {
         CString::new(format!("{VARIABLE}={}", self.value.as_ref()?)).ok()
     }
 
-    /// No program has been started, or it has its own copies.
+    /// Makes the descriptors close on exec again. Called when no program was started, or when the new program has its
+    /// own copies.
     pub fn take_back(self) {
         for ((stream, _), _) in &self.streams {
             let _ = stream.set_inheritable(false);
@@ -151,7 +155,7 @@ impl Passed {
     }
 }
 
-/// Takes up the streams that this program has inherited.
+/// Opens the streams that this program has inherited.
 pub fn take_up() {
     let Some(value) = environment::trusted(VARIABLE) else { return };
     startup::prepare();
@@ -161,13 +165,14 @@ pub fn take_up() {
     let entries: Vec<(&str, &str)> = value.split(';').filter_map(|entry| entry.split_once('=')).collect();
     let texts: Vec<&str> = entries.iter().map(|(_, text)| *text).collect();
     let ends = guarded(|| Ok(Stream::from_texts(&texts))).unwrap_or_default();
-    // A stream whose descriptors a program in between has closed is none any more.
+    // A stream whose descriptors were closed by a program in between is left out.
     for ((fds, _), end) in entries.iter().zip(ends).filter_map(|(entry, end)| Some((entry, end.ok()?))) {
         let _ = guarded(|| take_one(fds, end));
     }
 }
 
-/// The value for which a variable's stands. Its memfd is closed: a program that this one starts gets another.
+/// Returns the full value. If the variable names a memfd, the value is read from there, and the memfd is closed: a
+/// program that this one starts gets another.
 fn in_full(value: &str) -> Option<Cow<'_, str>> {
     let Some(place) = value.strip_prefix('@') else { return Some(value.into()) };
     let (fd, inode) = place.split_once(':')?;

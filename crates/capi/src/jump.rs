@@ -1,7 +1,8 @@
-//! Entry points with arguments that this library does not read (`...`), or whose caller may come back twice (vfork): they ask a function
-//! where to go on, and go there with all registers and the stack as they came.
+//! Entry points whose arguments this library cannot read (`...`), or that may return twice (vfork). Such an entry point
+//! calls a function that returns where to continue, and jumps there with all registers and the stack unchanged.
 
-/// Defines the C function `NAME`, which calls `CHOICE` with its own first six arguments, and continues at the address that it returns.
+/// Defines the C function `NAME`, which calls `CHOICE` with its own first six arguments, and continues at the address
+/// that `CHOICE` returns.
 macro_rules! jumping {
     ($($name:literal => $choice:ident;)*) => {
         $(std::arch::global_asm!(
@@ -9,7 +10,7 @@ macro_rules! jumping {
             concat!(".globl ", $name),
             concat!(".type ", $name, ",@function"),
             concat!($name, ":"),
-            // How many vector registers have arguments.
+            // rax has the count of vector registers that carry arguments.
             "push rax",
             "push rdi",
             "push rsi",
@@ -26,7 +27,7 @@ macro_rules! jumping {
             "movups [rsp + 80], xmm5",
             "movups [rsp + 96], xmm6",
             "movups [rsp + 112], xmm7",
-            // Aligned: the return address, seven words, and 128 bytes.
+            // The stack is aligned: the return address, seven words, and 128 bytes.
             "call {choice}",
             "mov r11, rax",
             "movups xmm0, [rsp]",

@@ -1,11 +1,11 @@
-//! Whether the program is linked with this library, or with one that is: the loader's list of needed libraries says so. A program
-//! for which the library is preloaded too is linked all the same.
+//! Finds out whether the program, or a library of the program, is linked with this library: the dynamic sections of the
+//! loaded objects say so. A program for which the library is also preloaded counts as linked.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 
 use libc::{Elf64_Addr, dl_phdr_info};
 
-/// An entry of a dynamic section, as ELF says.
+/// An entry of a dynamic section (ELF's Elf64_Dyn).
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 struct Entry {
@@ -23,7 +23,7 @@ pub fn is_needed() -> bool {
     unsafe { libc::dl_iterate_phdr(Some(look), std::ptr::null_mut()) != 0 }
 }
 
-/// 1 if this object needs the library.
+/// Returns 1 if this object needs the library.
 unsafe extern "C" fn look(object: *mut dl_phdr_info, _size: usize, _: *mut c_void) -> c_int {
     // SAFETY: dl_iterate_phdr(3) passes a valid `object` for the time of the call.
     let object = unsafe { &*object };

@@ -1,4 +1,4 @@
-//! The functions that this library's entry points stand in front of: those of the C library, or of another library that is
+//! The functions that this library's entry points replace: those of the C library, or of another library that is
 //! preloaded behind this one.
 
 use std::ffi::{CStr, c_void};
@@ -18,14 +18,14 @@ impl Next {
         Next { name, at: AtomicPtr::new(std::ptr::null_mut()) }
     }
 
-    /// Its address, if it has been looked up.
+    /// Returns its address if it was looked up already, else null.
     #[inline(always)]
     pub fn known(&self) -> *mut c_void {
-        // Relaxed: a function's address, which does not change.
+        // Relaxed: the address does not change once it is known.
         self.at.load(Ordering::Relaxed)
     }
 
-    /// Its address. Null if no library has it.
+    /// Returns its address. Null if no library has the function.
     #[inline]
     pub fn address(&self) -> *mut c_void {
         let at = self.known();
@@ -43,8 +43,8 @@ impl Next {
     }
 }
 
-/// Defines `next::NAME` as the next library's function of that name, of the type that C knows. A call of one that no library has
-/// fails with `ENOSYS`.
+/// Defines `next::NAME` as the function of that name in the next library, with the type that C declares. If no library
+/// has the function, a call fails with `ENOSYS`.
 macro_rules! next {
     ($($name:ident($($argument:ident: $type:ty),*) -> $result:ty;)*) => {
         $(
@@ -58,7 +58,7 @@ macro_rules! next {
                     // SAFETY: the appended NUL is the only one in the string.
                     unsafe { std::ffi::CStr::from_bytes_with_nul_unchecked(concat!(stringify!($name), "\0").as_bytes()) },
                 );
-                /// Apart, so that a later call is a jump.
+                /// Looks the function up. It is separate, so that a later call is a plain jump.
                 #[cold]
                 #[inline(never)]
                 unsafe extern "C" fn call_first_time($($argument: $type),*) -> $result {

@@ -1,11 +1,12 @@
-//! Whether a call that a signal handler has interrupted begins again (SA_RESTART). The kernel knows which handler ran; a library
-//! does not. So a call begins again if every handler of the process asks for it, and fails with `EINTR` if one does not.
+//! Restarts a call that a signal handler has interrupted (SA_RESTART). The kernel knows which handler ran; a library
+//! does not. So a call restarts if every handler of the process asks for it, and fails with `EINTR` if one handler does
+//! not.
 
 use std::ffi::c_int;
 
 use crate::errno::{Called, Failure};
 
-/// Makes a call, again if it was interrupted and handlers ask for that.
+/// Makes a call, and makes it again after `EINTR` if all signal handlers ask for that.
 #[inline]
 pub fn restarting<T>(mut call: impl FnMut() -> Called<T>) -> Called<T> {
     loop {
@@ -16,8 +17,8 @@ pub fn restarting<T>(mut call: impl FnMut() -> Called<T>) -> Called<T> {
     }
 }
 
-/// Signals that the C library uses for itself, and those of faults: their handlers report the end of the process, and say nothing
-/// of calls that wait.
+/// Signals that do not decide whether a call restarts: those that the C library uses for itself, and those of faults.
+/// Handlers of faults report the end of the process, and say nothing about calls that wait.
 const LEFT_OUT: [c_int; 9] =
     [32, 33, libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE, libc::SIGTRAP, libc::SIGABRT, libc::SIGSYS];
 

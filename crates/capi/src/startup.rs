@@ -1,5 +1,5 @@
-//! What happens before the program's main function: settings are read, and inherited streams are taken up. A program that uses no
-//! stream makes no system call for it.
+//! What happens before the program's main function: settings are read, and inherited streams are opened. A program that
+//! uses no stream makes no system call for it.
 
 use std::ffi::OsStr;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
@@ -13,20 +13,21 @@ use crate::{inherit, linked, stale, table, threads};
 /// What the program's environment asks for.
 #[derive(Debug, Clone, Copy)]
 pub struct Settings {
-    /// pipe(2) makes a STREAMS pipe.
+    /// Whether pipe(2) makes a STREAMS pipe.
     pub pipes: bool,
-    /// An open of a FIFO's path opens a STREAMS FIFO.
+    /// Whether an open of a FIFO's path opens a STREAMS FIFO.
     pub fifos: bool,
-    /// An open of a file to which a stream is attached opens the stream.
+    /// Whether an open of a file to which a stream is attached opens the stream.
     pub attached: bool,
 }
 
-/// A setting that a program which is linked with this library has, and one for which it is only preloaded has not, if the environment
-/// says nothing. That is found out at the first use: it would cost the start of every program.
+/// A setting whose default is on in a program that is linked with this library, and off where the library is only
+/// preloaded. Which of the two holds is found out at the first use, because finding it out would cost the start of
+/// every program.
 #[derive(Debug)]
 struct IfLinked(AtomicU8);
 
-/// In an [`IfLinked`]: it is not known whether the program is linked.
+/// In an [`IfLinked`]: whether the program is linked is not known yet.
 const UNKNOWN: u8 = 2;
 
 impl IfLinked {
@@ -55,7 +56,7 @@ static PIPES: IfLinked = IfLinked(AtomicU8::new(UNKNOWN));
 static ATTACHED: IfLinked = IfLinked(AtomicU8::new(UNKNOWN));
 static FIFOS: AtomicBool = AtomicBool::new(false);
 
-/// What the program's environment asks for, as it was when the program started.
+/// Returns what the program's environment asked for when the program started.
 #[inline]
 pub fn settings() -> Settings {
     Settings { pipes: PIPES.is_on(), fifos: FIFOS.load(Ordering::Relaxed), attached: ATTACHED.is_on() }
@@ -69,8 +70,8 @@ unsafe extern "C" {
     static environ: *const *const u8;
 }
 
-/// A program that asks for nothing reads no page of the library's code but this one: each page that is touched first costs
-/// the start of every program some microseconds.
+/// Reads the settings when the program starts. A program that asks for nothing touches no page of the library's code
+/// but this one: each page that is touched for the first time costs the start of every program some microseconds.
 #[unsafe(link_section = ".text.startup")]
 extern "C" fn start() {
     let (mut is_asked, mut is_preloaded) = (false, false);
@@ -92,7 +93,7 @@ extern "C" fn start() {
     ATTACHED.set(is_linked.then_some(true));
 }
 
-/// What follows the beginning of a text; null if it does not begin so.
+/// Returns what follows `beginning` in a string; null if the string does not begin so.
 ///
 /// # Safety
 /// `text` is a string with a NUL.
@@ -108,7 +109,7 @@ unsafe fn after(text: *const u8, beginning: &[u8]) -> *const u8 {
     unsafe { text.add(beginning.len()) }
 }
 
-/// Whether the library's name is in a text, or null.
+/// Whether a string contains the library's name. False if it is null.
 ///
 /// # Safety
 /// `text` is null or a string with a NUL.
@@ -139,12 +140,12 @@ fn start_as_asked() {
     inherit::take_up();
 }
 
-/// What the first stream of a process needs; before it is opened.
+/// Prepares what the first stream of a process needs. Called before the stream is opened.
 #[inline]
 pub fn prepare() {
     static DONE: AtomicBool = AtomicBool::new(false);
     if !DONE.load(Ordering::Acquire) {
-        // Threads that open the first streams at the same time come one after the other, and none forks meanwhile.
+        // Threads that open the first streams at the same time come one after the other, and no thread forks meanwhile.
         fork::held_off(|| {
             static DOING: Mutex<()> = Mutex::new(());
             let _doing = DOING.lock().unwrap_or_else(PoisonError::into_inner);
@@ -159,14 +160,15 @@ pub fn prepare() {
     }
 }
 
-/// Whether the library was put before a program that may not know it: a program that is linked with it asks for STREAMS pipes by
-/// that.
+/// Whether the library is preloaded into a program that may not know it. A program that is linked with the library asks
+/// for STREAMS pipes by being linked.
 fn is_preloaded() -> bool {
     let names = environment::trusted("LD_PRELOAD").unwrap_or_default();
     names.to_string_lossy().contains(LIBRARY)
 }
 
-/// The lowest number of the library's own descriptors: the program gets the lowest numbers, as POSIX says.
+/// Returns the lowest descriptor that the library takes for itself. The program gets the lowest free descriptors, as
+/// POSIX says.
 fn floor() -> i32 {
     const LEAST: u64 = 64;
     const MOST: u64 = table::FDS_MAX as u64 / 4;
@@ -175,6 +177,6 @@ fn floor() -> i32 {
         let mut limit: libc::rlimit = std::mem::zeroed();
         if libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) == 0 { limit.rlim_cur } else { 0 }
     };
-    // With a small limit half of it is left to the program.
+    // If the limit is small, half of it is left to the program.
     (limit / 4).clamp(LEAST, MOST).min(limit / 2) as i32
 }
