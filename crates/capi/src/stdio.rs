@@ -1,9 +1,10 @@
-//! stdio on streams. glibc's stdio calls its own read, write and close, and not those that a program's symbols name. So these
-//! few functions of glibc are made to look first whether the descriptor is a stream: when the first stream is opened, a jump is
-//! stored over the first instruction of each. Only instructions that are known are replaced. Elsewhere, and where the kernel
-//! refuses to write to the C library's text, `fdopen` of a stream fails with `ENOTSUP`.
+//! stdio on streams. glibc's stdio calls glibc's own read, write and close, and not those of this library. So a few
+//! functions of glibc are changed to look first whether the descriptor is a stream: when the first stream is opened, a
+//! jump is stored over the first instruction of each function. Only known instructions are replaced. Where an
+//! instruction is unknown, or the kernel refuses to write to the C library's text, `fdopen` of a stream fails with
+//! `ENOTSUP`.
 //!
-//! In the same way the library learns which memory glibc takes from the program (`space`).
+//! In the same way the library learns when glibc returns memory to the kernel (`space`).
 
 use std::ffi::{c_char, c_int};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -32,12 +33,12 @@ static STATE: AtomicU32 = AtomicU32::new(UNKNOWN);
 
 static INSTALLING: Mutex<()> = Mutex::new(());
 
-/// Has stdio look for streams, at the first call. Whether it does.
+/// Makes stdio look for streams; only the first call does something. Returns whether stdio works on streams.
 pub fn prepare() -> bool {
     if STATE.load(Ordering::Acquire) != UNKNOWN {
         return STATE.load(Ordering::Acquire) == WORKS;
     }
-    // One thread does it, and none forks meanwhile: a child would find it half done.
+    // One thread does it, and no thread forks meanwhile: a child would find it half done.
     fork::held_off(|| {
         let _installing = INSTALLING.lock().unwrap_or_else(PoisonError::into_inner);
         if STATE.load(Ordering::Acquire) != UNKNOWN {
@@ -62,7 +63,7 @@ impl errno::CResult for *mut FILE {
 }
 
 mod real {
-    //! The next library's.
+    //! The same functions in the library behind this one ([`next`](crate::next)).
     use super::{FILE, c_char, c_int, next};
 
     next! {
@@ -70,7 +71,7 @@ mod real {
     }
 }
 
-/// fdopen(3). On a stream it fails where stdio would not pass through this library.
+/// fdopen(3). Fails on a stream if stdio does not pass through this library.
 ///
 /// # Safety
 /// `mode` is a string (fdopen(3)).
@@ -88,7 +89,7 @@ pub unsafe extern "C" fn hw_c_fdopen(fd: c_int, mode: *const c_char) -> *mut FIL
 
 #[cfg(target_arch = "x86_64")]
 mod printing {
-    //! dprintf and its relatives, which write to a number as stdio does.
+    //! dprintf and its relatives, which write to a descriptor as stdio does.
 
     use std::ffi::{c_int, c_void};
 
@@ -96,7 +97,8 @@ mod printing {
     use crate::next::Next;
     use crate::{errno, table};
 
-    /// In place of a function that would write to the kernel's descriptor of a stream.
+    /// Fails with `ENOTSUP`. It is called instead of a function that would write to the kernel's descriptor of a
+    /// stream.
     extern "C" fn refuse() -> c_int {
         errno::set(libc::ENOTSUP);
         -1

@@ -1,4 +1,4 @@
-//! The functions of glibc that its stdio calls, with a look for streams before them.
+//! The functions of glibc that its stdio calls, each replaced by a hook that looks for streams first.
 
 use std::ffi::{CStr, c_int, c_void};
 use std::mem;
@@ -9,7 +9,7 @@ use super::patch::{self, Plan};
 use crate::calls::{close, copies, transfer};
 use crate::{table, threads};
 
-/// How the functions' own code is called, in the order of [`HOOKS`].
+/// The addresses of the functions' own code, in the order of [`HOOKS`].
 static ORIGINAL: [AtomicPtr<c_void>; 6] = [const { AtomicPtr::new(ptr::null_mut()) }; 6];
 
 const HOOKS: [(&CStr, *const c_void); 6] = [
@@ -17,12 +17,12 @@ const HOOKS: [(&CStr, *const c_void); 6] = [
     (c"write", write as *const c_void),
     (c"close", close_function as *const c_void),
     (c"__close_nocancel", close_for_stdio as *const c_void),
-    // freopen puts the new file in the place of the old one.
+    // freopen calls dup2 or dup3 to put the new file in the place of the old one.
     (c"dup2", dup2 as *const c_void),
     (c"dup3", dup3 as *const c_void),
 ];
 
-/// A function of glibc, which the program has loaded.
+/// Returns the address of a function of glibc. `None` if the program has not loaded glibc.
 pub fn function(name: &CStr) -> Option<*mut c_void> {
     // SAFETY: both names are strings with a NUL; RTLD_NOLOAD loads nothing.
     unsafe {
@@ -31,7 +31,7 @@ pub fn function(name: &CStr) -> Option<*mut c_void> {
     }
 }
 
-/// Whether all of them look for streams now.
+/// Installs all hooks. Returns whether that succeeded.
 pub fn install() -> bool {
     let plan = |(name, hook): (&CStr, *const c_void)| {
         // SAFETY: `function` returns null or a function of glibc.
@@ -43,7 +43,7 @@ pub fn install() -> bool {
     unsafe { patch::install(&plans, publish) }.is_some()
 }
 
-/// The address of a function's own code, which is stored before its hook can be called.
+/// Returns the address of a function's own code, which is stored before its hook can be called.
 fn original(index: usize) -> *mut c_void {
     ORIGINAL[index].load(Ordering::Relaxed)
 }

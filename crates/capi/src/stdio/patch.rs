@@ -1,7 +1,9 @@
-//! Replaces the first instruction of a function by a jump, in a process whose other threads may be running it.
+//! Replaces the first instruction of a function by a jump, in a process whose other threads may be running the
+//! function.
 //!
-//! The instruction is at least as long as the jump, and the jump is stored by one store within a cache line: a thread executes either the
-//! old instruction or the jump, and one that has executed the old one continues behind it, where nothing has changed.
+//! The instruction is at least as long as the jump, and one store within a cache line stores the whole jump. So a
+//! thread executes either the old instruction or the jump. A thread that has executed the old instruction continues
+//! behind it, where nothing has changed.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -12,19 +14,19 @@ use crate::own;
 const PAGE: usize = 4096;
 /// `jmp rel32`.
 const JUMP: usize = 5;
-/// `jmp [rip + 0]`, behind which the address lies.
+/// `jmp [rip + 0]`; the address follows it.
 const FAR_JUMP: [u8; 6] = [0xff, 0x25, 0, 0, 0, 0];
-/// `endbr64`, which stays in front.
+/// `endbr64`, which stays in front of the jump.
 const ENDBR64: [u8; 4] = [0xf3, 0x0f, 0x1e, 0xfa];
-/// Room for one function in the page of stubs.
+/// The size in bytes of one function's stub in the page of stubs.
 const STUB: usize = 64;
 
 /// The first instruction of a function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum First {
-    /// `mov eax, imm32`, or `mov eax, fs:imm32`: the same anywhere. Its length.
+    /// `mov eax, imm32`, or `mov eax, fs:imm32`, with its length. It may be moved without a change.
     Anywhere(usize),
-    /// `cmp byte ptr [rip + disp32], imm8`, whose operand's distance changes with the place.
+    /// `cmp byte ptr [rip + disp32], imm8`. If it is moved, the distance to its operand must be changed.
     Relative,
 }
 
@@ -36,7 +38,7 @@ impl First {
         }
     }
 
-    /// None: another one.
+    /// Recognises the instruction at the start of `code`. Returns `None` for any other than those above.
     fn decode(code: &[u8]) -> Option<First> {
         match code {
             [0xb8, ..] => Some(First::Anywhere(5)),
@@ -47,7 +49,7 @@ impl First {
     }
 }
 
-/// A function that is to be replaced, and how its own code is called from then on.
+/// A function to be replaced.
 #[derive(Debug)]
 pub struct Plan {
     at: *mut u8,
@@ -55,7 +57,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// None if the function begins in another way than those that are known.
+    /// Checks that the function can be replaced. Returns `None` if its first instruction is not a known one.
     ///
     /// # Safety
     /// `function` is null or the address of a function of the C library.
@@ -73,8 +75,9 @@ impl Plan {
     }
 }
 
-/// Has each function jump to its hook. Returns for each how its own code is called; None if the kernel refuses: what was
-/// changed before works.
+/// Makes each function jump to its hook. Before the first jump is stored, `publish` is called for each function with
+/// its index and the address by which the hook calls the original code. Returns `None` if the kernel refuses; the
+/// functions that were changed before then still work.
 ///
 /// # Safety
 /// Each hook has the type of its function, and calls the original by the address that `publish` was told.
@@ -97,7 +100,7 @@ pub unsafe fn install(plans: &[(Plan, *const c_void)], publish: impl Fn(usize, *
     Some(())
 }
 
-/// A page within reach of a `jmp rel32`.
+/// Maps a page within reach of a `jmp rel32` from `at`.
 fn near(at: *mut u8) -> Option<*mut u8> {
     const STEP: usize = 1 << 20;
     let base = at.addr() & !(PAGE - 1);
@@ -113,7 +116,7 @@ fn near(at: *mut u8) -> Option<*mut u8> {
     )
 }
 
-/// The jump to the hook, and behind it the first instruction with a jump to the second.
+/// Writes a stub: the jump to the hook, and behind it the moved first instruction and a jump to the second one.
 ///
 /// # Safety
 /// `stub` points at [`STUB`] writable bytes.
@@ -163,12 +166,12 @@ unsafe fn store_jump(plan: &Plan, stub: *mut u8) -> Option<()> {
         if plan.at.addr().is_multiple_of(8) {
             AtomicU64::from_ptr(plan.at.cast()).store(u64::from_ne_bytes(code), Ordering::SeqCst);
         } else {
-            // Within a line of the cache, as the function is aligned to 16: x86-64 stores it at once.
+            // The store lies within a cache line, because the function is aligned to 16: x86-64 makes it at once.
             plan.at.cast::<u64>().write_unaligned(u64::from_ne_bytes(code));
         }
         own::hw_own_mprotect(page, PAGE, libc::PROT_READ | libc::PROT_EXEC);
     }
-    // Other CPUs drop what they have fetched of the old text.
+    // Other CPUs must drop what they have fetched of the old text.
     const SYNC_CORE: libc::c_int = 1 << 5;
     const REGISTER: libc::c_int = 1 << 6;
     for command in [REGISTER, SYNC_CORE] {

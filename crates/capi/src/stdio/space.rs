@@ -1,5 +1,6 @@
-//! The functions by which glibc itself takes memory away, in `free` and at the end of a thread: what the library knows of the program's
-//! memory is forgotten, as after the program's own calls of them.
+//! The functions by which glibc itself returns memory to the kernel, in `free` and at the end of a thread. A hook in
+//! each makes all threads forget what they know of the program's memory, as after the program's own calls of these
+//! functions.
 
 use std::ffi::{CStr, c_int, c_void};
 use std::mem;
@@ -9,13 +10,14 @@ use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use super::patch::{self, Plan};
 use crate::known;
 
-/// How the functions' own code is called, in the order of [`HOOKS`].
+/// The addresses of the functions' own code, in the order of [`HOOKS`].
 static ORIGINAL: [AtomicPtr<c_void>; 3] = [const { AtomicPtr::new(ptr::null_mut()) }; 3];
 
 const HOOKS: [(&CStr, *const c_void); 3] =
     [(c"munmap", munmap as *const c_void), (c"mprotect", mprotect as *const c_void), (c"brk", brk as *const c_void)];
 
-/// Replaces those whose beginning is known. Without it a freed address is not noticed.
+/// Installs the hooks of the functions whose first instruction is known. Where one is missing, a freed address is not
+/// noticed.
 pub fn install() {
     // SAFETY: `function` returns null or a function of glibc.
     let plan = |index: usize| Some((index, unsafe { Plan::new(super::hooks::function(HOOKS[index].0)?)? }));
@@ -28,7 +30,7 @@ pub fn install() {
     let _ = unsafe { patch::install(&plans, publish) };
 }
 
-/// The address of a function's own code, which is stored before its hook can be called.
+/// Returns the address of a function's own code, which is stored before its hook can be called.
 fn original(index: usize) -> *mut c_void {
     ORIGINAL[index].load(Ordering::Relaxed)
 }
@@ -51,7 +53,7 @@ unsafe extern "C" fn mprotect(address: *mut c_void, len: usize, access: c_int) -
         let function: unsafe extern "C" fn(*mut c_void, usize, c_int) -> c_int = mem::transmute(original(1));
         function(address, len, access)
     };
-    // The heap of a thread grows by this.
+    // A call that allows writing takes nothing away; by such calls the heap of a thread grows.
     if access & libc::PROT_WRITE == 0 {
         known::changed();
     }
@@ -59,7 +61,7 @@ unsafe extern "C" fn mprotect(address: *mut c_void, len: usize, access: c_int) -
 }
 
 unsafe extern "C" fn brk(end: *mut c_void) -> c_int {
-    // The heap grows more often than it shrinks.
+    // The heap grows more often than it shrinks, and only shrinking takes memory away.
     static END: AtomicUsize = AtomicUsize::new(usize::MAX);
     // SAFETY: `original(2)` is glibc's brk, of this type; the caller promises that it uses no memory above `end`.
     let done = unsafe {
