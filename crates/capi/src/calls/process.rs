@@ -46,7 +46,7 @@ fn with_streams(envp: Strings, exec: impl FnOnce(Strings) -> c_int) -> c_int {
         return exec(envp);
     }
     let passed = inherit::pass(inherit::kept_open());
-    // SAFETY: the program's environment, as exec reads it.
+    // SAFETY: the program passes `envp` to exec: it is null, or an array of strings that ends with a null pointer.
     let envp = unsafe { Environment::with(envp, &passed) };
     let failed = exec(envp.as_ptr());
     let failure = errno::last();
@@ -63,17 +63,19 @@ pub struct Environment {
 }
 
 impl Environment {
+    /// Copies an environment, without the variable of an earlier program, and adds the one that names `passed`.
+    ///
     /// # Safety
-    /// `others` is null, or texts with a null pointer at the end, which live longer than the result.
+    /// `others` is null, or an array of strings that ends with a null pointer. The strings live longer than the result.
     pub unsafe fn with(others: Strings, passed: &inherit::Passed) -> Environment {
         let variable = passed.variable();
         let mut strings = Vec::new();
         let mut at = others;
-        // SAFETY: by the caller.
+        // SAFETY: the caller promises that `others` is null or ends with a null pointer, which is not passed.
         while !at.is_null() && !unsafe { *at }.is_null() {
-            // SAFETY: as above.
+            // SAFETY: the loop has just read this entry of `others`.
             let string = unsafe { *at };
-            // SAFETY: a text with a NUL.
+            // SAFETY: the caller promises that each entry of `others` is a string.
             if !inherit::is_variable(unsafe { std::ffi::CStr::from_ptr(string) }) {
                 strings.push(string);
             }
@@ -92,57 +94,59 @@ impl Environment {
 /// execve(2).
 ///
 /// # Safety
-/// As the C library's.
+/// `path` is a string; `argv` and `envp` are arrays of strings that end with a null pointer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hw_c_execve(path: *const c_char, argv: Strings, envp: Strings) -> c_int {
-    // SAFETY: by the caller.
+    // SAFETY: the caller promises that `path` is a string, and that `argv` ends with a null pointer (execve(2)).
     with_streams(envp, |envp| unsafe { real::execve(path, argv, envp) })
 }
 
 /// execv(3).
 ///
 /// # Safety
-/// As the C library's.
+/// `path` is a string; `argv` is an array of strings that ends with a null pointer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hw_c_execv(path: *const c_char, argv: Strings) -> c_int {
-    // SAFETY: by the caller; the environment is the program's.
+    // SAFETY: the caller promises that `path` is a string, and that `argv` ends with a null pointer (execv(3));
+    // `environ` is the program's environment.
     unsafe { hw_c_execve(path, argv, environ) }
 }
 
 /// execvpe(3).
 ///
 /// # Safety
-/// As the C library's.
+/// `file` is a string; `argv` and `envp` are arrays of strings that end with a null pointer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hw_c_execvpe(file: *const c_char, argv: Strings, envp: Strings) -> c_int {
-    // SAFETY: by the caller.
+    // SAFETY: the caller promises that `file` is a string, and that `argv` ends with a null pointer (execvpe(3)).
     with_streams(envp, |envp| unsafe { real::execvpe(file, argv, envp) })
 }
 
 /// execvp(3).
 ///
 /// # Safety
-/// As the C library's.
+/// `file` is a string; `argv` is an array of strings that ends with a null pointer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hw_c_execvp(file: *const c_char, argv: Strings) -> c_int {
-    // SAFETY: as in `hw_c_execv`.
+    // SAFETY: the caller promises that `file` is a string, and that `argv` ends with a null pointer (execvp(3));
+    // `environ` is the program's environment.
     unsafe { hw_c_execvpe(file, argv, environ) }
 }
 
 /// fexecve(3).
 ///
 /// # Safety
-/// As the C library's.
+/// `argv` and `envp` are arrays of strings that end with a null pointer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hw_c_fexecve(fd: c_int, argv: Strings, envp: Strings) -> c_int {
-    // SAFETY: by the caller.
+    // SAFETY: the caller promises that `argv` ends with a null pointer (fexecve(3)).
     with_streams(envp, |envp| unsafe { real::fexecve(fd, argv, envp) })
 }
 
 /// execveat(2).
 ///
 /// # Safety
-/// As the C library's.
+/// `path` is a string; `argv` and `envp` are arrays of strings that end with a null pointer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hw_c_execveat(
     directory: c_int,
@@ -151,17 +155,17 @@ pub unsafe extern "C" fn hw_c_execveat(
     envp: Strings,
     flags: c_int,
 ) -> c_int {
-    // SAFETY: by the caller.
+    // SAFETY: the caller promises that `path` is a string, and that `argv` ends with a null pointer (execveat(2)).
     with_streams(envp, |envp| unsafe { real::execveat(directory, path, argv, envp, flags) })
 }
 
 /// fork(2), for [`hw_c_vfork`]: a child that shares the memory would change the parent's table of streams.
 ///
 /// # Safety
-/// As the C library's.
+/// As for fork(2): in a process with several threads, the child calls only async-signal-safe functions.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hw_own_vfork_as_fork() -> pid_t {
-    // SAFETY: by the caller.
+    // SAFETY: fork takes no pointer; the caller promises that the child calls only async-signal-safe functions.
     unsafe { real::fork() }
 }
 

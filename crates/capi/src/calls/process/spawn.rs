@@ -60,11 +60,12 @@ fn with_streams(actions: *const Actions, envp: Strings, spawn: impl FnOnce(*cons
     }
     let mut kept = inherit::open_fds();
     let mut list = &[][..];
-    // SAFETY: null, or what posix_spawn_file_actions_init has made.
+    // SAFETY: the program passes `actions` to posix_spawn: it is null, or posix_spawn_file_actions_init has filled it
+    // in.
     if let Some(actions) = unsafe { actions.as_ref() } {
         let count = usize::try_from(actions.used).unwrap_or(0);
         if count > 0 {
-            // SAFETY: the list has so many.
+            // SAFETY: glibc keeps `used` actions at `list`.
             list = unsafe { std::slice::from_raw_parts(actions.list, count) };
         }
         for action in list {
@@ -77,7 +78,8 @@ fn with_streams(actions: *const Actions, envp: Strings, spawn: impl FnOnce(*cons
         }
     }
     let passed = inherit::pass(kept.kept_by_exec());
-    // SAFETY: the program's environment, as posix_spawn reads it.
+    // SAFETY: the program passes `envp` to posix_spawn: it is null, or an array of strings that ends with a null
+    // pointer.
     let envp = unsafe { Environment::with(envp, &passed) };
     let spares_own = passed.is_any() && list.iter().any(|action| action.kind == CLOSEFROM);
     let list = if spares_own { sparing_own(list) } else { Vec::new() };
@@ -115,7 +117,7 @@ fn sparing_own(list: &[Action]) -> Vec<Action> {
 
 /// The limit of open files.
 fn limit() -> c_int {
-    // SAFETY: zeros are a value of the type, which the call fills in.
+    // SAFETY: zeros are a value of rlimit, and getrlimit writes only to `limit`.
     unsafe {
         let mut limit: libc::rlimit = std::mem::zeroed();
         let asked = libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit);
@@ -126,7 +128,7 @@ fn limit() -> c_int {
 /// posix_spawn(3).
 ///
 /// # Safety
-/// As the C library's.
+/// The pointers are as posix_spawn(3) requires.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hw_c_posix_spawn(
     pid: *mut pid_t,
@@ -137,7 +139,8 @@ pub unsafe extern "C" fn hw_c_posix_spawn(
     envp: Strings,
 ) -> c_int {
     with_streams(actions, envp, |actions, envp| {
-        // SAFETY: by the caller.
+        // SAFETY: the caller promises that all pointers are as posix_spawn(3) requires; `actions` and `envp` are the
+        // caller's or copies of them.
         unsafe { real::posix_spawn(pid, path, actions, attributes, argv, envp) }
     })
 }
@@ -145,7 +148,7 @@ pub unsafe extern "C" fn hw_c_posix_spawn(
 /// posix_spawnp(3).
 ///
 /// # Safety
-/// As the C library's.
+/// The pointers are as posix_spawnp(3) requires.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hw_c_posix_spawnp(
     pid: *mut pid_t,
@@ -156,7 +159,8 @@ pub unsafe extern "C" fn hw_c_posix_spawnp(
     envp: Strings,
 ) -> c_int {
     with_streams(actions, envp, |actions, envp| {
-        // SAFETY: by the caller.
+        // SAFETY: the caller promises that all pointers are as posix_spawnp(3) requires; `actions` and `envp` are the
+        // caller's or copies of them.
         unsafe { real::posix_spawnp(pid, file, actions, attributes, argv, envp) }
     })
 }

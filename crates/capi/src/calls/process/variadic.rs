@@ -45,14 +45,14 @@ listed! {
 /// The environment stands behind the null pointer that ends the arguments.
 ///
 /// # Safety
-/// As execle(3).
+/// `path` is a string; `argv` is an array of strings that ends with a null pointer, and the environment follows it.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn hw_own_execle(path: *const c_char, argv: Strings) -> c_int {
     let mut at = argv;
-    // SAFETY: by the caller.
+    // SAFETY: the caller promises that `argv` ends with a null pointer, which is not passed.
     while !unsafe { *at }.is_null() {
         at = at.wrapping_add(1);
     }
-    // SAFETY: by the caller.
+    // SAFETY: the caller promises that `path` is a string, and that the environment follows the end of `argv`.
     unsafe { hw_c_execve(path, argv, at.add(1).cast::<Strings>().read()) }
 }
