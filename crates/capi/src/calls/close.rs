@@ -20,7 +20,7 @@ pub mod real {
 /// close(2). The library's own descriptors are not open to the program.
 ///
 /// # Safety
-/// As the C library's.
+/// The program owns `fd`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hw_c_close(fd: c_int) -> c_int {
     if table::is_stream(fd) {
@@ -34,17 +34,17 @@ pub unsafe extern "C" fn hw_c_close(fd: c_int) -> c_int {
         set(libc::EBADF);
         return -1;
     }
-    // SAFETY: by the caller.
+    // SAFETY: no pointer is passed; the caller promises that the program owns `fd`.
     unsafe { real::close(fd) }
 }
 
 /// close(2), by another name.
 ///
 /// # Safety
-/// As the C library's.
+/// The program owns `fd`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hw_c___close(fd: c_int) -> c_int {
-    // SAFETY: by the caller.
+    // SAFETY: the caller promises that the program owns `fd`.
     unsafe { hw_c_close(fd) }
 }
 
@@ -74,10 +74,10 @@ pub fn close(fd: c_int) {
 /// close_range(2).
 ///
 /// # Safety
-/// As the C library's.
+/// The program owns the descriptors from `first` to `last`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hw_c_close_range(first: c_uint, last: c_uint, flags: c_int) -> c_int {
-    // SAFETY: by the caller.
+    // SAFETY: no pointer is passed; the caller promises that the program owns the descriptors from `first` to `last`.
     let pass = |first, last| unsafe { real::close_range(first, last, flags) };
     if !table::is_any() || first > last {
         return pass(first, last);
@@ -122,9 +122,9 @@ pub unsafe extern "C" fn hw_c_close_range(first: c_uint, last: c_uint, flags: c_
 /// closefrom(3).
 ///
 /// # Safety
-/// As the C library's.
+/// The program owns the descriptors from `first` on.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hw_c_closefrom(first: c_int) {
-    // SAFETY: by the caller.
+    // SAFETY: the caller promises that the program owns the descriptors from `first` on.
     unsafe { hw_c_close_range(first.max(0) as c_uint, c_uint::MAX, 0) };
 }

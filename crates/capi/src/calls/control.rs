@@ -25,12 +25,12 @@ pub mod real {
 /// fcntl(2). The third argument is a word, of whatever type: it is passed on as it came.
 ///
 /// # Safety
-/// As the C library's.
+/// `argument` is as fcntl(2) requires for `command`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hw_c_fcntl(fd: c_int, command: c_int, argument: usize) -> c_int {
     match control(fd, command, argument) {
         Some(done) => returned(done),
-        // SAFETY: by the caller.
+        // SAFETY: the caller promises that `argument` is as fcntl(2) requires for `command`.
         None => created_by(command, unsafe { real::fcntl(fd, command, argument) }),
     }
 }
@@ -38,12 +38,12 @@ pub unsafe extern "C" fn hw_c_fcntl(fd: c_int, command: c_int, argument: usize) 
 /// As [`hw_c_fcntl`].
 ///
 /// # Safety
-/// As the C library's.
+/// `argument` is as fcntl(2) requires for `command`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hw_c_fcntl64(fd: c_int, command: c_int, argument: usize) -> c_int {
     match control(fd, command, argument) {
         Some(done) => returned(done),
-        // SAFETY: by the caller.
+        // SAFETY: the caller promises that `argument` is as fcntl(2) requires for `command`.
         None => created_by(command, unsafe { real::fcntl64(fd, command, argument) }),
     }
 }
@@ -57,10 +57,10 @@ fn created_by(command: c_int, done: c_int) -> c_int {
 /// fcntl(2), by another name.
 ///
 /// # Safety
-/// As the C library's.
+/// `argument` is as fcntl(2) requires for `command`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hw_c___fcntl(fd: c_int, command: c_int, argument: usize) -> c_int {
-    // SAFETY: by the caller.
+    // SAFETY: the caller promises that `argument` is as fcntl(2) requires for `command`.
     unsafe { hw_c_fcntl(fd, command, argument) }
 }
 
@@ -147,7 +147,7 @@ macro_rules! without_locks {
             /// The C library's, which fails on a stream.
             ///
             /// # Safety
-            /// As the C library's.
+            /// Safe for any `fd`: no pointer is passed.
             #[unsafe(no_mangle)]
             pub unsafe extern "C" fn $name(fd: c_int, command: c_int, len: libc::off_t) -> c_int {
                 if table::is_stream(fd) {
@@ -156,7 +156,7 @@ macro_rules! without_locks {
                 if table::is_own(fd) {
                     return returned(Err(Failure(libc::EBADF)));
                 }
-                // SAFETY: by the caller.
+                // SAFETY: no pointer is passed.
                 unsafe { real::$real(fd, command, len) }
             }
         )*

@@ -21,12 +21,12 @@ pub mod real {
 /// dup(2).
 ///
 /// # Safety
-/// As the C library's.
+/// Safe for any `fd`: no pointer is passed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hw_c_dup(fd: c_int) -> c_int {
     match duplicate(fd, 0, false) {
         Some(copy) => returned(copy),
-        // SAFETY: by the caller.
+        // SAFETY: no pointer is passed.
         None => stale::created(unsafe { real::dup(fd) }),
     }
 }
@@ -34,11 +34,11 @@ pub unsafe extern "C" fn hw_c_dup(fd: c_int) -> c_int {
 /// dup2(2).
 ///
 /// # Safety
-/// As the C library's.
+/// The program owns `other`: its file is closed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hw_c_dup2(fd: c_int, other: c_int) -> c_int {
     if !concerns(fd, other) {
-        // SAFETY: by the caller.
+        // SAFETY: no pointer is passed; the caller promises that the program owns `other`.
         return unsafe { real::dup2(fd, other) };
     }
     if fd == other {
@@ -50,21 +50,21 @@ pub unsafe extern "C" fn hw_c_dup2(fd: c_int, other: c_int) -> c_int {
 /// dup2(2), by another name.
 ///
 /// # Safety
-/// As the C library's.
+/// The program owns `other`: its file is closed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hw_c___dup2(fd: c_int, other: c_int) -> c_int {
-    // SAFETY: by the caller.
+    // SAFETY: the caller promises that the program owns `other`.
     unsafe { hw_c_dup2(fd, other) }
 }
 
 /// dup3(2).
 ///
 /// # Safety
-/// As the C library's.
+/// The program owns `other`: its file is closed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hw_c_dup3(fd: c_int, other: c_int, flags: c_int) -> c_int {
     if !concerns(fd, other) {
-        // SAFETY: by the caller.
+        // SAFETY: no pointer is passed; the caller promises that the program owns `other`.
         return unsafe { real::dup3(fd, other, flags) };
     }
     if fd == other || flags & !libc::O_CLOEXEC != 0 {
@@ -126,7 +126,7 @@ fn replace(fd: c_int, other: c_int, flags: c_int) -> Called<c_int> {
         if own::is_open(fd) {
             epoll::forget(other);
         }
-        // SAFETY: both numbers are the program's.
+        // SAFETY: the program owns both descriptors; no pointer is passed.
         let copy = || if unsafe { own::hw_own_dup3(fd, other, flags) } < 0 { Err(last()) } else { Ok(()) };
         // The stream that had the number has it no more, and may be closed by that.
         let copied = changes.replace(other, open, copy);

@@ -24,10 +24,10 @@ macro_rules! creating {
             /// The C library's.
             ///
             /// # Safety
-            /// As the C library's.
+            /// The pointers are as this function's man page requires.
             #[unsafe(no_mangle)]
             pub unsafe extern "C" fn $name($($argument: $type),*) -> c_int {
-                // SAFETY: by the caller.
+                // SAFETY: the caller promises that the pointers are as this function's man page requires.
                 created(unsafe { real::$real($($argument),*) })
             }
         )*
@@ -65,10 +65,10 @@ creating! {
 /// socketpair(2).
 ///
 /// # Safety
-/// As the C library's.
+/// `fds` has room for two descriptors.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hw_c_socketpair(domain: c_int, kind: c_int, protocol: c_int, fds: *mut c_int) -> c_int {
-    // SAFETY: by the caller.
+    // SAFETY: the caller promises room for two descriptors at `fds` (socketpair(2)).
     let done = unsafe { real::socketpair(domain, kind, protocol, fds) };
     created_two(done, fds)
 }
@@ -76,7 +76,7 @@ pub unsafe extern "C" fn hw_c_socketpair(domain: c_int, kind: c_int, protocol: c
 /// After a call that has stored two numbers if it has returned 0.
 pub fn created_two(done: c_int, fds: *const c_int) -> c_int {
     if done == 0 && crate::table::is_any() {
-        // SAFETY: the kernel has just stored them.
+        // SAFETY: the call has succeeded, so the kernel has just stored two descriptors at `fds`.
         unsafe { (created(*fds), created(*fds.add(1))) };
     }
     done

@@ -48,7 +48,7 @@ macro_rules! opening {
             /// The C library's; a name of a driver opens a stream, and so does a path of a FIFO where the environment asks for it.
             ///
             /// # Safety
-            /// As the C library's.
+            /// `path` is a string.
             #[unsafe(no_mangle)]
             pub unsafe extern "C" fn $name(
                 $($directory: c_int,)?
@@ -60,7 +60,7 @@ macro_rules! opening {
                 match open_stream(from, path, flags) {
                     Some(opened) => returned(opened),
                     None => {
-                        // SAFETY: by the caller.
+                        // SAFETY: the caller promises that `path` is a string (open(2)).
                         let opened = unsafe { real::$real($($directory,)? path, flags $(, $mode)?) };
                         attached(opened, flags)
                     }
@@ -94,7 +94,7 @@ fn attached(fd: c_int, flags: c_int) -> c_int {
     if fd < 0 || !startup::settings().attached || flags & libc::O_PATH != 0 {
         return fd;
     }
-    // SAFETY: just opened, and not known to the program yet.
+    // SAFETY: the descriptor was just opened, and the program does not know it yet.
     let file = unsafe { BorrowedFd::borrow_raw(fd) };
     if !is_attached_file(file) {
         return fd;
@@ -119,13 +119,13 @@ fn open_attached(fd: c_int, file: BorrowedFd<'_>, flags: c_int) -> Called<c_int>
 /// creat(2).
 ///
 /// # Safety
-/// As the C library's.
+/// `path` is a string.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hw_c_creat(path: *const c_char, mode: mode_t) -> c_int {
     let flags = libc::O_CREAT | libc::O_WRONLY | libc::O_TRUNC;
     match open_stream(libc::AT_FDCWD, path, flags) {
         Some(opened) => returned(opened),
-        // SAFETY: by the caller.
+        // SAFETY: the caller promises that `path` is a string (creat(2)).
         None => attached(unsafe { real::creat(path, mode) }, libc::O_WRONLY | libc::O_TRUNC),
     }
 }
@@ -133,20 +133,20 @@ pub unsafe extern "C" fn hw_c_creat(path: *const c_char, mode: mode_t) -> c_int 
 /// creat(2).
 ///
 /// # Safety
-/// As the C library's.
+/// `path` is a string.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hw_c_creat64(path: *const c_char, mode: mode_t) -> c_int {
     match open_stream(libc::AT_FDCWD, path, libc::O_CREAT | libc::O_WRONLY | libc::O_TRUNC) {
         Some(opened) => returned(opened),
-        // SAFETY: by the caller.
+        // SAFETY: the caller promises that `path` is a string (creat(2)).
         None => attached(unsafe { real::creat64(path, mode) }, libc::O_WRONLY | libc::O_TRUNC),
     }
 }
 
 /// None: the path names no stream.
 fn open_stream(directory: c_int, path: *const c_char, flags: c_int) -> Option<Called<c_int>> {
-    // A path without an end is the kernel's to refuse.
-    // SAFETY: the program's text, read once.
+    // A path without a NUL within the limit is refused by the kernel.
+    // SAFETY: the program passes `path` as a string to open(2), and no other thread may change it during the call.
     let path = unsafe { memory::text(path, libc::PATH_MAX as usize).ok()? };
     let bytes = path.to_bytes();
     if bytes.starts_with(b"/dev/") && DEVICES.iter().any(|begin| bytes.starts_with(begin)) {
@@ -192,7 +192,7 @@ pub fn open_device(path: &str, flags: c_int) -> Called<c_int> {
 
 /// Whether a path is a FIFO's, and readable and writable as this process is: the library needs both.
 fn is_fifo(directory: c_int, path: &CStr) -> bool {
-    // SAFETY: zeros are a value of the type; the call fills it in.
+    // SAFETY: zeros are a value of stat, `path` is a string, and the call writes only to `status`.
     let (asked, status) = unsafe {
         let mut status: libc::stat = std::mem::zeroed();
         (libc::syscall(libc::SYS_newfstatat, directory, path.as_ptr(), &raw mut status, 0), status)
@@ -230,37 +230,37 @@ fn give_fd(stream: Stream, flags: c_int) -> Called<c_int> {
 /// pipe(2): a STREAMS pipe where the program asks for it.
 ///
 /// # Safety
-/// As the C library's.
+/// `fds` has room for two descriptors.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hw_c_pipe(fds: *mut c_int) -> c_int {
     if startup::settings().pipes {
         return returned(pipe(fds, 0));
     }
-    // SAFETY: by the caller.
+    // SAFETY: the caller promises room for two descriptors at `fds` (pipe(2)).
     created_two(unsafe { real::pipe(fds) }, fds)
 }
 
 /// pipe(2), by another name.
 ///
 /// # Safety
-/// As the C library's.
+/// `fds` has room for two descriptors.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hw_c___pipe(fds: *mut c_int) -> c_int {
-    // SAFETY: by the caller.
+    // SAFETY: the caller promises room for two descriptors at `fds`.
     unsafe { hw_c_pipe(fds) }
 }
 
 /// pipe2(2): as [`hw_c_pipe`].
 ///
 /// # Safety
-/// As the C library's.
+/// `fds` has room for two descriptors.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hw_c_pipe2(fds: *mut c_int, flags: c_int) -> c_int {
     // Packets and notification pipes are the kernel's.
     if startup::settings().pipes && flags & !(libc::O_CLOEXEC | libc::O_NONBLOCK) == 0 {
         return returned(pipe(fds, flags));
     }
-    // SAFETY: by the caller.
+    // SAFETY: the caller promises room for two descriptors at `fds` (pipe2(2)).
     created_two(unsafe { real::pipe2(fds, flags) }, fds)
 }
 
