@@ -33,7 +33,7 @@ pub struct Block {
 
 /// Whether a request is one on a stream. A place that is not there is the C library's affair.
 fn is_of_stream(block: *const Block) -> bool {
-    // SAFETY: any bytes are a number.
+    // SAFETY: `memory::get` checks that `block` is readable, and any bytes are a valid int.
     table::is_any() && !block.is_null() && unsafe { memory::get(block) }.is_ok_and(|block| table::is_stream(block.fd))
 }
 
@@ -43,13 +43,13 @@ macro_rules! refused {
             /// The C library's, which fails on a stream.
             ///
             /// # Safety
-            /// As the C library's.
+            /// The pointers are as this function's man page requires.
             #[unsafe(no_mangle)]
             pub unsafe extern "C" fn $name($($argument: $type),*) -> c_int {
                 if $is_of_stream {
                     return returned(Err(Failure(libc::ENOTSUP)));
                 }
-                // SAFETY: by the caller.
+                // SAFETY: the caller promises that the pointers are as this function's man page requires.
                 unsafe { real::$real($($argument),*) }
             }
         )*
@@ -72,7 +72,7 @@ refused! {
 /// Whether one of the requests is on a stream: then none is begun.
 fn has_stream(blocks: *const *mut Block, count: c_int) -> bool {
     let is_one = |at: usize| {
-        // SAFETY: any bytes are a pointer.
+        // SAFETY: `memory::get` checks that the entry of `blocks` is readable, and any bytes are a valid pointer.
         unsafe { memory::get(blocks.wrapping_add(at)) }.is_ok_and(|block| is_of_stream(block))
     };
     table::is_any() && (0..usize::try_from(count).unwrap_or(0)).any(is_one)

@@ -32,7 +32,7 @@ pub mod real {
 /// sendmsg(2).
 ///
 /// # Safety
-/// As the C library's.
+/// `message` points at a message as sendmsg(2) requires.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hw_c_sendmsg(fd: c_int, message: *const msghdr, flags: c_int) -> isize {
     if let Some(failure) = refused(fd) {
@@ -41,10 +41,10 @@ pub unsafe extern "C" fn hw_c_sendmsg(fd: c_int, message: *const msghdr, flags: 
     let replaced = if table::is_any() { guarded(|| Replaced::from_message(message)) } else { Ok(None) };
     match replaced {
         Err(failure) => returned(Err(failure)),
-        // SAFETY: by the caller.
+        // SAFETY: the caller promises a message at `message` (sendmsg(2)).
         Ok(None) => unsafe { real::sendmsg(fd, message, flags) },
         Ok(Some(replaced)) => {
-            // SAFETY: a copy of the caller's message with a control part of ours.
+            // SAFETY: the message is a copy of the caller's, with a control part that `replaced` owns.
             unsafe { real::sendmsg(fd, &replaced.message, flags) }
         }
     }
@@ -53,16 +53,16 @@ pub unsafe extern "C" fn hw_c_sendmsg(fd: c_int, message: *const msghdr, flags: 
 /// recvmsg(2).
 ///
 /// # Safety
-/// As the C library's.
+/// `message` points at a writable message as recvmsg(2) requires.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hw_c_recvmsg(fd: c_int, message: *mut msghdr, flags: c_int) -> isize {
     if let Some(failure) = refused(fd) {
         return returned(Err(failure));
     }
-    // SAFETY: by the caller.
+    // SAFETY: the caller promises a writable message at `message` (recvmsg(2)).
     let received = unsafe { real::recvmsg(fd, message, flags) };
     if received >= 0 {
-        // SAFETY: the kernel has just filled in the message.
+        // SAFETY: recvmsg has succeeded, so the kernel has just filled in the message.
         unsafe { take_up_all(&*message, flags) };
     }
     received
@@ -71,21 +71,22 @@ pub unsafe extern "C" fn hw_c_recvmsg(fd: c_int, message: *mut msghdr, flags: c_
 /// A descriptor that stands for a stream of a driver becomes it, under the same number.
 ///
 /// # Safety
-/// The name may be null or wrong; no other thread writes it.
+/// Safe for any `driver`, which is checked, if no other thread writes it during the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hw_take_stream(fd: c_int, driver: *const c_char) -> c_int {
     returned(guarded(|| {
-        // SAFETY: the program's text, read once.
+        // SAFETY: `memory::text` checks `driver`; the caller promises that no other thread writes it during the call.
         let driver = unsafe { memory::text(driver, NAME_MAX + 1)? };
         let driver = driver.to_str().map_err(|_| Failure(libc::EINVAL))?;
         if table::is_stream(fd) || table::is_own(fd) || !own::is_open(fd) {
             return Err(Failure(if table::is_stream(fd) { libc::ENOSTR } else { libc::EBADF }));
         }
         startup::prepare();
-        // SAFETY: an open file of the program, for one call; one that another thread closes meanwhile is refused by the kernel.
+        // SAFETY: the program has just been found to have `fd` open. If another thread closes it during the call, the
+        // kernel refuses it.
         let file = unsafe { BorrowedFd::borrow_raw(fd) };
         let stream = Device::take_bundle(driver, file)?.ok_or(Failure(libc::ENOSTR))?;
-        // SAFETY: asks only.
+        // SAFETY: F_GETFD takes no pointer and changes nothing.
         let flags = unsafe { hw_own_fcntl(fd, libc::F_GETFD, 0) };
         table::replace(stream, Mode::BOTH, fd, flags & libc::FD_CLOEXEC != 0)?;
         Ok(0)
@@ -95,25 +96,25 @@ pub unsafe extern "C" fn hw_take_stream(fd: c_int, driver: *const c_char) -> c_i
 /// sendmmsg(2).
 ///
 /// # Safety
-/// As the C library's.
+/// `messages` points at `count` writable messages as sendmmsg(2) requires.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hw_c_sendmmsg(fd: c_int, messages: *mut mmsghdr, count: c_uint, flags: c_int) -> c_int {
     if let Some(failure) = refused(fd) {
         return returned(Err(failure));
     }
     let message = |at: u32| messages.wrapping_add(at as usize);
-    // SAFETY: the place of a header, which is looked at if it is there.
+    // SAFETY: only the address is taken; what lies there is checked before it is read.
     let header = |at| unsafe { &raw const (*message(at)).msg_hdr };
     let has_streams = |at| !matches!(guarded(|| Replaced::from_message(header(at))), Ok(None));
     if !table::is_any() || !(0..count.min(MESSAGES_MAX)).any(has_streams) {
-        // SAFETY: by the caller.
+        // SAFETY: the caller promises `count` messages at `messages` (sendmmsg(2)).
         return unsafe { real::sendmmsg(fd, messages, count, flags) };
     }
     let mut sent = 0;
     while sent < count.min(MESSAGES_MAX) {
-        // SAFETY: by the caller; a place that is not there is refused by the kernel.
+        // SAFETY: the caller promises `count` messages at `messages`; the kernel refuses a bad address.
         let len = unsafe { hw_c_sendmsg(fd, header(sent), flags) };
-        // SAFETY: as above.
+        // SAFETY: only the address is taken; `memory::put` checks it.
         if len < 0 || memory::put(unsafe { &raw mut (*message(sent)).msg_len }, len as c_uint).is_err() {
             break;
         }
@@ -125,7 +126,7 @@ pub unsafe extern "C" fn hw_c_sendmmsg(fd: c_int, messages: *mut mmsghdr, count:
 /// recvmmsg(2).
 ///
 /// # Safety
-/// As the C library's.
+/// `messages` points at `count` writable messages; `time` is null or points at a writable timespec.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hw_c_recvmmsg(
     fd: c_int,
@@ -137,10 +138,11 @@ pub unsafe extern "C" fn hw_c_recvmmsg(
     if let Some(failure) = refused(fd) {
         return returned(Err(failure));
     }
-    // SAFETY: by the caller.
+    // SAFETY: the caller promises `count` writable messages at `messages`, and that `time` is null or writable
+    // (recvmmsg(2)).
     let received = unsafe { real::recvmmsg(fd, messages, count, flags, time) };
     for at in 0..usize::try_from(received).unwrap_or(0) {
-        // SAFETY: the kernel has just filled in so many messages.
+        // SAFETY: recvmmsg has succeeded, so the kernel has just filled in `received` messages.
         unsafe { take_up_all(&(*messages.add(at)).msg_hdr, flags) };
     }
     received
@@ -160,10 +162,10 @@ fn refused(fd: c_int) -> Option<Failure> {
 /// Takes up the descriptors of a received message.
 ///
 /// # Safety
-/// The kernel has just filled in the message.
+/// The kernel has just filled in `message`.
 unsafe fn take_up_all(message: &msghdr, flags: c_int) {
-    // What is only looked at is other numbers of the same files.
-    // SAFETY: by the caller.
+    // With MSG_PEEK the descriptors are further ones of the same files, and are left as they are.
+    // SAFETY: the caller promises that the kernel has just filled in `message`, so its control part is there.
     unsafe {
         for_each_file(message, |place| {
             let fd = stale::created(place.read_unaligned());
@@ -176,7 +178,7 @@ unsafe fn take_up_all(message: &msghdr, flags: c_int) {
 
 /// A received descriptor that stands for a pipe's or FIFO's end becomes one, under the same number. One of a driver is left as it is.
 fn take_up(fd: c_int, closed_by_exec: bool) -> Called<()> {
-    // SAFETY: the kernel has just made it for the program, which does not know it yet.
+    // SAFETY: the kernel has just made the descriptor for the program, which does not know it yet.
     let file = unsafe { BorrowedFd::borrow_raw(fd) };
     startup::prepare();
     match Stream::from_bundle(file)? {
@@ -188,9 +190,9 @@ fn take_up(fd: c_int, closed_by_exec: bool) -> Called<()> {
 /// Calls `action` with the place of each descriptor of the message.
 ///
 /// # Safety
-/// The control part is there, of the length that the message says.
+/// The control part of `message` is as long as the message says.
 unsafe fn for_each_file(message: &msghdr, mut action: impl FnMut(*mut c_int)) {
-    // SAFETY: by the caller; the macros stay within the control part.
+    // SAFETY: the caller promises a control part of the length that `message` has; the CMSG macros stay within it.
     unsafe {
         let mut control = libc::CMSG_FIRSTHDR(message);
         while let Some(header) = control.as_ref() {
@@ -216,21 +218,21 @@ struct Replaced {
 impl Replaced {
     /// None if no stream is sent, or the kernel is to refuse the message.
     fn from_message(message: *const msghdr) -> Called<Option<Replaced>> {
-        // SAFETY: any bytes are a value of the type.
+        // SAFETY: `memory::get` checks that `message` is readable, and any bytes are a valid msghdr.
         let Ok(mut message) = (unsafe { memory::get(message) }) else { return Ok(None) };
         if message.msg_control.is_null() || message.msg_controllen < size_of::<cmsghdr>() {
             return Ok(None);
         }
-        // SAFETY: the program's control part, for the length of this call.
+        // SAFETY: `memory::bytes` checks the control part, and the program must not change it during the call.
         let Ok(bytes) = (unsafe { memory::bytes(message.msg_control.cast_const(), message.msg_controllen) }) else {
             return Ok(None);
         };
         let mut control = vec![0u64; bytes.len().div_ceil(8)];
-        // SAFETY: the copy has room for all bytes.
+        // SAFETY: `control` has room for `bytes.len()` bytes.
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), control.as_mut_ptr().cast(), bytes.len()) };
         message.msg_control = control.as_mut_ptr().cast::<c_void>();
         let (mut files, mut failure) = (Vec::new(), None);
-        // SAFETY: the control part is our copy.
+        // SAFETY: the control part is our copy, whose length the message has.
         unsafe {
             for_each_file(&message, |place| {
                 let fd = place.read_unaligned();

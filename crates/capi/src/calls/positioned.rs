@@ -48,7 +48,7 @@ macro_rules! positioned {
             /// The C library's, which fails on a stream.
             ///
             /// # Safety
-            /// As the C library's.
+            /// The pointer is as this function's man page requires.
             #[unsafe(no_mangle)]
             pub unsafe extern "C" fn $name(
                 fd: c_int,
@@ -59,7 +59,7 @@ macro_rules! positioned {
             ) -> isize {
                 match refused(fd, offset) {
                     Some(failure) => returned(Err(failure)),
-                    // SAFETY: by the caller.
+                    // SAFETY: the caller promises that the pointer is as this function's man page requires.
                     None => unsafe { real::$real(fd, $place, $count, offset $(, $room)?) },
                 }
             }
@@ -126,7 +126,7 @@ macro_rules! with_flags {
             /// The C library's. On a stream only without a position, which is -1.
             ///
             /// # Safety
-            /// As the C library's.
+            /// `pieces` points at `count` iovecs, as this function's man page requires.
             #[unsafe(no_mangle)]
             pub unsafe extern "C" fn $name(
                 fd: c_int,
@@ -140,7 +140,7 @@ macro_rules! with_flags {
                 }
                 match refused(fd, offset) {
                     Some(failure) => returned(Err(failure)),
-                    // SAFETY: by the caller.
+                    // SAFETY: the caller promises `count` iovecs at `pieces`, as this function's man page requires.
                     None => unsafe { real::$real(fd, pieces, count, offset, flags) },
                 }
             }

@@ -30,12 +30,12 @@ pub mod real {
 /// read(2).
 ///
 /// # Safety
-/// As the C library's.
+/// `buffer` points at `count` writable bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hw_c_read(fd: c_int, buffer: *mut c_void, count: usize) -> isize {
     match table::seen(fd) {
         Some(seen) => read_stream(fd, buffer, count, seen),
-        // SAFETY: by the caller.
+        // SAFETY: the caller promises `count` writable bytes at `buffer` (read(2)).
         None => unsafe { real::read(fd, buffer, count) },
     }
 }
@@ -47,7 +47,8 @@ extern "C" fn read_stream(fd: c_int, buffer: *mut c_void, count: usize, seen: Se
         if !open.mode.reads || !known.had(Use::Write, buffer as usize, count) {
             return None;
         }
-        // SAFETY: as in `read`. A quick read is short.
+        // SAFETY: the thread knows these `count` bytes as writable. The read is short, and the program must not use the
+        // buffer meanwhile.
         let buffer = unsafe { std::slice::from_raw_parts_mut(buffer.cast(), count) };
         handle.read_quickly(buffer).then_some(count as isize)
     });
@@ -58,8 +59,8 @@ extern "C" fn read_stream(fd: c_int, buffer: *mut c_void, count: usize, seen: Se
 extern "C" fn read_any(fd: c_int, buffer: *mut c_void, count: usize) -> isize {
     match table::with_learning(fd, |open| word(read(open, buffer, count))) {
         Some(done) => returned_word(done),
-        // Closed meanwhile, or a file by now.
-        // SAFETY: by the caller of `read`.
+        // The stream was closed meanwhile, or the descriptor is another file by now.
+        // SAFETY: the caller of `hw_c_read` promises `count` writable bytes at `buffer`.
         None => unsafe { real::read(fd, buffer, count) },
     }
 }
@@ -67,26 +68,26 @@ extern "C" fn read_any(fd: c_int, buffer: *mut c_void, count: usize) -> isize {
 /// read(2) of a fortified program, which ends the program if the buffer is too short.
 ///
 /// # Safety
-/// As the C library's.
+/// `buffer` points at `room` writable bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hw_c___read_chk(fd: c_int, buffer: *mut c_void, count: usize, room: usize) -> isize {
     if count <= room && table::is_stream(fd) {
-        // SAFETY: by the caller.
+        // SAFETY: the caller promises `room` writable bytes at `buffer`, and `count` is at most `room`.
         return unsafe { hw_c_read(fd, buffer, count) };
     }
-    // SAFETY: by the caller.
+    // SAFETY: the caller promises `room` writable bytes at `buffer`; the function checks `count`.
     unsafe { real::__read_chk(fd, buffer, count, room) }
 }
 
 /// write(2).
 ///
 /// # Safety
-/// As the C library's.
+/// `buffer` points at `count` readable bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hw_c_write(fd: c_int, buffer: *const c_void, count: usize) -> isize {
     match table::seen(fd) {
         Some(seen) => write_stream(fd, buffer, count, seen),
-        // SAFETY: by the caller.
+        // SAFETY: the caller promises `count` readable bytes at `buffer` (write(2)).
         None => unsafe { real::write(fd, buffer, count) },
     }
 }
@@ -98,7 +99,8 @@ extern "C" fn write_stream(fd: c_int, buffer: *const c_void, count: usize, seen:
         if !open.mode.writes || !known.had(Use::Read, buffer as usize, count) {
             return None;
         }
-        // SAFETY: as in `read`. A quick write is short.
+        // SAFETY: the thread knows these `count` bytes as readable. The write is short, and the program must not change
+        // the buffer meanwhile.
         let bytes = unsafe { std::slice::from_raw_parts(buffer.cast(), count) };
         match handle.write_quickly(bytes) {
             Ok(false) => None,
@@ -115,8 +117,8 @@ extern "C" fn write_stream(fd: c_int, buffer: *const c_void, count: usize, seen:
 #[inline(never)]
 extern "C" fn write_any(fd: c_int, buffer: *const c_void, count: usize) -> isize {
     let Some(done) = table::with_learning(fd, |open| word(write(open, buffer, count))) else {
-        // As in `read_any`.
-        // SAFETY: by the caller of `write`.
+        // The stream was closed meanwhile, or the descriptor is another file by now.
+        // SAFETY: the caller of `hw_c_write` promises `count` readable bytes at `buffer`.
         return unsafe { real::write(fd, buffer, count) };
     };
     let written = returned_word(done);
@@ -129,48 +131,48 @@ extern "C" fn write_any(fd: c_int, buffer: *const c_void, count: usize) -> isize
 /// read(2), by another name.
 ///
 /// # Safety
-/// As the C library's.
+/// `buffer` points at `count` writable bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hw_c___read(fd: c_int, buffer: *mut c_void, count: usize) -> isize {
-    // SAFETY: by the caller.
+    // SAFETY: the caller promises `count` writable bytes at `buffer`.
     unsafe { hw_c_read(fd, buffer, count) }
 }
 
 /// write(2), by another name.
 ///
 /// # Safety
-/// As the C library's.
+/// `buffer` points at `count` readable bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hw_c___write(fd: c_int, buffer: *const c_void, count: usize) -> isize {
-    // SAFETY: by the caller.
+    // SAFETY: the caller promises `count` readable bytes at `buffer`.
     unsafe { hw_c_write(fd, buffer, count) }
 }
 
 /// eventfd_read(3): eight bytes. 0, or -1.
 ///
 /// # Safety
-/// As the C library's.
+/// `value` points at a writable word of eight bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hw_c_eventfd_read(fd: c_int, value: *mut u64) -> c_int {
     if !table::is_stream(fd) {
-        // SAFETY: by the caller.
+        // SAFETY: the caller promises eight writable bytes at `value` (eventfd_read(3)).
         return unsafe { real::eventfd_read(fd, value) };
     }
-    // SAFETY: by the caller.
+    // SAFETY: the caller promises eight writable bytes at `value`.
     if unsafe { hw_c_read(fd, value.cast(), size_of::<u64>()) } == size_of::<u64>() as isize { 0 } else { -1 }
 }
 
 /// eventfd_write(3).
 ///
 /// # Safety
-/// As the C library's.
+/// Safe for any `fd`: no pointer is passed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hw_c_eventfd_write(fd: c_int, value: u64) -> c_int {
     if !table::is_stream(fd) {
-        // SAFETY: by the caller.
+        // SAFETY: no pointer is passed.
         return unsafe { real::eventfd_write(fd, value) };
     }
-    // SAFETY: the value is there.
+    // SAFETY: `value` is our own word of eight bytes.
     if unsafe { hw_c_write(fd, (&raw const value).cast(), size_of::<u64>()) } == size_of::<u64>() as isize {
         0
     } else {
@@ -181,12 +183,12 @@ pub unsafe extern "C" fn hw_c_eventfd_write(fd: c_int, value: u64) -> c_int {
 /// readv(2).
 ///
 /// # Safety
-/// As the C library's.
+/// `pieces` points at `count` iovecs, whose buffers are writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hw_c_readv(fd: c_int, pieces: *const iovec, count: c_int) -> isize {
     match table::with(fd, |open| readv_with(open, pieces, count, 0)) {
         Some(done) => returned(done),
-        // SAFETY: by the caller.
+        // SAFETY: the caller promises `count` iovecs at `pieces`, whose buffers are writable (readv(2)).
         None => unsafe { real::readv(fd, pieces, count) },
     }
 }
@@ -194,12 +196,12 @@ pub unsafe extern "C" fn hw_c_readv(fd: c_int, pieces: *const iovec, count: c_in
 /// writev(2).
 ///
 /// # Safety
-/// As the C library's.
+/// `pieces` points at `count` iovecs, whose buffers are readable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hw_c_writev(fd: c_int, pieces: *const iovec, count: c_int) -> isize {
     match table::with(fd, |open| writev_with(open, fd, pieces, count, 0)) {
         Some(done) => returned(done),
-        // SAFETY: by the caller.
+        // SAFETY: the caller promises `count` iovecs at `pieces`, whose buffers are readable (writev(2)).
         None => unsafe { real::writev(fd, pieces, count) },
     }
 }
@@ -207,7 +209,8 @@ pub unsafe extern "C" fn hw_c_writev(fd: c_int, pieces: *const iovec, count: c_i
 #[inline(always)]
 fn read(open: &Open, buffer: *mut c_void, count: usize) -> Called<isize> {
     open.check_reads()?;
-    // SAFETY: the program reads what the stream has, and what another thread writes into its own buffer is its affair.
+    // SAFETY: `bytes_mut` checks the buffer. What another thread of the program writes there meanwhile is the program's
+    // affair.
     let buffer = unsafe { memory::bytes_mut(buffer, count.min(CALL_MAX))? };
     if count > CALL_MAX && open.stream.settings().read_options().fill {
         return read_long(open, buffer.as_mut_ptr().cast(), count);
@@ -233,7 +236,8 @@ fn read_long(open: &Open, buffer: *mut c_void, count: usize) -> Called<isize> {
     let mut done = 0;
     while done < count {
         let more = (count - done).min(CALL_MAX);
-        // SAFETY: as in `read`.
+        // SAFETY: `bytes_mut` checks the buffer. What another thread of the program writes there meanwhile is the
+        // program's affair.
         let part = unsafe { memory::bytes_mut(buffer.wrapping_byte_add(done), more) };
         let read = part.and_then(|part| restarting(|| Ok(open.stream.read(part)?)));
         match read {
@@ -252,7 +256,8 @@ fn write(open: &Open, buffer: *const c_void, count: usize) -> Called<isize> {
     if count > CALL_MAX {
         return write_long(open, buffer, count);
     }
-    // SAFETY: as in `read`.
+    // SAFETY: `memory::bytes` checks the buffer. What another thread of the program writes there meanwhile is sent or
+    // not.
     let bytes = unsafe { memory::bytes(buffer, count)? };
     match stream.write(bytes) {
         Ok(count) => Ok(count as isize),
@@ -278,7 +283,8 @@ fn write_long(open: &Open, buffer: *const c_void, count: usize) -> Called<isize>
     let mut done = 0;
     while done < count {
         let more = (count - done).min(CALL_MAX);
-        // SAFETY: as in `read`.
+        // SAFETY: `memory::bytes` checks the buffer. What another thread of the program writes there meanwhile is sent
+        // or not.
         let part = unsafe { memory::bytes(buffer.wrapping_byte_add(done), more) };
         match part.and_then(|part| restarting(|| Ok(open.to_write()?.write(part)?))) {
             Ok(written) => {
@@ -305,9 +311,9 @@ fn pieces(at: *const iovec, count: c_int, place: &mut [iovec]) -> Called<()> {
     if !(0..=PIECES_MAX).contains(&count) {
         return Err(Failure(libc::EINVAL));
     }
-    // SAFETY: as in `read`; any bytes are a value of the type.
+    // SAFETY: `memory::bytes` checks the iovecs, and the program must not change them during the call.
     let bytes = unsafe { memory::bytes(at.cast(), len)? };
-    // SAFETY: the place has room for as many bytes.
+    // SAFETY: `place` has `len` bytes, and any bytes are valid iovecs.
     unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), place.as_mut_ptr().cast(), len) };
     let total = place.iter().try_fold(0usize, |sum, piece| sum.checked_add(piece.iov_len));
     total.filter(|total| isize::try_from(*total).is_ok()).map(drop).ok_or(Failure(libc::EINVAL))
@@ -333,7 +339,8 @@ pub fn readv_with(open: &Open, at: *const iovec, count: c_int, flags: c_int) -> 
     open.check_reads()?;
     with_pieces(at, count, |pieces| {
         let buffer = |piece: &iovec| {
-            // SAFETY: as in `read`.
+            // SAFETY: `bytes_mut` checks the buffer. What another thread of the program writes there meanwhile is the
+            // program's affair.
             Ok(IoSliceMut::new(unsafe { memory::bytes_mut(piece.iov_base, piece.iov_len)? }))
         };
         let is_now = positioned::is_now(flags)?;
@@ -355,7 +362,8 @@ pub fn writev_with(open: &Open, fd: c_int, at: *const iovec, count: c_int, flags
     let stream = open.to_write()?;
     with_pieces(at, count, |pieces| {
         let bytes = |piece: &iovec| {
-            // SAFETY: as in `read`.
+            // SAFETY: `memory::bytes` checks the buffer. What another thread of the program writes there meanwhile is
+            // sent or not.
             Ok(IoSlice::new(unsafe { memory::bytes(piece.iov_base, piece.iov_len)? }))
         };
         let is_now = positioned::is_now(flags)?;
