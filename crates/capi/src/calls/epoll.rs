@@ -42,7 +42,7 @@ pub mod real {
 /// epoll_ctl(2).
 ///
 /// # Safety
-/// As the C library's.
+/// `event` points at an event, or `operation` is EPOLL_CTL_DEL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hw_c_epoll_ctl(set: c_int, operation: c_int, fd: c_int, event: *mut epoll_event) -> c_int {
     if table::is_own(fd) || table::is_own(set) {
@@ -51,7 +51,7 @@ pub unsafe extern "C" fn hw_c_epoll_ctl(set: c_int, operation: c_int, fd: c_int,
     if table::is_stream(fd) {
         return returned(control(set, operation, fd, event));
     }
-    // SAFETY: by the caller.
+    // SAFETY: the caller promises an event at `event`, except for EPOLL_CTL_DEL (epoll_ctl(2)).
     unsafe { real::epoll_ctl(set, operation, fd, event) }
 }
 
@@ -120,7 +120,7 @@ fn finished(set: c_int, events: *mut epoll_event, count: c_int, most: c_int) -> 
 /// The kernel's answer for a set in which this process has no stream.
 fn translated(events: *mut epoll_event, count: c_int) -> c_int {
     if table::is_any() && count > 0 {
-        // SAFETY: the kernel has filled in so many.
+        // SAFETY: epoll_pwait has succeeded, so the kernel has filled in `count` events.
         let events = unsafe { std::slice::from_raw_parts_mut(events, count as usize) };
         events.iter_mut().filter(|event| is_of_stream(event.events)).for_each(translate);
     }
@@ -130,14 +130,14 @@ fn translated(events: *mut epoll_event, count: c_int) -> c_int {
 fn control(set: c_int, operation: c_int, fd: c_int, event: *mut epoll_event) -> Called<c_int> {
     let wanted = match operation {
         libc::EPOLL_CTL_DEL => epoll_event { events: 0, u64: 0 },
-        // SAFETY: any bytes are a value of the type.
+        // SAFETY: `memory::get` checks that `event` is readable, and any bytes are a valid epoll_event.
         _ => unsafe { memory::get(event.cast_const())? },
     };
     let mut passed = asked(wanted.events, wanted.u64);
     // The kernel's entry and the member change in one step for other threads, which look at the member after an event.
     let mut in_both = |of: &mut sets::Set| {
         check_exclusive(operation, wanted.events, of.member(fd).map(|member| member.events))?;
-        // SAFETY: the event is ours.
+        // SAFETY: `passed` is our own event.
         if unsafe { real::epoll_ctl(set, operation, fd, &mut passed) } != 0 {
             return Err(last());
         }
@@ -179,7 +179,7 @@ pub fn was_full(fd: c_int) {
 /// epoll_wait(2).
 ///
 /// # Safety
-/// As the C library's.
+/// `events` has room for `most` events.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hw_c_epoll_wait(
     set: c_int,
@@ -187,14 +187,14 @@ pub unsafe extern "C" fn hw_c_epoll_wait(
     most: c_int,
     timeout_ms: c_int,
 ) -> c_int {
-    // SAFETY: by the caller.
+    // SAFETY: the caller promises room for `most` events at `events`; the mask is null.
     unsafe { hw_c_epoll_pwait(set, events, most, timeout_ms, ptr::null()) }
 }
 
 /// epoll_pwait(2).
 ///
 /// # Safety
-/// As the C library's.
+/// `events` has room for `most` events; `mask` is null or points at a signal set.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hw_c_epoll_pwait(
     set: c_int,
@@ -204,7 +204,8 @@ pub unsafe extern "C" fn hw_c_epoll_pwait(
     mask: *const sigset_t,
 ) -> c_int {
     if !is_set(set) {
-        // SAFETY: by the caller.
+        // SAFETY: the caller promises room for `most` events at `events`, and that `mask` is null or readable
+        // (epoll_pwait(2)).
         let count = unsafe { real::epoll_pwait(set, events, most, timeout_ms, mask) };
         if let Some(count) = finished(set, events, count, most) {
             return count;
@@ -217,7 +218,7 @@ pub unsafe extern "C" fn hw_c_epoll_pwait(
 /// epoll_pwait2(2).
 ///
 /// # Safety
-/// As the C library's.
+/// `events` has room for `most` events; `time` and `mask` are null or point at their structures.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hw_c_epoll_pwait2(
     set: c_int,
@@ -227,7 +228,8 @@ pub unsafe extern "C" fn hw_c_epoll_pwait2(
     mask: *const sigset_t,
 ) -> c_int {
     if !is_set(set) {
-        // SAFETY: by the caller.
+        // SAFETY: the caller promises room for `most` events at `events`, and that `time` and `mask` are null or
+        // readable (epoll_pwait2(2)).
         let count = unsafe { real::epoll_pwait2(set, events, most, time, mask) };
         if let Some(count) = finished(set, events, count, most) {
             return count;
@@ -257,8 +259,8 @@ fn wait(
         let sleep = if ready.is_empty() { checks.limit(least(left, look_every)) } else { Some(Duration::ZERO) };
         // Rounded up: a millisecond that is not over is waited for.
         let sleep_ms = sleep.map_or(-1, |sleep| sleep.as_nanos().div_ceil(1_000_000).min(i32::MAX as u128) as c_int);
-        // Not a cancellation point, as in `poll`.
-        // SAFETY: the place is the program's, which the kernel checks.
+        // This uses the system call, which is no cancellation point, as in `poll`.
+        // SAFETY: `place` and `mask` are the program's, and the kernel checks them.
         let count = unsafe { libc::syscall(libc::SYS_epoll_pwait, set, place, most, sleep_ms, mask, SIGNALS_BYTES) };
         if count < 0 {
             return Err(last());
@@ -282,9 +284,9 @@ fn wait(
 /// ready. Returns how many.
 fn take(set: c_int, place: *mut epoll_event, count: usize, most: usize, ready: Vec<Looked>) -> Called<usize> {
     let room = most.min(count + ready.len());
-    // SAFETY: the program's place for so many events, for the length of this call.
+    // SAFETY: `memory::bytes_mut` checks the events at `place`; the program must not use them during the call.
     unsafe { memory::bytes_mut(place.cast(), room * size_of::<epoll_event>())? };
-    // SAFETY: as above; it was just checked.
+    // SAFETY: `memory::bytes_mut` has found room for `room` events at `place`, and any bytes are valid events.
     let events = unsafe { std::slice::from_raw_parts_mut(place, room) };
     let mut kept = 0;
     // The members that are reported, and where.
@@ -356,7 +358,7 @@ impl Looked {
             if member.events & libc::EPOLLONESHOT as u32 != 0 {
                 member.spent = true;
                 let mut nothing = epoll_event { events: libc::EPOLLONESHOT as c_uint, u64: seen.data };
-                // SAFETY: the event is ours. An error leaves it to the flag.
+                // SAFETY: `nothing` is our own event. If the call fails, `spent` still prevents a second report.
                 unsafe { own::hw_own_epoll_ctl(set, libc::EPOLL_CTL_MOD, self.fd, (&raw mut nothing).cast()) };
             }
             Some(())

@@ -33,7 +33,7 @@ pub mod real {
 /// poll(2).
 ///
 /// # Safety
-/// As the C library's.
+/// `polled` points at `count` writable entries.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hw_c_poll(polled: *mut pollfd, count: c_ulong, timeout_ms: c_int) -> c_int {
     match streams_in(polled, count) {
@@ -41,7 +41,7 @@ pub unsafe extern "C" fn hw_c_poll(polled: *mut pollfd, count: c_ulong, timeout_
             let timeout = u64::try_from(timeout_ms).ok().map(Duration::from_millis);
             returned(poll(polled, timeout, ptr::null()))
         }
-        // SAFETY: by the caller.
+        // SAFETY: the caller promises `count` writable entries at `polled` (poll(2)).
         None => unsafe { real::poll(polled, count, timeout_ms) },
     }
 }
@@ -49,17 +49,17 @@ pub unsafe extern "C" fn hw_c_poll(polled: *mut pollfd, count: c_ulong, timeout_
 /// poll(2), by another name.
 ///
 /// # Safety
-/// As the C library's.
+/// `polled` points at `count` writable entries.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hw_c___poll(polled: *mut pollfd, count: c_ulong, timeout_ms: c_int) -> c_int {
-    // SAFETY: by the caller.
+    // SAFETY: the caller promises `count` writable entries at `polled`.
     unsafe { hw_c_poll(polled, count, timeout_ms) }
 }
 
 /// ppoll(2).
 ///
 /// # Safety
-/// As the C library's.
+/// `polled` points at `count` writable entries; `time` and `mask` are null or point at their structures.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hw_c_ppoll(
     polled: *mut pollfd,
@@ -69,7 +69,8 @@ pub unsafe extern "C" fn hw_c_ppoll(
 ) -> c_int {
     match streams_in(polled, count) {
         Some(polled) => returned(duration(time).and_then(|timeout| poll(polled, timeout, mask))),
-        // SAFETY: by the caller.
+        // SAFETY: the caller promises `count` writable entries at `polled`, and that `time` and `mask` are null or
+        // readable (ppoll(2)).
         None => unsafe { real::ppoll(polled, count, time, mask) },
     }
 }
@@ -77,14 +78,14 @@ pub unsafe extern "C" fn hw_c_ppoll(
 /// poll(2) of a fortified program.
 ///
 /// # Safety
-/// As the C library's.
+/// `polled` points at `room` writable bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hw_c___poll_chk(polled: *mut pollfd, count: c_ulong, timeout_ms: c_int, room: usize) -> c_int {
     if room / size_of::<pollfd>() >= count as usize {
-        // SAFETY: by the caller.
+        // SAFETY: the caller promises `room` writable bytes at `polled`, which are enough for `count` entries.
         unsafe { hw_c_poll(polled, count, timeout_ms) }
     } else {
-        // SAFETY: by the caller.
+        // SAFETY: the function ends the program, because `count` entries do not fit `room` bytes.
         unsafe { real::__poll_chk(polled, count, timeout_ms, room) }
     }
 }
@@ -92,7 +93,7 @@ pub unsafe extern "C" fn hw_c___poll_chk(polled: *mut pollfd, count: c_ulong, ti
 /// ppoll(2) of a fortified program.
 ///
 /// # Safety
-/// As the C library's.
+/// `polled` points at `room` writable bytes; `time` and `mask` are null or point at their structures.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hw_c___ppoll_chk(
     polled: *mut pollfd,
@@ -102,10 +103,11 @@ pub unsafe extern "C" fn hw_c___ppoll_chk(
     room: usize,
 ) -> c_int {
     if room / size_of::<pollfd>() >= count as usize {
-        // SAFETY: by the caller.
+        // SAFETY: the caller promises `room` writable bytes at `polled`, which are enough for `count` entries, and that
+        // `time` and `mask` are null or readable.
         unsafe { hw_c_ppoll(polled, count, time, mask) }
     } else {
-        // SAFETY: by the caller.
+        // SAFETY: the function ends the program, because `count` entries do not fit `room` bytes.
         unsafe { real::__ppoll_chk(polled, count, time, mask, room) }
     }
 }
@@ -117,9 +119,9 @@ fn streams_in<'p>(polled: *mut pollfd, count: c_ulong) -> Option<&'p mut [pollfd
         return None;
     }
     let len = (count as usize).checked_mul(size_of::<pollfd>())?;
-    // SAFETY: the program's set, for the length of this call.
+    // SAFETY: `memory::bytes_mut` checks the set; the program must not use it during the call.
     unsafe { memory::bytes_mut(polled.cast(), len).ok()? };
-    // SAFETY: as above; it was just checked.
+    // SAFETY: `memory::bytes_mut` has found the set writable, and any bytes are valid pollfds.
     let polled = unsafe { std::slice::from_raw_parts_mut(polled, count as usize) };
     polled.iter().any(|one| table::is_stream(one.fd)).then_some(polled)
 }
@@ -131,7 +133,7 @@ pub fn duration(time: *const timespec) -> Called<Option<Duration>> {
     if time.is_null() {
         return Ok(None);
     }
-    // SAFETY: any bytes are a value of the type.
+    // SAFETY: `memory::get` checks that `time` is readable, and any bytes are a valid timespec.
     let time = unsafe { memory::get(time)? };
     match (u64::try_from(time.tv_sec), u32::try_from(time.tv_nsec)) {
         (Ok(seconds), Ok(nanoseconds)) if nanoseconds < 1_000_000_000 => Ok(Some(Duration::new(seconds, nanoseconds))),
@@ -273,7 +275,7 @@ pub fn wait(asked: &mut [pollfd], sleep: Option<Duration>, mask: *const sigset_t
     // the time that is left, so it gets a copy.
     let mut left = time;
     let time = left.as_mut().map_or(ptr::null_mut(), ptr::from_mut);
-    // SAFETY: the set is ours, and the mask is the program's, which the kernel checks.
+    // SAFETY: `asked` and `time` are ours, and `mask` is the program's, which the kernel checks.
     match unsafe { libc::syscall(libc::SYS_ppoll, asked.as_mut_ptr(), asked.len(), time, mask, SIGNALS_BYTES) } {
         -1 => Err(last()),
         _ => Ok(()),

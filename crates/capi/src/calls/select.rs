@@ -28,7 +28,7 @@ pub mod real {
 /// select(2).
 ///
 /// # Safety
-/// As the C library's.
+/// Each set is null or has `count` bits; `time` is null or points at a writable timeval.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hw_c_select(
     count: c_int,
@@ -38,13 +38,14 @@ pub unsafe extern "C" fn hw_c_select(
     time: *mut timeval,
 ) -> c_int {
     let Some(sets) = Sets::with_streams(count, [read, write, except]) else {
-        // SAFETY: by the caller.
+        // SAFETY: the caller promises that each set is null or has `count` bits, and that `time` is null or writable
+        // (select(2)).
         return unsafe { real::select(count, read, write, except, time) };
     };
     let timeout = if time.is_null() {
         Ok(None)
     } else {
-        // SAFETY: any bytes are a value of the type.
+        // SAFETY: `memory::get` checks that `time` is readable, and any bytes are a valid timeval.
         unsafe { memory::get(time) }.and_then(|time| match (u64::try_from(time.tv_sec), u32::try_from(time.tv_usec)) {
             (Ok(seconds), Ok(micro)) => Ok(Some(Duration::from_secs(seconds) + Duration::from_micros(micro.into()))),
             _ => Err(Failure(libc::EINVAL)),
@@ -64,7 +65,7 @@ pub unsafe extern "C" fn hw_c_select(
 /// select(2), by another name.
 ///
 /// # Safety
-/// As the C library's.
+/// Each set is null or has `count` bits; `time` is null or points at a writable timeval.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hw_c___select(
     count: c_int,
@@ -73,14 +74,14 @@ pub unsafe extern "C" fn hw_c___select(
     except: *mut fd_set,
     time: *mut timeval,
 ) -> c_int {
-    // SAFETY: by the caller.
+    // SAFETY: the caller promises that each set is null or has `count` bits, and that `time` is null or writable.
     unsafe { hw_c_select(count, read, write, except, time) }
 }
 
 /// pselect(2).
 ///
 /// # Safety
-/// As the C library's.
+/// Each set is null or has `count` bits; `time` and `mask` are null or point at their structures.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hw_c_pselect(
     count: c_int,
@@ -92,7 +93,8 @@ pub unsafe extern "C" fn hw_c_pselect(
 ) -> c_int {
     match Sets::with_streams(count, [read, write, except]) {
         Some(sets) => returned(duration(time).and_then(|timeout| sets.select(timeout, mask))),
-        // SAFETY: by the caller.
+        // SAFETY: the caller promises that each set is null or has `count` bits, and that `time` and `mask` are null or
+        // readable (pselect(2)).
         None => unsafe { real::pselect(count, read, write, except, time, mask) },
     }
 }
@@ -129,9 +131,9 @@ impl Sets {
             if set.is_null() {
                 return Some(Vec::new());
             }
-            // SAFETY: the program's set, of as many words as it says.
+            // SAFETY: `memory::bytes_mut` checks the set, and the program must not use it during the call.
             unsafe { memory::bytes_mut(set.cast(), len * size_of::<usize>()).ok()? };
-            // SAFETY: it was just checked.
+            // SAFETY: `memory::bytes_mut` has found `len` words at `set` writable.
             Some((0..len).map(|at| unsafe { set.cast::<usize>().add(at).read_unaligned() }).collect())
         };
         let words = [words(at[0])?, words(at[1])?, words(at[2])?];

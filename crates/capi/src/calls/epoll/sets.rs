@@ -140,7 +140,7 @@ pub fn forget(fd: RawFd) {
     forget_and(fd, |of, member| {
         // The kernel would keep it: the library has the same open file. What a parent has added is the parent's.
         if member.owner == fork::epoch() {
-            // SAFETY: no event is passed.
+            // SAFETY: EPOLL_CTL_DEL ignores the event, which is null.
             unsafe { own::hw_own_epoll_ctl(of, libc::EPOLL_CTL_DEL, fd, ptr::null_mut()) };
         }
     });
