@@ -14,7 +14,7 @@ use crate::table;
 /// fattach(3).
 ///
 /// # Safety
-/// The path may be null or wrong; no other thread writes it.
+/// Safe for any `path`, which is checked, if no other thread writes it during the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fattach(fd: c_int, path: *const c_char) -> c_int {
     returned(with_path(path, |path| match table::with(fd, |open| Ok(open.stream.attach_to(path)?)) {
@@ -27,14 +27,14 @@ pub unsafe extern "C" fn fattach(fd: c_int, path: *const c_char) -> c_int {
 /// fdetach(3).
 ///
 /// # Safety
-/// As [`fattach`].
+/// Safe for any `path`, which is checked, if no other thread writes it during the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fdetach(path: *const c_char) -> c_int {
     returned(with_path(path, |path| guarded(|| Ok(attach::detach(path)?))))
 }
 
 fn with_path(path: *const c_char, action: impl FnOnce(&Path) -> Called<()>) -> Called<c_int> {
-    // SAFETY: the program's text, read once.
+    // SAFETY: `memory::text` checks `path`; the callers' contract is that no other thread writes it.
     let path = unsafe { memory::text(path, libc::PATH_MAX as usize)? };
     action(Path::new(OsStr::from_bytes(path.to_bytes()))).map(|()| 0)
 }

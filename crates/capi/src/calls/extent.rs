@@ -38,13 +38,13 @@ macro_rules! extents {
             /// The C library's, which fails on a stream.
             ///
             /// # Safety
-            /// As the C library's.
+            /// Safe for any `fd`: no pointer is passed.
             #[unsafe(no_mangle)]
             pub unsafe extern "C" fn $name(fd: c_int $(, $argument: $type)*) -> c_int {
                 match table::with(fd, |$open| $refused) {
                     Some(done) => $by(done),
                     None if table::is_own(fd) => $by(Err(Failure(libc::EBADF))),
-                    // SAFETY: by the caller.
+                    // SAFETY: no pointer is passed.
                     None => unsafe { real::$real(fd $(, $argument)*) },
                 }
             }

@@ -16,7 +16,7 @@ unsafe extern "C" {
 /// strlog(9) with its arguments as a va_list. 1 if all loggers that ask for the message got it, else 0.
 ///
 /// # Safety
-/// The format and its arguments are as printf(3) has them.
+/// `format` is null or a string; `arguments` is a va_list with the arguments that `format` asks for (printf(3)).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hw_own_vstrlog(
     mid: c_short,
@@ -27,11 +27,12 @@ pub unsafe extern "C" fn hw_own_vstrlog(
     arguments: *mut c_void,
 ) -> c_int {
     let mut text = [0 as c_char; TEXT];
-    // SAFETY: by the caller; at most so many bytes are written, with a NUL at the end.
+    // SAFETY: the caller promises that `format` is a string and that `arguments` has what it asks for; vsnprintf writes
+    // at most TEXT bytes, and a NUL at the end.
     if format.is_null() || unsafe { vsnprintf(text.as_mut_ptr(), TEXT, format, arguments) } < 0 {
         return 0;
     }
-    // SAFETY: as above.
+    // SAFETY: vsnprintf has succeeded, so `text` ends with a NUL.
     let text = unsafe { CStr::from_ptr(text.as_ptr()) }.to_string_lossy();
     let flags = LogFlags::from_bits_truncate(flags);
     guarded(|| Ok(headwater_streams::strlog(mid, sid, level, flags, &text).into())).unwrap_or(0)

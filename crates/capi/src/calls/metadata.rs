@@ -26,7 +26,7 @@ fn at_node(fd: c_int, call: &dyn Fn(c_int) -> i64) -> Option<i64> {
 
 /// Whether a path names the number itself, as AT_EMPTY_PATH says.
 pub fn is_empty(path: *const c_char) -> bool {
-    // SAFETY: any byte is a value.
+    // SAFETY: `memory::get` checks that `path` is readable, and any byte is a valid char.
     path.is_null() || unsafe { memory::get(path) } == Ok(0)
 }
 
@@ -43,13 +43,13 @@ macro_rules! on_file {
             /// The C library's, of a FIFO's node.
             ///
             /// # Safety
-            /// As the C library's.
+            /// The pointers are as this function's man page requires.
             #[unsafe(no_mangle)]
             pub unsafe extern "C" fn $name(fd: c_int $(, $argument: $type)*) -> c_int {
                 if table::is_own(fd) {
                     return returned(Err(Failure(libc::EBADF)));
                 }
-                // SAFETY: by the caller.
+                // SAFETY: the caller promises that the pointers are as this function's man page requires.
                 let real = |fd| unsafe { real::$real(fd $(, $argument)*) };
                 let is_file = table::is_stream(fd) $(&& $is_file)?;
                 let done = if is_file { on_node(fd, real) } else { None };
@@ -107,20 +107,20 @@ macro_rules! of_file_systems {
             /// The C library's: a pipe is in the file system of pipes, and not in that of sockets.
             ///
             /// # Safety
-            /// As the C library's.
+            /// `status` points at a writable structure.
             #[unsafe(no_mangle)]
             pub unsafe extern "C" fn $name(fd: c_int, status: *mut $status) -> c_int {
                 if table::is_own(fd) {
                     return returned(Err(Failure(libc::EBADF)));
                 }
-                // SAFETY: by the caller.
+                // SAFETY: the caller promises a writable structure at `status` (fstatfs(2)).
                 let real = |fd| unsafe { real_file_systems::$real(fd, status) };
                 if let Some(done) = on_node(fd, real) {
                     return done;
                 }
                 let done = real(fd);
                 if done == 0 && table::is_stream(fd) {
-                    // SAFETY: the kernel has just filled it in.
+                    // SAFETY: the call has succeeded, so the kernel has just filled in `status`.
                     unsafe { (*status).f_type = file_system(fd) };
                 }
                 done
@@ -148,13 +148,13 @@ mod real_attributes {
 /// fgetxattr(2).
 ///
 /// # Safety
-/// As the C library's.
+/// `name` is a string; `value` points at `room` writable bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hw_c_fgetxattr(fd: c_int, name: *const c_char, value: *mut c_void, room: usize) -> isize {
     if table::is_own(fd) {
         return returned(Err(Failure(libc::EBADF)));
     }
-    // SAFETY: by the caller.
+    // SAFETY: the caller promises a string in `name` and `room` writable bytes at `value` (fgetxattr(2)).
     let real = |fd| unsafe { real_attributes::fgetxattr(fd, name, value, room) as i64 };
     on_node(fd, real).unwrap_or_else(|| real(fd)) as isize
 }
@@ -162,13 +162,13 @@ pub unsafe extern "C" fn hw_c_fgetxattr(fd: c_int, name: *const c_char, value: *
 /// flistxattr(2). A pipe and a device have no attributes; a socket has one.
 ///
 /// # Safety
-/// As the C library's.
+/// `names` points at `room` writable bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hw_c_flistxattr(fd: c_int, names: *mut c_char, room: usize) -> isize {
     if table::is_own(fd) {
         return returned(Err(Failure(libc::EBADF)));
     }
-    // SAFETY: by the caller.
+    // SAFETY: the caller promises `room` writable bytes at `names` (flistxattr(2)).
     let real = |fd| unsafe { real_attributes::flistxattr(fd, names, room) as i64 };
     match on_node(fd, real) {
         Some(done) => done as isize,
@@ -180,12 +180,12 @@ pub unsafe extern "C" fn hw_c_flistxattr(fd: c_int, names: *mut c_char, room: us
 /// isfdtype(3): whether a file is of a type (S_IFMT).
 ///
 /// # Safety
-/// As the C library's.
+/// Safe for any `fd`: no pointer is passed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hw_c_isfdtype(fd: c_int, kind: c_int) -> c_int {
     match table::with(fd, |open| Ok(super::status::kind(open))) {
         Some(done) => returned(done.map(|found| c_int::from(found == kind as c_uint))),
-        // SAFETY: by the caller.
+        // SAFETY: no pointer is passed.
         None => unsafe { real_attributes::isfdtype(fd, kind) },
     }
 }

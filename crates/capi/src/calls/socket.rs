@@ -23,7 +23,7 @@ macro_rules! refused {
             /// The C library's, which fails on a stream.
             ///
             /// # Safety
-            /// As the C library's.
+            /// The pointers are as this function's man page requires.
             #[unsafe(no_mangle)]
             pub unsafe extern "C" fn $name($fd: c_int $(, $argument: $type)*) -> $result {
                 if table::is_stream($fd) {
@@ -32,7 +32,7 @@ macro_rules! refused {
                 if table::is_own($fd) {
                     return returned(Err(Failure(libc::EBADF)));
                 }
-                // SAFETY: by the caller.
+                // SAFETY: the caller promises that the pointers are as this function's man page requires.
                 unsafe { real::$real($fd $(, $argument)*) }
             }
         )*
@@ -79,7 +79,7 @@ macro_rules! accepting {
             /// The C library's, which fails on a stream.
             ///
             /// # Safety
-            /// As the C library's.
+            /// `name` is null, or it and `len` point at writable memory, as accept(2) requires.
             #[unsafe(no_mangle)]
             pub unsafe extern "C" fn $name(fd: c_int, $($argument: $type),*) -> c_int {
                 if table::is_stream(fd) {
@@ -88,7 +88,7 @@ macro_rules! accepting {
                 if table::is_own(fd) {
                     return returned(Err(Failure(libc::EBADF)));
                 }
-                // SAFETY: by the caller.
+                // SAFETY: the caller promises that `name` is null, or that it and `len` are writable (accept(2)).
                 created(unsafe { real_accepting::$real(fd, $($argument),*) })
             }
         )*
@@ -113,7 +113,7 @@ macro_rules! refused_pairs {
             /// The C library's, which fails with `EINVAL` if one of the two is a stream.
             ///
             /// # Safety
-            /// As the C library's.
+            /// Each pointer to an offset is null or points at a writable offset.
             #[unsafe(no_mangle)]
             pub unsafe extern "C" fn $name($($argument: $type),*) -> $result {
                 if [$one, $other].into_iter().any(table::is_own) {
@@ -122,7 +122,7 @@ macro_rules! refused_pairs {
                 if [$one, $other].into_iter().any(table::is_stream) {
                     return returned(Err(Failure(libc::EINVAL)));
                 }
-                // SAFETY: by the caller.
+                // SAFETY: the caller promises that each pointer to an offset is null or writable.
                 unsafe { real_pairs::$real($($argument),*) }
             }
         )*

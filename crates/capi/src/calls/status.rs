@@ -32,7 +32,7 @@ pub mod real {
 /// Whether the descriptor is a stream's: 1 or 0 (SUSv2).
 ///
 /// # Safety
-/// None; it is `unsafe` as every entry point.
+/// Safe for any `fd`. The function is `unsafe` because all entry points are.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn isastream(fd: c_int) -> c_int {
     if table::is_stream(fd) {
@@ -62,11 +62,11 @@ fn mend(fd: c_int, status: *mut stat) {
     let _ = table::with(fd, |open| {
         // A FIFO is the file of its path.
         if let Some(node) = open.stream.node() {
-            // SAFETY: as the call that has just succeeded.
+            // SAFETY: the caller's fstat has just succeeded with the same `status`, so it is writable.
             unsafe { libc::syscall(libc::SYS_fstat, node.as_raw_fd(), status) };
             return Ok(());
         }
-        // SAFETY: the kernel has just filled it in.
+        // SAFETY: the caller's fstat has just succeeded, so the kernel has filled in `status`.
         let status = unsafe { &mut *status };
         if status.st_mode & libc::S_IFMT == libc::S_IFSOCK {
             status.st_mode = mode(open, status.st_mode);
@@ -84,10 +84,10 @@ macro_rules! mended {
             /// The C library's, with the type of a stream.
             ///
             /// # Safety
-            /// As the C library's.
+            /// `status` points at a writable structure.
             #[unsafe(no_mangle)]
             pub unsafe extern "C" fn $name($($version: c_int,)? $number: c_int, $status: *mut stat) -> c_int {
-                // SAFETY: by the caller.
+                // SAFETY: the caller promises a writable structure at `status` (fstat(2)).
                 let done = unsafe { real::$real($($version,)? $number, $status) };
                 if done == 0 && table::is_stream($number) {
                     mend($number, $status);
@@ -111,7 +111,7 @@ macro_rules! mended_at {
             /// The C library's, with the type of a stream that the number itself is (AT_EMPTY_PATH).
             ///
             /// # Safety
-            /// As the C library's.
+            /// `path` is a string; `status` points at a writable structure.
             #[unsafe(no_mangle)]
             pub unsafe extern "C" fn $name(
                 $($version: c_int,)?
@@ -120,7 +120,7 @@ macro_rules! mended_at {
                 status: *mut stat,
                 flags: c_int,
             ) -> c_int {
-                // SAFETY: by the caller.
+                // SAFETY: the caller promises a string in `path` and a writable structure at `status` (fstatat(2)).
                 let done = unsafe { real::$real($($version,)? fd, path, status, flags) };
                 if done == 0 && flags & libc::AT_EMPTY_PATH != 0 && table::is_stream(fd) && is_empty(path) {
                     mend(fd, status);
@@ -141,7 +141,7 @@ mended_at! {
 /// statx(2), with the type of a stream that the number itself is.
 ///
 /// # Safety
-/// As the C library's.
+/// `path` is a string; `status` points at a writable structure.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hw_c_statx(
     fd: c_int,
@@ -150,7 +150,7 @@ pub unsafe extern "C" fn hw_c_statx(
     mask: c_uint,
     status: *mut statx_t,
 ) -> c_int {
-    // SAFETY: by the caller.
+    // SAFETY: the caller promises a string in `path` and a writable structure at `status` (statx(2)).
     let real = |fd| unsafe { real::statx(fd, path, flags, mask, status) };
     let is_itself = table::is_stream(fd) && flags & libc::AT_EMPTY_PATH != 0 && is_empty(path);
     // A FIFO is the file of its path.
@@ -160,7 +160,7 @@ pub unsafe extern "C" fn hw_c_statx(
     let done = real(fd);
     if done == 0 && is_itself {
         let _ = table::with(fd, |open| {
-            // SAFETY: the kernel has just filled it in.
+            // SAFETY: the call has succeeded, so the kernel has filled in `status`.
             let status = unsafe { &mut *status };
             if mode_t::from(status.stx_mode) & libc::S_IFMT == libc::S_IFSOCK {
                 status.stx_mode = mode(open, mode_t::from(status.stx_mode)) as u16;
