@@ -41,11 +41,11 @@ pub fn control(open: &Open, fd: c_int, command: c_int, argument: usize) -> Calle
     if command == F_SETSIG {
         return if argument as c_int == 0 { Ok(0) } else { Err(Failure(libc::EINVAL)) };
     }
-    // SAFETY: any bytes are a value of the type.
+    // SAFETY: `memory::get` checks that the structure is readable, and any bytes are a valid `Owner`.
     if command == F_SETOWN_EX && unsafe { memory::get(argument as *const Owner)? }.kind == F_OWNER_TID {
         return Err(Failure(libc::EINVAL));
     }
-    // SAFETY: the argument is the program's, which the kernel checks.
+    // SAFETY: `argument` is a number or the address of a struct f_owner_ex, which the kernel checks.
     if unsafe { hw_own_fcntl(fd, command, argument) } < 0 {
         return Err(last());
     }
@@ -89,7 +89,7 @@ fn register(open: &Open, fd: RawFd) -> Called<()> {
 /// The owner, as F_GETOWN has it: a group is negative; 0: none. F_GETOWN itself cannot tell a small group from an error.
 fn owner(fd: RawFd) -> Called<c_int> {
     let mut owner = Owner { kind: 0, pid: 0 };
-    // SAFETY: the kernel stores the structure there.
+    // SAFETY: F_GETOWN_EX stores one `Owner`, and `owner` is one.
     if unsafe { hw_own_fcntl(fd, F_GETOWN_EX, (&raw mut owner) as usize) } < 0 {
         return Err(last());
     }

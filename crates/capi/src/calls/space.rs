@@ -41,10 +41,12 @@ macro_rules! forgetting {
             /// The C library's, after which no memory is known to be there.
             ///
             /// # Safety
-            /// As the C library's.
+            /// The memory that is changed is the program's, and is used no more in a way that is now forbidden.
+            /// Pointers are as this function's man page requires.
             #[unsafe(no_mangle)]
             pub unsafe extern "C" fn $name($($argument: $type),*) -> $result {
-                // SAFETY: by the caller.
+                // SAFETY: the caller promises that the memory is the program's to change, and pointers are as this
+                // function's man page requires.
                 let done = unsafe { real::$real($($argument),*) };
                 known::changed();
                 done
@@ -75,7 +77,7 @@ macro_rules! mapping {
             /// mmap(2), after which no memory is known to be there if it may have replaced a mapping.
             ///
             /// # Safety
-            /// As the C library's.
+            /// With MAP_FIXED, the `len` bytes at `address` are the program's to replace.
             #[unsafe(no_mangle)]
             pub unsafe extern "C" fn $name(
                 address: *mut c_void,
@@ -85,7 +87,8 @@ macro_rules! mapping {
                 file: c_int,
                 from: off_t,
             ) -> *mut c_void {
-                // SAFETY: by the caller.
+                // SAFETY: the caller promises that with MAP_FIXED the `len` bytes at `address` are the program's to
+                // replace.
                 let done = unsafe { real::$real(address, len, access, kind, file, from) };
                 if kind & libc::MAP_FIXED != 0 {
                     known::changed();

@@ -55,7 +55,7 @@ mod entry {
 /// syscall(2).
 ///
 /// # Safety
-/// The system call's.
+/// The arguments are as the system call `number` requires.
 #[cfg(not(target_arch = "x86_64"))]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hw_c_syscall(
@@ -68,10 +68,10 @@ pub unsafe extern "C" fn hw_c_syscall(
     f: usize,
 ) -> c_long {
     if concerns(number, [a, b, c, d, e]) {
-        // SAFETY: by the caller.
+        // SAFETY: the caller promises that the arguments are as the system call `number` requires.
         return unsafe { hw_own_routed(number, a, b, c, d, e, f) };
     }
-    // SAFETY: by the caller.
+    // SAFETY: the caller promises that the arguments are as the system call `number` requires.
     unsafe { real::syscall(number, a, b, c, d, e, f) }
 }
 
@@ -144,7 +144,7 @@ fn mask_behind(pointer: usize) -> Called<*const libc::sigset_t> {
     if pointer == 0 {
         return Ok(std::ptr::null());
     }
-    // SAFETY: any bytes are words.
+    // SAFETY: `memory::get` checks that `pointer` is readable, and any bytes are two words.
     let [mask, len] = unsafe { memory::get(pointer as *const [usize; 2])? };
     checked_mask(mask, len)
 }
@@ -161,9 +161,9 @@ fn submits_stream(count: usize, places: usize) -> bool {
     /// Where a struct iocb has its descriptor (linux/aio_abi.h).
     const FILE: usize = 20;
     (0..count.min(1 << 16)).any(|at| {
-        // SAFETY: any bytes are a pointer, and a number.
+        // SAFETY: `memory::get` checks that the entry of `places` is readable, and any bytes are a pointer.
         let place = unsafe { memory::get((places as *const usize).wrapping_add(at)) };
-        // SAFETY: as above.
+        // SAFETY: `memory::get` checks that the descriptor is readable, and any bytes are an int.
         let fd = place.and_then(|place| unsafe { memory::get((place + FILE) as *const c_int) });
         fd.is_ok_and(|fd| table::is_stream(fd) || table::is_own(fd))
     })
@@ -177,7 +177,7 @@ macro_rules! routes {
         /// Makes a system call of [`ROUTED`] by the library's function.
         ///
         /// # Safety
-        /// The system call's.
+        /// The arguments are as the system call `number` requires.
         #[allow(unused_unsafe, reason = "some cases are safe")]
         pub unsafe extern "C" fn hw_own_routed(
             number: c_long,
@@ -193,11 +193,12 @@ macro_rules! routes {
             {
                 if number == $number {
                     let ($a, $b, $c, $d, $e, $f) = (a, b, c, d, e, f);
-                    // SAFETY: by the caller: the function has the system call's arguments.
+                    // SAFETY: the caller promises that the arguments are as the system call `number` requires, and the
+                    // function has the same ones.
                     return unsafe { $call } as isize as c_long;
                 }
             })*
-            // SAFETY: by the caller.
+            // SAFETY: the caller promises that the arguments are as the system call `number` requires.
             unsafe { real::syscall(number, a, b, c, d, e, f) }
         }
     };
@@ -378,7 +379,7 @@ routes! {
 /// A call on the file that a number and an empty path name: of a FIFO, its node.
 fn by_node(number: c_long, file: usize, path: usize, flags: usize, rest: [usize; 4]) -> c_long {
     let [c, d, e, f] = rest;
-    // SAFETY: the program's arguments, which the kernel checks.
+    // SAFETY: the arguments are the program's, and the kernel checks them.
     let real = |file: usize| unsafe { real::syscall(number, file, path, c, d, e, f) };
     if table::is_own(file as c_int) {
         return returned(Err(Failure(libc::EBADF)));
