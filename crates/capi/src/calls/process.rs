@@ -1,7 +1,8 @@
-//! exec, posix_spawn, vfork: a new program gets a stream with all of its descriptors if it gets one of its numbers.
+//! exec, posix_spawn and vfork. A new program that gets a descriptor of a stream gets the whole stream.
 //!
-//! The numbers that exec leaves open go on as the kernel's descriptors. The stream's own descriptors, and which numbers it has, are
-//! named in an environment variable of the new program, whose library takes the stream up when the program starts.
+//! The program's descriptors that exec leaves open are the kernel's affair. The stream's own descriptors stay open too,
+//! and an environment variable names them and the program's descriptors that belong to them. The library of the new
+//! program opens the stream when the program starts.
 
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::ptr;
@@ -17,10 +18,10 @@ mod spawn;
 mod variadic;
 
 pub mod real {
-    //! The next library's.
+    //! The same functions in the library behind this one ([`next`](crate::next)).
     use super::{c_char, c_int, next};
 
-    /// Arguments or an environment: texts, and a null pointer at the end.
+    /// `argv` or `envp` of exec: an array of strings that ends with a null pointer.
     pub type Strings = *const *const c_char;
 
     next! {
@@ -40,7 +41,7 @@ unsafe extern "C" {
     static environ: Strings;
 }
 
-/// Calls `exec` with an environment in which the streams that go on are named. It returns only if it fails.
+/// Calls `exec` with an environment that names the streams which the new program gets. Returns only if `exec` fails.
 fn with_streams(envp: Strings, exec: impl FnOnce(Strings) -> c_int) -> c_int {
     if !table::is_any() {
         return exec(envp);
@@ -55,9 +56,9 @@ fn with_streams(envp: Strings, exec: impl FnOnce(Strings) -> c_int) -> c_int {
     failed
 }
 
-/// An environment with the variable that names the streams.
+/// A copy of an environment, with the variable that names the streams.
 pub struct Environment {
-    /// Owned here; the texts point to it.
+    /// Owned here; an entry of `strings` points to it.
     _variable: Option<CString>,
     strings: Vec<*const c_char>,
 }
@@ -159,7 +160,7 @@ pub unsafe extern "C" fn hw_c_execveat(
     with_streams(envp, |envp| unsafe { real::execveat(directory, path, argv, envp, flags) })
 }
 
-/// fork(2), for [`hw_c_vfork`]: a child that shares the memory would change the parent's table of streams.
+/// fork(2), called instead of vfork(2): a child that shares the memory would change the parent's table of streams.
 ///
 /// # Safety
 /// As for fork(2): in a process with several threads, the child calls only async-signal-safe functions.
@@ -169,7 +170,7 @@ pub unsafe extern "C" fn hw_own_vfork_as_fork() -> pid_t {
     unsafe { real::fork() }
 }
 
-/// Where vfork(2) continues: the next library's, or fork(2) once this process has a stream.
+/// Returns where vfork(2) continues: in the next library's function, or in fork(2) if this process has a stream.
 #[unsafe(no_mangle)]
 pub extern "C" fn hw_own_vfork_address() -> *const c_void {
     static NEXT: crate::next::Next = crate::next::Next::new(c"vfork");
@@ -177,7 +178,7 @@ pub extern "C" fn hw_own_vfork_address() -> *const c_void {
     if table::is_any() || next.is_null() { hw_own_vfork_as_fork as *const c_void } else { next }
 }
 
-// A function that calls vfork(2) must not return before its child is gone, so this one jumps.
+// A function that calls vfork(2) must not return before its child has ended or called exec, so this one jumps.
 #[cfg(target_arch = "x86_64")]
 std::arch::global_asm!(
     ".pushsection .text.hw_c_vfork,\"ax\",@progbits",

@@ -1,4 +1,4 @@
-//! posix_spawn: which numbers the new program has is known beforehand, by the file actions.
+//! posix_spawn. The file actions tell beforehand which descriptors the new program has.
 
 use std::ffi::{c_char, c_int, c_void};
 
@@ -9,7 +9,7 @@ use super::{Environment, next};
 use crate::{inherit, own, table};
 
 mod real {
-    //! The next library's.
+    //! The same functions in the library behind this one ([`next`](crate::next)).
     use super::{Actions, Strings, c_char, c_int, c_void, next, pid_t};
 
     next! {
@@ -24,7 +24,7 @@ mod real {
     }
 }
 
-/// glibc's posix_spawn_file_actions_t (its ABI: programs have it on their stacks).
+/// glibc's posix_spawn_file_actions_t. Its layout is part of glibc's ABI: programs have it on their stacks.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Actions {
@@ -40,9 +40,9 @@ pub struct Actions {
 struct Action {
     kind: c_int,
     _alignment: c_int,
-    /// Of a close, a dup2, an open: the number. Of closefrom: the first.
+    /// The descriptor that a close, a dup2 or an open is about; the first one of a closefrom.
     fd: c_int,
-    /// Of a dup2: the new one.
+    /// The descriptor that a dup2 makes.
     other: c_int,
     _more: [usize; 2],
 }
@@ -52,8 +52,8 @@ const DUP2: c_int = 1;
 const OPEN: c_int = 2;
 const CLOSEFROM: c_int = 5;
 
-/// Calls `spawn` while the streams that the new program gets can be inherited, with the file actions and the environment that it
-/// needs for that.
+/// Calls `spawn` while the new program's streams are inheritable, with the file actions and the environment that the
+/// new program needs for them.
 fn with_streams(actions: *const Actions, envp: Strings, spawn: impl FnOnce(*const Actions, Strings) -> c_int) -> c_int {
     if !table::is_any() {
         return spawn(actions, envp);
@@ -90,8 +90,8 @@ fn with_streams(actions: *const Actions, envp: Strings, spawn: impl FnOnce(*cons
     spawned
 }
 
-/// These actions, but that those which close all numbers from one on leave the library's own open: exec closes those that belong to
-/// no stream of the new program.
+/// Returns these actions, except that a closefrom leaves the library's own descriptors open. exec then closes those
+/// that belong to no stream of the new program.
 fn sparing_own(list: &[Action]) -> Vec<Action> {
     let own = table::own_fds();
     let limit = limit();
@@ -103,8 +103,8 @@ fn sparing_own(list: &[Action]) -> Vec<Action> {
         }
         let mut from = action.fd;
         let mut close_until = |fd| {
-            // Also what is not open now: another thread may open it before the new process has its descriptors. A number that no
-            // file can have would be an error.
+            // Descriptors that are not open now are closed too: another thread may open one before the new process has
+            // its copies. A descriptor above the limit would be an error.
             let may_be_open = |fd: &c_int| *fd < limit || own::is_open(*fd);
             sparing.extend((from..fd).filter(may_be_open).map(|fd| Action { kind: CLOSE, fd, ..*action }));
             from = from.max(fd + 1);
@@ -115,7 +115,7 @@ fn sparing_own(list: &[Action]) -> Vec<Action> {
     sparing
 }
 
-/// The limit of open files.
+/// Returns the limit of open files.
 fn limit() -> c_int {
     // SAFETY: zeros are a value of rlimit, and getrlimit writes only to `limit`.
     unsafe {

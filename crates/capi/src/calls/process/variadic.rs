@@ -1,11 +1,11 @@
-//! execl, execlp, execle: their arguments lie in registers and on the stack. The registers are put beside the others, so that all are
-//! one list, which is what the others of the family take.
+//! execl, execlp and execle. Their arguments lie in registers and on the stack. The entry points store the registers
+//! next to the arguments on the stack, so that all of them form one array, as execv takes it.
 
 use std::ffi::{c_char, c_int};
 
 use super::{Strings, hw_c_execv, hw_c_execve, hw_c_execvp};
 
-/// Defines `NAME(path, text, ...)` as `TARGET(path, list of texts)`.
+/// Defines `NAME(path, string, ...)` as `TARGET(path, argv)`.
 macro_rules! listed {
     ($($name:literal => $target:ident;)*) => {
         $(std::arch::global_asm!(
@@ -13,7 +13,7 @@ macro_rules! listed {
             concat!(".globl ", $name),
             concat!(".type ", $name, ",@function"),
             concat!($name, ":"),
-            // The return address goes below the list, whose last part the caller has on its stack.
+            // The return address goes below the array, whose last part the caller has stored on its stack.
             "pop rax",
             "push r9",
             "push r8",
@@ -22,7 +22,7 @@ macro_rules! listed {
             "push rsi",
             "mov rsi, rsp",
             "push rax",
-            // Aligned: eight words beside the caller's, whose stack was aligned before its call.
+            // The stack is aligned: eight words below the caller's, whose stack was aligned before its call.
             "sub rsp, 16",
             "call {target}",
             "add rsp, 16",
@@ -42,7 +42,7 @@ listed! {
     "hw_c_execle" => hw_own_execle;
 }
 
-/// The environment stands behind the null pointer that ends the arguments.
+/// execle(3). The environment stands behind the null pointer that ends the arguments.
 ///
 /// # Safety
 /// `path` is a string; `argv` is an array of strings that ends with a null pointer, and the environment follows it.
