@@ -1,4 +1,4 @@
-//! close, close_range, closefrom.
+//! close, close_range and closefrom.
 
 use std::ffi::{c_int, c_uint};
 
@@ -8,7 +8,7 @@ use crate::next::next;
 use crate::{own, table, threads};
 
 pub mod real {
-    //! The next library's.
+    //! The same functions in the library behind this one ([`next`](crate::next)).
     use super::{c_int, c_uint, next};
 
     next! {
@@ -17,7 +17,7 @@ pub mod real {
     }
 }
 
-/// close(2). The library's own descriptors are not open to the program.
+/// close(2). Fails with `EBADF` on the library's own descriptors.
 ///
 /// # Safety
 /// The program owns `fd`.
@@ -38,7 +38,7 @@ pub unsafe extern "C" fn hw_c_close(fd: c_int) -> c_int {
     unsafe { real::close(fd) }
 }
 
-/// close(2), by another name.
+/// close(2), under another name.
 ///
 /// # Safety
 /// The program owns `fd`.
@@ -48,10 +48,10 @@ pub unsafe extern "C" fn hw_c___close(fd: c_int) -> c_int {
     unsafe { hw_c_close(fd) }
 }
 
-/// Takes a number from its stream, whose last number closes it in this process: the driver's queue is waited for as the stream's
-/// close time says.
+/// Closes a descriptor of a stream. With the last one the stream is closed in this process; the close then waits for
+/// the driver's queue for at most the stream's close time.
 pub fn close(fd: c_int) {
-    // posix_spawn closes numbers in a child that has its parent's memory.
+    // posix_spawn closes descriptors in a child that shares its parent's memory.
     if threads::is_in_borrowed_memory() {
         own::close(fd);
         return;
@@ -59,7 +59,8 @@ pub fn close(fd: c_int) {
     let closed = table::changing(|changes| {
         if changes.stream(fd).is_some() {
             epoll::forget(fd);
-            // Another thread's call on the number must not reach the stream's kernel descriptor, once the table knows it no more.
+            // Once the table does not know the descriptor, another thread's call on it must not reach the stream's
+            // kernel descriptor.
             own::disable(fd);
             changes.remove(fd);
             own::close(fd);
@@ -83,17 +84,18 @@ pub unsafe extern "C" fn hw_c_close_range(first: c_uint, last: c_uint, flags: c_
         return pass(first, last);
     }
     if flags as c_uint & libc::CLOSE_RANGE_CLOEXEC != 0 {
-        // A stream's own descriptors are closed by exec unless a number of the stream is not.
+        // exec closes a stream's own descriptors unless the program has another descriptor of the stream that exec
+        // leaves open.
         return pass(first, last);
     }
     let is_in_table = |fd: c_uint| fd < table::FDS_MAX as c_uint;
-    // The streams first: what closes them needs their own descriptors.
+    // Streams are closed first, because closing one needs its own descriptors.
     let mut fd = first;
     while fd <= last && is_in_table(fd) {
         close(fd as c_int);
         fd += 1;
     }
-    // What lies between the descriptors that the library still has.
+    // Closes what lies between the descriptors that the library still has.
     let mut from = first;
     loop {
         while from <= last && is_in_table(from) && table::is_own(from as c_int) {

@@ -1,4 +1,4 @@
-//! fcntl, and lockf.
+//! fcntl and lockf.
 
 use std::ffi::c_int;
 use std::sync::atomic::Ordering;
@@ -11,7 +11,7 @@ use crate::stale;
 use crate::table::{self, Open};
 
 pub mod real {
-    //! The next library's.
+    //! The same functions in the library behind this one ([`next`](crate::next)).
     use super::{c_int, next};
 
     next! {
@@ -22,7 +22,7 @@ pub mod real {
     }
 }
 
-/// fcntl(2). The third argument is a word, of whatever type: it is passed on as it came.
+/// fcntl(2). The third argument is one word of whatever type; it is passed on unchanged.
 ///
 /// # Safety
 /// `argument` is as fcntl(2) requires for `command`.
@@ -35,7 +35,7 @@ pub unsafe extern "C" fn hw_c_fcntl(fd: c_int, command: c_int, argument: usize) 
     }
 }
 
-/// As [`hw_c_fcntl`].
+/// fcntl64, as [`hw_c_fcntl`].
 ///
 /// # Safety
 /// `argument` is as fcntl(2) requires for `command`.
@@ -48,13 +48,13 @@ pub unsafe extern "C" fn hw_c_fcntl64(fd: c_int, command: c_int, argument: usize
     }
 }
 
-/// What fcntl has returned for a file, which is a new number if the command makes one.
+/// Notes the new descriptor, if the command was one that makes a descriptor. Returns the result of fcntl.
 #[inline]
 fn created_by(command: c_int, done: c_int) -> c_int {
     if is_copy(command) { stale::created(done) } else { done }
 }
 
-/// fcntl(2), by another name.
+/// fcntl(2), under another name.
 ///
 /// # Safety
 /// `argument` is as fcntl(2) requires for `command`.
@@ -64,7 +64,8 @@ pub unsafe extern "C" fn hw_c___fcntl(fd: c_int, command: c_int, argument: usize
     unsafe { hw_c_fcntl(fd, command, argument) }
 }
 
-/// None: the kernel does it with the descriptor (F_GETFD, F_SETFD, F_GETOWN), or it is no stream.
+/// Makes the call on a stream. Returns `None` if `fd` is no stream, or if the kernel does it with the descriptor
+/// (F_GETFD, F_SETFD, F_GETOWN).
 #[inline]
 fn control(fd: c_int, command: c_int, argument: usize) -> Option<Called<c_int>> {
     let is_ours = table::is_stream(fd) || is_copy(command) && epoll::is_set(fd);
@@ -101,10 +102,10 @@ fn is_copy(command: c_int) -> bool {
     matches!(command, libc::F_DUPFD | libc::F_DUPFD_CLOEXEC)
 }
 
-/// Flags that a pipe of the kernel keeps, and that change nothing.
+/// Flags that a pipe of the kernel keeps and that change nothing.
 const KEPT: c_int = libc::O_APPEND | libc::O_NOATIME;
 
-/// How the stream is open: the flags of open(2) that can be asked for.
+/// Returns the flags of open(2) with which the stream is open.
 pub fn status_flags(open: &Open) -> c_int {
     let nonblocking = if open.stream.is_nonblocking() { libc::O_NONBLOCK } else { 0 };
     let access = if open.writer.is_some() { libc::O_RDWR } else { open.mode.flags() };
@@ -112,7 +113,7 @@ pub fn status_flags(open: &Open) -> c_int {
 }
 
 fn set_status_flags(open: &Open, fd: c_int, flags: c_int) -> Called<c_int> {
-    // A stream has no packets of the kernel's kind: its messages are putmsg(3)'s.
+    // The kernel's packet mode does not exist on a stream: putmsg(3) sends messages.
     if flags & libc::O_DIRECT != 0 {
         return Err(EINVAL);
     }
@@ -125,9 +126,11 @@ fn set_status_flags(open: &Open, fd: c_int, flags: c_int) -> Called<c_int> {
     Ok(0)
 }
 
-/// F_SETPIPE_SZ: the water marks of the pipe. As in the kernel the size becomes a power of two of pages, and is returned.
+/// F_SETPIPE_SZ: sets the water marks of the pipe. As in the kernel, the size is rounded up to a power of two of pages,
+/// and the new size is returned.
 ///
-/// Errors: `EINVAL` for one that no pipe has; `EPERM` for one beyond what this stream's memory has room for; `EBADF` for a device.
+/// Errors: `EINVAL` for a size that no pipe can have; `EPERM` for a size that does not fit the stream's memory; `EBADF`
+/// for a device.
 fn set_pipe_size(open: &Open, size: u32) -> Called<c_int> {
     if open.stream.settings().pipe_size().is_none() {
         return Err(Failure(libc::EBADF));
@@ -140,11 +143,11 @@ fn set_pipe_size(open: &Open, size: u32) -> Called<c_int> {
     }
 }
 
-/// lockf(3): a stream has no locks, as F_SETLK says.
+/// lockf(3) and lockf64: they fail on a stream, which has no locks, as F_SETLK does.
 macro_rules! without_locks {
     ($($name:ident = $real:ident;)*) => {
         $(
-            /// The C library's, which fails on a stream.
+            /// Calls the function of the next library, or fails on a stream.
             ///
             /// # Safety
             /// Safe for any `fd`: no pointer is passed.

@@ -1,4 +1,4 @@
-//! dup, dup2, dup3: other numbers of the same stream.
+//! dup, dup2 and dup3: they make further descriptors of the same stream.
 
 use std::ffi::c_int;
 
@@ -8,7 +8,7 @@ use crate::next::next;
 use crate::{own, stale, table};
 
 pub mod real {
-    //! The next library's.
+    //! The same functions in the library behind this one ([`next`](crate::next)).
     use super::{c_int, next};
 
     next! {
@@ -47,7 +47,7 @@ pub unsafe extern "C" fn hw_c_dup2(fd: c_int, other: c_int) -> c_int {
     returned(replace(fd, other, 0))
 }
 
-/// dup2(2), by another name.
+/// dup2(2), under another name.
 ///
 /// # Safety
 /// The program owns `other`: its file is closed.
@@ -73,15 +73,16 @@ pub unsafe extern "C" fn hw_c_dup3(fd: c_int, other: c_int, flags: c_int) -> c_i
     returned(replace(fd, other, flags))
 }
 
-/// Whether one of the two is a stream, a set with streams, or the library's own.
+/// Whether one of the two descriptors is a stream, an epoll set with streams, or the library's own.
 #[inline]
 pub fn concerns(fd: c_int, other: c_int) -> bool {
     [fd, other].into_iter().any(|fd| table::is_stream(fd) || table::is_own(fd) || epoll::is_set(fd))
 }
 
-/// Another number of a stream or of a set with streams, the lowest that is free from `from` on. None if it is neither.
+/// Makes another descriptor of a stream or of an epoll set with streams: the lowest that is free from `from` on.
+/// Returns `None` if `fd` is neither.
 ///
-/// Errors: `EMFILE`; `EINVAL` for a number beyond the process's limit.
+/// Errors: `EMFILE`; `EINVAL` if `from` is beyond the process's limit.
 pub fn duplicate(fd: c_int, from: c_int, closed_by_exec: bool) -> Option<Called<c_int>> {
     if table::is_own(fd) {
         return Some(Err(Failure(libc::EBADF)));
@@ -108,9 +109,10 @@ fn copy_stream(changes: &table::Changes, fd: c_int, from: c_int, closed_by_exec:
     Ok(copy)
 }
 
-/// Makes `other` another number of what `number` is, in one step.
+/// Makes `other` a descriptor of the open file of `fd`, in one step.
 fn replace(fd: c_int, other: c_int, flags: c_int) -> Called<c_int> {
-    // A number of the library's own is free for the program: the library would have to move.
+    // The program may take any descriptor that it does not use. If the library uses `other` itself, it would have to
+    // move its own, which it cannot.
     if table::is_own(other) {
         return Err(Failure(libc::EBUSY));
     }
@@ -122,13 +124,13 @@ fn replace(fd: c_int, other: c_int, flags: c_int) -> Called<c_int> {
         if open.is_some() && other as u32 as usize >= table::FDS_MAX {
             return (Err(Failure(libc::EBADF)), changes.closed());
         }
-        // The kernel would keep a stream in its sets: the library has the same open file.
+        // Without this, the kernel would keep a stream in its epoll sets, because the library has the same open file.
         if own::is_open(fd) {
             epoll::forget(other);
         }
         // SAFETY: the program owns both descriptors; no pointer is passed.
         let copy = || if unsafe { own::hw_own_dup3(fd, other, flags) } < 0 { Err(last()) } else { Ok(()) };
-        // The stream that had the number has it no more, and may be closed by that.
+        // The stream that had `other` loses it, and may be closed by that.
         let copied = changes.replace(other, open, copy);
         if copied.is_ok() {
             epoll::copied(fd, other);

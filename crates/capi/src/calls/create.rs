@@ -1,5 +1,5 @@
-//! Calls that give the program a number: a stream that had it, and that the program has closed by a system call of its own, has it no
-//! more (`stale`).
+//! Calls that give the program a new descriptor. If that descriptor was a stream, the program has closed the stream by
+//! a system call of its own, and the table forgets it (`stale`).
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
@@ -11,7 +11,7 @@ use crate::stale::created;
 macro_rules! creating {
     ($($name:ident = $real:ident($($argument:ident: $type:ty),*);)*) => {
         pub mod real {
-            //! The next library's.
+            //! The same functions in the library behind this one ([`next`](crate::next)).
             use super::*;
 
             next! {
@@ -21,7 +21,7 @@ macro_rules! creating {
         }
 
         $(
-            /// The C library's.
+            /// Calls the function of the next library, and removes what the table knew of the new descriptor.
             ///
             /// # Safety
             /// The pointers are as this function's man page requires.
@@ -73,7 +73,7 @@ pub unsafe extern "C" fn hw_c_socketpair(domain: c_int, kind: c_int, protocol: c
     created_two(done, fds)
 }
 
-/// After a call that has stored two numbers if it has returned 0.
+/// Removes what the table knew of two new descriptors, if the call that stored them has returned 0.
 pub fn created_two(done: c_int, fds: *const c_int) -> c_int {
     if done == 0 && crate::table::is_any() {
         // SAFETY: the call has succeeded, so the kernel has just stored two descriptors at `fds`.

@@ -1,4 +1,4 @@
-//! open, openat, creat, pipe: what makes a stream.
+//! open, openat, creat and pipe: the calls that make a stream.
 
 use std::ffi::{CStr, c_char, c_int};
 use std::os::fd::BorrowedFd;
@@ -18,7 +18,7 @@ use crate::table::Mode;
 use crate::{known, memory, own, stale, startup, table};
 
 pub mod real {
-    //! The next library's.
+    //! The same functions in the library behind this one ([`next`](crate::next)).
     use super::{c_char, c_int, mode_t, next};
 
     next! {
@@ -39,13 +39,13 @@ pub mod real {
     }
 }
 
-/// How all paths of devices begin ([`DevicePath`]). There are no such files.
+/// What all paths of devices begin with ([`DevicePath`]). There are no such files.
 const DEVICES: [&[u8]; 4] = [b"/dev/s", b"/dev/udp", b"/dev/tcp", b"/dev/raw"];
 
 macro_rules! opening {
     ($($name:ident = $real:ident($([$directory:ident])? $(($mode:ident))?);)*) => {
         $(
-            /// The C library's; a name of a driver opens a stream, and so does a path of a FIFO where the environment asks for it.
+            /// Opens a file. A path of a driver opens a stream; a path of a FIFO does if the environment asks for it.
             ///
             /// # Safety
             /// `path` is a string.
@@ -83,7 +83,8 @@ opening! {
     hw_c___openat64_2 = __openat64_2([directory]);
 }
 
-/// The stream that is attached to a file that was just opened, under the same number; else the file.
+/// Returns the stream that is attached to a file that was just opened, under the same descriptor. Returns the file if
+/// no stream is attached.
 #[inline]
 fn attached(fd: c_int, flags: c_int) -> c_int {
     stale::created(fd);
@@ -109,7 +110,7 @@ fn open_attached(fd: c_int, file: BorrowedFd<'_>, flags: c_int) -> Called<c_int>
     let opened = guarded(|| restarting(|| Ok(options.open_file(file)?)));
     let done = match opened {
         Ok(Some(stream)) => table::replace(stream, Mode::from_flags(flags), fd, flags & libc::O_CLOEXEC != 0),
-        // It was detached at this moment.
+        // The stream was detached at this moment.
         Ok(None) => Ok(()),
         Err(failure) => Err(failure),
     };
@@ -130,7 +131,7 @@ pub unsafe extern "C" fn hw_c_creat(path: *const c_char, mode: mode_t) -> c_int 
     }
 }
 
-/// creat(2).
+/// creat64, as [`hw_c_creat`].
 ///
 /// # Safety
 /// `path` is a string.
@@ -143,7 +144,7 @@ pub unsafe extern "C" fn hw_c_creat64(path: *const c_char, mode: mode_t) -> c_in
     }
 }
 
-/// None: the path names no stream.
+/// Opens the stream that a path names. Returns `None` if the path names no stream.
 fn open_stream(directory: c_int, path: *const c_char, flags: c_int) -> Option<Called<c_int>> {
     // A path without a NUL within the limit is refused by the kernel.
     // SAFETY: the program passes `path` as a string to open(2), and no other thread may change it during the call.
@@ -156,10 +157,10 @@ fn open_stream(directory: c_int, path: *const c_char, flags: c_int) -> Option<Ca
         }
     }
     if let Some(fd) = named_fd(bytes) {
-        // The kernel opens no socket anew.
+        // The kernel cannot open the socket under the descriptor again.
         return copies::duplicate(fd, 0, flags & libc::O_CLOEXEC != 0);
     }
-    // What can only fail is left to the kernel.
+    // Calls that can only fail are left to the kernel.
     let fails =
         flags & (libc::O_PATH | libc::O_DIRECTORY) != 0 || flags & libc::O_CREAT != 0 && flags & libc::O_EXCL != 0;
     if startup::settings().fifos && !fails && is_fifo(directory, path) {
@@ -168,7 +169,7 @@ fn open_stream(directory: c_int, path: *const c_char, flags: c_int) -> Option<Ca
     None
 }
 
-/// The number for which a path of this process's own descriptors stands.
+/// Returns the descriptor that a path like `/dev/fd/N` stands for.
 fn named_fd(path: &[u8]) -> Option<c_int> {
     match path {
         b"/dev/stdin" => return Some(0),
@@ -190,7 +191,7 @@ pub fn open_device(path: &str, flags: c_int) -> Called<c_int> {
     give_fd(stream, flags)
 }
 
-/// Whether a path is a FIFO's, and readable and writable as this process is: the library needs both.
+/// Whether a path is that of a FIFO. The FIFO must be readable and writable by this process: the library needs both.
 fn is_fifo(directory: c_int, path: &CStr) -> bool {
     // SAFETY: zeros are a value of stat, `path` is a string, and the call writes only to `status`.
     let (asked, status) = unsafe {
@@ -222,12 +223,12 @@ fn open_fifo(directory: c_int, path: &CStr, flags: c_int) -> Called<c_int> {
     give_fd(stream, flags)
 }
 
-/// Gives a stream that was just opened its number.
+/// Gives a new descriptor to a stream that was just opened.
 fn give_fd(stream: Stream, flags: c_int) -> Called<c_int> {
     table::open(stream, Mode::from_flags(flags), 0, flags & libc::O_CLOEXEC != 0)
 }
 
-/// pipe(2): a STREAMS pipe where the program asks for it.
+/// pipe(2). Makes a STREAMS pipe if the program asks for it.
 ///
 /// # Safety
 /// `fds` has room for two descriptors.
@@ -240,7 +241,7 @@ pub unsafe extern "C" fn hw_c_pipe(fds: *mut c_int) -> c_int {
     created_two(unsafe { real::pipe(fds) }, fds)
 }
 
-/// pipe(2), by another name.
+/// pipe(2), under another name.
 ///
 /// # Safety
 /// `fds` has room for two descriptors.
@@ -250,13 +251,13 @@ pub unsafe extern "C" fn hw_c___pipe(fds: *mut c_int) -> c_int {
     unsafe { hw_c_pipe(fds) }
 }
 
-/// pipe2(2): as [`hw_c_pipe`].
+/// pipe2(2), as [`hw_c_pipe`].
 ///
 /// # Safety
 /// `fds` has room for two descriptors.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hw_c_pipe2(fds: *mut c_int, flags: c_int) -> c_int {
-    // Packets and notification pipes are the kernel's.
+    // Packet mode and notification pipes exist only in the kernel's pipes.
     if startup::settings().pipes && flags & !(libc::O_CLOEXEC | libc::O_NONBLOCK) == 0 {
         return returned(pipe(fds, flags));
     }
