@@ -1,5 +1,5 @@
-//! aio_read and its relatives: the C library makes them in threads of its own, whose stacks are too small for a call on a stream. On a
-//! stream they fail with `ENOTSUP`.
+//! aio_read and its relatives. The C library makes these calls in threads of its own, whose stacks are too small for a
+//! call on a stream. On a stream they fail with `ENOTSUP`.
 
 use std::ffi::{c_int, c_void};
 
@@ -9,7 +9,7 @@ use crate::next::next;
 use crate::table;
 
 pub mod real {
-    //! The next library's.
+    //! The same functions in the library behind this one ([`next`](crate::next)).
     use super::{Block, c_int, c_void, next};
 
     next! {
@@ -31,7 +31,7 @@ pub struct Block {
     fd: c_int,
 }
 
-/// Whether a request is one on a stream. A place that is not there is the C library's affair.
+/// Whether a request is one on a stream. A bad address is left to the C library.
 fn is_of_stream(block: *const Block) -> bool {
     // SAFETY: `memory::get` checks that `block` is readable, and any bytes are a valid int.
     table::is_any() && !block.is_null() && unsafe { memory::get(block) }.is_ok_and(|block| table::is_stream(block.fd))
@@ -40,7 +40,7 @@ fn is_of_stream(block: *const Block) -> bool {
 macro_rules! refused {
     ($($name:ident = $real:ident($($argument:ident: $type:ty),*) if $is_of_stream:expr;)*) => {
         $(
-            /// The C library's, which fails on a stream.
+            /// Calls the function of the next library, or fails if a request is one on a stream.
             ///
             /// # Safety
             /// The pointers are as this function's man page requires.
@@ -69,7 +69,7 @@ refused! {
         if has_stream(blocks, count);
 }
 
-/// Whether one of the requests is on a stream: then none is begun.
+/// Whether one of the requests is on a stream. Then no request is started.
 fn has_stream(blocks: *const *mut Block, count: c_int) -> bool {
     let is_one = |at: usize| {
         // SAFETY: `memory::get` checks that the entry of `blocks` is readable, and any bytes are a valid pointer.

@@ -1,6 +1,7 @@
-//! sendmsg, recvmsg, sendmmsg, recvmmsg: a stream among the descriptors that go over a local socket (SCM_RIGHTS) is replaced by one that
-//! stands for all of its own ([`Stream::to_bundle`]). A received end of a pipe or FIFO becomes a stream at once; one of a driver when the
-//! program names the driver: hw_take_stream.
+//! sendmsg, recvmsg, sendmmsg and recvmmsg. If a stream is among the descriptors that go over a local socket
+//! (SCM_RIGHTS), it is replaced by a descriptor that stands for all of its own ([`Stream::to_bundle`]). A received end
+//! of a pipe or FIFO becomes a stream at once. A received end of a driver becomes one when the program names the
+//! driver: hw_take_stream.
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
@@ -18,7 +19,7 @@ use crate::startup;
 use crate::table::{self, Mode};
 
 pub mod real {
-    //! The next library's.
+    //! The same functions in the library behind this one ([`next`](crate::next)).
     use super::{c_int, c_uint, mmsghdr, msghdr, next, timespec};
 
     next! {
@@ -68,7 +69,7 @@ pub unsafe extern "C" fn hw_c_recvmsg(fd: c_int, message: *mut msghdr, flags: c_
     received
 }
 
-/// A descriptor that stands for a stream of a driver becomes it, under the same number.
+/// Makes a received descriptor that stands for a stream of a driver that stream, under the same descriptor.
 ///
 /// # Safety
 /// Safe for any `driver`, which is checked, if no other thread writes it during the call.
@@ -148,10 +149,10 @@ pub unsafe extern "C" fn hw_c_recvmmsg(
     received
 }
 
-/// The most messages of one call (UIO_MAXIOV).
+/// The most messages of one call (the kernel's UIO_MAXIOV).
 const MESSAGES_MAX: c_uint = 1024;
 
-/// Why no message goes through a number. None: the kernel says.
+/// Returns why no message can go through a descriptor. `None` if the kernel decides.
 fn refused(fd: c_int) -> Option<Failure> {
     if table::is_own(fd) {
         return Some(Failure(libc::EBADF));
@@ -159,7 +160,7 @@ fn refused(fd: c_int) -> Option<Failure> {
     table::is_stream(fd).then_some(Failure(libc::ENOTSOCK))
 }
 
-/// Takes up the descriptors of a received message.
+/// Handles the descriptors of a received message.
 ///
 /// # Safety
 /// The kernel has just filled in `message`.
@@ -176,7 +177,8 @@ unsafe fn take_up_all(message: &msghdr, flags: c_int) {
     }
 }
 
-/// A received descriptor that stands for a pipe's or FIFO's end becomes one, under the same number. One of a driver is left as it is.
+/// Makes a received descriptor a stream, if it stands for the end of a pipe or FIFO. A descriptor of a driver is left
+/// as it is.
 fn take_up(fd: c_int, closed_by_exec: bool) -> Called<()> {
     // SAFETY: the kernel has just made the descriptor for the program, which does not know it yet.
     let file = unsafe { BorrowedFd::borrow_raw(fd) };
@@ -187,7 +189,7 @@ fn take_up(fd: c_int, closed_by_exec: bool) -> Called<()> {
     }
 }
 
-/// Calls `action` with the place of each descriptor of the message.
+/// Calls `action` with the address of each descriptor in the message.
 ///
 /// # Safety
 /// The control part of `message` is as long as the message says.
@@ -206,17 +208,17 @@ unsafe fn for_each_file(message: &msghdr, mut action: impl FnMut(*mut c_int)) {
     }
 }
 
-/// A message with the streams replaced.
+/// A message whose streams are replaced by descriptors that stand for them.
 struct Replaced {
     message: msghdr,
-    /// The control part. Aligned as headers of control messages.
+    /// The control part of `message`. Its type gives the alignment of control headers.
     _control: Vec<u64>,
-    /// Open until the message has been sent.
+    /// The descriptors that stand for the streams. They stay open until the message has been sent.
     _files: Vec<OwnedFd>,
 }
 
 impl Replaced {
-    /// None if no stream is sent, or the kernel is to refuse the message.
+    /// Copies a message. Returns `None` if the message has no stream, or if the kernel is to refuse it.
     fn from_message(message: *const msghdr) -> Called<Option<Replaced>> {
         // SAFETY: `memory::get` checks that `message` is readable, and any bytes are a valid msghdr.
         let Ok(mut message) = (unsafe { memory::get(message) }) else { return Ok(None) };

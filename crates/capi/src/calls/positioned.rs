@@ -1,5 +1,5 @@
-//! pread, pwrite and their relatives: a stream has no position, so they fail with `ESPIPE`, as on a FIFO. The position -1 of preadv2 and
-//! pwritev2 is none: these are readv and writev with flags.
+//! pread, pwrite and their relatives. A stream has no position, so they fail with `ESPIPE`, as on a FIFO. With the
+//! position -1, preadv2 and pwritev2 are readv and writev with flags.
 
 use std::ffi::{c_int, c_void};
 
@@ -11,7 +11,7 @@ use crate::next::next;
 use crate::table;
 
 pub mod real {
-    //! The next library's.
+    //! The same functions in the library behind this one ([`next`](crate::next)).
     use super::{c_int, c_void, iovec, next, off_t};
 
     next! {
@@ -34,7 +34,7 @@ pub mod real {
     }
 }
 
-/// Why a call with a position fails on a stream. None: the number is the kernel's affair.
+/// Returns why a call with a position fails on a stream. `None` if `fd` is no stream, and the kernel makes the call.
 fn refused(fd: c_int, offset: off_t) -> Option<Failure> {
     if table::is_own(fd) {
         return Some(Failure(libc::EBADF));
@@ -45,7 +45,7 @@ fn refused(fd: c_int, offset: off_t) -> Option<Failure> {
 macro_rules! positioned {
     ($($name:ident = $real:ident($place:ident: $type:ty, $count:ident: $size:ty $(, $room:ident: usize)?);)*) => {
         $(
-            /// The C library's, which fails on a stream.
+            /// Calls the function of the next library, or fails on a stream.
             ///
             /// # Safety
             /// The pointer is as this function's man page requires.
@@ -88,10 +88,10 @@ const RWF_SYNC: c_int = 4;
 const RWF_NOWAIT: c_int = 8;
 const RWF_APPEND: c_int = 0x10;
 const RWF_NOAPPEND: c_int = 0x20;
-/// Flags that mean nothing at a pipe, which the kernel's takes too.
+/// Flags that mean nothing on a pipe. The kernel's pipe accepts them too.
 const IDLE: c_int = RWF_HIPRI | RWF_DSYNC | RWF_SYNC | RWF_APPEND | RWF_NOAPPEND;
 
-/// Whether a call with these flags must not wait.
+/// Returns whether a call with these flags must not wait.
 ///
 /// Errors: `EOPNOTSUPP` for a flag that a stream does not know; `EINVAL` for two that exclude each other.
 #[inline]
@@ -108,13 +108,13 @@ pub fn is_now(flags: c_int) -> Called<bool> {
     Ok(flags & RWF_NOWAIT != 0)
 }
 
-/// None: it is no stream.
+/// Reads from a stream. Returns `None` if `fd` is no stream.
 #[inline(never)]
 fn read_at(fd: c_int, pieces: *const iovec, count: c_int, flags: c_int) -> Option<Called<isize>> {
     table::with(fd, |open| readv_with(open, pieces, count, flags))
 }
 
-/// As [`read_at`].
+/// Writes to a stream. Returns `None` if `fd` is no stream.
 #[inline(never)]
 fn write_at(fd: c_int, pieces: *const iovec, count: c_int, flags: c_int) -> Option<Called<isize>> {
     table::with(fd, |open| writev_with(open, fd, pieces, count, flags))
@@ -123,7 +123,7 @@ fn write_at(fd: c_int, pieces: *const iovec, count: c_int, flags: c_int) -> Opti
 macro_rules! with_flags {
     ($($name:ident = $real:ident by $call:ident;)*) => {
         $(
-            /// The C library's. On a stream only without a position, which is -1.
+            /// Calls the function of the next library. On a stream, only the position -1 is valid.
             ///
             /// # Safety
             /// `pieces` points at `count` iovecs, as this function's man page requires.

@@ -1,4 +1,4 @@
-//! read, write, readv, writev.
+//! read, write, readv and writev.
 
 use std::ffi::{c_int, c_void};
 use std::io::{IoSlice, IoSliceMut};
@@ -13,7 +13,7 @@ use crate::restart::restarting;
 use crate::table::{self, Open, Seen};
 
 pub mod real {
-    //! The next library's.
+    //! The same functions in the library behind this one ([`next`](crate::next)).
     use super::{c_int, c_void, iovec, next};
 
     next! {
@@ -40,7 +40,7 @@ pub unsafe extern "C" fn hw_c_read(fd: c_int, buffer: *mut c_void, count: usize)
     }
 }
 
-/// Apart, so that a call that is passed on saves no registers.
+/// Reads from a stream. It is a separate function, so that a call that is passed on saves no registers.
 #[inline(never)]
 extern "C" fn read_stream(fd: c_int, buffer: *mut c_void, count: usize, seen: Seen) -> isize {
     let done = table::with_handle(fd, seen, |open, known, handle| {
@@ -65,7 +65,7 @@ extern "C" fn read_any(fd: c_int, buffer: *mut c_void, count: usize) -> isize {
     }
 }
 
-/// read(2) of a fortified program, which ends the program if the buffer is too short.
+/// read(2) of a fortified program. The call ends the program if the buffer is too short.
 ///
 /// # Safety
 /// `buffer` points at `room` writable bytes.
@@ -92,7 +92,7 @@ pub unsafe extern "C" fn hw_c_write(fd: c_int, buffer: *const c_void, count: usi
     }
 }
 
-/// As [`read_stream`].
+/// Writes to a stream. It is a separate function, so that a call that is passed on saves no registers.
 #[inline(never)]
 extern "C" fn write_stream(fd: c_int, buffer: *const c_void, count: usize, seen: Seen) -> isize {
     let done = table::with_handle(fd, seen, |open, known, handle| {
@@ -128,7 +128,7 @@ extern "C" fn write_any(fd: c_int, buffer: *const c_void, count: usize) -> isize
     written
 }
 
-/// read(2), by another name.
+/// read(2), under another name.
 ///
 /// # Safety
 /// `buffer` points at `count` writable bytes.
@@ -138,7 +138,7 @@ pub unsafe extern "C" fn hw_c___read(fd: c_int, buffer: *mut c_void, count: usiz
     unsafe { hw_c_read(fd, buffer, count) }
 }
 
-/// write(2), by another name.
+/// write(2), under another name.
 ///
 /// # Safety
 /// `buffer` points at `count` readable bytes.
@@ -148,7 +148,7 @@ pub unsafe extern "C" fn hw_c___write(fd: c_int, buffer: *const c_void, count: u
     unsafe { hw_c_write(fd, buffer, count) }
 }
 
-/// eventfd_read(3): eight bytes. 0, or -1.
+/// eventfd_read(3): reads eight bytes. Returns 0 or -1.
 ///
 /// # Safety
 /// `value` points at a writable word of eight bytes.
@@ -162,7 +162,7 @@ pub unsafe extern "C" fn hw_c_eventfd_read(fd: c_int, value: *mut u64) -> c_int 
     if unsafe { hw_c_read(fd, value.cast(), size_of::<u64>()) } == size_of::<u64>() as isize { 0 } else { -1 }
 }
 
-/// eventfd_write(3).
+/// eventfd_write(3): writes eight bytes. Returns 0 or -1.
 ///
 /// # Safety
 /// Safe for any `fd`: no pointer is passed.
@@ -230,7 +230,7 @@ fn read_again(open: &Open, buffer: &mut [u8], failure: Failure) -> Called<isize>
     })
 }
 
-/// A read that blocks until its whole count is there (RFILL), longer than one call takes.
+/// Reads until the whole count is there (RFILL), if the count is more than one call takes.
 #[cold]
 fn read_long(open: &Open, buffer: *mut c_void, count: usize) -> Called<isize> {
     let mut done = 0;
@@ -276,7 +276,7 @@ fn write_again(open: &Open, bytes: &[u8], failure: Failure) -> Called<isize> {
 
 #[cold]
 fn write_long(open: &Open, buffer: *const c_void, count: usize) -> Called<isize> {
-    // Before anything is sent.
+    // The whole buffer is checked before anything is sent.
     if !memory::may_use(Use::Read, buffer, count) {
         return Err(Failure(libc::EFAULT));
     }
@@ -302,10 +302,10 @@ fn write_long(open: &Open, buffer: *const c_void, count: usize) -> Called<isize>
 
 /// The most pieces of one call (IOV_MAX).
 const PIECES_MAX: c_int = 1024;
-/// So many pieces need no allocation.
+/// The most pieces that need no allocation.
 const PIECES: usize = 16;
 
-/// Copies the description of a call's pieces, and checks their lengths.
+/// Copies the iovecs of a call, and checks the lengths of their buffers.
 fn pieces(at: *const iovec, count: c_int, place: &mut [iovec]) -> Called<()> {
     let len = size_of_val(place);
     if !(0..=PIECES_MAX).contains(&count) {
@@ -319,7 +319,7 @@ fn pieces(at: *const iovec, count: c_int, place: &mut [iovec]) -> Called<()> {
     total.filter(|total| isize::try_from(*total).is_ok()).map(drop).ok_or(Failure(libc::EINVAL))
 }
 
-/// Calls `action` with the pieces' description.
+/// Calls `action` with a copy of the iovecs.
 fn with_pieces<T>(at: *const iovec, count: c_int, action: impl FnOnce(&[iovec]) -> Called<T>) -> Called<T> {
     let none = iovec { iov_base: std::ptr::null_mut(), iov_len: 0 };
     let len = usize::try_from(count).ok().filter(|len| *len <= PIECES_MAX as usize).ok_or(Failure(libc::EINVAL))?;
@@ -334,7 +334,7 @@ fn with_pieces<T>(at: *const iovec, count: c_int, action: impl FnOnce(&[iovec]) 
     action(place)
 }
 
-/// readv(2), with the flags of preadv2(2).
+/// Makes readv(2) on a stream, with the flags of preadv2(2).
 pub fn readv_with(open: &Open, at: *const iovec, count: c_int, flags: c_int) -> Called<isize> {
     open.check_reads()?;
     with_pieces(at, count, |pieces| {
@@ -357,7 +357,7 @@ pub fn readv_with(open: &Open, at: *const iovec, count: c_int, flags: c_int) -> 
     })
 }
 
-/// writev(2), as [`readv_with`].
+/// Makes writev(2) on a stream, with the flags of pwritev2(2).
 pub fn writev_with(open: &Open, fd: c_int, at: *const iovec, count: c_int, flags: c_int) -> Called<isize> {
     let stream = open.to_write()?;
     with_pieces(at, count, |pieces| {
