@@ -1,10 +1,11 @@
-//! epoll: streams in the kernel's sets.
+//! epoll: streams in the epoll sets of the kernel.
 //!
-//! A stream's descriptor is in the set with the program's data, for EPOLLRDNORM and EPOLLWRNORM in place of EPOLLIN and EPOLLOUT: by
-//! these bits the library knows an event of a stream, whichever process has added it. The descriptor is readable and writable
-//! whenever the stream may be ready. So the library looks at the stream of an event, drops what is not ready, and prepares the
-//! descriptor anew. Before a wait it looks only at the members that are listed: streams whose descriptor does not tell all, and with
-//! EPOLLET those that the program has been told of since, which may not have been read until `EAGAIN`.
+//! A stream's descriptor is in the kernel's set with the program's data, and with EPOLLRDNORM and EPOLLWRNORM instead
+//! of EPOLLIN and EPOLLOUT. By these bits the library recognises an event of a stream, whichever process has added the
+//! stream. The descriptor is readable and writable whenever the stream may be ready. So the library looks at the stream
+//! of each event, drops the event if the stream is not ready, and prepares the descriptor anew. Before a wait the
+//! library looks only at listed members: streams whose descriptor does not show every change, and, with EPOLLET,
+//! streams that were reported since the last look, which the program may not have read until `EAGAIN`.
 
 use std::ffi::{c_int, c_uint};
 use std::os::fd::RawFd;
@@ -25,7 +26,7 @@ use sets::Member;
 pub use sets::{copied, forget, is_set, lost};
 
 pub mod real {
-    //! The next library's.
+    //! The same functions in the library behind this one ([`next`](crate::next)).
     use super::{c_int, epoll_event, next, sigset_t, timespec};
 
     next! {
@@ -55,15 +56,17 @@ pub unsafe extern "C" fn hw_c_epoll_ctl(set: c_int, operation: c_int, fd: c_int,
     unsafe { real::epoll_ctl(set, operation, fd, event) }
 }
 
-/// What tells an event of a stream from those of other descriptors.
+/// The bits that tell an event of a stream from those of other descriptors.
 const READABLE: u32 = libc::EPOLLRDNORM as u32;
 const WRITABLE: u32 = libc::EPOLLWRNORM as u32;
-/// Reported whether or not the program asks for them.
+/// The events that are reported even if the program does not ask for them.
 const ALWAYS: u32 = (libc::EPOLLERR | libc::EPOLLHUP) as u32;
 
-/// What the kernel is asked for: what the program wants, with whatever may make it ready.
+/// Returns what the kernel is asked for: the descriptor's event that occurs whenever a wanted event of the stream may
+/// have occurred.
 fn asked(events: u32, data: u64) -> epoll_event {
-    // EPOLLEXCLUSIVE goes with EPOLLIN and EPOLLOUT alone; without it all sets are told. EPOLLRDHUP is of sockets: no pipe reports it.
+    // EPOLLEXCLUSIVE is valid only with EPOLLIN and EPOLLOUT; without it, all sets are woken. EPOLLRDHUP is for
+    // sockets, and no pipe reports it.
     let kept = (libc::EPOLLET | libc::EPOLLWAKEUP) as u32;
     let reads = (libc::EPOLLIN | libc::EPOLLPRI | libc::EPOLLRDNORM | libc::EPOLLRDBAND) as u32;
     let writes = (libc::EPOLLOUT | libc::EPOLLWRNORM | libc::EPOLLWRBAND) as u32;
@@ -72,7 +75,7 @@ fn asked(events: u32, data: u64) -> epoll_event {
     epoll_event { events: events & kept | reads | writes, u64: data }
 }
 
-/// What the kernel takes together with EPOLLEXCLUSIVE.
+/// The bits that the kernel accepts together with EPOLLEXCLUSIVE.
 const WITH_EXCLUSIVE: u32 = (libc::EPOLLIN
     | libc::EPOLLOUT
     | libc::EPOLLERR
@@ -81,7 +84,7 @@ const WITH_EXCLUSIVE: u32 = (libc::EPOLLIN
     | libc::EPOLLET
     | libc::EPOLLEXCLUSIVE) as u32;
 
-/// Refuses what the kernel refuses of EPOLLEXCLUSIVE, which it does not see; see [`asked`].
+/// Checks EPOLLEXCLUSIVE as the kernel does, which does not see the bit; see [`asked`].
 ///
 /// Errors: `EINVAL`.
 fn check_exclusive(operation: c_int, events: u32, before: Option<u32>) -> Called<()> {
@@ -93,20 +96,20 @@ fn check_exclusive(operation: c_int, events: u32, before: Option<u32>) -> Called
     Ok(())
 }
 
-/// Whether an event is one of a stream, in a set of this process or of one that shares the set.
+/// Whether an event is one of a stream. This process or another one that shares the set may have added the stream.
 fn is_of_stream(events: u32) -> bool {
     events & (READABLE | WRITABLE) != 0 && events & (libc::EPOLLIN | libc::EPOLLOUT) as u32 == 0
 }
 
-/// An event of a stream that another process has added to the set: by the kernel's word alone.
+/// Translates an event of a stream that another process has added. Only the kernel knows about it here.
 fn translate(event: &mut epoll_event) {
     let bits = [(READABLE, libc::EPOLLIN as u32), (WRITABLE, libc::EPOLLOUT as u32)];
     let seen = event.events;
     event.events |= bits.iter().filter(|(bit, _)| seen & bit != 0).fold(0, |all, (_, bit)| all | bit);
 }
 
-/// What a wait returns that has begun when this process had no stream in the set. None: another thread has added the first one
-/// meanwhile, and what the kernel has reported is not ready.
+/// Returns the result of a wait that began when this process had no stream in the set. `None` if another thread has
+/// added the first stream meanwhile, and what the kernel has reported is not ready.
 fn finished(set: c_int, events: *mut epoll_event, count: c_int, most: c_int) -> Option<c_int> {
     if count <= 0 || !is_set(set) {
         return Some(translated(events, count));
@@ -117,7 +120,7 @@ fn finished(set: c_int, events: *mut epoll_event, count: c_int, most: c_int) -> 
     }
 }
 
-/// The kernel's answer for a set in which this process has no stream.
+/// Translates the kernel's answer for a set in which this process has no stream.
 fn translated(events: *mut epoll_event, count: c_int) -> c_int {
     if table::is_any() && count > 0 {
         // SAFETY: epoll_pwait has succeeded, so the kernel has filled in `count` events.
@@ -134,7 +137,7 @@ fn control(set: c_int, operation: c_int, fd: c_int, event: *mut epoll_event) -> 
         _ => unsafe { memory::get(event.cast_const())? },
     };
     let mut passed = asked(wanted.events, wanted.u64);
-    // The kernel's entry and the member change in one step for other threads, which look at the member after an event.
+    // The kernel's entry and the member change in one step, because other threads look at the member after an event.
     let mut in_both = |of: &mut sets::Set| {
         check_exclusive(operation, wanted.events, of.member(fd).map(|member| member.events))?;
         // SAFETY: `passed` is our own event.
@@ -152,8 +155,8 @@ fn control(set: c_int, operation: c_int, fd: c_int, event: *mut epoll_event) -> 
         sets::unmake_empty(set);
         return done;
     }
-    // Prepared: the descriptor's state is right for the first wait. Else there is a look before it: no descriptor shows a hang-up or an
-    // error that a module has raised.
+    // If preparing succeeds, the descriptor shows the right state for the first wait. Otherwise the stream is listed:
+    // no descriptor shows a hang-up or an error that a module has raised.
     let prepared = table::with(fd, |open| Ok(open.prepare_poll(events_of(wanted.events))?));
     if !matches!(prepared, Some(Ok(Prepared::Armed { look_every: None, .. }))) {
         sets::using(set, |set| set.list(fd, true));
@@ -165,12 +168,12 @@ fn events_of(events: u32) -> Events {
     Events::from_bits_truncate(events as u16)
 }
 
-/// A module was pushed or popped on a stream: its descriptor may not tell all any more.
+/// Lists a stream after a module was pushed or popped: its descriptor may no longer show every change.
 pub fn look_again(fd: c_int) {
     sets::look_again(fd, |_| ());
 }
 
-/// A write to a stream has taken less than it was given.
+/// Notes that a write to a stream has taken fewer bytes than it was given.
 #[cold]
 pub fn was_full(fd: c_int) {
     sets::look_again(fd, |member| member.was_full = true);
@@ -238,8 +241,8 @@ pub unsafe extern "C" fn hw_c_epoll_pwait2(
     returned(duration(time).and_then(|timeout| wait(set, events, most, timeout, mask)))
 }
 
-/// After so many waits that the kernel ended for streams that are not ready, a wait pauses: a message lies there that the program does
-/// not wait for, and the kernel would report it again at once.
+/// The number of waits that the kernel may end for streams that are not ready. After that a wait pauses: the stream has
+/// a message that the program does not wait for, and the kernel would report it again at once.
 const IN_VAIN: u32 = 10;
 const NAP: Duration = Duration::from_millis(1);
 
@@ -257,7 +260,7 @@ fn wait(
         let (ready, look_every) = look_at_listed(set);
         let left = until.map(|until| until.saturating_duration_since(Instant::now()));
         let sleep = if ready.is_empty() { checks.limit(least(left, look_every)) } else { Some(Duration::ZERO) };
-        // Rounded up: a millisecond that is not over is waited for.
+        // Rounded up, so that the last millisecond is waited for.
         let sleep_ms = sleep.map_or(-1, |sleep| sleep.as_nanos().div_ceil(1_000_000).min(i32::MAX as u128) as c_int);
         // This uses the system call, which is no cancellation point, as in `poll`.
         // SAFETY: `place` and `mask` are the program's, and the kernel checks them.
@@ -280,8 +283,8 @@ fn wait(
     }
 }
 
-/// Puts the events for the program into its place: of the kernel's, of which there are `count`, and of the listed members that are
-/// ready. Returns how many.
+/// Stores the events for the program at `place`: first those of the `count` events of the kernel that are ready, then
+/// the listed members in `ready`. Returns how many were stored.
 fn take(set: c_int, place: *mut epoll_event, count: usize, most: usize, ready: Vec<Looked>) -> Called<usize> {
     let room = most.min(count + ready.len());
     // SAFETY: `memory::bytes_mut` checks the events at `place`; the program must not use them during the call.
@@ -289,7 +292,7 @@ fn take(set: c_int, place: *mut epoll_event, count: usize, most: usize, ready: V
     // SAFETY: `memory::bytes_mut` has found room for `room` events at `place`, and any bytes are valid events.
     let events = unsafe { std::slice::from_raw_parts_mut(place, room) };
     let mut kept = 0;
-    // The members that are reported, and where.
+    // The members that are reported, and the index of each event.
     let mut reported: Vec<(RawFd, usize)> = Vec::new();
     for at in 0..count {
         if let Some((fd, event)) = reported_event(set, events[at], &reported) {
@@ -309,15 +312,15 @@ fn take(set: c_int, place: *mut epoll_event, count: usize, most: usize, ready: V
     Ok(kept)
 }
 
-/// Looks at the listed members of a set. Returns those that are ready, and how often to look at those whose descriptor does not tell
-/// all.
+/// Looks at the listed members of a set. Returns those that are ready, and how often to look at members whose
+/// descriptor does not show every change.
 fn look_at_listed(set: c_int) -> (Vec<Looked>, Option<Duration>) {
     let (mut ready, mut look_every) = (Vec::new(), None);
     for (fd, member) in sets::using(set, sets::Set::members_to_check).unwrap_or_default() {
         let Some(looked) = look_at(fd, &member, false) else { continue };
         look_every = least(look_every, looked.look_every);
         if looked.events != 0 {
-            // Noted when it is reported, for which there may be no room.
+            // The look is noted when the event is reported; there may be no room for it.
             ready.push(looked);
         } else {
             looked.note(set);
@@ -332,12 +335,12 @@ struct Looked {
     /// The events to report.
     events: u32,
     look_every: Option<Duration>,
-    /// The member as it is then.
+    /// The member as it is after the look.
     member: Member,
 }
 
 impl Looked {
-    /// Notes it in the member, and whether the member is looked at before the next wait.
+    /// Notes the look in the member, and lists the member for the next wait if needed.
     fn note(&self, set: c_int) {
         sets::using(set, |set| {
             let Some(member) = set.member(self.fd) else { return };
@@ -346,8 +349,8 @@ impl Looked {
         });
     }
 
-    /// Notes that it is reported: with EPOLLONESHOT no more until the program arms it anew. False: another thread has reported it, or
-    /// has changed what is asked for.
+    /// Notes that the event is reported. With EPOLLONESHOT the member is then reported no more until the program arms
+    /// it anew. Returns false if another thread has reported the event, or has changed what is asked for.
     fn report(&self, set: c_int) -> bool {
         let seen = &self.member;
         let is_first = sets::using(set, |of| {
@@ -371,22 +374,23 @@ impl Looked {
     }
 }
 
-/// Looks at a member, after an event of the kernel or before a wait, and prepares the descriptor if it is not ready. None: the stream
-/// was closed meanwhile.
+/// Looks at a member after an event of the kernel or before a wait, and prepares the descriptor if the stream is not
+/// ready. Returns `None` if the stream was closed meanwhile.
 fn look_at(fd: RawFd, member: &Member, has_event: bool) -> Option<Looked> {
     let mut looked = Looked { fd, events: 0, look_every: None, member: *member };
     let wanted = events_of(member.events);
     let reported = table::with(fd, |open| {
-        // Of a FIFO that is open for both, a wait reports what is there.
+        // A FIFO that is open for reading and writing is not reported by edges: each wait reports what is there.
         if member.is_edge() && open.writer.is_none() {
             let edge = open.stream.prepare_edge(wanted, &mut looked.member.told)?;
             looked.look_every = edge.look_every;
-            // Room is a level, of which an event of the kernel or a write that took less says that it is new.
+            // Room is a level. An event of the kernel, or a write that took less than it was given, shows that the room
+            // is new.
             let is_new = !edge.room.is_empty() && (has_event || member.was_full);
             if is_new {
                 looked.member.was_full = false;
             }
-            // An edge reports all that is there, as the kernel's.
+            // An edge reports everything that is there, as the kernel does.
             let is_edge = is_new || !edge.fresh.is_empty();
             return Ok(if is_edge { edge.fresh | edge.held | edge.room } else { Events::default() });
         }
@@ -400,14 +404,16 @@ fn look_at(fd: RawFd, member: &Member, has_event: bool) -> Option<Looked> {
     });
     looked.events = match reported? {
         Ok(events) => u32::from(events.bits()) & (member.events | ALWAYS),
-        // As poll: it is broken, or below a multiplexer. Of edges the kernel's event is one.
+        // As in poll, the stream is broken or below a multiplexer. With EPOLLET, only an event of the kernel counts as
+        // an edge.
         Err(_) if has_event || !member.is_edge() => libc::EPOLLERR as u32,
         Err(_) => 0,
     };
     Some(looked)
 }
 
-/// The event that the program gets for one of the kernel, and the member that it is of. None: the stream is not ready.
+/// Returns the event that the program gets for one of the kernel, and the member that caused it. `None` if the stream
+/// is not ready.
 fn reported_event(
     set: c_int,
     mut event: epoll_event,
@@ -419,13 +425,14 @@ fn reported_event(
         return Some((None, event));
     }
     let members = sets::using(set, |set| set.with_data(data)).unwrap_or_default();
-    // A hang-up of a member that was reported once is not one of another descriptor.
+    // If a member was reported once already, a hang-up is taken as that member's, and not as that of another
+    // descriptor.
     let is_known = !members.is_empty() && (is_certain || members.iter().any(|(_, member)| member.spent));
     for (fd, member) in members {
         if member.spent || reported.iter().any(|(other, _)| *other == fd) {
             continue;
         }
-        // Of a stream that was closed meanwhile, the kernel's word.
+        // For a stream that was closed meanwhile, the kernel's event is reported.
         let closed = || Looked { fd, events: seen & (member.events | ALWAYS), look_every: None, member };
         let looked = look_at(fd, &member, true).unwrap_or_else(closed);
         if looked.events == 0 {
@@ -438,7 +445,7 @@ fn reported_event(
     if is_known {
         return None;
     }
-    // Another process's stream, or a hang-up of what is no stream.
+    // The event is one of another process's stream, or a hang-up of a descriptor that is no stream.
     if is_certain {
         translate(&mut event);
         event.events &= !(READABLE | WRITABLE);

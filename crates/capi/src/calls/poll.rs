@@ -1,7 +1,7 @@
-//! poll, ppoll: streams beside any other descriptors.
+//! poll and ppoll: they wait for streams and for any other descriptors together.
 //!
-//! A set without a stream is passed on. Of a stream the library itself says whether it is ready; where nothing is, it prepares the
-//! stream's descriptor, and the kernel waits for all.
+//! A set without a stream is passed on. For a stream, the library itself knows whether it is ready. If nothing is
+//! ready, the library prepares the descriptors of the streams, and the kernel waits for all descriptors.
 
 use std::ffi::{c_int, c_short, c_ulong};
 use std::ptr;
@@ -17,7 +17,7 @@ use crate::stale;
 use crate::table;
 
 pub mod real {
-    //! The next library's.
+    //! The same functions in the library behind this one ([`next`](crate::next)).
     use super::{c_int, c_ulong, next, pollfd, sigset_t, timespec};
 
     next! {
@@ -46,7 +46,7 @@ pub unsafe extern "C" fn hw_c_poll(polled: *mut pollfd, count: c_ulong, timeout_
     }
 }
 
-/// poll(2), by another name.
+/// poll(2), under another name.
 ///
 /// # Safety
 /// `polled` points at `count` writable entries.
@@ -75,7 +75,7 @@ pub unsafe extern "C" fn hw_c_ppoll(
     }
 }
 
-/// poll(2) of a fortified program.
+/// poll(2) of a fortified program. `room` is the size in bytes of what `polled` points at.
 ///
 /// # Safety
 /// `polled` points at `room` writable bytes.
@@ -90,7 +90,7 @@ pub unsafe extern "C" fn hw_c___poll_chk(polled: *mut pollfd, count: c_ulong, ti
     }
 }
 
-/// ppoll(2) of a fortified program.
+/// ppoll(2) of a fortified program. `room` is the size in bytes of what `polled` points at.
 ///
 /// # Safety
 /// `polled` points at `room` writable bytes; `time` and `mask` are null or point at their structures.
@@ -112,7 +112,8 @@ pub unsafe extern "C" fn hw_c___ppoll_chk(
     }
 }
 
-/// The set, if there is a stream in it. A set that the program cannot write is the kernel's to refuse.
+/// Returns the set if there is a stream in it. A set that the program cannot write is left to the kernel, which refuses
+/// it.
 #[inline]
 fn streams_in<'p>(polled: *mut pollfd, count: c_ulong) -> Option<&'p mut [pollfd]> {
     if !table::is_any() || count == 0 {
@@ -126,7 +127,7 @@ fn streams_in<'p>(polled: *mut pollfd, count: c_ulong) -> Option<&'p mut [pollfd
     polled.iter().any(|one| table::is_stream(one.fd)).then_some(polled)
 }
 
-/// The time of a timespec. None: no limit.
+/// Converts a timespec. `None` means no limit.
 ///
 /// Errors: `EFAULT`, `EINVAL`.
 pub fn duration(time: *const timespec) -> Called<Option<Duration>> {
@@ -141,18 +142,20 @@ pub fn duration(time: *const timespec) -> Called<Option<Duration>> {
     }
 }
 
-/// What the kernel is asked of a stream's descriptor, or what the library knows already.
+/// What to do for one descriptor.
 enum Asked {
+    /// Report these events: the library knows that the stream is ready.
     Ready(Events),
+    /// Ask the kernel for these events of the stream's descriptor, and look again after the given time.
     Kernel(c_short, Option<Duration>),
-    /// It is no stream.
+    /// Ask the kernel, because the descriptor is no stream.
     Other,
 }
 
 fn ask(one: &pollfd) -> Called<Asked> {
     let wanted = Events::from_bits_truncate(one.events as u16);
     let prepared = table::with(one.fd, |open| match open.prepare_poll(wanted) {
-        // A stream below a multiplexer (STREAMS.md, section 4), or one that is broken.
+        // The stream is below a multiplexer (STREAMS.md, section 4), or it is broken.
         Err(error) if error.errno() == headwater_streams::Errno::Inval => Ok(None),
         Err(error) if error.errno() == headwater_streams::Errno::Intr => Err(error.into()),
         Err(_) => Ok(Some(Prepared::Ready(Events::ERR))),
@@ -171,21 +174,23 @@ fn ask(one: &pollfd) -> Called<Asked> {
     })
 }
 
-/// So many descriptors need no allocation.
+/// The most descriptors that need no allocation.
 const FEW: usize = 16;
 
-/// A descriptor that is ready for nothing that counts is looked at again at this rate: the kernel would end each wait for it.
+/// How often a descriptor is looked at again that is ready, but for nothing that counts: the kernel would end each wait
+/// for it.
 const UNCOUNTED_LOOK: Duration = Duration::from_millis(20);
 
-/// Polls a set in which there are streams. Returns how many descriptors have events.
+/// Polls a set that contains streams. Returns how many descriptors have events.
 ///
-/// Errors: `EINTR` after a signal; what ppoll(2) reports.
+/// Errors: `EINTR` after a signal; those of ppoll(2).
 pub fn poll(polled: &mut [pollfd], timeout: Option<Duration>, mask: *const sigset_t) -> Called<c_int> {
     poll_for(polled, timeout, mask, |one| one.revents != 0)
 }
 
-/// As [`poll`], for a caller to which not all events count: POLLHUP, POLLERR and POLLNVAL are reported to poll whether or not it asks
-/// for them. Only events that count end the wait. Returns how many descriptors have such events.
+/// Polls as [`poll`], for a caller to which not all events count. POLLHUP, POLLERR and POLLNVAL are reported to poll
+/// even if the caller does not ask for them. Only events that count end the wait. Returns how many descriptors have
+/// such events.
 ///
 /// Errors: as [`poll`].
 pub fn poll_for(
@@ -212,7 +217,7 @@ pub fn poll_for(
             one.revents = 0;
             *asks = pollfd { revents: 0, ..*one };
             match ask(one)? {
-                // In every second round.
+                // Left out in every second round, so that the wait is not ended by it each time.
                 Asked::Other if was_uncounted => {
                     asks.fd = -1;
                     look_every = least(look_every, Some(UNCOUNTED_LOOK));
@@ -236,7 +241,7 @@ pub fn poll_for(
         let left = until.map(|until| until.saturating_duration_since(Instant::now()));
         let sleep = if ready > 0 { Some(Duration::ZERO) } else { checks.limit(least(left, look_every)) };
         match wait(asked, sleep, mask) {
-            // What is ready is told, whatever the rest is.
+            // What is ready is reported, even if the wait for the others fails.
             Err(_) if ready > 0 => return Ok(ready),
             waited => waited?,
         }
@@ -254,7 +259,7 @@ pub fn poll_for(
     }
 }
 
-/// The shorter of two times; None is no limit.
+/// Returns the shorter of two times. `None` means no limit.
 pub fn least(one: Option<Duration>, other: Option<Duration>) -> Option<Duration> {
     match (one, other) {
         (Some(one), Some(other)) => Some(one.min(other)),
@@ -262,17 +267,17 @@ pub fn least(one: Option<Duration>, other: Option<Duration>) -> Option<Duration>
     }
 }
 
-/// The kernel's set of signals, which is shorter than the C library's.
+/// The size in bytes of the kernel's signal set, which is smaller than the C library's.
 pub const SIGNALS_BYTES: usize = 8;
 
-/// Waits by the kernel for the prepared descriptors and the others.
+/// Lets the kernel wait for the prepared descriptors and the others.
 pub fn wait(asked: &mut [pollfd], sleep: Option<Duration>, mask: *const sigset_t) -> Called<()> {
     let time = sleep.map(|sleep| timespec {
         tv_sec: sleep.as_secs().min(i64::MAX as u64) as libc::time_t,
         tv_nsec: sleep.subsec_nanos().into(),
     });
-    // By the kernel's call, which is no cancellation point: a cancelled thread would be unwound through this library. It writes
-    // the time that is left, so it gets a copy.
+    // This uses the system call and not ppoll(3), which is a cancellation point: a cancelled thread would be unwound
+    // through this library. The system call stores the time that is left, so it gets a copy.
     let mut left = time;
     let time = left.as_mut().map_or(ptr::null_mut(), ptr::from_mut);
     // SAFETY: `asked` and `time` are ours, and `mask` is the program's, which the kernel checks.

@@ -1,4 +1,4 @@
-//! select, pselect: as poll, by sets of bits.
+//! select and pselect: as poll, with sets of bits.
 
 use std::ffi::{c_int, c_short};
 use std::ptr;
@@ -13,7 +13,7 @@ use crate::next::next;
 use crate::table;
 
 pub mod real {
-    //! The next library's.
+    //! The same functions in the library behind this one ([`next`](crate::next)).
     use super::{c_int, fd_set, next, sigset_t, timespec, timeval};
 
     next! {
@@ -53,7 +53,7 @@ pub unsafe extern "C" fn hw_c_select(
     };
     let begin = std::time::Instant::now();
     let done = timeout.and_then(|timeout| sets.select(timeout, ptr::null()).map(|done| (done, timeout)));
-    // Linux says how much time is left.
+    // Linux stores how much time is left.
     if let Ok((_, Some(timeout))) = done {
         let left = timeout.saturating_sub(begin.elapsed());
         let left = timeval { tv_sec: left.as_secs() as libc::time_t, tv_usec: left.subsec_micros().into() };
@@ -62,7 +62,7 @@ pub unsafe extern "C" fn hw_c_select(
     returned(done.map(|(done, _)| done))
 }
 
-/// select(2), by another name.
+/// select(2), under another name.
 ///
 /// # Safety
 /// Each set is null or has `count` bits; `time` is null or points at a writable timeval.
@@ -99,12 +99,13 @@ pub unsafe extern "C" fn hw_c_pselect(
     }
 }
 
-/// Bits of a word of a set.
+/// The bits in a word of a set.
 const BITS: usize = usize::BITS as usize;
 
-/// What each of the three sets asks for, and which events it is told of (select(2), "Correspondence between select() and poll()"). A
-/// stream that is hung up, or whose other end is gone, reports POLLHUP, where the kernel's pipe has POLLERR: a write fails at once,
-/// and so the descriptor is ready for writing (POSIX select).
+/// The events of poll that each of the three sets asks for, and those that make a descriptor ready in it (select(2),
+/// "Correspondence between select() and poll()"). A stream that is hung up, or whose other end is gone, reports POLLHUP
+/// where the kernel's pipe reports POLLERR. A write then fails at once, so the descriptor is ready for writing (POSIX,
+/// select).
 const ASKED: [c_short; 3] =
     [libc::POLLIN | libc::POLLRDNORM | libc::POLLRDBAND, libc::POLLOUT | libc::POLLWRNORM, libc::POLLPRI];
 const TOLD: [c_short; 3] = [
@@ -114,7 +115,7 @@ const TOLD: [c_short; 3] = [
 ];
 const TOLD_OF_STREAM: [c_short; 3] = [TOLD[0], TOLD[1] | libc::POLLHUP, TOLD[2]];
 
-/// The sets of a call, copied.
+/// A copy of the sets of a call.
 struct Sets {
     count: usize,
     at: [*mut usize; 3],
@@ -122,9 +123,9 @@ struct Sets {
 }
 
 impl Sets {
-    /// None if no stream is in them, or they are the kernel's to refuse.
+    /// Copies the sets. Returns `None` if they contain no stream, or if the kernel is to refuse them.
     fn with_streams(count: c_int, at: [*mut fd_set; 3]) -> Option<Sets> {
-        // Programs pass the size of the table of descriptors, and the kernel looks at the open ones alone.
+        // Programs pass the size of the descriptor table as `count`, and the kernel looks only at open descriptors.
         let count = usize::try_from(count).ok().filter(|_| table::is_any())?.min(libc::FD_SETSIZE);
         let len = count.div_ceil(BITS);
         let words = |set: *mut fd_set| {
@@ -149,15 +150,15 @@ impl Sets {
         (0..3).filter(|set| self.is_in(*set, fd)).fold(0, |asked, set| asked | ASKED[set])
     }
 
-    /// Whether a set is told of the events of a descriptor.
+    /// Whether the events of a descriptor make it ready in a set.
     fn is_told(&self, set: usize, one: &pollfd) -> bool {
         let told = if table::is_stream(one.fd) { TOLD_OF_STREAM } else { TOLD };
         one.revents & told[set] != 0 && self.is_in(set, one.fd as usize)
     }
 
-    /// Returns how many bits are set in the three sets.
+    /// Waits, and stores the three sets. Returns how many bits are set in them.
     ///
-    /// Errors: `EBADF` for a number that is not open; else as poll.
+    /// Errors: `EBADF` for a descriptor that is not open; those of poll.
     fn select(mut self, timeout: Option<Duration>, mask: *const sigset_t) -> Called<c_int> {
         let fds = (0..self.count).filter(|fd| self.asked(*fd) != 0);
         let mut polled: Vec<pollfd> =

@@ -1,5 +1,5 @@
-//! The epoll sets of this process that have streams in them, and what the program asked for. A set is found by its numbers: dup
-//! gives it another, and a close takes one away.
+//! The epoll sets of this process that have streams in them, and what the program has asked for. A set is found by its
+//! descriptors: dup gives it another one, and a close takes one away.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::RawFd;
@@ -20,13 +20,13 @@ pub struct Member {
     /// The events that the program has asked for.
     pub events: u32,
     pub data: u64,
-    /// Reported once, and not armed since (EPOLLONESHOT).
+    /// Whether the stream was reported once and not armed since (EPOLLONESHOT).
     pub spent: bool,
-    /// With EPOLLET: the data that the program has been told of.
+    /// With EPOLLET: the data that were reported to the program.
     pub told: Told,
-    /// With EPOLLET: a write has taken less than it was given, and room has not been reported since.
+    /// With EPOLLET: whether a write has taken less than it was given, and room has not been reported since.
     pub was_full: bool,
-    /// The process that has added it: in its children the kernel's entry is still the parent's.
+    /// The process (by its epoch) that has added the stream. In its children the kernel's entry is still the parent's.
     owner: u64,
 }
 
@@ -36,38 +36,38 @@ impl Member {
         Member { events, data, spent: false, told, was_full: false, owner }
     }
 
-    /// Whether it is one for edges (EPOLLET).
+    /// Whether the member is reported by edges (EPOLLET).
     pub fn is_edge(&self) -> bool {
         self.events & libc::EPOLLET as u32 != 0
     }
 }
 
-/// A set with streams.
+/// An epoll set with streams.
 #[derive(Debug)]
 pub struct Set {
     fds: Vec<RawFd>,
     members: BTreeMap<RawFd, Member>,
     /// The members by the data that the kernel returns.
     by_data: BTreeSet<(u64, RawFd)>,
-    /// The members to look at before the next wait. May name one that has left.
+    /// The members to look at before the next wait. An entry may be that of a member that has left.
     listed: BTreeSet<RawFd>,
-    /// The member that the last round of looks ended with, and when that was.
+    /// The last member of the last round of looks, and the time of that round.
     round: (RawFd, Instant),
 }
 
-/// At this rate some members are looked at whose descriptor has told all: another process may have changed their stream, so that it
-/// tells no more.
+/// How often a round of looks is made at members whose descriptor showed every change at their last look: another
+/// process may have changed the stream, so that the descriptor does not show every change any more.
 const ROUND_EVERY: Duration = Duration::from_millis(20);
-/// How many.
+/// The most members of a round.
 const ROUND: usize = 32;
 
-/// The sets; a number's place names one, plus one.
+/// The sets. [`PLACES`] has for each descriptor the index of its set plus one, or 0.
 static SETS: Mutex<Vec<Option<Set>>> = Mutex::new(Vec::new());
 static PLACES: [AtomicU32; FDS_MAX] = [const { AtomicU32::new(0) }; FDS_MAX];
 /// How many sets there are.
 static COUNT: AtomicU32 = AtomicU32::new(0);
 
-/// Uses the sets while the process is not forked: a child would find them locked.
+/// Calls `action` with the sets. No thread forks meanwhile: a child would find the sets locked.
 fn sets<T>(action: impl FnOnce(&mut Vec<Option<Set>>) -> T) -> T {
     fork::held_off(|| action(&mut SETS.lock().unwrap_or_else(PoisonError::into_inner)))
 }
@@ -77,19 +77,20 @@ fn place(fd: RawFd) -> Option<usize> {
     (place as usize).checked_sub(1)
 }
 
-/// Whether the number is a set that has, or had, streams in it.
+/// Whether the descriptor is a set that has or had streams in it.
 #[inline]
 pub fn is_set(fd: RawFd) -> bool {
     COUNT.load(Ordering::Relaxed) != 0 && place(fd).is_some()
 }
 
-/// Uses a set. None if it is none with streams.
+/// Calls `action` with a set. Returns `None` if `fd` is no set with streams.
 pub fn using<T>(fd: RawFd, action: impl FnOnce(&mut Set) -> T) -> Option<T> {
     let place = place(fd)?;
     sets(|sets| sets.get_mut(place)?.as_mut().map(action))
 }
 
-/// As [`using`]; what is none with streams becomes one. None: its number is too high.
+/// Calls `action` with a set, and makes one if `fd` is no set with streams yet. Returns `None` if the descriptor is too
+/// high.
 pub fn making<T>(fd: RawFd, action: impl FnOnce(&mut Set) -> T) -> Option<T> {
     let own = PLACES.get(fd as u32 as usize)?;
     sets(|sets| {
@@ -110,7 +111,7 @@ pub fn making<T>(fd: RawFd, action: impl FnOnce(&mut Set) -> T) -> Option<T> {
     })
 }
 
-/// A set without members is none any more, after a call that made it and failed.
+/// Removes a set without members. Called after a call that made the set and failed.
 pub fn unmake_empty(fd: RawFd) {
     let Some(place) = place(fd) else { return };
     sets(|sets| {
@@ -123,7 +124,7 @@ pub fn unmake_empty(fd: RawFd) {
     });
 }
 
-/// A set has got another number.
+/// Notes that a set has got another descriptor.
 pub fn copied(fd: RawFd, copy: RawFd) {
     let Some(place) = place(fd) else { return };
     let Some(new) = PLACES.get(copy as u32 as usize) else { return };
@@ -135,10 +136,11 @@ pub fn copied(fd: RawFd, copy: RawFd) {
     });
 }
 
-/// A number is to be closed: a stream leaves all sets, and a set loses that number.
+/// Removes a descriptor that is to be closed: if it is a stream, from all sets; if it is a set, from that set.
 pub fn forget(fd: RawFd) {
     forget_and(fd, |of, member| {
-        // The kernel would keep it: the library has the same open file. What a parent has added is the parent's.
+        // The kernel would keep the entry, because the library has the same open file. An entry that a parent has added
+        // is left to the parent.
         if member.owner == fork::epoch() {
             // SAFETY: EPOLL_CTL_DEL ignores the event, which is null.
             unsafe { own::hw_own_epoll_ctl(of, libc::EPOLL_CTL_DEL, fd, ptr::null_mut()) };
@@ -146,12 +148,13 @@ pub fn forget(fd: RawFd) {
     });
 }
 
-/// As [`forget`], of a number that is closed already, and another file by now maybe: the kernel is told nothing.
+/// Removes a descriptor as [`forget`], if it is closed already. It may be another file by now, so the kernel is not
+/// told.
 pub fn lost(fd: RawFd) {
     forget_and(fd, |_, _| ());
 }
 
-/// Calls `left` with a number of each set that the stream has left.
+/// Removes a descriptor, and calls `left` with a descriptor of each set that the stream has left.
 fn forget_and(fd: RawFd, left: impl Fn(RawFd, Member)) {
     if COUNT.load(Ordering::Relaxed) == 0 {
         return;
@@ -174,7 +177,7 @@ fn forget_and(fd: RawFd, left: impl Fn(RawFd, Member)) {
     });
 }
 
-/// Changes a member in all sets, and looks at it before the next wait.
+/// Changes a member in all sets, and lists it for the next wait.
 pub fn look_again(fd: RawFd, change: impl Fn(&mut Member)) {
     if COUNT.load(Ordering::Relaxed) == 0 {
         return;
@@ -206,7 +209,7 @@ impl Set {
         self.members.get_mut(&fd)
     }
 
-    /// Says whether a member is to be looked at before the next wait.
+    /// Lists a member for the next wait, or unlists it.
     pub fn list(&mut self, fd: RawFd, is_listed: bool) {
         if is_listed {
             self.listed.insert(fd);
@@ -215,13 +218,13 @@ impl Set {
         }
     }
 
-    /// The members with that data.
+    /// Returns the members with that data.
     pub fn with_data(&self, data: u64) -> Vec<(RawFd, Member)> {
         let fds = self.by_data.range((data, RawFd::MIN)..=(data, RawFd::MAX));
         fds.filter_map(|(_, fd)| Some((*fd, *self.members.get(fd)?))).collect()
     }
 
-    /// The members to look at before a wait.
+    /// Returns the members to look at before a wait.
     pub fn members_to_check(&mut self) -> Vec<(RawFd, Member)> {
         let (last, at) = self.round;
         if at.elapsed() >= ROUND_EVERY {
