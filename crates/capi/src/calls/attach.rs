@@ -1,4 +1,4 @@
-//! fattach, fdetach: names of the file system for streams.
+//! fattach and fdetach: they give a stream a name in the file system and take it away.
 
 use std::ffi::{OsStr, c_char, c_int};
 use std::os::unix::ffi::OsStrExt;
@@ -19,7 +19,7 @@ use crate::table;
 pub unsafe extern "C" fn fattach(fd: c_int, path: *const c_char) -> c_int {
     returned(with_path(path, |path| match table::with(fd, |open| Ok(open.stream.attach_to(path)?)) {
         Some(done) => done,
-        // SUSv2: a file that is no stream.
+        // SUSv2 asks for EINVAL if the descriptor is a file that is no stream.
         None => Err(Failure(if own::is_open(fd) { libc::EINVAL } else { libc::EBADF })),
     }))
 }

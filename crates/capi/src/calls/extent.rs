@@ -1,4 +1,5 @@
-//! fallocate, posix_fallocate, posix_fadvise: for files that have a length. On a stream they fail with `ESPIPE`, as on a FIFO.
+//! fallocate, posix_fallocate and posix_fadvise: calls for files that have a length. On a stream they fail with
+//! `ESPIPE`, as on a FIFO.
 
 use std::ffi::c_int;
 
@@ -9,7 +10,7 @@ use crate::next::next;
 use crate::table::{self, Open};
 
 pub mod real {
-    //! The next library's.
+    //! The same functions in the library behind this one ([`next`](crate::next)).
     use super::{c_int, next, off_t};
 
     next! {
@@ -22,7 +23,7 @@ pub mod real {
     }
 }
 
-/// Why it fails on a stream, in the kernel's order.
+/// Returns why fallocate fails on a stream, in the kernel's order of checks.
 fn allocate(open: &Open, offset: off_t, len: off_t) -> Called<c_int> {
     if offset < 0 || len <= 0 {
         return Err(Failure(libc::EINVAL));
@@ -31,11 +32,11 @@ fn allocate(open: &Open, offset: off_t, len: off_t) -> Called<c_int> {
     Err(Failure(libc::ESPIPE))
 }
 
-/// The calls that return -1 with errno, and those that return the number of the error.
+/// Defines calls that return -1 with errno (`returned`), or the error itself (`error_of`).
 macro_rules! extents {
     ($($by:ident: $name:ident = $real:ident($($argument:ident: $type:ty),*) => |$open:ident| $refused:expr;)*) => {
         $(
-            /// The C library's, which fails on a stream.
+            /// Calls the function of the next library, or fails on a stream.
             ///
             /// # Safety
             /// Safe for any `fd`: no pointer is passed.
@@ -52,7 +53,7 @@ macro_rules! extents {
     };
 }
 
-/// What a function of POSIX returns that sets no errno.
+/// Converts a result for a function of POSIX that returns the error and does not set errno.
 fn error_of(done: Called<c_int>) -> c_int {
     done.unwrap_or_else(|failure| failure.0)
 }

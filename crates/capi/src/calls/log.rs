@@ -1,4 +1,4 @@
-//! strlog: a message to the loggers of the driver `log`, from a program or a module written in C.
+//! strlog: sends a message of a program, or of a module written in C, to the loggers of the driver `log`.
 
 use std::ffi::{CStr, c_char, c_int, c_short, c_ushort, c_void};
 
@@ -6,14 +6,14 @@ use headwater_streams::drivers::log::LogFlags;
 
 use crate::errno::guarded;
 
-/// The longest text, as the driver's (log(7)).
+/// The longest text in bytes, which is that of the driver (log(7)).
 const TEXT: usize = 1024;
 
 unsafe extern "C" {
     fn vsnprintf(text: *mut c_char, room: usize, format: *const c_char, arguments: *mut c_void) -> c_int;
 }
 
-/// strlog(9) with its arguments as a va_list. 1 if all loggers that ask for the message got it, else 0.
+/// strlog(9) with its arguments as a va_list. Returns 1 if all loggers that ask for the message got it, else 0.
 ///
 /// # Safety
 /// `format` is null or a string; `arguments` is a va_list with the arguments that `format` asks for (printf(3)).
@@ -38,8 +38,8 @@ pub unsafe extern "C" fn hw_own_vstrlog(
     guarded(|| Ok(headwater_streams::strlog(mid, sid, level, flags, &text).into())).unwrap_or(0)
 }
 
-// Makes a va_list of the arguments behind the fifth, as the System V ABI for x86-64 lays it out: the registers are saved at
-// the stack pointer, the list lies behind them.
+// Makes a va_list of the arguments behind the fifth, with the layout of the System V ABI for x86-64. The registers are
+// saved at the stack pointer, and the list lies behind them.
 #[cfg(target_arch = "x86_64")]
 std::arch::global_asm!(
     ".pushsection .text.strlog,\"ax\",@progbits",

@@ -1,6 +1,6 @@
-//! Calls about the file of a number: its permissions, owner, times, attributes, file system. A FIFO's are those of its node in the file
-//! system: the kernel has a pipe without a name under the number, whose permissions let other users of the FIFO in. Those of a pipe
-//! or a device are the kernel's own of the end.
+//! Calls about the file of a descriptor: its permissions, owner, times, attributes and file system. For a FIFO they are
+//! made on its node in the file system: the descriptor itself is a pipe without a name, whose permissions let other
+//! users of the FIFO in. For a pipe or a device they are made on the kernel's descriptor of the end.
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::os::fd::AsRawFd;
@@ -12,19 +12,19 @@ use crate::memory;
 use crate::next::next;
 use crate::table;
 
-/// Calls `call` with the descriptor of a FIFO's node. None: the number is no FIFO's.
+/// Calls `call` with the descriptor of a FIFO's node. Returns `None` if `fd` is no FIFO.
 pub fn on_node<T: Into<i64> + TryFrom<i64>>(fd: c_int, call: impl Fn(c_int) -> T) -> Option<T> {
     at_node(fd, &|node| call(node).into()).and_then(|done| T::try_from(done).ok())
 }
 
-/// As [`on_node`], once for all calls.
+/// Does what [`on_node`] does, compiled once for all types.
 #[inline(never)]
 fn at_node(fd: c_int, call: &dyn Fn(c_int) -> i64) -> Option<i64> {
     let done = table::with(fd, |open| Ok(open.stream.node().map(|node| call(node.as_raw_fd()))));
     done.and_then(|done| done.ok().flatten())
 }
 
-/// Whether a path names the number itself, as AT_EMPTY_PATH says.
+/// Whether a path is null or empty, and so names the descriptor itself (AT_EMPTY_PATH).
 pub fn is_empty(path: *const c_char) -> bool {
     // SAFETY: `memory::get` checks that `path` is readable, and any byte is a valid char.
     path.is_null() || unsafe { memory::get(path) } == Ok(0)
@@ -33,14 +33,14 @@ pub fn is_empty(path: *const c_char) -> bool {
 macro_rules! on_file {
     ($($name:ident = $real:ident(fd $(, $argument:ident: $type:ty)*) $(if $is_file:expr)?;)*) => {
         pub mod real {
-            //! The next library's.
+            //! The same functions in the library behind this one ([`next`](crate::next)).
             use super::*;
 
             next! { $($real(fd: c_int $(, $argument: $type)*) -> c_int;)* }
         }
 
         $(
-            /// The C library's, of a FIFO's node.
+            /// Calls the function of the next library, on the node if `fd` is a FIFO.
             ///
             /// # Safety
             /// The pointers are as this function's man page requires.
@@ -97,14 +97,15 @@ fn file_system(fd: c_int) -> i64 {
 macro_rules! of_file_systems {
     ($($name:ident = $real:ident: $status:ident;)*) => {
         mod real_file_systems {
-            //! The next library's.
+            //! The same functions in the library behind this one ([`next`](crate::next)).
             use super::*;
 
             next! { $($real(fd: c_int, status: *mut $status) -> c_int;)* }
         }
 
         $(
-            /// The C library's: a pipe is in the file system of pipes, and not in that of sockets.
+            /// Calls the function of the next library. The file system of a stream is that of pipes or devices, and not
+            /// that of sockets.
             ///
             /// # Safety
             /// `status` points at a writable structure.
@@ -135,7 +136,7 @@ of_file_systems! {
 }
 
 mod real_attributes {
-    //! The next library's.
+    //! The same functions in the library behind this one ([`next`](crate::next)).
     use super::{c_char, c_int, c_void, next};
 
     next! {
@@ -159,7 +160,7 @@ pub unsafe extern "C" fn hw_c_fgetxattr(fd: c_int, name: *const c_char, value: *
     on_node(fd, real).unwrap_or_else(|| real(fd)) as isize
 }
 
-/// flistxattr(2). A pipe and a device have no attributes; a socket has one.
+/// flistxattr(2). A pipe and a device have no attributes, although the socket below has one.
 ///
 /// # Safety
 /// `names` points at `room` writable bytes.
@@ -177,7 +178,7 @@ pub unsafe extern "C" fn hw_c_flistxattr(fd: c_int, names: *mut c_char, room: us
     }
 }
 
-/// isfdtype(3): whether a file is of a type (S_IFMT).
+/// isfdtype(3): whether a file has a type (S_IFMT).
 ///
 /// # Safety
 /// Safe for any `fd`: no pointer is passed.

@@ -1,5 +1,5 @@
-//! Calls that are for sockets and files and not for streams: the kernel knows a stream's descriptor as a socket, which a program
-//! must not use as one. They fail as on a FIFO.
+//! Calls for sockets and files that are not for streams. The kernel knows a stream's descriptor as a socket, which a
+//! program must not use as one. So these calls fail as on a FIFO.
 
 use std::ffi::{c_int, c_uint, c_void};
 
@@ -13,14 +13,14 @@ use crate::table;
 macro_rules! refused {
     ($($errno:ident: $name:ident = $real:ident($fd:ident: c_int $(, $argument:ident: $type:ty)*) -> $result:ty;)*) => {
         pub mod real {
-            //! The next library's.
+            //! The same functions in the library behind this one ([`next`](crate::next)).
             use super::*;
 
             next! { $($real($fd: c_int $(, $argument: $type)*) -> $result;)* }
         }
 
         $(
-            /// The C library's, which fails on a stream.
+            /// Calls the function of the next library, or fails on a stream.
             ///
             /// # Safety
             /// The pointers are as this function's man page requires.
@@ -69,14 +69,14 @@ refused! {
 macro_rules! accepting {
     ($($name:ident = $real:ident($($argument:ident: $type:ty),*);)*) => {
         pub mod real_accepting {
-            //! The next library's.
+            //! The same functions in the library behind this one ([`next`](crate::next)).
             use super::*;
 
             next! { $($real(fd: c_int, $($argument: $type),*) -> c_int;)* }
         }
 
         $(
-            /// The C library's, which fails on a stream.
+            /// Calls the function of the next library, or fails on a stream.
             ///
             /// # Safety
             /// `name` is null, or it and `len` point at writable memory, as accept(2) requires.
@@ -103,14 +103,15 @@ accepting! {
 macro_rules! refused_pairs {
     ($($name:ident = $real:ident($one:ident, $other:ident; $($argument:ident: $type:ty),*) -> $result:ty;)*) => {
         pub mod real_pairs {
-            //! The next library's.
+            //! The same functions in the library behind this one ([`next`](crate::next)).
             use super::*;
 
             next! { $($real($($argument: $type),*) -> $result;)* }
         }
 
         $(
-            /// The C library's, which fails with `EINVAL` if one of the two is a stream.
+            /// Calls the function of the next library, or fails with `EINVAL` if one of the two descriptors is a
+            /// stream.
             ///
             /// # Safety
             /// Each pointer to an offset is null or points at a writable offset.

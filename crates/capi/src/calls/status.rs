@@ -1,5 +1,5 @@
-//! fstat and its relatives, and isastream: a stream is a FIFO or a character device to the program, and not the socket that the
-//! kernel knows.
+//! fstat and its relatives, and isastream. To the program, a stream is a FIFO or a character device, and not the socket
+//! that the kernel knows.
 
 use std::ffi::{c_char, c_int, c_uint};
 use std::os::fd::AsRawFd;
@@ -13,7 +13,7 @@ use crate::own;
 use crate::table::{self, Open};
 
 pub mod real {
-    //! The next library's.
+    //! The same functions in the library behind this one ([`next`](crate::next)).
     use super::{c_char, c_int, c_uint, next, stat, statx_t};
 
     next! {
@@ -29,7 +29,7 @@ pub mod real {
     }
 }
 
-/// Whether the descriptor is a stream's: 1 or 0 (SUSv2).
+/// Returns 1 if the descriptor is a stream, else 0 (SUSv2).
 ///
 /// # Safety
 /// Safe for any `fd`. The function is `unsafe` because all entry points are.
@@ -41,12 +41,13 @@ pub unsafe extern "C" fn isastream(fd: c_int) -> c_int {
     if own::is_open(fd) { 0 } else { returned(Err(Failure(libc::EBADF))) }
 }
 
-/// The type of a stream's file.
+/// Returns the type of a stream's file.
 pub fn kind(open: &Open) -> mode_t {
     if open.stream.minor().is_some() { libc::S_IFCHR } else { libc::S_IFIFO }
 }
 
-/// The type and the permissions of a stream, of those of its socket: the kernel gives a new socket all.
+/// Returns the type and the permissions of a stream. The permissions are those of its socket, unless they are unset: a
+/// new socket has all.
 fn mode(open: &Open, of_socket: mode_t) -> mode_t {
     const UNSET: mode_t = 0o777;
     let as_opened = (if open.mode.reads { 0o400 } else { 0 }) | (if open.mode.writes { 0o200 } else { 0 });
@@ -57,10 +58,10 @@ fn mode(open: &Open, of_socket: mode_t) -> mode_t {
     kind(open) | permissions
 }
 
-/// Mends what the kernel has said of a stream's socket.
+/// Corrects what the kernel has stored about a stream's socket.
 fn mend(fd: c_int, status: *mut stat) {
     let _ = table::with(fd, |open| {
-        // A FIFO is the file of its path.
+        // A FIFO is the file at its path.
         if let Some(node) = open.stream.node() {
             // SAFETY: the caller's fstat has just succeeded with the same `status`, so it is writable.
             unsafe { libc::syscall(libc::SYS_fstat, node.as_raw_fd(), status) };
@@ -81,7 +82,7 @@ fn mend(fd: c_int, status: *mut stat) {
 macro_rules! mended {
     ($($name:ident = $real:ident($($version:ident: c_int,)? [$number:ident, $status:ident]);)*) => {
         $(
-            /// The C library's, with the type of a stream.
+            /// Calls the function of the next library, and corrects the type of a stream.
             ///
             /// # Safety
             /// `status` points at a writable structure.
@@ -108,7 +109,8 @@ mended! {
 macro_rules! mended_at {
     ($($name:ident = $real:ident($($version:ident: c_int)?);)*) => {
         $(
-            /// The C library's, with the type of a stream that the number itself is (AT_EMPTY_PATH).
+            /// Calls the function of the next library, and corrects the type of a stream if the path is empty
+            /// (AT_EMPTY_PATH).
             ///
             /// # Safety
             /// `path` is a string; `status` points at a writable structure.
@@ -138,7 +140,7 @@ mended_at! {
     hw_c___fxstatat64 = __fxstatat64(version: c_int);
 }
 
-/// statx(2), with the type of a stream that the number itself is.
+/// statx(2). Corrects the type if the path is empty and the descriptor is a stream.
 ///
 /// # Safety
 /// `path` is a string; `status` points at a writable structure.
@@ -153,7 +155,7 @@ pub unsafe extern "C" fn hw_c_statx(
     // SAFETY: the caller promises a string in `path` and a writable structure at `status` (statx(2)).
     let real = |fd| unsafe { real::statx(fd, path, flags, mask, status) };
     let is_itself = table::is_stream(fd) && flags & libc::AT_EMPTY_PATH != 0 && is_empty(path);
-    // A FIFO is the file of its path.
+    // A FIFO is the file at its path.
     if is_itself && let Some(done) = on_node(fd, real) {
         return done;
     }
