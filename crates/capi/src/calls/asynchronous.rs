@@ -1,5 +1,5 @@
-//! O_ASYNC: SIGIO for the process that F_SETOWN names, when something can be read or written. The kernel keeps the owner with the open
-//! file; the signals are those of I_SETSIG, because the kernel sees no data.
+//! O_ASYNC: the process that F_SETOWN names gets SIGIO when something can be read or written. The kernel keeps the
+//! owner with the open file. The signals are those of I_SETSIG, because the kernel does not see the data.
 
 use std::ffi::c_int;
 use std::os::fd::RawFd;
@@ -12,7 +12,7 @@ use crate::memory;
 use crate::own::hw_own_fcntl;
 use crate::table::Open;
 
-/// When SIGIO is sent: as at a pipe of the kernel, also for messages of high priority.
+/// The events for which SIGIO is sent: those of the kernel's pipe, and messages of high priority.
 const EVENTS: SignalEvents = SignalEvents::INPUT
     .union(SignalEvents::HIPRI)
     .union(SignalEvents::OUTPUT)
@@ -33,10 +33,10 @@ const F_GETOWN_EX: c_int = 16;
 const F_OWNER_TID: c_int = 0;
 const F_OWNER_PGRP: c_int = 2;
 
-/// F_SETOWN, F_SETOWN_EX and F_SETSIG.
+/// Makes F_SETOWN, F_SETOWN_EX and F_SETSIG on a stream.
 ///
-/// Errors: `EINVAL` for a thread, and for a signal of the program's choice, neither of which I_SETSIG has; else those of the kernel, and
-/// of I_ESETSIG.
+/// Errors: `EINVAL` if the owner is a thread or the program chooses the signal, because I_SETSIG has neither; the
+/// errors of the kernel's fcntl and of I_ESETSIG.
 pub fn control(open: &Open, fd: c_int, command: c_int, argument: usize) -> Called<c_int> {
     if command == F_SETSIG {
         return if argument as c_int == 0 { Ok(0) } else { Err(Failure(libc::EINVAL)) };
@@ -54,7 +54,7 @@ pub fn control(open: &Open, fd: c_int, command: c_int, argument: usize) -> Calle
 
 /// Sets or clears O_ASYNC.
 ///
-/// Errors: those of I_ESETSIG; then the flag is clear.
+/// Errors: those of I_ESETSIG; the flag is then clear.
 pub fn set(open: &Open, fd: c_int, is_on: bool) -> Called<()> {
     if is_on {
         open.flags.fetch_or(libc::O_ASYNC, Ordering::Relaxed);
@@ -66,7 +66,7 @@ pub fn set(open: &Open, fd: c_int, is_on: bool) -> Called<()> {
     })
 }
 
-/// Registers the owner for signals if O_ASYNC is set, and ends what was registered before.
+/// Registers the owner for signals if O_ASYNC is set, and removes an earlier registration.
 fn register(open: &Open, fd: RawFd) -> Called<()> {
     let is_on = open.flags.load(Ordering::Relaxed) & libc::O_ASYNC != 0;
     let wanted = if is_on { owner(fd)? } else { 0 };
@@ -75,7 +75,7 @@ fn register(open: &Open, fd: RawFd) -> Called<()> {
         return Ok(());
     }
     if before != 0 {
-        // A process that has ended is registered no more.
+        // A process that has ended is not registered any more.
         let _ = open.stream.signals().set_for(before, SignalEvents::empty());
         open.signal_owner.store(0, Ordering::Relaxed);
     }
@@ -86,7 +86,8 @@ fn register(open: &Open, fd: RawFd) -> Called<()> {
     Ok(())
 }
 
-/// The owner, as F_GETOWN has it: a group is negative; 0: none. F_GETOWN itself cannot tell a small group from an error.
+/// Returns the owner as F_GETOWN does: a group is negative, and 0 means none. F_GETOWN itself cannot tell a small group
+/// from an error.
 fn owner(fd: RawFd) -> Called<c_int> {
     let mut owner = Owner { kind: 0, pid: 0 };
     // SAFETY: F_GETOWN_EX stores one `Owner`, and `owner` is one.

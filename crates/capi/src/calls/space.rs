@@ -1,4 +1,5 @@
-//! munmap, mprotect, mremap, mmap, brk, ftruncate: what the library knows of the program's memory is forgotten.
+//! munmap, mprotect, mremap, mmap, brk, ftruncate and their relatives: after them, all threads forget what they know of
+//! the program's memory.
 
 use std::ffi::{c_char, c_int, c_void};
 
@@ -13,7 +14,7 @@ impl CResult for *mut c_void {
 }
 
 pub mod real {
-    //! The next library's.
+    //! The same functions in the library behind this one ([`next`](crate::next)).
     use super::{c_char, c_int, c_void, next, off_t};
 
     next! {
@@ -38,7 +39,8 @@ pub mod real {
 macro_rules! forgetting {
     ($($name:ident = $real:ident($($argument:ident: $type:ty),*) -> $result:ty;)*) => {
         $(
-            /// The C library's, after which no memory is known to be there.
+            /// Calls the function of the next library, and makes all threads forget what they know of the program's
+            /// memory.
             ///
             /// # Safety
             /// The memory that is changed is the program's, and is used no more in a way that is now forbidden.
@@ -74,7 +76,8 @@ forgetting! {
 macro_rules! mapping {
     ($($name:ident = $real:ident;)*) => {
         $(
-            /// mmap(2), after which no memory is known to be there if it may have replaced a mapping.
+            /// mmap(2). All threads forget what they know of the program's memory if the call may have replaced a
+            /// mapping.
             ///
             /// # Safety
             /// With MAP_FIXED, the `len` bytes at `address` are the program's to replace.

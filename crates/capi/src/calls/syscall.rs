@@ -1,7 +1,9 @@
-//! syscall(2): a system call by its number. Where it concerns a stream it is the library's function of the same name; any other continues at
-//! the C library's with all of its arguments, by a jump, because a child of vfork(2) comes back as well.
+//! syscall(2): makes a system call by its number. If the call concerns a stream, the library's function of the same
+//! name makes it. Any other call continues in the C library with all of its arguments, by a jump, because a child of
+//! vfork(2) returns too.
 //!
-//! A call that gives the program a number, and pipe2(2), are the kernel's own: by number a program gets a pipe of the kernel.
+//! pipe2(2) by its number makes a pipe of the kernel, and other calls by their numbers that give the program a
+//! descriptor are the kernel's too.
 
 use std::ffi::{c_int, c_long, c_uint, c_void};
 use std::time::Instant;
@@ -18,7 +20,7 @@ use crate::next::next;
 use crate::{known, stale, table};
 
 pub mod real {
-    //! The next library's.
+    //! The same function in the library behind this one ([`next`](crate::next)).
     use super::{c_long, next};
 
     next! {
@@ -37,7 +39,7 @@ mod entry {
     use crate::next::Next;
     use crate::own::hw_own_syscall;
 
-    /// Where the call continues.
+    /// Returns where the call continues.
     extern "C" fn choose(number: c_long, a: usize, b: usize, c: usize, d: usize, e: usize) -> *const c_void {
         static NEXT: Next = Next::new(c"syscall");
         if concerns(number, [a, b, c, d, e]) {
@@ -75,17 +77,18 @@ pub unsafe extern "C" fn hw_c_syscall(
     unsafe { real::syscall(number, a, b, c, d, e, f) }
 }
 
-/// When a system call is the library's: bits 0 to 4 name arguments that are numbers, of which one must be known to the library.
+/// When the library makes a system call. Bits 0 to 4 name arguments that are descriptors, one of which must be known to
+/// the library.
 type When = u8;
 const FIRST: When = 1;
 const SECOND: When = 2;
 const THIRD: When = 4;
-/// Whatever the arguments are, once the process has a stream.
+/// With any arguments, if the process has a stream.
 const ANY: When = 0x40;
-/// Also before.
+/// With any arguments, even if the process has no stream.
 const ALWAYS: When = 0x80;
 
-// Numbers that the C library's headers may not have yet; those of new system calls are the same on all processors.
+// Numbers that the C library's headers may not have yet. New system calls have the same number on all processors.
 const SYS_FCHMODAT2: c_long = 452;
 const SYS_SETXATTRAT: c_long = 463;
 const SYS_GETXATTRAT: c_long = 464;
@@ -94,7 +97,7 @@ const SYS_REMOVEXATTRAT: c_long = 466;
 const SYS_FILE_GETATTR: c_long = 468;
 const SYS_FILE_SETATTR: c_long = 469;
 
-/// The highest number and one.
+/// The limit of the numbers in the table: they are below it.
 const CALL_NUMBERS: usize = 512;
 
 static WHEN: [When; CALL_NUMBERS] = {
@@ -124,7 +127,7 @@ fn concerns(number: c_long, arguments: [usize; 5]) -> bool {
     when & ANY != 0 || arguments.iter().enumerate().any(is_named)
 }
 
-/// Has `call` wait for as long as the program's time says, and stores what is left of it, as the kernel does.
+/// Calls `call`, which waits for at most the program's time, and stores the time that is left, as the kernel does.
 fn leaving(time: *mut timespec, call: impl FnOnce() -> c_int) -> c_int {
     let given = poll::duration(time);
     let begin = Instant::now();
@@ -139,7 +142,7 @@ fn leaving(time: *mut timespec, call: impl FnOnce() -> c_int) -> c_int {
     done
 }
 
-/// The mask of pselect6, which lies with its size behind one pointer.
+/// Returns the mask of pselect6, which lies with its size at `pointer`.
 fn mask_behind(pointer: usize) -> Called<*const libc::sigset_t> {
     if pointer == 0 {
         return Ok(std::ptr::null());
@@ -156,9 +159,10 @@ fn checked_mask(mask: usize, len: usize) -> Called<*const libc::sigset_t> {
     Ok(mask as *const libc::sigset_t)
 }
 
-/// io_submit(2): the kernel would read and write the descriptor below a stream. A queue with such an entry is refused whole.
+/// Whether io_submit(2) has an entry for a stream. The kernel would read and write the descriptor below the stream, so
+/// such a call is refused as a whole.
 fn submits_stream(count: usize, places: usize) -> bool {
-    /// Where a struct iocb has its descriptor (linux/aio_abi.h).
+    /// The offset of the descriptor in a struct iocb (linux/aio_abi.h).
     const FILE: usize = 20;
     (0..count.min(1 << 16)).any(|at| {
         // SAFETY: `memory::get` checks that the entry of `places` is readable, and any bytes are a pointer.
@@ -188,7 +192,7 @@ macro_rules! routes {
             e: usize,
             f: usize,
         ) -> c_long {
-            // One after the other: the cases differ in their types.
+            // The cases are compared one after the other, because they differ in their types.
             $($(#[$where])?
             {
                 if number == $number {
@@ -204,7 +208,7 @@ macro_rules! routes {
     };
 }
 
-/// The next library's call, after which no memory is known to be there.
+/// Makes the next library's call, and makes all threads forget what they know of the program's memory.
 macro_rules! changing_memory {
     ($number:expr; $($argument:expr),*) => {{
         let done = real::syscall($number, $($argument),*);
@@ -213,7 +217,7 @@ macro_rules! changing_memory {
     }};
 }
 
-/// The next library's call, which gives the program a number.
+/// Makes the next library's call, which gives the program a descriptor.
 macro_rules! creating {
     ($number:expr; $($argument:expr),*) => {
         stale::created(real::syscall($number, $($argument),*) as c_int)
@@ -229,7 +233,7 @@ routes! {
     [libc::SYS_pwrite64, FIRST] |a, b, c, d, _, _| positioned::hw_c_pwrite64(a as c_int, b as *const c_void, c, d as i64);
     [libc::SYS_preadv, FIRST] |a, b, c, d, _, _| positioned::hw_c_preadv64(a as c_int, b as *const _, c as c_int, d as i64);
     [libc::SYS_pwritev, FIRST] |a, b, c, d, _, _| positioned::hw_c_pwritev64(a as c_int, b as *const _, c as c_int, d as i64);
-    // The position is one word; the other half of the kernel's pair is of no meaning with 64 bits.
+    // The position is one word; the second word of the kernel's pair means nothing on a 64-bit machine.
     [libc::SYS_preadv2, FIRST] |a, b, c, d, _, f|
         positioned::hw_c_preadv64v2(a as c_int, b as *const _, c as c_int, d as i64, f as c_int);
     [libc::SYS_pwritev2, FIRST] |a, b, c, d, _, f|
@@ -376,7 +380,7 @@ routes! {
     [libc::SYS_pidfd_getfd, ANY] |a, b, c, _, _, _| creating!(libc::SYS_pidfd_getfd; a, b, c, 0, 0, 0);
 }
 
-/// A call on the file that a number and an empty path name: of a FIFO, its node.
+/// Makes a call on the file that a descriptor and an empty path name. For a FIFO that is its node.
 fn by_node(number: c_long, file: usize, path: usize, flags: usize, rest: [usize; 4]) -> c_long {
     let [c, d, e, f] = rest;
     // SAFETY: the arguments are the program's, and the kernel checks them.
