@@ -33,13 +33,13 @@ const EINVAL: Failure = Failure(libc::EINVAL);
 /// ioctl(2). The third argument is a word, of whatever type.
 ///
 /// # Safety
-/// As the C library's.
+/// `argument` is as `request` requires. On a stream any value is safe: it is checked.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hw_c_ioctl(fd: c_int, request: c_ulong, argument: usize) -> c_int {
     match table::with(fd, |open| control(open, fd, request, argument)) {
         Some(done) => returned(done),
         None if request == I_ISASTREAM => returned(if own::is_open(fd) { Ok(0) } else { Err(Failure(libc::EBADF)) }),
-        // SAFETY: by the caller.
+        // SAFETY: the caller promises that `argument` is as `request` requires (ioctl(2)).
         None => unsafe { real::ioctl(fd, request, argument) },
     }
 }
@@ -96,13 +96,13 @@ fn control(open: &Open, own_fd: c_int, request: c_ulong, argument: usize) -> Cal
             memory::put(argument as *mut c_int, events).map(|()| 0)
         }
         I_ESETSIG => {
-            // SAFETY: any bytes are a value of the type.
+            // SAFETY: `memory::get` checks that `argument` is readable, and any bytes are a valid strsigset.
             let wanted = unsafe { memory::get(argument as *const strsigset)? };
             done(stream.signals().set_for(wanted.ss_pid, signals(wanted.ss_events)?))
         }
         I_EGETSIG => {
             let place = argument as *mut strsigset;
-            // SAFETY: as above.
+            // SAFETY: `memory::get` checks that `place` is readable, and any bytes are a valid strsigset.
             let asked = unsafe { memory::get(place)? };
             let events = stream.signals().get_for(asked.ss_pid)?.bits().cast_signed();
             memory::put(place, strsigset { ss_events: events, ..asked }).map(|()| 0)
@@ -135,7 +135,7 @@ fn control(open: &Open, own_fd: c_int, request: c_ulong, argument: usize) -> Cal
             _ => Err(EINVAL),
         },
         I_SETCLTIME => {
-            // SAFETY: any bytes are a number.
+            // SAFETY: `memory::get` checks that `argument` is readable, and any bytes are a valid int.
             let milliseconds = unsafe { memory::get(argument as *const c_int)? };
             let time = Duration::from_millis(u64::try_from(milliseconds).map_err(|_| EINVAL)?);
             done(stream.settings().set_close_time(time))
@@ -162,18 +162,18 @@ fn control(open: &Open, own_fd: c_int, request: c_ulong, argument: usize) -> Cal
             memory::put(argument as *mut c_int, bytes).map(|()| 0)
         }
         libc::FIONBIO => {
-            // SAFETY: any bytes are a number.
+            // SAFETY: `memory::get` checks that `argument` is readable, and any bytes are a valid int.
             let on = unsafe { memory::get(argument as *const c_int)? };
             open.set_nonblocking(on != 0).map(|()| 0)
         }
         libc::FIOASYNC => {
-            // SAFETY: any bytes are a number.
+            // SAFETY: `memory::get` checks that `argument` is readable, and any bytes are a valid int.
             let on = unsafe { memory::get(argument as *const c_int)? };
             asynchronous::set(open, own_fd, on != 0).map(|()| 0)
         }
         // The kernel sets the flag of the number.
         libc::FIOCLEX | libc::FIONCLEX => {
-            // SAFETY: no memory is touched.
+            // SAFETY: these two requests have no argument.
             match unsafe { real::ioctl(own_fd, request, argument) } {
                 -1 => Err(crate::errno::last()),
                 value => Ok(value),
@@ -218,17 +218,17 @@ fn error_options(open: &Open) -> c_int {
 
 /// I_STR.
 fn string(open: &Open, place: *mut strioctl) -> Called<c_int> {
-    // SAFETY: any bytes are a value of the type.
+    // SAFETY: `memory::get` checks that `place` is readable, and any bytes are a valid strioctl.
     let wanted = unsafe { memory::get(place)? };
     memory::check_room(place)?;
     let timeout = IoctlTimeout::from_seconds(wanted.ic_timout)?;
     let len = usize::try_from(wanted.ic_len).ok().filter(|len| *len <= STRMSGSZ_MAX as usize).ok_or(EINVAL)?;
-    // SAFETY: the program's bytes, copied at once.
+    // SAFETY: `memory::bytes` checks the bytes, which are copied at once.
     let data = unsafe { memory::bytes(wanted.ic_dp.cast::<c_void>(), len) };
     // More than any stream takes at a time is refused before it is looked for.
     let mut data = data.map_err(|fault| if len > STRMSGSZ as usize { EINVAL } else { fault })?.to_vec();
     let value = open.stream.ioctl(wanted.ic_cmd.cast_unsigned(), &mut data, timeout)?;
-    // SAFETY: as above.
+    // SAFETY: `bytes_mut` checks the bytes, which are only written.
     unsafe { memory::bytes_mut(wanted.ic_dp.cast::<c_void>(), data.len())? }.copy_from_slice(&data);
     memory::put(place, strioctl { ic_len: data.len() as c_int, ..wanted })?;
     Ok(value)

@@ -15,7 +15,7 @@ const EINVAL: Failure = Failure(libc::EINVAL);
 /// getmsg(3).
 ///
 /// # Safety
-/// Pointers may be null or wrong; what they lead to is written by no other thread.
+/// Safe for any pointers, which are checked, if no other thread writes what they point at during the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn getmsg(fd: c_int, control: *mut strbuf, data: *mut strbuf, flags: *mut c_int) -> c_int {
     returned(table::with_stream(fd, |open| get(open, control, data, flags)))
@@ -24,7 +24,7 @@ pub unsafe extern "C" fn getmsg(fd: c_int, control: *mut strbuf, data: *mut strb
 /// getpmsg(3).
 ///
 /// # Safety
-/// As [`getmsg`].
+/// Safe for any pointers, as [`getmsg`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn getpmsg(
     fd: c_int,
@@ -39,7 +39,7 @@ pub unsafe extern "C" fn getpmsg(
 /// putmsg(3).
 ///
 /// # Safety
-/// As [`getmsg`].
+/// Safe for any pointers, as [`getmsg`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn putmsg(fd: c_int, control: *const strbuf, data: *const strbuf, flags: c_int) -> c_int {
     returned(table::with_stream(fd, |open| put(open, control, data, flags)))
@@ -48,7 +48,7 @@ pub unsafe extern "C" fn putmsg(fd: c_int, control: *const strbuf, data: *const 
 /// putpmsg(3).
 ///
 /// # Safety
-/// As [`getmsg`].
+/// Safe for any pointers, as [`getmsg`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn putpmsg(
     fd: c_int,
@@ -61,7 +61,7 @@ pub unsafe extern "C" fn putpmsg(
 }
 
 fn get(open: &Open, control: *mut strbuf, data: *mut strbuf, flags: *mut c_int) -> Called<c_int> {
-    // SAFETY: any bytes are a number.
+    // SAFETY: `memory::get` checks that `flags` is readable, and any bytes are a valid int.
     let wanted = unsafe { memory::get(flags)? };
     memory::check_room(flags)?;
     let filter = match wanted {
@@ -81,7 +81,7 @@ pub fn get_by_band(
     band: *mut c_int,
     flags: *mut c_int,
 ) -> Called<c_int> {
-    // SAFETY: any bytes are a number.
+    // SAFETY: `memory::get` checks that `flags` and `band` are readable, and any bytes are valid ints.
     let (wanted, least) = unsafe { (memory::get(flags)?, memory::get(band)?) };
     memory::check_room(flags)?;
     memory::check_room(band)?;
@@ -116,12 +116,13 @@ impl Part {
         if at.is_null() {
             return Ok(Part { at, buffer: None });
         }
-        // SAFETY: any bytes are a value of the type.
+        // SAFETY: `memory::get` checks that `at` is readable, and any bytes are a valid strbuf.
         let described = unsafe { memory::get(at)? };
         memory::check_room(at)?;
         let buffer = match usize::try_from(described.maxlen) {
             Err(_) => None,
-            // SAFETY: the program's buffer, for the length of this call.
+            // SAFETY: `bytes_mut` checks the buffer; the caller of getmsg promises that no other thread uses it during
+            // the call.
             Ok(len) => Some(unsafe { memory::bytes_mut(described.buf.cast::<c_void>(), len.min(CALL_MAX))? }),
         };
         Ok(Part { at, buffer })
@@ -132,7 +133,8 @@ impl Part {
         if self.at.is_null() {
             return Ok(());
         }
-        // SAFETY: as in `of`; only this field is written, as the others may be constant.
+        // SAFETY: only the address is taken; `from_ptr` has checked the strbuf. No other field is written, because they
+        // may be constant.
         memory::put(unsafe { &raw mut (*self.at).len }, len.map_or(-1, |len| len as c_int))
     }
 }
@@ -168,10 +170,11 @@ pub fn sent<'p>(at: *const strbuf) -> Called<Option<&'p [u8]>> {
     if at.is_null() {
         return Ok(None);
     }
-    // SAFETY: any bytes are a value of the type.
+    // SAFETY: `memory::get` checks that `at` is readable, and any bytes are a valid strbuf.
     let described = unsafe { memory::get(at)? };
     let Ok(len) = usize::try_from(described.len) else { return Ok(None) };
-    // SAFETY: the program's bytes, for the length of this call.
+    // SAFETY: `memory::bytes` checks the bytes; the caller of putmsg promises that no other thread writes them during
+    // the call.
     unsafe { memory::bytes(described.buf.cast_const().cast::<c_void>(), len) }.map(Some)
 }
 

@@ -106,7 +106,7 @@ fn request_number(open: &Open, command: u64, number: c_int, time: IoctlTimeout) 
 fn settings(open: &Open) -> Called<termios> {
     let mut bytes = [0; KERNEL];
     request(open, libc::TCGETS, &mut bytes, IoctlTimeout::Usual)?;
-    // SAFETY: zeros are a value of the type.
+    // SAFETY: zeros are a value of termios.
     let mut settings: termios = unsafe { std::mem::zeroed() };
     let word = |at: usize| u32::from_ne_bytes([bytes[4 * at], bytes[4 * at + 1], bytes[4 * at + 2], bytes[4 * at + 3]]);
     (settings.c_iflag, settings.c_oflag, settings.c_cflag, settings.c_lflag) = (word(0), word(1), word(2), word(3));
@@ -125,7 +125,7 @@ fn set_settings(open: &Open, when: c_int, settings: *const termios) -> Called<c_
         libc::TCSAFLUSH => (libc::TCSETSF, IoctlTimeout::Never),
         _ => return Err(Failure(libc::EINVAL)),
     };
-    // SAFETY: any bytes are a value of the type.
+    // SAFETY: `memory::get` checks that `settings` is readable, and any bytes are a valid termios.
     let settings = unsafe { memory::get(settings)? };
     let mut bytes = [0; KERNEL];
     let words = [settings.c_iflag, settings.c_oflag, settings.c_cflag, settings.c_lflag];
@@ -159,12 +159,12 @@ macro_rules! of_terminals {
             /// The C library's, on a stream too.
             ///
             /// # Safety
-            /// As the C library's.
+            /// A pointer is as this function's man page requires.
             #[unsafe(no_mangle)]
             pub unsafe extern "C" fn $name(fd: c_int $(, $argument: $type)*) -> c_int {
                 match table::with(fd, |$open| $done) {
                     Some(done) => returned(done),
-                    // SAFETY: by the caller.
+                    // SAFETY: the caller promises that a pointer is as this function's man page requires.
                     None => unsafe { real::$real(fd $(, $argument)*) },
                 }
             }
@@ -197,7 +197,7 @@ of_terminals! {
 /// isatty(3): 1, or 0 with errno.
 ///
 /// # Safety
-/// As the C library's.
+/// Safe for any `fd`: no pointer is passed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hw_c_isatty(fd: c_int) -> c_int {
     match table::with(fd, settings) {
@@ -206,7 +206,7 @@ pub unsafe extern "C" fn hw_c_isatty(fd: c_int) -> c_int {
             crate::errno::set(errno);
             0
         }
-        // SAFETY: by the caller.
+        // SAFETY: no pointer is passed.
         None => unsafe { real::isatty(fd) },
     }
 }
@@ -214,20 +214,20 @@ pub unsafe extern "C" fn hw_c_isatty(fd: c_int) -> c_int {
 /// ptsname_r(3): 0, or an errno.
 ///
 /// # Safety
-/// As the C library's.
+/// `name` points at `room` writable bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hw_c_ptsname_r(fd: c_int, name: *mut c_char, room: usize) -> c_int {
     let put = |path: String| {
         if path.len() > room {
             return Err(Failure(libc::ERANGE));
         }
-        // SAFETY: the program's room.
+        // SAFETY: `bytes_mut` checks the bytes at `name`, which are only written.
         unsafe { memory::bytes_mut(name.cast(), path.len())? }.copy_from_slice(path.as_bytes());
         Ok(())
     };
     let done = match table::with(fd, |open| put(slave_path(open)?)) {
         Some(done) => done,
-        // SAFETY: by the caller.
+        // SAFETY: the caller promises `room` writable bytes at `name` (ptsname_r(3)).
         None => return unsafe { real::ptsname_r(fd, name, room) },
     };
     done.map_or_else(
@@ -242,29 +242,29 @@ pub unsafe extern "C" fn hw_c_ptsname_r(fd: c_int, name: *mut c_char, room: usiz
 /// ptsname_r(3) of a fortified program, which ends the program if the buffer is shorter than it says.
 ///
 /// # Safety
-/// As the C library's.
+/// `name` points at `real_room` writable bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hw_c___ptsname_r_chk(fd: c_int, name: *mut c_char, room: usize, real_room: usize) -> c_int {
     if room <= real_room && table::is_stream(fd) {
-        // SAFETY: by the caller.
+        // SAFETY: the caller promises `real_room` writable bytes at `name`, and `room` is at most as many.
         return unsafe { hw_c_ptsname_r(fd, name, room) };
     }
-    // SAFETY: by the caller.
+    // SAFETY: the caller promises `real_room` writable bytes at `name`; the function checks `room`.
     unsafe { real::__ptsname_r_chk(fd, name, room, real_room) }
 }
 
 /// ptsname(3). The name is overwritten by the next call.
 ///
 /// # Safety
-/// As the C library's.
+/// No other thread calls ptsname at the same time.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hw_c_ptsname(fd: c_int) -> *mut c_char {
     static mut NAME: [c_char; 64] = [0; 64];
     if !table::is_stream(fd) {
-        // SAFETY: by the caller.
+        // SAFETY: the caller promises that no other thread calls ptsname at the same time.
         return unsafe { real::ptsname(fd) };
     }
     let name = (&raw mut NAME).cast::<c_char>();
-    // SAFETY: the room is there; POSIX lets no two threads call it at the same time.
+    // SAFETY: NAME has 64 bytes; the caller promises that no other thread calls ptsname at the same time.
     if unsafe { hw_c_ptsname_r(fd, name, 64) } == 0 { name } else { std::ptr::null_mut() }
 }

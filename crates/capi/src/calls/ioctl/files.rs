@@ -20,7 +20,8 @@ pub fn send(open: &Open, fd: c_int) -> Called<c_int> {
     if !own::is_open(fd) {
         return Err(Failure(libc::EBADF));
     }
-    // SAFETY: an open file of the program, for one call; one that another thread closes meanwhile is refused by the kernel.
+    // SAFETY: the program has just been found to have `fd` open. If another thread closes it during the call, the
+    // kernel refuses it.
     let file = unsafe { BorrowedFd::borrow_raw(fd) };
     open.stream.files().send(file)?;
     Ok(0)

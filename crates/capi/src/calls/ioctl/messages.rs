@@ -31,14 +31,14 @@ pub fn flush(open: &Open, flags: c_int) -> Called<c_int> {
 }
 
 pub fn flush_band(open: &Open, argument: usize) -> Called<c_int> {
-    // SAFETY: any bytes are a value of the type.
+    // SAFETY: `memory::get` checks that `argument` is readable, and any bytes are a valid bandinfo.
     let wanted = unsafe { memory::get(argument as *const bandinfo)? };
     open.write_side().flush_queues(queues(wanted.bi_flag)?.in_band(wanted.bi_pri))?;
     Ok(0)
 }
 
 pub fn peek(open: &Open, place: *mut strpeek) -> Called<c_int> {
-    // SAFETY: as above.
+    // SAFETY: `memory::get` checks that `place` is readable, and any bytes are a valid strpeek.
     let wanted = unsafe { memory::get(place)? };
     memory::check_room(place)?;
     let filter = match wanted.flags as c_int {
@@ -46,18 +46,18 @@ pub fn peek(open: &Open, place: *mut strpeek) -> Called<c_int> {
         RS_HIPRI => MessageFilter::HighPriority,
         _ => return Err(EINVAL),
     };
-    // SAFETY: addresses within the structure, whose room was checked.
+    // SAFETY: only the addresses of fields are taken; `check_room` has checked the structure at `place`.
     let (control, data) = unsafe { (&raw mut (*place).ctlbuf, &raw mut (*place).databuf) };
     let seen = receive_by(control, data, |control, data| Ok(open.stream.peek(control, data, filter)?))?;
     let Some(seen) = seen else { return Ok(0) };
     let flags = if seen.priority.is_high() { RS_HIPRI } else { 0 };
-    // SAFETY: as above.
+    // SAFETY: only the address of a field is taken; `check_room` has checked the structure at `place`.
     memory::put(unsafe { &raw mut (*place).flags }, flags.into())?;
     Ok(1)
 }
 
 pub fn insert(open: &Open, place: *const strfdinsert) -> Called<c_int> {
-    // SAFETY: as above.
+    // SAFETY: `memory::get` checks that `place` is readable, and any bytes are a valid strfdinsert.
     let wanted = unsafe { memory::get(place)? };
     let priority = match wanted.flags as c_int {
         0 => Priority::NORMAL,
@@ -65,7 +65,7 @@ pub fn insert(open: &Open, place: *const strfdinsert) -> Called<c_int> {
         _ => return Err(EINVAL),
     };
     let offset = usize::try_from(wanted.offset).map_err(|_| EINVAL)?;
-    // SAFETY: addresses within the structure, which was read.
+    // SAFETY: only the addresses of fields are taken; `memory::get` has checked the structure at `place`.
     let (control, data) = unsafe { (&raw const (*place).ctlbuf, &raw const (*place).databuf) };
     let control = sent(control)?.ok_or(EINVAL)?;
     let data = sent(data)?;
@@ -78,7 +78,7 @@ pub fn insert(open: &Open, place: *const strfdinsert) -> Called<c_int> {
 /// getpmsg as an ioctl.
 pub fn get(open: &Open, place: *mut strpmsg) -> Called<c_int> {
     memory::check_room(place)?;
-    // SAFETY: addresses within the structure, whose room was checked.
+    // SAFETY: only the addresses of fields are taken; `check_room` has checked the structure at `place`.
     let (control, data, band, flags) = unsafe {
         (&raw mut (*place).ctlbuf, &raw mut (*place).databuf, &raw mut (*place).band, &raw mut (*place).flags)
     };
@@ -87,9 +87,9 @@ pub fn get(open: &Open, place: *mut strpmsg) -> Called<c_int> {
 
 /// putpmsg as an ioctl.
 pub fn put(open: &Open, place: *const strpmsg) -> Called<c_int> {
-    // SAFETY: any bytes are a value of the type.
+    // SAFETY: `memory::get` checks that `place` is readable, and any bytes are a valid strpmsg.
     let wanted = unsafe { memory::get(place)? };
-    // SAFETY: addresses within the structure, which was read.
+    // SAFETY: only the addresses of fields are taken; `memory::get` has checked the structure at `place`.
     let (control, data) = unsafe { (&raw const (*place).ctlbuf, &raw const (*place).databuf) };
     put_in_band(open, control, data, wanted.band, wanted.flags)
 }

@@ -15,7 +15,7 @@ const EINVAL: Failure = Failure(libc::EINVAL);
 ///
 /// Errors: `EFAULT`; `EINVAL` for an empty or a too long one.
 fn name<'p>(argument: usize, len_max: usize) -> Called<&'p str> {
-    // SAFETY: the program's text, read once.
+    // SAFETY: `memory::text` checks the string at `argument`; the program must not change it during the call.
     let name = match unsafe { memory::text(argument as *const c_char, len_max + 1) } {
         Err(Failure(libc::ENAMETOOLONG)) => return Err(EINVAL),
         name => name?,
@@ -68,7 +68,7 @@ pub fn list(open: &Open, argument: usize) -> Called<c_int> {
         return Ok(names.len() as c_int);
     }
     let place = argument as *mut str_list;
-    // SAFETY: any bytes are a value of the type.
+    // SAFETY: `memory::get` checks that `place` is readable, and any bytes are a valid str_list.
     let wanted = unsafe { memory::get(place)? };
     memory::check_room(place)?;
     let room = usize::try_from(wanted.sl_nmods).ok().filter(|room| *room > 0).ok_or(EINVAL)?;
