@@ -42,7 +42,7 @@ fn kind(number: c_int) -> Done<&'static Kind> {
 
 /// Zeroed memory of at least a byte, aligned for anything.
 fn zeroed(len: usize) -> Done<*mut c_void> {
-    // SAFETY: makes memory or fails.
+    // SAFETY: calloc takes no pointer, and allocates memory or fails.
     let place = unsafe { libc::calloc(1, len.max(1)) };
     if place.is_null() { Err(Failure(libc::ENOMEM).into()) } else { Ok(place) }
 }
@@ -77,7 +77,7 @@ pub extern "C" fn t_alloc(fd: c_int, structure: c_int, fields: c_int) -> *mut c_
         for (at, len) in wanted {
             let buf = zeroed(len).inspect_err(|_| free(place, buffers))?;
             let buffer = netbuf { maxlen: len as u32, len: 0, buf };
-            // SAFETY: inside of the structure, at the offset of a netbuf.
+            // SAFETY: `at` is the offset of a netbuf in the structure at `place`, which was just allocated.
             unsafe { place.byte_add(at).cast::<netbuf>().write(buffer) };
         }
         Ok(place)
@@ -90,17 +90,18 @@ pub extern "C" fn t_alloc(fd: c_int, structure: c_int, fields: c_int) -> *mut c_
 
 fn free(place: *mut c_void, buffers: &[(c_int, usize)]) {
     for (_, at) in buffers {
-        // SAFETY: a structure of t_alloc, whose buffers are of the same heap, or null.
+        // SAFETY: the caller of t_free promises a structure of this kind, so `at` is the offset of a netbuf, whose
+        // buffer is null or of the same heap. t_alloc passes such a structure too.
         unsafe { libc::free((*place.byte_add(*at).cast::<netbuf>()).buf) };
     }
-    // SAFETY: as above.
+    // SAFETY: the caller of t_free promises that `place` is from t_alloc, and it is used no more.
     unsafe { libc::free(place) };
 }
 
 /// t_free(3).
 ///
 /// # Safety
-/// The structure was made by t_alloc, and each of its buffers by t_alloc or malloc(3), or is null.
+/// `place` is null, or t_alloc has made it as a `structure`. Each of its buffers is null or from t_alloc or malloc(3).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn t_free(place: *mut c_void, structure: c_int) -> c_int {
     returned(kind(structure).map(|(_, _, buffers)| {

@@ -12,7 +12,8 @@ use crate::memory::{self, CALL_MAX};
 
 /// The bytes of a buffer that the caller has filled.
 pub fn given<'p>(buffer: netbuf) -> Done<&'p [u8]> {
-    // SAFETY: the program's bytes, for the length of this call.
+    // SAFETY: `memory::bytes` checks the bytes; the entry point's caller promises that no other thread writes them
+    // during the call.
     Ok(unsafe { memory::bytes(buffer.buf, buffer.len as usize)? })
 }
 
@@ -21,13 +22,15 @@ pub fn structure<T: Copy>(at: *const T) -> Done<Option<T>> {
     if at.is_null() {
         return Ok(None);
     }
-    // SAFETY: the structures are numbers and pointers: any bytes are a value.
+    // SAFETY: `memory::get` checks that `at` is readable. The structures of XTI have only integers and pointers, so any
+    // bytes are valid.
     Ok(Some(unsafe { memory::get(at)? }))
 }
 
 /// A structure of the caller's, which must be there.
 pub fn needed<T: Copy>(at: *const T) -> Done<T> {
-    // SAFETY: as in `structure`.
+    // SAFETY: `memory::get` checks that `at` is readable. The structures of XTI have only integers and pointers, so any
+    // bytes are valid.
     Ok(unsafe { memory::get(at)? })
 }
 
@@ -50,14 +53,16 @@ impl Room {
             size => usize::try_from(size).unwrap_or(0),
         };
         let len = (described.maxlen as usize).min(size).min(CALL_MAX);
-        // SAFETY: the program's buffer, for the length of this call.
+        // SAFETY: `bytes_mut` checks the buffer; the entry point's caller promises that no other thread uses it during
+        // the call.
         let buffer = unsafe { memory::bytes_mut(described.buf, len)? };
         Ok(Room { at, buffer })
     }
 
     /// Says how many bytes of it are filled.
     pub fn set_len(&self, len: usize) -> Done<()> {
-        // SAFETY: checked in `of`; the other fields may be constant.
+        // SAFETY: only the address is taken; `from_ptr` has checked the netbuf. No other field is written, because they
+        // may be constant.
         Ok(memory::put(unsafe { &raw mut (*self.at).len }, len as c_uint)?)
     }
 
@@ -99,7 +104,8 @@ fn pieces(vector: *const t_iovec, count: c_uint) -> Done<Vec<t_iovec>> {
 /// Data that are sent.
 pub fn gathered<'p>(vector: *const t_iovec, count: c_uint) -> Done<Vec<IoSlice<'p>>> {
     let piece = |piece: t_iovec| {
-        // SAFETY: the program's bytes, for the length of this call.
+        // SAFETY: `memory::bytes` checks the bytes; the entry point's caller promises that no other thread writes them
+        // during the call.
         Ok(IoSlice::new(unsafe { memory::bytes(piece.iov_base, piece.iov_len)? }))
     };
     pieces(vector, count)?.into_iter().map(piece).collect()
@@ -108,7 +114,8 @@ pub fn gathered<'p>(vector: *const t_iovec, count: c_uint) -> Done<Vec<IoSlice<'
 /// Room for data that are received.
 pub fn scattered<'p>(vector: *const t_iovec, count: c_uint) -> Done<Vec<IoSliceMut<'p>>> {
     let piece = |piece: t_iovec| {
-        // SAFETY: the program's buffer, for the length of this call.
+        // SAFETY: `bytes_mut` checks the buffer; the entry point's caller promises that no other thread uses it during
+        // the call.
         Ok(IoSliceMut::new(unsafe { memory::bytes_mut(piece.iov_base, piece.iov_len.min(CALL_MAX))? }))
     };
     pieces(vector, count)?.into_iter().map(piece).collect()

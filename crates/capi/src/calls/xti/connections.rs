@@ -32,7 +32,7 @@ impl Answer {
             return Ok(None);
         }
         memory::check_room(at)?;
-        // SAFETY: the room is there; only the addresses of the fields are taken.
+        // SAFETY: only the addresses of fields are taken; `check_room` has checked the structure at `at`.
         let (address, options, data) = unsafe { (&raw mut (*at).addr, &raw mut (*at).opt, &raw mut (*at).udata) };
         Ok(Some(Answer {
             at,
@@ -44,7 +44,7 @@ impl Answer {
 
     fn fill(&mut self, call: &Call, sequence: Option<u32>) -> Done<()> {
         if let Some(sequence) = sequence {
-            // SAFETY: as in `of`.
+            // SAFETY: only the address of a field is taken; `from_ptr` has checked the structure.
             memory::put(unsafe { &raw mut (*self.at).sequence }, sequence.cast_signed())?;
         }
         fill(&mut [
@@ -58,7 +58,7 @@ impl Answer {
 /// t_connect(3).
 ///
 /// # Safety
-/// Pointers may be null or wrong; what they lead to is written by no other thread.
+/// Safe for any pointers, which are checked, if no other thread writes what they point at during the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn t_connect(fd: c_int, request: *const t_call, answer: *mut t_call) -> c_int {
     returned(with(fd, |endpoint| {
@@ -73,7 +73,7 @@ pub unsafe extern "C" fn t_connect(fd: c_int, request: *const t_call, answer: *m
 /// t_rcvconnect(3).
 ///
 /// # Safety
-/// As [`t_connect`].
+/// Safe for any `answer`, as [`t_connect`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn t_rcvconnect(fd: c_int, answer: *mut t_call) -> c_int {
     returned(with(fd, |endpoint| {
@@ -87,7 +87,7 @@ pub unsafe extern "C" fn t_rcvconnect(fd: c_int, answer: *mut t_call) -> c_int {
 /// t_listen(3).
 ///
 /// # Safety
-/// As [`t_connect`].
+/// Safe for any `answer`, as [`t_connect`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn t_listen(fd: c_int, answer: *mut t_call) -> c_int {
     returned(with(fd, |endpoint| {
@@ -102,7 +102,7 @@ pub unsafe extern "C" fn t_listen(fd: c_int, answer: *mut t_call) -> c_int {
 /// t_accept(3).
 ///
 /// # Safety
-/// As [`t_connect`].
+/// Safe for any `call`, as [`t_connect`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn t_accept(fd: c_int, acceptor: c_int, call: *const t_call) -> c_int {
     returned(with(fd, |listener| {
@@ -116,7 +116,7 @@ pub unsafe extern "C" fn t_accept(fd: c_int, acceptor: c_int, call: *const t_cal
 /// t_snddis(3).
 ///
 /// # Safety
-/// As [`t_connect`].
+/// Safe for any `call`, as [`t_connect`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn t_snddis(fd: c_int, call: *const t_call) -> c_int {
     returned(with(fd, |endpoint| {
@@ -142,12 +142,12 @@ impl End {
             return Ok(None);
         }
         memory::check_room(at)?;
-        // SAFETY: the room is there; only the address of the field is taken.
+        // SAFETY: only the address of a field is taken; `check_room` has checked the structure at `at`.
         Ok(Some(End { at, data: Room::from_ptr(unsafe { &raw mut (*at).udata }, info.disconnect_data)? }))
     }
 
     fn fill(&mut self, reason: u32, sequence: Option<u32>, data: &[u8]) -> Done<()> {
-        // SAFETY: as in `of`.
+        // SAFETY: only the addresses of fields are taken; `from_ptr` has checked the structure.
         let (reason_at, sequence_at) = unsafe { (&raw mut (*self.at).reason, &raw mut (*self.at).sequence) };
         memory::put(reason_at, reason.cast_signed())?;
         memory::put(sequence_at, sequence.map_or(-1, u32::cast_signed))?;
@@ -158,7 +158,7 @@ impl End {
 /// t_rcvdis(3).
 ///
 /// # Safety
-/// As [`t_connect`].
+/// Safe for any `place`, as [`t_connect`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn t_rcvdis(fd: c_int, place: *mut t_discon) -> c_int {
     returned(with(fd, |endpoint| {
@@ -181,7 +181,7 @@ pub extern "C" fn t_sndrel(fd: c_int) -> c_int {
 /// t_sndreldata(3).
 ///
 /// # Safety
-/// As [`t_connect`].
+/// Safe for any `given_end`, as [`t_connect`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn t_sndreldata(fd: c_int, given_end: *mut t_discon) -> c_int {
     returned(with(fd, |endpoint| {
@@ -206,7 +206,7 @@ pub extern "C" fn t_rcvrel(fd: c_int) -> c_int {
 /// t_rcvreldata(3).
 ///
 /// # Safety
-/// As [`t_connect`].
+/// Safe for any `place`, as [`t_connect`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn t_rcvreldata(fd: c_int, place: *mut t_discon) -> c_int {
     returned(with(fd, |endpoint| {

@@ -22,12 +22,12 @@ fn flags_of(flags: c_int) -> Done<SendFlags> {
 /// t_snd(3).
 ///
 /// # Safety
-/// The bytes may be missing; no other thread writes them.
+/// Safe for any `bytes`, which are checked, if no other thread writes them during the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn t_snd(fd: c_int, bytes: *mut c_void, len: c_uint, flags: c_int) -> c_int {
     returned(with(fd, |endpoint| {
         let flags = flags_of(flags)?;
-        // SAFETY: the program's bytes, for the length of this call.
+        // SAFETY: `memory::bytes` checks `bytes`; the caller promises that no other thread writes them during the call.
         let bytes = unsafe { memory::bytes(bytes, (len as usize).min(c_int::MAX as usize))? };
         Ok(endpoint.send(bytes, flags)? as c_int)
     }))
@@ -36,7 +36,7 @@ pub unsafe extern "C" fn t_snd(fd: c_int, bytes: *mut c_void, len: c_uint, flags
 /// t_sndv(3).
 ///
 /// # Safety
-/// As [`t_snd`].
+/// Safe for any pointers, which are checked, if no other thread writes what they point at during the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn t_sndv(fd: c_int, vector: *const t_iovec, count: c_uint, flags: c_int) -> c_int {
     returned(with(fd, |endpoint| {
@@ -55,12 +55,12 @@ fn report(received: ReceivedData, flags: *mut c_int) -> Done<c_int> {
 /// t_rcv(3).
 ///
 /// # Safety
-/// The room may be missing; no other thread uses it.
+/// Safe for any pointers, which are checked, if no other thread uses what they point at during the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn t_rcv(fd: c_int, bytes: *mut c_void, len: c_uint, flags: *mut c_int) -> c_int {
     returned(with(fd, |endpoint| {
         memory::check_room(flags)?;
-        // SAFETY: the program's buffer, for the length of this call.
+        // SAFETY: `bytes_mut` checks `bytes`; the caller promises that no other thread uses them during the call.
         let room = unsafe { memory::bytes_mut(bytes, (len as usize).min(CALL_MAX))? };
         report(endpoint.receive(room)?, flags)
     }))
@@ -69,7 +69,7 @@ pub unsafe extern "C" fn t_rcv(fd: c_int, bytes: *mut c_void, len: c_uint, flags
 /// t_rcvv(3).
 ///
 /// # Safety
-/// As [`t_rcv`].
+/// Safe for any pointers, as [`t_rcv`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn t_rcvv(fd: c_int, vector: *mut t_iovec, count: c_uint, flags: *mut c_int) -> c_int {
     returned(with(fd, |endpoint| {

@@ -12,7 +12,7 @@ use crate::memory;
 /// t_sndudata(3).
 ///
 /// # Safety
-/// Pointers may be null or wrong; what they lead to is written by no other thread.
+/// Safe for any pointers, which are checked, if no other thread writes what they point at during the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn t_sndudata(fd: c_int, datagram: *const t_unitdata) -> c_int {
     returned(with(fd, |endpoint| {
@@ -25,7 +25,7 @@ pub unsafe extern "C" fn t_sndudata(fd: c_int, datagram: *const t_unitdata) -> c
 /// t_sndvudata(3).
 ///
 /// # Safety
-/// As [`t_sndudata`].
+/// Safe for any pointers, as [`t_sndudata`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn t_sndvudata(
     fd: c_int,
@@ -44,7 +44,7 @@ pub unsafe extern "C" fn t_sndvudata(
 /// The buffers for an address and options.
 fn address_and_options(datagram: *mut t_unitdata, info: &Info) -> Done<(Room, Room)> {
     memory::check_room(datagram)?;
-    // SAFETY: the room is there; only the addresses of the fields are taken.
+    // SAFETY: only the addresses of fields are taken; `check_room` has checked the structure at `datagram`.
     let (address, options) = unsafe { (&raw mut (*datagram).addr, &raw mut (*datagram).opt) };
     Ok((Room::from_ptr(address, info.address)?, Room::from_ptr(options, info.options)?))
 }
@@ -60,14 +60,14 @@ fn report(received: Datagram, address: &Room, options: &Room, flags: *mut c_int)
 /// t_rcvudata(3).
 ///
 /// # Safety
-/// As [`t_sndudata`].
+/// Safe for any pointers, as [`t_sndudata`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn t_rcvudata(fd: c_int, datagram: *mut t_unitdata, flags: *mut c_int) -> c_int {
     returned(with(fd, |endpoint| {
         memory::check_room(flags)?;
         let (address, options) = address_and_options(datagram, endpoint.first_info())?;
-        // SAFETY: as in `address_and_options`.
-        // Any size: the longest datagram may be another one since the endpoint has its address.
+        // T_INFINITE, because the longest datagram may have changed since the endpoint got its address.
+        // SAFETY: only the address of a field is taken; `address_and_options` has checked the structure at `datagram`.
         let data = Room::from_ptr(unsafe { &raw mut (*datagram).udata }, T_INFINITE)?;
         let received = endpoint.receive_from(address.buffer, options.buffer, data.buffer)?;
         data.set_len(report(received, &address, &options, flags)? as usize)?;
@@ -78,7 +78,7 @@ pub unsafe extern "C" fn t_rcvudata(fd: c_int, datagram: *mut t_unitdata, flags:
 /// t_rcvvudata(3).
 ///
 /// # Safety
-/// As [`t_sndudata`].
+/// Safe for any pointers, as [`t_sndudata`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn t_rcvvudata(
     fd: c_int,
@@ -99,7 +99,7 @@ pub unsafe extern "C" fn t_rcvvudata(
 /// t_rcvuderr(3).
 ///
 /// # Safety
-/// As [`t_sndudata`].
+/// Safe for any pointers, as [`t_sndudata`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn t_rcvuderr(fd: c_int, place: *mut t_uderr) -> c_int {
     returned(with(fd, |endpoint| {
@@ -108,7 +108,7 @@ pub unsafe extern "C" fn t_rcvuderr(fd: c_int, place: *mut t_uderr) -> c_int {
             return Ok(0);
         }
         memory::check_room(place)?;
-        // SAFETY: the room is there; only the addresses of the fields are taken.
+        // SAFETY: only the addresses of fields are taken; `check_room` has checked the structure at `place`.
         let (address, options, error) =
             unsafe { (&raw mut (*place).addr, &raw mut (*place).opt, &raw mut (*place).error) };
         let info = endpoint.first_info();

@@ -18,7 +18,7 @@ use crate::table;
 /// t_open(3).
 ///
 /// # Safety
-/// Pointers may be null or wrong; what they lead to is written by no other thread.
+/// Safe for any pointers, which are checked, if no other thread writes what they point at during the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn t_open(name: *const c_char, flags: c_int, info: *mut t_info) -> c_int {
     returned(caught(|| {
@@ -28,7 +28,7 @@ pub unsafe extern "C" fn t_open(name: *const c_char, flags: c_int, info: *mut t_
         if !info.is_null() {
             memory::check_room(info)?;
         }
-        // SAFETY: the program's text, read once.
+        // SAFETY: `memory::text` checks `name`; the caller promises that no other thread writes it during the call.
         let name = unsafe { memory::text(name, libc::PATH_MAX as usize)? };
         let path = name.to_str().ok().and_then(device).ok_or(TransportError::BadName)?;
         let fd = open::open_device(&path, flags).map_err(|failure| match failure {
@@ -125,7 +125,7 @@ pub extern "C" fn t_look(fd: c_int) -> c_int {
 /// t_getinfo(3).
 ///
 /// # Safety
-/// As [`t_open`].
+/// Safe for any `info`, as [`t_open`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn t_getinfo(fd: c_int, info: *mut t_info) -> c_int {
     returned(tell(fd, info).map(|()| 0))
@@ -134,7 +134,7 @@ pub unsafe extern "C" fn t_getinfo(fd: c_int, info: *mut t_info) -> c_int {
 /// t_bind(3).
 ///
 /// # Safety
-/// As [`t_open`].
+/// Safe for any pointers, as [`t_open`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn t_bind(fd: c_int, request: *const t_bind, answer: *mut t_bind) -> c_int {
     returned(with(fd, |endpoint| {
@@ -166,12 +166,12 @@ impl Answer {
             return Ok(None);
         }
         memory::check_room(at)?;
-        // SAFETY: the room is there; only the address of the field is taken.
+        // SAFETY: only the address of a field is taken; `check_room` has checked the structure at `at`.
         Ok(Some(Answer { at, address: Room::from_ptr(unsafe { &raw mut (*at).addr }, info.address)? }))
     }
 
     fn set_waiting(&self, waiting: u32) -> Done<()> {
-        // SAFETY: as in `of`.
+        // SAFETY: only the address of a field is taken; `from_ptr` has checked the structure.
         Ok(memory::put(unsafe { &raw mut (*self.at).qlen }, waiting)?)
     }
 }
@@ -188,7 +188,7 @@ pub extern "C" fn t_unbind(fd: c_int) -> c_int {
 /// t_getprotaddr(3).
 ///
 /// # Safety
-/// As [`t_open`].
+/// Safe for any pointers, as [`t_open`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn t_getprotaddr(fd: c_int, local: *mut t_bind, remote: *mut t_bind) -> c_int {
     returned(with(fd, |endpoint| {
@@ -206,14 +206,14 @@ pub unsafe extern "C" fn t_getprotaddr(fd: c_int, local: *mut t_bind, remote: *m
 /// t_optmgmt(3).
 ///
 /// # Safety
-/// As [`t_open`].
+/// Safe for any pointers, as [`t_open`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn t_optmgmt(fd: c_int, request: *const t_optmgmt, answer: *mut t_optmgmt) -> c_int {
     returned(with(fd, |endpoint| {
         let request = needed(request)?;
         let list = OptionList::from(given(request.opt)?.to_vec());
         memory::check_room(answer)?;
-        // SAFETY: the room is there; only the addresses of the fields are taken.
+        // SAFETY: only the addresses of fields are taken; `check_room` has checked the structure at `answer`.
         let (options, flags) = unsafe { (&raw mut (*answer).opt, &raw mut (*answer).flags) };
         let mut room = Room::from_ptr(options, endpoint.first_info().options)?;
         let asked = ManagementFlags::of(request.flags.cast_unsigned()).ok_or(TransportError::BadFlag)?;

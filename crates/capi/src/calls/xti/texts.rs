@@ -32,7 +32,7 @@ static STORED: [[u8; TEXT_LEN]; TEXTS] = {
 #[repr(transparent)]
 pub struct Text(*const c_char);
 
-// SAFETY: the text is constant.
+// SAFETY: the address is that of a constant in STORED.
 unsafe impl Sync for Text {}
 
 /// The list of texts of SVR4's TLI, whose programs print `t_errlist[t_errno]`.
@@ -63,26 +63,26 @@ pub extern "C" fn t_strerror(number: c_int) -> *const c_char {
 /// t_error(3). Writes to standard error: the text, the error, and the system error for TSYSERR.
 ///
 /// # Safety
-/// The text may be null or wrong; no other thread writes it.
+/// Safe for any `text`, which is checked, if no other thread writes it during the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn t_error(text: *const c_char) -> c_int {
     let (number, errno) = (T_ERRNO.get(), last());
     let mut line = Vec::new();
-    // SAFETY: the program's text, read once.
+    // SAFETY: `memory::text` checks `text`; the caller promises that no other thread writes it during the call.
     let given = if text.is_null() { None } else { unsafe { memory::text(text, libc::PATH_MAX as usize).ok() } };
     if let Some(given) = given.filter(|given| !given.is_empty()) {
         line.extend_from_slice(given.to_bytes());
         line.extend_from_slice(b": ");
     }
-    // SAFETY: a text of ours.
+    // SAFETY: t_strerror returns a constant string.
     line.extend_from_slice(unsafe { CStr::from_ptr(t_strerror(number)) }.to_bytes());
     if number == TransportError::System.number().cast_signed() {
         line.extend_from_slice(b": ");
-        // SAFETY: the text is read before the thread's next call.
+        // SAFETY: strerror returns a string that is valid until the thread's next call of it.
         line.extend_from_slice(unsafe { CStr::from_ptr(libc::strerror(errno.0)) }.to_bytes());
     }
     line.push(b'\n');
-    // SAFETY: through the entry point: standard error may be a stream.
+    // SAFETY: `line` has `line.len()` readable bytes. The entry point is called because standard error may be a stream.
     unsafe { crate::calls::transfer::hw_c_write(2, line.as_ptr().cast::<c_void>(), line.len()) };
     0
 }
