@@ -1,4 +1,4 @@
-//! ioctl: those of streamio(7). Every other request to a stream goes down it, as a transparent ioctl.
+//! ioctl: the requests of streamio(7). Any other request is sent down the stream as a transparent ioctl.
 
 use std::ffi::{c_int, c_ulong, c_void};
 use std::time::Duration;
@@ -20,7 +20,7 @@ mod messages;
 mod modules;
 
 pub mod real {
-    //! The next library's.
+    //! The same function in the library behind this one ([`next`](crate::next)).
     use super::{c_int, c_ulong, next};
 
     next! {
@@ -30,7 +30,7 @@ pub mod real {
 
 const EINVAL: Failure = Failure(libc::EINVAL);
 
-/// ioctl(2). The third argument is a word, of whatever type.
+/// ioctl(2). The third argument is one word of whatever type.
 ///
 /// # Safety
 /// `argument` is as `request` requires. On a stream any value is safe: it is checked.
@@ -44,14 +44,14 @@ pub unsafe extern "C" fn hw_c_ioctl(fd: c_int, request: c_ulong, argument: usize
     }
 }
 
-/// The argument as a number.
+/// Converts the argument to an int.
 fn as_int(argument: usize) -> c_int {
     argument as c_int
 }
 
 fn control(open: &Open, own_fd: c_int, request: c_ulong, argument: usize) -> Called<c_int> {
     let stream = &open.stream;
-    // Every request (STREAMS.md, section 4): the stream is the multiplexer's.
+    // The stream is linked below a multiplexer, which alone uses it (STREAMS.md, section 4).
     if stream.links().is_linked() && request != I_ISASTREAM {
         return Err(EINVAL);
     }
@@ -155,7 +155,7 @@ fn control(open: &Open, own_fd: c_int, request: c_ulong, argument: usize) -> Cal
         I_GET_HIWAT => memory::put(argument as *mut c_int, stream.settings().water_marks().0.cast_signed()).map(|()| 0),
         I_GET_LOWAT => memory::put(argument as *mut c_int, stream.settings().water_marks().1.cast_signed()).map(|()| 0),
         I_ISASTREAM => Ok(1),
-        // Of a stream that is a pipe already, and of one that cannot become one.
+        // The stream is a pipe already, or it is one that cannot become a pipe.
         I_PIPE => Err(EINVAL),
         libc::FIONREAD => {
             let bytes = c_int::try_from(stream.readable_bytes()?).unwrap_or(c_int::MAX);
@@ -171,7 +171,7 @@ fn control(open: &Open, own_fd: c_int, request: c_ulong, argument: usize) -> Cal
             let on = unsafe { memory::get(argument as *const c_int)? };
             asynchronous::set(open, own_fd, on != 0).map(|()| 0)
         }
-        // The kernel sets the flag of the number.
+        // The kernel keeps this flag for the descriptor.
         libc::FIOCLEX | libc::FIONCLEX => {
             // SAFETY: these two requests have no argument.
             match unsafe { real::ioctl(own_fd, request, argument) } {
@@ -187,7 +187,7 @@ fn done(result: headwater_streams::Result<()>) -> Called<c_int> {
     Ok(result.map(|()| 0)?)
 }
 
-/// A request that no stream head knows.
+/// Sends a request that the stream head does not know.
 fn transparent(open: &Open, request: c_ulong, argument: usize) -> Called<c_int> {
     let command = u32::try_from(request).map_err(|_| EINVAL)?;
     if terminal::is_in_vain(open, command) {
@@ -196,7 +196,7 @@ fn transparent(open: &Open, request: c_ulong, argument: usize) -> Called<c_int> 
     restarting(|| Ok(open.stream.transparent_ioctl(command, argument as u64, &mut Program)?))
 }
 
-/// The events of I_SETSIG; 0 ends the registration.
+/// Converts the events of I_SETSIG; 0 ends the registration.
 fn signals(events: c_int) -> Called<SignalEvents> {
     SignalEvents::from_bits(events.cast_unsigned()).ok_or(EINVAL)
 }
@@ -225,7 +225,7 @@ fn string(open: &Open, place: *mut strioctl) -> Called<c_int> {
     let len = usize::try_from(wanted.ic_len).ok().filter(|len| *len <= STRMSGSZ_MAX as usize).ok_or(EINVAL)?;
     // SAFETY: `memory::bytes` checks the bytes, which are copied at once.
     let data = unsafe { memory::bytes(wanted.ic_dp.cast::<c_void>(), len) };
-    // More than any stream takes at a time is refused before it is looked for.
+    // A length that no stream takes is refused before the address is.
     let mut data = data.map_err(|fault| if len > STRMSGSZ as usize { EINVAL } else { fault })?.to_vec();
     let value = open.stream.ioctl(wanted.ic_cmd.cast_unsigned(), &mut data, timeout)?;
     // SAFETY: `bytes_mut` checks the bytes, which are only written.
@@ -235,7 +235,7 @@ fn string(open: &Open, place: *mut strioctl) -> Called<c_int> {
 }
 
 fn link(open: &Open, request: c_ulong, lower: c_int) -> Called<c_int> {
-    // A stream below which nothing can be linked says so before it looks at the other one.
+    // A stream that is no multiplexer fails before the other stream is looked at.
     if !open.stream.links().is_multiplexer() {
         return Err(EINVAL);
     }

@@ -1,4 +1,4 @@
-//! getmsg, getpmsg, putmsg, putpmsg, and the same as ioctls.
+//! getmsg, getpmsg, putmsg and putpmsg, and the same calls as ioctls.
 
 use std::ffi::{c_int, c_void};
 
@@ -98,20 +98,20 @@ pub fn get_by_band(
     Ok(more(&received))
 }
 
-/// The value of getmsg.
+/// Returns what getmsg returns.
 fn more(received: &Received) -> c_int {
     (if received.more_control { MORECTL } else { 0 }) | (if received.more_data { MOREDATA } else { 0 })
 }
 
-/// A part that is to be received, by its strbuf.
+/// A part to be received, as a strbuf describes it.
 struct Part {
     at: *mut strbuf,
-    /// None: it is not asked for.
+    /// `None` if the part is not asked for.
     buffer: Option<&'static mut [u8]>,
 }
 
 impl Part {
-    /// Checks all before anything is received.
+    /// Checks the strbuf and its buffer, before anything is received.
     pub fn from_ptr(at: *mut strbuf) -> Called<Part> {
         if at.is_null() {
             return Ok(Part { at, buffer: None });
@@ -128,7 +128,7 @@ impl Part {
         Ok(Part { at, buffer })
     }
 
-    /// Says how much has come.
+    /// Stores the length of what was received.
     fn set_len(&self, len: Option<usize>) -> Called<()> {
         if self.at.is_null() {
             return Ok(());
@@ -139,7 +139,7 @@ impl Part {
     }
 }
 
-/// What receives: getpmsg, or a look at the message (I_PEEK).
+/// Receives the parts by `receive`, which is getpmsg or a look at the message (I_PEEK), and stores their lengths.
 pub fn receive_by(
     control: *mut strbuf,
     data: *mut strbuf,
@@ -163,9 +163,9 @@ fn receive(open: &Open, control: *mut strbuf, data: *mut strbuf, filter: Message
     received.ok_or(Failure(libc::EIO))
 }
 
-/// A part that is to be sent. None: the message has no such part (a null pointer, or a len of -1).
+/// Returns a part to be sent. `None` if the message has no such part (a null pointer, or a len of -1).
 ///
-/// Errors: `EFAULT`; `ERANGE` for more than the stream takes at once.
+/// Errors: `EFAULT`; `ERANGE` if the part is longer than the stream takes at once.
 pub fn sent<'p>(at: *const strbuf) -> Called<Option<&'p [u8]>> {
     if at.is_null() {
         return Ok(None);
@@ -206,7 +206,7 @@ pub fn put_in_band(
 
 fn send(open: &Open, control: Option<&[u8]>, data: Option<&[u8]>, priority: Priority) -> Called<c_int> {
     let stream = open.to_write()?;
-    // A message of high priority has a control part.
+    // A message of high priority must have a control part.
     if priority.is_high() && control.is_none() {
         return Err(EINVAL);
     }

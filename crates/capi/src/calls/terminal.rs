@@ -1,5 +1,5 @@
-//! Calls on terminals, for a stream with the modules `ptem` and `ldterm`; and those by which a program uses the master side of a
-//! pseudo-terminal. glibc makes them by ioctls that pass no symbol.
+//! Calls on terminals, for a stream with the modules `ptem` and `ldterm`, and calls on the master side of a
+//! pseudo-terminal. glibc makes them by ioctls that this library does not see, because no symbol names them.
 
 use std::ffi::{c_char, c_int};
 
@@ -12,7 +12,7 @@ use crate::next::next;
 use crate::table::{self, Open};
 
 pub mod real {
-    //! The next library's.
+    //! The same functions in the library behind this one ([`next`](crate::next)).
     use super::{c_char, c_int, next, termios};
 
     next! {
@@ -35,12 +35,12 @@ impl CResult for *mut c_char {
     const FAILED: *mut c_char = std::ptr::null_mut();
 }
 
-/// The kernel's struct termios, of which the C library's has more room for characters.
+/// The sizes of the kernel's struct termios. The C library's has more room for characters.
 const CHARACTERS: usize = 19;
 const KERNEL: usize = 4 * size_of::<u32>() + 1 + CHARACTERS;
 
-/// The modules and drivers of the library that know no request for a terminal, nor pass one to another stream. `ldterm` is not among them: its
-/// terminal may be the program's own module.
+/// The library's own modules and drivers that know no request for a terminal and pass none to another stream. `ldterm`
+/// is not among them: the terminal below it may be the program's own module.
 const NO_TERMINALS: [&str; 22] = [
     "bufmod",
     "connld",
@@ -66,11 +66,11 @@ const NO_TERMINALS: [&str; 22] = [
     "udp",
 ];
 
-/// Checks whether a module or driver of the stream may know requests for a terminal. No message is sent: it would wait behind what the
-/// other end does not read.
+/// Checks whether a module or driver of the stream may know requests for a terminal. No message is sent, because a
+/// message would wait behind data that the other end does not read.
 ///
 /// # Errors
-/// `ENOTTY` if none does.
+/// `ENOTTY` if no module or driver may know them.
 fn check_terminal(open: &Open) -> Called<()> {
     let names = open.stream.modules().list()?;
     let may_be = names.iter().any(|name| !NO_TERMINALS.contains(&name.as_str()));
@@ -83,12 +83,13 @@ pub(super) fn is_in_vain(open: &Open, command: u32) -> bool {
     of_termio.contains(&command) && check_terminal(open) == Err(Failure(libc::ENOTTY))
 }
 
-/// Sends a request that leads to these bytes. As the stream head of SVR4 does with the requests of termio(7), it sends the bytes along.
+/// Sends a request whose argument points at `bytes`. The bytes are sent with it, as the stream head of SVR4 does for
+/// requests of termio(7).
 fn request(open: &Open, command: u64, bytes: &mut [u8], time: IoctlTimeout) -> Called<c_int> {
     check_terminal(open)?;
     let mut data = bytes.to_vec();
     let done = open.stream.ioctl(command as u32, &mut data, time).map_err(|error| match Failure::from(error) {
-        // No module knows the request: the stream is no terminal.
+        // No module knows the request, so the stream is no terminal.
         Failure(libc::EINVAL) => Failure(libc::ENOTTY),
         failure => failure,
     })?;
@@ -98,7 +99,7 @@ fn request(open: &Open, command: u64, bytes: &mut [u8], time: IoctlTimeout) -> C
     Ok(done)
 }
 
-/// Sends a request whose argument is a number.
+/// Sends a request whose argument is an int.
 fn request_number(open: &Open, command: u64, number: c_int, time: IoctlTimeout) -> Called<c_int> {
     Ok(open.stream.ioctl(command as u32, &mut number.to_ne_bytes().to_vec(), time)?)
 }
@@ -120,7 +121,7 @@ fn settings(open: &Open) -> Called<termios> {
 fn set_settings(open: &Open, when: c_int, settings: *const termios) -> Called<c_int> {
     let (command, time) = match when {
         libc::TCSANOW => (libc::TCSETS, IoctlTimeout::Usual),
-        // It is to wait until all output was taken.
+        // The call must wait until all output has been taken.
         libc::TCSADRAIN => (libc::TCSETSW, IoctlTimeout::Never),
         libc::TCSAFLUSH => (libc::TCSETSF, IoctlTimeout::Never),
         _ => return Err(Failure(libc::EINVAL)),
@@ -137,7 +138,8 @@ fn set_settings(open: &Open, when: c_int, settings: *const termios) -> Called<c_
     request(open, command, &mut bytes, time).map(|_| 0)
 }
 
-/// The number of a master's slave, whether or not that is still open: no request is sent, which a master that was hung up could not do.
+/// Returns the number of a master's slave, which need not be open. No request is sent, because a master that was hung
+/// up could send none.
 fn slave(open: &Open) -> Called<u32> {
     let is_master = open.stream.modules().list()?.last().is_some_and(|driver| driver == "ptm");
     open.stream.minor().filter(|_| is_master).ok_or(Failure(libc::ENOTTY))
@@ -148,7 +150,7 @@ fn unlock(open: &Open) -> Called<c_int> {
     request(open, libc::TIOCSPTLCK, &mut 0i32.to_ne_bytes(), IoctlTimeout::Usual).map(|_| 0)
 }
 
-/// The slave's path, with a NUL.
+/// Returns the slave's path, with a NUL.
 fn slave_path(open: &Open) -> Called<String> {
     Ok(format!("/dev/streams/pts/{}\0", slave(open)?))
 }
@@ -156,7 +158,7 @@ fn slave_path(open: &Open) -> Called<String> {
 macro_rules! of_terminals {
     ($($name:ident = $real:ident(fd $(, $argument:ident: $type:ty)*): $open:ident => $done:expr;)*) => {
         $(
-            /// The C library's, on a stream too.
+            /// Calls the function of the next library, or does the same on a stream.
             ///
             /// # Safety
             /// A pointer is as this function's man page requires.
@@ -194,7 +196,7 @@ of_terminals! {
     hw_c_unlockpt = unlockpt(fd): open => unlock(open);
 }
 
-/// isatty(3): 1, or 0 with errno.
+/// isatty(3). Returns 1, or 0 with errno.
 ///
 /// # Safety
 /// Safe for any `fd`: no pointer is passed.
@@ -211,7 +213,7 @@ pub unsafe extern "C" fn hw_c_isatty(fd: c_int) -> c_int {
     }
 }
 
-/// ptsname_r(3): 0, or an errno.
+/// ptsname_r(3). Returns 0 or an errno.
 ///
 /// # Safety
 /// `name` points at `room` writable bytes.
@@ -239,7 +241,7 @@ pub unsafe extern "C" fn hw_c_ptsname_r(fd: c_int, name: *mut c_char, room: usiz
     )
 }
 
-/// ptsname_r(3) of a fortified program, which ends the program if the buffer is shorter than it says.
+/// ptsname_r(3) of a fortified program. The call ends the program if `room` is more than `real_room`.
 ///
 /// # Safety
 /// `name` points at `real_room` writable bytes.
@@ -253,7 +255,7 @@ pub unsafe extern "C" fn hw_c___ptsname_r_chk(fd: c_int, name: *mut c_char, room
     unsafe { real::__ptsname_r_chk(fd, name, room, real_room) }
 }
 
-/// ptsname(3). The name is overwritten by the next call.
+/// ptsname(3). The next call overwrites the name.
 ///
 /// # Safety
 /// No other thread calls ptsname at the same time.

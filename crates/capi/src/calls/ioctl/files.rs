@@ -1,5 +1,5 @@
-//! I_SENDFD and I_RECVFD. An end of a stream that is passed has descriptors of its own, which go with it. One of a driver is received as a
-//! descriptor that stands for it, which hw_take_stream takes up.
+//! I_SENDFD and I_RECVFD. An end of a stream that is passed has descriptors of its own, which are passed with it. An
+//! end of a driver is received as a descriptor that stands for it; hw_take_stream makes it a stream.
 
 use std::ffi::{c_char, c_int};
 use std::os::fd::{AsRawFd, BorrowedFd};
@@ -32,7 +32,7 @@ pub fn receive(open: &Open, place: *mut strrecvfd) -> Called<c_int> {
     let received = restarting(|| Ok(open.stream.files().receive_from()?))?;
     let (uid, gid) = (received.user.unwrap_or(u32::MAX), received.group.unwrap_or(u32::MAX));
     let fd = if received.is_stream() {
-        // Of a driver the program has to ask for it.
+        // For an end of a driver, the program has to call hw_take_stream.
         let bundle = received.into_bundle()?;
         match Stream::from_bundle(&bundle) {
             Ok(Some(stream)) => table::open(stream, Mode::BOTH, 0, false)?,

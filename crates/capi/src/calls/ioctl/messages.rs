@@ -1,4 +1,4 @@
-//! I_FLUSH, I_FLUSHBAND, I_PEEK, I_FDINSERT, I_GETPMSG, I_PUTPMSG.
+//! I_FLUSH, I_FLUSHBAND, I_PEEK, I_FDINSERT, I_GETPMSG and I_PUTPMSG.
 
 use std::ffi::c_int;
 
@@ -13,7 +13,7 @@ use crate::table::{self, Open};
 
 const EINVAL: Failure = Failure(libc::EINVAL);
 
-/// Which queues: FLUSHR, FLUSHW, FLUSHRW.
+/// Converts FLUSHR, FLUSHW or FLUSHRW to the queues that are flushed.
 fn queues(flags: c_int) -> Called<Flush> {
     if flags & (FLUSHR | FLUSHW) == 0 || flags & !(FLUSHR | FLUSHW) != 0 {
         return Err(EINVAL);
@@ -69,13 +69,13 @@ pub fn insert(open: &Open, place: *const strfdinsert) -> Called<c_int> {
     let (control, data) = unsafe { (&raw const (*place).ctlbuf, &raw const (*place).databuf) };
     let control = sent(control)?.ok_or(EINVAL)?;
     let data = sent(data)?;
-    // Also for a number that is not open: POSIX has no EBADF here.
+    // A descriptor that is not open fails with EINVAL too: POSIX has no EBADF here.
     let other = table::with(wanted.fildes, |other| Ok(other.stream.clone())).ok_or(EINVAL)??;
     restarting(|| Ok(open.write_side().putmsg_naming(control, data, priority, &other, offset)?))?;
     Ok(0)
 }
 
-/// getpmsg as an ioctl.
+/// Makes I_GETPMSG: getpmsg as an ioctl.
 pub fn get(open: &Open, place: *mut strpmsg) -> Called<c_int> {
     memory::check_room(place)?;
     // SAFETY: only the addresses of fields are taken; `check_room` has checked the structure at `place`.
@@ -85,7 +85,7 @@ pub fn get(open: &Open, place: *mut strpmsg) -> Called<c_int> {
     get_by_band(open, control, data, band, flags)
 }
 
-/// putpmsg as an ioctl.
+/// Makes I_PUTPMSG: putpmsg as an ioctl.
 pub fn put(open: &Open, place: *const strpmsg) -> Called<c_int> {
     // SAFETY: `memory::get` checks that `place` is readable, and any bytes are a valid strpmsg.
     let wanted = unsafe { memory::get(place)? };

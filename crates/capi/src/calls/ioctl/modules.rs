@@ -1,4 +1,4 @@
-//! I_PUSH, I_POP, I_LOOK, I_FIND, I_LIST, I_ANCHOR.
+//! I_PUSH, I_POP, I_LOOK, I_FIND, I_LIST and I_ANCHOR.
 
 use std::ffi::{c_char, c_int};
 
@@ -11,9 +11,9 @@ use crate::table::Open;
 
 const EINVAL: Failure = Failure(libc::EINVAL);
 
-/// A module's name of at most `len_max` bytes, as the program passes it.
+/// Reads a module's name of at most `len_max` bytes, which the program passes.
 ///
-/// Errors: `EFAULT`; `EINVAL` for an empty or a too long one.
+/// Errors: `EFAULT`; `EINVAL` if the name is empty or too long.
 fn name<'p>(argument: usize, len_max: usize) -> Called<&'p str> {
     // SAFETY: `memory::text` checks the string at `argument`; the program must not change it during the call.
     let name = match unsafe { memory::text(argument as *const c_char, len_max + 1) } {
@@ -23,12 +23,12 @@ fn name<'p>(argument: usize, len_max: usize) -> Called<&'p str> {
     name.to_str().ok().filter(|name| !name.is_empty()).ok_or(EINVAL)
 }
 
-/// What of a name has room where a program expects one: a longer one is cut.
+/// Cuts a name to the length that a program has room for.
 fn cut(name: &str) -> &[u8] {
     &name.as_bytes()[..name.len().min(FMNAMESZ)]
 }
 
-/// The name, cut, with a NUL in each remaining byte.
+/// Returns the name, cut, with NULs in the remaining bytes.
 fn field(name: &str) -> [c_char; FMNAMESZ + 1] {
     let mut field = [0; FMNAMESZ + 1];
     for (place, byte) in field.iter_mut().zip(cut(name)) {
@@ -52,7 +52,7 @@ pub fn look(open: &Open, argument: usize) -> Called<c_int> {
     memory::put(argument as *mut [c_char; FMNAMESZ + 1], field(&name)).map(|()| 0)
 }
 
-/// I_FIND, of a whole name or of a long one as I_LOOK and I_LIST store it.
+/// Makes I_FIND. The name may be a whole one, or one that I_LOOK and I_LIST have cut.
 pub fn find(open: &Open, argument: usize) -> Called<c_int> {
     let name = name(argument, NAME_MAX)?;
     if open.stream.modules().list()?.iter().any(|on_it| cut(on_it) == name.as_bytes()) {
@@ -61,7 +61,7 @@ pub fn find(open: &Open, argument: usize) -> Called<c_int> {
     Ok(open.stream.modules().find(name)?.into())
 }
 
-/// I_LIST. With a null pointer it returns how many there are.
+/// Makes I_LIST. With a null pointer it returns how many modules and drivers there are.
 pub fn list(open: &Open, argument: usize) -> Called<c_int> {
     let names = open.stream.modules().list()?;
     if argument == 0 {
