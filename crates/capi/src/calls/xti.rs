@@ -1,7 +1,7 @@
-//! XTI (XNS 5.2): the entry points t_*. An open stream has an endpoint of `headwater_xti` from t_open or t_sync on.
+//! XTI (XNS 5.2): the entry points t_*. t_open or t_sync gives an open stream an endpoint of `headwater_xti`.
 //!
-//! A call that fails returns -1 (or NULL) with t_errno, and errno for TSYSERR. A call that a signal handler has interrupted fails with
-//! TSYSERR and `EINTR`, whatever the handler asks for: that is XNS's rule.
+//! A call that fails returns -1 (or NULL) and sets t_errno, and errno for TSYSERR. A call that a signal handler has
+//! interrupted fails with TSYSERR and `EINTR`, even if the handler asks for a restart: XNS says so.
 
 use std::cell::Cell;
 use std::ffi::c_int;
@@ -21,11 +21,11 @@ mod datagrams;
 mod endpoints;
 mod texts;
 
-/// Why a call fails.
+/// Why a call fails: the values of t_errno and errno.
 #[derive(Debug, Clone, Copy)]
 pub struct Failed {
     t_errno: c_int,
-    /// For TSYSERR.
+    /// 0 unless t_errno is TSYSERR.
     errno: c_int,
 }
 
@@ -58,13 +58,13 @@ pub type Done<T> = Result<T, Failed>;
 
 thread_local!(static T_ERRNO: Cell<c_int> = const { Cell::new(0) });
 
-/// The address of the calling thread's t_errno.
+/// Returns the address of the calling thread's t_errno.
 #[unsafe(no_mangle)]
 pub extern "C" fn _t_errno() -> *mut c_int {
     T_ERRNO.with(Cell::as_ptr)
 }
 
-/// Notes why a call has failed.
+/// Sets t_errno and errno.
 fn note(failed: Failed) {
     T_ERRNO.set(failed.t_errno);
     if failed.errno != 0 {
@@ -72,7 +72,7 @@ fn note(failed: Failed) {
     }
 }
 
-/// What C gets.
+/// Converts a result to what C gets.
 fn returned<T: CResult>(done: Done<T>) -> T {
     done.unwrap_or_else(|failed| {
         note(failed);
@@ -85,14 +85,14 @@ fn caught<T>(action: impl FnOnce() -> Done<T>) -> Done<T> {
     guarded(|| Ok(action())).map_err(Failed::from)?
 }
 
-/// Makes a call on the endpoint of that number. TBADF if it is none.
+/// Makes a call on the endpoint `fd`. Fails with TBADF if `fd` has no endpoint.
 fn with<T>(fd: c_int, call: impl FnOnce(&Endpoint) -> Done<T>) -> Done<T> {
     let (mut call, mut done) = (Some(call), None);
     with_any(fd, &mut |endpoint| done = call.take().map(|call| call(endpoint)))?;
     done.unwrap_or(Err(TransportError::BadFile.into()))
 }
 
-/// As [`with`]; one function for all calls, which makes the library smaller.
+/// Does what [`with`] does. All calls share this one function, which makes the library smaller.
 #[inline(never)]
 fn with_any(fd: c_int, call: &mut dyn FnMut(&Endpoint)) -> Done<()> {
     match table::with(fd, |open| Ok(open.transport.get().map(|endpoint| call(endpoint)))) {
@@ -101,7 +101,7 @@ fn with_any(fd: c_int, call: &mut dyn FnMut(&Endpoint)) -> Done<()> {
     }
 }
 
-/// The endpoint of a number, for a call that uses two.
+/// Returns the endpoint of `fd`, for a call that uses two endpoints.
 fn endpoint(fd: c_int) -> Done<Arc<Endpoint>> {
     match table::with(fd, |open| Ok(open.transport.get().cloned())) {
         Some(Ok(Some(endpoint))) => Ok(endpoint),

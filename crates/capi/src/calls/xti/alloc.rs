@@ -1,4 +1,4 @@
-//! t_alloc and t_free: structures with their buffers, from the C library's heap.
+//! t_alloc and t_free: they allocate structures and their buffers from the C library's heap.
 
 use std::ffi::{c_int, c_void};
 use std::ptr;
@@ -12,10 +12,11 @@ use crate::abi::{
 };
 use crate::errno::Failure;
 
-/// Bytes of a buffer for what has no limit.
+/// The size in bytes of a buffer for data without a limit.
 const UNLIMITED: usize = 4096;
 
-/// A kind of structure: its number, its size, and its buffers: which field asks for it, and its offset.
+/// A kind of structure: its constant, its size in bytes, and its buffers. For each buffer, the flag that asks for it
+/// and its offset.
 type Kind = (c_int, usize, &'static [(c_int, usize)]);
 
 macro_rules! kinds {
@@ -40,7 +41,7 @@ fn kind(number: c_int) -> Done<&'static Kind> {
     Ok(KINDS.iter().find(|(other, ..)| *other == number).ok_or(TransportError::NoStructure)?)
 }
 
-/// Zeroed memory of at least a byte, aligned for anything.
+/// Allocates zeroed memory of at least one byte, aligned for any type.
 fn zeroed(len: usize) -> Done<*mut c_void> {
     // SAFETY: calloc takes no pointer, and allocates memory or fails.
     let place = unsafe { libc::calloc(1, len.max(1)) };
@@ -68,7 +69,7 @@ pub extern "C" fn t_alloc(fd: c_int, structure: c_int, fields: c_int) -> *mut c_
             match usize::try_from(len_of(*field)) {
                 Ok(len) => wanted.push((*at, len)),
                 Err(_) if len_of(*field) == T_INFINITE => wanted.push((*at, UNLIMITED)),
-                // The transport does not have it: an error only if it was asked for by name.
+                // The transport does not have this. It is an error only if the caller has asked for it by name.
                 Err(_) if fields == T_ALL => {}
                 Err(_) => return Err(Failure(libc::EINVAL).into()),
             }

@@ -1,4 +1,4 @@
-//! The buffers of callers: netbuf and t_iovec. All are checked before anything is sent or received.
+//! The buffers that callers pass as netbuf and t_iovec. All are checked before anything is sent or received.
 
 use std::ffi::c_uint;
 use std::io::{IoSlice, IoSliceMut};
@@ -10,14 +10,14 @@ use super::Done;
 use crate::abi::{T_INFINITE, netbuf, t_iovec};
 use crate::memory::{self, CALL_MAX};
 
-/// The bytes of a buffer that the caller has filled.
+/// Returns the bytes of a buffer that the caller has filled.
 pub fn given<'p>(buffer: netbuf) -> Done<&'p [u8]> {
     // SAFETY: `memory::bytes` checks the bytes; the entry point's caller promises that no other thread writes them
     // during the call.
     Ok(unsafe { memory::bytes(buffer.buf, buffer.len as usize)? })
 }
 
-/// A structure of the caller's. None: the pointer is null.
+/// Copies a structure of the caller. Returns `None` if the pointer is null.
 pub fn structure<T: Copy>(at: *const T) -> Done<Option<T>> {
     if at.is_null() {
         return Ok(None);
@@ -27,14 +27,14 @@ pub fn structure<T: Copy>(at: *const T) -> Done<Option<T>> {
     Ok(Some(unsafe { memory::get(at)? }))
 }
 
-/// A structure of the caller's, which must be there.
+/// Copies a structure of the caller. A null pointer fails with `EFAULT`.
 pub fn needed<T: Copy>(at: *const T) -> Done<T> {
     // SAFETY: `memory::get` checks that `at` is readable. The structures of XTI have only integers and pointers, so any
     // bytes are valid.
     Ok(unsafe { memory::get(at)? })
 }
 
-/// A buffer that is to be filled.
+/// A buffer to be filled.
 #[derive(Debug)]
 pub struct Room {
     at: *mut netbuf,
@@ -42,9 +42,9 @@ pub struct Room {
 }
 
 impl Room {
-    /// The buffer of the netbuf at that address, for what the transport returns: at most `size` bytes, a size of
-    /// [`Info`](headwater_xti::Info). The rest of the buffer is neither checked nor written: the structure of a caller may name any
-    /// buffer for what the transport does not have.
+    /// Checks the netbuf at `at` and its buffer, for at most `size` bytes from the transport; `size` is a size of
+    /// [`Info`](headwater_xti::Info). The rest of the buffer is neither checked nor written, because a caller may pass
+    /// any address for what the transport does not have.
     pub fn from_ptr(at: *mut netbuf, size: i32) -> Done<Room> {
         let described = needed(at.cast_const())?;
         memory::check_room(at)?;
@@ -59,14 +59,15 @@ impl Room {
         Ok(Room { at, buffer })
     }
 
-    /// Says how many bytes of it are filled.
+    /// Stores how many bytes are filled.
     pub fn set_len(&self, len: usize) -> Done<()> {
         // SAFETY: only the address is taken; `from_ptr` has checked the netbuf. No other field is written, because they
         // may be constant.
         Ok(memory::put(unsafe { &raw mut (*self.at).len }, len as c_uint)?)
     }
 
-    /// Copies what is returned there, unless the caller does not want it (a maxlen of 0). TBUFOVFLW if it does not fit.
+    /// Copies `bytes` to the buffer, unless the caller does not want them (a maxlen of 0). Fails with TBUFOVFLW if they
+    /// do not fit.
     pub fn fill(&mut self, bytes: &[u8]) -> Done<()> {
         if self.buffer.is_empty() {
             return self.set_len(0);
@@ -84,7 +85,7 @@ impl Room {
     }
 }
 
-/// Fills several; all are tried, also if one is too short.
+/// Fills several buffers. All of them are filled, even if one is too short.
 pub fn fill(parts: &mut [(&mut Room, &[u8])]) -> Done<()> {
     let mut all = Ok(());
     for (room, bytes) in parts {
@@ -93,7 +94,7 @@ pub fn fill(parts: &mut [(&mut Room, &[u8])]) -> Done<()> {
     all
 }
 
-/// The pieces of a t_iovec array.
+/// Copies a t_iovec array.
 fn pieces(vector: *const t_iovec, count: c_uint) -> Done<Vec<t_iovec>> {
     if count == 0 || count as usize > VECTOR_MAX {
         return Err(TransportError::BadData.into());
@@ -101,7 +102,7 @@ fn pieces(vector: *const t_iovec, count: c_uint) -> Done<Vec<t_iovec>> {
     (0..count as usize).map(|at| needed(vector.wrapping_add(at))).collect()
 }
 
-/// Data that are sent.
+/// Returns the data to be sent.
 pub fn gathered<'p>(vector: *const t_iovec, count: c_uint) -> Done<Vec<IoSlice<'p>>> {
     let piece = |piece: t_iovec| {
         // SAFETY: `memory::bytes` checks the bytes; the entry point's caller promises that no other thread writes them
@@ -111,7 +112,7 @@ pub fn gathered<'p>(vector: *const t_iovec, count: c_uint) -> Done<Vec<IoSlice<'
     pieces(vector, count)?.into_iter().map(piece).collect()
 }
 
-/// Room for data that are received.
+/// Returns the buffers for data to be received.
 pub fn scattered<'p>(vector: *const t_iovec, count: c_uint) -> Done<Vec<IoSliceMut<'p>>> {
     let piece = |piece: t_iovec| {
         // SAFETY: `bytes_mut` checks the buffer; the entry point's caller promises that no other thread uses it during

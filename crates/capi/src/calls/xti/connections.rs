@@ -1,4 +1,4 @@
-//! t_connect, t_listen, t_accept, and the ends of connections.
+//! t_connect, t_listen and t_accept, and the calls that end connections.
 
 use std::ffi::c_int;
 
@@ -9,7 +9,7 @@ use super::{Done, endpoint, returned, with};
 use crate::abi::{t_call, t_discon};
 use crate::memory;
 
-/// What a caller has filled in; a null pointer is an empty one.
+/// Reads the call that the caller has filled in. A null pointer gives an empty one.
 fn call_of(at: *const t_call) -> Done<(Call, u32)> {
     let Some(given_call) = structure(at)? else { return Ok((Call::default(), 0)) };
     let mut call = Call::to(given(given_call.addr)?);
@@ -18,7 +18,7 @@ fn call_of(at: *const t_call) -> Done<(Call, u32)> {
     Ok((call, given_call.sequence.cast_unsigned()))
 }
 
-/// A t_call that is to be filled.
+/// A t_call to be filled.
 struct Answer {
     at: *mut t_call,
     address: Room,
@@ -130,7 +130,7 @@ pub unsafe extern "C" fn t_snddis(fd: c_int, call: *const t_call) -> c_int {
     }))
 }
 
-/// A t_discon that is to be filled.
+/// A t_discon to be filled.
 struct End {
     at: *mut t_discon,
     data: Room,

@@ -1,4 +1,4 @@
-//! t_snd, t_rcv, t_sndv, t_rcvv.
+//! t_snd, t_rcv, t_sndv and t_rcvv.
 
 use std::ffi::{c_int, c_uint, c_void};
 
@@ -45,7 +45,7 @@ pub unsafe extern "C" fn t_sndv(fd: c_int, vector: *const t_iovec, count: c_uint
     }))
 }
 
-/// Tells the flags of what was received. Returns how many bytes.
+/// Stores the flags of what was received. Returns the count of bytes.
 fn report(received: ReceivedData, flags: *mut c_int) -> Done<c_int> {
     let value = if received.more { T_MORE } else { 0 } | if received.expedited { T_EXPEDITED } else { 0 };
     memory::put(flags, value)?;

@@ -1,4 +1,4 @@
-//! t_sndudata, t_rcvudata, t_rcvuderr, t_sndvudata, t_rcvvudata.
+//! t_sndudata, t_rcvudata, t_rcvuderr, t_sndvudata and t_rcvvudata.
 
 use std::ffi::{c_int, c_uint};
 
@@ -41,7 +41,7 @@ pub unsafe extern "C" fn t_sndvudata(
     }))
 }
 
-/// The buffers for an address and options.
+/// Returns the buffers for an address and for options.
 fn address_and_options(datagram: *mut t_unitdata, info: &Info) -> Done<(Room, Room)> {
     memory::check_room(datagram)?;
     // SAFETY: only the addresses of fields are taken; `check_room` has checked the structure at `datagram`.
@@ -49,7 +49,7 @@ fn address_and_options(datagram: *mut t_unitdata, info: &Info) -> Done<(Room, Ro
     Ok((Room::from_ptr(address, info.address)?, Room::from_ptr(options, info.options)?))
 }
 
-/// Tells what was received.
+/// Stores the lengths and the flags of what was received. Returns the count of bytes of data.
 fn report(received: Datagram, address: &Room, options: &Room, flags: *mut c_int) -> Done<c_int> {
     address.set_len(received.address)?;
     options.set_len(received.options)?;

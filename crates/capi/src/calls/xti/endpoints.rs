@@ -1,4 +1,4 @@
-//! t_open, t_close, t_sync, t_bind, t_unbind, and what is asked of an endpoint.
+//! t_open, t_close, t_sync, t_bind and t_unbind, and the calls that ask an endpoint.
 
 use std::ffi::{c_char, c_int};
 use std::sync::Arc;
@@ -32,14 +32,14 @@ pub unsafe extern "C" fn t_open(name: *const c_char, flags: c_int, info: *mut t_
         let name = unsafe { memory::text(name, libc::PATH_MAX as usize)? };
         let path = name.to_str().ok().and_then(device).ok_or(TransportError::BadName)?;
         let fd = open::open_device(&path, flags).map_err(|failure| match failure {
-            // No driver has the name, or what has it is no device.
+            // No driver has the name, or the file of that name is no device.
             Failure(libc::ENOENT | libc::ENXIO) => TransportError::BadName.into(),
             failure => Failed::from(failure),
         })?;
         make(fd).and_then(|()| if info.is_null() { Ok(()) } else { tell(fd, info) }).map_err(|failed| {
             close::close(fd);
             match failed {
-                // A driver, and no transport.
+                // The driver is no transport.
                 Failed { t_errno, .. } if t_errno == TransportError::BadFile.number().cast_signed() => {
                     TransportError::BadName.into()
                 }
@@ -50,7 +50,7 @@ pub unsafe extern "C" fn t_open(name: *const c_char, flags: c_int, info: *mut t_
     }))
 }
 
-/// The path of a device for a name of t_open: `/dev/streams/NAME` as in open(2), or `/dev/NAME`.
+/// Returns the path of the device that t_open names: `/dev/streams/NAME` as in open(2), or `/dev/NAME`.
 fn device(name: &str) -> Option<String> {
     if DevicePath::parse(name).is_some() {
         return Some(name.to_owned());
@@ -69,7 +69,7 @@ fn make(fd: c_int) -> Done<()> {
             Ok(endpoint) => endpoint,
             Err(error) => return Ok(Err(Failed::from(error))),
         };
-        // Another thread may have made one meanwhile.
+        // Another thread may have set one meanwhile, which then stays.
         let _ = open.transport.set(Arc::new(endpoint));
         Ok(Ok(()))
     });
@@ -154,7 +154,7 @@ pub unsafe extern "C" fn t_bind(fd: c_int, request: *const t_bind, answer: *mut 
     }))
 }
 
-/// A t_bind that is to be filled.
+/// A t_bind to be filled.
 struct Answer {
     at: *mut t_bind,
     address: Room,

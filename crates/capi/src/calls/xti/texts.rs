@@ -1,4 +1,4 @@
-//! t_strerror, t_error, and the list of texts of TLI.
+//! t_strerror, t_error, and TLI's array of texts.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 
@@ -9,12 +9,12 @@ use super::T_ERRNO;
 use crate::errno::last;
 use crate::memory;
 
-/// How many numbers have texts of their own: 0 to the last error, and all others.
+/// The number of texts: one for each error from 0 to the last, and one for all other numbers.
 const TEXTS: usize = TransportError::Protocol.number() as usize + 2;
-/// A text and its end fit into so many bytes, or the crate does not compile.
+/// The size in bytes that holds each text and its NUL. If a text is longer, the crate does not compile.
 const TEXT_LEN: usize = 64;
 
-/// The texts as C reads them.
+/// The texts with their NULs, as C reads them.
 static STORED: [[u8; TEXT_LEN]; TEXTS] = {
     let mut stored = [[0; TEXT_LEN]; TEXTS];
     let mut number = 0;
@@ -35,7 +35,7 @@ pub struct Text(*const c_char);
 // SAFETY: the address is that of a constant in STORED.
 unsafe impl Sync for Text {}
 
-/// The list of texts of SVR4's TLI, whose programs print `t_errlist[t_errno]`.
+/// The texts, as an array of SVR4's TLI. Its programs print `t_errlist[t_errno]`.
 #[unsafe(no_mangle)]
 #[allow(non_upper_case_globals, reason = "C's name")]
 pub static t_errlist: [Text; TEXTS] = {
@@ -48,7 +48,7 @@ pub static t_errlist: [Text; TEXTS] = {
     texts
 };
 
-/// How many entries of [`t_errlist`] belong to errors.
+/// The number of entries of [`t_errlist`] that belong to errors.
 #[unsafe(no_mangle)]
 #[allow(non_upper_case_globals, reason = "C's name")]
 pub static t_nerr: c_int = TEXTS as c_int - 1;
@@ -60,7 +60,7 @@ pub extern "C" fn t_strerror(number: c_int) -> *const c_char {
     t_errlist[at].0
 }
 
-/// t_error(3). Writes to standard error: the text, the error, and the system error for TSYSERR.
+/// t_error(3). Writes to standard error: `text`, the error's text, and for TSYSERR the text of errno.
 ///
 /// # Safety
 /// Safe for any `text`, which is checked, if no other thread writes it during the call.
