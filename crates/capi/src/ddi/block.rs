@@ -30,7 +30,7 @@ struct Home {
 }
 
 fn make(base: *mut u8, len: usize, size: usize, capacity: usize, free_routine: *mut FreeRoutine) -> *mut Mblk {
-    // SAFETY: the caller of `esballoc` passes null or a routine.
+    // SAFETY: `free_routine` is null or the routine that esballoc(9) was called with.
     let routine = unsafe { free_routine.as_ref() }.copied();
     let dblk = Dblk {
         free_routine,
@@ -44,7 +44,7 @@ fn make(base: *mut u8, len: usize, size: usize, capacity: usize, free_routine: *
     let mblk = empty_mblk(base, base.wrapping_add(len));
     let home =
         Box::into_raw(Box::new(Home { mblk, dblk, capacity, free_routine: routine, holders: AtomicU32::new(2) }));
-    // SAFETY: it was just made, and no other pointer to it exists.
+    // SAFETY: `home` was just made by `Box::into_raw`, and no other pointer to it exists.
     unsafe {
         (*home).mblk.datap = &raw mut (*home).dblk;
         (*home).mblk.home = home.cast();
@@ -99,17 +99,17 @@ pub fn external(base: *mut u8, size: usize, free_routine: *mut FreeRoutine) -> *
 }
 
 fn count_of<'a>(dblk: *mut Dblk) -> &'a AtomicU32 {
-    // SAFETY: `dblk` is one that the caller has a reference to; the field is changed by atomic operations alone.
+    // SAFETY: the caller has a reference to `dblk`, so it lives; `references` is changed only by atomic operations.
     unsafe { AtomicU32::from_ptr(&raw mut (*dblk).references) }
 }
 
 /// One of the two users of an allocation is gone.
 ///
 /// # Safety
-/// `home` is a `Home` that the caller holds.
+/// `home` is a [`Home`] of which the caller is a user.
 unsafe fn leave(home: *mut c_void) {
     let home: *mut Home = home.cast();
-    // SAFETY: it lives until its last holder leaves, which is the only one that gets to the second half.
+    // SAFETY: the caller is a user of `home`, so it lives. Only the last user gets a count of 1, and frees it.
     unsafe {
         if (*home).holders.fetch_sub(1, Ordering::Release) == 1 {
             fence(Ordering::Acquire);
@@ -121,13 +121,14 @@ unsafe fn leave(home: *mut c_void) {
 /// A reference to a data block is gone.
 ///
 /// # Safety
-/// The caller gives a reference up that it has.
+/// The caller has a reference to `dblk`, and uses it no more.
 unsafe fn release(dblk: *mut Dblk) {
     if count_of(dblk).fetch_sub(1, Ordering::Release) != 1 {
         return;
     }
     fence(Ordering::Acquire);
-    // SAFETY: it was the last reference; the vector's parts are those that `make` has taken apart.
+    // SAFETY: the count shows that this was the last reference to `dblk`. The vector has the parts that `make` has
+    // stored.
     unsafe {
         let home: *mut Home = (*dblk).home.cast();
         if (*home).capacity > 0 {
@@ -142,18 +143,18 @@ unsafe fn release(dblk: *mut Dblk) {
 /// The memory of a block itself, which has no data block any more.
 ///
 /// # Safety
-/// The block is the caller's.
+/// The caller owns the block `mp`.
 unsafe fn discard(mp: *mut Mblk) {
-    // SAFETY: as above; a block without a home is a box of its own.
+    // SAFETY: the caller owns `mp`. A block without a home was made by `Box::into_raw` in `duplicate`.
     unsafe { if (*mp).home.is_null() { drop(Box::from_raw(mp)) } else { leave((*mp).home) } }
 }
 
 /// freeb.
 ///
 /// # Safety
-/// `mp` is null or a block of the caller's.
+/// `mp` is null or a block that the caller owns.
 pub unsafe fn free(mp: *mut Mblk) {
-    // SAFETY: passed on.
+    // SAFETY: the caller owns `mp`, and with it one reference to its data block.
     unsafe {
         if let Some(block) = mp.as_ref() {
             let datap = block.datap;
@@ -168,10 +169,10 @@ pub unsafe fn free(mp: *mut Mblk) {
 /// freemsg.
 ///
 /// # Safety
-/// `mp` is null or the first block of a message of the caller's.
+/// `mp` is null or the first block of a message that the caller owns.
 pub unsafe fn free_message(mut mp: *mut Mblk) {
     while !mp.is_null() {
-        // SAFETY: passed on, block by block.
+        // SAFETY: the caller owns all blocks of the message `mp`; `cont` is read before the block is freed.
         unsafe {
             let next = (*mp).cont;
             free(mp);
@@ -183,9 +184,9 @@ pub unsafe fn free_message(mut mp: *mut Mblk) {
 /// dupb.
 ///
 /// # Safety
-/// `mp` is null or a block of the caller's.
+/// `mp` is null or a block that the caller owns.
 pub unsafe fn duplicate(mp: *mut Mblk) -> *mut Mblk {
-    // SAFETY: passed on.
+    // SAFETY: the caller promises that `mp` is null or a block.
     let Some(block) = (unsafe { mp.as_ref() }) else { return ptr::null_mut() };
     count_of(block.datap).fetch_add(1, Ordering::Relaxed);
     let mut copy = empty_mblk(block.rptr, block.wptr);
@@ -196,9 +197,10 @@ pub unsafe fn duplicate(mp: *mut Mblk) -> *mut Mblk {
 /// copyb: a block of a buffer as large as the other's, with the same bytes at the same place.
 ///
 /// # Safety
-/// `mp` is null or a block of the caller's.
+/// `mp` is null or a block that the caller owns.
 pub unsafe fn copy(mp: *mut Mblk) -> *mut Mblk {
-    // SAFETY: passed on; the bytes lie within the buffers of both.
+    // SAFETY: the caller promises that `mp` is null or a block; its bytes lie within its buffer, and the new buffer is
+    // as large.
     unsafe {
         let Some(block) = mp.as_ref() else { return ptr::null_mut() };
         let source = &*block.datap;
@@ -221,12 +223,12 @@ pub unsafe fn copy(mp: *mut Mblk) -> *mut Mblk {
 /// A message of what `each` makes of the blocks of another; null, and nothing left, if one is null (dupmsg, copymsg).
 ///
 /// # Safety
-/// `mp` is null or a message of the caller's.
+/// `mp` is null or a message that the caller owns.
 pub unsafe fn each_block(mp: *mut Mblk, each: unsafe fn(*mut Mblk) -> *mut Mblk) -> *mut Mblk {
     let (mut first, mut last): (*mut Mblk, *mut Mblk) = (ptr::null_mut(), ptr::null_mut());
     let mut next = mp;
     while !next.is_null() {
-        // SAFETY: passed on, block by block; the new blocks are ours.
+        // SAFETY: the caller owns all blocks of the message `mp`; the new blocks are ours.
         unsafe {
             let new = each(next);
             if new.is_null() {
@@ -250,7 +252,7 @@ pub unsafe fn each_block(mp: *mut Mblk, each: unsafe fn(*mut Mblk) -> *mut Mblk)
 /// # Safety
 /// `mp` is a block.
 pub unsafe fn len(mp: *const Mblk) -> usize {
-    // SAFETY: passed on.
+    // SAFETY: the caller promises that `mp` is a block.
     let (rptr, wptr) = unsafe { ((*mp).rptr.addr(), (*mp).wptr.addr()) };
     wptr.saturating_sub(rptr)
 }
@@ -258,9 +260,10 @@ pub unsafe fn len(mp: *const Mblk) -> usize {
 /// The bytes of a block.
 ///
 /// # Safety
-/// `mp` is a block, which no thread changes for as long as the slice is used.
+/// `mp` is a block, which no thread changes while the slice is used.
 pub unsafe fn bytes<'a>(mp: *const Mblk) -> &'a [u8] {
-    // SAFETY: passed on; an empty slice is not made of a null pointer.
+    // SAFETY: the caller promises that `mp` is a block that no thread changes. If `len` is 0, `rptr` may be null, and
+    // is not used.
     unsafe {
         let len = len(mp);
         if len == 0 { &[] } else { std::slice::from_raw_parts((*mp).rptr, len) }
@@ -272,16 +275,16 @@ pub unsafe fn bytes<'a>(mp: *const Mblk) -> &'a [u8] {
 /// # Safety
 /// `mp` is a block.
 pub unsafe fn kind(mp: *const Mblk) -> u8 {
-    // SAFETY: passed on.
+    // SAFETY: the caller promises that `mp` is a block, which has a data block.
     unsafe { (*(*mp).datap).kind }
 }
 
 /// Sets type, band and flags of a block.
 ///
 /// # Safety
-/// `mp` is a block of the caller's.
+/// `mp` is a block that the caller owns.
 pub unsafe fn label(mp: *mut Mblk, kind: u8, band: u8, flag: c_ushort) {
-    // SAFETY: passed on.
+    // SAFETY: the caller owns the block `mp`, which has a data block.
     unsafe {
         (*(*mp).datap).kind = kind;
         ((*mp).band, (*mp).flag) = (band, flag);
@@ -291,9 +294,10 @@ pub unsafe fn label(mp: *mut Mblk, kind: u8, band: u8, flag: c_ushort) {
 /// Frees a block and returns its bytes; without a copy if no other block has them and they begin where the buffer does.
 ///
 /// # Safety
-/// `mp` is a block of the caller's.
+/// `mp` is a block that the caller owns.
 pub unsafe fn into_vec(mp: *mut Mblk) -> Vec<u8> {
-    // SAFETY: passed on. The reference is the last one, so the vector is ours; `len` is within the capacity, which is checked.
+    // SAFETY: the caller owns the block `mp`. If the vector is taken, the count shows that `mp` has the last reference,
+    // and `len` is at most the capacity.
     unsafe {
         let datap = (*mp).datap;
         let home: *mut Home = (*datap).home.cast();
@@ -314,9 +318,10 @@ pub unsafe fn into_vec(mp: *mut Mblk) -> Vec<u8> {
 /// Gives a block the bytes of a data block that the caller has a reference to, in the place of its own.
 ///
 /// # Safety
-/// `mp` is a block of the caller's, and the pointers lie in the buffer of `datap`.
+/// The caller owns the block `mp` and a reference to `datap`, which it passes on; the pointers lie in the buffer of
+/// `datap`.
 pub unsafe fn rebase(mp: *mut Mblk, datap: *mut Dblk, rptr: *mut u8, wptr: *mut u8) {
-    // SAFETY: passed on.
+    // SAFETY: the caller owns the block `mp`, and with it a reference to its former data block.
     unsafe {
         let former = (*mp).datap;
         ((*mp).datap, (*mp).rptr, (*mp).wptr) = (datap, rptr, wptr);
@@ -327,9 +332,9 @@ pub unsafe fn rebase(mp: *mut Mblk, datap: *mut Dblk, rptr: *mut u8, wptr: *mut 
 /// Frees a block and returns its data block, with the reference.
 ///
 /// # Safety
-/// `mp` is a block of the caller's.
+/// `mp` is a block that the caller owns.
 pub unsafe fn into_datap(mp: *mut Mblk) -> *mut Dblk {
-    // SAFETY: passed on.
+    // SAFETY: the caller owns the block `mp`.
     unsafe {
         let datap = (*mp).datap;
         discard(mp);

@@ -35,13 +35,13 @@ pub fn to_blocks(message: Message<'_>) -> *mut Mblk {
     let flag = flags_of(header);
     let labelled = |bytes: Vec<u8>, kind: u8, flag: u16| {
         let made = block::of_vec(bytes);
-        // SAFETY: it was just made.
+        // SAFETY: `made` was just made, and is ours.
         unsafe { block::label(made, kind, header.band, flag) };
         made
     };
     let with_data = |first: *mut Mblk, data: Option<Vec<u8>>| {
         if let Some(data) = data {
-            // SAFETY: `first` was just made, and is the only block.
+            // SAFETY: `first` was just made, is ours, and is the only block.
             unsafe { (*first).cont = labelled(data, M_DATA, 0) };
         }
         first
@@ -58,7 +58,7 @@ pub fn to_blocks(message: Message<'_>) -> *mut Mblk {
         _ if is_ioctl(header.kind) && IoctlBlock::of(&message).is_ok() => {
             let ioctl = IoctlBlock::of(&message).unwrap_or_default();
             let first = ioctl::to_block(header.kind, ioctl);
-            // SAFETY: it was just made.
+            // SAFETY: `first` was just made, and is ours.
             unsafe { block::label(first, kind, header.band, flag) };
             with_data(first, message.into_parts().1)
         }
@@ -78,9 +78,9 @@ pub fn to_blocks(message: Message<'_>) -> *mut Mblk {
 /// Errors: `EINVAL` for a type that there is not, and an ioctl's block that is too short.
 ///
 /// # Safety
-/// `mp` is a message of the caller's.
+/// `mp` is a message that the caller owns.
 pub unsafe fn to_message(mp: *mut Mblk) -> Result<Message<'static>> {
-    // SAFETY: passed on; each block is read once, and then freed.
+    // SAFETY: the caller owns all blocks of the message `mp`. Each block is read once and then freed.
     unsafe {
         let number = block::kind(mp);
         let Some(kind) = Kind::of(number) else {
@@ -136,13 +136,15 @@ struct Parts {
     data: Vec<Vec<u8>>,
 }
 
+/// Takes the bytes out of a message, and frees its blocks.
+///
 /// # Safety
-/// `mp` is a message of the caller's, which is freed.
+/// `mp` is a message that the caller owns.
 unsafe fn split(mp: *mut Mblk, number: u8) -> Parts {
     let mut parts = Parts { typed: Vec::new(), data: Vec::new() };
     let mut next = mp;
     while !next.is_null() {
-        // SAFETY: passed on, block by block.
+        // SAFETY: the caller owns all blocks of the message `mp`; `cont` is read before the block is freed.
         unsafe {
             let cont = (*next).cont;
             let is_typed = block::kind(next) == number && number != M_DATA && parts.data.is_empty();
@@ -163,7 +165,7 @@ unsafe fn split(mp: *mut Mblk, number: u8) -> Parts {
 /// The bytes of a structure of C, which has no pointers that anyone follows.
 fn bytes_of(options: &StreamOptions) -> Vec<u8> {
     let mut bytes = vec![0; size_of::<StreamOptions>()];
-    // SAFETY: the vector has room; the structure is copied as C would.
+    // SAFETY: `bytes` has the size of the structure, which is copied as C copies it.
     unsafe { std::ptr::copy_nonoverlapping((&raw const *options).cast(), bytes.as_mut_ptr(), bytes.len()) };
     bytes
 }
@@ -195,7 +197,7 @@ fn read_options(bytes: &[u8]) -> Result<SetOptions> {
     if bytes.len() < size_of::<StreamOptions>() {
         return Err(Error::new(Errno::Inval, "an M_SETOPTS is shorter than its stroptions"));
     }
-    // SAFETY: there are enough bytes, and any are valid for its fields.
+    // SAFETY: the length was checked, and any bytes are valid for the structure's fields.
     let found = unsafe { bytes.as_ptr().cast::<StreamOptions>().read_unaligned() };
     let set = |flag: u32| found.flags & flag != 0;
     let size = |size: isize| u32::try_from(size).unwrap_or(u32::MAX);

@@ -45,7 +45,7 @@ fn keep(id: u32, message: *mut Mblk) -> [u64; PRIVATE_WORDS] {
         (private.last, is_full.then(|| private.messages.pop_first()).flatten())
     });
     if let Some((_, (_, address))) = oldest {
-        // SAFETY: the module has handed it over, and no number leads to it any more.
+        // SAFETY: the module has handed the message over, and PRIVATE has its address no more.
         unsafe { block::free_message(ptr::with_exposed_provenance_mut(address)) };
     }
     [epoch(), number]
@@ -66,7 +66,7 @@ fn take([made_in, number]: [u64; PRIVATE_WORDS], id: u32) -> *mut Mblk {
 /// The first block of an ioctl's message.
 pub fn to_block(kind: Kind, ioctl: IoctlBlock) -> *mut Mblk {
     let made = block::of_vec(vec![0; BLOCK]);
-    // SAFETY: the block is ours, zeroed, aligned by the allocator, and has room for each structure.
+    // SAFETY: `made` is ours. Its buffer is zeroed, is aligned by the allocator, and has room for each structure.
     unsafe {
         let base = (*made).rptr;
         let credentials: *mut Credentials = base.add(CREDENTIALS_AT).cast();
@@ -127,16 +127,18 @@ fn read<T: Copy>(bytes: &[u8]) -> Result<T> {
         let why = format!("an ioctl's block has {} bytes, and {} belong to its type", bytes.len(), size_of::<T>());
         return Err(Error::new(Errno::Inval, why));
     }
-    // SAFETY: there are enough bytes; the structures are numbers and pointers, for which any bytes are valid.
+    // SAFETY: the length was checked, and the structures have only integers and pointers, for which any bytes are
+    // valid.
     Ok(unsafe { bytes.as_ptr().cast::<T>().read_unaligned() })
 }
 
 /// The credentials that an ioctl's block names.
 ///
 /// # Safety
-/// `mp` is the first block of such a message; `ioc_cr` is null or what the library has made it.
+/// `mp` is the first block of an ioctl's message; `ioc_cr` is null or as the library has set it.
 pub unsafe fn caller_of(mp: *const Mblk) -> Option<Credentials> {
-    // SAFETY: passed on. The field lies at the same place in each of the structures.
+    // SAFETY: the caller promises that `mp` is a block, and that `ioc_cr` is null or points at credentials. `ioc_cr`
+    // has the same offset in each of the structures.
     unsafe {
         let block: Iocblk = read(block::bytes(mp)).ok()?;
         if block.credentials.is_null() { None } else { Some(block.credentials.read_unaligned()) }

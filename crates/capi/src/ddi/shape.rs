@@ -8,9 +8,9 @@ use super::types::Mblk;
 /// linkb: puts a message behind another one.
 ///
 /// # Safety
-/// Both are messages of the caller's; the second may be null.
+/// `mp` is a message and `behind` null or a message; the caller owns both.
 pub unsafe fn link(mp: *mut Mblk, behind: *mut Mblk) {
-    // SAFETY: passed on, block by block.
+    // SAFETY: the caller owns all blocks of the message `mp`.
     unsafe {
         let mut last = mp;
         while !(*last).cont.is_null() {
@@ -23,9 +23,9 @@ pub unsafe fn link(mp: *mut Mblk, behind: *mut Mblk) {
 /// rmvb: takes a block out of a message. Returns the rest: null if there is none, -1 if the block is not in it.
 ///
 /// # Safety
-/// `mp` is a message of the caller's.
+/// `mp` is a message that the caller owns.
 pub unsafe fn remove(mp: *mut Mblk, out: *mut Mblk) -> *mut Mblk {
-    // SAFETY: passed on, block by block.
+    // SAFETY: the caller owns all blocks of the message `mp`, and `out` is used only if it is one of them.
     unsafe {
         let mut first = mp;
         let mut place = &raw mut first;
@@ -47,7 +47,7 @@ pub unsafe fn remove(mp: *mut Mblk, out: *mut Mblk) -> *mut Mblk {
 /// `mp` is a message.
 unsafe fn alike(mp: *mut Mblk) -> (Vec<*mut Mblk>, usize) {
     let (mut blocks, mut total, mut next) = (Vec::new(), 0, mp);
-    // SAFETY: passed on, block by block.
+    // SAFETY: the caller promises that `mp` is a message, so `cont` leads from block to block to null.
     unsafe {
         while !next.is_null() && kind(next) == kind(mp) {
             total += len(next);
@@ -62,13 +62,13 @@ unsafe fn alike(mp: *mut Mblk) -> (Vec<*mut Mblk>, usize) {
 /// one. False, and nothing is changed, if these have fewer.
 ///
 /// # Safety
-/// `mp` is null or a message of the caller's.
+/// `mp` is null or a message that the caller owns.
 pub unsafe fn adjust(mp: *mut Mblk, by: isize) -> bool {
     if mp.is_null() {
         return false;
     }
     let mut cut = by.unsigned_abs();
-    // SAFETY: passed on; each pointer moves by no more than the block has.
+    // SAFETY: the caller owns all blocks of the message `mp`, and each pointer moves by at most the block's length.
     unsafe {
         let mut blocks = if by >= 0 { alike(mp).0 } else { alike_at_end(mp) };
         if blocks.iter().map(|block| len(*block)).sum::<usize>() < cut {
@@ -97,7 +97,7 @@ pub unsafe fn adjust(mp: *mut Mblk, by: isize) -> bool {
 unsafe fn alike_at_end(mp: *mut Mblk) -> Vec<*mut Mblk> {
     let mut blocks: Vec<*mut Mblk> = Vec::new();
     let mut next = mp;
-    // SAFETY: passed on, block by block.
+    // SAFETY: the caller promises that `mp` is a message, so `cont` leads from block to block to null.
     unsafe {
         while !next.is_null() {
             if blocks.last().is_some_and(|last| kind(*last) != kind(next)) {
@@ -121,12 +121,13 @@ fn joined_len(wanted: isize, total: usize) -> Option<usize> {
 /// pullupmsg: makes the first bytes lie in the first block, which keeps its address. False if there are fewer, or no memory.
 ///
 /// # Safety
-/// `mp` is null or a message of the caller's.
+/// `mp` is null or a message that the caller owns.
 pub unsafe fn pull_up(mp: *mut Mblk, wanted: isize) -> bool {
     if mp.is_null() {
         return false;
     }
-    // SAFETY: passed on; the new block's buffer has room for what is copied into it.
+    // SAFETY: the caller owns all blocks of the message `mp`, and the new buffer has room for the `wanted` bytes that
+    // are copied.
     unsafe {
         let (blocks, total) = alike(mp);
         let Some(wanted) = joined_len(wanted, total) else { return false };
@@ -162,9 +163,9 @@ pub unsafe fn pull_up(mp: *mut Mblk, wanted: isize) -> bool {
 /// msgpullup: a new message, whose first block has the first bytes; the old one stays. Null if there are fewer, or no memory.
 ///
 /// # Safety
-/// `mp` is null or a message of the caller's.
+/// `mp` is null or a message that the caller owns.
 pub unsafe fn pulled_up(mp: *mut Mblk, wanted: isize) -> *mut Mblk {
-    // SAFETY: passed on.
+    // SAFETY: the caller owns the message `mp`; `copied` is ours.
     unsafe {
         let copied = block::each_block(mp, block::copy);
         if copied.is_null() || pull_up(copied, wanted) {
@@ -181,7 +182,7 @@ pub unsafe fn pulled_up(mp: *mut Mblk, wanted: isize) -> *mut Mblk {
 /// `mp` is null or a message.
 pub unsafe fn data_size(mp: *const Mblk) -> usize {
     let (mut total, mut next) = (0, mp);
-    // SAFETY: passed on, block by block.
+    // SAFETY: the caller promises that `mp` is null or a message, so `cont` leads from block to block to null.
     unsafe {
         while !next.is_null() {
             if kind(next) == block::M_DATA {
