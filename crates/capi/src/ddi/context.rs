@@ -60,9 +60,10 @@ pub enum Place<'a> {
 /// # Safety
 /// `queue` is null or a queue.
 pub unsafe fn locate<'a>(queue: *mut CQueue) -> Option<(Place<'a>, Located)> {
-    // SAFETY: passed on.
+    // SAFETY: the caller promises that `queue` is null or a queue.
     let (pair, located) = unsafe { Pair::of(queue) }?;
-    // SAFETY: a context lives while its procedure runs, in this thread, and only one reference to it is in use.
+    // SAFETY: INNERMOST is null or a context of this thread, which lives while its procedure runs. Only one reference
+    // to it is in use.
     let innermost = unsafe { INNERMOST.get().as_mut() };
     let place = match innermost {
         None => Place::Outside(pair, located.side),
@@ -85,9 +86,9 @@ impl Context {
         if self.panic.is_some() {
             return None;
         }
-        // SAFETY: the queue lives while the procedure runs, and this is the only use of it: operations of procedures that run in
-        // here have contexts of their own. Its lifetimes are longer than they are in truth: messages that go in have bytes of
-        // their own, and those that come out are turned into blocks at once.
+        // SAFETY: the queue lives while the procedure runs, and this is its only use: operations of procedures that run
+        // in here have contexts of their own. The lifetimes of its type are longer than its own. Nothing outlives it by
+        // that: messages that go in own their bytes, and those that come out are turned into blocks at once.
         let queue = unsafe { &mut *self.queue };
         match catch_unwind(AssertUnwindSafe(|| action(queue))) {
             Ok(Ok(done)) => Some(done),
@@ -110,7 +111,7 @@ impl Context {
     /// Copies the state of the queue to where C looks.
     pub fn refresh(&mut self) {
         let pair = self.pair;
-        // SAFETY: the pair outlives the procedure.
+        // SAFETY: the procedure of this context runs, and a pair outlives its procedures.
         let pair = unsafe { &*pair };
         self.run(|queue| {
             pair.refresh(queue);
@@ -152,7 +153,7 @@ fn within<T>(
     let outer = INNERMOST.get();
     let (error, panic, frozen) = (None, None, Vec::new());
     let mut context = Context { pair, side, queue, error, panic, held_back, frozen, outer };
-    // SAFETY of the pointer: the context outlives the procedure, behind which the outer one is set again.
+    // The pointer stays valid: the context outlives the procedure, after which the outer context is set again.
     INNERMOST.set(&raw mut context);
     let done = procedure();
     INNERMOST.set(context.outer);
@@ -168,7 +169,7 @@ pub fn close_detached(pair: &Pair) {
 
 /// Calls the close procedure.
 pub fn close(queue: *mut CQueue) {
-    // SAFETY: the queue is C's own, and its procedures are those of its qinit.
+    // SAFETY: `queue` is one of a pair, and its close procedure is that of its qinit, so it has this type.
     unsafe {
         if let Some(close) = (*queue).qinfo.as_ref().and_then(|qinit| qinit.close) {
             close(queue, 0, own_credentials());
@@ -203,7 +204,7 @@ fn enter_once(pair: &Pair, side: Side, action: &mut dyn FnMut(&mut Context)) -> 
     let reference = reference.ok_or_else(|| Error::new(Errno::Nxio, "no procedure of the module has run here"))?;
     reference.with(|queue| {
         with_context(pair, queue, false, || {
-            // SAFETY: `with_context` has set it, and nothing else uses it now.
+            // SAFETY: `with_context` has set INNERMOST, and no other reference to the context is in use now.
             unsafe { INNERMOST.get().as_mut() }.into_iter().for_each(action);
         })
     })
@@ -223,11 +224,11 @@ pub fn behind_qinit() -> *mut Qinit {
     (&raw const BEHIND).cast_mut()
 }
 
-// SAFETY: it is never written.
+// SAFETY: a Qinit is never written once a module is registered.
 unsafe impl Sync for Qinit {}
 
 unsafe extern "C" fn put_behind(queue: *mut CQueue, mp: *mut Mblk) -> c_int {
-    // SAFETY: passed on.
+    // SAFETY: C calls this with a queue that has this qinit, and with a message that it owns.
     unsafe { queue::put(queue, mp) };
     0
 }
@@ -235,9 +236,9 @@ unsafe extern "C" fn put_behind(queue: *mut CQueue, mp: *mut Mblk) -> c_int {
 /// The message of blocks of C; None, with the error noted, if they make none.
 ///
 /// # Safety
-/// As [`convert::to_message`].
+/// `mp` is a message that the caller owns.
 pub unsafe fn message_of(mp: *mut Mblk, context: Option<&mut Context>) -> Option<Message<'static>> {
-    // SAFETY: passed on.
+    // SAFETY: the caller owns the message `mp`.
     match unsafe { convert::to_message(mp) } {
         Ok(message) => Some(message),
         Err(error) => {

@@ -15,7 +15,7 @@ use super::worker::{self, Post};
 /// # Safety
 /// `queue` is null or a queue.
 pub unsafe fn can_put(queue: *mut CQueue, band: u8) -> bool {
-    // SAFETY: passed on.
+    // SAFETY: the caller promises that `queue` is null or a queue. The pair of a running procedure lives.
     unsafe {
         match locate(queue) {
             Some((_, located)) if located.is_behind => can_put_next(own_of(queue), band),
@@ -42,7 +42,7 @@ pub unsafe fn can_put(queue: *mut CQueue, band: u8) -> bool {
 /// # Safety
 /// `queue` is null or a queue.
 pub unsafe fn can_put_next(queue: *mut CQueue, band: u8) -> bool {
-    // SAFETY: passed on.
+    // SAFETY: the caller promises that `queue` is null or a queue.
     match unsafe { locate(queue) } {
         Some((Place::Own(context), _)) => context.run(|queue| queue.can_put_next(band)).unwrap_or(false),
         Some((Place::Other(context), _)) => context.run(|queue| queue.can_reply(band)).unwrap_or(false),
@@ -63,7 +63,7 @@ pub unsafe fn enable(queue: *mut CQueue) {
         queue.enable();
         Ok(())
     };
-    // SAFETY: passed on.
+    // SAFETY: the caller promises that `queue` is null or a queue.
     match unsafe { locate(queue) } {
         Some((Place::Own(context), _)) => {
             context.run(own);
@@ -90,7 +90,7 @@ unsafe fn on_own<T>(
     queue: *mut CQueue,
     mut action: impl FnMut(&mut Queue<'static, 'static, 'static>) -> headwater_streams::Result<T>,
 ) -> Option<T> {
-    // SAFETY: passed on.
+    // SAFETY: the caller promises that `queue` is null or a queue.
     match unsafe { locate(queue) } {
         Some((Place::Own(context), _)) => {
             let done = context.run(&mut action);
@@ -107,7 +107,8 @@ unsafe fn on_own<T>(
 /// # Safety
 /// `queue` is null or a queue.
 pub unsafe fn set_passive(queue: *mut CQueue, is_passive: bool) {
-    // SAFETY: passed on; the fields of this side belong to its procedure.
+    // SAFETY: the caller promises that `queue` is null or a queue. The fields belong to the procedure of its side,
+    // which calls this.
     unsafe {
         on_own(queue, |queue| {
             if is_passive {
@@ -128,7 +129,7 @@ pub unsafe fn set_passive(queue: *mut CQueue, is_passive: bool) {
 /// # Safety
 /// `queue` is null or a queue.
 pub unsafe fn size(queue: *mut CQueue) -> c_int {
-    // SAFETY: passed on.
+    // SAFETY: the caller promises that `queue` is null or a queue.
     let count = unsafe {
         match locate(queue) {
             Some((Place::Other(context), _)) => context.run(|queue| Ok(queue.size_of_other(0).0)),
@@ -143,7 +144,7 @@ pub unsafe fn size(queue: *mut CQueue) -> c_int {
 /// # Safety
 /// `queue` is null or a queue.
 pub unsafe fn flush(queue: *mut CQueue, band: Option<u8>, all: bool) {
-    // SAFETY: passed on.
+    // SAFETY: the caller promises that `queue` is null or a queue.
     unsafe {
         match locate(queue) {
             Some((Place::Other(context), located)) => flush_by_message(context, located.side, band),
@@ -205,7 +206,8 @@ const QFLAG: c_int = 7;
 /// # Safety
 /// `queue` is null or a queue.
 pub unsafe fn setting(queue: *mut CQueue, what: c_int, band: u8) -> Option<c_long> {
-    // SAFETY: passed on.
+    // SAFETY: the caller promises that `queue` is null or a queue. Its fields belong to the procedure of its side,
+    // which calls this.
     unsafe {
         if what == QFLAG {
             return queue.as_ref().map(|fields| c_long::from(fields.flag));
@@ -249,7 +251,7 @@ pub unsafe fn set(queue: *mut CQueue, what: c_int, value: c_long) -> bool {
         QLOWAT => Some((hiwat, number.min(hiwat))),
         _ => None,
     };
-    // SAFETY: passed on; the fields of this side belong to its procedure.
+    // SAFETY: the caller promises that `queue` is null or a queue.
     let done = unsafe {
         match locate(queue) {
             Some((Place::Other(context), _)) => context.run(|queue| {
@@ -272,16 +274,19 @@ pub unsafe fn set(queue: *mut CQueue, what: c_int, value: c_long) -> bool {
     };
     let is_set = done == Some(true);
     if is_set {
-        // SAFETY: as above.
+        // SAFETY: the operation has succeeded, so `queue` is a queue. Its fields belong to the procedure of its side,
+        // which calls this.
         unsafe { note(queue, what, value) };
     }
     is_set
 }
 
+/// Stores a changed setting in the field that C reads.
+///
 /// # Safety
-/// `queue` is a queue.
+/// `queue` is a queue, and the caller runs a procedure of its side.
 unsafe fn note(queue: *mut CQueue, what: c_int, value: c_long) {
-    // SAFETY: passed on.
+    // SAFETY: the caller promises that `queue` is a queue whose fields belong to it.
     unsafe {
         match what {
             QHIWAT => (*queue).hiwat = value as usize,
@@ -297,7 +302,7 @@ unsafe fn note(queue: *mut CQueue, what: c_int, value: c_long) {
 /// # Safety
 /// `queue` is null or a queue.
 pub unsafe fn is_followed(queue: *mut CQueue) -> bool {
-    // SAFETY: passed on.
+    // SAFETY: the caller promises that `queue` is null or a queue.
     unsafe {
         match Pair::of(queue) {
             Some((_, located)) if located.is_behind => false,

@@ -32,9 +32,10 @@ pub struct Definition {
     pub maxpsz: u32,
 }
 
-// SAFETY: a streamtab and its parts stay where they are and are not changed; C's procedures are to run in any thread.
+// SAFETY: strmod(9) requires that a streamtab and its parts stay where they are and are not changed, and that C's
+// procedures may run in any thread.
 unsafe impl Send for Definition {}
-// SAFETY: as above.
+// SAFETY: `read` and `write` point at parts of a streamtab, which strmod(9) requires not to be changed.
 unsafe impl Sync for Definition {}
 
 /// The queues of one module in one stream.
@@ -85,7 +86,7 @@ impl Pair {
         let sides = [(Side::Read, definition.read, QREADR | QUSE), (Side::Write, definition.write, QUSE)];
         for (side, qinit, flag) in sides {
             let has_next = !(definition.is_driver && side == Side::Write);
-            // SAFETY: it was just made, and no other thread has it.
+            // SAFETY: `pair` was just made by `Box::into_raw`, and no other thread has it.
             unsafe {
                 let behind = &raw mut (*pair).behind[side as usize];
                 ((*behind).qinfo, (*behind).flag, (*behind).home) = (context::behind_qinit(), flag, pair.cast());
@@ -105,7 +106,8 @@ impl Pair {
     /// # Safety
     /// `queue` is null or a queue.
     pub unsafe fn of<'a>(queue: *mut CQueue) -> Option<(&'a Pair, Located)> {
-        // SAFETY: a queue's home is set when it is made, and the pair lives as long as its queues.
+        // SAFETY: the caller promises that `queue` is null or a queue. Its `home` is set when it is made, and the pair
+        // lives as long as its queues.
         let pair: &Pair = unsafe { queue.as_ref()?.home.cast::<Pair>().as_ref()? };
         let sides = [Side::Read, Side::Write];
         let found = sides.into_iter().find_map(|side| {
@@ -131,7 +133,8 @@ impl Pair {
         let (messages, bytes) = queue.size(0);
         let fields = self.queue(queue.side());
         let first = if messages == 0 { ptr::null_mut() } else { self.placeholder };
-        // SAFETY: the fields belong to the thread that runs a procedure of this side, of which there is one.
+        // SAFETY: `fields` is a queue of this pair. Its fields belong to the one thread that runs a procedure of this
+        // side.
         unsafe { ((*fields).first, (*fields).last, (*fields).count) = (first, first, bytes) };
     }
 
@@ -191,9 +194,11 @@ pub struct Instance {
     generation: u64,
 }
 
-// SAFETY: the queues' fields belong to the thread that runs a procedure of that side; the rest is shared by locks and atomics.
+// SAFETY: the fields of a queue belong to the thread that runs a procedure of its side; locks and atomics guard the
+// rest.
 unsafe impl Send for Instance {}
-// SAFETY: as above.
+// SAFETY: the fields of a queue belong to the thread that runs a procedure of its side; locks and atomics guard the
+// rest.
 unsafe impl Sync for Instance {}
 
 impl fmt::Debug for Instance {
@@ -208,7 +213,7 @@ impl Instance {
     }
 
     pub fn pair(&self) -> &Pair {
-        // SAFETY: it is freed when this is dropped.
+        // SAFETY: the pair is freed only when this is dropped.
         unsafe { &*self.pair }
     }
 
@@ -228,7 +233,7 @@ impl LocalState for Instance {
 
 impl Drop for Instance {
     fn drop(&mut self) {
-        // SAFETY: the pair and its placeholder are ours, and no procedure runs.
+        // SAFETY: this owns the pair and its placeholder, and no procedure runs any more.
         unsafe {
             block::free(self.pair().placeholder);
             drop(Box::from_raw(self.pair));

@@ -21,12 +21,12 @@ fn on_own<T>(pair: &Pair, side: Side, action: impl FnOnce(&mut Context) -> Optio
 /// putnext. The message is used up.
 ///
 /// # Safety
-/// `queue` is a queue, `mp` a message of the caller's, or they are null.
+/// `queue` is null or a queue; `mp` is null or a message that the caller owns.
 pub unsafe fn put_next(queue: *mut CQueue, mp: *mut Mblk) {
     if mp.is_null() {
         return;
     }
-    // SAFETY: passed on.
+    // SAFETY: the caller promises that `queue` is null or a queue, and that it owns the message `mp`.
     unsafe {
         match locate(queue) {
             Some((Place::Own(context), _)) => {
@@ -67,9 +67,9 @@ fn send_back(context: &mut Context, message: Message<'static>) {
 /// qreply.
 ///
 /// # Safety
-/// As [`put_next`].
+/// `queue` is null or a queue; `mp` is null or a message that the caller owns.
 pub unsafe fn reply(queue: *mut CQueue, mp: *mut Mblk) {
-    // SAFETY: passed on.
+    // SAFETY: the caller promises that `queue` is null or a queue, and that it owns the message `mp`.
     unsafe { put_next(other(queue), mp) }
 }
 
@@ -78,7 +78,7 @@ pub unsafe fn reply(queue: *mut CQueue, mp: *mut Mblk) {
 /// # Safety
 /// `queue` is null or a queue.
 pub unsafe fn other(queue: *mut CQueue) -> *mut CQueue {
-    // SAFETY: passed on.
+    // SAFETY: the caller promises that `queue` is null or a queue.
     match unsafe { Pair::of(queue) } {
         Some((pair, located)) => {
             let side = if located.side == Side::Read { Side::Write } else { Side::Read };
@@ -91,9 +91,9 @@ pub unsafe fn other(queue: *mut CQueue) -> *mut CQueue {
 /// put: calls the put procedure of a queue.
 ///
 /// # Safety
-/// As [`put_next`].
+/// `queue` is null or a queue; `mp` is a message that the caller owns.
 pub unsafe fn put(queue: *mut CQueue, mp: *mut Mblk) {
-    // SAFETY: passed on.
+    // SAFETY: the caller promises that `queue` is null or a queue, and that it owns the message `mp`.
     unsafe {
         match locate(queue) {
             Some((_, located)) if located.is_behind => put_next(own_of(queue), mp),
@@ -117,9 +117,10 @@ pub unsafe fn put(queue: *mut CQueue, mp: *mut Mblk) {
 /// Calls the put procedure of C.
 ///
 /// # Safety
-/// As [`put_next`].
+/// `queue` is a queue; `mp` is a message that the caller owns.
 pub unsafe fn call_put(queue: *mut CQueue, mp: *mut Mblk) {
-    // SAFETY: the procedure is that of the queue's qinit.
+    // SAFETY: the caller promises that `queue` is a queue and that it owns the message `mp`; the procedure is that of
+    // the queue's qinit.
     unsafe {
         match (*queue).qinfo.as_ref().and_then(|qinit| qinit.put) {
             Some(put) => {
@@ -135,19 +136,19 @@ pub unsafe fn call_put(queue: *mut CQueue, mp: *mut Mblk) {
 /// # Safety
 /// `queue` is null or a queue.
 pub unsafe fn own_of(queue: *mut CQueue) -> *mut CQueue {
-    // SAFETY: passed on.
+    // SAFETY: the caller promises that `queue` is null or a queue.
     unsafe { Pair::of(queue) }.map_or(ptr::null_mut(), |(pair, located)| pair.queue(located.side))
 }
 
 /// putq. 0: the stream has no memory, and the message is still the caller's.
 ///
 /// # Safety
-/// As [`put_next`].
+/// `queue` is null or a queue; `mp` is null or a message that the caller owns.
 pub unsafe fn put_queue(queue: *mut CQueue, mp: *mut Mblk) -> c_int {
     if mp.is_null() {
         return 0;
     }
-    // SAFETY: passed on.
+    // SAFETY: the caller promises that `queue` is null or a queue, and that it owns the message `mp`.
     unsafe {
         match locate(queue) {
             Some((Place::Own(context), _)) => {
@@ -179,10 +180,12 @@ pub unsafe fn put_queue(queue: *mut CQueue, mp: *mut Mblk) -> c_int {
     }
 }
 
+/// Puts a message in the queue of the running procedure.
+///
 /// # Safety
-/// `mp` is a message of the caller's.
+/// `mp` is a message that the caller owns.
 unsafe fn queue_message(context: &mut Context, mp: *mut Mblk) -> c_int {
-    // SAFETY: passed on.
+    // SAFETY: the caller owns the message `mp`.
     unsafe {
         let has_memory = context.run(|queue| Ok(queue.has_memory() || is_high(mp)));
         if has_memory != Some(true) {
@@ -199,19 +202,19 @@ unsafe fn queue_message(context: &mut Context, mp: *mut Mblk) -> c_int {
 /// # Safety
 /// `mp` is a message.
 unsafe fn is_high(mp: *mut Mblk) -> bool {
-    // SAFETY: passed on.
+    // SAFETY: the caller promises that `mp` is a message.
     unsafe { block::kind(mp) & 0x80 != 0 }
 }
 
 /// putbq. 0: nothing was done.
 ///
 /// # Safety
-/// As [`put_next`].
+/// `queue` is null or a queue; `mp` is null or a message that the caller owns.
 pub unsafe fn put_back(queue: *mut CQueue, mp: *mut Mblk) -> c_int {
     if mp.is_null() {
         return 0;
     }
-    // SAFETY: passed on.
+    // SAFETY: the caller promises that `queue` is null or a queue, and that it owns the message `mp`.
     unsafe {
         match locate(queue) {
             Some((Place::Own(context), _)) => {
@@ -238,7 +241,7 @@ pub unsafe fn put_back(queue: *mut CQueue, mp: *mut Mblk) -> c_int {
 /// # Safety
 /// `queue` is null or a queue.
 pub unsafe fn get(queue: *mut CQueue) -> *mut Mblk {
-    // SAFETY: passed on.
+    // SAFETY: the caller promises that `queue` is null or a queue.
     unsafe {
         match locate(queue) {
             Some((Place::Own(context), _)) => {
@@ -271,7 +274,7 @@ pub unsafe fn put_control(queue: *mut CQueue, kind: c_int, parameter: Option<c_i
         return false;
     }
     let mp = block::of_vec(parameter.into_iter().map(|parameter| parameter as u8).collect());
-    // SAFETY: the block was just made; the queue is passed on.
+    // SAFETY: `mp` was just made and is ours; the caller promises that `queue` is null or a queue.
     unsafe {
         block::label(mp, kind as u8, 0, 0);
         if next { put_next(queue, mp) } else { put(queue, mp) }
@@ -284,7 +287,7 @@ pub unsafe fn put_control(queue: *mut CQueue, kind: c_int, parameter: Option<c_i
 /// # Safety
 /// `queue` is null or a queue.
 pub unsafe fn freeze(queue: *mut CQueue) {
-    // SAFETY: passed on.
+    // SAFETY: the caller promises that `queue` is null or a queue.
     let Some((Place::Own(context), _)) = (unsafe { locate(queue) }) else { return };
     if !context.frozen.is_empty() {
         return;
@@ -296,7 +299,7 @@ pub unsafe fn freeze(queue: *mut CQueue) {
 
 fn stand_in(header: MessageHeader) -> *mut Mblk {
     let mp = block::allocate(0);
-    // SAFETY: it was just made.
+    // SAFETY: `mp` was just made.
     unsafe { block::label(mp, header.kind as u8, header.band, 0) };
     mp
 }
@@ -306,18 +309,18 @@ fn show(context: &mut Context, queue: *mut CQueue) {
     let frozen = &context.frozen;
     for (at, mp) in frozen.iter().enumerate() {
         let neighbour = |at: Option<usize>| at.and_then(|at| frozen.get(at)).copied().unwrap_or(ptr::null_mut());
-        // SAFETY: they are ours until one is handed over, and is then in the list no more.
+        // SAFETY: the blocks in `frozen` are ours; one that is handed over leaves the list first.
         unsafe { ((**mp).next, (**mp).prev) = (neighbour(Some(at + 1)), neighbour(at.checked_sub(1))) };
     }
     let ends = [frozen.first(), frozen.last()].map(|mp| mp.copied().unwrap_or(ptr::null_mut()));
-    // SAFETY: the fields of this side belong to the thread that runs its procedure.
+    // SAFETY: `queue` is that of the running procedure, whose thread alone uses these fields.
     unsafe { [(*queue).first, (*queue).last] = ends };
 }
 
 /// unfreezestr, and the end of a procedure.
 pub fn thaw(context: &mut Context) {
     for mp in std::mem::take(&mut context.frozen) {
-        // SAFETY: the stand-in is ours.
+        // SAFETY: the blocks in `frozen` are ours.
         unsafe { block::free(mp) };
     }
 }
@@ -327,7 +330,7 @@ pub fn thaw(context: &mut Context) {
 /// # Safety
 /// `queue` is null or a queue.
 pub unsafe fn unfreeze(queue: *mut CQueue) {
-    // SAFETY: passed on.
+    // SAFETY: the caller promises that `queue` is null or a queue.
     if let Some((Place::Own(context), _)) = unsafe { locate(queue) } {
         thaw(context);
         context.refresh();
@@ -339,7 +342,7 @@ pub unsafe fn unfreeze(queue: *mut CQueue) {
 /// # Safety
 /// `queue` is null or a queue.
 unsafe fn frozen<T>(queue: *mut CQueue, action: impl FnOnce(&mut Context) -> Option<T>) -> Option<T> {
-    // SAFETY: passed on.
+    // SAFETY: the caller promises that `queue` is null or a queue.
     unsafe {
         let Some((Place::Own(context), _)) = locate(queue) else { return None };
         let is_frozen = !context.frozen.is_empty();
@@ -360,9 +363,10 @@ unsafe fn frozen<T>(queue: *mut CQueue, action: impl FnOnce(&mut Context) -> Opt
 /// insq: puts a message before another one of the queue; null: at its end. 0 if it does not belong there.
 ///
 /// # Safety
-/// `queue` is a queue or null, `before` null or a block of `freezestr`, `mp` a message of the caller's.
+/// `queue` is null or a queue; `before` is null or a block of [`freeze`]; `mp` is a message that the caller owns.
 pub unsafe fn insert(queue: *mut CQueue, before: *mut Mblk, mp: *mut Mblk) -> c_int {
-    // SAFETY: passed on. The blocks of the message are copied, since the queue may refuse it.
+    // SAFETY: the caller promises that `queue` is null or a queue, and that it owns the message `mp`. The blocks of
+    // `mp` are duplicated, because the queue may refuse the message.
     let done = unsafe {
         frozen(queue, |context| {
             let place = match context.frozen.iter().position(|known| *known == before) {
@@ -396,9 +400,9 @@ fn insert_at(queue: &mut Queue<'_, '_, '_>, place: usize, message: &Message<'_>)
 /// rmvq: takes a message out of the queue; the block that stood for it has its bytes then, and is the caller's.
 ///
 /// # Safety
-/// `queue` is a queue or null, `mp` a block of `freezestr`.
+/// `queue` is null or a queue; `mp` is a block of [`freeze`].
 pub unsafe fn remove(queue: *mut CQueue, mp: *mut Mblk) {
-    // SAFETY: passed on.
+    // SAFETY: the caller promises that `queue` is null or a queue; `mp` is used only if it is one of our blocks.
     unsafe {
         frozen(queue, |context| {
             let place = context.frozen.iter().position(|known| *known == mp)?;
