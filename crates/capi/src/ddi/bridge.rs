@@ -141,7 +141,8 @@ fn call_open(pair: &Pair, queue: &mut Queue<'_, '_, '_>, minor: u32, flag: c_int
     // What a driver sends up meanwhile would wait for a thread that waits for this procedure.
     let holds_back = pair.definition.is_driver;
     with_context(pair, queue, holds_back, || {
-        // SAFETY: the queue is C's own, and its procedures are those of its qinit.
+        // SAFETY: `read` is a queue of `pair`, and its open procedure is that of its qinit, so it has this type;
+        // `device` is ours.
         unsafe {
             let open = (*read).qinfo.as_ref().and_then(|qinit| qinit.open);
             open.map_or(0, |open| open(read, &raw mut device, flag, sflag, own_credentials()))
@@ -153,7 +154,7 @@ fn call_open(pair: &Pair, queue: &mut Queue<'_, '_, '_>, minor: u32, flag: c_int
 pub fn put(definition: &'static Definition, message: Message<'_>, queue: &mut Queue<'_, '_, '_>) -> Result<()> {
     with_instance(definition, queue, |pair, queue| {
         let own = pair.queue(queue.side());
-        // SAFETY: the blocks are handed over.
+        // SAFETY: `own` is a queue of `pair`, and the blocks of the message were just made and are ours.
         with_context(pair, queue, false, || unsafe { call_put(own, convert::to_blocks(message)) })
     })
 }
@@ -163,7 +164,7 @@ fn service(definition: &'static Definition, queue: &mut Queue<'_, '_, '_>) -> Re
     with_instance(definition, queue, |pair, queue| {
         let own = pair.queue(queue.side());
         with_context(pair, queue, false, || {
-            // SAFETY: the queue is C's own, and its procedures are those of its qinit.
+            // SAFETY: `own` is a queue of `pair`, and its service procedure is that of its qinit, so it has this type.
             unsafe {
                 if let Some(service) = (*own).qinfo.as_ref().and_then(|qinit| qinit.service) {
                     service(own);

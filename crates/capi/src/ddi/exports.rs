@@ -19,11 +19,11 @@ macro_rules! exports {
             /// See strmod(9).
             ///
             /// # Safety
-            /// The pointers are what the man page says.
+            /// The pointers are as strmod(9) requires.
             #[unsafe(no_mangle)]
             #[allow(unused_unsafe, non_snake_case, reason = "some are safe; C has the names")]
             pub unsafe extern "C" fn $name($($argument: $type),*) $(-> $returns)? {
-                // SAFETY: passed on to the caller.
+                // SAFETY: the caller promises that the pointers are as strmod(9) requires.
                 unsafe { $body }
             }
         )*
@@ -50,11 +50,11 @@ macro_rules! svr4_exports {
                 /// See strmod(9).
                 ///
                 /// # Safety
-                /// The pointers are what the man page says.
+                /// The pointers are as strmod(9) requires.
                 #[unsafe(export_name = concat!("hw_ddi_", stringify!($name)))]
                 #[allow(unused_unsafe, non_snake_case, reason = "some are safe; C has the names")]
                 pub unsafe extern "C" fn $name($($argument: $type),*) $(-> $returns)? {
-                    // SAFETY: passed on to the caller.
+                    // SAFETY: the caller promises that the pointers are as strmod(9) requires.
                     unsafe { $body }
                 }
             )*
@@ -207,7 +207,7 @@ exports! {
 /// # Safety
 /// `queue` is null or a queue.
 unsafe fn of_side(queue: *mut CQueue, side: Side) -> *mut CQueue {
-    // SAFETY: passed on.
+    // SAFETY: the caller promises that `queue` is null or a queue.
     match unsafe { Pair::of(queue) } {
         Some((pair, located)) if located.is_behind => pair.behind(side),
         Some((pair, _)) => pair.queue(side),
@@ -223,12 +223,12 @@ unsafe fn shared(
     queue: *mut CQueue,
     action: impl FnOnce(&mut Queue<'static, 'static, 'static>, bool) -> Result<bool>,
 ) -> c_int {
-    // SAFETY: passed on.
+    // SAFETY: the caller promises that `queue` is null or a queue.
     let context: &mut Context = match unsafe { locate(queue) } {
         Some((Place::Own(context) | Place::Other(context), _)) => context,
         _ => return libc::EINVAL,
     };
-    // SAFETY: the pair outlives its procedure.
+    // SAFETY: the procedure of `context` runs, and a pair outlives its procedures.
     let is_driver = unsafe { &*context.pair }.definition.is_driver;
     // A range that is not inside is the caller's mistake, and no failure of the procedure.
     let done = context.run(|queue| Ok(action(queue, is_driver).unwrap_or(false)));

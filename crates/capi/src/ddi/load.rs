@@ -79,7 +79,7 @@ fn search(name: &str) -> Option<()> {
 }
 
 fn directories() -> Vec<PathBuf> {
-    // SAFETY: it takes a number and reads the auxiliary vector.
+    // SAFETY: getauxval takes no pointer, and reads what the kernel has told this process at its start.
     let is_secure = unsafe { libc::getauxval(libc::AT_SECURE) } != 0;
     let listed = if is_secure { None } else { std::env::var_os(VARIABLE) };
     let mut found: Vec<PathBuf> = listed.iter().flat_map(std::env::split_paths).collect();
@@ -91,7 +91,7 @@ fn directories() -> Vec<PathBuf> {
 /// Whether only root and this process's user can change a file or directory. In a directory with the sticky bit others cannot
 /// rename or remove what is not theirs.
 fn is_trusted(metadata: &std::fs::Metadata, may_be_sticky: bool) -> bool {
-    // SAFETY: it takes nothing and cannot fail.
+    // SAFETY: geteuid takes no argument and cannot fail.
     let own = unsafe { libc::geteuid() };
     let is_owned = metadata.uid() == 0 || metadata.uid() == own;
     let is_closed = metadata.mode() & 0o022 == 0;
@@ -129,7 +129,8 @@ pub fn load_path(path: &CStr) -> Result<(), Failure> {
 /// Loads an open file, so that it is the one that was checked, and registers what it has.
 fn load(file: &File, name: Option<&str>) -> Result<(), Failure> {
     let path = CString::new(path_of(file.as_raw_fd())).map_err(|_| libc::EINVAL)?;
-    // SAFETY: the path is a string; the file's code is what the program's user has installed.
+    // SAFETY: `path` is a string with a NUL. The code of the file runs with the trust that its place or the program
+    // gives it.
     let object = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
     if object.is_null() {
         return Err(libc::ENOEXEC);
@@ -141,14 +142,14 @@ fn load(file: &File, name: Option<&str>) -> Result<(), Failure> {
     let tab = prefixed("info").unwrap_or_else(|| symbol(object, "hw_streamtab"));
     let flag: *const c_int = prefixed("devflag").unwrap_or_else(|| symbol(object, "hw_devflag")).cast();
     let shared: *const usize = prefixed("shared").unwrap_or_else(|| symbol(object, "hw_shared")).cast();
-    // SAFETY: symbols of these names have these types, which the man page says; the object stays loaded.
+    // SAFETY: strmod(9) says which types the symbols of these names have, and the object stays loaded.
     let registered = unsafe {
         let flag = flag.as_ref().copied().unwrap_or(0);
         let shared = shared.as_ref().copied().unwrap_or(0);
         register_tab(tab.cast::<Streamtab>(), flag, shared, name)
     };
     if registered.is_err() {
-        // SAFETY: nothing of it is in use.
+        // SAFETY: nothing of the object was registered, so nothing is in use.
         unsafe { libc::dlclose(object) };
     }
     registered
@@ -169,21 +170,21 @@ fn path_of(descriptor: RawFd) -> String {
 
 fn symbol(object: *mut c_void, name: &str) -> *mut c_void {
     let Ok(name) = CString::new(name) else { return ptr::null_mut() };
-    // SAFETY: the object is loaded, the name a string.
+    // SAFETY: the object is loaded, and `name` is a string with a NUL.
     unsafe { libc::dlsym(object, name.as_ptr()) }
 }
 
 /// Registers a streamtab, whose name must be `expected` if one is.
 ///
 /// # Safety
-/// `tab` is null or a streamtab, which stays where it is.
+/// `tab` is null or a streamtab, which stays where it is and is not changed.
 pub unsafe fn register_tab(
     tab: *const Streamtab,
     devflag: c_int,
     shared: usize,
     expected: Option<&str>,
 ) -> Result<(), Failure> {
-    // SAFETY: passed on, part by part.
+    // SAFETY: the caller promises that `tab` is null or a streamtab that stays where it is.
     let definition = unsafe { definition(tab, devflag, shared)? };
     if expected.is_some_and(|expected| expected != definition.name) {
         return Err(libc::ENOEXEC);
@@ -199,9 +200,9 @@ pub unsafe fn register_tab(
 }
 
 /// # Safety
-/// As [`register_tab`].
+/// `tab` is null or a streamtab, which stays where it is and is not changed.
 unsafe fn definition(tab: *const Streamtab, devflag: c_int, shared: usize) -> Result<Definition, Failure> {
-    // SAFETY: passed on, part by part.
+    // SAFETY: the caller promises that `tab` is null or a streamtab, whose parts are null or structures of C.
     unsafe {
         let tab = tab.as_ref().ok_or(libc::ENOEXEC)?;
         let (Some(read), Some(write)) = (tab.read.as_ref(), tab.write.as_ref()) else { return Err(libc::EINVAL) };
@@ -236,7 +237,7 @@ unsafe fn name_of(name: *const c_char) -> Result<String, Failure> {
     if name.is_null() {
         return Err(libc::EINVAL);
     }
-    // SAFETY: passed on.
+    // SAFETY: the caller promises that `name` is null or a string, and it is not null.
     let name = unsafe { CStr::from_ptr(name) }.to_str().map_err(|_| libc::EINVAL)?;
     if is_searched(name) { Ok(name.to_owned()) } else { Err(libc::EINVAL) }
 }

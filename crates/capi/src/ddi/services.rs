@@ -12,16 +12,16 @@ const HZ: c_long = 100;
 
 /// kmem_alloc and kmem_zalloc.
 pub fn allocate(size: usize, is_zeroed: bool) -> *mut c_void {
-    // SAFETY: plain memory, for kmem_free.
+    // SAFETY: malloc and calloc take no pointer, and the size is not 0.
     unsafe { if is_zeroed { libc::calloc(1, size.max(1)) } else { libc::malloc(size.max(1)) } }
 }
 
 /// kmem_free.
 ///
 /// # Safety
-/// `memory` is null or of [`allocate`].
+/// `memory` is null or from [`allocate`], and is used no more.
 pub unsafe fn free(memory: *mut c_void) {
-    // SAFETY: passed on.
+    // SAFETY: the caller promises that `memory` is null or from `allocate`, which calls malloc or calloc.
     unsafe { libc::free(memory) }
 }
 
@@ -38,7 +38,7 @@ pub unsafe fn report(level: c_int, text: *const c_char) {
         _ => LogFlags::ERROR | LogFlags::NOTE,
     };
     if !text.is_null() {
-        // SAFETY: passed on.
+        // SAFETY: the caller promises that `text` is null or a string, and it is not null.
         let text = unsafe { CStr::from_ptr(text) }.to_string_lossy();
         headwater_streams::strlog(0, 0, 0, kind, text);
     }
@@ -50,12 +50,12 @@ pub unsafe fn report(level: c_int, text: *const c_char) {
 /// drv_getparm. False for a parameter that there is not.
 ///
 /// # Safety
-/// `value` is room for the parameter, or null.
+/// `value` is null or has room for the parameter.
 pub unsafe fn parameter(number: u32, value: *mut c_void) -> bool {
     if value.is_null() {
         return false;
     }
-    // SAFETY: these calls take numbers, or places of ours, and the value's place is passed on.
+    // SAFETY: the calls take numbers or the address of `now`; the caller promises room for the parameter at `value`.
     unsafe {
         let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
         let found: c_ulong = match number {

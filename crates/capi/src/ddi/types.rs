@@ -23,7 +23,7 @@ pub struct Credentials {
 impl Credentials {
     /// Those of this process.
     pub fn own() -> Credentials {
-        // SAFETY: these calls take nothing and cannot fail.
+        // SAFETY: these calls take no argument and cannot fail.
         unsafe {
             Credentials {
                 user: libc::geteuid(),

@@ -46,7 +46,7 @@ struct Callback {
     wants: Option<usize>,
 }
 
-// SAFETY: C has asked for the call in another thread.
+// SAFETY: strmod(9) says that callbacks run in another thread, so C has prepared `argument` and `queue` for that.
 unsafe impl Send for Callback {}
 
 #[derive(Debug)]
@@ -85,7 +85,7 @@ thread_local! {
 /// This process's worker. None if no thread can be started.
 fn worker() -> Option<&'static Worker> {
     let known = WORKER.load(Ordering::Acquire);
-    // SAFETY: workers are never freed: a forked child leaves its parent's alone.
+    // SAFETY: WORKER is null or a worker, and workers are never freed: a forked child leaves its parent's as it is.
     if let Some(worker) = unsafe { known.as_ref() }
         && worker.epoch == epoch()
     {
@@ -194,7 +194,8 @@ impl Callback {
         {
             return false;
         }
-        // SAFETY: C has asked for it; a module that is closed has taken its requests back.
+        // SAFETY: C has asked for the call of `function` with `argument`. A module that is closed has taken its
+        // requests back, so `queue` is null or a pair that lives.
         unsafe {
             let Some(pair) = self.queue.as_ref() else {
                 (self.function)(self.argument);
