@@ -1,8 +1,9 @@
-//! Message blocks: mblk_t, dblk_t and the buffer behind them.
+//! Message blocks: mblk_t, dblk_t and their buffers.
 //!
-//! One allocation, [`Home`], has a block, its data block, and the vector that is the buffer, so that the bytes of a message are
-//! handed over to the stream without a copy. Blocks that `dupb` makes are allocations of their own. Different threads may free,
-//! duplicate and read blocks of one data block at the same time; one block belongs to one thread at a time, as in SVR4.
+//! One allocation, [`Home`], holds a block, its data block, and the vector that is the buffer. So the bytes of a
+//! message are handed to the stream without a copy. Blocks that `dupb` makes are allocations of their own. Different
+//! threads may free, duplicate and read blocks of one data block at the same time. One block belongs to one thread at a
+//! time, as in SVR4.
 
 use std::ffi::{c_ushort, c_void};
 use std::ptr;
@@ -10,22 +11,22 @@ use std::sync::atomic::{AtomicU32, Ordering, fence};
 
 use super::types::{Dblk, FreeRoutine, Mblk};
 
-/// The kinds of messages that blocks alone know of.
+/// The message type of data.
 pub const M_DATA: u8 = 0;
 
-/// The smallest buffer, bytes: an `allocb` of 0 gives a buffer too.
+/// The smallest buffer in bytes: an `allocb` of 0 gives a buffer too.
 const BUFFER_MIN: usize = 8;
 
-/// The allocation behind a block.
+/// The allocation that holds a block and its data block.
 #[derive(Debug)]
 struct Home {
     mblk: Mblk,
     dblk: Dblk,
-    /// Capacity of the vector at `dblk.base`; 0: the buffer is external.
+    /// The capacity of the vector at `dblk.base`; 0 if the buffer is external.
     capacity: usize,
-    /// The external buffer's routine. `db_frtnp` is the caller's pointer, which may be short-lived.
+    /// A copy of the external buffer's routine: `db_frtnp` is the caller's pointer, which may be short-lived.
     free_routine: Option<FreeRoutine>,
-    /// 2 for as long as both the block and the data block are in use, then 1.
+    /// 2 while both the block and the data block are in use, then 1.
     holders: AtomicU32,
 }
 
@@ -68,7 +69,7 @@ fn empty_mblk(rptr: *mut u8, wptr: *mut u8) -> Mblk {
     }
 }
 
-/// A block whose bytes are those of a vector, without a copy.
+/// Makes a block of a vector, without a copy.
 pub fn of_vec(bytes: Vec<u8>) -> *mut Mblk {
     let mut bytes = bytes;
     if bytes.capacity() < BUFFER_MIN {
@@ -79,7 +80,7 @@ pub fn of_vec(bytes: Vec<u8>) -> *mut Mblk {
     make(base, len, capacity, capacity, ptr::null_mut())
 }
 
-/// allocb. Null without memory.
+/// Makes a block (allocb). Returns null if there is no memory.
 pub fn allocate(size: usize) -> *mut Mblk {
     let mut bytes = Vec::new();
     if bytes.try_reserve_exact(size.max(BUFFER_MIN)).is_err() {
@@ -90,7 +91,7 @@ pub fn allocate(size: usize) -> *mut Mblk {
     make(base, 0, size.max(BUFFER_MIN), capacity, ptr::null_mut())
 }
 
-/// esballoc.
+/// Makes a block with an external buffer (esballoc).
 pub fn external(base: *mut u8, size: usize, free_routine: *mut FreeRoutine) -> *mut Mblk {
     if base.is_null() || free_routine.is_null() {
         return ptr::null_mut();
@@ -103,7 +104,7 @@ fn count_of<'a>(dblk: *mut Dblk) -> &'a AtomicU32 {
     unsafe { AtomicU32::from_ptr(&raw mut (*dblk).references) }
 }
 
-/// One of the two users of an allocation is gone.
+/// Removes one of the two users of an allocation.
 ///
 /// # Safety
 /// `home` is a [`Home`] of which the caller is a user.
@@ -118,7 +119,7 @@ unsafe fn leave(home: *mut c_void) {
     }
 }
 
-/// A reference to a data block is gone.
+/// Gives up a reference to a data block.
 ///
 /// # Safety
 /// The caller has a reference to `dblk`, and uses it no more.
@@ -140,7 +141,7 @@ unsafe fn release(dblk: *mut Dblk) {
     }
 }
 
-/// The memory of a block itself, which has no data block any more.
+/// Frees the memory of a block, without its data block.
 ///
 /// # Safety
 /// The caller owns the block `mp`.
@@ -149,7 +150,7 @@ unsafe fn discard(mp: *mut Mblk) {
     unsafe { if (*mp).home.is_null() { drop(Box::from_raw(mp)) } else { leave((*mp).home) } }
 }
 
-/// freeb.
+/// Frees a block (freeb).
 ///
 /// # Safety
 /// `mp` is null or a block that the caller owns.
@@ -166,7 +167,7 @@ pub unsafe fn free(mp: *mut Mblk) {
     }
 }
 
-/// freemsg.
+/// Frees a message (freemsg).
 ///
 /// # Safety
 /// `mp` is null or the first block of a message that the caller owns.
@@ -181,7 +182,7 @@ pub unsafe fn free_message(mut mp: *mut Mblk) {
     }
 }
 
-/// dupb.
+/// Makes another block with the same data block (dupb).
 ///
 /// # Safety
 /// `mp` is null or a block that the caller owns.
@@ -194,7 +195,7 @@ pub unsafe fn duplicate(mp: *mut Mblk) -> *mut Mblk {
     Box::into_raw(Box::new(copy))
 }
 
-/// copyb: a block of a buffer as large as the other's, with the same bytes at the same place.
+/// Copies a block (copyb): the new block has a buffer of the same size, with the same bytes at the same place.
 ///
 /// # Safety
 /// `mp` is null or a block that the caller owns.
@@ -220,7 +221,8 @@ pub unsafe fn copy(mp: *mut Mblk) -> *mut Mblk {
     }
 }
 
-/// A message of what `each` makes of the blocks of another; null, and nothing left, if one is null (dupmsg, copymsg).
+/// Makes a message of what `each` makes of each block (dupmsg, copymsg). Returns null, and leaves nothing behind, if
+/// `each` returns null.
 ///
 /// # Safety
 /// `mp` is null or a message that the caller owns.
@@ -247,7 +249,7 @@ pub unsafe fn each_block(mp: *mut Mblk, each: unsafe fn(*mut Mblk) -> *mut Mblk)
     first
 }
 
-/// Bytes of a block; 0 where the pointers are in disorder.
+/// Returns the length of a block in bytes; 0 if its pointers are in the wrong order.
 ///
 /// # Safety
 /// `mp` is a block.
@@ -257,7 +259,7 @@ pub unsafe fn len(mp: *const Mblk) -> usize {
     wptr.saturating_sub(rptr)
 }
 
-/// The bytes of a block.
+/// Returns the bytes of a block.
 ///
 /// # Safety
 /// `mp` is a block, which no thread changes while the slice is used.
@@ -270,7 +272,7 @@ pub unsafe fn bytes<'a>(mp: *const Mblk) -> &'a [u8] {
     }
 }
 
-/// The type of a block.
+/// Returns the message type of a block.
 ///
 /// # Safety
 /// `mp` is a block.
@@ -279,7 +281,7 @@ pub unsafe fn kind(mp: *const Mblk) -> u8 {
     unsafe { (*(*mp).datap).kind }
 }
 
-/// Sets type, band and flags of a block.
+/// Sets the type, the band and the flags of a block.
 ///
 /// # Safety
 /// `mp` is a block that the caller owns.
@@ -291,7 +293,8 @@ pub unsafe fn label(mp: *mut Mblk, kind: u8, band: u8, flag: c_ushort) {
     }
 }
 
-/// Frees a block and returns its bytes; without a copy if no other block has them and they begin where the buffer does.
+/// Frees a block and returns its bytes. They are not copied if no other block has them and they begin where the buffer
+/// does.
 ///
 /// # Safety
 /// `mp` is a block that the caller owns.
@@ -315,7 +318,7 @@ pub unsafe fn into_vec(mp: *mut Mblk) -> Vec<u8> {
     }
 }
 
-/// Gives a block the bytes of a data block that the caller has a reference to, in the place of its own.
+/// Replaces the data block of a block, and its pointers.
 ///
 /// # Safety
 /// The caller owns the block `mp` and a reference to `datap`, which it passes on; the pointers lie in the buffer of
@@ -329,7 +332,7 @@ pub unsafe fn rebase(mp: *mut Mblk, datap: *mut Dblk, rptr: *mut u8, wptr: *mut 
     }
 }
 
-/// Frees a block and returns its data block, with the reference.
+/// Frees a block and returns its data block. The caller gets the reference.
 ///
 /// # Safety
 /// `mp` is a block that the caller owns.

@@ -1,12 +1,15 @@
-//! A message of a stream as blocks of C, and back. The bytes are handed over, not copied, where they are the message's own.
+//! Converts a message of a stream to blocks of C, and back. The bytes are handed over and not copied if the message
+//! owns them.
 //!
 //! | message | blocks |
 //! |---|---|
 //! | M_DATA | blocks of M_DATA |
-//! | M_PROTO, M_PCPROTO | one of that type with the control part; blocks of M_DATA with the data part, if there is one |
-//! | M_IOCTL, M_IOCACK, M_IOCNAK, M_COPYIN, M_COPYOUT, M_IOCDATA | one of that type with C's structure; blocks of M_DATA |
-//! | M_SETOPTS, M_READ | one of that type with C's structure |
-//! | others | one of that type with the data part; or with the control part, and blocks of M_DATA |
+//! | M_PROTO, M_PCPROTO | one block of that type with the control part; blocks of M_DATA with the data part, if there
+//! is one |
+//! | M_IOCTL, M_IOCACK, M_IOCNAK, M_COPYIN, M_COPYOUT, M_IOCDATA | one block of that type with C's structure; blocks of
+//! M_DATA |
+//! | M_SETOPTS, M_READ | one block of that type with C's structure |
+//! | others | one block of that type with the data part; or with the control part, and blocks of M_DATA |
 
 use headwater_streams::{Errno, Error, IoctlBlock, Kind, Message, MessageHeader, Result, SetOptions};
 
@@ -29,7 +32,7 @@ fn flags_of(header: MessageHeader) -> u16 {
         | flag(!header.whole, MSG_PLAIN)
 }
 
-/// The blocks of a message; they are the caller's.
+/// Makes the blocks of a message. The caller owns them.
 pub fn to_blocks(message: Message<'_>) -> *mut Mblk {
     let header = message.header;
     let flag = flags_of(header);
@@ -73,9 +76,9 @@ pub fn to_blocks(message: Message<'_>) -> *mut Mblk {
     }
 }
 
-/// The message of blocks, which are used up.
+/// Makes the message of blocks. The blocks are used up.
 ///
-/// Errors: `EINVAL` for a type that there is not, and an ioctl's block that is too short.
+/// Errors: `EINVAL` if there is no such type, or if an ioctl's block is too short.
 ///
 /// # Safety
 /// `mp` is a message that the caller owns.
@@ -130,7 +133,7 @@ pub unsafe fn to_message(mp: *mut Mblk) -> Result<Message<'static>> {
     }
 }
 
-/// The bytes of a message: of the blocks that have the first one's type, unless that is M_DATA, and of the others.
+/// The bytes of a message: those of the first blocks of one type, unless that is M_DATA, and those of each other block.
 struct Parts {
     typed: Vec<u8>,
     data: Vec<Vec<u8>>,
@@ -162,7 +165,7 @@ unsafe fn split(mp: *mut Mblk, number: u8) -> Parts {
     parts
 }
 
-/// The bytes of a structure of C, which has no pointers that anyone follows.
+/// Returns the bytes of the structure.
 fn bytes_of(options: &StreamOptions) -> Vec<u8> {
     let mut bytes = vec![0; size_of::<StreamOptions>()];
     // SAFETY: `bytes` has the size of the structure, which is copied as C copies it.

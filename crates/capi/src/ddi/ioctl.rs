@@ -1,8 +1,9 @@
-//! The block of an ioctl's messages: iocblk, copyreq and copyresp of C, and the stream's [`IoctlBlock`].
+//! The block of an ioctl's messages: iocblk, copyreq and copyresp in C, and [`IoctlBlock`] in the stream.
 //!
-//! The block that C gets has room for each of the three, which it turns into one another in place, and behind them the
-//! credentials. `cq_private` is a pointer of this process: what goes through the stream is a number, which leads to the pointer
-//! once, and only here. So no other process can hand a pointer to a module.
+//! The block that C gets has room for each of the three structures, which a module turns into one another in place. The
+//! credentials follow them. `cq_private` is a pointer of this process, so a number goes through the stream instead.
+//! Only this file turns the number back into the pointer, and only once. So no other process can pass a pointer to a
+//! module.
 
 use std::collections::BTreeMap;
 use std::ffi::c_void;
@@ -15,17 +16,17 @@ use headwater_streams::{Errno, Error, IoctlBlock, Kind, Message, MessageHeader, 
 use super::block;
 use super::types::{CopyRequest, CopyResponse, Credentials, Iocblk, Mblk};
 
-/// Where the credentials lie in the block, and its length.
+/// The offset of the credentials in the block, after the largest structure.
 const CREDENTIALS_AT: usize = 96;
 const BLOCK: usize = CREDENTIALS_AT + size_of::<Credentials>();
 
 const _: () = assert!(size_of::<Iocblk>() <= CREDENTIALS_AT && size_of::<CopyRequest>() <= CREDENTIALS_AT);
 const _: () = assert!(size_of::<CopyResponse>() <= CREDENTIALS_AT && CREDENTIALS_AT.is_multiple_of(8));
 
-/// So many requests to copy may be without an answer; then the oldest one's private message is freed.
+/// The most requests to copy without an answer. If there are more, the private message of the oldest one is freed.
 const PRIVATE_MAX: usize = 1024;
 
-/// The private messages of requests to copy, by their numbers: of which ioctl, and the address.
+/// The private messages of requests to copy, by number: the ioctl's identifier, and the address of the message.
 static PRIVATE: ForkMutex<Private> = ForkMutex::new(Private { last: 0, messages: BTreeMap::new() });
 
 struct Private {
@@ -33,7 +34,7 @@ struct Private {
     messages: BTreeMap<u64, (u32, usize)>,
 }
 
-/// The words that stand for a private message.
+/// Stores a private message. Returns the words that stand for it.
 fn keep(id: u32, message: *mut Mblk) -> [u64; PRIVATE_WORDS] {
     if message.is_null() {
         return [0; PRIVATE_WORDS];
@@ -51,7 +52,7 @@ fn keep(id: u32, message: *mut Mblk) -> [u64; PRIVATE_WORDS] {
     [epoch(), number]
 }
 
-/// The private message that words stand for; null if they do not.
+/// Returns the private message that the words stand for; null if they stand for none. The message is the caller's.
 fn take([made_in, number]: [u64; PRIVATE_WORDS], id: u32) -> *mut Mblk {
     if made_in != epoch() {
         return ptr::null_mut();
@@ -63,7 +64,7 @@ fn take([made_in, number]: [u64; PRIVATE_WORDS], id: u32) -> *mut Mblk {
     found.map_or(ptr::null_mut(), |(_, address)| ptr::with_exposed_provenance_mut(address))
 }
 
-/// The first block of an ioctl's message.
+/// Makes the first block of an ioctl's message.
 pub fn to_block(kind: Kind, ioctl: IoctlBlock) -> *mut Mblk {
     let made = block::of_vec(vec![0; BLOCK]);
     // SAFETY: `made` is ours. Its buffer is zeroed, is aligned by the allocator, and has room for each structure.
@@ -132,7 +133,7 @@ fn read<T: Copy>(bytes: &[u8]) -> Result<T> {
     Ok(unsafe { bytes.as_ptr().cast::<T>().read_unaligned() })
 }
 
-/// The credentials that an ioctl's block names.
+/// Returns the credentials that an ioctl's block points at.
 ///
 /// # Safety
 /// `mp` is the first block of an ioctl's message; `ioc_cr` is null or as the library has set it.
@@ -145,9 +146,9 @@ pub unsafe fn caller_of(mp: *const Mblk) -> Option<Credentials> {
     }
 }
 
-/// The message of an ioctl's block, and of the data behind it.
+/// Makes the message of an ioctl's block and the data behind it.
 ///
-/// Errors: `EINVAL` for a block that is too short.
+/// Errors: `EINVAL` if the block is too short.
 pub fn to_message(
     header: MessageHeader,
     typed: &[u8],
@@ -191,7 +192,7 @@ pub fn to_message(
     Ok(message)
 }
 
-/// `cp_rval` is an errno in a pointer.
+/// Converts `cp_rval`, which is an errno in a pointer.
 fn error_of(value: *mut c_void) -> i32 {
     i32::try_from(value.addr()).unwrap_or(libc::EIO)
 }

@@ -1,11 +1,11 @@
-//! The shape of messages: linking, cutting, joining blocks.
+//! The shape of messages: blocks are linked, cut and joined.
 
 use std::ptr;
 
 use super::block::{self, allocate, bytes, kind, len, rebase};
 use super::types::Mblk;
 
-/// linkb: puts a message behind another one.
+/// Links a message behind another one (linkb).
 ///
 /// # Safety
 /// `mp` is a message and `behind` null or a message; the caller owns both.
@@ -20,7 +20,8 @@ pub unsafe fn link(mp: *mut Mblk, behind: *mut Mblk) {
     }
 }
 
-/// rmvb: takes a block out of a message. Returns the rest: null if there is none, -1 if the block is not in it.
+/// Takes a block out of a message (rmvb). Returns the rest: null if nothing is left, and -1 if the block is not in the
+/// message.
 ///
 /// # Safety
 /// `mp` is a message that the caller owns.
@@ -41,7 +42,8 @@ pub unsafe fn remove(mp: *mut Mblk, out: *mut Mblk) -> *mut Mblk {
     ptr::without_provenance_mut(usize::MAX)
 }
 
-/// The blocks at the beginning of a message that have the type of its first one, and their bytes.
+/// Returns the blocks at the beginning of a message that have the type of its first block, and the count of their
+/// bytes.
 ///
 /// # Safety
 /// `mp` is a message.
@@ -58,8 +60,8 @@ unsafe fn alike(mp: *mut Mblk) -> (Vec<*mut Mblk>, usize) {
     (blocks, total)
 }
 
-/// adjmsg: cuts bytes off the beginning, or the end if negative, of the blocks that have the type of the first, or of the last
-/// one. False, and nothing is changed, if these have fewer.
+/// Removes bytes from the beginning of a message, or from its end if `by` is negative (adjmsg). Only blocks with the
+/// type of the first block, or of the last one, are cut. Returns false, and changes nothing, if they have fewer bytes.
 ///
 /// # Safety
 /// `mp` is null or a message that the caller owns.
@@ -90,7 +92,7 @@ pub unsafe fn adjust(mp: *mut Mblk, by: isize) -> bool {
     true
 }
 
-/// The blocks at the end of a message that have the type of its last one.
+/// Returns the blocks at the end of a message that have the type of its last block.
 ///
 /// # Safety
 /// `mp` is a message.
@@ -110,7 +112,7 @@ unsafe fn alike_at_end(mp: *mut Mblk) -> Vec<*mut Mblk> {
     blocks
 }
 
-/// How many bytes are to be joined: `wanted`, or all of the first type for -1; None if there are fewer.
+/// Returns how many bytes are joined: `wanted`, or all `total` for -1. `None` if there are fewer.
 fn joined_len(wanted: isize, total: usize) -> Option<usize> {
     match usize::try_from(wanted) {
         Ok(wanted) => Some(wanted).filter(|wanted| *wanted <= total),
@@ -118,7 +120,8 @@ fn joined_len(wanted: isize, total: usize) -> Option<usize> {
     }
 }
 
-/// pullupmsg: makes the first bytes lie in the first block, which keeps its address. False if there are fewer, or no memory.
+/// Joins the first `wanted` bytes in the first block, which keeps its address (pullupmsg). Returns false if there are
+/// fewer bytes, or no memory.
 ///
 /// # Safety
 /// `mp` is null or a message that the caller owns.
@@ -149,7 +152,7 @@ pub unsafe fn pull_up(mp: *mut Mblk, wanted: isize) -> bool {
             ((*new).wptr, (*block).rptr) = ((*new).wptr.add(here), (*block).rptr.add(here));
             left -= here;
             if block != mp && len(block) == 0 {
-                // Those between were freed before it.
+                // The blocks between `mp` and this one have been freed already.
                 (*mp).cont = (*block).cont;
                 block::free(block);
             }
@@ -160,7 +163,8 @@ pub unsafe fn pull_up(mp: *mut Mblk, wanted: isize) -> bool {
     }
 }
 
-/// msgpullup: a new message, whose first block has the first bytes; the old one stays. Null if there are fewer, or no memory.
+/// Makes a new message whose first block has the first `wanted` bytes, and leaves the old one (msgpullup). Returns null
+/// if there are fewer bytes, or no memory.
 ///
 /// # Safety
 /// `mp` is null or a message that the caller owns.
@@ -176,7 +180,7 @@ pub unsafe fn pulled_up(mp: *mut Mblk, wanted: isize) -> *mut Mblk {
     }
 }
 
-/// msgdsize: bytes of the blocks of M_DATA.
+/// Returns the count of bytes in blocks of M_DATA (msgdsize).
 ///
 /// # Safety
 /// `mp` is null or a message.
