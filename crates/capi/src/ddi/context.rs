@@ -1,8 +1,10 @@
-//! Which queue a thread works on: the innermost procedure of C that it runs, and the way to queues from elsewhere.
+//! The queue that a thread works on: that of the innermost procedure in C which the thread runs. And the ways to queues
+//! from elsewhere.
 //!
-//! A function of the DDI gets a `queue_t`. It works on the stream by the [`Queue`] of the running procedure, if that is the same
-//! module's. From a thread or a timer it enters the stream first. From a procedure of another stream it leaves the work to the
-//! library's thread, because a thread that waited for a second stream could wait for one that waits for the first.
+//! A function of the DDI gets a `queue_t`. If a procedure of the same module runs, the function works on the stream by
+//! the [`Queue`] of that procedure. In a thread or a timer without a procedure, it enters the stream first. In a
+//! procedure of another stream, it leaves the work to the library's thread: a thread that waits for a second stream
+//! could wait for a thread that waits for the first.
 
 use std::any::Any;
 use std::cell::Cell;
@@ -17,7 +19,7 @@ use super::instance::{Located, Pair, own_credentials};
 use super::types::{CQueue, Mblk, Qinit};
 use super::{convert, queue};
 
-/// How long a thread rests when another user of the stream keeps its lock.
+/// How long a thread sleeps before it tries again, when another user of the stream holds its lock.
 const REST: Duration = Duration::from_millis(1);
 
 /// A procedure of C that runs in this thread.
@@ -26,13 +28,13 @@ pub struct Context {
     pub side: Side,
     /// Null in a close procedure without a stream.
     queue: *mut Queue<'static, 'static, 'static>,
-    /// The first failure of an operation: that of the procedure.
+    /// The first failure of an operation. The procedure fails with it.
     error: Option<Error>,
-    /// A panic of another module, which is to continue behind the procedure of C.
+    /// A panic of another module. It continues after the procedure of C has returned.
     panic: Option<Box<dyn Any + Send>>,
-    /// What an open procedure of a driver sends up, until it has returned.
+    /// What an open procedure of a driver has sent up. It is sent when the procedure has returned.
     pub held_back: Option<Vec<Message<'static>>>,
-    /// The messages of a frozen queue.
+    /// The blocks that stand for the messages of a frozen queue.
     pub frozen: Vec<*mut Mblk>,
     outer: *mut Context,
 }
@@ -45,17 +47,18 @@ thread_local! {
 pub enum Place<'a> {
     /// By the running procedure's queue.
     Own(&'a mut Context),
-    /// By the running procedure's queue, on the module's other one.
+    /// By the running procedure's queue, on the module's other queue.
     Other(&'a mut Context),
-    /// In a close procedure without a stream: nothing is done.
+    /// Nowhere: the operation is in a close procedure without a stream.
     Nowhere,
     /// In another stream, while a procedure runs.
     Elsewhere(&'a Pair, Side),
-    /// From outside of procedures.
+    /// In a stream that is entered first, because no procedure runs.
     Outside(&'a Pair, Side),
 }
 
-/// Finds the place of a queue, and whether the queue behind it is meant. None for what is no queue.
+/// Finds where an operation on a queue is done, and which queue is meant. Returns `None` if `queue` is no queue of this
+/// library.
 ///
 /// # Safety
 /// `queue` is null or a queue.
@@ -81,7 +84,8 @@ pub fn is_in_procedure() -> bool {
 }
 
 impl Context {
-    /// Does something with the procedure's queue. None if it fails; the procedure fails then, when it returns.
+    /// Calls `action` with the procedure's queue. Returns `None` if `action` fails; the procedure then fails when it
+    /// returns.
     pub fn run<T>(&mut self, action: impl FnOnce(&mut Queue<'static, 'static, 'static>) -> Result<T>) -> Option<T> {
         if self.panic.is_some() {
             return None;
@@ -103,12 +107,12 @@ impl Context {
         }
     }
 
-    /// The procedure fails with this, unless it has failed before.
+    /// Makes the procedure fail with this error, unless it has failed already.
     pub fn fail(&mut self, error: Error) {
         self.error.get_or_insert(error);
     }
 
-    /// Copies the state of the queue to where C looks.
+    /// Copies the state of the queue to the fields that C reads.
     pub fn refresh(&mut self) {
         let pair = self.pair;
         // SAFETY: the procedure of this context runs, and a pair outlives its procedures.
@@ -161,7 +165,7 @@ fn within<T>(
     (done, context)
 }
 
-/// Calls the close procedure of a module whose queues are no part of a stream any more.
+/// Calls the close procedure of a module whose queues are no longer part of a stream.
 pub fn close_detached(pair: &Pair) {
     let queue = pair.queue(Side::Read);
     let (_, _context) = within(pair, Side::Read, ptr::null_mut(), None, || close(queue));
@@ -177,8 +181,9 @@ pub fn close(queue: *mut CQueue) {
     }
 }
 
-/// Enters a queue from outside of procedures, and does something there as a procedure. It waits while another user of the stream is
-/// in the way. None if the stream or the module is gone, or it fails.
+/// Enters the stream of a queue from outside of procedures, and calls `action` there as a procedure. Waits while
+/// another user of the stream holds its lock. Returns `None` if the stream or the module is gone, or if the procedure
+/// fails.
 pub fn enter<T>(pair: &Pair, side: Side, mut action: impl FnMut(&mut Context) -> Option<T>) -> Option<T> {
     loop {
         match try_enter(pair, side, &mut action) {
@@ -188,16 +193,16 @@ pub fn enter<T>(pair: &Pair, side: Side, mut action: impl FnMut(&mut Context) ->
     }
 }
 
-/// As [`enter`].
+/// Enters a stream as [`enter`], without waiting.
 ///
-/// Errors: one that is held if another user is in the way, and `action` was not called.
+/// Errors: one for which `is_held` holds if another user of the stream holds its lock; `action` was then not called.
 pub fn try_enter<T>(pair: &Pair, side: Side, action: impl FnOnce(&mut Context) -> Option<T>) -> Result<Option<T>> {
     let (mut action, mut done) = (Some(action), None);
     enter_once(pair, side, &mut |context| done = action.take().and_then(|action| action(context)))?;
     Ok(done)
 }
 
-/// The way into a stream, which is long: once in the library, and not for each action.
+/// Enters a stream. The code is long, so it is a function that the library has once, and not once for each action.
 #[inline(never)]
 fn enter_once(pair: &Pair, side: Side, action: &mut dyn FnMut(&mut Context)) -> Result<()> {
     let reference = pair.reference(side);
@@ -210,7 +215,8 @@ fn enter_once(pair: &Pair, side: Side, action: &mut dyn FnMut(&mut Context)) -> 
     })
 }
 
-/// The qinit of the queues behind: a module in C that calls the next put procedure by itself calls this.
+/// Returns the qinit of the queues that stand for those behind. Its put procedure is called by a module in C that calls
+/// the put procedure of the next queue itself.
 pub fn behind_qinit() -> *mut Qinit {
     static BEHIND: Qinit = Qinit {
         put: Some(put_behind),
@@ -233,7 +239,7 @@ unsafe extern "C" fn put_behind(queue: *mut CQueue, mp: *mut Mblk) -> c_int {
     0
 }
 
-/// The message of blocks of C; None, with the error noted, if they make none.
+/// Makes the message of blocks of C. Returns `None`, and notes the error, if they make none.
 ///
 /// # Safety
 /// `mp` is a message that the caller owns.

@@ -10,7 +10,7 @@ use super::queue::own_of;
 use super::types::{CQueue, QNOENB};
 use super::worker::{self, Post};
 
-/// canput and bcanput, of a queue or of the one behind it.
+/// Whether a queue has room for a message of a band (canput, bcanput).
 ///
 /// # Safety
 /// `queue` is null or a queue.
@@ -37,7 +37,7 @@ pub unsafe fn can_put(queue: *mut CQueue, band: u8) -> bool {
     }
 }
 
-/// canputnext and bcanputnext.
+/// Whether the next queue has room for a message of a band (canputnext, bcanputnext).
 ///
 /// # Safety
 /// `queue` is null or a queue.
@@ -54,7 +54,7 @@ pub unsafe fn can_put_next(queue: *mut CQueue, band: u8) -> bool {
     }
 }
 
-/// qenable.
+/// Schedules the service procedure of a queue (qenable).
 ///
 /// # Safety
 /// `queue` is null or a queue.
@@ -82,7 +82,8 @@ pub unsafe fn enable(queue: *mut CQueue) {
     }
 }
 
-/// Does something with a queue that is this procedure's, or from outside. None elsewhere.
+/// Calls `action` with a queue, if it is that of the running procedure, or if no procedure runs. Otherwise returns
+/// `None`.
 ///
 /// # Safety
 /// `queue` is null or a queue.
@@ -102,7 +103,7 @@ unsafe fn on_own<T>(
     }
 }
 
-/// noenable, or enableok, of the procedure's own queue.
+/// Makes the procedure's own queue passive or active (noenable, enableok).
 ///
 /// # Safety
 /// `queue` is null or a queue.
@@ -124,7 +125,7 @@ pub unsafe fn set_passive(queue: *mut CQueue, is_passive: bool) {
     }
 }
 
-/// qsize: messages in the queue.
+/// Returns how many messages are in the queue (qsize).
 ///
 /// # Safety
 /// `queue` is null or a queue.
@@ -139,7 +140,7 @@ pub unsafe fn size(queue: *mut CQueue) -> c_int {
     count.unwrap_or(0) as c_int
 }
 
-/// flushq and flushband: of all bands, or of one; data alone, or everything.
+/// Flushes a queue (flushq, flushband): all bands or one, and only data or, if `all`, everything.
 ///
 /// # Safety
 /// `queue` is null or a queue.
@@ -173,7 +174,7 @@ fn flush_by_message(context: &mut Context, side: Side, band: Option<u8>) {
     context.run(|queue| queue.flush_as(&Message::new(MessageHeader::of(Kind::Flush), None, Some(&bytes))));
 }
 
-/// The types that FLUSHDATA is for.
+/// Whether FLUSHDATA flushes a message of this type.
 fn is_data(header: &MessageHeader) -> bool {
     matches!(header.kind, Kind::Data | Kind::Proto | Kind::PcProto | Kind::Delay)
 }
@@ -201,7 +202,8 @@ const QMINPSZ: c_int = 3;
 const QCOUNT: c_int = 4;
 const QFLAG: c_int = 7;
 
-/// strqget. None: there is no such value, or the queue is of another stream.
+/// Returns a setting of a queue (strqget). `None` if there is no such setting, or if the queue is one of another
+/// stream.
 ///
 /// # Safety
 /// `queue` is null or a queue.
@@ -239,14 +241,15 @@ pub unsafe fn setting(queue: *mut CQueue, what: c_int, band: u8) -> Option<c_lon
     }
 }
 
-/// strqset. False: there is no such value, it cannot be set, or the value makes no sense.
+/// Changes a setting of a queue (strqset). Returns false if there is no such setting, if it cannot be changed, or if
+/// the value makes no sense.
 ///
 /// # Safety
 /// `queue` is null or a queue.
 pub unsafe fn set(queue: *mut CQueue, what: c_int, value: c_long) -> bool {
     let Ok(number) = u32::try_from(if what == QMAXPSZ && value == -1 { 0 } else { value }) else { return false };
     let marks = |(hiwat, lowat): (u32, u32)| match what {
-        // One after the other they may be in disorder for a moment.
+        // A module that sets both marks one after the other may have them in the wrong order for a moment.
         QHIWAT => Some((number, lowat.min(number))),
         QLOWAT => Some((hiwat, number.min(hiwat))),
         _ => None,
@@ -297,7 +300,7 @@ unsafe fn note(queue: *mut CQueue, what: c_int, value: c_long) {
     }
 }
 
-/// SAMESTR.
+/// Whether the next queue is one of the same side (SAMESTR).
 ///
 /// # Safety
 /// `queue` is null or a queue.

@@ -1,4 +1,4 @@
-//! A module's or driver's definition, and the pair of queues that C has of it for one stream in this process.
+//! The definition of a module or driver, and the pair of queues that C has for one stream in this process.
 
 use std::ffi::c_int;
 use std::fmt;
@@ -21,14 +21,14 @@ pub struct Definition {
     pub read: *mut Qinit,
     pub write: *mut Qinit,
     pub is_driver: bool,
-    /// Bytes of memory in the stream, of a driver.
+    /// The bytes of memory that a driver has in the stream.
     pub shared: usize,
-    /// Service procedures of the read and the write side.
+    /// Whether the read side and the write side have service procedures.
     pub services: [bool; 2],
     pub hiwat: u32,
     pub lowat: u32,
     pub minpsz: u32,
-    /// 0: any.
+    /// 0 means any size.
     pub maxpsz: u32,
 }
 
@@ -40,16 +40,16 @@ unsafe impl Sync for Definition {}
 
 /// The queues of one module in one stream.
 ///
-/// The first two are C's `q[0]` and `q[1]`. The other two stand for the queues behind them: C asks `canput(q->q_next)` and calls
-/// `put(q->q_next, mp)`, which mean this module's own.
+/// `queues` is C's `q[0]` and `q[1]`. `behind` has one queue for each of them, which stands for the next queue in the
+/// stream: C calls `canput(q->q_next)` and `put(q->q_next, mp)`.
 #[repr(C)]
 pub struct Pair {
     queues: [CQueue; 2],
     behind: [CQueue; 2],
     pub definition: &'static Definition,
-    /// How the queues are reached from outside of procedures: from the first procedure on.
+    /// How the queues are reached from outside of procedures. Set by the first procedure.
     reference: Mutex<Option<QueueRef>>,
-    /// What `q_first` points to where the queue is not empty.
+    /// What `q_first` points to if the queue is not empty.
     placeholder: *mut Mblk,
     /// One of [`NEW`], [`OPENED`], [`CLOSED`].
     state: AtomicU32,
@@ -57,7 +57,7 @@ pub struct Pair {
     opening: Mutex<()>,
 }
 
-/// Noting how a queue is reached takes less than this, also on a loaded machine.
+/// The longest time that noting how a queue is reached takes, even on a loaded machine.
 const NOTED_MAX: Duration = Duration::from_millis(100);
 
 const NEW: u32 = 0;
@@ -68,7 +68,7 @@ const CLOSED: u32 = 2;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Located {
     pub side: Side,
-    /// It is the queue behind.
+    /// Whether it is the queue that stands for the one behind.
     pub is_behind: bool,
 }
 
@@ -101,7 +101,8 @@ impl Pair {
         pair
     }
 
-    /// The pair of a queue that C has passed; None for null, and for one that is none of ours.
+    /// Finds the pair of a queue that C has passed. Returns `None` for null, and for a queue that is not this
+    /// library's.
     ///
     /// # Safety
     /// `queue` is null or a queue.
@@ -118,17 +119,17 @@ impl Pair {
         Some((pair, found?))
     }
 
-    /// The queue of a side, as C knows it.
+    /// Returns the queue of a side, as C knows it.
     pub fn queue(&self, side: Side) -> *mut CQueue {
         (&raw const self.queues[side as usize]).cast_mut()
     }
 
-    /// The queue behind, as C knows it.
+    /// Returns the queue that stands for the one behind, as C knows it.
     pub fn behind(&self, side: Side) -> *mut CQueue {
         (&raw const self.behind[side as usize]).cast_mut()
     }
 
-    /// Copies what waits in a queue of this side to where C looks.
+    /// Copies the length of a queue to the fields that C reads.
     pub fn refresh(&self, queue: &Queue<'_, '_, '_>) {
         let (messages, bytes) = queue.size(0);
         let fields = self.queue(queue.side());
@@ -142,7 +143,7 @@ impl Pair {
         self.state.load(Ordering::Acquire) == OPENED
     }
 
-    /// Runs `open` if the module is not open here, once for all threads. 0 or an errno.
+    /// Calls `open` if the module is not open here; of several threads only one does. Returns 0 or an errno.
     pub fn open_once(&self, open: impl FnOnce() -> c_int) -> c_int {
         if self.is_open() {
             return 0;
@@ -158,12 +159,13 @@ impl Pair {
         failed
     }
 
-    /// Whether the close procedure is to be called now.
+    /// Marks the module as closed. Returns whether the close procedure is to be called now.
     pub fn take_open(&self) -> bool {
         self.state.swap(CLOSED, Ordering::AcqRel) == OPENED
     }
 
-    /// How the queue of a side is reached from outside. None too in a child that was forked while a thread of its parent noted it.
+    /// Returns how the queue of a side is reached from outside. Also `None` in a child that was forked while a thread
+    /// of its parent was noting it.
     pub fn reference(&self, side: Side) -> Option<QueueRef> {
         let until = Instant::now() + NOTED_MAX;
         loop {
@@ -178,7 +180,8 @@ impl Pair {
 
     /// Notes how the queues are reached, if that is not known.
     pub fn set_reference(&self, queue: &Queue<'_, '_, '_>) {
-        // A thread that notes it at this moment knows it as well; and in a forked child the lock may stay held.
+        // If the lock is held, another thread notes the same at this moment, or this is a forked child in which it
+        // stays held.
         if let Ok(mut reference) = self.reference.try_lock()
             && !reference.as_ref().is_some_and(QueueRef::is_open)
         {
@@ -187,10 +190,10 @@ impl Pair {
     }
 }
 
-/// A pair, as a stream keeps it for this process.
+/// The pair that a stream keeps for this process.
 pub struct Instance {
     pair: *mut Pair,
-    /// The push that it belongs to.
+    /// The push that the pair belongs to.
     generation: u64,
 }
 
@@ -241,7 +244,7 @@ impl Drop for Instance {
     }
 }
 
-/// The credentials of this process, for C to look at while it runs.
+/// Returns the credentials of this process, which C may read at any time.
 pub fn own_credentials() -> *mut Credentials {
     static OWN: SetOnce<Credentials> = SetOnce::new();
     ptr::from_ref(OWN.get().unwrap_or_else(|| OWN.set(Credentials::own()))).cast_mut()

@@ -1,4 +1,4 @@
-//! Messages into queues and out of them: putnext, putq, getq and their neighbours, and queues that are frozen.
+//! Messages into queues and out of them: putnext, putq, getq and their relatives, and frozen queues.
 
 use std::ffi::c_int;
 use std::ptr;
@@ -12,13 +12,13 @@ use super::instance::Pair;
 use super::types::{CQueue, Mblk};
 use super::worker::{self, Post};
 
-/// Does an operation by the queue it is for, or from outside.
+/// Enters the stream and does an operation there as a procedure of the queue.
 fn on_own<T>(pair: &Pair, side: Side, action: impl FnOnce(&mut Context) -> Option<T>) -> Option<T> {
     let mut action = Some(action);
     enter(pair, side, |context| action.take().and_then(|action| action(context)))
 }
 
-/// putnext. The message is used up.
+/// Passes a message to the next queue (putnext). The message is used up.
 ///
 /// # Safety
 /// `queue` is null or a queue; `mp` is null or a message that the caller owns.
@@ -55,7 +55,7 @@ pub unsafe fn put_next(queue: *mut CQueue, mp: *mut Mblk) {
     }
 }
 
-/// Sends a message from the module's other queue on.
+/// Sends a message on from the module's other queue.
 fn send_back(context: &mut Context, message: Message<'static>) {
     if let Some(held_back) = &mut context.held_back {
         held_back.push(message);
@@ -64,7 +64,7 @@ fn send_back(context: &mut Context, message: Message<'static>) {
     context.run(|queue| queue.reply(message));
 }
 
-/// qreply.
+/// Sends a message back (qreply).
 ///
 /// # Safety
 /// `queue` is null or a queue; `mp` is null or a message that the caller owns.
@@ -73,7 +73,7 @@ pub unsafe fn reply(queue: *mut CQueue, mp: *mut Mblk) {
     unsafe { put_next(other(queue), mp) }
 }
 
-/// OTHERQ.
+/// Returns the other queue of the pair (OTHERQ).
 ///
 /// # Safety
 /// `queue` is null or a queue.
@@ -88,7 +88,7 @@ pub unsafe fn other(queue: *mut CQueue) -> *mut CQueue {
     }
 }
 
-/// put: calls the put procedure of a queue.
+/// Calls the put procedure of a queue (put).
 ///
 /// # Safety
 /// `queue` is null or a queue; `mp` is a message that the caller owns.
@@ -114,7 +114,7 @@ pub unsafe fn put(queue: *mut CQueue, mp: *mut Mblk) {
     }
 }
 
-/// Calls the put procedure of C.
+/// Calls the put procedure in C of a queue. If it has none, passes the message to the next queue.
 ///
 /// # Safety
 /// `queue` is a queue; `mp` is a message that the caller owns.
@@ -131,7 +131,7 @@ pub unsafe fn call_put(queue: *mut CQueue, mp: *mut Mblk) {
     }
 }
 
-/// The module's own queue of a queue behind.
+/// Returns the module's own queue, for one that stands for the queue behind it.
 ///
 /// # Safety
 /// `queue` is null or a queue.
@@ -140,7 +140,8 @@ pub unsafe fn own_of(queue: *mut CQueue) -> *mut CQueue {
     unsafe { Pair::of(queue) }.map_or(ptr::null_mut(), |(pair, located)| pair.queue(located.side))
 }
 
-/// putq. 0: the stream has no memory, and the message is still the caller's.
+/// Puts a message in a queue (putq). Returns 0 if the stream has no memory; the message then still belongs to the
+/// caller.
 ///
 /// # Safety
 /// `queue` is null or a queue; `mp` is null or a message that the caller owns.
@@ -206,7 +207,7 @@ unsafe fn is_high(mp: *mut Mblk) -> bool {
     unsafe { block::kind(mp) & 0x80 != 0 }
 }
 
-/// putbq. 0: nothing was done.
+/// Puts a message back at the front of its queue (putbq). Returns 0 if nothing was done.
 ///
 /// # Safety
 /// `queue` is null or a queue; `mp` is null or a message that the caller owns.
@@ -236,7 +237,7 @@ pub unsafe fn put_back(queue: *mut CQueue, mp: *mut Mblk) -> c_int {
     }
 }
 
-/// getq.
+/// Takes a message out of a queue (getq). Returns null if there is none.
 ///
 /// # Safety
 /// `queue` is null or a queue.
@@ -262,14 +263,15 @@ fn get_blocks(context: &mut Context) -> *mut Mblk {
     got.unwrap_or(ptr::null_mut())
 }
 
-/// putctl, putctl1, putnextctl, putnextctl1. False for types that are no control messages.
+/// Sends a control message (putctl, putctl1, putnextctl, putnextctl1). Returns false if `kind` is no type of control
+/// messages.
 ///
 /// # Safety
 /// `queue` is null or a queue.
 pub unsafe fn put_control(queue: *mut CQueue, kind: c_int, parameter: Option<c_int>, next: bool) -> bool {
     let number = u8::try_from(kind).ok();
     let Some(kind) = number.and_then(Kind::of) else { return false };
-    // After SVR4: data has no control message, and M_DELAY has a parameter.
+    // As in SVR4: there is no control message of a data type, and M_DELAY has a parameter.
     if matches!(kind, Kind::Data | Kind::Proto | Kind::PcProto) || kind == Kind::Delay && parameter.is_none() {
         return false;
     }
@@ -282,7 +284,8 @@ pub unsafe fn put_control(queue: *mut CQueue, kind: c_int, parameter: Option<c_i
     true
 }
 
-/// freezestr: the messages of the queue lie at `q_first` until it is thawed, in blocks that have types, bands and no bytes.
+/// Freezes a queue (freezestr). Until it is thawed, `q_first` leads to a block for each message, which has the type and
+/// the band of the message and no bytes.
 ///
 /// # Safety
 /// `queue` is null or a queue.
@@ -304,7 +307,7 @@ fn stand_in(header: MessageHeader) -> *mut Mblk {
     mp
 }
 
-/// Links the stand-ins and shows them.
+/// Links the blocks of a frozen queue, and stores the first and the last one in the queue.
 fn show(context: &mut Context, queue: *mut CQueue) {
     let frozen = &context.frozen;
     for (at, mp) in frozen.iter().enumerate() {
@@ -317,7 +320,7 @@ fn show(context: &mut Context, queue: *mut CQueue) {
     unsafe { [(*queue).first, (*queue).last] = ends };
 }
 
-/// unfreezestr, and the end of a procedure.
+/// Thaws a queue. Called by unfreezestr, and at the end of a procedure.
 pub fn thaw(context: &mut Context) {
     for mp in std::mem::take(&mut context.frozen) {
         // SAFETY: the blocks in `frozen` are ours.
@@ -325,7 +328,7 @@ pub fn thaw(context: &mut Context) {
     }
 }
 
-/// unfreezestr.
+/// Thaws a queue (unfreezestr).
 ///
 /// # Safety
 /// `queue` is null or a queue.
@@ -337,7 +340,7 @@ pub unsafe fn unfreeze(queue: *mut CQueue) {
     }
 }
 
-/// Does something with the frozen queue; freezes it for that if it is not.
+/// Calls `action` with the frozen queue. A queue that is not frozen is frozen meanwhile.
 ///
 /// # Safety
 /// `queue` is null or a queue.
@@ -360,7 +363,8 @@ unsafe fn frozen<T>(queue: *mut CQueue, action: impl FnOnce(&mut Context) -> Opt
     }
 }
 
-/// insq: puts a message before another one of the queue; null: at its end. 0 if it does not belong there.
+/// Puts a message before another one of the queue, or at its end if `before` is null (insq). Returns 0 if the message
+/// may not stand there.
 ///
 /// # Safety
 /// `queue` is null or a queue; `before` is null or a block of [`freeze`]; `mp` is a message that the caller owns.
@@ -371,7 +375,7 @@ pub unsafe fn insert(queue: *mut CQueue, before: *mut Mblk, mp: *mut Mblk) -> c_
         frozen(queue, |context| {
             let place = match context.frozen.iter().position(|known| *known == before) {
                 Some(place) => place,
-                // `q_first` of a queue that is not frozen stands for its first message.
+                // The queue is not frozen, so `before` is its `q_first`, which stands for the first message.
                 None if !before.is_null() => 0,
                 None => context.frozen.len(),
             };
@@ -389,7 +393,7 @@ pub unsafe fn insert(queue: *mut CQueue, before: *mut Mblk, mp: *mut Mblk) -> c_
     done.unwrap_or(0)
 }
 
-/// False for a place that the message's priority or band does not allow.
+/// Returns false if the message's priority or band does not allow the place.
 fn insert_at(queue: &mut Queue<'_, '_, '_>, place: usize, message: &Message<'_>) -> Result<bool> {
     match queue.insert(place, message) {
         Err(error) if error.errno() == Errno::Inval => Ok(false),
@@ -397,7 +401,8 @@ fn insert_at(queue: &mut Queue<'_, '_, '_>, place: usize, message: &Message<'_>)
     }
 }
 
-/// rmvq: takes a message out of the queue; the block that stood for it has its bytes then, and is the caller's.
+/// Takes a message out of the queue (rmvq). The block that stood for the message then has its bytes, and belongs to the
+/// caller.
 ///
 /// # Safety
 /// `queue` is null or a queue; `mp` is a block of [`freeze`].
