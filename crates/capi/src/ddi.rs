@@ -1,8 +1,9 @@
-//! Modules and drivers in C: the DDI/DKI of SVR4 over the modules of `headwater-streams`. See strmod(9) and
+//! Modules and drivers in C: the DDI/DKI of SVR4, implemented by the modules of `headwater-streams`. See strmod(9) and
 //! docs/decisions/0021-modules-in-c.md.
 //!
-//! A streamtab is registered as a module or driver; each of its procedures is called with the message as a chain of `mblk_t`, and
-//! what it calls works on the stream by the queue of that procedure. Functions that C calls are in `exports`.
+//! A streamtab is registered as a module or driver. Each of its procedures is called with the message as a chain of
+//! `mblk_t`. The functions that the procedure calls work on the stream by the procedure's queue. Functions that C calls
+//! are in `exports`.
 
 pub mod block;
 mod bridge;

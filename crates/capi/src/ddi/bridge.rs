@@ -1,4 +1,4 @@
-//! A module or driver in C as one of Rust: each procedure of the stream calls that of C.
+//! A module or driver in C as a module or driver of Rust. Each procedure calls the one of C.
 
 use std::ffi::c_int;
 
@@ -10,9 +10,9 @@ use super::instance::{Definition, Instance, Pair, own_credentials};
 use super::queue::call_put;
 use super::types::{CLONEOPEN, CQueue, DRVOPEN, MODOPEN};
 
-/// The word of a module's state that tells one push from another.
+/// The index of the word in a module's state that tells one push from another.
 const GENERATION: usize = 7;
-/// Bytes of a module's state that are left to C.
+/// The bytes of a module's state that are left to C.
 pub const STATE_BYTES: usize = GENERATION * 8;
 
 /// A module in C.
@@ -77,7 +77,7 @@ impl Driver for CDriver {
         let instance = instance_of(self.0, queue);
         let pair = instance.pair();
         if pair.take_open() {
-            // A failure concerns no call: the stream is closed.
+            // No call can report a failure: the stream is closed.
             let _ = with_context(pair, queue, false, || close(pair.queue(Side::Read)));
         }
     }
@@ -91,7 +91,7 @@ impl Driver for CDriver {
     }
 }
 
-/// A number that no other push has.
+/// Returns a number that no other push has.
 fn generation() -> u64 {
     use std::sync::atomic::{AtomicU64, Ordering};
     static LAST: AtomicU64 = AtomicU64::new(0);
@@ -104,7 +104,7 @@ fn instance_of(definition: &'static Definition, queue: &mut Queue<'_, '_, '_>) -
     queue.local(|known: &Instance| known.is_of(definition, generation), || Instance::new(definition, generation))
 }
 
-/// Calls `action` with the queues of C, after the open procedure if this process has not called it.
+/// Calls `action` with the queues of C. Calls the open procedure before, if this process has not called it.
 fn with_instance<T>(
     definition: &'static Definition,
     queue: &mut Queue<'_, '_, '_>,
@@ -125,7 +125,7 @@ fn with_instance<T>(
     action(pair, queue)
 }
 
-/// What an open procedure has returned: 0, an errno, or OPENFAIL.
+/// Converts what an open procedure has returned: 0, an errno, or OPENFAIL.
 fn checked(failed: c_int) -> Result<()> {
     const WHY: &str = "the open procedure of the module refuses";
     match failed {
@@ -138,7 +138,7 @@ fn checked(failed: c_int) -> Result<()> {
 fn call_open(pair: &Pair, queue: &mut Queue<'_, '_, '_>, minor: u32, flag: c_int, sflag: c_int) -> Result<c_int> {
     let read: *mut CQueue = pair.queue(Side::Read);
     let mut device = libc::makedev(0, minor);
-    // What a driver sends up meanwhile would wait for a thread that waits for this procedure.
+    // Sending up at once would wait for a thread that waits for this procedure.
     let holds_back = pair.definition.is_driver;
     with_context(pair, queue, holds_back, || {
         // SAFETY: `read` is a queue of `pair`, and its open procedure is that of its qinit, so it has this type;

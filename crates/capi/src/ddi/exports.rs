@@ -1,5 +1,5 @@
-//! The functions of the DDI/DKI, under the names that C knows. Nothing in the library calls them: a program may have functions
-//! of these names, and then C in the program means its own. `ddi.symbols` lists them.
+//! The functions of the DDI/DKI, under the names that C knows. Nothing in the library calls them: a program may have
+//! functions of these names, and C code in the program then means those. `ddi.symbols` lists them.
 
 use std::ffi::{CStr, c_char, c_int, c_long, c_uchar, c_uint, c_void};
 use std::ptr;
@@ -12,7 +12,7 @@ use super::instance::Pair;
 use super::types::{CQueue, FreeRoutine, Mblk, Streamtab};
 use super::{block, flow, load, queue, services, shape, worker};
 
-/// Defines functions that C calls, and a list of their names and addresses. Their arguments are what the man page says.
+/// Defines functions that C calls, and a list of their names and addresses. Their arguments are as the man page says.
 macro_rules! exports {
     ($list:ident: $(fn $name:ident($($argument:ident: $type:ty),*) $(-> $returns:ty)? $body:block)*) => {
         $(
@@ -33,8 +33,9 @@ macro_rules! exports {
     };
 }
 
-/// As `exports`, for SVR4's names. Each function has a second name, `hw_ddi_NAME`, which the headers have modules call: a program
-/// may have a function of the first, and a module would find the program's. So would the library: the second is the one with the body.
+/// Defines functions with names of SVR4, as `exports`. Each function has a second name, `hw_ddi_NAME`, which the
+/// headers make modules call. A program may have a function of the first name, and a module would call that one. The
+/// library would call it too, so the function with the second name is the one with the body.
 macro_rules! svr4_exports {
     ($(fn $name:ident($($argument:ident: $type:ty),*) $(-> $returns:ty)? $body:block)*) => {
         exports! {
@@ -65,7 +66,7 @@ macro_rules! svr4_exports {
     };
 }
 
-/// All of them, so that a program that loads modules has them: names and addresses.
+/// Returns the names and addresses of all functions. This makes a program that loads modules contain them.
 pub fn all() -> Vec<(&'static str, usize)> {
     svr4_names().chain(own_names()).chain(second::names()).collect()
 }
@@ -182,7 +183,7 @@ exports! {
     fn hw_q_read(q: *mut CQueue, at: usize, to: *mut u8, count: usize) -> c_int {
         if count == 0 { return 0; }
         if to.is_null() { return libc::EINVAL; }
-        // Zeroed first: the place may never have been written.
+        // The memory is zeroed first, because it may never have been written.
         ptr::write_bytes(to, 0, count);
         shared(q, |queue, is_driver| read_shared(queue, is_driver, at, std::slice::from_raw_parts_mut(to, count)))
     }
@@ -202,7 +203,7 @@ exports! {
     fn hw_cmn_err(level: c_int, text: *const c_char) { services::report(level, text) }
 }
 
-/// RD and WR.
+/// Returns the queue of a side (RD, WR).
 ///
 /// # Safety
 /// `queue` is null or a queue.
@@ -215,7 +216,8 @@ unsafe fn of_side(queue: *mut CQueue, side: Side) -> *mut CQueue {
     }
 }
 
-/// Does something with the memory in the stream, in a procedure of either queue: 0, or EINVAL.
+/// Calls `action` with the queue that gives access to the memory in the stream, in a procedure of either queue. Returns
+/// 0 or EINVAL.
 ///
 /// # Safety
 /// `queue` is null or a queue.
@@ -230,12 +232,12 @@ unsafe fn shared(
     };
     // SAFETY: the procedure of `context` runs, and a pair outlives its procedures.
     let is_driver = unsafe { &*context.pair }.definition.is_driver;
-    // A range that is not inside is the caller's mistake, and no failure of the procedure.
+    // A range that is not inside is the caller's mistake, and does not make the procedure fail.
     let done = context.run(|queue| Ok(action(queue, is_driver).unwrap_or(false)));
     if done == Some(true) { 0 } else { libc::EINVAL }
 }
 
-/// The words of a module's state that a range of bytes touches. None if it is not inside.
+/// Returns the words of a module's state that a range of bytes touches. `None` if the range is not inside.
 fn words_of(at: usize, count: usize) -> Option<std::ops::Range<usize>> {
     let end = at.checked_add(count).filter(|end| *end <= STATE_BYTES)?;
     Some(at / WORD..end.div_ceil(WORD))

@@ -1,7 +1,9 @@
-//! Making modules and drivers in C known: by their streamtab, by the path of a shared object, and by a name that a stream has.
+//! Makes modules and drivers in C known: by their streamtab, by the path of a shared object, or by a name that a stream
+//! has.
 //!
-//! Streams come from other processes, and so do the names of their modules. So a file is loaded by a name only if this process's
-//! user, or root, has put it where only they can: see [`search`]. Which of the installed modules is loaded, the stream decides.
+//! Streams come from other processes, and so do the names of their modules. So a file is loaded by a name only if no
+//! user but this process's and root can have put it there: see [`search`]. Which of the installed modules is loaded is
+//! the stream's choice.
 
 use std::cell::Cell;
 use std::ffi::{CStr, CString, OsStr, c_char, c_int, c_void};
@@ -20,18 +22,18 @@ use super::bridge::{CDriver, CModule};
 use super::instance::Definition;
 use super::types::{CModuleInfo, D_DEVICE, Streamtab};
 
-/// Longest name of a module that is searched: FMNAMESZ.
+/// The longest name in bytes of a module that is searched (SVR4's FMNAMESZ).
 pub const NAME_MAX: usize = 8;
 
-/// Directories of modules, separated by colons.
+/// The environment variable with directories of modules, separated by colons.
 const VARIABLE: &str = "HEADWATER_MODULES";
-/// Where modules are installed.
+/// The directory where modules are installed.
 const DEFAULT: &str = match option_env!("HEADWATER_MODULES_DIR") {
     Some(directory) => directory,
     None => "/usr/local/lib/headwater/modules",
 };
 
-/// Why nothing was loaded, as an errno.
+/// Why nothing was loaded: an errno.
 type Failure = c_int;
 
 static SEARCHES: AtomicBool = AtomicBool::new(true);
@@ -40,17 +42,18 @@ thread_local! {
     static IS_LOADING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Has unknown names searched from now on. Called before the first stream is opened; it does no harm to call it again.
+/// Makes streams search unknown names from now on. Called before the first stream is opened; a second call does no
+/// harm.
 pub fn install() {
     set_module_resolver(resolve);
 }
 
-/// hw_module_search.
+/// Turns the search on or off (hw_module_search).
 pub fn set_search(is_on: bool) {
     SEARCHES.store(is_on, Ordering::Relaxed);
 }
 
-/// A stream has named a module that this process does not know.
+/// Searches a module that a stream has named and this process does not know. Returns whether it was found.
 fn resolve(name: &str) -> bool {
     if !SEARCHES.load(Ordering::Relaxed) || IS_LOADING.replace(true) {
         return false;
@@ -60,15 +63,15 @@ fn resolve(name: &str) -> bool {
     found
 }
 
-/// Whether a name may be the name of a file: 1 to 8 of the characters a to z, 0 to 9 and _.
+/// Whether a module with this name is searched: 1 to 8 of the characters a to z, 0 to 9 and _.
 pub fn is_searched(name: &str) -> bool {
     let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
     (1..=NAME_MAX).contains(&name.len()) && name.bytes().all(fits)
 }
 
-/// Loads `NAME.so` from the first directory that has it. Only absolute paths are searched, all of whose directories belong to root or
-/// to the process's effective user and cannot be written by others; so it is with the file. A process with more rights than its
-/// caller does not look at the variable.
+/// Loads `NAME.so` from the first directory that has it. Only absolute paths are searched. The file and all directories
+/// of its path must belong to root or to the process's effective user, and other users must not be able to write to
+/// them. A process with more rights than its caller ignores the variable.
 fn search(name: &str) -> Option<()> {
     if !is_searched(name) {
         return None;
@@ -88,8 +91,8 @@ fn directories() -> Vec<PathBuf> {
     found
 }
 
-/// Whether only root and this process's user can change a file or directory. In a directory with the sticky bit others cannot
-/// rename or remove what is not theirs.
+/// Whether only root and this process's user can change a file or directory. A directory may have the sticky bit
+/// instead: other users can then not rename or remove files of its owner.
 fn is_trusted(metadata: &std::fs::Metadata, may_be_sticky: bool) -> bool {
     // SAFETY: geteuid takes no argument and cannot fail.
     let own = unsafe { libc::geteuid() };
@@ -118,7 +121,7 @@ fn number(error: &std::io::Error) -> Failure {
     error.raw_os_error().unwrap_or(libc::EIO)
 }
 
-/// hw_module_load: loads a file that the program names. Its checks are those of dlopen(3).
+/// Loads a file that the program names (hw_module_load). Nothing is checked but what dlopen(3) checks.
 pub fn load_path(path: &CStr) -> Result<(), Failure> {
     let path = Path::new(OsStr::from_bytes(path.to_bytes()));
     let name = path.file_stem().and_then(OsStr::to_str).filter(|name| is_searched(name)).ok_or(libc::EINVAL)?;
@@ -126,7 +129,7 @@ pub fn load_path(path: &CStr) -> Result<(), Failure> {
     load(&file, Some(name))
 }
 
-/// Loads an open file, so that it is the one that was checked, and registers what it has.
+/// Loads an open file and registers its module. The file is open so that the loaded file is the one that was checked.
 fn load(file: &File, name: Option<&str>) -> Result<(), Failure> {
     let path = CString::new(path_of(file.as_raw_fd())).map_err(|_| libc::EINVAL)?;
     // SAFETY: `path` is a string with a NUL. The code of the file runs with the trust that its place or the program
@@ -155,8 +158,9 @@ fn load(file: &File, name: Option<&str>) -> Result<(), Failure> {
     registered
 }
 
-/// A path of an open file that was never given before: dlopen(3) takes a path that it knows for the object that it has loaded from
-/// there. The number of the load lies in it, as slashes and dots that change nothing.
+/// Returns a path of an open file that was never returned before. dlopen(3) takes a known path for the object that it
+/// has loaded from there. So the path encodes how many loads there were before, in slashes and dots that change
+/// nothing.
 fn path_of(descriptor: RawFd) -> String {
     static LAST: AtomicU64 = AtomicU64::new(0);
     let mut number = LAST.fetch_add(1, Ordering::Relaxed) + 1;
@@ -174,7 +178,7 @@ fn symbol(object: *mut c_void, name: &str) -> *mut c_void {
     unsafe { libc::dlsym(object, name.as_ptr()) }
 }
 
-/// Registers a streamtab, whose name must be `expected` if one is.
+/// Registers a streamtab. If `expected` is given, the module must have that name.
 ///
 /// # Safety
 /// `tab` is null or a streamtab, which stays where it is and is not changed.
@@ -192,7 +196,7 @@ pub unsafe fn register_tab(
     let definition: &'static Definition = Box::leak(Box::new(definition));
     let done = if definition.is_driver { register_driver(CDriver(definition)) } else { register(CModule(definition)) };
     match done {
-        // It is known already, perhaps by another thread that has loaded it at the same time.
+        // The module is known already; another thread may have loaded it at the same time.
         Err(error) if error.errno() == Errno::Busy && expected.is_some() => Ok(()),
         Err(error) => Err(error.errno().number()),
         Ok(()) => Ok(()),

@@ -1,4 +1,4 @@
-//! What is beside streams: memory, parameters, messages to loggers.
+//! Services of the DDI/DKI that are not about streams: memory, parameters, and messages to loggers.
 
 use std::ffi::{CStr, c_char, c_int, c_long, c_ulong, c_void};
 
@@ -7,16 +7,16 @@ use headwater_streams::drivers::log::LogFlags;
 use super::instance::own_credentials;
 use super::types::Credentials;
 
-/// Ticks of a second.
+/// The clock ticks of a second.
 const HZ: c_long = 100;
 
-/// kmem_alloc and kmem_zalloc.
+/// Allocates memory (kmem_alloc, kmem_zalloc).
 pub fn allocate(size: usize, is_zeroed: bool) -> *mut c_void {
     // SAFETY: malloc and calloc take no pointer, and the size is not 0.
     unsafe { if is_zeroed { libc::calloc(1, size.max(1)) } else { libc::malloc(size.max(1)) } }
 }
 
-/// kmem_free.
+/// Frees memory (kmem_free).
 ///
 /// # Safety
 /// `memory` is null or from [`allocate`], and is used no more.
@@ -25,7 +25,7 @@ pub unsafe fn free(memory: *mut c_void) {
     unsafe { libc::free(memory) }
 }
 
-/// hw_cmn_err.
+/// Sends a message to the loggers (hw_cmn_err); ends the process if the level is CE_PANIC.
 ///
 /// # Safety
 /// `text` is null or a string.
@@ -47,7 +47,7 @@ pub unsafe fn report(level: c_int, text: *const c_char) {
     }
 }
 
-/// drv_getparm. False for a parameter that there is not.
+/// Stores a parameter (drv_getparm). Returns false if there is no such parameter.
 ///
 /// # Safety
 /// `value` is null or has room for the parameter.
@@ -81,12 +81,12 @@ pub unsafe fn parameter(number: u32, value: *mut c_void) -> bool {
     }
 }
 
-/// drv_usectohz, rounded up; and drv_hztousec.
+/// Converts microseconds to ticks, rounded up (drv_usectohz).
 pub fn ticks_of(microseconds: c_long) -> c_long {
     microseconds.max(0).saturating_mul(HZ).saturating_add(999_999) / 1_000_000
 }
 
-/// drv_hztousec.
+/// Converts ticks to microseconds (drv_hztousec).
 pub fn microseconds_of(ticks: c_long) -> c_long {
     ticks.max(0).saturating_mul(1_000_000 / HZ)
 }

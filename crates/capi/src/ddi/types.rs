@@ -1,9 +1,9 @@
-//! The structures of `include/sys/stream.h`, field by field. `tests/ddi.rs` compares sizes and offsets with the header.
+//! The structures of `include/sys/stream.h`. `tests/ddi` compares their sizes and offsets with the header.
 
 use std::ffi::{c_char, c_int, c_long, c_short, c_uchar, c_uint, c_ushort, c_void};
 use std::ptr;
 
-/// A procedure of C that may be missing.
+/// A put procedure, which may be missing.
 pub type PutProcedure = Option<unsafe extern "C" fn(*mut CQueue, *mut Mblk) -> c_int>;
 pub type ServiceProcedure = Option<unsafe extern "C" fn(*mut CQueue) -> c_int>;
 pub type OpenProcedure =
@@ -21,7 +21,7 @@ pub struct Credentials {
 }
 
 impl Credentials {
-    /// Those of this process.
+    /// Returns the credentials of this process.
     pub fn own() -> Credentials {
         // SAFETY: these calls take no argument and cannot fail.
         unsafe {
@@ -43,7 +43,7 @@ pub struct FreeRoutine {
     pub argument: *mut c_char,
 }
 
-/// dblk_t. `references` is changed by atomic operations alone.
+/// dblk_t. `references` is changed only by atomic operations.
 #[repr(C)]
 #[derive(Debug)]
 pub struct Dblk {
@@ -53,7 +53,7 @@ pub struct Dblk {
     pub references: c_uint,
     pub kind: c_uchar,
     pub flags: c_uchar,
-    /// The allocation that the block is a part of.
+    /// The allocation that holds the data block.
     pub home: *mut c_void,
 }
 
@@ -70,7 +70,7 @@ pub struct Mblk {
     pub band: c_uchar,
     pub tag: c_uchar,
     pub flag: c_ushort,
-    /// The allocation that the block is a part of; null: it is one of its own.
+    /// The allocation that holds the block; null if the block is an allocation of its own.
     pub home: *mut c_void,
 }
 
@@ -78,9 +78,9 @@ pub struct Mblk {
 pub const MSGMARK: c_ushort = 0x01;
 pub const MSGNOLOOP: c_ushort = 0x02;
 pub const MSGDELIM: c_ushort = 0x04;
-/// The library's own: the message is bytes of a write, without boundaries.
+/// The library's own flag: the message is bytes of a write, without boundaries.
 pub const MSG_PLAIN: c_ushort = 0x4000;
-/// The library's own: the block is a control part of a type other than M_PROTO.
+/// The library's own flag: the block is a control part of a type other than M_PROTO.
 pub const MSG_CONTROL: c_ushort = 0x8000;
 
 /// module_info.
@@ -162,7 +162,8 @@ pub struct Iocblk {
     pub value: c_int,
     pub fill: c_int,
     pub flag: c_uint,
-    /// As long as the other two: a module that turns one into another need not change its length.
+    /// Makes the structure as long as the other two, so that a module that turns one into another need not change its
+    /// length.
     pub fill2: c_long,
 }
 
@@ -236,7 +237,7 @@ impl CQueue {
     }
 }
 
-/// Sizes and offsets, by the names of the header: `tests/ddi.rs` prints the same list from C.
+/// Returns sizes and offsets by the names of the header. `tests/ddi` prints the same list from C.
 pub fn layouts() -> Vec<(&'static str, usize)> {
     use std::mem::offset_of;
     vec![

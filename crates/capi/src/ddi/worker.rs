@@ -1,6 +1,7 @@
-//! The library's thread of a process for modules in C: timeouts, bufcall, and what procedures send to other streams.
+//! The library's thread of a process for modules in C. It runs timeouts and bufcalls, and sends what procedures send to
+//! other streams.
 //!
-//! It is started by the first use. A forked child has none of its parent's requests, and starts a thread of its own.
+//! The first use starts the thread. A forked child has none of its parent's requests, and starts a thread of its own.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, VecDeque};
@@ -18,11 +19,11 @@ use super::bridge;
 use super::context::{is_in_procedure, try_enter};
 use super::instance::{Definition, Pair};
 
-/// Ticks of a second.
+/// The clock ticks of a second.
 const HZ: i64 = 100;
-/// How long a request rests that cannot be done yet.
+/// How long the thread waits before it tries again what could not be done yet.
 const REST: Duration = Duration::from_millis(5);
-/// So many bytes wait for a queue of another stream before `canput` says no.
+/// The bytes that may wait for a queue of another stream. If there are more, `canput` returns false.
 const POSTED_MAX: usize = 64 << 10;
 
 /// What a procedure has left to do in another stream.
@@ -39,10 +40,10 @@ pub enum Post {
 struct Callback {
     function: unsafe extern "C" fn(*mut c_void),
     argument: *mut c_void,
-    /// Of qtimeout: the queue as whose procedure it runs.
+    /// The queue as whose procedure a callback of qtimeout runs; null for any other callback.
     queue: *const Pair,
     side: Side,
-    /// Of bufcall: how many bytes there have to be.
+    /// The bytes that must be available for a callback of bufcall.
     wants: Option<usize>,
 }
 
@@ -61,7 +62,7 @@ struct Posted {
 struct Requests {
     last_id: i32,
     calls: BTreeMap<(Instant, i32), Callback>,
-    /// When each call is due.
+    /// When each callback is due, by its identifier.
     due: BTreeMap<i32, Instant>,
     running: Option<i32>,
     posts: VecDeque<Posted>,
@@ -72,7 +73,7 @@ struct Worker {
     epoch: u64,
     requests: Mutex<Requests>,
     changed: Condvar,
-    /// A call has returned.
+    /// Signalled when a callback has returned.
     returned: Condvar,
 }
 
@@ -82,7 +83,7 @@ thread_local! {
     static IS_WORKER: Cell<bool> = const { Cell::new(false) };
 }
 
-/// This process's worker. None if no thread can be started.
+/// Returns this process's worker. `None` if no thread can be started.
 fn worker() -> Option<&'static Worker> {
     let known = WORKER.load(Ordering::Acquire);
     // SAFETY: WORKER is null or a worker, and workers are never freed: a forked child leaves its parent's as it is.
@@ -154,7 +155,8 @@ impl Worker {
         self.returned.notify_all();
     }
 
-    /// Sends what was posted. What a stream does not take yet goes back, with all that is behind it for the same queue.
+    /// Sends what was posted. What a stream does not take yet is put back, with everything posted later for the same
+    /// queue.
     fn send(&self, posts: VecDeque<Posted>) {
         let mut left = VecDeque::new();
         for mut posted in posts {
@@ -187,7 +189,7 @@ impl Requests {
 }
 
 impl Callback {
-    /// False if it is to be tried again.
+    /// Runs the callback. Returns false if it is to be tried again.
     fn run(&self) -> bool {
         if let Some(wanted) = self.wants
             && Vec::<u8>::new().try_reserve_exact(wanted).is_err()
@@ -213,7 +215,7 @@ impl Callback {
 }
 
 impl Posted {
-    /// False if the stream does not take it yet.
+    /// Sends what was posted. Returns false if the stream does not take it yet.
     fn send(&mut self) -> bool {
         let (definition, post) = (self.definition, &mut self.post);
         let sent = self.reference.with(|queue| send_by(queue, definition, post));
@@ -225,7 +227,7 @@ impl Posted {
 }
 
 fn send_by(queue: &mut Queue<'_, '_, '_>, definition: &'static Definition, place: &mut Option<Post>) -> Result<bool> {
-    // What is taken out below must arrive.
+    // What is taken out of `place` below cannot be put back.
     queue.wait_for_others();
     if let Some(Post::PutNext(message)) = place
         && !message.header.kind.is_high_priority()
@@ -243,7 +245,8 @@ fn send_by(queue: &mut Queue<'_, '_, '_>, definition: &'static Definition, place
     Ok(true)
 }
 
-/// Leaves something to be done in another stream. Without a thread, or if no procedure has run there, it is lost.
+/// Leaves something to be done in another stream. It is lost if no thread can be started, or if no procedure has run in
+/// that stream.
 pub fn post(pair: &Pair, side: Side, post: Post) {
     let (Some(worker), Some(reference)) = (worker(), pair.reference(side)) else { return };
     let key = pair.queue(side).addr();
@@ -251,7 +254,7 @@ pub fn post(pair: &Pair, side: Side, post: Post) {
     worker.changed.notify_one();
 }
 
-/// Whether little waits for a queue of another stream.
+/// Whether less than [`POSTED_MAX`] bytes wait for a queue of another stream.
 pub fn has_room(pair: &Pair, side: Side) -> bool {
     let Some(worker) = worker() else { return false };
     let key = pair.queue(side).addr();
@@ -263,7 +266,7 @@ pub fn has_room(pair: &Pair, side: Side) -> bool {
     requests.posts.iter().filter(|posted| posted.key == key).map(len).sum::<usize>() < POSTED_MAX
 }
 
-/// timeout, qtimeout and bufcall. 0 if no thread can be started.
+/// Requests a callback (timeout, qtimeout, bufcall). Returns its identifier, or 0 if no thread can be started.
 pub fn request(
     function: Option<unsafe extern "C" fn(*mut c_void)>,
     argument: *mut c_void,
@@ -289,8 +292,9 @@ pub fn request(
     id
 }
 
-/// untimeout, quntimeout and unbufcall: the ticks that were left; -1 if it was called, or is not known. If it is being called, this
-/// waits until that has returned, unless the caller is the call itself, or a procedure.
+/// Takes a request back (untimeout, quntimeout, unbufcall). Returns the ticks that were left; -1 if the callback was
+/// called, or is not known. If the callback is running, this waits until it has returned, unless the caller is the
+/// callback itself or a procedure.
 pub fn take_back(id: i64) -> i64 {
     let (Ok(id), Some(worker)) = (i32::try_from(id), worker()) else { return -1 };
     let mut requests = worker.lock();
