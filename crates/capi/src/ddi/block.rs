@@ -70,7 +70,7 @@ fn empty_mblk(rptr: *mut u8, wptr: *mut u8) -> Mblk {
 }
 
 /// Makes a block of a vector, without a copy.
-pub fn of_vec(bytes: Vec<u8>) -> *mut Mblk {
+pub fn from_vec(bytes: Vec<u8>) -> *mut Mblk {
     let mut bytes = bytes;
     if bytes.capacity() < BUFFER_MIN {
         bytes.reserve_exact(BUFFER_MIN);

@@ -64,7 +64,7 @@ pub enum Place<'a> {
 /// `queue` is null or a queue.
 pub unsafe fn locate<'a>(queue: *mut CQueue) -> Option<(Place<'a>, Located)> {
     // SAFETY: the caller promises that `queue` is null or a queue.
-    let (pair, located) = unsafe { Pair::of(queue) }?;
+    let (pair, located) = unsafe { Pair::find(queue) }?;
     // SAFETY: INNERMOST is null or a context of this thread, which lives while its procedure runs. Only one reference
     // to it is in use.
     let innermost = unsafe { INNERMOST.get().as_mut() };

@@ -37,7 +37,7 @@ pub fn to_blocks(message: Message<'_>) -> *mut Mblk {
     let header = message.header;
     let flag = flags_of(header);
     let labelled = |bytes: Vec<u8>, kind: u8, flag: u16| {
-        let made = block::of_vec(bytes);
+        let made = block::from_vec(bytes);
         // SAFETY: `made` was just made, and is ours.
         unsafe { block::label(made, kind, header.band, flag) };
         made

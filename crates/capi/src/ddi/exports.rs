@@ -163,7 +163,7 @@ svr4_exports! {
     }
     fn untimeout(id: isize) -> c_long { worker::take_back(id as i64) }
     fn qtimeout(q: *mut CQueue, f: Option<unsafe extern "C" fn(*mut c_void)>, arg: *mut c_void, ticks: c_long) -> isize {
-        let place = Pair::of(q).map(|(pair, located)| (pair, located.side));
+        let place = Pair::find(q).map(|(pair, located)| (pair, located.side));
         worker::request(f, arg, ticks, place, None) as isize
     }
     fn quntimeout(_q: *mut CQueue, id: isize) -> c_long { worker::take_back(id as i64) }
@@ -209,7 +209,7 @@ exports! {
 /// `queue` is null or a queue.
 unsafe fn of_side(queue: *mut CQueue, side: Side) -> *mut CQueue {
     // SAFETY: the caller promises that `queue` is null or a queue.
-    match unsafe { Pair::of(queue) } {
+    match unsafe { Pair::find(queue) } {
         Some((pair, located)) if located.is_behind => pair.behind(side),
         Some((pair, _)) => pair.queue(side),
         None => ptr::null_mut(),

@@ -307,7 +307,7 @@ unsafe fn note(queue: *mut CQueue, what: c_int, value: c_long) {
 pub unsafe fn is_followed(queue: *mut CQueue) -> bool {
     // SAFETY: the caller promises that `queue` is null or a queue.
     unsafe {
-        match Pair::of(queue) {
+        match Pair::find(queue) {
             Some((_, located)) if located.is_behind => false,
             Some((_, _)) => on_own(queue, |queue| Ok(queue.is_followed_by_same_side())).unwrap_or(false),
             None => false,

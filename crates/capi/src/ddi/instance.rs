@@ -106,7 +106,7 @@ impl Pair {
     ///
     /// # Safety
     /// `queue` is null or a queue.
-    pub unsafe fn of<'a>(queue: *mut CQueue) -> Option<(&'a Pair, Located)> {
+    pub unsafe fn find<'a>(queue: *mut CQueue) -> Option<(&'a Pair, Located)> {
         // SAFETY: the caller promises that `queue` is null or a queue. Its `home` is set when it is made, and the pair
         // lives as long as its queues.
         let pair: &Pair = unsafe { queue.as_ref()?.home.cast::<Pair>().as_ref()? };

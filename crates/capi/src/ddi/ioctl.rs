@@ -66,7 +66,7 @@ fn take([made_in, number]: [u64; PRIVATE_WORDS], id: u32) -> *mut Mblk {
 
 /// Makes the first block of an ioctl's message.
 pub fn to_block(kind: Kind, ioctl: IoctlBlock) -> *mut Mblk {
-    let made = block::of_vec(vec![0; BLOCK]);
+    let made = block::from_vec(vec![0; BLOCK]);
     // SAFETY: `made` is ours. Its buffer is zeroed, is aligned by the allocator, and has room for each structure.
     unsafe {
         let base = (*made).rptr;

@@ -103,21 +103,21 @@ fn is_trusted(metadata: &std::fs::Metadata, may_be_sticky: bool) -> bool {
 
 /// Opens a file of a directory, if no other user can have put it there.
 fn open_trusted(directory: &Path, name: &str) -> Result<File, Failure> {
-    let directory = directory.canonicalize().map_err(|error| number(&error))?;
+    let directory = directory.canonicalize().map_err(|error| errno_of(&error))?;
     for (above, parent) in directory.ancestors().enumerate() {
-        let metadata = parent.symlink_metadata().map_err(|error| number(&error))?;
+        let metadata = parent.symlink_metadata().map_err(|error| errno_of(&error))?;
         if !metadata.is_dir() || !is_trusted(&metadata, above > 0) {
             return Err(libc::EPERM);
         }
     }
     let mut options = OpenOptions::new();
     let flags = libc::O_NOFOLLOW | libc::O_CLOEXEC | libc::O_NONBLOCK | libc::O_NOCTTY;
-    let file = options.read(true).custom_flags(flags).open(directory.join(name)).map_err(|error| number(&error))?;
-    let metadata = file.metadata().map_err(|error| number(&error))?;
+    let file = options.read(true).custom_flags(flags).open(directory.join(name)).map_err(|error| errno_of(&error))?;
+    let metadata = file.metadata().map_err(|error| errno_of(&error))?;
     if metadata.is_file() && is_trusted(&metadata, false) { Ok(file) } else { Err(libc::EPERM) }
 }
 
-fn number(error: &std::io::Error) -> Failure {
+fn errno_of(error: &std::io::Error) -> Failure {
     error.raw_os_error().unwrap_or(libc::EIO)
 }
 
@@ -125,7 +125,7 @@ fn number(error: &std::io::Error) -> Failure {
 pub fn load_path(path: &CStr) -> Result<(), Failure> {
     let path = Path::new(OsStr::from_bytes(path.to_bytes()));
     let name = path.file_stem().and_then(OsStr::to_str).filter(|name| is_searched(name)).ok_or(libc::EINVAL)?;
-    let file = File::open(path).map_err(|error| number(&error))?;
+    let file = File::open(path).map_err(|error| errno_of(&error))?;
     load(&file, Some(name))
 }
 
@@ -161,7 +161,7 @@ fn load(file: &File, name: Option<&str>) -> Result<(), Failure> {
 /// Returns a path of an open file that was never returned before. dlopen(3) takes a known path for the object that it
 /// has loaded from there. So the path encodes how many loads there were before, in slashes and dots that change
 /// nothing.
-fn path_of(descriptor: RawFd) -> String {
+fn path_of(fd: RawFd) -> String {
     static LAST: AtomicU64 = AtomicU64::new(0);
     let mut number = LAST.fetch_add(1, Ordering::Relaxed) + 1;
     let mut path = String::from("/proc/self");
@@ -169,7 +169,7 @@ fn path_of(descriptor: RawFd) -> String {
         path += if number % 2 == 1 { "/." } else { "/" };
         number /= 2;
     }
-    path + &format!("/fd/{descriptor}")
+    path + &format!("/fd/{fd}")
 }
 
 fn symbol(object: *mut c_void, name: &str) -> *mut c_void {

@@ -79,7 +79,7 @@ pub unsafe fn reply(queue: *mut CQueue, mp: *mut Mblk) {
 /// `queue` is null or a queue.
 pub unsafe fn other(queue: *mut CQueue) -> *mut CQueue {
     // SAFETY: the caller promises that `queue` is null or a queue.
-    match unsafe { Pair::of(queue) } {
+    match unsafe { Pair::find(queue) } {
         Some((pair, located)) => {
             let side = if located.side == Side::Read { Side::Write } else { Side::Read };
             if located.is_behind { pair.behind(side) } else { pair.queue(side) }
@@ -137,7 +137,7 @@ pub unsafe fn call_put(queue: *mut CQueue, mp: *mut Mblk) {
 /// `queue` is null or a queue.
 pub unsafe fn own_of(queue: *mut CQueue) -> *mut CQueue {
     // SAFETY: the caller promises that `queue` is null or a queue.
-    unsafe { Pair::of(queue) }.map_or(ptr::null_mut(), |(pair, located)| pair.queue(located.side))
+    unsafe { Pair::find(queue) }.map_or(ptr::null_mut(), |(pair, located)| pair.queue(located.side))
 }
 
 /// Puts a message in a queue (putq). Returns 0 if the stream has no memory; the message then still belongs to the
@@ -269,13 +269,13 @@ fn get_blocks(context: &mut Context) -> *mut Mblk {
 /// # Safety
 /// `queue` is null or a queue.
 pub unsafe fn put_control(queue: *mut CQueue, kind: c_int, parameter: Option<c_int>, next: bool) -> bool {
-    let number = u8::try_from(kind).ok();
-    let Some(kind) = number.and_then(Kind::of) else { return false };
+    let kind = u8::try_from(kind).ok();
+    let Some(kind) = kind.and_then(Kind::of) else { return false };
     // As in SVR4: there is no control message of a data type, and M_DELAY has a parameter.
     if matches!(kind, Kind::Data | Kind::Proto | Kind::PcProto) || kind == Kind::Delay && parameter.is_none() {
         return false;
     }
-    let mp = block::of_vec(parameter.into_iter().map(|parameter| parameter as u8).collect());
+    let mp = block::from_vec(parameter.into_iter().map(|parameter| parameter as u8).collect());
     // SAFETY: `mp` was just made and is ours; the caller promises that `queue` is null or a queue.
     unsafe {
         block::label(mp, kind as u8, 0, 0);
