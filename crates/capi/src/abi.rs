@@ -1,8 +1,8 @@
 //! The constants and layouts of the headers in `include/`: those of SVR4 on an LP64 machine, under their names in C.
 //! `tests/headers.rs` compares each with the header.
 //!
-//! Constants have the types in which calls pass them: requests of ioctl(2) are [`c_ulong`](std::ffi::c_ulong), flags are
-//! [`c_int`](std::ffi::c_int), commands of I_STR are `u32` as in `headwater_streams`.
+//! Constants have the types in which calls pass them: requests of ioctl(2) are [`c_ulong`](std::ffi::c_ulong), flags
+//! are [`c_int`](std::ffi::c_int), commands of I_STR are `u32` as in `headwater_streams`.
 
 #![allow(non_camel_case_types, reason = "the names are those of C")]
 

@@ -31,7 +31,7 @@ const VALUE_MAX: usize = 32 << 10;
 /// The longest value in bytes in a memfd, which suffices if all descriptors are streams.
 const CONTENTS_MAX: usize = table::FDS_MAX * 512;
 
-/// Whether a string of an environment is this variable.
+/// Returns whether a string of an environment is this variable.
 pub fn is_variable(text: &CStr) -> bool {
     text.to_bytes().strip_prefix(VARIABLE.as_bytes()).is_some_and(|rest| rest.starts_with(b"="))
 }
@@ -136,7 +136,7 @@ fn in_memory(value: &str) -> std::io::Result<(String, OwnedFd)> {
 }
 
 impl Passed {
-    /// Whether the new program gets a stream.
+    /// Returns whether the new program gets a stream.
     pub fn is_any(&self) -> bool {
         self.value.is_some()
     }

@@ -1,5 +1,5 @@
-//! What a thread has learned from the program's earlier calls: which memory the program may use, and where the thread's
-//! handles of recently used streams are.
+//! Keeps what a thread has learned from the program's earlier calls: which memory the program may use, and where the
+//! thread's handles of recently used streams are.
 //!
 //! All of it becomes invalid at once, by one count. The count rises when the program unmaps or protects memory, and
 //! when a stream is closed in this process. What a thread has learned is valid as long as the count is the one at which
@@ -59,7 +59,7 @@ struct KnownHandle {
     place: Cell<Option<Place<Handle>>>,
 }
 
-/// What a thread has learned.
+/// Holds what a thread has learned.
 #[derive(Debug, Default)]
 pub struct Known {
     /// The count of changes at which the other fields are valid; 0 if none. Written after the other fields.
@@ -93,13 +93,13 @@ impl Known {
         }
     }
 
-    /// Whether the most recently used range contains these bytes. The caller checks that nothing has changed.
+    /// Returns whether the most recently used range contains these bytes. The caller checks that nothing has changed.
     #[inline(always)]
     pub fn had(&self, usage: Use, from: usize, len: usize) -> bool {
         self.ranges(usage)[0].get().has(from, len)
     }
 
-    /// Whether the most recently used range contains these bytes, and nothing has changed since.
+    /// Returns whether the most recently used range contains these bytes, and nothing has changed since.
     #[inline(always)]
     pub fn may_use(&self, usage: Use, from: usize, len: usize) -> bool {
         self.changes() == changes() && self.had(usage, from, len)

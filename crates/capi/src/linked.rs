@@ -17,7 +17,7 @@ const DT_NULL: i64 = 0;
 const DT_NEEDED: i64 = 1;
 const DT_STRTAB: i64 = 5;
 
-/// Whether an object of the program names this library among those that it needs.
+/// Returns whether an object of the program names this library among those that it needs.
 pub fn is_needed() -> bool {
     // SAFETY: `look` has the type that dl_iterate_phdr(3) calls, and ignores the null data pointer.
     unsafe { libc::dl_iterate_phdr(Some(look), std::ptr::null_mut()) != 0 }

@@ -17,7 +17,7 @@ pub const PAGE: usize = 4096;
 /// The largest count of bytes that one call transfers; the rest is left for the next call.
 pub const CALL_MAX: usize = 1 << 20;
 
-/// What a call does with memory.
+/// How a call uses memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Use {
     Read,
@@ -37,7 +37,7 @@ pub fn is_there(usage: Use, from: usize, len: usize) -> bool {
     told == 0 || error.0 == libc::EINVAL && (usage == Use::Read || !can_be_asked()) && can_be_copied(from, len)
 }
 
-/// Whether the kernel knows the advice (Linux 5.14): it must then allow a write to our own stack.
+/// Returns whether the kernel knows the advice (Linux 5.14): it must then allow a write to our own stack.
 fn can_be_asked() -> bool {
     let place = 0u8;
     let page = (&raw const place).addr() & !(PAGE - 1);
@@ -45,7 +45,7 @@ fn can_be_asked() -> bool {
     unsafe { libc::madvise(page as *mut c_void, PAGE, libc::MADV_POPULATE_WRITE) == 0 }
 }
 
-/// Whether each page can be read in the way in which another process would read it.
+/// Returns whether each page can be read in the way in which another process would read it.
 fn can_be_copied(from: usize, len: usize) -> bool {
     (from..from + len).step_by(PAGE).all(|page| {
         let mut byte = 0u8;
@@ -56,7 +56,7 @@ fn can_be_copied(from: usize, len: usize) -> bool {
     })
 }
 
-/// Whether the program may use these bytes.
+/// Returns whether the program may use these bytes.
 #[inline(always)]
 pub fn may_use(usage: Use, address: *const c_void, len: usize) -> bool {
     let from = address as usize;
@@ -160,7 +160,7 @@ pub unsafe fn text<'a>(address: *const c_char, len_max: usize) -> Called<&'a CSt
 pub struct Program;
 
 fn fault(address: u64) -> Error {
-    Error::new(Errno::Fault, format!("the program has no such memory at {address:#x}"))
+    Error::new(Errno::Fault, format!("the program has no memory at {address:#x}"))
 }
 
 impl UserMemory for Program {

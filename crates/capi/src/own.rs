@@ -373,7 +373,7 @@ fn open_no_file() -> Option<OwnedFd> {
     own_numbers::copy(file.as_fd()).ok()
 }
 
-/// Whether `fd` is an open file of the program.
+/// Returns whether `fd` is an open file of the program.
 pub fn is_open(fd: c_int) -> bool {
     // SAFETY: F_GETFD takes no pointer and changes nothing.
     !table::is_own(fd) && unsafe { hw_own_fcntl(fd, libc::F_GETFD, 0) } >= 0

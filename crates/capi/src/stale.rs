@@ -103,7 +103,7 @@ pub fn check() -> Option<Duration> {
     (!has_one_thread()).then_some(AGAIN)
 }
 
-/// Whether `fd` is a descriptor of the stream's end.
+/// Returns whether `fd` is a descriptor of the stream's end.
 fn is_still(fd: c_int, open: &Open) -> bool {
     let inode = |fd: c_int| {
         // SAFETY: zeros are a value of stat, and fstat writes only to `status`.
@@ -116,7 +116,7 @@ fn is_still(fd: c_int, open: &Open) -> bool {
     wanted.is_none() || inode(fd) == wanted
 }
 
-/// Whether the process has one thread, as far as the C library knows.
+/// Returns whether the process has one thread, as far as the C library knows.
 fn has_one_thread() -> bool {
     static AT: AtomicPtr<u8> = AtomicPtr::new(std::ptr::null_mut());
     let mut at = AT.load(Ordering::Relaxed);

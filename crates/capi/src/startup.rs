@@ -1,5 +1,5 @@
-//! What happens before the program's main function: settings are read, and inherited streams are opened. A program that
-//! uses no stream makes no system call for it.
+//! Starts the library before the program's main function: reads the settings and opens inherited streams. In a program
+//! that uses no stream, this makes no system call.
 
 use std::ffi::OsStr;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
@@ -10,7 +10,7 @@ use headwater_os::{environment, fork, own_numbers};
 use crate::ddi::load;
 use crate::{inherit, linked, stale, table, threads};
 
-/// What the program's environment asks for.
+/// The settings that the program's environment asks for.
 #[derive(Debug, Clone, Copy)]
 pub struct Settings {
     /// Whether pipe(2) makes a STREAMS pipe.
@@ -109,7 +109,7 @@ unsafe fn after(text: *const u8, beginning: &[u8]) -> *const u8 {
     unsafe { text.add(beginning.len()) }
 }
 
-/// Whether a string contains the library's name. False if it is null.
+/// Returns whether a string contains the library's name. False if it is null.
 ///
 /// # Safety
 /// `text` is null or a string with a NUL.
@@ -160,8 +160,8 @@ pub fn prepare() {
     }
 }
 
-/// Whether the library is preloaded into a program that may not know it. A program that is linked with the library asks
-/// for STREAMS pipes by being linked.
+/// Returns whether the library is preloaded into a program that may not know it. A program that is linked with the
+/// library asks for STREAMS pipes by being linked.
 fn is_preloaded() -> bool {
     let names = environment::trusted("LD_PRELOAD").unwrap_or_default();
     names.to_string_lossy().contains(LIBRARY)

@@ -103,8 +103,8 @@ impl Open {
         Ok(self.stream.set_nonblocking(nonblocking)?)
     }
 
-    /// As [`Stream::prepare_poll`]. If a FIFO is open for reading and writing, its descriptor does not show room, so
-    /// the program is told to look for room again after a while.
+    /// Prepares a poll as [`Stream::prepare_poll`] does. If a FIFO is open for reading and writing, its descriptor does
+    /// not show room, so the program is told to look for room again after a while.
     pub fn prepare_poll(&self, wanted: Events) -> headwater_streams::Result<Prepared> {
         let Some(writer) = &self.writer else { return self.stream.prepare_poll(wanted) };
         let room = wanted.intersection(Events::OUT | Events::WRNORM);
@@ -149,13 +149,13 @@ const CALLS_NAP: Duration = Duration::from_micros(500);
 /// How many streams this process has open.
 static STREAMS: AtomicU32 = AtomicU32::new(0);
 
-/// Whether this process has a stream open.
+/// Returns whether this process has a stream open.
 #[inline]
 pub fn is_any() -> bool {
     STREAMS.load(Ordering::Relaxed) != 0
 }
 
-/// Whether `fd` is a stream of the program.
+/// Returns whether `fd` is a stream of the program.
 #[inline(always)]
 pub fn is_stream(fd: c_int) -> bool {
     seen(fd).is_some()
@@ -173,7 +173,7 @@ pub fn seen(fd: c_int) -> Option<Seen> {
     (open as usize > OWN).then_some(Seen(open))
 }
 
-/// Whether `fd` is one of the library's own descriptors.
+/// Returns whether `fd` is one of the library's own descriptors.
 #[inline]
 pub fn is_own(fd: c_int) -> bool {
     place(fd).is_some_and(|place| place.load(Ordering::Relaxed) as usize == OWN)

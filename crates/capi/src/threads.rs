@@ -32,7 +32,7 @@ pub struct Thread {
     epoch: AtomicU64,
     /// Whether a living thread has the record.
     taken: AtomicBool,
-    /// What the thread has learned about the program. Used by the thread alone.
+    /// The thread's knowledge about the program. Used by the thread alone.
     pub known: Known,
     next: AtomicPtr<Thread>,
 }
@@ -227,8 +227,8 @@ static FENCE: AtomicU32 = AtomicU32::new(0);
 static PROCESS: AtomicU32 = AtomicU32::new(0);
 static EPOCH: AtomicU64 = AtomicU64::new(0);
 
-/// Whether this is the child of a vfork(2) or a posix_spawn(3). Such a child has its own descriptors and its parent's
-/// memory, so it must leave the table alone.
+/// Returns whether this is the child of a vfork(2) or a posix_spawn(3). Such a child has its own descriptors and its
+/// parent's memory, so it must leave the table alone.
 pub fn is_in_borrowed_memory() -> bool {
     if PROCESS.load(Ordering::Relaxed) == std::process::id() {
         return false;
@@ -354,9 +354,9 @@ impl Drop for InUse {
     }
 }
 
-/// Whether a thread of this process is in the middle of a call on this stream. The first value is about other threads;
-/// the second is about a call of the calling thread that a signal handler has interrupted. The caller has taken the
-/// stream out of the table before.
+/// Returns whether a thread of this process is in the middle of a call on this stream. The first value is about other
+/// threads; the second is about a call of the calling thread that a signal handler has interrupted. The caller has
+/// taken the stream out of the table before.
 pub fn is_used(open: *const Open) -> (bool, bool) {
     if fence().heavy().is_err() {
         return (true, true);

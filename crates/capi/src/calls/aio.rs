@@ -31,7 +31,7 @@ pub struct Block {
     fd: c_int,
 }
 
-/// Whether a request is one on a stream. A bad address is left to the C library.
+/// Returns whether a request is one on a stream. A bad address is left to the C library.
 fn is_of_stream(block: *const Block) -> bool {
     // SAFETY: `memory::get` checks that `block` is readable, and any bytes are a valid int.
     table::is_any() && !block.is_null() && unsafe { memory::get(block) }.is_ok_and(|block| table::is_stream(block.fd))
@@ -69,7 +69,7 @@ refused! {
         if has_stream(blocks, count);
 }
 
-/// Whether one of the requests is on a stream. Then no request is started.
+/// Returns whether one of the requests is on a stream. Then no request is started.
 fn has_stream(blocks: *const *mut Block, count: c_int) -> bool {
     let is_one = |at: usize| {
         // SAFETY: `memory::get` checks that the entry of `blocks` is readable, and any bytes are a valid pointer.

@@ -73,7 +73,7 @@ pub unsafe extern "C" fn hw_c_dup3(fd: c_int, other: c_int, flags: c_int) -> c_i
     returned(replace(fd, other, flags))
 }
 
-/// Whether one of the two descriptors is a stream, an epoll set with streams, or the library's own.
+/// Returns whether one of the two descriptors is a stream, an epoll set with streams, or the library's own.
 #[inline]
 pub fn concerns(fd: c_int, other: c_int) -> bool {
     [fd, other].into_iter().any(|fd| table::is_stream(fd) || table::is_own(fd) || epoll::is_set(fd))

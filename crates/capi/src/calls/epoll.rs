@@ -96,7 +96,8 @@ fn check_exclusive(operation: c_int, events: u32, before: Option<u32>) -> Called
     Ok(())
 }
 
-/// Whether an event is one of a stream. This process or another one that shares the set may have added the stream.
+/// Returns whether an event is one of a stream. This process or another one that shares the set may have added the
+/// stream.
 fn is_of_stream(events: u32) -> bool {
     events & (READABLE | WRITABLE) != 0 && events & (libc::EPOLLIN | libc::EPOLLOUT) as u32 == 0
 }
@@ -329,7 +330,7 @@ fn look_at_listed(set: c_int) -> (Vec<Looked>, Option<Duration>) {
     (ready, look_every)
 }
 
-/// What a look at a member has found.
+/// The result of a look at a member.
 struct Looked {
     fd: RawFd,
     /// The events to report.

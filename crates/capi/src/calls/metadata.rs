@@ -24,7 +24,7 @@ fn at_node(fd: c_int, call: &dyn Fn(c_int) -> i64) -> Option<i64> {
     done.and_then(|done| done.ok().flatten())
 }
 
-/// Whether a path is null or empty, and so names the descriptor itself (AT_EMPTY_PATH).
+/// Returns whether a path is null or empty, and so names the descriptor itself (AT_EMPTY_PATH).
 pub fn is_empty(path: *const c_char) -> bool {
     // SAFETY: `memory::get` checks that `path` is readable, and any byte is a valid char.
     path.is_null() || unsafe { memory::get(path) } == Ok(0)

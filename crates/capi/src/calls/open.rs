@@ -39,7 +39,7 @@ pub mod real {
     }
 }
 
-/// What all paths of devices begin with ([`DevicePath`]). There are no such files.
+/// The beginnings of all paths of devices ([`DevicePath`]). There are no such files.
 const DEVICES: [&[u8]; 4] = [b"/dev/s", b"/dev/udp", b"/dev/tcp", b"/dev/raw"];
 
 macro_rules! opening {
@@ -191,7 +191,8 @@ pub fn open_device(path: &str, flags: c_int) -> Called<c_int> {
     give_fd(stream, flags)
 }
 
-/// Whether a path is that of a FIFO. The FIFO must be readable and writable by this process: the library needs both.
+/// Returns whether a path is that of a FIFO. The FIFO must be readable and writable by this process: the library needs
+/// both.
 fn is_fifo(directory: c_int, path: &CStr) -> bool {
     // SAFETY: zeros are a value of stat, `path` is a string, and the call writes only to `status`.
     let (asked, status) = unsafe {

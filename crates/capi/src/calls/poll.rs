@@ -142,7 +142,7 @@ pub fn duration(time: *const timespec) -> Called<Option<Duration>> {
     }
 }
 
-/// What to do for one descriptor.
+/// How one descriptor is polled.
 enum Asked {
     /// Report these events: the library knows that the stream is ready.
     Ready(Events),

@@ -163,7 +163,7 @@ pub unsafe extern "C" fn hw_c_execveat(
 /// fork(2), called instead of vfork(2): a child that shares the memory would change the parent's table of streams.
 ///
 /// # Safety
-/// As for fork(2): in a process with several threads, the child calls only async-signal-safe functions.
+/// In a process with several threads, the child calls only async-signal-safe functions (fork(2)).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hw_own_vfork_as_fork() -> pid_t {
     // SAFETY: fork takes no pointer; the caller promises that the child calls only async-signal-safe functions.

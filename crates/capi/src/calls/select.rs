@@ -150,7 +150,7 @@ impl Sets {
         (0..3).filter(|set| self.is_in(*set, fd)).fold(0, |asked, set| asked | ASKED[set])
     }
 
-    /// Whether the events of a descriptor make it ready in a set.
+    /// Returns whether the events of a descriptor make it ready in a set.
     fn is_told(&self, set: usize, one: &pollfd) -> bool {
         let told = if table::is_stream(one.fd) { TOLD_OF_STREAM } else { TOLD };
         one.revents & told[set] != 0 && self.is_in(set, one.fd as usize)

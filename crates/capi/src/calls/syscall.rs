@@ -110,7 +110,7 @@ static WHEN: [When; CALL_NUMBERS] = {
     when
 };
 
-/// Whether the library makes the call.
+/// Returns whether the library makes the call.
 fn concerns(number: c_long, arguments: [usize; 5]) -> bool {
     let Some(when) = usize::try_from(number).ok().and_then(|number| WHEN.get(number)).copied() else { return false };
     if when == 0 {
@@ -159,8 +159,8 @@ fn checked_mask(mask: usize, len: usize) -> Called<*const libc::sigset_t> {
     Ok(mask as *const libc::sigset_t)
 }
 
-/// Whether io_submit(2) has an entry for a stream. The kernel would read and write the descriptor below the stream, so
-/// such a call is refused as a whole.
+/// Returns whether io_submit(2) has an entry for a stream. The kernel would read and write the descriptor below the
+/// stream, so such a call is refused as a whole.
 fn submits_stream(count: usize, places: usize) -> bool {
     /// The offset of the descriptor in a struct iocb (linux/aio_abi.h).
     const FILE: usize = 20;

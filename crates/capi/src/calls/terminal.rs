@@ -77,7 +77,7 @@ fn check_terminal(open: &Open) -> Called<()> {
     if may_be { Ok(()) } else { Err(Failure(libc::ENOTTY)) }
 }
 
-/// Whether a request of termio(7) can only be refused, because the stream is no terminal.
+/// Returns whether a request of termio(7) can only be refused, because the stream is no terminal.
 pub(super) fn is_in_vain(open: &Open, command: u32) -> bool {
     let of_termio = libc::TCGETS as u32..=libc::TIOCMSET as u32;
     of_termio.contains(&command) && check_terminal(open) == Err(Failure(libc::ENOTTY))

@@ -1,6 +1,6 @@
 //! Message blocks: mblk_t, dblk_t and their buffers.
 //!
-//! One allocation, [`Home`], holds a block, its data block, and the vector that is the buffer. So the bytes of a
+//! One allocation, a `Home`, holds a block, its data block, and the vector that is the buffer. So the bytes of a
 //! message are handed to the stream without a copy. Blocks that `dupb` makes are allocations of their own. Different
 //! threads may free, duplicate and read blocks of one data block at the same time. One block belongs to one thread at a
 //! time, as in SVR4.

@@ -127,7 +127,7 @@ fn with_instance<T>(
 
 /// Converts what an open procedure has returned: 0, an errno, or OPENFAIL.
 fn checked(failed: c_int) -> Result<()> {
-    const WHY: &str = "the open procedure of the module refuses";
+    const WHY: &str = "the open procedure of the module failed";
     match failed {
         0 => Ok(()),
         1..=4095 => Err(Error::new(Errno::new(failed), WHY)),

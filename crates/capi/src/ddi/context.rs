@@ -32,7 +32,7 @@ pub struct Context {
     error: Option<Error>,
     /// A panic of another module. It continues after the procedure of C has returned.
     panic: Option<Box<dyn Any + Send>>,
-    /// What an open procedure of a driver has sent up. It is sent when the procedure has returned.
+    /// The messages that an open procedure of a driver has sent up. They are sent when the procedure has returned.
     pub held_back: Option<Vec<Message<'static>>>,
     /// The blocks that stand for the messages of a frozen queue.
     pub frozen: Vec<*mut Mblk>,
@@ -78,7 +78,7 @@ pub unsafe fn locate<'a>(queue: *mut CQueue) -> Option<(Place<'a>, Located)> {
     Some((place, located))
 }
 
-/// Whether a procedure of C runs in this thread.
+/// Returns whether a procedure of C runs in this thread.
 pub fn is_in_procedure() -> bool {
     !INNERMOST.get().is_null()
 }

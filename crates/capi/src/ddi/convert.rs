@@ -88,7 +88,10 @@ pub unsafe fn to_message(mp: *mut Mblk) -> Result<Message<'static>> {
         let number = block::kind(mp);
         let Some(kind) = Kind::of(number) else {
             block::free_message(mp);
-            return Err(Error::new(Errno::Inval, format!("a module in C has sent a message of the type {number:#x}")));
+            return Err(Error::new(
+                Errno::Inval,
+                format!("a module in C has sent a message of the unknown type {number:#x}"),
+            ));
         };
         let mut header = MessageHeader::of(kind);
         let flag = (*mp).flag;

@@ -10,7 +10,7 @@ use super::queue::own_of;
 use super::types::{CQueue, QNOENB};
 use super::worker::{self, Post};
 
-/// Whether a queue has room for a message of a band (canput, bcanput).
+/// Returns whether a queue has room for a message of a band (canput, bcanput).
 ///
 /// # Safety
 /// `queue` is null or a queue.
@@ -37,7 +37,7 @@ pub unsafe fn can_put(queue: *mut CQueue, band: u8) -> bool {
     }
 }
 
-/// Whether the next queue has room for a message of a band (canputnext, bcanputnext).
+/// Returns whether the next queue has room for a message of a band (canputnext, bcanputnext).
 ///
 /// # Safety
 /// `queue` is null or a queue.
@@ -174,7 +174,7 @@ fn flush_by_message(context: &mut Context, side: Side, band: Option<u8>) {
     context.run(|queue| queue.flush_as(&Message::new(MessageHeader::of(Kind::Flush), None, Some(&bytes))));
 }
 
-/// Whether FLUSHDATA flushes a message of this type.
+/// Returns whether FLUSHDATA flushes a message of this type.
 fn is_data(header: &MessageHeader) -> bool {
     matches!(header.kind, Kind::Data | Kind::Proto | Kind::PcProto | Kind::Delay)
 }
@@ -300,7 +300,7 @@ unsafe fn note(queue: *mut CQueue, what: c_int, value: c_long) {
     }
 }
 
-/// Whether the next queue is one of the same side (SAMESTR).
+/// Returns whether the next queue is one of the same side (SAMESTR).
 ///
 /// # Safety
 /// `queue` is null or a queue.

@@ -49,9 +49,9 @@ pub struct Pair {
     pub definition: &'static Definition,
     /// How the queues are reached from outside of procedures. Set by the first procedure.
     reference: Mutex<Option<QueueRef>>,
-    /// What `q_first` points to if the queue is not empty.
+    /// The block that `q_first` points to if the queue is not empty.
     placeholder: *mut Mblk,
-    /// One of [`NEW`], [`OPENED`], [`CLOSED`].
+    /// The state of the module: [`NEW`], [`OPENED`] or [`CLOSED`].
     state: AtomicU32,
     /// Held while the open procedure runs.
     opening: Mutex<()>,

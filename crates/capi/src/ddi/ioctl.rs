@@ -125,7 +125,7 @@ pub fn to_block(kind: Kind, ioctl: IoctlBlock) -> *mut Mblk {
 /// Reads a structure of C from the bytes of a block.
 fn read<T: Copy>(bytes: &[u8]) -> Result<T> {
     if bytes.len() < size_of::<T>() {
-        let why = format!("an ioctl's block has {} bytes, and {} belong to its type", bytes.len(), size_of::<T>());
+        let why = format!("an ioctl's block has {} bytes, but its structure has {}", bytes.len(), size_of::<T>());
         return Err(Error::new(Errno::Inval, why));
     }
     // SAFETY: the length was checked, and the structures have only integers and pointers, for which any bytes are

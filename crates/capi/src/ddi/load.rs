@@ -2,7 +2,7 @@
 //! has.
 //!
 //! Streams come from other processes, and so do the names of their modules. So a file is loaded by a name only if no
-//! user but this process's and root can have put it there: see [`search`]. Which of the installed modules is loaded is
+//! user but this process's and root can have put it there: see `search`. Which of the installed modules is loaded is
 //! the stream's choice.
 
 use std::cell::Cell;
@@ -63,7 +63,7 @@ fn resolve(name: &str) -> bool {
     found
 }
 
-/// Whether a module with this name is searched: 1 to 8 of the characters a to z, 0 to 9 and _.
+/// Returns whether a module with this name is searched: 1 to 8 of the characters a to z, 0 to 9 and _.
 pub fn is_searched(name: &str) -> bool {
     let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
     (1..=NAME_MAX).contains(&name.len()) && name.bytes().all(fits)
@@ -91,8 +91,8 @@ fn directories() -> Vec<PathBuf> {
     found
 }
 
-/// Whether only root and this process's user can change a file or directory. A directory may have the sticky bit
-/// instead: other users can then not rename or remove files of its owner.
+/// Returns whether only root and this process's user can change a file or directory. A directory may have the sticky
+/// bit instead: other users can then not rename or remove files of its owner.
 fn is_trusted(metadata: &std::fs::Metadata, may_be_sticky: bool) -> bool {
     // SAFETY: geteuid takes no argument and cannot fail.
     let own = unsafe { libc::geteuid() };

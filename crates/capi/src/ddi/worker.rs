@@ -26,7 +26,7 @@ const REST: Duration = Duration::from_millis(5);
 /// The bytes that may wait for a queue of another stream. If there are more, `canput` returns false.
 const POSTED_MAX: usize = 64 << 10;
 
-/// What a procedure has left to do in another stream.
+/// Work that a procedure has left to be done in another stream.
 #[derive(Debug)]
 pub enum Post {
     PutNext(Message<'static>),
@@ -254,7 +254,7 @@ pub fn post(pair: &Pair, side: Side, post: Post) {
     worker.changed.notify_one();
 }
 
-/// Whether less than [`POSTED_MAX`] bytes wait for a queue of another stream.
+/// Returns whether less than [`POSTED_MAX`] bytes wait for a queue of another stream.
 pub fn has_room(pair: &Pair, side: Side) -> bool {
     let Some(worker) = worker() else { return false };
     let key = pair.queue(side).addr();

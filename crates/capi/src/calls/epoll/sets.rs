@@ -36,7 +36,7 @@ impl Member {
         Member { events, data, spent: false, told, was_full: false, owner }
     }
 
-    /// Whether the member is reported by edges (EPOLLET).
+    /// Returns whether the member is reported by edges (EPOLLET).
     pub fn is_edge(&self) -> bool {
         self.events & libc::EPOLLET as u32 != 0
     }
@@ -77,7 +77,7 @@ fn place(fd: RawFd) -> Option<usize> {
     (place as usize).checked_sub(1)
 }
 
-/// Whether the descriptor is a set that has or had streams in it.
+/// Returns whether the descriptor is a set that has or had streams in it.
 #[inline]
 pub fn is_set(fd: RawFd) -> bool {
     COUNT.load(Ordering::Relaxed) != 0 && place(fd).is_some()
