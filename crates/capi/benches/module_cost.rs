@@ -1,5 +1,5 @@
-//! What a module in C costs beside one in Rust that does the same work: a message is written, passes the module, and is read, in
-//! one process.
+//! What a module in C costs beside one in Rust that does the same work: a message is written, passes the module, and is
+//! read, in one process.
 //!
 //! `cargo bench -p headwater-capi --bench module_cost -- DIRECTORY`, where DIRECTORY (an absolute path) has `upper.so` (`make` in
 //! `examples/c-module`).

@@ -1,8 +1,9 @@
-//! The conformance suite: makes the library once, compiles each C program of `conformance/`, and runs it with a time limit. A
-//! program prints each check that failed, and its status is their number.
+//! The conformance suite: makes the library once, compiles each C program of `conformance/`, and runs it with a time
+//! limit. A program prints each check that failed, and its status is their number.
 //!
-//! Each program is run linked with the library, and preloaded with it, some in both ways at once; `--ignored sanitized` runs them with AddressSanitizer.
-//! The library is a debug build (made/mod.rs); `HEADWATER_CAPI_PROFILE=clib` tests the one that is installed, as `cargo xtask ci` does in its step `c-library`.
+//! Each program is run linked with the library, and preloaded with it, some in both ways at once; `--ignored sanitized`
+//! runs them with AddressSanitizer. The library is a debug build (made/mod.rs); `HEADWATER_CAPI_PROFILE=clib` tests the
+//! one that is installed, as `cargo xtask ci` does in its step `c-library`.
 
 mod made;
 

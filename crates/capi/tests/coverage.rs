@@ -1,5 +1,5 @@
-//! The table of docs/c-library.md, "Every call that takes a descriptor", against the kernel's header, the C library's headers and symbols,
-//! and this library's symbols: no call that takes a descriptor is left out. For x86-64 and glibc.
+//! The table of docs/c-library.md, "Every call that takes a descriptor", against the kernel's header, the C library's
+//! headers and symbols, and this library's symbols: no call that takes a descriptor is left out. For x86-64 and glibc.
 #![cfg(all(target_arch = "x86_64", target_env = "gnu"))]
 
 mod made;
@@ -170,7 +170,7 @@ fn every_system_call_is_in_the_table_or_takes_no_descriptor() {
 }
 
 #[test]
-fn syscall_makes_every_system_call_that_the_library_answers() {
+fn syscall_handles_every_system_call_that_the_library_handles() {
     let source = include_str!("../src/calls/syscall.rs");
     let routed: BTreeSet<String> = source
         .split("SYS_")
@@ -199,7 +199,7 @@ fn every_function_of_the_c_library_that_takes_a_descriptor_is_in_the_table() {
 }
 
 #[test]
-fn every_function_that_the_library_answers_is_its_own() {
+fn library_exports_every_function_that_it_handles() {
     let ours = exported(&made::make(&["all"]).join("libheadwater.so"));
     // The file actions are read when the program is started.
     let is_read = |name: &String| name.starts_with("posix_spawn_file_actions_");

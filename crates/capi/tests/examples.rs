@@ -46,7 +46,7 @@ fn every_example_compiles_without_a_warning() {
 }
 
 #[test]
-fn the_makefile_the_page_and_git_know_every_example() {
+fn makefile_readme_and_gitignore_list_every_example() {
     let text = |name: &str| std::fs::read_to_string(examples().join(name)).expect("it is there");
     let (makefile, page, ignored) = (text("Makefile"), text("README.md"), text(".gitignore"));
     let listed = makefile.lines().find_map(|line| line.strip_prefix("EXAMPLES = ")).expect("a list");

@@ -1,5 +1,5 @@
-//! The headers in `include/` compile alone and in every dialect, and agree with `src/abi.rs` and with `headwater_streams`.
-//! Skipped where there is no compiler.
+//! The headers in `include/` compile alone and in every dialect, and agree with `src/abi.rs` and with
+//! `headwater_streams`. Skipped where there is no compiler.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -105,7 +105,7 @@ fn every_header_compiles_alone_and_twice_in_every_dialect() {
 }
 
 #[test]
-fn all_headers_compile_together_with_those_of_the_system() {
+fn all_headers_compile_together_with_the_systems() {
     let (_directory, program) = place();
     let system = ["errno.h", "fcntl.h", "poll.h", "signal.h", "sys/socket.h", "sys/stat.h", "termios.h", "time.h"];
     for (first, second) in [(true, false), (false, true)] {
@@ -120,7 +120,7 @@ fn all_headers_compile_together_with_those_of_the_system() {
 }
 
 #[test]
-fn every_name_of_a_header_is_in_the_table_of_abi_and_the_other_way_round() {
+fn headers_and_abi_define_the_same_names() {
     for header in headers() {
         let text = text(header);
         let (constants, structures) = (defined(&text), declared(&text));
@@ -134,7 +134,7 @@ fn every_name_of_a_header_is_in_the_table_of_abi_and_the_other_way_round() {
 }
 
 #[test]
-fn values_sizes_and_offsets_are_those_of_abi() {
+fn headers_and_abi_have_the_same_values_and_layouts() {
     let (_directory, program) = place();
     let mut expected = String::new();
     let mut lines = String::new();
@@ -185,7 +185,7 @@ fn poll_h_has_the_events_of_streams_in_strict_c() {
 }
 
 #[test]
-fn a_driver_s_major_number_is_a_hash_of_its_name() {
+fn major_number_is_a_hash_of_the_drivers_name() {
     let (_directory, program) = place();
     let text = "#include <stdio.h>\n#include <sys/sad.h>\nint main(void) {\n    \
                 printf(\"%x %x %x\\n\", sad_major(\"echo\"), sad_major(\"\"), sad_major(\"\\377\"));\n    return 0;\n}\n";
@@ -198,7 +198,7 @@ fn a_driver_s_major_number_is_a_hash_of_its_name() {
 }
 
 #[test]
-fn options_and_events_are_those_of_streams() {
+fn options_and_events_match_those_of_streams() {
     let read = [abi::RNORM, abi::RMSGD, abi::RMSGN].map(|mode| ReadOptions::from_bits(mode as u32));
     use headwater_streams::{ControlMode, ReadMode};
     let modes = [ReadMode::Bytes, ReadMode::MessageDiscard, ReadMode::MessageKeep];
@@ -256,7 +256,7 @@ fn options_and_events_are_those_of_streams() {
 }
 
 #[test]
-fn log_messages_are_those_of_the_log_driver() {
+fn log_constants_and_layouts_match_the_log_driver() {
     assert_eq!([abi::I_TRCLOG, abi::I_ERRLOG, abi::I_LOGLOST], [log::TRCLOG, log::ERRLOG, log::LOST]);
     assert_eq!((abi::LOGMAX, abi::LOGIDSMAX, abi::LOG_MID), (log::TEXT_MAX, log::IDS_MAX, log::MID));
     for (number, flag) in [
@@ -292,7 +292,7 @@ fn log_messages_are_those_of_the_log_driver() {
 }
 
 #[test]
-fn numbers_of_transports_are_those_of_tpi_and_xti() {
+fn transport_constants_are_those_of_tpi_and_xti() {
     use headwater_streams::modules::{sockmod, timod};
     use headwater_streams::tpi::{self, ManagementFlags as F, PrimitiveNumber, TransportError};
     use headwater_xti::{Event, Look, State};
@@ -412,7 +412,7 @@ fn numbers_of_transports_are_those_of_tpi_and_xti() {
 }
 
 #[test]
-fn a_structure_of_each_primitive_is_laid_out_as_tpi_encodes_it() {
+fn primitives_are_laid_out_as_tpi_encodes_them() {
     use headwater_streams::tpi::Primitive;
     let encoded = Primitive::ConnInd { source: b"from", options: b"", sequence: 7 }.encode();
     let made = abi::T_conn_ind {

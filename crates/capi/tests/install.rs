@@ -1,5 +1,5 @@
-//! What `make install` installs is what a program needs: a program compiles with it by pkg-config and runs. Skipped where a tool is
-//! missing.
+//! What `make install` installs is what a program needs: a program compiles with it by pkg-config and runs. Skipped
+//! where a tool is missing.
 
 mod made;
 
@@ -39,8 +39,8 @@ int main(void) {
 }
 "#;
 
-/// Opens devices by each kind of name that clone(7), streams(7) and libheadwater(7) describe: those without a number are
-/// streams of their own.
+/// Opens devices by each kind of name that clone(7), streams(7) and libheadwater(7) describe: those without a number
+/// are streams of their own.
 const NAMES: &str = r#"
 #include <fcntl.h>
 #include <stropts.h>
@@ -106,7 +106,7 @@ fn files(folder: &Path) -> Vec<String> {
 
 #[test]
 #[ignore = "links both libraries: cargo xtask ci, step c-library"]
-fn programs_compile_with_what_is_installed_and_run() {
+fn installed_files_suffice_to_compile_and_run_programs() {
     if !["make", "pkg-config", "cc", "objcopy"].map(is_there).into_iter().all(|there| there) {
         return;
     }
@@ -134,7 +134,7 @@ fn programs_compile_with_what_is_installed_and_run() {
 
 #[test]
 #[ignore = "links both libraries: cargo xtask ci, step c-library"]
-fn the_static_library_is_linked_by_what_pkg_config_says() {
+fn pkg_config_flags_link_the_static_library() {
     if !["make", "pkg-config", "cc", "objcopy"].map(is_there).into_iter().all(|there| there) {
         return;
     }
@@ -152,7 +152,7 @@ fn the_static_library_is_linked_by_what_pkg_config_says() {
 
 #[test]
 #[ignore = "links both libraries: cargo xtask ci, step c-library"]
-fn the_page_of_the_library_lists_the_calls_that_it_interposes() {
+fn man_page_lists_every_interposed_call() {
     if !["make", "nm", "objcopy"].map(is_there).into_iter().all(|there| there) {
         return;
     }
@@ -174,7 +174,7 @@ fn the_page_of_the_library_lists_the_calls_that_it_interposes() {
 }
 
 #[test]
-fn the_flags_lead_to_the_installed_headers_and_to_the_library() {
+fn pkg_config_flags_name_installed_headers_and_library() {
     if !["make", "pkg-config", "cc"].map(is_there).into_iter().all(|there| there) {
         return;
     }
@@ -191,7 +191,7 @@ fn the_flags_lead_to_the_installed_headers_and_to_the_library() {
 }
 
 #[test]
-fn what_is_installed_is_removed_again() {
+fn uninstall_removes_every_installed_file() {
     if !is_there("make") {
         return;
     }
@@ -214,7 +214,7 @@ fn what_is_installed_is_removed_again() {
 /// `cargo xtask ci` runs it in its step `c-library`.
 #[test]
 #[ignore = "builds the library as it is installed, which takes a minute"]
-fn the_installed_library_is_below_its_limit() {
+fn installed_library_is_within_its_size_limit() {
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("capi");
     let build = target.join("capi/clib");
     let mut command = Command::new("make");

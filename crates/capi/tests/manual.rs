@@ -1,5 +1,5 @@
-//! The man pages of the C libraries: mandoc finds nothing to warn of, each call, request, module and driver is described, and
-//! references lead to pages. Skipped where mandoc is missing.
+//! The man pages of the C libraries: mandoc finds nothing to warn of, each call, request, module and driver is
+//! described, and references lead to pages. Skipped where mandoc is missing.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -65,7 +65,7 @@ fn has(page: &str, word: &str) -> bool {
 }
 
 #[test]
-fn mandoc_warns_of_nothing() {
+fn mandoc_reports_no_warning() {
     let mut command = Command::new("mandoc");
     match command.args(["-T", "lint", "-W", "warning"]).args(pages()).output() {
         Err(error) => println!("skipped: mandoc: {error}"),
@@ -134,7 +134,7 @@ fn every_module_and_driver_has_a_page() {
 }
 
 #[test]
-fn references_lead_to_pages_and_titles_are_names_of_files() {
+fn references_name_pages_and_titles_match_file_names() {
     let names: BTreeSet<String> = pages().iter().map(|page| name(page)).collect();
     for page in pages() {
         let text = std::fs::read_to_string(&page).expect("it is there");

@@ -251,7 +251,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_cannot_lead_elsewhere() {
+    fn names_with_path_characters_are_not_searched() {
         for name in ["upper", "a", "a_b", "x25", "12345678"] {
             assert!(is_searched(name), "{name}");
         }

@@ -186,7 +186,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_known_beginnings_are_replaced() {
+    fn only_known_instructions_are_replaced() {
         assert_eq!(First::decode(&[0xb8, 1, 0, 0, 0]), Some(First::Anywhere(5)));
         assert_eq!(First::decode(&[0x80, 0x3d, 1, 2, 3, 4, 0]), Some(First::Relative));
         assert_eq!(First::decode(&[0x64, 0x8b, 0x04, 0x25, 0x18, 0, 0, 0]), Some(First::Anywhere(8)));

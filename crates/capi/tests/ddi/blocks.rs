@@ -115,7 +115,7 @@ fn pull_up(model: &mut Model, wanted: isize) -> bool {
 }
 
 #[test]
-fn blocks_do_what_the_model_does() {
+fn block_functions_match_the_model() {
     let _alone = super::common::prepare();
     let rounds = std::env::var("DDI_TEST_ROUNDS").map_or(400, |rounds| rounds.parse().expect("a number"));
     let (mut made, freed) = (0, FREED.load(Ordering::Relaxed));
@@ -237,7 +237,7 @@ impl Or for *mut Mblk {
 }
 
 #[test]
-fn threads_free_and_duplicate_the_blocks_of_one_buffer() {
+fn threads_share_one_buffer_by_dupb_and_freeb() {
     let _alone = super::common::prepare();
     let freed = FREED.load(Ordering::Relaxed);
     for _ in 0..200 {
@@ -273,7 +273,7 @@ fn threads_free_and_duplicate_the_blocks_of_one_buffer() {
 }
 
 #[test]
-fn what_is_null_or_wrong_does_no_harm() {
+fn null_and_wrong_arguments_are_harmless() {
     // SAFETY: null is allowed where the man page says so.
     unsafe {
         freemsg(ptr::null_mut());

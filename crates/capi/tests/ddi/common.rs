@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use headwater::ddi::exports;
 use headwater_streams::{Events, IoctlTimeout, Result, Stream};
 
-/// Has unknown names searched, as the C library does before it opens its first stream: these tests open streams without it. At the
-/// start, because their processes fork and start others.
+/// Has unknown names searched, as the C library does before it opens its first stream: these tests open streams without
+/// it. At the start, because their processes fork and start others.
 #[used]
 #[unsafe(link_section = ".init_array")]
 static INSTALL: extern "C" fn() = install;
@@ -51,8 +51,8 @@ pub fn compile(source: &Path, object: &Path, flags: &[&str]) {
     assert!(done.success(), "{} does not compile", source.display());
 }
 
-/// A directory of this user alone with the modules, and the variable that names it. One test at a time, because a forked child has
-/// copies of the descriptors of all, and because modules are a process's.
+/// A directory of this user alone with the modules, and the variable that names it. One test at a time, because a
+/// forked child has copies of the descriptors of all, and because modules are a process's.
 pub fn prepare() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);

@@ -9,7 +9,7 @@ use super::common::*;
 const SET: u32 = (b'r' as u32) << 8 | 1;
 
 #[test]
-fn the_driver_sends_back_what_it_has_rotated() {
+fn driver_returns_rotated_messages() {
     let _alone = prepare();
     let device = Device::open_private("rot").expect("loaded by its name");
     device.write(b"Hello, 9").expect("room");
@@ -33,7 +33,7 @@ fn the_driver_sends_back_what_it_has_rotated() {
 }
 
 #[test]
-fn a_reader_that_is_behind_stops_the_writer_of_the_driver() {
+fn slow_reader_stops_the_writer_of_a_driver() {
     let _alone = prepare();
     let options = DeviceOptions::new().stream(Options::new().hiwat(2000).lowat(500).maxpsz(512));
     let device = options.open_private("rot").expect("open");
@@ -53,7 +53,7 @@ fn a_reader_that_is_behind_stops_the_writer_of_the_driver() {
 }
 
 #[test]
-fn a_hundred_thousand_messages_come_back_from_the_driver() {
+fn driver_returns_100_000_messages() {
     const COUNT: usize = 100_000;
     let _alone = prepare();
     let options = DeviceOptions::new().stream(Options::new().hiwat(4000).lowat(1000));
@@ -75,7 +75,7 @@ fn a_hundred_thousand_messages_come_back_from_the_driver() {
 }
 
 #[test]
-fn the_driver_flushes_its_queue_and_sends_the_flush_back() {
+fn driver_flushes_its_queue_and_returns_the_flush() {
     let _alone = prepare();
     let options = DeviceOptions::new().stream(Options::new().hiwat(1000).lowat(200).maxpsz(512));
     let device = options.nonblocking(true).open_private("rot").expect("open");

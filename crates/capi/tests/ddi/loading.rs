@@ -13,7 +13,7 @@ use super::common::*;
 
 /// Not a separate test: a program that pushes a module, and says what came of it.
 #[test]
-fn pushes() {
+fn program_that_pushes() {
     let Ok(name) = std::env::var("DDI_TEST_PUSH") else { return };
     std::hint::black_box(exports::all());
     if std::env::var_os("DDI_TEST_OFF").is_some() {
@@ -32,7 +32,7 @@ fn pushes() {
 
 fn pushed(name: &str, modules: &str, more: &[(&str, &str)]) -> String {
     let mut program = Command::new(std::env::current_exe().expect("our own path"));
-    program.args(["--exact", "loading::pushes", "--nocapture"]).env("DDI_TEST_PUSH", name);
+    program.args(["--exact", "loading::program_that_pushes", "--nocapture"]).env("DDI_TEST_PUSH", name);
     let done = program.env("HEADWATER_MODULES", modules).envs(more.iter().copied()).output().expect("it starts");
     let said = String::from_utf8_lossy(&done.stdout).into_owned();
     let line = said.lines().find_map(|line| line.split_once("pushed: ").or_else(|| line.split_once("refused: ")));
@@ -45,7 +45,7 @@ fn mode(path: &Path, mode: u32) {
 }
 
 #[test]
-fn only_what_nobody_else_can_have_put_there_is_loaded() {
+fn modules_are_loaded_only_from_trusted_places() {
     let _alone = prepare();
     let known = directory().to_str().expect("text");
     assert_eq!(pushed("upper", known, &[]), "pushed TEXT");
@@ -82,7 +82,7 @@ fn only_what_nobody_else_can_have_put_there_is_loaded() {
     assert_eq!(pushed("upper", text, &[]), "refused Inval");
     // A path relative to the working directory is none.
     let done = Command::new(std::env::current_exe().expect("our own path"))
-        .args(["--exact", "loading::pushes", "--nocapture"])
+        .args(["--exact", "loading::program_that_pushes", "--nocapture"])
         .envs([("DDI_TEST_PUSH", "upper"), ("HEADWATER_MODULES", ".")])
         .current_dir(directory())
         .output()
@@ -100,7 +100,7 @@ fn only_what_nobody_else_can_have_put_there_is_loaded() {
 }
 
 #[test]
-fn an_object_that_is_no_such_module_is_refused() {
+fn objects_without_the_named_module_are_refused() {
     let _alone = prepare();
     let place = tempfile::tempdir().expect("a directory");
     let make = |name: &str, code: &str| {
@@ -151,7 +151,7 @@ fn an_object_that_is_no_such_module_is_refused() {
 }
 
 #[test]
-fn the_header_has_the_layouts_and_the_list_has_the_names() {
+fn header_layouts_and_ddi_symbols_match_the_crate() {
     let _alone = prepare();
     let place = tempfile::tempdir().expect("a directory");
     let (source, program) = (root().join("crates/capi/tests/ddi/layout.c"), place.path().join("layout"));

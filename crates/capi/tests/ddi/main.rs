@@ -1,4 +1,5 @@
-//! Modules and drivers in C. They are built by cc and loaded by their names, by this program and those that it starts and forks.
+//! Modules and drivers in C. They are built by cc and loaded by their names, by this program and those that it starts
+//! and forks.
 
 #![allow(missing_docs, reason = "a test")]
 

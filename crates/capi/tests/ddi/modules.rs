@@ -6,16 +6,16 @@ use headwater_streams::{Errno, Flush, Kind, MemoryAt, Message, MessageFilter, Op
 
 use super::common::*;
 
-fn of_module(name: &str) -> (Stream, Stream) {
+fn pipe_with(name: &str) -> (Stream, Stream) {
     let (near, far) = pipe().expect("pipe");
     near.push(name).unwrap_or_else(|error| panic!("push {name}: {error}"));
     (near, far)
 }
 
 #[test]
-fn the_filter_turns_what_is_written_into_upper_case() {
+fn upper_converts_written_bytes() {
     let _alone = prepare();
-    let (near, far) = of_module("upper");
+    let (near, far) = pipe_with("upper");
     near.write(b"hello, 1").expect("room");
     let mut text = [0; 16];
     assert_eq!(far.read(&mut text).expect("there"), 8);
@@ -30,10 +30,10 @@ fn the_filter_turns_what_is_written_into_upper_case() {
 }
 
 #[test]
-fn parts_bands_priority_and_boundaries_come_through() {
+fn parts_bands_priorities_and_boundaries_pass_a_module() {
     let _alone = prepare();
     for module in ["upper", "ctest"] {
-        let (near, far) = of_module(module);
+        let (near, far) = pipe_with(module);
         let changed = |text: &str| if module == "upper" { text.to_uppercase() } else { text.to_owned() };
         near.putmsg(Some(b"control"), Some(b"data")).expect("room");
         near.putmsg(Some(b"alone"), None).expect("room");
@@ -72,7 +72,7 @@ fn numbered(number: u64) -> Vec<u8> {
 
 /// 100,000 messages through service procedures, with small marks: putq, canputnext, putbq and back-enable.
 #[test]
-fn a_hundred_thousand_messages_wait_where_they_must_and_none_is_lost() {
+fn service_procedures_lose_none_of_100_000_messages() {
     const COUNT: u64 = 100_000;
     let _alone = prepare();
     let (near, far) = Options::new().hiwat(4096).lowat(1024).pipe().expect("pipe");
@@ -99,7 +99,7 @@ fn a_hundred_thousand_messages_wait_where_they_must_and_none_is_lost() {
 }
 
 #[test]
-fn a_writer_waits_for_a_reader_behind_full_queues_of_c() {
+fn writer_waits_while_c_queues_are_full() {
     let _alone = prepare();
     let (near, far) = Options::new().hiwat(1000).lowat(200).pipe().expect("pipe");
     near.push("ctest").expect("push");
@@ -123,9 +123,9 @@ fn a_writer_waits_for_a_reader_behind_full_queues_of_c() {
 }
 
 #[test]
-fn ioctls_are_answered_and_refused_by_c() {
+fn c_module_answers_and_refuses_ioctls() {
     let _alone = prepare();
-    let (near, _far) = of_module("ctest");
+    let (near, _far) = pipe_with("ctest");
     assert_eq!(ask(&near, REVERSE, b"abcdef").expect("acknowledged"), (6, b"fedcba".to_vec()));
     let long: Vec<u8> = (0..60_000).map(|at| at as u8).collect();
     let reversed: Vec<u8> = long.iter().rev().copied().collect();
@@ -140,7 +140,7 @@ fn ioctls_are_answered_and_refused_by_c() {
 #[test]
 fn a_transparent_ioctl_copies_in_and_out() {
     let _alone = prepare();
-    let (near, _far) = of_module("ctest");
+    let (near, _far) = pipe_with("ctest");
     for round in 0..3 {
         let mut words = [2000u64, 2004, 4].map(u64::to_ne_bytes).concat();
         let mut text = *b"abcd----";
@@ -156,9 +156,9 @@ fn a_transparent_ioctl_copies_in_and_out() {
 }
 
 #[test]
-fn times_and_memory_call_back() {
+fn timeouts_and_bufcalls_call_back() {
     let _alone = prepare();
-    let (near, _far) = of_module("ctest");
+    let (near, _far) = pipe_with("ctest");
     let begun = Instant::now();
     assert_eq!(ask(&near, TIMEOUT, &[20]).expect("acknowledged").0, 1);
     assert_eq!(read_within(&near, PATIENCE), "tick");
@@ -173,9 +173,9 @@ fn times_and_memory_call_back() {
 }
 
 #[test]
-fn a_flush_discards_what_waits_in_queues_of_c() {
+fn flush_discards_messages_in_c_queues() {
     let _alone = prepare();
-    let (near, far) = of_module("ctest");
+    let (near, far) = pipe_with("ctest");
     ask(&near, HOLD, b"").expect("held");
     for (band, text) in [(0, "a"), (0, "b"), (5, "c"), (0, "d")] {
         near.putpmsg(None, Some(text.as_bytes()), band).expect("room");
@@ -194,9 +194,9 @@ fn a_flush_discards_what_waits_in_queues_of_c() {
 }
 
 #[test]
-fn frozen_messages_are_taken_out_and_put_in() {
+fn frozen_queue_allows_removal_and_insertion() {
     let _alone = prepare();
-    let (near, far) = of_module("ctest");
+    let (near, far) = pipe_with("ctest");
     ask(&near, HOLD, b"").expect("held");
     for text in ["one", "two", "three", "four"] {
         near.putmsg(Some(b"c"), Some(text.as_bytes())).expect("room");
@@ -210,9 +210,9 @@ fn frozen_messages_are_taken_out_and_put_in() {
 }
 
 #[test]
-fn a_message_of_no_known_type_fails_the_call_and_harms_nothing() {
+fn message_of_unknown_type_fails_only_its_call() {
     let _alone = prepare();
-    let (near, far) = of_module("ctest");
+    let (near, far) = pipe_with("ctest");
     let error = ask(&near, BADTYPE, b"").expect_err("refused");
     assert!(error.errno() == Errno::Inval && error.to_string().contains("0x42"), "{error}");
     near.write(b"on").expect("room");
@@ -222,9 +222,9 @@ fn a_message_of_no_known_type_fails_the_call_and_harms_nothing() {
 }
 
 #[test]
-fn open_and_close_are_called_once_and_a_refused_open_is_no_push() {
+fn open_and_close_run_once_and_failed_open_pushes_nothing() {
     let _alone = prepare();
-    let (near, _far) = of_module("ctest");
+    let (near, _far) = pipe_with("ctest");
     let (opens, closes) = (variable("ctest.so", "ctest_opens"), variable("ctest.so", "ctest_closes"));
     assert_eq!(variable("ctest.so", "ctest_sflag"), 1);
     near.push("ctest").expect("pushed twice");
@@ -243,7 +243,7 @@ fn open_and_close_are_called_once_and_a_refused_open_is_no_push() {
     drop((near, _far));
     assert_eq!(variable("ctest.so", "ctest_closes"), closes + 2, "the end of the stream closes the first one");
     let before = variable("ctest.so", "ctest_opens");
-    let (near, _far) = of_module("ctest");
+    let (near, _far) = pipe_with("ctest");
     (0..20).for_each(|_| {
         near.pop().expect("popped");
         near.push("ctest").expect("pushed");
@@ -253,7 +253,7 @@ fn open_and_close_are_called_once_and_a_refused_open_is_no_push() {
 }
 
 #[test]
-fn modules_of_c_and_rust_stand_in_one_stream() {
+fn c_and_rust_modules_share_a_stream() {
     let _alone = prepare();
     let (near, far) = pipe().expect("pipe");
     for module in ["upper", "srvmod", "ctest", "nullmod", "upper"] {

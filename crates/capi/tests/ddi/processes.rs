@@ -11,7 +11,7 @@ use super::common::*;
 
 /// Not a separate test: the program that another test starts. It never pushes the module; its end's peer has.
 #[test]
-fn program() {
+fn started_program() {
     let Ok(what) = std::env::var("DDI_TEST_PROGRAM") else { return };
     std::hint::black_box(exports::all());
     let stream = Stream::from_env("DDI_TEST_STREAM").expect("passed");
@@ -40,7 +40,7 @@ fn program() {
 
 fn start(what: &str, end: &Stream) -> std::process::Child {
     let mut program = Command::new(std::env::current_exe().expect("our own path"));
-    program.args(["--exact", "processes::program", "--nocapture"]).env("DDI_TEST_PROGRAM", what);
+    program.args(["--exact", "processes::started_program", "--nocapture"]).env("DDI_TEST_PROGRAM", what);
     program.stream("DDI_TEST_STREAM", end).expect("passed").stdout(Stdio::piped()).spawn().expect("it starts")
 }
 
@@ -58,7 +58,7 @@ fn forked(body: impl FnOnce() -> headwater_streams::Result<()>) -> Child {
 }
 
 #[test]
-fn a_program_that_was_started_runs_the_modules_of_the_stream() {
+fn started_program_runs_the_streams_modules() {
     const COUNT: u64 = 20_000;
     let _alone = prepare();
     for modules in [&["upper"][..], &["ctest"], &["ctest", "upper", "ctest"]] {
@@ -81,7 +81,7 @@ fn a_program_that_was_started_runs_the_modules_of_the_stream() {
 }
 
 #[test]
-fn each_process_has_its_own_q_ptr_and_all_share_the_memory_in_the_stream() {
+fn q_ptr_is_per_process_and_stream_memory_is_shared() {
     let _alone = prepare();
     let (near, _far) = pipe().expect("pipe");
     near.push("ctest").expect("push");
@@ -106,7 +106,7 @@ fn each_process_has_its_own_q_ptr_and_all_share_the_memory_in_the_stream() {
 }
 
 #[test]
-fn a_module_that_another_process_has_exchanged_is_opened_anew() {
+fn module_replaced_by_another_process_is_opened_again() {
     let _alone = prepare();
     let (near, far) = pipe().expect("pipe");
     near.push("ctest").expect("push");
@@ -125,7 +125,7 @@ fn a_module_that_another_process_has_exchanged_is_opened_anew() {
 }
 
 #[test]
-fn forked_writers_and_readers_share_queues_of_c() {
+fn forked_writers_and_readers_share_c_queues() {
     const EACH: u32 = 20_000;
     let _alone = prepare();
     let (near, far) = Options::new().hiwat(4096).lowat(1024).pipe().expect("pipe");
@@ -156,7 +156,7 @@ fn forked_writers_and_readers_share_queues_of_c() {
 }
 
 #[test]
-fn a_process_that_is_killed_in_a_procedure_of_c_leaves_the_stream_to_others() {
+fn stream_survives_a_process_killed_in_a_c_procedure() {
     let _alone = prepare();
     for round in 0..10 {
         let (near, far) = pipe().expect("pipe");
@@ -184,7 +184,7 @@ fn a_process_that_is_killed_in_a_procedure_of_c_leaves_the_stream_to_others() {
 }
 
 #[test]
-fn a_child_has_no_timeouts_of_its_parent_and_makes_its_own() {
+fn forked_child_starts_without_its_parents_timeouts() {
     let _alone = prepare();
     let (near, _far) = pipe().expect("pipe");
     near.push("ctest").expect("push");
@@ -201,12 +201,12 @@ fn a_child_has_no_timeouts_of_its_parent_and_makes_its_own() {
 }
 
 #[test]
-fn a_process_that_does_not_find_the_module_passes_it_by_in_no_call() {
+fn calls_fail_in_a_process_without_the_module() {
     let _alone = prepare();
     let (near, far) = pipe().expect("pipe");
     near.push("upper").expect("push");
     let mut program = Command::new(std::env::current_exe().expect("our own path"));
-    program.args(["--exact", "processes::ignorant", "--nocapture"]).env("DDI_TEST_IGNORANT", "1");
+    program.args(["--exact", "processes::program_without_the_module", "--nocapture"]).env("DDI_TEST_IGNORANT", "1");
     program.env("HEADWATER_MODULES", "/nowhere");
     let passed = program.stream("DDI_TEST_STREAM", &far).expect("passed");
     assert!(passed.status().expect("it runs").success());
@@ -214,7 +214,7 @@ fn a_process_that_does_not_find_the_module_passes_it_by_in_no_call() {
 
 /// Not a separate test: the program of the one above.
 #[test]
-fn ignorant() {
+fn program_without_the_module() {
     if std::env::var_os("DDI_TEST_IGNORANT").is_none() {
         return;
     }

@@ -1,5 +1,6 @@
-//! The library that the tests of this package use: linked by make from the static library that Cargo has built for them. In the long form
-//! (`HEADWATER_TIMES`), and for a profile that `HEADWATER_CAPI_PROFILE` names, make lets Cargo build one as a user does.
+//! The library that the tests of this package use: linked by make from the static library that Cargo has built for
+//! them. In the long form (`HEADWATER_TIMES`), and for a profile that `HEADWATER_CAPI_PROFILE` names, make lets Cargo
+//! build one as a user does.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -23,8 +24,8 @@ pub fn make<A: AsRef<OsStr>>(arguments: &[A]) -> PathBuf {
     target.join("capi").join(profile)
 }
 
-/// The static library that Cargo has built beside this test. Cargo may have kept others, of other features: the newest is of the
-/// present sources. One of the whole workspace has parts that no program in C uses.
+/// The static library that Cargo has built beside this test. Cargo may have kept others, of other features: the newest
+/// is of the present sources. One of the whole workspace has parts that no program in C uses.
 fn built() -> PathBuf {
     let test = std::env::current_exe().expect("an executable");
     let folder = test.parent().expect("it is in a folder");
