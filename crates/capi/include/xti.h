@@ -18,7 +18,7 @@ extern "C" {
 #define TBADF 4 /* no transport endpoint */
 #define TNOADDR 5 /* the provider could not choose an address */
 #define TOUTSTATE 6 /* the state does not allow the call */
-#define TBADSEQ 7 /* no connection of that number waits */
+#define TBADSEQ 7 /* no connection with that number waits */
 #define TSYSERR 8 /* system error: errno says which */
 #define TLOOK 9 /* an event requires attention: t_look() says which */
 #define TBADDATA 10 /* the amount of data is not allowed */
@@ -26,7 +26,7 @@ extern "C" {
 #define TFLOW 12 /* flow control */
 #define TNODATA 13 /* no data */
 #define TNODIS 14 /* no disconnection */
-#define TNOUDERR 15 /* no error of a datagram */
+#define TNOUDERR 15 /* no datagram has an error */
 #define TBADFLAG 16 /* the flags are incorrect */
 #define TNOREL 17 /* no orderly release */
 #define TNOTSUPPORT 18 /* the transport does not have the call */
@@ -42,12 +42,12 @@ extern "C" {
 #define TQFULL 28 /* the queue of connections is full */
 #define TPROTO 29 /* the provider has broken the protocol */
 
-/* The error of the calling thread's last call that has failed. (Indented: it is no constant.) */
+/* The error of the calling thread's last failed call. (The line is indented because it is no constant.) */
 extern int *_t_errno(void);
  #define t_errno (*_t_errno())
 
 /* Events: values of t_look(). */
-#define T_LISTEN 0x0001     /* a connection is asked for */
+#define T_LISTEN 0x0001     /* a peer asks for a connection */
 #define T_CONNECT 0x0002    /* the connection was accepted */
 #define T_DATA 0x0004       /* data */
 #define T_EXDATA 0x0008     /* expedited data */
@@ -55,7 +55,7 @@ extern int *_t_errno(void);
 #define T_UDERR 0x0040      /* a datagram was not delivered */
 #define T_ORDREL 0x0080     /* the other direction has ended in order */
 #define T_GODATA 0x0100     /* there is room for data again, after TFLOW */
-#define T_GOEXDATA 0x0200   /* the same of expedited data */
+#define T_GOEXDATA 0x0200   /* there is room for expedited data again, after TFLOW */
 
 /* Flags of t_snd() and t_rcv(). */
 #define T_MORE 0x001      /* the message continues */
@@ -82,7 +82,7 @@ extern int *_t_errno(void);
 #define T_UDERROR 6  /* struct t_uderr */
 #define T_INFO 7     /* struct t_info */
 
-/* Their buffers. */
+/* The buffers of these structures. */
 #define T_ADDR 0x01
 #define T_OPT 0x02
 #define T_UDATA 0x04
@@ -94,21 +94,21 @@ extern int *_t_errno(void);
 #define T_CLTS 3     /* datagrams */
 
 /* Flags of struct t_info. */
-#define T_SENDZERO 0x001   /* messages of no bytes are sent */
-#define T_ORDRELDATA 0x002 /* data go with an orderly release */
+#define T_SENDZERO 0x001   /* messages without bytes can be sent */
+#define T_ORDRELDATA 0x002 /* an orderly release can have data */
 
 /* Sizes of struct t_info. */
 #define T_INFINITE (-1) /* no limit */
-#define T_INVALID (-2)  /* the transport does not have it */
+#define T_INVALID (-2)  /* the transport does not have this */
 
 /* States: values of t_getstate(). */
 #define T_UNINIT 0   /* not open */
 #define T_UNBND 1    /* no address */
 #define T_IDLE 2     /* no connection */
-#define T_OUTCON 3   /* has asked for a connection */
+#define T_OUTCON 3   /* the endpoint has asked for a connection */
 #define T_INCON 4    /* connections wait to be accepted */
 #define T_DATAXFER 5 /* connected */
-#define T_OUTREL 6   /* has ended its direction in order */
+#define T_OUTREL 6   /* the endpoint has ended its direction in order */
 #define T_INREL 7    /* the other direction has ended in order */
 
 /* Values of options. */
@@ -130,13 +130,13 @@ extern int *_t_errno(void);
 #define XTI_SNDBUF 0x1001
 #define XTI_SNDLOWAT 0x1003
 
-/* Most pieces of t_sndv(), t_rcvv(), t_sndvudata(), t_rcvvudata(). */
+/* The most pieces of t_sndv(), t_rcvv(), t_sndvudata() and t_rcvvudata(). */
 #define T_IOV_MAX 16
 
 /* A buffer. */
 struct netbuf {
-    unsigned int maxlen; /* room, bytes */
-    unsigned int len;    /* used, bytes */
+    unsigned int maxlen; /* bytes of room */
+    unsigned int len;    /* bytes used */
     void *buf;
 };
 
@@ -195,7 +195,7 @@ struct t_uderr {
 
 /* An option; its value follows. */
 struct t_opthdr {
-    t_uscalar_t len; /* of the header and the value, bytes */
+    t_uscalar_t len; /* bytes of the header and the value */
     t_uscalar_t level;
     t_uscalar_t name;
     t_uscalar_t status;
@@ -221,7 +221,7 @@ struct t_linger {
 
 /* Options begin at multiples of 8 bytes. */
 #define T_ALIGN(length) (((size_t)(length) + 7) & ~(size_t)7)
-/* The first option of a struct netbuf, the one behind an option, and an option's value; NULL if there is none. */
+/* The first option of a struct netbuf, the option after another one, and the value of an option. NULL if there is none. */
 #define T_OPT_FIRSTHDR(list) \
     ((list)->len >= sizeof(struct t_opthdr) ? (struct t_opthdr *)(list)->buf : (struct t_opthdr *)0)
 #define T_OPT_NEXTHDR(list, option) \
@@ -229,7 +229,7 @@ struct t_linger {
          ? (struct t_opthdr *)((char *)(option) + T_ALIGN((option)->len)) \
          : (struct t_opthdr *)0)
 #define T_OPT_DATA(option) ((unsigned char *)(option) + sizeof(struct t_opthdr))
-/* The same of a buffer and its length. */
+/* The same for a buffer and its length. */
 #define OPT_NEXTHDR(buffer, length, option) \
     ((char *)(option) + T_ALIGN((option)->len) + sizeof(struct t_opthdr) <= (char *)(buffer) + (length) \
          ? (struct t_opthdr *)((char *)(option) + T_ALIGN((option)->len)) \

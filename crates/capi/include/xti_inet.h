@@ -8,7 +8,7 @@
 #define INET_TCP 0x6
 #define T_INET_TCP INET_TCP
 #define T_TCP_NODELAY 0x1   /* T_YES or T_NO: sends small segments at once */
-#define T_TCP_MAXSEG 0x2    /* the longest segment, bytes; read only */
+#define T_TCP_MAXSEG 0x2    /* the longest segment in bytes; read only */
 #define T_TCP_KEEPALIVE 0x8 /* struct t_kpalive */
 
 /* The level of UDP. */
@@ -19,7 +19,7 @@
 /* The level of IP. */
 #define INET_IP 0x0
 #define T_INET_IP INET_IP
-#define T_IP_OPTIONS 0x1   /* options of the header */
+#define T_IP_OPTIONS 0x1   /* options of the IP header */
 #define T_IP_TOS 0x2       /* one byte: SET_TOS */
 #define T_IP_TTL 0x3       /* time to live */
 #define T_IP_REUSEADDR 0x4 /* T_YES or T_NO: a local address that is in use may be bound */

@@ -1,4 +1,4 @@
-/* cmn_err of the DDI/DKI: messages go to the loggers of the log driver (log(7)), CE_PANIC also ends the process. */
+/* cmn_err of the DDI/DKI: sends a message to the loggers of the log driver (log(7)). CE_PANIC also ends the process. */
 #ifndef _SYS_CMN_ERR_H
 #define _SYS_CMN_ERR_H
 

@@ -12,11 +12,11 @@ extern "C" {
 #define LOGCTL (('L') << 8)
 #define I_TRCLOG (LOGCTL | 1) /* struct trace_ids[1 to LOGIDSMAX]: the stream becomes a trace logger */
 #define I_ERRLOG (LOGCTL | 2) /* nothing: the stream becomes the error logger */
-#define I_LOGLOST (LOGCTL | 0x80) /* nothing: the value is how many messages the logger has lost. This library's own */
+#define I_LOGLOST (LOGCTL | 0x80) /* nothing: the value is how many messages the logger has lost. An extension of this library */
 
-/* Longest text of a message, bytes. */
+/* The longest text of a message in bytes. */
 #define LOGMAX 4072
-/* What one trace logger asks for at most. */
+/* The most entries that one trace logger may ask for. */
 #define LOGIDSMAX 64
 /* The `mid` of messages that processes submit by putmsg. */
 #define LOG_MID 44
@@ -27,13 +27,13 @@ struct log_ctl {
     short sid;
     char level;
     unsigned short flags; /* SL_* */
-    unsigned int ltime;   /* hundredths of a second, of the monotonic clock, modulo 2^32 */
+    unsigned int ltime;   /* hundredths of a second of the monotonic clock, modulo 2^32 */
     unsigned int ttime;   /* seconds since 1970, modulo 2^32 */
     int seq_no;
     int pri; /* a facility and a code of <syslog.h> */
 };
 
-/* Messages for which a trace logger asks; -1 in a field: all. */
+/* The messages that a trace logger asks for; -1 in a field means all. */
 struct trace_ids {
     short ti_mid;
     short ti_sid;

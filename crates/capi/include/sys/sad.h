@@ -22,20 +22,20 @@ extern "C" {
 #define SAP_RANGE 2 /* sap_minor to sap_lastminor */
 #define SAP_ALL 3   /* every minor number */
 
-/* Most modules of a device. */
+/* The most modules of a device. */
 #define MAXAPUSH 8
 
 /* SAD_SAP, SAD_GAP. */
 struct strapush {
     unsigned int sap_cmd;                  /* SAP_* */
-    unsigned int sap_major;                /* the driver: sad_major() */
-    unsigned int sap_minor;                /* of the device, or the first of a range */
+    unsigned int sap_major;                /* the major number of the driver: sad_major() */
+    unsigned int sap_minor;                /* the minor number of the device, or the first of a range */
     unsigned int sap_lastminor;            /* the last of a range */
     unsigned int sap_npush;                /* how many modules */
     char sap_list[MAXAPUSH][FMNAMESZ + 1]; /* the first is pushed first */
 };
 
-/* The major number of a driver: a hash of its name (FNV-1a, without the highest bit), the same on all machines. */
+/* Returns the major number of a driver: a hash of its name (FNV-1a without the highest bit), the same on all machines. */
 static __inline unsigned int sad_major(const char *driver) {
     unsigned int hash = 0x811c9dc5u;
     while (*driver != '\0') {

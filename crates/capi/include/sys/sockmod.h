@@ -8,7 +8,7 @@
 extern "C" {
 #endif
 
-/* This library's own numbers. */
+/* The numbers are this library's own. */
 #define SOCKMOD (('s') << 8)
 #define SI_CONNECT (SOCKMOD | 1)        /* struct T_conn_req */
 #define SI_START_CONNECT (SOCKMOD | 2)  /* struct T_conn_req */

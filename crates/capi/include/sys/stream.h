@@ -1,7 +1,7 @@
-/* Modules and drivers of STREAMS in C: SVR4's DDI/DKI, as far as it makes sense in a process. See strmod(9).
+/* Modules and drivers of STREAMS in C: the parts of SVR4's DDI/DKI that make sense in a process. See strmod(9).
  *
- * A queue_t belongs to one process: messages wait in memory that all processes of the stream share, and the fields of a queue
- * are a copy, made before each procedure is called.
+ * A queue_t belongs to one process. Messages wait in memory that all processes of the stream share; the fields of a queue_t are
+ * a copy of its state, which is made before each procedure is called.
  */
 #ifndef _SYS_STREAM_H
 #define _SYS_STREAM_H
@@ -25,7 +25,7 @@ struct queue;
 struct msgb;
 struct datab;
 
-/* Credentials of the caller of an ioctl, or of the process that opens. */
+/* The credentials of the process that calls ioctl or open. */
 typedef struct cred {
 	uid_t cr_uid;
 	gid_t cr_gid;
@@ -33,7 +33,7 @@ typedef struct cred {
 	gid_t cr_rgid;
 } cred_t;
 
-/* Called when the last reference to an external buffer is gone. */
+/* The routine that is called when the last reference to an external buffer has been freed. */
 typedef struct free_rtn {
 	void (*free_func)(char *);
 	char *free_arg;
@@ -46,7 +46,7 @@ typedef struct datab {
 	unsigned int db_ref;
 	unsigned char db_type;
 	unsigned char db_flags;
-	void *db_hw; /* the library's own */
+	void *db_hw; /* for the library's own use */
 } dblk_t;
 
 typedef struct msgb {
@@ -59,7 +59,7 @@ typedef struct msgb {
 	unsigned char b_band;
 	unsigned char b_tag;
 	unsigned short b_flag;
-	void *b_hw; /* the library's own */
+	void *b_hw; /* for the library's own use */
 } mblk_t;
 
 /* b_flag */
@@ -104,18 +104,18 @@ struct streamtab {
 
 typedef struct queue {
 	struct qinit *q_qinfo;
-	struct msgb *q_first; /* null or not null; see freezestr */
+	struct msgb *q_first; /* null if the queue is empty; for the messages see freezestr */
 	struct msgb *q_last;
 	struct queue *q_next; /* for canput, put, putctl and comparisons */
 	struct queue *q_link;
-	void *q_ptr; /* the module's own, in this process */
+	void *q_ptr; /* for the module's own use, in this process */
 	size_t q_count;
 	unsigned int q_flag;
 	ssize_t q_minpsz;
 	ssize_t q_maxpsz;
 	size_t q_hiwat;
 	size_t q_lowat;
-	void *q_hw; /* the library's own */
+	void *q_hw; /* for the library's own use */
 } queue_t;
 
 /* q_flag */
@@ -132,10 +132,10 @@ typedef struct queue {
 #define DRVOPEN 0
 #define MODOPEN 1
 #define CLONEOPEN 2
-/* A failure of an old-style open procedure */
+/* What an old-style open procedure returns if it fails */
 #define OPENFAIL (-1)
 
-/* NAMEdevflag; D_DEVICE is ours: the object is a driver and no module. The others are accepted and change nothing. */
+/* NAMEdevflag. D_DEVICE, an extension, says that the object is a driver. The other flags are accepted and change nothing. */
 #define D_OLD 0x001
 #define D_DMA 0x002
 #define D_MP 0x004
@@ -189,10 +189,10 @@ typedef struct queue {
 /* flag of flushq and flushband */
 #define FLUSHDATA 0
 #define FLUSHALL 1
-/* An error that an M_ERROR leaves as it is. */
+/* In an M_ERROR: leaves this error as it is. */
 #define NOERROR 0xff
 
-/* The block of an M_IOCTL, M_IOCACK, M_IOCNAK */
+/* The block of an M_IOCTL, M_IOCACK or M_IOCNAK */
 struct iocblk {
 	int ioc_cmd;
 	cred_t *ioc_cr;
@@ -202,13 +202,13 @@ struct iocblk {
 	int ioc_rval;
 	int ioc_fill1;
 	unsigned int ioc_flag;
-	long ioc_fill2; /* as long as copyreq and copyresp */
+	long ioc_fill2; /* makes it as long as copyreq and copyresp */
 };
 #define ioc_uid ioc_cr->cr_uid
 #define ioc_gid ioc_cr->cr_gid
 #define TRANSPARENT ((size_t)-1)
 
-/* That of an M_COPYIN, M_COPYOUT */
+/* The block of an M_COPYIN or M_COPYOUT */
 struct copyreq {
 	int cq_cmd;
 	cred_t *cq_cr;
@@ -221,7 +221,7 @@ struct copyreq {
 #define cq_uid cq_cr->cr_uid
 #define cq_gid cq_cr->cr_gid
 
-/* That of an M_IOCDATA */
+/* The block of an M_IOCDATA */
 struct copyresp {
 	int cp_cmd;
 	cred_t *cp_cr;
@@ -268,7 +268,7 @@ struct stroptions {
 #define SO_ERROPT 0x40000
 #define SO_ALL 0x3f
 
-/* The data of an M_IOCTL of I_LINK and its kin */
+/* The data of an M_IOCTL for I_LINK, I_UNLINK, I_PLINK and I_PUNLINK */
 struct linkblk {
 	queue_t *l_qtop;
 	queue_t *l_qbot;
@@ -288,7 +288,7 @@ typedef enum qfields {
 	QBAD = 8
 } qfields_t;
 
-/* pri of allocb, bufcall, testb: accepted, and without a meaning here */
+/* pri of allocb, bufcall and testb: accepted, with no effect */
 #define BPRI_LO 1
 #define BPRI_MED 2
 #define BPRI_HI 3
@@ -297,15 +297,15 @@ typedef intptr_t timeout_id_t;
 typedef intptr_t bufcall_id_t;
 typedef int toid_t;
 
-/* A module is a shared object, and calls the library's functions by their second names: a program may have functions of the first.
- * The symbols of a program, which is compiled without -fPIC or with -fPIE, are the names that it writes. */
+/* A module is a shared object and calls the library's functions by their second names, because a program may have functions of
+ * the first names. A program, which is compiled without -fPIC or with -fPIE, calls functions by the names that it writes. */
 #if defined(__PIC__) && !defined(__PIE__)
 #define HW_DDI_NAME(name) __asm__("hw_ddi_" #name)
 #else
 #define HW_DDI_NAME(name)
 #endif
 
-/* Put and control */
+/* Messages and control messages are put */
 int put(queue_t *q, mblk_t *mp) HW_DDI_NAME(put);
 int putnext(queue_t *q, mblk_t *mp) HW_DDI_NAME(putnext);
 int putq(queue_t *q, mblk_t *mp) HW_DDI_NAME(putq);
@@ -317,14 +317,14 @@ int putnextctl(queue_t *q, int type) HW_DDI_NAME(putnextctl);
 int putnextctl1(queue_t *q, int type, int param) HW_DDI_NAME(putnextctl1);
 void qreply(queue_t *q, mblk_t *mp) HW_DDI_NAME(qreply);
 
-/* Get and flush */
+/* Messages are taken out and flushed */
 mblk_t *getq(queue_t *q) HW_DDI_NAME(getq);
 void rmvq(queue_t *q, mblk_t *mp) HW_DDI_NAME(rmvq);
 void flushq(queue_t *q, int flag) HW_DDI_NAME(flushq);
 void flushband(queue_t *q, unsigned char pri, int flag) HW_DDI_NAME(flushband);
 int qsize(queue_t *q) HW_DDI_NAME(qsize);
 
-/* Flow and enable */
+/* Flow control and scheduling */
 int canput(queue_t *q) HW_DDI_NAME(canput);
 int canputnext(queue_t *q) HW_DDI_NAME(canputnext);
 int bcanput(queue_t *q, unsigned char pri) HW_DDI_NAME(bcanput);
@@ -346,7 +346,7 @@ int testb(size_t size, unsigned int pri) HW_DDI_NAME(testb);
 bufcall_id_t bufcall(size_t size, int pri, void (*func)(intptr_t), intptr_t arg) HW_DDI_NAME(bufcall);
 void unbufcall(bufcall_id_t id) HW_DDI_NAME(unbufcall);
 
-/* Shape */
+/* The shape of messages */
 void linkb(mblk_t *mp, mblk_t *bp) HW_DDI_NAME(linkb);
 mblk_t *unlinkb(mblk_t *mp) HW_DDI_NAME(unlinkb);
 mblk_t *rmvb(mblk_t *mp, mblk_t *bp) HW_DDI_NAME(rmvb);
@@ -369,23 +369,24 @@ void qprocsoff(queue_t *q) HW_DDI_NAME(qprocsoff);
 int freezestr(queue_t *q) HW_DDI_NAME(freezestr);
 void unfreezestr(queue_t *q, int cookie) HW_DDI_NAME(unfreezestr);
 
-/* Time: ticks of HZ a second */
+/* Time, in ticks: HZ ticks are a second */
 #define HW_DDI_HZ 100
 timeout_id_t timeout(void (*func)(void *), void *arg, long ticks) HW_DDI_NAME(timeout);
 long untimeout(timeout_id_t id) HW_DDI_NAME(untimeout);
 timeout_id_t qtimeout(queue_t *q, void (*func)(void *), void *arg, long ticks) HW_DDI_NAME(qtimeout);
 long quntimeout(queue_t *q, timeout_id_t id) HW_DDI_NAME(quntimeout);
 
-/* Ours: memory in the stream, which the procedures of all processes share. 56 bytes of a module, NAMEshared bytes of a driver; zeros
- * at the beginning; written in units of 8 bytes. 0, or EINVAL for a range that is not inside or outside of a procedure of the queue. */
+/* Extension: reads and writes memory in the stream, which the procedures of all processes share. A module has 56 bytes, a driver
+ * NAMEshared bytes. They are zero at first, and are written in units of 8 bytes. Returns 0; or EINVAL if the range is not inside the
+ * memory, or if the caller is no procedure of the queue. */
 int hw_q_read(queue_t *q, size_t at, void *to, size_t count);
 int hw_q_write(queue_t *q, size_t at, const void *from, size_t count);
 
-/* Ours: makes a module or, with D_DEVICE, a driver known to this process, under the name in its module_info; 0 or an errno. */
+/* Extension: registers a module, or with D_DEVICE a driver, under the name in its module_info. Returns 0 or an errno. */
 int hw_register_module(struct streamtab *info, int devflag);
-/* Ours: loads a shared object by its path, as an automatic load does by its name; 0 or an errno. */
+/* Extension: loads a shared object by its path, as an automatic load does by its name. Returns 0 or an errno. */
 int hw_module_load(const char *path);
-/* Ours: whether unknown names of modules are searched in HEADWATER_MODULES and the default directory (they are). */
+/* Extension: turns on or off the search for unknown modules in HEADWATER_MODULES and the default directory. It is on at first. */
 void hw_module_search(int on);
 
 #ifdef __cplusplus

@@ -1,7 +1,7 @@
 /*
- * The ioctls of streams, their arguments and flags, numbered as in SVR4. streamio(7) describes each.
+ * The ioctls of streams, with their arguments and flags, numbered as in SVR4. streamio(7) describes each ioctl.
  *
- * A program includes <stropts.h>, which brings the functions too.
+ * A program includes <stropts.h>, which also declares the functions.
  */
 #ifndef _SYS_STROPTS_H
 #define _SYS_STROPTS_H
@@ -12,19 +12,19 @@
 extern "C" {
 #endif
 
-/* Integers of at least 32 bits, as <xti.h> has them. */
+/* Integers of at least 32 bits, which <xti.h> defines too. */
 #ifndef _T_SCALAR_T
 #define _T_SCALAR_T
 typedef int t_scalar_t;
 typedef unsigned int t_uscalar_t;
 #endif
 
-/* Longest name of a module or driver, bytes, without the NUL. */
+/* The longest name of a module or driver in bytes, without the NUL. */
 #ifndef FMNAMESZ
 #define FMNAMESZ 8
 #endif
 
-/* Requests of ioctl(2) on a stream. Behind each: its argument. */
+/* Requests of ioctl(2) on a stream. The comment behind each is its argument. */
 #define __SID (('S') << 8)
 #define I_NREAD (__SID | 1)      /* int *: bytes of the first message's data */
 #define I_PUSH (__SID | 2)       /* const char *: the module */
@@ -72,14 +72,14 @@ typedef unsigned int t_uscalar_t;
 #define I_GET_HIWAT (__SID | 97) /* int *: bytes */
 #define I_GET_LOWAT (__SID | 98) /* int *: bytes */
 
-/* Read options: I_SRDOPT. One of the first three, one of RPROT*, and RFILL if it is wanted. */
+/* Read options of I_SRDOPT: one of the first three, one of RPROT*, and RFILL if it is wanted. */
 #define RNORM 0x00     /* bytes */
-#define RMSGD 0x01     /* one message a read; the rest is discarded */
-#define RMSGN 0x02     /* one message a read; the rest stays */
-#define RMODEMASK 0x03 /* the three above */
+#define RMSGD 0x01     /* a read returns at most one message; the rest of it is discarded */
+#define RMSGN 0x02     /* a read returns at most one message; the rest of it stays */
+#define RMODEMASK 0x03 /* the bits of the three above */
 #define RPROTDAT 0x04  /* control parts are read as data */
 #define RPROTDIS 0x08  /* control parts are discarded */
-#define RPROTNORM 0x10 /* a control part is EBADMSG */
+#define RPROTNORM 0x10 /* a read of a control part fails with EBADMSG */
 #define RFILL 0x20     /* a read waits for its whole count */
 
 /* Write options: I_SWROPT. */
@@ -91,23 +91,23 @@ typedef unsigned int t_uscalar_t;
 
 /* Error options: I_SERROPT. */
 #define RERRNORM 0x00       /* a read error stays */
-#define RERRNONPERSIST 0x01 /* it is reported once */
+#define RERRNONPERSIST 0x01 /* the error is reported once */
 #define WERRNORM 0x00       /* a write error stays */
-#define WERRNONPERSIST 0x02 /* it is reported once */
+#define WERRNONPERSIST 0x02 /* the error is reported once */
 
-/* What is discarded: I_FLUSH, bi_flag. */
+/* What I_FLUSH and bi_flag discard. */
 #define FLUSHR 0x01
 #define FLUSHW 0x02
 #define FLUSHRW 0x03
 #ifndef FLUSHBAND
-#define FLUSHBAND 0x04 /* of a module's M_FLUSH: one band alone */
+#define FLUSHBAND 0x04 /* in a module's M_FLUSH: only one band */
 #endif
 
-/* Events for which SIGPOLL is sent: I_SETSIG, I_ESETSIG. */
+/* Events of I_SETSIG and I_ESETSIG, for which SIGPOLL is sent. */
 #define S_INPUT 0x0001   /* a message that is not of high priority */
 #define S_HIPRI 0x0002   /* a message of high priority */
 #define S_OUTPUT 0x0004  /* room in band 0 */
-#define S_MSG 0x0008     /* a SIGPOLL of a module */
+#define S_MSG 0x0008     /* an M_SIG of a module with SIGPOLL */
 #define S_ERROR 0x0010   /* M_ERROR */
 #define S_HANGUP 0x0020  /* M_HANGUP */
 #define S_RDNORM 0x0040  /* a message of band 0 */
@@ -126,25 +126,25 @@ typedef unsigned int t_uscalar_t;
 #define MORECTL 1
 #define MOREDATA 2
 
-/* All streams below a multiplexer: I_UNLINK, I_PUNLINK. */
+/* For I_UNLINK and I_PUNLINK: all streams below a multiplexer. */
 #define MUXID_ALL (-1)
 
-/* Any band above 0 that was used before: I_CANPUT. */
+/* For I_CANPUT: any band above 0 that was used before. */
 #define ANYBAND (-1)
 
-/* Which messages have the mark: I_ATMARK. */
+/* For I_ATMARK: which marked messages count. */
 #define ANYMARK 0x01
 #define LASTMARK 0x02
 
-/* No time-out: ic_timout, and poll(2). */
+/* For ic_timout and poll(2): no time-out. */
 #ifndef INFTIM
 #define INFTIM (-1)
 #endif
 
-/* A part of a message: getmsg, putmsg. */
+/* A part of a message, for getmsg and putmsg. */
 struct strbuf {
-    int maxlen; /* bytes of room; -1: the part is left */
-    int len;    /* bytes of the part; -1: none */
+    int maxlen; /* bytes of room; -1: the part is not received */
+    int len;    /* bytes of the part; -1: there is no such part */
     char *buf;
 };
 
@@ -152,12 +152,12 @@ struct strbuf {
 struct strpeek {
     struct strbuf ctlbuf;
     struct strbuf databuf;
-    long flags; /* RS_HIPRI: only a message of high priority */
+    long flags; /* 0, or RS_HIPRI for only a message of high priority */
 };
 
 /* I_FDINSERT. */
 struct strfdinsert {
-    struct strbuf ctlbuf; /* the driver's id of fildes's stream is stored in it */
+    struct strbuf ctlbuf; /* the number of the stream of fildes is stored in it */
     struct strbuf databuf;
     long flags;
     int fildes;
@@ -167,7 +167,7 @@ struct strfdinsert {
 /* I_STR. */
 struct strioctl {
     int ic_cmd;
-    int ic_timout; /* seconds; 0: 15 seconds; INFTIM: none */
+    int ic_timout; /* seconds; 0: 15 seconds; INFTIM: no time-out */
     int ic_len;    /* bytes at ic_dp, which must have room for the answer */
     char *ic_dp;
 };
@@ -175,7 +175,7 @@ struct strioctl {
 /* I_RECVFD. */
 struct strrecvfd {
     int fd;
-    uid_t uid; /* effective, of the process that sent it */
+    uid_t uid; /* effective user of the process that sent the descriptor */
     gid_t gid;
     char fill[8];
 };
@@ -187,7 +187,7 @@ struct str_mlist {
 
 /* I_LIST. */
 struct str_list {
-    int sl_nmods; /* names for which there is room; becomes those that were stored */
+    int sl_nmods; /* how many names fit; becomes how many were stored */
     struct str_mlist *sl_modlist;
 };
 
@@ -203,7 +203,7 @@ struct strsigset {
     int ss_events; /* S_* */
 };
 
-/* I_GETPMSG, I_PUTPMSG. This library's own. */
+/* I_GETPMSG, I_PUTPMSG. An extension of this library. */
 struct strpmsg {
     struct strbuf ctlbuf;
     struct strbuf databuf;

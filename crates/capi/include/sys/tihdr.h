@@ -1,5 +1,5 @@
-/* The primitives of the Transport Provider Interface: control parts of messages. Lengths and offsets are in bytes, offsets from the
- * beginning of the control part. ticots(7). */
+/* The primitives of the Transport Provider Interface, which are control parts of messages. Lengths and offsets are in bytes;
+ * offsets count from the beginning of the control part. See ticots(7). */
 #ifndef _SYS_TIHDR_H
 #define _SYS_TIHDR_H
 
@@ -110,7 +110,7 @@ struct T_bind_req {
     t_uscalar_t CONIND_number;
 };
 
-/* Gives the address up. */
+/* Releases the address. */
 struct T_unbind_req {
     t_scalar_t PRIM_type;
 };
@@ -132,12 +132,12 @@ struct T_optmgmt_req {
     t_scalar_t MGMT_flags;
 };
 
-/* Ends the own direction in order. */
+/* Ends the sender's own direction in order (orderly release). */
 struct T_ordrel_req {
     t_scalar_t PRIM_type;
 };
 
-/* A connection is asked for. */
+/* A peer asks for a connection. */
 struct T_conn_ind {
     t_scalar_t PRIM_type;
     t_scalar_t SRC_length;
@@ -206,7 +206,7 @@ struct T_error_ack {
     t_scalar_t UNIX_error;
 };
 
-/* A primitive was done. */
+/* A primitive has succeeded. */
 struct T_ok_ack {
     t_scalar_t PRIM_type;
     t_scalar_t CORRECT_prim;
@@ -280,7 +280,7 @@ struct T_capability_req {
     t_uscalar_t CAP_bits1;
 };
 
-/* Answers that. */
+/* Answers T_CAPABILITY_REQ. */
 struct T_capability_ack {
     t_scalar_t PRIM_type;
     t_uscalar_t CAP_bits1;
@@ -288,7 +288,7 @@ struct T_capability_ack {
     t_uscalar_t ACCEPTOR_id;
 };
 
-/* Any of them. */
+/* Any primitive. */
 union T_primitives {
     t_scalar_t type;
     struct T_conn_req conn_req;

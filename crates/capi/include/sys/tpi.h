@@ -1,4 +1,4 @@
-/* Types of the Transport Provider Interface, and what belongs to no primitive. sys/tihdr.h has the primitives. */
+/* Types and constants of the Transport Provider Interface that belong to no primitive. sys/tihdr.h has the primitives. */
 #ifndef _SYS_TPI_H
 #define _SYS_TPI_H
 
@@ -26,7 +26,7 @@ typedef unsigned int t_uscalar_t;
 #define T_ODF_MORE 0x01
 #define T_ODF_EX 0x02
 
-/* SEQ_number of T_DISCON_REQ and T_DISCON_IND: no connection that waits. */
+/* SEQ_number of T_DISCON_REQ and T_DISCON_IND if no waiting connection is meant. */
 #define BADSEQNUM (-1)
 
 #ifdef __cplusplus
