@@ -44,7 +44,7 @@ fn main() -> Result<()> {
     load::install();
     std::hint::black_box(exports::all());
     let directory = std::env::args().nth(1).filter(|word| word != "--bench").expect("the directory of upper.so");
-    // SAFETY: the only thread.
+    // SAFETY: no other thread runs yet that could read the environment.
     unsafe { std::env::set_var("HEADWATER_MODULES", directory) };
     register(Capitals)?;
     for bytes in [64, 4096] {

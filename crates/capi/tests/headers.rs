@@ -274,18 +274,18 @@ fn log_constants_and_layouts_match_the_log_driver() {
 
     let flags = LogFlags::ERROR | LogFlags::CONSOLE;
     let bytes = LogControl::new(-3, flags).with_priority(0x0102_0304).bytes();
-    // SAFETY: as long, and every pattern of bits is a log_ctl.
+    // SAFETY: a log_ctl has `LogControl::LEN` bytes, which was asserted above, and any bytes are a valid one.
     let control: abi::log_ctl = unsafe { std::mem::transmute(bytes) };
     assert_eq!((control.level, control.flags, control.pri), (-3, flags.bits(), 0x0102_0304));
     // The fields that the driver sets, by bytes that are all different.
     let bytes: [u8; LogControl::LEN] = std::array::from_fn(|byte| byte as u8 + 1);
     let read = LogControl::of(&bytes).expect("long enough");
-    // SAFETY: as above.
+    // SAFETY: a log_ctl has `LogControl::LEN` bytes, which was asserted above, and any bytes are a valid one.
     let control: abi::log_ctl = unsafe { std::mem::transmute(bytes) };
     assert_eq!((control.mid, control.sid, control.level), (read.mid(), read.sid(), read.level()));
     assert_eq!((control.ltime, control.ttime, control.seq_no as u32), (read.ltime(), read.ttime(), read.seq_no()));
 
-    // SAFETY: as long, and every pattern of bits is a trace_ids.
+    // SAFETY: a trace_ids has `TraceId::LEN` bytes, which was asserted above, and any bytes are a valid one.
     let ids: abi::trace_ids =
         unsafe { std::mem::transmute(TraceId { mid: Some(7), sid: Some(8), level: Some(9) }.bytes()) };
     assert_eq!((ids.ti_mid, ids.ti_sid, ids.ti_level), (7, 8, 9));
@@ -423,7 +423,7 @@ fn primitives_are_laid_out_as_tpi_encodes_them() {
         OPT_offset: 0,
         SEQ_number: 7,
     };
-    // SAFETY: words without gaps.
+    // SAFETY: T_conn_ind consists of words without gaps, so all of its bytes are initialised.
     let bytes: [u8; size_of::<abi::T_conn_ind>()] = unsafe { std::mem::transmute(made) };
     assert_eq!(bytes, encoded[..bytes.len()]);
     let wanted = headwater_streams::tpi::Capabilities { info: true, acceptor: true };

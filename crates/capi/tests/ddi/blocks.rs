@@ -24,7 +24,7 @@ type Model = Vec<(u8, Vec<u8>)>;
 static FREED: AtomicUsize = AtomicUsize::new(0);
 
 unsafe extern "C" fn note_free(argument: *mut c_char) {
-    // SAFETY: the argument is the box that was handed over.
+    // SAFETY: `argument` is the box that `block` has handed over.
     drop(unsafe { Box::from_raw(argument.cast::<[u8; 64]>()) });
     FREED.fetch_add(1, Ordering::Relaxed);
 }
@@ -34,7 +34,7 @@ unsafe fn block(random: &mut Random, made: &mut usize) -> (*mut Mblk, (u8, Vec<u
     let (before, len) = (random.below(4), random.below(40));
     let bytes: Vec<u8> = (0..len).map(|_| random.below(256) as u8).collect();
     let kind = if random.below(4) == 0 { 1 } else { 0 };
-    // SAFETY: the buffers have room.
+    // SAFETY: each buffer has room for the bytes that are written.
     unsafe {
         let mp = if random.below(4) == 0 {
             *made += 1;
@@ -56,7 +56,7 @@ unsafe fn block(random: &mut Random, made: &mut usize) -> (*mut Mblk, (u8, Vec<u
 unsafe fn seen(mut mp: *const Mblk) -> Model {
     let mut model = Vec::new();
     while !mp.is_null() {
-        // SAFETY: blocks of ours.
+        // SAFETY: `mp` is a message that this test has made.
         unsafe {
             let len = (*mp).wptr.addr() - (*mp).rptr.addr();
             model.push(((*(*mp).datap).kind, std::slice::from_raw_parts((*mp).rptr, len).to_vec()));
@@ -121,7 +121,7 @@ fn block_functions_match_the_model() {
     let (mut made, freed) = (0, FREED.load(Ordering::Relaxed));
     for seed in 0..rounds {
         let mut random = Random(seed);
-        // SAFETY: blocks are used as SVR4 says; the model tells which there are.
+        // SAFETY: blocks are used as SVR4 allows; the model knows which ones exist.
         unsafe {
             let mut messages: Vec<(*mut Mblk, Model)> = Vec::new();
             for step in 0..60 {
@@ -243,7 +243,7 @@ fn threads_share_one_buffer_by_dupb_and_freeb() {
     for _ in 0..200 {
         let buffer = Box::into_raw(Box::new([7u8; 64])).cast::<u8>();
         let mut routine = FreeRoutine { function: Some(note_free), argument: buffer.cast() };
-        // SAFETY: each thread has blocks of its own.
+        // SAFETY: `buffer` has 64 bytes and lives until its last block is freed; `mp` is a block that was just made.
         let blocks: Vec<usize> = unsafe {
             let mp = esballoc(buffer, 64, 0, &raw mut routine);
             (*mp).wptr = (*mp).wptr.add(64);
@@ -256,14 +256,14 @@ fn threads_share_one_buffer_by_dupb_and_freeb() {
                 scope.spawn(move || {
                     let mp: *mut Mblk = ptr::with_exposed_provenance_mut(address);
                     for _ in 0..50 {
-                        // SAFETY: as above.
+                        // SAFETY: `mp` and `other` are blocks that only this thread has.
                         unsafe {
                             let other = dupb(mp);
                             assert_eq!(*(*other).rptr, 7);
                             freeb(other);
                         }
                     }
-                    // SAFETY: as above.
+                    // SAFETY: `mp` is a block that only this thread has.
                     unsafe { freeb(mp) };
                 });
             }
@@ -274,7 +274,7 @@ fn threads_share_one_buffer_by_dupb_and_freeb() {
 
 #[test]
 fn null_and_wrong_arguments_are_harmless() {
-    // SAFETY: null is allowed where the man page says so.
+    // SAFETY: the man page allows null for these arguments.
     unsafe {
         freemsg(ptr::null_mut());
         freeb(ptr::null_mut());

@@ -82,7 +82,7 @@ pub fn directory() -> &'static Path {
         directory
     });
     SET.call_once(|| {
-        // SAFETY: tests wait for this one, and none has read the environment yet.
+        // SAFETY: all tests wait in `call_once`, so no other thread reads the environment yet.
         unsafe { std::env::set_var("HEADWATER_MODULES", directory) };
     });
     directory
@@ -112,7 +112,7 @@ pub fn read_within(stream: &Stream, time: Duration) -> String {
 pub fn variable(object: &str, name: &str) -> i32 {
     let path = std::ffi::CString::new(directory().join(object).to_str().expect("text")).expect("no zero");
     let name = std::ffi::CString::new(name).expect("no zero");
-    // SAFETY: the module is loaded, and the variable is an int that one thread changes at a time.
+    // SAFETY: `path` and `name` are strings; `name` is an int of the module, which one thread changes at a time.
     unsafe {
         let object = libc::dlopen(path.as_ptr(), libc::RTLD_NOW);
         let found = libc::dlsym(object, name.as_ptr()).cast::<i32>();

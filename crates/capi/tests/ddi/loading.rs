@@ -17,7 +17,7 @@ fn program_that_pushes() {
     let Ok(name) = std::env::var("DDI_TEST_PUSH") else { return };
     std::hint::black_box(exports::all());
     if std::env::var_os("DDI_TEST_OFF").is_some() {
-        // SAFETY: it takes a number.
+        // SAFETY: hw_module_search takes no pointer.
         unsafe { exports::hw_module_search(0) };
     }
     let (near, far) = pipe().expect("pipe");
@@ -129,7 +129,7 @@ fn objects_without_the_named_module_are_refused() {
     std::fs::write(place.path().join("text.so"), "no object").expect("written");
     let load = |name: &str| {
         let path = CString::new(place.path().join(format!("{name}.so")).to_str().expect("text")).expect("no zero");
-        // SAFETY: a path.
+        // SAFETY: `path` is a string.
         unsafe { exports::hw_module_load(path.as_ptr()) }
     };
     for (name, errno) in [("empty", libc::ENOEXEC), ("misnamed", libc::ENOEXEC), ("nameless", libc::EINVAL)] {

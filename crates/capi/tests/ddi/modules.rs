@@ -232,10 +232,10 @@ fn open_and_close_run_once_and_failed_open_pushes_nothing() {
     assert_eq!(variable("ctest.so", "ctest_opens"), opens + 1);
     near.pop().expect("popped");
     assert_eq!(variable("ctest.so", "ctest_closes"), closes + 1);
-    // SAFETY: tests wait for this one, and the module alone reads the environment.
+    // SAFETY: no other test runs meanwhile, and only the module reads the environment.
     unsafe { std::env::set_var("CTEST_REFUSE", "1") };
     let refused = near.push("ctest");
-    // SAFETY: as above.
+    // SAFETY: no other test runs meanwhile, and only the module reads the environment.
     unsafe { std::env::remove_var("CTEST_REFUSE") };
     assert_eq!(refused.expect_err("refused").errno(), Errno::Busy);
     assert_eq!(near.modules().list().expect("one").len(), 1);
