@@ -1,15 +1,15 @@
-//! What a module in C costs beside one in Rust that does the same work: a message is written, passes the module, and is
-//! read, in one process.
+//! Measures what a module in C costs compared with one in Rust that does the same work: a message is written, passes
+//! the module, and is read, in one process.
 //!
-//! `cargo bench -p headwater-capi --bench module_cost -- DIRECTORY`, where DIRECTORY (an absolute path) has `upper.so` (`make` in
-//! `examples/c-module`).
+//! Run it by `cargo bench -p headwater-capi --bench module_cost -- DIRECTORY`. DIRECTORY is an absolute path; it has
+//! `upper.so`, which `make` in `examples/c-module` makes.
 
 use std::time::Instant;
 
 use headwater::ddi::{exports, load};
 use headwater_streams::{Kind, Message, Module, ModuleInfo, Queue, Result, Side, Stream, pipe, register};
 
-/// The same as `upper.c`.
+/// Does the same as `upper.c`.
 #[derive(Debug)]
 struct Capitals;
 
@@ -40,7 +40,7 @@ fn time(near: &Stream, far: &Stream, bytes: usize, count: u32) -> Result<f64> {
 }
 
 fn main() -> Result<()> {
-    // As the C library does before it opens its first stream.
+    // The C library does this before it opens its first stream.
     load::install();
     std::hint::black_box(exports::all());
     let directory = std::env::args().nth(1).filter(|word| word != "--bench").expect("the directory of upper.so");

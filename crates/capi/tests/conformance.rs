@@ -1,9 +1,9 @@
-//! The conformance suite: makes the library once, compiles each C program of `conformance/`, and runs it with a time
-//! limit. A program prints each check that failed, and its status is their number.
+//! The conformance suite. It makes the library once, compiles each C program of `conformance/`, and runs it with a time
+//! limit. A program prints each check that failed, and its exit status is how many failed.
 //!
-//! Each program is run linked with the library, and preloaded with it, some in both ways at once; `--ignored sanitized`
-//! runs them with AddressSanitizer. The library is a debug build (made/mod.rs); `HEADWATER_CAPI_PROFILE=clib` tests the
-//! one that is installed, as `cargo xtask ci` does in its step `c-library`.
+//! Each program runs linked with the library and preloaded with it, and some run in both ways at once. `--ignored
+//! sanitized` runs the programs with AddressSanitizer. The library is a debug build (made/mod.rs).
+//! `HEADWATER_CAPI_PROFILE=clib` tests the library that is installed, as `cargo xtask ci` does in its step `c-library`.
 
 mod made;
 
@@ -14,7 +14,7 @@ use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
-/// For the longest program, on a busy machine.
+/// The time limit of a program: enough for the longest one on a busy machine.
 const TIME_LIMIT: Duration = Duration::from_secs(400);
 
 const SANITIZE: [&str; 2] = ["-fsanitize=address", "-fno-omit-frame-pointer"];
@@ -23,7 +23,7 @@ const SANITIZE: [&str; 2] = ["-fsanitize=address", "-fno-omit-frame-pointer"];
 enum Mode {
     Linked,
     Preloaded,
-    /// Linked with the library, which is preloaded too.
+    /// Linked with the library, which is also preloaded.
     Both,
     Sanitized,
 }
@@ -32,13 +32,13 @@ fn package() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Makes the library, once for all tests of this program. Returns the directory that it is in.
+/// Makes the library, once for all tests of this program. Returns the directory of the library.
 fn library() -> &'static Path {
     static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
     LIBRARY.get_or_init(|| made::make(&["all"]))
 }
 
-/// The library with which a program is linked in the place of the one that is preloaded: its calls fail.
+/// Makes a library to link a program with that is meant to run with the preloaded one. All calls of this library fail.
 fn unlinked() -> &'static Path {
     static UNLINKED: OnceLock<PathBuf> = OnceLock::new();
     UNLINKED.get_or_init(|| {
@@ -51,7 +51,7 @@ fn unlinked() -> &'static Path {
     })
 }
 
-/// Compiles the source of a program, once for all ways to link it, which wait for it. Returns the object file's path.
+/// Compiles the source of a program, once for all modes, which wait for it. Returns the path of the object file.
 fn object(name: &str, is_sanitized: bool) -> PathBuf {
     static OBJECTS: Mutex<BTreeMap<String, Arc<OnceLock<PathBuf>>>> = Mutex::new(BTreeMap::new());
     let file = format!("{name}{}.o", if is_sanitized { "-sanitized" } else { "" });
@@ -84,7 +84,7 @@ fn linked(name: &str, mode: Mode) -> PathBuf {
     let mut compiler = Command::new("cc");
     compiler.arg("-pthread").arg(object(name, is_sanitized)).arg("-o").arg(&program);
     if name == "modules" {
-        // Modules that are loaded see the program's functions.
+        // The functions of the program are visible to modules that are loaded.
         compiler.arg("-rdynamic");
     }
     match mode {
@@ -114,10 +114,10 @@ fn compile_modules(to: &Path) {
 
 fn run(name: &str, mode: Mode) {
     let program = linked(name, mode);
-    // For its owner alone, whatever the mask is: another one would be refused.
+    // Only the owner may use the directory, whatever the umask is: the library refuses any other.
     let private = std::os::unix::fs::PermissionsExt::from_mode(0o700);
     let devices = tempfile::Builder::new().permissions(private).tempdir().expect("a directory");
-    // A file: a process that a test has left behind keeps no pipe open.
+    // The output goes to a file, because a process that a test leaves behind would keep a pipe open.
     let log = devices.path().join("output");
     let output = File::create(&log).expect("a file");
     if name == "modules" {
@@ -133,7 +133,7 @@ fn run(name: &str, mode: Mode) {
         .stdin(Stdio::null())
         .stdout(output.try_clone().expect("a descriptor"))
         .stderr(output);
-    // A rate says nothing of a library on a busy machine: the variable asks for it.
+    // On a busy machine a rate says nothing about the library, so rates are measured only if the variable asks for it.
     if std::env::var_os("HEADWATER_CYCLES_MIN").is_none() {
         command.env("HEADWATER_CYCLES_MIN", "0");
     }
@@ -146,7 +146,7 @@ fn run(name: &str, mode: Mode) {
         Mode::Both => {
             command.env("LD_PRELOAD", library().join("libheadwater.so"));
         }
-        // A program whose children are killed is not asked about leaks, and sleeps of several seconds take longer.
+        // A program whose children are killed would report leaks, and sleeps of several seconds take longer.
         Mode::Sanitized => {
             command.env("ASAN_OPTIONS", "detect_leaks=0:allow_user_segv_handler=1").env("HEADWATER_CYCLES_MIN", "0");
         }
@@ -168,7 +168,7 @@ fn run(name: &str, mode: Mode) {
     let output = String::from_utf8_lossy(&fs::read(&log).expect("output")).into_owned();
     println!("{output}");
     assert!(status.success(), "{name}: {status}\n{output}");
-    // A program whose table is empty would succeed.
+    // A program whose table of checks is empty would succeed.
     let checks = output.lines().rev().find_map(|line| line.strip_suffix(" checks, 0 failed")?.parse::<u32>().ok());
     assert!(checks.is_some_and(|checks| checks >= 10), "{name} has made no checks:\n{output}");
 }
@@ -199,7 +199,7 @@ programs! {
     processes, readiness, requests, stdio, terminals, threads, waits, xti_errors, xti_internet, xti_use,
 }
 
-/// Their programs make pipes, and attach streams to names.
+/// Programs that make pipes and attach streams to names.
 mod linked_and_preloaded {
     #[test]
     fn attach() {

@@ -1,5 +1,6 @@
-//! The table of docs/c-library.md, "Every call that takes a descriptor", against the kernel's header, the C library's
-//! headers and symbols, and this library's symbols: no call that takes a descriptor is left out. For x86-64 and glibc.
+//! Compares the table of docs/c-library.md, "Every call that takes a descriptor", with the kernel's header, the C
+//! library's headers and symbols, and this library's symbols. No call that takes a descriptor may be missing. For
+//! x86-64 and glibc.
 #![cfg(all(target_arch = "x86_64", target_env = "gnu"))]
 
 mod made;
@@ -8,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// System calls that take no descriptor, up to Linux 6.18.
+/// The system calls that take no descriptor, up to Linux 6.18.
 const WITHOUT_DESCRIPTOR: &str = "
     stat lstat mprotect munmap brk rt_sigaction rt_sigprocmask rt_sigreturn access sched_yield mremap msync mincore madvise shmget
     shmat shmctl pause nanosleep getitimer alarm setitimer getpid clone fork vfork exit wait4 kill uname semget semop semctl shmdt
@@ -31,7 +32,7 @@ const WITHOUT_DESCRIPTOR: &str = "
     lsm_set_self_attr lsm_list_modules mseal
 ";
 
-/// The C library's headers that declare functions on descriptors.
+/// The C library's headers that declare functions with descriptors.
 const HEADERS: &str = "
     aio.h arpa/inet.h dirent.h err.h fcntl.h ftw.h fts.h glob.h grp.h ifaddrs.h mqueue.h netdb.h netinet/in.h poll.h pty.h sched.h
     signal.h spawn.h stdio.h stdio_ext.h stdlib.h sys/epoll.h sys/eventfd.h sys/fanotify.h sys/file.h sys/inotify.h sys/ioctl.h
@@ -40,10 +41,10 @@ const HEADERS: &str = "
     wchar.h
 ";
 
-/// What the library does with a call.
+/// The library that handles a call on a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Verdict {
-    /// It answers: as a pipe of the kernel does, or with an error.
+    /// The library handles the call, as a pipe of the kernel would or with an error.
     Library,
     Kernel,
 }
@@ -54,7 +55,7 @@ struct Table {
     functions: BTreeMap<String, Verdict>,
 }
 
-/// The names in backquotes.
+/// Returns the names in backquotes.
 fn names(cell: &str) -> impl Iterator<Item = String> {
     cell.split('`').skip(1).step_by(2).map(str::to_owned)
 }
@@ -83,7 +84,7 @@ fn table() -> Table {
     table
 }
 
-/// What the compiler's preprocessor makes of a text.
+/// Returns a text as the compiler's preprocessor writes it.
 fn preprocessed(text: &str, options: &[&str]) -> String {
     let mut compiler = Command::new("cc");
     compiler.args(["-E", "-P", "-x", "c"]).args(options).arg("-");
@@ -94,7 +95,7 @@ fn preprocessed(text: &str, options: &[&str]) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// The functions that a shared library has for programs; of the C library those for itself are left out.
+/// Returns the functions that a shared library exports for programs, without those that the C library has for itself.
 fn exported(library: &Path) -> BTreeSet<String> {
     let output = Command::new("nm").args(["-D", "--with-symbol-versions"]).arg(library).output().expect("nm");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -108,13 +109,13 @@ fn exported(library: &Path) -> BTreeSet<String> {
     text.lines().filter_map(function).collect()
 }
 
-/// The C library that programs on this machine use.
+/// Returns the exports of the C library that programs on this machine use.
 fn c_library() -> BTreeSet<String> {
     let output = Command::new("cc").arg("-print-file-name=libc.so.6").output().expect("cc");
     exported(Path::new(String::from_utf8_lossy(&output.stdout).trim()))
 }
 
-/// The functions that headers declare with a parameter that is a descriptor, by its name or type.
+/// Returns the functions that headers declare with a parameter that is a descriptor, by its name or type.
 fn declared_with_descriptor() -> BTreeSet<String> {
     let includes: String = HEADERS.split_whitespace().map(|header| format!("#include <{header}>\n")).collect();
     let text = preprocessed(&format!("#define _GNU_SOURCE\n{includes}"), &["-O2", "-D_FORTIFY_SOURCE=2"]);
@@ -141,7 +142,7 @@ fn declared_with_descriptor() -> BTreeSet<String> {
     functions
 }
 
-/// A function's name without what tells its variants apart.
+/// Returns the name that all variants of a function share.
 fn base(name: &str) -> &str {
     let mut name = name.trim_start_matches('_');
     name = name.strip_prefix("libc_").unwrap_or(name);
@@ -191,7 +192,7 @@ fn every_function_of_the_c_library_that_takes_a_descriptor_is_in_the_table() {
     assert!(declared.len() > 150, "{declared:?}");
     let missing: Vec<_> = declared.iter().filter(|name| !table.functions.contains_key(*name)).collect();
     assert!(missing.is_empty(), "what do these do at a stream? {missing:?}");
-    // Other names of the same functions, which no header declares.
+    // Functions that are the same under other names, and that no header declares.
     let bases: BTreeSet<&str> = table.functions.keys().map(|name| base(name)).collect();
     let others: Vec<_> =
         exported.iter().filter(|name| bases.contains(base(name)) && !table.functions.contains_key(*name)).collect();
@@ -201,7 +202,7 @@ fn every_function_of_the_c_library_that_takes_a_descriptor_is_in_the_table() {
 #[test]
 fn library_exports_every_function_that_it_handles() {
     let ours = exported(&made::make(&["all"]).join("libheadwater.so"));
-    // The file actions are read when the program is started.
+    // The library reads file actions only when the program is started, so it needs no functions for them.
     let is_read = |name: &String| name.starts_with("posix_spawn_file_actions_");
     let answered = table().functions.into_iter().filter(|(_, verdict)| *verdict == Verdict::Library);
     let missing: Vec<_> =

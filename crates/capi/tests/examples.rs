@@ -1,4 +1,4 @@
-//! The programs of `examples/c` compile without a warning, and succeed. Skipped where a tool is missing.
+//! Checks that the programs of `examples/c` compile without a warning and succeed. Skipped if a tool is missing.
 
 mod made;
 
@@ -11,7 +11,7 @@ fn examples() -> PathBuf {
     Path::new(CRATE).join("../../examples/c")
 }
 
-/// The programs: the files whose names end with `.c`.
+/// Returns the programs: the files whose names end with `.c`.
 fn programs() -> Vec<String> {
     let entries = std::fs::read_dir(examples()).expect("a folder");
     let names = entries.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned());
@@ -21,7 +21,7 @@ fn programs() -> Vec<String> {
     names
 }
 
-/// Whether a command exists; says so if it does not.
+/// Returns whether a command exists, and prints a line if it does not.
 fn is_there(tool: &str) -> bool {
     let found = Command::new(tool).arg("--version").output().is_ok();
     if !found {

@@ -1,5 +1,5 @@
-//! The headers in `include/` compile alone and in every dialect, and agree with `src/abi.rs` and with
-//! `headwater_streams`. Skipped where there is no compiler.
+//! Checks that the headers in `include/` compile alone and in every dialect, and that they agree with `src/abi.rs` and
+//! `headwater_streams`. Skipped if there is no compiler.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -12,7 +12,7 @@ use headwater_streams::{Events, Flush, ReadOptions, SignalEvents, WriteOptions, 
 
 const INCLUDE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/include");
 
-/// The dialects that programs for these headers are written in: compiler and option.
+/// The dialects in which programs for these headers are written: the compiler and its option.
 const DIALECTS: [(&str, &str); 10] = [
     ("cc", "c89"),
     ("cc", "gnu89"),
@@ -26,10 +26,10 @@ const DIALECTS: [(&str, &str); 10] = [
     ("c++", "c++20"),
 ];
 
-/// Headers that define no constant and no structure. Those for modules that are written in C have tests of their own.
+/// The headers that define no constant and no structure. Headers for modules in C have tests of their own.
 const WITHOUT_NAMES: [&str; 2] = ["stropts.h", "sys/poll.h"];
 
-/// Compiles a text without a warning. None if there is no such compiler.
+/// Compiles a text, which must cause no warning. Returns `None` if there is no such compiler.
 fn compile(compiler: &str, dialect: &str, text: &str, program: &Path) -> Option<()> {
     let source = program.with_extension(if compiler == "cc" { "c" } else { "cc" });
     std::fs::write(&source, text).expect("room");
@@ -48,7 +48,7 @@ fn compile(compiler: &str, dialect: &str, text: &str, program: &Path) -> Option<
     }
 }
 
-/// The headers for programs.
+/// Returns the names of the headers for programs.
 fn headers() -> impl Iterator<Item = &'static str> {
     HEADERS.iter().map(|(header, ..)| *header).chain(WITHOUT_NAMES)
 }
@@ -57,7 +57,7 @@ fn text(header: &str) -> String {
     std::fs::read_to_string(format!("{INCLUDE}/{header}")).expect("it is there")
 }
 
-/// The names of the constants that a header defines.
+/// Returns the names of the constants that a header defines.
 fn defined(text: &str) -> BTreeSet<&str> {
     text.lines()
         .filter_map(|line| line.strip_prefix("#define ")?.split_once(' '))
@@ -66,7 +66,7 @@ fn defined(text: &str) -> BTreeSet<&str> {
         .collect()
 }
 
-/// The structures of a header, and their fields in order.
+/// Returns the structures of a header, with their fields in order.
 fn declared(text: &str) -> BTreeMap<&str, Vec<&str>> {
     let mut structures = BTreeMap::new();
     let mut inside: Option<(&str, Vec<&str>)> = None;
@@ -83,7 +83,7 @@ fn declared(text: &str) -> BTreeMap<&str, Vec<&str>> {
     structures
 }
 
-/// A temporary directory, and a path of a program in it.
+/// Makes a temporary directory. Returns it, and the path of a program in it.
 fn place() -> (tempfile::TempDir, PathBuf) {
     let directory = tempfile::tempdir().expect("a directory");
     let program = directory.path().join("program");
@@ -277,7 +277,7 @@ fn log_constants_and_layouts_match_the_log_driver() {
     // SAFETY: a log_ctl has `LogControl::LEN` bytes, which was asserted above, and any bytes are a valid one.
     let control: abi::log_ctl = unsafe { std::mem::transmute(bytes) };
     assert_eq!((control.level, control.flags, control.pri), (-3, flags.bits(), 0x0102_0304));
-    // The fields that the driver sets, by bytes that are all different.
+    // All bytes differ, so that each field that the driver sets is recognised.
     let bytes: [u8; LogControl::LEN] = std::array::from_fn(|byte| byte as u8 + 1);
     let read = LogControl::of(&bytes).expect("long enough");
     // SAFETY: a log_ctl has `LogControl::LEN` bytes, which was asserted above, and any bytes are a valid one.
@@ -297,7 +297,7 @@ fn transport_constants_are_those_of_tpi_and_xti() {
     use headwater_streams::tpi::{self, ManagementFlags as F, PrimitiveNumber, TransportError};
     use headwater_xti::{Event, Look, State};
 
-    // In the order of their numbers in the table.
+    // The table has the primitives in the order of their numbers.
     let primitives: Vec<&(&str, i64)> = abi::TIHDR.iter().filter(|(name, _)| name.starts_with("T_")).collect();
     assert_eq!(primitives.len(), PrimitiveNumber::ALL.len());
     for (number, (name, value)) in PrimitiveNumber::ALL.iter().zip(primitives) {

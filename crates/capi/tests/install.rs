@@ -1,5 +1,5 @@
-//! What `make install` installs is what a program needs: a program compiles with it by pkg-config and runs. Skipped
-//! where a tool is missing.
+//! Checks that `make install` installs everything that a program needs: a program compiles with the flags of
+//! pkg-config, and runs. Skipped if a tool is missing.
 
 mod made;
 
@@ -8,10 +8,10 @@ use std::process::Command;
 
 const CRATE: &str = env!("CARGO_MANIFEST_DIR");
 
-/// What the system calls the place where the files are once they are installed.
+/// The prefix of the installed files.
 const PREFIX: &str = "/usr/test";
 
-/// Uses functions of the library and interposed ones on both ends of a stream.
+/// A program that uses functions of the library, and interposed ones, on both ends of a stream.
 const PROGRAM: &str = r#"
 #include <stropts.h>
 #include <string.h>
@@ -39,8 +39,8 @@ int main(void) {
 }
 "#;
 
-/// Opens devices by each kind of name that clone(7), streams(7) and libheadwater(7) describe: those without a number
-/// are streams of their own.
+/// A program that opens devices by each kind of name that clone(7), streams(7) and libheadwater(7) describe. Each open
+/// of a name without a number opens another stream.
 const NAMES: &str = r#"
 #include <fcntl.h>
 #include <stropts.h>
@@ -68,7 +68,7 @@ int main(void) {
 }
 "#;
 
-/// Whether a command exists; says so if it does not.
+/// Returns whether a command exists, and prints a line if it does not.
 fn is_there(tool: &str) -> bool {
     let found = Command::new(tool).arg("--version").output().is_ok();
     if !found {
@@ -77,12 +77,12 @@ fn is_there(tool: &str) -> bool {
     found
 }
 
-/// Runs make for a target, with files below `root`.
+/// Runs make for a target, with all files below `root`.
 fn make(target: &str, root: &Path) {
     made::make(&[target.to_owned(), format!("PREFIX={PREFIX}"), format!("DESTDIR={}", root.display())]);
 }
 
-/// The flags that pkg-config has for the package below `root`.
+/// Returns the flags that pkg-config has for the package below `root`.
 fn flags(root: &Path, options: &[&str]) -> Vec<String> {
     let mut command = Command::new("pkg-config");
     command.args(options).arg("headwater").env("PKG_CONFIG_SYSROOT_DIR", root);
@@ -92,7 +92,7 @@ fn flags(root: &Path, options: &[&str]) -> Vec<String> {
     String::from_utf8(output.stdout).expect("text").split_whitespace().map(str::to_owned).collect()
 }
 
-/// Every file below a folder, relative to it.
+/// Returns all files below a folder, relative to it.
 fn files(folder: &Path) -> Vec<String> {
     fn walk(folder: &Path) -> Vec<PathBuf> {
         let entries = std::fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path());
@@ -162,7 +162,7 @@ fn man_page_lists_every_interposed_call() {
     let output = Command::new("nm").args(["-D", "--defined-only"]).arg(library).output().expect("it runs");
     let symbols = String::from_utf8(output.stdout).expect("text");
     let page = std::fs::read_to_string(format!("{CRATE}/man/libheadwater.7")).expect("it is there");
-    // The library's own functions have a version; `open64` is `open`, and `__open_2` is, too.
+    // The library's own functions have a version. `open64` and `__open_2` count as `open`.
     let names = symbols.lines().filter_map(|line| line.split_once(" T ")).map(|(_, name)| name);
     let interposed = names.filter(|name| !name.contains('@') && !name.starts_with("__"));
     let interposed: Vec<&str> = interposed.map(|name| name.trim_end_matches("64")).collect();
@@ -205,13 +205,13 @@ fn uninstall_removes_every_installed_file() {
     expected.extend(pages.into_iter().map(|page| format!("usr/test/share/man/man{}/{page}", section(&page))));
     expected.sort();
     assert_eq!(files(root.path()), expected);
-    // The tracer's, which lies in the same folder.
+    // The tracer's header lies in the same folder and must stay.
     std::fs::write(root.path().join("usr/test/include/headwater/trace.h"), "").expect("room");
     make("uninstall", root.path());
     assert_eq!(files(root.path()), ["usr/test/include/headwater/trace.h"]);
 }
 
-/// `cargo xtask ci` runs it in its step `c-library`.
+/// Run by the step `c-library` of `cargo xtask ci`.
 #[test]
 #[ignore = "builds the library as it is installed, which takes a minute"]
 fn installed_library_is_within_its_size_limit() {
@@ -225,6 +225,6 @@ fn installed_library_is_within_its_size_limit() {
     assert!(Command::new("strip").arg("-o").arg(&stripped).arg(library).status().expect("strip runs").success());
     let bytes = std::fs::metadata(stripped).expect("it was written").len();
     println!("{bytes} bytes");
-    // What checks descriptors, the calls beside the list, and the growing table took it from 1.95 to 2.11 MB.
+    // The size rose from 1.95 to 2.11 MB with the checks of descriptors, the rarer calls, and the growing table.
     assert!(bytes < 2_200_000, "{bytes} bytes");
 }

@@ -1,5 +1,5 @@
-//! The man pages of the C libraries: mandoc finds nothing to warn of, each call, request, module and driver is
-//! described, and references lead to pages. Skipped where mandoc is missing.
+//! Checks the man pages of the C libraries: mandoc reports no warning; each call, request, module and driver is
+//! described; references name pages that exist. Skipped if mandoc is missing.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ const CRATE: &str = env!("CARGO_MANIFEST_DIR");
 /// The folders of man pages.
 const FOLDERS: [&str; 2] = ["man", "../trace-c/man"];
 
-/// Pages of the system, of the C library and of the command, to which ours refer.
+/// Pages of the system, of the C library and of the command to which our pages refer.
 const OTHERS: [&str; 30] = [
     "recvmsg.2",
     "chmod.2",
@@ -59,7 +59,7 @@ fn text(page: &str) -> String {
     std::fs::read_to_string(format!("{CRATE}/man/{page}")).unwrap_or_else(|error| panic!("{page}: {error}"))
 }
 
-/// Whether a page has a word, as a whole.
+/// Returns whether a page has a word, as a whole word.
 fn has(page: &str, word: &str) -> bool {
     page.split(|c: char| !c.is_alphanumeric() && c != '_').any(|other| other == word)
 }
@@ -103,7 +103,7 @@ fn every_constant_and_structure_of_the_headers_is_described() {
             "tiuser.h" => text("xti.7"),
             other => text(&format!("{}.7", other.trim_start_matches("sys/").trim_end_matches(".h"))),
         };
-        // The letters of requests, and a limit that is told in words.
+        // The letters of requests, and a limit that the page describes in words.
         let unnamed = ["LOGCTL", "SADIOC", "SBIOC", "PTMIOC", "LOGMAX", "LOGIDSMAX", "TIMOD"];
         for (constant, _) in constants.iter().filter(|(constant, _)| !unnamed.contains(constant)) {
             assert!(has(&page, constant), "{header}: {constant}");

@@ -1,4 +1,5 @@
-//! The functions of message blocks against a model: a message is a list of blocks, each a type and bytes.
+//! Compares the functions of message blocks with a model, in which a message is a list of blocks, each a type and
+//! bytes.
 
 use std::ffi::c_char;
 use std::ptr;
@@ -7,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use headwater::ddi::exports::*;
 use headwater::ddi::types::{FreeRoutine, Mblk};
 
-/// A small generator whose seed repeats a failure (SplitMix64).
+/// A small generator of random numbers; the same seed repeats a failure (SplitMix64).
 struct Random(u64);
 
 impl Random {
@@ -29,7 +30,7 @@ unsafe extern "C" fn note_free(argument: *mut c_char) {
     FREED.fetch_add(1, Ordering::Relaxed);
 }
 
-/// A block of any making, with bytes that begin at any place of its buffer.
+/// Makes a block in a random way. Its bytes begin at a random place of its buffer.
 unsafe fn block(random: &mut Random, made: &mut usize) -> (*mut Mblk, (u8, Vec<u8>)) {
     let (before, len) = (random.below(4), random.below(40));
     let bytes: Vec<u8> = (0..len).map(|_| random.below(256) as u8).collect();
@@ -66,7 +67,7 @@ unsafe fn seen(mut mp: *const Mblk) -> Model {
     model
 }
 
-/// The model's adjmsg.
+/// Does in the model what adjmsg does.
 fn adjust(model: &mut Model, by: isize) -> bool {
     let mut cut = by.unsigned_abs();
     let kind = if by >= 0 { model[0].0 } else { model[model.len() - 1].0 };
@@ -93,7 +94,7 @@ fn adjust(model: &mut Model, by: isize) -> bool {
     true
 }
 
-/// The model's pullupmsg.
+/// Does in the model what pullupmsg does.
 fn pull_up(model: &mut Model, wanted: isize) -> bool {
     let kind = model[0].0;
     let alike = model.iter().take_while(|(other, _)| *other == kind).count();
@@ -230,7 +231,7 @@ trait Or {
 }
 
 impl Or for *mut Mblk {
-    /// This message, or another one if there is none.
+    /// Returns this message, or `other` if this is null.
     fn cast_mut_or(self, other: *mut Mblk) -> *mut Mblk {
         if self.is_null() { other } else { self }
     }

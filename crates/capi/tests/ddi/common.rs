@@ -1,4 +1,4 @@
-//! Building the modules, and driving `ctest`.
+//! Builds the modules, and drives `ctest`.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use headwater::ddi::exports;
 use headwater_streams::{Events, IoctlTimeout, Result, Stream};
 
-/// Has unknown names searched, as the C library does before it opens its first stream: these tests open streams without
-/// it. At the start, because their processes fork and start others.
+/// Makes streams search unknown names, as the C library does before it opens its first stream: these tests open streams
+/// without the C library. It runs at the start, because the tests' processes fork and start others.
 #[used]
 #[unsafe(link_section = ".init_array")]
 static INSTALL: extern "C" fn() = install;
@@ -37,7 +37,7 @@ pub const CHECK: u32 = 0x7410;
 
 pub const PATIENCE: Duration = Duration::from_secs(20);
 
-/// The repository.
+/// Returns the root of the repository.
 pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
@@ -51,8 +51,9 @@ pub fn compile(source: &Path, object: &Path, flags: &[&str]) {
     assert!(done.success(), "{} does not compile", source.display());
 }
 
-/// A directory of this user alone with the modules, and the variable that names it. One test at a time, because a
-/// forked child has copies of the descriptors of all, and because modules are a process's.
+/// Prepares a directory that only this user can write, with the modules, and the variable that names it. The guard lets
+/// one test run at a time: a forked child has copies of the descriptors of all tests, and modules belong to the
+/// process.
 pub fn prepare() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -88,14 +89,14 @@ pub fn directory() -> &'static Path {
     directory
 }
 
-/// An I_STR at a stream with `ctest`: the value and the data that come back.
+/// Makes an I_STR on a stream with `ctest`. Returns the value and the data of the answer.
 pub fn ask(stream: &Stream, command: u32, data: &[u8]) -> Result<(i32, Vec<u8>)> {
     let mut data = data.to_vec();
     let value = stream.ioctl(command, &mut data, IoctlTimeout::from_seconds(10)?)?;
     Ok((value, data))
 }
 
-/// What a stream gives within the time; empty if nothing.
+/// Returns what can be read from a stream within the time; an empty string if nothing.
 pub fn read_within(stream: &Stream, time: Duration) -> String {
     let until = Instant::now() + time;
     let mut buffer = [0; 4096];
@@ -108,7 +109,7 @@ pub fn read_within(stream: &Stream, time: Duration) -> String {
     String::new()
 }
 
-/// A variable of a loaded module.
+/// Returns the value of a variable in a loaded module.
 pub fn variable(object: &str, name: &str) -> i32 {
     let path = std::ffi::CString::new(directory().join(object).to_str().expect("text")).expect("no zero");
     let name = std::ffi::CString::new(name).expect("no zero");

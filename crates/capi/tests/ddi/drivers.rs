@@ -1,4 +1,4 @@
-//! A driver in C.
+//! Tests of a driver in C.
 
 use std::time::Duration;
 
@@ -43,7 +43,7 @@ fn slow_reader_stops_the_writer_of_a_driver() {
         written += 1;
         assert!(written < 10_000, "nothing stops the writer");
     }
-    // 65536 bytes of the driver's queue, 2000 of the head's.
+    // The driver's queue takes 65536 bytes, and the head's queue 2000.
     assert!((165..=180).contains(&written), "{written} messages");
     for number in 0..written {
         let got = device.receive().expect("no error").expect("it was sent");
@@ -86,7 +86,8 @@ fn driver_flushes_its_queue_and_returns_the_flush() {
     assert_eq!(read_within(&device, PATIENCE), "arj");
 }
 
-/// A procedure sends into another stream: the library's thread does it, so that two writers do not wait for each other.
+/// A procedure sends into another stream. The library's thread does that, so that two writers do not wait for each
+/// other.
 #[test]
 fn two_streams_send_into_each_other_with_flow_control() {
     const COUNT: usize = 5_000;

@@ -1,4 +1,4 @@
-//! By which names and from where modules are loaded, and from where not.
+//! Tests of the names and places from which modules are loaded, and of those from which they are not.
 
 use std::ffi::CString;
 use std::os::unix::fs::PermissionsExt;
@@ -11,7 +11,7 @@ use headwater_streams::{Errno, pipe};
 
 use super::common::*;
 
-/// Not a separate test: a program that pushes a module, and says what came of it.
+/// Not a separate test: a program that pushes a module and prints what happened.
 #[test]
 fn program_that_pushes() {
     let Ok(name) = std::env::var("DDI_TEST_PUSH") else { return };
@@ -49,7 +49,7 @@ fn modules_are_loaded_only_from_trusted_places() {
     let _alone = prepare();
     let known = directory().to_str().expect("text");
     assert_eq!(pushed("upper", known, &[]), "pushed TEXT");
-    // The first directory that has it, whatever lies before.
+    // The module is taken from the first directory that has it, whatever the directories before it contain.
     assert_eq!(pushed("upper", &format!("/nowhere::relative:{known}"), &[]), "pushed TEXT");
     assert_eq!(pushed("upper", known, &[("DDI_TEST_OFF", "1")]), "refused Inval");
     assert_eq!(pushed("other", known, &[]), "refused Inval");
@@ -71,16 +71,17 @@ fn modules_are_loaded_only_from_trusted_places() {
         assert_eq!(pushed("upper", text, &[]), "refused Inval", "{} with {wrong:o}", what.display());
         mode(what, right);
     }
-    // A user who may write a directory above may exchange the one below; not under the sticky bit.
+    // A user who can write to a directory above may replace the one below, unless the directory above has the sticky
+    // bit.
     mode(place.path(), 0o777);
     assert_eq!(pushed("upper", text, &[]), "refused Inval");
     mode(place.path(), 0o1777);
     assert_eq!(pushed("upper", text, &[]), "pushed TEXT");
-    // The file is looked at, and not what a link leads to.
+    // A link is not followed: the file itself is checked.
     std::fs::rename(&path, place.path().join("real.so")).expect("moved");
     std::os::unix::fs::symlink(place.path().join("real.so"), &path).expect("new");
     assert_eq!(pushed("upper", text, &[]), "refused Inval");
-    // A path relative to the working directory is none.
+    // A path relative to the working directory is not searched.
     let done = Command::new(std::env::current_exe().expect("our own path"))
         .args(["--exact", "loading::program_that_pushes", "--nocapture"])
         .envs([("DDI_TEST_PUSH", "upper"), ("HEADWATER_MODULES", ".")])
@@ -89,7 +90,7 @@ fn modules_are_loaded_only_from_trusted_places() {
         .expect("it starts");
     assert!(String::from_utf8_lossy(&done.stdout).contains("refused: Inval"));
     if std::fs::metadata("/proc/self").is_ok_and(|own| std::os::unix::fs::MetadataExt::uid(&own) == 0) {
-        // Another user's file, though the user cannot be stopped from changing it by its mode.
+        // The file of another user is refused: its mode cannot stop that user from changing it.
         let (theirs, object) = (place.path().join("theirs"), place.path().join("theirs/upper.so"));
         std::fs::create_dir(&theirs).expect("new");
         std::fs::copy(directory().join("upper.so"), &object).expect("copied");
@@ -140,7 +141,7 @@ fn objects_without_the_named_module_are_refused() {
     {
         assert_eq!(load(name), errno, "{name}");
     }
-    // Without procedures everything passes.
+    // A module without procedures passes everything on.
     assert_eq!((load("plain"), load("plain")), (0, 0));
     let (near, far) = pipe().expect("pipe");
     near.push("plain").expect("known");
@@ -164,7 +165,7 @@ fn header_layouts_and_ddi_symbols_match_the_crate() {
     let listed = std::fs::read_to_string(root().join("crates/capi/ddi.symbols")).expect("there");
     let names: Vec<&str> = exports::all().into_iter().map(|(name, _)| name).collect();
     assert_eq!(listed.lines().collect::<Vec<_>>(), names);
-    // Each is declared, or used by what the headers define.
+    // Each symbol is declared in a header, or used by a macro of one.
     let headers: String = ["stream.h", "ddi.h", "cmn_err.h"]
         .map(|name| std::fs::read_to_string(root().join("crates/capi/include/sys").join(name)).expect("there"))
         .concat();

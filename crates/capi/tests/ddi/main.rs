@@ -1,5 +1,5 @@
-//! Modules and drivers in C. They are built by cc and loaded by their names, by this program and those that it starts
-//! and forks.
+//! Tests of modules and drivers in C. cc builds them. This program, and those that it starts and forks, load them by
+//! their names.
 
 #![allow(missing_docs, reason = "a test")]
 

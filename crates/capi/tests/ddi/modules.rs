@@ -1,4 +1,4 @@
-//! One process: procedures, flow control, ioctls, times, flushing.
+//! Tests in one process: procedures, flow control, ioctls, timeouts and flushing.
 
 use std::time::{Duration, Instant};
 
@@ -63,14 +63,14 @@ fn parts_bands_priorities_and_boundaries_pass_a_module() {
     }
 }
 
-/// A number of 8 bytes, and as many bytes as it says: from 0 to 300.
+/// Returns a message that begins with a number of 8 bytes, on which its length depends: 0 to 300 further bytes.
 fn numbered(number: u64) -> Vec<u8> {
     let mut bytes = number.to_le_bytes().to_vec();
     bytes.extend((0..number % 300).map(|at| (number + at) as u8));
     bytes
 }
 
-/// 100,000 messages through service procedures, with small marks: putq, canputnext, putbq and back-enable.
+/// 100,000 messages pass service procedures with low water marks: putq, canputnext, putbq and back-enabling.
 #[test]
 fn service_procedures_lose_none_of_100_000_messages() {
     const COUNT: u64 = 100_000;
@@ -91,7 +91,7 @@ fn service_procedures_lose_none_of_100_000_messages() {
         assert_eq!(got.data(), Some(&numbered(number)[..]), "message {number}");
         assert_eq!(got.control().is_some(), number % 3 == 0);
         if number % 5000 == 0 {
-            // The queues fill.
+            // The reader pauses, so that the queues fill.
             std::thread::sleep(Duration::from_millis(2));
         }
     }
@@ -113,7 +113,7 @@ fn writer_waits_while_c_queues_are_full() {
         assert!(written < 10_000, "nothing stops the writer");
     };
     assert_eq!(refused.errno(), Errno::Again);
-    // The head's queue, and that of the module: 8192 bytes and one message.
+    // The head's queue and the module's take 8192 bytes and one message.
     assert!((90..=110).contains(&written), "{written} messages");
     for number in 0..written {
         let got = far.receive().expect("no error").expect("it was sent");
@@ -132,7 +132,7 @@ fn c_module_answers_and_refuses_ioctls() {
     assert_eq!(ask(&near, REVERSE, &long).expect("acknowledged"), (60_000, reversed));
     assert_eq!(ask(&near, REFUSE, &[19]).expect_err("refused").errno(), Errno::new(19));
     assert_eq!(ask(&near, REFUSE, &[]).expect_err("refused").errno(), Errno::Inval);
-    // Unknown: C passes it on, and the far head refuses it.
+    // The module does not know the request and passes it on; the far head refuses it.
     assert_eq!(ask(&near, 0x9999, b"x").expect_err("refused").errno(), Errno::Inval);
     assert_eq!(ask(&near, CHECK, b"").expect("acknowledged").0, 0, "the number of what is wrong in ctest.c");
 }
@@ -148,7 +148,7 @@ fn a_transparent_ioctl_copies_in_and_out() {
         assert_eq!(near.transparent_ioctl(COPY, 1000, &mut memory).expect("done"), 4, "round {round}");
         drop(memory);
         assert_eq!(&text, b"abcddcba");
-        // An address where nothing is: the module is told, and the ioctl fails.
+        // There is no memory at the address: the module gets an error, and the ioctl fails.
         let mut nothing = Vec::new();
         let failed = near.transparent_ioctl(COPY, 1000, &mut nothing).expect_err("no memory");
         assert_eq!(failed.errno(), Errno::Fault);

@@ -1,4 +1,4 @@
-//! Several processes hold the stream: forked ones, and programs that this one starts.
+//! Tests with several processes that hold the stream: forked ones, and programs that this one starts.
 
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -9,14 +9,14 @@ use headwater_streams::{CommandStream, Errno, Events, Options, Stream, pipe};
 
 use super::common::*;
 
-/// Not a separate test: the program that another test starts. It never pushes the module; its end's peer has.
+/// Not a separate test: the program that other tests start. It does not push the module; the test has pushed it.
 #[test]
 fn started_program() {
     let Ok(what) = std::env::var("DDI_TEST_PROGRAM") else { return };
     std::hint::black_box(exports::all());
     let stream = Stream::from_env("DDI_TEST_STREAM").expect("passed");
     match what.as_str() {
-        // Reads all, and sends back the number of messages and the sum of their bytes.
+        // Reads all messages, and sends back how many they were and the sum of their bytes.
         "sum" => {
             let (mut count, mut sum) = (0u64, 0u64);
             while let Some(got) = stream.receive().expect("no error") {
@@ -28,7 +28,7 @@ fn started_program() {
             }
             stream.putmsg(Some(b"sum"), Some(format!("{count} {sum}").as_bytes())).expect("room");
         }
-        // Uses the same end: the module runs here with what it keeps in this process, and what it shares.
+        // Uses the same end: the module runs here with its memory of this process and with its memory in the stream.
         "count" => {
             let local = ask(&stream, LOCAL, b"").expect("acknowledged").0;
             let shared = ask(&stream, SHARED, b"").expect("acknowledged").0;
@@ -89,7 +89,7 @@ fn q_ptr_is_per_process_and_stream_memory_is_shared() {
         assert_eq!(ask(&near, LOCAL, b"").expect("acknowledged").0, count);
         assert_eq!(ask(&near, SHARED, b"").expect("acknowledged").0, count);
     }
-    // A forked child has a copy of what there was; a program that is started begins with its own open procedure.
+    // A forked child has a copy of the module's memory. A program that is started begins with its own open procedure.
     let opens = variable("ctest.so", "ctest_opens");
     let mut child = forked(|| {
         assert_eq!(ask(&near, LOCAL, b"")?.0, 4);
@@ -163,7 +163,7 @@ fn stream_survives_a_process_killed_in_a_c_procedure() {
         near.push("ctest").expect("push");
         near.write(b"before").expect("room");
         let mut child = forked(|| ask(&near, SPIN, b"").map(drop));
-        // It is in the procedure when this process cannot get in.
+        // When this process cannot enter the stream, the child is in the procedure.
         near.set_nonblocking(true).expect("arm");
         let until = std::time::Instant::now() + PATIENCE;
         while near.write(b"").is_ok() && near.putmsg(Some(b"probe"), None).is_ok() {
@@ -212,7 +212,7 @@ fn calls_fail_in_a_process_without_the_module() {
     assert!(passed.status().expect("it runs").success());
 }
 
-/// Not a separate test: the program of the one above.
+/// Not a separate test: the program that the test above starts.
 #[test]
 fn program_without_the_module() {
     if std::env::var_os("DDI_TEST_IGNORANT").is_none() {

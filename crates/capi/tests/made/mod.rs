@@ -1,13 +1,14 @@
-//! The library that the tests of this package use: linked by make from the static library that Cargo has built for
-//! them. In the long form (`HEADWATER_TIMES`), and for a profile that `HEADWATER_CAPI_PROFILE` names, make lets Cargo
-//! build one as a user does.
+//! Makes the library that the tests of this package use. make links it from the static library that Cargo has built for
+//! the tests. In the long form (`HEADWATER_TIMES`), and for a profile that `HEADWATER_CAPI_PROFILE` names, make lets
+//! Cargo build it, as a user would.
 
 use std::ffi::OsStr;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Runs make in this package's folder. Tests build the library by turns. Returns the directory in which the library is.
+/// Runs make in this package's folder. Tests build the library one after the other. Returns the directory of the
+/// library.
 pub fn make<A: AsRef<OsStr>>(arguments: &[A]) -> PathBuf {
     let turn = File::create(format!("{}/capi.lock", env!("CARGO_TARGET_TMPDIR"))).expect("room");
     turn.lock().expect("a lock");
@@ -24,8 +25,9 @@ pub fn make<A: AsRef<OsStr>>(arguments: &[A]) -> PathBuf {
     target.join("capi").join(profile)
 }
 
-/// The static library that Cargo has built beside this test. Cargo may have kept others, of other features: the newest
-/// is of the present sources. One of the whole workspace has parts that no program in C uses.
+/// Returns the static library that Cargo has built beside this test. Cargo may have kept others with other features;
+/// the newest one has the present sources. A library built with the whole workspace has parts that no program in C
+/// uses.
 fn built() -> PathBuf {
     let test = std::env::current_exe().expect("an executable");
     let folder = test.parent().expect("it is in a folder");
