@@ -49,7 +49,7 @@ pub struct Open {
     fd_count: AtomicU32,
 }
 
-/// Whether a program has opened a stream for reading, for writing, or for both.
+/// How a program has opened a stream: for reading, for writing, or for both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Mode {
     pub reads: bool,
