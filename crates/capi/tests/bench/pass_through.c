@@ -1,5 +1,5 @@
-/* What a call costs on a descriptor that is no stream: nanoseconds a call, the least of many batches. run.sh starts it with the
- * library preloaded and without it, by turns. */
+/* Measures what the library adds to a call on a descriptor that is no stream: nanoseconds for each call, the least of many
+ * batches. run.sh starts the program with the library preloaded and without it, by turns. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <poll.h>

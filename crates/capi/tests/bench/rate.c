@@ -1,6 +1,6 @@
-/* Bytes from one process to another over a pipe, by write and read: a line for each size of a write, median of the rounds. The same
- * loop as crates/streams/examples/rate.rs, which calls the Rust library. Linked with the library it is a STREAMS pipe;
- * HEADWATER_PIPE=0 makes it the kernel's. */
+/* Measures the rate from one process to another over a pipe, by write and read. Prints a line for each size of a write: the
+ * median of the rounds. The loop is that of crates/streams/examples/rate.rs, which calls the Rust library. Linked with the
+ * library, the pipe is a STREAMS pipe; with HEADWATER_PIPE=0 it is the kernel's. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +21,7 @@ static int by_size(const void *one, const void *other) {
     return (a > b) - (a < b);
 }
 
-/* Seconds for that many writes of that size. */
+/* Returns the seconds for that many writes of that size. */
 static double round_of(size_t size, long writes) {
     static char bytes[ROOM];
     int ends[2], status;

@@ -3,7 +3,7 @@
 #
 #   run.sh LIBRARY [ROUNDS]
 #
-# LIBRARY is a release build of libheadwater.so. Figures are the median of the rounds, by turns with and without it.
+# LIBRARY is a release build of libheadwater.so. Figures are the median of the rounds, which run by turns with and without it.
 set -eu
 library=$(realpath "$1") rounds=${2:-9}
 here=$(dirname "$(realpath "$0")") work=$(mktemp -d)

@@ -1,5 +1,5 @@
-/* How long a program takes from its start to its end: microseconds, the median and the least of many. `start_up PROGRAM`; the
- * variable LIBRARY is preloaded into every second one, so that both are measured by turns. */
+/* Measures how long a program runs from its start to its end: microseconds, the median and the least of many. `start_up PROGRAM`.
+ * The library that the variable LIBRARY names is preloaded into every second run, so that both are measured by turns. */
 #define _GNU_SOURCE
 #include <spawn.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* Every class of calls that take a descriptor, on a stream and beside it on a pipe of the kernel: the same value, errno and effect. Where
- * they differ docs/c-library.md says so, and the test says what a stream does. */
+/* Every class of calls that take a descriptor, on a stream and beside it on a pipe of the kernel. Both must give the same value,
+ * errno and effect. Where they differ, docs/c-library.md says so, and the test says what a stream does. */
 #include "raw.h"
 #include "stream.h"
 #include <aio.h>
@@ -18,7 +18,7 @@
 /* The reading and the writing end. */
 static int kernel[2], stream[2];
 static char bytes[64];
-/* Hidden from the compiler, which would warn. */
+/* The value is hidden from the compiler, which would warn. */
 static const char *volatile no_path;
 
 static void open_all(void) {
@@ -26,7 +26,7 @@ static void open_all(void) {
     open_pipe(stream);
 }
 
-/* A call with the ends `r` and `w`, made on both. Returns what it did on the stream. */
+/* Makes a call on the ends `r` and `w` of both pipes. Returns its result on the stream. */
 #define SAME(call) \
     ({ \
         long long seen_[2]; \
@@ -44,7 +44,7 @@ static void open_all(void) {
         seen_[1]; \
     })
 
-/* By the C library, and by number. */
+/* Makes a call by the C library's function, and by its number. */
 static void calls_with_a_position(void) {
     struct iovec out = {"abc", 3}, in = {bytes, sizeof bytes};
     open_all();
@@ -114,7 +114,7 @@ static void calls_for_files(void) {
     SAME(syscall(SYS_execveat, r, "", NULL, NULL, AT_EMPTY_PATH));
     SAME(syscall(SYS_kcmp, getpid(), getpid(), 0, r, r));
     int null = open("/dev/null", O_RDWR);
-    /* The kernel's pipe does these; a stream refuses them all. */
+    /* The kernel's pipe does these calls; a stream refuses all of them. */
     FAILS(sendfile(stream[1], null, NULL, 1), EINVAL, "sendfile");
     FAILS(splice(stream[0], NULL, kernel[1], NULL, 1, SPLICE_F_NONBLOCK), EINVAL, "splice");
     FAILS(tee(stream[0], kernel[1], 1, SPLICE_F_NONBLOCK), EINVAL, "tee");
@@ -187,7 +187,7 @@ static void calls_for_other_descriptors(void) {
     SAME(syscall(SYS_io_uring_enter, r, 1L, 0L, 0L, NULL, 0L));
 }
 
-/* Of requests of the kernel's asynchronous I/O by number. */
+/* Requests of the kernel's asynchronous I/O, by system call numbers. */
 static void asynchronous_requests(void) {
     struct aiocb block = {.aio_buf = bytes, .aio_nbytes = 1}, *blocks[] = {&block};
     struct iocb entry = {.aio_lio_opcode = IOCB_CMD_PWRITE, .aio_buf = (uintptr_t)bytes, .aio_nbytes = 1}, *entries[] = {&entry};
@@ -249,7 +249,7 @@ static void commands_of_fcntl(void) {
     FAILS(fcntl(file, F_GETPIPE_SZ), EBADF, "F_GETPIPE_SZ of a file");
 }
 
-/* What a size means: so much fits. */
+/* A size means that so many bytes fit. */
 static void the_size_of_a_pipe(void) {
     static char block[4096];
     open_all();
@@ -271,7 +271,7 @@ static volatile sig_atomic_t signalled;
 
 static void note_signal(int number) { signalled = number; }
 
-/* 1 if SIGIO comes. */
+/* Returns 1 if SIGIO comes, else 0. */
 static int told(void) {
     for (int round = 0; round < 500 && !signalled; round++)
         sleep_ms(2);
@@ -294,7 +294,7 @@ static void signals_of_o_async(void) {
         EXPECT(write(ends[1], "x", 1), 1, "write");
         EXPECT(told(), 1, "O_ASYNC: SIGIO when data comes");
         EXPECT(read(ends[0], bytes, 9), 1, "read");
-        /* A reader's own call may make room: that is told as well. */
+        /* A call of the reader itself may make room, which is reported as well. */
         sleep_ms(20);
         EXPECT(fcntl(ends[0], F_SETFL, 0), 0, "F_SETFL without O_ASYNC");
         signalled = 0;
@@ -313,7 +313,7 @@ static void signals_of_o_async(void) {
     }
     in_context("%s", "");
     open_all();
-    /* The owner after the flag. */
+    /* Here the owner is set after the flag. */
     SAME(fcntl(r, F_SETFL, O_ASYNC));
     signalled = 0;
     EXPECT(write(stream[1], "x", 1), 1, "write");
@@ -359,7 +359,7 @@ static void metadata(void) {
     SAME(flock(r, LOCK_UN));
 }
 
-/* By names of glibc's own, and those of a fortified program. */
+/* Calls by names of glibc's own, and calls of fortified programs. */
 extern ssize_t __read(int, void *, size_t), __write(int, const void *, size_t), __send(int, const void *, size_t, int);
 extern ssize_t __read_chk(int, void *, size_t, size_t), __pread_chk(int, void *, size_t, off_t, size_t);
 extern ssize_t __pread64(int, void *, size_t, off_t), __pwrite64(int, const void *, size_t, off_t);

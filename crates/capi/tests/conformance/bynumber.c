@@ -1,4 +1,5 @@
-/* System calls by number: by syscall(2), which is the library's, and by an instruction of the program's own, which is not. */
+/* System calls by their numbers: by syscall(2), which the library interposes, and by an instruction of the program, which it
+ * cannot see. */
 #include "raw.h"
 #include "stream.h"
 #include <linux/futex.h>
@@ -155,7 +156,7 @@ static void streams_in_several_messages(void) {
     EXPECT(read(passed, bytes, 9), 7, "a stream arrives as a stream");
 }
 
-/* By an instruction of the program's own. */
+/* Calls by an instruction of the program. */
 
 static int is_raw(void) { return HAS_RAW_CALLS; }
 
@@ -207,7 +208,7 @@ static void a_raw_close_by_another_thread_ends_the_file(void) {
     pthread_join(thread, NULL);
 }
 
-/* Another number of the stream keeps it open. */
+/* Another descriptor of the stream keeps it open. */
 static void a_raw_close_of_a_copy(void) {
     int ends[2];
     if (!is_raw())
@@ -223,7 +224,7 @@ static void a_raw_close_of_a_copy(void) {
     EXPECT(read(ends[0], bytes, 4), 0, "the last number is closed");
 }
 
-/* A number that was closed unseen, and that another file has by now, is that file's. */
+/* A descriptor was closed by a raw call and is another file by now: it is treated as that file. */
 static void a_number_that_was_closed_unseen_and_is_used_again(void) {
     static const char *const ways[] = {"socket", "open", "dup", "pipe2", "a stream", "eventfd by number"};
     if (!is_raw())

@@ -38,7 +38,7 @@
 #define MAY_BE_UNUSED __attribute__((unused))
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-/* Bad arguments, hidden from the compiler, which would warn. */
+/* Bad arguments. They are hidden from the compiler, which would warn. */
 MAY_BE_UNUSED static volatile int bad_count = -1, large_count = 2000;
 MAY_BE_UNUSED static void *volatile bad_pointer = (void *)16;
 
@@ -46,10 +46,10 @@ struct tally {
     int checks, failures;
 };
 
-/* Shared by the processes of a program. */
+/* The tally is shared by the processes of a program. */
 static struct tally *tally;
 
-/* What checks in a loop add to their message: the row of a table. */
+/* The row of a table, which checks in a loop add to their messages. */
 static char context[200];
 
 MAY_BE_UNUSED __attribute__((format(printf, 1, 2))) static void in_context(const char *format, ...) {
@@ -59,7 +59,7 @@ MAY_BE_UNUSED __attribute__((format(printf, 1, 2))) static void in_context(const
     va_end(arguments);
 }
 
-/* One write of the kernel's own: a test may have replaced its standard error. */
+/* Writes to standard error by the kernel's own call, because a test may have replaced it. */
 static int report_fd = 2;
 
 MAY_BE_UNUSED __attribute__((format(printf, 4, 5))) static int failed(const char *file, int line, const char *rule,
@@ -89,7 +89,7 @@ static inline const char *error_name(long long value, int error) {
     return value == -1 ? strerrorname_np(error) ? strerrorname_np(error) : "errno 0" : "";
 }
 
-/* The value of a call or expression. */
+/* Checks the value of a call or expression. */
 #define EXPECT(call, expected, rule) check_value(__FILE__, __LINE__, rule, #call, (errno = 0, (long long)(call)), expected)
 
 static inline int check_value(const char *file, int line, const char *rule, const char *text, long long seen, long long expected) {
@@ -99,7 +99,7 @@ static inline int check_value(const char *file, int line, const char *rule, cons
                                      error_name(seen, errno));
 }
 
-/* A call succeeds with a value that is not negative. */
+/* Checks that a call returns a value that is not negative. */
 #define SUCCEEDS(call, rule) check_success(__FILE__, __LINE__, rule, #call, (errno = 0, (long long)(call)))
 
 static inline int check_success(const char *file, int line, const char *rule, const char *text, long long seen) {
@@ -107,7 +107,7 @@ static inline int check_success(const char *file, int line, const char *rule, co
     return seen >= 0 ? 1 : failed(file, line, rule, "%s: expected success, seen %lld %s", text, seen, error_name(seen, errno));
 }
 
-/* A call fails: -1, and this errno. */
+/* Checks that a call returns -1 with this errno. */
 #define FAILS(call, error, rule) check_error(__FILE__, __LINE__, rule, #call, (errno = 0, (long long)(call)), error)
 
 static inline int check_error(const char *file, int line, const char *rule, const char *text, long long seen, int error) {
@@ -118,11 +118,11 @@ static inline int check_error(const char *file, int line, const char *rule, cons
                                                strerrorname_np(error), seen, error_name(seen, got));
 }
 
-/* A condition. */
+/* Checks a condition. */
 #define HOLDS(condition, rule) \
     (counted(), (condition) ? 1 : failed(__FILE__, __LINE__, rule, "expected: %s (errno %d)", #condition, errno))
 
-/* Bytes. */
+/* Checks bytes. */
 #define BYTES(seen, len, expected, rule) check_bytes(__FILE__, __LINE__, rule, seen, (long)(len), expected)
 
 static inline int check_bytes(const char *file, int line, const char *rule, const void *seen, long len, const char *expected) {
@@ -133,7 +133,7 @@ static inline int check_bytes(const char *file, int line, const char *rule, cons
                   len > 0 ? len < 60 ? (int)len : 60 : 0, (const char *)seen, len);
 }
 
-/* What a test cannot do without: it ends here if the condition does not hold. */
+/* Ends the test if a condition does not hold without which it cannot go on. */
 #define NEEDS(condition, rule) \
     do { \
         if (!HOLDS(condition, rule)) { \
@@ -157,7 +157,8 @@ MAY_BE_UNUSED static long long now_ms(void) {
     return now.tv_sec * 1000LL + now.tv_nsec / 1000000;
 }
 
-/* How many rounds or ms a test takes: `brief`, and HEADWATER_TIMES times as many if that is set, as the long form does. */
+/* Returns how many rounds or milliseconds a test takes: `brief`, or HEADWATER_TIMES times as many if that is set, as the long
+ * form does. */
 MAY_BE_UNUSED static long extent(long brief) {
     const char *times = getenv("HEADWATER_TIMES");
     return times ? brief * atol(times) : brief;
@@ -169,7 +170,7 @@ MAY_BE_UNUSED static void sleep_ms(long ms) {
         ;
 }
 
-/* The status of a child that ends within the time; -1 and SIGKILL for one that does not. */
+/* Returns the status of a child; -1 for a child that does not end within the time, which is killed. */
 MAY_BE_UNUSED static int ended_within(pid_t child, int ms) {
     long long end = now_ms() + ms;
     int status;

@@ -1,5 +1,5 @@
-/* Opens and closes of clone devices and pipes by three processes at once: none fails, and at least 1,500 cycles a second are made.
- * A quarter of a second each. Without a rate to reach: HEADWATER_CYCLES_MIN=0 (a debug build, a busy machine). */
+/* Three processes open and close clone devices and pipes at once, for a quarter of a second each. No call fails, and at least
+ * 1,500 cycles are made in a second. HEADWATER_CYCLES_MIN=0 asks for no rate (for a debug build or a busy machine). */
 #include "stream.h"
 
 enum { PROCESSES = 3 };

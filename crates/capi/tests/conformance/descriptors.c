@@ -1,5 +1,5 @@
-/* File descriptors of streams: dup, dup2, dup3, fcntl, close, close_range, fstat; lowest numbers; one end stays one end (POSIX dup,
- * fcntl, pipe, close; STREAMS 4.2). */
+/* File descriptors of streams: dup, dup2, dup3, fcntl, close, close_range, fstat. They are the lowest free ones, and all
+ * descriptors of an end are one end (POSIX dup, fcntl, pipe, close; STREAMS 4.2). */
 #include "stream.h"
 #include <sys/resource.h>
 
@@ -256,7 +256,7 @@ static void with_a_small_limit_of_open_files(void) {
         in_context("limit %d", limits[at]);
         struct rlimit limit = {.rlim_cur = limits[at], .rlim_max = limits[at]};
         int ends[MOST][2], pipes = 0, lowest = 0;
-        /* What the suite's own starter has left open. */
+        /* The program that started the suite may have left descriptors open. */
         for (int fd = 3; fd < 300; fd++)
             if (fd != report_fd)
                 close(fd);
@@ -266,7 +266,8 @@ static void with_a_small_limit_of_open_files(void) {
             pipes++;
         }
         HOLDS(pipes < MOST && errno == EMFILE, "POSIX pipe: EMFILE");
-        /* Two of the program's and three of the library's each, which lie above half of the limit as long as there is room. */
+        /* Each stream takes two descriptors of the program and three of the library, which lie above half of the limit while
+         * there is room. */
         HOLDS(pipes >= (limits[at] - 3) / 5, "a pipe takes five descriptors");
         HOLDS(lowest >= limits[at] / 2 / 3 || lowest == pipes, "POSIX pipe: the lowest numbers");
         for (int one = 0; one < pipes; one++) {

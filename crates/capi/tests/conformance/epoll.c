@@ -1,4 +1,5 @@
-/* epoll with streams: level and edge, one-shot, several kinds of descriptors, closed and duplicated ones, nested (epoll(7)). */
+/* epoll with streams: level and edge, one-shot, with other kinds of descriptors, with closed, duplicated and nested ones
+ * (epoll(7)). */
 #include "stream.h"
 #include <sys/epoll.h>
 #include <pthread.h>
@@ -19,7 +20,7 @@ static int add(int fd, uint32_t events, uint64_t data) {
     return epoll_ctl(set, EPOLL_CTL_ADD, fd, &event);
 }
 
-/* The events of the only ready descriptor, within the time; 0: none; -1: more than one or an error. */
+/* Returns the events of the only ready descriptor within the time; 0 if none is ready; -1 for more than one or an error. */
 static int events_within(int ms, uint64_t expected_data) {
     struct epoll_event events[4];
     int count = epoll_wait(set, events, 4, ms);
@@ -223,7 +224,7 @@ static void dup_stays_in_the_set(void) {
     EXPECT(events_within(1000, 4), EPOLLIN, "epoll(7): closing another descriptor of the same end removes nothing");
 }
 
-/* epoll(7): a read that returns less than it was asked for has taken all. */
+/* epoll(7): a read that returns less than it was asked for has read everything. */
 static void an_edge_after_a_short_read(void) {
     prepare();
     set_nonblocking(far, 1);
@@ -407,7 +408,7 @@ static void one_shot_for_several_threads(void) {
     EXPECT(socketpair(AF_UNIX, SOCK_STREAM, 0, tokens), 0, "socketpair");
     for (int at = 0; at < THREADS; at++)
         NEEDS(pthread_create(&threads[at], NULL, wait_for_one_shot, NULL) == 0, "pthread_create");
-    /* They wait on an empty set when the stream is added. */
+    /* The threads wait on an empty set when the stream is added. */
     sleep_ms(20);
     reported = 0;
     for (int round = 0; round < ROUNDS; round++) {
@@ -445,11 +446,11 @@ static void waits_do_not_become_slower(void) {
     }
     long long late = (now_ms() - start - early) / 9;
     EXPECT(ended_within(child, 2000), 0, "the writer ends");
-    /* 200 rounds take some 10 ms, and took 100 when each wait looked once more. */
+    /* 200 rounds take some 10 ms. They took 100 ms when each wait looked once more than needed. */
     HOLDS(late < 4 * early + 40, "epoll_wait: no slower than before");
 }
 
-/* The CPU time of this thread: other load of the machine adds nothing to it, as it does to the time that passes. */
+/* Returns the CPU time of this thread. Other load of the machine adds nothing to it, unlike to the time of a clock. */
 static long long used_us(void) {
     struct timespec used;
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
@@ -475,7 +476,7 @@ static void many_members(void) {
         EXPECT(read(ends[at][1], got.data_bytes, 8), 1, "read");
     }
     EXPECT(events_within(0, 0), 0, "epoll_wait: none of many");
-    /* A look at each of 400 streams takes some 1 ms; a wait needs none. */
+    /* One look at each of 400 streams takes some 1 ms; a wait needs no such look. */
     HOLDS(used_us() - start < WAITS * 500LL, "epoll_wait: does not look at each member");
     for (int at = 0; at < COUNT; at++)
         close(ends[at][0]), close(ends[at][1]);

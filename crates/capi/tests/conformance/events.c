@@ -13,7 +13,7 @@ static void prepare(void) {
     on_signal(SIGURG, count_urgent, 0);
 }
 
-/* What one action raises at the far end that is registered for these events. */
+/* Returns the signals that one action raises at the far end, which is registered for these events. */
 static void check_event(int events, void (*action)(void), int polls_wanted, int urgents_wanted, const char *name) {
     prepare();
     in_context("events %#x, %s", events, name);
@@ -153,7 +153,7 @@ static void another_process_by_esetsig(void) {
     pid_t child = fork();
     if (child == 0) {
         polls = 0;
-        /* A process that has not used the stream is not signalled. */
+        /* A process that has not used the stream gets no signal. */
         EXPECT(polled_for(far, POLLIN), POLLIN, "poll of the child");
         for (int at = 0; at < 200 && polls == 0; at++)
             sleep_ms(10);

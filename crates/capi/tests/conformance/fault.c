@@ -1,5 +1,5 @@
-/* EFAULT: every pointer argument of every entry point, with NULL, an address without access, a read-only page where the call writes, and a
- * range that crosses into an barred page. The call fails before anything is consumed or sent (STREAMS 4.1). */
+/* EFAULT: each pointer argument of each entry point is NULL, an address without access, a read-only page that the call would
+ * write, and a range that crosses into a barred page. The call fails before anything is consumed or sent (STREAMS 4.1). */
 #include "stream.h"
 #include <pthread.h>
 #include <sys/epoll.h>
@@ -13,7 +13,7 @@ static void map_pages(void) {
     read_only = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     NEEDS(writable != MAP_FAILED && read_only != MAP_FAILED, "mmap");
     barred = writable + 4096;
-    /* Without access, and not barred: the next mmap would use the hole. */
+    /* The pages lose their access and stay mapped: the next mmap would use a hole. */
     NEEDS(mprotect(barred, 4096, PROT_NONE) == 0, "mprotect");
 }
 
@@ -38,7 +38,7 @@ static void *bad_address(int which, size_t len) {
 
 enum { INPUTS = 5, OUTPUTS = 6 };
 
-/* Runs a call with each bad address in turn; `p` is the address. */
+/* Makes a call with each bad address in turn; `p` is the address. */
 #define EACH_FAULTS(kinds, len, call, rule) \
     for (int which = 0; which < (kinds); which++) { \
         char *p = bad_address(which, len); \
@@ -106,7 +106,7 @@ static void messages_in(void) {
     int flags = 0, any = MSG_ANY, band = 0;
     EXPECT(put_message(near, "control", "data", 0), 0, "putmsg");
     for (int which = 0; which < OUTPUTS; which++) {
-        /* The parts are shorter than half of the range: the page before the hole must not be taken for enough. */
+        /* The parts are shorter than half of the range: that the page before the barred one is readable must not suffice. */
         bad.buf = bad_address(which, 4);
         in_context("address kind %d", which);
         FAILS(getmsg(far, &bad, &good, &flags), EFAULT, "POSIX getmsg: EFAULT in the control part");
@@ -270,7 +270,7 @@ static void a_linked_stream(void) {
     EXPECT(get_message(far)->error, EAGAIN, "STREAMS 4.1: nothing was sent");
 }
 
-/* Memory that a call has used, and that is gone afterwards (Linux: EFAULT). */
+/* Memory that a call has used and that is unmapped afterwards (Linux: EFAULT). */
 #define GOES(page, action, rule) \
     do { \
         EXPECT(write(near, page, 10), 10, "memory that is there"); \
@@ -311,7 +311,7 @@ static void the_end_of_the_heap(void) {
 #endif
 
 #if defined(__x86_64__) && defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__)
-/* What the C library itself takes away. The compiler must not know that it is freed memory. */
+/* Memory that the C library itself unmaps. The compiler must not know that it is freed memory. */
 static char *volatile kept;
 
 static void *lend_an_address(void *barrier) {
@@ -340,7 +340,7 @@ static void a_threads_stack(void) {
     pthread_t thread;
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);
-    /* More than glibc keeps for the next thread. */
+    /* This is more than glibc keeps for the next thread. */
     NEEDS(pthread_attr_setstacksize(&attributes, 100 << 20) == 0, "pthread_attr_setstacksize");
     pthread_barrier_t barrier;
     pthread_barrier_init(&barrier, NULL, 2);

@@ -1,5 +1,5 @@
-/* STREAMS FIFOs: opens that meet, O_NONBLOCK, writers that come and go, poll (POSIX open, read, write of FIFOs; STREAMS 4.15). The
- * test sets HEADWATER_FIFO=1 before the library's first open of a FIFO. */
+/* STREAMS FIFOs: opens that meet, O_NONBLOCK, writers that come and go, poll (POSIX open, read, write of FIFOs; STREAMS 4.15).
+ * The program sets HEADWATER_FIFO=1 before the library opens a FIFO. */
 #include "stream.h"
 #include <sys/epoll.h>
 #include <sys/file.h>
@@ -22,7 +22,7 @@ static void remove_fifo(void) {
     rmdir(path);
 }
 
-/* A reader and a writer in this process. */
+/* Opens a reader and a writer in this process. */
 static void open_both(int *reader, int *writer) {
     make_fifo();
     *reader = open(path, O_RDONLY | O_NONBLOCK);
@@ -89,7 +89,7 @@ static void blocking_opens_meet(void) {
 static void a_signal_ends_a_blocking_open(void) {
     make_fifo();
     on_signal(SIGALRM, count_signal, 0);
-    /* Again and again: one signal may come before the call waits. */
+    /* The alarm repeats, because one signal may come before the call waits. */
     alarms_every(50000);
     FAILS(open(path, O_RDONLY), EINTR, "POSIX open: EINTR");
     FAILS(open(path, O_WRONLY), EINTR, "POSIX open: EINTR");
@@ -113,7 +113,7 @@ static void several_writers(void) {
         }
     close(writer);
     set_nonblocking(reader, 0);
-    /* Until a writer has come, a read gives 0. */
+    /* A read returns 0 until a writer has come. */
     for (long long end = now_ms() + 8000; now_ms() < end && seen[0] + seen[1] + seen[2] < 3000;) {
         int words[2];
         ssize_t count = read_all(reader, words, sizeof words);
@@ -164,7 +164,7 @@ static void poll_of_a_fifo(void) {
     remove_fifo();
 }
 
-/* Linux, fifo(7): an open for both never waits, and is its own peer. */
+/* Linux, fifo(7): an open for reading and writing never waits, and is its own peer. */
 static void open_for_both(void) {
     make_fifo();
     on_signal(SIGALRM, count_signal, 0);
@@ -201,7 +201,7 @@ static void open_for_both(void) {
     EXPECT(event.events, EPOLLIN | EPOLLOUT, "epoll_wait: both");
     EXPECT(read(both, got.data_bytes, 9), 1, "read");
     close(epoll);
-    /* The peer of others: neither waits for another process, nor is refused. */
+    /* It is also the peer of other processes: neither side waits, and no open is refused. */
     ualarm(2000000, 0);
     int reader = open(path, O_RDONLY), writer = open(path, O_WRONLY);
     HOLDS(reader >= 0 && writer >= 0, "fifo(7): an open for both is a reader and a writer for others");
@@ -254,7 +254,7 @@ static void status_of_a_fifo(void) {
     remove_fifo();
 }
 
-/* Calls on the descriptor are about the FIFO's node, and not about the pipe that the kernel has there. */
+/* Calls about the file of the descriptor are made on the FIFO's node, and not on the pipe that the kernel has there. */
 static void calls_about_the_file_are_about_the_node(void) {
     int reader, writer;
     struct stat seen;
@@ -285,7 +285,7 @@ static void calls_about_the_file_are_about_the_node(void) {
     unlink(new_path);
     EXPECT(flock(reader, LOCK_EX | LOCK_NB), 0, "flock");
     if (getuid() == 0) {
-        /* Of the owner and the mode it is the node that decides. */
+        /* The owner and the mode are those of the node. */
         EXPECT(fchown(writer, 65534, 65534), 0, "POSIX fchown");
         HOLDS(stat(path, &seen) == 0 && seen.st_uid == 65534, "POSIX fchown: the node's owner");
         EXPECT(fchown(writer, 0, 0), 0, "POSIX fchown");
@@ -313,7 +313,7 @@ static void permissions(void) {
     if (getuid() != 0)
         FAILS(open(path, O_RDONLY | O_NONBLOCK), EACCES, "POSIX open: EACCES");
     chmod(path, 0600);
-    on_signal(SIGALRM, count_signal, 0); /* opens that should fail and wait */
+    on_signal(SIGALRM, count_signal, 0); /* ends opens that should fail and wait instead */
     ualarm(300000, 0);
     FAILS(open(path, O_RDONLY | O_CREAT | O_EXCL, 0600), EEXIST, "POSIX open: EEXIST");
     ualarm(300000, 0);
@@ -358,7 +358,7 @@ static const struct test tests[] = {
 int main(int argc, char **argv) {
     if (argc == 3 && strcmp(argv[1], "plain") == 0)
         return plain_role(argv[2]);
-    /* The variable may be read when the library is loaded. */
+    /* The variable is set for a new start of the program, because the library may read it when it is loaded. */
     if (getenv("HEADWATER_FIFO") == NULL) {
         setenv("HEADWATER_FIFO", "1", 1);
         execv("/proc/self/exe", argv);

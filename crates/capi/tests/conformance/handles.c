@@ -1,13 +1,13 @@
-/* Short reads and writes of a thread again and again, which take a faster way through the library once the thread knows the
- * stream: none of them may reach another stream, or get into another call's way (POSIX: a call is on the file that the descriptor is
- * then; calls of threads, processes and signal handlers are whole). */
+/* Threads make short reads and writes again and again. Once a thread knows a stream, such calls take a fast path through the
+ * library. None of them may reach another stream, or disturb another call. (POSIX: a call is made on the file that the descriptor
+ * is at that time; calls of threads, processes and signal handlers are atomic.) */
 #include "joined.h"
 #include "stream.h"
 #include <sys/time.h>
 
 enum { AHEAD = 3 };
 
-/* Words of a writer between processes, and between threads. */
+/* Words that a writer sends to another process or thread. */
 static int few, many;
 
 __attribute__((constructor)) static void set_extents(void) {
@@ -17,7 +17,7 @@ __attribute__((constructor)) static void set_extents(void) {
 
 static void *joined(pthread_t thread, const char *rule) { return joined_within(thread, 20, rule); }
 
-/* Words of a writer: its number, and how many it has written before. */
+/* A word of a writer: the writer's number, and how many words it has written before. */
 static int write_words(int fd, int writer, int count) {
     for (int at = 0; at < count; at++) {
         int words[2] = {writer, at};
@@ -27,7 +27,7 @@ static int write_words(int fd, int writer, int count) {
     return 0;
 }
 
-/* Reads words of two writers until each has written its count. Returns what is wrong, or 0. */
+/* Reads words of two writers until each has sent its count. Returns what is wrong, or 0. */
 static int read_words(int fd, int count) {
     int next[2] = {0, 0};
     while (next[0] < count || next[1] < count) {
@@ -43,7 +43,7 @@ static int read_words(int fd, int count) {
 
 static pthread_barrier_t turn;
 
-/* Writes the round's letter in each round: the thread knows the stream of the round before. */
+/* Writes in each round the letter of the round. The thread knows the stream of the round before. */
 static void *write_in_rounds(void *rounds) {
     intptr_t wrong = 0;
     for (int round = 0; round < (int)(intptr_t)rounds; round++) {
@@ -81,12 +81,12 @@ static void a_number_that_is_another_stream_later(void) {
 
 static volatile int current;
 
-/* Writes the number of the stream that the descriptor is at least by now. */
+/* Writes the number of a stream. The descriptor is that stream, or a later one by now. */
 static void *write_current(void *unused) {
     (void)unused;
     int word;
     while ((word = __atomic_load_n(&current, __ATOMIC_SEQ_CST)) >= 0)
-        /* libheadwater(7): a call that waits on a stream whose last number is closed ends. */
+        /* libheadwater(7): a call that waits on a stream ends when the last descriptor of the stream is closed. */
         if (write(near, &word, sizeof word) != sizeof word && errno != EBADF)
             return (void *)1;
     return NULL;
@@ -125,7 +125,7 @@ static void a_number_that_becomes_another_stream_under_its_writers(void) {
 
 static volatile int copy_of_near;
 
-/* Writes to the copy of each round until it is closed. Returns how many words, or -1 after another error than EBADF. */
+/* Writes to the copy of each round until the copy is closed. Returns how many words, or -1 after an error other than EBADF. */
 static void *write_until_closed(void *rounds) {
     intptr_t words = 0;
     for (int round = 0; round < (int)(intptr_t)rounds; round++) {
@@ -178,7 +178,7 @@ static void write_in_handler(int number) {
     if (write(near, words, sizeof words) == sizeof words)
         handled++;
     else if (errno == EAGAIN)
-        refused++; /* libheadwater(7): where it would wait for the call that it has interrupted. */
+        refused++; /* libheadwater(7): the handler would wait for the call that it has interrupted */
     else
         failed_otherwise = errno;
     errno = saved;
@@ -201,7 +201,7 @@ static void a_handler_writes_where_it_has_interrupted_a_write(void) {
     sigset_t alarms;
     int wrong = 0, word = 0;
     open_ends();
-    /* The reader's thread is not the one that is interrupted. */
+    /* The reader's thread is not the one that signals interrupt. */
     sigemptyset(&alarms);
     sigaddset(&alarms, SIGALRM);
     pthread_sigmask(SIG_BLOCK, &alarms, NULL);
@@ -209,7 +209,8 @@ static void a_handler_writes_where_it_has_interrupted_a_write(void) {
     pthread_sigmask(SIG_UNBLOCK, &alarms, NULL);
     on_signal(SIGALRM, write_in_handler, SA_RESTART);
     for (long long end = now_ms() + 3000; now_ms() < end;) {
-        /* Once each time: the handler takes longer than a write. Nearly every signal comes in the middle of one. */
+        /* The alarm is set again each time, because the handler takes longer than a write. Nearly every signal comes in the
+         * middle of a write. */
         setitimer(ITIMER_REAL, &once, NULL);
         for (int at = 0, before = handled + refused; at < 2000 && handled + refused == before; at++, word++) {
             int words[2] = {0, word};
@@ -257,7 +258,7 @@ static void *write_three(void *unused) {
     return (void *)(intptr_t)(write(near, "xyz", 3) + write(near, "xyz", 3) + write(near, "xyz", 3));
 }
 
-/* Writes twice, waits until the other one has done so, and writes the rest. */
+/* Writes twice, waits until the other thread has done so too, and writes the rest. */
 static void *write_beside(void *argument) {
     int writer = (int)(intptr_t)argument, words[2] = {writer, 0}, failed = 0;
     if (writer == 1)

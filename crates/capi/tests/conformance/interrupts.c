@@ -52,7 +52,7 @@ static void a_handler_ends_every_call(void) {
             far = empty;
         near = full;
         signals_seen = 0;
-        /* Again and again: one signal may come before the call waits. */
+        /* The alarm repeats, because one signal may come before the call waits. */
         alarms_every(30000);
         FAILS(rows[at].run(), EINTR, "POSIX: EINTR without SA_RESTART");
         ualarm(0, 0);
@@ -64,7 +64,7 @@ static void a_handler_ends_every_call(void) {
     ualarm(0, 0);
 }
 
-/* A child makes the call succeed after three signals. */
+/* Starts a child that makes the call succeed after three signals. */
 static void with_sa_restart_every_call_continues(void) {
     for (size_t at = 0; at < COUNT(rows); at++) {
         open_ends();
@@ -97,7 +97,7 @@ static void with_sa_restart_every_call_continues(void) {
     }
 }
 
-/* A read that a child's byte ends after some signals. */
+/* Reads a byte that a child writes after it has sent some signals. */
 static ssize_t read_beside(int signal_number) {
     open_ends();
     signals_seen = 0;
@@ -125,7 +125,7 @@ static void a_handler_of_faults_changes_nothing(void) {
     EXPECT(read_beside(SIGUSR1), 1, "POSIX sigaction: SA_RESTART is of the signal that came, not of a handler of faults");
 }
 
-/* libheadwater(7): a library does not see which handler ran, and lets a call fail if one of them has no SA_RESTART. */
+/* libheadwater(7): the library does not see which handler ran, and lets a call fail if one handler has no SA_RESTART. */
 static void a_handler_without_the_flag_ends_the_call(void) {
     on_signal(SIGUSR1, count_signal, SA_RESTART);
     on_signal(SIGUSR2, count_signal, 0);
@@ -258,7 +258,8 @@ static void many_signals_lose_nothing(void) {
     EXPECT(ended_within(child, 2000), 0, "the writer ends");
 }
 
-/* As under a profiler. A wait that begins anew with each signal must not begin with what delays the look at the other end. */
+/* A profiler sends signals this often. A wait that starts again with each signal must not start with what delays the look at the
+ * other end. */
 static void an_end_is_noticed_between_frequent_signals(void) {
     for (int flags = 0; flags <= SA_RESTART; flags += SA_RESTART) {
         open_ends();
@@ -297,7 +298,7 @@ static void sigpipe_kills_by_default(void) {
     if (child == 0) {
         signal(SIGPIPE, SIG_DFL);
         close(far);
-        /* Until the parent has closed its copy, writes succeed. */
+        /* Writes succeed until the parent has closed its copy. */
         while (write(near, "x", 1) == 1)
             ;
         _exit(1);

@@ -31,7 +31,7 @@ static void modules_are_pushed_and_popped(void) {
     FAILS(ioctl(device, I_POP, 0), EINVAL, "POSIX I_POP: a driver is not popped");
 }
 
-/* A name of more than FMNAMESZ bytes is cut where a program has room for FMNAMESZ + 1, and a request with either name finds it. */
+/* A name of more than FMNAMESZ bytes is cut where a program has room for FMNAMESZ + 1 bytes. A request finds it by either name. */
 static void long_names_of_drivers(void) {
     static const char *const drivers[] = {"ticotsord", "inet-rawip"};
     int each[2], device;

@@ -1,4 +1,4 @@
-/* Threads of a test: started, and joined within a time. */
+/* The threads of a test, which are started, and joined within a time. */
 #ifndef JOINED_H
 #define JOINED_H
 #include "check.h"
@@ -10,7 +10,7 @@ MAY_BE_UNUSED static pthread_t started(void *(*run)(void *), void *argument) {
     return thread;
 }
 
-/* Joins within the time, or ends the test: a thread that never comes out cannot be waited for. */
+/* Joins a thread within the time, or ends the test, because the test cannot wait for a thread that never ends. */
 MAY_BE_UNUSED static void *joined_within(pthread_t thread, int seconds, const char *rule) {
     struct timespec end;
     void *value = NULL;

@@ -1,12 +1,12 @@
-/* The limits of a process, setrlimit(2), and many processes at one pipe: a call works or fails, no signal ends the process, and nothing
- * that was written is lost. */
+/* The limits of a process, setrlimit(2), and many processes at one pipe. A call works or fails; no signal ends the process, and
+ * nothing that was written is lost. */
 #include "stream.h"
 #include <pthread.h>
 #include <sys/resource.h>
 
 static const char *const rule = "setrlimit(2): under a limit a call works or fails";
 
-/* Makes a pipe, and moves bytes through it. Returns 0 if it works or the pipe is refused. */
+/* Makes a pipe, and moves bytes through it. Returns 0 if it works or if the pipe is refused. */
 static int use_a_pipe(void) {
     int ends[2];
     char text[10];
@@ -29,7 +29,7 @@ static void each_limit(void) {
         int limit, count;
         rlim_t values[8];
     } limits[] = {
-        /* As `ulimit -v 26000`. With less than the program has, the allocator of Rust would end it. */
+        /* The limit is that of `ulimit -v 26000`. With less than the program has already, Rust's allocator would end it. */
         {"AS", RLIMIT_AS, 1, {26000 << 10}},
         {"CORE", RLIMIT_CORE, 1, {0}},
         {"CPU", RLIMIT_CPU, 1, {100}},
@@ -63,7 +63,7 @@ static void each_limit(void) {
     in_context("%s", "");
 }
 
-/* Address space for a program and one pipe: as `ulimit -v 26000` gives it. The kernel's pipe works there, and so does this one. */
+/* `ulimit -v 26000` gives address space for a program and one pipe. The kernel's pipe works there, and so does this one. */
 static void a_pipe_fits_into_little_address_space(void) {
     pid_t child = fork();
     if (child == 0) {
@@ -82,7 +82,7 @@ static void a_pipe_fits_into_little_address_space(void) {
     EXPECT(ended_within(child, 5000), 0, "a pipe takes less than 8 MB of addresses");
 }
 
-/* Writes a byte, waits for the end of another pipe, which the kernel made or the library, and writes again. */
+/* Writes a byte, waits for the end of another pipe, which is the kernel's or the library's, and writes again. */
 static int write_twice(int to, int until) {
     char byte;
     if (write(to, "a", 1) != 1)

@@ -1,5 +1,5 @@
-/* The error matrix of the stream head (STREAMS section 4), every cell: an operation on a stream after a hang-up, with a read error,
- * a write error, both, and linked under a multiplexer. On a pipe's end and on a device, each with testmod pushed. */
+/* The error matrix of the stream head (STREAMS section 4): every operation on a stream after a hang-up, with a read error, with a
+ * write error, with both, and linked under a multiplexer. The stream is an end of a pipe or a device, each with testmod pushed. */
 #include "stream.h"
 
 enum state { HUNG_UP, READ_ERROR, WRITE_ERROR, BOTH_ERRORS, LINKED, STATES };
@@ -7,7 +7,7 @@ static const char *const state_names[STATES] = {"after hang-up", "read error", "
 
 static int is_pipe;
 
-/* A stream in that state. Each cell gets its own. */
+/* Makes a stream in that state. Each cell gets its own. */
 static int stream_in(enum state state) {
     int ends[2] = {-1, -1};
     if (is_pipe)
@@ -37,7 +37,7 @@ static long do_readv(int fd) {
     struct iovec pieces[2] = {{buffer, 10}, {more, 10}};
     return readv(fd, pieces, 2);
 }
-/* 0 only with both lengths 0, as at the end. */
+/* Returns 0 only if both lengths are 0, as at the end of a stream. */
 static long do_getmsg(int fd) {
     struct got *message = get_message(fd);
     errno = message->error;
@@ -108,7 +108,7 @@ static long do_getcltime(int fd) {
     return ioctl(fd, I_GETCLTIME, &ms);
 }
 
-/* A cell: at least 0 a value, below -errno. */
+/* The expected result of a cell: a value if it is at least 0, else -errno. */
 enum { OK = 10000 };
 
 static const struct row {
@@ -216,7 +216,7 @@ static void data_is_read_after_a_hangup(void) {
             ends[0] = ends[1] = open_device("echo");
         NEEDS(ioctl(ends[0], I_PUSH, "testmod") == 0, "I_PUSH of testmod succeeds");
         EXPECT(write(ends[1], "first", 5), 5, "write before the hang-up");
-        /* testmod takes a control part that is written on its own end for a request. */
+        /* testmod takes a control part that is written at its own end for a request to itself. */
         EXPECT(put_message(ends[1], NULL, "second", 0), 0, "putmsg before the hang-up");
         request(ends[0], "hangup");
         EXPECT(polled_for(ends[0], POLLIN), POLLIN | POLLHUP, "POSIX poll: POLLHUP and POLLIN do not exclude each other");

@@ -7,7 +7,7 @@ static void prepare(void) {
     set_nonblocking(far, 1);
 }
 
-/* What a read of that many bytes gives: the bytes as a text, or the name of the error. */
+/* Returns what a read of that many bytes gives: the bytes as a text, or the name of the error. */
 static const char *reads(int fd, size_t len) {
     static char text[300];
     errno = 0;
@@ -18,7 +18,7 @@ static const char *reads(int fd, size_t len) {
     return text;
 }
 
-/* Two messages with control parts and one without are read by fours; each row says what each read gives. */
+/* Two messages with control parts and one without are read by four bytes at a time. Each row has the results of the reads. */
 static void every_combination_of_modes(void) {
     static const struct {
         int mode;

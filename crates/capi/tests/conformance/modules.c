@@ -1,8 +1,8 @@
-/* Modules in C that are loaded into a program with functions of the DDI/DKI's names: a module calls the library's (strmod(9)), the
- * program its own. The suite puts `upper` and `rot` where they are found. */
+/* Modules in C are loaded into a program with functions of the DDI/DKI's names. A module calls the library's functions
+ * (strmod(9)), and the program calls its own. The suite puts `upper` and `rot` where they are searched. */
 #include "stream.h"
 
-/* Names as a program may have them; each would end the test if a module called it. */
+/* Functions with names that a program may have. Each would end the test if a module called it. */
 static int called;
 
 #define OWN(name) \

@@ -166,7 +166,7 @@ static void an_end_over_a_stream(void) {
     EXPECT(read(other[0], got.data_bytes, 9), 0, "STREAMS 4.2: the last reference hangs up");
 }
 
-/* A stream of a driver is one only for a program that names the driver. */
+/* A received stream of a driver becomes a stream only if the program names the driver. */
 static void a_device_is_taken_up_by_its_driver(void) {
     int sockets[2], echo = open("/dev/streams/echo", O_RDWR), files[8];
     struct strrecvfd file;

@@ -1,5 +1,5 @@
-/* What implementers get wrong: the list of STREAMS section 4, points 3 to 16, each once on its own. Programs of the families have
- * more of each; fault.c has point 1, processes.c point 2. */
+/* What implementations often do wrong: points 3 to 16 of STREAMS section 4, each once on its own. The other programs have more
+ * checks of each point; fault.c has point 1, processes.c point 2. */
 #include "stream.h"
 
 static void p1_a_bad_pointer_consumes_nothing(void) {
@@ -133,7 +133,7 @@ static void p8_setsig(void) {
 static void p9_close_of_a_full_stream(void) {
     int stream = open("/dev/streams/loop", O_RDWR);
     HOLDS(stream >= 0, "open of /dev/streams/loop");
-    /* Its partner is not open: what is written waits in the driver's write queue. */
+    /* The partner is not open, so what is written waits in the driver's write queue. */
     EXPECT(write(stream, "x", 1), 1, "write");
     int ms = 300, seen = 0;
     EXPECT(ioctl(stream, I_SETCLTIME, &ms), 0, "I_SETCLTIME");

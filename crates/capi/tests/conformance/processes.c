@@ -1,5 +1,5 @@
-/* Streams across processes: fork, exec, posix_spawn, kills. One end stays one end; its last reference anywhere hangs up (POSIX fork,
- * exec; STREAMS 4.2). Started as `processes role ...` it is the program that exec runs. */
+/* Streams across processes: fork, exec, posix_spawn, kills. All descriptors of an end are one end; the close of the last one in
+ * any process hangs up (POSIX fork, exec; STREAMS 4.2). Started as `processes role ...`, this is the program that exec runs. */
 #include "stream.h"
 #include <pthread.h>
 #include <spawn.h>
@@ -9,7 +9,7 @@ static char **environment_of(void);
 
 static const char *const self = "/proc/self/exe";
 
-/* The part of a program that was executed with a stream: reads a line, answers, reads the end. */
+/* The role of a program that was executed with a stream: it reads a line, answers, and reads the end. */
 static int answer(int fd) {
     char text[100];
     if (isastream(fd) != 1)
@@ -86,7 +86,7 @@ static void a_spawned_program_without_other_descriptors(void) {
     enum { KERNELS = 40 };
     int null = open("/dev/null", O_RDONLY);
     EXPECT(dup2(null, KERNELS), KERNELS, "dup2");
-    /* Above the library's own descriptors. */
+    /* This descriptor is above the library's own. */
     struct rlimit limit;
     NEEDS(getrlimit(RLIMIT_NOFILE, &limit) == 0, "getrlimit");
     int highest = limit.rlim_cur < 60000 ? (int)limit.rlim_cur - 1 : 60000;
@@ -124,7 +124,7 @@ static void close_on_exec(void) {
         _exit(99);
     }
     close(far);
-    /* If the child kept near, it would never read the end. */
+    /* If the child kept `near`, it would never read the end. */
     ping_pong(child, "POSIX exec: FD_CLOEXEC closes the descriptor");
     open_ends();
     fcntl(far, F_SETFD, FD_CLOEXEC);
@@ -265,7 +265,7 @@ static void a_killed_process_in_every_call(void) {
         sleep_ms(1 + round % 11);
         kill(child, SIGKILL);
         waitpid(child, NULL, 0);
-        /* Without pipemod "read" is the other end's read queue. */
+        /* Without pipemod, "read" means the read queue of the other end. */
         EXPECT(ioctl(near, I_FLUSH, FLUSHR), 0, "STREAMS 4.2: locks are robust");
         EXPECT(ioctl(far, I_FLUSH, FLUSHR), 0, "STREAMS 4.2: locks are robust");
         EXPECT(put_message(near, NULL, "data", 0), 0, "STREAMS 4.2: the stream works");
@@ -371,7 +371,7 @@ static void an_executed_program_gets_both_ends(void) {
     EXPECT(ended_within(child, 5000), 0, "POSIX exec: both ends of a pipe stay open");
 }
 
-/* The program of the test below: so many of its numbers, the last one included, are ends of pipes, and all work. */
+/* The program of the test below. All of its descriptors up to the last one are ends of pipes, and all work. */
 static int many_role(int last, int count) {
     int seen = 0;
     char byte;
@@ -393,7 +393,7 @@ static void an_executed_program_gets_very_many_streams(void) {
     NEEDS(setrlimit(RLIMIT_NOFILE, &limit) == 0, "setrlimit");
     if (limit.rlim_cur < 20000) {
         counted();
-        return; /* Too few descriptors. */
+        return; /* the limit of descriptors is too low */
     }
     int ends[2];
     for (int at = 0; at < PIPES; at++)
@@ -410,7 +410,7 @@ static void an_executed_program_gets_very_many_streams(void) {
     EXPECT(ended_within(child, 30000), 0, "POSIX exec: open descriptors stay open");
     EXPECT(posix_spawn(&child, self, NULL, NULL, arguments, environment_of()), 0, "posix_spawn");
     EXPECT(ended_within(child, 30000), 0, "POSIX posix_spawn: open descriptors stay open");
-    /* A program in between that does not have the library passes all on. */
+    /* A program in between that does not have the library passes all streams on. */
     char path[4096] = {0};
     NEEDS(readlink(self, path, sizeof path - 1) > 0, "readlink");
     child = fork();
@@ -419,13 +419,13 @@ static void an_executed_program_gets_very_many_streams(void) {
         _exit(99);
     }
     EXPECT(ended_within(child, 30000), 0, "POSIX exec: a program in between without the library passes all on");
-    /* Nothing is left open in this process. */
+    /* No stream is left open in this process. */
     EXPECT(dup(0), ends[1] + 1, "exec leaves no descriptor behind");
 }
 
 static int of_handler[2];
 
-/* As an event loop does that must not share its pipe with its parent. */
+/* An event loop does this if it must not share its pipe with its parent. */
 static void open_anew(void) {
     close(of_handler[0]);
     close(of_handler[1]);
@@ -434,7 +434,7 @@ static void open_anew(void) {
 }
 
 static void a_handler_of_fork_opens_a_pipe(void) {
-    /* Before the first stream: it runs before what the library does in a child. */
+    /* Registered before the first stream, so that it runs before the library's own handler in a child. */
     NEEDS(pthread_atfork(NULL, NULL, open_anew) == 0, "pthread_atfork");
     open_pipe(of_handler);
     EXPECT(write(of_handler[0], "p", 1), 1, "write");
@@ -474,7 +474,7 @@ static const struct test tests[] = {
     TEST_OF(an_executed_program_gets_very_many_streams, 120),
 };
 
-/* A program that was executed with both ends of a pipe, as make's jobserver is. */
+/* A program that was executed with both ends of a pipe, like those that make's jobserver starts. */
 static int both_role(int from, int to) {
     char byte;
     return isastream(from) == 1 && isastream(to) == 1 && write(to, "j", 1) == 1 && read(from, &byte, 1) == 1 && byte == 'j' ? 0

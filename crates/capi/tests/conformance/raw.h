@@ -1,4 +1,4 @@
-/* System calls by the program's own instruction, which no library sees. */
+/* System calls by an instruction of the program, which no library sees. */
 #ifndef RAW_H
 #define RAW_H
 #include "check.h"
@@ -19,7 +19,7 @@ MAY_BE_UNUSED static long raw_call(long number, long a, long b, long c) {
 }
 #endif
 
-/* A pipe of the kernel, whatever pipe(2) makes. */
+/* Makes a pipe of the kernel, even if pipe(2) makes a STREAMS pipe. */
 MAY_BE_UNUSED static void open_kernel_pipe(int ends[2]) {
 #if HAS_RAW_CALLS
     NEEDS(raw_call(SYS_pipe2, (long)ends, 0, 0) == 0, "a pipe of the kernel");

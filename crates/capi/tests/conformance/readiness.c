@@ -222,7 +222,7 @@ static void signal_masks(void) {
     sigset_t now;
     sigprocmask(SIG_SETMASK, NULL, &now);
     EXPECT(sigismember(&now, SIGUSR1), 1, "POSIX ppoll, pselect: the mask is restored");
-    /* The other way: the call's mask blocks what the thread does not. */
+    /* The reverse case: the mask of the call blocks a signal that the thread does not block. */
     NEEDS(sigprocmask(SIG_SETMASK, &before, NULL) == 0, "sigprocmask");
     pid_t child = fork();
     if (child == 0) {
@@ -260,7 +260,7 @@ static void many_streams(void) {
 
 static void a_time_out_is_not_prolonged_by_other_events(void) {
     open_ends();
-    /* The other end's writes to another band of interest wake nothing that was asked for. */
+    /* What the other end writes to another band wakes no caller that has not asked for it. */
     pid_t child = fork();
     if (child == 0) {
         for (int at = 0; at < 40; at++) {

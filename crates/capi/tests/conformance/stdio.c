@@ -1,6 +1,6 @@
-/* The standard I/O library and other programs at a stream's descriptor: fdopen, printf to a stream as standard output, system, popen.
- * Bytes arrive, or a call of one of the two sides fails: data are never lost without an error (the C library's own calls of
- * write do not pass through an interposed write). */
+/* The standard I/O library and other programs on the descriptor of a stream: fdopen, printf to a stream as standard output,
+ * system, popen. Either the bytes arrive, or a call of one side fails: no data are lost without an error. (The C library's own
+ * calls of write do not pass through an interposed write.) */
 #include "stream.h"
 #include <sys/syscall.h>
 
@@ -9,7 +9,7 @@ static void prepare(void) {
     set_nonblocking(near, 1);
 }
 
-/* The reader gets the text, or an error. `wrote` is whether the writer's calls succeeded. */
+/* Checks that the reader gets the text, or that a side gets an error. `wrote` is whether the writer's calls succeeded. */
 static void check_arrival(int fd, int wrote, const char *text, const char *rule) {
     char bytes[200];
     size_t len = 0;
@@ -54,7 +54,7 @@ static void fgets_from_a_stream(void) {
     FILE *file = fdopen(far, "r");
     char text[20] = "";
     char *line = fgets(text, sizeof text, file);
-    /* A line that describes the descriptor is no silent loss, but it is not the data. */
+    /* A line that describes the descriptor shows that something went wrong, but it is not the data. */
     counted();
     if (line == NULL ? !ferror(file) : strcmp(line, "line\n") != 0 && strncmp(line, "headwater", 9) != 0)
         failed(__FILE__, __LINE__, "fgets from a stream", "expected \"line\\n\", or an error, seen \"%s\"", line ? line : "the end of the file");

@@ -1,9 +1,9 @@
-/* What tests of streams do again and again: pipes, devices, messages. */
+/* What tests of streams need often: pipes, devices, messages. */
 #ifndef STREAM_H
 #define STREAM_H
 #include "check.h"
 
-/* A STREAMS pipe. */
+/* Makes a STREAMS pipe. */
 MAY_BE_UNUSED static void open_pipe(int ends[2]) {
     NEEDS(pipe(ends) == 0, "pipe succeeds");
     NEEDS(isastream(ends[0]) == 1 && isastream(ends[1]) == 1, "POSIX isastream: 1 for both ends of a STREAMS pipe");
@@ -19,7 +19,7 @@ MAY_BE_UNUSED static void open_ends(void) {
     far = ends[1];
 }
 
-/* A new stream of a driver. */
+/* Opens a new stream of a driver. */
 MAY_BE_UNUSED static int open_device(const char *driver) {
     char path[100];
     snprintf(path, sizeof path, "/dev/streams/clone/%s", driver);
@@ -36,12 +36,12 @@ MAY_BE_UNUSED static void set_nonblocking(int fd, int on) {
     NEEDS(flags != -1 && fcntl(fd, F_SETFL, on ? flags | O_NONBLOCK : flags & ~O_NONBLOCK) == 0, "F_SETFL succeeds");
 }
 
-/* A part that is sent; NULL: none. */
+/* Returns a part to be sent; NULL makes none. */
 MAY_BE_UNUSED static struct strbuf part(const char *text) {
     return (struct strbuf){.maxlen = 0, .len = text ? (int)strlen(text) : -1, .buf = (char *)(uintptr_t)text};
 }
 
-/* A part that is received. */
+/* Returns a part to be received. */
 MAY_BE_UNUSED static struct strbuf room(char *buffer, int len) {
     return (struct strbuf){.maxlen = len, .len = -7, .buf = buffer};
 }
@@ -56,7 +56,7 @@ MAY_BE_UNUSED static int put_in_band(int fd, const char *control, const char *da
     return putpmsg(fd, control ? &parts[0] : NULL, data ? &parts[1] : NULL, band, MSG_BAND);
 }
 
-/* Asks a pushed testmod: "hangup", "error R W", "signal N", "flush R W", "proto TEXT", ... */
+/* Sends a request to a pushed testmod: "hangup", "error R W", "signal N", "flush R W", "proto TEXT", ... */
 MAY_BE_UNUSED static void request(int fd, const char *words) {
     NEEDS(put_message(fd, words, NULL, 0) == 0, "testmod takes requests");
 }
@@ -68,7 +68,7 @@ struct got {
     char control_bytes[4100], data_bytes[70000];
 };
 
-/* The last received message of this process's only thread that uses these functions. */
+/* The message that was received last. Only one thread of the process uses these functions. */
 static struct got got;
 
 MAY_BE_UNUSED static struct got *get_with(int fd, int control_room, int data_room, int flags) {
@@ -96,7 +96,7 @@ MAY_BE_UNUSED static struct got *get_from_band(int fd, int band, int flags) {
     return &got;
 }
 
-/* Checks the parts of the last received message; NULL: a part that is absent. */
+/* Checks the parts of the message that was received last; NULL means an absent part. */
 #define PARTS(control_text, data_text, rule) check_parts(__FILE__, __LINE__, control_text, data_text, rule)
 
 static inline void check_part(const char *file, int line, const char *name, const struct strbuf *seen, const char *expected,
@@ -141,7 +141,7 @@ MAY_BE_UNUSED static ssize_t write_all(int fd, const void *buffer, size_t len) {
     return (ssize_t)done;
 }
 
-/* Writes until there is no room; returns the bytes. The descriptor is left as it was. */
+/* Writes until there is no room. Returns the count of bytes. The descriptor is left as it was. */
 MAY_BE_UNUSED static long fill(int fd) {
     static char bytes[4096];
     int flags = fcntl(fd, F_GETFL);
@@ -155,8 +155,8 @@ MAY_BE_UNUSED static long fill(int fd) {
     return sum;
 }
 
-/* Signals, counted. */
-/* Alarms that come again and again, until `ualarm(0, 0)`: on a loaded machine the first one can come before the call that it is to
+/* Counts signals. */
+/* Sets an alarm that repeats until `ualarm(0, 0)`: on a loaded machine the first one may come before the call that it should
  * interrupt. */
 static void MAY_BE_UNUSED alarms_every(useconds_t time_us) {
     ualarm(time_us, time_us);
@@ -176,7 +176,7 @@ MAY_BE_UNUSED static void on_signal(int number, void (*handler)(int), int flags)
     NEEDS(sigaction(number, &action, NULL) == 0, "sigaction succeeds");
 }
 
-/* What poll reports at once. */
+/* Returns what poll reports at once. */
 MAY_BE_UNUSED static int polled_for(int fd, int events) {
     struct pollfd one = {.fd = fd, .events = (short)events, .revents = -1};
     int count = poll(&one, 1, 0);

@@ -48,7 +48,7 @@ static void a_slave_is_a_terminal_with_its_modules(void) {
     FAILS(isatty(ends[0]) == 0 ? -1 : 0, ENOTTY, "POSIX isatty: a pipe");
 }
 
-/* What the holder of the other end has not read stops no question whether a stream is a terminal. */
+/* Unread data at the other end do not delay the answer whether a stream is a terminal. */
 static void a_full_pipe_is_no_terminal_at_once(void) {
     int ends[2];
     open_pipe(ends);
@@ -69,7 +69,7 @@ static void a_full_pipe_is_no_terminal_at_once(void) {
     alarm(0);
 }
 
-/* A module that may answer is asked, and no longer than by I_STR with an ic_timout of 0. */
+/* A module that may answer is asked, for no longer than I_STR with an ic_timout of 0 waits. */
 static void a_terminal_that_does_not_answer_is_asked_for_15_seconds(void) {
     int ends[2];
     open_pipe(ends);
@@ -118,7 +118,7 @@ static void names_of_slaves(void) {
     FAILS(ptsname_r(slave, name, sizeof name) == 0 ? 0 : -1, ENOTTY, "ptsname_r: no master");
 }
 
-/* A program that asks late, a terminal emulator that writes its log say, gets the name all the same. */
+/* A program may ask late, a terminal emulator that writes its log for example. It gets the name all the same. */
 static void a_master_knows_its_slave_s_name_also_when_that_has_closed(void) {
     for (int is_killed = 0; is_killed < 2; is_killed++) {
         open_terminal();

@@ -205,7 +205,8 @@ static void a_cancelled_reader_leaves_the_stream(void) {
     sleep_ms(50);
     pthread_cancel(reader);
     sleep_ms(50);
-    /* libheadwater(7): calls on streams are no cancellation points; whether or not the reader has gone, a byte frees it. */
+    /* libheadwater(7): calls on streams are no cancellation points. The byte ends the read, whether or not the reader's thread
+     * has ended. */
     EXPECT(write(near, "ab", 2), 2, "write");
     void *value = joined(reader, "POSIX pthread_cancel: the reader ends");
     char byte = 0;

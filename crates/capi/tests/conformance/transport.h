@@ -1,13 +1,13 @@
-/* What tests of XTI do again and again: endpoints, their errors, connections. */
+/* What tests of XTI need often: endpoints, their errors, connections. */
 #ifndef TRANSPORT_H
 #define TRANSPORT_H
 #include "stream.h"
 #include <xti.h>
 
-/* A call fails: -1, and this t_errno. */
+/* Checks that a call returns -1 with this t_errno. */
 #define REFUSED(call, error, rule) \
     check_refused(__FILE__, __LINE__, rule, #call, (t_errno = 0, errno = 0, (long long)(call)), error, 0)
-/* A call fails with TSYSERR and this errno. */
+/* Checks that a call fails with TSYSERR and this errno. */
 #define SYSTEM(call, number, rule) \
     check_refused(__FILE__, __LINE__, rule, #call, (t_errno = 0, errno = 0, (long long)(call)), TSYSERR, number)
 
@@ -21,7 +21,7 @@ MAY_BE_UNUSED static int check_refused(const char *file, int line, const char *r
                   number ? strerrorname_np(number) : "", seen, t_strerror(got), error_name(-1, system));
 }
 
-/* A call succeeds. */
+/* Checks that a call succeeds. */
 #define DOES(call, rule) check_done(__FILE__, __LINE__, rule, #call, (t_errno = 0, (long long)(call)))
 
 MAY_BE_UNUSED static int check_done(const char *file, int line, const char *rule, const char *text, long long seen) {
@@ -37,7 +37,7 @@ MAY_BE_UNUSED static int open_transport(const char *transport, int flags) {
     return fd;
 }
 
-/* A buffer that has that text. */
+/* Returns a buffer that contains that text. */
 MAY_BE_UNUSED static struct netbuf text_of(const char *text) {
     return (struct netbuf){.maxlen = (unsigned)strlen(text), .len = (unsigned)strlen(text), .buf = (void *)(uintptr_t)text};
 }
@@ -62,7 +62,7 @@ MAY_BE_UNUSED static int connect_to(int fd, const char *address) {
     return t_connect(fd, &call, NULL);
 }
 
-/* Waits for an event. */
+/* Waits for an event. Returns whether it came in time. */
 MAY_BE_UNUSED static int event_within(int fd, int event, int ms) {
     long long end = now_ms() + ms;
     while (t_look(fd) != event)
@@ -73,7 +73,7 @@ MAY_BE_UNUSED static int event_within(int fd, int event, int ms) {
     return 1;
 }
 
-/* Two endpoints that are connected: near has asked, far has accepted. Returns the listener. */
+/* Connects two endpoints: near asks, far accepts. Returns the listener. */
 MAY_BE_UNUSED static int connected(const char *transport, int *near, int *far) {
     int listener = bound(transport, "listener", 2);
     *near = bound(transport, "near", 0);

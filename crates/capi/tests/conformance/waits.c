@@ -1,6 +1,6 @@
-/* poll, ppoll, select, pselect and epoll (level, edge, one-shot, exclusive) at a stream pipe and at the kernel's pipe, which is
- * measured in the same test: both are brought into each state, and each call is made at both ends. Where STREAMS demands another
- * answer, `as_a_stream` says which and why. The states that no kernel pipe has are in `states_without_a_kernel_pipe`. */
+/* poll, ppoll, select, pselect and epoll (level, edge, one-shot, exclusive) on a stream pipe and on the kernel's pipe, which is
+ * measured in the same test. Both are brought into each state, and each call is made at both ends. Where STREAMS requires another
+ * answer, `as_a_stream` has it and the reason. The states that no kernel pipe has are in `states_without_a_kernel_pipe`. */
 #include "stream.h"
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -14,7 +14,8 @@ static const char *const state_names[STATES] = {
     "writer gone", "writer gone, data unread",
 };
 
-/* How the state comes about: before the call, by this process or by a child's exit, or while the call waits. */
+/* When and by which process a state is brought about: before the call, by this process or by a child's exit; or while the call
+ * waits. */
 enum cause { BEFORE, BY_EXIT, DURING, CAUSES };
 static const char *const cause_names[CAUSES] = {"before the call", "by exit before the call", "during the call"};
 
@@ -26,20 +27,20 @@ enum kind { KERNEL, STREAM, FIFO, KINDS };
 static const char *const kind_names[KINDS] = {"pipe of the kernel", "pipe", "FIFO"};
 enum end { READER, WRITER };
 
-/* The events that are asked for at the reader's end, and at the writer's. A set of select has the event of the same name. */
+/* The events that are asked for at the reader's end and at the writer's end. A set of select has the event of the same name. */
 static const int masks[2][5] = {
     {POLLIN, POLLIN | POLLRDNORM, POLLPRI, 0, POLLIN | POLLOUT},
     {POLLOUT, POLLOUT | POLLWRNORM, POLLPRI, 0, POLLIN | POLLOUT},
 };
 enum { MASKS = COUNT(masks[0]) };
 
-/* When the event of `DURING` happens, and the longest wait: for what ends the wait, and for what does not. */
+/* When the event of `DURING` happens; and the longest wait for a call that the event ends, and for one that it does not end. */
 enum { EVENT_MS = 40, WAIT_MS = 8000, VAIN_MS = 300 };
 
-/* By this the child that causes an event `DURING` a call is told that the call begins; -1: there is none. */
+/* The child that causes an event `DURING` a call is told by this descriptor that the call begins; -1 if there is no child. */
 static int begin_event = -1;
 
-/* The child waits until the call begins, and some time more. */
+/* Waits in the child until the call begins, and some time more. */
 static void await_begin(int begin) {
     eventfd_t value;
     NEEDS(eventfd_read(begin, &value) == 0, "eventfd_read");
@@ -91,7 +92,7 @@ static long drain_end(int fd) {
 
 static int is_gone(enum state state) { return state >= READER_GONE; }
 
-/* The end that is gone. */
+/* Returns the end that is closed in this state. */
 static enum end gone_end(enum state state) { return state >= WRITER_GONE ? WRITER : READER; }
 
 static void prepare_state(enum state state, int ends[2]) {
@@ -101,11 +102,11 @@ static void prepare_state(enum state state, int ends[2]) {
         NEEDS(write(ends[WRITER], "data", 4) == 4, "write");
 }
 
-/* What brings the state about, but for an end that goes. */
+/* Brings the state about, unless it is that an end is closed. */
 static void cause_state(enum state state, int ends[2]) {
     if (state == DATA)
         NEEDS(write(ends[WRITER], "data", 4) == 4, "write");
-    /* A read that does not wait may find the other process, which looks, in the way. */
+    /* A read that does not wait may fail, because the other process looks at the stream at the same time. */
     while (state == ROOM_AGAIN && polled_for(ends[READER], POLLIN))
         drain_end(ends[READER]);
 }
@@ -136,8 +137,8 @@ static pid_t enter(enum state state, enum cause cause, int ends[2]) {
     return child;
 }
 
-/* Returns the events of the call, of select as poll's: POLLIN, POLLOUT and POLLPRI for a bit in each set; or minus the errno. A call
- * with EPOLLET that waits for a later event has had the edge of what is there. */
+/* Returns the events of the call, or minus the errno. Of select's sets, POLLIN, POLLOUT and POLLPRI stand for a bit in each. A
+ * call with EPOLLET that waits for a later event has taken the edge of the events before. */
 static int look(enum way way, int fd, int events, int ms) {
     struct pollfd one = {.fd = fd, .events = (short)events};
     struct timespec time = {ms / 1000, ms % 1000 * 1000000};
@@ -180,7 +181,7 @@ static int look(enum way way, int fd, int events, int ms) {
         if (value == 0 && way == EDGE && ms > 0 && epoll_wait(set, &event, 1, 0) == 1)
             before = event.events;
         begin_call();
-        /* Room that was reported may be reported again with an edge of a stream (libheadwater(7)). */
+        /* A stream may report an edge of room again that it has reported before (libheadwater(7)). */
         do
             if (value >= 0)
                 value = epoll_wait(set, &event, 1, ms);
@@ -192,25 +193,26 @@ static int look(enum way way, int fd, int events, int ms) {
     }
 }
 
-/* What a stream's end answers where the kernel's pipe answers `kernel`. */
+/* Returns what the end of a stream answers where the kernel's pipe answers `kernel`. */
 static int as_a_stream(enum kind kind, enum state state, enum way way, enum end end, int events, int kernel) {
     if (kernel < 0)
         return kernel;
     int is_select = way == SELECT || way == PSELECT;
     int peer_gone = is_gone(state) && gone_end(state) != end;
-    /* STREAMS 4: the other end of a pipe is gone: POLLHUP, which excludes POLLOUT (POSIX poll). The kernel's writer has POLLERR. */
+    /* STREAMS 4: if the other end of a pipe is closed, the event is POLLHUP, which excludes POLLOUT (POSIX poll). The kernel's
+     * writer gets POLLERR. */
     if (peer_gone && end == WRITER && !is_select)
         kernel = (kernel & ~(POLLERR | POLLOUT | POLLWRNORM)) | POLLHUP;
-    /* A stream's pipe is full duplex: its reader's end can be written, and for select a write that fails at once does not block. */
+    /* A STREAMS pipe is full duplex: its reader's end can be written. For select, a write that fails at once does not block. */
     if (kind == STREAM && end == READER && events & POLLOUT && (is_select || !peer_gone))
         kernel |= POLLOUT;
-    /* Nor does one at a FIFO's reader (EBADF): after a hang-up select says so, too. */
+    /* A write at the reader's end of a FIFO does not block either (EBADF): after a hang-up select reports that, too. */
     if (kind == FIFO && end == READER && events & POLLOUT && is_select && peer_gone)
         kernel |= POLLOUT;
     return kernel;
 }
 
-/* The event ends a wait, and nothing else but the time-out does. */
+/* Checks that the event ends the wait, or else only the time-out. */
 static void check_time(int ms, int seen, long long took) {
     if (seen > 0)
         HOLDS(ms == 0 || took < ms - 50, "the event ends the wait, and not the time-out");
@@ -234,7 +236,7 @@ static int answer(enum kind kind, enum state state, enum cause cause, enum way w
     return seen;
 }
 
-/* What the kernel's pipe answers before what brings a state about. */
+/* Returns what the kernel's pipe answers before the state is brought about. */
 static int answer_before(enum state state, enum way way, enum end end, int events) {
     int ends[2];
     open_kind(KERNEL, ends);
@@ -245,7 +247,8 @@ static int answer_before(enum state state, enum way way, enum end end, int event
     return seen;
 }
 
-/* Whether the call returns before the event of the state. Of a stream's reader, which can write, not only where the kernel's does. */
+/* Returns whether the call returns before the event of the state. The reader's end of a stream can write, so it may return where
+ * the kernel's does not. */
 static int is_ready_before(enum kind kind, enum state state, enum way way, enum end end, int events) {
     int is_duplex = kind == STREAM && end == READER && events & POLLOUT;
     if (way == EDGE)
@@ -253,7 +256,7 @@ static int is_ready_before(enum kind kind, enum state state, enum way way, enum 
     return is_duplex || answer_before(state, way, end, events) != 0;
 }
 
-/* Whether what brings the state about ends the call. */
+/* Returns whether bringing the state about ends the call. */
 static int is_event(enum state state, enum way way, enum end end, int events) {
     return answer(KERNEL, state, BEFORE, way, end, events, 0) != answer_before(state, way, end, events);
 }
@@ -273,7 +276,7 @@ static void compare_all(enum kind kind, enum cause cause) {
     signal(SIGPIPE, SIG_IGN);
     for (enum state state = 0; state < STATES; state++)
         for (int end = 0; end < 2; end++) {
-            /* An end that is gone is not looked at; and of these states no kernel pipe waits for what comes. */
+            /* A closed end is not looked at. In these states, no wait at a kernel's pipe is for what comes. */
             if ((is_gone(state) && gone_end(state) == (enum end)end) || (cause == DURING && (state == NOTHING || state == FULL)))
                 continue;
             for (enum way way = 0; way < WAYS; way++)
@@ -284,7 +287,7 @@ static void compare_all(enum kind kind, enum cause cause) {
                         continue;
                     if (cause == DURING && is_ready_before(kind, state, way, (enum end)end, events))
                         continue;
-                    /* Cells that wait do it beside each other. */
+                    /* Cells that wait do so at the same time. */
                     if (cause == DURING && fork() != 0)
                         continue;
                     compare(kind, state, cause, way, (enum end)end, events);
@@ -303,7 +306,8 @@ static void states_of_a_fifo(void) { compare_all(FIFO, BEFORE); }
 static void states_of_a_fifo_by_a_childs_exit(void) { compare_all(FIFO, BY_EXIT); }
 static void events_at_a_fifo_during_the_wait(void) { compare_all(FIFO, DURING); }
 
-/* What a module raises at an end (STREAMS 4): a hang-up excludes writing, a write error too; data that is there is readable. */
+/* The state that a module raises at an end (STREAMS 4). A hang-up and a write error exclude writing; data that are there can be
+ * read. */
 static const struct raised {
     const char *request;
     int always, is_writable;
@@ -314,7 +318,7 @@ static const struct raised {
     {"error 71 71", POLLERR, 0},
 };
 
-/* What is reported in such a state; NULL: in the usual one. */
+/* Returns what is reported in such a state; NULL if it is the same as without. */
 static int events_in(const struct raised *state, int has_data, enum way way, int events) {
     int always = state ? state->always : 0;
     int seen = (has_data ? POLLIN | POLLRDNORM : 0) | (!state || state->is_writable ? POLLOUT | POLLWRNORM : 0);
@@ -378,8 +382,8 @@ static void states_without_a_kernel_pipe(void) {
         }
 }
 
-/* What happens at a pipe, one letter each, with epoll_wait after each: w a byte is written, r a byte is read, a all is read until
- * EAGAIN, f it is filled, c the other end is closed. */
+/* The events at a pipe, one letter each, with epoll_wait after each. w: a byte is written; r: a byte is read; a: all is read
+ * until EAGAIN; f: the pipe is filled; c: the other end is closed. */
 static void happen(char what, int ends[2], enum end looked_at) {
     char byte;
     switch (what) {
@@ -394,7 +398,7 @@ static void happen(char what, int ends[2], enum end looked_at) {
     }
 }
 
-/* The events after each letter. */
+/* Returns the events after each letter. */
 static void history(enum kind kind, const char *letters, enum end end, uint32_t events, int *seen) {
     int ends[2], set = epoll_create1(EPOLL_CLOEXEC);
     open_kind(kind, ends);
@@ -418,11 +422,11 @@ static void history(enum kind kind, const char *letters, enum end end, uint32_t 
         close(ends[!end]);
 }
 
-/* Every history of at most `depth` letters at one end. */
+/* Compares every history of at most `depth` letters at one end. */
 static void compare_histories(const char *alphabet, int depth, enum end end, uint32_t events) {
     char letters[8] = "";
     for (;;) {
-        /* The next one, in the order of a tree; nothing is written or closed after the close. */
+        /* The next history, in the order of a tree. Nothing is written or closed after the close. */
         size_t len = strlen(letters);
         if (len < (size_t)depth)
             letters[len] = alphabet[0];
@@ -450,7 +454,7 @@ static void compare_histories(const char *alphabet, int depth, enum end end, uin
     }
 }
 
-/* FIONREAD: all bytes that can be read, of whatever message they are. */
+/* FIONREAD returns the count of all bytes that can be read, in whatever messages they are. */
 static void bytes_that_can_be_read(void) {
     for (enum kind kind = 0; kind < KINDS; kind++) {
         int ends[2], value = -1;
@@ -510,7 +514,7 @@ static const struct test tests[] = {
 };
 
 int main(int argc, char **argv) {
-    /* The library reads the variable when it is loaded. */
+    /* The variable is set for a new start of the program, because the library reads it when it is loaded. */
     if (getenv("HEADWATER_FIFO") == NULL) {
         setenv("HEADWATER_FIFO", "1", 1);
         execv("/proc/self/exe", argv);

@@ -11,7 +11,7 @@ static int flags;
 static char bytes[16];
 static struct t_iovec pieces[17] = {{bytes, 16}};
 
-/* Each call that takes an endpoint, with arguments that are good as such. */
+/* Each call that takes an endpoint, with arguments that are valid in themselves. */
 static int do_accept(int fd) { return t_accept(fd, fd, &empty_call); }
 static int do_bind(int fd) { return t_bind(fd, NULL, NULL); }
 static int do_connect(int fd) { return connect_to(fd, "nobody"); }
@@ -43,7 +43,7 @@ static int do_sndvudata(int fd) {
     return t_sndvudata(fd, &datagram, pieces, 1);
 }
 
-/* Connection-oriented, with orderly release, datagrams. */
+/* Connection-oriented service, the same with orderly release, and datagrams. */
 enum { CO = 1, ORDERLY = 2, CL = 4, ALL_SERVICES = 7 };
 
 static const struct {
@@ -105,7 +105,7 @@ static void no_endpoints_are_bad_files(void) {
     REFUSED(t_accept(listener, plain, &call), TBADF, "XNS t_accept: TBADF of resfd");
 }
 
-/* An endpoint of that service in that state; -1: the service has no such state. */
+/* Makes an endpoint of that service in that state. Returns -1 if the service has no such state. */
 static int endpoint_in(int service, int state, int *keep) {
     const char *transport = service == CO ? "ticots" : service == ORDERLY ? "ticotsord" : "ticlts";
     int near, far, fd;
@@ -172,7 +172,7 @@ static void calls_in_wrong_states_and_of_other_services(void) {
                     if (keep[other] != -1)
                         t_close(keep[other]);
                 if (state >= T_DATAXFER)
-                    /* The numbers of the listener and the other end were kept above. */
+                    /* The descriptors of the listener and of the other end were stored above. */
                     in_context("%s", "");
             }
     in_context("%s", "");
@@ -332,7 +332,7 @@ static void listening_and_accepting(void) {
     DOES(t_rcvdis(callers[1], &end), "XNS t_rcvdis");
     EXPECT(end.reason, ECONNREFUSED, "ticots: the reason");
     EXPECT(end.sequence, -1, "XNS t_rcvdis: no sequence");
-    /* The answer does not fit: connected all the same. */
+    /* The answer does not fit, but the endpoints are connected. */
     char little[1];
     struct t_call answer = {.addr = room_of(little, 1)};
     DOES(t_rcvconnect(callers[0], NULL), "XNS t_rcvconnect");
@@ -346,7 +346,7 @@ static void listening_and_accepting(void) {
     EXPECT(t_getstate(again), T_DATAXFER, "XNS t_rcvconnect: TBUFOVFLW after the state has changed");
 }
 
-/* A structure on the stack that the program has not filled in is enough where the transport returns no user data. */
+/* Where the transport returns no user data, a structure on the stack suffices that the program has not filled in. */
 static void buffers_for_what_the_transport_does_not_have(void) {
     static const struct netbuf buffers[] = {{0, 0, NULL}, {64, 0, NULL}, {0, 0, (void *)8}, {64, 7, (void *)8}, {~0u, ~0u, (void *)8}};
     for (size_t at = 0; at < COUNT(buffers); at++) {
@@ -376,7 +376,7 @@ static void buffers_for_what_the_transport_does_not_have(void) {
     }
 }
 
-/* The address is at most 108 bytes long: the rest of a buffer is not written, and not asked for. */
+/* The address has at most 108 bytes. The rest of a buffer is neither written nor checked. */
 static void a_buffer_is_needed_as_far_as_the_transport_writes(void) {
     int fd = bound("ticlts", "me", 0);
     char *page = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -1,11 +1,11 @@
-/* XTI over the internet's transports: what they have and the loop-back transports have not. */
+/* XTI over the transports of the internet: what they have and the loop-back transports do not. */
 #include "transport.h"
 #include <netinet/in.h>
 #include <pthread.h>
 #include <sys/socket.h>
 #include <xti_inet.h>
 
-/* Below /dev: /dev/udp is inet-udp. */
+/* Names below /dev: /dev/udp is inet-udp. */
 static const char *const transports[] = {"streams/udp", "streams/inet-udp", "streams/inet-tcp"};
 
 /* An address, and its buffer. */
@@ -29,16 +29,16 @@ static void bind_own(int fd, int family, unsigned waiting, struct place *bound) 
     bound->len = answer.addr.len;
 }
 
-/* An option of a request, and of an answer. */
+/* An option of a request, and the option of its answer. */
 struct option {
     struct t_opthdr header;
     unsigned char value[1008];
 };
 
-/* Asks about one option. Returns the result for all; the answer's first option is stored in `seen`. */
+/* Asks about one option. Returns the result for all options; the first option of the answer is stored in `seen`. */
 static int option_of(int fd, int request, t_uscalar_t level, t_uscalar_t name, const void *value, unsigned len,
                      struct option *seen) {
-    /* XNS 5.2 gives the status of a request no meaning. */
+    /* XNS 5.2 gives the status in a request no meaning. */
     struct option asked = {.header = {sizeof asked.header + len, level, name, 0xdead}};
     struct t_optmgmt question = {{sizeof asked, asked.header.len, &asked}, request}, answer = {{sizeof *seen, 0, seen}, 0};
     if (len)
@@ -70,7 +70,7 @@ static void options(void) {
     t_close(fd);
 }
 
-/* The longest datagram is another one over IPv6. */
+/* The longest datagram has another length over IPv6. */
 static void a_longest_datagram(void) {
     static char sent[65528], seen[65528];
     int families[] = {AF_INET, AF_INET6}, longest[] = {65507, 65527}, flags;
@@ -90,7 +90,7 @@ static void a_longest_datagram(void) {
     }
 }
 
-/* A caller without waiting, for whom a connection was asked. */
+/* An endpoint that does not wait and has asked for a connection. */
 static int caller_of(struct place *listener) {
     int fd = open_transport("streams/inet-tcp", O_NONBLOCK);
     struct place own;
@@ -101,18 +101,18 @@ static int caller_of(struct place *listener) {
     return fd;
 }
 
-/* poll(2) makes a thread that watches the endpoint's sockets. */
+/* poll(2) starts a thread that watches the endpoint's sockets. */
 static void has_event(int fd) {
     struct pollfd one = {.fd = fd, .events = POLLIN};
     NEEDS(poll(&one, 1, 5000) == 1, "poll tells a caller");
 }
 
-/* A refusal resets the connection. That is not told to the listener as the caller's end. */
+/* A refusal resets the connection. The listener is not told so, as it would be if the caller disconnected. */
 static void callers_are_refused(void) {
     struct place place;
     for (int round = 0; round < 400; round++) {
         in_context("round %d", round);
-        /* A new one each time: its thread that waits for files has just begun. */
+        /* Each round makes a new endpoint, whose thread that waits for files has just started. */
         int listener = open_transport("streams/inet-tcp", O_NONBLOCK);
         bind_own(listener, AF_INET, 5, &place);
         struct t_call call = {.sequence = 0};
@@ -151,7 +151,7 @@ static void *resets(void *argument) {
     return NULL;
 }
 
-/* The end of a caller is told once: to the listener before it has accepted, to the endpoint that has accepted afterwards. */
+/* The disconnection of a caller is reported once: to the listener before it has accepted, else to the endpoint that has accepted. */
 static void callers_that_end_while_they_are_accepted(void) {
     struct place place;
     struct reset reset = {.to = &place, .rounds = 400};

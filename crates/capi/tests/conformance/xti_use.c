@@ -64,7 +64,7 @@ static void a_killed_peer_is_a_disconnection(void) {
     EXPECT(end.reason, ECONNRESET, "ticots: the reason");
 }
 
-/* The reader that does not read holds nothing up but data. */
+/* A reader that does not read delays nothing but data. */
 static void an_end_does_not_wait_for_room(void) {
     static const char *const transports[] = {"ticots", "ticotsord", "streams/inet-tcp"};
     static char bytes[100000];
@@ -99,7 +99,7 @@ static void on_sigpipe(int number) {
     HOLDS(0, "XTI raises no SIGPIPE");
 }
 
-/* Peers that are killed in the middle of anything are no signal to those that send to them. */
+/* The death of a peer in the middle of anything sends no signal to a process that sends to it. */
 static void a_killed_peer_raises_no_signal(void) {
     signal(SIGPIPE, on_sigpipe);
     for (int round = 0; round < 40; round++) {
@@ -327,7 +327,7 @@ static void threads(void) {
     pthread_t thread;
     shared_fd = far;
     NEEDS(pthread_create(&thread, NULL, receives, &failures) == 0, "pthread_create succeeds");
-    /* The receiving endpoint's thread waits while this one sends on the same endpoint. */
+    /* The receiving endpoint's thread waits while this thread sends on the same endpoint. */
     for (int at = 0; at < 5000; at++)
         NEEDS(t_snd(near, &at, sizeof at, 0) == sizeof at && t_snd(far, "x", 1, 0) == 1 && t_rcv(near, &byte, 1, &flags) == 1,
               "XNS t_snd");

@@ -1,5 +1,5 @@
-/* ctest: a module with every kind of procedure, which tests/ddi.rs drives by ioctls. Without one it queues what it gets, and passes
- * it on by its service procedures, on both sides. */
+/* ctest: a module with every kind of procedure, which tests/ddi drives by ioctls. If no ioctl is active, it queues what it gets,
+ * and its service procedures pass that on, on both sides. */
 #include <sys/stream.h>
 #include <sys/ddi.h>
 #include <errno.h>
@@ -57,7 +57,7 @@ static int ct_close(queue_t *q, int flag, cred_t *crp)
 	if (state->timer)
 		untimeout(state->timer);
 	flushq(q, FLUSHALL);
-	/* No stream is there any more: this goes nowhere. */
+	/* There is no stream any more, so this goes nowhere. */
 	putnextctl(q, M_HANGUP);
 	kmem_free(state, sizeof *state);
 	ctest_closes++;
@@ -82,7 +82,7 @@ static void entered(void *arg)
 {
 	queue_t *q = arg;
 
-	/* As a procedure of the queue: its fields are current, and putq and getq work. */
+	/* This runs as a procedure of the queue: its fields are current, and putq and getq work. */
 	say(q, canputnext(q) && q->q_first == NULL ? "qtick" : "wrong");
 }
 
@@ -91,7 +91,7 @@ static void called(intptr_t arg)
 	say((queue_t *)arg, "memory");
 }
 
-/* Parts of the DDI that need a queue. Returns the number of the first that is wrong. */
+/* Checks parts of the DDI that need a queue. Returns the number of the first check that fails. */
 static int check(queue_t *q)
 {
 	long value = 0;
@@ -129,7 +129,7 @@ static int check(queue_t *q)
 	return 0;
 }
 
-/* Turns the messages of the queue round by rmvq and insq. */
+/* Reverses the messages of the queue by rmvq and insq. */
 static int reorder(queue_t *q)
 {
 	int count = qsize(q), cookie = freezestr(q), seen = 0;
@@ -147,7 +147,7 @@ static int reorder(queue_t *q)
 		if (msgdsize(mp) == 0 || !insq(q, q->q_first, mp))
 			return -2;
 	}
-	/* A message of a band does not belong behind those of band 0. */
+	/* A message of a band may not stand behind those of band 0. */
 	mblk_t *mp = allocb(1, 0);
 
 	mp->b_band = 9;
@@ -179,7 +179,7 @@ static void acknowledge(queue_t *q, mblk_t *mp, int value)
 	qreply(q, mp);
 }
 
-/* The three words that a COPY is given, and how far it is. */
+/* The three words that a COPY gets, and its progress. */
 struct copy {
 	uint64_t from, to, count;
 	int step;

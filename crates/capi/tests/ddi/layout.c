@@ -1,4 +1,4 @@
-/* Prints the sizes and offsets of the header, for tests/ddi.rs. */
+/* Prints the sizes and offsets of the header, for tests/ddi. */
 #include <sys/stream.h>
 #include <stdio.h>
 #define SIZE(name) printf("%s %zu\n", #name, sizeof(name))

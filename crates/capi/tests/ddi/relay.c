@@ -1,5 +1,5 @@
-/* relay: a driver of two streams in one process: what is written to one is read from the other. Its put procedures send to the queue
- * of another stream, and its thread sends to a queue from outside of procedures. */
+/* relay: a driver of two streams in one process. What is written to one is read from the other. Its put procedures send to the
+ * queue of the other stream, and its thread sends to a queue from outside of procedures. */
 #include <sys/stream.h>
 #include <pthread.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Programs of coreutils, findutils and others alone and in pipelines. `cargo xtask preload` runs it with and without the library,
-# in an empty directory, and compares all that it prints, its status and the files that it leaves.
+# Programs of coreutils, findutils and others, alone and in pipelines. `cargo xtask preload` runs this with and without the
+# library in an empty directory, and compares what it prints, its status and the files that it leaves.
 set -u
 export LC_ALL=C
 seq 1 5000 > numbers

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# A program for TLI that others wrote: Taylor UUCP 1.07, whose port type "tli" opens, binds, listens, accepts, forks, connects and
-# transfers by t_*, or by read and write through tirdwr. It is built from its own source, and two systems copy files both ways over
-# each transport with connections; the files must arrive byte for byte.
+# Tests a program for TLI that others wrote: Taylor UUCP 1.07. Its port type "tli" opens, binds, listens, accepts, forks, connects
+# and transfers by t_*, or by read and write through tirdwr. It is built from its own source. Two systems copy files both ways
+# over each transport with connections, and the files must arrive byte for byte.
 #
 #   uucp.sh LIBRARY SOURCE
 #
@@ -28,7 +28,7 @@ ac_cv_func_t_open=yes ac_cv_lib_xti_t_open=no CPPFLAGS="-I$here/../../include" C
     ./configure --with-newconfigdir="$work/none" >configured 2>&1
 make -s LIBS="-L$library -lheadwater" >made 2>&1 || { tail -20 made; exit 1; }
 
-# system NAME OTHER TRANSPORT ADDRESS STREAM: what a system knows of itself and of the other.
+# system NAME OTHER TRANSPORT ADDRESS STREAM: writes what a system knows about itself and the other.
 system() {
     local at=$work/$1
     mkdir -p "$at"/{spool,public}
@@ -42,7 +42,7 @@ system() {
     echo 'other secret' >"$at/passwords"
 }
 
-# UUCP gives up root's rights, and wants to own its files.
+# UUCP gives up root's rights, and must own its files.
 as=()
 if [ "$(id -u)" -eq 0 ]; then
     as=(setpriv --reuid=uucp --regid=uucp --clear-groups)
@@ -50,7 +50,8 @@ if [ "$(id -u)" -eq 0 ]; then
 fi
 failed=0
 # DEVICE ADDRESS: the loop-back transports, and TCP, whose address is a sockaddr_in of 127.0.0.1.
-# Once with t_snd and t_rcv, and once through tirdwr ("stream"), which the server pushes in its child, when data may already be there.
+# Each runs once with t_snd and t_rcv, and once through tirdwr ("stream"). The server pushes tirdwr in its child, when data may
+# already be there.
 while read -r device streams address; do
     for stream in ${streams//,/ }; do
         rm -rf "$work"/{near,far}

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# What transports put on the wire, as others see it: two network namespaces over a veth pair, datagrams of many sizes through udp and
-# inet-udp to a plain socket and back, captured by tcpdump, and read by tshark with all checksums checked.
+# Checks what transports send on the wire, as other programs see it: datagrams of many sizes go through udp and inet-udp to a
+# plain socket and back, between two network namespaces with a veth pair. tcpdump captures them, and tshark reads them and checks
+# all checksums.
 #
 #   run.sh LIBRARY
 #
-# LIBRARY is libheadwater.so. It is run by root, and needs ip(8), ethtool(8), tcpdump(8), tshark(1) and python3.
+# LIBRARY is libheadwater.so. The script must run as root, and needs ip(8), ethtool(8), tcpdump(8), tshark(1) and python3.
 set -euo pipefail
 library=$(dirname "$(realpath "${1:?the path of libheadwater.so}")")
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -28,7 +29,7 @@ ip -n "$one" addr add 10.9.9.1/24 dev one
 ip -n "$two" addr add 10.9.9.2/24 dev two
 ip -n "$one" link set one up
 ip -n "$two" link set two up
-# Else a veth pair leaves the checksums out.
+# Otherwise a veth pair leaves the checksums out.
 ip netns exec "$one" ethtool -K one tx off >/dev/null
 ip netns exec "$two" ethtool -K two tx off >/dev/null
 

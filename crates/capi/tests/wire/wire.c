@@ -9,7 +9,7 @@
 #include <xti.h>
 
 #define ROUNDS 3
-/* Around the sizes of a byte, of an Ethernet frame and of UDP. */
+/* Sizes around those of a byte, of an Ethernet frame and of UDP. */
 static const unsigned SIZES[] = {1, 2, 3, 64, 255, 256, 1000, 1471, 1472, 1473, 4096, 16384, 32768, 65507};
 #define COUNT (sizeof SIZES / sizeof *SIZES)
 

@@ -1,5 +1,5 @@
-/* The calls that the C library has not, for programs that are not linked with libheadwater.so. The preloaded library's take their
- * place; without it each fails. */
+/* The calls that the C library does not have, for programs that are not linked with libheadwater.so. The preloaded library's
+ * calls take the place of these; without it each of them fails. */
 #include <errno.h>
 
 #define FAILING(name) \
@@ -51,7 +51,7 @@ FAILING(t_sync)
 FAILING(t_sysconf)
 FAILING(t_unbind)
 
-/* Those that return addresses. */
+/* Calls that return addresses. */
 void *t_alloc(int fd, int kind, int fields);
 void *t_alloc(int fd, int kind, int fields) { return (void)fd, (void)kind, (void)fields, (void *)0; }
 const char *t_strerror(int number);
@@ -61,6 +61,6 @@ int *_t_errno(void) {
     static int number;
     return &number;
 }
-/* As large as the library's, which take their place. */
+/* The objects are as large as the library's, which take their place. */
 char *t_errlist[31];
 int t_nerr;
