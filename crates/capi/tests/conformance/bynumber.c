@@ -192,7 +192,7 @@ static void *close_later(void *fd) {
     return NULL;
 }
 
-static void a_raw_close_by_another_thread_ends_the_file(void) {
+static void raw_close_by_another_thread_gives_end_of_file(void) {
     int ends[2];
     pthread_t thread;
     if (!is_raw())
@@ -225,7 +225,7 @@ static void a_raw_close_of_a_copy(void) {
 }
 
 /* A descriptor was closed by a raw call and is another file by now: it is treated as that file. */
-static void a_number_that_was_closed_unseen_and_is_used_again(void) {
+static void descriptor_closed_by_raw_call_and_reused(void) {
     static const char *const ways[] = {"socket", "open", "dup", "pipe2", "a stream", "eventfd by number"};
     if (!is_raw())
         return;
@@ -281,9 +281,9 @@ static const struct test tests[] = {
     TEST(calls_that_concern_no_stream),
     TEST(streams_in_several_messages),
     TEST(a_raw_close_ends_the_file),
-    TEST_OF(a_raw_close_by_another_thread_ends_the_file, 30),
+    TEST_OF(raw_close_by_another_thread_gives_end_of_file, 30),
     TEST(a_raw_close_of_a_copy),
-    TEST(a_number_that_was_closed_unseen_and_is_used_again),
+    TEST(descriptor_closed_by_raw_call_and_reused),
     TEST(raw_transfers_are_an_error_at_both_ends),
 };
 MAIN(tests)

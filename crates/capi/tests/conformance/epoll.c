@@ -367,7 +367,7 @@ static void one_shot_of_a_hung_up_stream(void) {
     HOLDS(cpu_ms() - before < 100, "a wait that sleeps");
 }
 
-static void edges_of_more_than_there_is_room_for(void) {
+static void more_edges_than_room_in_the_array(void) {
     int ends[2][2];
     set = epoll_create1(0);
     for (int at = 0; at < 2; at++) {
@@ -505,7 +505,7 @@ static const struct test tests[] = {
     TEST(a_child_and_its_parent_share_a_set),
     TEST(dup2_over_a_member_removes_it),
     TEST(one_shot_of_a_hung_up_stream),
-    TEST(edges_of_more_than_there_is_room_for),
+    TEST(more_edges_than_room_in_the_array),
     TEST(one_shot_for_several_threads),
     TEST(waits_do_not_become_slower),
     TEST(many_members),

@@ -255,7 +255,7 @@ static void status_of_a_fifo(void) {
 }
 
 /* Calls about the file of the descriptor are made on the FIFO's node, and not on the pipe that the kernel has there. */
-static void calls_about_the_file_are_about_the_node(void) {
+static void calls_about_the_file_concern_the_node(void) {
     int reader, writer;
     struct stat seen;
     struct statx seen_x;
@@ -322,7 +322,7 @@ static void permissions(void) {
     remove_fifo();
 }
 
-static void without_the_variable_it_is_the_kernels(void) {
+static void without_the_variable_open_gives_the_kernels_fifo(void) {
     make_fifo();
     pid_t child = fork();
     if (child == 0) {
@@ -350,9 +350,9 @@ static const struct test tests[] = {
     TEST(open_for_both),
     TEST(messages_through_a_fifo),
     TEST(status_of_a_fifo),
-    TEST(calls_about_the_file_are_about_the_node),
+    TEST(calls_about_the_file_concern_the_node),
     TEST(permissions),
-    TEST(without_the_variable_it_is_the_kernels),
+    TEST(without_the_variable_open_gives_the_kernels_fifo),
 };
 
 int main(int argc, char **argv) {

@@ -56,7 +56,7 @@ static void *write_in_rounds(void *rounds) {
     return (void *)wrong;
 }
 
-static void a_number_that_is_another_stream_later(void) {
+static void descriptor_reused_for_another_stream(void) {
     enum { ROUNDS = 300 };
     int first = -1, mixed = 0, moved = 0;
     pthread_barrier_init(&turn, NULL, 2);
@@ -92,7 +92,7 @@ static void *write_current(void *unused) {
     return NULL;
 }
 
-static void a_number_that_becomes_another_stream_under_its_writers(void) {
+static void descriptor_replaced_while_threads_write(void) {
     pthread_t writers[2];
     int late = 0, words = 0;
     open_ends();
@@ -142,7 +142,7 @@ static void *write_until_closed(void *rounds) {
     return (void *)(words < 0 ? -1 : words);
 }
 
-static void a_number_that_is_closed_under_its_writer(void) {
+static void descriptor_closed_while_a_thread_writes(void) {
     const int rounds = (int)extent(500);
     intptr_t words = 0;
     open_ends();
@@ -196,7 +196,7 @@ static void *read_to_end(void *fd) {
     return (void *)(intptr_t)(count == 0 ? 0 : 2);
 }
 
-static void a_handler_writes_where_it_has_interrupted_a_write(void) {
+static void handler_writes_to_the_interrupted_stream(void) {
     struct itimerval once = {{0, 0}, {0, 20}};
     sigset_t alarms;
     int wrong = 0, word = 0;
@@ -227,7 +227,7 @@ static void a_handler_writes_where_it_has_interrupted_a_write(void) {
     EXPECT(words_read[1], handled, "POSIX write: each one of the handler is there");
 }
 
-static void a_child_writes_where_its_parent_wrote(void) {
+static void forked_child_writes_to_the_parents_stream(void) {
     for (int round = 0; round < 5; round++) {
         open_ends();
         pid_t reader = fork();
@@ -303,7 +303,7 @@ static void a_known_buffer_that_is_unmapped(void) {
     FAILS(write(near, page, 8), EFAULT, "POSIX write: EFAULT");
 }
 
-static void a_known_stream_whose_numbers_are_closed_one_by_one(void) {
+static void known_stream_closes_with_its_last_descriptor(void) {
     open_ends();
     int copy = dup(near);
     EXPECT(write(near, "a", 1), 1, "write");
@@ -320,13 +320,13 @@ static void a_known_stream_whose_numbers_are_closed_one_by_one(void) {
 }
 
 static const struct test tests[] = {
-    TEST(a_number_that_is_another_stream_later),
-    TEST_OF(a_number_that_becomes_another_stream_under_its_writers, 30),
-    TEST_OF(a_number_that_is_closed_under_its_writer, 60),
-    TEST_OF(a_handler_writes_where_it_has_interrupted_a_write, 30),
-    TEST_OF(a_child_writes_where_its_parent_wrote, 60),
+    TEST(descriptor_reused_for_another_stream),
+    TEST_OF(descriptor_replaced_while_threads_write, 30),
+    TEST_OF(descriptor_closed_while_a_thread_writes, 60),
+    TEST_OF(handler_writes_to_the_interrupted_stream, 30),
+    TEST_OF(forked_child_writes_to_the_parents_stream, 60),
     TEST_OF(threads_after_one_that_has_ended, 60),
     TEST(a_known_buffer_that_is_unmapped),
-    TEST(a_known_stream_whose_numbers_are_closed_one_by_one),
+    TEST(known_stream_closes_with_its_last_descriptor),
 };
 MAIN(tests)

@@ -118,7 +118,7 @@ static ssize_t read_beside(int signal_number) {
     return count;
 }
 
-static void a_handler_of_faults_changes_nothing(void) {
+static void fault_handlers_do_not_affect_restarts(void) {
     on_signal(SIGUSR1, count_signal, SA_RESTART);
     on_signal(SIGSEGV, count_signal, 0);
     on_signal(SIGBUS, count_signal, 0);
@@ -126,7 +126,7 @@ static void a_handler_of_faults_changes_nothing(void) {
 }
 
 /* libheadwater(7): the library does not see which handler ran, and lets a call fail if one handler has no SA_RESTART. */
-static void a_handler_without_the_flag_ends_the_call(void) {
+static void one_handler_without_sa_restart_ends_the_call(void) {
     on_signal(SIGUSR1, count_signal, SA_RESTART);
     on_signal(SIGUSR2, count_signal, 0);
     FAILS(read_beside(SIGUSR1), EINTR, "libheadwater: a handler without SA_RESTART");
@@ -260,7 +260,7 @@ static void many_signals_lose_nothing(void) {
 
 /* A profiler sends signals this often. A wait that starts again with each signal must not start with what delays the look at the
  * other end. */
-static void an_end_is_noticed_between_frequent_signals(void) {
+static void end_is_noticed_despite_frequent_signals(void) {
     for (int flags = 0; flags <= SA_RESTART; flags += SA_RESTART) {
         open_ends();
         on_signal(SIGALRM, count_signal, flags);
@@ -316,14 +316,14 @@ static void sigpipe_kills_by_default(void) {
 static const struct test tests[] = {
     TEST(a_handler_ends_every_call),
     TEST_OF(with_sa_restart_every_call_continues, 20),
-    TEST(a_handler_of_faults_changes_nothing),
-    TEST(a_handler_without_the_flag_ends_the_call),
+    TEST(fault_handlers_do_not_affect_restarts),
+    TEST(one_handler_without_sa_restart_ends_the_call),
     TEST(a_partial_write_is_reported),
     TEST(ignored_signals_interrupt_nothing),
     TEST(stop_and_continue),
     TEST(a_handler_uses_a_stream),
     TEST_OF(many_signals_lose_nothing, 30),
-    TEST(an_end_is_noticed_between_frequent_signals),
+    TEST(end_is_noticed_despite_frequent_signals),
     TEST(sleeps_are_not_restarted_by_sa_restart),
     TEST(sigpipe_kills_by_default),
 };

@@ -64,7 +64,7 @@ static void each_limit(void) {
 }
 
 /* `ulimit -v 26000` gives address space for a program and one pipe. The kernel's pipe works there, and so does this one. */
-static void a_pipe_fits_into_little_address_space(void) {
+static void pipe_works_in_a_small_address_space(void) {
     pid_t child = fork();
     if (child == 0) {
         int ends[2];
@@ -158,7 +158,7 @@ static void many_threads_write_to_one_pipe(void) {
 
 static const struct test tests[] = {
     TEST_OF(each_limit, 60),
-    TEST(a_pipe_fits_into_little_address_space),
+    TEST(pipe_works_in_a_small_address_space),
     TEST_OF(many_processes_write_to_one_pipe, 60),
     TEST_OF(many_threads_write_to_one_pipe, 60),
 };

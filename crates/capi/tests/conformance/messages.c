@@ -68,7 +68,7 @@ static void maxlen_minus_1_leaves_a_part(void) {
     PARTS("control", "data", "POSIX getmsg: the message was left in place");
 }
 
-static void a_part_of_no_bytes_is_consumed_by_maxlen_0(void) {
+static void maxlen_0_consumes_an_empty_part(void) {
     prepare();
     EXPECT(ioctl(near, I_SWROPT, SNDZERO), 0, "I_SWROPT");
     EXPECT(put_message(near, NULL, "", 0), 0, "putmsg");
@@ -140,7 +140,7 @@ static void a_high_priority_message_by_getpmsg(void) {
         EXPECT(got.error, expected, rule); \
     } while (0)
 
-static void a_message_of_another_kind_is_eagain(void) {
+static void other_kind_of_message_gives_eagain(void) {
     prepare();
     GET_FAILS(get_with(far, 100, 100, RS_HIPRI), EAGAIN, "POSIX getmsg: EAGAIN on an empty queue");
     EXPECT(put_message(near, "c", "d", 0), 0, "putmsg");
@@ -156,7 +156,7 @@ static void a_message_of_another_kind_is_eagain(void) {
     PARTS("c", "d", "POSIX getpmsg: MSG_BAND 0 takes an ordinary message; refusals took nothing");
 }
 
-static void a_message_of_another_kind_is_waited_for(void) {
+static void getmsg_waits_for_the_wanted_message(void) {
     prepare();
     set_nonblocking(far, 0);
     static const struct {
@@ -294,7 +294,7 @@ static void boundaries_of_putmsg_are_kept(void) {
     PARTS(NULL, "12", "STREAMS 3: boundaries of putmsg are never merged");
 }
 
-static void a_blocked_getmsg_gets_what_it_asked_for(void) {
+static void blocked_getmsg_gets_the_wanted_message(void) {
     prepare();
     set_nonblocking(far, 0);
     pid_t child = fork();
@@ -312,7 +312,7 @@ static void a_blocked_getmsg_gets_what_it_asked_for(void) {
     EXPECT(ended_within(child, 2000), 0, "the writer ends");
 }
 
-static void a_full_band_stops_its_own_writers_alone(void) {
+static void full_band_stops_only_its_own_writers(void) {
     prepare();
     set_nonblocking(near, 1);
     HOLDS(fill(near) > 0, "a stream takes bytes");
@@ -357,19 +357,19 @@ static const struct test tests[] = {
     TEST(parts_of_no_bytes),
     TEST(leftovers),
     TEST(maxlen_minus_1_leaves_a_part),
-    TEST(a_part_of_no_bytes_is_consumed_by_maxlen_0),
+    TEST(maxlen_0_consumes_an_empty_part),
     TEST(leftovers_keep_type_and_band),
     TEST(high_priority_comes_first),
     TEST(a_high_priority_message_by_getpmsg),
-    TEST(a_message_of_another_kind_is_eagain),
-    TEST(a_message_of_another_kind_is_waited_for),
+    TEST(other_kind_of_message_gives_eagain),
+    TEST(getmsg_waits_for_the_wanted_message),
     TEST(flags_are_checked),
     TEST(one_message_of_high_priority_waits),
     TEST(limits_of_size),
     TEST(descriptors_are_checked),
     TEST(boundaries_of_putmsg_are_kept),
-    TEST(a_blocked_getmsg_gets_what_it_asked_for),
-    TEST(a_full_band_stops_its_own_writers_alone),
+    TEST(blocked_getmsg_gets_the_wanted_message),
+    TEST(full_band_stops_only_its_own_writers),
     TEST(a_closed_end),
     TEST(ioctls_of_the_same_name),
 };

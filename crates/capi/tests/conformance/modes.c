@@ -170,7 +170,7 @@ static void sndzero(void) {
     EXPECT(ioctl(device, I_NREAD, &bytes), 1, "STREAMS 1: SNDZERO is the default of a device");
 }
 
-static void small_writes_come_together_in_their_order(void) {
+static void small_writes_coalesce_in_order(void) {
     prepare();
     for (int at = 0; at < 100; at++) {
         char byte = (char)at;
@@ -322,7 +322,7 @@ static const struct test tests[] = {
     TEST(defaults),
     TEST(fill_waits_for_the_whole_count),
     TEST(sndzero),
-    TEST(small_writes_come_together_in_their_order),
+    TEST(small_writes_coalesce_in_order),
     TEST(snddelim_keeps_writes_apart),
     TEST(sndhold_delays_and_loses_nothing),
     TEST(a_held_write_reaches_a_sleeping_reader),

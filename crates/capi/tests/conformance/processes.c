@@ -54,7 +54,7 @@ static void an_executed_program_uses_the_end(void) {
     ping_pong(child, "POSIX exec: open descriptors stay open");
 }
 
-static void an_executed_program_has_it_as_standard_input(void) {
+static void executed_program_has_stream_as_standard_input(void) {
     open_ends();
     pid_t child = fork();
     if (child == 0) {
@@ -81,7 +81,7 @@ static void a_spawned_program_uses_the_end(void) {
     ping_pong(child, "POSIX posix_spawn: a stream as standard input");
 }
 
-static void a_spawned_program_without_other_descriptors(void) {
+static void spawn_with_closefrom_keeps_the_stream(void) {
     open_ends();
     enum { KERNELS = 40 };
     int null = open("/dev/null", O_RDONLY);
@@ -212,7 +212,7 @@ static void a_killed_reader_is_epipe(void) {
     }
 }
 
-static void a_killed_user_leaves_the_end_to_others(void) {
+static void killed_user_leaves_the_end_usable(void) {
     enum { ROUNDS = 30 };
     open_ends();
     pid_t reader = fork();
@@ -386,7 +386,7 @@ static int many_role(int last, int count) {
 
 enum { PIPES = 1300 };
 
-static void an_executed_program_gets_very_many_streams(void) {
+static void executed_program_inherits_many_streams(void) {
     struct rlimit limit;
     NEEDS(getrlimit(RLIMIT_NOFILE, &limit) == 0, "getrlimit");
     limit.rlim_cur = limit.rlim_max;
@@ -457,21 +457,21 @@ static const struct test tests[] = {
     TEST(a_handler_of_fork_opens_a_pipe),
     TEST(a_forked_child_uses_the_end),
     TEST(an_executed_program_uses_the_end),
-    TEST(an_executed_program_has_it_as_standard_input),
+    TEST(executed_program_has_stream_as_standard_input),
     TEST(a_spawned_program_uses_the_end),
-    TEST(a_spawned_program_without_other_descriptors),
+    TEST(spawn_with_closefrom_keeps_the_stream),
     TEST(close_on_exec),
     TEST(a_childs_close_hangs_up_nothing),
     TEST_OF(a_killed_child_hangs_up_its_end, 30),
     TEST_OF(a_killed_reader_is_epipe, 60),
-    TEST_OF(a_killed_user_leaves_the_end_to_others, 30),
+    TEST_OF(killed_user_leaves_the_end_usable, 30),
     TEST_OF(a_killed_process_in_every_call, 30),
     TEST(grandchildren_and_orphans),
     TEST(parent_and_child_share_reads),
     TEST(vfork_and_system_leave_streams_alone),
     TEST(devices_across_fork_and_exec),
     TEST(an_executed_program_gets_both_ends),
-    TEST_OF(an_executed_program_gets_very_many_streams, 120),
+    TEST_OF(executed_program_inherits_many_streams, 120),
 };
 
 /* A program that was executed with both ends of a pipe, like those that make's jobserver starts. */

@@ -71,7 +71,7 @@ static void write_event(void) { eventfd_write(event, 1); }
 static void write_band(void) { HOLDS(put_in_band(near, "c", "d", 2) == 0, "putpmsg of the child"); }
 static void write_high(void) { HOLDS(put_message(near, "c", NULL, RS_HIPRI) == 0, "putmsg of the child"); }
 
-static void a_blocked_poll_is_woken_by_either_kind(void) {
+static void either_kind_of_message_wakes_poll(void) {
     open_ends();
     event = eventfd(0, 0);
     static const struct {
@@ -258,7 +258,7 @@ static void many_streams(void) {
     EXPECT(poll(same, 3, 0), 2, "POSIX poll: a descriptor may stand there twice");
 }
 
-static void a_time_out_is_not_prolonged_by_other_events(void) {
+static void other_events_do_not_prolong_the_timeout(void) {
     open_ends();
     /* What the other end writes to another band wakes no caller that has not asked for it. */
     pid_t child = fork();
@@ -282,7 +282,7 @@ static void a_time_out_is_not_prolonged_by_other_events(void) {
 static const struct test tests[] = {
     TEST(streams_among_other_descriptors),
     TEST(time_outs),
-    TEST(a_blocked_poll_is_woken_by_either_kind),
+    TEST(either_kind_of_message_wakes_poll),
     TEST(a_blocked_poll_for_room_is_woken),
     TEST(a_hangup_is_reported),
     TEST(select_of_both_kinds),
@@ -290,6 +290,6 @@ static const struct test tests[] = {
     TEST(signals_end_the_wait),
     TEST(signal_masks),
     TEST(many_streams),
-    TEST(a_time_out_is_not_prolonged_by_other_events),
+    TEST(other_events_do_not_prolong_the_timeout),
 };
 MAIN(tests)

@@ -70,7 +70,7 @@ static void a_full_pipe_is_no_terminal_at_once(void) {
 }
 
 /* A module that may answer is asked, for no longer than I_STR with an ic_timout of 0 waits. */
-static void a_terminal_that_does_not_answer_is_asked_for_15_seconds(void) {
+static void silent_terminal_is_asked_for_15_seconds(void) {
     int ends[2];
     open_pipe(ends);
     EXPECT(ioctl(ends[0], I_PUSH, "ptem"), 0, "I_PUSH ptem");
@@ -119,7 +119,7 @@ static void names_of_slaves(void) {
 }
 
 /* A program may ask late, a terminal emulator that writes its log for example. It gets the name all the same. */
-static void a_master_knows_its_slave_s_name_also_when_that_has_closed(void) {
+static void ptsname_works_after_the_slave_has_closed(void) {
     for (int is_killed = 0; is_killed < 2; is_killed++) {
         open_terminal();
         char before[64], byte;
@@ -156,11 +156,11 @@ static void a_closed_master_hangs_the_slave_up(void) {
 static const struct test tests[] = {
     TEST(a_slave_is_a_terminal_with_its_modules),
     TEST(a_full_pipe_is_no_terminal_at_once),
-    TEST_OF(a_terminal_that_does_not_answer_is_asked_for_15_seconds, 60),
+    TEST_OF(silent_terminal_is_asked_for_15_seconds, 60),
     TEST(lines_are_read_and_echoed),
     TEST(the_window_has_a_size),
     TEST(names_of_slaves),
-    TEST(a_master_knows_its_slave_s_name_also_when_that_has_closed),
+    TEST(ptsname_works_after_the_slave_has_closed),
     TEST(a_closed_master_hangs_the_slave_up),
 };
 MAIN(tests)

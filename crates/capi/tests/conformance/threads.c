@@ -174,7 +174,7 @@ static void *fork_children(void *unused) {
     return NULL;
 }
 
-static void forks_beside_threads_that_use_streams(void) {
+static void fork_while_threads_use_streams(void) {
     open_ends();
     polling = 1;
     pthread_t users[2] = {started(open_and_close, NULL), started(poll_and_look, NULL)};
@@ -221,7 +221,7 @@ static const struct test tests[] = {
     TEST(a_thread_writes_to_its_own_process),
     TEST_OF(threads_open_and_close_at_once, 30),
     TEST_OF(the_reader_closes_while_threads_write, 30),
-    TEST_OF(forks_beside_threads_that_use_streams, 30),
+    TEST_OF(fork_while_threads_use_streams, 30),
     TEST(threads_come_and_go),
     TEST(a_cancelled_reader_leaves_the_stream),
 };

@@ -347,7 +347,7 @@ static void listening_and_accepting(void) {
 }
 
 /* Where the transport returns no user data, a structure on the stack suffices that the program has not filled in. */
-static void buffers_for_what_the_transport_does_not_have(void) {
+static void buffers_for_absent_data_are_not_used(void) {
     static const struct netbuf buffers[] = {{0, 0, NULL}, {64, 0, NULL}, {0, 0, (void *)8}, {64, 7, (void *)8}, {~0u, ~0u, (void *)8}};
     for (size_t at = 0; at < COUNT(buffers); at++) {
         in_context("buffer %zu", at);
@@ -377,7 +377,7 @@ static void buffers_for_what_the_transport_does_not_have(void) {
 }
 
 /* The address has at most 108 bytes. The rest of a buffer is neither written nor checked. */
-static void a_buffer_is_needed_as_far_as_the_transport_writes(void) {
+static void only_bytes_that_the_transport_may_write_are_checked(void) {
     int fd = bound("ticlts", "me", 0);
     char *page = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     NEEDS(page != MAP_FAILED && mprotect(page + 4096, 4096, PROT_NONE) == 0, "two pages succeed");
@@ -541,7 +541,7 @@ static void structures(void) {
 static const struct test TESTS[] = {
     TEST(no_endpoints_are_bad_files), TEST_OF(calls_in_wrong_states_and_of_other_services, 200),
     TEST_OF(opening, 20), TEST(binding), TEST(options), TEST(listening_and_accepting),
-    TEST(buffers_for_what_the_transport_does_not_have), TEST(a_buffer_is_needed_as_far_as_the_transport_writes),
+    TEST(buffers_for_absent_data_are_not_used), TEST(only_bytes_that_the_transport_may_write_are_checked),
     TEST(data_of_connections), TEST(releases), TEST(datagrams), TEST(structures),
 };
 

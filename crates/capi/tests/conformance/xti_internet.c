@@ -152,7 +152,7 @@ static void *resets(void *argument) {
 }
 
 /* The disconnection of a caller is reported once: to the listener before it has accepted, else to the endpoint that has accepted. */
-static void callers_that_end_while_they_are_accepted(void) {
+static void callers_that_disconnect_during_accept(void) {
     struct place place;
     struct reset reset = {.to = &place, .rounds = 400};
     int listener = open_transport("streams/inet-tcp", 0), late = 0;
@@ -194,6 +194,6 @@ static const struct test tests[] = {
     TEST(options),
     TEST(a_longest_datagram),
     TEST_OF(callers_are_refused, 60),
-    TEST_OF(callers_that_end_while_they_are_accepted, 60),
+    TEST_OF(callers_that_disconnect_during_accept, 60),
 };
 MAIN(tests)

@@ -255,7 +255,7 @@ static void numbers_of_one_endpoint(void) {
     REFUSED(t_sync(plain), TBADF, "XNS t_sync: TBADF");
 }
 
-static void a_child_goes_on_with_the_connection(void) {
+static void forked_child_uses_the_connection(void) {
     int near, far, flags;
     char text[8];
     connected("ticotsord", &near, &far);
@@ -274,7 +274,7 @@ static void a_child_goes_on_with_the_connection(void) {
     HOLDS(event_within(far, T_ORDREL, 5000), "XNS t_look: T_ORDREL");
 }
 
-static void a_program_that_is_started_synchronizes(void) {
+static void executed_program_uses_t_sync(void) {
     if (getenv("XTI_NUMBER")) {
         int number = atoi(getenv("XTI_NUMBER")), flags;
         char text[8];
@@ -295,7 +295,7 @@ static void a_program_that_is_started_synchronizes(void) {
     self[len] = 0;
     pid_t child = fork();
     if (child == 0) {
-        execl(self, self, "-f", "a_program_that_is_started_synchronizes", (char *)NULL);
+        execl(self, self, "-f", "executed_program_uses_t_sync", (char *)NULL);
         _exit(99);
     }
     EXPECT(ended_within(child, 8000), 0, "the program has succeeded");
@@ -363,8 +363,8 @@ static const struct test TESTS[] = {
     TEST(expedited_data),
     TEST_OF(a_signal_ends_a_call_that_waits, 40),
     TEST(numbers_of_one_endpoint),
-    TEST_OF(a_child_goes_on_with_the_connection, 20),
-    TEST_OF(a_program_that_is_started_synchronizes, 20),
+    TEST_OF(forked_child_uses_the_connection, 20),
+    TEST_OF(executed_program_uses_t_sync, 20),
     TEST_OF(threads, 30),
     TEST(poll_tells_events),
 };
