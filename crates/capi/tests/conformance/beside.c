@@ -405,7 +405,7 @@ static void other_names(void) {
     EXPECT(__close(91), 0, "__close");
     EXPECT(__close(stream[0]), 0, "__close");
     on_signal(SIGPIPE, count_signal, 0);
-    FAILS(write(stream[1], "x", 1), EPIPE, "__close and __dup2: the number was the last");
+    FAILS(write(stream[1], "x", 1), EPIPE, "__close and __dup2: the descriptor was the last");
 }
 
 static const struct test tests[] = {

@@ -21,10 +21,10 @@ static void a_close_by_number(void) {
     EXPECT(syscall(SYS_close, ends[1]), 0, "close by number");
     EXPECT(read(ends[0], bytes, 4), 0, "the reader sees the end of the file");
     FAILS(syscall(SYS_close, ends[1]), EBADF, "close by number, again");
-    FAILS(syscall(SYS_fcntl, ends[1], F_GETFD), EBADF, "the number is closed");
+    FAILS(syscall(SYS_fcntl, ends[1], F_GETFD), EBADF, "the descriptor is closed");
     EXPECT(syscall(SYS_close_range, (long)ends[0], (long)ends[0], 0L), 0, "close_range by number");
-    FAILS(fcntl(ends[0], F_GETFD), EBADF, "the number is closed");
-    HOLDS(syscall(SYS_close_range, 3L, ~0U, 0L) == 0, "close_range of all numbers");
+    FAILS(fcntl(ends[0], F_GETFD), EBADF, "the descriptor is closed");
+    HOLDS(syscall(SYS_close_range, 3L, ~0U, 0L) == 0, "close_range of all descriptors");
     open_pipe(ends);
     EXPECT(write(ends[1], "x", 1), 1, "the library's own descriptors are still there");
 }
@@ -217,11 +217,11 @@ static void a_raw_close_of_a_copy(void) {
     int copy = dup(ends[1]);
     raw_call(SYS_close, ends[1], 0, 0);
     struct pollfd polled = {.fd = ends[0], .events = POLLIN};
-    EXPECT(poll(&polled, 1, 100), 0, "the end is open as long as a number of it is");
+    EXPECT(poll(&polled, 1, 100), 0, "the end is open as long as a descriptor of it is");
     EXPECT(write(copy, "x", 1), 1, "write");
     EXPECT(read(ends[0], bytes, 4), 1, "read");
     raw_call(SYS_close, copy, 0, 0);
-    EXPECT(read(ends[0], bytes, 4), 0, "the last number is closed");
+    EXPECT(read(ends[0], bytes, 4), 0, "the last descriptor is closed");
 }
 
 /* A descriptor was closed by a raw call and is another file by now: it is treated as that file. */
@@ -234,16 +234,16 @@ static void descriptor_closed_by_raw_call_and_reused(void) {
         in_context("%s", ways[way]);
         open_pipe(ends);
         raw_call(SYS_close, ends[0], 0, 0);
-        int number = way == 0   ? socket(AF_UNIX, SOCK_STREAM, 0)
-                     : way == 1 ? open("/dev/null", O_RDWR)
-                     : way == 2 ? dup(0)
-                     : way == 3 ? (pipe2(others, O_DIRECT), others[0])
-                     : way == 4 ? open("/dev/streams/clone/echo", O_RDWR)
-                                : (int)syscall(SYS_eventfd2, 0, O_NONBLOCK);
-        EXPECT(number, ends[0], "the lowest number");
-        EXPECT(isastream(number), way == 4, "the number is the new file's");
-        EXPECT(read(ends[1], bytes, 4), 0, "the end that had the number is closed");
-        close(number), close(ends[1]), close(others[1]);
+        int fd = way == 0   ? socket(AF_UNIX, SOCK_STREAM, 0)
+                 : way == 1 ? open("/dev/null", O_RDWR)
+                 : way == 2 ? dup(0)
+                 : way == 3 ? (pipe2(others, O_DIRECT), others[0])
+                 : way == 4 ? open("/dev/streams/clone/echo", O_RDWR)
+                            : (int)syscall(SYS_eventfd2, 0, O_NONBLOCK);
+        EXPECT(fd, ends[0], "the lowest descriptor");
+        EXPECT(isastream(fd), way == 4, "the descriptor is the new file's");
+        EXPECT(read(ends[1], bytes, 4), 0, "the end that had the descriptor is closed");
+        close(fd), close(ends[1]), close(others[1]);
     }
 }
 

@@ -12,19 +12,19 @@ static int lowest_free(void) {
 static void the_lowest_numbers_are_used(void) {
     int first = lowest_free(), ends[2];
     open_pipe(ends);
-    EXPECT(ends[0], first, "POSIX pipe: the lowest number");
-    EXPECT(ends[1], first + 1, "POSIX pipe: the two lowest numbers");
-    EXPECT(lowest_free(), first + 2, "POSIX dup: no other number below is taken");
+    EXPECT(ends[0], first, "POSIX pipe: the lowest descriptor");
+    EXPECT(ends[1], first + 1, "POSIX pipe: the two lowest descriptors");
+    EXPECT(lowest_free(), first + 2, "POSIX dup: no other descriptor below is taken");
     int copy = dup(ends[0]);
-    EXPECT(copy, first + 2, "POSIX dup: the lowest number");
+    EXPECT(copy, first + 2, "POSIX dup: the lowest descriptor");
     close(ends[0]);
-    EXPECT(lowest_free(), first, "POSIX close: frees the number");
+    EXPECT(lowest_free(), first, "POSIX close: frees the descriptor");
     int device = open_device("echo");
-    EXPECT(device, first, "POSIX open: the lowest number");
+    EXPECT(device, first, "POSIX open: the lowest descriptor");
     int more[2];
     close(copy);
     open_pipe(more);
-    EXPECT(more[0], first + 2, "POSIX pipe: the lowest number");
+    EXPECT(more[0], first + 2, "POSIX pipe: the lowest descriptor");
     EXPECT(more[1], first + 3, "POSIX pipe: the next one");
     EXPECT(write(device, "x", 1), 1, "the device works");
     EXPECT(write(more[1], "y", 1), 1, "the pipe works");
@@ -47,7 +47,7 @@ static void copies_are_the_same_end(void) {
     int copies[4] = {dup(far), dup2(far, 50), dup3(far, 51, O_CLOEXEC), fcntl(far, F_DUPFD, 60)};
     EXPECT(copies[1], 50, "POSIX dup2");
     EXPECT(copies[2], 51, "dup3");
-    EXPECT(copies[3], 60, "POSIX F_DUPFD: the lowest number not below the argument");
+    EXPECT(copies[3], 60, "POSIX F_DUPFD: the lowest descriptor not below the argument");
     EXPECT(fcntl(far, F_DUPFD_CLOEXEC, 60), 61, "POSIX F_DUPFD_CLOEXEC");
     EXPECT(fcntl(61, F_GETFD), FD_CLOEXEC, "POSIX F_DUPFD_CLOEXEC: is closed by exec");
     EXPECT(fcntl(51, F_GETFD), FD_CLOEXEC, "dup3: O_CLOEXEC");
@@ -76,19 +76,19 @@ static void dup2_onto_a_stream_closes_it(void) {
     EXPECT(dup2(other[0], far), far, "POSIX dup2");
     EXPECT(read(near, got.data_bytes, 9), 0, "POSIX dup2: the old stream is closed");
     EXPECT(write(other[1], "x", 1), 1, "write");
-    EXPECT(read(far, got.data_bytes, 9), 1, "POSIX dup2: the number is the other stream");
-    EXPECT(dup2(far, far), far, "POSIX dup2: the same number is no change");
-    EXPECT(isastream(far), 1, "POSIX dup2: the same number is no change");
-    FAILS(dup3(far, far, 0), EINVAL, "dup3: the same number");
+    EXPECT(read(far, got.data_bytes, 9), 1, "POSIX dup2: the descriptor is the other stream");
+    EXPECT(dup2(far, far), far, "POSIX dup2: the same descriptor is no change");
+    EXPECT(isastream(far), 1, "POSIX dup2: the same descriptor is no change");
+    FAILS(dup3(far, far, 0), EINVAL, "dup3: the same descriptor");
     FAILS(dup2(far, -1), EBADF, "POSIX dup2: EBADF");
     FAILS(dup2(999, 60), EBADF, "POSIX dup2: EBADF");
     FAILS(dup(-1), EBADF, "POSIX dup: EBADF");
     int null = open("/dev/null", O_RDWR);
     EXPECT(dup2(null, far), far, "POSIX dup2: a file over a stream");
-    EXPECT(isastream(far), 0, "POSIX dup2: the number is the file");
-    EXPECT(read(far, got.data_bytes, 9), 0, "POSIX dup2: the number is the file");
+    EXPECT(isastream(far), 0, "POSIX dup2: the descriptor is the file");
+    EXPECT(read(far, got.data_bytes, 9), 0, "POSIX dup2: the descriptor is the file");
     EXPECT(dup2(other[0], null), null, "POSIX dup2: a stream over a file");
-    EXPECT(isastream(null), 1, "POSIX dup2: the number is the stream");
+    EXPECT(isastream(null), 1, "POSIX dup2: the descriptor is the stream");
     close(other[0]);
     EXPECT(write(other[1], "y", 1), 1, "POSIX dup2: the copy is a reference");
 }
@@ -165,17 +165,17 @@ static void the_same_number_anew(void) {
     for (int round = 0; round < 50; round++) {
         open_ends();
         EXPECT(write(near, "old", 3), 3, "write");
-        int number = far;
+        int fd = far;
         close(far);
         int null = open("/dev/null", O_RDWR);
-        EXPECT(null, number, "POSIX open: the lowest number");
-        EXPECT(isastream(null), 0, "POSIX close: the number has no memory of the stream");
-        EXPECT(read(null, got.data_bytes, 9), 0, "POSIX close: the number has no memory of the stream");
+        EXPECT(null, fd, "POSIX open: the lowest descriptor");
+        EXPECT(isastream(null), 0, "POSIX close: the descriptor has no memory of the stream");
+        EXPECT(read(null, got.data_bytes, 9), 0, "POSIX close: the descriptor has no memory of the stream");
         close(null);
         int device = open_device("echo");
-        EXPECT(device, number, "POSIX open: the lowest number");
+        EXPECT(device, fd, "POSIX open: the lowest descriptor");
         set_nonblocking(device, 1);
-        FAILS(read(device, got.data_bytes, 9), EAGAIN, "POSIX close: the number has no memory of the stream");
+        FAILS(read(device, got.data_bytes, 9), EAGAIN, "POSIX close: the descriptor has no memory of the stream");
         close(device);
         close(near);
     }
@@ -208,8 +208,8 @@ static void a_loop_that_closes_every_number(void) {
     for (int fd = 3; fd < 1024; fd++)
         if (fd != near && fd != far && fd != report_fd)
             close(fd);
-    EXPECT(write(near, "x", 1), 1, "STREAMS 4.2: a program that closes all numbers but the ends keeps the ends");
-    EXPECT(read(far, got.data_bytes, 9), 1, "STREAMS 4.2: a program that closes all numbers but the ends keeps the ends");
+    EXPECT(write(near, "x", 1), 1, "STREAMS 4.2: a program that closes all descriptors but the ends keeps the ends");
+    EXPECT(read(far, got.data_bytes, 9), 1, "STREAMS 4.2: a program that closes all descriptors but the ends keeps the ends");
 }
 
 static void no_numbers_left(void) {
@@ -222,8 +222,8 @@ static void no_numbers_left(void) {
         EXPECT(ends[0], -7, "POSIX pipe: the array is left alone");
         FAILS(open("/dev/streams/clone/echo", O_RDWR), EMFILE, "POSIX open: EMFILE");
         close(copies[--count]);
-        FAILS(pipe(ends), EMFILE, "POSIX pipe: EMFILE with one number left");
-        EXPECT(lowest_free(), copies[count], "POSIX pipe: a call that fails leaves no number taken");
+        FAILS(pipe(ends), EMFILE, "POSIX pipe: EMFILE with one descriptor left");
+        EXPECT(lowest_free(), copies[count], "POSIX pipe: a call that fails leaves no descriptor taken");
     }
 }
 
@@ -269,7 +269,7 @@ static void with_a_small_limit_of_open_files(void) {
         /* Each stream takes two descriptors of the program and three of the library, which lie above half of the limit while
          * there is room. */
         HOLDS(pipes >= (limits[at] - 3) / 5, "a pipe takes five descriptors");
-        HOLDS(lowest >= limits[at] / 2 / 3 || lowest == pipes, "POSIX pipe: the lowest numbers");
+        HOLDS(lowest >= limits[at] / 2 / 3 || lowest == pipes, "POSIX pipe: the lowest descriptors");
         for (int one = 0; one < pipes; one++) {
             EXPECT(write(ends[one][0], "x", 1), 1, "write");
             EXPECT(read(ends[one][1], got.data_bytes, 9), 1, "read");

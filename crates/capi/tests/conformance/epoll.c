@@ -158,7 +158,7 @@ static void closing_removes_from_the_set(void) {
     EXPECT(events_within(0, 1), 0, "epoll(7): closing the last descriptor removes it");
     int ends[2];
     open_pipe(ends);
-    EXPECT(add(ends[0], EPOLLIN, 2), 0, "epoll(7): the number may be added anew");
+    EXPECT(add(ends[0], EPOLLIN, 2), 0, "epoll(7): the descriptor may be added anew");
     EXPECT(write(ends[1], "y", 1), 1, "write");
     EXPECT(events_within(1000, 2), EPOLLIN, "epoll(7): the new stream is watched");
 }
@@ -296,11 +296,11 @@ static void copies_of_a_set(void) {
             close(copies[at]);
     }
     struct epoll_event change = {.events = EPOLLIN, .data.u64 = 8};
-    EXPECT(epoll_ctl(set, EPOLL_CTL_MOD, far, &change), 0, "EPOLL_CTL_MOD by another number");
-    EXPECT(events_within(1000, 8), EPOLLIN, "EPOLL_CTL_MOD by another number");
+    EXPECT(epoll_ctl(set, EPOLL_CTL_MOD, far, &change), 0, "EPOLL_CTL_MOD by another descriptor");
+    EXPECT(events_within(1000, 8), EPOLLIN, "EPOLL_CTL_MOD by another descriptor");
     close(set);
     set = epoll_create1(0);
-    EXPECT(events_within(0, 8), 0, "a new set with the number of a closed one is empty");
+    EXPECT(events_within(0, 8), 0, "a new set with the descriptor of a closed one is empty");
 }
 
 static void the_same_data_for_all(void) {
@@ -353,7 +353,7 @@ static void dup2_over_a_member_removes_it(void) {
     EXPECT(events_within(20, 1), 0, "epoll(7): what dup2 closes leaves the set");
     EXPECT(write(near, "y", 1), 1, "write");
     EXPECT(epoll_wait(set, (struct epoll_event[1]){{0}}, 1, 20), 0, "epoll(7): what dup2 closes leaves the set");
-    EXPECT(add(copy, EPOLLIN, 2), 0, "EPOLL_CTL_ADD of the other number");
+    EXPECT(add(copy, EPOLLIN, 2), 0, "EPOLL_CTL_ADD of the other descriptor");
     EXPECT(events_within(1000, 2), EPOLLIN, "the stream has its data");
 }
 

@@ -74,14 +74,14 @@ static void descriptor_reused_for_another_stream(void) {
         close(near);
         close(far);
     }
-    EXPECT(moved, 0, "POSIX open: the lowest number that is free");
+    EXPECT(moved, 0, "POSIX open: the lowest descriptor that is free");
     EXPECT(mixed, 0, "POSIX write: to the file that the descriptor is now");
     EXPECT((intptr_t)joined(writer, "the writer ends"), 0, "each write succeeds");
 }
 
 static volatile int current;
 
-/* Writes the number of a stream. The descriptor is that stream, or a later one by now. */
+/* Writes again and again the number of the stream that the descriptor is, or was when the number was read. */
 static void *write_current(void *unused) {
     (void)unused;
     int word;
@@ -102,7 +102,7 @@ static void descriptor_replaced_while_threads_write(void) {
     for (int round = 1; round <= 200; round++) {
         int ends[2], word, old = far;
         open_pipe(ends);
-        EXPECT(dup2(ends[0], near), near, "POSIX dup2: the number is the other stream at once");
+        EXPECT(dup2(ends[0], near), near, "POSIX dup2: the descriptor is the other stream at once");
         __atomic_store_n(&current, round, __ATOMIC_SEQ_CST);
         close(ends[0]);
         far = ends[1];
@@ -119,7 +119,7 @@ static void descriptor_replaced_while_threads_write(void) {
         words++;
     for (int at = 0; at < 2; at++)
         EXPECT((intptr_t)joined(writers[at], "a writer ends"), 0, "POSIX dup2: each write finds one stream or the other");
-    EXPECT(late, 0, "POSIX dup2: no write reaches the old stream once the number is the new one");
+    EXPECT(late, 0, "POSIX dup2: no write reaches the old stream once the descriptor is the new one");
     HOLDS(words > 200, "the writers write meanwhile");
 }
 
@@ -161,11 +161,11 @@ static void descriptor_closed_while_a_thread_writes(void) {
         while (read_all(far, &word, sizeof word) == sizeof word) {
             words++;
             if (word != round)
-                EXPECT(word, round, "POSIX write: what is written to a number is there");
+                EXPECT(word, round, "POSIX write: what is written to a descriptor is there");
         }
-        FAILS(read(far, &word, sizeof word), EAGAIN, "POSIX close: the other number of the stream is as it was");
+        FAILS(read(far, &word, sizeof word), EAGAIN, "POSIX close: the other descriptor of the stream is as it was");
     }
-    EXPECT((intptr_t)joined(writer, "the writer ends"), words, "POSIX write: EBADF once the number is closed, and no word is lost");
+    EXPECT((intptr_t)joined(writer, "the writer ends"), words, "POSIX write: EBADF once the descriptor is closed, and no word is lost");
     EXPECT(write(near, "abcd", 4), 4, "the stream can be written to");
     EXPECT(read_all(far, (char[4]){0}, 4), 4, "the stream can be read");
 }
@@ -310,8 +310,8 @@ static void known_stream_closes_with_its_last_descriptor(void) {
     EXPECT(write(near, "b", 1), 1, "write");
     EXPECT(close(near), 0, "close");
     FAILS(write(near, "c", 1), EBADF, "POSIX write: EBADF");
-    EXPECT(write(copy, "d", 1), 1, "POSIX dup: the other number is open");
-    EXPECT(write(copy, "e", 1), 1, "POSIX dup: the other number is open");
+    EXPECT(write(copy, "d", 1), 1, "POSIX dup: the other descriptor is open");
+    EXPECT(write(copy, "e", 1), 1, "POSIX dup: the other descriptor is open");
     EXPECT(close(copy), 0, "close");
     FAILS(write(copy, "f", 1), EBADF, "POSIX write: EBADF");
     char bytes[10];

@@ -177,19 +177,19 @@ static void the_number_after_fclose(void) {
     FILE *file = fdopen(far, "r+");
     NEEDS(file != NULL, "POSIX fdopen");
     EXPECT(fclose(file), 0, "POSIX fclose");
-    FAILS(isastream(far), EBADF, "POSIX fclose: the number is closed");
-    int number = open("/dev/null", O_RDWR);
-    EXPECT(number, far, "POSIX fclose: the number is free");
-    EXPECT(isastream(number), 0, "POSIX fclose: the number has no memory of the stream");
-    EXPECT(read(number, got.data_bytes, 9), 0, "POSIX fclose: the number has no memory of the stream");
-    EXPECT(write(number, "x", 1), 1, "POSIX fclose: the number has no memory of the stream");
+    FAILS(isastream(far), EBADF, "POSIX fclose: the descriptor is closed");
+    int fd = open("/dev/null", O_RDWR);
+    EXPECT(fd, far, "POSIX fclose: the descriptor is free");
+    EXPECT(isastream(fd), 0, "POSIX fclose: the descriptor has no memory of the stream");
+    EXPECT(read(fd, got.data_bytes, 9), 0, "POSIX fclose: the descriptor has no memory of the stream");
+    EXPECT(write(fd, "x", 1), 1, "POSIX fclose: the descriptor has no memory of the stream");
 }
 
 static void freopen_closes_the_stream(void) {
     prepare();
     FILE *file = fdopen(far, "r+");
     NEEDS(file != NULL && freopen("/dev/null", "r", file) != NULL, "POSIX freopen");
-    EXPECT(isastream(fileno(file)), 0, "POSIX freopen: the number is the file");
+    EXPECT(isastream(fileno(file)), 0, "POSIX freopen: the descriptor is the file");
     EXPECT(read(near, got.data_bytes, 9), 0, "POSIX freopen: the stream is closed, the other end is hung up");
 }
 
