@@ -1,13 +1,13 @@
-# Installs the C library, its headers, headwater.pc and the man pages. The Makefile includes it and builds the library into
-# $(BUILD); $(VERSION) and $(SONAME) are the library's.
+# Installs the C library, its headers, headwater.pc and the man pages. The Makefile includes this file and builds the library into
+# $(BUILD). $(VERSION) and $(SONAME) are those of the library.
 #
-#   make install            installs all
-#   make install-files      installs the headers, headwater.pc and the man pages alone; it builds nothing
+#   make install            installs everything
+#   make install-files      installs only the headers, headwater.pc and the man pages; it builds nothing
 #   make uninstall          removes what install has installed
 #
-# DESTDIR is put before every installed path. PREFIX, LIBDIR, INCLUDEDIR, MANDIR and PKGCONFIGDIR are where the files are when
-# programs use them. The headers lie in a folder of their own, so that the system's <sys/poll.h> is replaced only for programs
-# that ask for it: headwater.pc names the folder.
+# DESTDIR is put before every installed path. PREFIX, LIBDIR, INCLUDEDIR, MANDIR and PKGCONFIGDIR are the directories of the files
+# when programs use them. The headers have a folder of their own, which headwater.pc names. So the system's <sys/poll.h> is replaced
+# only for programs that ask for it.
 
 PREFIX ?= /usr/local
 LIBDIR ?= $(PREFIX)/lib
@@ -19,9 +19,9 @@ INSTALL ?= install
 FROM := $(patsubst %/,%,$(dir $(abspath $(lastword $(MAKEFILE_LIST)))))
 HEADERS := $(patsubst $(FROM)/include/%,%,$(wildcard $(FROM)/include/*.h $(FROM)/include/sys/*.h))
 PAGES := $(notdir $(wildcard $(FROM)/man/*.[1-9]))
-# man3/getmsg.3 of getmsg.3
+# man3/getmsg.3 for getmsg.3
 in-section = man$(patsubst .%,%,$(suffix $(1)))/$(1)
-# Below the prefix, as pkg-config has it.
+# The path below the prefix, as pkg-config writes it.
 below = $(patsubst $(PREFIX)/%,$${prefix}/%,$(1))
 
 LIBRARIES = libheadwater.so.$(VERSION) $(SONAME) libheadwater.so libheadwater.a
@@ -46,7 +46,7 @@ install-files:
 	    $(FROM)/headwater.pc.in >$(DESTDIR)$(PKGCONFIGDIR)/headwater.pc
 	chmod 644 $(DESTDIR)$(PKGCONFIGDIR)/headwater.pc
 
-# Folders that other packages have too stay.
+# Folders that other packages may use stay.
 uninstall:
 	rm -f $(addprefix $(DESTDIR),$(INSTALLED))
 	-rmdir $(DESTDIR)$(INCLUDEDIR)/headwater/sys $(DESTDIR)$(INCLUDEDIR)/headwater 2>/dev/null

@@ -40,7 +40,7 @@ unsafe extern "C" fn look(object: *mut dl_phdr_info, _size: usize, _: *mut c_voi
         (0..).map(|at| unsafe { *first.add(at) }).take_while(|entry| entry.tag != DT_NULL)
     };
     let Some(texts) = entries().find(|entry| entry.tag == DT_STRTAB).map(|entry| entry.value) else { return 0 };
-    // glibc has relocated the address, where it can write to the section.
+    // Where glibc can write to the section, it has relocated the address already.
     let texts: Elf64_Addr = if texts < object.dlpi_addr { texts + object.dlpi_addr } else { texts };
     let is_this = |entry: Entry| {
         // SAFETY: the value of DT_NEEDED is the offset of a string with a NUL in the object's string table.

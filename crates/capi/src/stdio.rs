@@ -28,7 +28,7 @@ const UNKNOWN: u32 = 0;
 const WORKS: u32 = 1;
 const FAILS: u32 = 2;
 
-/// Whether stdio works on streams.
+/// The answer to whether stdio works on streams, once it is known.
 static STATE: AtomicU32 = AtomicU32::new(UNKNOWN);
 
 static INSTALLING: Mutex<()> = Mutex::new(());

@@ -125,7 +125,7 @@ fn control(open: &Open, own_fd: c_int, request: c_ulong, argument: usize) -> Cal
             memory::put(place, stream.band()?.into()).map(|()| 0)
         }
         I_CANPUT => match as_int(argument) {
-            // ANYBAND
+            // ANYBAND.
             -1 => Ok(open.write_side().can_put_in_any_band()?.into()),
             band => Ok(open.write_side().can_put(u8::try_from(band).map_err(|_| EINVAL)?)?.into()),
         },
@@ -216,7 +216,7 @@ fn error_options(open: &Open) -> c_int {
         | (if options.write_once { WERRNONPERSIST } else { WERRNORM })
 }
 
-/// I_STR.
+/// Makes I_STR: sends a request with its data, and copies the answer to the program.
 fn string(open: &Open, place: *mut strioctl) -> Called<c_int> {
     // SAFETY: `memory::get` checks that `place` is readable, and any bytes are a valid strioctl.
     let wanted = unsafe { memory::get(place)? };

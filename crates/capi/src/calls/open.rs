@@ -89,7 +89,7 @@ opening! {
 fn attached(fd: c_int, flags: c_int) -> c_int {
     stale::created(fd);
     if flags & libc::O_TRUNC != 0 {
-        // The file may be mapped.
+        // The file may be mapped, and its pages are gone.
         known::changed();
     }
     if fd < 0 || !startup::settings().attached || flags & libc::O_PATH != 0 {
