@@ -80,18 +80,18 @@ fn mend(fd: c_int, status: *mut stat) {
 }
 
 macro_rules! mended {
-    ($($name:ident = $real:ident($($version:ident: c_int,)? [$number:ident, $status:ident]);)*) => {
+    ($($name:ident = $real:ident($($version:ident: c_int,)? [$fd:ident, $status:ident]);)*) => {
         $(
             /// Calls the function of the next library, and corrects the type of a stream.
             ///
             /// # Safety
             /// `status` points at a writable structure.
             #[unsafe(no_mangle)]
-            pub unsafe extern "C" fn $name($($version: c_int,)? $number: c_int, $status: *mut stat) -> c_int {
+            pub unsafe extern "C" fn $name($($version: c_int,)? $fd: c_int, $status: *mut stat) -> c_int {
                 // SAFETY: the caller promises a writable structure at `status` (fstat(2)).
-                let done = unsafe { real::$real($($version,)? $number, $status) };
-                if done == 0 && table::is_stream($number) {
-                    mend($number, $status);
+                let done = unsafe { real::$real($($version,)? $fd, $status) };
+                if done == 0 && table::is_stream($fd) {
+                    mend($fd, $status);
                 }
                 done
             }
