@@ -1,4 +1,4 @@
-/* Times a peer for `cargo xtask trace-cost`: each line of the input is the name of an arm and how many
+/* Times a peer for `cargo experiment trace-cost`: each line of the input is the name of an arm and how many
  * batches; the output is a line with the ns per event of each. */
 #ifndef MEASURE_H
 #define MEASURE_H

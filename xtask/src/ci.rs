@@ -20,19 +20,20 @@ pub struct Options {
     #[arg(long, value_name = "STEP", value_parser = clap::builder::PossibleValuesParser::new(STEPS.iter().chain(&LONG_STEPS).map(|step| step.name)))]
     skip: Vec<String>,
     /// The long form: every test with many rounds has ten times as many, the Debian package is made and tested, the command is built with musl and used, the examples for many
-    /// hosts are run, and the README is followed. Each step prints its time; the whole was never timed
+    /// hosts are run, the experiments are compiled, and the README is followed. Each step prints its time; the whole was never timed
     #[arg(long)]
     long: bool,
 }
 
 /// The steps of the long form alone. Its kills, fuzzers, waits and soak at full length are tasks of their own.
-const LONG_STEPS: [Step; 5] = [
+const LONG_STEPS: [Step; 6] = [
     Step {
         name: "long-test",
         run: || shell::run(cargo(&["test", "--workspace", "--no-fail-fast"]).env("HEADWATER_TIMES", "10")),
     },
     Step { name: "musl", run: command::musl },
     Step { name: "package", run: || package::run(&package::Options::default()) },
+    Step { name: "experiments", run: experiments },
     Step { name: "fleet", run: || fleet::run(&fleet::Options::default()) },
     Step { name: "readme", run: || readme::run(&readme::Options::default()) },
 ];
@@ -85,6 +86,17 @@ fn c_library() -> Result<()> {
 /// Builds a program with each feature of the tracer, which compiles the crates below it once more.
 fn features() -> Result<()> {
     shell::run(&mut cargo(&["test", "--package", "headwater-trace", "--test", "features", "--", "--include-ignored"]))
+}
+
+/// Compiles and tests the experiments, which no other step does: a change of a crate may break them.
+fn experiments() -> Result<()> {
+    let of_experiments = |command| {
+        let mut cargo = cargo(&[command, "--locked", "--all-targets", "--manifest-path", "experiments/Cargo.toml"]);
+        cargo.env("CARGO_TARGET_DIR", shell::target_directory().join("experiments"));
+        cargo
+    };
+    shell::run(of_experiments("clippy").args(["--", "--deny", "warnings"]))?;
+    shell::run(&mut of_experiments("test"))
 }
 
 /// Checks the page's script: types, freshness, and tests in a browser on reports of the release build.

@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::{archive, shell};
 
 /// The workspaces, each with its own `Cargo.lock`.
-const WORKSPACES: [&str; 3] = ["Cargo.toml", archive::MANIFEST, "fuzz/Cargo.toml"];
+const WORKSPACES: [&str; 4] = ["Cargo.toml", archive::MANIFEST, "experiments/Cargo.toml", "fuzz/Cargo.toml"];
 
 /// What `deny.toml` allows.
 #[derive(Debug, Default)]

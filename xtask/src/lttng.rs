@@ -1,4 +1,5 @@
-//! LTTng's session daemon, for measurements of LTTng-UST: started for one measurement and ended on drop.
+//! LTTng's session daemon, for measurements of LTTng-UST (`cargo xtask trace-peers`, `cargo experiment trace-cost`): started for one
+//! measurement and ended on drop.
 
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};

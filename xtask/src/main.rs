@@ -6,8 +6,6 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 mod archive;
-mod bench;
-mod calibrate;
 mod ci;
 mod clean_root;
 mod commands;
@@ -19,9 +17,7 @@ mod deny;
 mod docs;
 mod fleet;
 mod fuzz;
-mod loaded;
 mod lttng;
-mod overhead_scale;
 mod package;
 mod preload;
 mod readme;
@@ -30,7 +26,6 @@ mod semver;
 mod shell;
 mod soak;
 mod tidy;
-mod trace_cost;
 mod trace_peers;
 
 /// The developer tools of the project.
@@ -51,10 +46,6 @@ enum Task {
     Tidy(tidy::Options),
     /// Write what is generated: JSON Schemas, man pages, completions
     Docs,
-    /// Slow one transport down by about 3 % and see whether the comparison finds it
-    Calibrate(calibrate::Options),
-    /// Time compare, report and export over runs of 50,000 rows
-    Bench(bench::Options),
     /// Fill an archive with a million launches, and measure adding and queries
     ArchiveScale(archive::ScaleOptions),
     /// Measure the kernel's transports with Headwater and with plain C programs in the same blocks, and compare
@@ -71,10 +62,6 @@ enum Task {
     Fuzz(fuzz::Options),
     /// Run the examples for many hosts: on a Slurm cluster and over Ansible on this machine, and check the Kubernetes manifests
     Fleet(fleet::Options),
-    /// Repeat all tests while busy threads load the machine, and name those that fail
-    Loaded(loaded::Options),
-    /// What tracing costs a build of Linux and the compression of 300 MB
-    OverheadScale(overhead_scale::Options),
     /// Make the Debian package, and install, use and remove it in a clean system
     Package(package::Options),
     /// Preload the C library into programs that use no streams, and compare them with runs without it
@@ -87,8 +74,6 @@ enum Task {
     Semver(semver::Options),
     /// Send messages by the hundred million, and through a thousand pipes at once
     Soak(soak::Options),
-    /// What an event of the tracer costs, beside a bare store and LTTng-UST, by turns
-    TraceCost(trace_cost::Options),
     /// Record one program with the tracer, LTTng-UST and perf by turns, and kill each recorder once
     TracePeers(trace_peers::Options),
 }
@@ -99,8 +84,6 @@ fn main() -> ExitCode {
         Task::Commands(options) => commands::run(&options),
         Task::Tidy(options) => tidy::run(&options),
         Task::Docs => docs::run(),
-        Task::Bench(options) => bench::run(&options),
-        Task::Calibrate(options) => calibrate::run(&options),
         Task::ArchiveScale(options) => archive::scale(&options),
         Task::Crosscheck(options) => crosscheck::run(&options),
         Task::CrosscheckLmbench(options) => crosscheck_lmbench::run(&options),
@@ -109,15 +92,12 @@ fn main() -> ExitCode {
         Task::Deny => deny::run(),
         Task::Fuzz(options) => fuzz::run(&options),
         Task::Fleet(options) => fleet::run(&options),
-        Task::Loaded(options) => loaded::run(&options),
-        Task::OverheadScale(options) => overhead_scale::run(&options),
         Task::Package(options) => package::run(&options),
         Task::Preload(options) => preload::run(&options),
         Task::Readme(options) => readme::run(&options),
         Task::Schedule(options) => schedule::run(&options),
         Task::Semver(options) => semver::run(&options),
         Task::Soak(options) => soak::run(&options),
-        Task::TraceCost(options) => trace_cost::run(&options),
         Task::TracePeers(options) => trace_peers::run(&options),
     };
     match result {

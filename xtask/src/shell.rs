@@ -1,4 +1,4 @@
-//! The path of the repository, and functions that run other programs in it. Called by every task.
+//! The path of the repository, and functions that run other programs in it. Called by every task, and by the experiments.
 
 use std::env;
 use std::ffi::OsString;
@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 
 /// Returns the repository's top directory.
 pub fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask is a folder of the repository")
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the crate is a folder of the repository")
 }
 
 /// Returns Cargo's directory for build results.

@@ -5,8 +5,8 @@ use super::Finding;
 use super::tree::Tree;
 
 /// The files and folders to which the rule applies.
-const PLACES: [&str; 8] =
-    ["ARCHITECTURE.md", "README.md", "archive/", "crates/", "docs/", "examples/", "web/", "xtask/"];
+const PLACES: [&str; 9] =
+    ["ARCHITECTURE.md", "README.md", "archive/", "crates/", "docs/", "examples/", "experiments/", "web/", "xtask/"];
 
 /// Words that hide who acts, and metaphors, each with the remedy.
 const WORDS: [(&str, &str); 27] = [

@@ -9,7 +9,7 @@ use super::tree::Tree;
 const GUARANTEES: &str = "docs/guarantees.md";
 
 /// The folders in which a path of a document begins.
-const TOPS: [&str; 7] = ["archive/", "crates/", "docs/", "examples/", "fuzz/", "web/", "xtask/"];
+const TOPS: [&str; 8] = ["archive/", "crates/", "docs/", "examples/", "experiments/", "fuzz/", "web/", "xtask/"];
 
 /// Words in a name from which on it is taken for a test's, outside the columns of tests too.
 const WORDS_MIN: usize = 4;

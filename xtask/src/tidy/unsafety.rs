@@ -23,12 +23,15 @@ const ROOTS: &[(&str, &str)] = &[
     ("crates/headwater/src/lib.rs", "#![deny(unsafe_code)]"),
     ("xtask/src/main.rs", "#![forbid(unsafe_code)]"),
     ("archive/src/main.rs", "#![forbid(unsafe_code)]"),
+    ("experiments/src/main.rs", "#![forbid(unsafe_code)]"),
 ];
 
 /// Checks that every `unsafe` is permitted, and that the crate roots explain it.
 pub fn check(tree: &Tree) -> Vec<Finding> {
     let mut found = Vec::new();
-    for (path, text) in ["archive/", "crates/", "xtask/"].iter().flat_map(|folder| tree.files_in(folder, &["rs"])) {
+    for (path, text) in
+        ["archive/", "crates/", "experiments/", "xtask/"].iter().flat_map(|folder| tree.files_in(folder, &["rs"]))
+    {
         if HOMES.iter().any(|home| path.starts_with(home)) || is_test_program(path) {
             continue;
         }

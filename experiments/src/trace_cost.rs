@@ -1,4 +1,4 @@
-//! `cargo xtask trace-cost`: measures the cost of an event of the tracer in each way that a program can emit it,
+//! `cargo experiment trace-cost`: measures the cost of an event of the tracer in each way that a program can emit it,
 //! compared with storing a record with a time stamp, and with LTTng-UST if requested. Every arm is a program that waits
 //! for a request; a round asks each arm once, in random order. Run it by hand, on an idle machine.
 
@@ -82,18 +82,11 @@ const LTTNG: &str = "LTTng-UST, snapshot";
 pub fn run(options: &Options) -> Result<()> {
     let place = shell::target_directory().join("release");
     shell::run(&mut shell::cargo(&["build", "--release", "--package", "headwater-trace-c"]))?;
-    shell::run(&mut shell::cargo(&[
-        "build",
-        "--release",
-        "--package",
-        "headwater-trace",
-        "--features",
-        "tracing",
-        "--example",
-        "cost",
-    ]))?;
+    let own = shell::target_directory().join("experiments");
+    let mut cargo = shell::cargo(&["build", "--release", "--locked", "--manifest-path", "experiments/Cargo.toml"]);
+    shell::run(cargo.args(["--example", "cost"]).env("CARGO_TARGET_DIR", &own))?;
     let peers = shell::target_directory().join("trace-peers");
-    let cost = place.join("examples/cost");
+    let cost = own.join("release/examples/cost");
     make("ours", &peers, &place)?;
     let session = PathBuf::from(format!("/dev/shm/headwater-trace-cost-{}", std::process::id()));
     shell::run(shell::command(&cost.to_string_lossy()).arg(&session))?;

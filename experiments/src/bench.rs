@@ -1,4 +1,4 @@
-//! `cargo xtask bench`: measures how long the command takes for runs that are far larger than real ones, from files to
+//! `cargo experiment bench`: measures how long the command takes for runs that are far larger than real ones, from files to
 //! text. A benchmark, not a test: it prints times and their lower bound.
 
 use std::fs;
@@ -7,8 +7,8 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
-use headwater::sources;
 use headwater_results::estimate::Estimate;
+use headwater_results::published;
 use headwater_results::random::Random;
 use headwater_results::schema::{Placement, Row, RowResult, Run, RunStatus};
 
@@ -71,7 +71,7 @@ fn seconds(headwater: &Path, arguments: &[&str]) -> Result<f64> {
 
 /// Makes a run with rows of the usual form: generated transports at many sizes, 5 % of spread between launches.
 fn large_run(options: &Options, seed: u64) -> Result<Run> {
-    let (_, mut run) = sources::load("published:pipes/fc6")?.pop().context("a dataset")?;
+    let mut run = published::run("pipes", "fc6").context("no published dataset pipes/fc6")?;
     let template = run.results.pop().context("it has rows")?;
     let mut random = Random::new(seed);
     let sizes = options.rows.div_ceil(25);

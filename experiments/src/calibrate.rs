@@ -1,4 +1,4 @@
-//! `cargo xtask calibrate`: checks that a real slowdown of a few percent is found, and only in the slowed rows. It
+//! `cargo experiment calibrate`: checks that a real slowdown of a few percent is found, and only in the slowed rows. It
 //! builds the same sources once more with a pause in every send of a pipe, and measures both builds as variants of one
 //! run. With `--runs` it makes several runs, each with another order, and counts in how many each row was called worse.
 
@@ -134,7 +134,7 @@ fn patch(sources: &Path) -> Result<()> {
     let file = sources.join(FILE);
     let text = fs::read_to_string(&file).with_context(|| file.display().to_string())?;
     if !text.contains(SEND) {
-        bail!("{FILE}: the send that is to be slowed is not there; see xtask/src/calibrate.rs");
+        bail!("{FILE}: the send that is to be slowed is not there; see experiments/src/calibrate.rs");
     }
     fs::write(&file, text.replace(SEND, SLOW_SEND)).with_context(|| file.display().to_string())
 }

@@ -1,4 +1,4 @@
-//! `cargo xtask loaded`: the tests again and again while other programs load the machine, and the names of those that failed.
+//! `cargo experiment loaded`: repeats the tests while other threads load the machine, and names those that failed.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, pipe};

@@ -1,4 +1,4 @@
-//! `cargo xtask overhead-scale`: what tracing costs the two workloads of the old report at their real scale: the build of a large program in C,
+//! `cargo experiment overhead-scale`: what tracing costs the two workloads of the old report at their real scale: the build of a large program in C,
 //! Linux itself in its smallest form, and the compression of 300 MB of its source.
 
 use std::fs;

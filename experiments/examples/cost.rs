@@ -1,4 +1,4 @@
-//! Measures the cost of an event for each arm of `cargo xtask trace-cost`: each line of the input is the name of an arm
+//! Measures the cost of an event for each arm of `cargo experiment trace-cost`: each line of the input is the name of an arm
 //! and how many batches; the output is a line with the ns per event of each. With a path it makes a session there.
 
 use std::hint::black_box;
