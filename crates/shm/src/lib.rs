@@ -48,7 +48,7 @@ pub use member::{Member, Membership};
 pub use members::{MEMBERS, MEMBERS_MAX, Members};
 #[cfg(not(loom))]
 pub use placed::Placed;
-pub use stages::{Stage, Stages, spin_for};
+pub use stages::{Crowd, Look, Slice, Stage, Stages, spin_for};
 #[cfg(not(loom))]
 pub use window::Window;
 

@@ -3,6 +3,8 @@
 //! A process that waits for another one passes them first. They change nothing that the other side sees, and cost at
 //! most some microseconds; the final wait (on a futex or a descriptor) is up to the caller.
 
+use std::cell::Cell;
+
 use crate::sync::{now_ns, spin_loop, yield_now};
 
 /// Spinning longer than it takes to be woken gains nothing: a wake-up across CPUs costs 5 to 50 us.
@@ -11,6 +13,11 @@ const SPIN_NS: u64 = 20_000;
 const SPINS_PER_CLOCK: u32 = 16;
 /// A yield that finds the other end runnable ends the wait; two without success mean that it is not runnable.
 const YIELDS: u32 = 2;
+/// How long a slice of a [`Look`] spins. The other side answers within it if it runs and has nothing else to do, and other tasks of the
+/// thread wait no longer than for any task.
+const SLICE_NS: u64 = 1_000;
+/// The longest look: so long an idle stream keeps its thread awake beside busy ones.
+const LOOK_NS_MAX: u64 = 1_000_000;
 /// A yield that takes longer than this gave the CPU to other processes: their time slice is 1.4 to 4 ms, while the peer
 /// fills or empties 64 KiB byte by byte in half a millisecond.
 const YIELD_NS_MAX: u64 = 1_000_000;
@@ -54,11 +61,18 @@ struct Earnings {
 impl Earnings {
     /// Runs the stage if this wait may have it; returns whether it ended the wait.
     fn try_stage(&mut self, stage: impl FnOnce() -> bool) -> bool {
-        if self.barred > 0 {
-            self.barred -= 1;
-            return false;
-        }
-        let came = stage();
+        self.allowed() && self.note(stage())
+    }
+
+    /// Whether this wait may have the stage.
+    fn allowed(&mut self) -> bool {
+        let allowed = self.barred == 0;
+        self.barred = self.barred.saturating_sub(1);
+        allowed
+    }
+
+    /// Notes whether the stage ended the wait, and returns that.
+    fn note(&mut self, came: bool) -> bool {
         self.last_barred = match came {
             true => 0,
             false => (self.last_barred * 2).clamp(*IN_VAIN_BARRED.start(), *IN_VAIN_BARRED.end()),
@@ -68,6 +82,35 @@ impl Earnings {
     }
 }
 
+/// A wait that passes the stages in slices, between which its thread does other work.
+#[derive(Debug, Default)]
+pub struct Look {
+    /// When it began. None: it has not.
+    begun_ns: Option<u64>,
+    /// The number of its last slice among those of its thread.
+    slice: u64,
+}
+
+/// What the looks of one thread know of each other.
+#[derive(Debug, Default)]
+pub struct Crowd {
+    /// Slices of all looks.
+    slices: Cell<u64>,
+    /// When the last look was successful.
+    came_ns: Cell<u64>,
+}
+
+/// How a slice of a [`Look`] ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Slice {
+    /// What is waited for is there.
+    Came,
+    /// It is not; the next slice may find it.
+    Again,
+    /// It is not, and the stages are over: the caller sleeps.
+    Over,
+}
+
 /// Which stage ended a wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stage {
@@ -75,6 +118,20 @@ pub enum Stage {
     Spun,
     /// Yielding the CPU.
     Yielded,
+}
+
+impl Crowd {
+    /// There was no look yet.
+    pub const fn new() -> Crowd {
+        Crowd { slices: Cell::new(0), came_ns: Cell::new(0) }
+    }
+
+    /// Notes a slice that is to be followed by another one.
+    fn note(&self, look: &mut Look) -> Slice {
+        look.slice = self.slices.get() + 1;
+        self.slices.set(look.slice);
+        Slice::Again
+    }
 }
 
 impl Stages {
@@ -88,6 +145,62 @@ impl Stages {
         } else {
             self.spinning.try_stage(|| spin_for(SPIN_NS, &mut ready)).then_some(Stage::Spun)
         }
+    }
+
+    /// Passes one slice of the stages, for a caller that has other work to do until the next one.
+    ///
+    /// A look lasts as long as a spin may, and longer as long as other looks of its thread are successful: then the thread is awake
+    /// anyway, and asleep this wait would cost its peer a wake-up. A look that is alone spins for [`SLICE_NS`] in each slice.
+    pub fn pass_slice(
+        &mut self,
+        look: &mut Look,
+        crowd: &Crowd,
+        same_cpu: bool,
+        mut ready: impl FnMut() -> bool,
+    ) -> Slice {
+        let came = ready();
+        let Some(begun_ns) = look.begun_ns else {
+            if came {
+                return Slice::Came;
+            }
+            // On the CPU of the other side the other work goes first: the other side may be a part of it.
+            if !same_cpu && !self.spinning.allowed() {
+                return Slice::Over;
+            }
+            let begun_ns = now_ns();
+            look.begun_ns = Some(begun_ns);
+            return if same_cpu { crowd.note(look) } else { self.spin_slice(look, crowd, begun_ns, ready) };
+        };
+        if came {
+            return self.end_look(look, crowd, now_ns());
+        }
+        if same_cpu && now_ns() - crowd.came_ns.get() >= SPIN_NS {
+            look.begun_ns = None;
+            return if self.pass(true, ready).is_some() { Slice::Came } else { Slice::Over };
+        }
+        self.spin_slice(look, crowd, begun_ns, ready)
+    }
+
+    fn spin_slice(&mut self, look: &mut Look, crowd: &Crowd, begun_ns: u64, mut ready: impl FnMut() -> bool) -> Slice {
+        let is_alone = crowd.slices.get() == look.slice;
+        if is_alone && spin_for(SLICE_NS, &mut ready) {
+            return self.end_look(look, crowd, now_ns());
+        }
+        let now_ns = now_ns();
+        let end_ns = (begun_ns.max(crowd.came_ns.get()) + SPIN_NS).min(begun_ns + LOOK_NS_MAX);
+        if now_ns < end_ns {
+            return crowd.note(look);
+        }
+        look.begun_ns = None;
+        self.spinning.note(false);
+        Slice::Over
+    }
+
+    fn end_look(&mut self, look: &mut Look, crowd: &Crowd, now_ns: u64) -> Slice {
+        look.begun_ns = None;
+        crowd.came_ns.set(now_ns);
+        self.spinning.note(true);
+        Slice::Came
     }
 
     /// Waits for `ready` where the CPU of the other side is not known, and each look is a system call: looks again and again for as long as

@@ -1,7 +1,8 @@
 //! Streams under tokio: bytes by `AsyncRead` and `AsyncWrite`, messages by `Stream` and `Sink`. Feature `tokio`.
 //!
-//! A call first tries; only when it would wait the task waits for the doorbell: a reader until it is readable, a writer
-//! until it is writable. So two tasks can use the two halves (`tokio::io::split`). Actions of another handle of the
+//! A call that would wait first looks at the stream's memory for up to 20 us, in slices of 1 us between which the runtime runs its
+//! other tasks ([`headwater_shm::Look`]). Only then it tries, which has the doorbell report what comes, and the task waits for that: a
+//! reader until it is readable, a writer until it is writable. So two tasks can use the two halves (`tokio::io::split`). Actions of another handle of the
 //! same end for readers show as an edge of writability
 //! ([`Doorbell::nudge_own`](headwater_os::doorbell::Doorbell::nudge_own)), so both are woken by that.
 
@@ -16,9 +17,12 @@ use std::task::{Context, Poll, Wake, Waker, ready};
 use futures_core::Stream as MessageStream;
 use futures_sink::Sink;
 use headwater_os::fork;
+use headwater_shm::{Look, Slice};
 use tokio::io::unix::AsyncFd;
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
+use tokio::task::coop::poll_proceed;
 
+use crate::counters::Counters;
 use crate::error::{Errno, Error, Result, fixed};
 use crate::head::handle::Handle;
 use crate::message::Message;
@@ -34,9 +38,15 @@ pub struct AsyncStream {
     stream: Stream,
     /// The count of this end's own events at the last read without success; None: a read is to be tried.
     seen: Option<u32>,
+    /// The looks of a reader and of a writer.
+    looks: [Look; 2],
     /// A message that the sink has accepted and that has found no room yet. It is sent before all else.
     unsent: Option<Message<'static>>,
 }
+
+/// Which of [`AsyncStream::looks`].
+const READS: usize = 0;
+const WRITES: usize = 1;
 
 /// The descriptor and the wakers at which the tasks of a stream wait.
 #[derive(Debug)]
@@ -120,13 +130,19 @@ impl AsyncStream {
         handle.end.endpoint.tell_of_close(weak);
         // A close that did not find this value.
         handle.end.check_open()?;
-        Ok(AsyncStream { waits, handle, stream, seen: None, unsent: None })
+        Ok(AsyncStream { waits, handle, stream, seen: None, looks: Default::default(), unsent: None })
     }
 
     /// The end itself, for what does not wait: settings, modules, counters. Its reads and writes block the thread.
     #[doc = include_str!("../doc/tokio.md")]
     pub fn stream(&self) -> &Stream {
         &self.stream
+    }
+
+    /// The counts of the calls that were made on this value.
+    #[doc = include_str!("../doc/tokio.md")]
+    pub fn counters(&self) -> Counters {
+        self.handle.counters()
     }
 
     /// Takes the next message, of any kind; None at the end of the stream.
@@ -148,13 +164,17 @@ impl AsyncStream {
     }
 
     fn poll_receive(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Message<'static>>>> {
+        let budget = ready!(poll_proceed(context));
         ready!(self.poll_news(context))?;
         loop {
             let seen = self.handle.end.own_events();
             match self.handle.receive() {
                 Err(error) if error.is_held() => return come_again(context),
                 Err(error) if error.errno() == Errno::Again => {}
-                done => return Poll::Ready(done.transpose()),
+                done => {
+                    budget.made_progress();
+                    return Poll::Ready(done.transpose());
+                }
             }
             ready!(self.poll_packets(context, seen))?;
         }
@@ -192,7 +212,15 @@ impl AsyncStream {
     fn poll_news(&mut self, context: &mut Context<'_>) -> Poll<Result<()>> {
         match self.seen.take() {
             Some(seen) => self.poll_packets(context, seen),
-            None => Poll::Ready(Ok(())),
+            None => self.poll_look(context, READS).map(Ok),
+        }
+    }
+
+    /// Looks whether a try would find something, before one that would wake the task by the doorbell.
+    fn poll_look(&mut self, context: &mut Context<'_>, which: usize) -> Poll<()> {
+        match self.handle.look_for_a_slice(&mut self.looks[which], which == WRITES) {
+            Slice::Came | Slice::Over => Poll::Ready(()),
+            Slice::Again => come_again(context),
         }
     }
 
@@ -241,8 +269,9 @@ impl AsyncStream {
     }
 }
 
-/// Another user of the stream is in the middle of a call, and there is no notification of its end: the task tries again
-/// after other tasks have run. A try waits some milliseconds, so this does not keep a CPU busy.
+/// There is no notification of what the task waits for: it tries again after other tasks have run. Another user of the stream is in the
+/// middle of a call, and a try waits some milliseconds; or the task looks, which it does for some microseconds. So this does not keep a
+/// CPU busy.
 fn come_again<T>(context: &Context<'_>) -> Poll<T> {
     context.waker().wake_by_ref();
     Poll::Pending
@@ -255,11 +284,13 @@ impl AsyncRead for AsyncStream {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let this = &mut *self;
+        let budget = ready!(poll_proceed(context));
         ready!(this.poll_news(context))?;
         loop {
             let seen = this.handle.end.own_events();
             match this.handle.read(buffer.initialize_unfilled()) {
                 Ok(count) => {
+                    budget.made_progress();
                     buffer.advance(count);
                     return Poll::Ready(Ok(()));
                 }
@@ -275,12 +306,17 @@ impl AsyncRead for AsyncStream {
 impl AsyncWrite for AsyncStream {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let this = &mut *self;
+        let budget = ready!(poll_proceed(context));
         ready!(this.poll_unsent(context))?;
+        ready!(this.poll_look(context, WRITES));
         loop {
             match this.handle.write(bytes) {
                 Err(error) if error.is_held() => return come_again(context),
                 Err(error) if error.errno() == Errno::Again => {}
-                done => return Poll::Ready(Ok(done?)),
+                done => {
+                    budget.made_progress();
+                    return Poll::Ready(Ok(done?));
+                }
             }
             ready!(this.poll_room(context))?;
         }

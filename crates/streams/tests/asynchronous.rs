@@ -180,3 +180,67 @@ async fn a_close_ends_the_futures_of_the_end() {
         assert_eq!(soon(idle.receive()).await.expect_err("closed").errno(), Errno::Badf);
     }
 }
+
+/// CPU time of the calling thread.
+fn thread_cpu() -> Duration {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: room for one value.
+    assert_eq!(unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) }, 0);
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
+#[tokio::test]
+async fn a_task_that_waits_for_long_uses_no_cpu() {
+    let mut pairs: Vec<_> = (0..50).map(|_| pair(&Options::default())).collect();
+    let tasks: Vec<_> = pairs
+        .drain(..)
+        .map(|(near, mut far)| (near, tokio::spawn(async move { far.read(&mut [0; 8]).await.expect("the end") })))
+        .collect();
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    let before = thread_cpu();
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    let used = thread_cpu() - before;
+    assert!(used < Duration::from_millis(10), "{used:?}");
+    for (near, task) in tasks {
+        drop(near);
+        assert_eq!(soon(task).await.expect("no panic"), 0);
+    }
+}
+
+#[tokio::test]
+async fn a_task_whose_stream_is_always_ready_lets_others_run() {
+    const BYTES: usize = 50_000;
+    let (mut near, mut far) = pair(&Options::default());
+    near.write_all(&[1; BYTES]).await.expect("room");
+    let reader = tokio::spawn(async move {
+        for _ in 0..BYTES {
+            far.read_exact(&mut [0]).await.expect("all of it is there");
+        }
+    });
+    let mut turns = 0;
+    while !reader.is_finished() {
+        tokio::task::yield_now().await;
+        turns += 1;
+    }
+    assert!(turns > 100, "{turns}");
+}
+
+#[tokio::test]
+async fn an_answer_that_comes_at_once_is_found_without_a_notification() {
+    let (mut near, far) = pair(&Options::default());
+    let (mut reads, mut writes) = tokio::io::split(far);
+    let echo = tokio::spawn(async move { tokio::io::copy(&mut reads, &mut writes).await });
+    let asker = tokio::spawn(async move {
+        for round in 0..1000u32 {
+            near.write_all(&round.to_ne_bytes()).await.expect("room");
+            let mut answer = [0; 4];
+            near.read_exact(&mut answer).await.expect("an answer");
+            assert_eq!(u32::from_ne_bytes(answer), round);
+        }
+        near.counters().doorbells
+    });
+    let rung = soon(asker).await.expect("no panic");
+    // A busy machine may take the CPU away in between.
+    assert!(rung < 200, "{rung}");
+    soon(echo).await.expect("no panic").expect("the end");
+}

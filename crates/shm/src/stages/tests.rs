@@ -1,4 +1,4 @@
-use super::{QUICK_IN_ROW, Stages, TIMED_OF, YIELD_NS_MAX};
+use super::{Crowd, LOOK_NS_MAX, Look, QUICK_IN_ROW, SPIN_NS, Slice, Stages, TIMED_OF, YIELD_NS_MAX, now_ns};
 
 /// The number of waits without a yield until the next one may yield.
 fn barred(stages: &mut Stages) -> u32 {
@@ -93,4 +93,85 @@ fn looks_in_vain_bar_the_next_wait_and_slow_yields_bar_many() {
     stages.took(YIELD_NS_MAX + 1);
     assert!((0..64).all(|_| looks(&mut stages, true) == 0));
     assert_eq!(looks(&mut stages, true), 1);
+}
+
+/// Passes slices of a look until it is over; returns how many, and how it ended.
+fn slices(stages: &mut Stages, crowd: &Crowd, same_cpu: bool, mut ready: impl FnMut() -> bool) -> (u32, Slice) {
+    let mut look = Look::default();
+    for number in 1.. {
+        match stages.pass_slice(&mut look, crowd, same_cpu, &mut ready) {
+            Slice::Again => {}
+            end => return (number, end),
+        }
+    }
+    unreachable!("a look ends")
+}
+
+#[test]
+fn a_look_ends_with_what_it_waits_for() {
+    let (mut stages, crowd) = (Stages::default(), Crowd::new());
+    assert_eq!(slices(&mut stages, &crowd, false, || true), (1, Slice::Came));
+    let (mut looks, begun_ns) = (0, now_ns());
+    let comes_late = || {
+        looks += 1;
+        looks > 30
+    };
+    // Unless the CPU is taken away for so long that the look is over.
+    let (_, end) = slices(&mut stages, &crowd, false, comes_late);
+    assert!(end == Slice::Came && crowd.came_ns.get() > 0 || now_ns() - begun_ns >= SPIN_NS, "{end:?}");
+}
+
+#[test]
+fn a_look_in_vain_ends_soon_and_bars_the_next() {
+    let (mut stages, crowd) = (Stages::default(), Crowd::new());
+    let (count, end) = slices(&mut stages, &crowd, false, || false);
+    assert!(end == Slice::Over && count <= 21, "{count}");
+    assert_eq!(slices(&mut stages, &crowd, false, || false), (1, Slice::Over), "barred");
+    let mut looks = 0;
+    let never = || {
+        looks += 1;
+        false
+    };
+    assert_eq!(slices(&mut stages, &crowd, false, never).1, Slice::Over);
+    assert!(looks > 1, "one that looks again");
+}
+
+#[test]
+fn a_look_lasts_while_others_of_its_thread_are_successful() {
+    let (mut stages, crowd) = (Stages::default(), Crowd::new());
+    let (mut look, begun_ns) = (Look::default(), now_ns());
+    // As if another one were successful all the time.
+    crowd.came_ns.set(begun_ns + 10 * LOOK_NS_MAX);
+    while stages.pass_slice(&mut look, &crowd, false, || false) == Slice::Again {}
+    let lasted_ns = now_ns() - begun_ns;
+    assert!(lasted_ns >= LOOK_NS_MAX, "{lasted_ns}");
+}
+
+#[test]
+fn a_look_among_others_does_not_spin() {
+    let (mut stages, crowd) = (Stages::default(), Crowd::new());
+    let mut look = Look::default();
+    let mut looks = 0;
+    assert_eq!(stages.pass_slice(&mut look, &crowd, false, || false), Slice::Again);
+    let mut other = Look::default();
+    assert_eq!(Stages::default().pass_slice(&mut other, &crowd, false, || false), Slice::Again);
+    let count = || {
+        looks += 1;
+        false
+    };
+    assert_ne!(stages.pass_slice(&mut look, &crowd, false, count), Slice::Came);
+    assert_eq!(looks, 1);
+}
+
+#[test]
+fn on_the_cpu_of_the_other_side_other_work_goes_before_a_yield() {
+    let (mut stages, crowd) = (Stages::default(), Crowd::new());
+    let (mut look, mut looks) = (Look::default(), 0);
+    let mut never = || {
+        looks += 1;
+        false
+    };
+    assert_eq!(stages.pass_slice(&mut look, &crowd, true, &mut never), Slice::Again);
+    assert_eq!(stages.pass_slice(&mut look, &crowd, true, &mut never), Slice::Over);
+    assert!(looks > 2, "it has yielded: {looks}");
 }

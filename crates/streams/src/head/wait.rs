@@ -8,6 +8,8 @@ use headwater_os::doorbell::{Heard, Interest, OwnWatch};
 use headwater_os::readiness::Watched;
 
 use headwater_shm::Limit;
+#[cfg(feature = "tokio")]
+use headwater_shm::{Crowd, Look, Slice};
 
 use super::beside::{self, Ready, Wanted};
 use super::handle::Handle;
@@ -16,6 +18,8 @@ use crate::events::WaitSide;
 use crate::plumb::direction::{Direction, WriteSide};
 use crate::process::end::{End, Standing, waiter};
 use crate::process::inbox::block_room;
+#[cfg(feature = "tokio")]
+use crate::process::sleep::note_cpu;
 use crate::process::sleep::{BELL, RINGING, Waited, announce};
 use crate::process::sleep_check::Checks;
 use crate::queue::store::HEAD;
@@ -38,6 +42,12 @@ const GIVE_BACK_TRIES: u32 = 50;
 /// A reader that does not wait, and may come again soon, gives pages back at this interval: that costs some tens of
 /// microseconds, and as much again when they are used again.
 const GIVE_BACK_EVERY_NS: u64 = 100_000_000;
+
+#[cfg(feature = "tokio")]
+thread_local! {
+    /// What the looks of this thread's tasks know of each other.
+    static CROWD: Crowd = const { Crowd::new() };
+}
 
 /// What a reader waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -94,6 +104,21 @@ impl Handle {
             }
         }
         self.after_waiting(waited)
+    }
+
+    /// Passes a slice of the stages before a sleep, for a task: until there may be something to read, or else, if `writes`, room for a
+    /// message of band 0.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn look_for_a_slice(&mut self, look: &mut Look, writes: bool) -> Slice {
+        if self.end.member().is_none() || self.waits_for_more() {
+            return Slice::Over;
+        }
+        let Handle { out, back, end, .. } = self;
+        let End { region, stages, side, .. } = end;
+        let ready = || if writes { out.may_write(region, 0) } else { back.is_readable() };
+        let here = note_cpu(&region.fixed.ends[*side].0);
+        let same_cpu = region.fixed.ends[1 - *side].0.cpu.load(Ordering::Relaxed) == here;
+        CROWD.with(|crowd| stages.pass_slice(look, crowd, same_cpu, ready))
     }
 
     /// Waits until there may be room for a message of that band. None: no time limit.
