@@ -84,7 +84,7 @@ impl Listener {
     /// Listens at a path of the file system, where every process that may write the socket's node may connect.
     ///
     /// # Errors
-    /// `AddrInUse` for a path that is taken; `InvalidInput` for one that is too long (107 bytes); what bind(2) reports.
+    /// `AddrInUse` for a path that is taken; `InvalidInput` for one that is too long (107 bytes); the errors of bind(2).
     pub fn bind_at(path: &Path) -> io::Result<Listener> {
         Listener::bind_to(&SocketAddrUnix::new(path)?)
     }
@@ -93,7 +93,7 @@ impl Listener {
     /// by its descriptor, so it cannot be exchanged. Its path may have any length, and /proc need not be mounted.
     ///
     /// # Errors
-    /// As [`Listener::bind_at`].
+    /// Those of [`Listener::bind_at`].
     pub fn bind_in(directory: BorrowedFd<'_>, name: &str, mode: u32) -> io::Result<Listener> {
         if proc_file::is_mounted() {
             let listener = Listener::bind_at(&through_proc(directory, name))?;
@@ -123,7 +123,7 @@ impl Listener {
     /// The next connection; None if there is none now.
     ///
     /// # Errors
-    /// What accept4(2) reports.
+    /// The errors of accept4(2).
     pub fn accept(&self) -> io::Result<Option<Connection>> {
         match accept_with(&self.0, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
             Ok(socket) => Ok(Some(Connection(settled(socket)))),
@@ -136,7 +136,7 @@ impl Listener {
     /// shows a hang-up.
     ///
     /// # Errors
-    /// What shutdown(2) reports.
+    /// The errors of shutdown(2).
     pub fn end(&self) -> io::Result<()> {
         Ok(rustix::net::shutdown(&self.0, rustix::net::Shutdown::Both)?)
     }
@@ -144,7 +144,7 @@ impl Listener {
     /// Sleeps until a peer has connected.
     ///
     /// # Errors
-    /// What poll(2) reports.
+    /// The errors of poll(2).
     pub fn wait(&self) -> io::Result<()> {
         match poll(&mut [PollFd::new(&self.0, PollFlags::IN)], None) {
             Ok(_) | Err(Errno::INTR) => Ok(()),
@@ -155,7 +155,7 @@ impl Listener {
     /// Sleeps until a peer has connected or `other` is readable; returns whether `other` is readable.
     ///
     /// # Errors
-    /// What poll(2) reports.
+    /// The errors of poll(2).
     pub fn wait_beside(&self, other: BorrowedFd<'_>) -> io::Result<bool> {
         let mut polled = [PollFd::new(&self.0, PollFlags::IN), PollFd::from_borrowed_fd(other, PollFlags::IN)];
         match poll(&mut polled, None) {
@@ -215,7 +215,7 @@ fn inside<T: Send + 'static>(
 /// As [`connect`], to a listener at a name in a directory: as [`Listener::bind_in`].
 ///
 /// # Errors
-/// As [`connect_at`].
+/// Those of [`connect_at`].
 pub fn connect_in(directory: BorrowedFd<'_>, name: &str, patience: Duration) -> io::Result<Connection> {
     match connect_at(&through_proc(directory, name), patience) {
         Err(error) if error.kind() == io::ErrorKind::NotFound && !proc_file::is_mounted() => {
@@ -256,7 +256,7 @@ fn connect_with(address: &SocketAddrUnix, patience: Duration) -> io::Result<Conn
 /// is readable.
 ///
 /// # Errors
-/// `Interrupted` when a signal handler ran; else what poll(2) reports.
+/// `Interrupted` when a signal handler ran; otherwise the errors of poll(2).
 pub fn wait_for_any<T: AsFd>(sockets: &[T], patience: Duration) -> io::Result<Vec<bool>> {
     let limit = Timespec { tv_sec: patience.as_secs() as i64, tv_nsec: i64::from(patience.subsec_nanos()) };
     let mut polled: Vec<_> = sockets.iter().map(|socket| PollFd::new(socket, PollFlags::IN)).collect();
@@ -267,7 +267,7 @@ pub fn wait_for_any<T: AsFd>(sockets: &[T], patience: Duration) -> io::Result<Ve
 /// The names with that prefix under which a process listens.
 ///
 /// # Errors
-/// What reading /proc reports.
+/// The errors of reading /proc.
 pub fn names(beginning: &str) -> io::Result<Vec<String>> {
     let table = fs::read(format!("/proc/{}/net/unix", std::process::id()))?;
     let lines = table.split(|byte| *byte == b'\n').filter_map(|line| std::str::from_utf8(line).ok());
@@ -285,7 +285,7 @@ pub fn names(beginning: &str) -> io::Result<Vec<String>> {
 /// The user whose process was at the other side of a socket when the connection began.
 ///
 /// # Errors
-/// What getsockopt(2) reports.
+/// The errors of getsockopt(2).
 pub fn peer_user(socket: impl AsFd) -> io::Result<u32> {
     Ok(sockopt::socket_peercred(socket)?.uid.as_raw())
 }
@@ -293,7 +293,7 @@ pub fn peer_user(socket: impl AsFd) -> io::Result<u32> {
 /// The user and the group of the process at the other side of a socket when the connection began.
 ///
 /// # Errors
-/// What getsockopt(2) reports.
+/// The errors of getsockopt(2).
 pub fn peer(socket: impl AsFd) -> io::Result<Sender> {
     let credentials = sockopt::socket_peercred(socket)?;
     Ok(Sender { user: credentials.uid.as_raw(), group: credentials.gid.as_raw() })
@@ -303,7 +303,7 @@ pub fn peer(socket: impl AsFd) -> io::Result<Sender> {
 /// file system does not show that: any process may have taken it. Before Linux 6.5 the number alone is compared.
 ///
 /// # Errors
-/// `PermissionDenied` that names the other process; what getsockopt(2) and poll(2) report.
+/// `PermissionDenied` that names the other process; the errors of getsockopt(2) and poll(2).
 pub fn check_peer(socket: impl AsFd, pid: u32) -> io::Result<()> {
     let other = |what: String| {
         let text = format!("it is {what} that listens under the name of process {pid}");
@@ -326,7 +326,7 @@ pub fn check_peer(socket: impl AsFd, pid: u32) -> io::Result<()> {
 /// Sends a message.
 ///
 /// # Errors
-/// What send(2) reports.
+/// The errors of send(2).
 pub fn send(socket: impl AsFd, message: &[u8]) -> io::Result<()> {
     rustix::net::send(socket, message, rustix::net::SendFlags::NOSIGNAL)?;
     Ok(())
@@ -336,7 +336,7 @@ pub fn send(socket: impl AsFd, message: &[u8]) -> io::Result<()> {
 /// closed.
 ///
 /// # Errors
-/// `TimedOut`; what recv(2) reports.
+/// `TimedOut`; the errors of recv(2).
 pub fn receive(socket: impl AsFd, place: &mut [u8], patience: Duration) -> io::Result<usize> {
     let limit = Timespec { tv_sec: patience.as_secs() as i64, tv_nsec: i64::from(patience.subsec_nanos()) };
     let mut polled = [PollFd::new(&socket, PollFlags::IN)];
@@ -357,7 +357,7 @@ pub fn receive(socket: impl AsFd, place: &mut [u8], patience: Duration) -> io::R
 /// it are closed.
 ///
 /// # Errors
-/// What recv(2) reports; `WouldBlock` if there is none.
+/// The errors of recv(2); `WouldBlock` if there is none.
 pub fn receive_now(socket: impl AsFd) -> io::Result<Option<u8>> {
     let mut bytes = [0; 2];
     let received = descriptors::receive_packet(socket.as_fd(), &mut bytes, libc::MSG_DONTWAIT)?;
@@ -406,7 +406,7 @@ impl Peer {
     /// Whether it is still alive: then what was found out through its number was true of this process.
     ///
     /// # Errors
-    /// What poll(2) reports.
+    /// The errors of poll(2).
     pub fn is_alive(&self) -> io::Result<bool> {
         let now = Timespec { tv_sec: 0, tv_nsec: 0 };
         Ok(poll(&mut [PollFd::new(&self.pidfd, PollFlags::IN)], Some(&now))? == 0)

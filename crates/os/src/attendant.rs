@@ -44,7 +44,7 @@ impl Attendant {
     /// The attendant in this process: another one in a forked child, which has none of its parent's threads.
     ///
     /// # Errors
-    /// As [`Attendant::start`].
+    /// Those of [`Attendant::start`].
     pub fn here(self) -> io::Result<Attendant> {
         if self.thread.is_here() { Ok(self) } else { Attendant::of(self.listener, self.files) }
     }

@@ -26,7 +26,7 @@ pub fn make(files: &[BorrowedFd<'_>]) -> io::Result<OwnedFd> {
 /// [`empty`] is called.
 ///
 /// # Errors
-/// `EMFILE` without so many free descriptors; what recvmsg(2) reports.
+/// `EMFILE` without so many free descriptors; the errors of recvmsg(2).
 pub fn open(file: BorrowedFd<'_>) -> io::Result<Option<Vec<OwnedFd>>> {
     if !is_local_pair(file) {
         return Ok(None);

@@ -19,7 +19,7 @@ impl Child {
     /// The caller must have one thread only: a lock that another thread holds would stay locked in the child.
     ///
     /// # Errors
-    /// What `fork(2)` reports: `EAGAIN` or `ENOMEM`.
+    /// The errors of `fork(2)`: `EAGAIN` or `ENOMEM`.
     pub fn fork(body: impl FnOnce() -> i32) -> io::Result<Child> {
         let parent = std::process::id();
         // SAFETY: the documented condition (one thread) makes every lock free in the child; the caller keeps it.
@@ -41,7 +41,7 @@ impl Child {
     /// The caller must have one thread only, as there.
     ///
     /// # Errors
-    /// What `fork(2)` reports: `EAGAIN` or `ENOMEM`.
+    /// The errors of `fork(2)`: `EAGAIN` or `ENOMEM`.
     pub fn fork_apart(body: impl FnOnce() -> i32) -> io::Result<u32> {
         // SAFETY: as in `fork`.
         match unsafe { libc::fork() } {
@@ -63,7 +63,7 @@ impl Child {
     /// Waits until it ends.
     ///
     /// # Errors
-    /// What `waitpid(2)` reports.
+    /// The errors of `waitpid(2)`.
     pub fn wait(&mut self) -> io::Result<ExitStatus> {
         self.reap(0).map(|status| status.expect("waitpid without WNOHANG answers with a status"))
     }
@@ -71,7 +71,7 @@ impl Child {
     /// Its status, if it has ended.
     ///
     /// # Errors
-    /// What `waitpid(2)` reports.
+    /// The errors of `waitpid(2)`.
     pub fn try_wait(&mut self) -> io::Result<Option<ExitStatus>> {
         self.reap(libc::WNOHANG)
     }
@@ -114,7 +114,7 @@ impl Child {
     /// Stops it with SIGSTOP, and returns once all of its threads stand still; also if it has ended.
     ///
     /// # Errors
-    /// What `waitpid(2)` reports.
+    /// The errors of `waitpid(2)`.
     pub fn stop(&mut self) -> io::Result<()> {
         if self.status.is_none() {
             // SAFETY: as in `kill`.

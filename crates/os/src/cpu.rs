@@ -7,7 +7,7 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity}
 /// The CPUs that the calling thread may use, ascending.
 ///
 /// # Errors
-/// What `sched_getaffinity(2)` reports.
+/// The errors of `sched_getaffinity(2)`.
 pub fn allowed() -> io::Result<Vec<u32>> {
     let set = sched_getaffinity(None)?;
     Ok((0..CpuSet::MAX_CPU).filter(|&cpu| set.is_set(cpu)).map(|cpu| cpu as u32).collect())
@@ -28,7 +28,7 @@ pub fn current() -> u32 {
 /// Binds the calling thread to `cpu`.
 ///
 /// # Errors
-/// What `sched_setaffinity(2)` reports: `EINVAL` when the CPU is off line or not allowed.
+/// The errors of `sched_setaffinity(2)`: `EINVAL` when the CPU is off line or not allowed.
 pub fn bind(cpu: u32) -> io::Result<()> {
     bind_to(&[cpu])
 }
@@ -36,7 +36,7 @@ pub fn bind(cpu: u32) -> io::Result<()> {
 /// Lets the calling thread run on any of `cpus`.
 ///
 /// # Errors
-/// As [`bind`].
+/// Those of [`bind`].
 pub fn bind_to(cpus: &[u32]) -> io::Result<()> {
     let mut set = CpuSet::new();
     cpus.iter().for_each(|&cpu| set.set(cpu as usize));

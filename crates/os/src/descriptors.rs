@@ -36,7 +36,7 @@ impl Found {
     /// Pins the file that it refers to, without opening it.
     ///
     /// # Errors
-    /// What open(2) reports; `NotFound` if it has been closed since.
+    /// The errors of open(2); `NotFound` if it has been closed since.
     pub fn pin(self) -> io::Result<Pinned> {
         let path = format!("/proc/{}/fd/{}", self.pid, self.number);
         let pinned = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty());
@@ -47,7 +47,7 @@ impl Found {
     /// another process has chosen the file, check first what it is: [`Found::pin`].
     ///
     /// # Errors
-    /// What open(2) reports; `NotFound` if it has been closed since.
+    /// The errors of open(2); `NotFound` if it has been closed since.
     pub fn open(self, flags: OFlags) -> io::Result<OwnedFd> {
         self.pin()?.open(flags)
     }
@@ -76,7 +76,7 @@ impl Pinned {
     /// [`files::pipe`] has made. Any other pipe may be one that the process that names it must not use.
     ///
     /// # Errors
-    /// What fstat(2) and fstatfs(2) report.
+    /// The errors of fstat(2) and fstatfs(2).
     pub fn is_shared_pipe(&self, inode: u64) -> io::Result<bool> {
         let status = rustix::fs::fstat(&self.0)?;
         let fits = FileType::from_raw_mode(status.st_mode) == FileType::Fifo
@@ -88,7 +88,7 @@ impl Pinned {
     /// The name of the memfd that it is, which its maker has given it and no process can change; None for another file.
     ///
     /// # Errors
-    /// What fstat(2), fstatfs(2) and readlink(2) report.
+    /// The errors of fstat(2), fstatfs(2) and readlink(2).
     pub fn memory_name(&self) -> io::Result<Option<String>> {
         let status = rustix::fs::fstat(&self.0)?;
         let fits = FileType::from_raw_mode(status.st_mode) == FileType::RegularFile && status.st_nlink == 0;
@@ -102,7 +102,7 @@ impl Pinned {
     /// Its status in its file system.
     ///
     /// # Errors
-    /// What fstat(2) reports.
+    /// The errors of fstat(2).
     pub fn status(&self) -> io::Result<Status> {
         files::status(&self.0)
     }
@@ -110,7 +110,7 @@ impl Pinned {
     /// Opens it: another open file description, with an offset and flags of its own.
     ///
     /// # Errors
-    /// What open(2) reports.
+    /// The errors of open(2).
     pub fn open(&self, flags: OFlags) -> io::Result<OwnedFd> {
         let path = format!("/proc/self/fd/{}", self.0.as_raw_fd());
         let opened = rustix::fs::open(path, flags | OFlags::CLOEXEC, Mode::empty());
@@ -139,7 +139,7 @@ impl AsFd for Pinned {
 /// All descriptors of this process, ascending.
 ///
 /// # Errors
-/// What reading /proc reports.
+/// The errors of reading /proc.
 pub fn own() -> io::Result<Vec<Found>> {
     of(std::process::id())
 }
@@ -173,7 +173,7 @@ pub fn name_in(link: &str) -> Option<&str> {
 /// The processes that /proc shows, without an order.
 ///
 /// # Errors
-/// What reading /proc reports.
+/// The errors of reading /proc.
 pub fn processes() -> io::Result<impl Iterator<Item = u32>> {
     Ok(fs::read_dir("/proc")?.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()))
 }
@@ -181,7 +181,7 @@ pub fn processes() -> io::Result<impl Iterator<Item = u32>> {
 /// All descriptors with a wanted link among the processes whose descriptors we may see, this one last.
 ///
 /// # Errors
-/// What reading /proc reports.
+/// The errors of reading /proc.
 pub fn anywhere(is_wanted: impl Fn(&str) -> bool) -> io::Result<impl Iterator<Item = Found>> {
     let own = std::process::id();
     let pids = processes()?.filter(move |pid| *pid != own).chain([own]);
@@ -208,7 +208,7 @@ pub fn duplicate(number: u32) -> io::Result<OwnedFd> {
 /// Whether exec keeps the descriptor open.
 ///
 /// # Errors
-/// What fcntl(2) reports.
+/// The errors of fcntl(2).
 pub fn set_inheritable(fd: BorrowedFd<'_>, inheritable: bool) -> io::Result<()> {
     let flags = if inheritable { FdFlags::empty() } else { FdFlags::CLOEXEC };
     Ok(rustix::io::fcntl_setfd(fd, flags)?)
@@ -220,7 +220,7 @@ const FILES_MAX: usize = 12;
 /// Sends at most twelve descriptors over a local socket, with one byte.
 ///
 /// # Errors
-/// `InvalidInput` for more, else what sendmsg(2) reports.
+/// `InvalidInput` for more, otherwise the errors of sendmsg(2).
 pub fn send(socket: BorrowedFd<'_>, files: &[BorrowedFd<'_>]) -> io::Result<()> {
     send_with(socket, b"h", files)
 }
@@ -228,7 +228,7 @@ pub fn send(socket: BorrowedFd<'_>, files: &[BorrowedFd<'_>]) -> io::Result<()> 
 /// As [`send`], with these bytes; without descriptors the bytes alone.
 ///
 /// # Errors
-/// As [`send`].
+/// Those of [`send`].
 pub fn send_with(socket: BorrowedFd<'_>, bytes: &[u8], files: &[BorrowedFd<'_>]) -> io::Result<()> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(FILES_MAX))];
     let mut ancillary = SendAncillaryBuffer::new(&mut space);
@@ -256,7 +256,7 @@ pub fn receive(socket: BorrowedFd<'_>) -> io::Result<Vec<OwnedFd>> {
 /// descriptors. Waits for a message.
 ///
 /// # Errors
-/// As [`receive`].
+/// Those of [`receive`].
 pub fn receive_bytes(socket: BorrowedFd<'_>, bytes: &mut [u8]) -> io::Result<(usize, Vec<OwnedFd>)> {
     match receive_with(socket, bytes, 0)? {
         (0, _) => Err(io::ErrorKind::UnexpectedEof.into()),
@@ -339,7 +339,7 @@ pub(crate) const PEEKED_MAX: usize = 9;
 /// closed. Of a packet with more descriptors than [`PEEKED_MAX`] more than that come, and maybe not all. Does not wait.
 ///
 /// # Errors
-/// What recvmsg(2) reports.
+/// The errors of recvmsg(2).
 pub(crate) fn peek(socket: BorrowedFd<'_>, bytes: &mut [u8]) -> io::Result<(Vec<OwnedFd>, Option<Sender>, bool)> {
     // Aligned for cmsghdr: the sender, a process descriptor that the kernel may add, and one descriptor more than may come.
     let mut space = [0u64; 4 + 3 + 2 + PEEKED_MAX.div_ceil(2)];
@@ -429,7 +429,7 @@ pub fn has_copy(fd: BorrowedFd<'_>) -> bool {
 /// The inode number of the file that a descriptor refers to.
 ///
 /// # Errors
-/// What fstat(2) reports.
+/// The errors of fstat(2).
 pub fn inode(fd: impl AsFd) -> io::Result<u64> {
     Ok(rustix::fs::fstat(fd)?.st_ino)
 }

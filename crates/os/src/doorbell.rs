@@ -114,7 +114,7 @@ impl Doorbell {
     /// Makes two connected ends, closed by exec unless the caller clears that.
     ///
     /// # Errors
-    /// What socketpair(2) reports, `EMFILE` above all.
+    /// The errors of socketpair(2), mostly `EMFILE`.
     pub fn pair() -> io::Result<(Doorbell, Doorbell)> {
         let (one, other) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
         sockopt::set_socket_send_buffer_size(&one, SEND_BUFFER)?;
@@ -141,7 +141,7 @@ impl Doorbell {
     /// An end of a pipe, which becomes non-blocking. The other end is gone when no process has it open.
     ///
     /// # Errors
-    /// `InvalidInput` if it is open for reading and writing; what fcntl(2) reports.
+    /// `InvalidInput` if it is open for reading and writing; the errors of fcntl(2).
     pub fn of_pipe(own: OwnedFd) -> io::Result<Doorbell> {
         let flags = rustix::fs::fcntl_getfl(&own)?;
         let kind = match flags & OFlags::ACCMODE {
@@ -159,7 +159,7 @@ impl Doorbell {
     /// `instead`.
     ///
     /// # Errors
-    /// What dup3(2) reports.
+    /// The errors of dup3(2).
     pub fn give_up(&self, instead: BorrowedFd<'_>) -> io::Result<()> {
         // SAFETY: both are open descriptors; the one that is replaced is ours, and stays open.
         match unsafe { libc::dup3(instead.as_raw_fd(), self.own.as_raw_fd(), libc::O_CLOEXEC) } {
@@ -202,7 +202,7 @@ impl Doorbell {
     /// Whether our descriptor is writable, so that [`Doorbell::block_room`] has something to do: one packet is enough.
     ///
     /// # Errors
-    /// What setsockopt(2) and poll(2) report.
+    /// The errors of setsockopt(2) and poll(2).
     pub fn is_room_open(&self) -> io::Result<bool> {
         if self.kind == Kind::Reader || !self.is_writable()? {
             return Ok(false);
@@ -219,7 +219,7 @@ impl Doorbell {
     /// is killed has sent both or none; where a system call filter refuses sendmmsg(2), by two.
     ///
     /// # Errors
-    /// What write(2) and poll(2) report of a pipe.
+    /// For a pipe, the errors of write(2) and poll(2).
     pub fn block_room(&self, number: u32) -> io::Result<bool> {
         match self.kind {
             Kind::Socket => {
@@ -239,7 +239,7 @@ impl Doorbell {
     /// bytes were not written by this library.
     ///
     /// # Errors
-    /// What ioctl(2) and read(2) report.
+    /// The errors of ioctl(2) and read(2).
     pub fn free_pipe(&self) -> io::Result<usize> {
         if self.kind == Kind::Reader { pipe::free(self.own.as_fd()) } else { Ok(0) }
     }
@@ -247,7 +247,7 @@ impl Doorbell {
     /// Of a pipe's reading end: takes everything. Returns how many bytes were not written by this library.
     ///
     /// # Errors
-    /// What read(2) reports.
+    /// The errors of read(2).
     pub fn drain_pipe(&self) -> io::Result<usize> {
         if self.kind == Kind::Reader { pipe::drain(self.own.as_fd()) } else { Ok(0) }
     }
@@ -264,7 +264,7 @@ impl Doorbell {
     /// [`PassedFiles::sender`].
     ///
     /// # Errors
-    /// As [`Doorbell::pass`]; `InvalidInput` for no or too many files.
+    /// Those of [`Doorbell::pass`]; `InvalidInput` for no or too many files.
     pub fn pass_all(&self, files: &[BorrowedFd<'_>], number: u32, sender: Option<Sender>) -> io::Result<()> {
         if self.is_of_pipe() {
             return Err(io::Error::new(io::ErrorKind::Unsupported, "no file is passed through a named FIFO"));
@@ -293,7 +293,7 @@ impl Doorbell {
     /// Takes the first packet of a socket, without waiting. Files in it are closed.
     ///
     /// # Errors
-    /// What recv(2) reports.
+    /// The errors of recv(2).
     pub fn take(&self) -> io::Result<Packet> {
         self.receive(RecvFlags::empty(), &[])
     }
@@ -301,7 +301,7 @@ impl Doorbell {
     /// As [`Doorbell::take`], of a packet whose files have been looked at ([`Doorbell::peek_files`]) and are kept.
     ///
     /// # Errors
-    /// As [`Doorbell::take`].
+    /// Those of [`Doorbell::take`].
     pub fn take_beside(&self, kept: &[OwnedFd]) -> io::Result<Packet> {
         self.receive(RecvFlags::empty(), kept)
     }
@@ -309,7 +309,7 @@ impl Doorbell {
     /// The first packet, which stays. Of a pipe: a bell with the number 0, whatever its contents.
     ///
     /// # Errors
-    /// What recv(2) and ioctl(2) report.
+    /// The errors of recv(2) and ioctl(2).
     pub fn peek(&self) -> io::Result<Packet> {
         match self.kind {
             Kind::Socket => self.receive(RecvFlags::PEEK, &[]),
@@ -321,7 +321,7 @@ impl Doorbell {
     /// Whether the packet of [`Doorbell::block_room`] can be in the queue: the queued bytes are at least as many.
     ///
     /// # Errors
-    /// What ioctl(2) reports.
+    /// The errors of ioctl(2).
     pub fn may_hold_no_room(&self) -> io::Result<bool> {
         // For a packet socket the kernel returns the sum of all packets.
         Ok(rustix::io::ioctl_fionread(&self.own)? >= (LEN + FILLING.len()) as u64)
@@ -330,7 +330,7 @@ impl Doorbell {
     /// The files in the first packet, which stays, and their sender. None if the packet carries none.
     ///
     /// # Errors
-    /// `EMFILE` without as many free descriptors; what recvmsg(2) reports.
+    /// `EMFILE` without as many free descriptors; the errors of recvmsg(2).
     pub fn peek_files(&self) -> io::Result<Option<PassedFiles>> {
         let mut bytes = [0; LEN + STATED];
         for _ in 0..2 {
@@ -359,7 +359,7 @@ impl Doorbell {
     /// until another user of our own end nudges us.
     ///
     /// # Errors
-    /// What poll(2) reports.
+    /// The errors of poll(2).
     pub fn wait(&self, interest: Interest, watch: Option<&OwnWatch>, timeout: Option<Duration>) -> io::Result<Heard> {
         self.wait_beside(interest, watch, &mut [], timeout)
     }
@@ -368,7 +368,7 @@ impl Doorbell {
     /// stored in each, whatever is returned.
     ///
     /// # Errors
-    /// What poll(2) reports.
+    /// The errors of poll(2).
     pub fn wait_beside(
         &self,
         interest: Interest,
@@ -415,7 +415,7 @@ impl Doorbell {
     /// Whether every copy of the other end is gone. One poll(2).
     ///
     /// # Errors
-    /// What poll(2) reports.
+    /// The errors of poll(2).
     pub fn is_alone(&self) -> io::Result<bool> {
         Ok(self.poll_now(PollFlags::empty())?.contains(self.gone_flag()))
     }
@@ -423,7 +423,7 @@ impl Doorbell {
     /// Tells the kernel that this end reads, or writes, no more: the descriptor of the other end then shows it.
     ///
     /// # Errors
-    /// What shutdown(2) reports.
+    /// The errors of shutdown(2).
     pub fn shutdown(&self, direction: Shutdown) -> io::Result<()> {
         let how = match direction {
             Shutdown::Read => rustix::net::Shutdown::Read,
@@ -440,7 +440,7 @@ impl Doorbell {
     /// Whether anything that we sent is still in the other end's queue. True of a pipe, where it is not known.
     ///
     /// # Errors
-    /// What ioctl(2) reports.
+    /// The errors of ioctl(2).
     pub fn has_unread(&self) -> io::Result<bool> {
         if self.is_of_pipe() {
             return Ok(true);
@@ -457,7 +457,7 @@ impl Doorbell {
     /// which both of its ends have, not while it is open.
     ///
     /// # Errors
-    /// What getsockopt(2) and fstat(2) report.
+    /// The errors of getsockopt(2) and fstat(2).
     pub fn cookie(&self) -> io::Result<u64> {
         match self.kind {
             Kind::Socket => Ok(sockopt::socket_cookie(&self.own)?),

@@ -50,7 +50,7 @@ impl Set {
     /// Waits for a descriptor from now on, under a number, or for something else of it than before.
     ///
     /// # Errors
-    /// What epoll_ctl(2) reports.
+    /// The errors of epoll_ctl(2).
     pub fn watch(&self, fd: BorrowedFd<'_>, number: u64, interest: Interest) -> io::Result<()> {
         let of = |on: bool, flag: EventFlags| if on { flag } else { EventFlags::empty() };
         let flags = of(interest.to_read, EventFlags::IN) | of(interest.to_write, EventFlags::OUT);
@@ -67,7 +67,7 @@ impl Set {
     /// Waits for a descriptor no longer.
     ///
     /// # Errors
-    /// What epoll_ctl(2) reports.
+    /// The errors of epoll_ctl(2).
     pub fn forget(&self, fd: BorrowedFd<'_>) -> io::Result<()> {
         match epoll::delete(&self.0, fd) {
             Err(Errno::NOENT) => Ok(()),
@@ -78,7 +78,7 @@ impl Set {
     /// Sleeps until some are ready, or the time is over; a signal handler ends the sleep too. Returns those that are ready.
     ///
     /// # Errors
-    /// What epoll_wait(2) reports.
+    /// The errors of epoll_wait(2).
     pub fn wait(&self, timeout: Duration) -> io::Result<Vec<Ready>> {
         let limit = Timespec { tv_sec: timeout.as_secs() as i64, tv_nsec: i64::from(timeout.subsec_nanos()) };
         let mut events = Vec::<Event>::with_capacity(EVENTS);

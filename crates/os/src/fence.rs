@@ -75,7 +75,7 @@ impl Fence {
     /// sides at least one sees the other's write. Takes some microseconds when asymmetric.
     ///
     /// # Errors
-    /// What membarrier(2) reports; after an error nothing is ordered and the caller must not sleep.
+    /// The errors of membarrier(2); after an error nothing is ordered and the caller must not sleep.
     pub fn heavy(self) -> io::Result<()> {
         match self {
             // The kernel orders the caller itself by full barriers at entry and exit of the call.

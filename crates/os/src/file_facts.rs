@@ -37,7 +37,7 @@ pub enum FileFact {
 /// Returns which file a descriptor is of.
 ///
 /// # Errors
-/// What fcntl(2), fstat(2), getsockopt(2) and readlink(2) report.
+/// The errors of fcntl(2), fstat(2), getsockopt(2) and readlink(2).
 pub fn fact(fd: BorrowedFd<'_>) -> io::Result<FileFact> {
     if rustix::fs::fcntl_getfl(fd)?.contains(OFlags::PATH) {
         return Ok(FileFact::Unopened);
@@ -64,7 +64,7 @@ fn anonymous(fd: BorrowedFd<'_>) -> io::Result<FileFact> {
 /// Returns whether a call that reads or writes the file fails instead of waiting (O_NONBLOCK).
 ///
 /// # Errors
-/// What fcntl(2) reports.
+/// The errors of fcntl(2).
 pub fn is_nonblocking(fd: impl AsFd) -> io::Result<bool> {
     Ok(rustix::fs::fcntl_getfl(fd)?.contains(OFlags::NONBLOCK))
 }
@@ -72,7 +72,7 @@ pub fn is_nonblocking(fd: impl AsFd) -> io::Result<bool> {
 /// Returns whether the file is open for reading and writing.
 ///
 /// # Errors
-/// What fcntl(2) reports.
+/// The errors of fcntl(2).
 pub fn is_read_write(fd: impl AsFd) -> io::Result<bool> {
     has_access(fd, OFlags::RDWR)
 }
@@ -80,7 +80,7 @@ pub fn is_read_write(fd: impl AsFd) -> io::Result<bool> {
 /// Returns whether the file is open for writing alone.
 ///
 /// # Errors
-/// What fcntl(2) reports.
+/// The errors of fcntl(2).
 pub fn is_write_only(fd: impl AsFd) -> io::Result<bool> {
     has_access(fd, OFlags::WRONLY)
 }

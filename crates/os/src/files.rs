@@ -19,7 +19,7 @@ use crate::proc_file;
 /// Makes a FIFO node with these permissions, less the process's mask.
 ///
 /// # Errors
-/// What mkfifo(3) reports.
+/// The errors of mkfifo(3).
 pub fn make_fifo(path: &Path, mode: u32) -> io::Result<()> {
     Ok(rustix::fs::mknodat(CWD, path, FileType::Fifo, Mode::from_raw_mode(mode), 0)?)
 }
@@ -47,7 +47,7 @@ impl Status {
 /// Pins the node that a path leads to without opening it. Symbolic links are followed.
 ///
 /// # Errors
-/// What open(2) reports.
+/// The errors of open(2).
 pub fn find(path: &Path) -> io::Result<Pinned> {
     Ok(Pinned::of(rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?))
 }
@@ -55,7 +55,7 @@ pub fn find(path: &Path) -> io::Result<Pinned> {
 /// Whether a descriptor is of a plain file.
 ///
 /// # Errors
-/// What fstat(2) reports.
+/// The errors of fstat(2).
 pub fn is_plain(fd: impl AsFd) -> io::Result<bool> {
     Ok(FileType::from_raw_mode(rustix::fs::fstat(fd)?.st_mode) == FileType::RegularFile)
 }
@@ -63,7 +63,7 @@ pub fn is_plain(fd: impl AsFd) -> io::Result<bool> {
 /// How many names a descriptor's file has in its file system.
 ///
 /// # Errors
-/// What fstat(2) reports.
+/// The errors of fstat(2).
 pub fn names(fd: impl AsFd) -> io::Result<u64> {
     // The field has different types on different architectures.
     #[allow(clippy::unnecessary_cast)]
@@ -73,7 +73,7 @@ pub fn names(fd: impl AsFd) -> io::Result<u64> {
 /// Pins a FIFO's node without opening it.
 ///
 /// # Errors
-/// `InvalidInput` if the path leads to something else; what open(2) reports.
+/// `InvalidInput` if the path leads to something else; the errors of open(2).
 pub fn find_fifo(path: &Path) -> io::Result<Pinned> {
     // Other files are not opened: that might wait, or have an effect.
     let node = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
@@ -86,7 +86,7 @@ pub fn find_fifo(path: &Path) -> io::Result<Pinned> {
 /// Opens a FIFO for reading and writing, which never waits.
 ///
 /// # Errors
-/// As [`find_fifo`].
+/// Those of [`find_fifo`].
 pub fn open_fifo(path: &Path) -> io::Result<OwnedFd> {
     find_fifo(path)?.open(OFlags::RDWR | OFlags::NONBLOCK)
 }
@@ -95,7 +95,7 @@ pub fn open_fifo(path: &Path) -> io::Result<OwnedFd> {
 /// nothing is taken out of it.
 ///
 /// # Errors
-/// What pipe2(2) and tee(2) report.
+/// The errors of pipe2(2) and tee(2).
 pub fn has_writers(fifo: impl AsFd) -> io::Result<bool> {
     let (_source, sink) = pipe_with(PipeFlags::CLOEXEC)?;
     match tee(fifo, &sink, 1, SpliceFlags::NONBLOCK) {
@@ -109,7 +109,7 @@ pub fn has_writers(fifo: impl AsFd) -> io::Result<bool> {
 /// The status of a descriptor's file.
 ///
 /// # Errors
-/// What fstat(2) reports.
+/// The errors of fstat(2).
 pub fn status(fd: impl AsFd) -> io::Result<Status> {
     Ok(Status::of(&rustix::fs::fstat(fd)?))
 }
@@ -117,7 +117,7 @@ pub fn status(fd: impl AsFd) -> io::Result<Status> {
 /// The status of a node of a directory, which is no symbolic link that is followed. None if there is none of that name.
 ///
 /// # Errors
-/// What fstatat(2) reports.
+/// The errors of fstatat(2).
 pub fn status_at(directory: impl AsFd, name: &str) -> io::Result<Option<Status>> {
     match rustix::fs::statat(directory, name, rustix::fs::AtFlags::SYMLINK_NOFOLLOW) {
         Ok(status) => Ok(Some(Status::of(&status))),
@@ -129,7 +129,7 @@ pub fn status_at(directory: impl AsFd, name: &str) -> io::Result<Option<Status>>
 /// Pins a directory without opening it. The last part of the path must be no symbolic link.
 ///
 /// # Errors
-/// `ENOTDIR` for something else, a symbolic link too; what open(2) reports.
+/// `ENOTDIR` for something else, a symbolic link too; the errors of open(2).
 pub fn find_directory(path: &Path) -> io::Result<OwnedFd> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     Ok(settled(rustix::fs::open(path, flags, Mode::empty())?))
@@ -139,7 +139,7 @@ pub fn find_directory(path: &Path) -> io::Result<OwnedFd> {
 /// these permissions, whatever the process's mask is, if it is not there.
 ///
 /// # Errors
-/// `InvalidInput` for something else than a plain file; `ELOOP` for a symbolic link; what open(2) reports.
+/// `InvalidInput` for anything but a regular file; `ELOOP` for a symbolic link; the errors of open(2).
 pub fn open_or_make_at(directory: impl AsFd, name: &str, mode: u32) -> io::Result<OwnedFd> {
     let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let mode = Mode::from_raw_mode(mode);
@@ -160,7 +160,7 @@ pub fn open_or_make_at(directory: impl AsFd, name: &str, mode: u32) -> io::Resul
 /// Removes a node of a directory, if it is there.
 ///
 /// # Errors
-/// What unlink(2) reports.
+/// The errors of unlink(2).
 pub fn remove_at(directory: impl AsFd, name: &str) -> io::Result<()> {
     match rustix::fs::unlinkat(directory, name, rustix::fs::AtFlags::empty()) {
         Ok(()) | Err(Errno::NOENT) => Ok(()),
@@ -172,7 +172,7 @@ pub fn remove_at(directory: impl AsFd, name: &str) -> io::Result<()> {
 /// to another file say, keeps its own.
 ///
 /// # Errors
-/// `InvalidInput` for a node that is no socket; what fchmodat(2) reports.
+/// `InvalidInput` for a node that is no socket; the errors of fchmodat(2).
 pub fn set_socket_permissions_at(directory: impl AsFd, name: &str, mode: u32) -> io::Result<()> {
     let node = rustix::fs::openat(directory, name, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
     if FileType::from_raw_mode(rustix::fs::fstat(&node)?.st_mode) != FileType::Socket {
@@ -186,7 +186,7 @@ pub fn set_socket_permissions_at(directory: impl AsFd, name: &str, mode: u32) ->
 /// as it is.
 ///
 /// # Errors
-/// What mkdir(2) reports.
+/// The errors of mkdir(2).
 pub fn make_private_directory(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
@@ -202,7 +202,7 @@ pub fn private() -> OpenOptions {
 /// Where the file system does not support that, nothing is done.
 ///
 /// # Errors
-/// What fallocate(2) reports: `StorageFull` if there is no room now.
+/// The errors of fallocate(2): `StorageFull` if there is no room now.
 pub fn reserve(file: &File, bytes: u64) -> io::Result<()> {
     match rustix::fs::fallocate(file, FallocateFlags::KEEP_SIZE, 0, bytes) {
         Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
@@ -213,7 +213,7 @@ pub fn reserve(file: &File, bytes: u64) -> io::Result<()> {
 /// Reads words of a file, from word number `first` on; those beyond its end are 0.
 ///
 /// # Errors
-/// What pread(2) reports.
+/// The errors of pread(2).
 pub fn read_words(file: impl AsFd, first: u64, words: &mut [u64]) -> io::Result<()> {
     let mut bytes = vec![0; 8 * words.len()];
     let mut read = 0;
@@ -234,7 +234,7 @@ pub fn read_words(file: impl AsFd, first: u64, words: &mut [u64]) -> io::Result<
 /// Writes words of a file, from word number `first` on, in one call.
 ///
 /// # Errors
-/// What pwrite(2) reports: `StorageFull` on a full disk.
+/// The errors of pwrite(2): `StorageFull` on a full disk.
 pub fn write_words(file: impl AsFd, first: u64, words: &[u64]) -> io::Result<()> {
     let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
     match rustix::io::pwrite(&file, &bytes, 8 * first)? {
@@ -246,7 +246,7 @@ pub fn write_words(file: impl AsFd, first: u64, words: &[u64]) -> io::Result<()>
 /// The names in a directory; those that are no text are left out.
 ///
 /// # Errors
-/// What open(2) and getdents64(2) report.
+/// The errors of open(2) and getdents64(2).
 pub fn names_in(directory: impl AsFd) -> io::Result<Vec<String>> {
     // Opened anew: the given descriptor may be one that cannot be read (O_PATH).
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -271,7 +271,7 @@ pub fn own_group() -> u32 {
 /// Whether a descriptor is of a FIFO, named or not.
 ///
 /// # Errors
-/// What fstat(2) reports.
+/// The errors of fstat(2).
 pub fn is_fifo(fd: impl AsFd) -> io::Result<bool> {
     Ok(FileType::from_raw_mode(rustix::fs::fstat(fd)?.st_mode) == FileType::Fifo)
 }
@@ -281,7 +281,7 @@ pub fn is_fifo(fd: impl AsFd) -> io::Result<bool> {
 /// a forked child, prolongs it. A second lock by the same process is refused too.
 ///
 /// # Errors
-/// What flock(2) reports, and open(2) of the descriptor's file in /proc.
+/// The errors of flock(2), and of open(2) for the file in /proc.
 pub fn try_lock(file: impl AsFd) -> io::Result<Option<OwnedFd>> {
     let again = format!("/proc/self/fd/{}", file.as_fd().as_raw_fd());
     let own = rustix::fs::open(again, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty());
@@ -296,7 +296,7 @@ pub fn try_lock(file: impl AsFd) -> io::Result<Option<OwnedFd>> {
 /// A pipe: its reading end, then its writing end.
 ///
 /// # Errors
-/// What pipe2(2) reports.
+/// The errors of pipe2(2).
 pub fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     let (source, sink) = pipe_with(PipeFlags::CLOEXEC)?;
     Ok((settled(source), settled(sink)))
@@ -305,7 +305,7 @@ pub fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
 /// A pipe whose ends do not wait. Any user with a descriptor of one end may open either end anew.
 ///
 /// # Errors
-/// What pipe2(2) reports.
+/// The errors of pipe2(2).
 pub fn shared_pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     let (source, sink) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
     rustix::fs::fchmod(&source, Mode::from_raw_mode(FOR_ALL))?;
@@ -315,7 +315,7 @@ pub fn shared_pipe() -> io::Result<(OwnedFd, OwnedFd)> {
 /// Writes a byte without a meaning.
 ///
 /// # Errors
-/// What write(2) reports.
+/// The errors of write(2).
 pub fn write_byte(fd: impl AsFd) -> io::Result<()> {
     rustix::io::write(fd, b"b")?;
     Ok(())

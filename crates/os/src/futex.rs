@@ -30,7 +30,7 @@ pub enum Slept {
 /// The word may lie in shared memory; processes meet by the page, not by the address.
 ///
 /// # Errors
-/// What futex(2) reports beside the reasons of [`Slept`].
+/// The errors of futex(2), except those that are reasons in [`Slept`].
 pub fn wait(word: &AtomicU32, expected: u32, timeout: Option<Duration>) -> io::Result<Slept> {
     // A duration beyond the kernel's range is as good as no bound.
     let timeout = timeout.and_then(|duration| Timespec::try_from(duration).ok());
@@ -46,7 +46,7 @@ pub fn wait(word: &AtomicU32, expected: u32, timeout: Option<Duration>) -> io::R
 /// Wakes up to `count` threads that sleep on `word`, in any process; returns how many there were.
 ///
 /// # Errors
-/// What futex(2) reports.
+/// The errors of futex(2).
 pub fn wake(word: &AtomicU32, count: u32) -> io::Result<usize> {
     // The kernel takes the count as a signed number.
     Ok(futex::wake(word, Flags::empty(), count.min(i32::MAX as u32))?)
@@ -55,7 +55,7 @@ pub fn wake(word: &AtomicU32, count: u32) -> io::Result<usize> {
 /// As [`wait`], on the lower half of a word of 64 bits: sleeps while that half has the value that it has in `expected`.
 ///
 /// # Errors
-/// As [`wait`].
+/// Those of [`wait`].
 pub fn wait_low(word: &AtomicU64, expected: u64, timeout: Option<Duration>) -> io::Result<Slept> {
     wait(low_half(word), expected as u32, timeout)
 }
@@ -63,7 +63,7 @@ pub fn wait_low(word: &AtomicU64, expected: u64, timeout: Option<Duration>) -> i
 /// Wakes up to `count` threads that sleep on `word` by [`wait_low`].
 ///
 /// # Errors
-/// As [`wake`].
+/// Those of [`wake`].
 pub fn wake_low(word: &AtomicU64, count: u32) -> io::Result<usize> {
     wake(low_half(word), count)
 }
@@ -78,7 +78,7 @@ fn low_half(word: &AtomicU64) -> &AtomicU32 {
 /// Sleeps for `duration`, or until a signal handler runs: [`Slept::TimedOut`] or [`Slept::Interrupted`].
 ///
 /// # Errors
-/// What futex(2) reports.
+/// The errors of futex(2).
 pub fn nap(duration: Duration) -> io::Result<Slept> {
     static NEVER: AtomicU32 = AtomicU32::new(0);
     wait(&NEVER, 0, Some(duration))

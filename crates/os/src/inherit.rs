@@ -30,7 +30,7 @@ pub fn pass<'f>(command: &mut Command, files: impl Iterator<Item = BorrowedFd<'f
 /// number now.
 ///
 /// # Errors
-/// As [`take`].
+/// Those of [`take`].
 pub fn copy(number: u32, inode: u64) -> io::Result<Option<OwnedFd>> {
     let file = descriptors::duplicate(number)?;
     Ok((descriptors::inode(&file)? == inode).then_some(file))

@@ -35,7 +35,7 @@ pub enum Kind {
 /// Makes a socket that does not wait, closed by exec. One for datagrams reports those that were not delivered: see [`undelivered`].
 ///
 /// # Errors
-/// What socket(2) and setsockopt(2) report, `EPERM` for a raw socket without `CAP_NET_RAW` among it.
+/// The errors of socket(2) and setsockopt(2): `EPERM` for a raw socket without `CAP_NET_RAW`.
 pub fn open(kind: Kind, is_v6: bool) -> io::Result<OwnedFd> {
     let family = if is_v6 { AddressFamily::INET6 } else { AddressFamily::INET };
     let (of, protocol) = match kind {
@@ -56,7 +56,7 @@ pub fn open(kind: Kind, is_v6: bool) -> io::Result<OwnedFd> {
 /// How many bytes of a connection its other end has not acknowledged; the end of what is sent is one more.
 ///
 /// # Errors
-/// What ioctl(2) reports of SIOCOUTQ.
+/// The errors of ioctl(2).
 pub fn unacknowledged(socket: BorrowedFd<'_>) -> io::Result<u32> {
     let mut count: libc::c_int = 0;
     // SAFETY: the kernel writes a number there.
@@ -67,7 +67,7 @@ pub fn unacknowledged(socket: BorrowedFd<'_>) -> io::Result<u32> {
 /// Gives the socket an address.
 ///
 /// # Errors
-/// What bind(2) reports.
+/// The errors of bind(2).
 pub fn take_address(socket: BorrowedFd<'_>, address: SocketAddr) -> io::Result<()> {
     Ok(bind(socket, &address)?)
 }
@@ -75,7 +75,7 @@ pub fn take_address(socket: BorrowedFd<'_>, address: SocketAddr) -> io::Result<(
 /// Lets others connect to the socket: the kernel completes so many connections before [`accept`] takes them.
 ///
 /// # Errors
-/// What listen(2) reports.
+/// The errors of listen(2).
 pub fn wait_for_calls(socket: BorrowedFd<'_>, waiting: u32) -> io::Result<()> {
     Ok(listen(socket, waiting.min(i32::MAX as u32) as i32)?)
 }
@@ -83,7 +83,7 @@ pub fn wait_for_calls(socket: BorrowedFd<'_>, waiting: u32) -> io::Result<()> {
 /// Takes a connection that another has made.
 ///
 /// # Errors
-/// `WouldBlock` if there is none; what accept(2) reports.
+/// `WouldBlock` if there is none; the errors of accept(2).
 pub fn accept(socket: BorrowedFd<'_>) -> io::Result<OwnedFd> {
     Ok(settled(accept_with(socket, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC)?))
 }
@@ -91,7 +91,7 @@ pub fn accept(socket: BorrowedFd<'_>) -> io::Result<OwnedFd> {
 /// Begins to connect. False: it is under way, and the socket is writable when it is over.
 ///
 /// # Errors
-/// What connect(2) reports.
+/// The errors of connect(2).
 pub fn call(socket: BorrowedFd<'_>, address: SocketAddr) -> io::Result<bool> {
     match connect(socket, &address) {
         Err(rustix::io::Errno::INPROGRESS) => Ok(false),
@@ -116,7 +116,7 @@ pub fn is_calling(socket: BorrowedFd<'_>) -> bool {
 /// The error that the socket has met since it was asked last.
 ///
 /// # Errors
-/// What getsockopt(2) reports, and the error.
+/// The errors of getsockopt(2), and the error.
 pub fn check(socket: BorrowedFd<'_>) -> io::Result<()> {
     Ok(sockopt::socket_error(socket)??)
 }
@@ -124,7 +124,7 @@ pub fn check(socket: BorrowedFd<'_>) -> io::Result<()> {
 /// Ends a connection at once: the peer gets a reset, whichever processes have copies of the socket.
 ///
 /// # Errors
-/// What connect(2) reports.
+/// The errors of connect(2).
 pub fn abort(socket: BorrowedFd<'_>) -> io::Result<()> {
     Ok(connect_unspec(socket)?)
 }
@@ -132,7 +132,7 @@ pub fn abort(socket: BorrowedFd<'_>) -> io::Result<()> {
 /// Ends this socket's direction of a connection, behind all that was sent.
 ///
 /// # Errors
-/// What shutdown(2) reports.
+/// The errors of shutdown(2).
 pub fn end_sending(socket: BorrowedFd<'_>) -> io::Result<()> {
     Ok(shutdown(socket, Shutdown::Write)?)
 }
@@ -140,7 +140,7 @@ pub fn end_sending(socket: BorrowedFd<'_>) -> io::Result<()> {
 /// The socket's own address.
 ///
 /// # Errors
-/// What getsockname(2) reports.
+/// The errors of getsockname(2).
 pub fn own_address(socket: BorrowedFd<'_>) -> io::Result<SocketAddr> {
     Ok(getsockname(socket)?.try_into()?)
 }
@@ -148,7 +148,7 @@ pub fn own_address(socket: BorrowedFd<'_>) -> io::Result<SocketAddr> {
 /// The address of the other end of a connection.
 ///
 /// # Errors
-/// `NotConnected`; what getpeername(2) reports.
+/// `NotConnected`; the errors of getpeername(2).
 pub fn other_address(socket: BorrowedFd<'_>) -> io::Result<SocketAddr> {
     match getpeername(socket)? {
         Some(address) => Ok(address.try_into()?),
@@ -159,7 +159,7 @@ pub fn other_address(socket: BorrowedFd<'_>) -> io::Result<SocketAddr> {
 /// Sends bytes of a connection, and returns how many; the last one as urgent if that is asked for.
 ///
 /// # Errors
-/// `WouldBlock` if the socket is full; what send(2) reports. There is no SIGPIPE.
+/// `WouldBlock` if the socket is full; the errors of send(2). There is no SIGPIPE.
 pub fn send_bytes(socket: BorrowedFd<'_>, data: &[u8], is_urgent: bool) -> io::Result<usize> {
     let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL | if is_urgent { SendFlags::OOB } else { SendFlags::empty() };
     Ok(send(socket, data, flags)?)
@@ -168,7 +168,7 @@ pub fn send_bytes(socket: BorrowedFd<'_>, data: &[u8], is_urgent: bool) -> io::R
 /// Receives bytes of a connection into the free room of an empty buffer: none at the end.
 ///
 /// # Errors
-/// `WouldBlock` if there are none; what recv(2) reports.
+/// `WouldBlock` if there are none; the errors of recv(2).
 pub fn receive_bytes(socket: BorrowedFd<'_>, buffer: &mut Vec<u8>) -> io::Result<usize> {
     buffer.clear();
     Ok(recv(socket, spare_capacity(buffer), RecvFlags::DONTWAIT)?.0)
@@ -177,7 +177,7 @@ pub fn receive_bytes(socket: BorrowedFd<'_>, buffer: &mut Vec<u8>) -> io::Result
 /// Receives the urgent byte of a connection.
 ///
 /// # Errors
-/// `InvalidInput` if there is none, or it was taken; `WouldBlock` if it is announced and has not come; what recv(2) reports.
+/// `InvalidInput` if there is none, or it was taken; `WouldBlock` if it is announced and has not come; the errors of recv(2).
 pub fn receive_urgent(socket: BorrowedFd<'_>) -> io::Result<Option<u8>> {
     let mut byte = [0; 1];
     let (_, count) = recv(socket, &mut byte[..], RecvFlags::DONTWAIT | RecvFlags::OOB)?;

@@ -23,7 +23,7 @@ const SIZE: usize = 1 << 20;
 /// Makes an empty mailbox for this user alone in place of what is there, and opens it for receiving.
 ///
 /// # Errors
-/// What unlink(2), mknod(2) and open(2) report.
+/// The errors of unlink(2), mknod(2) and open(2).
 pub fn make_at(directory: impl AsFd, name: &str) -> io::Result<OwnedFd> {
     remove_at(&directory, name)?;
     mknodat(&directory, name, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)?;
@@ -56,7 +56,7 @@ pub fn send_at(directory: impl AsFd, name: &str, packet: &[u8]) -> io::Result<bo
 /// buffer is lost.
 ///
 /// # Errors
-/// `InvalidInput` for a file at which a read would wait; what read(2) reports.
+/// `InvalidInput` for a file at which a read would wait; the errors of read(2).
 pub fn receive(mailbox: impl AsFd, packet: &mut [u8]) -> io::Result<Option<usize>> {
     if !is_nonblocking(&mailbox)? {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no mailbox: a read would wait"));

@@ -53,7 +53,7 @@ impl<T: Copy> MappedVec<T> {
     /// Changes its length. New elements have that value.
     ///
     /// # Errors
-    /// As [`MappedVec::push`].
+    /// Those of [`MappedVec::push`].
     pub fn resize(&mut self, len: usize, value: T) -> io::Result<()> {
         self.reserve(len)?;
         let known = self.len.min(len);
@@ -66,7 +66,7 @@ impl<T: Copy> MappedVec<T> {
     /// Appends values.
     ///
     /// # Errors
-    /// As [`MappedVec::push`].
+    /// Those of [`MappedVec::push`].
     pub fn extend_from_slice(&mut self, values: &[T]) -> io::Result<()> {
         self.reserve(self.len + values.len())?;
         // SAFETY: there is room for them, in memory that is ours alone.

@@ -66,7 +66,7 @@ impl SharedMemory {
     /// [`SharedMemory::populate`].
     ///
     /// # Errors
-    /// `InvalidInput` for a length of 0, else what memfd_create, ftruncate, fcntl or mmap report.
+    /// `InvalidInput` for a length of 0, otherwise the errors of memfd_create(2), ftruncate(2), fcntl(2) and mmap(2).
     pub fn create(name: &str, len: usize) -> io::Result<SharedMemory> {
         SharedMemory::create_sealed(name, len, FIXED)
     }
@@ -74,7 +74,7 @@ impl SharedMemory {
     /// As [`SharedMemory::create`], of memory that any process that has it can make longer: [`SharedMemory::reach`].
     ///
     /// # Errors
-    /// As [`SharedMemory::create`].
+    /// Those of [`SharedMemory::create`].
     pub fn create_growable(name: &str, len: usize) -> io::Result<SharedMemory> {
         SharedMemory::create_sealed(name, len, SEALS)
     }
@@ -120,7 +120,7 @@ impl SharedMemory {
     /// Maps more of the memory than before, from its beginning. Its address changes.
     ///
     /// # Errors
-    /// `InvalidInput` if it has not as many bytes; what mremap(2) reports.
+    /// `InvalidInput` if it has not as many bytes; the errors of mremap(2).
     pub fn extended(mut self, len: usize) -> io::Result<SharedMemory> {
         if self.file_len()? < len || len < self.len {
             return Err(refused("shared memory has an unexpected size"));
@@ -135,7 +135,7 @@ impl SharedMemory {
     /// Another part of the memory, mapped apart.
     ///
     /// # Errors
-    /// `InvalidInput` if it does not reach so far; what mmap(2) reports.
+    /// `InvalidInput` if it does not reach so far; the errors of mmap(2).
     pub fn part(&self, offset: usize, len: usize) -> io::Result<SharedMemory> {
         let end = offset.checked_add(len).filter(|_| len > 0);
         let is_there = |end: usize| self.file_len().is_ok_and(|len| end <= len);
@@ -177,7 +177,7 @@ impl SharedMemory {
     /// it. It is therefore for processes of one user, who could end each other anyway.
     ///
     /// # Errors
-    /// `AlreadyExists` if there is such a file; what open(2), fallocate(2) and mmap(2) report.
+    /// `AlreadyExists` if there is such a file; the errors of open(2), fallocate(2) and mmap(2).
     pub fn create_file(path: &Path, len: usize) -> io::Result<SharedMemory> {
         let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW;
         check_file_limit(len)?;
@@ -195,7 +195,7 @@ impl SharedMemory {
     ///
     /// # Errors
     /// `InvalidInput` if it is no plain file, or is empty or longer than `len_max`; `PermissionDenied` if it is not of this
-    /// process's user (or its user is not root); what open(2) and mmap(2) report.
+    /// process's user (or its user is not root); the errors of open(2) and mmap(2).
     pub fn open_file(path: &Path, len_max: usize) -> io::Result<SharedMemory> {
         let fd = rustix::fs::open(path, OFlags::RDWR | OFlags::CLOEXEC | OFlags::NONBLOCK, Mode::empty())?;
         let status = rustix::fs::fstat(&fd)?;
@@ -215,7 +215,7 @@ impl SharedMemory {
     /// can end the processes that map it.
     ///
     /// # Errors
-    /// What fallocate(2), ftruncate(2) and mmap(2) report.
+    /// The errors of fallocate(2), ftruncate(2) and mmap(2).
     pub fn of_file(fd: OwnedFd, len: usize) -> io::Result<SharedMemory> {
         check_file_limit(len)?;
         match rustix::fs::fallocate(&fd, FallocateFlags::empty(), 0, len as u64) {
@@ -251,7 +251,7 @@ impl SharedMemory {
     /// A kernel without MADV_POPULATE_WRITE (before 5.14) leaves the pages to the first touch.
     ///
     /// # Errors
-    /// What madvise(2) reports.
+    /// The errors of madvise(2).
     pub fn populate(&self) -> io::Result<()> {
         // SAFETY: the range is exactly our own mapping; populating changes no byte.
         let populated =
@@ -265,7 +265,7 @@ impl SharedMemory {
     /// Gives the pages of a range back to the kernel: all processes read zeros there. Whole pages only.
     ///
     /// # Errors
-    /// What fallocate(2) reports.
+    /// The errors of fallocate(2).
     pub fn discard(&self, offset: usize, len: usize) -> io::Result<()> {
         if cfg!(miri) {
             return Ok(());
@@ -277,7 +277,7 @@ impl SharedMemory {
     /// Bytes of the memory that take up pages at this moment.
     ///
     /// # Errors
-    /// What fstat(2) reports.
+    /// The errors of fstat(2).
     pub fn resident(&self) -> io::Result<u64> {
         Ok(rustix::fs::fstat(&self.fd)?.st_blocks as u64 * 512)
     }

@@ -11,7 +11,7 @@ use std::os::fd::{AsFd, AsRawFd};
 /// anywhere. False if another description has marked part of the range.
 ///
 /// # Errors
-/// What fcntl(2) reports.
+/// The errors of fcntl(2).
 pub fn mark(file: impl AsFd, start: u64, len: u64) -> io::Result<bool> {
     match call(file, libc::F_OFD_SETLK, &mut range(libc::F_WRLCK, start, len)) {
         Err(error) if matches!(error.raw_os_error(), Some(libc::EAGAIN | libc::EACCES)) => Ok(false),
@@ -22,7 +22,7 @@ pub fn mark(file: impl AsFd, start: u64, len: u64) -> io::Result<bool> {
 /// Takes the mark away from a range of bytes, for all copies of the open file description.
 ///
 /// # Errors
-/// What fcntl(2) reports.
+/// The errors of fcntl(2).
 pub fn unmark(file: impl AsFd, start: u64, len: u64) -> io::Result<()> {
     call(file, libc::F_OFD_SETLK, &mut range(libc::F_UNLCK, start, len))
 }
@@ -40,7 +40,7 @@ pub struct Marked {
 /// range. Locks by descriptions that are open for reading alone are not marks.
 ///
 /// # Errors
-/// What fcntl(2) reports.
+/// The errors of fcntl(2).
 pub fn marked(file: impl AsFd, start: u64, len: u64) -> io::Result<Option<Marked>> {
     // Only locks for writing conflict with a lock for reading.
     let mut asked = range(libc::F_RDLCK, start, len);
@@ -53,7 +53,7 @@ pub fn marked(file: impl AsFd, start: u64, len: u64) -> io::Result<Option<Marked
 /// Whether another open file description than that of `file` has locked some bytes of a range, for reading or for writing.
 ///
 /// # Errors
-/// What fcntl(2) reports.
+/// The errors of fcntl(2).
 pub fn is_locked(file: impl AsFd, start: u64, len: u64) -> io::Result<bool> {
     let mut asked = range(libc::F_WRLCK, start, len);
     call(file, libc::F_OFD_GETLK, &mut asked)?;
@@ -64,7 +64,7 @@ pub fn is_locked(file: impl AsFd, start: u64, len: u64) -> io::Result<bool> {
 /// can mark it in the same way, and not as [`mark`] does. False if one has.
 ///
 /// # Errors
-/// What fcntl(2) reports: `EBADF` without the right to read.
+/// The errors of fcntl(2): `EBADF` without the right to read.
 pub fn mark_for_reading(file: impl AsFd, byte: u64) -> io::Result<bool> {
     match call(file, libc::F_OFD_SETLK, &mut range(libc::F_RDLCK, byte, 1)) {
         Err(error) if matches!(error.raw_os_error(), Some(libc::EAGAIN | libc::EACCES)) => Ok(false),
@@ -76,7 +76,7 @@ pub fn mark_for_reading(file: impl AsFd, byte: u64) -> io::Result<bool> {
 /// in the way.
 ///
 /// # Errors
-/// What fcntl(2) reports.
+/// The errors of fcntl(2).
 pub fn proved(file: impl AsFd, byte: u64) -> io::Result<Option<Right>> {
     let mut asked = range(libc::F_WRLCK, byte, 1);
     call(file, libc::F_OFD_GETLK, &mut asked)?;
@@ -110,7 +110,7 @@ pub fn claim(file: impl AsFd, right: Right, byte: u64) -> io::Result<()> {
 /// The other process that has claimed a byte, and the right that it proved.
 ///
 /// # Errors
-/// What fcntl(2) reports.
+/// The errors of fcntl(2).
 pub fn claimant(file: impl AsFd, byte: u64) -> io::Result<Option<(u32, Right)>> {
     let mut asked = range(libc::F_WRLCK, byte, 1);
     call(file, libc::F_GETLK, &mut asked)?;

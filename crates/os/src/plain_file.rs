@@ -12,7 +12,7 @@ use rustix::fs::{FileType, Mode, OFlags, RawMode};
 /// Opens a plain file for reading. Nothing is waited for, and no device is opened.
 ///
 /// # Errors
-/// `InvalidInput` that says what it is instead; what open(2) reports.
+/// `InvalidInput` that says what it is instead; the errors of open(2).
 pub fn open(path: &Path) -> io::Result<File> {
     open_for(path, OFlags::RDONLY)
 }
@@ -33,7 +33,7 @@ pub fn open_for(path: &Path, access: OFlags) -> io::Result<File> {
 /// Checks that a descriptor is of a plain file.
 ///
 /// # Errors
-/// `InvalidInput` that says what it is instead; what fstat(2) reports.
+/// `InvalidInput` that says what it is instead; the errors of fstat(2).
 pub fn check(file: impl AsFd) -> io::Result<()> {
     is_plain(rustix::fs::fstat(file)?.st_mode)
 }
@@ -53,7 +53,7 @@ fn is_plain(mode: RawMode) -> io::Result<()> {
 /// Returns the contents of a plain file.
 ///
 /// # Errors
-/// As [`open`]; `FileTooLarge` for more than `len_max` bytes, of which none is kept; what read(2) reports.
+/// Those of [`open`]; `FileTooLarge` for more than `len_max` bytes, of which none is kept; the errors of read(2).
 pub fn read(path: &Path, len_max: u64) -> io::Result<Vec<u8>> {
     read_open(open(path)?, len_max)
 }

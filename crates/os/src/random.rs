@@ -5,7 +5,7 @@ use std::io;
 /// A number of 64 random bits.
 ///
 /// # Errors
-/// What getrandom(2) reports.
+/// The errors of getrandom(2).
 pub fn number() -> io::Result<u64> {
     let mut bytes = [0; 8];
     let mut count = 0;

@@ -55,7 +55,7 @@ impl<'a> Watched<'a> {
 /// handler has run, which the second value reports. Allocates nothing.
 ///
 /// # Errors
-/// `InvalidInput` for more files than [`FILES_MAX`]; what poll(2) reports.
+/// `InvalidInput` for more files than [`FILES_MAX`]; the errors of poll(2).
 pub fn wait(files: &mut [Watched<'_>], timeout: Option<Duration>) -> io::Result<(usize, bool)> {
     let timeout = timeout.and_then(|duration| Timespec::try_from(duration).ok());
     let count = files.len();

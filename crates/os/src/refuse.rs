@@ -20,7 +20,7 @@ pub struct Refusal {
 /// are numbered in the order in which Linux got them, from `pidfd_send_signal` (424, Linux 5.1) on everywhere alike.
 ///
 /// # Errors
-/// As [`refuse`].
+/// Those of [`refuse`].
 pub fn refuse_from(number: u32) -> io::Result<()> {
     install(vec![
         step(LOAD, offset_of!(libc::seccomp_data, nr) as u32),
@@ -34,7 +34,7 @@ pub fn refuse_from(number: u32) -> io::Result<()> {
 /// good.
 ///
 /// # Errors
-/// What prctl(2) reports: a kernel without seccomp.
+/// The errors of prctl(2): a kernel without seccomp.
 pub fn refuse(refusals: &[Refusal]) -> io::Result<()> {
     install(refusals.iter().flat_map(program).chain([step(RETURN, ALLOW)]).collect())
 }

@@ -32,7 +32,7 @@ pub fn read_at(directory: impl AsFd, name: &str, len_max: usize) -> io::Result<O
 /// process has left, is removed. It is not made sure that the bytes outlive the machine's power.
 ///
 /// # Errors
-/// What unlink(2), open(2) and write(2) report.
+/// The errors of unlink(2), open(2) and write(2).
 pub fn write_new_at(directory: impl AsFd, name: &str, bytes: &[u8], mode: u32) -> io::Result<()> {
     files::remove_at(&directory, name)?;
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -45,7 +45,7 @@ pub fn write_new_at(directory: impl AsFd, name: &str, bytes: &[u8], mode: u32) -
 /// Gives a file of a directory another name, in the place of the file that has it.
 ///
 /// # Errors
-/// What rename(2) reports.
+/// The errors of rename(2).
 pub fn rename_at(directory: impl AsFd, from: &str, to: &str) -> io::Result<()> {
     Ok(rustix::fs::renameat(&directory, from, &directory, to)?)
 }

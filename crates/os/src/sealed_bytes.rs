@@ -16,7 +16,7 @@ const SEALS: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW).union(SealFlag
 /// A memfd with these bytes, closed by exec; `name` shows in `/proc/PID/fd`.
 ///
 /// # Errors
-/// What memfd_create(2), write(2) and fcntl(2) report.
+/// The errors of memfd_create(2), write(2) and fcntl(2).
 pub fn create(name: &str, bytes: &[u8]) -> io::Result<OwnedFd> {
     let mut file = File::from(settled(open_memfd(name)?));
     file.write_all(bytes)?;
@@ -27,7 +27,7 @@ pub fn create(name: &str, bytes: &[u8]) -> io::Result<OwnedFd> {
 /// The bytes of a memfd from another process.
 ///
 /// # Errors
-/// `InvalidInput` if it is no memfd, can still be changed, or has more than `len_max` bytes; what fstat(2) and pread(2) report.
+/// `InvalidInput` if it is no memfd, can still be changed, or has more than `len_max` bytes; the errors of fstat(2) and pread(2).
 pub fn read(file: impl AsFd, len_max: usize) -> io::Result<Vec<u8>> {
     let file = File::from(file.as_fd().try_clone_to_owned()?);
     let is_sealed = rustix::fs::fcntl_get_seals(&file).is_ok_and(|seals| seals.contains(SEALS));

@@ -76,7 +76,7 @@ impl SharedFiles {
     /// The numbers by which the kernel knows the ends; see [`Doorbell::cookie`](crate::doorbell::Doorbell::cookie).
     ///
     /// # Errors
-    /// What getsockopt(2) reports.
+    /// The errors of getsockopt(2).
     pub fn cookies(&self) -> io::Result<[u64; 2]> {
         Ok([sockopt::socket_cookie(&self.inside)?, sockopt::socket_cookie(&self.outside)?])
     }
@@ -84,7 +84,7 @@ impl SharedFiles {
     /// Wakes all who sleep on a watch that [`SharedFiles::add_to`] was called with.
     ///
     /// # Errors
-    /// What setsockopt(2) reports.
+    /// The errors of setsockopt(2).
     pub fn nudge(&self) -> io::Result<()> {
         Ok(sockopt::set_socket_send_buffer_size(&self.inside, SEND_BUFFER)?)
     }
@@ -92,7 +92,7 @@ impl SharedFiles {
     /// Has a watch told of each [`SharedFiles::nudge`] from now on, in whatever process.
     ///
     /// # Errors
-    /// What epoll_ctl(2) reports.
+    /// The errors of epoll_ctl(2).
     pub fn add_to(&self, watch: &OwnWatch) -> io::Result<()> {
         watch.add(self.inside.as_fd())
     }
@@ -101,7 +101,7 @@ impl SharedFiles {
     /// killed in here the files are the old ones or the new ones.
     ///
     /// # Errors
-    /// What sendmsg(2) reports, `ETOOMANYREFS` among it; then nothing has changed.
+    /// The errors of sendmsg(2), such as `ETOOMANYREFS`; then nothing has changed.
     pub fn replace(&self, version: u32, files: [Option<BorrowedFd<'_>>; PLACES]) -> io::Result<()> {
         let taken = (0..PLACES).filter(|at| files[*at].is_some()).fold(0u32, |bits, at| bits | 1 << at);
         let mut bytes = [0; LEN];

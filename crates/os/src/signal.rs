@@ -13,7 +13,7 @@ pub const SIGURG: i32 = libc::SIGURG;
 /// Sends a signal to the calling process.
 ///
 /// # Errors
-/// What kill(2) reports.
+/// The errors of kill(2).
 pub fn signal_own(number: i32) -> io::Result<()> {
     let signal = Signal::from_named_raw(number).ok_or(Errno::INVAL)?;
     Ok(kill_process(getpid(), signal)?)

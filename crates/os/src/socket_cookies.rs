@@ -24,7 +24,7 @@ const SOCKET: usize = 16;
 /// The cookie of each local socket of this network namespace, by inode.
 ///
 /// # Errors
-/// What the kernel reports: without unix_diag `NotFound`, or another error where a filter refuses the socket.
+/// `NotFound` if the kernel has no unix_diag; another error if a filter refuses the socket.
 pub fn all() -> io::Result<HashMap<u64, u64>> {
     let socket = rustix::net::socket_with(
         AddressFamily::NETLINK,

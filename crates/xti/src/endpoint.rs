@@ -59,7 +59,7 @@ impl EndpointOptions {
     /// Opens a new endpoint of a transport, by the name of its driver: "ticlts", "ticots", "ticotsord".
     ///
     /// # Errors
-    /// TBADNAME for a driver that is not known; TSYSERR with what the open reports, and `ENXIO` for a driver that is no transport.
+    /// TBADNAME for a driver that is not known; TSYSERR with the error of the open, and `ENXIO` for a driver that is no transport.
     #[doc(alias = "t_open")]
     pub fn open(&self, transport: &str) -> Result<Endpoint> {
         Endpoint::of(self.open_stream(transport)?)
@@ -335,7 +335,7 @@ impl Endpoint {
     /// asked.
     ///
     /// # Errors
-    /// TSYSERR with what the stream reports.
+    /// TSYSERR with the error of the stream.
     #[doc(alias = "t_getinfo")]
     pub fn info(&self) -> Result<Info> {
         Ok(capabilities(&self.line)?.0.into())
@@ -387,7 +387,7 @@ impl Endpoint {
     /// The addresses of both ends (t_getprotaddr).
     ///
     /// # Errors
-    /// TSYSERR with what the stream reports.
+    /// TSYSERR with the error of the stream.
     #[doc(alias = "t_getprotaddr")]
     pub fn addresses(&self) -> Result<Addresses> {
         let answer = self.line.ioctl(timod::GETADDRS, Primitive::AddrReq)?;
@@ -436,7 +436,7 @@ impl Endpoint {
     /// The event that waits, if there is one (t_look).
     ///
     /// # Errors
-    /// TSYSERR with what the stream reports.
+    /// TSYSERR with the error of the stream.
     #[doc(alias = "t_look")]
     pub fn look(&self) -> Result<Option<Look>> {
         if let Some(event) = self.line.look()? {

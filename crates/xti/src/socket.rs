@@ -84,7 +84,7 @@ impl EndpointOptions {
     /// Opens a socket of a transport (socket(2)), by the name of its driver.
     ///
     /// # Errors
-    /// `ENXIO` for a driver that is not known, or is no transport; what the open reports.
+    /// `ENXIO` for a driver that is not known, or is no transport; the error of the open.
     #[doc(alias = "socket(2)")]
     pub fn socket(&self, transport: &str) -> io::Result<Socket> {
         let stream = self.open_stream(transport).map_err(|error| error_of(error, Errno::Nxio))?;
@@ -120,7 +120,7 @@ impl Socket {
     /// Sets whether calls fail with `EAGAIN`, or `EINPROGRESS`, instead of waiting.
     ///
     /// # Errors
-    /// What the stream reports.
+    /// The error of the stream.
     pub fn set_nonblocking(&self, nonblocking: bool) -> io::Result<()> {
         Ok(self.stream.set_nonblocking(nonblocking)?)
     }
@@ -174,7 +174,7 @@ impl Socket {
     /// Waits for a connection (accept(2)). Returns it, and the address of its other end.
     ///
     /// # Errors
-    /// `EINVAL` if the socket does not listen; `EAGAIN` for one that does not wait; what the open of a new endpoint reports.
+    /// `EINVAL` if the socket does not listen; `EAGAIN` for one that does not wait; the error of opening a new endpoint.
     #[doc(alias = "accept(2)")]
     pub fn accept(&self) -> io::Result<(Socket, Vec<u8>)> {
         self.check_connections()?;
@@ -253,7 +253,7 @@ impl Socket {
     /// [`Socket::connect`] then says which.
     ///
     /// # Errors
-    /// `EINTR`; what the stream reports.
+    /// `EINTR`; the error of the stream.
     #[doc(alias = "poll(2)")]
     pub fn poll(&self, wanted: Events, timeout: Option<Duration>) -> io::Result<Events> {
         if !self.is_connecting.load(Ordering::Relaxed) || !wanted.contains(Events::OUT) {
@@ -391,7 +391,7 @@ impl Socket {
     /// The own address (getsockname(2)); of no bytes, if it has none.
     ///
     /// # Errors
-    /// What the stream reports.
+    /// The error of the stream.
     #[doc(alias = "getsockname(2)")]
     pub fn local_address(&self) -> io::Result<Vec<u8>> {
         self.addresses().map(|(local, _)| local)
@@ -438,7 +438,7 @@ impl Socket {
     /// The error that waits, which is then forgotten (SO_ERROR).
     ///
     /// # Errors
-    /// What the stream reports.
+    /// The error of the stream.
     #[doc(alias = "SO_ERROR")]
     pub fn take_error(&self) -> io::Result<Option<io::Error>> {
         let error = self.stream.ioctl(sockmod::GET_ERROR, &mut Vec::new(), IoctlTimeout::Usual)?;

@@ -37,7 +37,7 @@ impl Doorbell {
     /// A watch for packets that arrive from now on, whatever lies there, and for nudges.
     ///
     /// # Errors
-    /// As [`Doorbell::watch_own`].
+    /// Those of [`Doorbell::watch_own`].
     pub fn watch_edges(&self) -> io::Result<OwnWatch> {
         let watch = OwnWatch(settled(epoll::create(epoll::CreateFlags::CLOEXEC)?));
         watch.add_for(self.own.as_fd(), epoll::EventFlags::IN | epoll::EventFlags::OUT)?;
@@ -50,7 +50,7 @@ impl Doorbell {
     /// kernel drops an event whose cause is gone. A sleeper on it checks at intervals.
     ///
     /// # Errors
-    /// What setsockopt(2) reports; of a pipe, what open(2) and read(2) do.
+    /// The errors of setsockopt(2); for a pipe, those of open(2) and read(2).
     pub fn nudge_own(&self) -> io::Result<()> {
         match self.kind {
             Kind::Socket => sockopt::set_socket_send_buffer_size(&self.own, SEND_BUFFER_WIDE)?,
@@ -67,7 +67,7 @@ impl OwnWatch {
     /// Adds another socket, of which each edge of room is reported too.
     ///
     /// # Errors
-    /// What epoll_ctl(2) reports.
+    /// The errors of epoll_ctl(2).
     pub(crate) fn add(&self, socket: BorrowedFd<'_>) -> io::Result<()> {
         self.add_for(socket, epoll::EventFlags::OUT)
     }
@@ -81,7 +81,7 @@ impl OwnWatch {
     /// Discards the reported events.
     ///
     /// # Errors
-    /// What epoll_wait(2) reports.
+    /// The errors of epoll_wait(2).
     pub fn clear(&self) -> io::Result<()> {
         let mut events = [MaybeUninit::<epoll::Event>::uninit(); 2];
         let now = Timespec { tv_sec: 0, tv_nsec: 0 };

@@ -40,7 +40,7 @@ impl IpOptions {
     /// What every datagram of the socket goes out with.
     ///
     /// # Errors
-    /// What getsockopt(2) reports.
+    /// The errors of getsockopt(2).
     pub fn get(socket: BorrowedFd<'_>) -> io::Result<IpOptions> {
         let mut options = IpOptions::NONE;
         options.len = get_bytes(socket, libc::IPPROTO_IP, libc::IP_OPTIONS, &mut options.bytes)?.min(IpOptions::MAX);
@@ -50,7 +50,7 @@ impl IpOptions {
     /// Changes what every datagram of the socket goes out with.
     ///
     /// # Errors
-    /// What setsockopt(2) reports, `InvalidInput` for bytes that are no options among it.
+    /// The errors of setsockopt(2): `InvalidInput` for bytes that are not options.
     pub fn set(&self, socket: BorrowedFd<'_>) -> io::Result<()> {
         set_bytes(socket, libc::IPPROTO_IP, libc::IP_OPTIONS, self.bytes())
     }
@@ -98,7 +98,7 @@ pub(super) fn prepare(socket: BorrowedFd<'_>, is_v6: bool) -> io::Result<()> {
 /// Sends a datagram. False: there is no room, in the socket or in the device behind it.
 ///
 /// # Errors
-/// What sendto(2) reports, also the error of an earlier datagram: see [`undelivered`].
+/// The errors of sendto(2), also the error of an earlier datagram: see [`undelivered`].
 pub fn send_to(socket: BorrowedFd<'_>, data: &[u8], destination: SocketAddr) -> io::Result<bool> {
     was_sent(sendto(socket, data, DONT_WAIT, &destination).map(drop).map_err(io::Error::from))
 }
@@ -114,7 +114,7 @@ fn was_sent(sent: io::Result<()>) -> io::Result<bool> {
 /// Sends a datagram with fields of its own.
 ///
 /// # Errors
-/// As [`send_to`].
+/// Those of [`send_to`].
 pub fn send_with(socket: BorrowedFd<'_>, data: &[u8], destination: SocketAddr, fields: &Fields) -> io::Result<bool> {
     let (mut control, of) = (Control::new(), fields);
     let (level, tos, ttl) = if destination.is_ipv6() {
@@ -151,7 +151,7 @@ pub fn send_with(socket: BorrowedFd<'_>, data: &[u8], destination: SocketAddr, f
 /// header that are not zero. None: there is no datagram.
 ///
 /// # Errors
-/// What recvmsg(2) reports, also the error of a datagram that was sent: see [`undelivered`].
+/// The errors of recvmsg(2), also the error of a datagram that was sent: see [`undelivered`].
 pub fn receive(socket: BorrowedFd<'_>, buffer: &mut Vec<u8>) -> io::Result<Option<(Option<SocketAddr>, Fields)>> {
     buffer.clear();
     let Some((len, source, control)) = received(socket, buffer.spare_capacity_mut(), 0)? else { return Ok(None) };

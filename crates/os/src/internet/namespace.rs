@@ -15,7 +15,7 @@ pub fn is_udp(socket: BorrowedFd<'_>) -> bool {
 /// The number by which the kernel knows the network namespace of a socket, for as long as the machine runs.
 ///
 /// # Errors
-/// What getsockopt(2) reports: `ENOPROTOOPT` before Linux 5.14.
+/// The errors of getsockopt(2): `ENOPROTOOPT` before Linux 5.14.
 pub fn namespace(socket: BorrowedFd<'_>) -> io::Result<u64> {
     let mut cookie = [0; 8];
     get_bytes(socket, libc::SOL_SOCKET, SO_NETNS_COOKIE, &mut cookie)?;

@@ -76,7 +76,7 @@ impl Setting {
     /// Changes it. What is missing of the words is 0.
     ///
     /// # Errors
-    /// What setsockopt(2) reports.
+    /// The errors of setsockopt(2).
     pub fn set(self, socket: BorrowedFd<'_>, words: [i32; 2]) -> io::Result<()> {
         match (self, words) {
             // The kernel keeps the seconds when it is switched off.
@@ -101,7 +101,7 @@ impl Setting {
     /// Its words; what is missing is 0.
     ///
     /// # Errors
-    /// What getsockopt(2) reports.
+    /// The errors of getsockopt(2).
     pub fn get(self, socket: BorrowedFd<'_>) -> io::Result<[i32; 2]> {
         let words = self.words_of(socket)?;
         let is_noted = self == Setting::Linger && words[1] != 0;

@@ -31,7 +31,7 @@ impl ProcessId {
     /// none (before Linux 5.3, a system call filter), a reuse between the check and the signal is possible.
     ///
     /// # Errors
-    /// What the kernel reports: `PermissionDenied` for a process that the caller may not send signals to.
+    /// `PermissionDenied` for a process that the caller may not send signals to.
     pub fn signal(self, number: i32, memory: impl AsFd) -> io::Result<bool> {
         let Some(signal) = Signal::from_named_raw(number) else { return Err(Errno::INVAL.into()) };
         if !self.is_visible() {
@@ -87,7 +87,7 @@ fn group(number: u32) -> rustix::io::Result<Pid> {
 /// Sends a signal to a process group of the caller's PID namespace, whose number is its first process's.
 ///
 /// # Errors
-/// `InvalidInput` for the numbers 0 and 1; what kill(2) reports.
+/// `InvalidInput` for the numbers 0 and 1; the errors of kill(2).
 pub fn signal_group(number: u32, signal: i32) -> io::Result<()> {
     let signal = Signal::from_named_raw(signal).ok_or(Errno::INVAL)?;
     Ok(rustix::process::kill_process_group(group(number)?, signal)?)
@@ -96,7 +96,7 @@ pub fn signal_group(number: u32, signal: i32) -> io::Result<()> {
 /// Whether the caller may send signals to a process, or to a process group.
 ///
 /// # Errors
-/// As [`signal_group`], of a group; what kill(2) reports: `PermissionDenied`, or that there is none.
+/// Those of [`signal_group`], of a group; the errors of kill(2): `PermissionDenied`, or that there is none.
 pub fn may_signal(number: u32, is_group: bool) -> io::Result<()> {
     if is_group {
         return Ok(rustix::process::test_kill_process_group(group(number)?)?);
