@@ -1,7 +1,7 @@
-//! Descriptors in this process and in other processes of the same user: finding them by the file that they refer to,
-//! and passing them on.
+//! File descriptors of this process and of other processes of the same user: finding them by their file, and sending
+//! and receiving them over local sockets.
 //!
-//! What a process may see in `/proc/PID/fd` is the kernel's decision; another user's descriptors are not found.
+//! The kernel decides what a process may see in `/proc/PID/fd`. Descriptors of other users are not found.
 
 use std::fs;
 use std::io::{self, IoSlice};
@@ -18,22 +18,22 @@ use crate::files::{self, Status};
 use crate::own_numbers::{self, settled};
 use crate::proc_file;
 
-/// A descriptor of some process.
+/// A descriptor of any process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Found {
-    /// The process.
+    /// The process id.
     pub pid: u32,
-    /// Its number there.
+    /// The file descriptor in that process.
     pub number: u32,
 }
 
 impl Found {
-    /// One of this process.
+    /// Names a descriptor of this process.
     pub fn own(fd: BorrowedFd<'_>) -> Found {
         Found { pid: std::process::id(), number: fd.as_raw_fd().unsigned_abs() }
     }
 
-    /// Pins the file that it refers to, without opening it.
+    /// Pins the file of the descriptor, without opening it.
     ///
     /// # Errors
     /// The errors of open(2); `NotFound` if it has been closed since.
@@ -43,8 +43,8 @@ impl Found {
         Ok(Pinned(settled(pinned.map_err(proc_file::not_opened)?)))
     }
 
-    /// Opens the file that it refers to anew, whatever that is: for descriptors of this process, or in a test. If
-    /// another process has chosen the file, check first what it is: [`Found::pin`].
+    /// Opens the file of the descriptor again, whatever kind of file it is. For descriptors of this process, and for
+    /// tests. If another process has chosen the file, call [`Found::pin`] and check the kind of file first.
     ///
     /// # Errors
     /// The errors of open(2); `NotFound` if it has been closed since.
@@ -53,27 +53,27 @@ impl Found {
     }
 }
 
-/// The file that a descriptor refers to, held by a descriptor of our own (O_PATH), so that it cannot be exchanged
-/// between a check and its use. It has not been opened: opening can have effects, and another process may have chosen
-/// the file.
+/// A file that is held by a descriptor of our own (O_PATH), so that no process can replace it between a check and its
+/// use. The file is not opened: another process may have chosen it, and opening can have effects.
 #[derive(Debug)]
 pub struct Pinned(OwnedFd);
 
-/// The type of the file system of pipes without a name, and those of shared memory (linux/magic.h).
+/// The file system type of anonymous pipes (linux/magic.h).
 const PIPEFS: i64 = 0x5049_5045;
+/// The file system types of shared memory: tmpfs and hugetlbfs (linux/magic.h).
 const MEMORY: [i64; 2] = [0x0102_1994, 0x9584_58f6];
 
-/// The permissions of a pipe that [`files::pipe`] has made.
+/// The permissions of a pipe that [`files::shared_pipe`] has made.
 pub(crate) const FOR_ALL: u32 = 0o666;
 
 impl Pinned {
-    /// A descriptor of this process, whose number no other process can give to something else.
-    pub fn of(fd: OwnedFd) -> Pinned {
+    /// Takes a descriptor of this process. No other process can make it refer to another file.
+    pub fn from_fd(fd: OwnedFd) -> Pinned {
         Pinned(fd)
     }
 
-    /// Whether it is a pipe without a name, with that inode, that its owner has opened to all users: one that
-    /// [`files::pipe`] has made. Any other pipe may be one that the process that names it must not use.
+    /// Returns whether the file is a pipe of [`files::shared_pipe`] with this inode: an anonymous pipe that its owner has
+    /// opened to all users. The process that names any other pipe may have no right to use it.
     ///
     /// # Errors
     /// The errors of fstat(2) and fstatfs(2).
@@ -85,7 +85,8 @@ impl Pinned {
         Ok(fits && self.file_system()? == PIPEFS)
     }
 
-    /// The name of the memfd that it is, which its maker has given it and no process can change; None for another file.
+    /// Returns the name of the memfd; `None` for any other file. The creator of a memfd chooses the name, and no process
+    /// can change it.
     ///
     /// # Errors
     /// The errors of fstat(2), fstatfs(2) and readlink(2).
@@ -99,7 +100,7 @@ impl Pinned {
         Ok(link.to_str().and_then(name_in).map(str::to_owned))
     }
 
-    /// Its status in its file system.
+    /// Returns the status of the file.
     ///
     /// # Errors
     /// The errors of fstat(2).
@@ -107,7 +108,7 @@ impl Pinned {
         files::status(&self.0)
     }
 
-    /// Opens it: another open file description, with an offset and flags of its own.
+    /// Opens the file: a new open file description, with its own offset and flags.
     ///
     /// # Errors
     /// The errors of open(2).
@@ -136,19 +137,19 @@ impl AsFd for Pinned {
     }
 }
 
-/// All descriptors of this process, ascending.
+/// Returns all descriptors of this process, in ascending order.
 ///
 /// # Errors
 /// The errors of reading /proc.
 pub fn own() -> io::Result<Vec<Found>> {
-    of(std::process::id())
+    of_process(std::process::id())
 }
 
-/// All descriptors of a process, ascending.
+/// Returns all descriptors of a process, in ascending order.
 ///
 /// # Errors
 /// `PermissionDenied` for another user's process; `NotFound` if it has ended.
-pub fn of(pid: u32) -> io::Result<Vec<Found>> {
+pub fn of_process(pid: u32) -> io::Result<Vec<Found>> {
     let mut found: Vec<Found> = fs::read_dir(format!("/proc/{pid}/fd"))?
         .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
         .map(|number| Found { pid, number })
@@ -157,7 +158,7 @@ pub fn of(pid: u32) -> io::Result<Vec<Found>> {
     Ok(found)
 }
 
-/// The link of a descriptor, as the kernel writes it: `/memfd:NAME (deleted)`, `pipe:[NUMBER]`, a path.
+/// Returns the target of a descriptor's link in /proc: `/memfd:NAME (deleted)`, `pipe:[INODE]`, or a path.
 ///
 /// # Errors
 /// `NotFound` if it has been closed.
@@ -165,12 +166,12 @@ pub fn link(found: Found) -> io::Result<PathBuf> {
     fs::read_link(format!("/proc/{}/fd/{}", found.pid, found.number))
 }
 
-/// The name of the memfd to which a link of a descriptor leads; None for another file.
+/// Returns the name of the memfd to which a descriptor's link leads; `None` for any other file.
 pub fn name_in(link: &str) -> Option<&str> {
     link.strip_prefix("/memfd:")?.strip_suffix(" (deleted)")
 }
 
-/// The processes that /proc shows, without an order.
+/// Returns the ids of the processes that /proc shows, in no particular order.
 ///
 /// # Errors
 /// The errors of reading /proc.
@@ -178,34 +179,36 @@ pub fn processes() -> io::Result<impl Iterator<Item = u32>> {
     Ok(fs::read_dir("/proc")?.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()))
 }
 
-/// All descriptors with a wanted link among the processes whose descriptors we may see, this one last.
+/// Returns the descriptors whose link is wanted, of all processes whose descriptors we may see. Those of this process
+/// come last.
 ///
 /// # Errors
 /// The errors of reading /proc.
 pub fn anywhere(is_wanted: impl Fn(&str) -> bool) -> io::Result<impl Iterator<Item = Found>> {
     let own = std::process::id();
     let pids = processes()?.filter(move |pid| *pid != own).chain([own]);
-    // A process that ends meanwhile, or belongs to another user, shows no descriptors.
-    let descriptors = pids.filter_map(|pid| of(pid).ok()).flatten();
+    // A process that has ended meanwhile, or belongs to another user, shows no descriptors.
+    let descriptors = pids.filter_map(|pid| of_process(pid).ok()).flatten();
     Ok(descriptors.filter(move |found| link(*found).is_ok_and(|link| link.to_str().is_some_and(&is_wanted))))
 }
 
-/// Whether other processes of this user may look at this process's descriptors: not after it has changed its user.
+/// Returns whether other processes of this user may see the descriptors of this process. They may not after this process
+/// has changed its user.
 pub fn are_visible() -> bool {
     matches!(rustix::process::dumpable_behavior(), Ok(rustix::process::DumpableBehavior::Dumpable))
 }
 
-/// Another descriptor for one of this process by its number.
+/// Duplicates a descriptor of this process.
 ///
 /// # Errors
-/// `EBADF` if there is none of that number.
-pub fn duplicate(number: u32) -> io::Result<OwnedFd> {
-    let number = i32::try_from(number).map_err(|_| rustix::io::Errno::BADF)?;
-    // SAFETY: borrowed for one call, which makes a new descriptor or fails and does not touch this one.
-    own_numbers::copy(unsafe { BorrowedFd::borrow_raw(number) })
+/// `EBADF` if `fd` is not open.
+pub fn duplicate(fd: u32) -> io::Result<OwnedFd> {
+    let fd = i32::try_from(fd).map_err(|_| rustix::io::Errno::BADF)?;
+    // SAFETY: borrowed for one call, which makes a new descriptor or fails, and does not touch this one.
+    own_numbers::copy(unsafe { BorrowedFd::borrow_raw(fd) })
 }
 
-/// Whether exec keeps the descriptor open.
+/// Sets whether exec keeps the descriptor open.
 ///
 /// # Errors
 /// The errors of fcntl(2).
@@ -214,18 +217,18 @@ pub fn set_inheritable(fd: BorrowedFd<'_>, inheritable: bool) -> io::Result<()> 
     Ok(rustix::io::fcntl_setfd(fd, flags)?)
 }
 
-/// Descriptors that go in one message.
+/// The largest number of descriptors in one message.
 const FILES_MAX: usize = 12;
 
 /// Sends at most twelve descriptors over a local socket, with one byte.
 ///
 /// # Errors
-/// `InvalidInput` for more, otherwise the errors of sendmsg(2).
+/// `InvalidInput` for more than twelve, otherwise the errors of sendmsg(2).
 pub fn send(socket: BorrowedFd<'_>, files: &[BorrowedFd<'_>]) -> io::Result<()> {
     send_with(socket, b"h", files)
 }
 
-/// As [`send`], with these bytes; without descriptors the bytes alone.
+/// Like [`send`], with these bytes. There may be no descriptors.
 ///
 /// # Errors
 /// Those of [`send`].
@@ -241,19 +244,19 @@ pub fn send_with(socket: BorrowedFd<'_>, bytes: &[u8], files: &[BorrowedFd<'_>])
     Ok(())
 }
 
-/// Receives descriptors that were sent by [`send`]. All other descriptors that come with the message are closed:
-/// process descriptors, which the kernel adds if the process that gave us the socket has asked for them (SO_PASSPIDFD).
+/// Receives descriptors that were sent by [`send`]. Other descriptors that come with the message are closed: the kernel
+/// adds process descriptors if the process that gave us the socket has asked for them (SO_PASSPIDFD).
 ///
 /// # Errors
-/// `UnexpectedEof` when the other side is gone; `InvalidData` when there were too many for one message, or more than this process
-/// may have: then all of them are closed.
+/// `UnexpectedEof` if the peer is gone; `InvalidData` if more than twelve descriptors came, or more than this process
+/// may have open. Then all of them are closed.
 pub fn receive(socket: BorrowedFd<'_>) -> io::Result<Vec<OwnedFd>> {
     let (count, files) = receive_with(socket, &mut [0], 0)?;
     if count == 0 { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(files) }
 }
 
-/// As [`receive`], and puts the bytes of the message, as many as fit, into `bytes`: returns how many there are. A message may have no
-/// descriptors. Waits for a message.
+/// Like [`receive`], and stores the bytes of the message in `bytes`, cut to its length. Returns the number of bytes and
+/// the descriptors, of which there may be none. Waits for a message.
 ///
 /// # Errors
 /// Those of [`receive`].
@@ -264,9 +267,9 @@ pub fn receive_bytes(socket: BorrowedFd<'_>, bytes: &mut [u8]) -> io::Result<(us
     }
 }
 
-/// The descriptors and bytes of the first packet of a socket, which stays there. Does not wait.
+/// Copies the descriptors and bytes of the first packet of a socket, and leaves the packet there. Does not wait.
 ///
-/// Errors: `WouldBlock` if there is none; else as [`receive`].
+/// Errors: `WouldBlock` if there is no packet; otherwise those of [`receive`].
 pub(crate) fn peek_all(socket: BorrowedFd<'_>, bytes: &mut [u8]) -> io::Result<(usize, Vec<OwnedFd>)> {
     receive_with(socket, bytes, libc::MSG_PEEK | libc::MSG_DONTWAIT)
 }
@@ -275,25 +278,26 @@ fn receive_with(socket: BorrowedFd<'_>, bytes: &mut [u8], flags: libc::c_int) ->
     let Received { count, files, is_cut, .. } = receive_packet(socket, bytes, flags)?;
     if is_cut || files.len() > FILES_MAX {
         discard::files(files);
-        let why = format!("more descriptors came than {FILES_MAX}, or than this process may have open");
+        let why = format!("received more than {FILES_MAX} descriptors, or more than this process may have open");
         return Err(io::Error::new(io::ErrorKind::InvalidData, why));
     }
     Ok((count, files))
 }
 
-/// What recvmsg(2) has received.
+/// A packet that recvmsg(2) has received.
 #[derive(Debug)]
 pub(crate) struct Received {
-    /// Bytes; with MSG_TRUNC those of the whole packet.
+    /// The number of bytes received; with MSG_TRUNC the length of the whole packet.
     pub count: usize,
     pub files: Vec<OwnedFd>,
-    /// The kernel has closed some of the descriptors: this process may have no more.
+    /// The kernel has closed some of the descriptors, because this process may have no more.
     is_cut: bool,
-    /// Something came beside the bytes.
+    /// A control part came with the bytes.
     pub has_control: bool,
 }
 
-/// Receives a packet with all descriptors in it. Without room for them the kernel would close them in this thread: see [`discard::files`].
+/// Receives a packet with all its descriptors. Without room for them the kernel would close them in this thread; see
+/// [`discard::files`] for why that must not happen.
 pub(crate) fn receive_packet(socket: BorrowedFd<'_>, bytes: &mut [u8], flags: libc::c_int) -> io::Result<Received> {
     // Aligned for cmsghdr.
     let mut space = [MaybeUninit::<u64>::uninit(); CONTROL_BYTES / 8];
@@ -322,26 +326,28 @@ pub(crate) fn receive_packet(socket: BorrowedFd<'_>, bytes: &mut [u8], flags: li
     })
 }
 
-/// The user and the group by which a process has sent something.
+/// The user and the group of a process that has sent a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sender {
-    /// Its effective user, or another of its own that it has chosen.
+    /// The effective user id of the process, or another of its user ids that it has chosen.
     pub user: u32,
-    /// Its effective group, or another of its own that it has chosen.
+    /// The effective group id of the process, or another of its group ids that it has chosen.
     pub group: u32,
 }
 
-/// Descriptors of one packet that [`peek`] takes in, at most.
+/// The largest number of descriptors in a packet that [`peek`] copies completely.
 pub(crate) const PEEKED_MAX: usize = 9;
 
-/// The descriptors in the first packet of a socket, which stays there; its sender, if the socket asks for that
-/// (SO_PASSCRED); and whether there was more than fits, or than this process may have. Descriptors that the kernel adds are
-/// closed. Of a packet with more descriptors than [`PEEKED_MAX`] more than that come, and maybe not all. Does not wait.
+/// Copies the descriptors of the first packet of a socket, and leaves the packet there. Does not wait.
+///
+/// Also returns the sender, if the socket asks for it (SO_PASSCRED), and whether the kernel dropped descriptors: for lack of
+/// room here, or because this process may have no more. Descriptors that the kernel adds are closed. If the packet has more
+/// than [`PEEKED_MAX`] descriptors, more than [`PEEKED_MAX`] are returned, but perhaps not all.
 ///
 /// # Errors
 /// The errors of recvmsg(2).
 pub(crate) fn peek(socket: BorrowedFd<'_>, bytes: &mut [u8]) -> io::Result<(Vec<OwnedFd>, Option<Sender>, bool)> {
-    // Aligned for cmsghdr: the sender, a process descriptor that the kernel may add, and one descriptor more than may come.
+    // Aligned for cmsghdr. Room for the sender, a process descriptor that the kernel may add, and PEEKED_MAX + 1 descriptors.
     let mut space = [0u64; 4 + 3 + 2 + PEEKED_MAX.div_ceil(2)];
     let mut bytes = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
     // SAFETY: a msghdr of zeros is one without name, data and control.
@@ -358,7 +364,7 @@ pub(crate) fn peek(socket: BorrowedFd<'_>, bytes: &mut [u8]) -> io::Result<(Vec<
     Ok((files, sender, message.msg_flags & libc::MSG_CTRUNC != 0))
 }
 
-/// The sender of a message.
+/// Returns the sender of a message, if its control part has one.
 ///
 /// # Safety
 /// recvmsg(2) has just filled in the message, and its control part is still there.
@@ -379,11 +385,11 @@ unsafe fn sender_in(message: &libc::msghdr) -> Option<Sender> {
     None
 }
 
-/// Bytes for the control messages that a local socket can give: as many descriptors as go in one message (SCM_MAX_FD, 253), who sent them
-/// (SCM_CREDENTIALS), that process's descriptor (SCM_PIDFD), and a time.
+/// Bytes for the largest control part that a local socket can deliver: 253 descriptors (SCM_MAX_FD), the sender
+/// (SCM_CREDENTIALS), the descriptor of the sender's process (SCM_PIDFD), and a time.
 const CONTROL_BYTES: usize = 1280;
 
-/// Takes all descriptors out of a message, and closes those that were not sent by the other side.
+/// Takes all descriptors out of a message, and closes those that the peer has not sent.
 ///
 /// # Safety
 /// recvmsg(2) has just filled in the message, and its control part is still there.
@@ -412,21 +418,22 @@ unsafe fn descriptors_in(message: &libc::msghdr) -> Vec<OwnedFd> {
     files
 }
 
-/// Whether this process has another descriptor of the same file, with the same access to it. Without /proc none is found.
+/// Returns whether this process has another descriptor of the same file with the same access mode. Without /proc it finds
+/// none.
 pub fn has_copy(fd: BorrowedFd<'_>) -> bool {
-    let what = |fd: BorrowedFd<'_>| {
+    let file_and_access = |fd: BorrowedFd<'_>| {
         let status = rustix::fs::fstat(fd).ok()?;
         let access = rustix::fs::fcntl_getfl(fd).ok()? & (OFlags::ACCMODE | OFlags::PATH);
         Some((status.st_dev, status.st_ino, access))
     };
-    let (wanted, number) = (what(fd), fd.as_raw_fd().unsigned_abs());
+    let (wanted, number) = (file_and_access(fd), fd.as_raw_fd().unsigned_abs());
     let others = own().unwrap_or_default().into_iter().filter(|found| found.number != number);
-    // SAFETY: borrowed for two questions; a number that was closed meanwhile, or names another file, only changes the answer.
-    let of = |found: Found| what(unsafe { BorrowedFd::borrow_raw(found.number as i32) });
-    wanted.is_some() && others.map(of).any(|other| other == wanted)
+    // SAFETY: borrowed for two queries. If the descriptor was closed or reused meanwhile, only the answer changes.
+    let query = |found: Found| file_and_access(unsafe { BorrowedFd::borrow_raw(found.number as i32) });
+    wanted.is_some() && others.map(query).any(|other| other == wanted)
 }
 
-/// The inode number of the file that a descriptor refers to.
+/// Returns the inode number of a descriptor's file.
 ///
 /// # Errors
 /// The errors of fstat(2).
@@ -439,7 +446,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_own_pipe_is_found_by_its_link() {
+    fn own_pipe_is_found_by_its_link() {
         let (source, sink) = io::pipe().expect("pipe");
         let wanted = format!("pipe:[{}]", inode(&source).expect("fstat"));
         let found = anywhere(|link| link == wanted).expect("/proc").next().expect("it is open");
@@ -450,7 +457,7 @@ mod tests {
     }
 
     #[test]
-    fn descriptors_travel_together() {
+    fn several_descriptors_are_sent_in_one_message() {
         let (near, far) = std::os::unix::net::UnixStream::pair().expect("pair");
         let (source, sink) = io::pipe().expect("pipe");
         send(near.as_fd(), &[source.as_fd(), sink.as_fd()]).expect("send");
@@ -466,7 +473,7 @@ mod tests {
     const SO_PASSPIDFD: libc::c_int = 76;
 
     #[test]
-    fn what_was_not_asked_for_is_closed() {
+    fn unrequested_process_descriptors_are_closed() {
         let (near, far) = std::os::unix::net::UnixStream::pair().expect("pair");
         let (source, _sink) = io::pipe().expect("pipe");
         let on: libc::c_int = 1;
@@ -483,11 +490,11 @@ mod tests {
         };
         let before = pidfds();
         assert_eq!(receive(far.as_fd()).expect("receive").len(), 1);
-        assert_eq!(pidfds(), before, "a descriptor of the sender's process has stayed");
+        assert_eq!(pidfds(), before, "a descriptor of the sender's process stayed open");
     }
 
     #[test]
-    fn more_descriptors_than_are_received_at_a_time_are_refused_and_closed() {
+    fn too_many_descriptors_are_refused_and_closed() {
         let (near, far) = std::os::unix::net::UnixStream::pair().expect("pair");
         let (source, sink) = io::pipe().expect("pipe");
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(200))];
@@ -502,7 +509,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_pinned_cannot_be_exchanged() {
+    fn pinned_file_cannot_be_replaced() {
         let (source, sink) = files::shared_pipe().expect("pipe");
         let inode = inode(&source).expect("fstat");
         let pinned = Found::own(sink.as_fd()).pin().expect("it is open");
@@ -516,7 +523,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pipe_is_told_from_everything_else() {
+    fn only_a_shared_pipe_with_the_inode_is_accepted() {
         let is_pipe = |fd: BorrowedFd<'_>| {
             let pinned = Found::own(fd).pin().expect("it is open");
             pinned.is_shared_pipe(inode(fd).expect("fstat")).expect("fstat")
@@ -528,18 +535,18 @@ mod tests {
             "another inode"
         );
         let (private, _sink) = io::pipe().expect("pipe");
-        assert!(!is_pipe(private.as_fd()), "its owner has not opened it to others");
+        assert!(!is_pipe(private.as_fd()), "its owner has not opened it to all users");
         let path = std::env::temp_dir().join(format!("headwater-descriptors-{}", std::process::id()));
         files::make_fifo(&path, 0o666).expect("mkfifo");
         let node = files::open_fifo(&path);
         fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o666)).expect("chmod");
         fs::remove_file(&path).expect("it is there");
-        assert!(!is_pipe(node.expect("open").as_fd()), "one with a name");
+        assert!(!is_pipe(node.expect("open").as_fd()), "a named FIFO");
         assert!(!is_pipe(fs::File::open("/dev/null").expect("open").as_fd()));
     }
 
     #[test]
-    fn memory_is_told_from_everything_else() {
+    fn memory_name_is_that_of_the_memfd() {
         let is_memory = |fd: BorrowedFd<'_>| {
             let name = Found::own(fd).pin().expect("it is open").memory_name().expect("fstat");
             name.as_deref() == Some("headwater-test-memory")
@@ -552,7 +559,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_that_is_none_is_refused() {
+    fn closed_descriptor_is_not_duplicated() {
         assert!(duplicate(1 << 20).is_err());
         assert!(duplicate(u32::MAX).is_err());
     }

@@ -1,12 +1,12 @@
-//! A doorbell with two ends: a pair of connected sockets, or the ends of a pipe, that carries lifetime, readiness and passed
-//! files, never data.
+//! A doorbell: a pair of connected sockets, or the two ends of a pipe. It tells each end when the other one is gone or ready,
+//! and it passes files. It carries no data.
 //!
-//! Each end of a stream holds one. The kernel keeps count of its copies through fork, dup, exec and SCM_RIGHTS; when the
-//! last one is gone, however its process died, the other end sees a hang-up ([`Heard::Gone`]).
+//! Each end of a stream holds one end of a doorbell. When its last copy is gone, however the process ended, the other end sees
+//! a hang-up ([`Heard::Gone`]): the kernel counts copies through fork, dup, exec and SCM_RIGHTS.
 //!
-//! The descriptor is what poll and epoll see. A packet in its queue makes it readable. A packet of ours that the other
-//! end has not taken, if it is large enough ([`Doorbell::block_room`]), makes it not writable; taking it, or a larger
-//! limit ([`Doorbell::nudge_own`]), makes it writable again, with an event for edge-triggered pollers.
+//! Programs poll the descriptor of their end. It is readable while a packet is in its queue. It is not writable while the
+//! other end has not taken a large packet of ours ([`Doorbell::block_room`]). Taking the packet, or raising the send limit
+//! ([`Doorbell::nudge_own`]), makes it writable again, with an event for edge-triggered pollers.
 //!
 //! Received packets are input from another process, which may be hostile or may not use this library at all. Only
 //! [`Doorbell::peek_files`] takes files into this process.
@@ -41,7 +41,7 @@ pub use own::OwnWatch;
 pub use packet::Packet;
 use packet::{FILLING, LEN, STATED, stated_bytes, stated_in};
 
-/// One end.
+/// One end of a doorbell.
 #[derive(Debug)]
 pub struct Doorbell {
     /// The descriptor that is polled.
@@ -52,66 +52,67 @@ pub struct Doorbell {
 /// The kind of an end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    /// One of a pair, which both hears and rings.
+    /// One of a pair of sockets: it sends and receives bells.
     Socket,
-    /// The reading end of a pipe, which hears.
+    /// The reading end of a pipe: it receives bells.
     Reader,
-    /// The writing end of a pipe, which rings.
+    /// The writing end of a pipe: it sends bells.
     Writer,
 }
 
 /// Files that came with one packet.
 #[derive(Debug)]
 pub struct PassedFiles {
-    /// At least one.
+    /// The files, at least one.
     pub files: Vec<OwnedFd>,
-    /// The user and the group that have sent them, if the kernel reports them. A process of the receiver's own user, or of root, may
-    /// state another sender: it could do everything in the receiver's name anyway. Of any other process it is the kernel's word.
+    /// The user and the group of the sending process, if the kernel reports them. A process of the receiver's user, or of root,
+    /// may state another sender: it could act in the receiver's name anyway. For all other processes it is the sender that the
+    /// kernel reports.
     pub sender: Option<Sender>,
 }
 
-/// What to wait for at a doorbell.
+/// The event to wait for at a doorbell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Interest {
-    /// A packet.
+    /// A packet is in the queue.
     Packets,
-    /// That the other end has taken what [`Doorbell::block_room`] sent.
+    /// The other end has taken what [`Doorbell::block_room`] sent.
     Room,
-    /// Either.
+    /// Either of the two.
     Both,
-    /// What the watch reports, which is one of [`Doorbell::watch_edges`]: packets lie there that the caller leaves.
+    /// An event of the watch, which is one of [`Doorbell::watch_edges`]. For a caller that leaves packets in the queue.
     Edges,
 }
 
-/// Why [`Doorbell::wait`] came back.
+/// The reason why [`Doorbell::wait`] returned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Heard {
-    /// The event that the caller waits for.
+    /// The event that the caller waits for has occurred.
     Ready,
-    /// Another user of our own end has called [`Doorbell::nudge_own`]; or the other end has taken a packet; or one has arrived, with a
-    /// watch of [`Doorbell::watch_edges`].
+    /// Another user of our end has called [`Doorbell::nudge_own`], or the other end has taken a packet. With a watch of
+    /// [`Doorbell::watch_edges`] also: a packet has arrived.
     Nudged,
-    /// A file beside the doorbell is ready, and nothing else has happened.
+    /// One of the other files is ready, and nothing else has happened.
     Beside,
     /// Every copy of the other end is gone.
     Gone,
-    /// The time is over.
+    /// The timeout has passed.
     TimedOut,
     /// A signal handler ran.
     Interrupted,
 }
 
-/// The socket's send buffer in bytes, of which the kernel doubles the value. A socket is writable while its unread packets
-/// take at most a quarter of the doubled value: a few bells do, [`FILLING`] does not.
+/// The send buffer of a socket in bytes. The kernel doubles the value. A socket is writable while its unread packets take at
+/// most a quarter of the doubled value: a few bells fit, [`FILLING`] does not.
 const SEND_BUFFER: usize = 8 << 10;
-/// With this one a socket is writable whatever lies there.
+/// A send buffer with which a socket is writable whatever its unread packets are.
 const SEND_BUFFER_WIDE: usize = 64 << 10;
 
-/// The largest number of files to wait for beside a doorbell and its watch.
+/// The largest number of other files in [`Doorbell::wait_beside`].
 pub const BESIDE_MAX: usize = readiness::FILES_MAX - 2;
 
 impl Doorbell {
-    /// Makes two connected ends, closed by exec unless the caller clears that.
+    /// Makes two connected ends. They are closed by exec unless the caller clears that flag.
     ///
     /// # Errors
     /// The errors of socketpair(2), mostly `EMFILE`.
@@ -123,26 +124,25 @@ impl Doorbell {
         Ok((Doorbell { own: one, kind: Kind::Socket }, Doorbell { own: other, kind: Kind::Socket }))
     }
 
-    /// The end behind a descriptor from elsewhere.
+    /// Takes a socket that came from another process or by inheritance.
     ///
     /// # Errors
-    /// `InvalidInput` if it is none of a pair of local packet sockets.
+    /// `InvalidInput` if it is not one of a pair of local packet sockets.
     pub fn from_fd(socket: OwnedFd) -> io::Result<Doorbell> {
-        // A bell that goes to a service would carry this process's credentials.
+        // A bell that is sent to a service would carry the credentials of this process.
         if !is_local_pair(&socket) {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "descriptor is no end of a doorbell"));
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "descriptor is not an end of a doorbell"));
         }
-        // The process that passed the socket may have asked for a descriptor of each sender's process with every
-        // packet.
+        // The process that passed the socket may have asked the kernel to add a process descriptor to every packet.
         refuse_extras(socket.as_fd());
         Ok(Doorbell { own: socket, kind: Kind::Socket })
     }
 
-    /// An end of a pipe, which becomes non-blocking. The other end is gone when no process has it open.
+    /// Takes an end of a pipe and makes it non-blocking. The other end counts as gone when no process has it open.
     ///
     /// # Errors
-    /// `InvalidInput` if it is open for reading and writing; the errors of fcntl(2).
-    pub fn of_pipe(own: OwnedFd) -> io::Result<Doorbell> {
+    /// `InvalidInput` if it is open for both reading and writing; the errors of fcntl(2).
+    pub fn from_pipe(own: OwnedFd) -> io::Result<Doorbell> {
         let flags = rustix::fs::fcntl_getfl(&own)?;
         let kind = match flags & OFlags::ACCMODE {
             OFlags::RDONLY => Kind::Reader,
@@ -155,8 +155,7 @@ impl Doorbell {
         Ok(Doorbell { own, kind })
     }
 
-    /// Gives up this copy of the end, for good, also while other threads use it: its descriptor becomes a copy of
-    /// `instead`.
+    /// Gives up this copy of the end, also while other threads use it: its descriptor becomes a copy of `instead`.
     ///
     /// # Errors
     /// The errors of dup3(2).
@@ -168,38 +167,39 @@ impl Doorbell {
         }
     }
 
-    /// Whether it is an end of a pipe. Then its packets are bells without numbers, and go in one direction.
-    pub fn is_of_pipe(&self) -> bool {
+    /// Returns whether this is an end of a pipe. Its packets are then bells without numbers, and go in one direction.
+    pub fn is_pipe(&self) -> bool {
         self.kind != Kind::Socket
     }
 
-    /// Whether it is the writing end of a pipe.
+    /// Returns whether this is the writing end of a pipe.
     pub fn is_writer(&self) -> bool {
         self.kind == Kind::Writer
     }
 
-    /// Rings at the other end. True also if its queue is full: then it is readable already. False if every copy of it
-    /// is closed.
+    /// Sends a bell to the other end. Returns false if every copy of the other end is closed. If its queue is full, the other
+    /// end is already readable, and the result is true.
     pub fn ring(&self, number: u32) -> bool {
         match self.kind {
             Kind::Socket => self.send(Packet::Bell(number), &[]),
             Kind::Writer => pipe::ring(self.own.as_fd()),
-            // A writer only waits for room.
+            // The writing end waits for room only.
             Kind::Reader => true,
         }
     }
 
-    /// Rings at our own end, which only the reading end of a pipe can: it is opened once more for writing. False if it cannot.
+    /// Makes our own end readable by a bell. Only the reading end of a pipe can do so: it opens the pipe for writing. Returns
+    /// false if that fails or this is another kind of end.
     pub fn ring_own(&self) -> bool {
         self.kind == Kind::Reader && pipe::ring_own(self.own.as_fd())
     }
 
-    /// Asks the other end to ring back, which only a socket's can.
+    /// Asks the other end to send a bell back. Returns false for a pipe, whose ends cannot.
     pub fn ask_echo(&self) -> bool {
         self.kind == Kind::Socket && self.send(Packet::Echo, &[])
     }
 
-    /// Whether our descriptor is writable, so that [`Doorbell::block_room`] has something to do: one packet is enough.
+    /// Returns whether our descriptor is writable. If so, one packet of [`Doorbell::block_room`] changes that.
     ///
     /// # Errors
     /// The errors of setsockopt(2) and poll(2).
@@ -214,9 +214,9 @@ impl Doorbell {
         self.is_writable()
     }
 
-    /// Makes our descriptor not writable until the other end takes what this sends. Of a socket that is one packet, and behind
-    /// it goes a bell of that number, which stays when the packet is taken. Both are sent by one call, so that a process that
-    /// is killed has sent both or none; where a system call filter refuses sendmmsg(2), by two.
+    /// Makes our descriptor not writable until the other end takes what this call sends: over sockets one packet and, behind
+    /// it, a bell with `number`, which stays when the packet is taken. One system call sends both, so a killed process has sent
+    /// both or none. Where a system call filter refuses sendmmsg(2), two calls send them.
     ///
     /// # Errors
     /// For a pipe, the errors of write(2) and poll(2).
@@ -235,8 +235,8 @@ impl Doorbell {
         }
     }
 
-    /// Of a pipe's reading end: takes what keeps the writing ends from being writable, but for a last byte. Returns how many
-    /// bytes were not written by this library.
+    /// Takes all bytes but one out of the pipe, so that its writing ends become writable. Returns the number of bytes that
+    /// were not written by this library. Does nothing at an end that is not the reading end of a pipe.
     ///
     /// # Errors
     /// The errors of ioctl(2) and read(2).
@@ -244,7 +244,8 @@ impl Doorbell {
         if self.kind == Kind::Reader { pipe::free(self.own.as_fd()) } else { Ok(0) }
     }
 
-    /// Of a pipe's reading end: takes everything. Returns how many bytes were not written by this library.
+    /// Takes all bytes out of the pipe. Returns the number of bytes that were not written by this library. Does nothing at an
+    /// end that is not the reading end of a pipe.
     ///
     /// # Errors
     /// The errors of read(2).
@@ -252,21 +253,21 @@ impl Doorbell {
         if self.kind == Kind::Reader { pipe::drain(self.own.as_fd()) } else { Ok(0) }
     }
 
-    /// Passes an open file to the other end, under a number.
+    /// Passes an open file to the other end, with a number.
     ///
     /// # Errors
-    /// `WouldBlock` while many files wait at the other end; `EPIPE` if it is gone; `Unsupported` over a pipe.
+    /// `WouldBlock` while many files are queued at the other end; `EPIPE` if that end is gone; `Unsupported` for a pipe.
     pub fn pass(&self, file: BorrowedFd<'_>, number: u32) -> io::Result<()> {
         self.pass_all(&[file], number, None)
     }
 
-    /// As [`Doorbell::pass`], of at most nine files that belong together, for a sender that this process states; see
-    /// [`PassedFiles::sender`].
+    /// Like [`Doorbell::pass`], with up to nine files that belong together. `sender` is the sender that this process states;
+    /// see [`PassedFiles::sender`].
     ///
     /// # Errors
     /// Those of [`Doorbell::pass`]; `InvalidInput` for no or too many files.
     pub fn pass_all(&self, files: &[BorrowedFd<'_>], number: u32, sender: Option<Sender>) -> io::Result<()> {
-        if self.is_of_pipe() {
+        if self.is_pipe() {
             return Err(io::Error::new(io::ErrorKind::Unsupported, "no file is passed through a named FIFO"));
         }
         if files.is_empty() || files.len() > PEEKED_MAX {
@@ -277,8 +278,8 @@ impl Doorbell {
         }
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(PEEKED_MAX), ScmCredentials(1))];
         let mut ancillary = SendAncillaryBuffer::new(&mut space);
-        // We state the sender and the kernel checks it: without this the kernel adds no sender if the receiver has not
-        // asked for it yet.
+        // We state our credentials, and the kernel checks them. Otherwise the kernel would add no sender if the receiver has
+        // not asked for it yet.
         let (pid, uid, gid) = (getpid(), geteuid(), getegid());
         let pushed = ancillary.push(SendAncillaryMessage::ScmRights(files))
             && ancillary.push(SendAncillaryMessage::ScmCredentials(UCred { pid, uid, gid }));
@@ -290,7 +291,7 @@ impl Doorbell {
         Ok(())
     }
 
-    /// Takes the first packet of a socket, without waiting. Files in it are closed.
+    /// Takes the first packet out of the queue of a socket, and closes the files in it. Does not wait.
     ///
     /// # Errors
     /// The errors of recv(2).
@@ -298,15 +299,16 @@ impl Doorbell {
         self.receive(RecvFlags::empty(), &[])
     }
 
-    /// As [`Doorbell::take`], of a packet whose files have been looked at ([`Doorbell::peek_files`]) and are kept.
+    /// Like [`Doorbell::take`], for a packet whose files the caller has copied ([`Doorbell::peek_files`]) and keeps.
     ///
     /// # Errors
     /// Those of [`Doorbell::take`].
-    pub fn take_beside(&self, kept: &[OwnedFd]) -> io::Result<Packet> {
+    pub fn take_keeping(&self, kept: &[OwnedFd]) -> io::Result<Packet> {
         self.receive(RecvFlags::empty(), kept)
     }
 
-    /// The first packet, which stays. Of a pipe: a bell with the number 0, whatever its contents.
+    /// Returns the first packet, and leaves it in the queue. For a pipe that contains bytes: a bell with the number 0,
+    /// whatever the bytes are.
     ///
     /// # Errors
     /// The errors of recv(2) and ioctl(2).
@@ -318,7 +320,7 @@ impl Doorbell {
         }
     }
 
-    /// Whether the packet of [`Doorbell::block_room`] can be in the queue: the queued bytes are at least as many.
+    /// Returns whether the queue has enough bytes to contain the packet of [`Doorbell::block_room`].
     ///
     /// # Errors
     /// The errors of ioctl(2).
@@ -327,19 +329,20 @@ impl Doorbell {
         Ok(rustix::io::ioctl_fionread(&self.own)? >= (LEN + FILLING.len()) as u64)
     }
 
-    /// The files in the first packet, which stays, and their sender. None if the packet carries none.
+    /// Copies the files in the first packet, and returns them with their sender. The packet stays in the queue. Returns
+    /// `None` if the packet has no files.
     ///
     /// # Errors
-    /// `EMFILE` without as many free descriptors; the errors of recvmsg(2).
+    /// `EMFILE` without enough free descriptors; the errors of recvmsg(2).
     pub fn peek_files(&self) -> io::Result<Option<PassedFiles>> {
         let mut bytes = [0; LEN + STATED];
         for _ in 0..2 {
-            // The kernel adds the sender only if the socket asks for it when the packet is looked at.
+            // The kernel adds the sender only if the socket asks for it during the call.
             ask_for_senders(self.own.as_fd(), true);
             let peeked = descriptors::peek(self.own.as_fd(), &mut bytes);
             ask_for_senders(self.own.as_fd(), false);
             match peeked? {
-                // More than this library sends: another file for each.
+                // More files than this library sends: only the first one is kept.
                 (mut files, sender, _) if files.len() > PEEKED_MAX => {
                     files.truncate(1);
                     return Ok(Some(PassedFiles { files, sender }));
@@ -355,8 +358,8 @@ impl Doorbell {
         Err(Errno::MFILE.into())
     }
 
-    /// Sleeps until the event, the end of the other end, or the end of `timeout` (None: no bound); with a watch also
-    /// until another user of our own end nudges us.
+    /// Sleeps until the event occurs, the other end is gone, or `timeout` has passed (`None`: no limit). With a watch, a nudge
+    /// of another user of our end also ends the sleep.
     ///
     /// # Errors
     /// The errors of poll(2).
@@ -364,8 +367,8 @@ impl Doorbell {
         self.wait_beside(interest, watch, &mut [], timeout)
     }
 
-    /// As [`Doorbell::wait`], and also until one of these files is ready, at most [`BESIDE_MAX`]; their events are
-    /// stored in each, whatever is returned.
+    /// Like [`Doorbell::wait`], but also returns when one of these files is ready. Only the first [`BESIDE_MAX`] of them count.
+    /// The events of each file are stored in it, whatever the result is.
     ///
     /// # Errors
     /// The errors of poll(2).
@@ -376,7 +379,7 @@ impl Doorbell {
         beside: &mut [Watched<'_>],
         timeout: Option<Duration>,
     ) -> io::Result<Heard> {
-        // The kernel reports no room for a pipe's reading end, and nothing to read for its writing end.
+        // For a pipe the kernel never reports the reading end as writable, nor the writing end as readable.
         let wanted = match interest {
             Interest::Packets => Watched::IN,
             Interest::Room => Watched::OUT,
@@ -412,7 +415,7 @@ impl Doorbell {
         Ok(if all[0].ready == 0 { Heard::Beside } else { Heard::Ready })
     }
 
-    /// Whether every copy of the other end is gone. One poll(2).
+    /// Returns whether every copy of the other end is gone. Costs one poll(2).
     ///
     /// # Errors
     /// The errors of poll(2).
@@ -420,7 +423,7 @@ impl Doorbell {
         Ok(self.poll_now(PollFlags::empty())?.contains(self.gone_flag()))
     }
 
-    /// Tells the kernel that this end reads, or writes, no more: the descriptor of the other end then shows it.
+    /// Tells the kernel that this end will not read, or not write, any more. The descriptor of the other end then shows it.
     ///
     /// # Errors
     /// The errors of shutdown(2).
@@ -431,18 +434,18 @@ impl Doorbell {
             Shutdown::Both => rustix::net::Shutdown::Both,
         };
         match rustix::net::shutdown(&self.own, how) {
-            // The other end is gone: there is no peer to tell.
+            // The other end is gone.
             Err(Errno::NOTCONN) => Ok(()),
             done => Ok(done?),
         }
     }
 
-    /// Whether anything that we sent is still in the other end's queue. True of a pipe, where it is not known.
+    /// Returns whether the other end's queue still contains a packet of ours; true for a pipe, where it is not known.
     ///
     /// # Errors
     /// The errors of ioctl(2).
     pub fn has_unread(&self) -> io::Result<bool> {
-        if self.is_of_pipe() {
+        if self.is_pipe() {
             return Ok(true);
         }
         let mut bytes: libc::c_int = 0;
@@ -453,8 +456,8 @@ impl Doorbell {
         }
     }
 
-    /// The number by which the kernel knows this end, the same for every copy: a socket's is never used again, a pipe's,
-    /// which both of its ends have, not while it is open.
+    /// Returns the kernel's number of this end, which all copies have in common. For a socket it is the cookie, which is never
+    /// reused. For a pipe it is the inode, which both ends have in common, and which is not reused while the pipe is open.
     ///
     /// # Errors
     /// The errors of getsockopt(2) and fstat(2).
@@ -465,20 +468,20 @@ impl Doorbell {
         }
     }
 
-    /// Another descriptor of the same end, as another process holds it.
+    /// Duplicates the descriptor, as if another process had the end too.
     #[cfg(test)]
     fn try_clone(&self) -> io::Result<Doorbell> {
         Ok(Doorbell { own: self.own.try_clone()?, kind: self.kind })
     }
 
-    /// What poll shows of an end whose other end is gone.
+    /// The event of poll(2) at an end whose other end is gone.
     fn gone_flag(&self) -> PollFlags {
         if self.kind == Kind::Writer { PollFlags::ERR } else { PollFlags::HUP }
     }
 
     fn send(&self, packet: Packet, filling: &[u8]) -> bool {
         let bytes = packet.bytes();
-        // Without a message's header the call is shorter.
+        // A call without a msghdr is faster.
         let sent = if filling.is_empty() {
             send(&self.own, &bytes, QUIETLY)
         } else {
@@ -488,7 +491,7 @@ impl Doorbell {
         matches!(sent, Ok(_) | Err(Errno::AGAIN | Errno::NOBUFS))
     }
 
-    /// Sends packets by one system call. Returns how many were sent.
+    /// Sends packets by one system call. Returns the number of packets that were sent.
     fn send_together(&self, packets: &[(Packet, &[u8]); 2]) -> usize {
         let bytes = packets.map(|(packet, _)| packet.bytes());
         let piece = |bytes: &[u8]| libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
@@ -508,11 +511,11 @@ impl Doorbell {
 
     fn receive(&self, flags: RecvFlags, kept: &[OwnedFd]) -> io::Result<Packet> {
         let mut bytes = [0; LEN];
-        // An error of the connection is told once, before what lies in the queue.
+        // The kernel reports an error of the connection once, before the packets in the queue.
         for _ in 0..2 {
             match self.receive_into(&mut bytes, flags, kept) {
                 Ok(0) => return self.nothing_or_gone(),
-                Ok(len) => return Ok(Packet::of(&bytes, len)),
+                Ok(len) => return Ok(Packet::decode(&bytes, len)),
                 Err(error) => match error.raw_os_error() {
                     Some(libc::EAGAIN | libc::EINTR) => return Ok(Packet::Nothing),
                     Some(libc::ECONNRESET) => {}
@@ -523,7 +526,7 @@ impl Doorbell {
         Ok(Packet::Gone)
     }
 
-    /// Returns the length of the whole packet.
+    /// Receives a packet and returns its whole length, which may be more than `bytes` has room for.
     fn receive_into(&self, bytes: &mut [u8], flags: RecvFlags, kept: &[OwnedFd]) -> io::Result<usize> {
         let flags = flags | RecvFlags::DONTWAIT | RecvFlags::TRUNC;
         if flags.contains(RecvFlags::PEEK) {
@@ -535,7 +538,7 @@ impl Doorbell {
         Ok(received.count)
     }
 
-    /// A packet without bytes comes from another program, and looks like the end of the stream.
+    /// Tells a packet without bytes, which another program has sent, from the end of the connection.
     fn nothing_or_gone(&self) -> io::Result<Packet> {
         let ended = self.poll_now(PollFlags::RDHUP)?.intersects(PollFlags::HUP | PollFlags::RDHUP);
         Ok(if ended { Packet::Gone } else { Packet::Foreign(0) })
@@ -556,16 +559,16 @@ impl Doorbell {
     }
 }
 
-/// A caller that rings must neither wait nor be killed by SIGPIPE.
+/// The flags of each send: the caller must neither wait nor be killed by SIGPIPE.
 const QUIETLY: SendFlags = SendFlags::DONTWAIT.union(SendFlags::NOSIGNAL);
 
-/// The sender that a packet states, if the one that the kernel names may state another.
+/// Returns the sender that a packet states, if the sender that the kernel names may state another one.
 fn stated_sender(sender: Sender, bytes: &[u8; LEN + STATED]) -> Sender {
     let may_state = sender.user == 0 || sender.user == geteuid().as_raw();
     stated_in(bytes).filter(|_| may_state).unwrap_or(sender)
 }
 
-/// Asks the kernel to add nothing to received packets. An option that the kernel does not know adds nothing.
+/// Asks the kernel to add nothing to received packets. Ignores errors: an option that the kernel does not know has no effect.
 fn refuse_extras(socket: BorrowedFd<'_>) {
     const PASSPIDFD: libc::c_int = 76;
     for option in [libc::SO_PASSCRED, libc::SO_PASSSEC, PASSPIDFD] {
@@ -573,7 +576,7 @@ fn refuse_extras(socket: BorrowedFd<'_>) {
     }
 }
 
-/// Asks the kernel to add the sender to received packets, or to stop that.
+/// Asks the kernel to add the sender to received packets, or to stop adding it.
 fn ask_for_senders(socket: BorrowedFd<'_>, ask: bool) {
     set_option(socket, libc::SO_PASSCRED, libc::c_int::from(ask));
 }

@@ -1,4 +1,4 @@
-//! Nodes of the file system that are not read or written (FIFOs as names), locks and pipes.
+//! File system nodes, their status and permissions, locks of files, and pipes.
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io;
@@ -16,7 +16,7 @@ use crate::descriptors::{FOR_ALL, Pinned};
 use crate::own_numbers::settled;
 use crate::proc_file;
 
-/// Makes a FIFO node with these permissions, less the process's mask.
+/// Makes a FIFO with these permissions, reduced by the umask of the process.
 ///
 /// # Errors
 /// The errors of mkfifo(3).
@@ -24,21 +24,21 @@ pub fn make_fifo(path: &Path, mode: u32) -> io::Result<()> {
     Ok(rustix::fs::mknodat(CWD, path, FileType::Fifo, Mode::from_raw_mode(mode), 0)?)
 }
 
-/// The status of a node in its file system.
+/// The status of a file system node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Status {
-    /// The number of its file system.
+    /// The device number of the file system.
     pub device: u64,
-    /// Its number there, which is reused only when no process has the node open any more.
+    /// The inode number. It is reused only after no process has the node open any more.
     pub number: u64,
-    /// The user that owns it.
+    /// The user id of the owner.
     pub owner: u32,
-    /// Its permissions: the lower twelve bits of the mode.
+    /// The permissions: the lower twelve bits of the mode.
     pub permissions: u32,
 }
 
 impl Status {
-    fn of(status: &rustix::fs::Stat) -> Status {
+    fn from_stat(status: &rustix::fs::Stat) -> Status {
         let permissions = status.st_mode & 0o7777;
         Status { device: status.st_dev, number: status.st_ino, owner: status.st_uid, permissions }
     }
@@ -49,10 +49,10 @@ impl Status {
 /// # Errors
 /// The errors of open(2).
 pub fn find(path: &Path) -> io::Result<Pinned> {
-    Ok(Pinned::of(rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?))
+    Ok(Pinned::from_fd(rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?))
 }
 
-/// Whether a descriptor is of a plain file.
+/// Returns whether a descriptor refers to a regular file.
 ///
 /// # Errors
 /// The errors of fstat(2).
@@ -60,7 +60,7 @@ pub fn is_plain(fd: impl AsFd) -> io::Result<bool> {
     Ok(FileType::from_raw_mode(rustix::fs::fstat(fd)?.st_mode) == FileType::RegularFile)
 }
 
-/// How many names a descriptor's file has in its file system.
+/// Returns the number of names (links) of a descriptor's file.
 ///
 /// # Errors
 /// The errors of fstat(2).
@@ -70,7 +70,7 @@ pub fn names(fd: impl AsFd) -> io::Result<u64> {
     Ok(rustix::fs::fstat(fd)?.st_nlink as u64)
 }
 
-/// Pins a FIFO's node without opening it.
+/// Pins a FIFO without opening it.
 ///
 /// # Errors
 /// `InvalidInput` if the path leads to something else; the errors of open(2).
@@ -80,10 +80,10 @@ pub fn find_fifo(path: &Path) -> io::Result<Pinned> {
     if !is_fifo(&node)? {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a FIFO (mkfifo makes one)"));
     }
-    Ok(Pinned::of(node))
+    Ok(Pinned::from_fd(node))
 }
 
-/// Opens a FIFO for reading and writing, which never waits.
+/// Opens a FIFO for reading and writing. Such an open never waits.
 ///
 /// # Errors
 /// Those of [`find_fifo`].
@@ -91,8 +91,8 @@ pub fn open_fifo(path: &Path) -> io::Result<OwnedFd> {
     find_fifo(path)?.open(OFlags::RDWR | OFlags::NONBLOCK)
 }
 
-/// Whether a process has a FIFO open for writing, or the FIFO contains data. `fifo` is open for reading alone, and
-/// nothing is taken out of it.
+/// Returns whether a process has a FIFO open for writing, or the FIFO contains data. `fifo` must be open for reading only.
+/// No data is taken out of it.
 ///
 /// # Errors
 /// The errors of pipe2(2) and tee(2).
@@ -106,37 +106,37 @@ pub fn has_writers(fifo: impl AsFd) -> io::Result<bool> {
     }
 }
 
-/// The status of a descriptor's file.
+/// Returns the status of a descriptor's file.
 ///
 /// # Errors
 /// The errors of fstat(2).
 pub fn status(fd: impl AsFd) -> io::Result<Status> {
-    Ok(Status::of(&rustix::fs::fstat(fd)?))
+    Ok(Status::from_stat(&rustix::fs::fstat(fd)?))
 }
 
-/// The status of a node of a directory, which is no symbolic link that is followed. None if there is none of that name.
+/// Returns the status of a node in a directory; `None` if there is no node of that name. A symbolic link is not followed.
 ///
 /// # Errors
 /// The errors of fstatat(2).
 pub fn status_at(directory: impl AsFd, name: &str) -> io::Result<Option<Status>> {
     match rustix::fs::statat(directory, name, rustix::fs::AtFlags::SYMLINK_NOFOLLOW) {
-        Ok(status) => Ok(Some(Status::of(&status))),
+        Ok(status) => Ok(Some(Status::from_stat(&status))),
         Err(Errno::NOENT) => Ok(None),
         Err(error) => Err(error.into()),
     }
 }
 
-/// Pins a directory without opening it. The last part of the path must be no symbolic link.
+/// Pins a directory without opening it. The last part of the path must not be a symbolic link.
 ///
 /// # Errors
-/// `ENOTDIR` for something else, a symbolic link too; the errors of open(2).
+/// `ENOTDIR` if it is not a directory, or is a symbolic link; the errors of open(2).
 pub fn find_directory(path: &Path) -> io::Result<OwnedFd> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     Ok(settled(rustix::fs::open(path, flags, Mode::empty())?))
 }
 
-/// Opens a plain file of a directory for reading and writing, with an open file description of its own; creates it with
-/// these permissions, whatever the process's mask is, if it is not there.
+/// Opens a regular file in a directory for reading and writing, with its own open file description. If it does not exist,
+/// it is created with these permissions, whatever the umask of the process is.
 ///
 /// # Errors
 /// `InvalidInput` for anything but a regular file; `ELOOP` for a symbolic link; the errors of open(2).
@@ -157,7 +157,7 @@ pub fn open_or_make_at(directory: impl AsFd, name: &str, mode: u32) -> io::Resul
     Ok(settled(file))
 }
 
-/// Removes a node of a directory, if it is there.
+/// Removes a node from a directory, if it exists.
 ///
 /// # Errors
 /// The errors of unlink(2).
@@ -168,11 +168,11 @@ pub fn remove_at(directory: impl AsFd, name: &str) -> io::Result<()> {
     }
 }
 
-/// Gives a socket's node in a directory these permissions. What another user of the directory has put in its place, a symbolic link
-/// to another file say, keeps its own.
+/// Gives the node of a socket in a directory these permissions. If another user of the directory has replaced the node, for
+/// instance by a symbolic link to another file, no permissions change.
 ///
 /// # Errors
-/// `InvalidInput` for a node that is no socket; the errors of fchmodat(2).
+/// `InvalidInput` if the node is not a socket; the errors of fchmodat(2).
 pub fn set_socket_permissions_at(directory: impl AsFd, name: &str, mode: u32) -> io::Result<()> {
     let node = rustix::fs::openat(directory, name, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
     if FileType::from_raw_mode(rustix::fs::fstat(&node)?.st_mode) != FileType::Socket {
@@ -182,8 +182,7 @@ pub fn set_socket_permissions_at(directory: impl AsFd, name: &str, mode: u32) ->
     Ok(rustix::fs::chmodat(CWD, path, Mode::from_raw_mode(mode), rustix::fs::AtFlags::empty())?)
 }
 
-/// Makes a directory, and those above it that are missing, for this process's user alone. An existing directory stays
-/// as it is.
+/// Makes a directory, and its missing parents, for the user of this process only. An existing directory is not changed.
 ///
 /// # Errors
 /// The errors of mkdir(2).
@@ -191,15 +190,15 @@ pub fn make_private_directory(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
-/// Options to open files that, if created, only this process's user may access.
+/// Returns options for opening files. A file that they create is accessible to the user of this process only.
 pub fn private() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.mode(0o600);
     options
 }
 
-/// Reserves space for the first `bytes` of a file, so that a full disk cannot stop later writes; its length stays.
-/// Where the file system does not support that, nothing is done.
+/// Reserves space for the first `bytes` of a file, so that a full disk cannot stop later writes. The length of the file
+/// stays the same. Does nothing if the file system does not support it.
 ///
 /// # Errors
 /// The errors of fallocate(2): `StorageFull` if there is no room now.
@@ -210,7 +209,7 @@ pub fn reserve(file: &File, bytes: u64) -> io::Result<()> {
     }
 }
 
-/// Reads words of a file, from word number `first` on; those beyond its end are 0.
+/// Reads words of a file, beginning with word number `first`. Words beyond the end of the file are 0.
 ///
 /// # Errors
 /// The errors of pread(2).
@@ -231,7 +230,7 @@ pub fn read_words(file: impl AsFd, first: u64, words: &mut [u64]) -> io::Result<
     Ok(())
 }
 
-/// Writes words of a file, from word number `first` on, in one call.
+/// Writes words of a file in one call, beginning with word number `first`.
 ///
 /// # Errors
 /// The errors of pwrite(2): `StorageFull` on a full disk.
@@ -243,12 +242,12 @@ pub fn write_words(file: impl AsFd, first: u64, words: &[u64]) -> io::Result<()>
     }
 }
 
-/// The names in a directory; those that are no text are left out.
+/// Returns the names in a directory. Names that are not UTF-8 are left out.
 ///
 /// # Errors
 /// The errors of open(2) and getdents64(2).
 pub fn names_in(directory: impl AsFd) -> io::Result<Vec<String>> {
-    // Opened anew: the given descriptor may be one that cannot be read (O_PATH).
+    // Opened again: the given descriptor may not be readable (O_PATH).
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let mut entries = rustix::fs::Dir::new(rustix::fs::openat(directory, ".", flags, Mode::empty())?)?;
     let mut names = Vec::new();
@@ -258,17 +257,17 @@ pub fn names_in(directory: impl AsFd) -> io::Result<Vec<String>> {
     Ok(names)
 }
 
-/// The user as whom this process acts.
+/// Returns the effective user id of this process.
 pub fn own_user() -> u32 {
     rustix::process::geteuid().as_raw()
 }
 
-/// The effective group of this process.
+/// Returns the effective group id of this process.
 pub fn own_group() -> u32 {
     rustix::process::getegid().as_raw()
 }
 
-/// Whether a descriptor is of a FIFO, named or not.
+/// Returns whether a descriptor refers to a pipe or a named FIFO.
 ///
 /// # Errors
 /// The errors of fstat(2).
@@ -276,9 +275,11 @@ pub fn is_fifo(fd: impl AsFd) -> io::Result<bool> {
     Ok(FileType::from_raw_mode(rustix::fs::fstat(fd)?.st_mode) == FileType::Fifo)
 }
 
-/// Locks an open file, unless another open file description has locked it this way, until the result and its duplicates
-/// are closed. The lock does not belong to the given descriptor: neither that one nor a mapping of it, for instance in
-/// a forked child, prolongs it. A second lock by the same process is refused too.
+/// Locks a file (flock(2)) until the result and its duplicates are closed. Returns `None` if the file is already locked
+/// this way, also if this process has locked it.
+///
+/// The lock belongs to a new open file description. Copies of the given descriptor, and mappings of its file, do not keep
+/// the lock, for instance in a forked child.
 ///
 /// # Errors
 /// The errors of flock(2), and of open(2) for the file in /proc.
@@ -293,7 +294,7 @@ pub fn try_lock(file: impl AsFd) -> io::Result<Option<OwnedFd>> {
     }
 }
 
-/// A pipe: its reading end, then its writing end.
+/// Makes a pipe. Returns its reading end, then its writing end.
 ///
 /// # Errors
 /// The errors of pipe2(2).
@@ -302,7 +303,7 @@ pub fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     Ok((settled(source), settled(sink)))
 }
 
-/// A pipe whose ends do not wait. Any user with a descriptor of one end may open either end anew.
+/// Makes a pipe with non-blocking ends. Any user with a descriptor of one end may open both ends again.
 ///
 /// # Errors
 /// The errors of pipe2(2).
@@ -312,7 +313,7 @@ pub fn shared_pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     Ok((settled(source), settled(sink)))
 }
 
-/// Writes a byte without a meaning.
+/// Writes one byte. Its value has no meaning.
 ///
 /// # Errors
 /// The errors of write(2).
@@ -326,7 +327,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_s_names_are_counted() {
+    fn names_counts_links() {
         let path = std::env::temp_dir().join(format!("headwater-names-{}", std::process::id()));
         let file = File::create(&path).expect("create");
         assert!(
@@ -338,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fifo_s_writers_are_seen_without_taking_anything_out_of_it() {
+    fn has_writers_leaves_data_in_the_fifo() {
         let path = std::env::temp_dir().join(format!("headwater-files-{}", std::process::id()));
         make_fifo(&path, 0o600).expect("mkfifo");
         let node = find_fifo(&path);

@@ -22,7 +22,7 @@ pub fn files_beside_udp(address: SocketAddr, name: &str) -> Vec<OwnersFile> {
     let socket = format!("socket:[{inode}]");
     let Ok(mut owners) = descriptors::anywhere(move |link| link == socket) else { return Vec::new() };
     let owner = owners.next();
-    let files = owner.and_then(|owner| descriptors::of(owner.pid).ok()).unwrap_or_default();
+    let files = owner.and_then(|owner| descriptors::of_process(owner.pid).ok()).unwrap_or_default();
     files.into_iter().filter_map(|found| file_of(found, name)).collect()
 }
 

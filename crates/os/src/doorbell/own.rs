@@ -1,8 +1,8 @@
-//! How users of one end wake each other: none can send to its own socket, but a user that raises its send limit wakes
-//! all users that poll it for room.
+//! Wake-ups between the users of one end of a doorbell. A process cannot send to its own socket, but raising the send limit
+//! of the socket wakes all users that poll it for room.
 //!
-//! A sleeping reader waits for such a nudge, but not for room, which is nearly always there. It polls a set (epoll) in
-//! which the socket is watched for room and which reports each event once.
+//! A sleeping reader waits for such a nudge. It must not wait for room itself, because there is nearly always room. So it
+//! polls an epoll set, which watches the socket for room and reports each event once.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -15,18 +15,19 @@ use crate::own_numbers::settled;
 
 use super::{Doorbell, Kind, SEND_BUFFER_WIDE, pipe};
 
-/// Tells a sleeper at [`Doorbell::wait`] of [`Doorbell::nudge_own`]. It belongs to one process: a forked child makes
-/// another.
+/// Reports each [`Doorbell::nudge_own`] to a sleeper in [`Doorbell::wait`]. It belongs to one process: a forked child makes
+/// its own.
 #[derive(Debug)]
 pub struct OwnWatch(OwnedFd);
 
 impl Doorbell {
-    /// A watch for later nudges by other users of this end. None for a pipe, whose reading end can ring itself.
+    /// Makes a watch for future nudges by other users of this end. Returns `None` for a pipe: its reading end can send itself
+    /// a bell.
     ///
     /// # Errors
     /// `EMFILE` without a free descriptor.
     pub fn watch_own(&self) -> io::Result<Option<OwnWatch>> {
-        if self.is_of_pipe() {
+        if self.is_pipe() {
             return Ok(None);
         }
         let watch = OwnWatch(settled(epoll::create(epoll::CreateFlags::CLOEXEC)?));
@@ -34,7 +35,7 @@ impl Doorbell {
         Ok(Some(watch))
     }
 
-    /// A watch for packets that arrive from now on, whatever lies there, and for nudges.
+    /// Makes a watch for future packets and future nudges. It does not report the packets that are already in the queue.
     ///
     /// # Errors
     /// Those of [`Doorbell::watch_own`].
@@ -44,10 +45,11 @@ impl Doorbell {
         Ok(watch)
     }
 
-    /// Wakes the sleepers at our own end, in every process: those with a watch, and event loops that poll for edges of
-    /// readability and room. The descriptor is writable afterwards, whether or not there is room; that of a pipe's reading end
-    /// is readable. A watch is not told if the end is made not writable ([`Doorbell::block_room`]) before its sleeper has run: the
-    /// kernel drops an event whose cause is gone. A sleeper on it checks at intervals.
+    /// Wakes the sleepers at our end in all processes: those with a watch, and event loops with edge-triggered polls.
+    ///
+    /// Afterwards the descriptor is writable, whether or not there is room; the reading end of a pipe is readable instead. A
+    /// watch misses the nudge if the end is made not writable ([`Doorbell::block_room`]) before the sleeper has run, because the
+    /// kernel drops an event whose cause is gone. Therefore a sleeper with a watch also checks at intervals.
     ///
     /// # Errors
     /// The errors of setsockopt(2); for a pipe, those of open(2) and read(2).
@@ -64,7 +66,7 @@ impl Doorbell {
 }
 
 impl OwnWatch {
-    /// Adds another socket, of which each edge of room is reported too.
+    /// Adds another socket. Each edge of room at it is reported too.
     ///
     /// # Errors
     /// The errors of epoll_ctl(2).
@@ -74,7 +76,7 @@ impl OwnWatch {
 
     fn add_for(&self, socket: BorrowedFd<'_>, events: epoll::EventFlags) -> io::Result<()> {
         epoll::add(&self.0, socket, epoll::EventData::new_u64(0), events | epoll::EventFlags::ET)?;
-        // The first event only reports what is there already.
+        // The first event reports only the present state.
         self.clear()
     }
 
@@ -91,7 +93,7 @@ impl OwnWatch {
 }
 
 impl From<OwnedFd> for OwnWatch {
-    /// The watch behind a descriptor of an earlier watch.
+    /// Takes the descriptor of an earlier watch.
     fn from(set: OwnedFd) -> OwnWatch {
         OwnWatch(set)
     }

@@ -1,35 +1,34 @@
-//! The packets of a doorbell: short texts that name their kind and a number.
+//! The packets of a doorbell: short texts that state their kind and a number.
 //!
-//! They are text because of programs that do not use this library: a program that has an end as its standard input
-//! reads the packets as text, so its output shows what it was given.
+//! They are text for programs that do not use this library. If such a program has an end as its standard input, it reads
+//! the packets, and its output explains the descriptor.
 
 use crate::descriptors::Sender;
 
-/// The meaning of one packet.
+/// A packet, or the reason why there is none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Packet {
-    /// Something has happened that the receiver waits for. The number is one that the receiver has published and the
-    /// sender has read.
+    /// An event that the receiver waits for has occurred. The receiver has published the number, and the sender has read it.
     Bell(u32),
-    /// Keeps the sender's descriptor from being writable until the receiver takes it.
+    /// A packet that keeps the sender's descriptor from being writable until the receiver takes it.
     NoRoom,
-    /// The receiver is asked to ring back: an end cannot ring its own doorbell.
+    /// A request to send a bell back: an end cannot send a bell to itself.
     Echo,
-    /// An open file with its number.
+    /// One or more open files, with their number.
     File(u32),
-    /// This number of bytes, which this library has not written.
+    /// A packet of this many bytes that this library has not written.
     Foreign(usize),
     /// The queue is empty.
     Nothing,
-    /// The queue is empty for good: every copy of the other end is gone, or it sends no more.
+    /// The queue is empty for good: every copy of the other end is gone, or that end sends no more.
     Gone,
 }
 
-/// The text that a program reads if it takes the descriptor for a byte stream.
+/// The text for a program that reads the descriptor as a byte stream.
 const TEXT: &[u8] =
     b"headwater: this descriptor is one end of a STREAMS pipe, and its data is in shared memory (see headwater_streams). ";
 
-/// Length of every packet but [`Packet::NoRoom`]: the text, a letter, a number of eight hexadecimal digits, a newline.
+/// The length of the fixed part of a packet in bytes: the text, a letter, a number of eight hexadecimal digits, a newline.
 pub(super) const LEN: usize = TEXT.len() + 10;
 
 /// The position of the number.
@@ -44,7 +43,7 @@ const BLANK: [u8; LEN] = {
     bytes
 };
 
-/// Bytes behind a packet that says that there is no room: enough that the socket is not writable while it is queued.
+/// The bytes behind a [`Packet::NoRoom`]. They are so many that the socket is not writable while the packet is queued.
 pub(super) const FILLING: [u8; 4096] = [b'\n'; 4096];
 
 const BELL: u8 = b'b';
@@ -53,7 +52,7 @@ const ECHO: u8 = b'e';
 const FILE: u8 = b'f';
 
 impl Packet {
-    /// The bytes of a packet that can be sent.
+    /// Encodes a packet that can be sent.
     pub(super) fn bytes(self) -> [u8; LEN] {
         let (kind, number) = match self {
             Packet::Bell(number) => (BELL, number),
@@ -71,8 +70,8 @@ impl Packet {
     }
 
     /// Decodes the first bytes of a packet of `len` bytes.
-    pub(super) fn of(bytes: &[u8; LEN], len: usize) -> Packet {
-        // The comparison below detects an invalid or upper-case digit.
+    pub(super) fn decode(bytes: &[u8; LEN], len: usize) -> Packet {
+        // The comparison at the end detects invalid and upper-case digits.
         let value = |digit: u8| u32::from(if digit >= b'a' { digit - b'a' + 10 } else { digit & 0xf });
         let number = bytes[DIGITS].iter().fold(0, |number, &digit| number << 4 | value(digit) & 0xf);
         let (packet, expected_len) = match bytes[TEXT.len()] {
@@ -87,7 +86,8 @@ impl Packet {
     }
 }
 
-/// Length of a stated sender, behind a packet with files: user and group, of eight hexadecimal digits each, and a newline.
+/// The length of a stated sender in bytes. It follows a packet with files: user and group, of eight hexadecimal digits each,
+/// and a newline.
 pub(super) const STATED: usize = 17;
 
 pub(super) fn stated_bytes(sender: Sender) -> [u8; STATED] {
@@ -95,7 +95,7 @@ pub(super) fn stated_bytes(sender: Sender) -> [u8; STATED] {
     text.into_bytes().try_into().expect("as long as it is written")
 }
 
-/// The sender that is stated behind a packet; None: there is none, and the bytes are 0.
+/// Returns the sender that is stated behind a packet; `None` if there is none. The bytes are then 0.
 pub(super) fn stated_in(bytes: &[u8; LEN + STATED]) -> Option<Sender> {
     let text = std::str::from_utf8(&bytes[LEN..]).ok()?;
     let number = |at: usize| u32::from_str_radix(text.get(at..at + 8)?, 16).ok();
@@ -107,29 +107,29 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_packet_is_read_as_what_it_was_sent() {
+    fn packets_are_decoded_as_they_were_encoded() {
         for packet in
             [Packet::Bell(0), Packet::Bell(u32::MAX), Packet::Bell(0x0123_abcd), Packet::Echo, Packet::File(7)]
         {
-            assert_eq!(Packet::of(&packet.bytes(), LEN), packet);
+            assert_eq!(Packet::decode(&packet.bytes(), LEN), packet);
         }
-        assert_eq!(Packet::of(&Packet::NoRoom.bytes(), LEN + FILLING.len()), Packet::NoRoom);
+        assert_eq!(Packet::decode(&Packet::NoRoom.bytes(), LEN + FILLING.len()), Packet::NoRoom);
     }
 
     #[test]
-    fn bytes_of_another_program_are_foreign() {
-        assert_eq!(Packet::of(&[b'x'; LEN], 5), Packet::Foreign(5));
+    fn other_bytes_are_foreign() {
+        assert_eq!(Packet::decode(&[b'x'; LEN], 5), Packet::Foreign(5));
         let bell = Packet::Bell(1).bytes();
         for at in 0..LEN {
             let mut bytes = bell;
             bytes[at] = b'!';
-            assert_eq!(Packet::of(&bytes, LEN), Packet::Foreign(LEN), "byte {at}");
+            assert_eq!(Packet::decode(&bytes, LEN), Packet::Foreign(LEN), "byte {at}");
         }
-        assert_eq!(Packet::of(&bell, LEN - 1), Packet::Foreign(LEN - 1));
-        assert_eq!(Packet::of(&bell, LEN + 1), Packet::Foreign(LEN + 1));
-        // from_str_radix takes a sign.
+        assert_eq!(Packet::decode(&bell, LEN - 1), Packet::Foreign(LEN - 1));
+        assert_eq!(Packet::decode(&bell, LEN + 1), Packet::Foreign(LEN + 1));
+        // from_str_radix accepts a sign.
         let mut signed = bell;
         signed[TEXT.len() + 1] = b'+';
-        assert_eq!(Packet::of(&signed, LEN), Packet::Foreign(LEN));
+        assert_eq!(Packet::decode(&signed, LEN), Packet::Foreign(LEN));
     }
 }

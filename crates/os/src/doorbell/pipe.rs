@@ -1,12 +1,12 @@
-//! A doorbell whose two ends are those of one pipe: many writers ring at many readers, and either may come and go.
+//! A doorbell over a pipe: many writers send bells to many readers, and both may come and go.
 //!
-//! A byte in the pipe is "something to read", and a full pipe is "no room", as with any pipe: so poll and epoll see at both ends
-//! what they see of a kernel FIFO. All bytes are newlines. A full pipe is made free by taking all of it but the last byte: the
-//! reading end stays readable.
+//! A byte in the pipe means "readable", and a full pipe means "not writable". So poll and epoll report at both ends what they
+//! report for a FIFO of the kernel. All bytes are newlines. To make a full pipe writable, a reader takes all bytes but the
+//! last one, so that the reading end stays readable.
 //!
-//! A pipe is full when all of its slots are used, and vmsplice(2) uses one for each piece, however short: so sixteen
-//! bytes fill it. Unlike write(2) and read(2) it can be told not to wait: a process that was given an end shares its
-//! open file, and may clear O_NONBLOCK there.
+//! A pipe is full when all its slots are used. vmsplice(2) uses a slot for each piece, however short, so sixteen bytes fill
+//! the pipe. Unlike read(2) and write(2), vmsplice(2) has a flag not to wait. That matters because O_NONBLOCK belongs to the
+//! open file description, and any process that shares it may clear the flag.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -21,21 +21,20 @@ use rustix::pipe::{IoSliceRaw, SpliceFlags, fcntl_getpipe_size, fcntl_setpipe_si
 use crate::descriptors::Found;
 use crate::fork::held_off;
 
-/// Slots of the pipe, each of a page: as many as the kernel gives it.
+/// The number of slots of the pipe, of a page each: the kernel's default.
 const SLOTS: usize = 16;
-/// Slots of a pipe that is to be writable whatever its contents.
+/// The number of slots of a pipe that must be writable whatever its contents are.
 const SLOTS_WIDE: usize = 32;
 
-/// The bytes that ring and fill. Where vmsplice(2) is refused, a whole page is written, because a page fills a slot.
+/// The bytes of bells and of fillings. Where vmsplice(2) is refused, a filling is a whole page, because a page fills a slot.
 static BELLS: [u8; 4096] = [b'\n'; 4096];
 
-/// The largest number of calls of one filling. More than a few are needed only if another process has enlarged the
-/// pipe.
+/// The largest number of calls that [`fill`] makes. It needs more than a few only if another process has enlarged the pipe.
 const FILLINGS_MAX: usize = 64;
-/// The largest number of reads of one call. Only a peer that writes for ever causes more.
+/// The largest number of reads that [`take`] makes. It would need more only if a peer writes for ever.
 const READS_MAX: usize = 64;
 
-/// Writes a bell. True also if the pipe is full: then it is readable already. False if it has no reader.
+/// Writes a bell. Returns false if the pipe has no reader. A full pipe is already readable, and the result is true.
 pub(super) fn ring(pipe: BorrowedFd<'_>) -> bool {
     matches!(put(pipe, 1), Ok(()) | Err(Errno::AGAIN))
 }
@@ -45,20 +44,20 @@ pub(super) fn ring_own(pipe: BorrowedFd<'_>) -> bool {
     at_other_end(pipe, OFlags::WRONLY, ring).unwrap_or(false)
 }
 
-/// Does something at the pipe's other end, which is opened for the moment. A child that inherited that descriptor would
-/// be a writer, or a reader, as long as it lives.
+/// Opens the other end of the pipe, calls `action` with it, and closes it. No fork happens meanwhile: a child that inherited
+/// the descriptor would count as a writer, or a reader, until it ends.
 fn at_other_end<T>(pipe: BorrowedFd<'_>, access: OFlags, action: impl FnOnce(BorrowedFd<'_>) -> T) -> io::Result<T> {
     held_off(|| Ok(action(Found::own(pipe).open(access | OFlags::NONBLOCK)?.as_fd())))
 }
 
-/// Fills the pipe, which was found writable. Returns whether that took anything.
+/// Fills the pipe, which was found writable. Returns whether a byte was written.
 pub(super) fn fill(pipe: BorrowedFd<'_>, is_writable: impl Fn() -> io::Result<bool>) -> io::Result<bool> {
     resize(pipe, SLOTS);
     let mut filled = false;
     for _ in 0..FILLINGS_MAX {
         match put(pipe, SLOTS) {
             Ok(()) => filled = true,
-            // Full; or without a reader, which poll shows.
+            // The pipe is full, or has no reader, which poll shows.
             Err(Errno::AGAIN | Errno::PIPE) => break,
             Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),
@@ -79,13 +78,13 @@ pub(super) fn widen(pipe: BorrowedFd<'_>) -> io::Result<()> {
     at_other_end(pipe, OFlags::RDONLY, free)?.map(drop)
 }
 
-/// Takes everything but the last byte. Returns how many bytes were another program's.
+/// Takes all bytes but the last one. Returns the number of bytes that another program has written.
 pub(super) fn free(pipe: BorrowedFd<'_>) -> io::Result<usize> {
     let there = rustix::io::ioctl_fionread(pipe)? as usize;
     if there < 2 { Ok(0) } else { take(pipe, there - 1) }
 }
 
-/// Takes everything. Returns how many bytes were another program's.
+/// Takes all bytes. Returns the number of bytes that another program has written.
 pub(super) fn drain(pipe: BorrowedFd<'_>) -> io::Result<usize> {
     take(pipe, usize::MAX)
 }
@@ -110,10 +109,10 @@ fn take(pipe: BorrowedFd<'_>, most: usize) -> io::Result<usize> {
     Ok(foreign)
 }
 
-/// Gives the pipe this number of slots if it has another. False if the number does not change.
+/// Sets the number of slots of the pipe. Returns false if the kernel refuses it.
 fn resize(pipe: BorrowedFd<'_>, slots: usize) -> bool {
     let wanted = slots * page_size();
-    // Only if needed: it wakes all pollers.
+    // Only if needed: setting the size wakes all pollers.
     fcntl_getpipe_size(pipe) == Ok(wanted) || fcntl_setpipe_size(pipe, wanted).is_ok()
 }
 
@@ -126,7 +125,7 @@ fn get(pipe: BorrowedFd<'_>, bytes: &mut [u8]) -> Result<usize, Errno> {
     }
 }
 
-/// Uses this number of slots, or as many as are free, without waiting and without SIGPIPE.
+/// Writes one byte into each of `slots` slots, or into as many as are free. Does not wait, and raises no SIGPIPE.
 fn put(pipe: BorrowedFd<'_>, slots: usize) -> Result<(), Errno> {
     let piece = || IoSliceRaw::from_slice(&BELLS[..1]);
     let pieces: [IoSliceRaw<'_>; SLOTS] = std::array::from_fn(|_| piece());
@@ -141,13 +140,13 @@ fn put(pipe: BorrowedFd<'_>, slots: usize) -> Result<(), Errno> {
     })
 }
 
-/// By a system call filter.
+/// Returns whether a system call filter has refused the call.
 fn is_refused(done: Result<usize, Errno>) -> bool {
     matches!(done, Err(Errno::NOSYS | Errno::PERM))
 }
 
-/// Writes to a pipe without SIGPIPE: there is no flag for that. The kernel sends it to the thread that writes, so it is blocked
-/// there and taken out again.
+/// Writes to a pipe without SIGPIPE, for which the kernel has no flag. The kernel sends the signal to the writing thread. So
+/// this function blocks the signal in the thread, and removes it afterwards.
 pub(crate) fn quietly(write: impl FnOnce() -> Result<(), Errno>) -> Result<(), Errno> {
     let mut set = MaybeUninit::<libc::sigset_t>::uninit();
     let mut before = MaybeUninit::<libc::sigset_t>::uninit();

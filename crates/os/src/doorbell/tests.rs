@@ -4,7 +4,7 @@ use std::io::Read;
 use super::*;
 use crate::own_process::run_in_own_process;
 
-/// Makes the descriptor not writable, unless it is so already.
+/// Makes the descriptor not writable. Returns false if it was so already.
 fn block(bell: &Doorbell, number: u32) -> bool {
     let open = bell.is_room_open().expect("poll");
     if open {
@@ -13,7 +13,8 @@ fn block(bell: &Doorbell, number: u32) -> bool {
     open
 }
 
-/// Drops the last copy of an end. A child that another test forks at that moment has one more, until it ends or executes a program.
+/// Drops the last copy of an end in this process, and waits until no copy is left. A child that another test forks at that
+/// moment has a copy until it ends or executes a program.
 pub(super) fn drop_last(last: Doorbell, peer: &Doorbell) {
     drop(last);
     let end = std::time::Instant::now() + Duration::from_secs(60);
@@ -27,7 +28,7 @@ fn heard(bell: &Doorbell, interest: Interest) -> Heard {
 }
 
 #[test]
-fn each_bell_is_taken_once_with_its_number() {
+fn bells_arrive_once_with_their_numbers() {
     let (near, far) = Doorbell::pair().expect("pair");
     assert_eq!(heard(&far, Interest::Packets), Heard::TimedOut);
     assert!(near.ring(7) && near.ring(8));
@@ -41,7 +42,7 @@ fn each_bell_is_taken_once_with_its_number() {
 }
 
 #[test]
-fn ringing_in_vain_never_waits() {
+fn ring_never_waits() {
     let (near, far) = Doorbell::pair().expect("pair");
     for _ in 0..100_000 {
         assert!(near.ring(1));
@@ -51,7 +52,7 @@ fn ringing_in_vain_never_waits() {
 }
 
 #[test]
-fn only_the_last_copy_hangs_up() {
+fn other_end_hangs_up_with_its_last_copy() {
     let (near, far) = Doorbell::pair().expect("pair");
     let copy = far.try_clone().expect("dup");
     drop(far);
@@ -62,7 +63,7 @@ fn only_the_last_copy_hangs_up() {
 }
 
 #[test]
-fn a_peer_that_leaves_packets_unread_has_gone_all_the_same() {
+fn peer_that_leaves_packets_unread_is_gone() {
     let (near, far) = Doorbell::pair().expect("pair");
     assert!(near.ring(1) && far.ring(2));
     drop_last(far, &near);
@@ -72,7 +73,7 @@ fn a_peer_that_leaves_packets_unread_has_gone_all_the_same() {
 }
 
 #[test]
-fn a_file_stays_until_it_is_taken() {
+fn file_stays_in_the_queue_until_it_is_taken() {
     let (near, far) = Doorbell::pair().expect("pair");
     near.pass(File::open("/proc/self/stat").expect("open").as_fd(), 3).expect("pass");
     assert_eq!(far.peek().expect("recv"), Packet::File(3));
@@ -81,7 +82,7 @@ fn a_file_stays_until_it_is_taken() {
         let PassedFiles { mut files, sender } = far.peek_files().expect("recvmsg").expect("it is there");
         let file = files.pop().expect("one");
         let own = (crate::files::own_user(), crate::files::own_group());
-        assert_eq!(sender.map(|sender| (sender.user, sender.group)), Some(own), "also of one that has gone");
+        assert_eq!(sender.map(|sender| (sender.user, sender.group)), Some(own), "also after the sender is gone");
         let mut text = String::new();
         File::from(file).read_to_string(&mut text).expect("read");
         assert!(text.is_empty() || text.starts_with(&std::process::id().to_string()));
@@ -91,7 +92,7 @@ fn a_file_stays_until_it_is_taken() {
 }
 
 #[test]
-fn a_file_that_was_taken_ends_with_the_copy_that_is_kept() {
+fn taken_file_is_closed_with_the_kept_copy() {
     let Some(_alone) = run_in_own_process() else { return };
     for _ in 0..200 {
         let (near, far) = Doorbell::pair().expect("pair");
@@ -100,14 +101,14 @@ fn a_file_that_was_taken_ends_with_the_copy_that_is_kept() {
         near.pass(passed.as_fd(), 3).expect("pass");
         drop(passed);
         let kept = far.peek_files().expect("recvmsg").expect("it is there");
-        assert_eq!(far.take_beside(&kept.files).expect("recv"), Packet::File(3));
+        assert_eq!(far.take_keeping(&kept.files).expect("recv"), Packet::File(3));
         drop(kept);
         assert_eq!(peer.read(&mut [0]).expect("the end, at once"), 0);
     }
 }
 
 #[test]
-fn room_is_blocked_until_the_other_end_takes_it() {
+fn room_is_blocked_until_the_other_end_takes_the_packet() {
     let (near, far) = Doorbell::pair().expect("pair");
     let poller = near.try_clone().expect("dup");
     assert_eq!(heard(&near, Interest::Room), Heard::Ready);
@@ -126,7 +127,7 @@ fn room_is_blocked_until_the_other_end_takes_it() {
 }
 
 #[test]
-fn a_packet_that_blocks_room_is_known_to_be_there_behind_others() {
+fn may_hold_no_room_finds_the_packet_behind_bells() {
     let (near, far) = Doorbell::pair().expect("pair");
     assert!(!far.may_hold_no_room().expect("ioctl"));
     for number in 0..5 {
@@ -142,9 +143,9 @@ fn a_packet_that_blocks_room_is_known_to_be_there_behind_others() {
     assert!(!far.may_hold_no_room().expect("ioctl"));
 }
 
-/// A process that is killed can come between two system calls, and not into one.
+/// A process can be killed between two system calls, but not within one.
 #[test]
-fn the_bell_behind_the_packet_that_blocks_room_goes_by_the_same_call() {
+fn block_room_sends_packet_and_bell_in_one_call() {
     let Some(_alone) = run_in_own_process() else { return };
     use crate::child::Child;
     use crate::refuse::{Refusal, refuse};
@@ -164,7 +165,7 @@ fn the_bell_behind_the_packet_that_blocks_room_goes_by_the_same_call() {
 }
 
 #[test]
-fn room_that_comes_is_an_edge() {
+fn new_room_is_an_edge() {
     use rustix::event::epoll;
     let (near, far) = Doorbell::pair().expect("pair");
     let set = epoll::create(epoll::CreateFlags::CLOEXEC).expect("epoll");
@@ -175,7 +176,7 @@ fn room_that_comes_is_an_edge() {
         let now = Timespec { tv_sec: 0, tv_nsec: 0 };
         epoll::wait(&set, rustix::buffer::spare_capacity(&mut events), Some(&now)).expect("epoll")
     };
-    assert_eq!((events(), events()), (1, 0), "writable from the start, told once");
+    assert_eq!((events(), events()), (1, 0), "writable from the start, reported once");
     block(&near, 6);
     assert_eq!(events(), 0);
     assert_eq!(far.take().expect("recv"), Packet::NoRoom);
@@ -190,7 +191,7 @@ fn room_that_comes_is_an_edge() {
 }
 
 #[test]
-fn one_user_of_an_end_nudges_the_others_and_no_level_stays() {
+fn nudge_wakes_each_watch_once() {
     let (near, far) = Doorbell::pair().expect("pair");
     let copies = [near.try_clone().expect("dup"), near.try_clone().expect("dup")];
     let watches = copies.each_ref().map(|copy| copy.watch_own().expect("epoll").expect("a socket"));
@@ -201,7 +202,7 @@ fn one_user_of_an_end_nudges_the_others_and_no_level_stays() {
             assert!(block(&near, 1));
         }
         for at in [0, 1] {
-            assert_eq!(heard(at), Heard::TimedOut, "room alone is no news");
+            assert_eq!(heard(at), Heard::TimedOut, "room alone is not reported");
         }
         for _ in 0..3 {
             near.nudge_own().expect("setsockopt");
@@ -217,7 +218,7 @@ fn one_user_of_an_end_nudges_the_others_and_no_level_stays() {
 }
 
 #[test]
-fn what_another_program_writes_is_foreign() {
+fn bytes_of_another_program_are_foreign() {
     let (near, far) = Doorbell::pair().expect("pair");
     rustix::io::write(&near, b"text of a child").expect("write");
     assert_eq!(far.peek().expect("recv"), Packet::Foreign(15));
@@ -227,7 +228,7 @@ fn what_another_program_writes_is_foreign() {
 }
 
 #[test]
-fn descriptors_that_nobody_asked_for_are_not_taken_in() {
+fn unrequested_descriptors_are_not_received() {
     let Some(_alone) = run_in_own_process() else { return };
     let (near, far) = Doorbell::pair().expect("pair");
     let count = || descriptors::own().expect("/proc").len();
@@ -257,16 +258,16 @@ fn descriptors_that_nobody_asked_for_are_not_taken_in() {
     let mut len = 4;
     // SAFETY: getsockopt writes one int.
     unsafe { libc::getsockopt(far.own.as_raw_fd(), libc::SOL_SOCKET, 76, (&raw mut value).cast(), &mut len) };
-    assert_eq!(value, 0, "cleared when the end is taken up");
+    assert_eq!(value, 0, "from_fd clears the option");
 }
 
 #[test]
-fn the_end_that_writes_no_more_is_seen() {
+fn shutdown_for_writing_is_seen_as_gone() {
     let (near, far) = Doorbell::pair().expect("pair");
     near.shutdown(Shutdown::Write).expect("shutdown");
     assert_eq!(heard(&far, Interest::Packets), Heard::Ready);
     assert_eq!(far.take().expect("recv"), Packet::Gone);
-    assert!(!far.is_alone().expect("poll"), "it still reads");
+    assert!(!far.is_alone().expect("poll"), "the other end still reads");
     assert!(far.ring(1));
     assert_eq!(near.take().expect("recv"), Packet::Bell(1));
 }
@@ -279,13 +280,13 @@ fn copies_share_their_cookie() {
 }
 
 #[test]
-fn another_descriptor_is_refused() {
+fn descriptor_of_another_file_is_refused() {
     let file = File::open("/dev/null").expect("open");
     assert_eq!(Doorbell::from_fd(file.into()).expect_err("no socket").kind(), io::ErrorKind::InvalidInput);
 }
 
 #[test]
-fn files_that_belong_together_come_with_the_sender_that_an_own_process_states() {
+fn stated_sender_arrives_with_the_files() {
     let (near, far) = Doorbell::pair().expect("pair");
     let file = File::open("/dev/null").expect("open");
     let stated = Sender { user: 0xfedc_ba98, group: 7 };
@@ -303,7 +304,7 @@ fn files_that_belong_together_come_with_the_sender_that_an_own_process_states() 
 }
 
 #[test]
-fn another_user_states_no_sender() {
+fn other_users_cannot_state_a_sender() {
     let mut bytes = [0; LEN + STATED];
     bytes[LEN..].copy_from_slice(&stated_bytes(Sender { user: 1, group: 2 }));
     let own = crate::files::own_user();
@@ -315,7 +316,7 @@ fn another_user_states_no_sender() {
 }
 
 #[test]
-fn more_files_than_this_library_sends_are_one() {
+fn too_many_files_are_received_as_one() {
     let (near, far) = Doorbell::pair().expect("pair");
     let file = File::open("/dev/null").expect("open");
     let count = || descriptors::own().expect("/proc").len();

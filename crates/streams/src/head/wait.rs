@@ -167,7 +167,7 @@ impl Handle {
             // Before the look: later actions are reported.
             let watched = match interest {
                 _ if input != Input::Any => edges.is_some(),
-                Interest::Room if self.end.endpoint.files().is_none() => !self.end.doorbell().is_of_pipe(),
+                Interest::Room if self.end.endpoint.files().is_none() => !self.end.doorbell().is_pipe(),
                 _ => self.end.watch_own(),
             };
             let armed = (interest == Interest::Room || self.arm_for(input)?)
@@ -184,7 +184,7 @@ impl Handle {
             let has_modules = self.end.region.driver.is_some()
                 || self.end.region.fixed.plumbing[self.end.side].count.load(Ordering::Relaxed) != 0;
             // A close of the end wakes a reader through the watch; the reader of a pipe gets a bell.
-            let deaf = !watched && (own || has_modules || input != Input::Any || !self.end.doorbell().is_of_pipe());
+            let deaf = !watched && (own || has_modules || input != Input::Any || !self.end.doorbell().is_pipe());
             let look_ns = if deaf { now_ns() + LOOK_NS } else { u64::MAX };
             let due_ns = self.due_ns().unwrap_or(u64::MAX);
             let mut end_ns = until_ns.unwrap_or(u64::MAX).min(watch_ns).min(look_ns).min(due_ns).min(checks.due_ns);

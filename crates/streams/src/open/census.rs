@@ -67,7 +67,8 @@ impl Census {
         let mut census = Census::default();
         for pid in descriptors::processes()? {
             // A process that has ended, or belongs to another user, shows no descriptors.
-            let links: Vec<_> = descriptors::of(pid).unwrap_or_default().into_iter().filter_map(with_link).collect();
+            let links: Vec<_> =
+                descriptors::of_process(pid).unwrap_or_default().into_iter().filter_map(with_link).collect();
             if !links.iter().any(|(_, link)| is_memory(link)) {
                 continue;
             }

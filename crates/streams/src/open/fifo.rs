@@ -278,7 +278,7 @@ pub(super) fn of_parts([pipe, memory, node]: [OwnedFd; 3], admission: Admission<
     refuse_driver(&region)?;
     let memory = descriptors::link(Found::own(region.as_fd()))?;
     // A received file is opened anew only after a check of its kind.
-    let pinned = Pinned::of(pipe);
+    let pinned = Pinned::from_fd(pipe);
     let inode = pipe_of_link(&memory, &name_of_memory(files::status(&node)?));
     let fits = inode.map_or(Ok(false), |inode| pinned.is_shared_pipe(inode))?
         && files::is_fifo(&node)?
@@ -288,7 +288,7 @@ pub(super) fn of_parts([pipe, memory, node]: [OwnedFd; 3], admission: Admission<
     if !fits {
         return Err(no_stream("the descriptors are not those of one FIFO"));
     }
-    let doorbell = Doorbell::of_pipe(pinned.into())?;
+    let doorbell = Doorbell::from_pipe(pinned.into())?;
     let side = if doorbell.is_writer() { WRITER } else { READER };
     Ok(held(stream(region, side, doorbell), node))
 }

@@ -293,7 +293,7 @@ impl End {
         let side = &self.region.fixed.lanes[self.side].reader.0;
         side.sleep.load(Ordering::Relaxed) & (sleep::FUTEX | sleep::BELL | sleep::RINGING) != 0
             && side.wanted.load(Ordering::Relaxed) == 0
-            && !self.doorbell().is_of_pipe()
+            && !self.doorbell().is_pipe()
     }
 
     /// Wakes the other end's writers that sleep on the futex. Those that poll see room when a reader takes the packet that
@@ -360,7 +360,7 @@ impl End {
         let doorbell = self.doorbell();
         // It fails for no reason that would not end the stream as well.
         let _ = doorbell.nudge_own();
-        if !doorbell.is_of_pipe() {
+        if !doorbell.is_pipe() {
             inbox::ask_echo(side, self.peer_words(), doorbell);
         }
     }

@@ -77,7 +77,7 @@ impl Inbox<'_> {
         if ready() {
             return Ok(false);
         }
-        if self.doorbell.is_of_pipe() {
+        if self.doorbell.is_pipe() {
             return self.empty_pipe(until, ready);
         }
         let mut drained = self.take_counted(until, arms, files_put)?;
@@ -139,7 +139,7 @@ impl Inbox<'_> {
     /// behind it. If it is not there, the others stay: nothing else may report the readable data. False if a file
     /// lies before it whose message has not been received.
     pub fn free_room(&self) -> Result<bool> {
-        if self.doorbell.is_of_pipe() {
+        if self.doorbell.is_pipe() {
             self.refuse_foreign(self.doorbell.free_pipe()?)?;
             return Ok(true);
         }
@@ -166,7 +166,7 @@ impl Inbox<'_> {
                 Packet::Nothing | Packet::Gone => break,
                 Packet::File(found) if found == number => {
                     let files = self.doorbell.peek_files()?;
-                    self.take_beside(files.as_ref().map_or(&[], |found| &found.files))?;
+                    self.take_keeping(files.as_ref().map_or(&[], |found| &found.files))?;
                     return Ok(files);
                 }
                 // A later one, whose message is still to come.
@@ -260,7 +260,7 @@ impl Inbox<'_> {
     ///
     /// Errors: `EPROTO` if one has.
     pub fn refuse_strangers(&self, ready: impl Fn() -> bool) -> Result<()> {
-        if self.doorbell.is_of_pipe() {
+        if self.doorbell.is_pipe() {
             return self.arm(ready).map(drop);
         }
         for _ in 0..PACKETS_MAX {
@@ -291,13 +291,13 @@ impl Inbox<'_> {
 
     /// Takes one packet, and handles a request in it.
     fn take(&self) -> Result<Packet> {
-        self.take_beside(&[])
+        self.take_keeping(&[])
     }
 
     /// As [`Inbox::take`], of a packet whose files are kept.
-    fn take_beside(&self, kept: &[OwnedFd]) -> Result<Packet> {
+    fn take_keeping(&self, kept: &[OwnedFd]) -> Result<Packet> {
         let taken = self.end.taken.load(Ordering::Relaxed);
-        let packet = self.doorbell.take_beside(kept)?;
+        let packet = self.doorbell.take_keeping(kept)?;
         probe::at();
         match packet {
             Packet::Nothing | Packet::Gone => return Ok(packet),
@@ -330,7 +330,7 @@ pub(crate) fn ring(end: &EndWords, doorbell: &Doorbell) -> bool {
 #[cold]
 pub(crate) fn refuse_program(own: &EndWords, doorbell: &Doorbell) {
     own.raise_error(Errno::Proto);
-    if !doorbell.is_of_pipe() {
+    if !doorbell.is_pipe() {
         // If it fails the program notices when this end is closed.
         let _ = doorbell.shutdown(Shutdown::Both);
     }
@@ -350,7 +350,7 @@ pub(crate) fn block_room(peer: &EndWords, doorbell: &Doorbell) -> Result<bool> {
     if !doorbell.is_room_open()? {
         return Ok(false);
     }
-    if doorbell.is_of_pipe() {
+    if doorbell.is_pipe() {
         let filled = doorbell.block_room(0)?;
         probe::at();
         return Ok(filled);

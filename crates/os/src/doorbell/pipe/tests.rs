@@ -9,9 +9,9 @@ use crate::files;
 
 fn ends() -> (Doorbell, Doorbell) {
     let (source, sink) = files::shared_pipe().expect("pipe");
-    // As processes that come later have it.
+    // Opened again, as another process would.
     let sink = Found::own(sink.as_fd()).open(OFlags::WRONLY | OFlags::NONBLOCK).expect("open");
-    (Doorbell::of_pipe(sink).expect("it writes"), Doorbell::of_pipe(source).expect("it reads"))
+    (Doorbell::from_pipe(sink).expect("it writes"), Doorbell::from_pipe(source).expect("it reads"))
 }
 
 fn heard(bell: &Doorbell, interest: Interest) -> Heard {
@@ -19,7 +19,7 @@ fn heard(bell: &Doorbell, interest: Interest) -> Heard {
 }
 
 #[test]
-fn a_pipe_rings_and_hangs_up_like_sockets() {
+fn pipe_rings_and_hangs_up_like_sockets() {
     let (writer, reader) = ends();
     assert_eq!((heard(&reader, Interest::Both), heard(&writer, Interest::Both)), (Heard::TimedOut, Heard::Ready));
     assert_eq!(writer.cookie().ok(), reader.cookie().ok());
@@ -29,7 +29,7 @@ fn a_pipe_rings_and_hangs_up_like_sockets() {
     assert_eq!(reader.drain_pipe().expect("read"), 0);
     assert_eq!(reader.peek().expect("ioctl"), Packet::Nothing);
     assert!(reader.ring_own());
-    assert_eq!(heard(&reader, Interest::Packets), Heard::Ready, "the reading end can ring its own");
+    assert_eq!(heard(&reader, Interest::Packets), Heard::Ready, "the reading end can send itself a bell");
     let copy = writer.try_clone().expect("dup");
     drop(writer);
     assert!(!reader.is_alone().expect("poll") && !copy.is_alone().expect("poll"));
@@ -38,7 +38,7 @@ fn a_pipe_rings_and_hangs_up_like_sockets() {
 }
 
 #[test]
-fn a_writer_without_a_reader_is_told_and_not_killed() {
+fn ring_without_a_reader_fails_and_raises_no_signal() {
     let (writer, reader) = ends();
     drop_last(reader, &writer);
     // Rust programs ignore SIGPIPE; others do not.
@@ -60,7 +60,7 @@ fn a_writer_without_a_reader_is_told_and_not_killed() {
 }
 
 #[test]
-fn a_pending_sigpipe_of_the_program_stays() {
+fn pending_sigpipe_of_the_program_stays() {
     let (writer, reader) = ends();
     drop_last(reader, &writer);
     let mut child = crate::child::Child::fork(|| {
@@ -84,7 +84,7 @@ fn a_pending_sigpipe_of_the_program_stays() {
 }
 
 #[test]
-fn a_full_pipe_is_freed_again_and_again_and_stays_readable() {
+fn freed_pipe_is_writable_and_stays_readable() {
     let (writer, reader) = ends();
     for round in 0..100 {
         for _ in 0..round % 7 {
@@ -94,7 +94,7 @@ fn a_full_pipe_is_freed_again_and_again_and_stays_readable() {
         assert!(writer.block_room(0).expect("write"));
         assert!(!writer.block_room(0).expect("poll"), "once is enough");
         assert_eq!(heard(&writer, Interest::Room), Heard::TimedOut);
-        assert!(writer.ring(3), "it says so already");
+        assert!(writer.ring(3), "the reading end is readable already");
         assert_eq!(reader.free_pipe().expect("read"), 0);
         assert_eq!(heard(&writer, Interest::Room), Heard::Ready, "round {round}");
         assert_eq!(heard(&reader, Interest::Packets), Heard::Ready, "round {round}: a byte is left");
@@ -116,7 +116,7 @@ fn room_in_a_pipe_is_an_edge() {
         let now = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
         epoll::wait(&set, rustix::buffer::spare_capacity(&mut events), Some(&now)).expect("epoll")
     };
-    assert_eq!((events(), events()), (1, 0), "writable from the start, told once");
+    assert_eq!((events(), events()), (1, 0), "writable from the start, reported once");
     for _ in 0..10 {
         assert!(writer.block_room(0).expect("write"));
         assert_eq!(events(), 0);
@@ -125,7 +125,7 @@ fn room_in_a_pipe_is_an_edge() {
         assert!(writer.block_room(0).expect("write"));
         writer.nudge_own().expect("fcntl");
         assert_eq!((events(), events()), (1, 0), "our own end can free itself");
-        assert!(!writer.block_room(0).expect("poll"), "what lies there blocks it again");
+        assert!(!writer.block_room(0).expect("poll"), "the bytes in the pipe block it again");
         assert_eq!(heard(&writer, Interest::Room), Heard::TimedOut);
         assert_eq!(reader.drain_pipe().expect("read"), 0);
         assert_eq!((events(), events()), (1, 0));
@@ -133,7 +133,7 @@ fn room_in_a_pipe_is_an_edge() {
 }
 
 #[test]
-fn what_another_program_writes_to_a_pipe_is_counted() {
+fn bytes_of_another_program_are_counted() {
     let (writer, reader) = ends();
     assert!(writer.ring(1));
     rustix::io::write(&writer, b"text of a child").expect("room");
@@ -144,14 +144,14 @@ fn what_another_program_writes_to_a_pipe_is_counted() {
 }
 
 #[test]
-fn an_end_for_both_is_none() {
+fn pipe_open_for_reading_and_writing_is_refused() {
     let (source, _sink) = files::shared_pipe().expect("pipe");
     let both = Found::own(source.as_fd()).open(OFlags::RDWR).expect("open");
-    assert_eq!(Doorbell::of_pipe(both).expect_err("both").kind(), io::ErrorKind::InvalidInput);
+    assert_eq!(Doorbell::from_pipe(both).expect_err("both").kind(), io::ErrorKind::InvalidInput);
 }
 
 #[test]
-fn a_pipe_that_others_have_made_to_wait_does_not_wait() {
+fn calls_do_not_wait_after_nonblock_is_cleared() {
     let (writer, reader) = ends();
     assert_eq!(reader.drain_pipe().expect("read"), 0);
     let (done, is_done) = std::sync::mpsc::channel();
@@ -167,7 +167,7 @@ fn a_pipe_that_others_have_made_to_wait_does_not_wait() {
     is_done.recv_timeout(Duration::from_secs(10)).expect("it does not wait");
 }
 
-/// Not a test of its own: what [`a_pipe_works_where_vmsplice_is_refused`] starts.
+/// Not a test of its own: the program that [`pipe_works_where_vmsplice_is_refused`] starts.
 #[test]
 fn without_vmsplice() {
     use crate::refuse::{Refusal, refuse};
@@ -175,14 +175,14 @@ fn without_vmsplice() {
         return;
     }
     refuse(&[Refusal { call: libc::SYS_vmsplice, argument: None, errno: libc::EPERM }]).expect("seccomp");
-    a_full_pipe_is_freed_again_and_again_and_stays_readable();
+    freed_pipe_is_writable_and_stays_readable();
     room_in_a_pipe_is_an_edge();
-    a_pipe_rings_and_hangs_up_like_sockets();
+    pipe_rings_and_hangs_up_like_sockets();
     println!("it works");
 }
 
 #[test]
-fn a_pipe_works_where_vmsplice_is_refused() {
+fn pipe_works_where_vmsplice_is_refused() {
     let mut program = std::process::Command::new(std::env::current_exe().expect("our own path"));
     program.args(["--exact", "doorbell::pipe::tests::without_vmsplice", "--nocapture"]);
     let done = program.env("HEADWATER_NO_VMSPLICE", "1").output().expect("it starts");

@@ -151,7 +151,7 @@ impl Located {
 
     /// The stream of a broker's descriptors: the memory and the pipe.
     pub fn of_files(node: &Node, [memory, pipe]: [OwnedFd; 2]) -> Result<Option<Located>> {
-        let memory = Pinned::of(memory);
+        let memory = Pinned::from_fd(memory);
         let Some(inode) = node.pipe_of(&memory)? else { return Ok(None) };
         let Some(region) = region(memory.into())? else { return Ok(None) };
         let pipe = Pipe::of_file(pipe, inode)?;
@@ -356,7 +356,7 @@ impl Node {
         if let Some(located) = Located::of_process(self, named)? {
             return Ok(Look::Stream(located));
         }
-        for found in if_there(descriptors::of(named.pid))?.unwrap_or_default() {
+        for found in if_there(descriptors::of_process(named.pid))?.unwrap_or_default() {
             if descriptors::link(found).is_ok_and(|link| pipe_of_link(&link, &self.name).is_some())
                 && let Some(located) = Located::of_process(self, found)?
             {
@@ -379,7 +379,7 @@ impl Node {
         let region = Region::create_fifo(&name_with_pipe(&self.name, inode), options, [inode; 2])?;
         probe::at();
         let seen = opened(&region, 1 - side).load(Ordering::Acquire);
-        Ok(Joined { stream: stream(region, side, Doorbell::of_pipe(own)?), seen, is_marked: false })
+        Ok(Joined { stream: stream(region, side, Doorbell::from_pipe(own)?), seen, is_marked: false })
     }
 }
 

@@ -34,7 +34,7 @@ impl Pipe {
                 return Ok(Some(pipe));
             }
         }
-        for found in if_there(descriptors::of(memory.pid))?.unwrap_or_default() {
+        for found in if_there(descriptors::of_process(memory.pid))?.unwrap_or_default() {
             if found.number.abs_diff(number) > NEAR
                 && let Some(pipe) = pipe_at(found, inode)?
             {
@@ -46,7 +46,7 @@ impl Pipe {
 
     /// The pipe behind a received file. None if it is something else.
     pub fn of_file(file: OwnedFd, inode: u64) -> Result<Option<Pipe>> {
-        let pinned = Pinned::of(file);
+        let pinned = Pinned::from_fd(file);
         let fits = pinned.is_shared_pipe(inode)?;
         Ok(fits.then_some(Pipe(pinned)))
     }
@@ -54,7 +54,7 @@ impl Pipe {
     /// Opens the doorbell of one side. Opening a pipe without a name does not wait.
     pub fn doorbell(&self, side: usize) -> Result<Doorbell> {
         let flags = if side == WRITER { OFlags::WRONLY } else { OFlags::RDONLY };
-        Ok(Doorbell::of_pipe(self.0.open(flags | OFlags::NONBLOCK)?)?)
+        Ok(Doorbell::from_pipe(self.0.open(flags | OFlags::NONBLOCK)?)?)
     }
 }
 

@@ -31,7 +31,7 @@ pub struct Targets {
 
 /// The memory of a process's streams.
 pub fn memories(process: u32) -> Vec<File> {
-    let found = descriptors::of(process).expect("/proc").into_iter();
+    let found = descriptors::of_process(process).expect("/proc").into_iter();
     let memories = found.filter(|found| {
         let link = descriptors::link(*found).unwrap_or_default();
         link.to_string_lossy().starts_with("/memfd:headwater-")
