@@ -1,8 +1,8 @@
-//! Local sockets with names, outside of the file system or in it, by which processes meet that cannot inspect each
-//! other, and what the kernel knows of the process at the other side.
+//! Local sockets with abstract names or with paths, over which processes meet that cannot inspect each other; and the
+//! identity of the peer of such a socket.
 //!
-//! A name outside of the file system protects nothing: any process may take or use it. A caller that must know its peer
-//! asks for the [`Peer`].
+//! An abstract name protects nothing: any process may bind it or connect to it. A caller that must know its peer asks the
+//! kernel for the [`Peer`].
 
 use std::fs;
 use std::io;
@@ -28,14 +28,14 @@ use crate::own_numbers::settled;
 use crate::proc_file;
 use crate::thread::Thread;
 
-/// A connection to a process that may send anything. Its end waits for nothing, whatever lies in its queue
+/// A connection to a process that may send anything. Dropping it never waits, whatever files are in its queue
 /// ([`discard::files`]).
 #[derive(Debug)]
 pub struct Connection(OwnedFd);
 
 impl Drop for Connection {
     fn drop(&mut self) {
-        // The other side sends no more from now on.
+        // From now on the peer cannot send any more.
         let _ = rustix::net::shutdown(&self.0, rustix::net::Shutdown::Both);
         discard::files(discard::drain(self.0.as_fd()));
     }
@@ -47,16 +47,17 @@ impl AsFd for Connection {
     }
 }
 
-/// For an owner who closes it himself.
 impl From<Connection> for OwnedFd {
+    /// Returns the socket. Closing it may wait; see [`discard::files`].
     fn from(connection: Connection) -> OwnedFd {
         let connection = ManuallyDrop::new(connection);
-        // SAFETY: the descriptor is taken out of its owner, which is not dropped.
+        // SAFETY: the descriptor is taken from its owner, which is not dropped.
         unsafe { OwnedFd::from_raw_fd(connection.0.as_raw_fd()) }
     }
 }
 
-/// Has the kernel refuse descriptors that are sent to a socket, and to those that a listener accepts (SO_PASSRIGHTS, Linux 6.16).
+/// Makes the kernel refuse descriptors that are sent to this socket, or to sockets that it accepts (SO_PASSRIGHTS, Linux
+/// 6.16).
 fn refuse_descriptors(socket: &OwnedFd) {
     const PASSRIGHTS: libc::c_int = 83;
     let no: libc::c_int = 0;
@@ -65,15 +66,15 @@ fn refuse_descriptors(socket: &OwnedFd) {
     unsafe { libc::setsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, PASSRIGHTS, (&raw const no).cast(), len) };
 }
 
-/// Connections that may wait to be accepted.
+/// The largest number of connections that wait to be accepted.
 const BACKLOG: i32 = 16;
 
-/// A named socket that other processes connect to. They send no descriptors.
+/// A named socket to which other processes connect. They cannot send descriptors.
 #[derive(Debug)]
 pub struct Listener(OwnedFd);
 
 impl Listener {
-    /// Listens under a name.
+    /// Listens at an abstract name.
     ///
     /// # Errors
     /// `AddrInUse` for a name that is taken; `InvalidInput` for one that is too long (107 bytes).
@@ -81,7 +82,7 @@ impl Listener {
         Listener::bind_to(&address(name)?)
     }
 
-    /// Listens at a path of the file system, where every process that may write the socket's node may connect.
+    /// Listens at a path. Every process that may write to the socket's node may connect.
     ///
     /// # Errors
     /// `AddrInUse` for a path that is taken; `InvalidInput` for one that is too long (107 bytes); the errors of bind(2).
@@ -89,8 +90,8 @@ impl Listener {
         Listener::bind_to(&SocketAddrUnix::new(path)?)
     }
 
-    /// Listens at a name in a directory, whose node gets these permissions, whatever the process's mask is. The directory is reached
-    /// by its descriptor, so it cannot be exchanged. Its path may have any length, and /proc need not be mounted.
+    /// Listens at a name in a directory. The node gets these permissions, whatever the umask of the process is. The directory
+    /// is given by its descriptor, so no process can replace it. Its path may have any length, and /proc need not be mounted.
     ///
     /// # Errors
     /// Those of [`Listener::bind_at`].
@@ -103,7 +104,7 @@ impl Listener {
         let name = name.to_owned();
         inside(directory, move || {
             let socket = packet_socket(SocketFlags::NONBLOCK)?;
-            // The node gets the permissions of the socket's own inode, less the mask, which `inside` has cleared.
+            // The node gets the permissions of the socket's own inode, reduced by the umask, which `inside` has cleared.
             rustix::fs::fchmod(&socket, Mode::from_raw_mode(mode))?;
             Listener::listening(socket, &SocketAddrUnix::new(name)?)
         })
@@ -120,7 +121,7 @@ impl Listener {
         Ok(Listener(socket))
     }
 
-    /// The next connection; None if there is none now.
+    /// Accepts a connection; returns `None` if none is waiting.
     ///
     /// # Errors
     /// The errors of accept4(2).
@@ -132,8 +133,8 @@ impl Listener {
         }
     }
 
-    /// Ends listening, in every process that has the socket: connections that wait are closed, no further one is made, and poll(2)
-    /// shows a hang-up.
+    /// Ends listening in all processes that have the socket. Waiting connections are closed, new ones are refused, and poll(2)
+    /// reports a hang-up.
     ///
     /// # Errors
     /// The errors of shutdown(2).
@@ -173,7 +174,7 @@ impl AsFd for Listener {
 }
 
 impl From<OwnedFd> for Listener {
-    /// A listening socket that came from elsewhere.
+    /// Takes a listening socket that was made elsewhere.
     fn from(socket: OwnedFd) -> Listener {
         Listener(socket)
     }
@@ -185,13 +186,13 @@ impl From<Listener> for OwnedFd {
     }
 }
 
-/// A path to a name in a directory, short enough for a socket's address.
+/// Returns a path to a name in a directory that is short enough for a socket address.
 fn through_proc(directory: BorrowedFd<'_>, name: &str) -> PathBuf {
     PathBuf::from(format!("/proc/self/fd/{}/{name}", directory.as_raw_fd()))
 }
 
-/// Does something with a directory as the working directory, and without a mask for permissions: in a thread of its own, which does
-/// not share these two with the rest of the process.
+/// Calls `action` with the directory as the working directory, and with a umask of 0. It runs in a thread of its own, which
+/// does not share these two with the rest of the process.
 fn inside<T: Send + 'static>(
     directory: BorrowedFd<'_>,
     action: impl FnOnce() -> io::Result<T> + Send + 'static,
@@ -199,7 +200,7 @@ fn inside<T: Send + 'static>(
     let directory = directory.try_clone_to_owned()?;
     let (tell, told) = mpsc::channel();
     let thread = Thread::start(move || {
-        // SAFETY: only this thread's own view of the file system is no longer shared.
+        // SAFETY: only this thread stops sharing its working directory and umask.
         let alone = unsafe { rustix::thread::unshare_unsafe(UnshareFlags::FS) };
         let done = alone.and_then(|()| rustix::process::fchdir(&directory)).map_err(io::Error::from).and_then(|()| {
             rustix::process::umask(Mode::empty());
@@ -212,7 +213,7 @@ fn inside<T: Send + 'static>(
     done.unwrap_or_else(|_| Err(io::Error::other("the thread has failed")))
 }
 
-/// As [`connect`], to a listener at a name in a directory: as [`Listener::bind_in`].
+/// Like [`connect`], to a listener of [`Listener::bind_in`].
 ///
 /// # Errors
 /// Those of [`connect_at`].
@@ -226,18 +227,18 @@ pub fn connect_in(directory: BorrowedFd<'_>, name: &str, patience: Duration) -> 
     }
 }
 
-/// As [`connect`], to a listener at a path of the file system.
+/// Like [`connect`], to a listener at a path.
 ///
 /// # Errors
-/// Those of [`connect`]; `NotFound` if nothing is there; `PermissionDenied`.
+/// Those of [`connect`]; `NotFound` if the path does not exist; `PermissionDenied`.
 pub fn connect_at(path: &Path, patience: Duration) -> io::Result<Connection> {
     connect_with(&SocketAddrUnix::new(path)?, patience)
 }
 
-/// Connects to a listener. A receive over the socket afterwards waits for at most `patience`.
+/// Connects to a listener at an abstract name. A later receive from the socket waits for at most `patience`.
 ///
 /// # Errors
-/// `ConnectionRefused` if no process listens under that name; `WouldBlock` if too many connections wait.
+/// `ConnectionRefused` if no process listens at that name; `WouldBlock` if too many connections wait.
 pub fn connect(name: &str, patience: Duration) -> io::Result<Connection> {
     connect_with(&address(name)?, patience)
 }
@@ -252,8 +253,7 @@ fn connect_with(address: &SocketAddrUnix, patience: Duration) -> io::Result<Conn
     Ok(connection)
 }
 
-/// Sleeps until something can be read from one of several sockets, or `patience` is over; returns for each whether it
-/// is readable.
+/// Sleeps until one of the sockets is readable, for at most `patience`. Returns for each socket whether it is readable.
 ///
 /// # Errors
 /// `Interrupted` when a signal handler ran; otherwise the errors of poll(2).
@@ -264,25 +264,25 @@ pub fn wait_for_any<T: AsFd>(sockets: &[T], patience: Duration) -> io::Result<Ve
     Ok(polled.iter().map(|polled| !polled.revents().is_empty()).collect())
 }
 
-/// The names with that prefix under which a process listens.
+/// Returns the abstract names with this prefix that are bound.
 ///
 /// # Errors
 /// The errors of reading /proc.
-pub fn names(beginning: &str) -> io::Result<Vec<String>> {
+pub fn names(prefix: &str) -> io::Result<Vec<String>> {
     let table = fs::read(format!("/proc/{}/net/unix", std::process::id()))?;
     let lines = table.split(|byte| *byte == b'\n').filter_map(|line| std::str::from_utf8(line).ok());
     let mut names: Vec<String> = lines
         .filter_map(|line| line.rsplit_once(" @").map(|(_, name)| name))
-        .filter(|name| name.starts_with(beginning))
+        .filter(|name| name.starts_with(prefix))
         .map(str::to_owned)
         .collect();
-    // A connection that was accepted has its listener's name.
+    // An accepted connection has the name of its listener.
     names.sort_unstable();
     names.dedup();
     Ok(names)
 }
 
-/// The user whose process was at the other side of a socket when the connection began.
+/// Returns the user id of the peer when the connection was made.
 ///
 /// # Errors
 /// The errors of getsockopt(2).
@@ -290,7 +290,7 @@ pub fn peer_user(socket: impl AsFd) -> io::Result<u32> {
     Ok(sockopt::socket_peercred(socket)?.uid.as_raw())
 }
 
-/// The user and the group of the process at the other side of a socket when the connection began.
+/// Returns the user and the group of the peer when the connection was made.
 ///
 /// # Errors
 /// The errors of getsockopt(2).
@@ -299,17 +299,17 @@ pub fn peer(socket: impl AsFd) -> io::Result<Sender> {
     Ok(Sender { user: credentials.uid.as_raw(), group: credentials.gid.as_raw() })
 }
 
-/// Checks that the process that listens at the other side of a connection is that one, and is alive. A name outside of the
-/// file system does not show that: any process may have taken it. Before Linux 6.5 the number alone is compared.
+/// Checks that the listening peer of a connection is the process `pid`, and is alive. An abstract name does not prove that,
+/// because any process may have bound it. Before Linux 6.5 only the process ids are compared.
 ///
 /// # Errors
-/// `PermissionDenied` that names the other process; the errors of getsockopt(2) and poll(2).
+/// `PermissionDenied`, which names the process that listens instead; the errors of getsockopt(2) and poll(2).
 pub fn check_peer(socket: impl AsFd, pid: u32) -> io::Result<()> {
     let other = |what: String| {
         let text = format!("it is {what} that listens under the name of process {pid}");
         Err(io::Error::new(io::ErrorKind::PermissionDenied, text))
     };
-    let found = match Peer::of(&socket) {
+    let found = match Peer::from_socket(&socket) {
         Ok(peer) if !peer.is_alive()? => return other("a process that has ended".to_owned()),
         Ok(peer) => peer.pid(),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -332,8 +332,8 @@ pub fn send(socket: impl AsFd, message: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// The next message, cut to the length of `place`, after a wait of at most `patience`; empty when the other side has
-/// closed.
+/// Receives a message, cut to the length of `place`, and returns its length. Waits for at most `patience`. The length is 0 if
+/// the peer has closed the connection.
 ///
 /// # Errors
 /// `TimedOut`; the errors of recv(2).
@@ -353,11 +353,11 @@ pub fn receive(socket: impl AsFd, place: &mut [u8], patience: Duration) -> io::R
     Ok(count)
 }
 
-/// The byte of the next message, if it is one byte; does not wait. None for the end, and for any other message. Descriptors that come with
-/// it are closed.
+/// Receives a message, and returns its byte if it has exactly one. Returns `None` for any other message, and if the peer has
+/// closed the connection. Closes descriptors that come with the message. Does not wait.
 ///
 /// # Errors
-/// The errors of recv(2); `WouldBlock` if there is none.
+/// The errors of recv(2); `WouldBlock` if there is no message.
 pub fn receive_now(socket: impl AsFd) -> io::Result<Option<u8>> {
     let mut bytes = [0; 2];
     let received = descriptors::receive_packet(socket.as_fd(), &mut bytes, libc::MSG_DONTWAIT)?;
@@ -365,7 +365,7 @@ pub fn receive_now(socket: impl AsFd) -> io::Result<Option<u8>> {
     Ok((received.count == 1).then_some(bytes[0]))
 }
 
-/// The process that listened, or connected, at the other side of a socket.
+/// The process that listened, or connected, at the other end of a socket.
 #[derive(Debug)]
 pub struct Peer {
     pid: u32,
@@ -373,12 +373,13 @@ pub struct Peer {
 }
 
 impl Peer {
-    /// The process that had the socket when the connection began. Another process may have the socket by now.
+    /// Returns the process that had the socket when the connection was made. Another process may have the socket now.
     ///
     /// # Errors
-    /// `Unsupported` before Linux 6.5; `NotFound` for a process that has ended, or is of another PID namespace.
-    pub fn of(socket: impl AsFd) -> io::Result<Peer> {
-        // SO_PEERPIDFD. The pidfd is taken at the beginning, so it is of that process even if the number is another's now.
+    /// `Unsupported` before Linux 6.5; `NotFound` if the process has ended, or is in another PID namespace.
+    pub fn from_socket(socket: impl AsFd) -> io::Result<Peer> {
+        // SO_PEERPIDFD. The kernel took the pidfd when the connection was made, so it refers to the right process even if the
+        // process id has been reused.
         const PEERPIDFD: libc::c_int = 77;
         let pidfd: libc::c_int = match option(socket.as_fd(), PEERPIDFD) {
             Err(error) if error.raw_os_error() == Some(libc::ENOPROTOOPT) => {
@@ -398,12 +399,12 @@ impl Peer {
         }
     }
 
-    /// Its number.
+    /// Returns the process id.
     pub fn pid(&self) -> u32 {
         self.pid
     }
 
-    /// Whether it is still alive: then what was found out through its number was true of this process.
+    /// Returns whether the process is still alive. If so, facts that were found by its process id were facts about this process.
     ///
     /// # Errors
     /// The errors of poll(2).
@@ -413,7 +414,7 @@ impl Peer {
     }
 }
 
-/// An option of a socket that is a plain number, or several.
+/// Returns a socket option that consists of one number, or of several.
 fn option<T: Plain>(socket: BorrowedFd<'_>, name: libc::c_int) -> io::Result<T> {
     let mut value = T::ZERO;
     let mut len = size_of::<T>() as libc::socklen_t;
@@ -460,7 +461,7 @@ mod tests {
     const PATIENCE: Duration = Duration::from_millis(100);
 
     #[test]
-    fn who_listens_is_found_by_name_until_it_is_dropped() {
+    fn listener_is_found_by_name_until_it_is_dropped() {
         let Some(_alone) = run_in_own_process() else { return };
         let name = name("found");
         let listener = Listener::bind(&name).expect("bind");
@@ -480,12 +481,12 @@ mod tests {
         drop(here);
         assert_eq!(wait_for_any(&[silent.as_fd(), there.as_fd()], PATIENCE).expect("poll"), [false, true]);
         drop((listener, there));
-        assert_eq!(connect(&name, PATIENCE).expect_err("nobody").kind(), io::ErrorKind::ConnectionRefused);
+        assert_eq!(connect(&name, PATIENCE).expect_err("no listener").kind(), io::ErrorKind::ConnectionRefused);
         assert!(names(&name).expect("/proc").is_empty());
     }
 
     #[test]
-    fn listening_ends_in_every_process_that_has_the_socket() {
+    fn end_stops_listening_through_all_copies() {
         let name = name("ended");
         let listener = Listener::bind(&name).expect("bind");
         let copy = Listener::from(listener.as_fd().try_clone_to_owned().expect("dup"));
@@ -502,13 +503,13 @@ mod tests {
     }
 
     #[test]
-    fn each_side_knows_the_process_at_the_other() {
+    fn each_side_knows_its_peer() {
         let Some(_alone) = run_in_own_process() else { return };
         let (name, parent) = (name("peer"), std::process::id());
         let listener = Listener::bind(&name).expect("bind");
         let mut child = Child::fork(|| {
             let socket = connect(&name, PATIENCE).expect("connect");
-            let listener = Peer::of(&socket).expect("it lives");
+            let listener = Peer::from_socket(&socket).expect("it lives");
             assert_eq!(listener.pid(), parent);
             std::thread::sleep(Duration::from_secs(60));
             0
@@ -520,7 +521,7 @@ mod tests {
                 None => std::thread::yield_now(),
             }
         };
-        let peer = Peer::of(&accepted).expect("it lives");
+        let peer = Peer::from_socket(&accepted).expect("it lives");
         assert_eq!(peer.pid(), child.id());
         // Time for the child's assertions: a failed one would end it.
         std::thread::sleep(PATIENCE);

@@ -1,4 +1,4 @@
-//! Sockets of the internet's protocols: UDP, TCP and raw IP. None of the calls waits.
+//! Internet sockets: UDP, TCP and raw IP. No call waits.
 
 use std::io;
 use std::net::SocketAddr;
@@ -6,8 +6,8 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use rustix::buffer::spare_capacity;
 use rustix::net::{
-    AddressFamily, Protocol, RawProtocol, RecvFlags, SendFlags, Shutdown, SocketFlags, SocketType, accept_with, bind,
-    connect, connect_unspec, getpeername, getsockname, listen, recv, send, shutdown, socket_with, sockopt,
+    AddressFamily, Protocol, RawProtocol, RecvFlags, SendFlags, Shutdown, SocketFlags, SocketType, accept_with,
+    connect_unspec, getpeername, getsockname, recv, send, shutdown, socket_with, sockopt,
 };
 
 use crate::own_numbers::settled;
@@ -28,17 +28,18 @@ pub enum Kind {
     Datagrams,
     /// TCP.
     Connections,
-    /// An IP protocol of that number, without a transport.
+    /// Raw IP, with this protocol number.
     Raw(u8),
 }
 
-/// Makes a socket that does not wait, closed by exec. One for datagrams reports those that were not delivered: see [`undelivered`].
+/// Makes a non-blocking socket, which is closed by exec. A socket for datagrams reports those that were not delivered; see
+/// [`undelivered`].
 ///
 /// # Errors
 /// The errors of socket(2) and setsockopt(2): `EPERM` for a raw socket without `CAP_NET_RAW`.
 pub fn open(kind: Kind, is_v6: bool) -> io::Result<OwnedFd> {
     let family = if is_v6 { AddressFamily::INET6 } else { AddressFamily::INET };
-    let (of, protocol) = match kind {
+    let (socket_type, protocol) = match kind {
         Kind::Datagrams => (SocketType::DGRAM, None),
         Kind::Connections => (SocketType::STREAM, None),
         Kind::Raw(number) => {
@@ -46,14 +47,15 @@ pub fn open(kind: Kind, is_v6: bool) -> io::Result<OwnedFd> {
             (SocketType::RAW, Some(Protocol::from_raw(number)))
         }
     };
-    let socket = settled(socket_with(family, of, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC, protocol)?);
+    let socket = settled(socket_with(family, socket_type, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC, protocol)?);
     if kind != Kind::Connections {
         datagram::prepare(socket.as_fd(), is_v6)?;
     }
     Ok(socket)
 }
 
-/// How many bytes of a connection its other end has not acknowledged; the end of what is sent is one more.
+/// Returns the number of sent bytes that the other end of a connection has not acknowledged. The end of the data (FIN) counts
+/// as one byte.
 ///
 /// # Errors
 /// The errors of ioctl(2).
@@ -64,64 +66,65 @@ pub fn unacknowledged(socket: BorrowedFd<'_>) -> io::Result<u32> {
     if done < 0 { Err(io::Error::last_os_error()) } else { Ok(count.unsigned_abs()) }
 }
 
-/// Gives the socket an address.
+/// Binds the socket to an address.
 ///
 /// # Errors
 /// The errors of bind(2).
-pub fn take_address(socket: BorrowedFd<'_>, address: SocketAddr) -> io::Result<()> {
-    Ok(bind(socket, &address)?)
+pub fn bind(socket: BorrowedFd<'_>, address: SocketAddr) -> io::Result<()> {
+    Ok(rustix::net::bind(socket, &address)?)
 }
 
-/// Lets others connect to the socket: the kernel completes so many connections before [`accept`] takes them.
+/// Makes the socket listen. The kernel completes up to `waiting` connections before [`accept`] takes them.
 ///
 /// # Errors
 /// The errors of listen(2).
-pub fn wait_for_calls(socket: BorrowedFd<'_>, waiting: u32) -> io::Result<()> {
-    Ok(listen(socket, waiting.min(i32::MAX as u32) as i32)?)
+pub fn listen(socket: BorrowedFd<'_>, waiting: u32) -> io::Result<()> {
+    Ok(rustix::net::listen(socket, waiting.min(i32::MAX as u32) as i32)?)
 }
 
-/// Takes a connection that another has made.
+/// Accepts a connection.
 ///
 /// # Errors
-/// `WouldBlock` if there is none; the errors of accept(2).
+/// `WouldBlock` if none is waiting; the errors of accept(2).
 pub fn accept(socket: BorrowedFd<'_>) -> io::Result<OwnedFd> {
     Ok(settled(accept_with(socket, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC)?))
 }
 
-/// Begins to connect. False: it is under way, and the socket is writable when it is over.
+/// Begins to connect, and returns whether the connection is complete. If not, the socket becomes writable when the attempt is
+/// over.
 ///
 /// # Errors
 /// The errors of connect(2).
-pub fn call(socket: BorrowedFd<'_>, address: SocketAddr) -> io::Result<bool> {
-    match connect(socket, &address) {
+pub fn connect(socket: BorrowedFd<'_>, address: SocketAddr) -> io::Result<bool> {
+    match rustix::net::connect(socket, &address) {
         Err(rustix::io::Errno::INPROGRESS) => Ok(false),
         done => Ok(done.map(|()| true)?),
     }
 }
 
-/// Whether the socket's call for a connection is under way.
-pub fn is_calling(socket: BorrowedFd<'_>) -> bool {
-    /// TCP_SYN_SENT, TCP_SYN_RECV of the kernel.
-    const CALLING: [u8; 2] = [2, 3];
-    // The first byte of the structure tcp_info is the state.
+/// Returns whether the socket is still connecting.
+pub fn is_connecting(socket: BorrowedFd<'_>) -> bool {
+    /// The kernel's states TCP_SYN_SENT and TCP_SYN_RECV.
+    const CONNECTING: [u8; 2] = [2, 3];
+    // The first byte of `tcp_info` is the state.
     let (mut state, mut len) = (0u8, 1);
     // SAFETY: the kernel writes at most `len` bytes, which `state` has.
     let done = unsafe {
         let (level, name) = (libc::IPPROTO_TCP, libc::TCP_INFO);
         libc::getsockopt(socket.as_raw_fd(), level, name, (&raw mut state).cast(), &raw mut len)
     };
-    done == 0 && CALLING.contains(&state)
+    done == 0 && CONNECTING.contains(&state)
 }
 
-/// The error that the socket has met since it was asked last.
+/// Takes the pending error of the socket.
 ///
 /// # Errors
-/// The errors of getsockopt(2), and the error.
+/// The pending error; the errors of getsockopt(2).
 pub fn check(socket: BorrowedFd<'_>) -> io::Result<()> {
     Ok(sockopt::socket_error(socket)??)
 }
 
-/// Ends a connection at once: the peer gets a reset, whichever processes have copies of the socket.
+/// Aborts a connection: the peer gets a reset, also if other processes have copies of the socket.
 ///
 /// # Errors
 /// The errors of connect(2).
@@ -129,15 +132,15 @@ pub fn abort(socket: BorrowedFd<'_>) -> io::Result<()> {
     Ok(connect_unspec(socket)?)
 }
 
-/// Ends this socket's direction of a connection, behind all that was sent.
+/// Ends sending over a connection, after all data that was sent.
 ///
 /// # Errors
 /// The errors of shutdown(2).
-pub fn end_sending(socket: BorrowedFd<'_>) -> io::Result<()> {
+pub fn shutdown_write(socket: BorrowedFd<'_>) -> io::Result<()> {
     Ok(shutdown(socket, Shutdown::Write)?)
 }
 
-/// The socket's own address.
+/// Returns the socket's own address.
 ///
 /// # Errors
 /// The errors of getsockname(2).
@@ -145,7 +148,7 @@ pub fn own_address(socket: BorrowedFd<'_>) -> io::Result<SocketAddr> {
     Ok(getsockname(socket)?.try_into()?)
 }
 
-/// The address of the other end of a connection.
+/// Returns the address of the other end of a connection.
 ///
 /// # Errors
 /// `NotConnected`; the errors of getpeername(2).
@@ -156,7 +159,7 @@ pub fn other_address(socket: BorrowedFd<'_>) -> io::Result<SocketAddr> {
     }
 }
 
-/// Sends bytes of a connection, and returns how many; the last one as urgent if that is asked for.
+/// Sends bytes over a connection, and returns how many were sent. If `is_urgent`, the last byte is sent as urgent.
 ///
 /// # Errors
 /// `WouldBlock` if the socket is full; the errors of send(2). There is no SIGPIPE.
@@ -165,10 +168,10 @@ pub fn send_bytes(socket: BorrowedFd<'_>, data: &[u8], is_urgent: bool) -> io::R
     Ok(send(socket, data, flags)?)
 }
 
-/// Receives bytes of a connection into the free room of an empty buffer: none at the end.
+/// Receives bytes from a connection into the spare capacity of an emptied buffer. Returns 0 at the end of the data.
 ///
 /// # Errors
-/// `WouldBlock` if there are none; the errors of recv(2).
+/// `WouldBlock` if there is no data; the errors of recv(2).
 pub fn receive_bytes(socket: BorrowedFd<'_>, buffer: &mut Vec<u8>) -> io::Result<usize> {
     buffer.clear();
     Ok(recv(socket, spare_capacity(buffer), RecvFlags::DONTWAIT)?.0)
@@ -177,7 +180,8 @@ pub fn receive_bytes(socket: BorrowedFd<'_>, buffer: &mut Vec<u8>) -> io::Result
 /// Receives the urgent byte of a connection.
 ///
 /// # Errors
-/// `InvalidInput` if there is none, or it was taken; `WouldBlock` if it is announced and has not come; the errors of recv(2).
+/// `InvalidInput` if there is none, or it was received before; `WouldBlock` if it was announced but has not arrived; the
+/// errors of recv(2).
 pub fn receive_urgent(socket: BorrowedFd<'_>) -> io::Result<Option<u8>> {
     let mut byte = [0; 1];
     let (_, count) = recv(socket, &mut byte[..], RecvFlags::DONTWAIT | RecvFlags::OOB)?;
@@ -200,16 +204,16 @@ mod tests {
     pub(super) fn bound(kind: Kind, is_v6: bool) -> OwnedFd {
         let socket = open(kind, is_v6).expect("a socket");
         let address = if is_v6 { "[::1]:0" } else { "127.0.0.1:0" };
-        take_address(socket.as_fd(), address.parse().unwrap()).expect("a port");
+        bind(socket.as_fd(), address.parse().unwrap()).expect("a port");
         socket
     }
 
     #[test]
-    fn a_connection_carries_bytes_and_an_urgent_one_and_is_aborted() {
+    fn connection_carries_urgent_bytes_and_is_aborted() {
         let listener = bound(Kind::Connections, false);
-        wait_for_calls(listener.as_fd(), 1).expect("listen");
+        listen(listener.as_fd(), 1).expect("listen");
         let caller = open(Kind::Connections, false).expect("a socket");
-        call(caller.as_fd(), own_address(listener.as_fd()).expect("bound")).expect("a listener");
+        connect(caller.as_fd(), own_address(listener.as_fd()).expect("bound")).expect("a listener");
         until_ready(&listener, Watched::IN);
         let called = accept(listener.as_fd()).expect("one");
         until_ready(&caller, Watched::OUT);

@@ -1,14 +1,14 @@
-//! The control part of a message of a socket: parts of a level, a kind and bytes (cmsg(3)).
+//! The control data of a socket message (cmsg(3)): a sequence of parts, each with a level, a kind and bytes.
 
 use std::mem::size_of;
 
-/// Bytes of all parts at most: those of an IP header, and of an error with two addresses.
+/// The largest size of all parts in bytes: enough for the fields of an IP header, and for an error with two addresses.
 const ROOM: usize = 512;
-/// Bytes of a part before its own: the length of both, the level, the kind.
+/// The size of a part's header in bytes: the length of the part, the level and the kind.
 const HEADER: usize = size_of::<libc::cmsghdr>();
 const ALIGNMENT: usize = align_of::<libc::cmsghdr>();
 
-/// The control part of one message.
+/// The control data of one message.
 #[derive(Debug)]
 #[repr(align(8))]
 pub(super) struct Control {
@@ -25,7 +25,7 @@ impl Control {
         self.len == 0
     }
 
-    /// Adds a part. One for which there is no room is left out.
+    /// Adds a part, unless there is no room for it.
     pub fn add(&mut self, level: i32, kind: i32, part: &[u8]) {
         let end = self.len + HEADER + part.len();
         let Some(room) = self.bytes.get_mut(self.len..end) else { return };
@@ -36,31 +36,31 @@ impl Control {
         self.len = end.next_multiple_of(ALIGNMENT).min(ROOM);
     }
 
-    /// Where the kernel finds the parts, and their bytes.
+    /// Returns the address and the length of the parts, for sending.
     pub fn for_sending(&mut self) -> (*mut libc::c_void, usize) {
         (self.bytes.as_mut_ptr().cast(), self.len)
     }
 
-    /// Where the kernel may put parts, and how many bytes.
+    /// Returns the address and the size of the buffer, for receiving.
     pub fn for_receiving(&mut self) -> (*mut libc::c_void, usize) {
         (self.bytes.as_mut_ptr().cast(), ROOM)
     }
 
-    /// Notes how many bytes the kernel has put there.
+    /// Sets the number of bytes that the kernel has stored.
     pub fn received(&mut self, len: usize) {
         self.len = len.min(ROOM);
     }
 
-    /// The parts: level, kind and bytes.
+    /// Returns the parts: level, kind and bytes.
     pub fn parts(&self) -> impl Iterator<Item = ((i32, i32), &[u8])> {
         let mut rest = &self.bytes[..self.len];
         std::iter::from_fn(move || {
             let len = usize::from_ne_bytes(*rest.first_chunk()?);
             let number = |at: usize| Some(i32::from_ne_bytes(*rest.get(at..)?.first_chunk()?));
-            let of = (number(HEADER - 8)?, number(HEADER - 4)?);
+            let kind = (number(HEADER - 8)?, number(HEADER - 4)?);
             let part = rest.get(HEADER..len)?;
             rest = rest.get(len.next_multiple_of(ALIGNMENT)..).unwrap_or_default();
-            Some((of, part))
+            Some((kind, part))
         })
     }
 }
@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parts_are_found_as_they_were_added() {
+    fn parts_returns_what_was_added() {
         let mut control = Control::new();
         assert!(control.is_empty() && control.parts().next().is_none());
         control.add(1, 2, b"x");
@@ -79,7 +79,7 @@ mod tests {
         control.add(7, -8, b"");
         let parts: Vec<_> = control.parts().collect();
         assert_eq!(parts, [((1, 2), &b"x"[..]), ((3, 4), b"12345678"), ((7, -8), b"")]);
-        // As the kernel cuts them.
+        // The kernel may cut the parts at any byte.
         for len in 0..control.len {
             control.received(len);
             assert!(control.parts().count() < 3, "{len} bytes");
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_lies_as_the_systems_macros_say() {
+    fn layout_agrees_with_the_cmsg_macros() {
         let mut control = Control::new();
         control.add(11, 12, b"abc");
         control.add(13, 14, b"d");

@@ -1,4 +1,4 @@
-//! Datagrams: sent and received with fields of their packet's header, and those that were not delivered.
+//! Datagrams: sending and receiving them with fields of the packet header, and reports of those that were not delivered.
 
 use std::io;
 use std::mem;
@@ -20,24 +20,24 @@ pub struct IpOptions {
 }
 
 impl IpOptions {
-    /// As many bytes as a header has room for.
+    /// The largest size of the options in bytes.
     pub const MAX: usize = 40;
-    /// None.
+    /// No options.
     pub const NONE: IpOptions = IpOptions { bytes: [0; IpOptions::MAX], len: 0 };
 
-    /// The options of these bytes; None if there are too many.
-    pub fn of(options: &[u8]) -> Option<IpOptions> {
+    /// Makes options from their bytes; `None` if there are more than [`IpOptions::MAX`].
+    pub fn new(options: &[u8]) -> Option<IpOptions> {
         let mut bytes = [0; IpOptions::MAX];
         bytes.get_mut(..options.len())?.copy_from_slice(options);
         Some(IpOptions { bytes, len: options.len() })
     }
 
-    /// Their bytes.
+    /// Returns the options as bytes.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes[..self.len]
     }
 
-    /// What every datagram of the socket goes out with.
+    /// Returns the options with which the socket sends every datagram.
     ///
     /// # Errors
     /// The errors of getsockopt(2).
@@ -47,7 +47,7 @@ impl IpOptions {
         Ok(options)
     }
 
-    /// Changes what every datagram of the socket goes out with.
+    /// Makes the socket send every datagram with these options.
     ///
     /// # Errors
     /// The errors of setsockopt(2): `InvalidInput` for bytes that are not options.
@@ -56,34 +56,34 @@ impl IpOptions {
     }
 }
 
-/// Fields of the header of a datagram's packet. What is not said is as the socket's settings have it.
+/// Fields of a datagram's packet header. A field without a value is as the settings of the socket say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(clippy::exhaustive_structs, reason = "of this workspace alone")]
 pub struct Fields {
-    /// The type of service of IPv4, the traffic class of IPv6.
+    /// The type of service of IPv4, or the traffic class of IPv6.
     pub tos: Option<u8>,
-    /// How many routers the packet may pass. Not of a received one.
+    /// The number of routers that the packet may pass. Not known for a received packet.
     pub ttl: Option<u8>,
-    /// Of IPv4 alone.
+    /// The IP options. IPv4 only.
     pub options: IpOptions,
 }
 
 impl Fields {
-    /// Nothing is said.
+    /// No field has a value.
     pub const USUAL: Fields = Fields { tos: None, ttl: None, options: IpOptions::NONE };
 }
 
-/// What the network has reported about a datagram that was not delivered.
+/// A report of the network about a datagram that was not delivered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(clippy::exhaustive_structs, reason = "of this workspace alone")]
 pub struct Undelivered {
-    /// Where it was sent, if the kernel tells.
+    /// The destination of the datagram, if the kernel reports it.
     pub destination: Option<SocketAddr>,
-    /// The number of the error (errno).
+    /// The error (errno).
     pub errno: i32,
 }
 
-/// Has the kernel report datagrams that were not delivered, and the fields of those that come.
+/// Makes the kernel report datagrams that were not delivered, and the header fields of received ones.
 pub(super) fn prepare(socket: BorrowedFd<'_>, is_v6: bool) -> io::Result<()> {
     if is_v6 {
         set_word(socket, libc::IPPROTO_IPV6, libc::IPV6_RECVERR, 1)?;
@@ -95,10 +95,10 @@ pub(super) fn prepare(socket: BorrowedFd<'_>, is_v6: bool) -> io::Result<()> {
     Ok(())
 }
 
-/// Sends a datagram. False: there is no room, in the socket or in the device behind it.
+/// Sends a datagram. Returns false if there is no room in the socket or in the network device.
 ///
 /// # Errors
-/// The errors of sendto(2), also the error of an earlier datagram: see [`undelivered`].
+/// The errors of sendto(2), which may concern an earlier datagram; see [`undelivered`].
 pub fn send_to(socket: BorrowedFd<'_>, data: &[u8], destination: SocketAddr) -> io::Result<bool> {
     was_sent(sendto(socket, data, DONT_WAIT, &destination).map(drop).map_err(io::Error::from))
 }
@@ -111,24 +111,24 @@ fn was_sent(sent: io::Result<()>) -> io::Result<bool> {
     }
 }
 
-/// Sends a datagram with fields of its own.
+/// Sends a datagram with these header fields.
 ///
 /// # Errors
 /// Those of [`send_to`].
 pub fn send_with(socket: BorrowedFd<'_>, data: &[u8], destination: SocketAddr, fields: &Fields) -> io::Result<bool> {
-    let (mut control, of) = (Control::new(), fields);
+    let mut control = Control::new();
     let (level, tos, ttl) = if destination.is_ipv6() {
         (libc::IPPROTO_IPV6, libc::IPV6_TCLASS, libc::IPV6_HOPLIMIT)
     } else {
         (libc::IPPROTO_IP, libc::IP_TOS, libc::IP_TTL)
     };
-    for (name, value) in [(tos, of.tos), (ttl, of.ttl)] {
+    for (name, value) in [(tos, fields.tos), (ttl, fields.ttl)] {
         if let Some(value) = value {
             control.add(level, name, &i32::from(value).to_ne_bytes());
         }
     }
-    if !of.options.bytes().is_empty() {
-        control.add(libc::IPPROTO_IP, libc::IP_RETOPTS, of.options.bytes());
+    if !fields.options.bytes().is_empty() {
+        control.add(libc::IPPROTO_IP, libc::IP_RETOPTS, fields.options.bytes());
     }
     if control.is_empty() {
         return send_to(socket, data, destination);
@@ -147,44 +147,44 @@ pub fn send_with(socket: BorrowedFd<'_>, data: &[u8], destination: SocketAddr, f
     was_sent(if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) })
 }
 
-/// Receives a datagram into the free room of an empty buffer. Returns where it comes from, if the kernel says so, and the fields of its
-/// header that are not zero. None: there is no datagram.
+/// Receives a datagram into the spare capacity of an emptied buffer. Returns its source, if the kernel reports it, and the
+/// header fields that are not zero; `None` if there is no datagram.
 ///
 /// # Errors
-/// The errors of recvmsg(2), also the error of a datagram that was sent: see [`undelivered`].
+/// The errors of recvmsg(2), which may concern a datagram that was sent earlier; see [`undelivered`].
 pub fn receive(socket: BorrowedFd<'_>, buffer: &mut Vec<u8>) -> io::Result<Option<(Option<SocketAddr>, Fields)>> {
     buffer.clear();
     let Some((len, source, control)) = received(socket, buffer.spare_capacity_mut(), 0)? else { return Ok(None) };
-    // SAFETY: the kernel has written so many bytes, which the free room has.
+    // SAFETY: the kernel has written this many bytes into the spare capacity.
     unsafe { buffer.set_len(len.min(buffer.capacity())) };
     let mut fields = Fields::USUAL;
-    for (of, part) in control.parts() {
-        match of {
+    for (kind, part) in control.parts() {
+        match kind {
             (libc::IPPROTO_IP, libc::IP_TOS) | (libc::IPPROTO_IPV6, libc::IPV6_TCLASS) => {
-                // A byte, or a word.
+                // The kernel stores a byte for IPv4 and a word for IPv6.
                 let word = part.first_chunk().map(|word| i32::from_ne_bytes(*word));
                 fields.tos =
                     word.or(part.first().map(|tos| i32::from(*tos))).map(|tos| tos as u8).filter(|tos| *tos > 0);
             }
-            (libc::IPPROTO_IP, libc::IP_RECVOPTS) => fields.options = IpOptions::of(part).unwrap_or(IpOptions::NONE),
+            (libc::IPPROTO_IP, libc::IP_RECVOPTS) => fields.options = IpOptions::new(part).unwrap_or(IpOptions::NONE),
             _ => {}
         }
     }
     Ok(Some((source, fields)))
 }
 
-/// Takes the oldest report of a datagram that was not delivered. None: there is no other.
+/// Takes the oldest report about a datagram that was not delivered; `None` if there is none.
 pub fn undelivered(socket: BorrowedFd<'_>) -> Option<Undelivered> {
     let (_, destination, control) = received(socket, &mut [], libc::MSG_ERRQUEUE).ok()??;
     // The report begins with the error (sock_extended_err).
-    let errno = control.parts().find_map(|(of, part)| {
-        let is_error = of == (libc::IPPROTO_IP, libc::IP_RECVERR) || of == (libc::IPPROTO_IPV6, libc::IPV6_RECVERR);
+    let errno = control.parts().find_map(|(kind, part)| {
+        let is_error = kind == (libc::IPPROTO_IP, libc::IP_RECVERR) || kind == (libc::IPPROTO_IPV6, libc::IPV6_RECVERR);
         part.first_chunk().filter(|_| is_error).map(|word| i32::from_ne_bytes(*word))
     });
     Some(Undelivered { destination, errno: errno.unwrap_or(0) })
 }
 
-/// A message of the socket: how many bytes of it there are, the address that came with it, the control part. None: there is none.
+/// A received message: the number of its bytes, the address that came with it, and the control data.
 type Received = (usize, Option<SocketAddr>, Control);
 
 fn received(socket: BorrowedFd<'_>, data: &mut [mem::MaybeUninit<u8>], flags: i32) -> io::Result<Option<Received>> {
@@ -206,7 +206,7 @@ fn received(socket: BorrowedFd<'_>, data: &mut [mem::MaybeUninit<u8>], flags: i3
     Ok(Some((len, address_of(&name), control)))
 }
 
-/// An address as the kernel has it, and its length.
+/// Converts an address to the kernel's structure. Returns it with its length.
 fn name_of(address: SocketAddr) -> (libc::sockaddr_storage, libc::socklen_t) {
     // SAFETY: all zeros is a value.
     let mut name: libc::sockaddr_storage = unsafe { mem::zeroed() };
@@ -234,7 +234,7 @@ fn name_of(address: SocketAddr) -> (libc::sockaddr_storage, libc::socklen_t) {
     (name, len as libc::socklen_t)
 }
 
-/// The address in a structure of the kernel; None if it is of another family.
+/// Converts the kernel's structure to an address; `None` if it is of another family.
 fn address_of(name: &libc::sockaddr_storage) -> Option<SocketAddr> {
     let at: *const libc::sockaddr_storage = name;
     match i32::from(name.ss_family) {
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn a_datagram_comes_with_its_source_and_the_fields_it_was_sent_with() {
+    fn datagram_arrives_with_source_and_fields() {
         for is_v6 in [false, true] {
             let (one, two) = (bound(Kind::Datagrams, is_v6), bound(Kind::Datagrams, is_v6));
             let (from, to) = (own_address(one.as_fd()).unwrap(), own_address(two.as_fd()).unwrap());
@@ -286,11 +286,11 @@ mod tests {
     }
 
     #[test]
-    fn options_of_the_header_come_as_they_were_sent() {
+    fn ip_options_arrive_as_they_were_sent() {
         let (one, two) = (bound(Kind::Datagrams, false), bound(Kind::Datagrams, false));
         let to = own_address(two.as_fd()).unwrap();
-        // No operation, three times, and the end.
-        let options = IpOptions::of(&[1, 1, 1, 0]).unwrap();
+        // Three no-operations, and the end of options.
+        let options = IpOptions::new(&[1, 1, 1, 0]).unwrap();
         assert!(send_with(one.as_fd(), b"x", to, &Fields { options, ..Fields::USUAL }).unwrap());
         assert_eq!(next(&two).2.options, options);
         assert_eq!(IpOptions::get(one.as_fd()).unwrap(), IpOptions::NONE);
@@ -298,11 +298,11 @@ mod tests {
         assert_eq!(IpOptions::get(one.as_fd()).unwrap(), options);
         assert!(send_to(one.as_fd(), b"x", to).unwrap());
         assert_eq!(next(&two).2.options, options);
-        assert_eq!(IpOptions::of(&[0; 41]), None);
+        assert_eq!(IpOptions::new(&[0; 41]), None);
     }
 
     #[test]
-    fn a_datagram_to_nobody_is_reported_with_its_destination() {
+    fn undelivered_reports_the_destination() {
         for is_v6 in [false, true] {
             let sender = bound(Kind::Datagrams, is_v6);
             assert_eq!(undelivered(sender.as_fd()), None);

@@ -1,4 +1,4 @@
-//! Network namespaces, and which addresses are within the machine.
+//! Network namespaces of sockets, and tests whether an address belongs to this machine.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -7,12 +7,12 @@ use std::os::fd::{AsFd, BorrowedFd};
 use super::setting::{get_bytes, word};
 use super::{Kind, open, own_address};
 
-/// Whether a descriptor is of a UDP socket.
+/// Returns whether a descriptor refers to a UDP socket.
 pub fn is_udp(socket: BorrowedFd<'_>) -> bool {
     word(socket, libc::SOL_SOCKET, libc::SO_PROTOCOL).is_ok_and(|protocol| protocol == libc::IPPROTO_UDP)
 }
 
-/// The number by which the kernel knows the network namespace of a socket, for as long as the machine runs.
+/// Returns the kernel's number (cookie) of a socket's network namespace. It is not reused while the machine runs.
 ///
 /// # Errors
 /// The errors of getsockopt(2): `ENOPROTOOPT` before Linux 5.14.
@@ -25,8 +25,8 @@ pub fn namespace(socket: BorrowedFd<'_>) -> io::Result<u64> {
 /// <asm-generic/socket.h>
 const SO_NETNS_COOKIE: i32 = 71;
 
-/// The address from which a datagram goes to an address of this machine, in the namespace of that number; None: the destination is no
-/// address of this machine, or not in the namespace of the calling thread.
+/// Returns the source address of a datagram that is sent to an address of this machine in the namespace `of_namespace`.
+/// Returns `None` if the destination is not an address of this machine, or if the calling thread is in another namespace.
 pub fn source_within_machine(destination: SocketAddr, of_namespace: u64) -> Option<IpAddr> {
     let ip = destination.ip();
     if ip.is_multicast() || ip.is_unspecified() {
@@ -39,7 +39,7 @@ pub fn source_within_machine(destination: SocketAddr, of_namespace: u64) -> Opti
     // This sends nothing. The kernel refuses broadcast addresses here.
     rustix::net::connect(&probe, &destination).ok()?;
     let source = own_address(probe.as_fd()).ok()?.ip();
-    // The source of what goes to an address of the machine is that address; of what goes to any other one, it is another.
+    // A datagram to an address of this machine has that address as its source. To any other address it has another source.
     (source == ip || ip.is_loopback()).then_some(source)
 }
 
@@ -49,19 +49,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_addresses_of_the_machine_are_within_it() {
+    fn only_local_addresses_are_within_the_machine() {
         let one = bound(Kind::Datagrams, false);
-        let of = namespace(one.as_fd()).unwrap();
-        let source = |text: &str| source_within_machine(text.parse().unwrap(), of);
+        let own = namespace(one.as_fd()).unwrap();
+        let source = |text: &str| source_within_machine(text.parse().unwrap(), own);
         assert_eq!(source("127.0.0.1:9"), Some("127.0.0.1".parse().unwrap()));
         for other in ["255.255.255.255:9", "224.0.0.1:9", "0.0.0.0:9", "192.0.2.77:9"] {
             assert_eq!(source(other), None, "{other}");
         }
-        assert_eq!(source_within_machine("127.0.0.1:9".parse().unwrap(), of.wrapping_add(1)), None);
+        assert_eq!(source_within_machine("127.0.0.1:9".parse().unwrap(), own.wrapping_add(1)), None);
     }
 
     #[test]
-    fn a_socket_is_known_by_its_protocol() {
+    fn is_udp_tells_udp_from_tcp() {
         assert!(is_udp(bound(Kind::Datagrams, true).as_fd()));
         assert!(!is_udp(bound(Kind::Connections, false).as_fd()));
     }

@@ -1,42 +1,42 @@
-//! Settings of a socket.
+//! Options of internet sockets, with one type for IPv4 and IPv6.
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
-/// A setting of a socket, of one or two words (the names of setsockopt(2)).
+/// An option of setsockopt(2), with a value of one or two words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[expect(missing_docs, clippy::exhaustive_enums, reason = "the kernel's names, spelled out; of this workspace alone")]
 pub enum Setting {
     Debug,
-    /// On or off, and seconds. Seconds are only noted ([`never_linger`]): the last close of the socket does not wait, whatever it is. On
-    /// with 0 seconds, it resets the connection.
+    /// On or off, and seconds. The seconds are stored but have no effect ([`never_linger`]): the last close of the socket never
+    /// waits. If it is on with 0 seconds, the last close resets the connection.
     Linger,
     SendBuffer,
     ReceiveBuffer,
-    /// Which sizes of buffers were set and are not the kernel's choice: 1 the sender's, 2 the receiver's.
+    /// The buffer sizes that the kernel does not choose itself, because they were set: 1 for sending, 2 for receiving.
     BufferLocks,
     SendLowWater,
     ReceiveLowWater,
-    /// The type of service of IPv4, the traffic class of IPv6.
+    /// The type of service of IPv4, or the traffic class of IPv6.
     TypeOfService,
-    /// How many routers a packet may pass.
+    /// The number of routers that a packet may pass.
     TimeToLive,
     ReuseAddress,
     DontRoute,
     Broadcast,
-    /// Datagrams go out without a checksum; of IPv6 the kernel accepts none that come without.
+    /// Datagrams are sent without a checksum. The kernel accepts no IPv6 datagram without one.
     NoChecksum,
-    /// A socket of IPv6 has nothing to do with addresses of IPv4.
+    /// An IPv6 socket does not use IPv4 addresses.
     OnlyV6,
     NoDelay,
     SegmentSize,
     KeepAlive,
-    /// Seconds of silence after which the kernel begins to ask.
+    /// The idle time in seconds after which the kernel begins to send probes.
     KeepAliveAfter,
 }
 
 impl Setting {
-    /// The level and the name, in a socket of IPv6 or of IPv4.
+    /// Returns the level and the name of the option, for an IPv6 or an IPv4 socket.
     const fn numbers(self, is_v6: bool) -> (i32, i32) {
         match self {
             Setting::Debug => (libc::SOL_SOCKET, libc::SO_DEBUG),
@@ -68,18 +68,18 @@ impl Setting {
         Ok(self.numbers(is_v6))
     }
 
-    /// Its words: 2 of [`Setting::Linger`] (on or off, seconds), else 1.
+    /// Returns the number of words of the value: 2 for [`Setting::Linger`] (on or off, seconds), otherwise 1.
     pub const fn words(self) -> usize {
         if matches!(self, Setting::Linger) { 2 } else { 1 }
     }
 
-    /// Changes it. What is missing of the words is 0.
+    /// Sets the option. A word that the value does not have is ignored.
     ///
     /// # Errors
     /// The errors of setsockopt(2).
     pub fn set(self, socket: BorrowedFd<'_>, words: [i32; 2]) -> io::Result<()> {
         match (self, words) {
-            // The kernel keeps the seconds when it is switched off.
+            // Switched off, the option keeps its seconds in the kernel.
             (Setting::Linger, [on, seconds]) if on != 0 && seconds != 0 => {
                 self.set_words(socket, [1, seconds])?;
                 self.set_words(socket, [0, 0])
@@ -98,7 +98,7 @@ impl Setting {
         set_bytes(socket, level, name, bytes[..self.words()].as_flattened())
     }
 
-    /// Its words; what is missing is 0.
+    /// Returns the value of the option. A word that the value does not have is 0.
     ///
     /// # Errors
     /// The errors of getsockopt(2).
@@ -117,8 +117,8 @@ impl Setting {
     }
 }
 
-/// Has the last close of a socket not wait, also if another process that has it has asked for that (SO_LINGER). The kernel sends what
-/// waits in the background. What [`Setting::Linger`] tells stays. Another file is left alone.
+/// Makes the last close of a socket return at once, also if another process has set SO_LINGER. The kernel sends the
+/// remaining data in the background. The value that [`Setting::Linger`] returns stays the same. Does nothing for other files.
 pub fn never_linger(file: BorrowedFd<'_>) {
     if Setting::Linger.words_of(file).is_ok_and(|[on, seconds]| on != 0 && seconds != 0) {
         let _ = Setting::Linger.set_words(file, [0, 0]);
@@ -142,7 +142,7 @@ pub(super) fn set_bytes(socket: BorrowedFd<'_>, level: i32, name: i32, bytes: &[
     if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Returns how many bytes there are.
+/// Reads an option, and returns its length in bytes.
 pub(super) fn get_bytes(socket: BorrowedFd<'_>, level: i32, name: i32, bytes: &mut [u8]) -> io::Result<usize> {
     let mut len = bytes.len() as libc::socklen_t;
     // SAFETY: the kernel writes at most `len` bytes, which are there.

@@ -73,7 +73,7 @@ impl Known {
     /// The value in the form in which it is kept and answered: a number may come in a byte, a word of 4 bytes or one of 8.
     pub fn value(&self, given: &[u8]) -> Result<Vec<u8>, Wrong> {
         if self.form == Form::Header {
-            return IpOptions::of(given).map(|options| options.bytes().to_vec()).ok_or(Wrong::Form);
+            return IpOptions::new(given).map(|options| options.bytes().to_vec()).ok_or(Wrong::Form);
         }
         self.bytes(self.numbers(given).ok_or(Wrong::Form)?).ok_or(Wrong::Value)
     }
@@ -152,7 +152,7 @@ impl Known {
                 }
                 Setting::KeepAlive.set(socket, [word(0), 0])
             }
-            Form::Header => IpOptions::of(value).unwrap_or(IpOptions::NONE).set(socket),
+            Form::Header => IpOptions::new(value).unwrap_or(IpOptions::NONE).set(socket),
         }
     }
 }
@@ -172,7 +172,7 @@ pub(super) fn fields_of(list: &[u8], is_v6: bool) -> Result<Fields, Errno> {
         match name {
             IP_TOS => fields.tos = value.first().copied(),
             IP_TTL => fields.ttl = value.first().copied(),
-            IP_OPTIONS if !is_v6 => fields.options = IpOptions::of(&value).ok_or(Errno::Inval)?,
+            IP_OPTIONS if !is_v6 => fields.options = IpOptions::new(&value).ok_or(Errno::Inval)?,
             _ => return Err(Errno::Inval),
         }
     }
@@ -209,7 +209,7 @@ mod tests {
     fn the_fields_of_a_datagram_are_those_of_its_options() {
         let (tos, ttl) = (16_i32.to_ne_bytes(), 7_i64.to_ne_bytes());
         let asked = list(&[(IP, IP_TOS, &tos), (IP, IP_TTL, &ttl), (IP, IP_OPTIONS, &[1, 1, 1, 0])]);
-        let options = IpOptions::of(&[1, 1, 1, 0]).unwrap();
+        let options = IpOptions::new(&[1, 1, 1, 0]).unwrap();
         let fields = Fields { tos: Some(16), ttl: Some(7), options };
         assert_eq!(fields_of(&asked, false), Ok(fields));
         // IPv6 has none in its header.

@@ -116,9 +116,9 @@ fn take(
         // Not behind connections of an earlier listener that are not quite over.
         Setting::ReuseAddress.set(fd, [1, 0])?;
     }
-    internet::take_address(fd, address)?;
+    internet::bind(fd, address)?;
     if waiting > 0 {
-        internet::wait_for_calls(fd, waiting as u32)?;
+        internet::listen(fd, waiting as u32)?;
     }
     let mut bound = internet::own_address(fd)?;
     if protocol == Protocol::RawIp {

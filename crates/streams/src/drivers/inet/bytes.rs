@@ -76,7 +76,7 @@ fn send(message: &mut Message<'_>, queue: &mut Queue<'_, '_, '_>) -> Result<bool
     let is_urgent = match Primitive::decode(message.control().unwrap_or_default()) {
         Ok(Primitive::OrdrelReq) => {
             // A connection that is over tells the user by itself.
-            let _ = internet::end_sending(socket.as_fd());
+            let _ = internet::shutdown_write(socket.as_fd());
             return queue.has_sent().map(|()| true);
         }
         Ok(Primitive::ExdataReq { .. } | Primitive::OptdataReq { expedited: true, .. }) => true,

@@ -50,7 +50,7 @@ pub(super) fn connect(queue: &mut Queue<'_, '_, '_>, destination: &[u8], options
         own.watch(SOCKET, Events::OUT)?;
         own.put_next(message(Primitive::OkAck { of }))?;
         let Some(socket) = self::socket(own)? else { return lost(own, Errno::Badf.number().unsigned_abs()) };
-        match internet::call(socket.as_fd(), address) {
+        match internet::connect(socket.as_fd(), address) {
             Ok(true) => confirmed(own),
             Ok(false) => Ok(()),
             Err(error) => lost(own, number_of(&error)),
@@ -70,7 +70,7 @@ fn fresh(queue: &Queue<'_, '_, '_>, is_v6: bool) -> io::Result<Option<OwnedFd>> 
     let socket = new_socket(Protocol::Tcp, bound.map_or(is_v6, |bound| bound.is_ipv6()))?;
     let Some(old) = old else {
         if let Some(bound) = bound {
-            internet::take_address(socket.as_fd(), bound)?;
+            internet::bind(socket.as_fd(), bound)?;
         }
         return Ok(Some(socket));
     };
@@ -80,7 +80,7 @@ fn fresh(queue: &Queue<'_, '_, '_>, is_v6: bool) -> io::Result<Option<OwnedFd>> 
         for socket in [old.as_fd(), socket.as_fd()] {
             Setting::ReuseAddress.set(socket, [1, 0])?;
         }
-        internet::take_address(socket.as_fd(), bound)?;
+        internet::bind(socket.as_fd(), bound)?;
         Setting::ReuseAddress.set(socket.as_fd(), reuses)?;
     }
     options::keep(old.as_fd(), socket.as_fd(), None);
@@ -94,7 +94,7 @@ fn confirmed(own: &mut Queue<'_, '_, '_>) -> Result<()> {
         Ok(responder) => address_of(responder),
         // The event was one of an earlier connection; or a process was killed before it called, or with the error in its hands.
         Err(error) if error.kind() == ErrorKind::NotConnected => {
-            return if internet::is_calling(socket.as_fd()) { Ok(()) } else { lost(own, ABORTED) };
+            return if internet::is_connecting(socket.as_fd()) { Ok(()) } else { lost(own, ABORTED) };
         }
         Err(error) => return lost(own, number_of(&error)),
     };

@@ -103,7 +103,7 @@ fn bound(queue: &Queue<'_, '_, '_>, address: SocketAddr) -> io::Result<(OwnedFd,
         Setting::OnlyV6.set(fd, [1, 0])?;
     }
     options::set_all(queue, fd, address.is_ipv6())?;
-    internet::take_address(fd, address)?;
+    internet::bind(fd, address)?;
     let (bound, namespace) = (internet::own_address(fd)?, internet::namespace(fd)?);
     Ok((socket, bound, namespace))
 }

@@ -63,7 +63,7 @@ fn process_of(name: &str, beginning: &str) -> Option<u32> {
 /// A connection to a broker whose name is correct. Other listeners are not waited for.
 fn connect(name: &str, pid: u32) -> Result<Option<(Connection, Peer)>> {
     let Some(socket) = if_there(abstract_socket::connect(name, Duration::from_secs(1)))? else { return Ok(None) };
-    let Some(peer) = if_there(Peer::of(&socket))? else { return Ok(None) };
+    let Some(peer) = if_there(Peer::from_socket(&socket))? else { return Ok(None) };
     // A child of a broker's process has the socket, and no thread.
     let is_broker = peer.pid() == pid && peer.is_alive()?;
     Ok(is_broker.then_some((socket, peer)))

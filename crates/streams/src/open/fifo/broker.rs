@@ -103,7 +103,7 @@ impl Gate {
     }
 
     fn admit(&self, socket: &Connection) -> std::io::Result<()> {
-        let peer = Peer::of(socket)?;
+        let peer = Peer::from_socket(socket)?;
         show(&self.node)?;
         if shows(&self.node, &peer)? {
             let files: [BorrowedFd<'_>; 2] = std::array::from_fn(|at| self.files[at].as_fd());
