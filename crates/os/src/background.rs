@@ -1,5 +1,5 @@
-//! A thread that works for a value of this process until the value is dropped. A forked child has the value, but no
-//! such thread.
+//! A background thread that ends when the value that owns it is dropped. A forked child has a copy of the value, but not the
+//! thread.
 
 use std::fmt;
 use std::io;
@@ -11,26 +11,26 @@ use crate::files;
 use crate::fork::{self, Epoch};
 use crate::thread::{self, Thread};
 
-/// The thread, until it is dropped. Its owner drops it before the values that the thread uses.
+/// Owns the thread. Dropping it ends the thread. Drop it before the values that the thread uses.
 #[derive(Debug)]
 pub struct Background {
     stop: Stop,
     thread: Option<Thread>,
-    /// Set when the thread may get into [`fork::held_off`] during a fork, because the thread that waits for its end is there.
+    /// Set if the thread may enter [`fork::held_off`] during a fork, because the thread that waits for its end is in there.
     lent: Arc<AtomicBool>,
-    /// The thread's number, once it runs.
+    /// The id of the thread, once it runs.
     id: Arc<AtomicU32>,
-    /// The process of the thread, by its fork epoch.
+    /// The fork epoch of the thread's process.
     epoch: u64,
     epoch_word: Epoch,
 }
 
 /// How the thread is told to end.
 enum Stop {
-    /// By a byte in a pipe. The other end, which the thread polls, is held here and not by the thread, so that a forked child
-    /// closes its copy.
+    /// By a byte in a pipe. This value owns the reading end too, which the thread polls, so that a forked child closes its
+    /// copy.
     Byte { stop: OwnedFd, _stopped: OwnedFd },
-    /// By a call.
+    /// By a call of the function.
     Call(Box<dyn Fn() + Send + Sync>),
 }
 
@@ -41,22 +41,22 @@ impl fmt::Debug for Stop {
 }
 
 impl Background {
-    /// Starts a thread that runs `body`, which returns soon after its argument has become readable. If `body` drops this value
-    /// itself, it returns without another use of the argument.
+    /// Starts a thread that runs `body`. `body` must return soon after its argument has become readable. If `body` drops this
+    /// value itself, it must not use the argument afterwards.
     ///
     /// # Errors
     /// `EMFILE` without two free descriptors; `EAGAIN` when the process has as many threads as it may.
     pub fn start(body: impl FnOnce(BorrowedFd<'_>) + Send + 'static) -> io::Result<Background> {
         let (stopped, stop) = files::pipe()?;
-        let number = stopped.as_raw_fd();
+        let fd = stopped.as_raw_fd();
         Background::run(Stop::Byte { stop, _stopped: stopped }, move || {
-            // SAFETY: it is closed after this thread has ended, since a byte fits into the empty pipe; or in this thread, which then
-            // does not use it any more.
-            body(unsafe { BorrowedFd::borrow_raw(number) });
+            // SAFETY: the drop closes the descriptor after this thread has ended: the byte that ends it fits into the empty pipe.
+            // Or this thread closes it, and then does not use it any more.
+            body(unsafe { BorrowedFd::borrow_raw(fd) });
         })
     }
 
-    /// Starts a thread that runs `body`, which returns soon after a call of `stop`.
+    /// Starts a thread that runs `body`. `body` must return soon after a call of `stop`.
     ///
     /// # Errors
     /// `EAGAIN` when the process has as many threads as it may.
@@ -81,7 +81,7 @@ impl Background {
         Ok(Background { stop, thread: Some(thread), lent, id, epoch, epoch_word })
     }
 
-    /// Whether the thread runs in this process: a forked child has none.
+    /// Returns whether the thread runs in this process. In a forked child it does not.
     pub fn is_here(&self) -> bool {
         self.epoch_word.is(self.epoch)
     }
@@ -90,9 +90,9 @@ impl Background {
 impl Drop for Background {
     fn drop(&mut self) {
         let Some(thread) = self.thread.take().filter(|_| self.is_here()) else { return };
-        // The thread itself does not wait for its end.
+        // The thread may drop this value itself, and must not wait for its own end.
         let is_own = self.id.load(Ordering::Relaxed) == thread::id();
-        // Else the thread could wait for a fork, which waits for the calling thread.
+        // Otherwise the thread could wait for a fork, which waits for the calling thread.
         self.lent.store(fork::is_held_off(), Ordering::Release);
         if is_own {
             return;
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn the_thread_has_ended_once_it_is_dropped() {
+    fn drop_waits_for_the_end_of_the_thread() {
         let ended = Arc::new(AtomicBool::new(false));
         let end = ended.clone();
         let background = Background::start(move |stopped| {
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_forked_child_has_no_thread_and_waits_for_none() {
+    fn drop_in_a_forked_child_waits_for_no_thread() {
         let Some(_alone) = run_in_own_process() else { return };
         let mut background = Some(Background::start(wait_for).expect("a thread"));
         let mut child = Child::fork(|| {
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_ends_while_a_fork_waits_for_the_one_that_ends_it() {
+    fn thread_ends_while_a_fork_waits_for_its_owner() {
         let Some(_alone) = run_in_own_process() else { return };
         let (tell, told) = mpsc::channel();
         std::thread::spawn(move || {
@@ -161,7 +161,7 @@ mod tests {
                     fork::held_off(|| ());
                 })
                 .expect("a thread");
-                // It waits for us.
+                // The fork waits for this thread, which is in `held_off`.
                 let forks = std::thread::spawn(|| drop(Child::fork(|| 0).expect("fork")));
                 std::thread::sleep(Duration::from_millis(100));
                 assert!(!forks.is_finished());
@@ -172,6 +172,6 @@ mod tests {
             .expect("no panic");
             tell.send(()).expect("the test waits");
         });
-        told.recv_timeout(Duration::from_secs(10)).expect("each waits for another one");
+        told.recv_timeout(Duration::from_secs(10)).expect("no deadlock");
     }
 }

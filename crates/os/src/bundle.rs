@@ -1,5 +1,5 @@
-//! Several descriptors passed as one: a socket in which they wait. A program that gets one descriptor, by SCM_RIGHTS or otherwise,
-//! gets all that belongs to it.
+//! A bundle: one descriptor that stands for several. It is a socket in whose queue the others are. A program that receives the
+//! one descriptor, by SCM_RIGHTS or otherwise, can take all of them out of it.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -9,10 +9,10 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use crate::descriptors;
 use crate::file_facts::is_local_pair;
 
-/// The first packet's bytes: no other socket has them by chance.
+/// The bytes of the packet, by which a bundle is recognized.
 const MAGIC: &[u8; 32] = b"headwater bundle of descriptors\n";
 
-/// Makes a descriptor that stands for these, at most twelve.
+/// Makes a bundle of up to twelve descriptors.
 ///
 /// # Errors
 /// `EMFILE` without two free descriptors; `InvalidInput` for more than twelve.
@@ -22,17 +22,17 @@ pub fn make(files: &[BorrowedFd<'_>]) -> io::Result<OwnedFd> {
     Ok(outside)
 }
 
-/// Returns copies of the descriptors for which one stands; None if it is another file. The descriptor is left as it is until
+/// Returns copies of the descriptors in a bundle; `None` if the file is not a bundle. The bundle keeps its descriptors until
 /// [`empty`] is called.
 ///
 /// # Errors
-/// `EMFILE` without so many free descriptors; the errors of recvmsg(2).
+/// `EMFILE` without enough free descriptors; the errors of recvmsg(2).
 pub fn open(file: BorrowedFd<'_>) -> io::Result<Option<Vec<OwnedFd>>> {
     if !is_local_pair(file) {
         return Ok(None);
     }
     let mut bytes = [0; MAGIC.len() + 1];
-    // A socket of the program's keeps its packets: they are only looked at first.
+    // Only peek: if the file is a socket of the program, its packets must stay.
     match rustix::net::recv(file, &mut bytes[..], rustix::net::RecvFlags::PEEK | rustix::net::RecvFlags::DONTWAIT) {
         Ok((len, _)) if bytes[..len] == MAGIC[..] => {}
         _ => return Ok(None),
@@ -40,9 +40,9 @@ pub fn open(file: BorrowedFd<'_>) -> io::Result<Option<Vec<OwnedFd>>> {
     Ok(Some(descriptors::peek_all(file, &mut bytes)?.1))
 }
 
-/// Takes out the descriptors for which one stands: from now on it stands for nothing. Of a descriptor from [`open`].
+/// Removes the descriptors from a bundle that [`open`] has recognized.
 pub fn empty(file: BorrowedFd<'_>) {
-    // Without room for descriptors the kernel closes them.
+    // The call has no room for descriptors, so the kernel closes them.
     let _ = rustix::net::recv(file, &mut [0; 1][..], rustix::net::RecvFlags::DONTWAIT);
 }
 
@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn descriptors_come_out_as_they_went_in_and_other_sockets_are_left_alone() {
+    fn open_returns_the_bundled_files_and_leaves_other_sockets_alone() {
         let (source, sink) = io::pipe().expect("pipe");
         let bundle = make(&[source.as_fd(), sink.as_fd()]).expect("room");
         let inodes =

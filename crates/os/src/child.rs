@@ -1,11 +1,11 @@
-//! Forked children that cannot outlive their parent, and waiting for them.
+//! Child processes that cannot outlive their parent: forking them, waiting for them, and ending them.
 
 use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitStatus;
 
-/// A child process. Dropping it kills it and waits for it, so that no child is ever left behind.
+/// A child process. Dropping it kills the process and waits for it, so that no child is left behind.
 #[derive(Debug)]
 pub struct Child {
     pid: libc::pid_t,
@@ -13,16 +13,16 @@ pub struct Child {
 }
 
 impl Child {
-    /// Forks a child that runs `body` and exits with what it returns (101 after a panic). The kernel kills the child
-    /// when the calling thread ends.
+    /// Forks a child that runs `body` and exits with its result, or with 101 after a panic. The kernel kills the child when
+    /// the calling thread ends.
     ///
-    /// The caller must have one thread only: a lock that another thread holds would stay locked in the child.
+    /// The process must have only one thread: a lock that another thread holds would stay locked in the child.
     ///
     /// # Errors
     /// The errors of `fork(2)`: `EAGAIN` or `ENOMEM`.
     pub fn fork(body: impl FnOnce() -> i32) -> io::Result<Child> {
         let parent = std::process::id();
-        // SAFETY: the documented condition (one thread) makes every lock free in the child; the caller keeps it.
+        // SAFETY: the caller keeps the documented condition (one thread), so every lock is free in the child.
         match unsafe { libc::fork() } {
             -1 => Err(io::Error::last_os_error()),
             0 => {
@@ -35,10 +35,10 @@ impl Child {
         }
     }
 
-    /// As [`Child::fork`], but the child continues when the parent ends; the caller waits for it by the id that is
-    /// returned.
+    /// Like [`Child::fork`], but the child continues when the parent ends. Returns its process id, by which the caller can
+    /// wait for it.
     ///
-    /// The caller must have one thread only, as there.
+    /// The process must have only one thread.
     ///
     /// # Errors
     /// The errors of `fork(2)`: `EAGAIN` or `ENOMEM`.
@@ -55,12 +55,12 @@ impl Child {
         }
     }
 
-    /// Its process id.
+    /// Returns the process id.
     pub fn id(&self) -> u32 {
         self.pid.unsigned_abs()
     }
 
-    /// Waits until it ends.
+    /// Waits until the process has ended.
     ///
     /// # Errors
     /// The errors of `waitpid(2)`.
@@ -68,7 +68,7 @@ impl Child {
         self.reap(0).map(|status| status.expect("waitpid without WNOHANG answers with a status"))
     }
 
-    /// Its status, if it has ended.
+    /// Returns the exit status, if the process has ended.
     ///
     /// # Errors
     /// The errors of `waitpid(2)`.
@@ -80,7 +80,7 @@ impl Child {
         if self.status.is_none() {
             let mut raw = 0;
             loop {
-                // SAFETY: `raw` is a valid place for the status; the pid is our own, not yet reaped child.
+                // SAFETY: `raw` is a valid place for the status; the pid is that of our child, which was not reaped yet.
                 match unsafe { libc::waitpid(self.pid, &mut raw, options) } {
                     0 => break,
                     -1 => {
@@ -91,7 +91,7 @@ impl Child {
                     }
                     _ => {
                         let status = ExitStatus::from_raw(raw);
-                        // Stopped is not ended.
+                        // A stopped process has not ended.
                         self.status = Some(status).filter(|status| status.stopped_signal().is_none());
                         break;
                     }
@@ -101,17 +101,17 @@ impl Child {
         Ok(self.status)
     }
 
-    /// Kills it with SIGKILL; nothing happens if it has ended.
+    /// Kills the process with SIGKILL. Does nothing if it has ended.
     pub fn kill(&mut self) {
         if self.status.is_none() {
-            // SAFETY: the pid is our own child and not reaped, so it names no other process.
+            // SAFETY: the pid is that of our child, which was not reaped yet, so no other process has it.
             unsafe { libc::kill(self.pid, libc::SIGKILL) };
         }
     }
 }
 
 impl Child {
-    /// Stops it with SIGSTOP, and returns once all of its threads stand still; also if it has ended.
+    /// Stops the process with SIGSTOP, and returns after all its threads have stopped. Does nothing if it has ended.
     ///
     /// # Errors
     /// The errors of `waitpid(2)`.
@@ -124,7 +124,7 @@ impl Child {
         Ok(())
     }
 
-    /// Continues it after [`Child::stop`]; nothing happens if it has ended.
+    /// Continues the process after [`Child::stop`]. Does nothing if it has ended.
     pub fn resume(&self) {
         if self.status.is_none() {
             // SAFETY: as in `kill`.
@@ -140,7 +140,7 @@ impl Drop for Child {
     }
 }
 
-/// Asks the kernel to kill this process when its parent's thread ends, and ends at once if `parent` is gone already.
+/// Makes the kernel kill this process when the parent's thread ends. Ends the process at once if `parent` has already ended.
 pub fn die_with(parent: u32) {
     // SAFETY: PR_SET_PDEATHSIG takes a signal number and touches no memory.
     unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
@@ -151,7 +151,7 @@ pub fn die_with(parent: u32) {
     }
 }
 
-/// Makes the calling process the leader of a process group of its own.
+/// Makes the calling process the leader of a new process group.
 pub fn lead_group() {
     // SAFETY: setpgid(0, 0) touches no memory; it can only fail for a session leader, which leads a group already.
     unsafe { libc::setpgid(0, 0) };
@@ -160,22 +160,22 @@ pub fn lead_group() {
 /// Kills every process of the group that `leader` leads.
 pub fn kill_group(leader: u32) {
     if let Ok(pid) = libc::pid_t::try_from(leader) {
-        // SAFETY: touches no memory; a group that is gone gives ESRCH, which is what the caller wants.
+        // SAFETY: touches no memory. ESRCH means that the group is already gone.
         unsafe { libc::kill(-pid, libc::SIGKILL) };
     }
 }
 
-/// Whether a process with this id exists (as a zombie too).
+/// Returns whether a process with this id exists. A zombie counts.
 pub fn exists(pid: u32) -> bool {
-    // SAFETY: signal 0 only asks.
+    // SAFETY: signal 0 is not sent.
     let answer = unsafe { libc::kill(pid as libc::pid_t, 0) };
     answer == 0 || io::Error::last_os_error().raw_os_error() == Some(libc::EPERM)
 }
 
-/// Ends this process as SIGKILL from outside does: at once, without a destructor, a handler or a buffer written out.
+/// Ends this process with SIGKILL: at once, without running destructors or handlers and without flushing buffers.
 pub fn kill_self() -> ! {
     // SAFETY: the signal goes to this process alone and touches no memory; it cannot be caught.
     unsafe { libc::kill(libc::getpid(), libc::SIGKILL) };
-    // The kernel delivers it before the call returns; this is for the compiler.
+    // Never reached: the kernel delivers the signal before the call returns.
     std::process::abort()
 }

@@ -1,4 +1,4 @@
-//! The monotonic clock that every timed batch reads.
+//! The monotonic clock: reading it, its cost, and sleeping by it.
 
 use std::time::Duration;
 
@@ -6,30 +6,31 @@ use rustix::io::Errno;
 use rustix::thread::clock_nanosleep_absolute;
 use rustix::time::{ClockId, Timespec, clock_gettime};
 
-/// Nanoseconds of `CLOCK_MONOTONIC`, the same on every CPU and in every process.
+/// Returns `CLOCK_MONOTONIC` in nanoseconds. It is the same on all CPUs and in all processes.
 #[inline]
 pub fn now_ns() -> u64 {
     let now = clock_gettime(ClockId::Monotonic);
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
-/// The same clock as of the last tick, 1 to 10 ms ago: a quarter of the cost.
+/// Returns the same clock as of the last timer tick, which was up to 10 ms ago. Costs a quarter of [`now_ns`].
 #[inline]
 pub fn coarse_ns() -> u64 {
     let now = clock_gettime(ClockId::MonotonicCoarse);
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
-/// What reading the clock costs and how fine it is.
+/// The cost and the resolution of the clock.
 #[derive(Clone, Copy, Debug)]
 pub struct ClockCost {
-    /// Cost of one read, ns.
+    /// The cost of one read in ns.
     pub read_ns: f64,
-    /// Smallest step between two reads that differ, ns.
+    /// The smallest difference between two reads that differ, in ns.
     pub resolution_ns: f64,
 }
 
-/// Measures the clock itself: the cheapest of several short loops, because any disturbance makes a loop longer.
+/// Measures the clock. The result is that of the cheapest of several short loops, because a disturbance only makes a loop
+/// longer.
 pub fn measure() -> ClockCost {
     const LOOPS: usize = 20;
     const READS: u64 = 2_000;

@@ -1,10 +1,10 @@
-//! CPUs: those of the machine, those that this process may use, and moving the calling thread.
+//! CPUs: which ones are online, which ones this thread may use, and binding the thread to some of them.
 
 use std::io;
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
 
-/// The CPUs that the calling thread may use, ascending.
+/// Returns the CPUs that the calling thread may use, in ascending order.
 ///
 /// # Errors
 /// The errors of `sched_getaffinity(2)`.
@@ -13,14 +13,14 @@ pub fn allowed() -> io::Result<Vec<u32>> {
     Ok((0..CpuSet::MAX_CPU).filter(|&cpu| set.is_set(cpu)).map(|cpu| cpu as u32).collect())
 }
 
-/// CPUs that are on line, at least 1. More than this process may use, if its affinity is restricted.
+/// Returns the number of CPUs that are online, at least 1. This process may be restricted to fewer.
 pub fn online() -> u32 {
-    // SAFETY: sysconf(3) takes a number and touches no memory of ours.
+    // SAFETY: sysconf(3) takes a number and touches no memory.
     let count = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) };
     u32::try_from(count).unwrap_or(1).max(1)
 }
 
-/// The CPU that the calling thread runs on at this moment; a hint, since it may move right after.
+/// Returns the CPU that the calling thread runs on. It is a hint: the thread may move at any time.
 pub fn current() -> u32 {
     sched_getcpu() as u32
 }
@@ -28,7 +28,7 @@ pub fn current() -> u32 {
 /// Binds the calling thread to `cpu`.
 ///
 /// # Errors
-/// The errors of `sched_setaffinity(2)`: `EINVAL` when the CPU is off line or not allowed.
+/// The errors of `sched_setaffinity(2)`: `EINVAL` if the CPU is offline or not allowed.
 pub fn bind(cpu: u32) -> io::Result<()> {
     bind_to(&[cpu])
 }

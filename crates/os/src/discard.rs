@@ -1,6 +1,6 @@
-//! Closing what another process has sent, without waiting for it. The last close of a file can take as long as its sender likes: that of a
-//! TCP socket with SO_LINGER, of a local socket in whose queue one lies, of a file of a file system in user space
-//! (docs/decisions/0032-what-closes-for-others.md).
+//! Closing files that another process has sent, without waiting. The last close of a file can take as long as its sender
+//! likes: if the file is a TCP socket with SO_LINGER, a local socket with such a file in its queue, or in a user-space file
+//! system (docs/decisions/0032-what-closes-for-others.md).
 
 use std::io;
 use std::os::fd::{BorrowedFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
@@ -11,14 +11,14 @@ use rustix::net::{AddressFamily, sockopt};
 use crate::descriptors;
 use crate::thread::Thread;
 
-/// Closes descriptors that another process has sent. Files whose close may wait are closed by a thread for which no other one waits; if none can
-/// be started they stay open.
+/// Closes files that another process has sent. If the close of a file may wait, a detached thread closes it. If that thread
+/// cannot be started, the file stays open.
 pub fn files(files: Vec<OwnedFd>) {
     files_beside(files, &[]);
 }
 
-/// As [`files`], of which the caller keeps some too. A socket among these is closed at once, because that is not its last close: the
-/// caller decides when it ends. A file of a file system in user space is told of every close, and may make each wait.
+/// Like [`files`], for a caller that keeps copies of some of them, `kept`. A socket with a kept copy is closed at once, because
+/// that is not its last close. A file of a user-space file system is not, because every close of it may wait.
 pub(crate) fn files_beside(files: Vec<OwnedFd>, kept: &[OwnedFd]) {
     let slow = files.into_iter().filter(|file| !closes_at_once(file, kept));
     let slow: Vec<RawFd> = slow.map(IntoRawFd::into_raw_fd).collect();
@@ -26,9 +26,9 @@ pub(crate) fn files_beside(files: Vec<OwnedFd>, kept: &[OwnedFd]) {
         return;
     }
     let closer = Thread::start(move || {
-        for number in slow {
-            // SAFETY: the descriptor was taken out of its owner for this thread.
-            drop(unsafe { OwnedFd::from_raw_fd(number) });
+        for fd in slow {
+            // SAFETY: the descriptor was taken from its owner for this thread.
+            drop(unsafe { OwnedFd::from_raw_fd(fd) });
         }
     });
     if let Ok(closer) = closer {
@@ -37,17 +37,18 @@ pub(crate) fn files_beside(files: Vec<OwnedFd>, kept: &[OwnedFd]) {
 }
 
 fn closes_at_once(file: &OwnedFd, kept: &[OwnedFd]) -> bool {
-    /// The type of file systems in user space (linux/magic.h).
+    /// The type of user-space file systems (linux/magic.h).
     const FUSE: i64 = 0x6573_5546;
     let Ok(status) = rustix::fs::fstat(file) else { return false };
     match FileType::from_raw_mode(status.st_mode) {
         FileType::Fifo => true,
-        // /dev/null and its kin (linux/major.h, MEM_MAJOR).
+        // /dev/null and other memory devices (linux/major.h, MEM_MAJOR).
         FileType::CharacterDevice => rustix::fs::major(status.st_rdev) == 1,
         // The field has different types on different architectures.
         #[allow(clippy::unnecessary_cast)]
         FileType::RegularFile => rustix::fs::fstatfs(file).is_ok_and(|system| system.f_type as i64 != FUSE),
-        // The port of one that was the last is free at once. In the queue of a local socket other files may lie.
+        // An internet socket without SO_LINGER: its close does not wait, and frees its port at once. A local socket may have
+        // other files in its queue.
         FileType::Socket => {
             let is_same = |other: &OwnedFd| {
                 rustix::fs::fstat(other)
@@ -62,9 +63,9 @@ fn closes_at_once(file: &OwnedFd, kept: &[OwnedFd]) -> bool {
     }
 }
 
-/// Takes everything out of a socket's queue. Does not wait. Returns the descriptors that lay there.
+/// Takes all packets out of a socket's queue, and returns the descriptors in them. Does not wait.
 pub(crate) fn drain(socket: BorrowedFd<'_>) -> Vec<OwnedFd> {
-    // With this each packet has a control part, and the end has none: a packet may have no bytes.
+    // With this option every packet has control data. Only that tells a packet without bytes from the end of the connection.
     if sockopt::set_socket_passcred(socket, true).is_err() {
         return Vec::new();
     }
@@ -78,7 +79,7 @@ pub(crate) fn drain(socket: BorrowedFd<'_>) -> Vec<OwnedFd> {
     files
 }
 
-/// A socket whose last close waits for a minute, and the peer that does not read; for tests.
+/// Returns a socket whose last close waits for a minute, and its peer, which does not read. For tests.
 #[doc(hidden)]
 pub fn lingering_socket() -> (OwnedFd, OwnedFd) {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
@@ -98,7 +99,7 @@ mod tests {
     use crate::abstract_socket::{self, Connection, Listener};
     use crate::doorbell::Doorbell;
 
-    /// What arrives, with a lingering socket, at the process that connects.
+    /// Sends `bytes` with a lingering socket to a process that has connected. Returns its connection, and the socket's peer.
     fn arrived(bytes: &[u8], empty_first: bool) -> (Connection, OwnedFd) {
         static COUNT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
         let count = COUNT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
@@ -115,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn what_another_process_has_sent_is_closed_without_waiting() {
+    fn received_files_are_closed_without_waiting() {
         let start = std::time::Instant::now();
         let patience = std::time::Duration::from_secs(5);
         let (visitor, _kept) = arrived(b"x", false);
@@ -135,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_listener_s_visitors_send_no_descriptors() {
+    fn listener_refuses_descriptors() {
         let name = format!("headwater-test-refused-{}", std::process::id());
         let listener = Listener::bind(&name).expect("free");
         let visitor = abstract_socket::connect(&name, std::time::Duration::from_secs(5)).expect("it listens");

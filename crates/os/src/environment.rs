@@ -1,22 +1,26 @@
-//! The environment, as far as a program may trust it: a program with more rights than its starter may not.
+//! Environment variables that a program may trust. A program that has more rights than the user who started it trusts none.
 
 use std::ffi::OsString;
 
-/// The value of a variable. None if it is not set; and always in a program that was started with more rights than its starter
-/// has (a set-user-ID program, or one with capabilities of its own): its starter could use these rights by it. As
-/// secure_getenv(3), but for the program, which need not be the C library's.
+/// Returns the value of a variable; `None` if it is not set.
+///
+/// In a program with more rights than its starter (a set-user-ID program, or one with file capabilities) the result is always
+/// `None`: otherwise its starter could use the rights by setting the variable. Like secure_getenv(3), but it does not need the
+/// C library.
 pub fn trusted(name: &str) -> Option<OsString> {
     if has_more_rights() { None } else { std::env::var_os(name) }
 }
 
-/// Whether this program was started with more rights than its starter has.
+/// Returns whether this program has more rights than the process that started it.
 pub fn has_more_rights() -> bool {
-    // SAFETY: takes a number, and reads what the kernel has told this process at its start.
+    // SAFETY: takes a number, and reads the auxiliary vector of this process.
     unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
 }
 
-/// Removes a variable, so that programs that this one starts do not get it, if the process has one thread: in C,
-/// another thread may read the environment at any time, and must not while it changes. Returns whether it was removed.
+/// Removes a variable, so that programs that this one starts do not inherit it. Returns whether it was removed.
+///
+/// Does so only if the process has one thread: code in C may read the environment at any time, and must not do so while it
+/// changes.
 pub fn forget(name: &str) -> bool {
     let is_alone = std::fs::read_dir("/proc/self/task").is_ok_and(|threads| threads.count() == 1);
     if is_alone {
@@ -37,7 +41,7 @@ mod tests {
 
     const VARIABLE: &str = "HEADWATER_TEST_TRUSTED";
 
-    /// Not a test of its own: the program that the other one starts.
+    /// Not a test of its own: the program that another test starts.
     #[test]
     fn program() {
         if std::env::var_os(VARIABLE).is_some() {
@@ -46,11 +50,11 @@ mod tests {
     }
 
     #[test]
-    fn a_variable_is_removed_where_no_other_thread_can_read_it() {
-        // No other test may have the standard library's lock of the environment when the child is forked.
+    fn forget_removes_a_variable_if_there_is_one_thread() {
+        // No other test may hold the standard library's lock of the environment when the child is forked.
         let Some(_alone) = run_in_own_process() else { return };
         const FORGOTTEN: &str = "HEADWATER_TEST_FORGOTTEN";
-        // The test's own thread is another.
+        // The test runs in a thread of its own, so there are two.
         assert!(!forget(FORGOTTEN));
         let mut child = crate::child::Child::fork(|| {
             // SAFETY: the child has one thread.
@@ -62,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_with_more_rights_than_its_starter_trusts_nothing() {
+    fn program_with_more_rights_trusts_nothing() {
         let path = std::env::temp_dir().join(format!("headwater-trusted-{}", std::process::id()));
         fs::copy(std::env::current_exe().expect("our own path"), &path).expect("room");
         let said = || {
@@ -72,7 +76,7 @@ mod tests {
             String::from_utf8_lossy(&output.expect("it starts").stdout).into_owned()
         };
         let before = said();
-        // Only root can give it to another group.
+        // Only root can change the group of a file to any other one.
         let given = chown(&path, None, Some(65534)).and_then(|()| {
             fs::set_permissions(&path, fs::Permissions::from_mode(0o2755))?;
             Ok(said())

@@ -1,5 +1,5 @@
-//! Waits until one of several descriptors is ready, without keeping any of them open (epoll(7)); and a descriptor that another
-//! thread makes ready.
+//! An epoll set (epoll(7)), which waits for several descriptors without keeping any of them open; and a waker, a descriptor
+//! that another thread makes ready.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -11,10 +11,10 @@ use rustix::io::Errno;
 
 use crate::own_numbers::settled;
 
-/// What of a descriptor is waited for.
+/// The events to wait for at a descriptor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Interest {
-    /// Something can be read, or the end was reached.
+    /// There is data to read, or the end of the data was reached.
     pub to_read: bool,
     /// There is room to write, or the reader is gone.
     pub to_write: bool,
@@ -23,23 +23,23 @@ pub struct Interest {
 /// A descriptor that is ready.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ready {
-    /// Its number in the set.
+    /// The number that [`Set::watch`] was called with.
     pub number: u64,
-    /// For what; both, if it has ended.
+    /// The events that have occurred. If `has_ended`, both are set.
     pub interest: Interest,
-    /// Its other end is gone, or it has an error.
+    /// The other end is gone, or there is an error.
     pub has_ended: bool,
 }
 
-/// Descriptors that are waited for together, each under a number. It keeps none of them open: one that is closed is gone.
+/// A set of descriptors to wait for, each with a number. A descriptor leaves the set when it is closed.
 #[derive(Debug)]
 pub struct Set(OwnedFd);
 
-/// Events that one wait returns.
+/// The largest number of events that one wait returns.
 const EVENTS: usize = 64;
 
 impl Set {
-    /// An empty one.
+    /// Makes an empty set.
     ///
     /// # Errors
     /// `EMFILE` without a free descriptor.
@@ -47,14 +47,14 @@ impl Set {
         Ok(Set(settled(epoll::create(CreateFlags::CLOEXEC)?)))
     }
 
-    /// Waits for a descriptor from now on, under a number, or for something else of it than before.
+    /// Adds a descriptor with a number, or changes the events to wait for at it.
     ///
     /// # Errors
     /// The errors of epoll_ctl(2).
     pub fn watch(&self, fd: BorrowedFd<'_>, number: u64, interest: Interest) -> io::Result<()> {
-        let of = |on: bool, flag: EventFlags| if on { flag } else { EventFlags::empty() };
-        let flags = of(interest.to_read, EventFlags::IN) | of(interest.to_write, EventFlags::OUT);
-        // One that nothing is waited for tells of its end all the same.
+        let flag_if = |on: bool, flag: EventFlags| if on { flag } else { EventFlags::empty() };
+        let flags = flag_if(interest.to_read, EventFlags::IN) | flag_if(interest.to_write, EventFlags::OUT);
+        // A descriptor in the set would report its end even without flags.
         if flags.is_empty() {
             return self.forget(fd);
         }
@@ -64,7 +64,7 @@ impl Set {
         }
     }
 
-    /// Waits for a descriptor no longer.
+    /// Removes a descriptor from the set, if it is there.
     ///
     /// # Errors
     /// The errors of epoll_ctl(2).
@@ -75,7 +75,7 @@ impl Set {
         }
     }
 
-    /// Sleeps until some are ready, or the time is over; a signal handler ends the sleep too. Returns those that are ready.
+    /// Sleeps until descriptors are ready, `timeout` has passed, or a signal handler has run. Returns the ready descriptors.
     ///
     /// # Errors
     /// The errors of epoll_wait(2).
@@ -99,12 +99,12 @@ impl Set {
     }
 }
 
-/// A descriptor that is ready to be read from when a thread says so.
+/// A descriptor that becomes readable when a thread calls [`Waker::wake`].
 #[derive(Debug)]
 pub struct Waker(OwnedFd);
 
 impl Waker {
-    /// One that is not ready.
+    /// Makes a waker that is not ready.
     ///
     /// # Errors
     /// `EMFILE` without a free descriptor.
@@ -112,13 +112,13 @@ impl Waker {
         Ok(Waker(settled(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?)))
     }
 
-    /// Makes it ready, until [`Waker::clear`].
+    /// Makes the descriptor readable until [`Waker::clear`].
     pub fn wake(&self) {
-        // It fails only when it is ready already.
+        // The write fails only if the descriptor is already readable.
         let _ = rustix::io::write(&self.0, &1_u64.to_ne_bytes());
     }
 
-    /// Makes it not ready.
+    /// Makes the descriptor not readable.
     pub fn clear(&self) {
         let _ = rustix::io::read(&self.0, &mut [0; 8]);
     }
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn each_descriptor_is_told_by_its_own_readiness_until_it_is_closed() {
+    fn wait_returns_ready_descriptors_until_they_are_closed() {
         let (reader, mut writer) = io::pipe().expect("pipe");
         let set = Set::new().expect("epoll");
         set.watch(reader.as_fd(), 1, READ).expect("epoll");
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn a_waker_is_ready_until_it_is_cleared() {
+    fn waker_is_ready_until_it_is_cleared() {
         let (waker, set) = (Waker::new().expect("eventfd"), Set::new().expect("epoll"));
         set.watch(waker.as_fd(), 7, READ).expect("epoll");
         waker.wake();

@@ -1,10 +1,10 @@
-//! The asymmetric fence: two sides each write one word and then read the other's (Dekker's pattern). One side does it
-//! on every operation, the other only before it sleeps; the second pays for both.
+//! The asymmetric fence, for Dekker's pattern: each of two sides writes its own word and then reads the other side's word. One
+//! side does so on every operation, the other side only before it sleeps. The second side pays the cost of both fences.
 //!
-//! Used by `headwater-shm`'s biased locks, the streams' sleep and the gauge's ring. Both sides must use the same kind, so the
-//! process that creates a shared region writes the kind into it, and a process that attaches calls [`Fence::join`] with the
-//! kind that it finds there. It never falls back on its own: a process that cannot join must not attach, because the other
-//! side has already stopped paying for a real fence.
+//! Used by the biased locks of `headwater-shm`, by the sleep of streams and by the gauge's ring. Both sides must use the same
+//! kind of fence. So the process that creates a shared region writes the kind into it, and a process that attaches calls
+//! [`Fence::join`] with that kind. There is no fallback: a process that cannot join must not attach, because the light side
+//! uses no real fence any more.
 
 use std::io;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, compiler_fence, fence};
@@ -13,22 +13,22 @@ use rustix::thread::{MembarrierCommand, MembarrierQuery};
 
 use crate::fork;
 
-/// How the two sides of a Dekker pattern are ordered.
+/// The kind of ordering between the two sides of Dekker's pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Fence {
-    /// A sequentially consistent fence on both sides. Correct everywhere.
+    /// A sequentially consistent fence on both sides. Always correct.
     Symmetric = 1,
-    /// membarrier(2) GLOBAL_EXPEDITED on the heavy side, a compiler fence on the light side. Correct if every process
-    /// that uses the light side has joined.
+    /// membarrier(2) GLOBAL_EXPEDITED on the heavy side, and a compiler fence on the light side. Correct if every process that
+    /// uses the light side has joined.
     Asymmetric = 2,
 }
 
 impl Fence {
-    /// The best kind that this kernel offers, remembered by the process. For the creator of a region.
+    /// Returns the best kind that this kernel supports. For the creator of a region. The result is cached.
     pub fn best() -> Fence {
-        // The number of the kind; 0 before it is known. No lock: a child that was forked while another thread held it would
-        // wait for ever. Threads that probe at the same time find the same.
+        // The number of the kind; 0 before it is known. There is no lock: a child that was forked while another thread held it
+        // would wait for ever. Threads that probe at the same time find the same kind.
         static BEST: AtomicU32 = AtomicU32::new(0);
         if let Some(known) = Fence::from_number(BEST.load(Ordering::Relaxed)) {
             return known;
@@ -38,19 +38,19 @@ impl Fence {
         found
     }
 
-    /// The kind that a creator wrote as a number, or `None` for a number that is none.
+    /// Returns the kind with this number; `None` if there is none.
     pub fn from_number(number: u32) -> Option<Fence> {
         [Fence::Symmetric, Fence::Asymmetric].into_iter().find(|kind| *kind as u32 == number)
     }
 
-    /// Whether the light side pays nothing.
+    /// Returns whether the light side costs nothing.
     #[inline(always)]
     pub fn is_asymmetric(self) -> bool {
         self == Fence::Asymmetric
     }
 
-    /// Makes this process fit for the light side. Every process calls it before its first use, a forked child and a
-    /// process after execve again.
+    /// Prepares this process to use the light side. Every process must call it before its first use, also a forked child, and
+    /// a process after execve(2).
     ///
     /// # Errors
     /// `Unsupported` if the kind is asymmetric and the kernel (or a seccomp filter) refuses the registration.
@@ -61,24 +61,24 @@ impl Fence {
         }
     }
 
-    /// Orders this side's write before its read, on the side that does it often. Pairs with [`Fence::heavy`].
+    /// Orders the write of the frequent side before its read. Pairs with [`Fence::heavy`].
     #[inline(always)]
     pub fn light(self) {
         match self {
-            // The processor may still delay the write; the other side's membarrier interrupts us in time.
+            // The processor may still delay the write. The membarrier of the other side orders it in time.
             Fence::Asymmetric => compiler_fence(Ordering::SeqCst),
             Fence::Symmetric => fence(Ordering::SeqCst),
         }
     }
 
-    /// Orders this side's write before its read, on the side about to sleep. Pairs with [`Fence::light`]: of the two
-    /// sides at least one sees the other's write. Takes some microseconds when asymmetric.
+    /// Orders the write of the side that is about to sleep before its read. Pairs with [`Fence::light`]: at least one of the two
+    /// sides sees the other's write. Takes some microseconds if asymmetric.
     ///
     /// # Errors
-    /// The errors of membarrier(2); after an error nothing is ordered and the caller must not sleep.
+    /// The errors of membarrier(2). After an error nothing is ordered, and the caller must not sleep.
     pub fn heavy(self) -> io::Result<()> {
         match self {
-            // The kernel orders the caller itself by full barriers at entry and exit of the call.
+            // Full barriers at the entry and the exit of the call order the caller itself.
             Fence::Asymmetric => Ok(rustix::thread::membarrier(MembarrierCommand::GlobalExpedited)?),
             Fence::Symmetric => {
                 fence(Ordering::SeqCst);
@@ -88,14 +88,14 @@ impl Fence {
     }
 }
 
-/// The [`fork::epoch`] of the process that is registered; 0: none is.
+/// The [`fork::epoch`] of the registered process; 0 if none is registered.
 static REGISTERED: AtomicU64 = AtomicU64::new(0);
 
-/// Registers the process, as the target of others' barriers. Once: exec loses it, and with it this word; a forked child has
-/// another epoch.
+/// Registers the process as a target of barriers, once. Exec drops the registration and this word; a forked child has another
+/// epoch, and registers again.
 fn register() -> io::Result<()> {
     let process = fork::epoch();
-    // Relaxed: the kernel has done it before the word says so, and nothing is published with it.
+    // Relaxed: the word is stored after the kernel has registered the process, and publishes nothing else.
     if REGISTERED.load(Ordering::Relaxed) == process {
         return Ok(());
     }

@@ -1,5 +1,5 @@
-//! What the kernel says of a descriptor that another process has handed over: which file it is, and who made it. A process asks before it
-//! uses the descriptor. No call here waits, reads or writes the file.
+//! Facts about the file of a descriptor that another process has passed: its kind and its access mode. A process checks them
+//! before it uses the descriptor. No call here waits, reads or writes the file.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
@@ -9,32 +9,32 @@ use rustix::net::sockopt;
 
 use crate::descriptors::{Found, link};
 
-/// Which file a descriptor is of.
+/// The kind of a descriptor's file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "of this workspace alone")]
 pub enum FileFact {
-    /// A socket, by the numbers of socket(2).
+    /// A socket, with the arguments of socket(2).
     Socket {
-        /// The family.
+        /// The address family.
         domain: i32,
         /// The type.
         kind: i32,
         /// The protocol.
         protocol: i32,
     },
-    /// A pipe, with or without a name.
+    /// A pipe or a FIFO.
     Pipe,
-    /// A plain file, a memfd among them.
+    /// A regular file, or a memfd.
     Plain,
-    /// A file without a node, by the kernel's name for its kind: `timerfd`, `eventfd`.
+    /// An anonymous inode, with the kernel's name of its kind: `timerfd`, `eventfd`.
     Anonymous(String),
-    /// A descriptor that names a file and does not open it (O_PATH).
+    /// A descriptor that refers to a file without opening it (O_PATH).
     Unopened,
-    /// A directory, a device, or another file that no caller asks for.
+    /// A directory, a device, or any other file.
     Other,
 }
 
-/// Returns which file a descriptor is of.
+/// Returns the kind of a descriptor's file.
 ///
 /// # Errors
 /// The errors of fcntl(2), fstat(2), getsockopt(2) and readlink(2).
@@ -61,7 +61,7 @@ fn anonymous(fd: BorrowedFd<'_>) -> io::Result<FileFact> {
     Ok(name.map_or(FileFact::Other, |name| FileFact::Anonymous(name.to_owned())))
 }
 
-/// Returns whether a call that reads or writes the file fails instead of waiting (O_NONBLOCK).
+/// Returns whether reading and writing the file fail instead of waiting (O_NONBLOCK).
 ///
 /// # Errors
 /// The errors of fcntl(2).
@@ -69,7 +69,7 @@ pub fn is_nonblocking(fd: impl AsFd) -> io::Result<bool> {
     Ok(rustix::fs::fcntl_getfl(fd)?.contains(OFlags::NONBLOCK))
 }
 
-/// Returns whether the file is open for reading and writing.
+/// Returns whether the file is open for both reading and writing.
 ///
 /// # Errors
 /// The errors of fcntl(2).
@@ -77,7 +77,7 @@ pub fn is_read_write(fd: impl AsFd) -> io::Result<bool> {
     has_access(fd, OFlags::RDWR)
 }
 
-/// Returns whether the file is open for writing alone.
+/// Returns whether the file is open for writing only.
 ///
 /// # Errors
 /// The errors of fcntl(2).
@@ -90,9 +90,10 @@ fn has_access(fd: impl AsFd, access: OFlags) -> io::Result<bool> {
     Ok(!flags.contains(OFlags::PATH) && flags & OFlags::ACCMODE == access)
 }
 
-/// Returns whether a descriptor is of one of a pair of local packet sockets that socketpair(2) has made. Any other local socket may lead
-/// to a process that trusts the credentials of its senders: a service listens under a name, and both ends of its connections show it, or
-/// the listening socket itself, by a name or by the state.
+/// Returns whether a descriptor refers to one of a pair of local packet sockets that socketpair(2) has made.
+///
+/// Any other local socket may lead to a service that trusts the credentials of its senders. A service listens at a name, so
+/// its listening socket and both ends of its connections have a name or a listening state.
 pub fn is_local_pair(socket: impl AsFd) -> bool {
     let fd = socket.as_fd();
     let seqpacket = FileFact::Socket { domain: libc::AF_UNIX, kind: libc::SOCK_SEQPACKET, protocol: 0 };
@@ -107,7 +108,7 @@ pub fn is_local_pair(socket: impl AsFd) -> bool {
     fact(fd).is_ok_and(|fact| fact == seqpacket) && unnamed(libc::getsockname) && unnamed(libc::getpeername)
 }
 
-/// Returns whether a descriptor is of a local packet socket at which its process listens, and at which no call waits for a connection.
+/// Returns whether a descriptor refers to a local packet socket that listens and is non-blocking.
 pub fn is_local_listener(socket: impl AsFd) -> bool {
     let fd = socket.as_fd();
     let seqpacket = FileFact::Socket { domain: libc::AF_UNIX, kind: libc::SOCK_SEQPACKET, protocol: 0 };
@@ -128,7 +129,7 @@ mod tests {
     use crate::files;
 
     #[test]
-    fn each_file_is_what_the_kernel_says() {
+    fn fact_tells_kinds_of_files_apart() {
         let socket = |domain, kind, protocol| FileFact::Socket { domain, kind, protocol };
         let fact = |fd: &dyn AsFd| fact(fd.as_fd()).expect("open");
         let tcp = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
@@ -150,13 +151,13 @@ mod tests {
     }
 
     #[test]
-    fn a_pair_is_told_from_sockets_that_lead_to_a_service() {
+    fn only_a_socketpair_counts_as_a_local_pair() {
         let pair = || socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None).expect("pair");
         let (near, far) = pair();
         assert!(is_local_pair(&near) && is_local_pair(&far) && !is_local_listener(&near));
-        assert_eq!(abstract_socket::peer_user(&near).expect("asked"), files::own_user(), "who has made it");
+        assert_eq!(abstract_socket::peer_user(&near).expect("asked"), files::own_user(), "the user who has made it");
         drop(far);
-        assert!(is_local_pair(&near), "its other end is gone");
+        assert!(is_local_pair(&near), "also after its other end is gone");
         let name = format!("headwater-test-facts-{}", std::process::id());
         let listener = Listener::bind(&name).expect("free");
         let client = abstract_socket::connect(&name, std::time::Duration::from_secs(1)).expect("it listens");
@@ -168,7 +169,7 @@ mod tests {
         let path = std::env::temp_dir().join(format!("headwater-facts-{}", std::process::id()));
         let stream = UnixListener::bind(&path).expect("free");
         std::fs::remove_file(&path).expect("there");
-        assert!(!is_local_listener(&stream), "of bytes");
+        assert!(!is_local_listener(&stream), "a stream socket");
         let (bound, _other) = pair();
         let named: rustix::net::SocketAddrUnix = rustix::net::SocketAddrUnix::new(&path).expect("short");
         rustix::net::bind(&bound, &named).expect("free");
@@ -177,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn access_is_that_of_the_open() {
+    fn access_mode_is_that_of_the_open() {
         let (source, sink) = io::pipe().expect("pipe");
         assert!(is_write_only(&sink).expect("open") && !is_write_only(&source).expect("open"));
         let path = files::find(std::path::Path::new("/dev/null")).expect("there");

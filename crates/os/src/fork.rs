@@ -1,10 +1,11 @@
-//! Telling a forked child from its parent by one load: a word in a page that the kernel wipes in every child.
+//! Detection of forks by one load: a word in a page that the kernel wipes in every child. And actions during which the process
+//! does not fork.
 //!
-//! A value that a process caches about memory that it shares (its identity, a lock that it holds) is copied by fork and
-//! is then valid in the parent alone. Code that caches such a value keeps the [`epoch`] beside it and compares.
+//! A process caches values about shared memory, such as its identity or a lock that it holds. Fork copies such a value, but it
+//! is valid in the parent only. So code that caches it also stores the [`epoch`], and compares it before each use.
 //!
-//! Where the kernel refuses to wipe the page (before Linux 4.14, or a system call filter), a handler of fork(3) wipes it; a
-//! child of a bare clone(2) is then detected by [`epoch`] alone.
+//! Where the kernel refuses to wipe the page (before Linux 4.14, or by a system call filter), a handler of fork(3) wipes it.
+//! Then only [`epoch`] detects a child of a bare clone(2).
 
 use std::cell::Cell;
 use std::ptr;
@@ -16,46 +17,46 @@ use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 use crate::clock::now_ns;
 use crate::thread::HeldSignals;
 
-/// The word; 0 in a child that has not called [`epoch`] yet, or before the first call.
+/// The epoch word of this process. It is 0 until this process calls [`epoch`].
 #[derive(Debug, Clone, Copy)]
 pub struct Epoch(&'static AtomicU64);
 
 impl Epoch {
-    /// Whether the process is still the one in which [`epoch`] returned `seen`.
+    /// Returns whether this is still the process in which [`epoch`] returned `seen`.
     #[inline(always)]
     pub fn is(self, seen: u64) -> bool {
         self.0.load(Ordering::Relaxed) == seen
     }
 }
 
-/// The word; null before the first call. No lock guards it: in a process that is forked while a thread maps the word,
-/// that thread is missing and the lock would never be released.
+/// The address of the epoch word; null before the first call. No lock guards it: a child that is forked while another thread
+/// maps the word does not have that thread, and the lock would never be released.
 static WORD: AtomicPtr<AtomicU64> = AtomicPtr::new(ptr::null_mut());
-/// The process that has the word, where the kernel does not wipe it; else 0.
+/// The id of the process that has stored the word, if the kernel does not wipe it; otherwise 0.
 static UNWIPED: AtomicU32 = AtomicU32::new(0);
 
-/// The word that changes with every fork; mapped at the first call.
+/// Returns the word that changes with every fork. The first call maps it.
 #[inline]
 pub fn word() -> Epoch {
     let there = WORD.load(Ordering::Acquire);
     let word = if there.is_null() { publish(map()) } else { there };
-    // SAFETY: a word that was published is never unmapped.
+    // SAFETY: a published word is never unmapped.
     Epoch(unsafe { &*word })
 }
 
-/// This process's number: never 0, constant during its life, different in every child and after exec.
+/// Returns the epoch of this process: a number that is never 0 and never changes, and differs in every child and after exec.
 #[inline]
 pub fn epoch() -> u64 {
     let word = word().0;
     let process = UNWIPED.load(Ordering::Relaxed);
     if process != 0 && process != std::process::id() {
-        // Only one thread can get here: a child has one, until it starts others.
+        // Only one thread can get here: a child has one thread until it starts others.
         UNWIPED.store(std::process::id(), Ordering::Relaxed);
         word.store(0, Ordering::Relaxed);
     }
     match word.load(Ordering::Relaxed) {
         0 => {
-            // Relaxed: a number, nothing is published with it. Two threads agree by the exchange.
+            // Relaxed: the number publishes nothing else. The exchange makes two threads agree.
             let fresh = now_ns() << 22 | u64::from(std::process::id());
             word.compare_exchange(0, fresh, Ordering::Relaxed, Ordering::Relaxed).map_or_else(|set| set, |_| fresh)
         }
@@ -63,13 +64,13 @@ pub fn epoch() -> u64 {
     }
 }
 
-/// Has `reset` called in every child of fork(3) from now on, by the one thread that it has. `reset` does what a signal
-/// handler may. Children of a bare clone(2) are not told.
+/// Registers `reset` to be called in every future child of fork(3), by the child's only thread. `reset` may only do what a
+/// signal handler may. It is not called in children of a bare clone(2).
 ///
 /// # Errors
 /// `OutOfMemory`.
 pub fn in_children(reset: extern "C" fn()) -> std::io::Result<()> {
-    // SAFETY: `reset` takes nothing, and code of a program is never unloaded before its handlers are.
+    // SAFETY: `reset` takes no arguments, and the code of a program is not unloaded before its handlers are.
     match unsafe {
         libc::pthread_atfork(None, None, Some(std::mem::transmute::<extern "C" fn(), unsafe extern "C" fn()>(reset)))
     } {
@@ -78,44 +79,48 @@ pub fn in_children(reset: extern "C" fn()) -> std::io::Result<()> {
     }
 }
 
-/// The low half counts the threads in [`held_off`], the high half those in fork(3).
+/// The low half is the number of threads in [`held_off`], the high half the number of threads in fork(3).
 static TURN: AtomicU64 = AtomicU64::new(0);
 const FORKING: u64 = 1 << 32;
 thread_local! {
-    /// This thread is in [`held_off`].
+    /// Whether this thread is in [`held_off`].
     static INSIDE: Cell<bool> = const { Cell::new(false) };
-    /// Set when this thread may enter [`held_off`] during a fork; see [`may_be_lent`].
+    /// Refers to a flag that is set if this thread may enter [`held_off`] during a fork; see [`may_be_lent`].
     static LENT: Cell<*const AtomicBool> = const { Cell::new(ptr::null()) };
 }
 
-/// Whether the calling thread is in [`held_off`].
+/// Returns whether the calling thread is in [`held_off`].
 pub(crate) fn is_held_off() -> bool {
     INSIDE.get()
 }
 
-/// Calls `action`, in which this thread enters [`held_off`] even during a fork once `lent` is set. A thread sets it that is in
-/// [`held_off`] itself, and that stays there until `action` has ended: the fork waits for it, and so for this thread too.
+/// Calls `action`. While `lent` is set, this thread may enter [`held_off`] in it even during a fork.
+///
+/// Only a thread that is in [`held_off`] itself may set `lent`, and it must stay there until `action` has ended. The fork waits
+/// for that thread, and so for this one too.
 pub(crate) fn may_be_lent<T>(lent: &AtomicBool, action: impl FnOnce() -> T) -> T {
     LENT.set(lent);
     let done = action();
     LENT.set(ptr::null());
     done
 }
-/// How long a waiter sleeps: a thread of a higher priority that only yielded would keep the others from running.
+
+/// How long a waiting thread sleeps. If a thread of high priority only yielded, other threads could not run.
 const LOOK_EVERY: Duration = Duration::from_micros(20);
 
-/// Runs `action` while no thread of this process is in fork(3): no child gets descriptors that are opened and closed in
-/// it. A child of a bare clone(2) does. `action` waits for nothing for long, because a fork
-/// waits for it, and for no thread that may call this function, but by the drop of a `Background`; signals are handled after it, so
-/// that no handler forks in it. It may be called in itself.
+/// Runs `action` while no thread of this process is in fork(3). So no child inherits descriptors that `action` opens and
+/// closes, except a child of a bare clone(2).
+///
+/// A fork waits for `action`. So `action` must not wait for long, nor for a thread that may call this function, except by
+/// dropping a `Background`. Signals are handled after `action`, so that no handler forks during it. Calls may be nested.
 pub fn held_off<T>(action: impl FnOnce() -> T) -> T {
     let _inside = (!INSIDE.get()).then(Inside::enter);
     action()
 }
 
-/// That the thread is in [`held_off`], until it is dropped; also by a panic.
+/// Marks the thread as being in [`held_off`] until it is dropped. A panic drops it too.
 struct Inside {
-    // Handled again after the thread has left.
+    // Dropped after the thread has left: then signals are handled again.
     _signals: HeldSignals,
 }
 
@@ -123,15 +128,15 @@ impl Inside {
     #[inline(never)]
     fn enter() -> Inside {
         static HANDLERS: AtomicU32 = AtomicU32::new(0);
-        // Two threads that get here first both install them, which does no harm but is not repeated.
+        // If two threads get here at the same time, both install the handlers. That does no harm.
         if HANDLERS.load(Ordering::Relaxed) == 0 {
-            // SAFETY: the handlers take nothing, and do what a signal handler may.
+            // SAFETY: the handlers take no arguments, and do only what a signal handler may.
             let installed = unsafe { libc::pthread_atfork(Some(begin_fork), Some(end_fork), Some(begin_child)) };
             HANDLERS.store(u32::from(installed == 0), Ordering::Relaxed);
         }
         let signals = HeldSignals::now();
-        // Acquire here and Release at the end: the action stays between the two.
-        // SAFETY: null, or what `may_be_lent` has stored and takes back.
+        // The Acquire here and the Release in `drop` keep the action between the two.
+        // SAFETY: null, or a reference that `may_be_lent` has stored and removes before it ends.
         let is_lent = || unsafe { LENT.get().as_ref() }.is_some_and(|lent| lent.load(Ordering::Acquire));
         while TURN
             .fetch_update(Ordering::Acquire, Ordering::Acquire, |turn| {
@@ -140,7 +145,7 @@ impl Inside {
             .is_err()
         {
             if FORKER.load(Ordering::Relaxed) != epoch() {
-                // A child, whose other handlers run before ours.
+                // This is a child, and a handler of the program runs before ours.
                 forget_fork();
                 continue;
             }
@@ -159,12 +164,12 @@ impl Drop for Inside {
     }
 }
 
-/// The process, by its epoch, that is in fork(3) or was last. Written before [`TURN`] says that one is.
+/// The epoch of the process that is in fork(3), or was last. Written before [`TURN`] says that a thread is in fork(3).
 static FORKER: AtomicU64 = AtomicU64::new(0);
 
 unsafe extern "C" fn begin_fork() {
     FORKER.store(epoch(), Ordering::Relaxed);
-    // Release: after the epoch.
+    // Release: stored after the epoch. Pairs with the Acquire in `Inside::enter`.
     TURN.fetch_add(FORKING, Ordering::AcqRel);
     while !TURN.load(Ordering::Acquire).is_multiple_of(FORKING) {
         std::thread::sleep(LOOK_EVERY);
@@ -172,7 +177,7 @@ unsafe extern "C" fn begin_fork() {
 }
 
 unsafe extern "C" fn end_fork() {
-    // A handler that was installed in the middle of a fork may not have run at its beginning.
+    // If the handlers were installed in the middle of a fork, `begin_fork` has not run.
     let _ = TURN.fetch_update(Ordering::Release, Ordering::Relaxed, |turn| turn.checked_sub(FORKING));
 }
 
@@ -180,13 +185,13 @@ unsafe extern "C" fn begin_child() {
     forget_fork();
 }
 
-/// The child begins with its one thread, and no fork.
+/// Resets [`TURN`] in a child, which begins with one thread and no fork.
 fn forget_fork() {
-    // Not twice: another handler of the child may have called the library, and begun threads.
+    // Only once: another handler of the child may have called the library and started threads already.
     let _ = TURN.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |turn| (turn >= FORKING).then_some(0));
 }
 
-/// Does in a child what the kernel would do.
+/// Wipes the word in a child, where the kernel does not.
 extern "C" fn wipe() {
     // SAFETY: as in `word`.
     if let Some(word) = unsafe { WORD.load(Ordering::Relaxed).as_ref() } {
@@ -194,13 +199,13 @@ extern "C" fn wipe() {
     }
 }
 
-/// Makes a new word the one of this process, unless another thread was faster: then returns that thread's word.
+/// Makes `new` the word of this process. If another thread was faster, returns the word of that thread instead.
 fn publish(new: *mut AtomicU64) -> *mut AtomicU64 {
     match WORD.compare_exchange(ptr::null_mut(), new, Ordering::AcqRel, Ordering::Acquire) {
         Ok(_) => new,
         Err(there) => {
             if new != UNMAPPED.as_ptr().cast() {
-                // SAFETY: `map` has just mapped it, and it was not published.
+                // SAFETY: `map` has just mapped the word, and it was not published.
                 let _ = unsafe { munmap(new.cast(), size_of::<AtomicU64>()) };
             }
             there
@@ -208,19 +213,19 @@ fn publish(new: *mut AtomicU64) -> *mut AtomicU64 {
     }
 }
 
-/// The word of a process that gets no page for it: its limits allow no more memory (RLIMIT_DATA, RLIMIT_AS).
+/// The word of a process that cannot map a page, because its limits allow no more memory (RLIMIT_DATA, RLIMIT_AS).
 static UNMAPPED: AtomicU64 = AtomicU64::new(0);
 
 fn map() -> *mut AtomicU64 {
     let access = ProtFlags::READ | ProtFlags::WRITE;
     // SAFETY: a fresh anonymous mapping aliases nothing, is zeroed and aligned to a page.
     let page = unsafe { mmap_anonymous(ptr::null_mut(), size_of::<AtomicU64>(), access, MapFlags::PRIVATE) };
-    // Miri knows neither this advice nor handlers of fork(3), and forks nothing.
-    // SAFETY: the advice concerns the page that was just mapped, alone.
+    // Miri supports neither this advice nor handlers of fork(3), and its programs do not fork.
+    // SAFETY: the advice concerns only the page that was just mapped.
     let is_wiped = |page| cfg!(miri) || unsafe { madvise(page, 4096, Advice::LinuxWipeOnFork).is_ok() };
     if !page.is_ok_and(is_wiped) {
         UNWIPED.store(std::process::id(), Ordering::Relaxed);
-        // Without the handler a child is detected by its process id.
+        // If the handler cannot be registered, a child is detected by its process id.
         let _ = in_children(wipe);
     }
     page.map_or(UNMAPPED.as_ptr().cast(), |page| page.cast())
@@ -238,7 +243,7 @@ mod tests {
     use crate::refuse::{Refusal, refuse};
 
     #[test]
-    fn a_child_has_an_epoch_of_its_own() {
+    fn child_has_its_own_epoch() {
         let Some(_alone) = run_in_own_process() else { return };
         let here = epoch();
         assert!(here != 0 && here == epoch() && word().is(here));
@@ -247,8 +252,9 @@ mod tests {
         assert!(child.wait().expect("wait").success());
         assert!(word().is(here));
     }
-    /// Not a test of its own: what [`a_child_is_known_where_the_kernel_wipes_no_page`] starts, in a program that has no
-    /// page yet.
+
+    /// Not a test of its own: [`child_is_detected_where_the_kernel_wipes_no_page`] starts it in a program that has not mapped
+    /// the word yet.
     #[test]
     fn without_wiping() {
         if std::env::var_os("HEADWATER_NO_WIPE").is_none() {
@@ -260,7 +266,7 @@ mod tests {
         assert_eq!(UNWIPED.load(Ordering::Relaxed), std::process::id());
         assert!(here == epoch() && word().is(here));
         let known = || {
-            assert!(!word().is(here), "seen by one load");
+            assert!(!word().is(here), "detected by one load");
             let child = epoch();
             let grandchild = || i32::from(word().is(child) || word().is(here) || epoch() == child);
             let mut grandchild = Child::fork(grandchild).expect("fork");
@@ -269,11 +275,11 @@ mod tests {
         let mut child = Child::fork(known).expect("fork");
         assert!(child.wait().expect("wait").success());
         assert!(word().is(here));
-        println!("a child was known");
+        println!("a child was detected");
     }
 
     #[test]
-    fn a_fork_waits_for_no_action_that_has_panicked() {
+    fn held_off_ends_with_a_panic() {
         let Some(_alone) = run_in_own_process() else { return };
         let panicked = std::panic::catch_unwind(|| held_off(|| panic!("as asked")));
         assert!(panicked.is_err() && !is_held_off());
@@ -282,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn a_child_has_nothing_of_what_is_open_for_a_moment() {
+    fn child_inherits_no_descriptor_of_held_off() {
         let Some(_alone) = run_in_own_process() else { return };
         let (source, sink) = crate::files::shared_pipe().expect("pipe");
         let source = std::sync::Arc::new(source);
@@ -303,7 +309,8 @@ mod tests {
         while now_ns() < until {
             let mut child = Child::fork(|| {
                 let mut polled = [PollFd::new(&*source, PollFlags::empty())];
-                // The parent opens it again and again, and this process sees a moment without it unless it has it itself.
+                // The parent opens the writing end again and again. This process sees a hang-up in between, unless it has
+                // inherited a copy.
                 let until = now_ns() + 5_000_000_000;
                 while now_ns() < until {
                     let now = Timespec { tv_sec: 0, tv_nsec: 0 };
@@ -322,11 +329,11 @@ mod tests {
     }
 
     #[test]
-    fn a_child_is_known_where_the_kernel_wipes_no_page() {
+    fn child_is_detected_where_the_kernel_wipes_no_page() {
         let mut program = std::process::Command::new(std::env::current_exe().expect("our own path"));
         program.args(["--exact", "fork::tests::without_wiping", "--nocapture"]).env("HEADWATER_NO_WIPE", "1");
         let done = program.output().expect("it starts");
         let said = String::from_utf8_lossy(&done.stdout);
-        assert!(done.status.success() && said.contains("a child was known"), "{said}");
+        assert!(done.status.success() && said.contains("a child was detected"), "{said}");
     }
 }

@@ -1,27 +1,27 @@
-//! A mutex that no child of fork(3) finds locked by a thread that it does not have.
+//! A mutex that is never locked in a new child of fork(3).
 
 use std::sync::{Mutex, PoisonError, TryLockError};
 
 use crate::fork::held_off;
 
-/// A value that the threads of a process share. It is locked only in [`held_off`], so fork(3) waits until it is free: a child, which
-/// may call the library at once, never waits for a thread of its parent, nor finds a value that was half changed.
+/// A value that the threads of a process share. It is locked only in [`held_off`], so fork(3) waits until it is free. Therefore a
+/// child never waits for a thread that it does not have, and never finds a value that is half changed.
 #[derive(Debug, Default)]
 pub struct ForkMutex<T>(Mutex<T>);
 
 impl<T> ForkMutex<T> {
-    /// A free mutex.
+    /// Makes an unlocked mutex.
     pub const fn new(value: T) -> ForkMutex<T> {
         ForkMutex(Mutex::new(value))
     }
 
-    /// Calls `action` with the value, which no other thread has meanwhile. The rules of [`held_off`] hold for `action`; it does not
-    /// come here again. After an action that has panicked the next one finds what it left.
+    /// Calls `action` with exclusive access to the value. The rules of [`held_off`] apply to `action`, and it must not lock the
+    /// same mutex. If `action` panics, the value stays as it is, and the next action gets it.
     pub fn with<R>(&self, action: impl FnOnce(&mut T) -> R) -> R {
         held_off(|| action(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner)))
     }
 
-    /// As [`ForkMutex::with`]; None if another thread has the value.
+    /// Like [`ForkMutex::with`], but returns `None` if another thread has the value.
     pub fn try_with<R>(&self, action: impl FnOnce(&mut T) -> R) -> Option<R> {
         held_off(|| {
             let mut value = match self.0.try_lock() {
@@ -33,7 +33,7 @@ impl<T> ForkMutex<T> {
         })
     }
 
-    /// The value, of which no other user is left.
+    /// Returns the value without locking.
     pub fn get_mut(&mut self) -> &mut T {
         self.0.get_mut().unwrap_or_else(PoisonError::into_inner)
     }
@@ -49,12 +49,12 @@ mod tests {
     use crate::child::Child;
     use crate::own_process::run_in_own_process;
 
-    /// How many children one test forks, and how long one may take.
+    /// The number of children that a test forks, and the longest time that one may take.
     const CHILDREN: usize = 300;
     const CHILD_MAX: Duration = Duration::from_secs(60);
 
     #[test]
-    fn a_child_never_waits_for_a_thread_of_its_parent_and_finds_a_whole_value() {
+    fn child_finds_the_mutex_free_and_the_value_whole() {
         let Some(_alone) = run_in_own_process() else { return };
         let pair = Arc::new(ForkMutex::new((0_u64, 0_u64)));
         let is_over = Arc::new(AtomicBool::new(false));
@@ -80,14 +80,14 @@ mod tests {
                 assert!(since.elapsed() < CHILD_MAX, "child {number} waits for a thread that it does not have");
                 std::thread::sleep(Duration::from_micros(100));
             };
-            assert!(status.success(), "child {number} has found half a change");
+            assert!(status.success(), "child {number} has found a value that is half changed");
         }
         is_over.store(true, Ordering::Relaxed);
         changer.join().expect("no panic");
     }
 
     #[test]
-    fn an_action_that_panics_leaves_the_value_to_the_next() {
+    fn value_is_usable_after_a_panic() {
         let mut value = ForkMutex::new(1);
         let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             value.with(|value| {

@@ -1,7 +1,7 @@
 //! Sleeping on a word and waking its sleepers, across processes.
 //!
-//! Used by `headwater-shm`, the streams' sleep and the gauge's ring and futex lock. It never spins and never retries: what the
-//! word means, and when to look again, is the caller's business.
+//! Used by `headwater-shm`, the sleep of streams, and the gauge's ring and futex lock. It never spins and never retries. The
+//! caller knows what the word means and when to check it again.
 
 use std::io;
 use std::sync::atomic::{AtomicU32, AtomicU64};
@@ -10,29 +10,29 @@ use std::time::Duration;
 use rustix::io::Errno;
 use rustix::thread::futex::{self, Flags, Timespec};
 
-/// Why [`wait`] came back. Whatever it says, the caller looks at its condition again: a wake-up may be meant for an
+/// The reason why [`wait`] returned. In every case the caller must check its condition again: a wake-up may be meant for an
 /// earlier sleep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Slept {
-    /// Another thread called [`wake`], or the kernel woke us for no reason.
+    /// Another thread has called [`wake`], or the wake-up was spurious.
     Woken,
-    /// The word did not hold the expected value; we did not sleep.
+    /// The word did not have the expected value, and the thread did not sleep.
     Changed,
-    /// The time is over.
+    /// The timeout has passed.
     TimedOut,
     /// A signal handler ran.
     Interrupted,
 }
 
-/// Sleeps while `word` holds `expected`, for at most `timeout` (None: no bound). The kernel compares and goes to sleep
-/// in one step, so a change followed by a [`wake`] is never missed.
+/// Sleeps while `word` has the value `expected`, for at most `timeout` (`None`: no limit). The kernel compares and goes to
+/// sleep in one step, so a change that is followed by a [`wake`] is never missed.
 ///
-/// The word may lie in shared memory; processes meet by the page, not by the address.
+/// The word may be in shared memory, at a different address in each process.
 ///
 /// # Errors
 /// The errors of futex(2), except those that are reasons in [`Slept`].
 pub fn wait(word: &AtomicU32, expected: u32, timeout: Option<Duration>) -> io::Result<Slept> {
-    // A duration beyond the kernel's range is as good as no bound.
+    // A duration beyond the kernel's range counts as no limit.
     let timeout = timeout.and_then(|duration| Timespec::try_from(duration).ok());
     match futex::wait(word, Flags::empty(), expected, timeout.as_ref()) {
         Ok(()) => Ok(Slept::Woken),
@@ -43,7 +43,7 @@ pub fn wait(word: &AtomicU32, expected: u32, timeout: Option<Duration>) -> io::R
     }
 }
 
-/// Wakes up to `count` threads that sleep on `word`, in any process; returns how many there were.
+/// Wakes up to `count` threads that sleep on `word`, in any process. Returns the number of threads that it woke.
 ///
 /// # Errors
 /// The errors of futex(2).
@@ -52,7 +52,7 @@ pub fn wake(word: &AtomicU32, count: u32) -> io::Result<usize> {
     Ok(futex::wake(word, Flags::empty(), count.min(i32::MAX as u32))?)
 }
 
-/// As [`wait`], on the lower half of a word of 64 bits: sleeps while that half has the value that it has in `expected`.
+/// Like [`wait`], on the lower half of a 64-bit word: sleeps while that half is equal to the lower half of `expected`.
 ///
 /// # Errors
 /// Those of [`wait`].
@@ -60,7 +60,7 @@ pub fn wait_low(word: &AtomicU64, expected: u64, timeout: Option<Duration>) -> i
     wait(low_half(word), expected as u32, timeout)
 }
 
-/// Wakes up to `count` threads that sleep on `word` by [`wait_low`].
+/// Wakes up to `count` threads that sleep in [`wait_low`] on `word`.
 ///
 /// # Errors
 /// Those of [`wake`].
@@ -68,14 +68,14 @@ pub fn wake_low(word: &AtomicU64, count: u32) -> io::Result<usize> {
     wake(low_half(word), count)
 }
 
-/// The half of a word that has its lower bits. Only the kernel uses it as a word of its own.
+/// Returns the half of a word with the lower bits. Only the kernel accesses it as a separate word.
 fn low_half(word: &AtomicU64) -> &AtomicU32 {
     let halves = std::ptr::from_ref(word).cast::<AtomicU32>();
-    // SAFETY: both halves lie inside of the borrowed word, which is aligned for more than a half.
+    // SAFETY: both halves are inside the borrowed word, whose alignment is enough for each of them.
     unsafe { &*halves.add(usize::from(cfg!(target_endian = "big"))) }
 }
 
-/// Sleeps for `duration`, or until a signal handler runs: [`Slept::TimedOut`] or [`Slept::Interrupted`].
+/// Sleeps for `duration`, or until a signal handler has run. Returns [`Slept::TimedOut`] or [`Slept::Interrupted`].
 ///
 /// # Errors
 /// The errors of futex(2).

@@ -1,4 +1,4 @@
-//! A thread that waits until the other end of a doorbell is gone, for a process that is not in a call of the library by then.
+//! A thread that waits until the other end of a doorbell is gone, for a process that may not be in a call of the library then.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
@@ -9,17 +9,17 @@ use crate::doorbell::Doorbell;
 use crate::fork::held_off;
 use crate::readiness::{self, Watched};
 
-/// How long the thread rests when it cannot wait.
+/// How long the thread sleeps when poll(2) fails.
 const REST: Duration = Duration::from_millis(10);
 
-/// The thread, until it is dropped. Its owner drops it before the doorbell.
+/// Owns the thread. Dropping it ends the thread. Drop it before the doorbell.
 #[derive(Debug)]
 pub struct HangupWatch(Background);
 
 impl HangupWatch {
-    /// Starts a thread that sleeps until every copy of the doorbell's other end is gone. It then calls `then`; as long as that
-    /// returns a time, once more after so much time. While `then` runs, no other thread of the process gets through fork(3), so
-    /// that no child has what it holds at the moment.
+    /// Starts a thread that sleeps until every copy of the doorbell's other end is gone, and then calls `then`. If `then`
+    /// returns a time, the thread calls it again after that time. While `then` runs, no other thread of the process completes
+    /// a fork(3), so that no child inherits the locks and descriptors that `then` holds.
     ///
     /// # Errors
     /// `EMFILE` without two free descriptors; `EAGAIN` when the process has as many threads as it may.
@@ -27,10 +27,10 @@ impl HangupWatch {
         doorbell: &Doorbell,
         then: impl FnMut() -> Option<Duration> + Send + 'static,
     ) -> io::Result<HangupWatch> {
-        let number = doorbell.as_fd().as_raw_fd();
+        let fd = doorbell.as_fd().as_raw_fd();
         let watch = move |stopped: BorrowedFd<'_>| {
-            // SAFETY: the doorbell is closed after this thread has ended. What the number names is polled, and nothing else.
-            let own = unsafe { BorrowedFd::borrow_raw(number) };
+            // SAFETY: the doorbell is closed after this thread has ended, and this thread only polls the descriptor.
+            let own = unsafe { BorrowedFd::borrow_raw(fd) };
             if is_hung_up(own, stopped) {
                 repeat(then, stopped);
             }
@@ -38,13 +38,13 @@ impl HangupWatch {
         Background::start(watch).map(HangupWatch)
     }
 
-    /// Whether the thread is this process's: a forked child has none.
+    /// Returns whether the thread runs in this process. In a forked child it does not.
     pub fn is_here(&self) -> bool {
         self.0.is_here()
     }
 }
 
-/// Waits for the end of the other end. False if the thread is to end.
+/// Waits until the other end is gone. Returns false if the thread must end.
 fn is_hung_up(own: BorrowedFd<'_>, stopped: BorrowedFd<'_>) -> bool {
     loop {
         let mut polled = [Watched::new(own, 0), Watched::new(stopped, Watched::IN)];
@@ -83,7 +83,7 @@ mod tests {
     const PATIENCE: Duration = Duration::from_secs(10);
 
     #[test]
-    fn the_end_of_the_last_copy_is_told_until_it_is_enough() {
+    fn hang_up_calls_then_until_it_returns_none() {
         let (near, far) = Doorbell::pair().expect("pair");
         let (tell, told) = mpsc::channel();
         let mut left = 3;
@@ -94,7 +94,7 @@ mod tests {
         })
         .expect("a thread");
         assert!(watch.is_here());
-        // What comes is no end.
+        // A bell is not a hang-up.
         assert!(far.ring(1));
         assert!(told.recv_timeout(Duration::from_millis(30)).is_err());
         drop(far);
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_watch_that_is_dropped_tells_nothing_more() {
+    fn dropped_watch_calls_then_no_more() {
         let (near, far) = Doorbell::pair().expect("pair");
         let (tell, told) = mpsc::channel();
         let watch = HangupWatch::start(&near, move || {

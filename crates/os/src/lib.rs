@@ -1,12 +1,12 @@
 //! The system calls that the STREAMS runtime and the tracer's events need: shared memory, futexes, fences, descriptors,
-//! notification, threads, clocks. What only tools and measurements need is in `headwater-os-tools`.
+//! notification, threads, clocks. The crate `headwater-os-tools` has those that only tools and measurements need.
 //!
-//! This crate is a part of `headwater-streams` and `headwater-trace`, for no other use: its API is exempt from semantic
-//! versioning and may change in any version, so the two depend on exactly one. It calls `rustix` for the calls that it has and
-//! `libc` for the rest. It knows no STREAMS and no transport; each module is one noun of the kernel.
+//! This crate is a part of `headwater-streams` and `headwater-trace`, and has no other users. Its API is exempt from semantic
+//! versioning and may change in any version, so the two depend on one exact version. It uses `rustix` where that has the call,
+//! and `libc` otherwise. It knows nothing of STREAMS or transports. Each module is about one object of the kernel.
 //!
-//! `unsafe` is allowed here, because a system call is: each block names what it relies on, and every function that is
-//! exported is safe to call with any arguments.
+//! `unsafe` is allowed here, because system calls need it. Each block names what it relies on. An exported function that is
+//! not `unsafe` may be called with any arguments.
 
 #![deny(missing_docs, missing_debug_implementations)]
 #![warn(clippy::missing_errors_doc)]
@@ -68,7 +68,7 @@ pub mod watch;
 pub mod watcher;
 pub mod word_watch;
 
-/// Types that several threads of a process share or send.
+/// Checks that these types may be shared between threads, or sent to another thread.
 const _: () = {
     const fn is_sent<T: Send>() {}
     const fn is_shared<T: Send + Sync>() {}
@@ -82,7 +82,7 @@ const _: () = {
     is_shared::<memory::SharedMemory>();
     is_shared::<rseq::CpuLog>();
     is_shared::<thread::AtEnd>();
-    // A value belongs to one thread at a time.
+    // Each value belongs to one thread at a time.
     is_shared::<per_thread::PerThread<std::cell::Cell<u8>>>();
     is_sent::<child::Child>();
     is_sent::<thread::Thread>();

@@ -1,8 +1,8 @@
-//! A mailbox: a FIFO in a directory, in the kernel's packet mode. Any process that may use the directory puts packets into it
-//! without waiting; a process that holds it open takes them out, one at a time.
+//! A mailbox: a FIFO in a directory, in the kernel's packet mode. Any process that may use the directory can send packets
+//! without waiting. A process that has the mailbox open receives them one at a time.
 //!
-//! The kernel keeps each packet whole, whichever of several senders is killed or stopped, and throws the packets away when
-//! the last process that holds the mailbox has ended. A sender holds it only during the call.
+//! The kernel keeps each packet whole, even if a sender is killed or stopped. It discards the packets when no process has the
+//! mailbox open any more. A sender has it open only during the call.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -14,13 +14,13 @@ use rustix::pipe::fcntl_setpipe_size;
 use crate::file_facts::is_nonblocking;
 use crate::files::remove_at;
 
-/// Longest packet in bytes: PIPE_BUF, up to which the kernel writes all or nothing.
+/// The longest packet in bytes: PIPE_BUF, up to which the kernel writes all or nothing.
 pub const PACKET_MAX: usize = 4096;
-/// Size asked for, bytes: the most that a user without privileges gets unless the administrator has changed it. Each packet
-/// takes a page of 4096 bytes, so 256 packets fit.
+/// The requested size of the mailbox in bytes: the kernel's default limit for users without privileges. Each packet takes a
+/// page of 4096 bytes, so 256 packets fit.
 const SIZE: usize = 1 << 20;
 
-/// Makes an empty mailbox for this user alone in place of what is there, and opens it for receiving.
+/// Makes an empty mailbox for this user only, and opens it for receiving. Replaces a node of the same name.
 ///
 /// # Errors
 /// The errors of unlink(2), mknod(2) and open(2).
@@ -28,17 +28,17 @@ pub fn make_at(directory: impl AsFd, name: &str) -> io::Result<OwnedFd> {
     remove_at(&directory, name)?;
     mknodat(&directory, name, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)?;
     let mailbox = open_at(directory, name)?;
-    // A user who has many large pipes gets a small one.
+    // Fails if the user already has many large pipes. Then the mailbox is smaller.
     let _ = fcntl_setpipe_size(&mailbox, SIZE);
     Ok(mailbox)
 }
 
-/// Puts a packet into the mailbox of that name, without waiting. False if it is full. If no process has the mailbox open for
-/// receiving, the packet is lost: a sender cannot tell.
+/// Sends a packet to the mailbox of that name, without waiting. Returns false if the mailbox is full. If no process has the
+/// mailbox open for receiving, the packet is lost, and the sender does not learn of it.
 ///
 /// # Errors
-/// `InvalidInput` for an empty packet, for one longer than [`PACKET_MAX`], and if the name is of something else; `NotFound`; what
-/// open(2) and write(2) report.
+/// `InvalidInput` if the packet is empty or longer than [`PACKET_MAX`], or if the node is not a FIFO; `NotFound`; the errors of
+/// open(2) and write(2).
 pub fn send_at(directory: impl AsFd, name: &str, packet: &[u8]) -> io::Result<bool> {
     if packet.is_empty() || packet.len() > PACKET_MAX {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("a packet has 1 to {PACKET_MAX} bytes")));
@@ -52,14 +52,14 @@ pub fn send_at(directory: impl AsFd, name: &str, packet: &[u8]) -> io::Result<bo
     }
 }
 
-/// Takes the first packet out of a mailbox, without waiting. Returns its length; None if there is none. What does not fit the
-/// buffer is lost.
+/// Takes the first packet out of a mailbox, without waiting. Returns its length; `None` if there is no packet. Bytes for which
+/// the buffer has no room are lost.
 ///
 /// # Errors
-/// `InvalidInput` for a file at which a read would wait; the errors of read(2).
+/// `InvalidInput` if the file is not non-blocking; the errors of read(2).
 pub fn receive(mailbox: impl AsFd, packet: &mut [u8]) -> io::Result<Option<usize>> {
     if !is_nonblocking(&mailbox)? {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no mailbox: a read would wait"));
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a mailbox: a read would wait"));
     }
     match rustix::io::read(mailbox, packet) {
         Err(Errno::AGAIN) => Ok(None),
@@ -67,12 +67,12 @@ pub fn receive(mailbox: impl AsFd, packet: &mut [u8]) -> io::Result<Option<usize
     }
 }
 
-/// For reading and writing: so a sender that loses its receiver gets no SIGPIPE, and a receiver sees no end of the file.
+/// Opens a FIFO for reading and writing. So a sender whose receiver is gone gets no SIGPIPE, and a receiver sees no end of file.
 fn open_at(directory: impl AsFd, name: &str) -> io::Result<OwnedFd> {
     let flags = OFlags::RDWR | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::NOCTTY | OFlags::CLOEXEC;
     let mailbox = openat(directory, name, flags, Mode::empty())?;
     if FileType::from_raw_mode(fstat(&mailbox)?.st_mode) != FileType::Fifo {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no FIFO"));
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a FIFO"));
     }
     Ok(mailbox)
 }
@@ -83,7 +83,7 @@ mod tests {
     use crate::files::find_directory;
 
     #[test]
-    fn packets_stay_whole_and_a_full_mailbox_refuses() {
+    fn packets_stay_whole_and_a_full_mailbox_refuses_more() {
         let path = std::env::temp_dir().join(format!("headwater-mailbox-{}", std::process::id()));
         std::fs::create_dir(&path).expect("mkdir");
         let directory = find_directory(&path).expect("open");
@@ -104,7 +104,7 @@ mod tests {
         for packet in [&[][..], &[0; PACKET_MAX + 1]] {
             assert_eq!(send_at(&directory, "box", packet).expect_err("length").kind(), io::ErrorKind::InvalidInput);
         }
-        // What is there already is replaced, and what is no FIFO is refused.
+        // An existing mailbox is replaced. A node that is not a FIFO is refused.
         drop(make_at(&directory, "box").expect("make"));
         std::fs::write(path.join("file"), "").expect("write");
         assert_eq!(send_at(&directory, "file", b"x").expect_err("a file").kind(), io::ErrorKind::InvalidInput);

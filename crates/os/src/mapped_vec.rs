@@ -1,4 +1,4 @@
-//! A vector in memory from the kernel, for code that runs in signal handlers, which may have interrupted the allocator.
+//! A vector whose memory comes directly from the kernel, for signal handlers: they may have interrupted the allocator.
 
 use std::io;
 use std::marker::PhantomData;
@@ -9,20 +9,20 @@ use rustix::mm::{MapFlags, MremapFlags, ProtFlags, mmap_anonymous, mremap, munma
 
 const PAGE: usize = 4096;
 
-/// A vector of plain values. Empty, it has no memory; it keeps what it has until it is dropped.
+/// A vector of `Copy` values. A new one has no memory. It keeps its memory until it is dropped.
 #[derive(Debug)]
 pub struct MappedVec<T> {
-    /// Dangling without memory.
+    /// The address of the memory. Dangling if there is none.
     memory: NonNull<T>,
-    /// Bytes of it.
+    /// The size of the memory in bytes.
     size: usize,
     len: usize,
     owned: PhantomData<T>,
 }
 
-// SAFETY: it owns its values, as a `Vec` does.
+// SAFETY: the vector owns its values, as a `Vec` does.
 unsafe impl<T: Send> Send for MappedVec<T> {}
-// SAFETY: sharing it shares its values and nothing else.
+// SAFETY: sharing the vector shares only its values.
 unsafe impl<T: Sync> Sync for MappedVec<T> {}
 
 impl<T> Default for MappedVec<T> {
@@ -39,25 +39,25 @@ impl<T: Copy> MappedVec<T> {
     /// `ENOMEM` if the kernel gives no memory.
     pub fn push(&mut self, value: T) -> io::Result<()> {
         self.reserve(self.len + 1)?;
-        // SAFETY: there is room for it, behind the others.
+        // SAFETY: there is room for it behind the other values.
         unsafe { self.memory.add(self.len).write(value) };
         self.len += 1;
         Ok(())
     }
 
-    /// Forgets the values, and keeps the memory.
+    /// Removes all values, and keeps the memory.
     pub fn clear(&mut self) {
         self.len = 0;
     }
 
-    /// Changes its length. New elements have that value.
+    /// Changes the length. New elements are equal to `value`.
     ///
     /// # Errors
     /// Those of [`MappedVec::push`].
     pub fn resize(&mut self, len: usize, value: T) -> io::Result<()> {
         self.reserve(len)?;
         let known = self.len.min(len);
-        // SAFETY: there is room for `len` values; those before are values already.
+        // SAFETY: there is room for `len` values.
         (known..len).for_each(|at| unsafe { self.memory.add(at).write(value) });
         self.len = len;
         Ok(())
@@ -69,7 +69,7 @@ impl<T: Copy> MappedVec<T> {
     /// Those of [`MappedVec::push`].
     pub fn extend_from_slice(&mut self, values: &[T]) -> io::Result<()> {
         self.reserve(self.len + values.len())?;
-        // SAFETY: there is room for them, in memory that is ours alone.
+        // SAFETY: there is room for them, in memory that the vector owns.
         unsafe { self.memory.add(self.len).copy_from_nonoverlapping(NonNull::from(values).cast(), values.len()) };
         self.len += values.len();
         Ok(())
@@ -82,10 +82,10 @@ impl<T: Copy> MappedVec<T> {
         }
         let size = wanted.max(2 * self.size).checked_next_multiple_of(PAGE).ok_or(io::ErrorKind::OutOfMemory)?;
         let memory = if self.size == 0 {
-            // SAFETY: a new mapping, wherever the kernel likes.
+            // SAFETY: a new mapping, at an address that the kernel chooses.
             unsafe { mmap_anonymous(ptr::null_mut(), size, ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE)? }
         } else {
-            // SAFETY: our own mapping of that size, to which no reference exists: `self` is borrowed mutably.
+            // SAFETY: our own mapping of that size. No reference to it exists, because `self` is borrowed mutably.
             unsafe { mremap(self.memory.as_ptr().cast(), self.size, size, MremapFlags::MAYMOVE)? }
         };
         self.memory = NonNull::new(memory.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
@@ -115,7 +115,7 @@ impl<T> DerefMut for MappedVec<T> {
 impl<T> Drop for MappedVec<T> {
     fn drop(&mut self) {
         if self.size > 0 {
-            // SAFETY: our own mapping, used no more. Its values need no drop: they are `Copy`.
+            // SAFETY: our own mapping, which is not used any more. Its values are `Copy` and need no drop.
             let _ = unsafe { munmap(self.memory.as_ptr().cast(), self.size) };
         }
     }
@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_keeps_its_values_as_it_grows() {
+    fn values_stay_as_the_vector_grows() {
         let mut vec = MappedVec::default();
         assert!(vec.is_empty());
         (0..10_000u64).for_each(|number| vec.push(number).expect("memory"));
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn more_than_there_is_is_refused() {
+    fn resize_beyond_memory_fails() {
         let mut vec = MappedVec::default();
         vec.push(1u64).expect("memory");
         assert!(vec.resize(usize::MAX / 16, 0).is_err());

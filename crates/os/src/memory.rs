@@ -216,7 +216,7 @@ impl SharedMemory {
     ///
     /// # Errors
     /// The errors of fallocate(2), ftruncate(2) and mmap(2).
-    pub fn of_file(fd: OwnedFd, len: usize) -> io::Result<SharedMemory> {
+    pub fn from_file(fd: OwnedFd, len: usize) -> io::Result<SharedMemory> {
         check_file_limit(len)?;
         match rustix::fs::fallocate(&fd, FallocateFlags::empty(), 0, len as u64) {
             Err(Errno::OPNOTSUPP | Errno::NOSYS) => {

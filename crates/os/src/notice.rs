@@ -1,5 +1,5 @@
-//! Notices to the user of a program: lines on standard error, each kind once in a process. For what the program itself is not told,
-//! because its calls succeed. A notice never waits, raises no signal, and is not written into a stream.
+//! Notices to the user of a program: lines on standard error, each kind once in a process. They report facts that the program
+//! does not learn, because its calls succeed. Writing a notice never waits, raises no signal, and never writes to a stream.
 
 use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,20 +11,20 @@ use rustix::net::{SendFlags, SocketType, sockopt};
 use crate::descriptors::FOR_ALL;
 use crate::doorbell::pipe::quietly;
 
-/// Bytes of a line at most: a pipe that is writable takes so many without waiting.
+/// The longest line in bytes. A writable pipe takes this many without waiting.
 const LINE_MAX: usize = 4096;
 
-/// One kind of notice.
+/// A kind of notice, which is given at most once in a process.
 #[derive(Debug, Default)]
 pub struct Notice(AtomicBool);
 
 impl Notice {
-    /// A kind that was not given yet.
+    /// Makes a kind of notice that was not given yet.
     pub const fn new() -> Notice {
         Notice(AtomicBool::new(false))
     }
 
-    /// Writes a line, unless one of this kind was written before or standard error does not take it now.
+    /// Writes a line, unless a notice of this kind was written before, or standard error does not take it now.
     pub fn give(&self, text: &str) {
         if self.0.swap(true, Ordering::Relaxed) {
             return;
@@ -34,13 +34,13 @@ impl Notice {
             line.truncate(line.floor_char_boundary(LINE_MAX - 1));
             line.push('\n');
         }
-        // SAFETY: asked for its kind first; a number that is not open is refused by the kernel.
+        // SAFETY: only borrowed for system calls, which fail if the descriptor is not open.
         let standard_error = unsafe { BorrowedFd::borrow_raw(2) };
         write(standard_error, line.as_bytes());
     }
 }
 
-/// What cannot be written is lost.
+/// Writes a line to a file, unless that would wait, raise a signal, or write to a stream. Otherwise the line is lost.
 fn write(file: BorrowedFd<'_>, line: &[u8]) {
     let Ok(status) = rustix::fs::fstat(file) else { return };
     let now = Timespec { tv_sec: 0, tv_nsec: 0 };
@@ -49,7 +49,7 @@ fn write(file: BorrowedFd<'_>, line: &[u8]) {
         return;
     }
     match FileType::from_raw_mode(status.st_mode) {
-        // The ends of streams are sockets of packets, and pipes with these permissions.
+        // An end of a stream is a packet socket, or a pipe with the permissions FOR_ALL.
         FileType::Socket if sockopt::socket_type(file) != Ok(SocketType::SEQPACKET) => {
             let _ = rustix::net::send(file, line, SendFlags::NOSIGNAL | SendFlags::DONTWAIT);
         }
@@ -74,7 +74,7 @@ mod tests {
     use crate::files;
 
     #[test]
-    fn a_line_goes_to_files_that_take_it_and_to_no_stream() {
+    fn line_is_written_to_files_but_not_to_streams() {
         let (source, sink) = files::pipe().expect("pipe");
         write(sink.as_fd(), b"to a pipe\n");
         drop(sink);
@@ -87,7 +87,7 @@ mod tests {
         read.clear();
         far.read_to_string(&mut read).expect("text");
         assert_eq!(read, "to a socket\n");
-        // No reader: neither an error nor a signal.
+        // A pipe without a reader causes neither an error nor a signal.
         let (source, sink) = files::pipe().expect("pipe");
         drop(source);
         write(sink.as_fd(), b"x");

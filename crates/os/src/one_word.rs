@@ -34,20 +34,20 @@ impl<T> OneWord<T> {
     const HAS_FREE_BITS: () = assert!(align_of::<T>() > (BOXED | NUMBER), "the lowest bits of the address are needed");
 
     /// Refers to a static value.
-    pub fn of_static(value: &'static T) -> OneWord<T> {
+    pub fn from_static(value: &'static T) -> OneWord<T> {
         let () = Self::HAS_FREE_BITS;
         OneWord { word: NonNull::from(value), owned: PhantomData }
     }
 
     /// Owns a value.
-    pub fn of_box(value: Box<T>) -> OneWord<T> {
+    pub fn from_box(value: Box<T>) -> OneWord<T> {
         let () = Self::HAS_FREE_BITS;
         let word = NonNull::from(Box::leak(value)).map_addr(|address| address | BOXED);
         OneWord { word, owned: PhantomData }
     }
 
     /// Holds a number of [`NUMBER_BITS`] bits; higher bits are lost.
-    pub fn of_number(number: usize) -> OneWord<T> {
+    pub fn from_number(number: usize) -> OneWord<T> {
         let () = Self::HAS_FREE_BITS;
         let word = NonZero::new(number << 2 | NUMBER).expect("a bit is set");
         OneWord { word: NonNull::without_provenance(word), owned: PhantomData }
@@ -83,7 +83,7 @@ impl<T: Clone> Clone for OneWord<T> {
     /// Allocates for a box alone.
     fn clone(&self) -> OneWord<T> {
         match self.view() {
-            View::Value(value) if self.is_boxed() => OneWord::of_box(Box::new(value.clone())),
+            View::Value(value) if self.is_boxed() => OneWord::from_box(Box::new(value.clone())),
             _ => OneWord { word: self.word, owned: PhantomData },
         }
     }
@@ -93,7 +93,7 @@ impl<T> Drop for OneWord<T> {
     #[inline]
     fn drop(&mut self) {
         if self.is_boxed() {
-            // SAFETY: `of_box` has leaked it, and it is given back once: here.
+            // SAFETY: `from_box` has leaked it, and it is given back once: here.
             unsafe { drop_box(self.address()) };
         }
     }
@@ -125,14 +125,14 @@ mod tests {
     #[test]
     fn a_static_is_referred_to_and_a_box_is_dropped_once() {
         static TEXT: String = String::new();
-        let word = OneWord::of_static(&TEXT);
+        let word = OneWord::from_static(&TEXT);
         assert!(
             [&word, &word.clone()]
                 .iter()
                 .all(|word| matches!(word.view(), View::Value(text) if std::ptr::eq(text, &TEXT)))
         );
         let value = Rc::new(7);
-        let boxed = OneWord::of_box(Box::new(value.clone()));
+        let boxed = OneWord::from_box(Box::new(value.clone()));
         assert_eq!((boxed.view(), Rc::strong_count(&value)), (View::Value(&value), 2));
         let copy = boxed.clone();
         assert_eq!(Rc::strong_count(&value), 3);
@@ -143,7 +143,7 @@ mod tests {
     #[test]
     fn a_number_is_itself() {
         for number in [0, 1, 2, 3, 0x1234_5678, (1 << NUMBER_BITS) - 1] {
-            let word = OneWord::<String>::of_number(number);
+            let word = OneWord::<String>::from_number(number);
             assert_eq!(word.clone().view(), View::Number(number));
         }
     }

@@ -61,7 +61,7 @@ impl SharedFiles {
     ///
     /// # Errors
     /// `InvalidInput` if they are none of a pair of local packet sockets.
-    pub fn of([inside, outside]: [OwnedFd; 2]) -> io::Result<SharedFiles> {
+    pub fn from_fds([inside, outside]: [OwnedFd; 2]) -> io::Result<SharedFiles> {
         if !is_local_pair(&inside) || !is_local_pair(&outside) {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "descriptor holds no shared files"));
         }

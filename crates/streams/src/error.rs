@@ -203,16 +203,16 @@ impl Error {
     }
 
     fn of(cause: Cause) -> Error {
-        Error(OneWord::of_box(Box::new(cause)))
+        Error(OneWord::from_box(Box::new(cause)))
     }
 
     /// For [`fixed!`].
     pub(crate) fn of_static(cause: &'static Cause) -> Error {
-        Error(OneWord::of_static(cause))
+        Error(OneWord::from_static(cause))
     }
 
     fn of_number(number: usize) -> Error {
-        Error(OneWord::of_number(number))
+        Error(OneWord::from_number(number))
     }
 
     fn cause(&self) -> Option<&Cause> {

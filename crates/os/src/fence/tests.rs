@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use super::Fence;
 
 #[test]
-fn numbers_name_kinds_and_nothing_else() {
+fn from_number_accepts_only_known_kinds() {
     for kind in [Fence::Symmetric, Fence::Asymmetric] {
         assert_eq!(Fence::from_number(kind as u32), Some(kind));
     }
@@ -15,13 +15,13 @@ fn numbers_name_kinds_and_nothing_else() {
 }
 
 #[test]
-fn the_best_kind_can_be_joined() {
+fn best_kind_can_be_joined() {
     Fence::best().join().expect("what the probe chose");
     Fence::Symmetric.join().expect("needs nothing");
 }
 
 #[test]
-fn a_forked_child_registers_anew() {
+fn forked_child_registers_again() {
     use std::sync::atomic::Ordering::Relaxed;
     if Fence::best() == Fence::Symmetric {
         return;
@@ -36,7 +36,7 @@ fn a_forked_child_registers_anew() {
     assert!(child.wait().expect("wait").success());
 }
 
-/// One side's words, on lines of their own so that a write waits in the store buffer.
+/// The words of one side, on their own cache lines, so that a write stays in the store buffer for a while.
 #[repr(align(128))]
 struct Side {
     written: AtomicU32,
@@ -44,12 +44,13 @@ struct Side {
 }
 
 const ROUNDS: u32 = 20_000;
-/// Ends the rounds earlier where each waits for a CPU that other programs use.
+/// The longest time of all rounds. On a busy machine each round may wait for a CPU.
 const TIME: Duration = Duration::from_secs(5);
-/// Has arrived at its last round.
+/// The value of `arrived` after the last round.
 const OVER: u32 = u32::MAX;
 
-/// Plays the rounds of one side until one of the two ends them; returns in which of them it missed the other's write.
+/// Plays the rounds of one side until either side ends them. Returns for each round whether this side missed the other's
+/// write.
 fn play(own: &Side, other: &Side, order: impl Fn()) -> Vec<bool> {
     let start = Instant::now();
     let missed = (1..=ROUNDS).map_while(|round| {
@@ -77,8 +78,8 @@ fn play(own: &Side, other: &Side, order: impl Fn()) -> Vec<bool> {
     missed
 }
 
-/// Dekker's pattern, many rounds: the two sides never both miss the other's write.
-fn never_both_blind(kind: Fence) {
+/// Plays many rounds of Dekker's pattern: in no round do both sides miss the other's write.
+fn check_one_side_sees(kind: Fence) {
     kind.join().expect("join");
     let sides = Arc::new([0, 1].map(|_| Side { written: AtomicU32::new(0), arrived: AtomicU32::new(0) }));
     let light_sides = sides.clone();
@@ -86,18 +87,18 @@ fn never_both_blind(kind: Fence) {
     let heavy_missed = play(&sides[1], &sides[0], || kind.heavy().expect("heavy"));
     let light_missed = light.join().expect("light side");
     let both = light_missed.iter().zip(&heavy_missed).filter(|(light, heavy)| **light && **heavy).count();
-    assert_eq!(both, 0, "rounds in which both sides were blind");
+    assert_eq!(both, 0, "rounds in which both sides missed the write");
     assert!(!light_missed.is_empty() && !heavy_missed.is_empty());
 }
 
 #[test]
 fn symmetric_orders_both_sides() {
-    never_both_blind(Fence::Symmetric);
+    check_one_side_sees(Fence::Symmetric);
 }
 
 #[test]
 fn asymmetric_orders_both_sides_where_it_exists() {
     if Fence::best() == Fence::Asymmetric {
-        never_both_blind(Fence::Asymmetric);
+        check_one_side_sees(Fence::Asymmetric);
     }
 }

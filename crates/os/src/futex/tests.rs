@@ -6,23 +6,23 @@ use super::{Slept, wait, wake};
 use crate::memory::SharedMemory;
 
 #[test]
-fn a_changed_word_does_not_sleep() {
+fn wait_on_a_changed_word_returns_at_once() {
     let word = AtomicU32::new(7);
     assert_eq!(wait(&word, 8, None).expect("wait"), Slept::Changed);
 }
 
 #[test]
-fn a_timeout_ends_the_sleep_and_not_before() {
+fn wait_sleeps_until_the_timeout() {
     let word = AtomicU32::new(7);
     let start = Instant::now();
     assert_eq!(wait(&word, 7, Some(Duration::from_millis(20))).expect("wait"), Slept::TimedOut);
     assert!(start.elapsed() >= Duration::from_millis(20));
-    assert_eq!(wake(&word, u32::MAX).expect("wake"), 0, "nobody sleeps");
+    assert_eq!(wake(&word, u32::MAX).expect("wake"), 0, "no thread sleeps");
 }
 
-/// Two mappings of one memory have two addresses; a private futex would never meet.
+/// The two mappings have different addresses. A private futex would not work across them.
 #[test]
-fn a_sleeper_is_woken_through_another_mapping() {
+fn wake_works_through_another_mapping() {
     let memory = SharedMemory::create("hw-test", 4096).expect("create");
     let other = SharedMemory::from_fd(memory.as_fd().try_clone_to_owned().expect("dup"), 4096).expect("attach");
     let sleeper = std::thread::spawn(move || {
@@ -40,7 +40,7 @@ fn a_sleeper_is_woken_through_another_mapping() {
 }
 
 #[test]
-fn a_signal_ends_a_nap() {
+fn signal_ends_a_nap() {
     extern "C" fn nothing(_: libc::c_int) {}
     // SAFETY: installs a handler that does nothing, for a signal that nothing else here uses.
     unsafe { libc::signal(libc::SIGUSR1, nothing as extern "C" fn(libc::c_int) as usize) };

@@ -12,7 +12,7 @@ use crate::proc_file;
 
 impl ProcessId {
     /// The process of that number of the caller's PID namespace; None if there is none, or nothing is known of it.
-    pub fn of(pid: u32) -> Option<ProcessId> {
+    pub fn from_pid(pid: u32) -> Option<ProcessId> {
         let own = Own::get();
         if pid == own.id.pid() {
             return Some(own.id);

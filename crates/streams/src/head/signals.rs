@@ -78,7 +78,7 @@ fn target(pid: i32) -> Result<Target> {
         // kill(2) takes it for every process that there is.
         -1 => Err(fixed!(Inval, "the process group 1 cannot be signalled")),
         ..0 => Ok(Target::Group(pid.unsigned_abs())),
-        pid => match ProcessId::of(pid.unsigned_abs()) {
+        pid => match ProcessId::from_pid(pid.unsigned_abs()) {
             Some(process) if process == ProcessId::own() => Ok(Target::Own),
             process => process.map(Target::Process).ok_or_else(|| fixed!(Srch, "there is no such process")),
         },

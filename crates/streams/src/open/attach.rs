@@ -65,7 +65,7 @@ impl Handle {
         };
         let info = driver.0.info();
         let witness = pair(info.pairs)?.map(Witness::of).transpose()?;
-        let shared = pair(info.has_files())?.map(SharedFiles::of).transpose()?;
+        let shared = pair(info.has_files())?.map(SharedFiles::from_fds).transpose()?;
         let lock = own_lock(&region, &doorbell)?;
         let stream = device::Parts { near: doorbell, region, lock, far, witness, shared }.into_handle()?;
         device::named::find_name(&stream.end.endpoint, options);

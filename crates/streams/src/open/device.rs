@@ -400,7 +400,7 @@ impl Parts {
         };
         let mut pair = |is_there: bool| if is_there { Some([files.next()?, files.next()?]) } else { None };
         let Ok(witness) = pair(has_witness).map(Witness::of).transpose() else { return Ok(None) };
-        let Ok(shared) = pair(has_files).map(SharedFiles::of).transpose() else { return Ok(None) };
+        let Ok(shared) = pair(has_files).map(SharedFiles::from_fds).transpose() else { return Ok(None) };
         Ok(Some(Parts { near, region, lock, far, witness, shared }))
     }
 

@@ -37,7 +37,7 @@ impl DriverFiles {
     pub fn try_clone(&self) -> Result<DriverFiles> {
         let [inside, outside] = self.descriptors();
         let descriptors = [own_numbers::copy(inside)?, own_numbers::copy(outside)?];
-        Ok(DriverFiles::new(SharedFiles::of(descriptors)?, self.declared))
+        Ok(DriverFiles::new(SharedFiles::from_fds(descriptors)?, self.declared))
     }
 
     /// The descriptors that are passed on with the stream.

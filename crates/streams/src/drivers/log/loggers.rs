@@ -94,7 +94,7 @@ impl Loggers {
     ///
     /// Errors: `EPROTO` for a file of another version.
     pub fn of(directory: OwnedFd, file: OwnedFd) -> Result<Loggers> {
-        let file = Arc::new(SharedMemory::of_file(file, size_of::<Table>())?);
+        let file = Arc::new(SharedMemory::from_file(file, size_of::<Table>())?);
         let table: Placed<Table> = Placed::at(&file, 0).expect("the file was made for it");
         let found = table.magic.compare_exchange(0, MAGIC, Ordering::Relaxed, Ordering::Relaxed);
         match found {

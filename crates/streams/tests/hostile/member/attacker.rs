@@ -79,7 +79,7 @@ pub fn rage(seed: u64, targets: &Targets, board: &Board) -> ! {
     let files = memories(targets.victim);
     map(&files);
     let all = || std::iter::once(targets.victim).chain(targets.others.iter().copied());
-    let identity = |pid| ProcessId::of(pid).map(|process| [process.place(), process.birth(), process.image()]);
+    let identity = |pid| ProcessId::from_pid(pid).map(|process| [process.place(), process.birth(), process.image()]);
     let identities: Vec<[u64; 3]> = all().chain([1, std::process::id()]).filter_map(identity).collect();
     let user = u64::from(headwater_os::files::own_user());
     let mut numbers: Vec<u64> = all().chain([std::process::id()]).map(u64::from).collect();

@@ -48,7 +48,7 @@ fn connection_to_service(service: &Path) -> Result<(Stream, impl Sized)> {
     stream.set_nonblocking(true)?;
     while stream.write(&[b'!'; 4096]).is_ok() {}
     let mut own = descriptors_of(&stream);
-    let shared = SharedFiles::of([own.remove(3), own.remove(3)]).expect("a pair");
+    let shared = SharedFiles::from_fds([own.remove(3), own.remove(3)]).expect("a pair");
     let socket = UnixStream::connect(service)?;
     socket.set_nonblocking(true)?;
     let version = shared.copy()?.version.wrapping_add(1);

@@ -233,7 +233,7 @@ fn a_drivers_files_are_of_the_kinds_that_it_declares() {
             }
             let mut own = descriptors_of(&stream);
             let pair: [OwnedFd; 2] = own.split_off(own.len() - 2).try_into().expect("two");
-            let shared = SharedFiles::of(pair).expect("a pair");
+            let shared = SharedFiles::from_fds(pair).expect("a pair");
             let copied = shared.copy().expect("readable");
             let mut all: [Option<BorrowedFd<'_>>; PLACES] =
                 copied.files.each_ref().map(|file| file.as_ref().map(AsFd::as_fd));
