@@ -1,9 +1,9 @@
 //! Memory that several processes share: a sealed memfd, or a file that outlives them, mapped whole or in parts. The regions of
-//! `headwater-shm` and the process-shared locks of the gauge lie in it.
+//! `headwater-shm` and the process-shared locks of the gauge are in such memory.
 //!
-//! It hands out references and pointers only after it has checked that they lie inside the mapping. It never
-//! interprets a byte. The seals see to it that no process can make it shorter, so an access inside the mapping cannot raise
-//! SIGBUS. It is made longer only on request, and never beyond the process's limit of file sizes, which would raise SIGXFSZ.
+//! References and pointers are returned only after a check that they are inside the mapping. The contents are never
+//! interpreted. Because of the seals no process can make the memory shorter, so an access inside the mapping cannot raise
+//! SIGBUS. The memory grows only on request, and never beyond the file size limit of the process, which would raise SIGXFSZ.
 
 use std::ffi::c_void;
 use std::io;
@@ -20,14 +20,14 @@ use rustix::process::Resource;
 
 use crate::own_numbers::settled;
 
-/// The seals that every shared memory carries: no process can make it shorter, or change the seals afterwards.
+/// The seals of all shared memory: no process can make it shorter, or change the seals afterwards.
 const SEALS: SealFlags = SealFlags::SHRINK.union(SealFlags::SEAL);
-/// The seals of one whose size is fixed.
+/// The seals of memory whose size is fixed.
 const FIXED: SealFlags = SEALS.union(SealFlags::GROW);
 
-/// A piece of memory that every process holding its descriptor, and every forked child, sees alike.
+/// Memory that all processes with its descriptor, and all forked children, share.
 ///
-/// Created filled with zeros. Mapped readable and writable until it is dropped.
+/// It is filled with zeros at first. It is mapped readable and writable until the value is dropped.
 #[derive(Debug)]
 pub struct SharedMemory {
     base: NonNull<u8>,
@@ -36,17 +36,17 @@ pub struct SharedMemory {
     fd: Arc<OwnedFd>,
 }
 
-// SAFETY: the mapping belongs to the process, not to a thread, and stays until drop; what is handed out is either a
-// `Shareable` reference (atomics) or a raw pointer whose user is responsible for its accesses.
+// SAFETY: the mapping belongs to the process, not to a thread, and stays until drop. The methods return either a
+// `Shareable` reference (atomics), or a raw pointer whose user is responsible for its accesses.
 unsafe impl Send for SharedMemory {}
-// SAFETY: as for Send; no method changes the struct itself.
+// SAFETY: as for Send. No method changes the struct itself through a shared reference.
 unsafe impl Sync for SharedMemory {}
 
-/// A type that may be laid over shared memory and borrowed from there.
+/// A type that may be placed in shared memory and borrowed from there.
 ///
 /// # Safety
 /// Every bit pattern must be valid, and all of its bytes must be inside atomics (or padding that is never read): other
-/// processes write to it at any time while a `&Self` lives.
+/// processes may write to it at any time while a `&Self` exists.
 pub unsafe trait Shareable: Sync {}
 // SAFETY: an atomic accepts every bit pattern and concurrent writes.
 unsafe impl Shareable for AtomicU8 {}
@@ -62,8 +62,8 @@ unsafe impl Shareable for AtomicU64 {}
 unsafe impl<T: Shareable, const N: usize> Shareable for [T; N] {}
 
 impl SharedMemory {
-    /// Creates, seals and maps `len` bytes of zeros; `name` shows in `/proc/PID/maps`. Pages come at first touch; see
-    /// [`SharedMemory::populate`].
+    /// Creates, seals and maps `len` bytes of zeros. `name` appears in `/proc/PID/maps`. Pages are allocated at the first
+    /// access; see [`SharedMemory::populate`].
     ///
     /// # Errors
     /// `InvalidInput` for a length of 0, otherwise the errors of memfd_create(2), ftruncate(2), fcntl(2) and mmap(2).
@@ -71,7 +71,7 @@ impl SharedMemory {
         SharedMemory::create_sealed(name, len, FIXED)
     }
 
-    /// As [`SharedMemory::create`], of memory that any process that has it can make longer: [`SharedMemory::reach`].
+    /// Like [`SharedMemory::create`], but any process that has the memory can make it longer by [`SharedMemory::reach`].
     ///
     /// # Errors
     /// Those of [`SharedMemory::create`].
@@ -96,8 +96,8 @@ impl SharedMemory {
     /// Maps the shared memory behind a descriptor from another process.
     ///
     /// # Errors
-    /// `InvalidInput` if the descriptor is no memfd, lacks one of the seals (the other process could then truncate it
-    /// under us), or is empty or longer than `len_max` bytes.
+    /// `InvalidInput` if the descriptor is not a memfd, lacks one of the seals (another process could then truncate it while
+    /// it is mapped), or is empty or longer than `len_max` bytes.
     pub fn from_fd(fd: OwnedFd, len_max: usize) -> io::Result<SharedMemory> {
         let len = sealed_len(&fd, FIXED)?;
         if len == 0 || len > len_max {
@@ -106,10 +106,10 @@ impl SharedMemory {
         SharedMemory::map(Arc::new(fd), 0, len)
     }
 
-    /// Maps the first `len` bytes of the memory behind a descriptor from another process, which may grow.
+    /// Maps the first `len` bytes of growable memory behind a descriptor from another process.
     ///
     /// # Errors
-    /// `InvalidInput` if the descriptor is no memfd, lacks a seal, or has fewer bytes.
+    /// `InvalidInput` if the descriptor is not a memfd, lacks a seal, or has fewer bytes.
     pub fn growable_from_fd(fd: OwnedFd, len: usize) -> io::Result<SharedMemory> {
         if sealed_len(&fd, SEALS)? < len {
             return Err(refused("shared memory has an unexpected size"));
@@ -117,25 +117,25 @@ impl SharedMemory {
         SharedMemory::map(Arc::new(fd), 0, len)
     }
 
-    /// Maps more of the memory than before, from its beginning. Its address changes.
+    /// Maps the first `len` bytes of the memory, which is more than before. The address changes.
     ///
     /// # Errors
-    /// `InvalidInput` if it has not as many bytes; the errors of mremap(2).
+    /// `InvalidInput` if the memory has fewer bytes, or `len` is less than before; the errors of mremap(2).
     pub fn extended(mut self, len: usize) -> io::Result<SharedMemory> {
         if self.file_len()? < len || len < self.len {
             return Err(refused("shared memory has an unexpected size"));
         }
-        // SAFETY: our own mapping, of which no borrow is left since `self` was moved here; the file is as long.
+        // SAFETY: our own mapping. No borrow of it is left, since `self` was moved here, and the file is long enough.
         let base = unsafe { rustix::mm::mremap(self.base.as_ptr().cast(), self.len, len, MremapFlags::MAYMOVE)? };
         self.base = NonNull::new(base.cast()).ok_or(io::ErrorKind::AddrNotAvailable)?;
         self.len = len;
         Ok(self)
     }
 
-    /// Another part of the memory, mapped apart.
+    /// Maps another part of the memory separately.
     ///
     /// # Errors
-    /// `InvalidInput` if it does not reach so far; the errors of mmap(2).
+    /// `InvalidInput` if the memory has fewer bytes; the errors of mmap(2).
     pub fn part(&self, offset: usize, len: usize) -> io::Result<SharedMemory> {
         let end = offset.checked_add(len).filter(|_| len > 0);
         let is_there = |end: usize| self.file_len().is_ok_and(|len| end <= len);
@@ -149,18 +149,18 @@ impl SharedMemory {
         Ok(part)
     }
 
-    /// Makes the memory at least `len` bytes long, for all processes. What is new are zeros, which take no memory yet.
+    /// Makes the memory at least `len` bytes long, for all processes. The new bytes are zeros, and use no memory yet.
     ///
     /// # Errors
-    /// `EFBIG` beyond the process's limit of file sizes (RLIMIT_FSIZE); `EPERM` for memory whose size is fixed; what
-    /// ftruncate(2) reports.
+    /// `EFBIG` beyond the file size limit of the process (RLIMIT_FSIZE); `EPERM` for memory whose size is fixed; the errors of
+    /// ftruncate(2).
     pub fn reach(&self, len: usize) -> io::Result<()> {
         if self.file_len()? >= len {
             return Ok(());
         }
         check_file_limit(len)?;
         match rustix::fs::ftruncate(&self.fd, len as u64) {
-            // Another process was faster and made it longer: the seal does not let us shorten it again.
+            // Another process has made it longer meanwhile, and the seal keeps us from making it shorter again.
             Err(Errno::PERM) if self.file_len()? >= len => Ok(()),
             reached => Ok(reached?),
         }
@@ -170,14 +170,14 @@ impl SharedMemory {
         Ok(usize::try_from(rustix::fs::fstat(&self.fd)?.st_size).unwrap_or(0))
     }
 
-    /// Creates a file of `len` bytes of zeros, for its owner alone, and maps it: memory that outlives all processes
-    /// that map it. The space is taken at once, so that a full file system is an error here and no SIGBUS later.
+    /// Creates a file of `len` bytes of zeros, accessible to its owner only, and maps it. This memory outlives all processes
+    /// that map it. The space is allocated at once, so that a full file system is an error here and not a SIGBUS later.
     ///
-    /// A file carries no seals: a process that may write to it can also truncate it, and so end the processes that map
-    /// it. It is therefore for processes of one user, who could end each other anyway.
+    /// A file has no seals. A process that may write to it can also truncate it, and so end the processes that map it.
+    /// Therefore it is for processes of one user, which could end each other anyway.
     ///
     /// # Errors
-    /// `AlreadyExists` if there is such a file; the errors of open(2), fallocate(2) and mmap(2).
+    /// `AlreadyExists` if the file exists; the errors of open(2), fallocate(2) and mmap(2).
     pub fn create_file(path: &Path, len: usize) -> io::Result<SharedMemory> {
         let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW;
         check_file_limit(len)?;
@@ -194,8 +194,8 @@ impl SharedMemory {
     /// Maps a file that [`SharedMemory::create_file`] has made.
     ///
     /// # Errors
-    /// `InvalidInput` if it is no plain file, or is empty or longer than `len_max`; `PermissionDenied` if it is not of this
-    /// process's user (or its user is not root); the errors of open(2) and mmap(2).
+    /// `InvalidInput` if it is not a regular file, or is empty or longer than `len_max`; `PermissionDenied` if another user owns
+    /// it, unless this process's user is root; the errors of open(2) and mmap(2).
     pub fn open_file(path: &Path, len_max: usize) -> io::Result<SharedMemory> {
         let fd = rustix::fs::open(path, OFlags::RDWR | OFlags::CLOEXEC | OFlags::NONBLOCK, Mode::empty())?;
         let status = rustix::fs::fstat(&fd)?;
@@ -210,9 +210,9 @@ impl SharedMemory {
         }
     }
 
-    /// Maps the first `len` bytes of a plain file that is open for reading and writing. A shorter file is extended with zeros first,
-    /// and its space taken; several processes may do so at once. As of [`SharedMemory::create_file`], who may truncate the file
-    /// can end the processes that map it.
+    /// Maps the first `len` bytes of a regular file that is open for reading and writing. A shorter file is first extended
+    /// with zeros, and its space allocated. Several processes may do so at the same time. As with
+    /// [`SharedMemory::create_file`], a process that may truncate the file can end the processes that map it.
     ///
     /// # Errors
     /// The errors of fallocate(2), ftruncate(2) and mmap(2).
@@ -230,30 +230,29 @@ impl SharedMemory {
     }
 
     fn map(fd: Arc<OwnedFd>, offset: usize, len: usize) -> io::Result<SharedMemory> {
-        // SAFETY: a fresh mapping at an address of the kernel's choice replaces nothing; what is mapped is `len` bytes long,
-        // and a memfd sealed, checked by the callers. A process that truncates the file ends this process, and does
-        // nothing worse.
+        // SAFETY: a new mapping at an address that the kernel chooses replaces nothing. The callers have checked that the file
+        // has `len` bytes, and that a memfd is sealed. A process that truncates another file can only end this process.
         #[cfg(not(miri))]
         let base = unsafe {
             let access = ProtFlags::READ | ProtFlags::WRITE;
             rustix::mm::mmap(std::ptr::null_mut(), len, access, MapFlags::SHARED, &*fd, offset as u64)?
         };
-        // SAFETY: the length is not 0; Miri knows no shared mapping, and one process needs none.
+        // SAFETY: the length is not 0. Miri has no shared mappings, and a single process needs none.
         #[cfg(miri)]
         let base = unsafe { std::alloc::alloc_zeroed(heap_layout(len)) };
         let base = NonNull::new(base.cast()).ok_or(io::ErrorKind::AddrNotAvailable)?;
         Ok(SharedMemory { base, len, fd })
     }
 
-    /// Brings every page into memory and into this process's page table, so that no later access faults. A forked
-    /// child has an empty page table for shared memory and calls it again.
+    /// Allocates every page and enters it into this process's page table, so that no later access faults. A forked child has
+    /// an empty page table for shared memory, and must call this again.
     ///
-    /// A kernel without MADV_POPULATE_WRITE (before 5.14) leaves the pages to the first touch.
+    /// A kernel without MADV_POPULATE_WRITE (before 5.14) does nothing: the pages are allocated at the first access.
     ///
     /// # Errors
     /// The errors of madvise(2).
     pub fn populate(&self) -> io::Result<()> {
-        // SAFETY: the range is exactly our own mapping; populating changes no byte.
+        // SAFETY: the range is exactly our own mapping, and populating changes no byte.
         let populated =
             unsafe { rustix::mm::madvise(self.base.as_ptr().cast::<c_void>(), self.len, Advice::LinuxPopulateWrite) };
         match populated {
@@ -262,7 +261,7 @@ impl SharedMemory {
         }
     }
 
-    /// Gives the pages of a range back to the kernel: all processes read zeros there. Whole pages only.
+    /// Returns the pages of a range to the kernel. All processes then read zeros there. The range must consist of whole pages.
     ///
     /// # Errors
     /// The errors of fallocate(2).
@@ -274,7 +273,7 @@ impl SharedMemory {
         Ok(rustix::fs::fallocate(&self.fd, hole, offset as u64, len as u64)?)
     }
 
-    /// Bytes of the memory that take up pages at this moment.
+    /// Returns the number of bytes of the memory for which pages are allocated.
     ///
     /// # Errors
     /// The errors of fstat(2).
@@ -282,34 +281,34 @@ impl SharedMemory {
         Ok(rustix::fs::fstat(&self.fd)?.st_blocks as u64 * 512)
     }
 
-    /// Length in bytes.
-    #[expect(clippy::len_without_is_empty, reason = "a shared memory of no bytes cannot be made")]
+    /// Returns the length in bytes.
+    #[expect(clippy::len_without_is_empty, reason = "shared memory is never empty")]
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Borrows the `T` at `offset` bytes, or `None` if it is not wholly inside or not aligned.
+    /// Borrows the `T` at `offset` bytes. Returns `None` if it is not completely inside, or not aligned.
     pub fn get<T: Shareable>(&self, offset: usize) -> Option<&T> {
         let place = self.bytes(offset, size_of::<T>())?.cast::<T>();
         if !place.is_aligned() {
             return None;
         }
-        // SAFETY: inside the mapping (checked by `bytes`), aligned (checked above), and `Shareable` allows every bit
-        // pattern and foreign writes; the borrow ends before the mapping does.
+        // SAFETY: inside the mapping (checked by `bytes`) and aligned (checked above). `Shareable` allows every bit pattern
+        // and writes by other processes. The borrow ends before the mapping does.
         Some(unsafe { place.as_ref() })
     }
 
-    /// A pointer to `len` bytes at `offset`, or `None` if they are not wholly inside. It is good until this value is
-    /// dropped; other processes may write there at any time, so form no `&` or `&mut` to plain data over it.
+    /// Returns a pointer to `len` bytes at `offset`; `None` if they are not completely inside. The pointer is valid until this
+    /// value is dropped. Other processes may write there at any time, so do not make a `&` or `&mut` to plain data from it.
     pub fn bytes(&self, offset: usize, len: usize) -> Option<NonNull<u8>> {
         let end = offset.checked_add(len)?;
-        // SAFETY: offset <= end <= self.len, so the result stays inside (or one past) the mapping.
+        // SAFETY: offset <= end <= self.len, so the result is inside the mapping, or at its end.
         (end <= self.len).then(|| unsafe { self.base.add(offset) })
     }
 }
 
 impl AsFd for SharedMemory {
-    /// The memfd, to be passed to another process.
+    /// Returns the descriptor, which can be passed to another process.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
     }
@@ -331,14 +330,14 @@ impl Drop for SharedMemory {
     }
 }
 
-/// The length of a memfd that has these seals.
+/// Returns the length of a memfd that has these seals.
 fn sealed_len(fd: &OwnedFd, wanted: SealFlags) -> io::Result<usize> {
     match rustix::fs::fcntl_get_seals(fd) {
         Ok(seals) if seals.contains(wanted) => {}
         Ok(_) => return Err(refused("shared memory is not sealed against resizing")),
         Err(_) => return Err(refused("descriptor is not a memfd")),
     }
-    // The size is read after the seals: from here on it cannot become smaller.
+    // The size is read after the seals, so it cannot become smaller afterwards.
     Ok(usize::try_from(rustix::fs::fstat(fd)?.st_size).unwrap_or(0))
 }
 
@@ -346,12 +345,13 @@ fn refused(why: &'static str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, why)
 }
 
-/// Fails where a file of that length would be beyond the process's limit: there the kernel sends a signal that ends the process.
+/// Fails if a file of this length would exceed the limit of the process. Beyond it the kernel would send a signal that ends the
+/// process.
 fn check_file_limit(len: usize) -> io::Result<()> {
     match rustix::process::getrlimit(Resource::Fsize).current {
         Some(limit) if (len as u64) > limit => {
             let why = format!(
-                "shared memory of {len} bytes is beyond this process's limit of file sizes, which is {limit} bytes \
+                "shared memory of {len} bytes is larger than this process's file size limit of {limit} bytes \
                  (RLIMIT_FSIZE): raise it by `ulimit -f`"
             );
             Err(io::Error::new(io::ErrorKind::FileTooLarge, why))
@@ -360,13 +360,13 @@ fn check_file_limit(len: usize) -> io::Result<()> {
     }
 }
 
-/// What a mapping is under Miri: memory of the heap.
+/// Returns the layout of the heap memory that replaces a mapping under Miri.
 #[cfg(miri)]
 fn heap_layout(len: usize) -> std::alloc::Layout {
-    std::alloc::Layout::from_size_align(len, 4096).expect("a mapping's length is one of an allocation")
+    std::alloc::Layout::from_size_align(len, 4096).expect("a length that mmap accepts")
 }
 
-/// A close-on-exec memfd that allows sealing; not executable where the kernel knows the flag (6.3).
+/// Makes a close-on-exec memfd that allows sealing. It is not executable if the kernel knows the flag (since 6.3).
 pub(crate) fn open_memfd(name: &str) -> io::Result<OwnedFd> {
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
     match rustix::fs::memfd_create(name, flags | MemfdFlags::NOEXEC_SEAL) {

@@ -1,14 +1,15 @@
-//! Record locks that carry information instead of protecting data: which process has a file open, and how.
+//! Record locks (fcntl(2)) that carry information instead of protecting data: which process has a file open, and how.
 //!
-//! The kernel grants a lock only to a process that has the file open, for reading or for writing as the lock requires,
-//! releases it when its owner dies, and reports it to every process that has the file open. So no other process can
-//! forge it.
+//! The kernel grants a lock only to a process that has the file open with the access that the lock requires. It releases the
+//! lock when the owner ends, and reports the lock to every process that has the file open. So no other process can forge it.
+//!
+//! A mark belongs to an open file description (F_OFD_SETLK), a claim to a process (F_SETLK).
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 
-/// Marks a range of bytes for as long as the open file description of `file`, which is open for writing, is open
-/// anywhere. False if another description has marked part of the range.
+/// Marks a range of bytes by a write lock. The mark lasts as long as any copy of the open file description of `file` is open.
+/// `file` must be open for writing. Returns false if another open file description has locked part of the range.
 ///
 /// # Errors
 /// The errors of fcntl(2).
@@ -19,7 +20,7 @@ pub fn mark(file: impl AsFd, start: u64, len: u64) -> io::Result<bool> {
     }
 }
 
-/// Takes the mark away from a range of bytes, for all copies of the open file description.
+/// Removes the mark from a range of bytes, for all copies of the open file description.
 ///
 /// # Errors
 /// The errors of fcntl(2).
@@ -27,22 +28,22 @@ pub fn unmark(file: impl AsFd, start: u64, len: u64) -> io::Result<()> {
     call(file, libc::F_OFD_SETLK, &mut range(libc::F_UNLCK, start, len))
 }
 
-/// Bytes that are marked.
+/// A range of marked bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Marked {
-    /// The first one.
+    /// The first byte.
     pub start: u64,
-    /// How many: `u64::MAX` up to the end.
+    /// The number of bytes; `u64::MAX` for a range without an end.
     pub len: u64,
 }
 
-/// A mark in the range by another open file description than that of `file`, if there is any; it may extend beyond the
-/// range. Locks by descriptions that are open for reading alone are not marks.
+/// Returns a mark of another open file description in the range, if there is one. The mark may extend beyond the range. A
+/// read lock is not a mark.
 ///
 /// # Errors
 /// The errors of fcntl(2).
 pub fn marked(file: impl AsFd, start: u64, len: u64) -> io::Result<Option<Marked>> {
-    // Only locks for writing conflict with a lock for reading.
+    // Only write locks conflict with a read lock.
     let mut asked = range(libc::F_RDLCK, start, len);
     call(file, libc::F_OFD_GETLK, &mut asked)?;
     let to_the_end = if asked.l_len == 0 { u64::MAX } else { asked.l_len as u64 };
@@ -50,7 +51,7 @@ pub fn marked(file: impl AsFd, start: u64, len: u64) -> io::Result<Option<Marked
     Ok(is_marked.then_some(Marked { start: asked.l_start as u64, len: to_the_end }))
 }
 
-/// Whether another open file description than that of `file` has locked some bytes of a range, for reading or for writing.
+/// Returns whether another open file description has a read lock or a write lock in the range.
 ///
 /// # Errors
 /// The errors of fcntl(2).
@@ -60,11 +61,12 @@ pub fn is_locked(file: impl AsFd, start: u64, len: u64) -> io::Result<bool> {
     Ok(asked.l_type != libc::F_UNLCK as libc::c_short)
 }
 
-/// Marks a byte for as long as the open file description of `file`, which is open for reading, is open anywhere: other descriptions
-/// can mark it in the same way, and not as [`mark`] does. False if one has.
+/// Marks a byte by a read lock. The lock lasts as long as any copy of the open file description of `file` is open. `file` must
+/// be open for reading. Other descriptions can have a read lock of the byte at the same time, but not a [`mark`]. Returns
+/// false if another description has marked the byte by [`mark`].
 ///
 /// # Errors
-/// The errors of fcntl(2): `EBADF` without the right to read.
+/// The errors of fcntl(2): `EBADF` if `file` is not open for reading.
 pub fn mark_for_reading(file: impl AsFd, byte: u64) -> io::Result<bool> {
     match call(file, libc::F_OFD_SETLK, &mut range(libc::F_RDLCK, byte, 1)) {
         Err(error) if matches!(error.raw_os_error(), Some(libc::EAGAIN | libc::EACCES)) => Ok(false),
@@ -72,8 +74,8 @@ pub fn mark_for_reading(file: impl AsFd, byte: u64) -> io::Result<bool> {
     }
 }
 
-/// The right that another open file description than that of `file` proves by a lock of this one byte. None also if another lock is
-/// in the way.
+/// Returns the right that another open file description proves by a lock of exactly this byte. Returns `None` if there is no
+/// such lock, and also if the kernel reports a longer lock.
 ///
 /// # Errors
 /// The errors of fcntl(2).
@@ -88,7 +90,7 @@ pub fn proved(file: impl AsFd, byte: u64) -> io::Result<Option<Right>> {
     })
 }
 
-/// The right that a claim proves.
+/// The right that a lock proves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Right {
     /// The file is open for reading.
@@ -97,17 +99,16 @@ pub enum Right {
     Write,
 }
 
-/// Claims a byte for this process, until it closes any descriptor of the same file. A byte that it has already claimed
-/// is claimed anew.
+/// Claims a byte for this process, until it closes any descriptor of the same file. A repeated claim replaces the first one.
 ///
 /// # Errors
-/// `EBADF` without that right; `WouldBlock` if another process has claimed it.
+/// `EBADF` if `file` is not open with that right; `WouldBlock` if another process has claimed the byte.
 pub fn claim(file: impl AsFd, right: Right, byte: u64) -> io::Result<()> {
     let kind = if right == Right::Read { libc::F_RDLCK } else { libc::F_WRLCK };
     call(file, libc::F_SETLK, &mut range(kind, byte, 1))
 }
 
-/// The other process that has claimed a byte, and the right that it proved.
+/// Returns the id of another process that has claimed a byte, and the right that it proves.
 ///
 /// # Errors
 /// The errors of fcntl(2).
@@ -119,7 +120,7 @@ pub fn claimant(file: impl AsFd, byte: u64) -> io::Result<Option<(u32, Right)>> 
         libc::F_WRLCK => Right::Write,
         _ => return Ok(None),
     };
-    // Marks belong to no process.
+    // A mark belongs to no process, and its pid is -1.
     Ok(u32::try_from(asked.l_pid).ok().map(|pid| (pid, right)))
 }
 
@@ -150,7 +151,7 @@ mod tests {
     use crate::own_process::run_in_own_process;
 
     #[test]
-    fn a_mark_is_seen_by_other_descriptions_as_long_as_one_copy_is_open() {
+    fn mark_lasts_until_the_last_copy_is_closed() {
         let memory = rustix::fs::memfd_create("headwater-claim", rustix::fs::MemfdFlags::CLOEXEC).expect("memfd");
         let path = format!("/proc/self/fd/{}", memory.as_raw_fd());
         let open = || OpenOptions::new().read(true).write(true).open(&path).expect("open");
@@ -159,7 +160,7 @@ mod tests {
         assert!(mark(&one, 5, 1).expect("fcntl"));
         assert_eq!(is_marked(&other, 0, 100), Some(Marked { start: 5, len: 1 }));
         assert_eq!(is_marked(&other, 6, 100), None);
-        assert_eq!(is_marked(&one, 0, 100), None, "one's own is none");
+        assert_eq!(is_marked(&one, 0, 100), None, "a description does not see its own mark");
         assert!(!mark(&other, 0, 10).expect("fcntl") && mark(&other, 6, 1).expect("fcntl"));
         let copy = one.try_clone().expect("dup");
         unmark(&one, 5, 1).expect("fcntl");
@@ -167,13 +168,13 @@ mod tests {
         drop(one);
         assert!(is_marked(&other, 5, 1).is_some() && is_locked(&other, 5, 1).expect("fcntl"));
         drop(copy);
-        // A process that another test has forked meanwhile has a copy too, until it ends.
+        // A process that another test has forked meanwhile has a copy until it ends.
         let give_up = Instant::now() + Duration::from_secs(20);
         while is_marked(&other, 5, 1).is_some() || is_locked(&other, 5, 1).expect("fcntl") {
             assert!(Instant::now() < give_up, "the last copy is closed");
             std::thread::sleep(Duration::from_millis(1));
         }
-        // A lock for reading, up to the end, by a description that is open for reading alone.
+        // A read lock without an end, by a description that is open for reading only.
         let reader = std::fs::File::open(&path).expect("open");
         call(&reader, libc::F_OFD_SETLK, &mut range(libc::F_RDLCK, 50, 0)).expect("fcntl");
         assert!(is_marked(&other, 50, 100).is_none() && is_locked(&other, 50, 100).expect("fcntl"));
@@ -181,26 +182,26 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_of_one_byte_proves_the_right_that_it_needs() {
+    fn lock_of_one_byte_proves_its_right() {
         let memory = rustix::fs::memfd_create("headwater-proof", rustix::fs::MemfdFlags::CLOEXEC).expect("memfd");
         let path = format!("/proc/self/fd/{}", memory.as_raw_fd());
         let open = |read, write| OpenOptions::new().read(read).write(write).open(&path).expect("open");
         let (both, reader, writer) = (open(true, true), open(true, false), open(false, true));
         assert!(mark_for_reading(&both, 5).expect("fcntl") && mark(&both, 9, 1).expect("fcntl"));
-        for looks in [&reader, &writer] {
-            assert_eq!(proved(looks, 5).expect("fcntl"), Some(Right::Read));
-            assert_eq!(proved(looks, 9).expect("fcntl"), Some(Right::Write));
-            assert_eq!(proved(looks, 6).expect("fcntl"), None);
+        for observer in [&reader, &writer] {
+            assert_eq!(proved(observer, 5).expect("fcntl"), Some(Right::Read));
+            assert_eq!(proved(observer, 9).expect("fcntl"), Some(Right::Write));
+            assert_eq!(proved(observer, 6).expect("fcntl"), None);
         }
         assert!(!mark_for_reading(&reader, 9).expect("fcntl") && !mark(&writer, 5, 1).expect("fcntl"));
-        // Without the right there is no lock, and one that lies over more proves nothing of this byte.
+        // A lock needs its right. A longer lock proves nothing about a byte of it.
         assert!(mark_for_reading(&writer, 7).is_err() && mark(&reader, 7, 1).is_err());
         assert!(mark(&both, 20, 3).expect("fcntl"));
         assert_eq!(proved(&reader, 21).expect("fcntl"), None);
     }
 
     #[test]
-    fn a_claim_shows_who_has_which_right() {
+    fn claimant_returns_process_and_right() {
         let Some(_alone) = run_in_own_process() else { return };
         let path = std::env::temp_dir().join(format!("headwater-claim-{}", std::process::id()));
         crate::files::make_fifo(&path, 0o600).expect("mkfifo");
@@ -228,6 +229,6 @@ mod tests {
         child.wait().expect("wait");
         assert_eq!(claimant(&file, 3).expect("fcntl"), None);
         claim(&file, Right::Write, 3).expect("fcntl");
-        assert_eq!(claimant(&file, 3).expect("fcntl"), None, "one's own is none");
+        assert_eq!(claimant(&file, 3).expect("fcntl"), None, "a process does not see its own claim");
     }
 }

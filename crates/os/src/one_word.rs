@@ -1,30 +1,30 @@
-//! One word that is a reference to a static value, a box of the same type, or a number: for a value that is nearly
-//! always a known one and has to fit a register, such as an error.
+//! One word that is a reference to a static value, a box of the same type, or a number. For values that must fit a register
+//! and are nearly always static, such as errors.
 
 use std::fmt;
 use std::marker::PhantomData;
 use std::num::NonZero;
 use std::ptr::NonNull;
 
-/// Set in the address of a box.
+/// The bit that is set in the address of a box.
 const BOXED: usize = 1;
-/// Set in a number, which stands above these two bits.
+/// The bit that is set in a number. The number itself is above these two bits.
 const NUMBER: usize = 2;
 
-/// Bits of a number.
+/// The number of bits of a number.
 pub const NUMBER_BITS: u32 = usize::BITS - 2;
 
-/// A reference that lives for ever, a box, or a number.
+/// A `&'static T`, a `Box<T>`, or a number.
 pub struct OneWord<T: 'static> {
     word: NonNull<T>,
-    /// The box that is dropped with it.
+    /// The word may own a box.
     owned: PhantomData<Box<T>>,
 }
 
-/// The contents.
+/// The contents of a [`OneWord`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum View<'a, T> {
-    /// A value, static or in a box.
+    /// A value, which is static or in a box.
     Value(&'a T),
     /// A number.
     Number(usize),
@@ -33,20 +33,20 @@ pub enum View<'a, T> {
 impl<T> OneWord<T> {
     const HAS_FREE_BITS: () = assert!(align_of::<T>() > (BOXED | NUMBER), "the lowest bits of the address are needed");
 
-    /// Refers to a static value.
+    /// Makes a word that refers to a static value.
     pub fn from_static(value: &'static T) -> OneWord<T> {
         let () = Self::HAS_FREE_BITS;
         OneWord { word: NonNull::from(value), owned: PhantomData }
     }
 
-    /// Owns a value.
+    /// Makes a word that owns a box.
     pub fn from_box(value: Box<T>) -> OneWord<T> {
         let () = Self::HAS_FREE_BITS;
         let word = NonNull::from(Box::leak(value)).map_addr(|address| address | BOXED);
         OneWord { word, owned: PhantomData }
     }
 
-    /// Holds a number of [`NUMBER_BITS`] bits; higher bits are lost.
+    /// Makes a word that contains a number of [`NUMBER_BITS`] bits. Higher bits are lost.
     pub fn from_number(number: usize) -> OneWord<T> {
         let () = Self::HAS_FREE_BITS;
         let word = NonZero::new(number << 2 | NUMBER).expect("a bit is set");
@@ -60,11 +60,11 @@ impl<T> OneWord<T> {
         if word & NUMBER != 0 {
             return View::Number(word >> 2);
         }
-        // SAFETY: the address is of a static, or of a box that lives as long as we do.
+        // SAFETY: the address is that of a static, or of a box that lives as long as `self`.
         View::Value(unsafe { &*self.address() })
     }
 
-    /// The address without the mark.
+    /// Returns the address without the bit of a box.
     fn address(&self) -> *mut T {
         self.word.as_ptr().map_addr(|address| address & !BOXED)
     }
@@ -74,13 +74,13 @@ impl<T> OneWord<T> {
     }
 }
 
-// SAFETY: it is a `Box<T>`, a `&'static T` or a number, which may go to another thread if T is both Send and Sync.
+// SAFETY: the word is a `Box<T>`, a `&'static T` or a number. They may go to another thread if T is both Send and Sync.
 unsafe impl<T: Send + Sync> Send for OneWord<T> {}
-// SAFETY: sharing it shares the T and nothing else.
+// SAFETY: sharing the word shares only the T.
 unsafe impl<T: Sync> Sync for OneWord<T> {}
 
 impl<T: Clone> Clone for OneWord<T> {
-    /// Allocates for a box alone.
+    /// Clones the word. Allocates only for a box.
     fn clone(&self) -> OneWord<T> {
         match self.view() {
             View::Value(value) if self.is_boxed() => OneWord::from_box(Box::new(value.clone())),
@@ -93,16 +93,16 @@ impl<T> Drop for OneWord<T> {
     #[inline]
     fn drop(&mut self) {
         if self.is_boxed() {
-            // SAFETY: `from_box` has leaked it, and it is given back once: here.
+            // SAFETY: `from_box` has leaked the box, and this is the only place that frees it.
             unsafe { drop_box(self.address()) };
         }
     }
 }
 
-/// Out of the way of the many that are dropped and have no box.
+/// Frees a box. A function of its own, so that dropping a word without a box stays short.
 ///
 /// # Safety
-/// The address is that of a box that was leaked.
+/// The address is that of a leaked box.
 #[cold]
 #[inline(never)]
 unsafe fn drop_box<T>(address: *mut T) {
@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_static_is_referred_to_and_a_box_is_dropped_once() {
+    fn box_is_dropped_once() {
         static TEXT: String = String::new();
         let word = OneWord::from_static(&TEXT);
         assert!(
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_is_itself() {
+    fn number_is_returned_unchanged() {
         for number in [0, 1, 2, 3, 0x1234_5678, (1 << NUMBER_BITS) - 1] {
             let word = OneWord::<String>::from_number(number);
             assert_eq!(word.clone().view(), View::Number(number));
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_one_word_and_leaves_room_for_success() {
+    fn option_of_it_is_one_word() {
         assert_eq!(size_of::<Option<OneWord<String>>>(), size_of::<usize>());
     }
 }

@@ -1,6 +1,6 @@
-//! Plain files of other users: what leads to a device, a FIFO or a directory is refused by name instead of being opened and waited
-//! for, and what is read whole has a limit. Called by every reader of runs, traces, imports and configurations. Symbolic links to
-//! plain files are followed.
+//! Reading files that another user may have chosen. A path that leads to a device, a FIFO or a directory is refused with an
+//! error that says so; it is not opened, so nothing waits. Reading a whole file has a limit. Symbolic links to regular files are
+//! followed. Called by all readers of runs, traces, imports and configurations.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -9,20 +9,21 @@ use std::path::Path;
 
 use rustix::fs::{FileType, Mode, OFlags, RawMode};
 
-/// Opens a plain file for reading. Nothing is waited for, and no device is opened.
+/// Opens a regular file for reading. Never waits, and opens no device.
 ///
 /// # Errors
-/// `InvalidInput` that says what it is instead; the errors of open(2).
+/// `InvalidInput`, which says what kind of file it is instead; the errors of open(2).
 pub fn open(path: &Path) -> io::Result<File> {
     open_for(path, OFlags::RDONLY)
 }
 
-/// As [`open`], with other access.
+/// Like [`open`], with these access flags.
 ///
 /// # Errors
 /// Those of [`open`].
 pub fn open_for(path: &Path, access: OFlags) -> io::Result<File> {
-    // Some devices act when they are opened, so the node is looked at before, and again because it may have been replaced.
+    // Opening some devices has effects, so check the node before it is opened. Check it again afterwards, because it may have
+    // been replaced.
     is_plain(rustix::fs::stat(path)?.st_mode)?;
     let flags = access | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let file = rustix::fs::open(path, flags, Mode::empty())?;
@@ -30,10 +31,10 @@ pub fn open_for(path: &Path, access: OFlags) -> io::Result<File> {
     Ok(file.into())
 }
 
-/// Checks that a descriptor is of a plain file.
+/// Checks that a descriptor refers to a regular file.
 ///
 /// # Errors
-/// `InvalidInput` that says what it is instead; the errors of fstat(2).
+/// `InvalidInput`, which says what kind of file it is instead; the errors of fstat(2).
 pub fn check(file: impl AsFd) -> io::Result<()> {
     is_plain(rustix::fs::fstat(file)?.st_mode)
 }
@@ -50,22 +51,22 @@ fn is_plain(mode: RawMode) -> io::Result<()> {
     Err(io::Error::new(io::ErrorKind::InvalidInput, format!("it is {what}, and only a plain file is read here")))
 }
 
-/// Returns the contents of a plain file.
+/// Returns the contents of a regular file.
 ///
 /// # Errors
-/// Those of [`open`]; `FileTooLarge` for more than `len_max` bytes, of which none is kept; the errors of read(2).
+/// Those of [`open`]; `FileTooLarge` if it has more than `len_max` bytes; the errors of read(2).
 pub fn read(path: &Path, len_max: u64) -> io::Result<Vec<u8>> {
     read_open(open(path)?, len_max)
 }
 
-/// As [`read`], of a file that is open.
+/// Like [`read`], for an open file.
 ///
 /// # Errors
 /// Those of [`read`].
 pub fn read_open(file: File, len_max: u64) -> io::Result<Vec<u8>> {
     let len = file.metadata()?.len();
     let mut bytes = Vec::new();
-    // A file that grows meanwhile has the limit too.
+    // The limit also applies to a file that grows meanwhile.
     if len > len_max || file.take(len_max + 1).read_to_end(&mut bytes)? as u64 > len_max {
         let text = format!("it has more than {len_max} bytes, the limit for such a file");
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, text));
@@ -73,10 +74,10 @@ pub fn read_open(file: File, len_max: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// As [`read`], of a text.
+/// Like [`read`], for a text file.
 ///
 /// # Errors
-/// Those of [`read`]; `InvalidData` for bytes that are not UTF-8.
+/// Those of [`read`]; `InvalidData` if the contents are not UTF-8.
 pub fn read_text(path: &Path, len_max: u64) -> io::Result<String> {
     String::from_utf8(read(path, len_max)?)
         .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error.utf8_error().to_string()))
@@ -91,7 +92,7 @@ mod tests {
     use crate::files;
 
     #[test]
-    fn what_is_no_plain_file_is_refused_by_name_and_at_once() {
+    fn only_plain_files_are_opened() {
         let directory = std::env::temp_dir().join(format!("headwater-plain-{}", std::process::id()));
         files::make_private_directory(&directory).expect("mkdir");
         let path = |name: &str| directory.join(name);
@@ -113,10 +114,10 @@ mod tests {
             let error = read(&path(name), 3).expect_err(name);
             assert_eq!(error.kind(), io::ErrorKind::FileTooLarge);
         }
-        // A file without blocks may be larger than memory.
+        // A sparse file may be larger than memory.
         File::create(path("sparse")).and_then(|file| file.set_len(1 << 40)).expect("a sparse file");
         assert_eq!(read(&path("sparse"), 1 << 20).expect_err("a terabyte").kind(), io::ErrorKind::FileTooLarge);
-        // Files of /proc have no length that is known before.
+        // A file of /proc has the length 0 until it is read.
         assert!(!read(Path::new("/proc/self/maps"), 1 << 20).expect("/proc").is_empty());
         std::fs::remove_dir_all(&directory).expect("it is there");
     }

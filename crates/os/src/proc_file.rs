@@ -1,5 +1,5 @@
-//! Files of /proc, read without an allocation: a signal handler may ask whether a process is alive, and may have
-//! interrupted the allocator.
+//! Reading files of /proc without allocating: a signal handler may check whether a process is alive, and may have interrupted
+//! the allocator.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -8,12 +8,13 @@ use rustix::fd::OwnedFd;
 use rustix::fs::{Access, Mode, OFlags};
 use rustix::io::Errno;
 
-/// Whether the descriptors of this process have paths in /proc.
+/// Returns whether the descriptors of this process have paths in /proc.
 pub(crate) fn is_mounted() -> bool {
     rustix::fs::access("/proc/self/fd", Access::EXISTS).is_ok()
 }
 
-/// The error of an open through a descriptor's path: that nothing is there is most often so because /proc is not mounted.
+/// Returns the error of opening a file through a descriptor's path in /proc. If the path does not exist because /proc is not
+/// mounted, the error says so.
 #[cold]
 pub(crate) fn not_opened(error: Errno) -> io::Error {
     if error == Errno::NOENT && !is_mounted() {
@@ -24,18 +25,18 @@ pub(crate) fn not_opened(error: Errno) -> io::Error {
     error.into()
 }
 
-/// Long enough for each path of /proc that is read.
+/// The longest path in bytes. All paths of /proc that are read here are shorter.
 const PATH_MAX: usize = 64;
 
-/// The first bytes of a file.
+/// The first `MAX` bytes of a file.
 pub(crate) struct Start<const MAX: usize> {
     bytes: [u8; MAX],
     len: usize,
 }
 
 impl<const MAX: usize> Start<MAX> {
-    /// None if it cannot be read.
-    pub fn of(path: fmt::Arguments<'_>) -> Option<Start<MAX>> {
+    /// Reads the file at the path; `None` if it cannot be read.
+    pub fn read(path: fmt::Arguments<'_>) -> Option<Start<MAX>> {
         let file = open(path)?;
         let mut start = Start { bytes: [0; MAX], len: 0 };
         loop {
@@ -46,13 +47,13 @@ impl<const MAX: usize> Start<MAX> {
         }
     }
 
-    /// The bytes.
+    /// Returns the bytes.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes[..self.len]
     }
 }
 
-/// Whether `fits` accepts a line of the file, cut to some KiB. False if the file cannot be read.
+/// Returns whether `fits` accepts any line of the file. Lines are cut to 4096 bytes. Returns false if the file cannot be read.
 pub(crate) fn any_line(path: fmt::Arguments<'_>, mut fits: impl FnMut(&[u8]) -> bool) -> bool {
     let Some(file) = open(path) else { return false };
     let (mut bytes, mut len, mut skips) = ([0; 4096], 0, false);
@@ -69,7 +70,7 @@ pub(crate) fn any_line(path: fmt::Arguments<'_>, mut fits: impl FnMut(&[u8]) -> 
         bytes.copy_within(begin..len, 0);
         len -= begin;
         if len == bytes.len() {
-            // The rest of a long line is not looked at.
+            // The rest of a long line is skipped.
             if !skips && fits(&bytes) {
                 return true;
             }
@@ -86,7 +87,7 @@ fn open(path: fmt::Arguments<'_>) -> Option<OwnedFd> {
     rustix::fs::open(&place[..len], OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).ok()
 }
 
-/// None if the kernel refuses it.
+/// Reads from the file; `None` on an error.
 fn read(file: &OwnedFd, bytes: &mut [u8]) -> Option<usize> {
     loop {
         match rustix::io::read(file, &mut *bytes) {
@@ -101,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_of_any_length_are_looked_at_once_each() {
+    fn any_line_checks_each_line_once() {
         let path = std::env::temp_dir().join(format!("hw-lines-{}", std::process::id()));
         let long = "y".repeat(10_000);
         std::fs::write(&path, format!("first\n\n{long}\nlast but one\nlast")).expect("write");
@@ -113,7 +114,7 @@ mod tests {
         assert_eq!(lines, [5, 0, 4096, 12, 4]);
         assert!(any_line(format_args!("{}", path.display()), |line| line == b"last"));
         assert!(!any_line(format_args!("/proc/self/no-such-file"), |_| true));
-        let start = Start::<8>::of(format_args!("{}", path.display())).expect("there");
+        let start = Start::<8>::read(format_args!("{}", path.display())).expect("there");
         assert_eq!(start.bytes(), b"first\n\ny");
         std::fs::remove_file(&path).expect("there");
     }

@@ -2,7 +2,7 @@
 
 use std::io;
 
-/// A number of 64 random bits.
+/// Returns 64 random bits.
 ///
 /// # Errors
 /// The errors of getrandom(2).
@@ -11,7 +11,7 @@ pub fn number() -> io::Result<u64> {
     let mut count = 0;
     while count < bytes.len() {
         let rest = &mut bytes[count..];
-        // SAFETY: the kernel writes at most as many bytes as the rest of the array has.
+        // SAFETY: the kernel writes at most `rest.len()` bytes.
         match unsafe { libc::getrandom(rest.as_mut_ptr().cast(), rest.len(), 0) } {
             -1 => {
                 let error = io::Error::last_os_error();

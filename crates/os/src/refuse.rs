@@ -1,23 +1,23 @@
-//! System calls that are refused: what an older kernel, or a container's system call filter, does not offer.
+//! Refusing system calls, for tests: as an older kernel or the system call filter of a container would.
 //!
-//! For tests. A filter (seccomp) answers the chosen calls with an errno, and lets all others pass.
+//! A seccomp filter makes the chosen calls fail with an errno, and allows all others.
 
 use std::io;
 use std::mem::offset_of;
 
-/// A call that is refused.
+/// A system call to refuse.
 #[derive(Debug, Clone, Copy)]
 pub struct Refusal {
-    /// Its number (`libc::SYS_...`).
+    /// The number of the call (`libc::SYS_...`).
     pub call: i64,
-    /// Only with this value of an argument: its index, and the value's low half.
+    /// If set, the call is refused only with this argument: its index, and the low half of its value.
     pub argument: Option<(usize, u32)>,
-    /// The error with which it fails.
+    /// The error with which the call fails.
     pub errno: i32,
 }
 
-/// Makes the kernel answer every call from that number on as an unknown one (`ENOSYS`), as [`refuse`] does: calls
-/// are numbered in the order in which Linux got them, from `pidfd_send_signal` (424, Linux 5.1) on everywhere alike.
+/// Like [`refuse`], for all calls with a number of at least `number`, which fail with `ENOSYS`. It imitates an older kernel:
+/// from `pidfd_send_signal` (424, Linux 5.1) on, calls are numbered in the order of their appearance, on all architectures.
 ///
 /// # Errors
 /// Those of [`refuse`].
@@ -30,22 +30,21 @@ pub fn refuse_from(number: u32) -> io::Result<()> {
     ])
 }
 
-/// Makes the kernel refuse calls of the calling thread, and of processes that it forks and programs that it starts, for
-/// good.
+/// Makes the kernel refuse calls of the calling thread, and of the processes and programs that it starts. This cannot be undone.
 ///
 /// # Errors
-/// The errors of prctl(2): a kernel without seccomp.
+/// The errors of prctl(2), if the kernel has no seccomp.
 pub fn refuse(refusals: &[Refusal]) -> io::Result<()> {
     install(refusals.iter().flat_map(program).chain([step(RETURN, ALLOW)]).collect())
 }
 
 fn install(filter: Vec<libc::sock_filter>) -> io::Result<()> {
     let program = libc::sock_fprog { len: filter.len() as libc::c_ushort, filter: filter.as_ptr().cast_mut() };
-    // SAFETY: takes numbers.
+    // SAFETY: the arguments are numbers.
     if unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) } != 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the program and its filter are alive during the call, and the kernel copies them.
+    // SAFETY: the program and its filter exist during the call, and the kernel copies them.
     match unsafe { libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const program) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
@@ -58,14 +57,14 @@ const JUMP_IF_AT_LEAST: u32 = libc::BPF_JMP | libc::BPF_JGE | libc::BPF_K;
 const RETURN: u32 = libc::BPF_RET | libc::BPF_K;
 const ALLOW: u32 = libc::SECCOMP_RET_ALLOW;
 
-/// Compares, and continues behind the refusal if something differs.
+/// Returns the steps that refuse a call. If the call or its argument differs, they continue after the refusal.
 fn program(refusal: &Refusal) -> Vec<libc::sock_filter> {
     let mut steps = vec![
         step(LOAD, offset_of!(libc::seccomp_data, nr) as u32),
         jump(refusal.call as u32, if refusal.argument.is_some() { 3 } else { 1 }),
     ];
     if let Some((index, value)) = refusal.argument {
-        // The low half of a 64-bit word of a little-endian machine.
+        // The low half of a 64-bit word on a little-endian machine.
         steps.push(step(LOAD, (offset_of!(libc::seccomp_data, args) + 8 * index) as u32));
         steps.push(jump(value, 1));
     }
@@ -77,7 +76,7 @@ fn step(code: u32, value: u32) -> libc::sock_filter {
     libc::sock_filter { code: code as u16, jt: 0, jf: 0, k: value }
 }
 
-/// Continues with the next step if equal, else skips `otherwise` steps.
+/// Continues with the next step if the values are equal, otherwise skips `otherwise` steps.
 fn jump(value: u32, otherwise: u8) -> libc::sock_filter {
     libc::sock_filter { code: JUMP_IF_EQUAL as u16, jt: 0, jf: otherwise, k: value }
 }
@@ -88,13 +87,13 @@ mod tests {
     use crate::child::Child;
 
     #[test]
-    fn only_what_is_chosen_is_refused() {
+    fn only_the_chosen_calls_are_refused() {
         let mut child = Child::fork(|| {
             let getppid = Refusal { call: libc::SYS_getppid, argument: None, errno: libc::EPERM };
             let advice = Refusal { call: libc::SYS_madvise, argument: Some((2, 18)), errno: libc::EINVAL };
             refuse(&[advice, getppid]).expect("seccomp");
             let call = |number: i64, argument: usize| {
-                // SAFETY: these calls touch no memory with these arguments: madvise advises on nothing.
+                // SAFETY: these calls touch no memory with these arguments: the range of madvise is empty.
                 let done = unsafe { libc::syscall(number, 0, 0, argument) };
                 (done == -1).then(|| io::Error::last_os_error().raw_os_error().expect("an errno"))
             };
@@ -109,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_of_later_kernels_are_unknown() {
+    fn refuse_from_refuses_later_calls() {
         let mut child = Child::fork(|| {
             refuse_from(434).expect("seccomp");
             // SAFETY: no memory is touched: the numbers name no descriptor and no flag.

@@ -1,7 +1,6 @@
-//! An allocator that ends the process when it is used where a signal handler may run.
+//! An allocator that ends the process if code that must not allocate uses it.
 //!
-//! For tests: a test program makes [`RefusingAllocator`] its global allocator, and calls code that must not allocate by
-//! [`in_handler`].
+//! For tests: a test program makes [`RefusingAllocator`] its global allocator, and calls such code through [`in_handler`].
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::backtrace::Backtrace;
@@ -9,17 +8,17 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 thread_local! {
-    /// This thread is in a signal handler, or simulates one.
+    /// Whether this thread is in a signal handler, or simulates one.
     static FORBIDDEN: Cell<bool> = const { Cell::new(false) };
 }
 
-/// The system's allocator, which [`in_handler`] forbids to use.
+/// The system's allocator. During [`in_handler`] the thread must not use it.
 #[derive(Debug)]
 pub struct RefusingAllocator;
 
 fn check() {
     static IS_REPORTED: AtomicBool = AtomicBool::new(false);
-    // The first report ends the process. A handler that interrupts it must let it continue.
+    // The first report ends the process. A signal handler that interrupts it must not report again.
     if FORBIDDEN.get() && !IS_REPORTED.swap(true, Ordering::Relaxed) {
         // A panic would allocate.
         FORBIDDEN.set(false);
@@ -28,7 +27,7 @@ fn check() {
     }
 }
 
-// SAFETY: does what the system's allocator does, or ends the process.
+// SAFETY: calls the system's allocator, or ends the process.
 unsafe impl GlobalAlloc for RefusingAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         check();
@@ -43,7 +42,7 @@ unsafe impl GlobalAlloc for RefusingAllocator {
     }
 }
 
-/// Makes a call during which this thread must neither allocate nor free memory. Calls may be nested.
+/// Calls `body`, during which this thread must neither allocate nor free memory. Calls may be nested.
 pub fn in_handler<T>(body: impl FnOnce() -> T) -> T {
     let outer = FORBIDDEN.replace(true);
     let done = body();

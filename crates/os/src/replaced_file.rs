@@ -1,5 +1,5 @@
-//! A small plain file of a directory that is replaced as a whole: its readers get the old contents or the new ones, also if the
-//! process that replaces it is killed.
+//! A small regular file that is always replaced as a whole. Readers get either the old contents or the new ones, also if the
+//! process that replaces the file is killed.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -11,8 +11,7 @@ use rustix::io::Errno;
 use crate::files::{self, Status};
 use crate::plain_file;
 
-/// What a file contains, and its status. None if there is no such file. It is not waited for, and nothing else is opened in its
-/// place.
+/// Returns the status and the contents of a file; `None` if it does not exist. Never waits, and opens only regular files.
 ///
 /// # Errors
 /// `ELOOP` for a symbolic link; those of [`plain_file::read`].
@@ -28,8 +27,8 @@ pub fn read_at(directory: impl AsFd, name: &str, len_max: usize) -> io::Result<O
     Ok(Some((status, plain_file::read_open(file.into(), len_max as u64)?)))
 }
 
-/// Writes a file that is to replace another, with these permissions whatever the process's mask is. One of that name, which a killed
-/// process has left, is removed. It is not made sure that the bytes outlive the machine's power.
+/// Writes the new file that will replace the old one, with these permissions, whatever the umask of the process is. Removes an
+/// existing file of that name, which a killed process may have left. The contents may be lost if the machine loses power.
 ///
 /// # Errors
 /// The errors of unlink(2), open(2) and write(2).
@@ -42,7 +41,7 @@ pub fn write_new_at(directory: impl AsFd, name: &str, bytes: &[u8], mode: u32) -
     File::from(file).write_all(bytes)
 }
 
-/// Gives a file of a directory another name, in the place of the file that has it.
+/// Renames a file within a directory. It replaces a file that already has the new name.
 ///
 /// # Errors
 /// The errors of rename(2).
@@ -57,14 +56,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_is_replaced_whole_and_only_plain_files_are_read() {
+    fn readers_get_whole_contents_of_plain_files_only() {
         let directory = std::env::temp_dir().join(format!("headwater-replaced-{}", std::process::id()));
         files::make_private_directory(&directory).expect("mkdir");
         let path = |name: &str| directory.join(name);
         let fd = files::find_directory(&directory).expect("a directory");
         let read = |name: &str| read_at(&fd, name, 4).map(|read| read.map(|(_, bytes)| bytes));
         assert_eq!(read("file").expect("no error"), None);
-        // What a killed process has left.
+        // A killed process has left half a file.
         std::fs::write(path("new"), "half-").expect("write");
         write_new_at(&fd, "new", b"old", 0o640).expect("write");
         assert_eq!(read("file").expect("no error"), None);
@@ -82,7 +81,7 @@ mod tests {
         for name in ["directory", "fifo"] {
             assert_eq!(read(name).expect_err(name).kind(), io::ErrorKind::InvalidInput);
         }
-        // A link in the place of the new file is removed, and not followed.
+        // A symbolic link in place of the new file is removed, and not followed.
         symlink(path("victim"), path("new")).expect("symlink");
         write_new_at(&fd, "new", b"x", 0o600).expect("write");
         assert!(!path("victim").exists());

@@ -1,11 +1,11 @@
-//! Memory for what is too large for the stack of a signal handler, which may have a few kilobytes.
+//! Memory for data that is too large for the stack of a signal handler, which may have only a few kilobytes.
 
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::fork::epoch;
 
-/// Some words of memory, for one user at a time; also in a signal handler, which does not wait.
+/// Words of memory for one user at a time. A signal handler may use them too, since the call does not wait.
 ///
 /// ```
 /// use headwater_os::scratch::Scratch;
@@ -20,24 +20,24 @@ use crate::fork::epoch;
 /// ```
 #[derive(Debug)]
 pub struct Scratch<const WORDS: usize> {
-    /// The [`epoch`] of the process of which a thread uses it; 0, or another's: none does.
+    /// The [`epoch`] of the process, if a thread of it uses the words. If it is 0, or another epoch, they are free.
     owner: AtomicU64,
     words: UnsafeCell<[u64; WORDS]>,
 }
 
-// SAFETY: the words are reached only by the thread that has made itself the owner.
+// SAFETY: only the thread that has made itself the owner accesses the words.
 unsafe impl<const WORDS: usize> Sync for Scratch<WORDS> {}
 
 impl<const WORDS: usize> Scratch<WORDS> {
-    /// Free words, which are 0.
+    /// Makes free words, which are 0.
     #[expect(clippy::new_without_default, reason = "it is for statics")]
     pub const fn new() -> Scratch<WORDS> {
         Scratch { owner: AtomicU64::new(0), words: UnsafeCell::new([0; WORDS]) }
     }
 
-    /// Calls `action` with the words, which have what the last user left; None if a thread of this process uses them. After an
-    /// action that has panicked they stay in use. A child that `action` forks does not use the words that it was given, since they are
-    /// free there.
+    /// Calls `action` with the words, which contain what their last user has stored. Returns `None` if a thread of this process
+    /// uses them. If `action` panics, they stay in use. If `action` forks, the child must not use the words that it was given,
+    /// because they count as free in the child.
     pub fn with<R>(&self, action: impl FnOnce(&mut [u64; WORDS]) -> R) -> Option<R> {
         let (here, owner) = (epoch(), self.owner.load(Ordering::Relaxed));
         // In a forked child the thread that has used them does not exist. Acquire pairs with the Release below.
@@ -58,7 +58,7 @@ mod tests {
     use crate::own_process::run_in_own_process;
 
     #[test]
-    fn two_threads_never_have_the_words_at_once() {
+    fn only_one_thread_has_the_words() {
         static SCRATCH: Scratch<64> = Scratch::new();
         let run = |mark: u64| {
             (0..20_000_u64).fold(0_u64, |had, _| {
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn a_child_has_what_a_thread_of_its_parent_used() {
+    fn words_are_free_in_a_child() {
         let Some(_alone) = run_in_own_process() else { return };
         static SCRATCH: Scratch<4> = Scratch::new();
         let status = SCRATCH.with(|_| {

@@ -1,38 +1,38 @@
-//! Static probes: places in a program that bpftrace, perf, SystemTap and gdb find by notes in the file (`.note.stapsdt`), and
-//! that are one `nop` as long as no tool is attached.
+//! Static probes (USDT): places in a program that are one `nop` as long as no tool is attached. bpftrace, perf, SystemTap and
+//! gdb find them by notes in the file (`.note.stapsdt`).
 //!
-//! The format of a note is SystemTap's, version 3: the place, the section that says how far it was moved, no semaphore;
-//! then provider, name and arguments as text. An argument is its size, negative if it is signed, and the register that
-//! has it.
+//! The format of a note is SystemTap's, version 3. It has the address of the place, the address of the base section, from which
+//! a tool computes how far the place was moved, and no semaphore. Provider, name and arguments follow as text. The text of an
+//! argument is its size, negative if it is signed, and its register.
 
-/// A probe's name, as a constant of a type, so that it is known when the place is assembled.
+/// The name and the arguments of a probe. They are constants of a type, because the assembler needs them.
 pub trait Probe {
-    /// `provider:name`; each of them becomes a text of the note.
+    /// `provider:name`. Each part becomes a text in the note.
     const NAME: &'static str;
-    /// For each argument 8, or -8 for a signed one.
+    /// The size of each argument: 8, or -8 if it is signed.
     const SIZES: [i8; ARGUMENTS_MAX];
 }
 
-/// Most arguments of a probe: there must be a register for each.
+/// The largest number of arguments of a probe. Each needs a register.
 pub const ARGUMENTS_MAX: usize = 6;
 
-/// Words of a name in the assembler's text.
+/// The number of words for a name in the assembler's text.
 #[cfg(all(target_arch = "x86_64", target_os = "linux", not(miri)))]
 const WORDS: usize = 16;
 
-/// The form in which the assembler gets a name: it takes numbers, not texts.
+/// A name in the form that the assembler takes: numbers, not text.
 #[cfg(all(target_arch = "x86_64", target_os = "linux", not(miri)))]
 struct Spelled<P>(std::marker::PhantomData<P>);
 
 #[cfg(all(target_arch = "x86_64", target_os = "linux", not(miri)))]
 impl<P: Probe> Spelled<P> {
-    /// Both texts, each with its NUL, four bytes a word.
+    /// Provider and name, each with its NUL, four bytes in a word.
     const WORDS: [u32; WORDS] = {
         let bytes = P::NAME.as_bytes();
         assert!(bytes.len() < WORDS * 4, "a probe's name has at most 63 bytes");
         let (mut words, mut at) = ([0; WORDS], 0);
         while at < bytes.len() {
-            // The colon becomes the NUL behind the provider; the other one is there.
+            // The colon becomes the NUL after the provider. The NUL after the name is there already.
             if bytes[at] != b':' {
                 words[at / 4] |= (bytes[at] as u32) << (at % 4 * 8);
             }
@@ -40,19 +40,19 @@ impl<P: Probe> Spelled<P> {
         }
         words
     };
-    /// Bytes of both.
+    /// The length of both texts in bytes.
     const LEN: usize = P::NAME.len() + 1;
 }
 
-/// A place of the probe, with the first `N` of these arguments. It does nothing unless a tool is attached.
+/// Makes this place a probe with the first `N` of these arguments. Does nothing unless a tool is attached.
 #[inline(always)]
 pub fn probe<P: Probe, const N: usize>(arguments: [u64; ARGUMENTS_MAX]) {
     #[cfg(all(target_arch = "x86_64", target_os = "linux", not(miri)))]
     {
-        /// The place and its note, whose arguments are described by that text.
+        /// Assembles the place and its note. `$about` describes the arguments.
         macro_rules! place {
             ($about:literal, $($at:literal $size:ident $argument:ident)*) => {
-                // SAFETY: the place does nothing, and what is in the other sections is never executed.
+                // SAFETY: the place does nothing, and the other sections are never executed.
                 unsafe {
                     std::arch::asm!(
                         "990: nop",
@@ -121,7 +121,7 @@ pub fn probe<P: Probe, const N: usize>(arguments: [u64; ARGUMENTS_MAX]) {
             ),
         }
     }
-    // Elsewhere there are no probes.
+    // Other platforms have no probes.
     #[cfg(not(all(target_arch = "x86_64", target_os = "linux", not(miri))))]
     let _ = arguments;
 }

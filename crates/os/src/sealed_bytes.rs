@@ -1,5 +1,5 @@
-//! Bytes for another process, in a sealed memfd: what is too long for an environment variable, for a program that is started. They
-//! never change once they are written, so that a reader need not look twice.
+//! Bytes for another process, in a sealed memfd: data for a started program that is too long for an environment variable. The
+//! bytes never change, so the reader can rely on its checks.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -13,7 +13,7 @@ use crate::own_numbers::settled;
 
 const SEALS: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW).union(SealFlags::WRITE).union(SealFlags::SEAL);
 
-/// A memfd with these bytes, closed by exec; `name` shows in `/proc/PID/fd`.
+/// Makes a memfd with these bytes. It is closed by exec. `name` appears in `/proc/PID/fd`.
 ///
 /// # Errors
 /// The errors of memfd_create(2), write(2) and fcntl(2).
@@ -24,10 +24,11 @@ pub fn create(name: &str, bytes: &[u8]) -> io::Result<OwnedFd> {
     Ok(file.into())
 }
 
-/// The bytes of a memfd from another process.
+/// Returns the bytes of a memfd from another process.
 ///
 /// # Errors
-/// `InvalidInput` if it is no memfd, can still be changed, or has more than `len_max` bytes; the errors of fstat(2) and pread(2).
+/// `InvalidInput` if the file is not a memfd, can still be changed, or has more than `len_max` bytes; the errors of fstat(2) and
+/// pread(2).
 pub fn read(file: impl AsFd, len_max: usize) -> io::Result<Vec<u8>> {
     let file = File::from(file.as_fd().try_clone_to_owned()?);
     let is_sealed = rustix::fs::fcntl_get_seals(&file).is_ok_and(|seals| seals.contains(SEALS));
@@ -46,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_are_read_as_they_were_written_and_do_not_change() {
+    fn bytes_are_read_as_written_and_cannot_change() {
         let file = create("test", b"some bytes").expect("room");
         assert_eq!(read(&file, 10).expect("sealed"), b"some bytes");
         assert_eq!(read(&file, 10).expect("again, from the beginning"), b"some bytes");
@@ -55,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_can_change_is_refused() {
+    fn file_that_can_change_is_refused() {
         let open = open_memfd("test").expect("room");
         assert_eq!(read(&open, 10).expect_err("not sealed").kind(), io::ErrorKind::InvalidInput);
         let file = File::open("/proc/self/exe").expect("our own");

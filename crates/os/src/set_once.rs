@@ -1,39 +1,38 @@
-//! Values that are set once, without a lock: of the process, or of an object of it.
+//! Values that are set once, without a lock: for statics ([`SetOnce`]) and for objects ([`OnceBox`]).
 //!
-//! A child that is forked while another thread sets a `std::sync::OnceLock` waits for that thread for ever, if it sets the value too:
-//! it does not have the thread.
+//! `std::sync::OnceLock` is not safe across fork: if a child is forked while another thread sets the value, and the child sets it
+//! too, the child waits for ever for a thread that it does not have.
 
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-/// The value, which is never dropped once it is set.
+/// A value that is set once, and never dropped.
 #[derive(Debug)]
 pub struct SetOnce<T: 'static>(AtomicPtr<T>);
 
 impl<T: Send + Sync> SetOnce<T> {
-    /// Without a value.
+    /// Makes it without a value.
     pub const fn new() -> SetOnce<T> {
         SetOnce(AtomicPtr::new(ptr::null_mut()))
     }
 
-    /// The value, once it is set.
+    /// Returns the value, if it was set.
     #[inline(always)]
     pub fn get(&self) -> Option<&'static T> {
         // Acquire pairs with the exchange in `set`.
         let value = self.0.load(Ordering::Acquire);
-        // SAFETY: null, a leaked box that `set` has put there, or what `refer` has: a shared reference to it lives for ever, and
-        // `T` is Sync.
+        // SAFETY: null, a box that `set` has leaked, or a static reference of `refer`. All of them live for ever, and `T` is Sync.
         unsafe { value.as_ref() }
     }
 
-    /// Sets the value, unless another thread has been faster: then that one's is returned, and this one dropped.
+    /// Sets the value and returns it. If it is already set, drops `value` and returns the existing one.
     pub fn set(&self, value: T) -> &'static T {
         let own = Box::into_raw(Box::new(value));
         match self.0.compare_exchange(ptr::null_mut(), own, Ordering::AcqRel, Ordering::Acquire) {
-            // SAFETY: it was a box a moment ago, and is leaked from now on.
+            // SAFETY: `own` is the address of a box, which is leaked.
             Ok(_) => unsafe { &*own },
             Err(other) => {
-                // SAFETY: no other thread has seen it.
+                // SAFETY: `own` is the address of a box, which no other thread has seen.
                 drop(unsafe { Box::from_raw(own) });
                 // SAFETY: as in `get`.
                 unsafe { &*other }
@@ -41,8 +40,7 @@ impl<T: Send + Sync> SetOnce<T> {
         }
     }
 
-    /// Sets the value to one that lives for ever, without allocating, unless another thread has been faster: then that one's is
-    /// returned.
+    /// Sets the value to a static reference, without allocating, and returns it. If it is already set, returns the existing one.
     pub fn refer(&self, value: &'static T) -> &'static T {
         let own = ptr::from_ref(value).cast_mut();
         match self.0.compare_exchange(ptr::null_mut(), own, Ordering::AcqRel, Ordering::Acquire) {
@@ -64,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_value_that_lives_for_ever_is_set_where_it_is() {
+    fn refer_keeps_the_address() {
         static VALUES: [u8; 2] = [1, 2];
         static VALUE: SetOnce<u8> = SetOnce::new();
         assert!(ptr::eq(VALUE.refer(&VALUES[0]), &raw const VALUES[0]));
@@ -73,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn one_of_several_values_stays() {
+    fn first_value_stays() {
         static VALUE: SetOnce<usize> = SetOnce::new();
         assert!(VALUE.get().is_none());
         let set: Vec<usize> = std::thread::scope(|scope| {
@@ -84,32 +82,32 @@ mod tests {
     }
 }
 
-/// A value of an object that is set once, and dropped with the object.
+/// A value that is set once, and dropped with the object that contains it.
 #[derive(Debug)]
 pub struct OnceBox<T>(AtomicPtr<T>);
 
-// SAFETY: it owns a `T`, and hands out shared references to it.
+// SAFETY: it owns a `T`, and returns shared references to it.
 unsafe impl<T: Send + Sync> Sync for OnceBox<T> {}
 
 impl<T: Send + Sync> OnceBox<T> {
-    /// Without a value.
+    /// Makes it without a value.
     pub const fn new() -> OnceBox<T> {
         OnceBox(AtomicPtr::new(ptr::null_mut()))
     }
 
-    /// The value, once it is set.
+    /// Returns the value, if it was set.
     pub fn get(&self) -> Option<&T> {
         // Acquire pairs with the exchange in `set`.
         let value = self.0.load(Ordering::Acquire);
-        // SAFETY: null, or a box that `set` has put there, which stays until `self` is dropped.
+        // SAFETY: null, or the box of `set`, which exists until `self` is dropped.
         unsafe { value.as_ref() }
     }
 
-    /// Sets the value, unless another thread has been faster: then that one's is returned, and this one dropped.
+    /// Sets the value and returns it. If it is already set, drops `value` and returns the existing one.
     pub fn set(&self, value: T) -> &T {
         let own = Box::into_raw(Box::new(value));
         if self.0.compare_exchange(ptr::null_mut(), own, Ordering::AcqRel, Ordering::Relaxed).is_err() {
-            // SAFETY: it was a box a moment ago, and no other thread has seen it.
+            // SAFETY: `own` is the address of a box, which no other thread has seen.
             drop(unsafe { Box::from_raw(own) });
         }
         self.get().expect("it is set, and stays so")
@@ -126,7 +124,7 @@ impl<T> Drop for OnceBox<T> {
     fn drop(&mut self) {
         let value = *self.0.get_mut();
         if !value.is_null() {
-            // SAFETY: `set` has put a box there, and no reference to it is left.
+            // SAFETY: the box of `set`, to which no reference is left.
             drop(unsafe { Box::from_raw(value) });
         }
     }

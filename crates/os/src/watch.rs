@@ -1,8 +1,8 @@
-//! The identity of a process, published in shared memory so that others can ask whether the process has ended.
+//! The identity of a process. A process publishes it in shared memory, so that other processes can check whether it has ended.
 //!
-//! Used by `headwater-shm` to tell a silent peer from a dead one. It never signals and never reaps, and it works for any
-//! visible process, not only for children. The answer "has ended" is a proof: a process of another PID namespace, or one
-//! that cannot be seen, never counts as ended.
+//! Used by `headwater-shm` to tell a silent peer from a dead one. A check sends no signal and reaps no child, and it works for
+//! all visible processes. The answer "has ended" is certain: a process of another PID namespace, or one that cannot be seen,
+//! never counts as ended.
 
 use std::fmt;
 use std::io;
@@ -15,70 +15,71 @@ use rustix::process::{Pid, PidfdFlags};
 use crate::fork;
 use crate::proc_file::{self, Start};
 
-/// The lower half of [`ProcessId::birth`] if the place of the program is not known.
+/// The lower half of [`ProcessId::birth`] if it is not known where the program is in memory.
 const UNKNOWN: u64 = 1;
-/// State and further fields of /proc/PID/stat, counted from behind the name.
+/// The positions of fields in /proc/PID/stat, counted from the field after the name.
 const STATE: usize = 0;
 const THREADS: usize = 17;
 const START_TIME: usize = 19;
 const START_CODE: usize = 23;
 const START_STACK: usize = 25;
 
-/// A process, named so that neither another namespace, nor a reuse of its number, nor an exec is taken for it.
+/// The identity of a process. It differs for processes of other PID namespaces with the same process id, for a later process that
+/// reuses the id, and after an exec.
 ///
-/// It is published as three words: `place` first, the others when that word is there.
+/// It is published as three words: `place` first, then the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProcessId {
-    /// Upper half: the inode of its PID namespace (0: unknown); lower half: its number there. 0 names no process.
+    /// Upper half: the inode of the PID namespace (0: unknown). Lower half: the process id there. 0 names no process.
     place: u64,
-    /// Upper half: the low half of its start time in clock ticks since boot (0: unknown); lower half: a fingerprint of
-    /// where its program lies in memory, which changes at exec ([`UNKNOWN`]: unknown). 0: not published yet.
+    /// Upper half: the low half of the start time in clock ticks since boot (0: unknown). Lower half: a fingerprint of where
+    /// the program is in memory, which changes at exec ([`UNKNOWN`]: unknown). 0: not published yet.
     birth: u64,
-    /// Random bytes that the kernel gives to every program that it starts. 0: unknown. Only the process itself can read it.
+    /// Random bytes that the kernel gives to each program that it starts; 0: unknown. Only the process itself can read them.
     image: u64,
 }
 
 impl ProcessId {
-    /// The calling process. Facts that are not available, because /proc is missing, are unknown.
+    /// Returns the identity of the calling process. Facts that are not available, because /proc is not mounted, are unknown.
     pub fn own() -> ProcessId {
         Own::get().id
     }
 
-    /// From the words that another process published; any words are accepted, most name no process.
+    /// Makes an identity from the words that another process has published. Any words are accepted. Most name no process.
     pub fn from_words(place: u64, birth: u64, image: u64) -> ProcessId {
         ProcessId { place, birth, image }
     }
 
-    /// The word that says which process it is; never 0 for [`ProcessId::own`].
+    /// Returns the word with the namespace and the process id. It is never 0 for [`ProcessId::own`].
     pub fn place(self) -> u64 {
         self.place
     }
 
-    /// The word that changes when the number is reused, and at exec; never 0 for [`ProcessId::own`].
+    /// Returns the word that changes when the process id is reused, and at exec. It is never 0 for [`ProcessId::own`].
     pub fn birth(self) -> u64 {
         self.birth
     }
 
-    /// The word that changes at exec, for the process itself to see.
+    /// Returns the word that changes at exec. Only the process itself can compare it.
     pub fn image(self) -> u64 {
         self.image
     }
 
-    /// The process number as its PID namespace shows it.
+    /// Returns the process id in its own PID namespace.
     pub fn pid(self) -> u32 {
         self.place as u32
     }
 
-    /// Whether it is of the caller's PID namespace, so that its number means something here.
+    /// Returns whether the process is in the caller's PID namespace, so that its process id is valid here.
     pub fn is_visible(self) -> bool {
         let namespace = self.place >> 32;
         namespace != 0 && namespace == ProcessId::own().place >> 32
     }
 
-    /// True if it is certain that the process has ended, whether or not it was reaped, or has executed another program.
+    /// Returns true if it is certain that the process has ended, or has executed another program. A zombie has ended.
     ///
-    /// False for every process of another PID namespace, and for one that cannot be seen. Uses a pidfd; where the kernel
-    /// refuses that (before Linux 5.3, a system call filter, the limit of descriptors), signal 0 and /proc.
+    /// Returns false for every process of another PID namespace, and for one that cannot be seen. Uses a pidfd. If the kernel
+    /// refuses one (before Linux 5.3, by a system call filter, at the limit of descriptors), uses signal 0 and /proc.
     pub fn has_ended(self) -> bool {
         if !self.is_visible() {
             return false;
@@ -89,32 +90,33 @@ impl ProcessId {
         }
         let Some(pid) = i32::try_from(self.pid()).ok().and_then(Pid::from_raw) else { return true };
         match rustix::process::pidfd_open(pid, PidfdFlags::empty()) {
-            // The birth is read while the pidfd holds the number: if it agrees, the pidfd is of the right process.
+            // The birth is read while the pidfd keeps the process id from being reused. If it agrees, the pidfd refers to the
+            // right process.
             Ok(pidfd) => self.is_another() || has_exited(&pidfd).unwrap_or_else(|_| self.is_gone(pid)),
             Err(Errno::SRCH | Errno::INVAL) => true,
             Err(_) => self.is_gone(pid),
         }
     }
 
-    /// As [`ProcessId::has_ended`], without a pidfd.
+    /// Like [`ProcessId::has_ended`], without a pidfd.
     fn is_gone(self, pid: Pid) -> bool {
         if rustix::process::test_kill_process(pid) == Err(Errno::SRCH) {
             return true;
         }
         let Some(stat) = self.stat() else { return false };
-        // A first thread that ended before the other threads is a zombie too.
+        // If the first thread has ended before the others, the state is also zombie.
         let is_zombie =
             matches!(stat.field(STATE), Some("Z" | "X")) && stat.number(THREADS).is_some_and(|all| all <= 1);
         is_zombie || self.birth_differs(stat.birth(Own::get().time_is_ours))
     }
 
-    /// Whether the number belongs to another process by now, or the process runs another program.
+    /// Returns whether another process has the process id now, or the process runs another program.
     fn is_another(self) -> bool {
         self.stat().is_some_and(|stat| self.birth_differs(stat.birth(Own::get().time_is_ours)))
     }
 
     fn stat(self) -> Option<Stat> {
-        if Own::get().proc_is_ours { Stat::of(self.pid()) } else { None }
+        if Own::get().proc_is_ours { Stat::read(self.pid()) } else { None }
     }
 
     fn birth_differs(self, found: u64) -> bool {
@@ -123,20 +125,19 @@ impl ProcessId {
     }
 }
 
-/// What this process knows about itself; read once in each process.
+/// The facts about this process. Each process reads them once.
 #[derive(Clone, Copy)]
 struct Own {
     id: ProcessId,
     /// Whether /proc shows this process's own PID namespace.
     proc_is_ours: bool,
-    /// Whether times in /proc are those of the machine, and not of a time namespace.
+    /// Whether the times in /proc are those of the machine, and not those of a time namespace.
     time_is_ours: bool,
 }
 
 impl Own {
     fn get() -> Own {
-        /// The epoch in which the words were written; they are written by the first thread, or by several threads with
-        /// the same values.
+        /// The epoch in which the words were written. If several threads write them, they write the same values.
         static EPOCH: AtomicU64 = AtomicU64::new(0);
         static WORDS: [AtomicU64; 4] = [const { AtomicU64::new(0) }; 4];
         let epoch = fork::epoch();
@@ -158,18 +159,18 @@ impl Own {
     fn look() -> Own {
         let time_is_ours = time_is_ours();
         let place = u64::from(namespace()) << 32 | u64::from(std::process::id());
-        let birth = Stat::of("self").map_or(UNKNOWN, |stat| stat.birth(time_is_ours));
+        let birth = Stat::read("self").map_or(UNKNOWN, |stat| stat.birth(time_is_ours));
         let id = ProcessId { place, birth, image: random_of_image() };
         Own { id, proc_is_ours: proc_is_ours(), time_is_ours }
     }
 }
 
-/// Whether two words are both known, and not the same.
+/// Returns whether two words are both known and differ.
 fn differ(one: u64, other: u64) -> bool {
     one != 0 && other != 0 && one != other
 }
 
-/// One poll(2).
+/// Returns whether the process of a pidfd has exited. Costs one poll(2).
 fn has_exited(pidfd: &rustix::fd::OwnedFd) -> io::Result<bool> {
     let now = Timespec { tv_sec: 0, tv_nsec: 0 };
     match rustix::event::poll(&mut [PollFd::new(pidfd, PollFlags::IN)], Some(&now)) {
@@ -179,7 +180,7 @@ fn has_exited(pidfd: &rustix::fd::OwnedFd) -> io::Result<bool> {
     }
 }
 
-/// The inode of this process's PID namespace; 0 without /proc.
+/// Returns the inode of this process's PID namespace; 0 without /proc.
 fn namespace() -> u32 {
     if cfg!(miri) {
         // Miri's /proc is the host's.
@@ -189,20 +190,21 @@ fn namespace() -> u32 {
     u32::try_from(inode).unwrap_or(0)
 }
 
-/// The first bytes to which AT_RANDOM points.
+/// Returns the first 8 bytes of those to which AT_RANDOM points.
 fn random_of_image() -> u64 {
     if cfg!(miri) {
         return 0;
     }
-    // SAFETY: takes a number.
+    // SAFETY: the argument is a number.
     let place = unsafe { libc::getauxval(libc::AT_RANDOM) } as *const [u8; 8];
-    // SAFETY: the kernel puts 16 bytes there at exec, and they stay for the life of the program.
+    // SAFETY: the kernel stores 16 bytes there at exec, and they stay as long as the program runs.
     if place.is_null() { 0 } else { u64::from_ne_bytes(unsafe { place.read() }) }
 }
 
-/// Whether /proc shows this process's own PID namespace: it may be mounted for another, whose numbers mean other processes.
+/// Returns whether /proc shows this process's own PID namespace. It may be mounted for another one, whose process ids mean other
+/// processes.
 fn proc_is_ours() -> bool {
-    // The number in the namespace of /proc, then in each below it.
+    // The line has the process id in the namespace of /proc, and then in each nested namespace.
     proc_file::any_line(format_args!("/proc/self/status"), |line| {
         let numbers = line.strip_prefix(b"NSpid:").and_then(|numbers| std::str::from_utf8(numbers).ok());
         numbers
@@ -210,7 +212,7 @@ fn proc_is_ours() -> bool {
     })
 }
 
-/// Whether times in /proc are those of the machine, and not of a time namespace of ours.
+/// Returns whether the times in /proc are those of the machine, and not those of a time namespace.
 fn time_is_ours() -> bool {
     let differs = |line: &[u8]| {
         let text = std::str::from_utf8(line).unwrap_or_default();
@@ -227,11 +229,11 @@ struct Stat {
 }
 
 impl Stat {
-    fn of(process: impl fmt::Display) -> Option<Stat> {
+    fn read(process: impl fmt::Display) -> Option<Stat> {
         if cfg!(miri) {
             return None;
         }
-        let text = Start::of(format_args!("/proc/{process}/stat"))?;
+        let text = Start::read(format_args!("/proc/{process}/stat"))?;
         let name_end = text.bytes().iter().rposition(|byte| *byte == b')')?;
         Some(Stat { text, name_end })
     }
@@ -245,7 +247,7 @@ impl Stat {
         self.field(at)?.parse().ok()
     }
 
-    /// [`ProcessId::birth`]. The kernel shows where the program lies only to processes that may trace the process.
+    /// Returns [`ProcessId::birth`]. The kernel shows where the program is in memory only to processes that may trace it.
     fn birth(&self, time_is_ours: bool) -> u64 {
         let start = if time_is_ours { self.number(START_TIME).unwrap_or(0) } else { 0 };
         let image = match (self.number(START_CODE), self.number(START_STACK)) {

@@ -1,5 +1,5 @@
-//! A thread that sleeps until one of several files is ready, for a process that is outside of the library's calls:
-//! its program sleeps in an event loop of its own.
+//! A thread that sleeps until one of several files is ready. For a process that is not in a call of the library, because its
+//! program sleeps in its own event loop.
 
 use std::io;
 use std::mem::ManuallyDrop;
@@ -12,50 +12,49 @@ use crate::doorbell::OwnWatch;
 use crate::fork::held_off;
 use crate::readiness::{self, FILES_MAX, Watched};
 
-/// How long the thread rests when it cannot wait.
+/// How long the thread sleeps when poll(2) fails.
 const REST: Duration = Duration::from_millis(10);
 
-/// The files and the time of the thread's next sleep.
+/// The files and the time limit of the thread's next sleep.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Sleep {
-    /// The numbers of files, and bits of poll(2). One may be closed while the thread sleeps: then it wakes up without a
-    /// reason.
+    /// Descriptors, each with bits of poll(2). A descriptor may be closed while the thread sleeps. Then the thread wakes up
+    /// without a reason.
     pub files: [Option<(RawFd, u16)>; FILES_MAX - 2],
-    /// The time of the monotonic clock at which it wakes up at the latest.
+    /// The latest time at which the thread wakes up, in nanoseconds of the monotonic clock.
     pub until_ns: Option<u64>,
 }
 
 impl Sleep {
-    /// A sleep without files.
+    /// Makes a sleep of this length without files.
     pub fn after(time: Duration) -> Sleep {
         Sleep { until_ns: Some(now_ns().saturating_add(time.as_nanos() as u64)), ..Sleep::default() }
     }
 }
 
-/// The thread, until it is dropped.
+/// Owns the thread. Dropping it ends the thread.
 #[derive(Debug)]
 pub struct Watcher {
-    // First, so that it has ended before the watch is closed.
+    // The first field, so that the thread has ended before the watch is closed.
     thread: Background,
-    /// Wakes the thread. Held here and not by the thread, so that a forked child, which has no such thread,
-    /// closes its copy.
+    /// Wakes the thread. This value owns it, and not the thread, so that a forked child closes its copy.
     _watch: OwnWatch,
 }
 
 impl Watcher {
-    /// Starts a thread that calls `serve` again and again, and sleeps in between as it returns, until it returns None;
-    /// a nudge of the watched end wakes it. While `serve` runs, no other thread of the process gets through fork(3), so that no
-    /// child has the locks and descriptors that it holds at the moment.
+    /// Starts a thread that calls `serve` again and again, until `serve` returns `None`. Between two calls the thread sleeps as
+    /// the returned [`Sleep`] says. A nudge of the watched end wakes it. While `serve` runs, no other thread of the process
+    /// completes a fork(3), so that no child inherits the locks and descriptors that `serve` holds.
     ///
     /// # Errors
     /// `EMFILE` without two free descriptors; `EAGAIN` when the process has as many threads as it may.
     pub fn start(watch: OwnWatch, serve: impl FnMut() -> Option<Sleep> + Send + 'static) -> io::Result<Watcher> {
-        let number = watch.as_fd().as_raw_fd();
-        let thread = Background::start(move |stopped| run(number, stopped, serve))?;
+        let fd = watch.as_fd().as_raw_fd();
+        let thread = Background::start(move |stopped| run(fd, stopped, serve))?;
         Ok(Watcher { thread, _watch: watch })
     }
 
-    /// Whether the thread runs in this process: a forked child has none.
+    /// Returns whether the thread runs in this process. In a forked child it does not.
     pub fn is_here(&self) -> bool {
         self.thread.is_here()
     }
@@ -63,16 +62,16 @@ impl Watcher {
 
 fn run(watch: RawFd, stopped: BorrowedFd<'_>, mut serve: impl FnMut() -> Option<Sleep>) {
     while let Some(sleep) = held_off(&mut serve) {
-        // SAFETY: the watcher owns it, and closes it only after it has waited for this thread; or in this thread, from `serve`,
-        // if `serve` was the last user of its stream, and which then returns None.
+        // SAFETY: the watcher owns the descriptor, and closes it only after this thread has ended. Or this thread closes it within
+        // `serve`, if `serve` was the last user of its stream; then `serve` returns None.
         let watch = ManuallyDrop::new(OwnWatch::from(unsafe { OwnedFd::from_raw_fd(watch) }));
         let mut polled = [Watched::new(watch.as_fd(), Watched::IN); FILES_MAX];
         polled[1] = Watched::new(stopped, Watched::IN);
         let mut count = 2;
-        for (number, wanted) in sleep.files.into_iter().flatten() {
-            // SAFETY: the owner of the file may close it meanwhile, and another file may get its number. The file is
-            // only polled here, and any event is only a reason to call `serve` again.
-            polled[count] = Watched::new(unsafe { BorrowedFd::borrow_raw(number) }, wanted);
+        for (fd, wanted) in sleep.files.into_iter().flatten() {
+            // SAFETY: the owner of the file may close the descriptor meanwhile, and another file may get it. The file is only
+            // polled here, and any event is only a reason to call `serve` again.
+            polled[count] = Watched::new(unsafe { BorrowedFd::borrow_raw(fd) }, wanted);
             count += 1;
         }
         let timeout = sleep.until_ns.map(|until_ns| Duration::from_nanos(until_ns.saturating_sub(now_ns())));
@@ -106,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_woken_by_files_by_nudges_and_by_time_and_sleeps_else() {
+    fn files_nudges_and_time_wake_the_thread() {
         let (near, _far) = Doorbell::pair().expect("pair");
         let (source, sink) = io::pipe().expect("pipe");
         let rounds = Arc::new(AtomicU32::new(0));

@@ -1,5 +1,5 @@
-//! A thread that sleeps on a word in shared memory, for a process that is not in a call of the library when another process changes
-//! the word. It has no descriptor.
+//! A thread that sleeps on a word in shared memory (futex(2)), for a process that may not be in a call of the library when
+//! another process changes the word. It needs no descriptor.
 
 use std::io;
 use std::ops::Deref;
@@ -10,23 +10,23 @@ use std::time::Duration;
 use crate::background::Background;
 use crate::futex;
 
-/// How long the thread rests when it cannot wait, and how often it is woken until it ends.
+/// How long the thread sleeps when futex(2) fails, and the interval at which it is woken until it ends.
 const REST: Duration = Duration::from_millis(1);
 
-/// The thread, until it is dropped.
+/// Owns the thread. Dropping it ends the thread.
 #[derive(Debug)]
 pub struct WordWatch(Background);
 
-/// How the thread is told to end, and how it tells that it has. Not in the shared memory, where other processes write.
+/// The request to end the thread, and its answer. It is not in shared memory, where other processes could write to it.
 #[derive(Debug, Default)]
 struct End {
-    wanted: AtomicBool,
-    is_there: AtomicU32,
+    is_requested: AtomicBool,
+    has_ended: AtomicU32,
 }
 
 impl WordWatch {
-    /// Starts a thread that calls `serve` once, and then after each change of the word that is followed by a [`futex::wake`] of its
-    /// sleepers. Other processes may write anything there: it is a reason to call `serve`, and nothing else.
+    /// Starts a thread that calls `serve` once, and then after each change of the word that is followed by a [`futex::wake`].
+    /// Other processes may write any value to the word: a change is only a reason to call `serve`.
     ///
     /// # Errors
     /// `EAGAIN` when the process has as many threads as it may.
@@ -39,7 +39,7 @@ impl WordWatch {
         Background::start_stopped_by(move || stop(&word, &end), move || watch(&watched, &told, serve)).map(WordWatch)
     }
 
-    /// Whether the thread runs in this process: a forked child has none.
+    /// Returns whether the thread runs in this process. In a forked child it does not.
     pub fn is_here(&self) -> bool {
         self.0.is_here()
     }
@@ -47,9 +47,9 @@ impl WordWatch {
 
 fn watch(word: &AtomicU32, end: &End, mut serve: impl FnMut()) {
     loop {
-        // Acquire: what was stored before the change is seen by `serve`; a change after this load ends the wait.
+        // Acquire: `serve` sees the stores before the change. A change after this load ends the wait.
         let seen = word.load(Ordering::Acquire);
-        if end.wanted.load(Ordering::Acquire) {
+        if end.is_requested.load(Ordering::Acquire) {
             break;
         }
         serve();
@@ -57,17 +57,17 @@ fn watch(word: &AtomicU32, end: &End, mut serve: impl FnMut()) {
             std::thread::sleep(REST);
         }
     }
-    end.is_there.store(1, Ordering::Release);
-    let _ = futex::wake(&end.is_there, 1);
+    end.has_ended.store(1, Ordering::Release);
+    let _ = futex::wake(&end.has_ended, 1);
 }
 
-/// Wakes the thread until it has ended: another process may write the earlier value to the word again.
+/// Wakes the thread repeatedly until it has ended, because another process may restore the earlier value of the word.
 fn stop(word: &AtomicU32, end: &End) {
-    end.wanted.store(true, Ordering::Release);
-    while end.is_there.load(Ordering::Acquire) == 0 {
+    end.is_requested.store(true, Ordering::Release);
+    while end.has_ended.load(Ordering::Acquire) == 0 {
         word.fetch_add(1, Ordering::AcqRel);
         let _ = futex::wake(word, u32::MAX);
-        let _ = futex::wait(&end.is_there, 0, Some(REST));
+        let _ = futex::wait(&end.has_ended, 0, Some(REST));
     }
 }
 
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn each_change_is_served_and_the_thread_has_ended_once_it_is_dropped() {
+    fn each_change_calls_serve() {
         let (word, served) = (Arc::new(AtomicU32::new(0)), Arc::new(AtomicU32::new(0)));
         let count = served.clone();
         let watch =
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn the_thread_ends_though_another_process_keeps_the_word_as_it_was() {
+    fn thread_ends_although_a_peer_restores_the_word() {
         let word = Arc::new(AtomicU32::new(7));
         let (hostile, over) = (word.clone(), Arc::new(AtomicBool::new(false)));
         let is_over = over.clone();
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_forked_child_has_no_thread_and_waits_for_none() {
+    fn drop_in_a_forked_child_waits_for_no_thread() {
         let Some(_alone) = run_in_own_process() else { return };
         let mut watch = Some(WordWatch::start(Arc::new(AtomicU32::new(0)), || ()).expect("a thread"));
         let mut child = Child::fork(|| i32::from(watch.take().is_some_and(|watch| watch.is_here()))).expect("fork");

@@ -8,7 +8,7 @@ fn refusal(memfd: OwnedFd, len_max: usize) -> String {
 }
 
 #[test]
-fn a_second_mapping_sees_what_the_first_wrote() {
+fn mappings_share_their_contents() {
     let first = SharedMemory::create("hw-test", 8192).expect("create");
     first.populate().expect("populate");
     let copy = first.as_fd().try_clone_to_owned().expect("dup");
@@ -19,7 +19,7 @@ fn a_second_mapping_sees_what_the_first_wrote() {
 }
 
 #[test]
-fn nothing_outside_the_mapping_can_be_borrowed() {
+fn get_refuses_places_outside_the_mapping() {
     let memory = SharedMemory::create("hw-test", 4096).expect("create");
     assert!(memory.get::<AtomicU32>(4092).is_some());
     assert!(memory.get::<AtomicU32>(4093).is_none(), "reaches past the end");
@@ -31,14 +31,14 @@ fn nothing_outside_the_mapping_can_be_borrowed() {
 }
 
 #[test]
-fn the_size_is_sealed() {
+fn size_is_sealed() {
     let memory = SharedMemory::create("hw-test", 4096).expect("create");
     assert!(rustix::fs::ftruncate(memory.as_fd(), 0).is_err());
     assert!(rustix::fs::ftruncate(memory.as_fd(), 8192).is_err());
 }
 
 #[test]
-fn what_could_be_truncated_is_refused() {
+fn from_fd_refuses_memory_that_could_be_truncated() {
     let bare = rustix::fs::memfd_create("hw-test", rustix::fs::MemfdFlags::ALLOW_SEALING).expect("memfd");
     rustix::fs::ftruncate(&bare, 4096).expect("size");
     assert_eq!(refusal(bare, 4096), "shared memory is not sealed against resizing");
@@ -51,7 +51,7 @@ fn what_could_be_truncated_is_refused() {
 }
 
 #[test]
-fn discarded_pages_are_zeros_and_take_no_memory() {
+fn discarded_pages_are_zeros_and_use_no_memory() {
     let memory = SharedMemory::create("headwater-test", 1 << 20).expect("memfd");
     memory.populate().expect("madvise");
     let word = memory.get::<AtomicU64>(8192).expect("inside");

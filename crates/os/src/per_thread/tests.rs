@@ -6,13 +6,13 @@ use super::*;
 use crate::child::Child;
 use crate::own_process::run_in_own_process;
 
-/// The number of values made, as the value.
+/// Makes values that count how many were made.
 fn counted(made: &AtomicUsize) -> impl Fn() -> usize + '_ {
     || made.fetch_add(1, Ordering::Relaxed)
 }
 
 #[test]
-fn a_thread_finds_its_own_value_again() {
+fn thread_finds_its_value_again() {
     let (values, made) = (PerThread::default(), AtomicUsize::new(10));
     *values.get(counted(&made)) += 5;
     assert_eq!(*values.get(counted(&made)), 15);
@@ -23,7 +23,7 @@ fn a_thread_finds_its_own_value_again() {
 }
 
 #[test]
-fn threads_whose_numbers_end_alike_do_not_share_a_value() {
+fn threads_with_equal_last_bits_share_no_value() {
     let (values, made) = (PerThread::default(), AtomicUsize::new(0));
     let together = Barrier::new(3 * RECENT);
     thread::scope(|scope| {
@@ -42,18 +42,18 @@ fn threads_whose_numbers_end_alike_do_not_share_a_value() {
 }
 
 #[test]
-fn the_value_of_a_thread_that_has_ended_goes_to_the_next() {
+fn value_of_an_ended_thread_is_reused() {
     let (values, made) = (PerThread::default(), AtomicUsize::new(0));
     for _ in 0..50 {
-        // `join` of a thread, not of a scope, waits until the kernel has none of that number.
+        // Joining the thread, and not only the scope, waits until the kernel has removed it.
         thread::scope(|scope| scope.spawn(|| drop(values.get(counted(&made)))).join().expect("a value"));
     }
-    // The kernel may count one as alive for a moment after it was joined.
+    // The kernel may report a thread as alive for a moment after it was joined.
     assert!(made.load(Ordering::Relaxed) <= 5, "{made:?} values for one thread at a time");
 }
 
 #[test]
-fn a_value_taken_over_has_one_owner() {
+fn reused_value_has_one_owner() {
     let values = PerThread::<u64>::default();
     let ended = 16;
     for _ in 0..200 {
@@ -74,7 +74,7 @@ fn a_value_taken_over_has_one_owner() {
 }
 
 #[test]
-fn a_call_within_a_call_gets_a_value_of_its_own() {
+fn nested_call_gets_its_own_value() {
     let (values, made) = (PerThread::default(), AtomicUsize::new(0));
     let outer = values.get(counted(&made));
     let inner = values.get(counted(&made));
@@ -86,7 +86,7 @@ fn a_call_within_a_call_gets_a_value_of_its_own() {
 }
 
 #[test]
-fn a_later_nested_value_is_nested_too() {
+fn later_nested_calls_are_nested_too() {
     let (values, made) = (PerThread::default(), AtomicUsize::new(0));
     let outer = values.get(counted(&made));
     for _ in 0..3 {
@@ -94,14 +94,14 @@ fn a_later_nested_value_is_nested_too() {
         assert_eq!((*inner, inner.is_nested()), (1, true));
     }
     drop(outer);
-    // Whichever value the next call gets, it is that of the outermost call.
+    // Whichever value the next call gets, the call is the outermost one.
     let outer = values.get(counted(&made));
     assert!(!outer.is_nested());
     assert!(values.get(counted(&made)).is_nested());
 }
 
 #[test]
-fn a_forked_child_goes_on_with_the_value_of_the_thread_that_forked() {
+fn child_keeps_the_value_of_the_forking_thread() {
     let Some(_alone) = run_in_own_process() else { return };
     let (values, made) = (PerThread::default(), AtomicUsize::new(0));
     let (ready, done) = (Barrier::new(2), Barrier::new(2));
@@ -113,7 +113,7 @@ fn a_forked_child_goes_on_with_the_value_of_the_thread_that_forked() {
         });
         ready.wait();
         let own = *values.get(counted(&made));
-        // A thread of the child finds neither the value of the parent's other thread nor that of the thread that forked.
+        // A new thread of the child gets neither the value of the parent's other thread nor that of the forking thread.
         let mut child = Child::fork(|| {
             let kept = *values.get(counted(&made)) == own;
             let fresh = thread::scope(|scope| scope.spawn(|| *values.get(counted(&made))).join().expect("a value"));
@@ -127,11 +127,11 @@ fn a_forked_child_goes_on_with_the_value_of_the_thread_that_forked() {
 }
 
 #[test]
-fn a_forked_childs_first_thread_is_seen_by_its_others() {
+fn is_used_by_another_sees_the_first_thread_of_a_child() {
     let Some(_alone) = run_in_own_process() else { return };
     let (values, barrier) = (PerThread::default(), Barrier::new(2));
     drop(values.get(|| 0));
-    // Held by a thread that the child does not have.
+    // A thread that the child does not have holds a value.
     thread::scope(|scope| {
         scope.spawn(|| {
             let held = values.get(|| 1);
@@ -157,7 +157,7 @@ fn a_forked_childs_first_thread_is_seen_by_its_others() {
 }
 
 #[test]
-fn values_are_dropped_with_the_whole() {
+fn values_are_dropped_with_the_set() {
     struct Counted<'a>(&'a AtomicUsize);
     impl Drop for Counted<'_> {
         fn drop(&mut self) {
@@ -174,11 +174,11 @@ fn values_are_dropped_with_the_whole() {
 }
 
 #[test]
-fn a_call_of_another_thread_is_seen_while_it_lasts() {
+fn is_used_by_another_is_true_during_the_call() {
     let values = PerThread::default();
     let (ready, done) = (Barrier::new(2), Barrier::new(2));
     let own = values.get(|| 0);
-    assert!(!values.is_used_by_another(), "one's own call is no other's");
+    assert!(!values.is_used_by_another(), "the thread's own call does not count");
     thread::scope(|scope| {
         scope.spawn(|| {
             let held = values.get(|| 1);
@@ -195,13 +195,13 @@ fn a_call_of_another_thread_is_seen_while_it_lasts() {
 }
 
 #[test]
-fn every_nested_call_is_known_as_one() {
+fn every_nested_call_is_marked() {
     let (values, made) = (PerThread::default(), AtomicUsize::new(0));
     let place = values.place(counted(&made)).expect("no call is under way");
     for _ in 0..3 {
         let outer = values.get(counted(&made));
         assert_eq!((*outer, outer.is_nested()), (0, false));
-        // The second one finds a value that is free and nested all the same.
+        // The second nested call finds a free value, and is still nested.
         for _ in 0..2 {
             let inner = values.get(counted(&made));
             assert_eq!((*inner, inner.is_nested()), (1, true));

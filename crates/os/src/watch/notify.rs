@@ -1,5 +1,5 @@
-//! Signals to a process or process group that the caller was asked to signal by its own program (I_ESETSIG): to exactly that
-//! process, and only if it uses the stream's memory. No [`ProcessId`] that another process could write is signalled.
+//! Signals to a process or process group that the program has registered for signals (I_ESETSIG). A signal goes to exactly that
+//! process, and only if it uses the stream's memory. A [`ProcessId`] that another process could write gets no signal.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -11,13 +11,14 @@ use super::{Own, ProcessId};
 use crate::proc_file;
 
 impl ProcessId {
-    /// The process of that number of the caller's PID namespace; None if there is none, or nothing is known of it.
+    /// Returns the identity of the process with this id in the caller's PID namespace. Returns `None` if there is no such process,
+    /// or /proc does not show it.
     pub fn from_pid(pid: u32) -> Option<ProcessId> {
         let own = Own::get();
         if pid == own.id.pid() {
             return Some(own.id);
         }
-        let stat = own.proc_is_ours.then(|| super::Stat::of(pid)).flatten()?;
+        let stat = own.proc_is_ours.then(|| super::Stat::read(pid)).flatten()?;
         Some(ProcessId {
             place: own.id.place >> 32 << 32 | u64::from(pid),
             birth: stat.birth(own.time_is_ours),
@@ -25,13 +26,14 @@ impl ProcessId {
         })
     }
 
-    /// Sends a signal to the process if it is still the one that is named, and has `memory` mapped. Returns whether it
-    /// was sent: not if the process has ended or runs another program, is in another PID namespace, or cannot be
-    /// inspected. Uses a pidfd, so that a process that reuses the number meanwhile gets nothing; where the kernel has
-    /// none (before Linux 5.3, a system call filter), a reuse between the check and the signal is possible.
+    /// Sends a signal to the process if it is still the same and has `memory` mapped. Returns whether the signal was sent. It is
+    /// not sent if the process has ended or runs another program, is in another PID namespace, or cannot be inspected.
+    ///
+    /// Uses a pidfd, so that a process that reuses the process id meanwhile gets no signal. Where the kernel refuses a pidfd
+    /// (before Linux 5.3, or by a system call filter), the id may be reused between the check and the signal.
     ///
     /// # Errors
-    /// `PermissionDenied` for a process that the caller may not send signals to.
+    /// `PermissionDenied` if the caller may not send signals to the process.
     pub fn signal(self, number: i32, memory: impl AsFd) -> io::Result<bool> {
         let Some(signal) = Signal::from_named_raw(number) else { return Err(Errno::INVAL.into()) };
         if !self.is_visible() {
@@ -51,14 +53,14 @@ impl ProcessId {
         }
     }
 
-    /// Whether the process has a file mapped; false if that is not shown.
+    /// Returns whether the process has a file mapped. Returns false if /proc does not show its mappings.
     fn maps(self, file: impl AsFd) -> io::Result<bool> {
         if !Own::get().proc_is_ours {
             return Ok(false);
         }
         let status = rustix::fs::fstat(file)?;
         let (major, minor) = (rustix::fs::major(status.st_dev), rustix::fs::minor(status.st_dev));
-        // Range, permissions, offset, device, inode, path.
+        // The fields of a line: range, permissions, offset, device, inode, path.
         let is_it = |line: &[u8]| {
             let mut fields = line.split(|byte| *byte == b' ').skip(3).map(|field| std::str::from_utf8(field).ok());
             let device = fields.next().flatten().and_then(|device| device.split_once(':'));
@@ -79,15 +81,16 @@ fn sent(done: rustix::io::Result<()>) -> io::Result<bool> {
     }
 }
 
-/// A process group as kill(2) takes it. To kill(2), 0 is the caller's own group and 1 is every process that there is.
+/// Checks the id of a process group. 0 and 1 are refused: to kill(2), 0 is the caller's own group, and 1 would mean all
+/// processes.
 fn group(number: u32) -> rustix::io::Result<Pid> {
     i32::try_from(number).ok().filter(|number| *number > 1).and_then(Pid::from_raw).ok_or(Errno::INVAL)
 }
 
-/// Sends a signal to a process group of the caller's PID namespace, whose number is its first process's.
+/// Sends a signal to a process group of the caller's PID namespace. The id of a group is the process id of its leader.
 ///
 /// # Errors
-/// `InvalidInput` for the numbers 0 and 1; the errors of kill(2).
+/// `InvalidInput` for the ids 0 and 1; the errors of kill(2).
 pub fn signal_group(number: u32, signal: i32) -> io::Result<()> {
     let signal = Signal::from_named_raw(signal).ok_or(Errno::INVAL)?;
     Ok(rustix::process::kill_process_group(group(number)?, signal)?)

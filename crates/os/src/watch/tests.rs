@@ -6,12 +6,12 @@ use crate::child::Child;
 use crate::refuse::{Refusal, refuse};
 
 fn id_of(pid: u32) -> ProcessId {
-    let birth = Stat::of(pid).expect("/proc").birth(true);
+    let birth = Stat::read(pid).expect("/proc").birth(true);
     ProcessId { place: ProcessId::own().place >> 32 << 32 | u64::from(pid), birth, image: 0 }
 }
 
-/// A program that runs until its standard input ends. It has answered: before that the kernel may still be loading it, and
-/// shows another stack.
+/// Starts a program that runs until its standard input ends. Returns after the program has answered: before that, the kernel
+/// may still be loading it, and would show another stack.
 fn sleeper() -> std::process::Child {
     let mut child = Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("cat");
     child.stdin.as_mut().expect("a pipe").write_all(b"x").expect("it reads");
@@ -19,7 +19,7 @@ fn sleeper() -> std::process::Child {
     child
 }
 
-/// The errors of a kernel without pidfds, of a filter, and of a process without free descriptors.
+/// The errors of pidfd_open(2) on a kernel without pidfds, under a filter, and in a process without free descriptors.
 const REFUSALS: [i32; 3] = [libc::ENOSYS, libc::EPERM, libc::EMFILE];
 
 fn without_pidfds(errno: i32, body: impl FnOnce()) {
@@ -33,7 +33,7 @@ fn without_pidfds(errno: i32, body: impl FnOnce()) {
 }
 
 #[test]
-fn a_live_process_has_not_ended() {
+fn live_process_has_not_ended() {
     let own = ProcessId::own();
     assert_eq!(own.pid(), std::process::id());
     assert!(own.is_visible());
@@ -45,7 +45,7 @@ fn a_live_process_has_not_ended() {
 }
 
 #[test]
-fn a_killed_process_has_ended_before_it_is_reaped() {
+fn zombie_has_ended() {
     let mut child = sleeper();
     let id = id_of(child.id());
     assert!(!id.has_ended());
@@ -60,14 +60,14 @@ fn a_killed_process_has_ended_before_it_is_reaped() {
         without_pidfds(errno, || assert!(id.has_ended(), "a zombie"));
     }
     child.wait().expect("reap");
-    assert!(id.has_ended(), "its number is free");
+    assert!(id.has_ended(), "its process id is free");
     for errno in REFUSALS {
-        without_pidfds(errno, || assert!(id.has_ended(), "its number is free"));
+        without_pidfds(errno, || assert!(id.has_ended(), "its process id is free"));
     }
 }
 
 #[test]
-fn a_reused_number_is_not_the_same_process() {
+fn reused_process_id_is_another_process() {
     let mut child = sleeper();
     let id = id_of(child.id());
     let earlier = ProcessId { birth: id.birth ^ 1 << 32, ..id };
@@ -78,7 +78,7 @@ fn a_reused_number_is_not_the_same_process() {
 }
 
 #[test]
-fn a_process_of_another_namespace_never_counts_as_ended() {
+fn process_of_another_namespace_never_counts_as_ended() {
     let own = ProcessId::own();
     for namespace in [0, 1, u64::from(u32::MAX)] {
         for pid in [0, 1, own.place as u32, u32::MAX] {
@@ -89,7 +89,7 @@ fn a_process_of_another_namespace_never_counts_as_ended() {
 }
 
 #[test]
-fn numbers_that_name_no_process_have_ended() {
+fn process_ids_of_no_process_have_ended() {
     let own = ProcessId::own();
     for pid in [0, u32::MAX, 0x8000_0000, 0x7fff_ffff] {
         let id = ProcessId { place: own.place >> 32 << 32 | u64::from(pid), ..own };
@@ -98,7 +98,7 @@ fn numbers_that_name_no_process_have_ended() {
 }
 
 #[test]
-fn what_is_unknown_is_not_compared() {
+fn unknown_facts_are_not_compared() {
     let child = sleeper();
     let id = id_of(child.id());
     for birth in [0, UNKNOWN, id.birth >> 32 << 32 | UNKNOWN, u64::from(id.birth as u32)] {
@@ -109,14 +109,14 @@ fn what_is_unknown_is_not_compared() {
 
 /// A shell that executes another program is the same process with the same start time.
 #[test]
-fn a_process_that_executes_another_program_has_ended() {
+fn process_has_ended_after_exec() {
     let mut child = Command::new("sh")
         .args(["-c", "echo; read go; exec cat"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
         .expect("sh");
-    // As in `sleeper`: it has answered, so it is loaded.
+    // As in `sleeper`: the shell has answered, so it is loaded.
     child.stdout.as_mut().expect("a pipe").read_exact(&mut [0]).expect("sh writes a line");
     let id = id_of(child.id());
     assert!(!id.has_ended());
@@ -126,15 +126,16 @@ fn a_process_that_executes_another_program_has_ended() {
     assert!(id.has_ended());
     without_pidfds(libc::EPERM, || assert!(id.has_ended()));
     let now = id_of(child.id());
-    assert_eq!((id.place, id.birth >> 32), (now.place, now.birth >> 32), "only the program is another");
+    assert_eq!((id.place, id.birth >> 32), (now.place, now.birth >> 32), "only the program has changed");
     assert!(!now.has_ended());
     child.kill().expect("kill");
     child.wait().expect("reap");
 }
 
-/// The word that only the process itself can read shows an exec after which the program lies at the same place again.
+/// Only the word `image` shows an exec after which the program is at the same place in memory. Only the process itself can
+/// read it.
 #[test]
-fn the_same_process_before_its_exec_has_ended() {
+fn own_process_before_exec_has_ended() {
     let own = ProcessId::own();
     assert!(ProcessId { image: own.image ^ 1, ..own }.has_ended());
     assert!(!ProcessId { image: 0, ..own }.has_ended());
