@@ -469,7 +469,7 @@ mod tests {
         assert_eq!(receive(far.as_fd()).expect_err("the end").kind(), io::ErrorKind::UnexpectedEof);
     }
 
-    /// As in asm-generic/socket.h.
+    /// The value in asm-generic/socket.h.
     const SO_PASSPIDFD: libc::c_int = 76;
 
     #[test]

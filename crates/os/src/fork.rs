@@ -83,7 +83,7 @@ pub fn in_children(reset: extern "C" fn()) -> std::io::Result<()> {
 static TURN: AtomicU64 = AtomicU64::new(0);
 const FORKING: u64 = 1 << 32;
 thread_local! {
-    /// Whether this thread is in [`held_off`].
+    /// True while this thread is in [`held_off`].
     static INSIDE: Cell<bool> = const { Cell::new(false) };
     /// Refers to a flag that is set if this thread may enter [`held_off`] during a fork; see [`may_be_lent`].
     static LENT: Cell<*const AtomicBool> = const { Cell::new(ptr::null()) };

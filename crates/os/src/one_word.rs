@@ -1,4 +1,4 @@
-//! One word that is a reference to a static value, a box of the same type, or a number. For values that must fit a register
+//! A word that is a reference to a static value, a box of the same type, or a number. For values that must fit a register
 //! and are nearly always static, such as errors.
 
 use std::fmt;

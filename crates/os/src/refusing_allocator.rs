@@ -8,7 +8,7 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 thread_local! {
-    /// Whether this thread is in a signal handler, or simulates one.
+    /// True while this thread is in a signal handler, or simulates one.
     static FORBIDDEN: Cell<bool> = const { Cell::new(false) };
 }
 

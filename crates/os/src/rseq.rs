@@ -1,109 +1,109 @@
-//! Restartable sequences, rseq(2): a few stores to memory of the current CPU, which happen as a whole or not at
-//! all, without an atomic instruction. If the thread is preempted, moved or handles a signal in between, the kernel lets
-//! it begin again.
+//! Restartable sequences, rseq(2): a few stores to memory of the current CPU, of which all or none take effect, without an atomic
+//! instruction. If the thread is preempted, moved or handles a signal in between, the kernel restarts the sequence.
 //!
-//! It has the two that [`crate::ticks`]-stamped logs need: appending an entry to the CPU's log, and counting an entry
-//! that found no room. [`LogWords`] is their view of a log; `headwater_shm::logs` owns the memory.
+//! There are two sequences, for logs with time stamps of [`crate::ticks`]: one appends an entry to the CPU's log, the other counts
+//! an entry for which there was no room. They access a log through [`LogWords`]. `headwater_shm::logs` owns the memory.
 
 use std::sync::atomic::{AtomicIsize, AtomicU64, Ordering};
 
-/// Bytes of a log that one entry of its index stands for. No entry of a log is longer.
+/// The size in bytes of a block of data. The index has a [`Mark`] for each block. No entry of a log is longer than a block.
 pub const BLOCK: usize = 4096;
 
-/// Where the data of a log begins: on the page behind the words.
+/// The offset of the data of a log: the page after the words.
 pub const DATA_AT: usize = BLOCK;
 
-/// The offset of the index of a log with this many bytes of data (a power of two, at least [`BLOCK`]): behind the data.
+/// Returns the offset of the index, which follows the data. The log has `bytes` bytes of data, a power of two of at least
+/// [`BLOCK`].
 pub const fn index_at(bytes: usize) -> usize {
     DATA_AT + bytes
 }
 
-/// Bytes of such a log.
+/// Returns the size in bytes of a log with `bytes` bytes of data.
 pub const fn log_bytes(bytes: usize) -> usize {
     (index_at(bytes) + bytes / BLOCK * size_of::<Mark>()).next_multiple_of(BLOCK)
 }
 
-/// Words up to which an entry is appended from registers.
+/// The largest number of words in an entry that is appended from registers.
 pub const SHORT: usize = 4;
 
-/// The words before the data and the index of a log. Positions and counts only grow.
+/// The header of a log, before its data and its index. Positions and counts only grow.
 #[derive(Debug)]
 #[repr(C, align(128))]
 pub struct LogWords {
-    /// Position behind the newest entry, bytes. Stored with `count` by one instruction: that makes an entry one.
+    /// The position after the newest entry, in bytes. One instruction stores it together with `count`, which publishes the entry.
     pub head: AtomicU64,
-    /// Entries so far.
+    /// The number of entries that were appended.
     pub count: AtomicU64,
-    /// Entries that found no room.
+    /// The number of entries that were lost, because there was no room.
     pub lost: AtomicU64,
-    /// The owner, a thread's id, of a log that is not a CPU's.
+    /// The id of the thread that owns the log, if it is not the log of a CPU.
     pub owner: AtomicU64,
-    /// The reader's words, on another cache line than the writer's.
+    /// The words of the reader, on another cache line than those of the writer.
     pub reader: ReaderWords,
 }
 
-/// How far the reader has come.
+/// The progress of the reader.
 #[derive(Debug)]
 #[repr(C, align(128))]
 pub struct ReaderWords {
-    /// The position from which writers count the room: `tail`, or one so far before it that only a part of the log seems
-    /// to be there. The writer that fills that part opens the rest, by storing `tail`, and wakes the reader.
+    /// The position from which writers count the room. It is `tail`, or an earlier position, with which only a part of the log
+    /// seems to be free. The writer that fills this part stores `tail` here, which opens the rest, and wakes the reader.
     pub gate: AtomicU64,
-    /// The reader's position, bytes. Written by the reader alone.
+    /// The reader's position in bytes. Written only by the reader.
     pub tail: AtomicU64,
 }
 
 impl LogWords {
-    /// Opens the log to its end for an entry of `len` bytes, if `limit` bytes may lie between tail and head:
-    /// [`Appended::Due`]. Without room [`Appended::Full`].
+    /// Opens the whole log for an entry of `len` bytes, and returns [`Appended::Due`]. Returns [`Appended::Full`] if there would
+    /// then be more than `limit` bytes between tail and head.
     #[cold]
     pub fn find_room(&self, len: u64, limit: u64) -> Appended {
         let reader = &self.reader;
-        // Acquire: the tail is not older than the gate. Without it, a log that was closed meanwhile could be opened.
+        // Acquire: the tail must not be older than the gate. Otherwise a log that was closed meanwhile could be opened.
         let gate = reader.gate.load(Ordering::Acquire);
-        // Acquire: what the reader has read may be overwritten, and the head is not older than the tail: the difference to an older
-        // one, from before this thread was preempted or handled a signal, would be that of a full log.
+        // Acquire: what the reader has read may be overwritten. And the head must not be older than the tail: with an older head,
+        // from before this thread was preempted or handled a signal, the log would seem full.
         let tail = reader.tail.load(Ordering::Acquire);
         let head = self.head.load(Ordering::Relaxed);
         if head.wrapping_add(len).wrapping_sub(tail) > limit {
-            // The next attempt looks again if the reader has come further meanwhile.
+            // If the reader has advanced meanwhile, the caller tries again.
             return if reader.tail.load(Ordering::Relaxed) == tail { Appended::Full } else { Appended::Due };
         }
         if gate != tail {
-            // Not if the reader has stored another one meanwhile: it may have closed the log. Release: a writer that reads the
-            // gate may overwrite what the reader has read.
+            // An exchange, because the reader may have stored another gate meanwhile to close the log. Release: a writer that
+            // reads the gate may overwrite what the reader has read.
             let _ = reader.gate.compare_exchange(gate, tail, Ordering::Release, Ordering::Relaxed);
         }
         Appended::Due
     }
 }
 
-/// For a block of the data: where the first entry in it begins. Written by the writer before it publishes the entry.
+/// The index entry of a block: where the first entry in the block begins. The writer stores it before it publishes the entry.
 #[derive(Debug)]
 #[repr(C, align(16))]
 pub struct Mark {
-    /// Position, bytes.
+    /// The position of the entry in bytes.
     pub position: AtomicU64,
-    /// How many entries come before it.
+    /// The number of entries before it.
     pub count: AtomicU64,
 }
 
-/// The log of one CPU, as a process has mapped it.
+/// The log of a CPU, as this process has mapped it.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub struct CpuLog {
-    /// Its [`LogWords`].
+    /// The address of the log, which begins with its [`LogWords`].
     log: *mut u8,
-    /// Bytes that may lie between gate and head. More than the log has: old entries are overwritten.
+    /// The largest distance between gate and head in bytes. If it is more than the log has, old entries are overwritten.
     limit: u64,
-    /// Bytes of data minus one.
+    /// The number of bytes of data, minus one.
     mask: u64,
     /// The offset of a thread's rseq area from the thread pointer.
     area: isize,
     cpu: u32,
 }
 
-// SAFETY: the memory is accessed by the sequences below alone, and only on its CPU.
+// SAFETY: only the sequences below access the memory, and only on its CPU.
 unsafe impl Send for CpuLog {}
 // SAFETY: as above.
 unsafe impl Sync for CpuLog {}
@@ -111,35 +111,36 @@ unsafe impl Sync for CpuLog {}
 /// The outcome of an append.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Appended {
-    /// It is in the log.
+    /// The entry is in the log.
     Written,
-    /// There is no room: nothing is done. The caller may wait for room, and append again, or count the entry as lost.
+    /// Nothing was written, because there is no room. The caller may wait for room and append again, or count the entry as lost.
     Full,
-    /// Nothing is done, because as much is in the log as its reader waits for. Now there is room to the log's end: the
-    /// caller wakes the reader and appends again.
+    /// Nothing was written, because the log contains as much as its reader waits for. Now the whole log is open: the caller must
+    /// wake the reader and append again.
     Due,
-    /// The thread is on another CPU than the log's: nothing is done.
+    /// Nothing was written, because the thread is on another CPU than the log.
     Elsewhere,
 }
 
-/// The CPU that the calling thread is on, as its rseq area has it: by a load. None without such an area.
+/// Returns the CPU of the calling thread by a load from its rseq area; `None` without such an area.
 #[inline]
 pub fn cpu() -> Option<u32> {
     area().and_then(read_cpu)
 }
 
-/// Whether threads of this process have an rseq area: the C library registers one (glibc since 2.35, unless
-/// `GLIBC_TUNABLES` has `glibc.pthread.rseq=0`), and this processor's sequences are written.
+/// Returns whether the sequences can be used: they exist for this processor, and the C library registers an rseq area for each
+/// thread (glibc since 2.35, unless `GLIBC_TUNABLES` contains `glibc.pthread.rseq=0`).
 pub fn is_available() -> bool {
     area().is_some()
 }
 
 fn area() -> Option<isize> {
-    /// No distance of an area from a thread's pointer: not looked up yet; there is none.
+    /// The offset was not looked up yet. No area has this offset.
     const UNKNOWN: isize = isize::MIN;
+    /// There is no area. No area has this offset.
     const NONE: isize = isize::MIN + 1;
-    // Not a lock for the first one: a child that is forked while another thread looks it up would wait for that thread
-    // for ever. Relaxed: every thread that looks it up finds the same.
+    // There is no lock: a child that is forked while another thread looks up the offset would wait for that thread for ever.
+    // Relaxed: all threads find the same offset.
     static AREA: AtomicIsize = AtomicIsize::new(UNKNOWN);
     let found = match AREA.load(Ordering::Relaxed) {
         UNKNOWN => {
@@ -154,10 +155,10 @@ fn area() -> Option<isize> {
 
 #[cfg(all(target_arch = "x86_64", target_os = "linux", not(miri)))]
 fn find_area() -> Option<isize> {
-    /// Bytes of the area that the sequences use.
+    /// The number of bytes of the area that the sequences use.
     const USED: u32 = 20;
-    // SAFETY: the names end with a NUL. Where the C library has them, they are constants of these types, and 0 or less than
-    // what is used says that no area is registered.
+    // SAFETY: the names end with a NUL. If the C library has these symbols, they are constants of these types. A size of less
+    // than `USED` means that no area is registered.
     unsafe {
         let size = libc::dlsym(libc::RTLD_DEFAULT, c"__rseq_size".as_ptr()).cast::<u32>();
         let offset = libc::dlsym(libc::RTLD_DEFAULT, c"__rseq_offset".as_ptr()).cast::<isize>();
@@ -169,12 +170,12 @@ fn find_area() -> Option<isize> {
 #[inline]
 fn read_cpu(area: isize) -> Option<u32> {
     let cpu: u32;
-    // SAFETY: each thread has an area at that place, whose second word is the CPU.
+    // SAFETY: each thread has an area at this offset, whose second word is the CPU.
     unsafe {
         std::arch::asm!("mov {cpu:e}, dword ptr fs:[{area} + 4]", cpu = out(reg) cpu, area = in(reg) area,
             options(nostack, readonly, preserves_flags));
     }
-    // For a thread that is not registered it is -1 or -2.
+    // The word is -1 or -2 for a thread that is not registered.
     (cpu as i32 >= 0).then_some(cpu)
 }
 
@@ -188,19 +189,19 @@ fn read_cpu(_area: isize) -> Option<u32> {
     None
 }
 
-/// A sequence between the labels 4 and 9. When it is interrupted it begins again at 2.
+/// A sequence between the labels 4 and 9. If it is interrupted, it restarts at 2.
 ///
-/// Soundness: by [`CpuLog::new`] the log is writable memory; positions in it are masked, and places in the index
-/// follow from masked positions, so whatever the memory holds, no store leaves the log. Between the labels no register
-/// changes that is needed when it begins again, and nothing is published before the last store. The descriptor,
-/// and the signature before the code for an interruption, are as rseq(2) wants them.
+/// Soundness: the contract of [`CpuLog::new`] says that the log is writable memory. Positions in it are masked, and places in the
+/// index follow from masked positions. So no store leaves the log, whatever the memory contains. Between the labels no register
+/// changes that a restart needs, and nothing is published before the last store. The descriptor, and the signature before the
+/// code for an interruption, have the form that rseq(2) requires.
 ///
-/// Speed: nothing overlaps with the reading of the counter, so every other instruction counts.
+/// Speed: no instruction overlaps with the reading of the counter, so each one costs time.
 #[cfg(all(target_arch = "x86_64", target_os = "linux", not(miri)))]
 macro_rules! sequence {
     ($log:ident, elsewhere: $elsewhere:block, [$($line:literal,)*], $($operands:tt)*) => {
         std::arch::asm!(
-            // The descriptor: flags, from, length, where to go when it is interrupted.
+            // The descriptor: version and flags, start, length, and where to continue after an interruption.
             ".pushsection __rseq_cs, \"aw\"",
             ".balign 32",
             "3:",
@@ -239,19 +240,19 @@ macro_rules! sequence {
 }
 
 impl CpuLog {
-    /// The log of a CPU at `log`, with `bytes` of data. Without rseq None.
+    /// Makes the log of a CPU at `log`, with `bytes` bytes of data; `None` without rseq.
     ///
     /// # Safety
-    /// For as long as a copy of the result is used, `log` must point to [`log_bytes`]`(bytes)` bytes that are writable and
-    /// aligned to [`BLOCK`]; `bytes` is a power of two of at least [`BLOCK`]. Only these sequences write to them, and
-    /// the reader to its words; a program that breaks this can corrupt the contents of the log and nothing else.
+    /// As long as a copy of the result is used, `log` must point to [`log_bytes`]`(bytes)` bytes that are writable and aligned to
+    /// [`BLOCK`], and `bytes` must be a power of two of at least [`BLOCK`]. Only these sequences may write to them, and the reader
+    /// to its words. A process that breaks this last rule can corrupt only the contents of the log.
     pub unsafe fn new(log: *mut u8, bytes: usize, limit: u64, cpu: u32) -> Option<CpuLog> {
         area().map(|area| CpuLog { log, limit, mask: bytes as u64 - 1, area, cpu })
     }
 
-    /// Appends two to four words, the first one being replaced by a time stamp of [`crate::ticks`], if that is nothing but
-    /// a few stores from registers: we are on the log's CPU, there is room, and the entry is not the last one of its
-    /// block. If not, nothing is done but `otherwise`.
+    /// Appends two to four words, of which a time stamp of [`crate::ticks`] replaces the first. Does so only in the simple case of
+    /// a few stores from registers: the thread is on the log's CPU, there is room, and the entry is not the last one of its block.
+    /// In all other cases calls `otherwise` instead.
     #[cfg(all(target_arch = "x86_64", target_os = "linux", not(miri)))]
     #[inline(always)]
     pub fn append_short<const WORDS: usize>(&self, words: [u64; WORDS], otherwise: impl FnOnce()) {
@@ -266,7 +267,7 @@ impl CpuLog {
                 elsewhere: { otherwise() },
                 [
                     "mov {head}, qword ptr [{log}]",
-                    // Does the next entry begin in another block? Then within the first 32 bytes of it.
+                    // Does the next entry begin in another block? Then it begins within the first 32 bytes.
                     "lea rax, [{head} + {bytes}]",
                     "test eax, 4096 - 32",
                     "jz {elsewhere}",
@@ -274,7 +275,7 @@ impl CpuLog {
                     "sub rax, qword ptr [{log} + 128]",
                     "cmp rax, qword ptr [{this} + 8]",
                     "ja {elsewhere}",
-                    // In its block, this one does not reach the end of the data.
+                    // The entry ends within its block, so it does not reach the end of the data.
                     "and {head}, qword ptr [{this} + 16]",
                     "mov qword ptr [{log} + {head} + 4096], rdx",
                     "mov qword ptr [{log} + {head} + 4104], {second}",
@@ -284,7 +285,7 @@ impl CpuLog {
                     ".if {bytes} > 24",
                     "mov qword ptr [{log} + {head} + 4120], {fourth}",
                     ".endif",
-                    // Head and count, both stored at once: that publishes the entry.
+                    // Store head and count at once: that publishes the entry.
                     "movdqa xmm0, xmmword ptr [{log}]",
                     ".pushsection .rodata.cst16, \"aM\", @progbits, 16",
                     ".balign 16",
@@ -304,12 +305,12 @@ impl CpuLog {
         }
     }
 
-    /// Appends the words to the log, if we are on its CPU; the first one is replaced by a time stamp of
-    /// [`crate::ticks`], which in one log never goes back. Threads and signal handlers need no care. At least two words,
-    /// and at most [`BLOCK`] bytes.
+    /// Appends an entry if the thread is on the log's CPU. A time stamp of [`crate::ticks`] replaces the first word; in one log the
+    /// stamps never decrease. All threads and signal handlers may call this at any time. An entry has at least two words and at
+    /// most [`BLOCK`] bytes.
     ///
     /// # Panics
-    /// For another number of words.
+    /// If the entry is shorter or longer.
     #[cfg(all(target_arch = "x86_64", target_os = "linux", not(miri)))]
     #[inline(never)]
     pub fn append(&self, words: &[u64]) -> Appended {
@@ -350,14 +351,14 @@ impl CpuLog {
                     "shr {head}, 12",
                     "shl {head}, 4",
                     "add {head}, qword ptr [{this} + 16]",
-                    // Behind the data: the mask is a byte less than that.
+                    // The index follows the data. The mask is one byte less than the size of the data.
                     "mov qword ptr [{log} + {head} + 4097], rax",
                     "mov qword ptr [{log} + {head} + 4105], rdx",
                     "20:",
                     "movq xmm0, rax",
                     "movq xmm1, rdx",
                     "punpcklqdq xmm0, xmm1",
-                    // Head and count, both stored at once: that publishes the entry.
+                    // Store head and count at once: that publishes the entry.
                     "movdqa xmmword ptr [{log}], xmm0",
                 ],
                 len = in(reg) words.len() * 8,
@@ -372,17 +373,17 @@ impl CpuLog {
         Appended::Written
     }
 
-    /// Opens the log to its end for an entry of so many words, if there is room.
+    /// Opens the whole log for an entry of this many words, if there is room.
     #[cfg(all(target_arch = "x86_64", target_os = "linux", not(miri)))]
     #[cold]
     #[inline(never)]
     fn find_room(&self, words: usize) -> Appended {
-        // SAFETY: the words lie at the beginning of the log, and are atomics.
+        // SAFETY: the words are at the beginning of the log, and are atomics.
         let log: &LogWords = unsafe { &*self.log.cast() };
         log.find_room(words as u64 * 8, self.limit)
     }
 
-    /// Counts an entry that found no room, if we are on the log's CPU; returns whether we are.
+    /// Counts a lost entry if the thread is on the log's CPU. Returns whether it is.
     #[cfg(all(target_arch = "x86_64", target_os = "linux", not(miri)))]
     #[cold]
     #[inline(never)]
@@ -392,21 +393,21 @@ impl CpuLog {
         true
     }
 
-    /// Without rseq there is no such log.
+    /// Does nothing: without rseq there is no such log.
     #[cfg(not(all(target_arch = "x86_64", target_os = "linux", not(miri))))]
     #[inline]
     pub fn append_short<const WORDS: usize>(&self, _words: [u64; WORDS], otherwise: impl FnOnce()) {
         otherwise();
     }
 
-    /// Without rseq there is no such log.
+    /// Does nothing: without rseq there is no such log.
     #[cfg(not(all(target_arch = "x86_64", target_os = "linux", not(miri))))]
     #[inline]
     pub fn append(&self, _words: &[u64]) -> Appended {
         Appended::Elsewhere
     }
 
-    /// Without rseq there is no such log.
+    /// Does nothing: without rseq there is no such log.
     #[cfg(not(all(target_arch = "x86_64", target_os = "linux", not(miri))))]
     pub fn count_lost(&self) -> bool {
         false
@@ -415,7 +416,7 @@ impl CpuLog {
 
 const _: () = {
     use std::mem::offset_of;
-    // The sequences name these places by number.
+    // The sequences contain these offsets as numbers.
     assert!(offset_of!(CpuLog, limit) == 8 && offset_of!(CpuLog, mask) == 16 && offset_of!(CpuLog, cpu) == 32);
     assert!(offset_of!(LogWords, head) == 0 && offset_of!(LogWords, count) == 8 && offset_of!(LogWords, lost) == 16);
     assert!(offset_of!(LogWords, reader) == 128 && offset_of!(ReaderWords, gate) == 0);

@@ -1,12 +1,12 @@
-//! Open files that several processes share, also those that one of them has opened after the others have started.
+//! Open files that several processes share, including files that one process opens after the others have started.
 //!
-//! They are queued in a pair of sockets, both of whose ends each process holds: in flight there, they stay open as long
-//! as any process has the pair, even when the process that opened them ends. A process that needs them takes copies
-//! (MSG_PEEK); a process that changes them puts a new packet behind the old one and removes the old one. The queue
-//! always has at least one.
+//! The files are in the queue of a pair of sockets. Each process has both sockets. In the queue the files stay open as long as any
+//! process has the pair, also after the process that opened them has ended. A process that needs the files copies them
+//! (MSG_PEEK). A process that changes them queues a new packet behind the old one, and then removes the old one. So the queue
+//! always contains a packet after the first one.
 //!
-//! No packet is sent in the other direction. So there is always room, and raising the send limit there wakes all processes
-//! that watch it for edges of room: no event is lost, as it can be at a doorbell that another process makes not writable at
+//! No packet is sent in the other direction, so that direction always has room. Raising the send limit there wakes all processes
+//! that watch it for edges of room. No such event is lost, as it can be at a doorbell that another process makes not writable at
 //! the same moment.
 
 use std::io;
@@ -22,17 +22,17 @@ use crate::{descriptors, discard};
 /// The largest number of shared files.
 pub const PLACES: usize = 8;
 
-/// Bytes of a packet: the version, and which places are in use.
+/// The length of a packet in bytes: the version, and bits for the places in use.
 const LEN: usize = 8;
-/// Any limit: setting it causes the wake-up.
+/// The send limit. Its value does not matter: setting it causes the wake-up.
 const SEND_BUFFER: usize = 4096;
-/// The largest number of packets that one call takes. Only a process that sends for ever causes more.
+/// The largest number of packets that one call takes. It would need more only if a process sends for ever.
 const PACKETS_MAX: u32 = 256;
 
-/// The pair. The files are closed when the last process has dropped it.
+/// The pair of sockets. The files are closed when the last process has dropped it.
 #[derive(Debug)]
 pub struct SharedFiles {
-    /// The socket in whose queue the files lie.
+    /// The socket whose queue contains the files.
     inside: OwnedFd,
     /// The socket that sends them there.
     outside: OwnedFd,
@@ -41,14 +41,14 @@ pub struct SharedFiles {
 /// Copies of the files.
 #[derive(Debug, Default)]
 pub struct Copied {
-    /// The number under which they were put there.
+    /// The version that [`SharedFiles::replace`] was called with.
     pub version: u32,
-    /// Each at its place.
+    /// The files, each at its place.
     pub files: [Option<OwnedFd>; PLACES],
 }
 
 impl SharedFiles {
-    /// Makes a pair without files, closed by exec unless the caller clears that.
+    /// Makes a pair without files. It is closed by exec unless the caller clears that flag.
     ///
     /// # Errors
     /// `EMFILE` without two free descriptors.
@@ -57,23 +57,23 @@ impl SharedFiles {
         Ok(SharedFiles { inside: settled(inside), outside: settled(outside) })
     }
 
-    /// The pair behind descriptors from elsewhere, in the order of [`SharedFiles::descriptors`].
+    /// Takes a pair that came from another process or by inheritance, in the order of [`SharedFiles::descriptors`].
     ///
     /// # Errors
-    /// `InvalidInput` if they are none of a pair of local packet sockets.
+    /// `InvalidInput` if they are not local packet sockets of socketpair(2).
     pub fn from_fds([inside, outside]: [OwnedFd; 2]) -> io::Result<SharedFiles> {
         if !is_local_pair(&inside) || !is_local_pair(&outside) {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "descriptor holds no shared files"));
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "descriptor has no shared files"));
         }
         Ok(SharedFiles { inside, outside })
     }
 
-    /// Both ends.
+    /// Returns both sockets.
     pub fn descriptors(&self) -> [BorrowedFd<'_>; 2] {
         [self.inside.as_fd(), self.outside.as_fd()]
     }
 
-    /// The numbers by which the kernel knows the ends; see [`Doorbell::cookie`](crate::doorbell::Doorbell::cookie).
+    /// Returns the cookies of both sockets; see [`Doorbell::cookie`](crate::doorbell::Doorbell::cookie).
     ///
     /// # Errors
     /// The errors of getsockopt(2).
@@ -81,7 +81,7 @@ impl SharedFiles {
         Ok([sockopt::socket_cookie(&self.inside)?, sockopt::socket_cookie(&self.outside)?])
     }
 
-    /// Wakes all who sleep on a watch that [`SharedFiles::add_to`] was called with.
+    /// Wakes all threads that sleep on a watch to which [`SharedFiles::add_to`] has added this pair.
     ///
     /// # Errors
     /// The errors of setsockopt(2).
@@ -89,7 +89,7 @@ impl SharedFiles {
         Ok(sockopt::set_socket_send_buffer_size(&self.inside, SEND_BUFFER)?)
     }
 
-    /// Has a watch told of each [`SharedFiles::nudge`] from now on, in whatever process.
+    /// Adds this pair to a watch, which then reports each [`SharedFiles::nudge`] of any process.
     ///
     /// # Errors
     /// The errors of epoll_ctl(2).
@@ -97,8 +97,8 @@ impl SharedFiles {
         watch.add(self.inside.as_fd())
     }
 
-    /// Puts these files there under a version, in the place of all that lie there. One process at a time calls this. If it is
-    /// killed in here the files are the old ones or the new ones.
+    /// Replaces all shared files, and sets the version. Only one process at a time may call this. If it is killed during the call,
+    /// the shared files are either the old ones or the new ones.
     ///
     /// # Errors
     /// The errors of sendmsg(2), such as `ETOOMANYREFS`; then nothing has changed.
@@ -120,10 +120,10 @@ impl SharedFiles {
         Ok(())
     }
 
-    /// Copies of the shared files. Before the first [`SharedFiles::replace`] there are none, and the version is 0.
+    /// Returns copies of the shared files. Before the first [`SharedFiles::replace`] there are none, and the version is 0.
     ///
     /// # Errors
-    /// `EMFILE` without free descriptors; `InvalidData` for what [`SharedFiles::replace`] has not put there.
+    /// `EMFILE` without free descriptors; `InvalidData` if the packet is not one of [`SharedFiles::replace`].
     pub fn copy(&self) -> io::Result<Copied> {
         let mut bytes = [0; LEN];
         let (count, files) = match descriptors::peek_all(self.inside.as_fd(), &mut bytes) {
@@ -134,7 +134,7 @@ impl SharedFiles {
         if count != LEN || taken >> PLACES != 0 || taken.count_ones() as usize != files.len() {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidData,
-                "what lies among the shared files are other things",
+                "the packet in the queue of shared files is invalid",
             ));
         }
         let mut files = files.into_iter();
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_files_are_copied_at_their_places_and_outlive_their_process() {
+    fn newest_files_outlive_the_process_that_opened_them() {
         let Some(_alone) = run_in_own_process() else { return };
         let shared = SharedFiles::new().expect("pair");
         assert_eq!(shared.copy().expect("empty").version, 0);
@@ -180,7 +180,7 @@ mod tests {
             let mut sink = std::fs::File::from(copied.files.into_iter().flatten().next().expect("there"));
             sink.write_all(b"x").expect("room");
         }
-        // The last copy is the one that lies there.
+        // The last copy is the one in the queue.
         drop(shared);
         let mut text = String::new();
         (&source).read_to_string(&mut text).expect("the end");
@@ -188,27 +188,27 @@ mod tests {
     }
 
     #[test]
-    fn a_nudge_is_not_lost_when_the_doorbell_is_made_not_writable_at_once() {
+    fn nudge_is_not_lost_if_the_doorbell_becomes_not_writable() {
         let shared = SharedFiles::new().expect("pair");
         let (near, _far) = Doorbell::pair().expect("pair");
         let watch = near.watch_own().expect("epoll").expect("of sockets");
         shared.add_to(&watch).expect("epoll");
-        let is_told = || {
+        let is_reported = || {
             let mut polled = [Watched::new(watch.as_fd(), Watched::IN)];
             readiness::wait(&mut polled, Some(Duration::ZERO)).expect("poll").0 > 0
         };
-        assert!(!is_told());
+        assert!(!is_reported());
         shared.nudge().expect("setsockopt");
         assert!(near.is_room_open().expect("setsockopt") && near.block_room(0).expect("room"));
-        assert!(is_told() && is_told(), "until it is cleared");
+        assert!(is_reported() && is_reported(), "reported until it is cleared");
         watch.clear().expect("epoll");
-        assert!(!is_told());
+        assert!(!is_reported());
         shared.nudge().expect("setsockopt");
-        assert!(is_told(), "of each");
+        assert!(is_reported(), "each nudge is reported");
     }
 
     #[test]
-    fn none_may_be_left() {
+    fn replace_with_no_files_leaves_none() {
         let shared = SharedFiles::new().expect("pair");
         let (source, _sink) = io::pipe().expect("pipe");
         shared.replace(1, only(7, &source)).expect("room");

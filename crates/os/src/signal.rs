@@ -5,9 +5,9 @@ use std::io;
 use rustix::io::Errno;
 use rustix::process::{Signal, getpid, kill_process};
 
-/// Something has happened at a stream.
+/// The signal for an event at a stream.
 pub const SIGPOLL: i32 = libc::SIGPOLL;
-/// A message of a priority band has arrived at a stream.
+/// The signal for a message of a priority band.
 pub const SIGURG: i32 = libc::SIGURG;
 
 /// Sends a signal to the calling process.
@@ -19,8 +19,8 @@ pub fn signal_own(number: i32) -> io::Result<()> {
     Ok(kill_process(getpid(), signal)?)
 }
 
-/// Raises SIGPIPE in the calling thread, as the kernel does when it writes to a pipe without a reader.
+/// Raises SIGPIPE in the calling thread, as the kernel does when the thread writes to a pipe without a reader.
 pub fn raise_sigpipe() {
-    // SAFETY: takes a number.
+    // SAFETY: the argument is a number.
     unsafe { libc::raise(libc::SIGPIPE) };
 }

@@ -1,8 +1,8 @@
-//! The cookies of local sockets by their inodes: `/proc/PID/fd` shows the inode of another process's socket, and a stream's
-//! memory names its doorbells by cookie.
+//! The cookies of local sockets by inode. `/proc/PID/fd` shows the inode of another process's socket, but the memory of a stream
+//! names its doorbells by cookie.
 //!
-//! The kernel is asked once for all local sockets of the network namespace (NETLINK_SOCK_DIAG, unix_diag); it opens none of
-//! them. Called by the inspection of streams.
+//! A single query to the kernel returns all local sockets of the network namespace, without opening them (NETLINK_SOCK_DIAG,
+//! unix_diag). Called by the inspection of streams.
 
 use std::collections::HashMap;
 use std::io;
@@ -10,18 +10,19 @@ use std::io;
 use rustix::net::netlink::{self, SocketAddrNetlink};
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
 
-/// As in linux/netlink.h and linux/sock_diag.h.
+/// Constants of linux/netlink.h and linux/sock_diag.h.
 const NLMSG_ERROR: u16 = 2;
 const NLMSG_DONE: u16 = 3;
 const SOCK_DIAG_BY_FAMILY: u16 = 20;
 const NLM_F_REQUEST: u16 = 1;
 const NLM_F_DUMP: u16 = 0x300;
 const AF_UNIX: u8 = 1;
-/// Length of a netlink message's header, and of a `unix_diag_msg`.
+/// The length of a netlink header in bytes.
 const HEADER: usize = 16;
+/// The length of a `unix_diag_msg` in bytes.
 const SOCKET: usize = 16;
 
-/// The cookie of each local socket of this network namespace, by inode.
+/// Returns the cookie of each local socket of this network namespace, by inode.
 ///
 /// # Errors
 /// `NotFound` if the kernel has no unix_diag; another error if a filter refuses the socket.
@@ -47,10 +48,10 @@ pub fn all() -> io::Result<HashMap<u64, u64>> {
     }
 }
 
-/// Length of a request: a header, then a `unix_diag_req`.
+/// The length of a request in bytes: a header, then a `unix_diag_req`.
 const REQUEST: usize = HEADER + 24;
 
-/// A request for all local sockets, in whatever state.
+/// Returns a request for all local sockets in all states.
 fn request() -> [u8; REQUEST] {
     let mut bytes = [0; REQUEST];
     bytes[..4].copy_from_slice(&(REQUEST as u32).to_ne_bytes());
@@ -94,7 +95,7 @@ mod tests {
     use crate::descriptors::inode;
 
     #[test]
-    fn a_socket_s_cookie_is_found_by_its_inode() {
+    fn cookie_is_found_by_inode() {
         let (near, far) = UnixStream::pair().expect("pair");
         let cookies = all().expect("unix_diag");
         for socket in [&near, &far] {
@@ -104,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn packets_that_contradict_themselves_are_refused() {
+    fn invalid_packets_are_refused() {
         let mut cookies = HashMap::new();
         assert!(read_packet(&[0xff; 40], &mut cookies).is_err());
         assert!(read_packet(&[0; 40], &mut cookies).is_err());

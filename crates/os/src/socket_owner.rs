@@ -1,4 +1,5 @@
-//! Which process has the UDP socket at an address, as /proc shows it: for notices, since nothing else may depend on what is hidden there.
+//! The process that owns the UDP socket at an address, as /proc shows it. For notices only: /proc may hide processes, so nothing
+//! else may depend on the result.
 
 use std::fs;
 use std::net::{IpAddr, SocketAddr};
@@ -6,17 +7,17 @@ use std::path::PathBuf;
 
 use crate::descriptors::{self, Found};
 
-/// A file that the process which has a socket has open.
+/// An open file of the process that owns a socket.
 #[derive(Debug)]
 pub struct OwnersFile {
-    /// Its path.
+    /// The path.
     pub path: PathBuf,
-    /// Its number among all: device and inode.
+    /// The device and the inode.
     pub identity: [u64; 2],
 }
 
-/// The files of that name that a process has open which has the UDP socket that is bound to an address of this machine. Empty where
-/// the kernel does not show it.
+/// Returns the open files with this name of the process that owns the UDP socket at an address of this machine. Returns none if
+/// the kernel does not show the process.
 pub fn files_beside_udp(address: SocketAddr, name: &str) -> Vec<OwnersFile> {
     let Some(inode) = udp_inode(address) else { return Vec::new() };
     let socket = format!("socket:[{inode}]");
@@ -34,7 +35,8 @@ fn file_of(found: Found, name: &str) -> Option<OwnersFile> {
     Some(OwnersFile { path, identity: [status.device, status.number] })
 }
 
-/// The inode of the socket that receives what is sent to an address: one that is bound to it, or to any address.
+/// Returns the inode of the socket that receives datagrams to an address. It is bound to this address, or to the wildcard
+/// address.
 fn udp_inode(address: SocketAddr) -> Option<u64> {
     let (table, any) = match address.ip() {
         IpAddr::V4(_) => ("/proc/self/net/udp", "0".repeat(8)),
@@ -45,13 +47,13 @@ fn udp_inode(address: SocketAddr) -> Option<u64> {
     fs::read_to_string(table).ok()?.lines().find_map(|line| {
         let mut words = line.split_ascii_whitespace();
         let local = words.nth(1)?;
-        // After it: the other address, the state, the queues, the timer, retransmissions, user and time-out.
+        // Between the two: the other address, the state, the queues, the timer, retransmissions, user and time-out.
         let inode = words.nth(7)?;
         if wanted.iter().any(|wanted| wanted == local) { inode.parse().ok() } else { None }
     })
 }
 
-/// An address as the tables have it: words of 32 bits in the machine's order.
+/// Formats an address as the tables of /proc do: 32-bit words in the byte order of the machine.
 fn hex(address: IpAddr) -> String {
     let bytes = match address {
         IpAddr::V4(address) => address.octets().to_vec(),
@@ -67,9 +69,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_socket_of_an_address_is_found_with_its_owner_s_files() {
+    fn files_of_the_socket_owner_are_found() {
         for bound in ["127.0.0.1:0", "0.0.0.0:0", "[::1]:0"] {
-            // A machine may be without IPv6.
+            // A machine may have no IPv6.
             let Ok(socket) = UdpSocket::bind(bound) else { continue };
             let mut address = socket.local_addr().expect("known");
             if address.ip().is_unspecified() {

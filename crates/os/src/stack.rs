@@ -1,9 +1,9 @@
-//! Return addresses of the calling thread, by frame pointers, or a copy of its stack, from which they are found later; and the
-//! executable mappings in which they lie.
+//! The call stack of the calling thread: its return addresses, found by frame pointers, or a copy of the stack, from which they
+//! are found later. And the executable mappings that contain the addresses.
 //!
 //! For the tracer, also in signal handlers: nothing here allocates or takes a lock. A program has frame pointers if it was
-//! compiled with them (`-C force-frame-pointers=yes`, `-fno-omit-frame-pointer`); otherwise the register holds anything,
-//! so each address is checked to lie in the thread's stack before it is read. x86-64 only; elsewhere there are no frames.
+//! compiled with them (`-C force-frame-pointers=yes`, `-fno-omit-frame-pointer`). Otherwise the register may have any value, so
+//! each address is checked to be in the thread's stack before it is read. On x86-64 only; on other processors there are no frames.
 
 mod identity;
 mod maps;
@@ -11,29 +11,29 @@ mod maps;
 pub use identity::{BUILD_ID_MAX, Identity};
 use maps::{Mapping, each_mapping};
 
-/// A mapping of a file that can be executed.
+/// An executable mapping of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Module<'a> {
-    /// Where the file's beginning is mapped, or would be.
+    /// The address at which the beginning of the file is mapped, or would be.
     pub base: u64,
-    /// The addresses that can be executed.
+    /// The first executable address.
     pub start: u64,
-    /// The address behind them.
+    /// The address after the last executable one.
     pub end: u64,
-    /// The number of the file in its file system; 0 without a file.
+    /// The inode of the file; 0 without a file.
     pub inode: u64,
-    /// The file, or a name such as `[vdso]`.
+    /// The path of the file, or a name such as `[vdso]`.
     pub path: &'a [u8],
 }
 
 /// Calls `visit` for each executable mapping that has a name. May be called in a signal handler.
 pub fn modules(mut visit: impl FnMut(Module<'_>)) {
-    // The mapping of a file's beginning comes before its others.
+    // The mapping of a file's beginning comes before its other mappings.
     let (mut base, mut name, mut len, mut end) = (0, [0; 256], 0, 0);
     each_mapping(|mapping| {
         let cut = &mapping.path[..mapping.path.len().min(name.len())];
         let is_next = *cut == name[..len] && mapping.start == end;
-        // Linkers may place the code of a small program in the file's first page too: then a second mapping has offset 0.
+        // The code of a small program may be in the first page of the file too. Then a second mapping has the offset 0.
         if *cut != name[..len] || mapping.offset == 0 && !(is_next && mapping.is_executable) {
             base = mapping.start.wrapping_sub(mapping.offset);
             name[..cut.len()].copy_from_slice(cut);
@@ -48,41 +48,41 @@ pub fn modules(mut visit: impl FnMut(Module<'_>)) {
     });
 }
 
-/// The registers of a function from which its callers are found: where it is, its stack pointer and its frame pointer.
+/// The registers of a function from which its callers are found: instruction pointer, stack pointer and frame pointer.
 #[derive(Debug, Clone, Copy)]
 pub struct Registers(pub [u64; COPY_HEAD]);
 
-/// The words before those of the stack in what [`copy`] stores: the [`Registers`].
+/// The number of words that [`copy`] stores before those of the stack: the [`Registers`].
 pub const COPY_HEAD: usize = 3;
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 pub use walk::{copy, frames, is_own, registers, registers_of_caller};
 
-/// Elsewhere there are none.
+/// Returns 0: there are no frames on this processor.
 #[cfg(not(all(target_arch = "x86_64", not(miri))))]
 pub fn frames(_into: &mut [u64], _from: u64) -> usize {
     0
 }
 
-/// Elsewhere there are none.
+/// Returns zeros: the registers are not read on this processor.
 #[cfg(not(all(target_arch = "x86_64", not(miri))))]
 pub fn registers() -> Registers {
     Registers([0; COPY_HEAD])
 }
 
-/// Elsewhere that is not known.
+/// Returns false: the stack is not known on this processor.
 #[cfg(not(all(target_arch = "x86_64", not(miri))))]
 pub fn is_own() -> bool {
     false
 }
 
-/// Elsewhere there are none.
+/// Returns `None`: the registers are not read on this processor.
 #[cfg(not(all(target_arch = "x86_64", not(miri))))]
 pub fn registers_of_caller(_frame: u64) -> Option<Registers> {
     None
 }
 
-/// Elsewhere there is none.
+/// Stores zeros and returns 0: the stack is not known on this processor.
 #[cfg(not(all(target_arch = "x86_64", not(miri))))]
 pub fn copy(into: &mut [u64], _from: &Registers) -> usize {
     into.fill(0);
@@ -97,22 +97,23 @@ mod walk {
 
     use super::{COPY_HEAD, Registers, each_mapping};
 
-    /// The main thread's stack has no other mapping in so many bytes below its top: Linux keeps a gap of at least 128 MiB.
+    /// The number of bytes below the top of the main thread's stack in which there is no other mapping. Linux keeps a gap of at
+    /// least 128 MiB.
     const MAIN_BYTES: u64 = 64 << 20;
 
     thread_local! {
-        /// The addresses of this thread's stack, from the lowest on; equal if they are not known yet.
+        /// The lowest address and the top of this thread's stack; (0, 0) if they are not known yet.
         static STACK: Cell<(u64, u64)> = const { Cell::new((0, 0)) };
-        /// How often they were looked for without success: this thread runs on a stack that it has made itself.
+        /// The number of failed attempts to find the stack. They fail if the thread runs on a stack that it has made itself.
         static FAILED: Cell<u8> = const { Cell::new(0) };
     }
 
-    /// After so many attempts a thread has no frames.
+    /// The number of failed attempts after which a thread has no frames.
     const ATTEMPTS: u8 = 3;
 
-    /// Stores the return addresses of the calling thread, the newest first, and returns their number. It is 0 if the thread
-    /// runs on another stack than its own, such as that of sigaltstack(2) or of a coroutine. `from` is the frame pointer of a
-    /// caller, for one whose callees have no frame pointers; 0 is that of this function.
+    /// Stores the return addresses of the calling thread, beginning with the newest, and returns their number. It is 0 if the
+    /// thread does not run on its own stack, but on that of sigaltstack(2) or of a coroutine. `from` is the frame pointer of the
+    /// function to begin with, which may be a caller whose callees have no frame pointers. 0 means this function.
     #[inline(never)]
     pub fn frames(into: &mut [u64], from: u64) -> usize {
         let Registers([_, stack_pointer, own]) = registers();
@@ -120,7 +121,7 @@ mod walk {
         let mut frame = if from == 0 { own } else { from };
         let (mut lowest, mut count) = (stack_pointer, 0);
         for place in into {
-            // SAFETY: `lowest` is the stack pointer or above it, and `top` that of the thread's stack.
+            // SAFETY: `lowest` is the stack pointer or above it, and `top` is the top of the thread's stack.
             let Some([next, address]) = (unsafe { caller(frame, lowest..top) }).filter(|[_, address]| *address >= 4096)
             else {
                 break;
@@ -133,7 +134,7 @@ mod walk {
         count
     }
 
-    /// Returns the registers of the calling function, into which it is always inlined.
+    /// Returns the registers of the calling function, into which this one is always inlined.
     #[inline(always)]
     pub fn registers() -> Registers {
         let (address, stack_pointer, frame_pointer): (u64, u64, u64);
@@ -145,35 +146,36 @@ mod walk {
         Registers([address, stack_pointer, frame_pointer])
     }
 
-    /// Returns the caller's frame pointer and the return address of a frame; None if it is not within these addresses.
+    /// Returns the caller's frame pointer and the return address that a frame contains; `None` if the frame is not `within`.
     ///
     /// # Safety
-    /// They lie between the stack pointer and the top of the calling thread's stack, which is mapped as long as the thread runs.
+    /// `within` must be between the stack pointer and the top of the calling thread's stack, which is mapped as long as the thread
+    /// runs.
     unsafe fn caller(frame: u64, within: Range<u64>) -> Option<[u64; 2]> {
         let is_in = frame >= within.start && frame <= within.end - 16 && frame.is_multiple_of(8);
-        // SAFETY: 16 bytes of that memory, by the contract.
+        // SAFETY: the frame has 16 bytes within that memory, by the contract.
         is_in.then(|| unsafe { *(frame as *const [u64; 2]) })
     }
 
-    /// Whether the thread runs on its own stack, and not on one of sigaltstack(2), which may be small, or of a coroutine.
+    /// Returns whether the thread runs on its own stack, and not on that of sigaltstack(2), which may be small, or of a coroutine.
     pub fn is_own() -> bool {
         let Registers([_, stack_pointer, _]) = registers();
         top(stack_pointer, thread()).is_some()
     }
 
-    /// Returns the registers of the caller of a function that has not returned, by its frame pointer. None if that is not in
-    /// the thread's own stack, as 0 is not.
+    /// Returns the registers of the caller of a function that has not returned. `frame` is the function's frame pointer. Returns
+    /// `None` if it is not in the thread's own stack; 0 is not.
     pub fn registers_of_caller(frame: u64) -> Option<Registers> {
         let Registers([_, stack_pointer, _]) = registers();
         let top = top(stack_pointer, thread())?;
-        // SAFETY: the stack pointer, and the top of the same stack.
+        // SAFETY: from the stack pointer to the top of the same stack.
         let [next, address] = unsafe { caller(frame, stack_pointer..top) }?;
         Some(Registers([address, frame + 16, next]))
     }
 
-    /// Stores the registers `from` of a function that has not returned, and the words of the stack from its stack pointer
-    /// upwards, as many as there are and as have room; the rest is 0. Returns how many words of the stack. Everything is 0 if the
-    /// thread runs on another stack than its own.
+    /// Copies the stack of the calling thread. Stores `from`, the registers of a function that has not returned, and then the
+    /// words of the stack from its stack pointer upwards, as many as exist and as have room. The rest of `into` is 0. Returns the
+    /// number of words of the stack. If the thread does not run on its own stack, it is 0, and so is all of `into`.
     #[inline(never)]
     pub fn copy(into: &mut [u64], from: &Registers) -> usize {
         into.fill(0);
@@ -182,8 +184,9 @@ mod walk {
         let Some(top) = top(stack_pointer, thread).filter(|_| stack_pointer.is_multiple_of(8)) else { return 0 };
         head.copy_from_slice(&from.0);
         let count = words.len().min(((top - stack_pointer) / 8) as usize);
-        // SAFETY: the words lie between the stack pointer of a function that has not returned and the top of the thread's stack,
-        // above `into`, which is in this function's callers or elsewhere; they may be of any value, which the compiler does not see.
+        // SAFETY: the words are between the stack pointer of a function that has not returned and the top of the thread's stack.
+        // `into` is in the frame of a callee of that function, or outside of the stack. The words may have any value, and the
+        // compiler does not see the copy.
         unsafe {
             asm!("rep movsq", inout("rcx") count => _, inout("rsi") stack_pointer => _,
                 inout("rdi") words.as_mut_ptr() => _, options(nostack, preserves_flags));
@@ -191,7 +194,7 @@ mod walk {
         count
     }
 
-    /// The address of the calling thread's own memory, which the ABI has at fs:0.
+    /// Returns the address of the calling thread's thread control block, which the ABI stores at fs:0.
     #[inline(always)]
     fn thread() -> u64 {
         let thread: u64;
@@ -200,7 +203,7 @@ mod walk {
         thread
     }
 
-    /// The end of this thread's stack; None if the stack pointer is not in it.
+    /// Returns the top of this thread's stack; `None` if the stack pointer is not in it.
     fn top(stack_pointer: u64, thread: u64) -> Option<u64> {
         let (lowest, top) = STACK.get();
         if (lowest..top).contains(&stack_pointer) {
@@ -209,7 +212,7 @@ mod walk {
         if top > 0 || FAILED.get() >= ATTEMPTS {
             return None;
         }
-        // SAFETY: returns a number: the address of 16 bytes that the kernel has put above the main thread's frames.
+        // SAFETY: returns a number: the address of 16 bytes that the kernel has stored above the main thread's frames.
         let above_main = unsafe { libc::getauxval(libc::AT_RANDOM) };
         let mut found = None;
         each_mapping(|mapping| {
@@ -217,7 +220,7 @@ mod walk {
             if !range.contains(&stack_pointer) {
                 return true;
             }
-            // The C library places what it knows of a thread above the thread's stack, in the same memory.
+            // The C library places the thread control block above the thread's stack, in the same mapping.
             found = match () {
                 () if range.contains(&above_main) => Some((above_main - MAIN_BYTES, above_main)),
                 () if range.contains(&thread) && thread > stack_pointer => Some((mapping.start, thread)),

@@ -1,7 +1,8 @@
-//! A background thread of a library: without signals, small, and safe to start in a forked child.
+//! Threads of a library: without signals, with a small stack, and safe to start in a forked child. And the id, the name, the
+//! signal mask and the end of the calling thread.
 //!
-//! The standard library's threads take locks of its own when they start; a process that is forked while another thread starts
-//! has those locks taken for ever. The C library's own locks are freed by fork.
+//! A thread of the standard library takes locks when it starts. If the process is forked meanwhile, these locks stay locked in the
+//! child for ever. Fork frees the locks of the C library.
 
 use std::ffi::c_void;
 use std::io;
@@ -9,43 +10,43 @@ use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-/// The calling thread's id, which in the first thread is the process's.
+/// Returns the id of the calling thread. For the first thread it is the process id.
 pub fn id() -> u32 {
     rustix::thread::gettid().as_raw_nonzero().get() as u32
 }
 
-/// The calling thread's name, put into `place`; empty if it is not UTF-8.
+/// Returns the name of the calling thread, stored in `place`. It is empty if the name is not UTF-8.
 pub fn name(place: &mut [u8; 16]) -> &str {
     // SAFETY: the call writes at most 16 bytes, with a NUL at the end.
     unsafe { libc::prctl(libc::PR_GET_NAME, place.as_mut_ptr()) };
     std::ffi::CStr::from_bytes_until_nul(place).ok().and_then(|name| name.to_str().ok()).unwrap_or_default()
 }
 
-/// Does something while the calling thread handles no signal.
+/// Calls `action` while the calling thread handles no signals.
 pub(crate) fn without_signals<T>(action: impl FnOnce() -> T) -> T {
     holding_signals(|_| action())
 }
 
-/// The signals that the calling thread handles again while it naps, in [`holding_signals`].
+/// Blocks all signals in the calling thread until it is dropped, except during [`HeldSignals::nap`].
 #[derive(Debug)]
 pub struct HeldSignals {
     before: libc::sigset_t,
 }
 
-/// Also after a panic.
 impl Drop for HeldSignals {
+    /// Restores the signal mask, also after a panic.
     fn drop(&mut self) {
-        // SAFETY: the mask is there, and is what the thread had.
+        // SAFETY: the mask is initialized: it is the one that the thread had before.
         unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const self.before, std::ptr::null_mut()) };
     }
 }
 
 impl HeldSignals {
-    /// The calling thread handles no signal from now on, until the value is dropped.
+    /// Blocks all signals in the calling thread until the value is dropped.
     pub(crate) fn now() -> HeldSignals {
         let mut all = MaybeUninit::<libc::sigset_t>::uninit();
         let mut before = MaybeUninit::<libc::sigset_t>::uninit();
-        // SAFETY: sigfillset initialises the set that is read, and pthread_sigmask the old mask, which the drop sets again.
+        // SAFETY: sigfillset initializes the set that is read, and pthread_sigmask initializes the old mask.
         unsafe {
             libc::sigfillset(all.as_mut_ptr());
             libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr());
@@ -53,13 +54,14 @@ impl HeldSignals {
         }
     }
 
-    /// Sleeps for that time. True if a signal handler has run, also for a signal that came before.
+    /// Sleeps for `time` with the old signal mask. Returns whether a signal handler has run, also for a signal that was pending
+    /// before.
     pub fn nap(&self, time: Duration) -> bool {
         // The kernel's set is shorter than the C library's.
         const BYTES: usize = 8;
         let time =
             libc::timespec { tv_sec: time.as_secs().min(i64::MAX as u64) as _, tv_nsec: time.subsec_nanos().into() };
-        // SAFETY: no descriptor is polled; the time and the mask are there. The kernel exchanges the mask and waits in one step.
+        // SAFETY: no descriptor is polled, and the time and the mask are valid. The kernel changes the mask and waits in one step.
         let slept = unsafe {
             let none = std::ptr::null_mut::<libc::pollfd>();
             libc::syscall(libc::SYS_ppoll, none, 0, &raw const time, &raw const self.before, BYTES)
@@ -68,27 +70,27 @@ impl HeldSignals {
     }
 }
 
-/// Does something while the calling thread handles signals in naps alone: so none is missed between two looks.
+/// Calls `action` while the calling thread handles signals only in naps. So no signal is handled between a check and a nap.
 pub fn holding_signals<T>(action: impl FnOnce(&HeldSignals) -> T) -> T {
     action(&HeldSignals::now())
 }
 
-/// An action at the end of each thread that has asked for it. Unlike a thread-local with a destructor, asking for it
-/// allocates nothing, so a signal handler may.
+/// A function that is called at the end of each thread that has called [`AtEnd::ask`]. Unlike a thread-local with a destructor,
+/// asking allocates nothing, so a signal handler may do it.
 #[derive(Debug)]
 pub struct AtEnd {
     what: extern "C" fn(*mut c_void),
-    /// The C library's key, plus 1; 0: there is none yet.
+    /// The key of the C library, plus 1; 0 before [`AtEnd::prepare`].
     key: AtomicU32,
 }
 
 impl AtEnd {
-    /// Of a program that is never unloaded. `what` is given nothing of use.
+    /// Takes the function to call. Its code must never be unloaded. Its argument has no meaning.
     pub const fn new(what: extern "C" fn(*mut c_void)) -> AtEnd {
         AtEnd { what, key: AtomicU32::new(0) }
     }
 
-    /// Must be called before [`AtEnd::ask`]; more than once does no harm, if it is by one thread at a time.
+    /// Makes the key. Must be called before [`AtEnd::ask`], by one thread at a time. A second call does nothing.
     ///
     /// # Errors
     /// `EAGAIN` if the process has as many keys as it may.
@@ -97,8 +99,8 @@ impl AtEnd {
             return Ok(());
         }
         let mut key: libc::pthread_key_t = 0;
-        // SAFETY: the key is written to a place on the stack, and the function that is called at a thread's end is
-        // never unloaded.
+        // SAFETY: the key is written to a place on the stack, and the function that is called at the end of a thread is never
+        // unloaded.
         let code = unsafe {
             let what = std::mem::transmute::<extern "C" fn(*mut c_void), unsafe extern "C" fn(*mut c_void)>(self.what);
             libc::pthread_key_create(&mut key, Some(what))
@@ -110,32 +112,32 @@ impl AtEnd {
         Ok(())
     }
 
-    /// Has it done at the end of this thread. glibc allocates nothing for the first 32 keys of a process; musl never does.
+    /// Asks for the call at the end of this thread. glibc allocates nothing for the first 32 keys of a process; musl never does.
     pub fn ask(&self) {
         if let Some(key) = self.key.load(Ordering::Acquire).checked_sub(1) {
-            // SAFETY: the key was made by `prepare`. The value is not null, so that the action runs, and it is never
+            // SAFETY: `prepare` has made the key. The value is not null, so that the function is called, and it is never
             // dereferenced.
             unsafe { libc::pthread_setspecific(key, std::ptr::from_ref(self).cast()) };
         }
     }
 }
 
-/// Threads of the library run put procedures, which call each other: as many as two ends have modules, 128, in frames as large as those
-/// of a program's own modules. Pages that are not used are not there.
+/// The size of a thread's stack in bytes. Threads of the library run put procedures, which call each other: up to 128, the number
+/// of modules of two ends. The frames may be large, because modules may be the program's own. Unused pages take no memory.
 const STACK_BYTES: usize = 1 << 20;
 
-/// A running thread. Dropped without [`Thread::join`], it runs on.
+/// A running thread. If it is dropped without [`Thread::join`], the thread continues.
 #[derive(Debug)]
 pub struct Thread(libc::pthread_t);
 
-// SAFETY: the number of a thread, which is a pointer in some C libraries and is never followed: any thread may join or detach it.
+// SAFETY: any thread may join or detach the thread. The handle is a pointer in some C libraries, but is never dereferenced here.
 unsafe impl Send for Thread {}
 
-/// What it runs.
+/// The function that a thread runs.
 type Body = Box<dyn FnOnce() + Send>;
 
 impl Thread {
-    /// Starts a thread that gets no signals. It must not panic, and ends when `body` returns.
+    /// Starts a thread that runs `body` and handles no signals. `body` must not panic.
     ///
     /// # Errors
     /// `EAGAIN` when the process or the system has as many threads as it may.
@@ -144,9 +146,8 @@ impl Thread {
         let body = Box::into_raw(body).cast::<c_void>();
         let mut attributes = MaybeUninit::<libc::pthread_attr_t>::uninit();
         let mut thread = MaybeUninit::<libc::pthread_t>::uninit();
-        // A new thread inherits the mask.
-        // SAFETY: each place is initialised by the call that is made for it before another reads it. `body` is given to the
-        // thread, or taken back below.
+        // A new thread inherits the signal mask.
+        // SAFETY: each place is initialized before it is read. The new thread owns `body`; if none was started, it is freed below.
         let code = without_signals(|| unsafe {
             libc::pthread_attr_init(attributes.as_mut_ptr());
             libc::pthread_attr_setstacksize(attributes.as_mut_ptr(), STACK_BYTES);
@@ -155,21 +156,21 @@ impl Thread {
             code
         });
         if code != 0 {
-            // SAFETY: no thread was started, so the box is still ours alone.
+            // SAFETY: no thread was started, so the box still belongs to this function.
             drop(unsafe { Box::from_raw(body.cast::<Body>()) });
             return Err(io::Error::from_raw_os_error(code));
         }
-        // SAFETY: pthread_create has filled it in.
+        // SAFETY: pthread_create has initialized it.
         Ok(Thread(unsafe { thread.assume_init() }))
     }
 
-    /// Waits until it has ended. A forked child, which does not have the thread, forgets the value instead.
+    /// Waits until the thread has ended. A forked child does not have the thread, and must not call this.
     pub fn join(self) {
-        // SAFETY: the thread is of this process and nothing else has joined it, since that takes the `Thread`.
+        // SAFETY: the thread is one of this process, and was not joined or detached, since both take the `Thread`.
         unsafe { libc::pthread_join(self.0, std::ptr::null_mut()) };
     }
 
-    /// Leaves it to itself: no thread waits for its end, and the process may end before it.
+    /// Detaches the thread: no thread can wait for its end, and the process may end before it.
     pub fn detach(self) {
         // SAFETY: as for `join`.
         unsafe { libc::pthread_detach(self.0) };
@@ -177,7 +178,7 @@ impl Thread {
 }
 
 extern "C" fn run(body: *mut c_void) -> *mut c_void {
-    // SAFETY: it is the box that `start` has given to this thread alone.
+    // SAFETY: `start` has given this box to this thread only.
     let body = unsafe { Box::from_raw(body.cast::<Body>()) };
     body();
     std::ptr::null_mut()
@@ -192,10 +193,10 @@ mod tests {
     use crate::child::Child;
     use crate::own_process::run_in_own_process;
 
-    /// Whether the calling thread blocks a signal.
+    /// Returns whether the calling thread blocks a signal.
     fn is_blocked(signal: i32) -> bool {
         let mut mask = MaybeUninit::<libc::sigset_t>::uninit();
-        // SAFETY: no mask is set, and the old one is filled in.
+        // SAFETY: no mask is set, and the old one is initialized.
         unsafe {
             libc::pthread_sigmask(libc::SIG_BLOCK, std::ptr::null(), mask.as_mut_ptr());
             libc::sigismember(mask.as_ptr(), signal) == 1
@@ -203,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn it_runs_without_signals_and_is_waited_for() {
+    fn thread_blocks_signals_and_can_be_joined() {
         let done = Arc::new(AtomicBool::new(false));
         let thread = Thread::start({
             let done = done.clone();
@@ -215,7 +216,7 @@ mod tests {
         });
         thread.expect("a thread").join();
         assert!(done.load(Ordering::Relaxed));
-        assert!(!is_blocked(libc::SIGUSR1), "the starter's mask is as it was");
+        assert!(!is_blocked(libc::SIGUSR1), "the mask of this thread is restored");
     }
 
     #[test]
@@ -230,13 +231,13 @@ mod tests {
     }
 
     #[test]
-    fn what_a_thread_has_asked_for_is_done_at_its_end_once() {
+    fn at_end_calls_the_function_once_per_thread() {
         static DONE: AtomicU32 = AtomicU32::new(0);
         extern "C" fn done(_: *mut c_void) {
             DONE.fetch_add(1, Ordering::Relaxed);
         }
         static AT_END: AtEnd = AtEnd::new(done);
-        // Without a key nothing happens.
+        // Without a key, `ask` does nothing.
         AT_END.ask();
         AT_END.prepare().expect("a key");
         AT_END.prepare().expect("it has one");
@@ -249,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn a_child_that_was_forked_while_threads_start_can_start_one() {
+    fn child_forked_while_threads_start_can_start_a_thread() {
         let Some(_alone) = run_in_own_process() else { return };
         let stop = Arc::new(AtomicBool::new(false));
         let starters = [(); 3].map(|()| {
@@ -260,7 +261,7 @@ mod tests {
                 }
             })
         });
-        // With the standard library's threads some of 20,000 hang.
+        // With threads of the standard library, some of 20,000 children hang.
         for _ in 0..1000 {
             let mut child = Child::fork(|| {
                 Thread::start(|| {}).expect("a thread").join();

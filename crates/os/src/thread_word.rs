@@ -1,12 +1,14 @@
-//! A word of each thread at a constant distance from the thread pointer, which two loads find, also in a shared library. A
-//! `thread_local!` of a shared library is found by a call, which costs as much as the rest of an event or of a short read.
+//! A word of each thread that two loads find, also in a shared library, because its distance from the thread pointer is constant.
+//! A `thread_local!` of a shared library needs a call, which costs as much as the rest of an event or of a short read.
 //!
-//! It is thread-local storage of the initial-exec model: a library that has such a word and is opened while the program runs
-//! (dlopen(3)) takes it from the few hundred bytes that glibc keeps for that; musl refuses such a library.
+//! The word is thread-local storage of the initial-exec model. If a library with such a word is opened by dlopen(3), the word
+//! comes from the few hundred bytes that glibc reserves for this purpose. musl refuses such a library.
 
-/// Declares a module with the functions `get` and `set` of a word of each thread, which is 0 at first, or, with the type of a reference,
-/// of a reference to a static, which is `None` at first. The text is the name of the symbol: with the version of the crate, because another
-/// version in the same program has a word of its own.
+/// Declares a module with functions `get` and `set` for a word of each thread, which is 0 at first. If a reference type is given,
+/// the value is a reference to a static, and `None` at first.
+///
+/// The text is the name of the symbol. It contains the version of the crate, because another version in the same program has its
+/// own word.
 ///
 /// ```
 /// headwater_os::thread_word! { mod count = "an_example_count_0_1_0" }
@@ -31,7 +33,7 @@ macro_rules! thread_word {
 
             #[inline(always)]
             pub fn get() -> Option<&'static $target> {
-                // SAFETY: only `set` stores there, and only null or such a reference.
+                // SAFETY: only `set` stores there: null, or such a reference.
                 unsafe { std::ptr::with_exposed_provenance::<$target>(word::get() as usize).as_ref() }
             }
 
@@ -78,7 +80,7 @@ macro_rules! thread_word {
 
             #[inline]
             pub fn set(word: u64) {
-                // SAFETY: as in `get`; only these two functions know the word.
+                // SAFETY: as in `get`; only these two functions access the word.
                 unsafe {
                     asm!(
                         concat!("mov {1}, qword ptr [rip + ", $symbol, "@GOTTPOFF]"),

@@ -1,7 +1,7 @@
-//! The processor's time-stamp counter: the cheapest clock, where it is usable as one.
+//! The processor's time-stamp counter, the cheapest clock, and whether it can be used as a clock.
 //!
-//! It is a clock if it runs at a constant speed and equally on all CPUs. The kernel checks that, and shows the result
-//! by using the counter for its own clock, or by the paravirtual clock of a guest, which is derived from it.
+//! The counter is a clock if it runs at a constant speed, and equally on all CPUs. The kernel checks that. If it does, the kernel's
+//! own clock source is the counter, or in a guest a paravirtual clock that is derived from it.
 
 use std::fs;
 use std::io;
@@ -9,48 +9,48 @@ use std::time::Duration;
 
 use crate::clock::now_ns;
 
-/// The counter now. Without one, `CLOCK_MONOTONIC` in nanoseconds.
+/// Returns the counter. On a processor without one, returns `CLOCK_MONOTONIC` in nanoseconds.
 #[inline(always)]
 pub fn now() -> u64 {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
-    // SAFETY: the instruction reads a counter; Linux forbids it to no process that has not asked for that.
+    // SAFETY: the instruction reads a counter. Linux allows it, unless the process has asked for the opposite.
     return unsafe { std::arch::x86_64::_rdtsc() };
     #[cfg(not(all(target_arch = "x86_64", not(miri))))]
     return now_ns();
 }
 
-/// The reason why the counter is no clock on this machine; None if it is one.
+/// Returns the reason why the counter cannot be used as a clock on this machine; `None` if it can.
 pub fn unsound() -> Option<String> {
     if !cfg!(all(target_arch = "x86_64", not(miri))) {
-        return Some("this processor has no time-stamp counter that is known here".to_owned());
+        return Some("this program knows no time-stamp counter of this processor".to_owned());
     }
     let cpu = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let flags = cpu.lines().find(|line| line.starts_with("flags")).unwrap_or_default();
     for flag in ["constant_tsc", "nonstop_tsc"] {
         if !flags.split_ascii_whitespace().any(|has| has == flag) {
-            return Some(format!("the processor does not say {flag}"));
+            return Some(format!("the processor does not have the flag {flag}"));
         }
     }
     let source = fs::read_to_string("/sys/devices/system/clocksource/clocksource0/current_clocksource");
     match source.as_deref().map(str::trim) {
         Ok("tsc" | "kvm-clock" | "hyperv_clocksource_tsc_page") => None,
-        Ok(other) => Some(format!("the kernel uses {other} for its clock, not the counter")),
-        Err(error) => Some(format!("the kernel does not say which clock it uses: {error}")),
+        Ok(other) => Some(format!("the kernel's clock source is {other}, not the counter")),
+        Err(error) => Some(format!("the kernel's clock source is not known: {error}")),
     }
 }
 
-/// The counter against the other clocks.
+/// The relation of the counter to the other clocks.
 #[derive(Debug, Clone, Copy)]
 pub struct Calibration {
-    /// Ticks a second.
+    /// The number of ticks in a second.
     pub frequency_hz: u64,
-    /// The counter at a moment.
+    /// The counter at one moment.
     pub ticks: u64,
-    /// That moment, ns since 1970.
+    /// The same moment in ns since 1970.
     pub realtime_ns: u64,
 }
 
-/// Measures the counter's speed over that time; 50 ms give about a millionth.
+/// Measures the speed of the counter during `time`. With 50 ms the relative error is about one millionth.
 ///
 /// # Errors
 /// `Other` if the counter stands still.
@@ -66,7 +66,7 @@ pub fn calibrate(time: Duration) -> io::Result<Calibration> {
     }
 }
 
-/// Counter and clock at the same moment: the closest of some pairs.
+/// Reads the counter and a clock at the same moment. Returns the pair of several that was read in the shortest time.
 fn together(clock: impl Fn() -> u64) -> (u64, u64) {
     let pairs = (0..20).map(|_| {
         let before = now();
@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_counter_runs_as_the_calibration_says() {
+    fn counter_runs_at_the_calibrated_speed() {
         if unsound().is_some() {
             return;
         }

@@ -129,9 +129,9 @@ impl ProcessId {
 #[derive(Clone, Copy)]
 struct Own {
     id: ProcessId,
-    /// Whether /proc shows this process's own PID namespace.
+    /// True if /proc shows this process's own PID namespace.
     proc_is_ours: bool,
-    /// Whether the times in /proc are those of the machine, and not those of a time namespace.
+    /// True if the times in /proc are those of the machine, and not those of a time namespace.
     time_is_ours: bool,
 }
 

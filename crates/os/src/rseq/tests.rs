@@ -6,21 +6,21 @@ use crate::memory::SharedMemory;
 const BYTES: usize = 2 * BLOCK;
 const STRIDE: usize = log_bytes(BYTES);
 
-/// Logs of all CPUs in memory of their own.
+/// The logs of all CPUs, in their own memory.
 struct Logs(SharedMemory, Vec<CpuLog>);
 
 fn logs(limit: u64) -> Option<Logs> {
     const { assert!(BLOCK <= 4096, "a mapping is aligned to a page") };
     let memory = SharedMemory::create("headwater-test", cpus() * STRIDE).expect("memory");
     let base = memory.bytes(0, memory.len()).expect("all of it").as_ptr();
-    // SAFETY: the memory is as long as that, and lives as long as the logs.
+    // SAFETY: the memory is long enough, and exists as long as the logs.
     let log = |cpu| unsafe { CpuLog::new(base.add(cpu * STRIDE), BYTES, limit, cpu as u32) };
     let logs: Option<Vec<CpuLog>> = (0..cpus()).map(log).collect();
     Some(Logs(memory, logs?))
 }
 
 impl Logs {
-    /// Appends to the log of the current CPU, however often the thread is moved.
+    /// Appends to the log of the current CPU. Tries again if the thread was moved.
     fn append(&self, words: &[u64]) -> Appended {
         loop {
             match self.1[cpu().expect("a CPU") as usize].append(words) {
@@ -37,7 +37,7 @@ impl Logs {
 
 fn words(memory: &SharedMemory, cpu: usize) -> &LogWords {
     let words = memory.bytes(cpu * STRIDE, size_of::<LogWords>()).expect("inside");
-    // SAFETY: the words lie at the beginning of each log, and are atomics.
+    // SAFETY: the words are at the beginning of each log, and are atomics.
     unsafe { words.cast().as_ref() }
 }
 
@@ -46,7 +46,7 @@ fn cpus() -> usize {
 }
 
 #[test]
-fn entries_are_whole_and_in_order_or_counted_as_lost() {
+fn entries_are_in_order_or_counted_as_lost() {
     let Some(logs) = logs(BYTES as u64) else {
         println!("skipped: no rseq here");
         return;
@@ -61,8 +61,8 @@ fn entries_are_whole_and_in_order_or_counted_as_lost() {
             }
             assert_eq!(logs.append(&[0, 1, 1]), Appended::Full);
             let counted: Vec<bool> = logs.1.iter().map(CpuLog::count_lost).collect();
-            // In the log of this CPU, and in no other.
-            assert!(counted.iter().enumerate().all(|(of, counted)| *counted == (of == cpu as usize)), "{counted:?}");
+            // Counted in the log of this CPU, and in no other.
+            assert!(counted.iter().enumerate().all(|(at, counted)| *counted == (at == cpu as usize)), "{counted:?}");
         });
     });
     let log = logs.words(cpu as usize);
@@ -79,8 +79,8 @@ fn entries_are_whole_and_in_order_or_counted_as_lost() {
         last = stamp;
         assert_eq!(rest, [number as u64, !(number as u64)]);
     }
-    // The second block's first entry is the one behind that which begins in the first and ends in the second.
-    // SAFETY: the index lies behind the data.
+    // One entry begins in the first block and ends in the second. The first entry of the second block follows it.
+    // SAFETY: the index follows the data.
     let mark = unsafe { &*std::ptr::from_ref(log).cast::<u8>().add(index_at(BYTES)).cast::<Mark>().add(1) };
     let first = BLOCK.next_multiple_of(24);
     assert_eq!(mark.position.load(Ordering::Relaxed), first as u64);
@@ -88,7 +88,7 @@ fn entries_are_whole_and_in_order_or_counted_as_lost() {
 }
 
 #[test]
-fn what_is_old_is_overwritten_without_a_limit() {
+fn old_entries_are_overwritten_without_a_limit() {
     let Some(logs) = logs(u64::MAX) else { return };
     for number in 0..100_000_u64 {
         assert_eq!(logs.append(&[0, number, 7, 7, 7]), Appended::Written);
@@ -98,7 +98,7 @@ fn what_is_old_is_overwritten_without_a_limit() {
 }
 
 #[test]
-fn nothing_is_done_to_the_log_of_another_cpu() {
+fn log_of_another_cpu_is_not_changed() {
     let Some(Logs(memory, logs)) = logs(u64::MAX) else { return };
     let far = logs[0];
     // SAFETY: as in `logs`; no CPU has that number.
@@ -110,7 +110,7 @@ fn nothing_is_done_to_the_log_of_another_cpu() {
 }
 
 #[test]
-fn threads_and_moves_lose_nothing() {
+fn moved_threads_lose_no_entries() {
     let Some(logs) = logs(u64::MAX) else { return };
     let (logs, allowed) = (&logs, crate::cpu::allowed().expect("CPUs"));
     std::thread::scope(|scope| {

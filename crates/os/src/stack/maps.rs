@@ -1,11 +1,11 @@
-//! The mappings of this process, read without functions of the C library and without memory of its own.
+//! The mappings of this process (/proc/self/maps), read without calling the C library and without allocating.
 
 use std::os::fd::IntoRawFd;
 
 use rustix::fs::{Mode, OFlags, open};
 use rustix::io::{close, read};
 
-/// Bytes of /proc/self/maps that are read at once. Longer lines are ignored.
+/// The number of bytes of /proc/self/maps that are read at once. Longer lines are ignored.
 const PIECE: usize = 1024;
 
 /// A line of /proc/self/maps (proc_pid_maps(5)).
@@ -15,13 +15,13 @@ pub(super) struct Mapping<'a> {
     pub end: u64,
     pub offset: u64,
     pub is_executable: bool,
-    /// The number of its file in its file system.
+    /// The inode of the file.
     pub inode: u64,
     pub path: &'a [u8],
 }
 
-/// Calls `visit` for each mapping until it returns false. Changes no errno: its calls do not go through the C library, whose functions a
-/// program may have replaced, also by ours.
+/// Calls `visit` for each mapping until it returns false. Does not change errno: its system calls bypass the C library, whose
+/// functions the program may have replaced, also by ours.
 pub(super) fn each_mapping(mut visit: impl FnMut(Mapping<'_>) -> bool) {
     let Ok(file) = open(c"/proc/self/maps", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()) else { return };
     let (mut piece, mut filled, mut is_skipped) = ([0_u8; PIECE], 0, false);
@@ -44,7 +44,7 @@ pub(super) fn each_mapping(mut visit: impl FnMut(Mapping<'_>) -> bool) {
         piece.copy_within(from..filled, 0);
         filled -= from;
     }
-    // SAFETY: the descriptor is this function's own, and is used no more.
+    // SAFETY: this function owns the descriptor, which is not used any more.
     unsafe { close(file.into_raw_fd()) };
 }
 
@@ -55,12 +55,12 @@ pub(super) fn parse(line: &[u8]) -> Option<Mapping<'_>> {
     let is_executable = words.next()?.get(2) == Some(&b'x');
     let offset = number(words.next()?)?;
     let inode = str::from_utf8(words.nth(1)?).ok()?;
-    // A line without a file ends behind the number.
+    // A line without a file ends after the inode.
     let (inode, path) = (inode.trim_ascii().parse().ok()?, words.next().unwrap_or_default().trim_ascii());
     Some(Mapping { start, end, offset, is_executable, inode, path })
 }
 
-/// A hexadecimal number.
+/// Parses a hexadecimal number.
 fn number(digits: &[u8]) -> Option<u64> {
     digits.iter().try_fold(0_u64, |sum, digit| Some(sum << 4 | u64::from(char::from(*digit).to_digit(16)?)))
 }

@@ -1,7 +1,7 @@
 use super::maps::parse;
 use super::*;
 
-/// Whether an address lies in an executable mapping of this program.
+/// Returns whether an address is in an executable mapping of this program.
 fn is_code(address: u64) -> bool {
     let mut found = false;
     modules(|module| found |= (module.start..module.end).contains(&address));
@@ -9,7 +9,7 @@ fn is_code(address: u64) -> bool {
 }
 
 #[test]
-fn the_program_s_own_code_is_in_a_module_whose_base_is_the_beginning_of_its_file() {
+fn base_of_a_module_is_the_beginning_of_its_file() {
     let here = is_code as *const () as u64;
     let own = std::env::current_exe().expect("an executable");
     let mut found = None;
@@ -25,7 +25,7 @@ fn the_program_s_own_code_is_in_a_module_whose_base_is_the_beginning_of_its_file
 }
 
 #[test]
-fn lines_that_are_cut_by_the_buffer_are_whole_and_long_ones_are_left_out() {
+fn each_mapping_joins_lines_across_reads() {
     let lines = || std::fs::read_to_string("/proc/self/maps").expect("it can be read");
     let before = lines();
     let mut seen = Vec::new();
@@ -53,10 +53,10 @@ fn lines_that_are_cut_by_the_buffer_are_whole_and_long_ones_are_left_out() {
     assert!(parse(b"7f00 r-xp").is_none());
 }
 
-/// Whatever the frame pointer holds, also in threads, deep calls, handlers and on a foreign stack: no fault, and only code.
+/// Walks with any value in the frame pointer, in several threads: there is no fault.
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 mod walked {
-    fn all_are_code() -> usize {
+    fn check_frames() -> usize {
         let mut frames = [0; 32];
         let count = super::super::frames(&mut frames, 0);
         assert!(frames[count..].iter().all(|frame| *frame == 0));
@@ -70,7 +70,7 @@ mod walked {
         }
         let mut into = [0; 32];
         let count: usize;
-        // SAFETY: the register is restored; the called function keeps to the ABI, and the stack is aligned to 16 bytes.
+        // SAFETY: the register is restored, the called function follows the ABI, and the stack is aligned to 16 bytes.
         unsafe {
             std::arch::asm!(
                 "push rbp", "mov r12, rsp", "and rsp, -16", "mov rbp, {value}", "call {call}", "mov rsp, r12", "pop rbp",
@@ -82,7 +82,7 @@ mod walked {
     }
 
     #[test]
-    fn no_value_of_the_frame_pointer_is_read_outside_of_the_stack() {
+    fn frames_reads_only_the_stack() {
         let check = || {
             let here = &raw const *Box::new(7_u64) as u64;
             for value in [0, 1, 8, 4096, here, u64::MAX, u64::MAX - 15, 1 << 47, 0x7fff_ffff_ffff_fff8] {
@@ -91,14 +91,14 @@ mod walked {
             let on_stack = [0_u64; 4];
             // The chain ends at an address of 0.
             assert!(with_frame_pointer(&raw const on_stack as u64) <= 2);
-            all_are_code();
+            check_frames();
         };
         check();
         std::thread::spawn(check).join().expect("no panic");
     }
 
     #[test]
-    fn a_copy_has_the_caller_s_stack_as_far_as_the_thread_s_reaches() {
+    fn copy_contains_the_stack_up_to_its_top() {
         use super::super::{COPY_HEAD, Registers, copy, registers, registers_of_caller};
         let check = || {
             let mark = std::hint::black_box([0x5eed_5eed_5eed_5eed_u64; 4]);
@@ -108,7 +108,7 @@ mod walked {
             assert_eq!(into[..COPY_HEAD], here.0);
             let at = (&raw const mark as u64 - here.0[1]) as usize / 8;
             assert!((at + 4..=509).contains(&count) && into[COPY_HEAD + at..][..4] == mark, "{count} {at}");
-            // To the top of the stack, and what is left is 0.
+            // A large copy reaches the top of the stack, and the rest is 0.
             let mut all = vec![1; 1 << 20];
             let count = copy(&mut all, &here);
             assert!(count < 1 << 20 && all[COPY_HEAD + count..].iter().all(|word| *word == 0), "{count}");

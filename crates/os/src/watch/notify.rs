@@ -96,10 +96,10 @@ pub fn signal_group(number: u32, signal: i32) -> io::Result<()> {
     Ok(rustix::process::kill_process_group(group(number)?, signal)?)
 }
 
-/// Whether the caller may send signals to a process, or to a process group.
+/// Checks that the caller may send signals to a process, or to a process group.
 ///
 /// # Errors
-/// Those of [`signal_group`], of a group; the errors of kill(2): `PermissionDenied`, or that there is none.
+/// Those of [`signal_group`]; the errors of kill(2): `PermissionDenied`, or `ESRCH` if it does not exist.
 pub fn may_signal(number: u32, is_group: bool) -> io::Result<()> {
     if is_group {
         return Ok(rustix::process::test_kill_process_group(group(number)?)?);

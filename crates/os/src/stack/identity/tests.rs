@@ -19,7 +19,7 @@ fn note(name: &str, kind: u32, content: &[u8], align: usize) -> Vec<u8> {
 }
 
 #[test]
-fn the_build_id_is_found_among_other_notes() {
+fn build_id_is_found_among_other_notes() {
     for align in [4, 8] {
         let notes = [note("GNU", 1, &[9; 16], align), note("Go", 3, b"abc", align), note("GNU", 3, &[7; 20], align)];
         assert_eq!(build_id(&notes.concat(), align as u64), Some(&[7; 20][..]), "{align}");
@@ -30,14 +30,14 @@ fn the_build_id_is_found_among_other_notes() {
     }
 }
 
-/// As binutils read it from the file.
+/// Compares the build id with the one that binutils reads from the file.
 #[test]
-fn a_running_program_has_the_build_id_and_the_age_of_its_file() {
+fn identity_of_a_program_is_that_of_its_file() {
     let own = std::env::current_exe().expect("an executable");
     let (mut found, mut others) = (None, 0);
     modules(|module| match module.path == own.as_os_str().as_encoded_bytes() {
         true => found = Some(module.identity()),
-        // The kernel's page has no file.
+        // The vdso has no file.
         false => others += usize::from(module.path.starts_with(b"[") && module.identity().changed == 0),
     });
     let found = found.expect("it is mapped");
@@ -50,7 +50,7 @@ fn a_running_program_has_the_build_id_and_the_age_of_its_file() {
 }
 
 #[test]
-fn memory_that_is_not_there_and_files_that_are_not_the_mapped_ones_have_no_identity() {
+fn unmapped_memory_and_other_files_have_no_identity() {
     let none = |module: Module<'_>| assert_eq!(module.identity(), Identity::default(), "{module:?}");
     let page = 4096;
     none(Module { base: page, start: page, end: 2 * page, inode: 0, path: b"/etc/hostname (deleted)" });
