@@ -1,10 +1,10 @@
-//! Position-independent shared memory: values and windows of bytes placed in it, members of a region and the locks that
-//! admit one of them, logs.
+//! Position-independent structures in shared memory: placed values, windows of bytes, the members of a region, locks that admit
+//! one member at a time, and logs.
 //!
-//! STREAMS and the tracer lay their structures over it, and so does the gauge's ring. It is a part of `headwater-streams` and
-//! `headwater-trace`, for no other use: its API is exempt from semantic versioning and may change in any version, so the two
-//! depend on exactly one. It knows no message and no descriptor. Everything read from shared memory is input: the other
-//! processes may be hostile or dying, and the worst they can do is corrupt the data there ([`Error::Corrupt`]).
+//! STREAMS, the tracer and the gauge's ring use them. This crate is a part of `headwater-streams` and `headwater-trace`, and has no
+//! other users. Its API is exempt from semantic versioning and may change in any version, so the two depend on one exact version.
+//! It knows nothing of messages or descriptors. All data that is read from shared memory is untrusted input: other processes may be
+//! hostile or dying. The worst that they can do is to corrupt the data there ([`Error::Corrupt`]).
 
 #![deny(unsafe_code, missing_docs, missing_debug_implementations)]
 #![warn(clippy::missing_errors_doc, clippy::missing_panics_doc)]
@@ -52,7 +52,7 @@ pub use stages::{Crowd, Look, Slice, Stage, Stages, spin_for};
 #[cfg(not(loom))]
 pub use window::Window;
 
-/// Types that several threads of a process share or send. loom's model of it is used by loom's threads alone.
+/// Checks that these types may be shared between threads. Only loom's threads use loom's model.
 #[cfg(not(loom))]
 const _: () = {
     const fn is_shared<T: Send + Sync>() {}
@@ -65,8 +65,8 @@ const _: () = {
     is_shared::<Stages>();
     is_shared::<Window>();
     is_shared::<logs::Logs>();
-    is_shared::<logs::OfCpu>();
-    is_shared::<logs::Alone>();
+    is_shared::<logs::CpuWriter>();
+    is_shared::<logs::ThreadWriter>();
 };
 
 #[cfg(all(test, loom))]

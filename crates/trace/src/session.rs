@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize,
 
 use headwater_os::set_once::SetOnce;
 use headwater_os::{clock, environment, fork, rseq, thread, thread_word, ticks};
-use headwater_shm::logs::OfCpu;
+use headwater_shm::logs::CpuWriter;
 
 use crate::event::{Event, MODULE, MODULE_FIELDS, ON, Place, THREAD, THREAD_FIELDS, THREAD_WORDS, Value, second_word};
 use crate::listen::{self, listen};
@@ -94,7 +94,7 @@ struct Session {
 /// A CPU's log in a session.
 #[derive(Debug)]
 struct Here {
-    log: OfCpu,
+    log: CpuWriter,
     /// Of the session.
     tag: u8,
 }
@@ -269,7 +269,7 @@ fn enter(region: Region, own_logs: bool) -> io::Result<()> {
         return Err(full(format!("this process was in {SESSIONS} sessions")));
     }
     let tag = ON + number as u8;
-    let here = |cpu| Some(Here { log: region.cpus.of_cpu(cpu)?, tag });
+    let here = |cpu| Some(Here { log: region.cpus.cpu_writer(cpu)?, tag });
     let here = if sequences { (0..region.cpus.len()).filter_map(here).collect() } else { Vec::new() };
     // A thread without a CPU's log, because its CPU was added later or a signal handler runs early, needs one as well.
     let own = own::all(&region.threads, tag, tsc);

@@ -2,7 +2,7 @@ use super::*;
 
 fn logs(count: usize, when_full: WhenFull) -> Logs {
     let memory = SharedMemory::create("headwater-logs", 4096 + count * Logs::stride(LOG_MIN)).expect("memory");
-    Logs::at(&Arc::new(memory), 4096, count, LOG_MIN, when_full).expect("they lie inside")
+    Logs::at(&Arc::new(memory), 4096, count, LOG_MIN, when_full).expect("they are inside")
 }
 
 fn entries(log: &Log, held: &Held) -> Vec<[u64; 3]> {
@@ -12,12 +12,12 @@ fn entries(log: &Log, held: &Held) -> Vec<[u64; 3]> {
     bytes.chunks(24).map(|entry| [word(&entry[..8]), word(&entry[8..16]), word(&entry[16..])]).collect()
 }
 
-/// Appends an entry, or counts it as lost; returns whether it was written.
-fn is_written(alone: &Alone, time: u64, words: &[u64]) -> bool {
-    match alone.append(time, words) {
+/// Appends an entry, or counts it as lost. Returns whether it was written.
+fn is_written(writer: &ThreadWriter, time: u64, words: &[u64]) -> bool {
+    match writer.append(time, words) {
         Appended::Written => true,
         Appended::Full => {
-            alone.count_lost();
+            writer.count_lost();
             false
         }
         other => panic!("{other:?}"),
@@ -25,73 +25,73 @@ fn is_written(alone: &Alone, time: u64, words: &[u64]) -> bool {
 }
 
 #[test]
-fn a_full_log_refuses_and_counts_until_its_reader_takes() {
+fn full_log_refuses_entries_until_the_reader_takes() {
     let logs = logs(1, WhenFull::Refuse);
-    let (log, alone) = (logs.log(0).expect("one"), logs.alone(0).expect("one"));
+    let (log, writer) = (logs.log(0).expect("one"), logs.thread_writer(0).expect("one"));
     let room = LOG_MIN / 24;
     for number in 0..room as u64 + 5 {
-        assert_eq!(is_written(&alone, number, &[0, number, 7]), number < room as u64);
+        assert_eq!(is_written(&writer, number, &[0, number, 7]), number < room as u64);
     }
     assert_eq!((log.count(), log.lost()), (room as u64, 5));
     let held = log.held().expect("sound");
     assert_eq!(held, Held { range: 0..room as u64 * 24, overwritten: 0 });
     assert!(entries(&log, &held).iter().zip(0..).all(|(entry, number)| *entry == [number, number, 7]));
     log.take_to(48);
-    assert_eq!([1; 3].map(|time| is_written(&alone, time, &[0, 1, 1])), [true, true, false]);
+    assert_eq!([1; 3].map(|time| is_written(&writer, time, &[0, 1, 1])), [true, true, false]);
 }
 
 #[test]
-fn a_reader_that_asks_is_told_once_when_a_quarter_is_full_and_the_rest_is_open_then() {
+fn append_is_due_once_when_a_quarter_is_full() {
     let logs = logs(1, WhenFull::Refuse);
-    let (log, alone) = (logs.log(0).expect("one"), logs.alone(0).expect("one"));
+    let (log, writer) = (logs.log(0).expect("one"), logs.thread_writer(0).expect("one"));
     let quarter = LOG_MIN as u64 / 4 / 16;
-    let append = |count: u64| (0..count).map(|number| alone.append(number, &[0, number])).collect::<Vec<_>>();
+    let append = |count: u64| (0..count).map(|number| writer.append(number, &[0, number])).collect::<Vec<_>>();
     let is_all_written = |appended: Vec<Appended>| appended.iter().all(|appended| *appended == Appended::Written);
     let mut tail = 0;
     for _ in 0..9 {
         log.ask(tail);
         assert!(is_all_written(append(quarter)));
-        // Nothing is lost or written by the append that is due.
+        // The append that is due loses and writes nothing.
         assert_eq!((append(1), log.head(), log.lost()), (vec![Appended::Due], tail + LOG_MIN as u64 / 4, 0));
-        // No second wake-up, up to the log's end.
+        // There is no second wake-up up to the end of the log.
         assert!(is_all_written(append(3 * quarter)));
         tail = log.head();
         log.take_to(tail);
     }
-    // What was not taken counts.
+    // Entries that were not taken count.
     append(4);
     log.ask(tail);
     assert!(is_all_written(append(quarter - 4)));
     assert_eq!(append(1), [Appended::Due]);
-    // A reader that asks when more than a quarter is there is told at once.
+    // If more than a quarter is full when the reader asks, the next append is due.
     log.ask(tail);
     assert_eq!(append(2), [Appended::Due, Appended::Written]);
-    // The fast path does not open it, and does nothing.
+    // The fast path does not open the log, and writes nothing.
     log.ask(tail);
     let head = log.head();
-    assert!(!alone.append_short(|| 1, [0, 1]) && log.head() == head);
+    assert!(!writer.append_short(|| 1, [0, 1]) && log.head() == head);
     assert_eq!(append(1), [Appended::Due]);
-    assert!(alone.append_short(|| 1, [0, 1]) && log.lost() == 0);
+    assert!(writer.append_short(|| 1, [0, 1]) && log.lost() == 0);
 }
 
 #[test]
-fn an_overwritten_log_wakes_no_reader() {
+fn overwritten_log_wakes_no_reader() {
     let logs = logs(1, WhenFull::Overwrite);
-    let (log, alone) = (logs.log(0).expect("one"), logs.alone(0).expect("one"));
+    let (log, writer) = (logs.log(0).expect("one"), logs.thread_writer(0).expect("one"));
     log.ask(0);
-    assert!((0..5000).all(|number| is_written(&alone, number, &[0, number])));
+    assert!((0..5000).all(|number| is_written(&writer, number, &[0, number])));
 }
 
 #[test]
-fn a_log_that_is_closed_stays_closed_whatever_its_writers_have_seen() {
+fn closed_log_stays_closed_during_appends() {
     let logs = logs(1, WhenFull::Refuse);
-    let (log, alone) = (logs.log(0).expect("one"), logs.alone(0).expect("one"));
+    let (log, writer) = (logs.log(0).expect("one"), logs.thread_writer(0).expect("one"));
     for _ in 0..300 {
         let is_closed = std::sync::atomic::AtomicBool::new(false);
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 while !is_closed.load(Ordering::Acquire) {
-                    alone.append(1, &[0; 500]);
+                    writer.append(1, &[0; 500]);
                 }
             });
             let head = log.head();
@@ -103,20 +103,20 @@ fn a_log_that_is_closed_stays_closed_whatever_its_writers_have_seen() {
             log.close();
             is_closed.store(true, Ordering::Release);
         });
-        assert_eq!([1; 2].map(|time| alone.append(time, &[0, 1, 1])), [Appended::Full; 2]);
+        assert_eq!([1; 2].map(|time| writer.append(time, &[0, 1, 1])), [Appended::Full; 2]);
         log.take_to(log.head());
     }
 }
 
 #[test]
-fn a_closed_log_takes_nothing() {
+fn closed_log_refuses_entries() {
     for when_full in [WhenFull::Refuse, WhenFull::Overwrite] {
         let logs = logs(1, when_full);
-        let (log, alone) = (logs.log(0).expect("one"), logs.alone(0).expect("one"));
-        assert!(is_written(&alone, 1, &[0, 1, 1]));
+        let (log, writer) = (logs.log(0).expect("one"), logs.thread_writer(0).expect("one"));
+        assert!(is_written(&writer, 1, &[0, 1, 1]));
         log.close();
-        assert!(!is_written(&alone, 1, &[0, 1, 1]));
-        if let Some(log) = logs.of_cpu(0) {
+        assert!(!is_written(&writer, 1, &[0, 1, 1]));
+        if let Some(log) = logs.cpu_writer(0) {
             let full = log.append(&[0, 1, 1]);
             assert!(full == Appended::Elsewhere || full == Appended::Full, "{full:?}");
         }
@@ -125,11 +125,11 @@ fn a_closed_log_takes_nothing() {
 }
 
 #[test]
-fn an_overwritten_log_keeps_whole_entries_and_says_how_many_are_gone() {
+fn overwritten_log_counts_the_entries_that_are_gone() {
     let logs = logs(1, WhenFull::Overwrite);
-    let (log, alone) = (logs.log(0).expect("one"), logs.alone(0).expect("one"));
+    let (log, writer) = (logs.log(0).expect("one"), logs.thread_writer(0).expect("one"));
     for number in 0..20_000_u64 {
-        assert!(is_written(&alone, number, &[0, number, !number]));
+        assert!(is_written(&writer, number, &[0, number, !number]));
         let held = log.held().expect("sound");
         assert_eq!(held.overwritten * 24, held.range.start, "{number}");
         assert_eq!(held.range.end, (number + 1) * 24);
@@ -142,10 +142,10 @@ fn an_overwritten_log_keeps_whole_entries_and_says_how_many_are_gone() {
 }
 
 #[test]
-fn what_was_overwritten_while_it_was_copied_is_left_out() {
+fn kept_since_leaves_out_overwritten_entries() {
     let logs = logs(1, WhenFull::Overwrite);
-    let (log, alone) = (logs.log(0).expect("one"), logs.alone(0).expect("one"));
-    let append = |numbers: Range<u64>| numbers.for_each(|number| assert!(is_written(&alone, number, &[0, number, 1])));
+    let (log, writer) = (logs.log(0).expect("one"), logs.thread_writer(0).expect("one"));
+    let append = |numbers: Range<u64>| numbers.for_each(|number| assert!(is_written(&writer, number, &[0, number, 1])));
     append(0..1000);
     let before = log.head();
     append(1000..1300);
@@ -157,16 +157,16 @@ fn what_was_overwritten_while_it_was_copied_is_left_out() {
 }
 
 #[test]
-fn a_cpus_log_and_a_threads_have_one_form() {
+fn logs_writers_and_threads_have_one_format() {
     let cpus = headwater_os::cpu::allowed().expect("CPUs").into_iter().max().expect("one") as usize + 1;
     for when_full in [WhenFull::Refuse, WhenFull::Overwrite] {
         let logs = logs(cpus, when_full);
-        let Some(of_cpus) = (0..cpus).map(|cpu| logs.of_cpu(cpu)).collect::<Option<Vec<OfCpu>>>() else {
+        let Some(writers) = (0..cpus).map(|cpu| logs.cpu_writer(cpu)).collect::<Option<Vec<CpuWriter>>>() else {
             println!("skipped: no rseq here");
             return;
         };
         let append = |words: &[u64]| loop {
-            match of_cpus[headwater_os::rseq::cpu().expect("a CPU") as usize].append(words) {
+            match writers[headwater_os::rseq::cpu().expect("a CPU") as usize].append(words) {
                 Appended::Elsewhere => {}
                 done => return done,
             }
@@ -177,7 +177,7 @@ fn a_cpus_log_and_a_threads_have_one_form() {
                 Appended::Written => written += 1,
                 full => {
                     assert_eq!((full, when_full), (Appended::Full, WhenFull::Refuse));
-                    lost += u64::from(of_cpus.iter().any(OfCpu::count_lost));
+                    lost += u64::from(writers.iter().any(CpuWriter::count_lost));
                 }
             }
         }
@@ -195,10 +195,10 @@ fn a_cpus_log_and_a_threads_have_one_form() {
 }
 
 #[test]
-fn scribbled_words_are_no_positions() {
+fn invalid_positions_are_refused() {
     let logs = logs(1, WhenFull::Refuse);
-    let (log, alone) = (logs.log(0).expect("one"), logs.alone(0).expect("one"));
-    alone.append(1, &[0, 1, 1]);
+    let (log, writer) = (logs.log(0).expect("one"), logs.thread_writer(0).expect("one"));
+    writer.append(1, &[0, 1, 1]);
     log.take_to(1 << 40);
     assert_eq!(log.held(), None);
     log.take_to(0);

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering, compiler_fence};
 use headwater_os::rseq::Appended;
 use headwater_os::thread::AtEnd;
 use headwater_os::{clock, fork, thread_word, ticks};
-use headwater_shm::logs::{Alone, Logs};
+use headwater_shm::logs::{Logs, ThreadWriter};
 
 use super::write::Attempts;
 use super::{AT_ONCE, count_outside, is_active, refused};
@@ -18,7 +18,7 @@ use super::{AT_ONCE, count_outside, is_active, refused};
 #[derive(Debug)]
 #[repr(align(128))]
 pub(super) struct OwnLog {
-    alone: Alone,
+    writer: ThreadWriter,
     /// Of the session, as events have it.
     tag: u8,
     /// Its stamps come from the time-stamp counter.
@@ -57,8 +57,8 @@ pub(super) fn prepare() -> io::Result<()> {
 
 /// The logs for threads in a session of that tag.
 pub(super) fn all(logs: &Logs, tag: u8, ticks: bool) -> Vec<OwnLog> {
-    let alone = (0..logs.len()).filter_map(|place| logs.alone(place));
-    alone.map(|alone| OwnLog { alone, tag, ticks, busy: AtomicBool::new(false) }).collect()
+    let writers = (0..logs.len()).filter_map(|place| logs.thread_writer(place));
+    writers.map(|writer| OwnLog { writer, tag, ticks, busy: AtomicBool::new(false) }).collect()
 }
 
 /// The log of this thread in the session of that tag, if it has claimed one whose stamps are the counter's.
@@ -98,7 +98,7 @@ impl OwnLog {
     /// `otherwise`.
     #[inline(always)]
     pub fn append_short<const WORDS: usize>(&self, words: [u64; WORDS], otherwise: impl FnOnce()) {
-        if !self.at_an_entry(|| self.alone.append_short(ticks::now, words)).unwrap_or(false) {
+        if !self.at_an_entry(|| self.writer.append_short(ticks::now, words)).unwrap_or(false) {
             otherwise();
         }
     }
@@ -107,12 +107,12 @@ impl OwnLog {
     fn append(&self, time: impl Fn() -> u64, words: &[u64]) {
         let mut attempts = Attempts::of(self.tag);
         loop {
-            match self.at_an_entry(|| self.alone.append(time(), words)) {
+            match self.at_an_entry(|| self.writer.append(time(), words)) {
                 Some(Appended::Due) if attempts.wake_recorder() => {}
                 Some(Appended::Full) if attempts.wait_for_room() => {}
                 Some(Appended::Full) => {
                     // As an append: a signal handler between its load and its store would count nothing.
-                    self.at_an_entry(|| self.alone.count_lost());
+                    self.at_an_entry(|| self.writer.count_lost());
                     return refused(self.tag);
                 }
                 Some(Appended::Written) => return,
@@ -148,9 +148,9 @@ fn claim(claims: &[Claim], logs: &'static [OwnLog], tag: u8) -> Option<&'static 
     let is_free = |claim: &&Claim| held(claim).is_none_or(|own| !is_active(own.tag));
     let place = claims.iter().find(is_free)?;
     // A log of a session that was left.
-    held(place).inspect(|own| own.alone.log().give_back());
+    held(place).inspect(|own| own.writer.log().give_back());
     place.set(None);
-    let own = logs.iter().find(|own| own.alone.log().claim(thread))?;
+    let own = logs.iter().find(|own| own.writer.log().claim(thread))?;
     // In a forked child it may have belonged to another thread.
     own.busy.store(false, Ordering::Relaxed);
     place.set(Some((own, epoch)));
@@ -164,7 +164,7 @@ extern "C" fn give_back(_: *mut c_void) {
     let here = fork::epoch();
     CLAIMS.with(|claims| {
         let held = claims.iter().filter_map(Cell::take).filter(|(_, process)| *process == here);
-        held.for_each(|(own, _)| own.alone.log().give_back());
+        held.for_each(|(own, _)| own.writer.log().give_back());
     });
 }
 

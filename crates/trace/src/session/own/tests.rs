@@ -19,7 +19,7 @@ fn logs_of_threads_share_no_cache_line() {
     // What a thread writes and reads at each event, in this process and in the session's memory.
     let lines = |log: &OwnLog| {
         let own = ptr::from_ref(log).addr();
-        let shared = log.alone.first_byte().addr().get();
+        let shared = log.writer.first_byte().addr().get();
         [own / PAIR_BYTES, (own + size_of::<OwnLog>() - 1) / PAIR_BYTES, shared / PAIR_BYTES]
     };
     assert!(logs.len() > 2);
