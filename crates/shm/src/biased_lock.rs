@@ -1,23 +1,20 @@
-//! A biased, robust lock in shared memory: it stays with its last user, and survives the death of any member.
+//! A lock in shared memory that is biased and robust: it stays with its last user, and survives the death of any member.
 //!
-//! As long as one member alone uses a side, it enters and leaves by a plain store and a plain load: the lock is *biased*
-//! to it. Another member that wants the lock first takes the bias away: it announces itself in the lock word, makes all
-//! others see that by membarrier(2), and waits until the biased one is not busy. That costs some microseconds, once; a
-//! lock that changes hands again and again is an ordinary lock, and becomes biased again when one member has used it
-//! alone for a while.
+//! While only one member uses the lock, it enters and leaves by a plain store and a plain load: the lock is *biased* to this
+//! member. Another member that wants the lock first removes the bias. It announces itself in the lock word, makes all members
+//! see that by membarrier(2), and waits until the biased member is not busy. That costs some microseconds once. A lock that
+//! changes hands again and again is an ordinary lock. It becomes biased again after one member has used it alone for a while.
 //!
-//! Members that wait for a lock detect that its holder has died, and take the lock over. The data that the lock
-//! protects must therefore be sound after every single store; [`Hold::Stale`] tells the new holder to read it anew, and
-//! to repair what is repaired after a death. A holder that is not known to be dead keeps its lock, however long: a
-//! process may be stopped, frozen, or in another PID namespace. How long a member waits for it is the member's
-//! [`Limit`](crate::Limit).
+//! A member that waits for a lock detects that the holder has died, and takes the lock over. Therefore the data that the lock
+//! protects must be sound after every single store. [`Hold::Stale`] tells the new holder to read the data again and to repair it
+//! where a death requires that. A holder that is not known to be dead keeps its lock, however long: its process may be stopped,
+//! frozen, or in another PID namespace. The [`Limit`](crate::Limit) of the waiting member says how long it waits.
 //!
-//! A sleeper sets a bit in the lock word; the holder clears the bit when it leaves and wakes one sleeper. A member that
-//! has slept sets the bit again, because other members may still sleep. So a sleeper that is killed costs one useless
-//! wake-up and no more.
+//! A sleeping member sets a bit in the lock word. The holder clears the bit when it leaves, and wakes one sleeper. A member that
+//! has slept sets the bit again, because other members may still sleep. So a killed sleeper costs only one useless wake-up.
 //!
-//! The lock word also carries *notices* of up to eight kinds to the holder. Any member may set them; they send the next
-//! biased entry down the slow path, where they are read. See Dice, Moir, Scherer: "Quickly Reacquirable Locks" (2003).
+//! The lock word also has *notices* of up to eight kinds for the holder. Any member may set them. They force the next biased entry
+//! to take the slow path, which reads them. See Dice, Moir, Scherer: "Quickly Reacquirable Locks" (2003).
 
 use std::time::Duration;
 
@@ -31,102 +28,105 @@ use crate::sync::{
     spin_loop, yield_now,
 };
 
-/// Bits of the lock word. The lower half is the futex on which members sleep: the holder's number, the state, the notices.
-/// The number has room for more members than a kernel has processes in practice: a million.
+// The bits of the lock word. The lower half is the futex on which members sleep: the holder, the state and the notices.
+
+/// The number of the holder. It has room for a million members, more than a kernel has processes in practice.
 pub(crate) const HOLDER: u64 = (1 << 20) - 1;
-/// The holder may enter by its busy word alone.
+/// The lock is biased: the holder may enter by its busy word alone.
 pub(crate) const BIASED: u64 = 1 << 20;
 /// The holder is inside.
 pub(crate) const HELD: u64 = 1 << 21;
-/// The holder waits until the victim is not busy, and will then be inside.
+/// The holder is removing the bias: it waits until the victim is not busy, and will then be inside.
 pub(crate) const SEIZING: u64 = 1 << 22;
-/// A member may sleep on the word.
+/// A member may be sleeping on the word.
 pub(crate) const WAITERS: u64 = 1 << 23;
-/// The notices, whose meaning is the user's.
+/// The position of the notices. The user of the lock defines their meaning.
 const NOTICE_SHIFT: u32 = 24;
 const NOTICES: u64 = 0xff << NOTICE_SHIFT;
-/// While the bias is taken away: the number of the member that had it.
+/// The position of the victim: the number of the member that loses its bias.
 const VICTIM_SHIFT: u32 = 32;
-/// Tells apart the members that have had the holder's slot, so that a dead member's word is not taken for its
-/// successor's.
+/// The position of the holder's tag. It differs between successive members of a slot, so that the word of a dead member is not
+/// taken for that of its successor.
 const TAG_SHIFT: u32 = 52;
 const TAG: u64 = 0x3f << TAG_SHIFT;
-/// The tag of the victim, this far above its own place.
+/// The distance from the holder's tag to the victim's tag, in bits.
 const VICTIM_TAG_SHIFT: u32 = 6;
 
-/// The value that names a member in the words of the locks that it holds.
+/// Returns the value that names a member in the words of the locks that it holds.
 pub(crate) fn mark(number: u32, tag: u32) -> u64 {
     u64::from(number) | u64::from(tag) << TAG_SHIFT & TAG
 }
 
-/// The mark of a member, where a word names the victim.
+/// Moves the mark of a member to the position of the victim.
 fn as_victim(mark: u64) -> u64 {
     (mark & HOLDER) << VICTIM_SHIFT | (mark & TAG) << VICTIM_TAG_SHIFT
 }
 
-/// The mark of the victim that a word names.
+/// Returns the mark of the victim in a lock word.
 fn victim_of(lock: u64) -> u64 {
     lock >> VICTIM_SHIFT & HOLDER | lock >> VICTIM_TAG_SHIFT & TAG
 }
 
-/// The number of the holder that a word names.
+/// Returns the number of the holder in a lock word.
 fn holder_of(lock: u64) -> u32 {
     (lock & HOLDER) as u32
 }
 
-/// The yields of one wait.
+/// The time limit for the yields of a wait.
 #[derive(Debug, Default)]
 struct Yields {
-    /// The time of the first one.
+    /// The time of the first yield.
     since_ns: Option<u64>,
 }
 
 impl Yields {
-    /// Whether there is time for another one.
+    /// Returns whether there is time for another yield.
     fn may_yield(&mut self, patience: &mut Patience<'_>) -> bool {
         let now_ns = now_ns();
         now_ns - *self.since_ns.get_or_insert(now_ns) < YIELDING_NS && !patience.next().is_zero()
     }
 }
 
-/// No lock word looks like this through [`BIAS_BITS`], whatever another process has written.
+/// The value of `BiasedLock::bias` without a bias. No lock word, masked by [`BIAS_BITS`], is equal to it, whatever another process
+/// has written.
 const NO_BIAS: u64 = u64::MAX;
-/// The bits of a lock word that are compared at an entry: all but the last of a victim's tag.
+/// The bits of a lock word that an entry compares: all but the last bit of the victim's tag.
 const BIAS_BITS: u64 = u64::MAX >> 1;
 
-/// Looks at the word before the first sleep: about a microsecond, longer than any running holder keeps the lock.
+/// The number of times that a waiter checks the word without yielding. They take about a microsecond, which is longer than any
+/// running holder keeps the lock.
 const SPINS: u32 = 200;
-/// A holder that shares our CPU continues only if we yield.
+/// The number of yields before the first sleep. A holder that shares our CPU continues only if we yield.
 const YIELDS: u32 = 20;
-/// Looks at a busy word before the first sleep.
+/// The number of times that a waiter checks a busy word before the first sleep.
 const LOOKS: u32 = 1000;
-/// For so long a member yields before it sleeps: thousands of yields, unless other processes use the CPU too, which keep it for some
-/// milliseconds each time.
+/// The time limit for yields before the first sleep. It is enough for thousands of yields, unless other processes use the CPU too and
+/// keep it for some milliseconds at each yield.
 const YIELDING_NS: u64 = 2_000_000;
-/// The first sleep of a member that waits until a biased member is not busy, and the longest: no member wakes it.
+/// The first sleep of a member that waits until a biased member is not busy. No member wakes it.
 const NAP_MIN: Duration = Duration::from_micros(50);
+/// The longest sleep of such a member.
 const NAP_MAX: Duration = Duration::from_millis(10);
-/// A lock whose bias was taken away becomes biased again after this many uses in a row by one member, twice as many
-/// each time. The limit is the number of uses that cost as much as taking the bias away once: so the lock costs at most
-/// twice the optimum.
+/// After its bias was removed, a lock becomes biased again when one member has used it this often in a row. The number doubles with
+/// each removal, up to [`STREAK_DOUBLINGS_MAX`] times. The maximum is the number of uses that cost as much as one removal. So the
+/// lock costs at most twice the optimum.
 const STREAK: u32 = 8;
 const STREAK_DOUBLINGS_MAX: u32 = 4;
 
 shareable! {
-    /// A lock's place in shared memory. All zeros is a free lock.
+    /// The words of a lock in shared memory. All zeros is a free lock.
     pub struct BiasedLockWords {
-        /// State, holder and notices; changed by exchanges only.
+        /// The lock word: state, holder and notices. Changed only by compare-and-exchange and by setting or clearing notices.
         pub(crate) lock: AtomicU64,
-        /// The member that held it last. Written by the holder.
+        /// The number of the last holder. Written by the holder.
         last: AtomicU32,
-        /// How often a bias was taken away. Written by the holder.
+        /// The number of times that a bias was removed. Written by the holder.
         pub(crate) seizures: AtomicU32,
     }
 }
 
 impl BiasedLockWords {
-    /// Frees the lock from a holder that is dead, because another process now has its number. For
-    /// [`Membership::join`].
+    /// Removes a dead holder from the lock word, because a new member now has its number. For [`Membership::join`].
     pub(crate) fn strike_out(&self, number: u32) {
         loop {
             let lock = self.lock.load(Ordering::Relaxed);
@@ -134,7 +134,7 @@ impl BiasedLockWords {
                 return;
             }
             let state = if lock & SEIZING == 0 { 0 } else { BIASED | victim_of(lock) };
-            // AcqRel: passes on what the dead holder did to the next holder.
+            // AcqRel: the next holder sees what the dead holder did.
             if self.lock.compare_exchange(lock, state | lock & NOTICES, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
                 probe::at();
                 if lock & WAITERS != 0 {
@@ -146,44 +146,43 @@ impl BiasedLockWords {
     }
 }
 
-/// One member's view of a lock.
+/// A member's view of a lock.
 #[derive(Debug)]
 pub struct BiasedLock {
     words: Placed<BiasedLockWords>,
-    /// Our bit in the busy word of a member.
+    /// The bit of this lock in the busy word of a member.
     bit: u32,
-    /// The lock word under which we may enter by the busy word alone; none while the lock is held without a bias.
+    /// The value of the lock word with which we may enter by the busy word alone; [`NO_BIAS`] if there is none.
     bias: u64,
-    /// Uses in a row by us. 0: the next hold is [`Hold::Stale`].
+    /// The number of our uses in a row. 0: the next hold is [`Hold::Stale`].
     streak: u32,
 }
 
-/// What a holder may assume.
+/// Whether a new holder may use its cached copies of the protected data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hold {
     /// No other member has held the lock since this one did.
     Kept,
-    /// Another member may have held the lock, and may have died holding it: cached copies of the protected data are out
-    /// of date.
+    /// Another member may have held the lock, and may have died holding it. Cached copies of the protected data are out of date.
     Stale,
 }
 
 impl BiasedLock {
-    /// The lock at `words`, number `index` (below 32) of its region.
+    /// Makes a view of the lock at `words`. `index` is its number in the region, below 32.
     pub fn new(words: Placed<BiasedLockWords>, index: u32) -> BiasedLock {
         BiasedLock { words, bit: 1 << index, bias: NO_BIAS, streak: 0 }
     }
 
-    /// Enters if the lock is biased to us and no notice or seizure is pending. Then [`BiasedLock::leave`] must follow.
-    /// For a member that is inside no other lock by its bias.
+    /// Enters if the lock is biased to us and no notice or removal of the bias is pending. Returns whether it has entered. If so,
+    /// [`BiasedLock::leave`] must follow. The member must not be inside another lock by its bias.
     #[inline(always)]
     pub fn enter(&self, me: &Membership) -> bool {
         let busy = &me.own().busy;
-        // Relaxed: ordered before the load below by the light fence, which pairs with the heavy one in `seize`: either
-        // we see that the bias is being taken away, or its taker sees that we are busy.
+        // Relaxed: the light fence orders the store before the load below. It pairs with the heavy fence in `wait_out`: either we
+        // see that the bias is being removed, or the member that removes it sees that we are busy.
         busy.store(self.bit, Ordering::Relaxed);
         probe::at();
-        // There is a bias only where the fence is asymmetric, and then its light side is the compiler's.
+        // There is a bias only if the fence is asymmetric. Then its light side is a compiler fence.
         compiler_fence(Ordering::SeqCst);
         if self.words.lock.load(Ordering::Relaxed) & BIAS_BITS == self.bias {
             return true;
@@ -192,18 +191,18 @@ impl BiasedLock {
         false
     }
 
-    /// Whether the lock is biased to us, and no notice or seizure is pending. A look from without the lock.
+    /// Returns whether the lock is biased to us and no notice or removal of the bias is pending. Does not enter.
     #[inline]
     pub fn is_biased_to_us(&self) -> bool {
         self.bias != NO_BIAS && self.words.lock.load(Ordering::Relaxed) == self.bias
     }
 
-    /// As [`BiasedLock::enter`], for a member that may be inside another lock by its bias. Then
-    /// [`BiasedLock::leave_inner`] must follow.
+    /// Like [`BiasedLock::enter`], for a member that may be inside another lock by its bias. [`BiasedLock::leave_inner`] must
+    /// follow.
     #[inline]
     pub fn enter_inner(&self, me: &Membership) -> bool {
         let busy = &me.own().busy;
-        // Only we write it.
+        // Relaxed: only we write this word.
         let outer = busy.load(Ordering::Relaxed);
         // As in `enter`.
         busy.store(outer | self.bit, Ordering::Relaxed);
@@ -216,7 +215,7 @@ impl BiasedLock {
         false
     }
 
-    /// Leaves after [`BiasedLock::enter_inner`], or gives back what was taken by [`BiasedLock::hold`].
+    /// Leaves after [`BiasedLock::enter_inner`] or [`BiasedLock::hold`].
     #[inline]
     pub fn leave_inner(&mut self, me: &Membership) {
         if self.bias == NO_BIAS {
@@ -230,7 +229,7 @@ impl BiasedLock {
         probe::at();
     }
 
-    /// Leaves after [`BiasedLock::enter`], or gives back what was taken by [`BiasedLock::hold`].
+    /// Leaves after [`BiasedLock::enter`] or [`BiasedLock::hold`].
     #[inline(always)]
     pub fn leave(&mut self, me: &Membership) {
         if self.bias == NO_BIAS { self.release(me) } else { self.leave_quick(me) }
@@ -239,19 +238,18 @@ impl BiasedLock {
     /// Leaves after [`BiasedLock::enter`].
     #[inline(always)]
     pub fn leave_quick(&self, me: &Membership) {
-        // Release pairs with the Acquire load in `seize`: the member that takes the bias away sees all that we did.
+        // Release pairs with the Acquire load in `wait_out`: the member that removes the bias sees all that we did.
         probe::at();
         me.own().busy.store(0, Ordering::Release);
         probe::at();
     }
 
-    /// Takes the lock without a bias, waiting for it if necessary, as long as the member's limit allows. Then
-    /// [`BiasedLock::leave`] must follow.
+    /// Takes the lock without using the bias. Waits for it as long as the member's limit allows. [`BiasedLock::leave`] must
+    /// follow.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] for a word that no member writes; [`Error::WouldBlock`], [`Error::TimedOut`] and
-    /// [`Error::Interrupted`] as the [limit](Membership::set_limit) says, or [`Error::Cancelled`], when another member does not
-    /// give it back;
+    /// [`Error::Corrupt`] for a lock word that no member writes. If another member does not leave the lock: [`Error::WouldBlock`],
+    /// [`Error::TimedOut`] or [`Error::Interrupted`], as the [limit](Membership::set_limit) says, or [`Error::Cancelled`].
     /// [`Error::System`] if the kernel refuses a barrier.
     #[cold]
     #[inline(never)]
@@ -261,7 +259,7 @@ impl BiasedLock {
         loop {
             // Acquire pairs with the Release in `release`.
             let lock = self.words.lock.load(Ordering::Acquire);
-            // A member that has slept does not know whether others still sleep.
+            // After a sleep we do not know whether other members still sleep.
             let kept = lock & (NOTICES | WAITERS) | if patience.slept { WAITERS } else { 0 };
             match lock & (BIASED | HELD | SEIZING) {
                 0 => {
@@ -301,7 +299,7 @@ impl BiasedLock {
         }
     }
 
-    /// Releases a lock that is held without a bias; the lock becomes biased to us if we alone have used it lately.
+    /// Leaves a lock that is held without a bias. The lock becomes biased to us if only we have used it lately.
     #[cold]
     #[inline(never)]
     fn release(&mut self, me: &Membership) {
@@ -317,56 +315,55 @@ impl BiasedLock {
         probe::at();
     }
 
-    /// Gives up a bias, so that no other member has to take it away from a member that is gone.
+    /// Gives up the bias, so that no other member has to remove it from a member that is gone.
     pub fn retire(&mut self) {
         if self.bias != NO_BIAS {
             let bias = std::mem::replace(&mut self.bias, NO_BIAS);
             probe::at();
-            // Release: as in `release`. If the word has changed, another member has taken the bias, or is about to.
+            // Release: as in `release`. If the word has changed, another member has removed the bias, or is removing it.
             self.update(Ordering::Release, |lock| if lock & !NOTICES == bias { lock & NOTICES } else { lock });
         }
     }
 
-    /// Makes our next hold [`Hold::Stale`], because the data that the lock protects was found unsound or could not be
-    /// read. For the holder of the lock.
+    /// Makes our next hold [`Hold::Stale`], because the protected data was found unsound or could not be read. For the holder.
     pub fn doubt(&mut self) {
         self.streak = 0;
     }
 
-    /// Forgets the cached state in a forked child: the parent holds the bias.
+    /// Resets the cached state in a forked child, because the bias belongs to the parent.
     pub fn forget(&mut self) {
         self.bias = NO_BIAS;
         self.streak = 0;
     }
 
-    /// The notices that are set. For the holder.
+    /// Returns the notices that are set. For the holder.
     pub fn notices(&self) -> u8 {
         // Acquire pairs with the Release in `notify`.
         ((self.words.lock.load(Ordering::Acquire) & NOTICES) >> NOTICE_SHIFT) as u8
     }
 
-    /// Sets notices for the current or next holder of the lock, which sees them at its next entry.
+    /// Sets notices for the current or next holder of the lock. It sees them at its next entry.
     pub fn notify(&self, notices: u8) {
         // Release pairs with the Acquire in `notices`.
         self.words.lock.fetch_or(u64::from(notices) << NOTICE_SHIFT, Ordering::Release);
         probe::at();
     }
 
-    /// Takes the notices that were set. For the holder, before it looks at what they are about.
+    /// Clears the notices that are set, and returns them. For the holder, before it reads the data that they concern.
     pub fn take_notices(&self) -> u8 {
         let notices = self.notices();
         if notices != 0 {
-            // Acquire: what is looked at next is as new as the notice.
+            // Acquire: the data that is read next is at least as new as the notice.
             self.words.lock.fetch_and(!(u64::from(notices) << NOTICE_SHIFT), Ordering::Acquire);
             probe::at();
         }
         notices
     }
 
-    /// The lock word names us; waits until the member `victim`, which had the bias, is not inside.
+    /// Completes the removal of a bias: waits until the victim is not inside. The lock word already names us.
     fn seize(&mut self, me: &Membership, victim: u64, patience: &mut Patience<'_>) -> Result<Hold, Error> {
         if let Err(error) = self.wait_out(me, holder_of(victim), patience) {
-            // We did not get the lock, and other members shall not wait for us. The victim keeps its bias.
+            // We do not get the lock, and other members must not wait for us. The victim keeps its bias.
             self.pass_on(Ordering::Relaxed, |lock| BIASED | victim | lock & NOTICES);
             return Err(error);
         }
@@ -377,10 +374,10 @@ impl BiasedLock {
         Ok(self.now_held(me))
     }
 
-    /// Waits until a member that has lost its bias is not inside.
+    /// Waits until the victim, a member that loses its bias, is not inside.
     fn wait_out(&self, me: &Membership, victim: u32, patience: &mut Patience<'_>) -> Result<(), Error> {
         if victim == me.number() {
-            // A predecessor in our own slot, which is dead; ours is the busy word.
+            // The victim is a dead predecessor in our own slot, and its busy word is ours now.
             return Ok(());
         }
         me.fence.heavy()?;
@@ -400,7 +397,7 @@ impl BiasedLock {
                 0..=SPINS => spin_loop(),
                 looks if looks <= LOOKS && yields.may_yield(patience) => yield_now(),
                 _ => {
-                    // No member wakes us: the biased member does not know that it lost its bias.
+                    // No member wakes us: the victim does not know that it has lost its bias.
                     let longest = nap.min(patience.next());
                     patience.note(futex_wait(word, busy, Some(longest))?);
                     if (nap == NAP_MAX || patience.next().is_zero()) && me.has_ended(victim)? {
@@ -413,11 +410,12 @@ impl BiasedLock {
         }
     }
 
-    /// Waits briefly for the holder. Returns the word if its holder is dead, None if the word has changed.
+    /// Waits for the holder for a short time. Returns the lock word if the holder is dead, and `None` if the caller must check the
+    /// word again.
     fn wait(&self, me: &Membership, lock: u64, patience: &mut Patience<'_>) -> Result<Option<u64>, Error> {
         let holder = holder_of(lock);
         if holder == me.number() {
-            // We do not hold it: the word names a predecessor in our slot.
+            // We do not hold the lock, so the word names a dead predecessor in our slot.
             return Ok(Some(lock));
         }
         me.other(holder)?;
@@ -444,7 +442,7 @@ impl BiasedLock {
             patience.slept = true;
             patience.note(futex_wait_low(&self.words.lock, asleep, Some(longest))?);
         }
-        // The word that was last seen before the check: it names a dead holder only if the holder was dead by then.
+        // Load the word before the check: it then names the holder that the check finds dead.
         let now = self.words.lock.load(Ordering::Relaxed);
         if now & !NOTICES & !WAITERS != lock & !NOTICES & !WAITERS {
             return patience.look_again().map(|()| None);
@@ -460,7 +458,7 @@ impl BiasedLock {
         self.bias = NO_BIAS;
         probe::at();
         let last = self.words.last.load(Ordering::Relaxed);
-        // A predecessor in our slot may have been the last one too.
+        // The number may also be that of a predecessor in our slot. Then `streak` is 0.
         if last == number && self.streak > 0 {
             self.streak = self.streak.saturating_add(1);
             return Hold::Kept;
@@ -476,7 +474,7 @@ impl BiasedLock {
         self.words.lock.compare_exchange(from, to, Ordering::Acquire, Ordering::Relaxed).is_ok()
     }
 
-    /// Changes the word that we hold, against notices and sleepers that come at the same time. Returns what it was.
+    /// Changes the word of a lock that we hold, while other members may set notices or begin to sleep. Returns the old word.
     fn update(&self, order: Ordering, change: impl Fn(u64) -> u64) -> u64 {
         let mut lock = self.words.lock.load(Ordering::Relaxed);
         while let Err(now) = self.words.lock.compare_exchange(lock, change(lock), order, Ordering::Relaxed) {
@@ -485,11 +483,11 @@ impl BiasedLock {
         lock
     }
 
-    /// Changes the word so that we no longer hold it, and wakes one sleeper.
+    /// Changes the word so that we do not hold the lock any more, and wakes one sleeper.
     fn pass_on(&self, order: Ordering, change: impl Fn(u64) -> u64) {
         if self.update(order, change) & WAITERS != 0 {
             probe::at();
-            // A failed wake is no loss, nor is a death before it: a sleeper looks again by itself.
+            // If the wake fails, or we die before it, nothing is lost: a sleeper checks the word at intervals.
             let _ = futex_wake_low(&self.words.lock, 1);
         }
     }
@@ -499,7 +497,7 @@ impl BiasedLock {
 #[allow(unsafe_code, reason = "signals that stop and interrupt")]
 mod tests;
 
-/// A free lock for loom, whose atomics cannot be made of zeros.
+/// Makes a free lock for loom, whose atomics cannot be made of zeros.
 #[cfg(loom)]
 pub(crate) fn model_words() -> BiasedLockWords {
     let zero = || AtomicU32::new(0);

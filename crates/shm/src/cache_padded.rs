@@ -1,6 +1,6 @@
-//! A value on cache lines of its own, so that writing it does not take a neighbour's line away from another CPU.
+//! A value on its own cache lines, so that writing it does not invalidate the line of a neighbour for another CPU.
 
-/// A value on cache lines of its own. Two lines, because processors prefetch lines in adjacent pairs.
+/// A value on its own cache lines. It has two lines, because processors prefetch lines in adjacent pairs.
 #[repr(C, align(128))]
 #[derive(Debug)]
 pub struct CachePadded<T>(pub T);

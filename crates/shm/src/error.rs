@@ -3,29 +3,29 @@
 use std::fmt;
 use std::io;
 
-/// The text of [`Error::Corrupt`] for a lock's word.
+/// The text of [`Error::Corrupt`] for a lock word.
 pub const LOCK_STATE: &str = "a lock's state";
-/// The text for the member that a lock names.
+/// The text of [`Error::Corrupt`] for the member that a lock names.
 pub const LOCK_HOLDER: &str = "a lock's holder is no member";
-/// The text for the table of a region's members.
+/// The text of [`Error::Corrupt`] for the table of a region's members.
 pub const TABLE: &str = "the table of its users";
 
-/// Why an operation failed.
+/// The reason why an operation failed.
 #[derive(Debug)]
 pub enum Error {
-    /// The region contains an impossible value; the text names it. The peer is broken or hostile.
+    /// The region contains an impossible value, which the text names. The peer is broken or hostile.
     Corrupt(&'static str),
-    /// The region has no room for another member; holds the number of members that it has room for.
+    /// The region has no room for another member. The value is the number of members that it has room for.
     Full(usize),
-    /// Another member holds a [`BiasedLock`](crate::BiasedLock), and the call is not to wait for it.
+    /// Another member holds a [`BiasedLock`](crate::BiasedLock), and the call must not wait longer.
     WouldBlock,
-    /// Another member holds a lock, and the time that the call had for it is over.
+    /// Another member holds a lock, and the time limit of the call has passed.
     TimedOut,
     /// A signal handler ran while the call waited for a lock.
     Interrupted,
-    /// The process has cancelled calls that wait; see [`Membership::set_cancel`](crate::Membership::set_cancel).
+    /// Another thread of the process has cancelled the call; see [`Membership::set_cancel`](crate::Membership::set_cancel).
     Cancelled,
-    /// The kernel refused something; `Unsupported` if this process cannot join the region's fence.
+    /// A system call failed. `Unsupported` if this process cannot join the region's fence.
     System(io::Error),
 }
 

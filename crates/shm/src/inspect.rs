@@ -1,6 +1,6 @@
-//! Members and locks as a process sees them that is no member: decoded from a copy of their bytes.
+//! Members and locks as a process sees them that is not a member: decoded from a copy of their bytes.
 //!
-//! The inspection of streams calls it. It trusts nothing: any bytes are accepted, and most of them name no process.
+//! Called by the inspection of streams. It accepts any bytes; most bytes name no process.
 
 use std::mem::offset_of;
 
@@ -9,20 +9,20 @@ use headwater_os::watch::ProcessId;
 use crate::biased_lock::{BIASED, BiasedLockWords, HELD, HOLDER, SEIZING, WAITERS};
 use crate::member::Member;
 
-/// A member, as its slot shows it.
+/// A member, decoded from its slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SeenMember {
-    /// Its process.
+    /// The process of the member.
     pub process: ProcessId,
-    /// Its side of the stream; None: not set yet.
+    /// The member's side of the stream; `None` if it is not set yet.
     pub side: Option<usize>,
-    /// The locks that it uses by its bias at this moment, a bit each.
+    /// The locks that the member is inside by its bias, one bit for each.
     pub busy: u32,
 }
 
 impl SeenMember {
-    /// Decodes the bytes of a [`Member`]. None if the slot is free, or its next member has not published itself yet.
-    pub fn of(bytes: &[u8]) -> Option<SeenMember> {
+    /// Decodes the bytes of a [`Member`]. Returns `None` if the slot is free, or its new member is not published yet.
+    pub fn decode(bytes: &[u8]) -> Option<SeenMember> {
         let place = double(bytes, offset_of!(Member, place))?;
         let birth = double(bytes, offset_of!(Member, birth))?;
         let image = double(bytes, offset_of!(Member, image))?;
@@ -34,24 +34,24 @@ impl SeenMember {
     }
 }
 
-/// A lock, as its words show it.
+/// A lock, decoded from its words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SeenLock {
-    /// The slot of the member that the lock names: its holder, or the member to which it is biased.
+    /// The slot of the member that the lock names: the holder, or the member to which the lock is biased.
     pub member: Option<usize>,
     /// The lock is held without a bias.
     pub is_held: bool,
-    /// The lock is biased to the member, which is inside if its busy word says so.
+    /// The lock is biased to the member. The member is inside if its busy word says so.
     pub is_biased: bool,
-    /// Another member may sleep until it gets the lock.
+    /// Another member may be sleeping until it gets the lock.
     pub is_awaited: bool,
-    /// How often a bias was taken away.
+    /// The number of times that a bias was removed.
     pub seizures: u32,
 }
 
 impl SeenLock {
-    /// Decodes the bytes of a [`BiasedLockWords`]. None if there are too few.
-    pub fn of(bytes: &[u8]) -> Option<SeenLock> {
+    /// Decodes the bytes of a [`BiasedLockWords`]. Returns `None` if there are too few.
+    pub fn decode(bytes: &[u8]) -> Option<SeenLock> {
         let lock = double(bytes, offset_of!(BiasedLockWords, lock))?;
         Some(SeenLock {
             member: ((lock & HOLDER) as usize).checked_sub(1),
@@ -81,26 +81,26 @@ mod tests {
     use super::*;
     use crate::{BiasedLock, CachePadded, MEMBERS, Members, Membership, Placed};
 
-    /// The first bytes of a memory.
+    /// Copies bytes out of shared memory.
     fn copy(memory: &SharedMemory, at: usize, len: usize) -> Vec<u8> {
         let byte = |at| memory.get::<std::sync::atomic::AtomicU8>(at).expect("inside");
         (at..at + len).map(|at| byte(at).load(std::sync::atomic::Ordering::Relaxed)).collect()
     }
 
     #[test]
-    fn a_member_and_its_lock_are_seen_from_a_copy() {
+    fn member_and_lock_are_decoded_from_a_copy() {
         const LOCK: usize = MEMBERS * size_of::<CachePadded<Member>>();
         let memory = Arc::new(SharedMemory::create("headwater-test-seen", LOCK + 64).expect("memory"));
         let table = Members::fixed(Placed::slice_at(&memory, 0, MEMBERS).expect("inside"));
         let words: Placed<BiasedLockWords> = Placed::at(&memory, LOCK).expect("inside");
-        let member = |slot: usize| SeenMember::of(&copy(&memory, slot * 128, 128));
+        let member = |slot: usize| SeenMember::decode(&copy(&memory, slot * 128, 128));
         assert_eq!(member(0), None);
         let membership = Membership::join(&table, Fence::best(), &[&words]).expect("it is empty");
         membership.set_side(1);
         let seen = member(0).expect("it has joined");
         assert_eq!((seen.process.pid(), seen.side), (std::process::id(), Some(1)));
         assert_eq!(member(1), None);
-        let lock = || SeenLock::of(&copy(&memory, LOCK, 16)).expect("sixteen bytes");
+        let lock = || SeenLock::decode(&copy(&memory, LOCK, 16)).expect("sixteen bytes");
         assert_eq!(lock(), SeenLock::default());
         let mut own = BiasedLock::new(words.clone(), 0);
         own.hold(&membership).expect("it is free");
@@ -110,12 +110,12 @@ mod tests {
     }
 
     #[test]
-    fn bytes_of_any_value_and_length_are_accepted() {
+    fn decode_accepts_any_bytes() {
         for len in 0..200 {
             for byte in [0, 1, 0x7f, 0xff] {
                 let bytes = vec![byte; len];
-                assert!(SeenMember::of(&bytes).is_none_or(|seen| seen.side.is_none_or(|side| side < 2)));
-                assert_eq!(SeenLock::of(&bytes).is_some(), len >= size_of::<BiasedLockWords>());
+                assert!(SeenMember::decode(&bytes).is_none_or(|seen| seen.side.is_none_or(|side| side < 2)));
+                assert_eq!(SeenLock::decode(&bytes).is_some(), len >= size_of::<BiasedLockWords>());
             }
         }
     }

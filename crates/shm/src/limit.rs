@@ -1,4 +1,4 @@
-//! How long a call may wait for a lock that another member holds.
+//! The time limit of a call that waits for a lock, and the bookkeeping of its wait.
 
 use std::time::Duration;
 
@@ -8,25 +8,26 @@ use crate::error::Error;
 use crate::member::Membership;
 use crate::sync::{nap, now_ns};
 
-/// How long a call may wait for a [`BiasedLock`](crate::BiasedLock) that another member holds.
+/// The time limit of a call that waits for a [`BiasedLock`](crate::BiasedLock) of another member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Limit {
-    /// 100 us, in which a holder that runs leaves the lock: for a call that may have interrupted the holder. Then
-    /// [`Error::WouldBlock`].
+    /// Waits for 100 us, then fails with [`Error::WouldBlock`]. A running holder leaves the lock within this time. For a call that
+    /// may have interrupted the holder.
     Brief,
-    /// The minimum: 10 ms, in which a holder that is runnable but has been preempted leaves the lock. Then
-    /// [`Error::WouldBlock`].
+    /// Waits for 10 ms, then fails with [`Error::WouldBlock`]. A holder that was preempted, and is runnable, leaves the lock within
+    /// this time. For a call that must not block.
     Now,
-    /// Until that time of the monotonic clock, in ns: then [`Error::TimedOut`]; or until a signal handler runs.
+    /// Waits until this time of the monotonic clock, in ns, then fails with [`Error::TimedOut`]. If a signal handler runs, fails with
+    /// [`Error::Interrupted`].
     Until(u64),
-    /// Until a signal handler runs: [`Error::Interrupted`].
+    /// Waits until a signal handler runs, then fails with [`Error::Interrupted`].
     Signal,
-    /// As long as it takes, signals or not: for operations that must not stop half-way.
+    /// Waits as long as necessary, whatever signals arrive. For operations that must not stop half-way.
     Unlimited,
 }
 
 impl Limit {
-    /// The limit as one word, which threads share.
+    /// Encodes the limit in a word, which threads share.
     pub(crate) fn word(self) -> u64 {
         match self {
             Limit::Now => 0,
@@ -48,36 +49,37 @@ impl Limit {
     }
 }
 
-/// How long a call with [`Limit::Brief`] waits.
+/// The time that a call with [`Limit::Brief`] waits.
 const BRIEF_NS: u64 = 100_000;
-/// How long a call with [`Limit::Now`] waits.
+/// The time that a call with [`Limit::Now`] waits.
 const NOW_NS: u64 = 10_000_000;
-/// How long a dead holder may go unnoticed, and a cancelled call continues to wait, while CPUs are free.
+/// The interval at which a waiter checks whether its holder is dead, and whether its call was cancelled, while CPUs are free.
 const WATCH_NS: u64 = 10_000_000;
-/// A waiter that is woken late, because others want the CPU, sleeps this many times longer than it was late: thousands of waiters
-/// that look at their holder must not take the CPU from it.
+/// A waiter that wakes up late, because other threads need the CPU, sleeps longer by this multiple of the delay. Otherwise thousands
+/// of waiters that check their holder would take the CPU from it.
 const LATE_FACTOR: u64 = 8;
-/// But no longer than this.
+/// The largest extension of a sleep.
 const LATE_NS_MAX: u64 = 1_000_000_000;
-/// After this many changes of the word without success a waiter sleeps: a hostile process can change the word for ever.
+/// The number of changes of the word, without getting the lock, after which a waiter sleeps. A hostile process can change the word
+/// for ever.
 const VAIN_MAX: u32 = 1000;
 
-/// One call's wait for a lock.
+/// The state of a call's wait for a lock.
 #[derive(Debug)]
 pub(crate) struct Patience<'m> {
     me: &'m Membership,
     limit: Limit,
-    /// The end of the wait; 0: the wait has not begun.
+    /// The end of the wait; 0 before the wait has begun.
     until_ns: u64,
-    /// How long the next sleep may last.
+    /// The longest next sleep.
     watch_ns: u64,
-    /// When the last sleep was to end.
+    /// The planned end of the last sleep.
     wake_ns: u64,
-    /// How often the word changed without success.
+    /// The number of changes of the word without getting the lock.
     vain: u32,
     /// A signal handler has run.
     interrupted: bool,
-    /// It has slept on the word, where others may sleep too.
+    /// The call has slept on the word, where other members may sleep too.
     pub slept: bool,
 }
 
@@ -96,7 +98,7 @@ impl Patience<'_> {
         }
     }
 
-    /// The longest allowed next sleep; zero once the time is over.
+    /// Returns the longest allowed next sleep; zero after the time limit.
     pub fn next(&mut self) -> Duration {
         let now_ns = now_ns();
         if self.until_ns == 0 {
@@ -113,12 +115,12 @@ impl Patience<'_> {
     }
 
     pub fn note(&mut self, slept: Slept) {
-        // A call with one of the other limits is not interrupted.
+        // Signals do not interrupt a call with one of the other limits.
         let can_be = matches!(self.limit, Limit::Until(_) | Limit::Signal);
         self.interrupted |= slept == Slept::Interrupted && can_be;
     }
 
-    /// Decides whether the call continues to wait after it has found the holder alive.
+    /// Decides whether the call continues to wait, after a check has found the holder alive.
     pub fn go_on(&mut self) -> Result<(), Error> {
         if self.interrupted {
             return Err(Error::Interrupted);
@@ -135,7 +137,7 @@ impl Patience<'_> {
         Ok(())
     }
 
-    /// The word has changed, but the lock may still be held.
+    /// Counts a change of the word after which the lock may still be held, and sleeps after many of them.
     pub fn look_again(&mut self) -> Result<(), Error> {
         self.vain += 1;
         if self.vain.is_multiple_of(VAIN_MAX) {

@@ -1,8 +1,8 @@
-//! The loom model of `sync`: the same names over loom's atomics, memory on the heap and a modelled futex.
+//! The loom model of `sync`: the same names, over loom's atomics, heap memory and a modelled futex.
 //!
-//! Compiled under `--cfg loom` only. Loom's atomics are larger than real ones, so the words lie in a box instead of a
-//! mapping; every byte of the window is a cell that loom watches for races. The modelled futex has no time limit: a
-//! lost wake-up is a deadlock, which loom reports. What is public is for models in other crates.
+//! Compiled only under `--cfg loom`. Loom's atomics are larger than real ones, so the words are in a box instead of a mapping. Every
+//! byte of a window is a cell that loom checks for races. The modelled futex has no time limit: a lost wake-up is a deadlock, which
+//! loom reports. The public items are for models in other crates.
 
 use std::io;
 use std::time::Duration;
@@ -18,21 +18,21 @@ pub(crate) use loom::thread::yield_now;
 use crate::biased_lock::BiasedLockWords;
 use crate::members::Members;
 
-/// A table of members, all of its slots free.
+/// Makes a table of members with free slots.
 pub fn members(slots: usize) -> Members {
     Members::model(slots)
 }
 
-/// A free lock.
+/// Makes a free lock.
 pub fn lock() -> BiasedLockWords {
     crate::biased_lock::model_words()
 }
 
-/// Makes all accesses of one word depend on each other, so that loom tries them in every order.
+/// Makes all accesses to a word depend on each other, so that loom tries them in every order.
 ///
-/// Loom 0.7 remembers the last access to a word only. A thread that loads a word and then stores to it thereby hides an
-/// earlier load by another thread from the store, and the orders with the store before that load are left out. A relaxed
-/// exchange beside each access brings them back; it orders nothing else.
+/// Loom 0.7 remembers only the last access to a word. If a thread loads a word and then stores to it, loom forgets an earlier load by
+/// another thread, and does not try the store before that load. A relaxed exchange with each access makes loom try it. The
+/// exchange orders nothing else.
 #[derive(Debug)]
 struct Dependence(AtomicU8);
 
@@ -46,7 +46,7 @@ impl Dependence {
     }
 }
 
-/// Makes an atomic on which a thread can sleep: the futex's queue lies beside its word.
+/// Declares an atomic on which a thread can sleep: a word together with the queue of its futex.
 macro_rules! atomic {
     ($name:ident, $real:ident, $word:ty) => {
         /// An atomic on which a thread can sleep.
@@ -59,7 +59,7 @@ macro_rules! atomic {
         }
 
         impl $name {
-            /// A word of that value.
+            /// Makes a word with this value.
             pub fn new(value: $word) -> $name {
                 $name {
                     word: loom::sync::atomic::$real::new(value),
@@ -69,49 +69,49 @@ macro_rules! atomic {
                 }
             }
 
-            /// As the real one.
+            /// Like the real one.
             pub fn load(&self, order: Ordering) -> $word {
                 self.dependence.note();
                 self.word.load(order)
             }
 
-            /// As the real one.
+            /// Like the real one.
             pub fn store(&self, value: $word, order: Ordering) {
                 self.dependence.note();
                 self.word.store(value, order);
             }
 
-            /// As the real one.
+            /// Like the real one.
             pub fn swap(&self, value: $word, order: Ordering) -> $word {
                 self.dependence.note();
                 self.word.swap(value, order)
             }
 
-            /// As the real one.
+            /// Like the real one.
             pub fn fetch_or(&self, bits: $word, order: Ordering) -> $word {
                 self.dependence.note();
                 self.word.fetch_or(bits, order)
             }
 
-            /// As the real one.
+            /// Like the real one.
             pub fn fetch_and(&self, bits: $word, order: Ordering) -> $word {
                 self.dependence.note();
                 self.word.fetch_and(bits, order)
             }
 
-            /// As the real one.
+            /// Like the real one.
             pub fn fetch_add(&self, count: $word, order: Ordering) -> $word {
                 self.dependence.note();
                 self.word.fetch_add(count, order)
             }
 
-            /// As the real one.
+            /// Like the real one.
             pub fn fetch_sub(&self, count: $word, order: Ordering) -> $word {
                 self.dependence.note();
                 self.word.fetch_sub(count, order)
             }
 
-            /// As the real one.
+            /// Like the real one.
             pub fn fetch_update(
                 &self,
                 hit: Ordering,
@@ -122,7 +122,7 @@ macro_rules! atomic {
                 self.word.fetch_update(hit, miss, change)
             }
 
-            /// As the real one.
+            /// Like the real one.
             pub fn compare_exchange(
                 &self,
                 from: $word,
@@ -134,7 +134,7 @@ macro_rules! atomic {
                 self.word.compare_exchange(from, to, hit, miss)
             }
 
-            /// Sleeps while `bits` of the word are those of `expected`.
+            /// Sleeps while `bits` of the word are equal to those of `expected`.
             fn sleep_while(&self, expected: $word, bits: $word) -> Slept {
                 let queue = self.queue.lock().expect("no holder panics");
                 if self.word.load(Ordering::Relaxed) & bits != expected & bits {
@@ -155,19 +155,19 @@ macro_rules! atomic {
 atomic!(AtomicU32, AtomicU32, u32);
 atomic!(AtomicU64, AtomicU64, u64);
 
-/// A value that the model's threads share.
+/// A value that the threads of the model share.
 #[derive(Debug)]
 pub struct Placed<T: ?Sized> {
     place: std::ptr::NonNull<T>,
-    /// Keeps what `place` points to.
+    /// Keeps the value that `place` points into.
     _whole: Arc<dyn Keep>,
 }
 
-/// Something that is only kept.
+/// A value that is kept, but not used through this type.
 trait Keep: std::fmt::Debug {}
 impl<T: ?Sized + std::fmt::Debug> Keep for Box<T> {}
 
-// SAFETY: it gives out shared references to what lives as long as it does; loom itself watches the accesses.
+// SAFETY: only shared references to the value are returned, which exists as long as this one. Loom checks the accesses.
 unsafe impl<T: ?Sized + Sync> Send for Placed<T> {}
 // SAFETY: as above.
 unsafe impl<T: ?Sized + Sync> Sync for Placed<T> {}
@@ -195,7 +195,7 @@ impl<T: ?Sized + std::fmt::Debug + 'static> Placed<T> {
 }
 
 impl<T: ?Sized> Placed<T> {
-    /// A part of the value, held as the whole is.
+    /// Returns a part of the value, which keeps the whole.
     pub fn part<U: ?Sized>(&self, choose: impl FnOnce(&T) -> &U) -> Placed<U> {
         Placed { place: std::ptr::NonNull::from(choose(self)), _whole: self._whole.clone() }
     }
@@ -211,72 +211,72 @@ impl<T: ?Sized> std::ops::Deref for Placed<T> {
     type Target = T;
 
     fn deref(&self) -> &T {
-        // SAFETY: `_whole` keeps what it points into, which never moves.
+        // SAFETY: `_whole` keeps the value that it points into, which never moves.
         unsafe { self.place.as_ref() }
     }
 }
 
-/// Loom knows no membarrier: the light side of the model pays like the heavy one.
+/// A full fence. Loom has no membarrier, so the light side of the model has the same fence as the heavy side.
 pub fn compiler_fence(order: Ordering) {
     fence(order);
 }
 
-/// As the real one.
+/// Like the real one.
 pub fn futex_wait(word: &AtomicU32, expected: u32, _timeout: Option<Duration>) -> io::Result<Slept> {
     Ok(word.sleep_while(expected, u32::MAX))
 }
 
-/// As the real one.
+/// Like the real one.
 pub fn futex_wake(word: &AtomicU32, _count: u32) -> io::Result<usize> {
     word.wake();
     Ok(1)
 }
 
-/// As the real one.
+/// Like the real one.
 pub(crate) fn futex_wait_low(word: &AtomicU64, expected: u64, _timeout: Option<Duration>) -> io::Result<Slept> {
     Ok(word.sleep_while(expected, u64::from(u32::MAX)))
 }
 
-/// As the real one.
+/// Like the real one.
 pub(crate) fn futex_wake_low(word: &AtomicU64, _count: u32) -> io::Result<usize> {
     word.wake();
     Ok(1)
 }
 
-/// A full fence on both sides. Loom knows no membarrier; the kernel promises that its two sides are equivalent, which
-/// the tests of `headwater_os::fence` check.
+/// A full fence on both sides. Loom has no membarrier. The kernel promises that the two sides are equivalent to this, which the
+/// tests of `headwater_os::fence` check.
 #[derive(Debug, Clone, Copy)]
 pub struct Fence;
 
 impl Fence {
-    /// As the real one.
+    /// Like the real one.
     pub fn join(self) -> io::Result<()> {
         Ok(())
     }
 
-    /// As the real one where membarrier is there, so that the model has biases.
+    /// Returns true, as where membarrier is available, so that the model has biases.
     pub fn is_asymmetric(self) -> bool {
         true
     }
 
-    /// The side that does it often.
+    /// The frequent side.
     pub fn light(self) {
         fence(Ordering::SeqCst);
     }
 
-    /// The side about to sleep.
+    /// The side that is about to sleep.
     pub fn heavy(self) -> io::Result<()> {
         fence(Ordering::SeqCst);
         Ok(())
     }
 }
 
-/// Time stands still and threads stay on their CPUs: the model covers nothing that depends on either.
+/// Returns 0: the model covers nothing that depends on the time.
 pub fn now_ns() -> u64 {
     0
 }
 
-/// As [`now_ns`].
+/// Returns 0: the model covers nothing that depends on the CPU.
 pub fn current_cpu() -> u32 {
     0
 }
@@ -290,48 +290,48 @@ pub(crate) fn nap(_duration: Duration) -> io::Result<Slept> {
     Ok(Slept::TimedOut)
 }
 
-/// Every process of the model stays alive.
+/// The identity of a process of the model. It never ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProcessId(u64);
 
 impl ProcessId {
-    /// As the real one.
+    /// Like the real one.
     pub fn own() -> ProcessId {
         ProcessId(1)
     }
 
-    /// As the real one.
+    /// Like the real one.
     pub fn from_words(place: u64, _birth: u64, _image: u64) -> ProcessId {
         ProcessId(place)
     }
 
-    /// As the real one.
+    /// Like the real one.
     pub fn place(self) -> u64 {
         self.0
     }
 
-    /// As the real one.
+    /// Like the real one.
     pub fn birth(self) -> u64 {
         1
     }
 
-    /// As the real one.
+    /// Like the real one.
     pub fn image(self) -> u64 {
         1
     }
 
-    /// As the real one.
+    /// Like the real one.
     pub fn pid(self) -> u32 {
         std::process::id()
     }
 
-    /// As the real one.
+    /// Like the real one.
     pub fn has_ended(self) -> bool {
         false
     }
 }
 
-/// A window of cells on the heap.
+/// A window whose bytes are cells on the heap.
 #[derive(Debug, Clone)]
 pub struct Window {
     len: u64,
@@ -339,28 +339,28 @@ pub struct Window {
 }
 
 impl Window {
-    /// A window that says it is `len` bytes long, of which never more than `cells` are in use at the same time: loom
-    /// could not watch as many as a real one has. Both are powers of two.
+    /// Makes a window with a nominal length of `len` bytes, of which at most `cells` are in use at the same time: loom could not
+    /// check as many cells as a real window has bytes. Both numbers are powers of two.
     pub fn new(len: u64, cells: usize) -> Window {
         assert!(len.is_power_of_two() && cells.is_power_of_two());
         Window { len, cells: Arc::new((0..cells).map(|_| UnsafeCell::new(0)).collect()) }
     }
 
-    /// Length in bytes.
-    #[expect(clippy::len_without_is_empty, reason = "a window of no bytes cannot be made")]
+    /// Returns the nominal length in bytes.
+    #[expect(clippy::len_without_is_empty, reason = "a window is never empty")]
     pub fn len(&self) -> u64 {
         self.len
     }
 
-    /// Copies `source` into the window, where the byte number `at` of the stream belongs.
+    /// Copies `source` into the window, beginning at position `at`.
     pub fn copy_in(&self, at: u64, source: &[u8]) {
         for (at, byte) in (at..).zip(source) {
-            // SAFETY: the pointer is of a live cell; loom itself reports any concurrent access.
+            // SAFETY: the pointer leads to an existing cell, and loom reports any concurrent access.
             self.cell(at).with_mut(|cell| unsafe { *cell = *byte });
         }
     }
 
-    /// Copies the stream's bytes from number `at` on out of the window.
+    /// Copies bytes out of the window, beginning at position `at`.
     pub fn copy_out(&self, at: u64, target: &mut [u8]) {
         for (at, byte) in (at..).zip(target) {
             // SAFETY: as in `copy_in`.

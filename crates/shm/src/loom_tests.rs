@@ -1,11 +1,11 @@
-//! Every order in which the members of a region can take a lock, with the orderings of the language and not of one processor.
+//! Loom's models of members that take a lock. Loom tries every order of their steps, with the memory model of the language and not
+//! that of one processor.
 //!
 //! `RUSTFLAGS="--cfg loom" cargo test -p headwater-shm --release loom`
 
 use loom::thread;
 
-/// Runs the model over all orders with at most `preemptions` forced switches (all published bugs of such algorithms
-/// needed two).
+/// Runs the model in all orders with at most `preemptions` forced switches. All published bugs of such algorithms needed two.
 fn explore(preemptions: usize, model: impl Fn() + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(preemptions);
@@ -15,7 +15,7 @@ fn explore(preemptions: usize, model: impl Fn() + Sync + Send + 'static) {
 /// Two members and a lock: they are never both inside, whichever has the bias and however it changes hands.
 #[test]
 #[allow(unsafe_code, reason = "loom's cell")]
-fn loom_a_lock_admits_one() {
+fn loom_lock_admits_one_member() {
     explore(3, || {
         let shared = Table::new();
         let inside = loom::sync::Arc::new(loom::cell::UnsafeCell::new(0));
@@ -30,13 +30,13 @@ fn loom_a_lock_admits_one() {
     });
 }
 
-/// Three members take a lock without a bias, and two may sleep at the same time: each is woken, because a sleeper
-/// without a wake-up sleeps for ever in the model.
+/// Three members take a lock without a bias, and two may sleep at the same time. Each is woken: in the model, a sleeper without a
+/// wake-up sleeps for ever, which loom reports.
 #[test]
 fn loom_no_sleeper_is_forgotten() {
     explore(2, || {
         let shared = Table::with(3);
-        // They join before, one after the other: the orders of joining are the other model's.
+        // They join before, one after the other. The other model covers the orders of joining.
         let [first, second, own] = [(); 3].map(|()| shared.join());
         let others = [first, second].map(|me| {
             let shared = shared.clone();
@@ -85,7 +85,7 @@ impl Table {
             if !lock.enter(&me) {
                 lock.hold(&me).expect("hold");
             }
-            // SAFETY: the lock admits one; loom reports it if not.
+            // SAFETY: the lock admits one member. Otherwise loom reports it.
             inside.with_mut(|count| unsafe { *count += 1 });
             lock.leave(&me);
         }

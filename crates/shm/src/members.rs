@@ -1,7 +1,7 @@
-//! The table of a region's members: a first part inside the region, and chunks behind it that are made when they are needed.
+//! The table of a region's members: a first part inside the region, and further chunks that are made when they are needed.
 //!
-//! [`Membership`](crate::Membership) takes its slot here, and looks up the slots of others. Most regions have two members and
-//! never leave the first part. Each chunk doubles the table; a process maps a chunk when it meets a member in it.
+//! [`Membership`](crate::Membership) takes its slot here, and finds the slots of other members. Most regions have two members and
+//! need only the first part. Each chunk doubles the table. A process maps a chunk when it first needs a slot in it.
 
 #[cfg(not(loom))]
 use std::io::ErrorKind;
@@ -21,24 +21,25 @@ use crate::probe;
 use crate::sync::AtomicU32;
 use crate::sync::{Ordering, Placed, ProcessId};
 
-/// Slots of the table's first part: 8 KiB, of which only used lines are ever touched.
+/// The number of slots in the first part of the table: 8 KiB, of which only used cache lines are ever accessed.
 pub const MEMBERS: usize = 64;
-/// Chunks behind it, each as long as all before it.
+/// The largest number of further chunks. Each is as long as all parts before it.
 const CHUNKS: usize = 13;
-/// Members that a region can have: half a million, beyond what a kernel has threads in practice. A member is a handle that a
-/// process uses, so this bounds how many processes and threads may use one stream at the same time.
+/// The largest number of members of a region: half a million, more than the threads of a kernel in practice. A member is a handle
+/// that a process uses, so this limits the number of processes and threads that use a stream at the same time.
 pub const MEMBERS_MAX: usize = MEMBERS << CHUNKS;
-/// Slots of a full table that a newcomer searches for the dead, each at the price of some system calls.
+/// The number of slots of a full table that a new member checks for dead members. Each check costs some system calls.
 const SEARCHED: usize = 64;
-/// The table grows if fewer than this many of them were free or became so.
+/// The table grows if fewer than this many of the checked slots are free or become free.
 const FREED_MIN: usize = 8;
-/// Slots that are asked about at most in one call, when the table cannot grow or its users are counted: a process that spoils the table
-/// must not hold up others, and each costs some system calls.
+/// The largest number of slots that one call checks if the table cannot grow, or if it counts users. Each check costs some system
+/// calls, and a process that corrupts the table must not delay others.
 const ASKED_MAX: usize = 4096;
-/// Searches for a slot in one call. Each doubles the table or finds free slots, so more come only from a process that spoils it.
+/// The largest number of searches for a slot in one call. Each search doubles the table or finds free slots, so more are needed only
+/// if a process corrupts the table.
 const SEARCHES_MAX: usize = 64;
 
-/// The table of a region. Clones share what they have mapped.
+/// The table of a region's members. Clones share the mapped chunks.
 #[derive(Debug, Clone)]
 pub struct Members {
     first: Placed<[CachePadded<Member>]>,
@@ -50,16 +51,16 @@ pub struct Members {
 #[cfg(not(loom))]
 #[derive(Debug)]
 struct More {
-    /// How many chunks are in use. Counted by the process that has found all slots before taken; never less again.
+    /// The number of chunks in use. A process that finds all slots taken increments it. It never decreases.
     used: Placed<AtomicU32>,
     memory: Arc<SharedMemory>,
-    /// Where the first chunk begins.
+    /// The offset of the first chunk in the memory.
     at: usize,
     mapped: [OnceBox<Placed<[CachePadded<Member>]>>; CHUNKS],
 }
 
 impl Members {
-    /// A table that does not grow.
+    /// Makes a table that does not grow.
     pub fn fixed(first: Placed<[CachePadded<Member>]>) -> Members {
         Members {
             first,
@@ -68,10 +69,11 @@ impl Members {
         }
     }
 
-    /// A table that grows: its chunks lie in `memory` from byte `at` on, a multiple of a page, and `used` counts them.
+    /// Makes a table that grows. Its chunks are in `memory`, beginning at byte `at`, which is a multiple of the page size. `used`
+    /// is the number of chunks.
     ///
     /// # Panics
-    /// If `first` has not [`MEMBERS`] slots.
+    /// If `first` does not have [`MEMBERS`] slots.
     #[cfg(not(loom))]
     pub fn growing(
         first: Placed<[CachePadded<Member>]>,
@@ -84,11 +86,11 @@ impl Members {
         Members { first, more: Some(Arc::new(more)) }
     }
 
-    /// Whether a process other than this one has a member at a side that is not known to have ended. Also where more have ended than
-    /// one call asks about.
+    /// Returns whether another process has a member at this side that is not known to have ended. Also returns true if there are
+    /// more dead members than one call checks.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] for a table that contradicts itself; [`Error::System`] if a part of it cannot be mapped.
+    /// [`Error::Corrupt`] if the table contradicts itself; [`Error::System`] if a part of it cannot be mapped.
     pub fn is_used_by_another(&self, side: usize) -> Result<bool, Error> {
         let (own, mut asked) = (ProcessId::own(), 0);
         for slot in 0..self.len() {
@@ -104,10 +106,10 @@ impl Members {
         Ok(false)
     }
 
-    /// A slot.
+    /// Returns a slot.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] for one that the table does not have; [`Error::System`] if the memory cannot be mapped.
+    /// [`Error::Corrupt`] if the table has no such slot; [`Error::System`] if the memory cannot be mapped.
     pub(crate) fn slot(&self, slot: usize) -> Result<&Member, Error> {
         match self.first.get(slot) {
             Some(member) => Ok(&member.0),
@@ -115,7 +117,7 @@ impl Members {
         }
     }
 
-    /// A slot, held together with its memory.
+    /// Returns a slot together with its mapping.
     pub(crate) fn hold(&self, slot: usize) -> Result<Placed<Member>, Error> {
         if slot < self.first.len() {
             return Ok(self.first.part(|first| &first[slot].0));
@@ -123,14 +125,14 @@ impl Members {
         self.hold_beyond(slot)
     }
 
-    /// Takes a free slot for a process, or that of a process that has ended, or one of a new chunk.
+    /// Takes a slot for a process: a free one, that of a process that has ended, or one of a new chunk.
     pub(crate) fn take(&self, process: ProcessId) -> Result<usize, Error> {
         for _ in 0..SEARCHES_MAX {
             let len = self.len();
             if let Some(slot) = self.take_free(len, process)? {
                 return Ok(slot);
             }
-            // Newcomers that find it full at the same time begin at different slots.
+            // Processes that find the table full at the same time begin at different slots.
             let start = process.place() as usize % len;
             if self.free_dead((start..len).chain(0..start).take(SEARCHED))? >= FREED_MIN {
                 continue;
@@ -147,7 +149,7 @@ impl Members {
     fn take_free(&self, len: usize, process: ProcessId) -> Result<Option<usize>, Error> {
         for at in 0..len {
             let place = &self.slot(at)?.place;
-            // Acquire pairs with the Release of the slot's last member; Release with the Acquire in `occupant`.
+            // Acquire pairs with the Release in the drop of the slot's last member; Release pairs with the Acquire in `occupant`.
             if place.load(Ordering::Relaxed) == 0
                 && place.compare_exchange(0, process.place(), Ordering::AcqRel, Ordering::Relaxed).is_ok()
             {
@@ -157,7 +159,7 @@ impl Members {
         Ok(None)
     }
 
-    /// Frees slots of processes that have ended. Returns how many of the slots are free.
+    /// Frees the slots of processes that have ended. Returns how many of the checked slots are free.
     fn free_dead(&self, slots: impl Iterator<Item = usize>) -> Result<usize, Error> {
         let mut freed = 0;
         for at in slots {
@@ -166,8 +168,8 @@ impl Members {
             if found.place() == 0 {
                 freed += 1;
             } else if found.has_ended() {
-                // Either exchange fails if another newcomer was faster. A word never has the same value again: it holds its
-                // process's birth, or 0 until its own taker has stored that.
+                // Either exchange fails if another new member was faster. It cannot succeed for a later member, because the birth
+                // word of a later member has another value: 0 until that member stores its own.
                 let is_free =
                     member.birth.compare_exchange(found.birth(), 0, Ordering::AcqRel, Ordering::Relaxed).is_ok();
                 probe::at();
@@ -183,7 +185,7 @@ impl Members {
 
 #[cfg(not(loom))]
 impl Members {
-    /// Slots that the table has now.
+    /// Returns the present number of slots.
     pub(crate) fn len(&self) -> usize {
         // Another process may have written any number there.
         let used = |more: &More| (more.used.load(Ordering::Acquire) as usize).min(CHUNKS);
@@ -202,7 +204,7 @@ impl Members {
         Ok(self.chunk(chunk)?.part(|chunk| &chunk[at].0))
     }
 
-    /// The chunk of a slot behind the first part, and its place there.
+    /// Returns the chunk of a slot that is not in the first part, and the index of the slot in the chunk.
     fn place_of(&self, slot: usize) -> Result<(usize, usize), Error> {
         if slot < MEMBERS || slot >= self.len() {
             return Err(Error::Corrupt(LOCK_HOLDER));
@@ -216,11 +218,11 @@ impl Members {
         if let Some(mapped) = more.mapped[chunk].get() {
             return Ok(mapped);
         }
-        // As many slots as lie before it, the first part apart.
+        // The chunk has as many slots as all parts before it. The first part is not in this memory range.
         let slot = size_of::<CachePadded<Member>>();
         let (len, at) = (MEMBERS << chunk, more.at + ((MEMBERS << chunk) - MEMBERS) * slot);
         let part = more.memory.part(at, len * slot).map_err(|error| match error.kind() {
-            // The count names a chunk that the memory does not have.
+            // The memory is too short for the number of chunks.
             ErrorKind::InvalidInput => Error::Corrupt(TABLE),
             _ => error.into(),
         })?;
@@ -235,13 +237,14 @@ impl Members {
         let slot = size_of::<CachePadded<Member>>();
         more.memory.reach(more.at + (2 * len - MEMBERS) * slot)?;
         probe::at();
-        // Release pairs with the Acquire in `len`: the memory reaches as far. It fails if another process has done the same.
+        // Release pairs with the Acquire in `len`: the memory is long enough. The exchange fails if another process has done the
+        // same.
         let _ = more.used.compare_exchange(used, used + 1, Ordering::Release, Ordering::Relaxed);
         Ok(())
     }
 }
 
-/// Loom's table has one part.
+/// The table for loom, which does not grow.
 #[cfg(loom)]
 impl Members {
     pub(crate) fn len(&self) -> usize {
@@ -260,7 +263,7 @@ impl Members {
         Err(Error::Full(len))
     }
 
-    /// A table for loom, whose atomics cannot be made of zeros.
+    /// Makes a table for loom, whose atomics cannot be made of zeros.
     pub(crate) fn model(slots: usize) -> Members {
         Members::fixed(Placed::from_vec((0..slots).map(|_| CachePadded(Member::model())).collect()))
     }

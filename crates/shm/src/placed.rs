@@ -1,9 +1,8 @@
-//! A value inside shared memory, held together with the mapping that it lies in.
+//! A value in shared memory, together with its mapping.
 //!
-//! Code that lays structures over a region uses it: the check that a structure lies inside is made once, when it is
-//! placed, and a use is a plain dereference. It hands out shared references to atomics only, so that a hostile process
-//! that
-//! writes there can spoil values but not memory.
+//! Code that places structures in a region uses it. The check that a structure is inside the mapping is made once, when it is
+//! placed. A use is then a plain dereference. It returns only shared references to atomics, so a hostile process that writes
+//! there can corrupt values, but not the memory safety of this process.
 
 use std::ops::Deref;
 use std::ptr::NonNull;
@@ -17,24 +16,24 @@ use crate::cache_padded::CachePadded;
 #[derive(Debug)]
 pub struct Placed<T: ?Sized> {
     place: NonNull<T>,
-    /// Keeps what `place` points to.
+    /// Keeps the mapping that `place` points into.
     memory: Arc<SharedMemory>,
 }
 
-// SAFETY: `place` points into `memory`, which is Send and Sync, and gives shared references to `Shareable` values only.
+// SAFETY: `place` points into `memory`, which is Send and Sync. Only shared references to `Shareable` values are returned.
 unsafe impl<T: ?Sized> Send for Placed<T> {}
 // SAFETY: as above.
 unsafe impl<T: ?Sized> Sync for Placed<T> {}
 
 impl<T: Shareable> Placed<T> {
-    /// The `T` at `offset` bytes, or `None` if it is not wholly inside or not aligned.
+    /// Makes a view of the `T` at `offset` bytes. Returns `None` if it is not completely inside, or not aligned.
     pub fn at(memory: &Arc<SharedMemory>, offset: usize) -> Option<Placed<T>> {
         Some(Placed { place: NonNull::from(memory.get::<T>(offset)?), memory: Arc::clone(memory) })
     }
 }
 
 impl<T: Shareable> Placed<[T]> {
-    /// `count` of `T` one after the other from `offset` bytes on, or `None` as for a single one.
+    /// Makes a view of `count` values of type `T`, beginning at `offset` bytes. Returns `None` as [`Placed::at`] does.
     pub fn slice_at(memory: &Arc<SharedMemory>, offset: usize, count: usize) -> Option<Placed<[T]>> {
         let bytes = memory.bytes(offset, count.checked_mul(size_of::<T>())?)?;
         let place = NonNull::slice_from_raw_parts(bytes.cast::<T>(), count);
@@ -43,7 +42,7 @@ impl<T: Shareable> Placed<[T]> {
 }
 
 impl<T: ?Sized> Placed<T> {
-    /// A part of the value, held as the whole is.
+    /// Returns a part of the value, which shares the mapping.
     pub fn part<U: ?Sized>(&self, choose: impl FnOnce(&T) -> &U) -> Placed<U> {
         Placed { place: NonNull::from(choose(self)), memory: Arc::clone(&self.memory) }
     }
@@ -54,8 +53,8 @@ impl<T: ?Sized> Deref for Placed<T> {
 
     #[inline(always)]
     fn deref(&self) -> &T {
-        // SAFETY: checked to be inside and aligned when it was placed; `Shareable` allows every bit pattern and foreign
-        // writes; `memory` keeps the mapping as long as `self`.
+        // SAFETY: it was checked to be inside and aligned when it was placed. `Shareable` allows every bit pattern and writes by
+        // other processes. `memory` keeps the mapping as long as `self`.
         unsafe { self.place.as_ref() }
     }
 }
@@ -66,5 +65,5 @@ impl<T: ?Sized> Clone for Placed<T> {
     }
 }
 
-// SAFETY: all of its bytes but the padding are those of a `Shareable`.
+// SAFETY: all bytes except the padding are those of a `Shareable`.
 unsafe impl<T: Shareable> Shareable for CachePadded<T> {}

@@ -1,13 +1,13 @@
 //! Points at which a test kills a process, to check the state that it leaves behind.
 //!
-//! A call of [`at`] stands between any two stores that other processes see. It compiles to nothing; with the feature
-//! `probes` a test can arm it: then the process kills itself (SIGKILL) at the Nth probe that it reaches. Each process
-//! counts by itself; a child is armed after the fork.
+//! There is a call of [`at`] between any two stores that other processes see. It compiles to nothing. With the feature `probes` a
+//! test can arm it: then the process kills itself (SIGKILL) at the Nth probe that it reaches. Each process has its own count; a
+//! child is armed after the fork.
 
 #[cfg(feature = "probes")]
 pub use self::armed::{arm, at, passed};
 
-/// A probe between two stores. It does nothing without the feature `probes`.
+/// A probe between two stores. Does nothing without the feature `probes`.
 #[cfg(not(feature = "probes"))]
 #[inline(always)]
 pub fn at() {}
@@ -20,13 +20,13 @@ mod armed {
     use std::sync::OnceLock;
     use std::sync::atomic::{AtomicU64, Ordering};
 
-    /// The number of probes that the process still passes alive.
+    /// The number of probes that the process passes before it kills itself.
     static LEFT: AtomicU64 = AtomicU64::new(u64::MAX);
     static PASSED: AtomicU64 = AtomicU64::new(0);
     static REPORT: OnceLock<File> = OnceLock::new();
 
-    /// Kills this process when it has passed this many probes. The dying process writes to `report` at which probe it
-    /// was, and to its standard error from where the probe was called, if `HEADWATER_LOUD` is set.
+    /// Makes this process kill itself after it has passed this many probes. It then writes the place of the probe to `report`, and
+    /// a backtrace to standard error if `HEADWATER_LOUD` is set.
     pub fn arm(places: u64, report: Option<File>) {
         if let Some(report) = report {
             let _ = REPORT.set(report);
@@ -35,7 +35,7 @@ mod armed {
         LEFT.store(places, Ordering::Relaxed);
     }
 
-    /// The number of probes that this process has passed since it was armed.
+    /// Returns the number of probes that this process has passed since it was armed.
     pub fn passed() -> u64 {
         PASSED.load(Ordering::Relaxed)
     }

@@ -1,7 +1,7 @@
-//! The macro that declares a structure fit for shared memory.
+//! The macro that declares structures for shared memory.
 
-/// Declares structures that may lie in shared memory: `repr(C)`, and every field
-/// [`Shareable`](headwater_os::memory::Shareable). Under loom, whose atomics are larger, only the structures.
+/// Declares structures that may be in shared memory: they are `repr(C)`, and every field is
+/// [`Shareable`](headwater_os::memory::Shareable). Under loom, whose atomics are larger, it declares only the structures.
 ///
 /// ```
 /// use std::sync::atomic::AtomicU64;

@@ -1,65 +1,68 @@
-//! The stages before a sleep: spin where the other side runs on another CPU, yield where it shares ours.
+//! The stages of a wait before a sleep: spinning if the peer runs on another CPU, yielding if it runs on ours.
 //!
-//! A process that waits for another one passes them first. They change nothing that the other side sees, and cost at
-//! most some microseconds; the final wait (on a futex or a descriptor) is up to the caller.
+//! A process that waits for another one passes through them first. The peer sees nothing of them, and they cost at most some
+//! microseconds. The caller then sleeps on a futex or a descriptor.
 
 use std::cell::Cell;
 
 use crate::sync::{now_ns, spin_loop, yield_now};
 
-/// Spinning longer than it takes to be woken gains nothing: a wake-up across CPUs costs 5 to 50 us.
+/// The time limit of spinning. A longer spin gains nothing, because a wake-up across CPUs costs 5 to 50 us.
 const SPIN_NS: u64 = 20_000;
-/// PAUSE takes 10 to 150 cycles, so the clock, not a count, ends the spinning; it is read this seldom.
+/// The number of spins between two readings of the clock. The clock ends the spinning and not a count, because PAUSE takes 10 to 150
+/// cycles.
 const SPINS_PER_CLOCK: u32 = 16;
-/// A yield that finds the other end runnable ends the wait; two without success mean that it is not runnable.
+/// The largest number of yields. If the peer is runnable, a yield ends the wait. Two yields without success mean that it is not.
 const YIELDS: u32 = 2;
 /// How long a slice of a [`Look`] spins. The other side answers within it if it runs and has nothing else to do, and other tasks of the
 /// thread wait no longer than for any task.
 const SLICE_NS: u64 = 1_000;
 /// The longest look: so long an idle stream keeps its thread awake beside busy ones.
 const LOOK_NS_MAX: u64 = 1_000_000;
-/// A yield that takes longer than this gave the CPU to other processes: their time slice is 1.4 to 4 ms, while the peer
-/// fills or empties 64 KiB byte by byte in half a millisecond.
+/// The longest quick yield. A slower yield gave the CPU to other processes, whose time slice is 1.4 to 4 ms. The peer alone needs
+/// half a millisecond to fill or empty 64 KiB byte by byte.
 const YIELD_NS_MAX: u64 = 1_000_000;
-/// After a slow yield this many waits go straight to sleep, four times as many after the next. 64 sleeps cost less than
-/// the time slice that one slow yield loses.
+/// The number of waits that do not yield after a slow yield. It is four times as large after each further slow yield. 64 sleeps cost
+/// less than the time slice that one slow yield loses.
 const YIELDS_BARRED: std::ops::RangeInclusive<u32> = 64..=4096;
-/// After a stage without success this many waits skip it, twice as many after the next, up to the second number. An
-/// occasional message, which no stage can meet, thus costs a 64th of a spin; one late message in a stream of quick ones
-/// costs one sleep. Yields without success cost more than their time: the scheduler prefers other processes to a
-/// process that has yielded, also when that is woken later.
+/// The number of waits that skip a stage after the stage had no success. It doubles with each further failure. So an occasional
+/// message, for which every stage is too short, costs a 64th of a spin. A single late message among quick ones costs one sleep. Yields
+/// without success cost more than their time: the scheduler prefers other processes to one that has yielded, also when that is woken
+/// later.
 const IN_VAIN_BARRED: std::ops::RangeInclusive<u32> = 1..=64;
-/// After this many quick yields in a row only one of as many is timed: two readings of the clock cost as much as a
-/// tenth of a yield to the other end and back.
+/// The number of quick yields in a row after which only one in [`TIMED_OF`] is timed. Two readings of the clock cost a tenth of a
+/// yield to the peer and back.
 const QUICK_IN_ROW: u32 = 64;
 const TIMED_OF: u32 = 8;
 
-/// Whether spinning and yielding pay, learnt from earlier waits. A spin pays if the other side answers within it. On a
-/// CPU that other processes use too, a yield gives them their whole time slice (milliseconds), while a sleeper that is
-/// woken gets the CPU back soon. So spins without success bar spinning for a while, and slow yields bar yielding.
+/// Decides whether a wait spins or yields, by the success of earlier waits.
+///
+/// A spin pays if the peer answers within it. On a CPU that other processes use too, a yield gives them a whole time slice
+/// (milliseconds), while a sleeper that is woken gets the CPU back soon. So spins without success bar spinning for a while, and slow
+/// yields bar yielding.
 #[derive(Debug, Default)]
 pub struct Stages {
-    /// Waits left that must not yield.
+    /// The number of further waits that must not yield.
     barred: u32,
     /// The number of waits that the last slow yield barred; 0 after a quick one.
     last_barred: u32,
-    /// Yields since the last slow one.
+    /// The number of yields since the last slow one.
     quick_in_row: u32,
     spinning: Earnings,
     yielding: Earnings,
 }
 
-/// Whether a stage has recently ended waits.
+/// The recent success of a stage.
 #[derive(Debug, Default)]
 struct Earnings {
-    /// Waits left that skip the stage.
+    /// The number of further waits that skip the stage.
     barred: u32,
     /// The number of waits that the last failure barred; 0 after a success.
     last_barred: u32,
 }
 
 impl Earnings {
-    /// Runs the stage if this wait may have it; returns whether it ended the wait.
+    /// Runs the stage, unless this wait must skip it. Returns whether the stage ended the wait.
     fn try_stage(&mut self, stage: impl FnOnce() -> bool) -> bool {
         self.allowed() && self.note(stage())
     }
@@ -111,7 +114,7 @@ pub enum Slice {
     Over,
 }
 
-/// Which stage ended a wait.
+/// The stage that ended a wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stage {
     /// Spinning.
@@ -135,7 +138,7 @@ impl Crowd {
 }
 
 impl Stages {
-    /// Waits for `ready` through the stages; returns the one that ended the wait, or None if none did.
+    /// Waits for `ready` through the stages. Returns the stage that ended the wait; `None` if none did.
     pub fn pass(&mut self, same_cpu: bool, mut ready: impl FnMut() -> bool) -> Option<Stage> {
         if same_cpu {
             let mut yielding = std::mem::take(&mut self.yielding);
@@ -206,6 +209,9 @@ impl Stages {
     /// Waits for `ready` where the CPU of the other side is not known, and each look is a system call: looks again and again for as long as
     /// spinning may take, and yields before each look. A yield takes a fraction of the look if the other side runs on another CPU, and
     /// lets it answer if it waits for this one.
+    /// Waits for `ready` if the CPU of the peer is not known and each check is a system call. Checks repeatedly within the time limit
+    /// of spinning, and yields before each check. If the peer runs on another CPU, the yield costs a fraction of the check. If it
+    /// waits for this CPU, the yield lets it answer.
     pub fn pass_anywhere(&mut self, mut ready: impl FnMut() -> bool) -> Option<Stage> {
         let mut spinning = std::mem::take(&mut self.spinning);
         let came = self.allowed() && spinning.try_stage(|| self.look_for(SPIN_NS, &mut ready));
@@ -249,20 +255,20 @@ impl Stages {
         false
     }
 
-    /// Whether this wait may yield.
+    /// Returns whether this wait may yield.
     fn allowed(&mut self) -> bool {
         let allowed = self.barred == 0;
         self.barred = self.barred.saturating_sub(1);
         allowed
     }
 
-    /// Whether the next yield needs no timing.
+    /// Returns whether the next yield needs no timing.
     fn trusts(&mut self) -> bool {
         self.quick_in_row = self.quick_in_row.wrapping_add(1);
         self.quick_in_row > QUICK_IN_ROW && !self.quick_in_row.is_multiple_of(TIMED_OF)
     }
 
-    /// Notes how long a yield took; returns whether that was quick.
+    /// Records how long a yield took. Returns whether that was quick.
     fn took(&mut self, elapsed_ns: u64) -> bool {
         self.last_barred = match elapsed_ns {
             0..=YIELD_NS_MAX => 0,
@@ -276,7 +282,7 @@ impl Stages {
     }
 }
 
-/// Spins until `ready`, at most for `limit_ns`; returns whether `ready` held.
+/// Spins until `ready` returns true, for at most `limit_ns`. Returns whether it did.
 pub fn spin_for(limit_ns: u64, ready: &mut impl FnMut() -> bool) -> bool {
     let start_ns = now_ns();
     loop {

@@ -1,9 +1,9 @@
-//! Atomics, fences, futexes, processes and clocks: the real ones, or loom's. Their users do not know which.
+//! Atomics, fences, futexes, processes and clocks: the real ones, or those of the loom model, under the same names.
 //!
-//! No other file of this crate names an atomic, a futex, a fence or a clock. The public items are for algorithms of
-//! other crates over this memory that loom also models: STREAMS' lanes, the ring.
+//! The algorithms of this crate take them from here, so that loom can model them. The public items are for algorithms of other
+//! crates that loom models too: the lanes of STREAMS, and the ring.
 
-/// Words that only this process uses, which no model covers.
+/// Words that only this process uses. No model covers them.
 pub(crate) use std::sync::atomic::{AtomicBool as LocalBool, AtomicU64 as LocalU64};
 
 #[cfg(not(loom))]

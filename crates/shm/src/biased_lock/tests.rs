@@ -11,7 +11,7 @@ use crate::members::{MEMBERS, Members};
 use crate::sync::{ProcessId, now_ns};
 use crate::{CachePadded, Limit, Member};
 
-/// A region with a table, one lock, and a word that the lock protects.
+/// A region with a table of members, a lock, and a counter that the lock protects.
 struct Shared {
     memory: Arc<SharedMemory>,
     fence: Fence,
@@ -49,7 +49,7 @@ impl Shared {
     }
 }
 
-/// Adds one by a load and a store: a lost one shows that two were inside.
+/// Adds one by a load and a store. A lost addition shows that two members were inside.
 fn add_one(shared: &Shared, me: &Membership, lock: &mut BiasedLock) {
     let add = |count: Placed<AtomicU64>| count.store(count.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
     if !lock.enter(me) {
@@ -60,7 +60,7 @@ fn add_one(shared: &Shared, me: &Membership, lock: &mut BiasedLock) {
 }
 
 #[test]
-fn a_lone_user_enters_by_its_bias() {
+fn single_user_enters_by_its_bias() {
     let shared = Shared::new();
     let (me, mut lock) = shared.join();
     assert!(!lock.enter(&me));
@@ -73,7 +73,7 @@ fn a_lone_user_enters_by_its_bias() {
 }
 
 #[test]
-fn a_holder_remembers_until_another_has_held_it() {
+fn hold_is_stale_after_another_member_held_the_lock() {
     let shared = Shared::new();
     let (me, mut lock) = shared.join();
     let (other, mut others) = shared.join();
@@ -83,7 +83,7 @@ fn a_holder_remembers_until_another_has_held_it() {
         hold
     };
     for _ in 0..5 {
-        // Taken away, it is an ordinary lock for a while.
+        // After its bias was removed, it is an ordinary lock for a while.
         assert_eq!(hold(&me, &mut lock), Hold::Stale);
         assert_eq!(hold(&me, &mut lock), Hold::Kept);
         assert_eq!(hold(&other, &mut others), Hold::Stale);
@@ -94,7 +94,7 @@ fn a_holder_remembers_until_another_has_held_it() {
     lock.hold(&me).expect("free");
     lock.doubt();
     lock.leave(&me);
-    assert!(!lock.enter(&me), "what is in doubt is looked at by the next hold");
+    assert!(!lock.enter(&me), "after a doubt the next entry is a hold");
     assert_eq!(hold(&me, &mut lock), Hold::Stale);
     // Another member takes the slot of the last holder.
     let number = me.number();
@@ -105,7 +105,7 @@ fn a_holder_remembers_until_another_has_held_it() {
 }
 
 #[test]
-fn a_lock_is_biased_again_after_a_while() {
+fn lock_becomes_biased_again() {
     let shared = Shared::new();
     let ((me, mut lock), (other, mut others)) = (shared.join(), shared.join());
     for _ in 0..20 {
@@ -124,7 +124,7 @@ fn a_lock_is_biased_again_after_a_while() {
 }
 
 #[test]
-fn only_one_is_inside() {
+fn only_one_member_is_inside() {
     let shared = Shared::new();
     const EACH: u64 = 200_000;
     std::thread::scope(|scope| {
@@ -142,7 +142,7 @@ fn only_one_is_inside() {
 }
 
 #[test]
-fn a_bias_is_taken_from_one_who_works_on() {
+fn bias_is_removed_from_a_running_member() {
     let shared = Shared::new();
     let stop = AtomicBool::new(false);
     let mut taken = 0;
@@ -170,7 +170,7 @@ fn a_bias_is_taken_from_one_who_works_on() {
 }
 
 #[test]
-fn a_lock_held_by_the_dead_is_taken_over() {
+fn lock_of_a_dead_holder_is_taken_over() {
     let shared = Shared::new();
     let (me, mut lock) = shared.join();
     for biased in [false, true] {
@@ -181,7 +181,7 @@ fn a_lock_held_by_the_dead_is_taken_over() {
                 lock.leave(&me);
                 lock.enter(&me);
             }
-            // Not dropped: as if killed inside.
+            // Not dropped, as if the process was killed inside.
             std::mem::forget((me, lock));
             0
         })
@@ -196,7 +196,7 @@ fn a_lock_held_by_the_dead_is_taken_over() {
 }
 
 #[test]
-fn a_slot_of_the_dead_is_used_again() {
+fn slot_of_a_dead_member_is_reused() {
     let shared = Shared::new();
     for _ in 0..MEMBERS + 3 {
         let mut child = Child::fork(|| {
@@ -208,14 +208,14 @@ fn a_slot_of_the_dead_is_used_again() {
         .expect("fork");
         child.wait().expect("wait");
     }
-    // The newcomer has the number of a dead holder, and is not taken for it.
+    // The new member has the number of a dead holder, and is not taken for it.
     let (_me, _lock) = shared.join();
     let (other, mut lock) = shared.join();
     lock.hold(&other).expect("free");
 }
 
 #[test]
-fn the_living_are_not_displaced() {
+fn join_keeps_live_members() {
     let shared = Shared::new();
     let members: Vec<_> = (0..MEMBERS).map(|_| shared.join()).collect();
     assert!(matches!(Membership::join(&shared.table(), shared.fence, &[]), Err(Error::Full(MEMBERS))));
@@ -224,7 +224,7 @@ fn the_living_are_not_displaced() {
 }
 
 #[test]
-fn a_notice_reaches_the_biased() {
+fn notice_reaches_the_biased_member() {
     let shared = Shared::new();
     let (me, mut lock) = shared.join();
     lock.hold(&me).expect("free");
@@ -240,7 +240,7 @@ fn a_notice_reaches_the_biased() {
 }
 
 #[test]
-fn a_member_without_a_bias_enters_by_no_word() {
+fn member_without_a_bias_enters_with_no_lock_word() {
     let shared = Shared::new();
     let (me, lock) = shared.join();
     for word in
@@ -253,7 +253,7 @@ fn a_member_without_a_bias_enters_by_no_word() {
 }
 
 #[test]
-fn nonsense_in_the_word_is_an_error_and_no_hang() {
+fn invalid_lock_word_does_not_hang() {
     let shared = Shared::new();
     let (me, mut lock) = shared.join();
     let (_other, _) = shared.join();
@@ -270,7 +270,7 @@ fn nonsense_in_the_word_is_an_error_and_no_hang() {
 }
 
 #[test]
-fn an_inner_lock_does_not_free_the_outer() {
+fn inner_lock_does_not_release_the_outer() {
     let shared = Shared::new();
     let (me, mut outer) = shared.join();
     let inner_words = Placed::at(&shared.memory, TABLE_BYTES + 512).expect("inside");
@@ -298,10 +298,10 @@ fn an_inner_lock_does_not_free_the_outer() {
     assert!(taken.load(Ordering::SeqCst));
 }
 
-/// Two ways to hold a lock: without and with a bias.
+/// The two ways to hold a lock: without a bias and with one.
 const WAYS: [bool; 2] = [false, true];
 
-/// Goes in and stays there.
+/// Enters the lock and stays inside.
 fn stay_in(me: &Membership, lock: &mut BiasedLock, biased: bool) {
     lock.hold(me).expect("free");
     if biased {
@@ -311,7 +311,7 @@ fn stay_in(me: &Membership, lock: &mut BiasedLock, biased: bool) {
 }
 
 #[test]
-fn a_call_that_is_not_to_wait_does_not() {
+fn hold_respects_its_limit() {
     for biased in WAYS {
         let shared = Shared::new();
         let ((me, mut lock), (other, mut others)) = (shared.join(), shared.join());
@@ -327,7 +327,7 @@ fn a_call_that_is_not_to_wait_does_not() {
             assert!(matches!(lock.hold(&me), Err(Error::TimedOut)));
         }
         others.leave(&other);
-        assert_eq!(others.enter(&other), biased, "what was not had is left as it was");
+        assert_eq!(others.enter(&other), biased, "a hold that fails does not change the bias");
         if biased {
             others.leave(&other);
         }
@@ -337,7 +337,7 @@ fn a_call_that_is_not_to_wait_does_not() {
 
 /// The holder may be a call of the same thread, which a signal handler has interrupted.
 #[test]
-fn a_brief_wait_ends_long_before_the_next_longer_one() {
+fn brief_limit_is_shorter_than_now() {
     for biased in WAYS {
         let shared = Shared::new();
         let ((me, mut lock), (other, mut others)) = (shared.join(), shared.join());
@@ -348,20 +348,20 @@ fn a_brief_wait_ends_long_before_the_next_longer_one() {
             assert!(matches!(lock.hold(&me), Err(Error::WouldBlock)));
             start.elapsed()
         };
-        // The shortest of several: the machine may be busy.
+        // Take the shortest of several, because the machine may be busy.
         let brief = (0..30).map(|_| refused_within(&mut lock, Limit::Brief)).min().expect("some");
         assert!(brief < Duration::from_millis(3), "{brief:?}");
         assert!(refused_within(&mut lock, Limit::Now) >= Duration::from_millis(10));
         others.leave(&other);
         me.set_limit(Limit::Brief);
-        // A bias is taken away from a member that is not inside.
+        // The bias of a member that is not inside is removed.
         lock.hold(&me).expect("it is free");
     }
 }
 
-/// A biased member that is inside while another waits without success stays alone there.
+/// The member that is inside stays alone there while another one waits without success.
 #[test]
-fn a_signal_ends_the_wait_for_a_lock() {
+fn signal_ends_the_wait_for_a_lock() {
     extern "C" fn nothing(_: libc::c_int) {}
     // SAFETY: installs a handler that does nothing, for a signal that nothing else here uses.
     unsafe { libc::signal(libc::SIGUSR1, nothing as extern "C" fn(libc::c_int) as usize) };
@@ -391,16 +391,16 @@ fn a_signal_ends_the_wait_for_a_lock() {
 
 /// The holder is stopped for longer than any waiter's limit, and then continues unaffected.
 #[test]
-fn a_stopped_holder_keeps_its_lock() {
-    a_stopped_holder_keeps_a_lock(false);
+fn stopped_holder_keeps_its_lock() {
+    check_stopped_holder(false);
 }
 
 #[test]
-fn a_stopped_holder_keeps_a_lock_with_its_bias() {
-    a_stopped_holder_keeps_a_lock(true);
+fn stopped_holder_keeps_its_bias() {
+    check_stopped_holder(true);
 }
 
-fn a_stopped_holder_keeps_a_lock(biased: bool) {
+fn check_stopped_holder(biased: bool) {
     let shared = Shared::new();
     let (me, mut lock) = shared.join();
     me.set_limit(Limit::Now);
@@ -425,14 +425,14 @@ fn a_stopped_holder_keeps_a_lock(biased: bool) {
     // SAFETY: the pid is our own child's, which is not reaped.
     unsafe { libc::kill(child.id() as libc::pid_t, libc::SIGCONT) };
     me.set_limit(Limit::Signal);
-    lock.hold(&me).expect("it comes out");
+    lock.hold(&me).expect("the holder leaves");
     shared.count().store(2, Ordering::Release);
     assert!(child.wait().expect("wait").success());
 }
 
 /// A member of another PID namespace: its death cannot be detected, so it counts as alive.
 #[test]
-fn a_foreign_holder_keeps_its_lock_until_its_side_is_gone() {
+fn holder_in_another_namespace_keeps_its_lock_until_its_side_is_gone() {
     for biased in WAYS {
         let shared = Shared::new();
         let (me, mut lock) = shared.join();
@@ -459,15 +459,15 @@ fn a_foreign_holder_keeps_its_lock_until_its_side_is_gone() {
     }
 }
 
-/// As after an exec: the same process with another program.
+/// Simulates an exec: the same process with another program.
 #[test]
-fn what_a_process_had_before_an_exec_is_free() {
+fn locks_and_slots_are_free_after_exec() {
     let shared = Shared::new();
     let table = shared.slots();
     for _ in 0..3 {
         for _ in 0..MEMBERS {
             let (me, mut lock) = shared.join();
-            lock.hold(&me).expect("whoever had it has executed another program");
+            lock.hold(&me).expect("the last holder has executed another program");
             let slot = &table[me.number() as usize - 1].0;
             slot.image.store(ProcessId::own().image() ^ 1, Ordering::Relaxed);
             std::mem::forget((me, lock));
@@ -476,7 +476,7 @@ fn what_a_process_had_before_an_exec_is_free() {
 }
 
 #[test]
-fn a_forked_child_does_not_give_up_its_parents_place() {
+fn forked_child_keeps_its_parents_membership() {
     let shared = Shared::new();
     let (me, mut lock) = shared.join();
     lock.hold(&me).expect("free");
@@ -495,9 +495,8 @@ fn a_forked_child_does_not_give_up_its_parents_place() {
     others.hold(&other).expect("free");
 }
 
-/// The words of a killed sleeper: one useless wake-up, and nothing more.
 #[test]
-fn a_killed_waiter_costs_one_wake_up() {
+fn killed_waiter_costs_one_wake_up() {
     let shared = Shared::new();
     let (me, mut lock) = shared.join();
     lock.hold(&me).expect("free");
@@ -516,13 +515,13 @@ fn a_killed_waiter_costs_one_wake_up() {
     assert_eq!(shared.words().lock.load(Ordering::Relaxed) & WAITERS, 0);
     lock.hold(&me).expect("free");
     lock.leave(&me);
-    assert!(lock.enter(&me), "biased as if nothing had been");
+    assert!(lock.enter(&me), "the lock is biased again");
     lock.leave(&me);
 }
 
 /// A member left the lock, and died before it woke the sleepers.
 #[test]
-fn a_wake_up_that_never_comes_is_not_waited_for() {
+fn waiter_gets_the_lock_without_a_wake_up() {
     let shared = Shared::new();
     let ((other, mut others), waits) = (shared.join(), AtomicBool::new(false));
     others.hold(&other).expect("free");
@@ -544,7 +543,7 @@ fn a_wake_up_that_never_comes_is_not_waited_for() {
 
 /// The word of a slot's former member is not taken for that of the next member.
 #[test]
-fn tokens_tell_one_user_of_a_slot_from_the_next() {
+fn tag_differs_between_members_of_a_slot() {
     let shared = Shared::new();
     let held = || {
         let (me, mut lock) = shared.join();
@@ -555,9 +554,8 @@ fn tokens_tell_one_user_of_a_slot_from_the_next() {
     assert!(one.0 == other.0 && one.1 != other.1, "{one:x?} {other:x?}");
 }
 
-/// Many sleepers, one after the other: each is woken.
 #[test]
-fn sleepers_wake_one_another() {
+fn each_of_many_sleepers_is_woken() {
     let shared = Shared::new();
     let (me, mut lock) = shared.join();
     lock.hold(&me).expect("free");

@@ -22,7 +22,7 @@ impl Shared {
         Placed::at(&self.0, WORDS_AT + 64).expect("inside")
     }
 
-    /// As another process that has just attached has it.
+    /// Returns the table as a process has it that has just attached.
     fn table(&self) -> Members {
         let first = Placed::slice_at(&self.0, 0, MEMBERS).expect("inside");
         Members::growing(first, self.used(), &self.0, CHUNKS_AT)
@@ -38,7 +38,7 @@ impl Shared {
 }
 
 #[test]
-fn a_full_table_grows_and_its_members_exclude_each_other() {
+fn full_table_grows() {
     let shared = Shared::new();
     let table = shared.table();
     let members: Vec<Membership> = (0..1000).map(|_| shared.join(&table).expect("it grows")).collect();
@@ -61,7 +61,7 @@ fn a_full_table_grows_and_its_members_exclude_each_other() {
 }
 
 #[test]
-fn a_dead_member_of_a_chunk_is_replaced_and_its_lock_taken_over() {
+fn lock_of_a_dead_member_in_a_chunk_is_taken_over() {
     let shared = Shared::new();
     let table = shared.table();
     let living: Vec<Membership> = (0..100).map(|_| shared.join(&table).expect("it grows")).collect();
@@ -74,7 +74,7 @@ fn a_dead_member_of_a_chunk_is_replaced_and_its_lock_taken_over() {
     })
     .expect("fork");
     child.wait().expect("wait");
-    // A process that has never met the chunk finds the holder there.
+    // A process that has not mapped the chunk yet finds the holder there.
     let me = Membership::join(&shared.table(), Fence::best(), &[]).expect("room");
     me.set_limit(Limit::Until(crate::sync::now_ns() + Duration::from_secs(10).as_nanos() as u64));
     let mut lock = BiasedLock::new(shared.lock(), 0);
@@ -84,10 +84,10 @@ fn a_dead_member_of_a_chunk_is_replaced_and_its_lock_taken_over() {
 }
 
 #[test]
-fn a_table_grows_only_for_the_living() {
+fn table_grows_only_for_live_members() {
     let shared = Shared::new();
     let table = shared.table();
-    // Half of the first part lives; the rest is taken and left by processes that end without giving their slots back.
+    // Live members have half of the first part. Processes that end without freeing their slots take the rest again and again.
     let living: Vec<Membership> = (0..MEMBERS / 2).map(|_| shared.join(&table).expect("room")).collect();
     for _ in 0..3 * MEMBERS {
         let mut child = Child::fork(|| {
@@ -102,7 +102,7 @@ fn a_table_grows_only_for_the_living() {
 }
 
 #[test]
-fn a_wrong_count_of_chunks_is_an_error_and_no_fault() {
+fn wrong_number_of_chunks_is_an_error() {
     let shared = Shared::new();
     let members: Vec<Membership> = (0..MEMBERS).map(|_| shared.join(&shared.table()).expect("room")).collect();
     for wrong in [1, 5, CHUNKS as u32, u32::MAX] {

@@ -1,12 +1,12 @@
 use super::{Crowd, LOOK_NS_MAX, Look, QUICK_IN_ROW, SPIN_NS, Slice, Stages, TIMED_OF, YIELD_NS_MAX, now_ns};
 
-/// The number of waits without a yield until the next one may yield.
+/// Returns the number of waits that must not yield until the next one may.
 fn barred(stages: &mut Stages) -> u32 {
     std::iter::repeat_with(|| stages.allowed()).take_while(|allowed| !allowed).count() as u32
 }
 
 #[test]
-fn quick_stages_bar_nothing() {
+fn quick_yields_bar_no_waits() {
     let mut stages = Stages::default();
     for _ in 0..10 {
         assert_eq!(barred(&mut stages), 0);
@@ -15,7 +15,7 @@ fn quick_stages_bar_nothing() {
 }
 
 #[test]
-fn slow_stages_bar_ever_more_waits_until_a_quick_one() {
+fn slow_yields_bar_more_and_more_waits() {
     let mut stages = Stages::default();
     let waits: Vec<u32> = (0..5)
         .map(|_| {
@@ -31,17 +31,17 @@ fn slow_stages_bar_ever_more_waits_until_a_quick_one() {
 }
 
 #[test]
-fn yields_are_timed_until_they_are_trusted_and_now_and_then_after() {
+fn quick_yields_are_timed_less_often() {
     let mut stages = Stages::default();
     let timed =
         |stages: &mut Stages, yields: u32| (0..yields).filter(|_| !stages.trusts() && stages.took(1000)).count();
     assert_eq!(timed(&mut stages, QUICK_IN_ROW), QUICK_IN_ROW as usize);
     assert_eq!(timed(&mut stages, 10 * TIMED_OF), 10);
     assert!(!stages.took(YIELD_NS_MAX + 1));
-    assert_eq!(timed(&mut stages, QUICK_IN_ROW), QUICK_IN_ROW as usize, "a slow one: from the beginning");
+    assert_eq!(timed(&mut stages, QUICK_IN_ROW), QUICK_IN_ROW as usize, "after a slow yield all are timed again");
 }
 
-/// The number of waits for a peer on another CPU that skip the spin until one spins, successfully or not.
+/// Returns the number of waits for a peer on another CPU that skip the spin before one spins, with or without success.
 fn waits_without_a_spin(stages: &mut Stages, comes: bool) -> u32 {
     for waits in 0.. {
         let mut looks = 0;
@@ -58,7 +58,7 @@ fn waits_without_a_spin(stages: &mut Stages, comes: bool) -> u32 {
 }
 
 #[test]
-fn a_spin_in_vain_bars_ever_more_spins_until_one_pays() {
+fn failed_spins_bar_more_and_more_spins() {
     let mut stages = Stages::default();
     let waits: Vec<u32> = (0..9).map(|_| waits_without_a_spin(&mut stages, false)).collect();
     assert_eq!(waits, [0, 1, 2, 4, 8, 16, 32, 64, 64]);
@@ -69,7 +69,7 @@ fn a_spin_in_vain_bars_ever_more_spins_until_one_pays() {
 }
 
 #[test]
-fn looks_in_vain_bar_the_next_wait_and_slow_yields_bar_many() {
+fn failed_checks_bar_one_wait_and_slow_yields_many() {
     let looks = |stages: &mut Stages, comes: bool| {
         let mut looks = 0;
         let stage = stages.pass_anywhere(|| {

@@ -120,7 +120,7 @@ impl Decoder<'_> {
         let is_there = chunks > 0 && (at + len) as u64 <= self.source.len();
         let more = is_there.then(|| Words::read(self.source, at, len)).flatten();
         let more = more.as_ref().map_or(&[][..], |more| more.part(0, len));
-        let slots: Vec<_> = first.chunks(SLOT).chain(more.chunks(SLOT)).map(SeenMember::of).collect();
+        let slots: Vec<_> = first.chunks(SLOT).chain(more.chunks(SLOT)).map(SeenMember::decode).collect();
         let member = |seen: &SeenMember| Member {
             pid: seen.process.pid(),
             is_visible: seen.process.is_visible(),
@@ -237,7 +237,8 @@ impl Decoder<'_> {
             [offset_of!(LaneWords, writer_lock), offset_of!(LaneWords, reader_lock), offset_of!(LaneWords, store_lock)];
         let mut index = 0;
         let locks = locks.map(|field| {
-            let lock = SeenLock::of(self.fixed.part(base + field, size_of::<BiasedLockWords>())).unwrap_or_default();
+            let lock =
+                SeenLock::decode(self.fixed.part(base + field, size_of::<BiasedLockWords>())).unwrap_or_default();
             index += 1;
             lock_of(lock, LOCKS * direction + index - 1, slots)
         });
