@@ -1,4 +1,4 @@
-//! Connections: asking for one, and accepting one.
+//! Connections: requesting and accepting them.
 
 use std::sync::atomic::Ordering;
 
@@ -22,18 +22,18 @@ pub struct Call {
     pub address: Vec<u8>,
     /// Options, as an [`OptionList`](crate::OptionList) has them.
     pub options: Vec<u8>,
-    /// Data of the user.
+    /// User data.
     pub data: Vec<u8>,
 }
 
 impl Call {
-    /// To that address, without options and data.
+    /// Makes a request to this address, without options and data.
     pub fn to(address: &[u8]) -> Call {
         Call { address: address.to_vec(), ..Call::default() }
     }
 }
 
-/// A connection that waits to be accepted.
+/// A connection that is waiting to be accepted.
 ///
 /// Source: XNS 5.2, t_listen.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,12 +41,12 @@ impl Call {
 pub struct Incoming {
     /// The caller's address, options and data.
     pub call: Call,
-    /// The number that names it in [`Endpoint::accept`] and [`Endpoint::refuse`].
+    /// The number of the connection in [`Endpoint::accept`] and [`Endpoint::refuse`].
     pub sequence: u32,
 }
 
 impl Endpoint {
-    /// Asks for a connection (t_connect), and waits until the other end has accepted. Returns what the other end has answered.
+    /// Requests a connection (t_connect), and waits until the other end has accepted it. Returns the answer of the other end.
     ///
     /// ```
     /// use headwater_xti::{Binding, Call, EndpointOptions, SendFlags};
@@ -72,7 +72,7 @@ impl Endpoint {
     /// ```
     ///
     /// # Errors
-    /// TNODATA for an endpoint that does not wait, and TSYSERR with `EINTR` after a signal: the connection is asked for, and
+    /// TNODATA if the endpoint is non-blocking, and TSYSERR with `EINTR` after a signal: the request continues, and
     /// [`Endpoint::receive_connect`] gets the answer. TLOOK if it is refused ([`Endpoint::receive_disconnect`]). TBADADDR, TBADOPT,
     /// TBADDATA, TACCES, TADDRBUSY of the provider; TNOTSUPPORT; TOUTSTATE.
     #[doc(alias = "t_connect")]
@@ -86,17 +86,17 @@ impl Endpoint {
         let request = Primitive::ConnReq { destination: &call.address, options: &call.options };
         self.line.ask(request, data_part(&call.data))?;
         self.set_state(next);
-        // Also where the answer is there already: a program fetches it in one way, however fast the other end is.
+        // Also if the answer has already arrived, so that the program fetches it in the same way however fast the other end is.
         if self.stream().is_nonblocking() && !self.line.is_in_front(Look::Disconnect)? {
             return Err(TransportError::NoData.into());
         }
         self.receive_connect()
     }
 
-    /// Waits until the other end has accepted (t_rcvconnect), after a [`Endpoint::connect`] that did not.
+    /// Waits until the other end has accepted (t_rcvconnect), after an [`Endpoint::connect`] that did not wait.
     ///
     /// # Errors
-    /// TNODATA for an endpoint that does not wait; TLOOK if the connection is refused; TNOTSUPPORT; TOUTSTATE; TSYSERR.
+    /// TNODATA if the endpoint is non-blocking; TLOOK if the connection is refused; TNOTSUPPORT; TOUTSTATE; TSYSERR.
     #[doc(alias = "t_rcvconnect")]
     pub fn receive_connect(&self) -> Result<Call> {
         self.check_service(WITH_CONNECTIONS)?;
@@ -114,8 +114,8 @@ impl Endpoint {
     /// Waits for a request for a connection (t_listen).
     ///
     /// # Errors
-    /// TBADQLEN if the endpoint was not bound to listen; TQFULL if as many wait as may; TNODATA for an endpoint that does not wait;
-    /// TLOOK if a connection that waits has ended ([`Endpoint::receive_disconnect`]); TNOTSUPPORT; TOUTSTATE; TSYSERR.
+    /// TBADQLEN if the endpoint was not bound to listen; TQFULL if the queue of connections is full; TNODATA if the endpoint is
+    /// non-blocking; TLOOK if a waiting connection has ended ([`Endpoint::receive_disconnect`]); TNOTSUPPORT; TOUTSTATE; TSYSERR.
     #[doc(alias = "t_listen")]
     pub fn listen(&self) -> Result<Incoming> {
         self.check_service(WITH_CONNECTIONS)?;
@@ -135,12 +135,12 @@ impl Endpoint {
         Ok(Incoming { call, sequence })
     }
 
-    /// Accepts a connection (t_accept): from now on `acceptor` has it, which may be this endpoint.
+    /// Accepts a connection at `acceptor`, which may be this endpoint (t_accept).
     ///
     /// # Errors
-    /// TLOOK if another connection is asked for, or this one has ended, and this endpoint is to accept it; TINDOUT if others wait
-    /// then; TBADSEQ; TPROVMISMATCH, TRESQLEN, TRESADDR for an acceptor that cannot; TOUTSTATE of either; TBADOPT, TBADDATA,
-    /// TACCES, TNOTSUPPORT, TSYSERR.
+    /// If `acceptor` is this endpoint: TLOOK if another connection is requested or this one has ended, and TINDOUT if other
+    /// connections are waiting. TBADSEQ; TPROVMISMATCH, TRESQLEN, TRESADDR if `acceptor` cannot accept it; TOUTSTATE of either
+    /// endpoint; TBADOPT, TBADDATA, TACCES, TNOTSUPPORT, TSYSERR.
     #[doc(alias = "t_accept")]
     pub fn accept(&self, acceptor: &Endpoint, sequence: u32, call: &Call) -> Result<()> {
         self.check_service(WITH_CONNECTIONS)?;
@@ -174,14 +174,14 @@ impl Endpoint {
         Ok(())
     }
 
-    /// TLOOK instead of another error, if a disconnection is its reason.
+    /// Converts an error to TLOOK if a disconnection is its reason.
     pub(crate) fn or_look(&self, error: XtiError) -> XtiError {
         let has_ended = matches!(error.t_errno, TransportError::BadSequence | TransportError::OutOfState)
             && self.line.is_in_front(Look::Disconnect).unwrap_or(false);
         if has_ended { TransportError::Look.into() } else { error }
     }
 
-    /// TBADDATA for more data than the transport carries with a primitive.
+    /// Fails with TBADDATA if there is more data than the transport allows with a primitive.
     pub(crate) fn check_data(&self, len: usize, max: i32) -> Result<()> {
         let fits = match max {
             -1 => true,
@@ -191,7 +191,7 @@ impl Endpoint {
     }
 }
 
-/// The data part of a message; None: it has none.
+/// Returns the data part of a message; `None` if it is empty.
 pub(crate) fn data_part(data: &[u8]) -> Option<&[u8]> {
     (!data.is_empty()).then_some(data)
 }

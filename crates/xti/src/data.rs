@@ -11,7 +11,7 @@ use crate::error::{Result, XtiError};
 use crate::line::ControlRoom;
 use crate::state::Event;
 
-/// How data are sent.
+/// Flags for sending data.
 ///
 /// Source: XNS 5.2, t_snd.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -19,7 +19,7 @@ use crate::state::Event;
 pub struct SendFlags {
     /// The message continues in the next call (T_MORE).
     pub more: bool,
-    /// Expedited data (T_EXPEDITED).
+    /// The data is expedited (T_EXPEDITED).
     pub expedited: bool,
 }
 
@@ -30,27 +30,27 @@ impl SendFlags {
     pub const EXPEDITED: SendFlags = SendFlags { more: false, expedited: true };
 }
 
-/// What was received.
+/// The size and the flags of received data.
 ///
 /// Source: XNS 5.2, t_rcv.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ReceivedData {
-    /// Bytes of data.
+    /// The number of bytes.
     pub len: usize,
     /// The message continues in the next call (T_MORE).
     pub more: bool,
-    /// Expedited data (T_EXPEDITED).
+    /// The data is expedited (T_EXPEDITED).
     pub expedited: bool,
 }
 
 impl Endpoint {
-    /// Sends data on a connection (t_snd). Returns how many bytes: fewer than all only if the endpoint does not wait and the
-    /// other end has no room for the rest, or a signal has come.
+    /// Sends data over a connection (t_snd). Returns the number of bytes sent. It is less than the length of `data` only if a signal
+    /// has arrived, or if the endpoint is non-blocking and there is no room for the rest.
     ///
     /// # Errors
-    /// TFLOW for an endpoint that does not wait, if there is no room; TLOOK if the connection has ended; TBADDATA for no bytes, where
-    /// the transport sends no empty messages, or more than its longest; TNOTSUPPORT, TOUTSTATE, TSYSERR.
+    /// TFLOW if the endpoint is non-blocking and there is no room; TLOOK if the connection has ended; TBADDATA if the data is longer
+    /// than the longest message, or is empty and the transport sends no empty messages; TNOTSUPPORT, TOUTSTATE, TSYSERR.
     #[doc(alias = "t_snd")]
     pub fn send(&self, data: &[u8], flags: SendFlags) -> Result<usize> {
         self.check_service(WITH_CONNECTIONS)?;
@@ -83,7 +83,7 @@ impl Endpoint {
         }
     }
 
-    /// Notes a TFLOW, whose end is an event.
+    /// Records a TFLOW, whose end will be an event.
     pub(crate) fn noting_flow(&self, error: XtiError, expedited: bool) -> XtiError {
         if error.t_errno == TransportError::Flow {
             self.full[usize::from(expedited)].store(true, Ordering::Relaxed);
@@ -94,7 +94,7 @@ impl Endpoint {
     /// Sends several pieces as if they were one (t_sndv).
     ///
     /// # Errors
-    /// TBADDATA for more than [`VECTOR_MAX`] pieces; else as [`Endpoint::send`].
+    /// TBADDATA for more than [`VECTOR_MAX`] pieces; those of [`Endpoint::send`].
     #[doc(alias = "t_sndv")]
     pub fn send_vectored(&self, pieces: &[IoSlice<'_>], flags: SendFlags) -> Result<usize> {
         match pieces {
@@ -103,10 +103,10 @@ impl Endpoint {
         }
     }
 
-    /// Receives data of a connection (t_rcv), and waits for some.
+    /// Receives data from a connection (t_rcv), and waits for some.
     ///
     /// # Errors
-    /// TNODATA for an endpoint that does not wait; TLOOK if the other end has ended the connection or its direction; TNOTSUPPORT,
+    /// TNODATA if the endpoint is non-blocking; TLOOK if the other end has ended the connection or its direction; TNOTSUPPORT,
     /// TOUTSTATE, TSYSERR.
     #[doc(alias = "t_rcv")]
     pub fn receive(&self, data: &mut [u8]) -> Result<ReceivedData> {
@@ -115,7 +115,7 @@ impl Endpoint {
         let mut room = ControlRoom::new();
         let arrived = self.line.receive(&mut room, data)?;
         let (expedited, goes_on) = match arrived.control.map(Primitive::decode) {
-            // The rest of a message; or a write(2) of the other end, which is a message of its own.
+            // The rest of a message, or the message of a write(2) of the other end.
             None => (arrived.expedited, self.goes_on[usize::from(arrived.expedited)].load(Ordering::Relaxed)),
             Some(Ok(Primitive::DataInd { more })) => (false, more),
             Some(Ok(Primitive::ExdataInd { more })) => (true, more),
@@ -129,13 +129,13 @@ impl Endpoint {
     /// Receives into several buffers as if they were one (t_rcvv).
     ///
     /// # Errors
-    /// TBADDATA for more than [`VECTOR_MAX`] buffers; else as [`Endpoint::receive`].
+    /// TBADDATA for more than [`VECTOR_MAX`] buffers; those of [`Endpoint::receive`].
     #[doc(alias = "t_rcvv")]
     pub fn receive_vectored(&self, buffers: &mut [IoSliceMut<'_>]) -> Result<ReceivedData> {
         scattered(buffers, |data| self.receive(data).map(|received| (received, received.len)))
     }
 
-    /// A connection begins.
+    /// Resets the flags of data at the beginning of a connection.
     pub(crate) fn begin_data(&self) {
         for flag in self.goes_on.iter().chain(&self.full) {
             flag.store(false, Ordering::Relaxed);
@@ -143,7 +143,7 @@ impl Endpoint {
     }
 }
 
-/// T_DATA_REQ or T_EXDATA_REQ, without memory from the heap.
+/// Encodes T_DATA_REQ or T_EXDATA_REQ without allocating.
 fn data_request(number: PrimitiveNumber, more: bool) -> [u8; 8] {
     let mut bytes = [0; 8];
     bytes[..4].copy_from_slice(&number.value().to_ne_bytes());
@@ -151,7 +151,7 @@ fn data_request(number: PrimitiveNumber, more: bool) -> [u8; 8] {
     bytes
 }
 
-/// The pieces as one.
+/// Joins the pieces.
 pub(crate) fn gathered(pieces: &[IoSlice<'_>]) -> Result<Vec<u8>> {
     if pieces.len() > VECTOR_MAX {
         return Err(TransportError::BadData.into());
@@ -159,7 +159,7 @@ pub(crate) fn gathered(pieces: &[IoSlice<'_>]) -> Result<Vec<u8>> {
     Ok(pieces.iter().flat_map(|piece| piece.iter().copied()).collect())
 }
 
-/// Receives into one buffer, and fills several from it. `receive` returns how many bytes as well.
+/// Receives into one buffer, and copies the bytes to several. `receive` also returns the number of bytes.
 pub(crate) fn scattered<T>(
     buffers: &mut [IoSliceMut<'_>],
     receive: impl FnOnce(&mut [u8]) -> Result<(T, usize)>,

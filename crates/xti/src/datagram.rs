@@ -1,4 +1,4 @@
-//! Datagrams, and their errors. Sending and receiving one takes no memory from the heap, unless its address and options are long.
+//! Datagrams and their errors. Sending and receiving a datagram does not allocate, unless its address and options are long.
 
 use std::io::{IoSlice, IoSliceMut};
 
@@ -10,20 +10,20 @@ use crate::error::{Result, XtiError};
 use crate::line::ControlRoom;
 use crate::state::Event;
 
-/// A datagram that was received into the caller's buffers: how many bytes of each.
+/// The sizes of a datagram that was received into the caller's buffers.
 ///
 /// Source: XNS 5.2, t_rcvudata.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 #[doc(alias = "t_unitdata")]
 pub struct Datagram {
-    /// Of the sender's address. 0 for the rest of a datagram.
+    /// The length of the sender's address in bytes; 0 for the rest of a datagram.
     pub address: usize,
-    /// Of options.
+    /// The length of the options in bytes.
     pub options: usize,
-    /// Of data.
+    /// The length of the data in bytes.
     pub data: usize,
-    /// More of it waits, which the next call receives (T_MORE).
+    /// The next call receives the rest of the datagram (T_MORE).
     pub more: bool,
 }
 
@@ -34,20 +34,20 @@ pub struct Datagram {
 #[non_exhaustive]
 #[doc(alias = "t_uderr")]
 pub struct DatagramError {
-    /// Where it was sent to.
+    /// The destination of the datagram.
     pub address: Vec<u8>,
-    /// The options with which it was sent.
+    /// The options of the datagram.
     pub options: Vec<u8>,
-    /// The error, whose numbers are the transport's. The loop-back transports have those of errno.
+    /// The error. The transport defines the numbers; those of the loop-back transports are errno.
     pub error: u32,
 }
 
 /// The transports that have datagrams.
 const WITH_DATAGRAMS: &[Service] = &[Service::Datagrams];
-/// Bytes of T_UNITDATA_REQ before its parts.
+/// The length of T_UNITDATA_REQ before its parts, in bytes.
 const HEADER: usize = 20;
-/// Control parts up to these lengths are made without memory from the heap: those with an address of the Internet, and nearly all. Each
-/// byte of the room is written first, and a sender's stores wait for those into shared memory before them.
+/// Control parts up to these two lengths are encoded without allocating: those with an Internet address, and nearly all others. There
+/// are two lengths because each byte of the buffer is written first, and these stores delay the sender.
 const SHORTEST: usize = 64;
 const SHORT: usize = 256;
 
@@ -55,10 +55,10 @@ impl Endpoint {
     /// Sends a datagram (t_sndudata).
     ///
     /// # Errors
-    /// TFLOW for an endpoint that does not wait, if there is no room; TLOOK, whether or not it waits, if the transport keeps no
-    /// further error of a datagram until some are [fetched](Endpoint::receive_error); TBADDATA for more bytes than the transport carries, or none where
-    /// it carries no empty datagram; TBADADDR without an address; TNOTSUPPORT, TOUTSTATE, TSYSERR. That the datagram
-    /// did not arrive is an event ([`Endpoint::receive_error`]).
+    /// TFLOW if the endpoint is non-blocking and there is no room; TLOOK, also if it is blocking, if the transport can store no further
+    /// error of a datagram until some are [fetched](Endpoint::receive_error); TBADDATA if the data is longer than the transport
+    /// allows, or is empty and the transport has no empty datagrams; TBADADDR without an address; TNOTSUPPORT, TOUTSTATE, TSYSERR. A
+    /// datagram that is not delivered is an event ([`Endpoint::receive_error`]).
     #[doc(alias = "t_sndudata")]
     pub fn send_to(&self, address: &[u8], options: &[u8], data: &[u8]) -> Result<()> {
         self.check_service(WITH_DATAGRAMS)?;
@@ -67,7 +67,7 @@ impl Endpoint {
             return Err(TransportError::BadData.into());
         }
         if self.check_data(data.len(), self.info.tsdu).is_err() {
-            // The longest datagram may be another one since the endpoint has its address.
+            // The limit may have changed when the endpoint was bound.
             self.check_data(data.len(), self.info()?.tsdu)?;
         }
         if address.is_empty() || self.info.address >= 0 && address.len() > self.info.address.cast_unsigned() as usize {
@@ -89,14 +89,14 @@ impl Endpoint {
         }
     }
 
-    /// The error of a datagram that the provider has not taken: TLOOK if it was refused because errors of datagrams wait to be
-    /// fetched. None: the other thread that has fetched them has made room.
+    /// Converts the error of a datagram that the provider has not taken. It is TLOOK if errors of datagrams must be fetched first.
+    /// Returns `None` if another thread has fetched them, and the caller must try again.
     #[cold]
     fn refused(&self, error: XtiError) -> Result<Option<XtiError>> {
         let (event, waits) = (self.line.look_now()?, !self.line.stream.is_nonblocking());
         Ok(match event {
             Some(Look::DatagramError) => Some(TransportError::Look.into()),
-            // Datagrams are before the errors: the program has to receive those first.
+            // Datagrams are in front of the errors: the program must receive them first.
             Some(_) if waits || self.line.has_room(false)? => Some(TransportError::Look.into()),
             None if waits => {
                 std::thread::yield_now();
@@ -121,7 +121,7 @@ impl Endpoint {
     /// Sends several pieces as one datagram (t_sndvudata).
     ///
     /// # Errors
-    /// TBADDATA for more than [`VECTOR_MAX`](crate::VECTOR_MAX) pieces; else as [`Endpoint::send_to`].
+    /// TBADDATA for more than [`VECTOR_MAX`](crate::VECTOR_MAX) pieces; those of [`Endpoint::send_to`].
     #[doc(alias = "t_sndvudata")]
     pub fn send_vectored_to(&self, address: &[u8], options: &[u8], pieces: &[IoSlice<'_>]) -> Result<()> {
         match pieces {
@@ -130,12 +130,12 @@ impl Endpoint {
         }
     }
 
-    /// Receives a datagram (t_rcvudata), and waits for one. A buffer of no bytes for the address or the options means that they are
-    /// not wanted. Data that do not fit wait for the next call, which gets no address and no options.
+    /// Receives a datagram (t_rcvudata), and waits for one. An empty buffer means that the address or the options are not wanted. If
+    /// the data does not fit, the next call receives the rest, without address and options.
     ///
     /// # Errors
-    /// TNODATA for an endpoint that does not wait; TBUFOVFLW if the address or the options do not fit: the datagram is then
-    /// discarded; TLOOK if a datagram could not be sent ([`Endpoint::receive_error`]); TNOTSUPPORT, TOUTSTATE, TSYSERR.
+    /// TNODATA if the endpoint is non-blocking; TBUFOVFLW if the address or the options do not fit: then the datagram is discarded;
+    /// TLOOK if a datagram was not delivered ([`Endpoint::receive_error`]); TNOTSUPPORT, TOUTSTATE, TSYSERR.
     #[doc(alias = "t_rcvudata")]
     pub fn receive_from(&self, address: &mut [u8], options: &mut [u8], data: &mut [u8]) -> Result<Datagram> {
         self.check_service(WITH_DATAGRAMS)?;
@@ -156,7 +156,7 @@ impl Endpoint {
         Ok(Datagram { address, options, data: arrived.data, more: arrived.more })
     }
 
-    /// Drops the rest of a datagram that was begun.
+    /// Drops the rest of a datagram.
     fn discard_rest(&self) -> Result<()> {
         let (mut room, mut sink) = (ControlRoom::new(), [0; 4096]);
         while self.line.receive(&mut room, &mut sink)?.more {}
@@ -166,7 +166,7 @@ impl Endpoint {
     /// Receives a datagram's data into several buffers as if they were one (t_rcvvudata).
     ///
     /// # Errors
-    /// TBADDATA for more than [`VECTOR_MAX`](crate::VECTOR_MAX) buffers; else as [`Endpoint::receive_from`].
+    /// TBADDATA for more than [`VECTOR_MAX`](crate::VECTOR_MAX) buffers; those of [`Endpoint::receive_from`].
     #[doc(alias = "t_rcvvudata")]
     pub fn receive_vectored_from(
         &self,
@@ -195,7 +195,7 @@ impl Endpoint {
     }
 }
 
-/// T_UNITDATA_REQ, if it is short.
+/// Encodes T_UNITDATA_REQ if it fits `room`; otherwise `None`.
 fn short_request<'r>(room: &'r mut [u8], address: &[u8], options: &[u8]) -> Option<&'r [u8]> {
     let options_at = (HEADER + address.len()).next_multiple_of(4);
     let end = options_at + options.len();
@@ -212,7 +212,7 @@ fn short_request<'r>(room: &'r mut [u8], address: &[u8], options: &[u8]) -> Opti
     Some(&room[..end])
 }
 
-/// Copies a part, if it is wanted. None: it does not fit.
+/// Copies a part if it is wanted, and returns its length; `None` if it does not fit.
 fn copied(part: &[u8], buffer: &mut [u8]) -> Option<usize> {
     if buffer.is_empty() {
         return Some(0);

@@ -1,4 +1,4 @@
-//! An endpoint: opening, binding, its state, events, addresses and options.
+//! An endpoint: opening and binding it, its state, events, addresses and options.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
@@ -14,14 +14,14 @@ use crate::options::OptionList;
 use crate::state::{Event, State};
 use headwater_streams::tpi::TransportError;
 
-/// How many pieces a call takes that gathers or scatters data (T_IOV_MAX).
+/// The largest number of pieces of a call that gathers or scatters data (T_IOV_MAX).
 #[doc(alias = "T_IOV_MAX")]
 pub const VECTOR_MAX: usize = 16;
 
-/// A driver that has not answered its first question after this time is taken for no transport. A transport answers at once.
+/// The time after which a driver that has not answered the first request counts as no transport. A transport answers at once.
 const FIRST_ANSWER: IoctlTimeout = IoctlTimeout::After(Duration::from_secs(3));
 
-/// How an endpoint is opened.
+/// Options for opening an endpoint.
 ///
 /// ```
 /// use headwater_xti::{EndpointOptions, TransportError};
@@ -37,7 +37,7 @@ pub struct EndpointOptions {
 }
 
 impl EndpointOptions {
-    /// The usual directory of devices, and calls that wait.
+    /// Makes options with the usual directory of devices, and with calls that wait.
     pub fn new() -> EndpointOptions {
         EndpointOptions::default()
     }
@@ -59,13 +59,13 @@ impl EndpointOptions {
     /// Opens a new endpoint of a transport, by the name of its driver: "ticlts", "ticots", "ticotsord".
     ///
     /// # Errors
-    /// TBADNAME for a driver that is not known; TSYSERR with the error of the open, and `ENXIO` for a driver that is no transport.
+    /// TBADNAME if the driver is not known; TSYSERR with the error of the open, or with `ENXIO` if the driver is not a transport.
     #[doc(alias = "t_open")]
     pub fn open(&self, transport: &str) -> Result<Endpoint> {
-        Endpoint::of(self.open_stream(transport)?)
+        Endpoint::from_stream(self.open_stream(transport)?)
     }
 
-    /// A stream to a transport's driver.
+    /// Opens a stream to the driver of a transport.
     pub(crate) fn open_stream(&self, transport: &str) -> Result<Stream> {
         if !known_drivers().contains(&transport) {
             return Err(TransportError::BadName.into());
@@ -74,31 +74,31 @@ impl EndpointOptions {
     }
 }
 
-/// What an endpoint is bound to.
+/// The address of an endpoint, and the length of its queue of connections.
 ///
 /// Source: XNS 5.2, t_bind.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 #[doc(alias = "t_bind")]
 pub struct Binding {
-    /// The address. Of no bytes in a request: the provider chooses one.
+    /// The address. If it is empty in a request, the provider chooses one.
     pub address: Vec<u8>,
-    /// How many connections may wait to be accepted (qlen). 0: the endpoint does not listen.
+    /// The number of connections that may wait to be accepted (qlen); 0 if the endpoint does not listen.
     pub waiting: u32,
 }
 
 impl Binding {
-    /// An address that the provider chooses.
+    /// Requests an address that the provider chooses.
     pub fn any() -> Binding {
         Binding::default()
     }
 
-    /// This address.
+    /// Requests this address.
     pub fn to(address: &[u8]) -> Binding {
         Binding { address: address.to_vec(), waiting: 0 }
     }
 
-    /// Listens, with so many connections that may wait.
+    /// Also requests to listen, with up to `waiting` connections in the queue.
     #[must_use]
     pub fn listening(self, waiting: u32) -> Binding {
         Binding { waiting, ..self }
@@ -115,21 +115,21 @@ impl Binding {
 pub struct Info {
     /// The longest address.
     pub address: i32,
-    /// The most options.
+    /// The longest options.
     pub options: i32,
-    /// The longest message (TSDU). 0: a stream of bytes without boundaries.
+    /// The longest message (TSDU); 0 for a stream of bytes without boundaries.
     pub tsdu: i32,
     /// The longest expedited message (ETSDU).
     pub etsdu: i32,
-    /// The most data with a request for a connection.
+    /// The longest data of a request for a connection.
     pub connect_data: i32,
-    /// The most data with a disconnection.
+    /// The longest data of a disconnection.
     pub disconnect_data: i32,
-    /// The most data of one message to the provider; longer ones are cut.
+    /// The longest data of one message to the provider. Longer data is split.
     pub tidu: i32,
     /// The kind of service.
     pub service: Service,
-    /// Whether messages of no bytes are sent (T_SENDZERO).
+    /// True if empty messages can be sent (T_SENDZERO).
     pub sends_zero: bool,
 }
 
@@ -161,19 +161,19 @@ pub enum Look {
     /// The connection was accepted.
     #[doc(alias = "T_CONNECT")]
     Connect = 0x02,
-    /// Data.
+    /// Data has arrived.
     #[doc(alias = "T_DATA")]
     Data = 0x04,
-    /// Expedited data.
+    /// Expedited data has arrived.
     #[doc(alias = "T_EXDATA")]
     ExpeditedData = 0x08,
-    /// A disconnection.
+    /// The connection has ended.
     #[doc(alias = "T_DISCONNECT")]
     Disconnect = 0x10,
-    /// The error of a datagram.
+    /// A datagram was not delivered.
     #[doc(alias = "T_UDERR")]
     DatagramError = 0x40,
-    /// The other end has ended its direction in order.
+    /// The other end has ended its direction by an orderly release.
     #[doc(alias = "T_ORDREL")]
     Release = 0x80,
     /// There is room for data after TFLOW.
@@ -185,8 +185,8 @@ pub enum Look {
 }
 
 impl Look {
-    /// The event that an indication is.
-    pub(crate) fn of(number: PrimitiveNumber) -> Option<Look> {
+    /// Returns the event of an indication.
+    pub(crate) fn from_primitive(number: PrimitiveNumber) -> Option<Look> {
         Some(match number {
             PrimitiveNumber::ConnInd => Look::Listen,
             PrimitiveNumber::ConnCon => Look::Connect,
@@ -197,21 +197,21 @@ impl Look {
         })
     }
 
-    /// Its number, which XNS gives it.
+    /// Returns the number of the event in XNS.
     pub const fn number(self) -> i32 {
         self as i32
     }
 }
 
-/// The addresses of both ends (t_getprotaddr). One that is not there has no bytes.
+/// The addresses of both ends (t_getprotaddr). An address that does not exist is empty.
 ///
 /// Source: XNS 5.2, t_getprotaddr.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Addresses {
-    /// The own address.
+    /// The address of this endpoint.
     pub local: Vec<u8>,
-    /// The other end's of the connection.
+    /// The address of the other end of the connection.
     pub remote: Vec<u8>,
 }
 
@@ -232,27 +232,27 @@ pub struct Addresses {
 pub struct Endpoint {
     pub(crate) line: Line,
     pub(crate) info: Info,
-    /// The user's state. Written by the call that has succeeded.
+    /// The state that the user knows. Written by the call that has succeeded.
     state: AtomicU8,
-    /// How many connections wait to be accepted, of which the user knows.
+    /// The number of connections that the user knows and that wait to be accepted.
     pub(crate) callers: AtomicU32,
-    /// How many may wait.
+    /// The largest number of such connections.
     pub(crate) waiting_max: AtomicU32,
-    /// A TFLOW was returned, and its end was not told yet: of data, of expedited data.
+    /// Set if TFLOW was returned, and the event that ends it was not reported yet: for data, for expedited data.
     pub(crate) full: [AtomicBool; 2],
-    /// The message that is being received continues: of data, of expedited data.
+    /// Set if the message that is being received continues: for data, for expedited data.
     pub(crate) goes_on: [AtomicBool; 2],
 }
 
 impl Endpoint {
-    /// The endpoint of a stream that ends in a transport's driver, which this or another process has opened (t_sync). The state is
-    /// found out from the provider, and from what waits at the stream head. The module `timod` is pushed if the stream does not
-    /// have it.
+    /// Makes an endpoint from a stream that ends in the driver of a transport (t_sync). This or another process has opened the
+    /// stream. The state follows from that of the provider, and from the messages at the stream head. The module `timod` is pushed
+    /// if the stream does not have it.
     ///
     /// # Errors
-    /// TBADF if the stream ends in no transport; TSTATECHNG while another call changes the state.
+    /// TBADF if the stream does not end in a transport; TSTATECHNG while another call changes the state.
     #[doc(alias = "t_sync")]
-    pub fn of(stream: Stream) -> Result<Endpoint> {
+    pub fn from_stream(stream: Stream) -> Result<Endpoint> {
         let pushed = !stream.modules().find("timod")?;
         if pushed {
             stream.push("timod")?;
@@ -276,9 +276,9 @@ impl Endpoint {
         Ok(endpoint)
     }
 
-    /// Takes the provider's state over. The provider is ahead of the user by what waits at the stream head.
+    /// Sets the state from that of the provider. The provider is ahead of the user by the messages at the stream head.
     fn adopt(&self, provider: tpi::State) -> Result<State> {
-        let state = State::of_provider(provider).ok_or(TransportError::StateChanging)?;
+        let state = State::from_provider(provider).ok_or(TransportError::StateChanging)?;
         let state = match (state, self.line.look()?) {
             (State::Listening, Some(Look::Listen)) => State::Idle,
             (State::Connected | State::Released, Some(Look::Connect)) => State::Connecting,
@@ -290,7 +290,7 @@ impl Endpoint {
         Ok(state)
     }
 
-    /// Finds the state out anew, after a fork, say (t_sync).
+    /// Reads the state from the provider again, for instance after a fork (t_sync).
     ///
     /// # Errors
     /// TSTATECHNG while another call changes the state.
@@ -298,26 +298,26 @@ impl Endpoint {
     pub fn sync(&self) -> Result<State> {
         let (_, provider, _) = capabilities(&self.line)?;
         let known = self.state();
-        // What this process has done and received itself it knows better.
-        if State::of_provider(provider) == Some(known) {
+        // If both agree, the state stays: this process knows best what it has done and received.
+        if State::from_provider(provider) == Some(known) {
             return Ok(known);
         }
         self.adopt(provider)
     }
 
-    /// The stream, for poll(2) say.
+    /// Returns the stream, for instance for poll(2).
     pub fn stream(&self) -> &Stream {
         &self.line.stream
     }
 
-    /// The state (t_getstate).
+    /// Returns the state (t_getstate).
     #[doc(alias = "t_getstate")]
     #[inline]
     pub fn state(&self) -> State {
-        State::of(self.state.load(Ordering::Acquire))
+        State::from_number(self.state.load(Ordering::Acquire))
     }
 
-    /// The state after an event, if it can happen now.
+    /// Returns the state after an event, or TOUTSTATE if the event cannot happen now.
     #[inline]
     pub(crate) fn check(&self, event: Event) -> Result<State> {
         self.state().after(event).ok_or_else(|| TransportError::OutOfState.into())
@@ -331,8 +331,8 @@ impl Endpoint {
         if services.contains(&self.info.service) { Ok(()) } else { Err(TransportError::NotSupported.into()) }
     }
 
-    /// The sizes and the service of the transport (t_getinfo). They may change with options and connections, so the provider is
-    /// asked.
+    /// Returns the sizes and the service of the transport (t_getinfo). They may change with options and connections, so the provider
+    /// is asked.
     ///
     /// # Errors
     /// TSYSERR with the error of the stream.
@@ -341,17 +341,17 @@ impl Endpoint {
         Ok(capabilities(&self.line)?.0.into())
     }
 
-    /// The sizes of the transport when this endpoint was made, without asking the provider again.
+    /// Returns the sizes and the service of the transport as they were when this endpoint was made. Does not ask the provider.
     pub fn first_info(&self) -> &Info {
         &self.info
     }
 
-    /// The number by which the endpoint is named to accept a connection.
+    /// Returns the number that names this endpoint as an acceptor of connections.
     pub(crate) fn acceptor(&self) -> Result<u32> {
         Ok(capabilities(&self.line)?.2)
     }
 
-    /// Takes an address (t_bind). Returns the address, and how many connections may wait.
+    /// Binds the endpoint (t_bind). Returns the address, and the number of connections that may wait.
     ///
     /// # Errors
     /// TADDRBUSY, TBADADDR, TNOADDR, TACCES of the provider; TOUTSTATE unless the endpoint is unbound; TSYSERR.
@@ -368,10 +368,10 @@ impl Endpoint {
         Ok(Binding { address: address.to_vec(), waiting })
     }
 
-    /// Gives the address up (t_unbind). What waits at the stream head is discarded.
+    /// Gives up the address (t_unbind). Messages at the stream head are discarded.
     ///
     /// # Errors
-    /// TLOOK if a connection is asked for or a datagram waits; TOUTSTATE unless the endpoint is idle; TSYSERR.
+    /// TLOOK if a request for a connection or a datagram is waiting; TOUTSTATE unless the endpoint is idle; TSYSERR.
     #[doc(alias = "t_unbind")]
     pub fn unbind(&self) -> Result<()> {
         let next = self.check(Event::Unbind)?;
@@ -384,7 +384,7 @@ impl Endpoint {
         Ok(())
     }
 
-    /// The addresses of both ends (t_getprotaddr).
+    /// Returns the addresses of both ends (t_getprotaddr).
     ///
     /// # Errors
     /// TSYSERR with the error of the stream.
@@ -399,7 +399,7 @@ impl Endpoint {
         }
     }
 
-    /// Asks for options or changes them (t_optmgmt). Returns them with the status of each, and the worst status.
+    /// Reads or changes options (t_optmgmt). Returns them with the status of each, and the worst status.
     ///
     /// ```
     /// use headwater_streams::tpi::XTI_GENERIC;
@@ -433,7 +433,7 @@ impl Endpoint {
         }
     }
 
-    /// The event that waits, if there is one (t_look).
+    /// Returns the event that is in front, if there is one (t_look).
     ///
     /// # Errors
     /// TSYSERR with the error of the stream.
@@ -453,7 +453,7 @@ impl Endpoint {
     }
 }
 
-/// The answer to the first question to a driver, which may be no transport: TBADF.
+/// Asks a driver for the first time. Fails with TBADF if it is not a transport.
 pub(crate) fn first_answer(stream: &Stream) -> Result<(ProviderInfo, tpi::State, u32)> {
     capabilities_within(FIRST_ANSWER, stream).map_err(|error| match error.errno {
         // No provider has answered.
@@ -462,7 +462,7 @@ pub(crate) fn first_answer(stream: &Stream) -> Result<(ProviderInfo, tpi::State,
     })
 }
 
-/// The sizes, the state and the name for accepting, in one question.
+/// Asks for the sizes, the state and the acceptor number in one request.
 fn capabilities(line: &Line) -> Result<(ProviderInfo, tpi::State, u32)> {
     capabilities_within(IoctlTimeout::Usual, &line.stream)
 }

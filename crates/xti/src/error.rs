@@ -1,4 +1,4 @@
-//! Why a call fails: t_errno, and errno beside TSYSERR.
+//! Errors of calls: t_errno, and errno for TSYSERR.
 
 use std::fmt;
 
@@ -30,13 +30,13 @@ pub struct XtiError {
 }
 
 impl XtiError {
-    /// A system error (TSYSERR).
+    /// Makes a system error (TSYSERR).
     #[doc(alias = "TSYSERR")]
     pub const fn system(errno: Errno) -> XtiError {
         XtiError { t_errno: TransportError::System, errno: Some(errno) }
     }
 
-    /// The text of an error (t_strerror). A number that is no error has one too.
+    /// Returns the text of an error (t_strerror). An unknown number has a text too.
     ///
     /// ```
     /// assert_eq!(headwater_xti::XtiError::text(9), "an event requires attention");
@@ -112,7 +112,7 @@ impl fmt::Display for XtiError {
 
 impl std::error::Error for XtiError {}
 
-/// The error of a call that would have to wait, or of another kind.
+/// Converts an error of the stream. If the call would have to wait, the result is the given error.
 pub(crate) fn or_if_it_waits(error: headwater_streams::Error, waits: TransportError) -> XtiError {
     if error.errno() == Errno::Again { waits.into() } else { error.into() }
 }

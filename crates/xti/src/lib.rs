@@ -1,4 +1,4 @@
-//! XTI, the X/Open Transport Interface (XNS 5.2): endpoints of transports that are STREAMS drivers. An [`Endpoint`] speaks the
+//! XTI, the X/Open Transport Interface (XNS 5.2): endpoints of transports that are STREAMS drivers. An [`Endpoint`] uses the
 //! Transport Provider Interface ([`headwater_streams::tpi`]) through its stream head, and never uses a socket.
 //!
 //! Two endpoints send each other datagrams:
@@ -21,19 +21,19 @@
 //! # Ok::<(), headwater_xti::XtiError>(())
 //! ```
 //!
-//! | file | what is there |
+//! | file | contents |
 //! |---|---|
 //! | `endpoint.rs` | opening, binding, the state, events, addresses, options |
 //! | `state.rs` | the states and their table, as data |
-//! | `connection.rs` | asking for connections and accepting them |
-//! | `release.rs` | the two ways in which connections end |
+//! | `connection.rs` | requesting and accepting connections |
+//! | `release.rs` | the two ways to end a connection |
 //! | `data.rs` | data of connections |
 //! | `datagram.rs` | datagrams and their errors |
 //! | `socket.rs` | the calls of sockets, over the module `sockmod` instead of XTI |
 //! | `line.rs` | the messages between an endpoint of XTI and its provider: no other file of XTI sends or receives one |
 //!
-//! Any number of threads may use an endpoint at once, one receives while another sends. A call that waits ends with
-//! [`TransportError::System`] and `EINTR` when a signal handler has run. The calls are not for signal handlers.
+//! Any number of threads may use an endpoint at the same time, for instance one to receive and another to send. A waiting call ends
+//! with [`TransportError::System`] and `EINTR` when a signal handler has run. Signal handlers must not make these calls.
 
 #![deny(unsafe_code)]
 #![deny(missing_docs, missing_debug_implementations)]

@@ -1,8 +1,8 @@
 //! The messages between an endpoint and its provider. All other files send and receive through this one.
 //!
-//! A message that is no data is an event for the user: a call that meets one keeps it here, in this process, and fails with TLOOK.
-//! The call that belongs to the event then takes it. An acknowledgement goes to the call that waits for it, whichever thread
-//! has received it.
+//! A message without data is an event for the user. A call that receives one keeps it here, in this process, and fails with TLOOK.
+//! The call that belongs to the event then takes it. An acknowledgement goes to the call that waits for it, whichever thread has
+//! received it.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Mutex, MutexGuard, TryLockError};
@@ -15,24 +15,25 @@ use crate::endpoint::Look;
 use crate::error::{Result, XtiError, or_if_it_waits};
 use headwater_streams::tpi::TransportError;
 
-/// Bytes for a control part: nearly all fit, with addresses of up to 108 bytes. The rest of a longer one is fetched behind it.
+/// The size of the buffer for a control part. Nearly all fit, with addresses of up to 108 bytes. The rest of a longer one is fetched
+/// by another call.
 const CONTROL: usize = 128;
-/// Bytes for an acknowledgement.
+/// The size of the buffer for an acknowledgement.
 const ACKNOWLEDGEMENT: usize = 256;
-/// Bytes of a control part at most, as a stream's largest.
+/// The longest control part in bytes, which is the limit of a stream.
 const CONTROL_MAX: usize = 4096;
-/// A call that waits for an acknowledgement looks so often whether another thread has received it.
+/// The interval at which a call checks whether another thread has received its acknowledgement.
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
-/// How often a lock is tried that another thread holds for some instructions. It is not tried for ever: a forked child may have
-/// the copy of a lock whose holder it has not.
+/// The number of attempts to take a lock, which its holder has for a few instructions. There is a limit because a forked child may
+/// have a copy of a locked lock, but not the thread that holds it.
 const TRIES: u32 = 100_000;
-/// How long a call that waits for no event tries while another thread is in the middle of one on the same stream: the library's own, which
-/// the kernel may have suspended for longer than a call without waiting waits for it.
+/// How long a non-blocking call tries while another thread is in the middle of a call on the same stream. The kernel may have
+/// suspended that thread for longer than a non-blocking call of a stream waits for it.
 const HELD: Duration = Duration::from_secs(5);
-/// The band in which expedited data travel.
+/// The band of expedited data.
 const EXPEDITED: u8 = 1;
 
-/// An event that was received and is not fetched yet.
+/// An event that was received and not fetched yet.
 #[derive(Debug)]
 pub(crate) struct Indication {
     pub control: Vec<u8>,
@@ -40,30 +41,30 @@ pub(crate) struct Indication {
 }
 
 impl Indication {
-    /// Its primitive.
+    /// Returns the primitive of the event.
     pub fn primitive(&self) -> Result<Primitive<'_>> {
         Primitive::decode(&self.control).map_err(|_| TransportError::Protocol.into())
     }
 
     fn event(&self) -> Option<Look> {
-        Look::of(Primitive::number_of(&self.control).ok()?)
+        Look::from_primitive(Primitive::number_of(&self.control).ok()?)
     }
 }
 
-/// What was received into the caller's buffer.
+/// A message that was received into the caller's buffer.
 #[derive(Debug)]
 pub(crate) struct Arrived<'c> {
-    /// The control part. None: the rest of a message whose beginning was received before, or data without one.
+    /// The control part; `None` for data without one, and for the rest of a message whose beginning was received before.
     pub control: Option<&'c [u8]>,
-    /// Bytes of data.
+    /// The number of bytes of data.
     pub data: usize,
-    /// More data of the message wait.
+    /// More data of the message is waiting.
     pub more: bool,
-    /// It has come in the band of expedited data.
+    /// The message has arrived in the band of expedited data.
     pub expedited: bool,
 }
 
-/// The room for a control part.
+/// A buffer for a control part.
 #[derive(Debug)]
 pub(crate) struct ControlRoom {
     short: [u8; CONTROL],
@@ -76,19 +77,19 @@ impl ControlRoom {
     }
 }
 
-/// A stream that ends in a transport's provider, and what was received and not fetched.
+/// A stream that ends in the provider of a transport, and the events and acknowledgements that were received and not fetched.
 #[derive(Debug)]
 pub(crate) struct Line {
     pub stream: Stream,
-    /// Held for some instructions.
+    /// The event that was received and not fetched. Locked for a few instructions.
     event: Mutex<Option<Indication>>,
-    /// Whether there is an event. Written under its lock.
+    /// 1 if there is an event. Written while `event` is locked.
     has_event: AtomicU8,
-    /// Acknowledgements that a call has received which does not wait for them. Held for some instructions.
+    /// Acknowledgements that were received by calls that do not wait for them. Locked for a few instructions.
     acknowledgements: Mutex<Vec<Vec<u8>>>,
 }
 
-/// Takes a lock that is held for some instructions.
+/// Takes a lock, which its holder has for a few instructions.
 fn lock<T>(mutex: &Mutex<T>) -> Result<MutexGuard<'_, T>> {
     for _ in 0..TRIES {
         match mutex.try_lock() {
@@ -100,8 +101,8 @@ fn lock<T>(mutex: &Mutex<T>) -> Result<MutexGuard<'_, T>> {
     Err(XtiError::system(Errno::Again))
 }
 
-/// Makes a call on the stream again while another user is in the middle of one: an endpoint that does not wait (O_NONBLOCK) does not wait
-/// for events, and its requests are not events.
+/// Repeats a call on the stream while another user is in the middle of a call. A non-blocking endpoint (O_NONBLOCK) does not wait for
+/// events, but the end of another user's call is not an event.
 fn unless_held<T>(mut call: impl FnMut() -> headwater_streams::Result<T>) -> headwater_streams::Result<T> {
     let start = Instant::now();
     loop {
@@ -117,26 +118,27 @@ impl Line {
         Line { stream, event: Mutex::default(), has_event: AtomicU8::new(0), acknowledgements: Mutex::default() }
     }
 
-    /// A request whose data are an ioctl of timod. Its answer.
+    /// Sends a request as an ioctl of timod, and returns the answer.
     pub fn ioctl(&self, command: u32, request: Primitive<'_>) -> Result<Vec<u8>> {
         ioctl(&self.stream, IoctlTimeout::Usual, command, request)
     }
 
-    /// A request that the provider acknowledges: waits for T_OK_ACK. A signal does not end the wait: the request is under way.
+    /// Sends a request, and waits for its acknowledgement (T_OK_ACK). A signal does not end the wait, because the request cannot be
+    /// withdrawn.
     pub fn ask(&self, request: Primitive<'_>, data: Option<&[u8]>) -> Result<()> {
         let control = request.encode();
         unless_held(|| self.stream.putmsg(Some(&control), data))?;
         self.answer(request.number())
     }
 
-    /// The same of a request that waits for no room: data that wait for it are dropped.
+    /// Like [`Line::ask`], for a request that must not wait for room. If there is none, data that waits to be sent is dropped.
     pub fn ask_before_data(&self, request: Primitive<'_>, data: Option<&[u8]>) -> Result<()> {
         let (mut handle, control) = (self.stream.direct(), request.encode());
         handle.set_nonblocking(true)?;
         let mut tries = TRIES;
         loop {
             match unless_held(|| handle.putmsg(Some(&control), data)) {
-                // There is no room. Another thread that sends may be faster, each time.
+                // There is no room. Another thread that sends may fill it again each time.
                 Err(error) if error.errno() == Errno::Again && tries > 0 => {
                     unless_held(|| self.stream.flush_queues(Flush::WRITE))?;
                     tries -= 1;
@@ -149,7 +151,7 @@ impl Line {
 
     /// Waits for the acknowledgement of a request.
     fn answer(&self, of: PrimitiveNumber) -> Result<()> {
-        // The handle does not wait, whatever the stream does.
+        // The handle is non-blocking, whatever the stream is.
         let mut handle = self.stream.direct();
         handle.set_nonblocking(true)?;
         loop {
@@ -162,7 +164,7 @@ impl Line {
                     let len = got.control.unwrap_or(0);
                     lock(&self.acknowledgements)?.push(room[..len].to_vec());
                 }
-                // Nothing is there, or an ordinary message.
+                // There is no message, or an ordinary one.
                 Err(error) if matches!(error.errno(), Errno::Again | Errno::Badmsg | Errno::Intr) => {
                     match self.stream.poll(Events::PRI, Some(LOOK_AGAIN)) {
                         Err(error) if error.errno() != Errno::Intr => return Err(error.into()),
@@ -174,7 +176,7 @@ impl Line {
         }
     }
 
-    /// The answer to a request, if it was received. Acknowledgements that no call waits for are dropped.
+    /// Returns the answer to a request, if it was received. Drops acknowledgements beyond a limit.
     fn acknowledged(&self, of: PrimitiveNumber) -> Result<Option<Result<()>>> {
         let mut waiting = lock(&self.acknowledgements)?;
         let answer = |bytes: &Vec<u8>| match Primitive::decode(bytes) {
@@ -183,7 +185,7 @@ impl Line {
             _ => None,
         };
         let found = waiting.iter().enumerate().find_map(|(at, bytes)| Some((at, answer(bytes)?)));
-        // A hostile provider could send any number.
+        // A hostile provider could send any number of acknowledgements.
         waiting.truncate(16);
         Ok(found.map(|(at, answer)| {
             if at < waiting.len() {
@@ -193,13 +195,15 @@ impl Line {
         }))
     }
 
-    /// Sends data, or a request that the provider does not acknowledge. `waits` is the error where the call would have to.
+    /// Sends data, or a request that the provider does not acknowledge. Fails with TFLOW if the endpoint is non-blocking and there is
+    /// no room.
     pub fn send(&self, control: &[u8], data: Option<&[u8]>, expedited: bool) -> Result<()> {
         let priority = if expedited { Priority::Band(EXPEDITED) } else { Priority::NORMAL };
         self.stream.putpmsg(Some(control), data, priority).map_err(|error| or_if_it_waits(error, TransportError::Flow))
     }
 
-    /// Receives data into the caller's buffer, and waits for some unless the stream does not. TLOOK if an event is in front.
+    /// Receives data into the caller's buffer. Waits for data unless the stream is non-blocking. Fails with TLOOK if an event is in
+    /// front.
     pub fn receive<'c>(&self, room: &'c mut ControlRoom, data: &mut [u8]) -> Result<Arrived<'c>> {
         loop {
             if self.has_event.load(Ordering::Acquire) != 0 {
@@ -213,7 +217,7 @@ impl Line {
                 Ok(number) if number.is_high_priority() => {
                     lock(&self.acknowledgements)?.push(control.unwrap_or_default().to_vec());
                 }
-                Ok(number) if Look::of(number).is_some() => {
+                Ok(number) if Look::from_primitive(number).is_some() => {
                     let mut rest = data[..got.data.unwrap_or(0)].to_vec();
                     self.take_rest(&got, &mut rest)?;
                     let control = control.unwrap_or_default().to_vec();
@@ -226,7 +230,7 @@ impl Line {
     }
 
     fn arrived<'c>(&self, room: &'c ControlRoom, got: &Received) -> Result<Arrived<'c>> {
-        // Both parts of no bytes are the end of the stream: the provider has hung up.
+        // Two empty parts are the end of the stream: the provider has hung up.
         if (got.control, got.data) == (Some(0), Some(0)) {
             return Err(XtiError::system(Errno::Nxio));
         }
@@ -249,7 +253,7 @@ impl Line {
         Ok(got)
     }
 
-    /// The rest of the data of a message that is an event.
+    /// Receives the rest of the data of an event.
     fn take_rest(&self, got: &Received, data: &mut Vec<u8>) -> Result<()> {
         let mut more = got.more_data;
         while more {
@@ -267,8 +271,8 @@ impl Line {
         Ok(())
     }
 
-    /// The event in front, if there is one. It stays. The provider is given the chance to bring what it has: one that has a file of its
-    /// own does so where a user waits, or looks whether it would have to.
+    /// Returns the event in front, if there is one, and leaves it there. A provider with a file of its own delivers messages only when
+    /// a user waits or polls. So this call polls if there is no event.
     pub fn look(&self) -> Result<Option<Look>> {
         match self.look_now()? {
             None => {
@@ -279,7 +283,7 @@ impl Line {
         }
     }
 
-    /// The event that is in front already.
+    /// Returns the event that is already in front.
     pub fn look_now(&self) -> Result<Option<Look>> {
         if self.has_event.load(Ordering::Acquire) != 0
             && let Some(kept) = &*lock(&self.event)?
@@ -293,7 +297,7 @@ impl Line {
         Ok(match front.control {
             Some(4) => match Primitive::number_of(&control) {
                 Ok(number) if is_data(number) => Some(data),
-                Ok(number) => Look::of(number),
+                Ok(number) => Look::from_primitive(number),
                 Err(_) => None,
             },
             None => Some(data),
@@ -301,7 +305,7 @@ impl Line {
         })
     }
 
-    /// Fetches an event. `waits`: waits for one if nothing is there. None: nothing is there, or another one is in front.
+    /// Fetches an event. If `waits`, waits for a message. Returns `None` if there is none, or another one is in front.
     pub fn fetch(&self, wanted: Look, waits: bool) -> Result<Option<Indication>> {
         loop {
             if self.has_event.load(Ordering::Acquire) != 0 {
@@ -318,24 +322,24 @@ impl Line {
             match self.look()? {
                 Some(Look::Data | Look::ExpeditedData) => return Ok(None),
                 None if !waits => return Ok(None),
-                // An acknowledgement may be in front, and is taken by this or by the call that waits for it.
+                // An acknowledgement may be in front. This call takes it, or the call that waits for it.
                 _ => {}
             }
             match self.receive(&mut ControlRoom::new(), &mut []) {
                 Err(error) if error.t_errno == TransportError::Look => {}
                 Err(error) => return Err(error),
-                // Data have come meanwhile, and none of them was taken.
+                // Data has arrived meanwhile, and none of it was taken.
                 Ok(_) => return Ok(None),
             }
         }
     }
 
-    /// Whether an event that a call must not pass over is kept or in front already.
+    /// Returns whether this event is already in front. A call must not pass over it.
     pub fn is_in_front(&self, event: Look) -> Result<bool> {
         Ok(self.look_now()? == Some(event))
     }
 
-    /// Drops what belongs to a connection that has ended. A request for a new one stays.
+    /// Drops the messages of a connection that has ended. A request for a new connection stays.
     pub fn drain(&self) -> Result<()> {
         let mut room = ControlRoom::new();
         let mut sink = [0; 1024];
@@ -357,13 +361,13 @@ impl Line {
         }
     }
 
-    /// Whether there is room for data.
+    /// Returns whether there is room for data.
     pub fn has_room(&self, expedited: bool) -> Result<bool> {
         Ok(self.stream.can_put(if expedited { EXPEDITED } else { 0 })?)
     }
 }
 
-/// A request whose data are an ioctl of timod. Its answer.
+/// Sends a request as an ioctl of timod, and returns the answer.
 pub(crate) fn ioctl(stream: &Stream, time: IoctlTimeout, command: u32, request: Primitive<'_>) -> Result<Vec<u8>> {
     let mut data = request.encode();
     let value = unless_held(|| stream.ioctl(command, &mut data, time))?.cast_unsigned();
@@ -383,7 +387,7 @@ fn is_data(number: PrimitiveNumber) -> bool {
     matches!(number, DataInd | ExdataInd | OptdataInd | UnitdataInd)
 }
 
-/// The error of a T_ERROR_ACK.
+/// Converts the error of a T_ERROR_ACK.
 fn refused(t_errno: TransportError, errno: u32) -> XtiError {
     match t_errno {
         TransportError::System => XtiError::system(Errno::new(errno.cast_signed())),

@@ -1,4 +1,4 @@
-//! Lists of options: made for requests, and read in answers.
+//! Lists of options, for requests and answers.
 
 use headwater_streams::tpi::{self, OptionStatus, TransportOption};
 
@@ -25,7 +25,7 @@ pub struct OptionList {
 }
 
 impl OptionList {
-    /// No options.
+    /// Makes a list without options.
     pub const fn new() -> OptionList {
         OptionList { bytes: Vec::new() }
     }
@@ -43,12 +43,12 @@ impl OptionList {
         self.with(level, ALL_OPTIONS, &[])
     }
 
-    /// The list as bytes.
+    /// Returns the list as bytes.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// The options in order. It ends after one that is malformed.
+    /// Returns the options in order. The iterator ends after a malformed one.
     pub fn iter(&self) -> impl Iterator<Item = Result<TransportOption<'_>, tpi::Malformed>> {
         tpi::options(&self.bytes)
     }

@@ -1,4 +1,4 @@
-//! The end of connections: at once (disconnection), or in order (release).
+//! The two ways to end a connection: disconnection, which is abortive, and orderly release.
 
 use std::sync::atomic::Ordering;
 
@@ -9,43 +9,43 @@ use crate::endpoint::{Endpoint, Look};
 use crate::error::Result;
 use crate::state::{Event, State};
 
-/// Why a connection has ended, or was refused.
+/// The reason why a connection has ended, or was refused.
 ///
 /// Source: XNS 5.2, t_rcvdis.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 #[doc(alias = "t_discon")]
 pub struct Disconnect {
-    /// The reason, whose numbers are the transport's. The loop-back transports have those of errno: `ECONNREFUSED`, `ECONNRESET`,
+    /// The reason. The transport defines the numbers; those of the loop-back transports are errno: `ECONNREFUSED`, `ECONNRESET`,
     /// `ECONNABORTED`.
     pub reason: u32,
-    /// Which of the connections that wait to be accepted it was; None: it was none of those.
+    /// The number of the connection, if it was waiting to be accepted.
     pub sequence: Option<u32>,
-    /// Data of the user.
+    /// User data.
     pub data: Vec<u8>,
 }
 
-/// The transports that release in order.
+/// The transports with orderly release.
 const ORDERLY: &[Service] = &[Service::OrderlyConnections];
 
 impl Endpoint {
-    /// Ends the connection at once, or gives up asking for one (t_snddis). What the other end has not received is lost.
+    /// Aborts the connection, or the request for one (t_snddis). Data that the other end has not received is lost.
     ///
     /// # Errors
-    /// TLOOK if it has ended already; TBADDATA, TNOTSUPPORT, TOUTSTATE, TSYSERR.
+    /// TLOOK if it has already ended; TBADDATA, TNOTSUPPORT, TOUTSTATE, TSYSERR.
     #[doc(alias = "t_snddis")]
     pub fn disconnect(&self, data: &[u8]) -> Result<()> {
         if self.state() == State::Listening {
-            // Which of them is to be said.
+            // The caller must name one of the waiting connections: `refuse`.
             return Err(self.check_service(WITH_CONNECTIONS).err().unwrap_or(TransportError::BadSequence.into()));
         }
         self.end(Primitive::NO_SEQUENCE, data)
     }
 
-    /// Refuses a connection that waits to be accepted (t_snddis with a sequence number).
+    /// Refuses a connection that is waiting to be accepted (t_snddis with a sequence number).
     ///
     /// # Errors
-    /// TBADSEQ if none of that number waits, else as [`Endpoint::disconnect`].
+    /// TBADSEQ if no connection with this number is waiting; those of [`Endpoint::disconnect`].
     #[doc(alias = "t_snddis")]
     pub fn refuse(&self, sequence: u32, data: &[u8]) -> Result<()> {
         self.end(sequence, data)
@@ -62,7 +62,7 @@ impl Endpoint {
         }
         let asked = self.line.ask_before_data(Primitive::DisconReq { sequence }, data_part(data));
         match asked.map_err(|error| self.or_look(error)) {
-            // The other end has ended the connection, and what says so waits behind data: both are dropped here.
+            // The other end has ended the connection, and its disconnection is queued behind data. Drop both.
             Err(error) if error.t_errno == TransportError::OutOfState && !refuses => {}
             asked => asked?,
         }
@@ -105,11 +105,12 @@ impl Endpoint {
         Ok(disconnect)
     }
 
-    /// Ends the own direction in order (t_sndrel, t_sndreldata): the other end gets all data, and then learns of it.
+    /// Ends this endpoint's direction by an orderly release (t_sndrel, t_sndreldata). The other end receives the release after all
+    /// data.
     ///
     /// # Errors
-    /// TLOOK if a disconnection is in front; TFLOW; TBADDATA for data, which no transport takes here; TNOTSUPPORT, TOUTSTATE,
-    /// TSYSERR.
+    /// TLOOK if a disconnection is in front; TFLOW; TBADDATA if there is data, which no transport accepts here; TNOTSUPPORT,
+    /// TOUTSTATE, TSYSERR.
     #[doc(alias = "t_sndrel")]
     #[doc(alias = "t_sndreldata")]
     pub fn release(&self, data: &[u8]) -> Result<()> {
@@ -126,10 +127,10 @@ impl Endpoint {
         Ok(())
     }
 
-    /// Fetches the orderly end of the other direction (t_rcvrel, t_rcvreldata). Returns its data.
+    /// Fetches the orderly release of the other end (t_rcvrel, t_rcvreldata). Returns its data.
     ///
     /// # Errors
-    /// TNOREL if it is not in front; TLOOK if a disconnection is; TNOTSUPPORT, TOUTSTATE, TSYSERR.
+    /// TNOREL if none is in front; TLOOK if a disconnection is in front; TNOTSUPPORT, TOUTSTATE, TSYSERR.
     #[doc(alias = "t_rcvrel")]
     #[doc(alias = "t_rcvreldata")]
     pub fn receive_release(&self) -> Result<Vec<u8>> {

@@ -1,4 +1,4 @@
-//! The calls of sockets over a transport's endpoint. What the processes of a socket share the module `sockmod` keeps.
+//! The calls of sockets over an endpoint of a transport. The module `sockmod` keeps the state that the processes of a socket share.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,7 +15,7 @@ use crate::error::XtiError;
 use crate::line;
 use crate::options::OptionList;
 
-/// EDESTADDRREQ, EMSGSIZE, EOPNOTSUPP, ECONNABORTED, ENOTCONN, EALREADY, EINPROGRESS.
+// EDESTADDRREQ, EMSGSIZE, EOPNOTSUPP, ECONNABORTED, ENOTCONN, EALREADY, EINPROGRESS.
 const NO_DESTINATION: Errno = Errno::new(89);
 const TOO_LONG: Errno = Errno::new(90);
 const NOT_SUPPORTED: Errno = Errno::new(95);
@@ -23,11 +23,11 @@ const ABORTED: Errno = Errno::new(103);
 const NOT_CONNECTED: Errno = Errno::new(107);
 const ALREADY: Errno = Errno::new(114);
 const IN_PROGRESS: Errno = Errno::new(115);
-/// As long as a call takes that does not wait for the other end.
+/// The time limit of a call that does not wait for the other end.
 const AT_ONCE: IoctlTimeout = IoctlTimeout::After(Duration::from_millis(1));
 
-/// A socket: a transport's endpoint with the calls of sockets instead of those of XTI. An address is that of the transport:
-/// bytes that the loop-back transports take as they are, and a `sockaddr_in` of the transports over the network.
+/// A socket: an endpoint of a transport, with the calls of sockets instead of those of XTI. The transport defines the form of an
+/// address: any bytes for the loop-back transports, and a `sockaddr_in` for the transports over the network.
 ///
 /// ```
 /// use headwater_xti::{Direction, EndpointOptions};
@@ -42,7 +42,7 @@ const AT_ONCE: IoctlTimeout = IoctlTimeout::After(Duration::from_millis(1));
 ///     let mut name = [0; 64];
 ///     let len = near.recv(&mut name)?;
 ///     near.send(&[b"hello ", &name[..len]].concat())?;
-///     // The end: a socket that is closed before ends the connection for both.
+///     // Wait for the end: closing the socket earlier would end the connection for both.
 ///     near.recv(&mut name)
 /// });
 /// let socket = options.socket("ticotsord")?;
@@ -57,26 +57,29 @@ const AT_ONCE: IoctlTimeout = IoctlTimeout::After(Duration::from_millis(1));
 /// # Ok::<(), std::io::Error>(())
 /// ```
 ///
-/// What differs from a socket of the kernel: expedited data are read in their place; an end of a connection that is not in order reads
-/// as the end of the data; an
-/// end that was read is told by `poll` in that process alone; `send` raises no SIGPIPE; a connection to a socket that listens and does not accept waits.
+/// Differences from a socket of the kernel:
+/// - Expedited data is read in order with other data.
+/// - An abortive end of a connection reads as the end of the data.
+/// - After the end was read, `poll` reports it only in the process that has read it.
+/// - `send` raises no SIGPIPE.
+/// - A connection to a socket that listens waits until it is accepted.
 ///
 /// Source: IEEE Std 1003.1, the socket interfaces.
 #[derive(Debug)]
 pub struct Socket {
     stream: Stream,
-    /// How it was opened, for what it accepts.
+    /// The options with which it was opened. Accepted sockets have the same.
     options: EndpointOptions,
     transport: String,
     service: Service,
     longest: i32,
-    /// It has an address, as far as this process knows.
+    /// Set if the socket has an address, as far as this process knows.
     is_bound: AtomicBool,
-    /// It has a connection, or a default destination.
+    /// Set if the socket has a connection, or a default destination.
     is_connected: AtomicBool,
-    /// A connection was asked for.
+    /// Set if a connection was asked for.
     is_connecting: AtomicBool,
-    /// This process has received the end of the data.
+    /// Set if this process has received the end of the data.
     has_ended: AtomicBool,
 }
 
@@ -84,7 +87,7 @@ impl EndpointOptions {
     /// Opens a socket of a transport (socket(2)), by the name of its driver.
     ///
     /// # Errors
-    /// `ENXIO` for a driver that is not known, or is no transport; the error of the open.
+    /// `ENXIO` if the driver is not known, or is not a transport; the error of the open.
     #[doc(alias = "socket(2)")]
     pub fn socket(&self, transport: &str) -> io::Result<Socket> {
         let stream = self.open_stream(transport).map_err(|error| error_of(error, Errno::Nxio))?;
@@ -112,7 +115,7 @@ impl EndpointOptions {
 }
 
 impl Socket {
-    /// The stream, for poll(2) of several files and for options of the stream head.
+    /// Returns the stream, for poll(2) of several files and for options of the stream head.
     pub fn stream(&self) -> &Stream {
         &self.stream
     }
@@ -125,10 +128,10 @@ impl Socket {
         Ok(self.stream.set_nonblocking(nonblocking)?)
     }
 
-    /// Takes an address (bind(2)).
+    /// Binds the socket to an address (bind(2)).
     ///
     /// # Errors
-    /// `EADDRINUSE`, `EADDRNOTAVAIL`, `EACCES`; `EINVAL` if it has one.
+    /// `EADDRINUSE`, `EADDRNOTAVAIL`, `EACCES`; `EINVAL` if it already has one.
     #[doc(alias = "bind(2)")]
     pub fn bind(&self, address: &[u8]) -> io::Result<()> {
         self.take_address(address, 0)
@@ -140,7 +143,7 @@ impl Socket {
         Ok(())
     }
 
-    /// Takes any address, if it has none.
+    /// Binds the socket to any address, if it has none.
     fn ensure_bound(&self) -> io::Result<()> {
         if self.is_bound.load(Ordering::Relaxed) {
             return Ok(());
@@ -158,8 +161,8 @@ impl Socket {
     /// Listens for connections, of which `backlog` may wait (listen(2)).
     ///
     /// # Errors
-    /// `EOPNOTSUPP` for a transport without connections; `EADDRINUSE` if another took the address in this moment: the
-    /// transport gives it up and takes it anew.
+    /// `EOPNOTSUPP` for a transport without connections; `EADDRINUSE` if another endpoint has taken the address during the call,
+    /// which gives up the address and takes it again.
     #[doc(alias = "listen(2)")]
     pub fn listen(&self, backlog: u32) -> io::Result<()> {
         self.check_connections()?;
@@ -171,10 +174,10 @@ impl Socket {
         self.take_address(&address, backlog.max(1))
     }
 
-    /// Waits for a connection (accept(2)). Returns it, and the address of its other end.
+    /// Accepts a connection (accept(2)), and waits for one. Returns a socket for it, and the address of its other end.
     ///
     /// # Errors
-    /// `EINVAL` if the socket does not listen; `EAGAIN` for one that does not wait; the error of opening a new endpoint.
+    /// `EINVAL` if the socket does not listen; `EAGAIN` if it is non-blocking; the error of opening a new endpoint.
     #[doc(alias = "accept(2)")]
     pub fn accept(&self) -> io::Result<(Socket, Vec<u8>)> {
         self.check_connections()?;
@@ -183,7 +186,7 @@ impl Socket {
             let Ok(Primitive::ConnInd { source, sequence, .. }) =
                 Primitive::decode(message.control().unwrap_or_default())
             else {
-                // A caller that did not wait any longer.
+                // The caller has given up.
                 continue;
             };
             let near = self.options.socket(&self.transport)?;
@@ -200,12 +203,12 @@ impl Socket {
         }
     }
 
-    /// Asks for a connection, and waits until the other end has accepted; of datagrams, sets the default destination, and an
-    /// address of no bytes removes it (connect(2)).
+    /// Connects the socket, and waits until the other end has accepted (connect(2)). For a socket of datagrams, sets the default
+    /// destination instead; an empty address removes it.
     ///
     /// # Errors
-    /// `ECONNREFUSED`; `EINPROGRESS` for a socket that does not wait, whose connection is there when [`Socket::poll`]
-    /// reports [`Events::OUT`]; `EALREADY` as long as it is not, `EISCONN` afterwards; `EINTR`: the connection is asked for.
+    /// `ECONNREFUSED`; `EINPROGRESS` if the socket is non-blocking: the connection is complete when [`Socket::poll`] reports
+    /// [`Events::OUT`]; `EALREADY` before that, `EISCONN` afterwards; `EINTR`: connecting continues.
     #[doc(alias = "connect(2)")]
     pub fn connect(&self, address: &[u8]) -> io::Result<()> {
         if self.service == Service::Datagrams {
@@ -249,8 +252,8 @@ impl Socket {
         }
     }
 
-    /// Waits for events (poll(2)). A connection that is asked for is there, or refused, when [`Events::OUT`] is reported;
-    /// [`Socket::connect`] then says which.
+    /// Waits for events (poll(2)). If a connection was asked for, [`Events::OUT`] means that it is complete or refused. Then
+    /// [`Socket::connect`] returns which.
     ///
     /// # Errors
     /// `EINTR`; the error of the stream.
@@ -270,11 +273,11 @@ impl Socket {
         }
     }
 
-    /// Sends over the connection, or to the default destination (send(2)). Returns how many bytes.
+    /// Sends data over the connection, or to the default destination (send(2)). Returns the number of bytes sent.
     ///
     /// # Errors
-    /// `ENOTCONN`, `EDESTADDRREQ`; `EMSGSIZE` for a datagram that is too long; `EPIPE` if this direction or the connection has ended;
-    /// `EAGAIN`; of datagrams, the error of one that was sent before.
+    /// `ENOTCONN`, `EDESTADDRREQ`; `EMSGSIZE` if a datagram is too long; `EPIPE` if this direction or the connection has ended;
+    /// `EAGAIN`; the error of an earlier datagram.
     #[doc(alias = "send(2)")]
     pub fn send(&self, data: &[u8]) -> io::Result<usize> {
         let is_connected = self.is_connected.load(Ordering::Relaxed);
@@ -283,18 +286,18 @@ impl Socket {
                 return Err(code(NO_DESTINATION));
             }
             self.check_length(data)?;
-            return self.stream.putmsg(None, Some(data)).map(|()| data.len()).map_err(|error| self.of_sending(&error));
+            return self.stream.putmsg(None, Some(data)).map(|()| data.len()).map_err(|error| self.send_error(&error));
         }
         if !is_connected {
             return Err(code(NOT_CONNECTED));
         }
-        self.stream.write(data).map_err(|error| self.of_sending(&error))
+        self.stream.write(data).map_err(|error| self.send_error(&error))
     }
 
     /// Sends a datagram (sendto(2)).
     ///
     /// # Errors
-    /// `EOPNOTSUPP` for a transport without datagrams; `EDESTADDRREQ` for an address of no bytes; as [`Socket::send`].
+    /// `EOPNOTSUPP` for a transport without datagrams; `EDESTADDRREQ` for an empty address; those of [`Socket::send`].
     #[doc(alias = "sendto(2)")]
     pub fn send_to(&self, address: &[u8], data: &[u8]) -> io::Result<usize> {
         if self.service != Service::Datagrams {
@@ -305,7 +308,7 @@ impl Socket {
         }
         self.check_length(data)?;
         self.ensure_bound()?;
-        self.stream.send_to(address, &[], data).map(|()| data.len()).map_err(|error| self.of_sending(&error))
+        self.stream.send_to(address, &[], data).map(|()| data.len()).map_err(|error| self.send_error(&error))
     }
 
     fn check_length(&self, data: &[u8]) -> io::Result<()> {
@@ -315,7 +318,7 @@ impl Socket {
         }
     }
 
-    fn of_sending(&self, error: &headwater_streams::Error) -> io::Error {
+    fn send_error(&self, error: &headwater_streams::Error) -> io::Error {
         match error.errno() {
             Errno::Range => code(TOO_LONG),
             // The stream is hung up.
@@ -324,11 +327,11 @@ impl Socket {
         }
     }
 
-    /// Receives, and waits for something (recv(2)). 0 is the end of the data of a connection. A datagram's data that do not fit
-    /// are discarded.
+    /// Receives data, and waits for some (recv(2)). Returns 0 at the end of the data of a connection. If a datagram does not fit, its
+    /// rest is discarded.
     ///
     /// # Errors
-    /// `ENOTCONN`; `EAGAIN`; of datagrams, the error of one that was sent before.
+    /// `ENOTCONN`; `EAGAIN`; the error of an earlier datagram.
     #[doc(alias = "recv(2)")]
     pub fn recv(&self, data: &mut [u8]) -> io::Result<usize> {
         let is_datagrams = self.service == Service::Datagrams;
@@ -347,11 +350,11 @@ impl Socket {
         }
     }
 
-    /// Receives a datagram, and waits for one (recvfrom(2)). Returns the bytes of data, and the sender's address. Data that do not fit
-    /// are discarded.
+    /// Receives a datagram, and waits for one (recvfrom(2)). Returns the number of bytes of data, and the sender's address. If the
+    /// datagram does not fit, its rest is discarded.
     ///
     /// # Errors
-    /// `EOPNOTSUPP` for a transport without datagrams; as [`Socket::recv`].
+    /// `EOPNOTSUPP` for a transport without datagrams; those of [`Socket::recv`].
     #[doc(alias = "recvfrom(2)")]
     pub fn recv_from(&self, data: &mut [u8]) -> io::Result<(usize, Vec<u8>)> {
         if self.service != Service::Datagrams {
@@ -371,7 +374,7 @@ impl Socket {
     /// Ends one direction or both (shutdown(2)).
     ///
     /// # Errors
-    /// `ENOTCONN`; `EOPNOTSUPP` for a transport that cannot end a direction in order.
+    /// `ENOTCONN`; `EOPNOTSUPP` for a transport without orderly release.
     #[doc(alias = "shutdown(2)")]
     pub fn shutdown(&self, direction: Direction) -> io::Result<()> {
         if !self.is_connected.load(Ordering::Relaxed) {
@@ -382,13 +385,13 @@ impl Socket {
         }
         let mut data = (direction as u32).to_ne_bytes().to_vec();
         match self.stream.ioctl(sockmod::SHUTDOWN, &mut data, IoctlTimeout::Usual) {
-            // It is hung up: both directions have ended.
+            // The stream is hung up: both directions have ended.
             Err(error) if matches!(error.errno(), Errno::Nxio | Errno::Io) => Err(code(NOT_CONNECTED)),
             done => Ok(done.map(|_| ())?),
         }
     }
 
-    /// The own address (getsockname(2)); of no bytes, if it has none.
+    /// Returns the socket's own address (getsockname(2)). It is empty if the socket has none.
     ///
     /// # Errors
     /// The error of the stream.
@@ -397,7 +400,7 @@ impl Socket {
         self.addresses().map(|(local, _)| local)
     }
 
-    /// The address of the connection's other end, or the default destination (getpeername(2)).
+    /// Returns the address of the other end of the connection, or the default destination (getpeername(2)).
     ///
     /// # Errors
     /// `ENOTCONN`.
@@ -420,10 +423,10 @@ impl Socket {
         }
     }
 
-    /// Asks for options of the transport or changes them (getsockopt(2), setsockopt(2)): returns them, and the worst status.
+    /// Reads or changes options of the transport (getsockopt(2), setsockopt(2)). Returns them, and the worst status.
     ///
     /// # Errors
-    /// `EINVAL` for a list or flags that make no sense; `EACCES`.
+    /// `EINVAL` for an invalid list or invalid flags; `EACCES`.
     #[doc(alias = "getsockopt(2)")]
     #[doc(alias = "setsockopt(2)")]
     pub fn options(&self, list: &OptionList, flags: ManagementFlags) -> io::Result<(OptionList, ManagementFlags)> {
@@ -435,7 +438,7 @@ impl Socket {
         }
     }
 
-    /// The error that waits, which is then forgotten (SO_ERROR).
+    /// Takes the pending error (SO_ERROR).
     ///
     /// # Errors
     /// The error of the stream.
@@ -449,7 +452,7 @@ impl Socket {
         if self.service == Service::Datagrams { Err(code(NOT_SUPPORTED)) } else { Ok(()) }
     }
 
-    /// A request whose answer is that of an ioctl. `state`: the error of a request that the state does not allow.
+    /// Sends a request as an ioctl, and returns the answer. `state` is the error if the state does not allow the request.
     fn request(&self, command: u32, request: Primitive<'_>, state: Errno) -> io::Result<Vec<u8>> {
         line::ioctl(&self.stream, IoctlTimeout::Usual, command, request).map_err(|error| error_of(error, state))
     }
@@ -459,7 +462,8 @@ fn code(errno: Errno) -> io::Error {
     io::Error::from_raw_os_error(errno.number())
 }
 
-/// The error of sockets for that of a request; `state`: where the state does not allow it, or no provider is there.
+/// Converts the error of a request to that of a socket. `state` is the error if the state does not allow the request, or there is no
+/// provider.
 fn error_of(error: XtiError, state: Errno) -> io::Error {
     use tpi::TransportError as T;
     match error.t_errno {

@@ -1,4 +1,4 @@
-//! The states of an endpoint as its user knows them, and the table of their transitions: data, and one function that looks up.
+//! The states of an endpoint as its user knows them, and the table of their transitions.
 
 use headwater_streams::tpi;
 
@@ -19,34 +19,34 @@ mod tests;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum State {
-    /// Not open.
+    /// The endpoint is not open.
     #[doc(alias = "T_UNINIT")]
     Uninitialized = 0,
-    /// No address.
+    /// The endpoint has no address.
     #[doc(alias = "T_UNBND")]
     Unbound = 1,
-    /// Has an address, and no connection.
+    /// The endpoint has an address, but no connection.
     #[doc(alias = "T_IDLE")]
     Idle = 2,
-    /// Has asked for a connection.
+    /// The endpoint has asked for a connection.
     #[doc(alias = "T_OUTCON")]
     Connecting = 3,
-    /// Connections wait to be accepted.
+    /// Connections are waiting to be accepted.
     #[doc(alias = "T_INCON")]
     Listening = 4,
-    /// Connected.
+    /// The endpoint is connected.
     #[doc(alias = "T_DATAXFER")]
     Connected = 5,
-    /// Has ended its own direction in order.
+    /// The endpoint has ended its own direction by an orderly release.
     #[doc(alias = "T_OUTREL")]
     Releasing = 6,
-    /// The other end has ended its direction in order.
+    /// The other end has ended its direction by an orderly release.
     #[doc(alias = "T_INREL")]
     Released = 7,
 }
 
 impl State {
-    /// All of them, by number.
+    /// All states, by number.
     pub const ALL: [State; 8] = [
         State::Uninitialized,
         State::Unbound,
@@ -58,18 +58,18 @@ impl State {
         State::Released,
     ];
 
-    /// Its number, which XNS gives it.
+    /// Returns the number of the state in XNS.
     pub const fn number(self) -> u8 {
         self as u8
     }
 
-    /// The state of a number.
-    pub(crate) fn of(number: u8) -> State {
+    /// Returns the state with this number.
+    pub(crate) fn from_number(number: u8) -> State {
         State::ALL.get(usize::from(number)).copied().unwrap_or(State::Uninitialized)
     }
 
-    /// The state that belongs to a provider's. None: that one is changing (TSTATECHNG).
-    pub(crate) fn of_provider(state: tpi::State) -> Option<State> {
+    /// Converts the state of a provider; `None` while the provider changes it (TSTATECHNG).
+    pub(crate) fn from_provider(state: tpi::State) -> Option<State> {
         Some(match state {
             tpi::State::Unbound => State::Unbound,
             tpi::State::Idle => State::Idle,
@@ -83,7 +83,7 @@ impl State {
     }
 }
 
-/// What happens at an endpoint: a call that has succeeded.
+/// An event at an endpoint: a call that has succeeded.
 ///
 /// Source: XNS 5.2, outgoing and incoming events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -99,10 +99,10 @@ pub enum Event {
     Unbind = 3,
     /// t_close.
     Close = 4,
-    /// t_connect that has waited for the answer.
+    /// t_connect, if it has waited for the answer.
     #[doc(alias = "connect1")]
     Connect = 5,
-    /// t_connect that has not (TNODATA), or was interrupted.
+    /// t_connect, if it has not waited (TNODATA), or was interrupted.
     #[doc(alias = "connect2")]
     ConnectBegun = 6,
     /// t_accept of the only connection that waits, by the endpoint itself.
@@ -153,7 +153,7 @@ pub enum Event {
 }
 
 impl Event {
-    /// All of them.
+    /// All events.
     pub const ALL: [Event; 25] = [
         Event::Open,
         Event::Bind,
@@ -183,8 +183,9 @@ impl Event {
     ];
 }
 
-/// The state after an event: a row for each event, the columns are the states. 9 is no state: the event cannot happen there.
+/// The entry of the table for an event that cannot happen in a state.
 const NO: u8 = 9;
+/// The state after each event: the rows are the events, the columns are the states.
 #[rustfmt::skip]
 const TABLE: [[u8; 8]; 25] = [
     // 0   1   2   3   4   5   6   7
@@ -216,9 +217,9 @@ const TABLE: [[u8; 8]; 25] = [
 ];
 
 impl State {
-    /// The state after an event. None: the event cannot happen in this state (TOUTSTATE).
+    /// Returns the state after an event; `None` if the event cannot happen in this state (TOUTSTATE).
     pub fn after(self, event: Event) -> Option<State> {
         let next = TABLE[event as usize][self as usize];
-        (next != NO).then(|| State::of(next))
+        (next != NO).then(|| State::from_number(next))
     }
 }

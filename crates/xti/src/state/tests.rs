@@ -98,7 +98,7 @@ const ALLOWED: &[(State, &[(Event, State)])] = {
 };
 
 #[test]
-fn every_event_in_every_state_is_as_xns_says() {
+fn table_agrees_with_xns() {
     assert_eq!(ALLOWED.len(), State::ALL.len());
     let mut cells = 0;
     for (state, allowed) in ALLOWED {
@@ -114,18 +114,18 @@ fn every_event_in_every_state_is_as_xns_says() {
 #[test]
 fn numbers_are_in_order() {
     for (at, state) in State::ALL.into_iter().enumerate() {
-        assert_eq!((usize::from(state.number()), State::of(at as u8)), (at, state));
+        assert_eq!((usize::from(state.number()), State::from_number(at as u8)), (at, state));
     }
     for (at, event) in Event::ALL.into_iter().enumerate() {
         assert_eq!(event as usize, at);
     }
-    assert_eq!(State::of(8), State::Uninitialized);
+    assert_eq!(State::from_number(8), State::Uninitialized);
 }
 
 #[test]
-fn a_provider_that_waits_for_an_answer_has_no_state_here() {
-    let known = tpi::State::ALL.iter().filter(|state| State::of_provider(**state).is_some());
+fn changing_provider_has_no_state() {
+    let known = tpi::State::ALL.iter().filter(|state| State::from_provider(**state).is_some());
     assert_eq!(known.count(), 7);
-    assert_eq!(State::of_provider(tpi::State::AwaitBindAck), None);
-    assert_eq!(State::of_provider(tpi::State::AwaitResponse), Some(State::Listening));
+    assert_eq!(State::from_provider(tpi::State::AwaitBindAck), None);
+    assert_eq!(State::from_provider(tpi::State::AwaitResponse), Some(State::Listening));
 }

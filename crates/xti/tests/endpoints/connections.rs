@@ -7,7 +7,7 @@ use headwater_xti::{Binding, Call, Endpoint, Look, SendFlags, State, TransportEr
 use super::{bound, connected, directory, event, fails, open};
 
 #[test]
-fn a_connection_is_accepted_on_the_listener_itself() {
+fn listener_accepts_a_connection_itself() {
     let place = directory();
     let listener = bound(place.path(), "ticots", b"listener", 2);
     let caller = bound(place.path(), "ticots", b"caller", 0);
@@ -27,7 +27,7 @@ fn a_connection_is_accepted_on_the_listener_itself() {
 }
 
 #[test]
-fn two_callers_are_accepted_elsewhere_and_the_states_follow() {
+fn two_callers_are_accepted_by_other_endpoints() {
     let place = directory();
     let listener = bound(place.path(), "ticotsord", b"listener", 2);
     let callers = [bound(place.path(), "ticotsord", b"1", 0), bound(place.path(), "ticotsord", b"2", 0)];
@@ -62,7 +62,7 @@ fn two_callers_are_accepted_elsewhere_and_the_states_follow() {
 }
 
 #[test]
-fn a_refused_caller_is_told() {
+fn refused_caller_gets_a_disconnection() {
     let place = directory();
     let listener = bound(place.path(), "ticots", b"listener", 2);
     let caller = bound(place.path(), "ticots", b"caller", 0);
@@ -89,7 +89,7 @@ fn a_refused_caller_is_told() {
 }
 
 #[test]
-fn a_caller_that_gives_up_is_an_event_of_the_listener() {
+fn listener_sees_a_caller_give_up() {
     let place = directory();
     let listener = bound(place.path(), "ticots", b"listener", 2);
     let callers: Vec<Endpoint> = [b"1", b"2"].map(|name| bound(place.path(), "ticots", name, 0)).into();
@@ -114,7 +114,7 @@ fn a_caller_that_gives_up_is_an_event_of_the_listener() {
 }
 
 #[test]
-fn data_keep_their_boundaries_and_expedited_data_overtake() {
+fn expedited_data_overtakes_and_boundaries_stay() {
     let place = directory();
     let (near, far, _listener) = connected(place.path(), "ticots");
     near.send(b"first", SendFlags::default()).expect("sent");
@@ -141,7 +141,7 @@ fn data_keep_their_boundaries_and_expedited_data_overtake() {
 }
 
 #[test]
-fn a_long_message_is_cut_and_joined() {
+fn long_message_is_split_and_joined() {
     let place = directory();
     let (near, far, _listener) = connected(place.path(), "ticots");
     let sent: Vec<u8> = (0..300_000u32).map(|at| (at % 251) as u8).collect();
@@ -178,7 +178,7 @@ fn pieces_are_gathered_and_scattered() {
 }
 
 #[test]
-fn a_full_receiver_is_an_error_and_its_room_an_event() {
+fn flow_error_is_followed_by_an_event() {
     let place = directory();
     let (near, far, _listener) = connected(place.path(), "ticots");
     near.stream().set_nonblocking(true).expect("it can");
@@ -202,7 +202,7 @@ fn a_full_receiver_is_an_error_and_its_room_an_event() {
 }
 
 #[test]
-fn the_death_of_the_other_end_is_a_disconnection_behind_the_data() {
+fn death_of_the_peer_is_a_disconnection_after_its_data() {
     let place = directory();
     let (near, far, _listener) = connected(place.path(), "ticots");
     far.send(b"last words", SendFlags::default()).expect("sent");
@@ -244,7 +244,7 @@ fn one_thread_receives_while_another_sends() {
 }
 
 #[test]
-fn a_thread_that_receives_gives_the_acknowledgement_to_the_one_that_disconnects() {
+fn receiving_thread_passes_on_the_acknowledgement() {
     for _ in 0..50 {
         let place = directory();
         let (near, _far, _listener) = connected(place.path(), "ticots");
@@ -259,7 +259,7 @@ fn a_thread_that_receives_gives_the_acknowledgement_to_the_one_that_disconnects(
 }
 
 #[test]
-fn calls_of_datagrams_are_not_supported() {
+fn datagram_calls_are_not_supported_on_connections() {
     let place = directory();
     let (near, _far, listener) = connected(place.path(), "ticots");
     fails(near.send_to(b"x", &[], b"x"), E::NotSupported);

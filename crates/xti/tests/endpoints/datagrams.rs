@@ -7,7 +7,7 @@ use headwater_xti::{Look, State, TransportError as E};
 use super::{bound, directory, event, fails, open};
 
 #[test]
-fn a_datagram_arrives_in_pieces_of_the_caller_s_room() {
+fn datagram_arrives_in_pieces() {
     let place = directory();
     let (sender, receiver) = (bound(place.path(), "ticlts", b"me", 0), bound(place.path(), "ticlts", b"you", 0));
     sender.send_to(b"you", &[], b"0123456789").expect("sent");
@@ -25,7 +25,7 @@ fn a_datagram_arrives_in_pieces_of_the_caller_s_room() {
 }
 
 #[test]
-fn a_short_buffer_for_the_address_discards_the_datagram() {
+fn short_address_buffer_discards_the_datagram() {
     let place = directory();
     let (sender, receiver) = (bound(place.path(), "ticlts", b"sender", 0), bound(place.path(), "ticlts", b"you", 0));
     sender.send_to(b"you", &[], b"lost").expect("sent");
@@ -37,7 +37,7 @@ fn a_short_buffer_for_the_address_discards_the_datagram() {
 }
 
 #[test]
-fn the_error_of_a_datagram_is_an_event() {
+fn datagram_error_is_an_event() {
     let place = directory();
     let sender = bound(place.path(), "ticlts", b"me", 0);
     fails(sender.receive_error(), E::NoDatagramError);
@@ -73,7 +73,7 @@ fn bad_arguments_are_refused() {
 }
 
 #[test]
-fn an_endpoint_that_does_not_wait_says_so() {
+fn nonblocking_endpoint_does_not_wait() {
     let place = directory();
     let (sender, receiver) = (bound(place.path(), "ticlts", b"me", 0), bound(place.path(), "ticlts", b"you", 0));
     for endpoint in [&sender, &receiver] {
@@ -110,7 +110,7 @@ fn pieces_are_gathered_and_scattered() {
 }
 
 #[test]
-fn an_endpoint_with_datagrams_is_not_unbound() {
+fn unbind_fails_while_datagrams_wait() {
     let place = directory();
     let endpoint = bound(place.path(), "ticlts", b"me", 0);
     endpoint.send_to(b"me", &[], b"x").expect("sent");

@@ -39,7 +39,7 @@ fn datagrams_reach_a_socket_and_come_back() {
 }
 
 #[test]
-fn a_socket_accepts_and_releases_in_order() {
+fn kernel_socket_accepts_and_releases_in_order() {
     let place = directory();
     let endpoint = open(place.path(), "inet-tcp");
     bind(&endpoint, 0);
@@ -64,7 +64,7 @@ fn a_socket_accepts_and_releases_in_order() {
 }
 
 #[test]
-fn a_socket_connects_and_resets() {
+fn kernel_socket_connects_and_resets() {
     let place = directory();
     let (listener, acceptor) = (open(place.path(), "inet-tcp"), open(place.path(), "inet-tcp"));
     let address = bind(&listener, 3);
@@ -87,7 +87,7 @@ fn a_socket_connects_and_resets() {
 }
 
 #[test]
-fn a_refused_connection_and_the_options_of_a_socket() {
+fn refused_connection_and_socket_options() {
     const INET_IP: u32 = 0;
     let place = directory();
     let endpoint = open(place.path(), "inet-tcp");

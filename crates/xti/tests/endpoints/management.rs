@@ -12,7 +12,7 @@ use headwater_xti::{
 use super::{bound, connected, directory, fails, open};
 
 #[test]
-fn information_is_the_transport_s() {
+fn info_is_that_of_the_transport() {
     let place = directory();
     for (transport, service) in
         [("ticlts", Service::Datagrams), ("ticots", Service::Connections), ("ticotsord", Service::OrderlyConnections)]
@@ -39,7 +39,7 @@ fn addresses_are_unique() {
 }
 
 #[test]
-fn options_are_asked_for_and_not_changed() {
+fn options_are_read_but_not_changed() {
     let place = directory();
     let endpoint = open(place.path(), "ticots");
     let all = OptionList::new().with_all(XTI_GENERIC);
@@ -57,15 +57,15 @@ fn options_are_asked_for_and_not_changed() {
 }
 
 #[test]
-fn a_stream_of_another_s_is_an_endpoint_in_its_present_state() {
+fn from_stream_finds_the_present_state() {
     let place = directory();
     let (near, far, listener) = connected(place.path(), "ticotsord");
-    let sync = |endpoint: &Endpoint| Endpoint::of(endpoint.stream().clone()).expect("a transport").state();
+    let sync = |endpoint: &Endpoint| Endpoint::from_stream(endpoint.stream().clone()).expect("a transport").state();
     assert_eq!([&near, &far, &listener].map(sync), [State::Connected, State::Connected, State::Idle]);
     near.send(b"x", SendFlags::default()).expect("sent");
     near.release(&[]).expect("it releases");
     assert_eq!((sync(&near), sync(&far)), (State::Releasing, State::Connected));
-    let again = Endpoint::of(far.stream().clone()).expect("a transport");
+    let again = Endpoint::from_stream(far.stream().clone()).expect("a transport");
     again.receive(&mut [0; 8]).expect("it has come");
     again.receive_release().expect("it is there");
     assert_eq!((far.sync(), again.state()), (Ok(State::Released), State::Released));
@@ -84,14 +84,14 @@ fn a_stream_of_another_s_is_an_endpoint_in_its_present_state() {
 }
 
 #[test]
-fn what_is_no_transport_is_no_endpoint() {
+fn stream_without_a_transport_is_refused() {
     let (near, _far) = headwater_streams::pipe().expect("a pipe");
     near.set_nonblocking(true).expect("it can");
     let echo = Device::open_private("nuls").expect("it is there");
-    fails(Endpoint::of(echo), E::BadFile);
+    fails(Endpoint::from_stream(echo), E::BadFile);
     let place = directory();
     let stream = DeviceOptions::new().directory(place.path()).open("ticlts").expect("a transport");
-    assert_eq!(Endpoint::of(stream).expect("a transport").state(), State::Unbound);
+    assert_eq!(Endpoint::from_stream(stream).expect("a transport").state(), State::Unbound);
 }
 
 /// Keeps the sender of the control part `stay` inside of its put procedure, for longer than a call without waiting waits for it.
@@ -116,7 +116,7 @@ impl Module for Gate {
 }
 
 #[test]
-fn requests_of_an_endpoint_without_waiting_wait_for_another_thread_s_call() {
+fn nonblocking_requests_wait_for_calls_of_other_threads() {
     headwater_streams::register(Gate).expect("a free name");
     let place = directory();
     let endpoint = open(place.path(), "ticotsord");

@@ -5,7 +5,7 @@ use headwater_xti::{Look, SendFlags, State, TransportError as E};
 use super::{connected, directory, event, fails};
 
 #[test]
-fn each_direction_ends_in_order_behind_its_data() {
+fn release_arrives_after_the_data() {
     let place = directory();
     let (near, far, _listener) = connected(place.path(), "ticotsord");
     near.send(b"bye", SendFlags::default()).expect("sent");
@@ -34,7 +34,7 @@ fn each_direction_ends_in_order_behind_its_data() {
 }
 
 #[test]
-fn a_disconnection_goes_before_a_release() {
+fn disconnection_overtakes_a_release() {
     let place = directory();
     let (near, far, _listener) = connected(place.path(), "ticotsord");
     far.disconnect(&[]).expect("it disconnects");
@@ -47,7 +47,7 @@ fn a_disconnection_goes_before_a_release() {
 }
 
 #[test]
-fn a_disconnection_drops_what_was_not_received() {
+fn disconnection_drops_unreceived_data() {
     let place = directory();
     let (near, far, _listener) = connected(place.path(), "ticotsord");
     far.send(b"unread", SendFlags::default()).expect("sent");

@@ -41,7 +41,7 @@ fn flood(endpoint: &Endpoint, absent: &[u8]) -> (usize, E) {
 }
 
 #[test]
-fn a_sender_that_fetches_no_error_is_told_to_look_and_each_error_is_kept() {
+fn sender_gets_look_until_errors_are_fetched() {
     let place = directory();
     for (name, endpoint, absent) in endpoints(place.path()) {
         for nonblocking in [false, true] {
@@ -65,7 +65,7 @@ fn a_sender_that_fetches_no_error_is_told_to_look_and_each_error_is_kept() {
 }
 
 #[test]
-fn errors_that_are_not_fetched_leave_room_for_requests_and_other_datagrams() {
+fn unfetched_errors_leave_room_for_requests_and_datagrams() {
     let place = directory();
     let sender = open(place.path(), "ticlts");
     sender.bind(&Binding::to(b"me")).expect("a free address");
@@ -81,7 +81,7 @@ fn errors_that_are_not_fetched_leave_room_for_requests_and_other_datagrams() {
 /// Behind a datagram that waits for its receiver, each is queued; when the queue moves on, errors beyond those that are kept are dropped,
 /// as the network may drop them: nothing would take them out of the queue.
 #[test]
-fn a_queue_of_undeliverable_datagrams_moves_on_though_no_error_is_fetched() {
+fn undeliverable_datagrams_drain_without_fetched_errors() {
     let place = directory();
     let sender = open(place.path(), "ticlts");
     sender.bind(&Binding::to(b"me")).expect("a free address");

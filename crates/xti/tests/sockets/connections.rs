@@ -14,7 +14,7 @@ const WITH_CONNECTIONS: [&str; 3] = ["ticots", "ticotsord", "inet-tcp"];
 const ORDERLY: [&str; 2] = ["ticotsord", "inet-tcp"];
 
 #[test]
-fn what_is_sent_is_received_in_both_directions() {
+fn data_is_received_in_both_directions() {
     for transport in WITH_CONNECTIONS {
         let directory = directory();
         let (near, far) = connected(directory.path(), transport);
@@ -41,7 +41,7 @@ fn what_is_sent_is_received_in_both_directions() {
 }
 
 #[test]
-fn a_direction_that_was_shut_down_ends_for_every_reader_and_the_other_continues() {
+fn shutdown_ends_one_direction_for_all_readers() {
     for transport in ORDERLY {
         let directory = directory();
         let (near, far) = connected(directory.path(), transport);
@@ -70,7 +70,7 @@ fn a_direction_that_was_shut_down_ends_for_every_reader_and_the_other_continues(
 }
 
 #[test]
-fn nothing_is_received_any_more_after_that_direction_was_shut_down() {
+fn shutdown_for_reading_ends_receiving() {
     let directory = directory();
     let (near, far) = connected(directory.path(), "ticotsord");
     near.shutdown(Direction::Read).expect("connected");
@@ -84,7 +84,7 @@ fn nothing_is_received_any_more_after_that_direction_was_shut_down() {
 }
 
 #[test]
-fn a_close_reads_as_the_end_behind_the_data() {
+fn close_reads_as_end_after_the_data() {
     for transport in WITH_CONNECTIONS {
         let directory = directory();
         let (near, far) = connected(directory.path(), transport);
@@ -104,7 +104,7 @@ fn a_close_reads_as_the_end_behind_the_data() {
 }
 
 #[test]
-fn a_connection_that_no_process_accepts_is_refused() {
+fn connect_is_refused_without_a_listener() {
     for transport in WITH_CONNECTIONS {
         let directory = directory();
         // An address that no socket has, and one that does not listen.
@@ -133,7 +133,7 @@ fn a_connection_that_no_process_accepts_is_refused() {
 }
 
 #[test]
-fn a_connection_is_asked_for_without_waiting() {
+fn nonblocking_connect_does_not_wait() {
     for transport in ["ticots", "ticotsord"] {
         let directory = directory();
         let (listener, address) = bound(directory.path(), transport);
@@ -169,7 +169,7 @@ fn a_connection_is_asked_for_without_waiting() {
 }
 
 #[test]
-fn a_listener_passes_over_callers_that_have_gone() {
+fn accept_skips_callers_that_are_gone() {
     for transport in ["ticots", "ticotsord"] {
         let directory = directory();
         let (listener, address) = bound(directory.path(), transport);
@@ -193,7 +193,7 @@ fn a_listener_passes_over_callers_that_have_gone() {
 }
 
 #[test]
-fn addresses_are_taken_once() {
+fn address_is_bound_once() {
     for transport in WITH_CONNECTIONS {
         let directory = directory();
         let (listener, address) = bound(directory.path(), transport);
@@ -211,7 +211,7 @@ fn addresses_are_taken_once() {
 
 /// A client and a server of the kernel's sockets at the other end.
 #[test]
-fn sockets_of_the_kernel_are_peers() {
+fn kernel_sockets_are_peers() {
     let directory = directory();
     let (listener, address) = bound(directory.path(), "inet-tcp");
     listener.listen(4).expect("bound");
@@ -250,7 +250,7 @@ fn sockets_of_the_kernel_are_peers() {
 
 /// A process that was forked shares the socket: what one shuts down has ended for the other.
 #[test]
-fn processes_share_what_was_shut_down() {
+fn processes_share_a_shutdown() {
     // A child has copies of the sockets of other tests, and keeps their addresses taken.
     let Some(_alone) = super::own_process::run_in_own_process() else { return };
     let directory = directory();

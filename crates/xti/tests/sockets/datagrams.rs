@@ -11,7 +11,7 @@ use super::{PATIENCE, bound, directory, fails};
 const WITH_DATAGRAMS: [&str; 3] = ["ticlts", "udp", "inet-udp"];
 
 #[test]
-fn datagrams_keep_their_boundaries_and_tell_their_sender() {
+fn datagrams_keep_boundaries_and_sender() {
     for transport in WITH_DATAGRAMS {
         let directory = directory();
         let (receiver, address) = bound(directory.path(), transport);
@@ -39,7 +39,7 @@ fn datagrams_keep_their_boundaries_and_tell_their_sender() {
 }
 
 #[test]
-fn a_socket_with_a_default_destination_receives_from_there_alone() {
+fn default_destination_filters_received_datagrams() {
     for transport in WITH_DATAGRAMS {
         let directory = directory();
         let (receiver, address) = bound(directory.path(), transport);
@@ -63,7 +63,7 @@ fn a_socket_with_a_default_destination_receives_from_there_alone() {
 }
 
 #[test]
-fn a_datagram_to_no_socket_is_told_once_to_who_has_a_default_destination() {
+fn refused_datagram_is_reported_once_with_a_default_destination() {
     for transport in WITH_DATAGRAMS {
         let directory = directory();
         let (gone, address) = bound(directory.path(), transport);
@@ -93,7 +93,7 @@ fn a_datagram_to_no_socket_is_told_once_to_who_has_a_default_destination() {
 }
 
 #[test]
-fn sockets_of_the_kernel_are_peers() {
+fn kernel_sockets_are_peers() {
     for transport in ["udp", "inet-udp"] {
         let directory = directory();
         let (socket, address) = bound(directory.path(), transport);

@@ -65,7 +65,7 @@ fn make(fd: c_int) -> Done<()> {
         if open.transport.get().is_some() {
             return Ok(Ok(()));
         }
-        let endpoint = match Endpoint::of(open.stream.clone()) {
+        let endpoint = match Endpoint::from_stream(open.stream.clone()) {
             Ok(endpoint) => endpoint,
             Err(error) => return Ok(Err(Failed::from(error))),
         };
