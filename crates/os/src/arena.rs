@@ -46,7 +46,7 @@ pub fn keep_text(text: &str) -> Option<&'static str> {
 pub fn keep_all<T: Copy + Send + Sync>(values: impl ExactSizeIterator<Item = T>) -> Option<&'static [T]> {
     let count = values.len();
     let place = take(size_of::<T>().checked_mul(count)?, align_of::<T>())?.cast::<MaybeUninit<T>>();
-    // SAFETY: the place has room for so many, is aligned to them, and no other reference to it exists.
+    // SAFETY: the place has room for `count` values, is aligned for them, and no other reference to it exists.
     let places = unsafe { slice::from_raw_parts_mut(place.as_ptr(), count) };
     let mut written = 0;
     for (place, value) in places.iter_mut().zip(values) {
@@ -54,7 +54,7 @@ pub fn keep_all<T: Copy + Send + Sync>(values: impl ExactSizeIterator<Item = T>)
         written += 1;
     }
     assert_eq!(written, count, "the iterator's length");
-    // SAFETY: all of them were written.
+    // SAFETY: all values were written.
     Some(unsafe { slice::from_raw_parts(place.cast::<T>().as_ptr(), count) })
 }
 

@@ -25,7 +25,7 @@ pub struct Background {
     epoch_word: Epoch,
 }
 
-/// How the thread is told to end.
+/// The way in which the thread is asked to end.
 enum Stop {
     /// By a byte in a pipe. This value owns the reading end too, which the thread polls, so that a forked child closes its
     /// copy.

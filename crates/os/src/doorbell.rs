@@ -41,7 +41,7 @@ pub use own::OwnWatch;
 pub use packet::Packet;
 use packet::{FILLING, LEN, STATED, stated_bytes, stated_in};
 
-/// One end of a doorbell.
+/// An end of a doorbell.
 #[derive(Debug)]
 pub struct Doorbell {
     /// The descriptor that is polled.
@@ -52,7 +52,7 @@ pub struct Doorbell {
 /// The kind of an end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    /// One of a pair of sockets: it sends and receives bells.
+    /// A socket of a pair: it sends and receives bells.
     Socket,
     /// The reading end of a pipe: it receives bells.
     Reader,
@@ -92,7 +92,7 @@ pub enum Heard {
     /// Another user of our end has called [`Doorbell::nudge_own`], or the other end has taken a packet. With a watch of
     /// [`Doorbell::watch_edges`] also: a packet has arrived.
     Nudged,
-    /// One of the other files is ready, and nothing else has happened.
+    /// Another file is ready, and nothing else has happened.
     Beside,
     /// Every copy of the other end is gone.
     Gone,

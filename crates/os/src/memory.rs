@@ -206,7 +206,7 @@ impl SharedMemory {
         let plain = rustix::fs::FileType::from_raw_mode(status.st_mode) == rustix::fs::FileType::RegularFile;
         match usize::try_from(status.st_size) {
             Ok(len) if plain && len > 0 && len <= len_max => SharedMemory::map(Arc::new(fd), 0, len),
-            _ => Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no plain file of a possible size")),
+            _ => Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a plain file of a valid size")),
         }
     }
 

@@ -38,7 +38,7 @@ pub fn read(file: impl AsFd, len_max: usize) -> io::Result<Vec<u8>> {
             file.read_exact_at(&mut bytes, 0)?;
             Ok(bytes)
         }
-        _ => Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no sealed memfd of a possible size")),
+        _ => Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a sealed memfd of a valid size")),
     }
 }
 

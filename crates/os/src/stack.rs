@@ -128,7 +128,7 @@ mod walk {
             };
             *place = address;
             count += 1;
-            // The stack grows downwards: a caller's frame lies above.
+            // The stack grows downwards, so the frame of a caller is above.
             (lowest, frame) = (frame + 16, next);
         }
         count

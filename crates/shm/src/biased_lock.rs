@@ -158,7 +158,7 @@ pub struct BiasedLock {
     streak: u32,
 }
 
-/// Whether a new holder may use its cached copies of the protected data.
+/// The result of taking a lock: it says whether cached copies of the protected data are up to date.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hold {
     /// No other member has held the lock since this one did.

@@ -33,12 +33,12 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Error::Corrupt(what) => write!(f, "the shared region is corrupt: {what}"),
-            Error::Full(most) => write!(f, "{most} handles use this stream already, which is its limit"),
+            Error::Full(most) => write!(f, "the stream already has {most} handles, which is the limit"),
             Error::WouldBlock => {
-                write!(f, "another user of the stream is in the middle of a call and has not come out of it")
+                write!(f, "another user of the stream is in the middle of a call")
             }
             Error::TimedOut => {
-                write!(f, "the time is over, and another user of the stream has not come out of its call")
+                write!(f, "the time limit has passed, and another user of the stream is in the middle of a call")
             }
             Error::Interrupted => write!(f, "a signal handler ran"),
             Error::Cancelled => write!(f, "the process has cancelled the call"),

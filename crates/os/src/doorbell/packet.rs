@@ -14,7 +14,7 @@ pub enum Packet {
     NoRoom,
     /// A request to send a bell back: an end cannot send a bell to itself.
     Echo,
-    /// One or more open files, with their number.
+    /// Open files with their number. There is at least one.
     File(u32),
     /// A packet of this many bytes that this library has not written.
     Foreign(usize),
@@ -43,7 +43,7 @@ const BLANK: [u8; LEN] = {
     bytes
 };
 
-/// The bytes behind a [`Packet::NoRoom`]. They are so many that the socket is not writable while the packet is queued.
+/// The bytes behind a [`Packet::NoRoom`]. They are enough to make the socket not writable while the packet is queued.
 pub(super) const FILLING: [u8; 4096] = [b'\n'; 4096];
 
 const BELL: u8 = b'b';

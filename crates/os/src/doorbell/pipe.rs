@@ -130,7 +130,7 @@ fn put(pipe: BorrowedFd<'_>, slots: usize) -> Result<(), Errno> {
     let piece = || IoSliceRaw::from_slice(&BELLS[..1]);
     let pieces: [IoSliceRaw<'_>; SLOTS] = std::array::from_fn(|_| piece());
     quietly(|| {
-        // SAFETY: the pipe refers to the pages that the pieces lie in, which are read-only and never change.
+        // SAFETY: the pipe refers to the pages of the pieces, which are read-only and never change.
         match unsafe { vmsplice(pipe, &pieces[..slots], SpliceFlags::NONBLOCK) } {
             refused if is_refused(refused) => {
                 rustix::io::write(pipe, if slots == 1 { &BELLS[..1] } else { &BELLS[..] }).map(drop)
