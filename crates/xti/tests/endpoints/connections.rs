@@ -1,4 +1,4 @@
-//! Connections: asked for, accepted, refused; their data.
+//! Connections: requesting, accepting and refusing them, and their data.
 
 use std::io::{IoSlice, IoSliceMut};
 
@@ -81,7 +81,7 @@ fn refused_caller_gets_a_disconnection() {
     let disconnect = caller.receive_disconnect().expect("it is there");
     assert_eq!((disconnect.reason, disconnect.sequence), (111, None));
     assert_eq!(caller.state(), State::Idle);
-    // No endpoint has that address: the same.
+    // The result is the same if no endpoint has the address.
     fails(caller.connect(&Call::to(b"nobody")), E::Look);
     assert_eq!(caller.receive_disconnect().expect("it is there").reason, 111);
     fails(caller.connect(&Call::to(&[1; 200])), E::BadAddress);
@@ -251,7 +251,7 @@ fn receiving_thread_passes_on_the_acknowledgement() {
         std::thread::scope(|scope| {
             let receiving = scope.spawn(|| near.receive(&mut [0; 8]));
             near.disconnect(&[]).expect("it disconnects");
-            // The receiver is woken by what comes with the next connection; here by the end of its endpoint.
+            // The receiver is woken by messages of the next connection, or, as here, by the end of its endpoint.
             near.stream().clone().close().expect("it closes");
             receiving.join().unwrap().expect_err("nothing has come");
         });

@@ -1,4 +1,4 @@
-//! Datagrams: sent, received in pieces, and their errors.
+//! Datagrams: sending them, receiving them in pieces, and their errors.
 
 use std::io::{IoSlice, IoSliceMut};
 
@@ -44,7 +44,7 @@ fn datagram_error_is_an_event() {
     sender.send_to(b"nobody", &[], b"x").expect("it is sent, as far as is known");
     event(&sender, Look::DatagramError);
     fails(sender.receive_from(&mut [], &mut [], &mut [0]), E::Look);
-    // Received by the call before, and kept.
+    // The call before has received and kept the event.
     assert_eq!(sender.look(), Ok(Some(Look::DatagramError)));
     fails(sender.receive_from(&mut [], &mut [], &mut [0]), E::Look);
     let error = sender.receive_error().expect("it is there");

@@ -1,4 +1,4 @@
-//! The same calls over the kernel's transports, with programs that know sockets alone.
+//! The same calls over the kernel's transports, with programs that use sockets of the kernel.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};

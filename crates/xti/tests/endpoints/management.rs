@@ -1,4 +1,4 @@
-//! Opening, binding, information, options, and endpoints of streams that others have opened.
+//! Opening, binding, information, options, and endpoints from streams of other owners.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -94,7 +94,7 @@ fn stream_without_a_transport_is_refused() {
     assert_eq!(Endpoint::from_stream(stream).expect("a transport").state(), State::Unbound);
 }
 
-/// Keeps the sender of the control part `stay` inside of its put procedure, for longer than a call without waiting waits for it.
+/// Keeps the sender of the control part `stay` in its put procedure, for longer than a non-blocking call waits for it.
 #[derive(Debug)]
 struct Gate;
 

@@ -1,4 +1,4 @@
-//! The orderly end of connections.
+//! The orderly release of connections, and disconnections.
 
 use headwater_xti::{Look, SendFlags, State, TransportError as E};
 
@@ -53,7 +53,7 @@ fn disconnection_drops_unreceived_data() {
     far.send(b"unread", SendFlags::default()).expect("sent");
     near.disconnect(&[]).expect("it disconnects");
     assert_eq!((near.look(), near.state()), (Ok(None), State::Idle));
-    // The other end has ended as well, and does not know it: its own end is in order.
+    // The other end has ended too but does not know it yet, so its own release succeeds.
     far.send(b"lost", SendFlags::default()).expect_err("the end is an event");
     event(&far, Look::Disconnect);
 }

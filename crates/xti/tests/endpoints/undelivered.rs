@@ -8,14 +8,14 @@ use headwater_xti::{Binding, Endpoint, Look, TransportError as E};
 
 use super::{directory, event, open};
 
-/// More than any stream keeps.
+/// More datagrams than any stream can store.
 const MANY: usize = 10_000;
 
 /// An endpoint of each transport of datagrams, and an address to which it can send nothing.
 fn endpoints(place: &std::path::Path) -> Vec<(&'static str, Endpoint, Vec<u8>)> {
     let address = |address: SocketAddr| InternetAddress::from(address).bytes().to_vec();
     let local = address((Ipv4Addr::LOCALHOST, 0).into());
-    // A socket of IPv4 has no way to an address of IPv6.
+    // An IPv4 socket cannot send to an IPv6 address.
     let other_family = address((Ipv6Addr::LOCALHOST, 9).into());
     let transports = [
         ("ticlts", b"me".to_vec(), b"nobody".to_vec()),
@@ -30,7 +30,7 @@ fn endpoints(place: &std::path::Path) -> Vec<(&'static str, Endpoint, Vec<u8>)> 
     made.collect()
 }
 
-/// Sends until that is refused. Returns how many datagrams were sent, and the refusal.
+/// Sends datagrams until one is refused. Returns the number of datagrams that were sent, and the error.
 fn flood(endpoint: &Endpoint, absent: &[u8]) -> (usize, E) {
     for sent in 0..MANY {
         if let Err(error) = endpoint.send_to(absent, &[], b"x") {
@@ -94,7 +94,7 @@ fn undeliverable_datagrams_drain_without_fetched_errors() {
             break error.t_errno;
         }
     };
-    // There is room in neither queue, and an error is in front.
+    // Neither queue has room, and an error is in front.
     assert_eq!(full, E::Look);
     let mut received = 0;
     receiver.stream().set_nonblocking(true).expect("it can");
@@ -104,7 +104,7 @@ fn undeliverable_datagrams_drain_without_fetched_errors() {
             Err(error) => assert_eq!(error.t_errno, E::NoData),
         }
     }
-    // Those to no address are queued behind those to the receiver, whatever room there is for errors.
+    // Undeliverable datagrams are queued behind those to the receiver, however much room there is for errors.
     while sender.send_to(b"nobody", &[], b"x").is_ok() {}
     let mut quiet = 0;
     while quiet < 100 {

@@ -94,7 +94,7 @@ fn close_reads_as_end_after_the_data() {
         assert_eq!((far.recv(&mut text).expect("data"), &text[..4]), (4, &b"last"[..]), "{transport}");
         assert_eq!(far.recv(&mut text).expect("the end"), 0, "{transport}");
         let start = Instant::now();
-        // Over a network the first one may still be taken.
+        // Over a network the first send may still succeed.
         while far.send(b"x").is_ok() {
             assert!(start.elapsed() < PATIENCE, "{transport}");
             std::thread::sleep(std::time::Duration::from_millis(1));
@@ -120,7 +120,7 @@ fn connect_is_refused_without_a_listener() {
         }
         other.listen(1).expect("bound");
         let socket = open(directory.path(), transport);
-        // A request that the provider does not take leaves nothing behind.
+        // A request that the provider refuses has no effect.
         fails(socket.connect(&[0xff; 200]), libc::EADDRNOTAVAIL);
         let _far = std::thread::scope(|scope| {
             let asking = scope.spawn(|| socket.connect(&taken));
@@ -248,14 +248,14 @@ fn kernel_sockets_are_peers() {
     assert_eq!(&text, b"to the kernel");
 }
 
-/// A process that was forked shares the socket: what one shuts down has ended for the other.
+/// A forked process shares the socket: a direction that one process shuts down has ended for both.
 #[test]
 fn processes_share_a_shutdown() {
     // A child has copies of the sockets of other tests, and keeps their addresses taken.
     let Some(_alone) = super::own_process::run_in_own_process() else { return };
     let directory = directory();
     let (near, far) = connected(directory.path(), "ticotsord");
-    // SAFETY: the child calls the socket alone, and leaves without running the parent's destructors.
+    // SAFETY: the child only calls the socket, and exits without running the parent's destructors.
     let child = unsafe { libc::fork() };
     if child == 0 {
         let done = near.shutdown(Direction::Write).is_ok() && far.recv(&mut [0; 8]).is_ok_and(|len| len == 0);

@@ -22,7 +22,7 @@ fn datagrams_keep_boundaries_and_sender() {
         let mut data = [0; 1000];
         let (len, from) = receiver.recv_from(&mut data).expect("one");
         assert_eq!((&data[..len], &from), (&b"one"[..], &own), "{transport}");
-        // What does not fit is discarded, by either call.
+        // Both calls discard data that does not fit.
         let (len, _) = receiver.recv_from(&mut data[..3]).expect("two");
         assert_eq!(&data[..len], b"and");
         assert_eq!(receiver.recv(&mut data[..10]).expect("three"), 10);
@@ -54,7 +54,7 @@ fn default_destination_filters_received_datagrams() {
         assert_eq!((receiver.recv(&mut data).expect("one"), &data[..6]), (6, &b"friend"[..]), "{transport}");
         assert_eq!(receiver.send(b"answer").expect("room"), 6);
         assert_eq!(friend.recv_from(&mut data).expect("one"), (6, address.clone()));
-        // Without one again.
+        // Without a default destination again.
         receiver.connect(&[]).expect("open");
         fails(receiver.send(b"x"), libc::EDESTADDRREQ);
         stranger.send_to(&address, b"stranger").expect("room");

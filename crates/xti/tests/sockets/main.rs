@@ -1,4 +1,4 @@
-//! The calls of sockets over transports: connections, datagrams, their errors, and what several processes of a socket share.
+//! The calls of sockets over transports: connections, datagrams, their errors, and sockets that several processes share.
 
 mod connections;
 mod datagrams;
@@ -24,7 +24,7 @@ fn open(directory: &Path, transport: &str) -> Socket {
     EndpointOptions::new().directory(directory).socket(transport).expect("a free number")
 }
 
-/// An address of this machine for a transport: any that is free.
+/// Returns a free address of this machine for a transport.
 fn any_address(transport: &str) -> Vec<u8> {
     match transport {
         "ticlts" | "ticots" | "ticotsord" => Vec::new(),
@@ -40,7 +40,7 @@ fn bound(directory: &Path, transport: &str) -> (Socket, Vec<u8>) {
     (socket, address)
 }
 
-/// Two sockets that are connected, the one that has asked first.
+/// Returns two connected sockets, first the one that has connected.
 fn connected(directory: &Path, transport: &str) -> (Socket, Socket) {
     let (listener, address) = bound(directory, transport);
     listener.listen(4).expect("it has connections");
