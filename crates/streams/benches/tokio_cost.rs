@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use headwater_os::child::Child;
 use headwater_os::cpu;
+use headwater_os_tools::usage::Usage;
 use headwater_streams::{AsyncStream, pipe};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
@@ -207,16 +208,6 @@ fn ask(row: Row, ends: Vec<Closed>) -> io::Result<Duration> {
     })
 }
 
-/// The CPU time of all children that have ended.
-fn children_cpu() -> Duration {
-    // SAFETY: filled in by the call.
-    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
-    // SAFETY: a valid structure.
-    assert_eq!(unsafe { libc::getrusage(libc::RUSAGE_CHILDREN, &mut usage) }, 0);
-    let time = |time: libc::timeval| Duration::new(time.tv_sec as u64, time.tv_usec as u32 * 1000);
-    time(usage.ru_utime) + time(usage.ru_stime)
-}
-
 /// The time and the CPU time of an operation, us.
 fn measure(row: Row, kind: Kind) -> (f64, f64) {
     let (clients, servers): (Vec<_>, Vec<_>) = (0..row.connections).map(|_| Closed::pair(kind)).unzip();
@@ -238,7 +229,7 @@ fn measure(row: Row, kind: Kind) -> (f64, f64) {
             .expect("fork")
         })
         .collect();
-    let before = children_cpu();
+    let before = Usage::of_children();
     let mut server = Child::fork(|| {
         bind(1);
         drop(clients.take());
@@ -255,7 +246,7 @@ fn measure(row: Row, kind: Kind) -> (f64, f64) {
     .expect("fork");
     drop((clients, servers, tell));
     assert!(client.wait().expect("wait").success() && server.wait().expect("wait").success(), "{kind:?}");
-    let used = children_cpu() - before;
+    let used = Usage::of_children().since(&before);
     for program in &mut busy {
         program.kill();
         let _ = program.wait();
@@ -263,7 +254,7 @@ fn measure(row: Row, kind: Kind) -> (f64, f64) {
     let mut took = [0; 8];
     io::Read::read_exact(&mut told, &mut took).expect("the client has written it");
     let operations = (row.count * row.connections) as f64;
-    (u64::from_ne_bytes(took) as f64 / 1e3 / operations, used.as_secs_f64() * 1e6 / operations)
+    (u64::from_ne_bytes(took) as f64 / 1e3 / operations, (used.user_s + used.system_s) * 1e6 / operations)
 }
 
 fn median(values: impl Iterator<Item = f64>) -> f64 {
