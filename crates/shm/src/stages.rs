@@ -17,6 +17,8 @@ const YIELDS: u32 = 2;
 /// How long a slice of a [`Look`] spins. The other side answers within it if it runs and has nothing else to do, and other tasks of the
 /// thread wait no longer than for any task.
 const SLICE_NS: u64 = 1_000;
+/// The number of slices without success, of this look and of others of its thread, after which a look may be over.
+const SLICES_IN_VAIN: u32 = (SPIN_NS / SLICE_NS) as u32;
 /// The longest look: so long an idle stream keeps its thread awake beside busy ones.
 const LOOK_NS_MAX: u64 = 1_000_000;
 /// The longest quick yield. A slower yield gave the CPU to other processes, whose time slice is 1.4 to 4 ms. The peer alone needs
@@ -88,19 +90,22 @@ impl Earnings {
 /// A wait that passes the stages in slices, between which its thread does other work.
 #[derive(Debug, Default)]
 pub struct Look {
-    /// When it began. None: it has not.
+    /// When it began. `None`: it has not.
     begun_ns: Option<u64>,
     /// The number of its last slice among those of its thread.
     slice: u64,
+    /// The count of successful looks of its thread at that time, and how many slices have passed without another one.
+    comes: u64,
+    in_vain: u32,
 }
 
 /// What the looks of one thread know of each other.
 #[derive(Debug, Default)]
 pub struct Crowd {
-    /// Slices of all looks.
+    /// The number of slices of all looks.
     slices: Cell<u64>,
-    /// When the last look was successful.
-    came_ns: Cell<u64>,
+    /// The number of waits that were successful.
+    comes: Cell<u64>,
 }
 
 /// How a slice of a [`Look`] ended.
@@ -124,16 +129,24 @@ pub enum Stage {
 }
 
 impl Crowd {
-    /// There was no look yet.
+    /// Returns the state of a thread that has not looked yet.
     pub const fn new() -> Crowd {
-        Crowd { slices: Cell::new(0), came_ns: Cell::new(0) }
+        Crowd { slices: Cell::new(0), comes: Cell::new(0) }
     }
 
-    /// Notes a slice that is to be followed by another one.
-    fn note(&self, look: &mut Look) -> Slice {
+    /// Notes a slice without success that is to be followed by another one.
+    fn again(&self, look: &mut Look) -> Slice {
         look.slice = self.slices.get() + 1;
         self.slices.set(look.slice);
+        let comes = self.comes.get();
+        look.in_vain = if look.comes == comes { look.in_vain + 1 } else { 0 };
+        look.comes = comes;
         Slice::Again
+    }
+
+    fn came(&self) -> Slice {
+        self.comes.set(self.comes.get() + 1);
+        Slice::Came
     }
 }
 
@@ -152,8 +165,9 @@ impl Stages {
 
     /// Passes one slice of the stages, for a caller that has other work to do until the next one.
     ///
-    /// A look lasts as long as a spin may, and longer as long as other looks of its thread are successful: then the thread is awake
-    /// anyway, and asleep this wait would cost its peer a wake-up. A look that is alone spins for [`SLICE_NS`] in each slice.
+    /// A look lasts as long as a spin may. It lasts longer while other looks of its thread are successful: the thread is awake anyway,
+    /// and the peer of a sleeper would have to wake it. What counts is slices, not time, so that a thread that is preempted gives up
+    /// nothing. A look that is alone spins for [`SLICE_NS`] in each slice.
     pub fn pass_slice(
         &mut self,
         look: &mut Look,
@@ -164,22 +178,22 @@ impl Stages {
         let came = ready();
         let Some(begun_ns) = look.begun_ns else {
             if came {
-                return Slice::Came;
+                return crowd.came();
             }
-            // On the CPU of the other side the other work goes first: the other side may be a part of it.
             if !same_cpu && !self.spinning.allowed() {
                 return Slice::Over;
             }
             let begun_ns = now_ns();
-            look.begun_ns = Some(begun_ns);
-            return if same_cpu { crowd.note(look) } else { self.spin_slice(look, crowd, begun_ns, ready) };
+            *look = Look { begun_ns: Some(begun_ns), slice: look.slice, comes: crowd.comes.get(), in_vain: 0 };
+            // On the CPU of the other side the other work goes first: the other side may be a part of it.
+            return if same_cpu { crowd.again(look) } else { self.spin_slice(look, crowd, begun_ns, ready) };
         };
         if came {
-            return self.end_look(look, crowd, now_ns());
+            return self.end_look(look, crowd);
         }
-        if same_cpu && now_ns() - crowd.came_ns.get() >= SPIN_NS {
+        if same_cpu && look.comes == crowd.comes.get() {
             look.begun_ns = None;
-            return if self.pass(true, ready).is_some() { Slice::Came } else { Slice::Over };
+            return if self.pass(true, ready).is_some() { crowd.came() } else { Slice::Over };
         }
         self.spin_slice(look, crowd, begun_ns, ready)
     }
@@ -187,23 +201,22 @@ impl Stages {
     fn spin_slice(&mut self, look: &mut Look, crowd: &Crowd, begun_ns: u64, mut ready: impl FnMut() -> bool) -> Slice {
         let is_alone = crowd.slices.get() == look.slice;
         if is_alone && spin_for(SLICE_NS, &mut ready) {
-            return self.end_look(look, crowd, now_ns());
+            return self.end_look(look, crowd);
         }
-        let now_ns = now_ns();
-        let end_ns = (begun_ns.max(crowd.came_ns.get()) + SPIN_NS).min(begun_ns + LOOK_NS_MAX);
-        if now_ns < end_ns {
-            return crowd.note(look);
+        let lasts_ns = now_ns() - begun_ns;
+        let is_over = look.in_vain >= SLICES_IN_VAIN && lasts_ns >= SPIN_NS || lasts_ns >= LOOK_NS_MAX;
+        if !is_over {
+            return crowd.again(look);
         }
         look.begun_ns = None;
         self.spinning.note(false);
         Slice::Over
     }
 
-    fn end_look(&mut self, look: &mut Look, crowd: &Crowd, now_ns: u64) -> Slice {
+    fn end_look(&mut self, look: &mut Look, crowd: &Crowd) -> Slice {
         look.begun_ns = None;
-        crowd.came_ns.set(now_ns);
         self.spinning.note(true);
-        Slice::Came
+        crowd.came()
     }
 
     /// Waits for `ready` where the CPU of the other side is not known, and each look is a system call: looks again and again for as long as
