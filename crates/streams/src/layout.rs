@@ -33,6 +33,11 @@ pub(crate) const VERSION: u32 = 19;
 pub(crate) const QUEUES: usize = 1 + 2 * NSTRPUSH + 2;
 /// The slot number of a driver in the place of end 1: it has one of its own, and its queue is the last one.
 pub(crate) const DRIVER: usize = NSTRPUSH + 1;
+
+/// The number of the queue of a module in either direction's store.
+pub(crate) fn queue_of(end: usize, slot: usize) -> usize {
+    1 + end * NSTRPUSH + slot
+}
 /// Events that are reported by signals: the bits of I_SETSIG that are not options.
 pub(crate) const SIGNAL_EVENTS: usize = 9;
 /// Bytes of module state in shared memory.

@@ -2,6 +2,7 @@
 
 pub(crate) mod autopush;
 pub(crate) mod driver_files;
+pub(crate) mod driver_info;
 pub(crate) mod end;
 pub(crate) mod endpoint;
 pub(crate) mod file_kind;
@@ -11,3 +12,4 @@ pub(crate) mod local;
 pub(crate) mod region;
 pub(crate) mod sleep;
 pub(crate) mod sleep_check;
+pub(crate) mod slot_name;

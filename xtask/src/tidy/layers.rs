@@ -62,8 +62,6 @@ const COMPONENTS: &[(&str, &[&str])] = &[
 /// Existing dependencies that violate [`COMPONENTS`]: a file, and the component that it uses. Remove an entry when the
 /// dependency is gone.
 const EXCEPTIONS: &[(&str, &str)] = &[
-    // A region knows the driver that it ends in, and makes room for its queues.
-    ("process/region", "plumb"),
     // An endpoint keeps what it was opened by, and a handle what is linked below it.
     ("process/endpoint", "open"),
     ("process/end", "open"),
@@ -319,7 +317,6 @@ mod tests {
             ("crates/streams/src/head/lower.rs", "use crate::open::link::Link;\n"),
             ("crates/streams/src/plumb/queue/lower.rs", "use crate::open::link::Link;\n"),
             ("crates/streams/src/plumb/queue/peers.rs", "use crate::open::device::peer::Peer;\n"),
-            ("crates/streams/src/process/region.rs", "use crate::plumb::registry;\n"),
             ("crates/streams/src/open/attach.rs", "use crate::head::handle::Handle;\n"),
             ("crates/streams/src/queue/store.rs", "// crate::head is not used\nuse crate::message::Message;\n"),
             ("crates/streams/src/head/handle/tests.rs", "use crate::stream::Stream;\n"),
@@ -345,7 +342,6 @@ mod tests {
                 "crates/streams/src/plumb/queue/peers.rs:1 plumb/queue/peers does not use open any more: take it out of EXCEPTIONS",
                 "crates/streams/src/process/end.rs:1 process/end does not use open any more: take it out of EXCEPTIONS",
                 "crates/streams/src/process/endpoint.rs:1 process/endpoint does not use open any more: take it out of EXCEPTIONS",
-                "crates/streams/src/process/region.rs:1 process/region does not use plumb any more: take it out of EXCEPTIONS",
                 "crates/streams/src/sched.rs:1 sched does not use open any more: take it out of EXCEPTIONS",
             ]
         );

@@ -72,7 +72,7 @@ impl Handle {
     /// stream asks the kernel once where something has come, and does not arm and clear its descriptor for each message. None: the caller
     /// waits for everything.
     pub(super) fn wait_at_file(&mut self, until_ns: Option<u64>) -> Result<Option<Waited>> {
-        let place = self.end.region.driver.and_then(|driver| driver.0.info().read_place);
+        let place = self.end.region.driver.and_then(|driver| driver.info().read_place);
         let Some(place) = place.filter(|place| *place < PLACES && self.end.side == 0 && !self.nested) else {
             return Ok(None);
         };
@@ -132,7 +132,7 @@ impl Handle {
     /// Calls the driver's procedure for each file with an event. False: another user of the stream is in the
     /// middle of a call, and the call must be repeated.
     pub(super) fn serve_files(&mut self, ready: Ready) -> Result<bool> {
-        let Some(driver) = self.end.region.driver else { return Ok(true) };
+        let Some(driver) = self.end.region.driver_link() else { return Ok(true) };
         for (place, events) in ready.into_iter().enumerate().filter(|(_, events)| *events != 0) {
             let events = Events::from_bits_retain(events & SHOWN);
             let served = self.within_limit(|handle| {

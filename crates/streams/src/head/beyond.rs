@@ -6,15 +6,14 @@ use super::handle::Handle;
 use crate::error::Result;
 use crate::open::device::partner::Partner;
 use crate::open::device::peer::Peer;
-use crate::plumb::driver::DriverLink;
+use crate::plumb::driver::DriverInfo;
 use crate::sched::action::{Action, by_pointer};
 use crate::sched::{Effects, Run};
 
 impl Handle {
     /// Looks at the streams beyond this one that its driver may send to.
     #[cold]
-    pub(super) fn look_beyond(&mut self, driver: &'static DriverLink) -> Result<()> {
-        let info = driver.0.info();
+    pub(super) fn look_beyond(&mut self, info: &DriverInfo) -> Result<()> {
         if info.pairs {
             self.meet_partner()?;
         }

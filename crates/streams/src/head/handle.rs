@@ -139,7 +139,7 @@ impl Handle {
         }
         self.end.set_limit(self.limit());
         if let Some(driver) = self.end.region.driver {
-            self.look_beyond(driver)?;
+            self.look_beyond(&driver.info())?;
         }
         if self.end.words().state.load(Ordering::Relaxed) & LINKED != 0 {
             self.look_at_link()?;

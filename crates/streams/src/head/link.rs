@@ -156,7 +156,7 @@ impl Handle {
 
     fn check_multiplexer(&mut self) -> Result<()> {
         self.attach()?;
-        let driver = self.end.region.driver.filter(|driver| self.end.side == 0 && driver.0.info().multiplexes);
+        let driver = self.end.region.driver.filter(|driver| self.end.side == 0 && driver.info().multiplexes);
         driver
             .ok_or_else(|| fixed!(Inval, "no stream can be linked below this one: it does not end in a multiplexer"))?;
         check_upper(self)

@@ -319,7 +319,7 @@ impl Handle {
     fn after_waiting(&mut self, waited: Waited) -> Result<()> {
         self.end.check_open()?;
         // One that came while we slept is met before its end can be.
-        if self.end.region.driver.is_some_and(|driver| driver.0.info().pairs) {
+        if self.end.region.driver.is_some_and(|driver| driver.info().pairs) {
             self.meet_partner()?;
         }
         match waited {

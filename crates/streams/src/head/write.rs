@@ -209,7 +209,7 @@ impl Handle {
             self.end.ask_for_peer()?;
             self.out.writer.trust_reader();
         }
-        let is_terminal = self.end.region.driver.is_some_and(|driver| driver.0.info().second_name.is_some());
+        let is_terminal = self.end.region.driver.is_some_and(|driver| driver.info().second_name.is_some());
         if self.end.peer_gone {
             return Err(if is_terminal {
                 terminal_gone()

@@ -9,6 +9,7 @@ use super::copy::{Source, Words};
 use super::state::{Band, Direction, Driver, End, Lock, Member, Module, Queue, Side, State};
 use crate::flags::{BELL, FUTEX, RINGING, SERVICE, UNMET};
 use crate::head::state::{HUNG_UP, LINKED, READ_ERROR, WRITE_ERROR};
+use crate::layout::queue_of;
 use crate::layout::{
     Band as BandWords, DRIVER, DeviceWords, EndWords, Fixed, Flow, Header, LaneWords, LinkWords, MAGIC, Offsets,
     Plumbing, QueueWords, ReadPosition, Side as SideWords, Slot, StoreWords, Tail, VERSION,
@@ -16,7 +17,6 @@ use crate::layout::{
 use crate::limits::NAME_MAX;
 use crate::limits::{LINKS, NSTRPUSH};
 use crate::options::head::{ErrorOptions, ReadOptions, WriteOptions};
-use crate::plumb::chain::queue_of;
 use crate::policy::Policy;
 use crate::process::end::{READS, WRITES};
 use crate::process::region::Sizes;

@@ -43,7 +43,7 @@ impl Admission<'_> {
     ///
     /// Errors: `EACCES` for one that was not asked for; `EINVAL` for the name of a driver that this process does not know.
     pub fn check(self, region: &Region) -> Result<()> {
-        let Some(driver) = region.driver else {
+        let Some(driver) = region.driver_link() else {
             let Admission::Driver(asked) = self else { return Ok(()) };
             return Err(refused(&format!("a pipe or FIFO has come, and a stream of '{asked}' was asked for")));
         };

@@ -63,7 +63,7 @@ impl Handle {
             Some((one, other)) => Ok(Some([own_socket(one)?, own_socket(other)?])),
             None => Ok::<_, Error>(None),
         };
-        let info = driver.0.info();
+        let info = driver.info();
         let witness = pair(info.pairs)?.map(Witness::of).transpose()?;
         let shared = pair(info.has_files())?.map(SharedFiles::from_fds).transpose()?;
         let lock = own_lock(&region, &doorbell)?;

@@ -329,7 +329,7 @@ fn no_partner(name: &str) -> Error {
 
 /// The lock of a stream's minor number, of a file that another process has chosen; see [`MinorLock::checked`].
 pub(super) fn minor_lock(file: OwnedFd, region: &Region) -> Option<MinorLock> {
-    MinorLock::checked(file, region.driver?, region.fixed.device.minor.load(Ordering::Relaxed))
+    MinorLock::checked(file, region.driver_link()?, region.fixed.device.minor.load(Ordering::Relaxed))
 }
 
 fn cookies(words: &[AtomicU64; 2]) -> Option<[u64; 2]> {
@@ -378,7 +378,7 @@ impl Parts {
         let Ok(near) = Doorbell::from_fd(near) else { return Ok(None) };
         let region = Region::open(memory)?;
         admission.check(&region)?;
-        let Some(info) = region.driver.map(|driver| driver.0.info()) else { return Ok(None) };
+        let Some(info) = region.driver.map(|driver| driver.info()) else { return Ok(None) };
         let (has_witness, has_files) = (info.pairs, info.has_files());
         // Beside the far end, a pair each.
         let others = 1 + 2 * usize::from(has_witness) + 2 * usize::from(has_files);
@@ -407,7 +407,7 @@ impl Parts {
     /// Whether all of them are of one device, and each is what it must be by the kernel's word.
     pub fn fit(&self) -> Result<bool> {
         let Parts { near, region, lock, far, witness, shared } = self;
-        let Some(info) = region.driver.map(|driver| driver.0.info()) else { return Ok(false) };
+        let Some(info) = region.driver.map(|driver| driver.info()) else { return Ok(false) };
         let is_far = match far {
             FarEnd::Own(far) => region.side_of(far.cookie()?) == Some(1) && region.is_made_with(far)?,
             FarEnd::Partner(partner, far) => region.is_partner(partner, far)?,
@@ -444,7 +444,7 @@ impl Parts {
             // One that is given up at once, as in the processes that have met the partner.
             FarEnd::Partner(partner, its_far) => (Doorbell::pair()?.1, Some((partner, its_far))),
         };
-        let info = region.driver.map(|driver| driver.0.info());
+        let info = region.driver.map(|driver| driver.info());
         let files = shared.zip(info).map(|(shared, info)| DriverFiles::new(shared, info.declared()));
         let stream = Handle::of(Endpoint::of_device(region, near, far, files, witness));
         if let Some(lock) = lock {

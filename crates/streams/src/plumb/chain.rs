@@ -1,7 +1,6 @@
 //! The chain of queues along a direction: the modules of the writing end from its head down, then those of the reading
 //! end up to its head. A driver stands in the place of end 1: as the last one of direction 0, and the first one back.
 
-use std::ops::Deref;
 use std::sync::atomic::Ordering;
 
 use headwater_shm::sync::AtomicU8;
@@ -9,9 +8,10 @@ use headwater_shm::sync::AtomicU8;
 use super::module::{Module, Side};
 use super::registry;
 use crate::error::{Result, corrupt};
-use crate::layout::{DRIVER, Fixed, Plumbing, Slot};
-use crate::limits::{NAME_MAX, NSTRPUSH};
+use crate::layout::{DRIVER, Fixed, Plumbing, Slot, queue_of};
+use crate::limits::NSTRPUSH;
 use crate::process::region::Region;
+use crate::process::slot_name::{SlotName, read_name};
 
 /// One module's queue in a direction, or the driver's.
 #[derive(Debug, Clone, Copy)]
@@ -37,11 +37,6 @@ pub(crate) fn next_service(chain: &[Link], at: usize) -> Option<&Link> {
 /// enabled when there is room at that place (back-enable).
 pub(crate) fn service_before(chain: &[Link], at: usize) -> Option<&Link> {
     chain[..at].iter().rev().find(|link| link.service)
-}
-
-/// The number of the queue of a module in either direction's store.
-pub(crate) fn queue_of(end: usize, slot: usize) -> usize {
-    1 + end * NSTRPUSH + slot
 }
 
 impl Link {
@@ -97,7 +92,7 @@ pub(crate) fn first_queue(region: &Region, end: usize) -> Option<usize> {
 }
 
 fn driver_link(region: &Region, side: Side) -> Option<Link> {
-    let module: &'static dyn Module = region.driver?;
+    let module: &'static dyn Module = region.driver_link()?;
     let service = module.info().has_service(side);
     Some(Link { module, queue: queue_of(1, DRIVER), end: 1, slot: DRIVER, side, service })
 }
@@ -145,22 +140,6 @@ impl Slots {
     }
 }
 
-/// The name of a module or driver.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Name {
-    bytes: [u8; NAME_MAX],
-    len: usize,
-}
-
-impl Deref for Name {
-    type Target = str;
-
-    fn deref(&self) -> &str {
-        // Checked by `read_name`.
-        std::str::from_utf8(&self.bytes[..self.len]).unwrap_or_default()
-    }
-}
-
 /// The slots of an end's modules, the first pushed first.
 pub(crate) fn stack(plumbing: &Plumbing) -> Result<Slots> {
     let count = plumbing.count.load(Ordering::Acquire) as usize;
@@ -178,24 +157,6 @@ pub(crate) fn stack(plumbing: &Plumbing) -> Result<Slots> {
 }
 
 /// The name of the module in a slot of an end.
-pub(crate) fn name(fixed: &Fixed, end: usize, slot: usize) -> Result<Name> {
+pub(crate) fn name(fixed: &Fixed, end: usize, slot: usize) -> Result<SlotName> {
     read_name(&fixed.slots[end][slot])
-}
-
-/// The name in a slot; empty if nothing is there.
-pub(crate) fn read_name(slot: &Slot) -> Result<Name> {
-    let bytes: [u8; NAME_MAX] = std::array::from_fn(|at| slot.name[at].load(Ordering::Relaxed));
-    let len = bytes.iter().position(|byte| *byte == 0).unwrap_or(NAME_MAX);
-    match std::str::from_utf8(&bytes[..len]) {
-        Ok(_) => Ok(Name { bytes, len }),
-        Err(_) => Err(corrupt!("a module's name")),
-    }
-}
-
-/// Writes a name into a slot.
-pub(crate) fn write_name(slot: &Slot, name: &str) {
-    debug_assert!(name.len() <= NAME_MAX);
-    for (at, byte) in slot.name.iter().enumerate() {
-        byte.store(name.as_bytes().get(at).copied().unwrap_or(0), Ordering::Relaxed);
-    }
 }

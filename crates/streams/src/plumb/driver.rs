@@ -4,190 +4,21 @@
 //! procedure in the one that writes. There is no daemon. A driver writes to the stream that it is the end of by
 //! [`Queue::reply`] on the write side, and by [`Queue::put_next`] on the read side.
 
+use std::any::Any;
 use std::fmt;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 
 use super::module::{Module, ModuleInfo, Side};
 use super::queue::Queue;
+use super::registry;
 use crate::error::Result;
 use crate::limits;
 use crate::message::Message;
 use crate::message::link::MuxId;
 use crate::options::events::Events;
-use crate::process::driver_files::Declared;
-use crate::process::file_kind::FileKind;
-
-/// The description of a driver (module_info, and the kernel's configuration).
-///
-/// ```
-/// use headwater_streams::{DriverInfo, Side};
-///
-/// let info = DriverInfo::new("counter").service(Side::Write).instance(8);
-/// assert_eq!((info.name, info.instance), ("counter", 8));
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-#[doc(alias = "module_info")]
-#[doc(alias = "qinit")]
-pub struct DriverInfo {
-    /// By which it is opened, at most 16 bytes.
-    pub name: &'static str,
-    /// High water mark of its queues, bytes.
-    pub hiwat: u32,
-    /// Low water mark of its queues, bytes.
-    pub lowat: u32,
-    /// Shortest data part that a stream head sends to its write queue, bytes; 0: any.
-    pub minpsz: u32,
-    /// Longest data part that a stream head sends to its write queue, bytes; 0: as the head has it (INFPSZ).
-    pub maxpsz: u32,
-    /// Whether it has a service procedure on the read side, and on the write side. Flow control skips a queue without.
-    pub services: [bool; 2],
-    /// Bytes of its own memory for each stream, at most [`limits::INSTANCE_MAX`]; see [`Queue::read_instance`].
-    pub instance: usize,
-    /// Whether the streams of minor numbers 2n and 2n + 1 are partners: each may be opened by name once, and each may send to the
-    /// other ([`Queue::put_partner`]). When the last process that has one of them open has ended, the other is hung up as a pipe
-    /// is.
-    pub pairs: bool,
-    /// Of a driver that pairs streams: the name under which the odd minor numbers are opened, if it has two. Its own name then
-    /// stands for the even ones: see [`DriverInfo::pairs_with`].
-    pub second_name: Option<&'static str>,
-    /// Whether other streams may be linked below one that ends in it (I_LINK); see [`Driver::lower_put`].
-    pub multiplexes: bool,
-    /// What the open files of its streams are, sockets perhaps, each at its place: see [`Queue::set_file`].
-    pub files: &'static [FileKind],
-    /// The place of the file that a waiting reader has the driver read at once, without asking the kernel first whether it is ready.
-    pub(crate) read_place: Option<usize>,
-    /// Whether its streams send to each other, any number to any number: a transport.
-    pub(crate) has_peers: bool,
-    /// How many of the first bytes of its own memory are changed together with the message that tells of it: see `sched::step`. The own memory
-    /// has twice as many at least, and the last of them are not the driver's.
-    pub(crate) steps: usize,
-}
-
-impl DriverInfo {
-    /// A driver of that name without service procedures and without memory.
-    #[doc = include_str!("../../doc/driver_info.md")]
-    pub const fn new(name: &'static str) -> DriverInfo {
-        let ModuleInfo { hiwat, lowat, minpsz, maxpsz, services, .. } = ModuleInfo::new(name);
-        let (pairs, second_name, has_peers, multiplexes) = (false, None, false, false);
-        let (instance, read_place, steps) = (0, None, 0);
-        let files: &'static [FileKind] = &[];
-        DriverInfo {
-            name,
-            hiwat,
-            lowat,
-            minpsz,
-            maxpsz,
-            services,
-            instance,
-            pairs,
-            second_name,
-            files,
-            read_place,
-            has_peers,
-            multiplexes,
-            steps,
-        }
-    }
-
-    /// Sets the water marks of its queues, bytes.
-    #[must_use]
-    #[doc = include_str!("../../doc/driver_info.md")]
-    pub const fn water_marks(self, hiwat: u32, lowat: u32) -> DriverInfo {
-        DriverInfo { hiwat, lowat, ..self }
-    }
-
-    /// Sets the shortest and the longest data part that a stream head sends to its write queue, bytes; a longest of 0 leaves that to
-    /// the head.
-    #[must_use]
-    #[doc = include_str!("../../doc/driver_info.md")]
-    #[doc(alias = "mi_minpsz")]
-    #[doc(alias = "mi_maxpsz")]
-    pub const fn packet_sizes(self, minpsz: u32, maxpsz: u32) -> DriverInfo {
-        DriverInfo { minpsz, maxpsz, ..self }
-    }
-
-    /// Gives the side a service procedure.
-    #[must_use]
-    #[doc = include_str!("../../doc/driver_info.md")]
-    pub const fn service(mut self, side: Side) -> DriverInfo {
-        self.services[side as usize] = true;
-        self
-    }
-
-    /// Sets the bytes of its own memory for each stream.
-    #[must_use]
-    #[doc = include_str!("../../doc/driver_info.md")]
-    pub const fn instance(self, instance: usize) -> DriverInfo {
-        DriverInfo { instance, ..self }
-    }
-
-    /// Makes the streams of minor numbers 2n and 2n + 1 partners.
-    #[must_use]
-    #[doc = include_str!("../../doc/driver_info.md")]
-    pub const fn pairs(self) -> DriverInfo {
-        DriverInfo { pairs: true, ..self }
-    }
-
-    /// Makes streams partners that are opened under two names, as the two sides of a pseudo-terminal are: number n of the driver's own
-    /// name, whose minor number is 2n, and number n of the second name, whose minor number is 2n + 1.
-    ///
-    /// - A stream of the second name is opened only while its partner is open, if [`Driver::admit`] lets it in; then any number of
-    ///   processes may open it.
-    /// - A write to a stream whose partner has gone fails with `EIO`, as POSIX has it of a terminal.
-    #[must_use]
-    #[doc = include_str!("../../doc/named_pairs.md")]
-    pub const fn pairs_with(self, second_name: &'static str) -> DriverInfo {
-        DriverInfo { pairs: true, second_name: Some(second_name), ..self }
-    }
-
-    /// The name and the number under which the stream of a minor number is opened.
-    pub(crate) fn name_of(&self, minor: u32) -> (&'static str, u32) {
-        match self.second_name {
-            Some(second) => (if minor.is_multiple_of(2) { self.name } else { second }, minor / 2),
-            None => (self.name, minor),
-        }
-    }
-
-    /// The minor numbers that are opened under a name of the driver: the first one, and the step between two.
-    pub(crate) fn minors_of(&self, name: &str) -> (u32, u32) {
-        match self.second_name {
-            Some(second) => (u32::from(name == second), 2),
-            None => (0, 1),
-        }
-    }
-
-    /// Whether the stream of a minor number is opened only while its partner is open.
-    pub(crate) fn needs_partner(&self, minor: u32) -> bool {
-        self.second_name.is_some() && !minor.is_multiple_of(2)
-    }
-
-    /// Lets the driver have open files for its streams ([`Queue::set_file`]): at most
-    /// [`limits::DRIVER_FILES`](crate::limits::DRIVER_FILES), and at each place a file of that kind. A process of the stream that finds
-    /// another file there uses none: its call fails with `EPROTO` or `EACCES`.
-    #[must_use]
-    #[doc = include_str!("../../doc/driver_info.md")]
-    pub const fn with_files(self, files: &'static [FileKind]) -> DriverInfo {
-        DriverInfo { files, ..self }
-    }
-
-    /// What its streams' files must be.
-    pub(crate) const fn declared(&self) -> Declared {
-        Declared { driver: self.name, files: self.files }
-    }
-
-    /// Whether its streams have files.
-    pub(crate) const fn has_files(&self) -> bool {
-        !self.files.is_empty()
-    }
-
-    /// Lets other streams be linked below one that ends in the driver ([`Driver::lower_put`]).
-    #[must_use]
-    #[doc = include_str!("../../doc/multiplexers.md")]
-    pub const fn multiplexes(self) -> DriverInfo {
-        DriverInfo { multiplexes: true, ..self }
-    }
-}
+pub use crate::process::driver_info::DriverInfo;
+use crate::process::driver_info::StreamDriver;
+use crate::process::region::Region;
 
 /// The user that opens a stream, and the mode (the arguments of a driver's open procedure).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -340,6 +171,28 @@ impl Module for DriverLink {
 
     fn timeout(&self, queue: &mut Queue<'_, '_, '_>) -> Result<()> {
         self.0.timeout(queue)
+    }
+}
+
+impl StreamDriver for DriverLink {
+    fn info(&self) -> DriverInfo {
+        self.0.info()
+    }
+}
+
+impl Region {
+    /// The driver in which the stream ends, if it does.
+    pub(crate) fn driver_link(&self) -> Option<&'static DriverLink> {
+        let driver: &'static dyn Any = self.driver?;
+        driver.downcast_ref()
+    }
+
+    /// Maps the memory behind a descriptor from elsewhere.
+    ///
+    /// Errors: `ENOSTR` for one that is no stream; `EPROTO` for one of another version, or that contradicts itself; `EINVAL` if this
+    /// process does not know its driver.
+    pub(crate) fn open(fd: OwnedFd) -> Result<Region> {
+        Region::open_with(fd, |name| Ok(registry::find_driver(name)?))
     }
 }
 

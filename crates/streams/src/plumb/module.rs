@@ -11,15 +11,7 @@ use super::queue::Queue;
 use crate::error::Result;
 use crate::limits;
 use crate::message::Message;
-
-/// The direction of a queue: towards the head that pushed the module, or away from it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Side {
-    /// Messages that the module's head will read.
-    Read,
-    /// Messages that the module's head has written.
-    Write,
-}
+pub use crate::process::driver_info::Side;
 
 /// The description of a module (module_info, qinit).
 ///

@@ -9,6 +9,7 @@ use super::chain;
 use crate::error::{Errno, Error, Result, fixed};
 use crate::layout::{Fixed, Plumbing};
 use crate::limits::NSTRPUSH;
+use crate::process::slot_name::write_name;
 
 /// The place of a module on the stack that is about to be pushed.
 #[derive(Debug, Clone, Copy)]
@@ -34,7 +35,7 @@ pub(crate) fn push(fixed: &Fixed, end: usize, free: Free, name: &str) {
     let Free { slot, height } = free;
     let plumbing = &fixed.plumbing[end];
     let words = &fixed.slots[end][slot];
-    chain::write_name(words, name);
+    write_name(words, name);
     probe::at();
     for word in words.state.iter().chain(&words.due_ns) {
         word.store(0, Ordering::Relaxed);

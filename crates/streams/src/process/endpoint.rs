@@ -221,7 +221,7 @@ impl Endpoint {
 
     /// Where the cookie of a partner comes to stand that this process has not met.
     pub fn partner_to_come(&self) -> Option<&AtomicU64> {
-        let awaits = self.region.driver.is_some_and(|driver| driver.0.info().pairs);
+        let awaits = self.region.driver.is_some_and(|driver| driver.info().pairs);
         (awaits && self.side == 0 && self.partner().is_none()).then_some(&self.region.fixed.device.partner)
     }
 
@@ -274,7 +274,7 @@ impl Endpoint {
     /// The name and the number as which a device is opened.
     pub fn opened_as(&self) -> Option<(&'static str, u32)> {
         let minor = self.region.fixed.device.minor.load(Ordering::Relaxed);
-        self.region.driver.map(|driver| driver.0.info().name_of(minor))
+        self.region.driver.map(|driver| driver.info().name_of(minor))
     }
 
     pub fn words(&self) -> &EndWords {
@@ -478,7 +478,7 @@ pub(crate) struct AfterUse(Option<Arc<ForkMutex<()>>>);
 
 impl AfterUse {
     pub fn of(endpoint: &Endpoint) -> AfterUse {
-        let info = endpoint.region.driver.map(|driver| driver.0.info());
+        let info = endpoint.region.driver.map(|driver| driver.info());
         let is_served = info.is_some_and(|info| info.has_peers || info.has_files());
         AfterUse((is_served && endpoint.side == 0).then(|| endpoint.serving.clone()))
     }

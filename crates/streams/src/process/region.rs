@@ -12,16 +12,18 @@ use headwater_os::memory::SharedMemory;
 use headwater_os::set_once::OnceBox;
 use headwater_shm::{BiasedLock, Members, Placed, Window};
 
+use super::driver_info::StreamDriver;
 use super::local::Locals;
 use super::sleep::BELL;
+use super::slot_name::{read_name, write_name};
 use crate::error::{Errno, Error, Result, corrupt, fixed};
-use crate::layout::{DRIVER, Fixed, Header, MAGIC, MODULES_BYTES, Offsets, RecordHeader, VERSION, module_instance};
+use crate::layout::{
+    DRIVER, Fixed, Header, MAGIC, MODULES_BYTES, Offsets, RecordHeader, VERSION, module_instance, queue_of,
+};
 use crate::limits::{self, BLOCKS, CUT_MAX, FASTBUF, PAGE, RECORDS};
 use crate::message::ioctl::IOCTL_BLOCK;
 use crate::options::Options;
 use crate::options::head::{ReadOptions, WriteOptions};
-use crate::plumb::driver::DriverLink;
-use crate::plumb::{chain, registry};
 use crate::policy::Policy;
 use crate::queue::flow::WaterMarks;
 use crate::queue::store::Store;
@@ -53,7 +55,7 @@ pub(crate) struct Region {
     pub strctlsz: u32,
     pub nstrpush: u32,
     /// The driver in which the stream ends, if it does.
-    pub driver: Option<&'static DriverLink>,
+    pub driver: Option<&'static dyn StreamDriver>,
     /// The driver's own memory, if it has asked for some.
     pub instance: Option<Window>,
     /// The table of the members: the handles that use the stream.
@@ -82,7 +84,7 @@ impl Region {
         options: &Options,
         cookies: [u64; 2],
         others: &[u64],
-        driver: &'static DriverLink,
+        driver: &'static dyn StreamDriver,
         minor: u32,
     ) -> Result<Region> {
         Region::make(&name_with(&[&cookies, others].concat()), options, cookies, Some((driver, minor)))
@@ -92,10 +94,10 @@ impl Region {
         name: &str,
         options: &Options,
         cookies: [u64; 2],
-        device: Option<(&'static DriverLink, u32)>,
+        device: Option<(&'static dyn StreamDriver, u32)>,
     ) -> Result<Region> {
         options.check()?;
-        let info = device.map(|(driver, _)| driver.0.info());
+        let info = device.map(|(driver, _)| driver.info());
         let instance_bytes =
             info.map_or(0, |info| if info.instance == 0 { 0 } else { info.instance.next_power_of_two() });
         let message_max = message_max(options.strmsgsz, options.strctlsz) as usize;
@@ -132,27 +134,32 @@ impl Region {
             end.0.close_ms.store(limits::CLOSE_MS, Ordering::Relaxed);
         }
         if let (Some((_, minor)), Some(info)) = (device, info) {
-            chain::write_name(&fixed.device.driver, info.name);
+            write_name(&fixed.device.driver, info.name);
             fixed.device.minor.store(minor, Ordering::Relaxed);
             fixed.ends[0].0.write_options.store(WriteOptions::DEVICE.bits(), Ordering::Relaxed);
             // The driver's end has no reader to notify.
             fixed.lanes[0].reader.0.sleep.store(0, Ordering::Relaxed);
         }
         header.magic.store(MAGIC, Ordering::Relaxed);
-        let region = Region::over(memory, fixed)?;
+        let own_driver = |_: &str| device.map(|(driver, _)| driver).ok_or_else(|| corrupt!("a driver's name"));
+        let region = Region::over(memory, fixed, own_driver)?;
         (0..2).for_each(|direction| region.set_water_marks(direction, options.hiwat, options.lowat));
         if let Some(info) = info {
-            let queue = chain::queue_of(1, DRIVER);
+            let queue = queue_of(1, DRIVER);
             (0..2).for_each(|direction| region.store(direction).set_marks(queue, info.hiwat, info.lowat));
             region.store(0).set_packet_sizes(queue, [info.minpsz, info.maxpsz]);
         }
         Ok(region)
     }
 
-    /// Maps the memory behind a descriptor from elsewhere.
+    /// Maps the memory behind a descriptor from elsewhere. `find_driver` is called with the driver's name, if the stream ends in one.
     ///
-    /// Errors: `ENOSTR` for one that is no stream; `EPROTO` for one of another version, or that contradicts itself.
-    pub fn open(fd: OwnedFd) -> Result<Region> {
+    /// Errors: `ENOSTR` for one that is no stream; `EPROTO` for one of another version, or that contradicts itself; those of
+    /// `find_driver`.
+    pub fn open_with(
+        fd: OwnedFd,
+        find_driver: impl FnOnce(&str) -> Result<&'static dyn StreamDriver>,
+    ) -> Result<Region> {
         let memory = SharedMemory::growable_from_fd(fd, size_of::<Fixed>()).map_err(|error| match error.kind() {
             std::io::ErrorKind::InvalidInput => Error::new(Errno::Nostr, error.to_string()),
             _ => error.into(),
@@ -167,10 +174,14 @@ impl Region {
         })?;
         let memory = Arc::new(memory);
         let fixed = Placed::at(&memory, 0).expect("it is not shorter than before");
-        Region::over(memory, fixed)
+        Region::over(memory, fixed, find_driver)
     }
 
-    fn over(memory: Arc<SharedMemory>, fixed: Placed<Fixed>) -> Result<Region> {
+    fn over(
+        memory: Arc<SharedMemory>,
+        fixed: Placed<Fixed>,
+        find_driver: impl FnOnce(&str) -> Result<&'static dyn StreamDriver>,
+    ) -> Result<Region> {
         let header = &fixed.header.0;
         check_version(header)?;
         let fence = Fence::from_number(header.fence.load(Ordering::Relaxed));
@@ -181,8 +192,8 @@ impl Region {
         let offsets = sizes.offsets();
         let offsets = offsets.filter(|offsets| offsets.region() == memory.len());
         let offsets = offsets.ok_or_else(|| corrupt!("its header and its size disagree"))?;
-        let name = chain::read_name(&fixed.device.driver)?;
-        let driver = if name.is_empty() { None } else { Some(registry::find_driver(&name)?) };
+        let name = read_name(&fixed.device.driver)?;
+        let driver = if name.is_empty() { None } else { Some(find_driver(&name)?) };
         let instance = Window::at(&memory, offsets.instance(), offsets.instance_bytes);
         let [first, chunks] = [fixed.clone(), fixed.clone()];
         let (first, chunks) = (first.part(|fixed| &fixed.members[..]), chunks.part(|fixed| &fixed.member_chunks));

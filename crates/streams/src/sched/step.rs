@@ -94,7 +94,7 @@ pub(crate) fn undo(store: &mut StoreSide<'_>, tail: u64, region: &Region) -> Res
 
 /// How many bytes of the driver's memory are changed in steps.
 fn steps(region: &Region) -> usize {
-    region.driver.map_or(0, |driver| driver.0.info().steps)
+    region.driver.map_or(0, |driver| driver.info().steps)
 }
 
 /// The driver's memory, and how many of its first bytes are changed in steps. None: there is none, or no room to save it.

@@ -33,7 +33,7 @@ impl Links<'_> {
     #[doc = include_str!("../../doc/links.md")]
     pub fn is_multiplexer(&self) -> bool {
         let endpoint = &self.0.shared.endpoint;
-        endpoint.side == 0 && endpoint.region.driver.is_some_and(|driver| driver.0.info().multiplexes)
+        endpoint.side == 0 && endpoint.region.driver.is_some_and(|driver| driver.info().multiplexes)
     }
 
     /// Links a stream below this one, which ends in a multiplexer (I_LINK), and returns by what the multiplexer knows it. What is

@@ -61,7 +61,7 @@ pub(crate) struct Remains<'e> {
 /// A device was closed here: has it closed by its driver if no other process has it.
 pub(crate) fn close_last(remains: Remains<'_>) {
     let Remains { region, witness, lock, name, files, partner } = remains;
-    let Some(driver) = region.driver else { return };
+    let Some(driver) = region.driver_link() else { return };
     let device = &region.fixed.device;
     // A process without the lock does not know whether the number was given to others, who have then closed this stream.
     let is_owner = lock.is_some() || lock_file(device).is_none();
@@ -243,7 +243,7 @@ impl Survivor {
     fn close_partner(&mut self) -> bool {
         let Some(partner) = self.partner.upgrade() else { return true };
         let region = &partner.region;
-        let (Some(driver), Some((number, minor))) = (region.driver, self.lock) else { return true };
+        let (Some(driver), Some((number, minor))) = (region.driver_link(), self.lock) else { return true };
         if !partner.doorbell().is_alone().unwrap_or(false) {
             return false;
         }

@@ -115,7 +115,7 @@ impl Name {
 /// this process opens by its own path. The descriptor of the minor number proves that: its sender could open the directory's file, and
 /// no other open file description has locked the number.
 pub(crate) fn find_name(endpoint: &Endpoint, options: &DeviceOptions) {
-    let (Some(driver), Some(lock)) = (endpoint.region.driver, endpoint.lock()) else { return };
+    let (Some(driver), Some(lock)) = (endpoint.region.driver_link(), endpoint.lock()) else { return };
     let Ok(Some(directory)) = options.find_directory() else { return };
     if directory.is_table(driver.0.info().name, &lock.file).unwrap_or(false)
         && ofd_lock::mark(lock, lock.minor.into(), 1).unwrap_or(false)

@@ -97,7 +97,7 @@ impl Handle {
     /// Errors: of a stream that needs a partner `ENXIO` without one, and what the driver says.
     pub(super) fn look_for_partner(&mut self, name: &Name, opening: &Opening, until_ns: u64) -> Result<()> {
         let region = &self.end.region;
-        let driver = region.driver.filter(|driver| driver.0.info().needs_partner(opening.minor));
+        let driver = region.driver_link().filter(|driver| driver.0.info().needs_partner(opening.minor));
         let Some(Fetched { parts, .. }) = name.fetch(name.partner(), until_ns)? else {
             // No process listens there; one that opens it later finds this stream.
             if now_ns() < until_ns {
@@ -189,7 +189,7 @@ impl Region {
     /// Whether that is the partner of this stream, by the word that was written when it came.
     pub(super) fn is_partner(&self, partner: &Region, far: &Doorbell) -> Result<bool> {
         let cookie = self.fixed.device.partner.load(Ordering::Acquire);
-        let info = |region: &Region| region.driver.map(|driver| driver.0.info());
+        let info = |region: &Region| region.driver.map(|driver| driver.info());
         Ok(partner.is_made_with(far)?
             && cookie != 0
             && info(partner).is_some_and(|its| its.pairs && Some(its) == info(self))

@@ -112,7 +112,7 @@ impl Peer {
         // What is no such pair of sockets is of a peer that breaks the rules.
         let Ok(mut copied) = shared.copy() else { return Ok(None) };
         let file = copied.files.get_mut(place).and_then(Option::take);
-        let info = region.driver.map(|driver| driver.0.info());
+        let info = region.driver.map(|driver| driver.info());
         Ok(file.zip(info).filter(|(file, info)| info.declared().check(place, file).is_ok()).map(|(file, _)| file))
     }
 
