@@ -26,7 +26,7 @@ const LINKED: [&str; 4] = ["crates/os/src/", "crates/shm/src/", "crates/streams/
 const READERS: [&str; 4] = [
     "crates/os/src/environment.rs",
     "crates/shm/src/probe.rs",
-    "crates/streams/src/open/device/directory.rs",
+    "crates/streams/src/process/directory.rs",
     "crates/streams/src/open/passed.rs",
 ];
 

@@ -18,15 +18,15 @@ use headwater_os::own_numbers;
 use headwater_os::shared_files::SharedFiles;
 
 use super::admission::Admission;
-use super::device::instances::MinorLock;
-use super::device::witness::Witness;
 use super::device::{self, DeviceOptions, FarEnd};
 use super::fifo;
 use crate::error::{Errno, Error, Result};
 use crate::head::handle::Handle;
 use crate::process::end::Access;
 use crate::process::endpoint::Endpoint;
+use crate::process::instances::MinorLock;
 use crate::process::region::{Region, cookies_in};
+use crate::process::witness::Witness;
 
 impl Handle {
     pub(crate) fn set_inheritable(&self, inheritable: bool) -> Result<()> {

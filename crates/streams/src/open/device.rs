@@ -13,11 +13,8 @@ use headwater_os::doorbell::Doorbell;
 use headwater_os::files as os_files;
 use headwater_os::shared_files::SharedFiles;
 
-use self::directory::Directory;
-use self::instances::MinorLock;
 use self::named::Named;
 use self::path::DevicePath;
-use self::witness::Witness;
 use super::admission::Admission;
 use super::attach::no_stream;
 use crate::error::{Errno, Error, Result};
@@ -27,23 +24,22 @@ use crate::options::Options;
 use crate::plumb::driver::{DriverLink, Opening};
 use crate::plumb::queue::Queue;
 use crate::plumb::registry;
+use crate::process::directory::Directory;
 use crate::process::driver_files::DriverFiles;
 use crate::process::endpoint::Endpoint;
+use crate::process::instances::MinorLock;
 use crate::process::region::Region;
+use crate::process::witness::Witness;
 use crate::stream::Stream;
 
-pub(crate) mod address;
 mod autopush;
 pub(crate) mod close;
-mod directory;
 pub(crate) mod from_driver;
-pub(crate) mod instances;
 pub(crate) mod named;
 pub(crate) mod partner;
 pub(crate) mod path;
 pub(crate) mod peer;
 mod received;
-pub(crate) mod witness;
 
 /// Opening devices.
 ///
@@ -329,7 +325,7 @@ fn no_partner(name: &str) -> Error {
 
 /// The lock of a stream's minor number, of a file that another process has chosen; see [`MinorLock::checked`].
 pub(super) fn minor_lock(file: OwnedFd, region: &Region) -> Option<MinorLock> {
-    MinorLock::checked(file, region.driver_link()?, region.fixed.device.minor.load(Ordering::Relaxed))
+    MinorLock::checked(file, region.driver?.info().name, region.fixed.device.minor.load(Ordering::Relaxed))
 }
 
 fn cookies(words: &[AtomicU64; 2]) -> Option<[u64; 2]> {

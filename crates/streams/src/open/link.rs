@@ -17,7 +17,6 @@ use headwater_shm::Limit;
 
 use self::claim::Claim;
 use self::server::Server;
-use super::device::named::Name;
 use super::device::named::links::FetchedLink;
 use super::device::partner::Partner;
 use crate::error::{Errno, Error, Result};
@@ -27,6 +26,7 @@ use crate::message::link::MuxId;
 use crate::process::driver_files::DriverFiles;
 use crate::process::end::Role;
 use crate::process::endpoint::Endpoint;
+use crate::process::name::Name;
 use crate::process::region::Region;
 use crate::sched::Run;
 

@@ -23,17 +23,17 @@ use headwater_shm::probe;
 
 use super::driver_files::DriverFiles;
 use super::end::{Access, HANGUP_TOLD};
+use super::instances::MinorLock;
 use super::listeners::{self, SignalEvents};
+use super::name::Name;
 use super::region::Region;
 use super::sleep::{self, LOOK};
+use super::witness::Witness;
 use crate::counters::Counters;
 use crate::events::WaitSide;
 use crate::layout::EndWords;
 use crate::open::device::close::{Remains, close_last};
-use crate::open::device::instances::MinorLock;
-use crate::open::device::named::Name;
 use crate::open::device::partner::Partner;
-use crate::open::device::witness::Witness;
 use crate::open::fifo::broker::Broker;
 use crate::open::link::Links;
 

@@ -1,9 +1,9 @@
 //! Pushing the modules that are configured for a device, when it is opened.
 
-use super::directory::Directory;
 use crate::error::{Error, Result};
 use crate::head::handle::Handle;
 use crate::process::autopush;
+use crate::process::directory::Directory;
 
 /// Pushes the modules of a device that was not open before, in the order of its entry.
 ///

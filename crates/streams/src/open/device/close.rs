@@ -22,20 +22,22 @@ use headwater_os::own_numbers;
 use headwater_os::random;
 use headwater_shm::probe;
 
-use super::instances::{self, MinorLock};
-use super::named::{Name, Named};
+use super::named::Named;
 use super::partner::Partner;
-use super::{address, make, with_queue};
+use super::{make, with_queue};
 use crate::error::{Error, Result};
 use crate::head::handle::Handle;
 use crate::layout::DeviceWords;
 use crate::message::link::MuxId;
 use crate::options::Options;
 use crate::plumb::driver::DriverLink;
+use crate::process::address;
 use crate::process::driver_files::DriverFiles;
 use crate::process::end::HANGUP_TOLD;
 use crate::process::endpoint::Endpoint;
+use crate::process::instances::{self, MinorLock};
 use crate::process::listeners::{self, SignalEvents};
+use crate::process::name::Name;
 use crate::process::region::Region;
 
 /// How long a process waits before it looks again whether the processes of its dead partner have given up the minor number; the

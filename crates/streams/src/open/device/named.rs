@@ -20,15 +20,16 @@ use headwater_os::ofd_lock;
 use headwater_os::own_numbers;
 use headwater_shm::probe;
 
-use super::directory::{Directory, node};
-use super::instances::{self, MinorLock};
 use super::{DeviceOptions, Parts, autopush, make, opened, peer};
 use crate::error::{Errno, Error, Result};
 use crate::head::handle::Handle;
 use crate::limits::MINORS;
 use crate::open::admission::Admission;
 use crate::plumb::driver::DriverLink;
+use crate::process::directory::{Directory, node};
 use crate::process::endpoint::Endpoint;
+use crate::process::instances::{self, MinorLock};
+use crate::process::name::Name;
 
 pub(crate) mod links;
 
@@ -51,14 +52,6 @@ pub(super) struct Named<'a> {
     pub options: &'a DeviceOptions,
 }
 
-/// Where a stream is found.
-#[derive(Debug, Clone)]
-pub(crate) struct Name {
-    driver: &'static DriverLink,
-    directory: Arc<Directory>,
-    minor: u32,
-}
-
 /// The files that processes with a stream open hand to processes that open it.
 #[derive(Debug)]
 pub(super) struct Fetched {
@@ -67,26 +60,11 @@ pub(super) struct Fetched {
 }
 
 impl Name {
-    /// The minor number of the partner, where a driver pairs streams.
-    pub fn partner(&self) -> u32 {
-        self.minor ^ 1
-    }
-
-    /// Removes the socket. For the last process that has the stream open.
-    pub fn remove_socket(&self) {
-        self.remove_socket_of(self.minor);
-    }
-
-    /// As [`Name::remove_socket`], of another stream of the driver whose number this process has locked.
-    pub fn remove_socket_of(&self, minor: u32) {
-        let _ = self.directory.remove_socket(&node(self.driver.0.info().name, minor));
-    }
-
     /// The stream that others have open under a number, if they hand it over in time.
     ///
     /// Errors: `EPROTO` for something else; `EMFILE`; `EACCES`, also for a stream of another driver.
     pub(super) fn fetch(&self, minor: u32, until_ns: u64) -> Result<Option<Fetched>> {
-        let driver = self.driver.0.info().name;
+        let driver = self.driver_name();
         let left = Duration::from_nanos(until_ns.saturating_sub(now_ns()).max(1_000_000));
         let Some((mut files, _)) = self.receive(&node(driver, minor), left)? else { return Ok(None) };
         let strange = |why: &str| Error::new(Errno::Proto, format!("'{driver}' {minor}: {why}"));
@@ -94,7 +72,7 @@ impl Name {
         let (Some(parts), Some(listener)) = (Parts::of(files, Admission::Driver(driver))?, listener) else {
             return Err(strange("other descriptors came than those of a device"));
         };
-        let is_table = |lock: &MinorLock| self.directory.is_table(driver, &lock.file);
+        let is_table = |lock: &MinorLock| self.directory().is_table(driver, &lock.file);
         let is_here = parts.lock.as_ref().map(is_table).transpose()? == Some(true);
         if is_here && parts.lock.as_ref().is_some_and(|lock| instances::noted(lock, minor) == 0) {
             // It was closed since it was sent.
@@ -115,34 +93,20 @@ impl Name {
 /// this process opens by its own path. The descriptor of the minor number proves that: its sender could open the directory's file, and
 /// no other open file description has locked the number.
 pub(crate) fn find_name(endpoint: &Endpoint, options: &DeviceOptions) {
-    let (Some(driver), Some(lock)) = (endpoint.region.driver_link(), endpoint.lock()) else { return };
+    let (Some(driver), Some(lock)) = (endpoint.region.driver, endpoint.lock()) else { return };
     let Ok(Some(directory)) = options.find_directory() else { return };
-    if directory.is_table(driver.0.info().name, &lock.file).unwrap_or(false)
+    if directory.is_table(driver.info().name, &lock.file).unwrap_or(false)
         && ofd_lock::mark(lock, lock.minor.into(), 1).unwrap_or(false)
     {
-        endpoint.set_name(Name { driver, directory: Arc::new(directory), minor: lock.minor });
+        endpoint.set_name(Name::new(driver.info().name, Arc::new(directory), lock.minor));
     }
 }
 
 impl Name {
-    /// The name of another stream of the driver.
-    pub fn of_minor(&self, minor: u32) -> Name {
-        Name { minor, ..self.clone() }
-    }
-
-    /// Where the driver's streams are found.
-    pub fn directory(&self) -> &Directory {
-        &self.directory
-    }
-
-    pub fn driver_name(&self) -> &'static str {
-        self.driver.0.info().name
-    }
-
     /// What is handed over at a socket, and the user that listens there; None: no process does yet, or any more.
     fn receive(&self, node: &str, patience: Duration) -> Result<Option<(Vec<OwnedFd>, u32)>> {
         let until_ns = now_ns() + patience.as_nanos() as u64;
-        let socket = abstract_socket::connect_in(self.directory.as_fd(), node, patience);
+        let socket = abstract_socket::connect_in(self.directory().as_fd(), node, patience);
         let received = socket
             .and_then(|socket| Ok((receive_until(socket.as_fd(), until_ns)?, abstract_socket::peer_user(&socket)?)));
         match received {
@@ -299,7 +263,7 @@ impl Named<'_> {
     }
 
     pub(super) fn name_of(&self, minor: u32) -> Name {
-        Name { driver: self.driver, directory: self.directory.clone(), minor }
+        Name::new(self.name(), self.directory.clone(), minor)
     }
 
     /// The stream that others have open, if they hand it over in time.

@@ -13,7 +13,7 @@ use headwater_os::doorbell::Doorbell;
 use headwater_os::per_thread::PerThread;
 use headwater_shm::{Limit, probe};
 
-use super::named::{Fetched, Name};
+use super::named::Fetched;
 use super::{FarEnd, no_partner, with_queue};
 use crate::error::{Errno, Result, corrupt, fixed};
 use crate::head::handle::Handle;
@@ -21,6 +21,7 @@ use crate::plumb::driver::Opening;
 use crate::process::end::Access;
 use crate::process::endpoint::Endpoint;
 use crate::process::inbox::ring;
+use crate::process::name::Name;
 use crate::process::region::Region;
 use crate::sched::Run;
 

@@ -18,7 +18,7 @@ use headwater_os::watcher::{Sleep, Watcher};
 use headwater_shm::{Limit, Stages};
 
 use super::close::{Remains, close_last, lock_file};
-use super::named::{Fetched, Name};
+use super::named::Fetched;
 use super::partner::in_its_place;
 use super::{FarEnd, Parts};
 use crate::error::{Result, fixed};
@@ -27,6 +27,7 @@ use crate::plumb::queue::Queue;
 use crate::plumb::queue::peers::Look;
 use crate::plumb::route::{Appended, Condition};
 use crate::process::endpoint::Endpoint;
+use crate::process::name::Name;
 use crate::process::region::Region;
 use crate::sched::Run;
 

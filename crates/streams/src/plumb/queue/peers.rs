@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use super::Queue;
 use crate::error::{Result, fixed};
-pub(crate) use crate::open::device::address::Addresses;
 pub(crate) use crate::open::device::from_driver::along_write_side;
 use crate::open::device::from_driver::serve_always;
 pub(crate) use crate::open::device::peer::Peer;
 use crate::open::device::peer::watch;
 use crate::plumb::route::Route;
+pub(crate) use crate::process::address::Addresses;
 use crate::process::endpoint::Endpoint;
 
 /// What a thread of a stream does when it is woken: it looks at the driver's state, and returns the peer whose end it waits for, and

@@ -10,15 +10,14 @@ use headwater_os::attendant::Attendant;
 use headwater_os::own_numbers;
 use headwater_os::{file_facts, files};
 
-use super::Name;
 use crate::error::{Errno, Error, Result};
 use crate::head::handle::Handle;
 use crate::message::link::MuxId;
 use crate::open::admission::Admission;
 use crate::open::device::DeviceOptions;
-use crate::open::device::directory::{link_node, node};
 use crate::open::link::claim::Claim;
 use crate::process::endpoint::Endpoint;
+use crate::process::name::Name;
 use crate::process::region::Region;
 
 /// How long an answer is waited for. Who does not answer is asked again with the next call that misses the link.
@@ -34,30 +33,6 @@ pub(crate) struct FetchedLink {
 }
 
 impl Name {
-    fn link_node(&self, id: MuxId) -> String {
-        link_node(self.driver.0.info().name, self.minor, id)
-    }
-
-    /// The socket of a link that was made just now. Its id is of no other link of the stream.
-    pub fn listen_for_link(&self, id: MuxId) -> Result<Listener> {
-        self.remove_link(id);
-        self.directory.listen(&self.link_node(id))
-    }
-
-    /// Removes the socket of a link that was undone.
-    pub fn remove_link(&self, id: MuxId) {
-        let _ = self.directory.remove_socket(&self.link_node(id));
-    }
-
-    /// Removes the sockets of all links of a stream whose last process was killed.
-    pub fn remove_links(&self) {
-        let own = node(self.driver.0.info().name, self.minor);
-        let names = files::names_in(self.directory.as_fd()).unwrap_or_default();
-        for name in names.iter().filter(|name| name.len() > own.len() && name.starts_with(&own)) {
-            let _ = self.directory.remove_socket(name);
-        }
-    }
-
     /// Hands a link over to processes that ask, as long as the attendant is kept.
     pub fn hand_over(&self, listener: Listener, lower: &Endpoint, claims: [BorrowedFd<'_>; 2]) -> Result<Attendant> {
         let files = lower.descriptors().chain(claims).map(own_numbers::copy);

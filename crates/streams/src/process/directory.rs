@@ -172,12 +172,12 @@ fn told(path: &Path, error: Error) -> Error {
 }
 
 /// The name of a stream's socket. A driver's name has no '/'; and the file of one whose name has a '.' is no socket.
-pub(super) fn node(driver: &str, minor: u32) -> String {
+pub(crate) fn node(driver: &str, minor: u32) -> String {
     format!("{driver}.{minor}:")
 }
 
 /// The name of the socket of a stream that is linked below another.
-pub(super) fn link_node(driver: &str, minor: u32, id: MuxId) -> String {
+pub(crate) fn link_node(driver: &str, minor: u32, id: MuxId) -> String {
     format!("{driver}.{minor}:{}", id.number())
 }
 

@@ -13,11 +13,11 @@ use std::time::Duration;
 use headwater_os::{files, ofd_lock, replaced_file};
 
 use super::directory::Directory;
+use super::endpoint::Endpoint;
 use super::instances::MinorLock;
-use super::named::Name;
+use super::name::Name;
 use crate::error::{Result, fixed};
 use crate::limits::MINORS;
-use crate::process::endpoint::Endpoint;
 
 /// Offsets of addresses begin here, behind those of all minor numbers.
 const FIRST: u64 = 1 << 61;
@@ -124,7 +124,7 @@ impl<'a> Addresses<'a> {
 
 /// Removes the file of the address that a stream had whose processes have all ended without a close, unless another stream has
 /// taken the address. The caller has locked the stream's minor number by `lock`.
-pub(super) fn remove_of_dead(directory: &Directory, driver: &str, lock: &MinorLock, minor: u32) {
+pub(crate) fn remove_of_dead(directory: &Directory, driver: &str, lock: &MinorLock, minor: u32) {
     let Some(address) = noted(lock, minor) else { return };
     if !ofd_lock::mark(lock, offset(&address), 1).unwrap_or(false) {
         return;
