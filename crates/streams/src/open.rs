@@ -7,5 +7,6 @@ pub(crate) mod attached;
 pub(crate) mod census;
 pub(crate) mod device;
 pub(crate) mod fifo;
+mod kept;
 pub(crate) mod link;
 pub(crate) mod passed;

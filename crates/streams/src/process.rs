@@ -13,6 +13,7 @@ pub(crate) mod instances;
 pub(crate) mod listeners;
 pub(crate) mod local;
 pub(crate) mod name;
+pub(crate) mod opened;
 pub(crate) mod region;
 pub(crate) mod sleep;
 pub(crate) mod sleep_check;

@@ -229,11 +229,11 @@ impl<'s, 'm> Run<'s, 'm> {
         })
     }
 
-    /// Makes a run along the path to the partner's head. None if there is no partner. As with [`Run::back`], locks are
-    /// taken along the flow.
-    pub fn along_partner<T>(&mut self, action: impl FnOnce(&mut Run<'_, 'm>) -> Result<T>) -> Option<Result<T>> {
-        let done = self.beyond.partner?.run(self.inner_limit(), action)?;
-        Some(self.note(done))
+    /// Whether a message of that band may be sent to the partner's head. As with [`Run::back`], locks are taken along the flow.
+    pub fn can_put_partner(&mut self, band: u8) -> Result<bool> {
+        let limit = self.inner_limit();
+        let can_put = self.beyond.partner.and_then(|partner| partner.can_put(limit, band));
+        can_put.map_or(Ok(false), |can_put| self.note(can_put))
     }
 
     /// How long a run within this one waits for locks.
@@ -243,8 +243,10 @@ impl<'s, 'm> Run<'s, 'm> {
 
     /// Sends a message to the partner's head.
     pub fn put_partner(&mut self, message: Message<'m>) -> Result<()> {
-        let put = self.along_partner(|run| run.put(1, message));
-        put.unwrap_or_else(|| Err(fixed!(Nxio, "the stream has no partner")))?;
+        let limit = self.inner_limit();
+        let put = self.beyond.partner.and_then(|partner| partner.put(limit, message));
+        let put = put.ok_or_else(|| fixed!(Nxio, "the stream has no partner"))?;
+        self.note(put)?;
         self.act();
         self.note_arrival()
     }

@@ -62,8 +62,7 @@ const COMPONENTS: &[(&str, &[&str])] = &[
 /// Existing dependencies that violate [`COMPONENTS`]: a file, and the component that it uses. Remove an entry when the
 /// dependency is gone.
 const EXCEPTIONS: &[(&str, &str)] = &[
-    // An endpoint keeps what it was opened by, and a handle what is linked below it.
-    ("process/endpoint", "open"),
+    // A handle keeps what is linked below its stream.
     ("process/end", "open"),
     // A run is made along the partner of a stream, and what it enables there is run after it.
     ("sched", "open"),
@@ -309,7 +308,6 @@ mod tests {
                 "crates/streams/src/process/end.rs",
                 "use crate::head::handle::Handle;\nuse super::super::open::link::Links;\n",
             ),
-            ("crates/streams/src/process/endpoint.rs", "use crate::open::link::Links;\n"),
             ("crates/streams/src/process/sleep.rs", "use super::end::End;\nfn f() { super::super::head::f(); }\n"),
             ("crates/streams/src/sched.rs", "use crate::open::device::partner::Partner;\n"),
             ("crates/streams/src/head/beyond.rs", "use crate::open::device::partner::Partner;\n"),
@@ -341,7 +339,6 @@ mod tests {
                 "crates/streams/src/plumb/queue/lower.rs:1 plumb/queue/lower does not use open any more: take it out of EXCEPTIONS",
                 "crates/streams/src/plumb/queue/peers.rs:1 plumb/queue/peers does not use open any more: take it out of EXCEPTIONS",
                 "crates/streams/src/process/end.rs:1 process/end does not use open any more: take it out of EXCEPTIONS",
-                "crates/streams/src/process/endpoint.rs:1 process/endpoint does not use open any more: take it out of EXCEPTIONS",
                 "crates/streams/src/sched.rs:1 sched does not use open any more: take it out of EXCEPTIONS",
             ]
         );

@@ -4,9 +4,9 @@ use headwater_shm::Limit;
 
 use super::handle::Handle;
 use crate::error::Result;
-use crate::open::device::partner::Partner;
 use crate::open::device::peer::Peer;
 use crate::plumb::driver::DriverInfo;
+use crate::process::opened::PartnerStream;
 use crate::sched::action::{Action, by_pointer};
 use crate::sched::{Effects, Run};
 
@@ -87,7 +87,7 @@ impl Handle {
         }
         if effects.enabled_partner {
             let endpoint = self.end.endpoint.clone();
-            endpoint.partner().map_or(Ok(()), Partner::enable)?;
+            endpoint.partner().map_or(Ok(()), PartnerStream::enable)?;
         }
         if effects.used_lower {
             self.serve_lowers()?;

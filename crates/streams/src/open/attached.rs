@@ -19,8 +19,6 @@ mod holder;
 mod node;
 mod protocol;
 
-pub(crate) use holder::keep_here;
-
 /// How a name is opened to which a stream is attached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
 #[non_exhaustive]

@@ -17,6 +17,7 @@ use self::named::Named;
 use self::path::DevicePath;
 use super::admission::Admission;
 use super::attach::no_stream;
+use super::kept::Kept;
 use crate::error::{Errno, Error, Result};
 use crate::head::handle::Handle;
 use crate::limits::MINORS;
@@ -270,7 +271,7 @@ fn make(driver: &'static DriverLink, minor: u32, options: &Options) -> Result<Ha
         }
     }
     let files = shared.map(|shared| DriverFiles::new(shared, info.declared()));
-    Ok(Handle::of(Endpoint::of_device(region, near, far, files, witness)))
+    Ok(Handle::of(Endpoint::of_device(region, near, far, files, witness, Box::new(Kept::default()))))
 }
 
 /// Calls the driver's open procedure, with the directory in which the stream is found by name. A stream that it refuses at its
@@ -442,7 +443,7 @@ impl Parts {
         };
         let info = region.driver.map(|driver| driver.info());
         let files = shared.zip(info).map(|(shared, info)| DriverFiles::new(shared, info.declared()));
-        let stream = Handle::of(Endpoint::of_device(region, near, far, files, witness));
+        let stream = Handle::of(Endpoint::of_device(region, near, far, files, witness, Box::new(Kept::default())));
         if let Some(lock) = lock {
             stream.end.endpoint.hold_minor(lock);
         }

@@ -18,7 +18,6 @@ use headwater_shm::Limit;
 use self::claim::Claim;
 use self::server::Server;
 use super::device::named::links::FetchedLink;
-use super::device::partner::Partner;
 use crate::error::{Errno, Error, Result};
 use crate::head::handle::Handle;
 use crate::layout::LinkWords;
@@ -27,6 +26,7 @@ use crate::process::driver_files::DriverFiles;
 use crate::process::end::Role;
 use crate::process::endpoint::Endpoint;
 use crate::process::name::Name;
+use crate::process::opened::PartnerStream;
 use crate::process::region::Region;
 use crate::sched::Run;
 
@@ -338,7 +338,7 @@ impl KnownLinks {
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Beyond<'s> {
     /// The other one of two streams that the driver pairs.
-    pub partner: Option<&'s Partner>,
+    pub partner: Option<&'s dyn PartnerStream>,
     /// The open files of the driver.
     pub files: Option<&'s DriverFiles>,
     /// Those that are linked below. None in a run within another one.

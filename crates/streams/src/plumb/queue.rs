@@ -252,7 +252,7 @@ impl<'m> Queue<'_, '_, 'm> {
     #[doc = include_str!("../../doc/partners.md")]
     pub fn can_put_partner(&mut self, band: u8) -> Result<bool> {
         self.check_last()?;
-        self.run.along_partner(|run| run.can_put_from(1, band)).unwrap_or(Ok(false))
+        self.run.can_put_partner(band)
     }
 
     /// Sends a message to the partner, from the driver's read queue there on.

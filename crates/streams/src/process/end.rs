@@ -14,13 +14,13 @@ use headwater_shm::{Limit, Membership, Stages, probe};
 
 use super::endpoint::{AfterUse, Endpoint};
 use super::inbox::{self, Inbox, refuse_program};
+use super::opened;
 use super::region::Region;
 use super::sleep::{self, LOOK, OnFutex, UNMET, Waiter};
 use crate::counters::Counters;
 use crate::error::{Cause, Error, Result, fixed};
 use crate::events::{self, WaitSide};
 use crate::layout::{EndWords, Side};
-use crate::open::attached;
 use crate::open::link::{Beyond, KnownLinks};
 
 /// The use of an end: how a FIFO is opened.
@@ -154,7 +154,7 @@ impl End {
             return Ok(());
         }
         self.endpoint.keep_here();
-        attached::keep_here();
+        opened::joined();
         let others = self.words().joined.fetch_add(1, Ordering::Relaxed);
         let incoming = &self.region.fixed.lanes[1 - self.side].reader.0.sleep;
         if incoming.load(Ordering::Relaxed) & UNMET != 0 {

@@ -26,16 +26,13 @@ use super::end::{Access, HANGUP_TOLD};
 use super::instances::MinorLock;
 use super::listeners::{self, SignalEvents};
 use super::name::Name;
+use super::opened::{Opened, PartnerStream, Remains};
 use super::region::Region;
 use super::sleep::{self, LOOK};
 use super::witness::Witness;
 use crate::counters::Counters;
 use crate::events::WaitSide;
 use crate::layout::EndWords;
-use crate::open::device::close::{Remains, close_last};
-use crate::open::device::partner::Partner;
-use crate::open::fifo::broker::Broker;
-use crate::open::link::Links;
 
 /// How long a close waits for other threads' calls, which it has woken: as long as a busy machine may keep a thread from a CPU.
 const CALLS_NS_MAX: u64 = 2_000_000_000;
@@ -59,21 +56,17 @@ pub(crate) struct Endpoint {
     node: OnceLock<OwnedFd>,
     /// Of a device that others find by name: the lock of its minor number.
     minor: OnceLock<MinorLock>,
-    /// Of a FIFO that other users may open: the thread that lets them in. A lock that another thread holds when the
+    /// Of a device that others find by name: the thread that hands it to them. A lock that another thread holds when the
     /// process is forked stays locked in the child, so no thread waits for it.
-    broker: Mutex<Option<Broker>>,
-    /// Of a device that others find by name: the thread that hands it to them.
     attendant: Mutex<Option<Attendant>>,
     /// The name under which they find it.
     name: OnceLock<Name>,
-    /// Of a device whose driver pairs streams: the other one.
-    partner: OnceLock<Box<Partner>>,
+    /// What it keeps because of how it was opened. A plain pipe has none.
+    opened: OnceLock<Box<dyn Opened>>,
     /// The thread that waits for the end of the partner's last process.
     partner_watch: Mutex<Option<HangupWatch>>,
     /// Of a device whose driver pairs streams: what shows the last close. None once it is closed.
     witness: Option<Witness>,
-    /// Of a device whose driver is a multiplexer: the streams that are linked below.
-    links: OnceLock<Arc<Links>>,
     /// Of a device: its driver's open files, if it has any.
     files: Option<DriverFiles>,
     /// The thread that serves these files while this process polls the descriptor.
@@ -117,13 +110,11 @@ impl Endpoint {
             far: None,
             node: OnceLock::new(),
             minor: OnceLock::new(),
-            broker: Mutex::new(None),
             attendant: Mutex::new(None),
             name: OnceLock::new(),
-            partner: OnceLock::new(),
+            opened: OnceLock::new(),
             partner_watch: Mutex::new(None),
             witness: None,
-            links: OnceLock::new(),
             files: None,
             watcher: Mutex::new(None),
             peer_watcher: Mutex::new(None),
@@ -149,9 +140,11 @@ impl Endpoint {
         far: Doorbell,
         files: Option<DriverFiles>,
         witness: Option<Witness>,
+        opened: Box<dyn Opened>,
     ) -> Endpoint {
         let mut endpoint = Endpoint::new(region, 0, doorbell, Access::Both);
         (endpoint.far, endpoint.files, endpoint.witness) = (Some(far), files, witness);
+        endpoint.opened = opened.into();
         endpoint
     }
 
@@ -215,29 +208,24 @@ impl Endpoint {
     }
 
     /// The other one of two streams.
-    pub fn partner(&self) -> Option<&Partner> {
-        self.partner.get().map(|partner| &**partner)
+    pub fn partner(&self) -> Option<&dyn PartnerStream> {
+        self.opened()?.partner()
+    }
+
+    /// What it keeps because of how it was opened.
+    pub fn opened(&self) -> Option<&dyn Opened> {
+        self.opened.get().map(|opened| &**opened)
+    }
+
+    /// As [`Endpoint::opened`], where something is to be added.
+    pub fn opened_or(&self, make: impl FnOnce() -> Box<dyn Opened>) -> &dyn Opened {
+        &**self.opened.get_or_init(make)
     }
 
     /// Where the cookie of a partner comes to stand that this process has not met.
     pub fn partner_to_come(&self) -> Option<&AtomicU64> {
         let awaits = self.region.driver.is_some_and(|driver| driver.info().pairs);
         (awaits && self.side == 0 && self.partner().is_none()).then_some(&self.region.fixed.device.partner)
-    }
-
-    /// The streams that are linked below, if any ever were.
-    pub fn links(&self) -> Option<&Arc<Links>> {
-        self.links.get()
-    }
-
-    /// As [`Endpoint::links`], where one is to be added.
-    pub fn links_or_none_yet(&self) -> &Arc<Links> {
-        self.links.get_or_init(Arc::default)
-    }
-
-    /// False if it has one already.
-    pub fn set_partner(&self, partner: Partner) -> bool {
-        self.partner.set(Box::new(partner)).is_ok()
     }
 
     /// Has the thread started that waits for the end of the partner's last process, unless it runs. A forked child has no thread
@@ -297,14 +285,6 @@ impl Endpoint {
         self.access != Access::Both
     }
 
-    /// Lets other users of the FIFO in, if the node's permissions allow others. Where that cannot be done they are
-    /// refused.
-    pub fn keep(&self, node: BorrowedFd<'_>) {
-        if let Ok(mut broker) = self.broker.try_lock() {
-            *broker = Broker::start(self, node).ok().flatten();
-        }
-    }
-
     /// Lets processes in that open the device by name.
     pub fn attend(&self, attendant: Attendant, name: Name) {
         self.set_name(name);
@@ -318,18 +298,15 @@ impl Endpoint {
         let _ = self.name.set(name);
     }
 
-    /// After a fork: starts the child's own broker, which it does not have yet.
+    /// After a fork: starts the child's own threads that let other processes in, which it does not have yet.
     pub fn keep_here(&self) {
         if let Ok(mut current) = self.attendant.try_lock()
             && let Some(attendant) = current.take()
         {
             *current = attendant.here().ok();
         }
-        if let Ok(mut broker) = self.broker.try_lock() {
-            *broker = broker.take().and_then(|broker| broker.here(self));
-        }
-        if self.partner().is_some() {
-            self.watch_partner();
+        if let Some(opened) = self.opened() {
+            opened.keep_here(self);
         }
     }
 
@@ -397,18 +374,14 @@ impl Endpoint {
     /// # Errors
     /// `EMFILE` without a free descriptor: then the end is closed when the last clone is dropped.
     pub fn close(&self) -> io::Result<()> {
-        if let Ok(mut broker) = self.broker.try_lock() {
-            *broker = None;
-        }
         if let Ok(mut attendant) = self.attendant.try_lock() {
             *attendant = None;
         }
         drop(taken(&self.watcher));
         drop(taken(&self.peer_watcher));
         drop(taken(&self.partner_watch));
-        // Its server has descriptors of this end.
-        if let Some(links) = self.links.get() {
-            links.close();
+        if let Some(opened) = self.opened() {
+            opened.close();
         }
         let is_last = self.end_registrations();
         self.doorbell().close()?;
@@ -459,7 +432,7 @@ impl Endpoint {
     /// number, the other doorbell or in its place the partner's memory and doorbell, the witness and the driver's shared files.
     pub fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         let far = self.far();
-        let partner = self.partner().filter(|_| far.is_none()).and_then(Partner::descriptors);
+        let partner = self.partner().filter(|_| far.is_none()).and_then(PartnerStream::descriptors);
         [self.doorbell().as_fd(), self.region.as_fd()]
             .into_iter()
             .chain(self.node.get().map(AsFd::as_fd))
@@ -517,11 +490,8 @@ impl Drop for Endpoint {
         *self.partner_watch.get_mut().unwrap_or_else(PoisonError::into_inner) = None;
         *self.watcher.get_mut().unwrap_or_else(PoisonError::into_inner) = None;
         *self.peer_watcher.get_mut().unwrap_or_else(PoisonError::into_inner) = None;
-        // Of a FIFO: a process that is stopped in here must not seem to let others in.
-        *self.broker.get_mut().unwrap_or_else(PoisonError::into_inner) = None;
-        // What is linked below is free when the upper stream is closed, and its server, which may use this stream, is over.
-        if let Some(links) = self.links.take() {
-            links.close();
+        if let Some(opened) = self.opened.get_mut() {
+            opened.end_threads();
         }
         // The attendant has copies of the descriptors. A device's minor number is locked until its stream is closed.
         *self.attendant.get_mut().unwrap_or_else(PoisonError::into_inner) = None;
@@ -533,11 +503,14 @@ impl Drop for Endpoint {
         self.doorbell = None;
         self.tell_closed(is_last);
         if let Some(far) = self.far.take() {
-            self.close_dead_partner();
+            if let Some(opened) = self.opened() {
+                opened.close_dead_partner(self);
+            }
             let witness = self.witness.take().map_or(far, Witness::into_far);
-            let (files, partner) = (self.files.take(), self.partner.take());
-            let (lock, name) = (self.minor.get(), self.name.get());
-            close_last(Remains { region: self.region.clone(), witness, lock, name, files, partner });
+            let (files, lock, name) = (self.files.take(), self.minor.get(), self.name.get());
+            if let Some(opened) = self.opened.get_mut() {
+                opened.close_last(Remains { region: self.region.clone(), witness, lock, name, files });
+            }
         }
     }
 }

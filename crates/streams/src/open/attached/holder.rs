@@ -8,7 +8,7 @@
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use headwater_os::abstract_socket::{self, Connection, Listener};
@@ -28,6 +28,7 @@ use crate::open::admission::Admission;
 use crate::open::device::DeviceOptions;
 use crate::options::Options;
 use crate::process::endpoint::Endpoint;
+use crate::process::opened;
 
 /// Processes that are let in at a time; each takes a descriptor. The oldest that has asked for nothing yet gives way.
 const VISITORS: usize = 256;
@@ -46,8 +47,6 @@ const FIRST_VISITOR: u64 = 2;
 
 /// The attachments of this process.
 static TABLE: ForkMutex<Vec<Attachment>> = ForkMutex::new(Vec::new());
-/// Whether there ever was one.
-static ANY: AtomicBool = AtomicBool::new(false);
 /// The process whose threads run, by its fork epoch.
 static HERE: AtomicU64 = AtomicU64::new(0);
 
@@ -81,7 +80,7 @@ pub(super) fn attach(end: &Endpoint, node: OwnedFd) -> Result<()> {
         let held = Arc::new(Held { marks, identity, listener, stream: ForkMutex::new(Some(stream)) });
         let thread = start(&held)?;
         probe::at();
-        ANY.store(true, Ordering::Release);
+        opened::at_join(keep_here);
         TABLE.with(|table| {
             if HERE.load(Ordering::Relaxed) != fork::epoch() {
                 restart(table);
@@ -113,9 +112,8 @@ fn take(is_it: impl Fn(&Arc<Held>) -> bool) -> Option<Attachment> {
 }
 
 /// In a forked child: lets processes in from now on, as its parent does.
-#[inline]
-pub(crate) fn keep_here() {
-    if ANY.load(Ordering::Acquire) && HERE.load(Ordering::Relaxed) != fork::epoch() {
+fn keep_here() {
+    if HERE.load(Ordering::Relaxed) != fork::epoch() {
         TABLE.with(restart);
     }
 }

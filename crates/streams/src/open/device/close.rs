@@ -14,7 +14,6 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use headwater_os::descriptors::Found;
-use headwater_os::doorbell::Doorbell;
 use headwater_os::files::OFlags;
 use headwater_os::hangup::HangupWatch;
 use headwater_os::ofd_lock;
@@ -32,12 +31,12 @@ use crate::message::link::MuxId;
 use crate::options::Options;
 use crate::plumb::driver::DriverLink;
 use crate::process::address;
-use crate::process::driver_files::DriverFiles;
 use crate::process::end::HANGUP_TOLD;
 use crate::process::endpoint::Endpoint;
 use crate::process::instances::{self, MinorLock};
 use crate::process::listeners::{self, SignalEvents};
 use crate::process::name::Name;
+use crate::process::opened::Remains;
 use crate::process::region::Region;
 
 /// How long a process waits before it looks again whether the processes of its dead partner have given up the minor number; the
@@ -47,22 +46,9 @@ const LOOK_AGAIN_MAX: Duration = Duration::from_secs(1);
 /// How many numbers of a driver with many streams an open looks at: whether one is locked takes the kernel the longer the more are.
 const LOOKS: usize = 4;
 
-/// What a process that has closed its descriptor of a device still has of it.
-#[derive(Debug)]
-pub(crate) struct Remains<'e> {
-    pub region: Region,
-    /// Its other end was closed here: it is alone if no process has the stream any more.
-    pub witness: Doorbell,
-    /// The minor number.
-    pub lock: Option<&'e MinorLock>,
-    pub name: Option<&'e Name>,
-    pub files: Option<DriverFiles>,
-    pub partner: Option<Box<Partner>>,
-}
-
 /// A device was closed here: has it closed by its driver if no other process has it.
-pub(crate) fn close_last(remains: Remains<'_>) {
-    let Remains { region, witness, lock, name, files, partner } = remains;
+pub(crate) fn close_last(remains: Remains<'_>, partner: Option<Box<Partner>>) {
+    let Remains { region, witness, lock, name, files } = remains;
     let Some(driver) = region.driver_link() else { return };
     let device = &region.fixed.device;
     // A process without the lock does not know whether the number was given to others, who have then closed this stream.
@@ -224,7 +210,7 @@ impl Endpoint {
     }
 
     fn survivor(&self) -> Option<Survivor> {
-        let Some(Partner::Forth { endpoint, .. }) = self.partner() else { return None };
+        let Some(Partner::Forth { endpoint, .. }) = self.known_partner() else { return None };
         let (region, partner) = (self.region.clone(), Arc::downgrade(endpoint));
         let lock = self.lock().map(|lock| (lock.file.as_raw_fd(), lock.minor ^ 1));
         Some(Survivor { region, partner, lock, name: self.name().cloned() })

@@ -17,11 +17,13 @@ use super::named::Fetched;
 use super::{FarEnd, no_partner, with_queue};
 use crate::error::{Errno, Result, corrupt, fixed};
 use crate::head::handle::Handle;
+use crate::message::Message;
 use crate::plumb::driver::Opening;
 use crate::process::end::Access;
 use crate::process::endpoint::Endpoint;
 use crate::process::inbox::ring;
 use crate::process::name::Name;
+use crate::process::opened::PartnerStream;
 use crate::process::region::Region;
 use crate::sched::Run;
 
@@ -49,20 +51,28 @@ impl Partner {
 
     /// Makes a run along the partner's direction 1, from within a run along ours to it. Locks against the flow are not
     /// waited for, so no two processes wait for each other.
-    pub fn run<'m, T>(&self, limit: Limit, action: impl FnOnce(&mut Run<'_, 'm>) -> Result<T>) -> Option<Result<T>> {
+    fn run<'m, T>(&self, limit: Limit, action: impl FnOnce(&mut Run<'_, 'm>) -> Result<T>) -> Option<Result<T>> {
         self.with(|handle, outward| handle.run_inside(outward, limit, action))
     }
+}
 
-    /// Of the user's end of a stream: the partner's memory, and the other end of its doorbell.
-    pub fn descriptors(&self) -> Option<[BorrowedFd<'_>; 2]> {
+impl PartnerStream for Partner {
+    fn can_put(&self, limit: Limit, band: u8) -> Option<Result<bool>> {
+        self.run(limit, |run| run.can_put_from(1, band))
+    }
+
+    fn put(&self, limit: Limit, message: Message<'_>) -> Option<Result<()>> {
+        self.run(limit, |run| run.put(1, message))
+    }
+
+    fn descriptors(&self) -> Option<[BorrowedFd<'_>; 2]> {
         match self {
             Partner::Forth { endpoint, .. } => Some([endpoint.region.as_fd(), endpoint.doorbell().as_fd()]),
             Partner::Back(_) => None,
         }
     }
 
-    /// Runs the service procedures of the partner's direction 0, because there is room here.
-    pub fn enable(&self) -> Result<()> {
+    fn enable(&self) -> Result<()> {
         let served = self.with(|handle, outward| {
             handle.attach()?;
             handle.service_if_free(!outward).map(drop)
@@ -90,7 +100,7 @@ impl Handle {
         self.set_partner(in_its_place(region, far));
         self.settle_with_partner()?;
         // What was read before has made room, and there was no partner to enable.
-        endpoint.partner().map_or(Ok(()), Partner::enable)
+        endpoint.partner().map_or(Ok(()), PartnerStream::enable)
     }
 
     /// The stream was opened: looks whether its partner is open, and becomes its partner.

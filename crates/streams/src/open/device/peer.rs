@@ -17,7 +17,7 @@ use headwater_os::shared_files::SharedFiles;
 use headwater_os::watcher::{Sleep, Watcher};
 use headwater_shm::{Limit, Stages};
 
-use super::close::{Remains, close_last, lock_file};
+use super::close::{close_last, lock_file};
 use super::named::Fetched;
 use super::partner::in_its_place;
 use super::{FarEnd, Parts};
@@ -28,6 +28,7 @@ use crate::plumb::queue::peers::Look;
 use crate::plumb::route::{Appended, Condition};
 use crate::process::endpoint::Endpoint;
 use crate::process::name::Name;
+use crate::process::opened::Remains;
 use crate::process::region::Region;
 use crate::sched::Run;
 
@@ -200,7 +201,7 @@ fn fetch(name: &Name, minor: u32) -> Result<Option<(Region, Doorbell, Option<Sha
     if far.is_alone().unwrap_or(false) {
         // Its processes have closed it meanwhile, and this copy was the last: the driver's close procedure is left to us.
         let (name, lock) = (name.of_minor(minor), lock.as_ref());
-        close_last(Remains { region, witness: far, lock, name: Some(&name), files: None, partner: None });
+        close_last(Remains { region, witness: far, lock, name: Some(&name), files: None }, None);
         return Ok(None);
     }
     Ok(Some((region, far, shared)))

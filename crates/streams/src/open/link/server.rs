@@ -21,6 +21,7 @@ use headwater_shm::Limit;
 use super::{FOR_ROOM, FOR_ROOM_ABOVE, Link, Links, claim};
 use crate::error::{Errno, Error, Result};
 use crate::head::handle::Handle;
+use crate::open::kept::Kept;
 use crate::process::driver_files::DriverFiles;
 use crate::process::end::Role;
 use crate::process::endpoint::Endpoint;
@@ -67,7 +68,14 @@ impl Server {
         };
         let far = upper.far().ok_or_else(|| Error::new(Errno::Inval, "a stream with a partner is no multiplexer"))?;
         let files = upper.files().map(DriverFiles::try_clone).transpose()?;
-        let endpoint = Endpoint::of_device(upper.region.clone(), copy(upper.doorbell())?, copy(far)?, files, None);
+        let endpoint = Endpoint::of_device(
+            upper.region.clone(),
+            copy(upper.doorbell())?,
+            copy(far)?,
+            files,
+            None,
+            Box::new(Kept::default()),
+        );
         let (endpoint, set) = (Arc::new(endpoint), Set::new()?);
         let shared = Arc::new(Shared { waker: Waker::new()?, stops: AtomicBool::new(false) });
         set.watch(shared.waker.as_fd(), WAKER, Interest { to_read: true, to_write: false })?;

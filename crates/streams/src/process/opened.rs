@@ -1,0 +1,83 @@
+//! What an endpoint keeps because of how it was opened, and what this does when the end is used in a new process, closed, or dropped.
+//! `open` implements it; an end of a plain pipe has none.
+
+use std::any::Any;
+use std::fmt::Debug;
+use std::os::fd::BorrowedFd;
+
+use headwater_os::doorbell::Doorbell;
+use headwater_os::set_once::SetOnce;
+use headwater_shm::Limit;
+
+use super::driver_files::DriverFiles;
+use super::endpoint::Endpoint;
+use super::instances::MinorLock;
+use super::name::Name;
+use super::region::Region;
+use crate::error::Result;
+use crate::message::Message;
+
+/// The threads and the other streams of an endpoint.
+pub(crate) trait Opened: Any + Debug + Send + Sync {
+    /// This process uses the end for the first time. A forked child, which has none of its parent's threads, starts them.
+    fn keep_here(&self, endpoint: &Endpoint);
+
+    /// The other one of two streams that the driver pairs, once this process knows it.
+    fn partner(&self) -> Option<&dyn PartnerStream>;
+
+    /// The end is closed here while clones of it are left, and the endpoint's own threads have ended: ends the others. A lock
+    /// that another thread holds is not waited for.
+    fn close(&self);
+
+    /// The endpoint is dropped, and its own threads have ended: ends the others. Its descriptors are still open.
+    fn end_threads(&mut self);
+
+    /// Of a device, whose descriptor is closed, and whose other end was told: has the partner closed by the driver if its last process
+    /// was killed.
+    fn close_dead_partner(&self, endpoint: &Endpoint);
+
+    /// Of the same: has the stream closed by its driver if no other process has it.
+    fn close_last(&mut self, remains: Remains<'_>);
+}
+
+/// The partner's path, on which the driver sends to its head. None: the partner is closed.
+pub(crate) trait PartnerStream: Debug + Send + Sync {
+    /// Whether a message of that band may be sent.
+    fn can_put(&self, limit: Limit, band: u8) -> Option<Result<bool>>;
+
+    /// Sends a message to the partner's head.
+    fn put(&self, limit: Limit, message: Message<'_>) -> Option<Result<()>>;
+
+    /// Runs the service procedures of the partner's direction 0, because there is room here.
+    fn enable(&self) -> Result<()>;
+
+    /// Of the user's end of a stream: the partner's memory, and the other end of its doorbell.
+    fn descriptors(&self) -> Option<[BorrowedFd<'_>; 2]>;
+}
+
+/// What a process that has closed its descriptor of a device still has of it.
+#[derive(Debug)]
+pub(crate) struct Remains<'e> {
+    pub region: Region,
+    /// Its other end was closed here: it is alone if no process has the stream any more.
+    pub witness: Doorbell,
+    /// The minor number.
+    pub lock: Option<&'e MinorLock>,
+    pub name: Option<&'e Name>,
+    pub files: Option<DriverFiles>,
+}
+
+/// What [`at_join`] has set.
+static AT_JOIN: SetOnce<fn()> = SetOnce::new();
+
+/// Has `action` called whenever a process uses an end for the first time, as a forked child does. The first action stays.
+pub(crate) fn at_join(action: fn()) {
+    AT_JOIN.set(action);
+}
+
+/// This process has joined the users of an end.
+pub(super) fn joined() {
+    if let Some(action) = AT_JOIN.get() {
+        action();
+    }
+}
