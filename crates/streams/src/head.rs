@@ -4,6 +4,7 @@ pub(crate) use crate::options::head as options;
 
 pub(crate) mod beside;
 mod beyond;
+pub(crate) mod claim;
 mod close;
 mod datagram;
 mod edge;
@@ -12,7 +13,6 @@ mod get;
 pub(crate) mod handle;
 mod insert;
 pub(crate) mod ioctl;
-mod link;
 mod lower;
 mod modules;
 mod nread;

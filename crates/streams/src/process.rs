@@ -2,6 +2,7 @@
 
 pub(crate) mod address;
 pub(crate) mod autopush;
+pub(crate) mod beyond;
 pub(crate) mod directory;
 pub(crate) mod driver_files;
 pub(crate) mod driver_info;

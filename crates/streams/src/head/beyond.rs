@@ -6,7 +6,7 @@ use super::handle::Handle;
 use crate::error::Result;
 use crate::open::device::peer::Peer;
 use crate::plumb::driver::DriverInfo;
-use crate::process::opened::PartnerStream;
+use crate::process::beyond::PartnerStream;
 use crate::sched::action::{Action, by_pointer};
 use crate::sched::{Effects, Run};
 

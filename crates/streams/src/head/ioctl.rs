@@ -97,7 +97,7 @@ impl Handle {
     }
 
     /// Returns the answer's value, and its data.
-    pub(super) fn ioctl_of(
+    pub(crate) fn ioctl_of(
         &mut self,
         block: IoctlBlock,
         data: &[u8],

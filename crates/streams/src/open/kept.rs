@@ -8,9 +8,10 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use super::device::close;
 use super::device::partner::Partner;
 use super::fifo::broker::Broker;
-use super::link::Links;
+use super::link::{KnownLinks, Links};
+use crate::process::beyond::{LowerStreams, PartnerStream};
 use crate::process::endpoint::Endpoint;
-use crate::process::opened::{Opened, PartnerStream, Remains};
+use crate::process::opened::{Opened, Remains};
 
 /// See above.
 #[derive(Debug, Default)]
@@ -36,6 +37,10 @@ impl Opened for Kept {
 
     fn partner(&self) -> Option<&dyn PartnerStream> {
         self.partner.get().map(|partner| &**partner as &dyn PartnerStream)
+    }
+
+    fn lowers(&self) -> Box<dyn LowerStreams> {
+        Box::new(KnownLinks::default())
     }
 
     fn close(&self) {
@@ -72,7 +77,7 @@ impl Endpoint {
         opened.downcast_ref()
     }
 
-    fn kept_or_none_yet(&self) -> &Kept {
+    pub(super) fn kept_or_none_yet(&self) -> &Kept {
         let opened: &dyn Any = self.opened_or(|| Box::new(Kept::default()));
         opened.downcast_ref().expect("no other type is kept")
     }

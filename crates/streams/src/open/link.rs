@@ -4,6 +4,7 @@
 //! end; and a [`Claim`], by which all other processes know that the end is taken. The kernel gives up the claim, and closes the
 //! lower end, with the last process that has the upper stream open, however that ended.
 
+use std::ops::ControlFlow;
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Weak};
@@ -15,27 +16,24 @@ use headwater_os::fork_mutex::ForkMutex;
 use headwater_os::per_thread::PerThread;
 use headwater_shm::Limit;
 
-use self::claim::Claim;
 use self::server::Server;
 use super::device::named::links::FetchedLink;
 use crate::error::{Errno, Error, Result};
+use crate::head::claim::{self, Claim};
 use crate::head::handle::Handle;
 use crate::layout::LinkWords;
+use crate::message::Message;
 use crate::message::link::MuxId;
-use crate::process::driver_files::DriverFiles;
+use crate::process::beyond::{ENDED, LowerStream, LowerStreams, Offered};
 use crate::process::end::Role;
 use crate::process::endpoint::Endpoint;
 use crate::process::name::Name;
-use crate::process::opened::PartnerStream;
 use crate::process::region::Region;
-use crate::sched::Run;
 
-pub(crate) mod claim;
+mod calls;
 mod server;
 
-/// In `LinkWords::flags`: the driver was told that the lower stream has ended.
-pub(crate) const ENDED: u32 = 1;
-/// The link outlasts the upper stream (I_PLINK).
+/// In `LinkWords::flags`, beside [`ENDED`]: the link outlasts the upper stream (I_PLINK).
 pub(crate) const PERSISTENT: u32 = 2;
 
 /// A stream that is linked below, and served by this process.
@@ -105,9 +103,9 @@ impl Link {
         action(&mut handle).map_err(of_lower)
     }
 
-    /// Makes a run down the lower stream, from within one of the upper stream.
-    pub fn run<'m, T>(&self, limit: Limit, action: impl FnOnce(&mut Run<'_, 'm>) -> Result<T>) -> Result<T> {
-        self.with(limit, |handle| handle.run_inside(true, limit, action))
+    /// Whether the driver was told that the lower stream has ended.
+    pub fn has_ended(&self, upper: &Region) -> bool {
+        self.words(upper).flags.load(Ordering::Relaxed) & ENDED != 0
     }
 
     /// Whether the link has not been undone.
@@ -130,6 +128,63 @@ impl Link {
     /// If no process has the claim any more, lets the users of the end go on.
     fn free(&self) -> Result<()> {
         claim::free(&mut Handle::on(self.endpoint.clone()))
+    }
+}
+
+impl LowerStream for Link {
+    fn id(&self) -> MuxId {
+        self.id
+    }
+
+    fn slot(&self) -> usize {
+        self.slot
+    }
+
+    fn can_put(&self, limit: Limit, band: u8) -> Result<bool> {
+        self.with(limit, |lower| lower.run_inside(true, limit, |run| run.can_put_from(0, band)))
+    }
+
+    fn ask_for_room(&self, limit: Limit, band: u8) -> Result<bool> {
+        self.with(limit, |lower| {
+            lower.end.look_for_peer()?;
+            // Behind a hang-up nothing makes room: the message is refused.
+            Ok(lower.end.peer_gone || !lower.arm_to_write(band)?)
+        })
+    }
+
+    fn note_wait_for_room(&self) -> bool {
+        self.waits.fetch_or(FOR_ROOM, Ordering::AcqRel) & FOR_ROOM == 0
+    }
+
+    fn put(&self, limit: Limit, message: Message<'_>) -> Result<()> {
+        self.with(limit, |lower| {
+            lower.end.look_for_peer()?;
+            if lower.end.peer_gone {
+                return Err(Error::new(Errno::Nxio, "the other end of the lower stream is gone"));
+            }
+            lower.run_inside(true, limit, |run| run.put(0, message))
+        })
+    }
+
+    fn has_something(&self, upper: &Region) -> bool {
+        let looked = self.with(Limit::Now, |lower| {
+            Ok(lower.back.is_readable() || !self.has_ended(upper) && lower.end_as_message()?.is_some())
+        });
+        looked.unwrap_or(false)
+    }
+
+    fn offer_front(&self, offer: &mut dyn FnMut(Message<'static>) -> Result<bool>) -> Result<Offered> {
+        // What waits in the lower stream is served without waiting for a lock.
+        self.with(Limit::Now, |lower| lower.offer_front(offer))
+    }
+
+    fn end_as_message(&self) -> Result<Option<Message<'static>>> {
+        self.with(Limit::Now, Handle::end_as_message)
+    }
+
+    fn end_wait_for_room_above(&self) -> bool {
+        self.waits.load(Ordering::Relaxed) & FOR_ROOM_ABOVE != 0
+            && self.waits.fetch_and(!FOR_ROOM_ABOVE, Ordering::AcqRel) & FOR_ROOM_ABOVE != 0
     }
 }
 
@@ -264,17 +319,6 @@ pub(crate) struct KnownLinks {
 }
 
 impl KnownLinks {
-    /// Looks whether other processes have changed anything, and then fetches what is new.
-    pub fn look(&mut self, upper: &Endpoint) -> Result<()> {
-        let changes = upper.region.fixed.device.links_changed.load(Ordering::Acquire);
-        if let Some(name) = upper.name()
-            && self.changes.swap(changes, Ordering::Relaxed) != changes
-        {
-            upper.links_or_none_yet().fetch(upper, name)?;
-        }
-        upper.links().map_or(Ok(()), |links| self.refresh(links, upper))
-    }
-
     /// Looks whether this process has changed anything. In a forked child it starts the child's own server.
     fn refresh(&mut self, links: &Arc<Links>, upper: &Endpoint) -> Result<()> {
         let version = u64::from(links.version.load(Ordering::Acquire)) + 1;
@@ -298,11 +342,29 @@ impl KnownLinks {
         });
     }
 
-    /// The link of an id; None: other processes can use it, and this one cannot, or does not know it yet.
-    ///
-    /// Errors: `ENXIO` if there is none.
-    pub fn find(&self, upper: &Region, id: MuxId) -> Result<Option<Arc<Link>>> {
-        if let Some(link) = self.current(upper).find(|link| link.id == id) {
+    /// Those of the server, which looks again by itself.
+    pub fn of_server(links: &Links) -> KnownLinks {
+        let mut known = KnownLinks::default();
+        known.read(links);
+        known.server = None;
+        known
+    }
+}
+
+impl LowerStreams for KnownLinks {
+    fn look(&mut self, upper: &Endpoint) -> Result<()> {
+        let changes = upper.region.fixed.device.links_changed.load(Ordering::Acquire);
+        if let Some(name) = upper.name()
+            && self.changes.swap(changes, Ordering::Relaxed) != changes
+        {
+            upper.links_or_none_yet().fetch(upper, name)?;
+        }
+        upper.links().map_or(Ok(()), |links| self.refresh(links, upper))
+    }
+
+    fn find(&self, upper: &Region, id: MuxId) -> Result<Option<Arc<dyn LowerStream>>> {
+        let current = self.links.iter().filter_map(Weak::upgrade).filter(|link| link.is_current(upper));
+        if let Some(link) = current.into_iter().find(|link| link.id == id) {
             return Ok(Some(link));
         }
         // The next call asks for it again.
@@ -315,34 +377,14 @@ impl KnownLinks {
         }
     }
 
-    /// The links that were not undone.
-    pub fn current<'k>(&'k self, upper: &'k Region) -> impl Iterator<Item = Arc<Link>> + 'k {
-        self.links.iter().filter_map(Weak::upgrade).filter(|link| link.is_current(upper))
+    fn each(&self, upper: &Region, action: &mut dyn FnMut(&dyn LowerStream) -> ControlFlow<()>) {
+        let mut current = self.links.iter().filter_map(Weak::upgrade).filter(|link| link.is_current(upper));
+        let _ = current.try_for_each(|link| action(&*link));
     }
 
-    /// As [`KnownLinks::read`], for the server, which looks again by itself.
-    pub fn read_as_server(&mut self, links: &Links) {
-        self.read(links);
-        self.server = None;
-    }
-
-    /// Has the server of this process look at the links again.
-    pub fn wake_server(&self) {
+    fn wake_server(&self) {
         if let Some(server) = &self.server {
             server.wake();
         }
     }
-}
-
-/// The streams beyond one that its driver may send to.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Beyond<'s> {
-    /// The other one of two streams that the driver pairs.
-    pub partner: Option<&'s dyn PartnerStream>,
-    /// The open files of the driver.
-    pub files: Option<&'s DriverFiles>,
-    /// Those that are linked below. None in a run within another one.
-    pub links: Option<&'s KnownLinks>,
-    /// The end by which this process uses the stream. None where the run is along another stream's path.
-    pub endpoint: Option<&'s Arc<Endpoint>>,
 }

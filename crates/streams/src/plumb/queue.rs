@@ -14,7 +14,7 @@ mod files;
 mod instance;
 pub(crate) mod ioctl;
 mod local;
-mod lower;
+pub(crate) mod lower;
 mod other;
 pub(crate) mod peers;
 mod shape;

@@ -12,6 +12,7 @@ use headwater_os::fork::{self, Epoch};
 use headwater_os::readiness::Watched;
 use headwater_shm::{Limit, Membership, Stages, probe};
 
+use super::beyond::{Beyond, LowerStreams};
 use super::endpoint::{AfterUse, Endpoint};
 use super::inbox::{self, Inbox, refuse_program};
 use super::opened;
@@ -21,7 +22,6 @@ use crate::counters::Counters;
 use crate::error::{Cause, Error, Result, fixed};
 use crate::events::{self, WaitSide};
 use crate::layout::{EndWords, Side};
-use crate::open::link::{Beyond, KnownLinks};
 
 /// The use of an end: how a FIFO is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -73,8 +73,8 @@ pub(crate) struct End {
     closes_seen: u32,
     /// On whose behalf the end is used.
     pub role: Role,
-    /// The streams that are linked below, as this handle knows them.
-    pub links: KnownLinks,
+    /// The streams that are linked below, as this handle knows them, if it has looked.
+    pub lowers: Option<Box<dyn LowerStreams>>,
     /// Until this time the handle does not try again to run the service procedures of the direction that it reads.
     pub service_after_ns: u64,
     /// Of the library's own thread: it does not count as a user of the end.
@@ -109,7 +109,7 @@ impl End {
             quiet: [0; 2],
             closes_seen: 0,
             role: Role::User,
-            links: KnownLinks::default(),
+            lowers: None,
             service_after_ns: 0,
             helps: false,
             after: AfterUse::of(&endpoint),
@@ -232,7 +232,7 @@ impl End {
         let beyond = Beyond {
             partner: endpoint.partner(),
             files: endpoint.files(),
-            links: Some(&self.links),
+            lowers: self.lowers.as_deref(),
             endpoint: Some(endpoint),
         };
         (&self.region, me, &mut self.counters, beyond)

@@ -21,12 +21,13 @@ use headwater_os::hangup::HangupWatch;
 use headwater_os::watcher::Watcher;
 use headwater_shm::probe;
 
+use super::beyond::PartnerStream;
 use super::driver_files::DriverFiles;
 use super::end::{Access, HANGUP_TOLD};
 use super::instances::MinorLock;
 use super::listeners::{self, SignalEvents};
 use super::name::Name;
-use super::opened::{Opened, PartnerStream, Remains};
+use super::opened::{Opened, Remains};
 use super::region::Region;
 use super::sleep::{self, LOOK};
 use super::witness::Witness;

@@ -3,19 +3,16 @@
 
 use std::any::Any;
 use std::fmt::Debug;
-use std::os::fd::BorrowedFd;
 
 use headwater_os::doorbell::Doorbell;
 use headwater_os::set_once::SetOnce;
-use headwater_shm::Limit;
 
+use super::beyond::{LowerStreams, PartnerStream};
 use super::driver_files::DriverFiles;
 use super::endpoint::Endpoint;
 use super::instances::MinorLock;
 use super::name::Name;
 use super::region::Region;
-use crate::error::Result;
-use crate::message::Message;
 
 /// The threads and the other streams of an endpoint.
 pub(crate) trait Opened: Any + Debug + Send + Sync {
@@ -24,6 +21,9 @@ pub(crate) trait Opened: Any + Debug + Send + Sync {
 
     /// The other one of two streams that the driver pairs, once this process knows it.
     fn partner(&self) -> Option<&dyn PartnerStream>;
+
+    /// The streams that are linked below, for a handle that has not looked for them yet.
+    fn lowers(&self) -> Box<dyn LowerStreams>;
 
     /// The end is closed here while clones of it are left, and the endpoint's own threads have ended: ends the others. A lock
     /// that another thread holds is not waited for.
@@ -38,21 +38,6 @@ pub(crate) trait Opened: Any + Debug + Send + Sync {
 
     /// Of the same: has the stream closed by its driver if no other process has it.
     fn close_last(&mut self, remains: Remains<'_>);
-}
-
-/// The partner's path, on which the driver sends to its head. None: the partner is closed.
-pub(crate) trait PartnerStream: Debug + Send + Sync {
-    /// Whether a message of that band may be sent.
-    fn can_put(&self, limit: Limit, band: u8) -> Option<Result<bool>>;
-
-    /// Sends a message to the partner's head.
-    fn put(&self, limit: Limit, message: Message<'_>) -> Option<Result<()>>;
-
-    /// Runs the service procedures of the partner's direction 0, because there is room here.
-    fn enable(&self) -> Result<()>;
-
-    /// Of the user's end of a stream: the partner's memory, and the other end of its doorbell.
-    fn descriptors(&self) -> Option<[BorrowedFd<'_>; 2]>;
 }
 
 /// What a process that has closed its descriptor of a device still has of it.

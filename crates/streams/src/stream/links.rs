@@ -4,9 +4,9 @@ use std::sync::atomic::Ordering;
 
 use super::Stream;
 use crate::error::Result;
+use crate::head::claim;
 use crate::head::state::LINKED;
 use crate::message::link::MuxId;
-use crate::open::link::claim;
 
 impl Stream {
     /// The streams that are linked below this one, which ends in a multiplexer.

@@ -61,6 +61,8 @@ pub(crate) fn close_last(remains: Remains<'_>, partner: Option<Box<Partner>>) {
     }
     probe::at();
     let endpoint = Endpoint::in_drivers_place(region.clone(), witness, files);
+    // It looks for the streams below as others do.
+    endpoint.kept_or_none_yet();
     if let Some(partner) = partner {
         endpoint.set_partner(*partner);
     }

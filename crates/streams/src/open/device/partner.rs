@@ -19,11 +19,11 @@ use crate::error::{Errno, Result, corrupt, fixed};
 use crate::head::handle::Handle;
 use crate::message::Message;
 use crate::plumb::driver::Opening;
+use crate::process::beyond::PartnerStream;
 use crate::process::end::Access;
 use crate::process::endpoint::Endpoint;
 use crate::process::inbox::ring;
 use crate::process::name::Name;
-use crate::process::opened::PartnerStream;
 use crate::process::region::Region;
 use crate::sched::Run;
 

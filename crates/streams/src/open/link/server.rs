@@ -18,8 +18,9 @@ use headwater_os::own_numbers;
 use headwater_os::thread::Thread;
 use headwater_shm::Limit;
 
-use super::{FOR_ROOM, FOR_ROOM_ABOVE, Link, Links, claim};
+use super::{FOR_ROOM, FOR_ROOM_ABOVE, KnownLinks, Link, Links};
 use crate::error::{Errno, Error, Result};
+use crate::head::claim;
 use crate::head::handle::Handle;
 use crate::open::kept::Kept;
 use crate::process::driver_files::DriverFiles;
@@ -131,15 +132,15 @@ fn run(shared: &Shared, links: &Weak<Links>, endpoint: Arc<Endpoint>, set: &Set)
         let Some(round) = round else { return };
         let timeout = round.unwrap_or(AGAIN);
         match set.wait(timeout) {
-            Ok(ready) => fork::held_off(|| note(&upper, &ready)),
+            Ok(ready) => fork::held_off(|| links.upgrade().iter().for_each(|links| note(&upper, links, &ready))),
             Err(_) => std::thread::sleep(AGAIN),
         }
     }
 }
 
 /// Notes which lower streams have room, and which have ended.
-fn note(upper: &Handle, ready: &[Ready]) {
-    for link in upper.end.links.current(&upper.end.region) {
+fn note(upper: &Handle, links: &Links, ready: &[Ready]) {
+    for link in links.all().iter().filter(|link| link.is_current(&upper.end.region)) {
         let Some(ready) = ready.iter().find(|ready| ready.number == u64::from(link.id.number())) else { continue };
         if ready.interest.to_write {
             link.waits.fetch_and(!FOR_ROOM, Ordering::AcqRel);
@@ -158,7 +159,7 @@ fn round(upper: &mut Handle, links: &Links, set: &Set, watch_ns: &mut u64) -> Du
         let _ = set.forget(link.endpoint.doorbell().as_fd());
         drop(links.remove(link.id));
     }
-    upper.end.links.read_as_server(links);
+    upper.end.lowers = Some(Box::new(KnownLinks::of_server(links)));
     // What fails here fails in the calls of the stream's users too, and is reported there.
     if upper.attach().is_err() {
         return WATCH;

@@ -11,11 +11,11 @@ use headwater_os::own_numbers;
 use headwater_os::{file_facts, files};
 
 use crate::error::{Errno, Error, Result};
+use crate::head::claim::Claim;
 use crate::head::handle::Handle;
 use crate::message::link::MuxId;
 use crate::open::admission::Admission;
 use crate::open::device::DeviceOptions;
-use crate::open::link::claim::Claim;
 use crate::process::endpoint::Endpoint;
 use crate::process::name::Name;
 use crate::process::region::Region;

@@ -12,9 +12,9 @@ use headwater_os::descriptors::Found;
 use headwater_os::files::OFlags;
 use headwater_os::ofd_lock;
 
+use super::handle::Handle;
+use super::state::{LINKED, linked};
 use crate::error::Result;
-use crate::head::handle::Handle;
-use crate::head::state::{LINKED, linked};
 use crate::message::link::MuxId;
 use crate::process::region::Region;
 
@@ -83,7 +83,7 @@ pub(crate) fn is_alive(upper: &Region, slot: usize, id: MuxId) -> Result<bool> {
 }
 
 /// Lets the users of an end go on, if no multiplexer has it any more.
-pub(super) fn free(lower: &mut Handle) -> Result<()> {
+pub(crate) fn free(lower: &mut Handle) -> Result<()> {
     if is_held(&lower.end.region, lower.end.side)? {
         return Ok(());
     }
@@ -98,7 +98,7 @@ pub(super) fn free(lower: &mut Handle) -> Result<()> {
 }
 
 /// Frees the entries of links that no process can use any more.
-pub(super) fn free_dead_entries(upper: &Region) -> Result<()> {
+pub(crate) fn free_dead_entries(upper: &Region) -> Result<()> {
     for (slot, words) in upper.fixed.device.links.iter().enumerate() {
         if let Some(id) = MuxId::new(words.id.load(Ordering::Acquire)) {
             is_alive(upper, slot, id)?;

@@ -6,15 +6,15 @@ use std::sync::atomic::Ordering;
 use headwater_os::fork_mutex::ForkMutex;
 use headwater_shm::probe;
 
-use super::handle::Handle;
-use super::ioctl::IoctlTimeout;
-use super::lower::check_upper;
+use super::{Link, PERSISTENT};
 use crate::error::{Errno, Error, Result, fixed};
+use crate::head::claim::Claim;
+use crate::head::handle::Handle;
+use crate::head::ioctl::IoctlTimeout;
+use crate::head::state;
 use crate::limits::LINKS;
 use crate::message::ioctl::IoctlBlock;
 use crate::message::link::{MuxId, command};
-use crate::open::link::claim::Claim;
-use crate::open::link::{Link, PERSISTENT};
 use crate::process::end::Access;
 use crate::process::endpoint::Endpoint;
 use crate::process::region::Region;
@@ -159,7 +159,7 @@ impl Handle {
         let driver = self.end.region.driver.filter(|driver| self.end.side == 0 && driver.info().multiplexes);
         driver
             .ok_or_else(|| fixed!(Inval, "no stream can be linked below this one: it does not end in a multiplexer"))?;
-        check_upper(self)
+        state::check(self.end.words(), state::Call::Ioctl)
     }
 
     fn check_lower(&self, lower: &Handle) -> Result<()> {
