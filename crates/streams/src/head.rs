@@ -17,6 +17,7 @@ mod lower;
 mod modules;
 mod nread;
 mod panic;
+mod partner;
 mod peeked;
 pub(crate) mod poll;
 mod put;

@@ -7,6 +7,7 @@ pub(crate) mod directory;
 pub(crate) mod driver_files;
 pub(crate) mod driver_info;
 pub(crate) mod end;
+pub(crate) mod end_state;
 pub(crate) mod endpoint;
 pub(crate) mod file_kind;
 pub(crate) mod inbox;

@@ -9,34 +9,15 @@ use headwater_shm::{Limit, Stages};
 use super::handle::Handle;
 use crate::error::{Error, Result};
 use crate::events;
-use crate::message::kind::{Kind, MessageHeader};
+use crate::message::kind::MessageHeader;
 use crate::message::priority::Priority;
 use crate::plumb::direction::Direction;
-use crate::plumb::queue::Queue;
 use crate::plumb::route::{Appended, Condition};
-use crate::process::listeners::SignalEvents;
 
 /// A reader that takes so many bytes within a stage is waited for.
 const STEP: u64 = 4096;
 /// No longer than for so many of these.
 const STEPS_MAX: u32 = 64;
-
-impl Queue<'_, '_, '_> {
-    /// Appends a message to the head's queue from the driver's read queue, if nothing is between them and in the way. Returns whether it was
-    /// appended; else [`Queue::put_next`] sends it. After [`Queue::can_put_next`].
-    pub(crate) fn append_for_head(&mut self, control: &[u8], data: &[u8]) -> Result<bool> {
-        let run = &mut *self.run;
-        if self.at != 0 || run.direction != 1 || run.has_pending() || !run.side.is_clear_for_proto() {
-            return Ok(false);
-        }
-        let header = MessageHeader { whole: true, ..MessageHeader::of(Kind::Proto) };
-        run.side.lane.append(header, Some(control), Some(data))?;
-        run.effects.delivered = true;
-        run.effects.happened |= SignalEvents::of_arrival(header);
-        run.act();
-        Ok(true)
-    }
-}
 
 impl Handle {
     /// Sends an ordinary message if one with the same control part has a route, and nothing has changed since. Returns whether it

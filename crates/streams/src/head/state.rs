@@ -5,22 +5,12 @@ use std::sync::atomic::Ordering;
 use super::options::ErrorOptions;
 use crate::error::{Errno, Error, Result, Text, fixed};
 use crate::layout::EndWords;
-pub(crate) use crate::plumb::direction::{HUNG_UP, LINKED, READ_ERROR, WRITE_ERROR};
+pub(crate) use crate::process::end_state::{HUNG_UP, LINKED, READ_ERROR, WRITE_ERROR};
 
 /// What a call on such an end fails with.
 #[cold]
 pub(crate) fn linked() -> Error {
     fixed!(Inval, "the stream is linked below a multiplexer")
-}
-
-impl EndWords {
-    /// Makes reads and writes of all users of the end fail with this error, as an M_ERROR does.
-    pub fn raise_error(&self, errno: Errno) {
-        for word in [&self.read_error, &self.write_error] {
-            word.store(errno.number().unsigned_abs(), Ordering::Relaxed);
-        }
-        self.state.fetch_or(READ_ERROR | WRITE_ERROR, Ordering::Release);
-    }
 }
 
 /// Groups of calls that behave alike.

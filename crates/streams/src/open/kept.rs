@@ -2,13 +2,14 @@
 //! a multiplexer. See [`Opened`].
 
 use std::any::Any;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use super::device::close;
-use super::device::partner::Partner;
+use super::device::partner::{self, Partner};
 use super::fifo::broker::Broker;
 use super::link::{KnownLinks, Links};
+use crate::error::Result;
 use crate::process::beyond::{LowerStreams, PartnerStream};
 use crate::process::endpoint::Endpoint;
 use crate::process::opened::{Opened, Remains};
@@ -37,6 +38,10 @@ impl Opened for Kept {
 
     fn partner(&self) -> Option<&dyn PartnerStream> {
         self.partner.get().map(|partner| &**partner as &dyn PartnerStream)
+    }
+
+    fn meet_partner(&self, endpoint: &Arc<Endpoint>, files: [OwnedFd; 2]) -> Result<()> {
+        partner::meet(endpoint, files)
     }
 
     fn lowers(&self) -> Box<dyn LowerStreams> {

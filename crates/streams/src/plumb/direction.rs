@@ -11,6 +11,7 @@ use super::route::Routes;
 use crate::error::Result;
 use crate::events;
 use crate::options::head::{ReadMode, ReadOptions, WriteOptions};
+use crate::process::end_state::LINKED;
 use crate::process::local::KnownLocals;
 use crate::process::region::Region;
 use crate::queue::lane::reader::LaneReader;
@@ -21,16 +22,6 @@ use crate::sched::{Effects, step};
 
 /// A notice to reader or writer: options, state or modules have changed.
 pub(crate) const CHANGED: u8 = 2;
-
-/// A bit of an end's state: M_HANGUP has arrived.
-pub(crate) const HUNG_UP: u32 = 1;
-/// A bit of an end's state: M_ERROR has arrived, for reading.
-pub(crate) const READ_ERROR: u32 = 2;
-/// A bit of an end's state: M_ERROR has arrived, for writing.
-pub(crate) const WRITE_ERROR: u32 = 4;
-/// A bit of an end's state: the end is linked below a multiplexer, as far as is known. The process
-/// that made the link may have died since.
-pub(crate) const LINKED: u32 = 8;
 
 /// One direction of a stream.
 #[derive(Debug)]

@@ -3,6 +3,8 @@
 
 use std::any::Any;
 use std::fmt::Debug;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
 
 use headwater_os::doorbell::Doorbell;
 use headwater_os::set_once::SetOnce;
@@ -13,6 +15,7 @@ use super::endpoint::Endpoint;
 use super::instances::MinorLock;
 use super::name::Name;
 use super::region::Region;
+use crate::error::Result;
 
 /// The threads and the other streams of an endpoint.
 pub(crate) trait Opened: Any + Debug + Send + Sync {
@@ -21,6 +24,11 @@ pub(crate) trait Opened: Any + Debug + Send + Sync {
 
     /// The other one of two streams that the driver pairs, once this process knows it.
     fn partner(&self) -> Option<&dyn PartnerStream>;
+
+    /// The partner has come, and has left in the doorbell its memory, and the other end of its own doorbell: it is the partner from now on.
+    ///
+    /// Errors: `EPROTO` for another stream than the one that the memory of this one names; `EMFILE`.
+    fn meet_partner(&self, endpoint: &Arc<Endpoint>, files: [OwnedFd; 2]) -> Result<()>;
 
     /// The streams that are linked below, for a handle that has not looked for them yet.
     fn lowers(&self) -> Box<dyn LowerStreams>;

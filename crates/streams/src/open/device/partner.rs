@@ -82,27 +82,6 @@ impl PartnerStream for Partner {
 }
 
 impl Handle {
-    /// Looks whether a partner has come, of a stream whose driver pairs streams: it has then left what is needed in our doorbell.
-    pub(crate) fn meet_partner(&mut self) -> Result<()> {
-        let endpoint = self.end.endpoint.clone();
-        let device = &endpoint.region.fixed.device;
-        // Acquire pairs with the store in `hand_over`.
-        let cookie = device.partner.load(Ordering::Acquire);
-        if cookie == 0 || endpoint.partner_to_come().is_none() {
-            return Ok(());
-        }
-        let Some([memory, far]) = self.take_left_files()? else { return Ok(()) };
-        let region = Region::open(memory)?;
-        let far = Doorbell::from_fd(far)?;
-        if !endpoint.region.is_partner(&region, &far)? {
-            return Err(corrupt!("a partner that is another"));
-        }
-        self.set_partner(in_its_place(region, far));
-        self.settle_with_partner()?;
-        // What was read before has made room, and there was no partner to enable.
-        endpoint.partner().map_or(Ok(()), PartnerStream::enable)
-    }
-
     /// The stream was opened: looks whether its partner is open, and becomes its partner.
     ///
     /// Errors: of a stream that needs a partner `ENXIO` without one, and what the driver says.
@@ -156,39 +135,43 @@ impl Handle {
 
     /// False if another thread has been faster.
     pub(super) fn set_partner(&self, endpoint: Arc<Endpoint>) -> bool {
-        endpoint.set_partner(Partner::Back(Arc::downgrade(&self.end.endpoint)));
-        self.end.endpoint.set_partner(Partner::Forth { endpoint, handles: PerThread::default() })
+        pair(&self.end.endpoint, endpoint)
     }
 
     /// The partner's processes have the other end of our doorbell: from now on they alone. What waits here is sent.
     fn settle_with_partner(&mut self) -> Result<()> {
-        probe::at();
-        self.end.endpoint.give_far_up();
-        self.end.endpoint.watch_partner();
+        settle(&self.end.endpoint);
         self.end.join()?;
         self.service_if_free(true).map(drop)
     }
+}
 
-    /// The two files that the partner has left. None if another thread or process takes them, or is in the middle of a read.
-    fn take_left_files(&mut self) -> Result<Option<[OwnedFd; 2]>> {
-        let last = self.end.peer_words().files_put.load(Ordering::Acquire);
-        let options = self.read_options();
-        let side = match self.back.begin_reading(&self.end, options) {
-            Err(error) if error.is_held() => return Ok(None),
-            side => side?,
-        };
-        let inbox = self.end.inbox();
-        let taken = inbox.take_files(last.wrapping_sub(1)).and_then(|memory| Ok((memory, inbox.take_files(last)?)));
-        // Bells that lay before them were thrown away.
-        inbox.ring_by_driver();
-        drop(side);
-        match taken? {
-            (Some(memory), Some(far)) => {
-                Ok(memory.files.into_iter().next().zip(far.files.into_iter().next()).map(<[_; 2]>::from))
-            }
-            _ => Ok(None),
-        }
+/// What a partner has left in the doorbell of a stream: its memory, and the other end of its doorbell. It is the stream's partner from now
+/// on.
+///
+/// Errors: `EPROTO` for another stream than the one that the stream's memory names.
+pub(in crate::open) fn meet(own: &Arc<Endpoint>, [memory, far]: [OwnedFd; 2]) -> Result<()> {
+    let region = Region::open(memory)?;
+    let far = Doorbell::from_fd(far)?;
+    if !own.region.is_partner(&region, &far)? {
+        return Err(corrupt!("a partner that is another"));
     }
+    pair(own, in_its_place(region, far));
+    settle(own);
+    Ok(())
+}
+
+/// Makes two streams partners in this process. False if another thread has been faster.
+fn pair(own: &Arc<Endpoint>, partner: Arc<Endpoint>) -> bool {
+    partner.set_partner(Partner::Back(Arc::downgrade(own)));
+    own.set_partner(Partner::Forth { endpoint: partner, handles: PerThread::default() })
+}
+
+/// The partner's processes have the other end of the stream's doorbell: from now on they alone.
+fn settle(own: &Endpoint) {
+    probe::at();
+    own.give_far_up();
+    own.watch_partner();
 }
 
 /// The driver's place of a partner's memory.

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::Queue;
 use crate::error::{Result, fixed};
+use crate::message::kind::{Kind, MessageHeader};
 pub(crate) use crate::open::device::from_driver::along_write_side;
 use crate::open::device::from_driver::serve_always;
 pub(crate) use crate::open::device::peer::Peer;
@@ -13,6 +14,7 @@ use crate::open::device::peer::watch;
 use crate::plumb::route::Route;
 pub(crate) use crate::process::address::Addresses;
 use crate::process::endpoint::Endpoint;
+use crate::process::listeners::SignalEvents;
 
 /// What a thread of a stream does when it is woken: it looks at the driver's state, and returns the peer whose end it waits for, and
 /// after what time it looks again.
@@ -112,5 +114,20 @@ impl<'m> Queue<'_, '_, 'm> {
     pub(crate) fn addresses(&self) -> Result<Addresses<'_>> {
         let own = self.run.beyond.endpoint.and_then(Addresses::of);
         own.ok_or_else(|| fixed!(Nxio, "the stream was not opened by name in this process"))
+    }
+
+    /// Appends a message to the head's queue from the driver's read queue, if nothing is between them and in the way. Returns whether it was
+    /// appended; else [`Queue::put_next`] sends it. After [`Queue::can_put_next`].
+    pub(crate) fn append_for_head(&mut self, control: &[u8], data: &[u8]) -> Result<bool> {
+        let run = &mut *self.run;
+        if self.at != 0 || run.direction != 1 || run.has_pending() || !run.side.is_clear_for_proto() {
+            return Ok(false);
+        }
+        let header = MessageHeader { whole: true, ..MessageHeader::of(Kind::Proto) };
+        run.side.lane.append(header, Some(control), Some(data))?;
+        run.effects.delivered = true;
+        run.effects.happened |= SignalEvents::of_arrival(header);
+        run.act();
+        Ok(true)
     }
 }
