@@ -2,7 +2,7 @@
 //! runtime compiles. `libc`: only os, os-tools and capi know the C library. `components`: which
 //! part of streams may use which.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use toml::{Table, Value};
 
@@ -100,12 +100,106 @@ pub fn components(tree: &Tree) -> Vec<Finding> {
             }
         }
     }
+    found.extend(methods(tree));
     let is_here = tree.files_in(STREAMS, &["rs"]).next().is_some();
     for (file, other) in against.into_iter().filter(|_| is_here) {
         let path = format!("{STREAMS}{file}.rs");
         found.push(Finding::at(&path, 1, format!("{file} does not use {other} any more: take it out of EXCEPTIONS")));
     }
     found
+}
+
+/// Checks that no component calls a method that a higher one defines for a type of a lower one: no path shows that arrow. A method is
+/// known by its name, so one whose name a component below has too is not seen.
+fn methods(tree: &Tree) -> Vec<Finding> {
+    let files: Vec<(&str, usize, String)> = tree
+        .files_in(STREAMS, &["rs"])
+        .filter_map(|(path, text)| {
+            let module = path.trim_start_matches(STREAMS).trim_end_matches(".rs");
+            let is_test = module.split('/').any(|part| part.ends_with("tests"));
+            let own = component_of(module).filter(|_| !is_test)?;
+            Some((path, own, product_code(text)))
+        })
+        .collect();
+    let types = lowest(&files, &["struct ", "enum "]);
+    let functions = lowest(&files, &["fn "]);
+    let is_below =
+        |of: &BTreeMap<&str, usize>, name: &str, own: usize| of.get(name).is_some_and(|lowest| *lowest < own);
+    let mut found = Vec::new();
+    for (path, own, code) in &files {
+        for (line, of, method) in inherent_methods(code) {
+            if !is_below(&types, of, *own) || is_below(&functions, method, *own) {
+                continue;
+            }
+            for (caller, other, code) in files.iter().filter(|(_, other, _)| other < own) {
+                if contains_word(code, &format!(".{method}(")) || contains_word(code, &format!("{of}::{method}")) {
+                    let (own, other) = (COMPONENTS[*own].0, COMPONENTS[*other].0);
+                    let caller = caller.trim_start_matches(STREAMS);
+                    found.push(Finding::at(
+                        path,
+                        line,
+                        format!("{other} ({caller}) must not call {of}::{method}, which {own} defines"),
+                    ));
+                }
+            }
+        }
+    }
+    found
+}
+
+/// Returns the lowest component in which each name stands behind one of these keywords.
+fn lowest<'a>(files: &'a [(&str, usize, String)], keywords: &[&str]) -> BTreeMap<&'a str, usize> {
+    let mut lowest = BTreeMap::new();
+    for (_, own, code) in files {
+        for (at, keyword) in keywords.iter().flat_map(|keyword| code.match_indices(keyword)) {
+            let is_word = !code[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_');
+            let name = first_word(&code[at + keyword.len()..]);
+            if is_word && !name.is_empty() {
+                let known = lowest.entry(name).or_insert(*own);
+                *known = (*known).min(*own);
+            }
+        }
+    }
+    lowest
+}
+
+/// Returns the identifier with which a text begins.
+fn first_word(text: &str) -> &str {
+    &text[..text.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(text.len())]
+}
+
+/// Returns the methods of the blocks `impl Type` of a file: line, type, name.
+fn inherent_methods(code: &str) -> Vec<(usize, &str, &str)> {
+    let mut methods = Vec::new();
+    let mut of = None;
+    for (at, line) in code.lines().enumerate() {
+        if let Some(rest) = line.strip_prefix("impl").filter(|_| !line.contains(" for ")) {
+            // Behind the parameters of the block.
+            let rest =
+                rest.split_once("> ").filter(|_| rest.starts_with('<')).map_or(rest, |(_, rest)| rest).trim_start();
+            let path = &rest[..rest.find(['<', ' ', '{']).unwrap_or(rest.len())];
+            of = path.rsplit("::").next().filter(|of| !of.is_empty());
+        } else if line.starts_with('}') || line.starts_with("impl") {
+            of = None;
+        } else if let (Some(of), Some(indented)) = (of, line.strip_prefix("    ").filter(|rest| !rest.starts_with(' ')))
+            && let Some((before, rest)) = indented.split_once("fn ")
+            && (before.is_empty() || before.ends_with(' '))
+        {
+            methods.push((at + 1, of, first_word(rest)));
+        }
+    }
+    methods
+}
+
+/// Whether code has a text that no longer word begins or ends with.
+fn contains_word(code: &str, text: &str) -> bool {
+    let continues = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
+    let (begins, ends) =
+        (text.starts_with(|c: char| c.is_alphanumeric()), text.ends_with(|c: char| c.is_alphanumeric()));
+    code.match_indices(text).any(|(at, _)| {
+        let (before, after) = (code[..at].chars().next_back(), code[at + text.len()..].chars().next());
+        !(begins && continues(before) || ends && continues(after))
+    })
 }
 
 /// Returns the index in [`COMPONENTS`] of a module path.
@@ -293,6 +387,29 @@ mod tests {
             ("crates/headwater/Cargo.toml", "[dependencies]\nlibc = \"1\"\n"),
         ]);
         assert_eq!(messages(&libc(&tree)), ["crates/headwater/Cargo.toml:2 system calls go through os, or rustix"]);
+    }
+
+    #[test]
+    fn methods_of_a_lower_components_type_are_not_called_from_below() {
+        let tree = Tree::from([
+            (
+                "crates/streams/src/sched.rs",
+                "pub struct Run<'s>(&'s u8);\nfn f(run: &Run) { run.deliver(); run.put(); }\n",
+            ),
+            ("crates/streams/src/process/end.rs", "fn g() { Run::fresh(); Other::from_fd(); }\nfn finish() {}\n"),
+            (
+                "crates/streams/src/head/deliver.rs",
+                "impl<'s> Run<'s> {\n    pub(crate) fn deliver(&self) {}\n    fn fresh() {}\n    pub fn from_fd() {}\n    pub fn finish() {}\n}\n\
+                 impl Put for Run<'_> {\n    fn put(&self) {}\n}\n",
+            ),
+        ]);
+        assert_eq!(
+            messages(&methods(&tree)),
+            [
+                "crates/streams/src/head/deliver.rs:2 plumb (sched.rs) must not call Run::deliver, which head defines",
+                "crates/streams/src/head/deliver.rs:3 process (process/end.rs) must not call Run::fresh, which head defines",
+            ]
+        );
     }
 
     #[test]
