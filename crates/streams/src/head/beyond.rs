@@ -4,7 +4,6 @@ use headwater_shm::Limit;
 
 use super::handle::Handle;
 use crate::error::Result;
-use crate::open::device::peer::Peer;
 use crate::plumb::driver::DriverInfo;
 use crate::process::beyond::PartnerStream;
 use crate::sched::action::{Action, by_pointer};
@@ -67,10 +66,8 @@ impl Handle {
     /// Lets senders continue that wait for room here. One that cannot be reached looks again by itself.
     fn serve_peers(&mut self, minors: &[u32]) {
         let endpoint = self.end.endpoint.clone();
-        for minor in minors {
-            if let Ok(Some(peer)) = Peer::find(&endpoint, *minor) {
-                let _ = peer.serve();
-            }
+        if let Some(opened) = endpoint.opened() {
+            minors.iter().for_each(|minor| opened.serve_peer(&endpoint, *minor));
         }
     }
 

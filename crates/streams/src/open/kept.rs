@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use super::device::close;
 use super::device::partner::{self, Partner};
+use super::device::peer::Peer;
 use super::fifo::broker::Broker;
 use super::link::{KnownLinks, Links};
 use crate::error::Result;
@@ -46,6 +47,12 @@ impl Opened for Kept {
 
     fn lowers(&self) -> Box<dyn LowerStreams> {
         Box::new(KnownLinks::default())
+    }
+
+    fn serve_peer(&self, endpoint: &Endpoint, minor: u32) {
+        if let Ok(Some(peer)) = Peer::find(endpoint, minor) {
+            let _ = peer.serve();
+        }
     }
 
     fn close(&self) {

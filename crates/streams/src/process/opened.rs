@@ -33,6 +33,9 @@ pub(crate) trait Opened: Any + Debug + Send + Sync {
     /// The streams that are linked below, for a handle that has not looked for them yet.
     fn lowers(&self) -> Box<dyn LowerStreams>;
 
+    /// Lets the stream of a minor number of the same driver continue, which waits for room here, if it can be reached.
+    fn serve_peer(&self, endpoint: &Endpoint, minor: u32);
+
     /// The end is closed here while clones of it are left, and the endpoint's own threads have ended: ends the others. A lock
     /// that another thread holds is not waited for.
     fn close(&self);

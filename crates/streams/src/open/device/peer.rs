@@ -83,6 +83,8 @@ impl Peer {
         let Some((region, far, _)) = fetch(name, minor)? else { return Ok(None) };
         let endpoint = in_its_place(region, far);
         endpoint.set_name(name.of_minor(minor));
+        // What is done there may let a third stream continue.
+        endpoint.kept_or_none_yet();
         let peer = Arc::new(Peer {
             endpoint,
             handles: PerThread::default(),
