@@ -164,7 +164,9 @@ mod public {
     pub use crate::plumb::driver::{Driver, DriverInfo, Opening};
     pub use crate::plumb::module::{Module, ModuleInfo, Side};
     pub use crate::plumb::queue::{Queue, QueueRef};
-    pub use crate::plumb::registry::{known_drivers, known_modules, register, register_driver, set_module_resolver};
+    pub use crate::plumb::registry::{
+        known_drivers, known_modules, register, register_all, register_driver, set_module_resolver,
+    };
     pub use crate::policy::Policy;
     pub use crate::process::end::Access;
     pub use crate::process::file_kind::FileKind;

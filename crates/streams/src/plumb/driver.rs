@@ -12,7 +12,6 @@ use super::module::{Module, ModuleInfo, Side};
 use super::queue::Queue;
 use super::registry;
 use crate::error::Result;
-use crate::limits;
 use crate::message::Message;
 use crate::message::link::MuxId;
 use crate::options::events::Events;
@@ -193,15 +192,5 @@ impl Region {
     /// process does not know its driver.
     pub(crate) fn open(fd: OwnedFd) -> Result<Region> {
         Region::open_with(fd, |name| Ok(registry::find_driver(name)?))
-    }
-}
-
-impl DriverLink {
-    /// Whether the driver's description is valid.
-    pub fn is_possible(&self) -> bool {
-        let info = self.0.info();
-        // The descriptors of a partner and of files together are more than go in one message over a socket.
-        let are_too_many = info.files.len() > limits::DRIVER_FILES || info.second_name.is_some() && info.has_files();
-        info.instance <= limits::INSTANCE_MAX && !are_too_many
     }
 }

@@ -1,6 +1,8 @@
-//! The modules and drivers that this process knows, by name. Modules and drivers share one space of names.
+//! The modules and drivers that this process knows, by name: those of streams, and those that it has registered, of which other crates of
+//! ours bring some. Modules and drivers share one space of names.
 
 use std::collections::BTreeMap;
+use std::ptr;
 
 use headwater_os::fork_mutex::ForkMutex;
 use headwater_os::set_once::SetOnce;
@@ -52,6 +54,29 @@ impl Known {
         }
         Ok(())
     }
+
+    /// Whether a module of that description may be registered.
+    fn check_module(&self, info: ModuleInfo) -> Result<()> {
+        let ModuleInfo { name, instance, .. } = info;
+        if instance > limits::MODULE_INSTANCE_MAX {
+            let why = format!("module '{name}' asks for more memory than MODULE_INSTANCE_MAX");
+            return Err(Error::new(Errno::Inval, why));
+        }
+        self.check_new(name)
+    }
+
+    /// Whether a driver of that description may be registered.
+    fn check_driver(&self, info: DriverInfo) -> Result<()> {
+        self.check_new(info.name)?;
+        info.second_name.map_or(Ok(()), |second| self.check_new(second))?;
+        if !info.is_possible() {
+            let name = info.name;
+            let why =
+                format!("driver '{name}' asks for more memory than INSTANCE_MAX, or for files beside a second name");
+            return Err(Error::new(Errno::Inval, why));
+        }
+        Ok(())
+    }
 }
 
 /// Makes a module known to this process, under the name of its description. Every process that uses a stream with that
@@ -62,13 +87,9 @@ impl Known {
 /// [`limits::MODULE_INSTANCE_MAX`](crate::limits::MODULE_INSTANCE_MAX); `EBUSY` for a name that is taken.
 #[doc = include_str!("../../doc/queue_put.md")]
 pub fn register(module: impl Module + 'static) -> Result<()> {
-    let ModuleInfo { name, instance, .. } = module.info();
-    if instance > limits::MODULE_INSTANCE_MAX {
-        return Err(Error::new(Errno::Inval, format!("module '{name}' asks for more memory than MODULE_INSTANCE_MAX")));
-    }
     KNOWN.with(|known| {
-        known.check_new(name)?;
-        known.modules.insert(name, Box::leak(Box::new(module)));
+        known.check_module(module.info())?;
+        known.modules.insert(module.info().name, Box::leak(Box::new(module)));
         Ok(())
     })
 }
@@ -82,20 +103,68 @@ pub fn register(module: impl Module + 'static) -> Result<()> {
 /// a name that is taken.
 #[doc = include_str!("../../doc/driver.md")]
 pub fn register_driver(driver: impl Driver + 'static) -> Result<()> {
-    let DriverInfo { name, second_name, .. } = driver.info();
-    let link = DriverLink(Box::leak(Box::new(driver)));
-    let is_possible = link.is_possible();
     KNOWN.with(|known| {
-        known.check_new(name)?;
-        second_name.map_or(Ok(()), |second| known.check_new(second))?;
-        if !is_possible {
-            let why =
-                format!("driver '{name}' asks for more memory than INSTANCE_MAX, or for files beside a second name");
-            return Err(Error::new(Errno::Inval, why));
-        }
-        known.drivers.insert(name, Box::leak(Box::new(link)));
+        known.check_driver(driver.info())?;
+        let link = DriverLink(Box::leak(Box::new(driver)));
+        known.drivers.insert(link.0.info().name, Box::leak(Box::new(link)));
         Ok(())
     })
+}
+
+/// Makes the modules and drivers of a crate known to this process, as [`register`] and [`register_driver`] do: all of them, or none. Those
+/// that it has registered already stay, so a crate offers this as one call that its users may make as often as they like.
+///
+/// # Errors
+/// Those of [`register`] and [`register_driver`]; `EBUSY` for the name of another module or driver.
+///
+/// ```
+/// use headwater_streams::{Module, ModuleInfo, Result, pipe, register_all};
+///
+/// #[derive(Debug)]
+/// struct Through;
+///
+/// impl Module for Through {
+///     fn info(&self) -> ModuleInfo {
+///         ModuleInfo::new("through")
+///     }
+/// }
+///
+/// static MODULES: &[&dyn Module] = &[&Through];
+///
+/// pub fn register() -> Result<()> {
+///     register_all(MODULES, &[])
+/// }
+///
+/// register()?;
+/// register()?;
+/// let (near, _far) = pipe()?;
+/// near.push("through")?;
+/// # Ok::<(), headwater_streams::Error>(())
+/// ```
+pub fn register_all(modules: &[&'static dyn Module], drivers: &[&'static dyn Driver]) -> Result<()> {
+    KNOWN.with(|known| {
+        let is_new = |module: &&&'static dyn Module| {
+            known.modules.get(module.info().name).is_none_or(|known| !is_same(*known, **module))
+        };
+        let new_modules: Vec<_> = modules.iter().filter(is_new).collect();
+        let is_new = |driver: &&&'static dyn Driver| {
+            known.drivers.get(driver.info().name).is_none_or(|known| !is_same(known.0, **driver))
+        };
+        let new_drivers: Vec<_> = drivers.iter().filter(is_new).collect();
+        new_modules.iter().try_for_each(|module| known.check_module(module.info()))?;
+        new_drivers.iter().try_for_each(|driver| known.check_driver(driver.info()))?;
+        known.modules.extend(new_modules.into_iter().map(|module| (module.info().name, *module)));
+        for driver in new_drivers {
+            known.drivers.insert(driver.info().name, Box::leak(Box::new(DriverLink(*driver))));
+        }
+        Ok(())
+    })
+}
+
+/// Whether both are the same module or driver. Types without fields may have one address, so the code is compared too: both pointers are
+/// those of one table.
+fn is_same<T: ?Sized>(one: &'static T, other: &'static T) -> bool {
+    ptr::eq(one, other)
 }
 
 /// The names of the modules that this process knows: those of the library, then those that it has registered.
@@ -142,7 +211,7 @@ pub fn known_drivers() -> Vec<&'static str> {
 /// # Ok::<(), headwater_streams::Error>(())
 /// ```
 pub fn set_module_resolver(resolver: fn(&str) -> bool) -> bool {
-    std::ptr::fn_addr_eq(*RESOLVER.set(resolver), resolver)
+    ptr::fn_addr_eq(*RESOLVER.set(resolver), resolver)
 }
 
 /// Looks a name up, and again if the resolver has made it known.

@@ -183,6 +183,13 @@ impl DriverInfo {
         !self.files.is_empty()
     }
 
+    /// Whether the description is valid.
+    pub(crate) fn is_possible(&self) -> bool {
+        // The descriptors of a partner and of files together are more than go in one message over a socket.
+        let are_too_many = self.files.len() > limits::DRIVER_FILES || self.second_name.is_some() && self.has_files();
+        self.instance <= limits::INSTANCE_MAX && !are_too_many
+    }
+
     /// Lets other streams be linked below one that ends in the driver ([`Driver::lower_put`](crate::Driver::lower_put)).
     #[must_use]
     #[doc = include_str!("../../doc/multiplexers.md")]

@@ -4,7 +4,10 @@
 use std::sync::Once;
 
 use crate::common::Random;
-use headwater_streams::{Errno, Kind, Message, Module, ModuleInfo, Next, Options, Queue, Result, Stream, register};
+use headwater_streams::{
+    Errno, Kind, Message, Module, ModuleInfo, Next, Options, Queue, Result, Stream, known_modules, register,
+    register_all,
+};
 
 /// A module's change of data, and whether it queues the data.
 #[derive(Debug, Clone, Copy)]
@@ -234,4 +237,30 @@ fn who_waits_for_room_goes_on_when_a_module_is_pushed_in_between() {
     }
     assert_eq!(got, sent, "the rest waits in the writer's module");
     near.write(b"room").expect("all is read");
+}
+
+#[test]
+fn the_modules_of_a_crate_are_registered_all_or_none() {
+    #[derive(Debug)]
+    struct Named(&'static str);
+    impl Module for Named {
+        fn info(&self) -> ModuleInfo {
+            ModuleInfo::new(self.0)
+        }
+    }
+    #[derive(Debug)]
+    struct Other;
+    impl Module for Other {
+        fn info(&self) -> ModuleInfo {
+            ModuleInfo::new("both-2")
+        }
+    }
+    static BOTH: &[&dyn Module] = &[&Named("both-1"), &Named("both-2")];
+    static CLASHING: &[&dyn Module] = &[&Named("both-3"), &Other];
+    for _ in 0..2 {
+        register_all(BOTH, &[]).expect("its own names");
+    }
+    assert_eq!(register_all(CLASHING, &[]).expect_err("another both-2").errno(), Errno::Busy);
+    let known = known_modules();
+    assert!(known.contains(&"both-1") && known.contains(&"both-2") && !known.contains(&"both-3"));
 }
