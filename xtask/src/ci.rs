@@ -69,7 +69,14 @@ const STEPS: [Step; 16] = [
 /// Builds the public documentation with every feature.
 fn doc() -> Result<()> {
     let mut arguments = vec!["doc", "--no-deps", "--all-features"];
-    for package in ["headwater-os", "headwater-shm", "headwater-trace", "headwater-trace-tools", "headwater-streams"] {
+    for package in [
+        "headwater-os",
+        "headwater-shm",
+        "headwater-trace",
+        "headwater-trace-tools",
+        "headwater-streams",
+        "headwater-terminals",
+    ] {
         arguments.extend(["--package", package]);
     }
     shell::run(cargo(&arguments).env("RUSTDOCFLAGS", "--deny warnings"))

@@ -20,7 +20,7 @@ mod rustdoc;
 use rustdoc::Api;
 
 /// The crates whose API follows semantic versioning. headwater-os and headwater-shm are published, but parts of these two.
-const PACKAGES: [&str; 2] = ["headwater-streams", "headwater-trace"];
+const PACKAGES: [&str; 3] = ["headwater-streams", "headwater-terminals", "headwater-trace"];
 
 /// The folder of the baseline. For each crate the listing as text, and the JSON for cargo-semver-checks.
 const FOLDER: &str = "docs/api";

@@ -152,6 +152,8 @@ pub fn prepare() {
             if !DONE.load(Ordering::Acquire) {
                 threads::prepare();
                 load::install();
+                // It fails if a module in C has one of the names: then that one is used.
+                let _ = headwater_terminals::register();
                 headwater_streams::set_sleep_check(stale::check);
                 own_numbers::set_floor(floor(), table::mark_own);
                 DONE.store(true, Ordering::Release);

@@ -10,7 +10,6 @@ pub mod loopback;
 pub mod mux;
 pub mod nuls;
 mod provider;
-pub mod pty;
 pub mod sad;
 pub mod transport;
 pub mod udp;
@@ -25,7 +24,6 @@ static TABLE: &[DriverLink] = &[
     DriverLink(&loopback::Loop),
     DriverLink(&mux::Mux),
     DriverLink(&nuls::Nuls),
-    DriverLink(&pty::Pty),
     DriverLink(&sad::Sad),
     DriverLink(&transport::TICLTS),
     DriverLink(&transport::TICOTS),

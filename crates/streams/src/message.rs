@@ -88,15 +88,16 @@ impl<'a> Message<'a> {
         self.header.priority()
     }
 
-    /// A message that owns its bytes.
-    pub(crate) fn of_parts(header: MessageHeader, control: Option<Vec<u8>>, data: Option<Vec<u8>>) -> Message<'static> {
+    /// A message of any type that owns its bytes; [`Message::into_parts`] returns them.
+    #[doc = include_str!("../doc/message_parts.md")]
+    pub fn from_parts(header: MessageHeader, control: Option<Vec<u8>>, data: Option<Vec<u8>>) -> Message<'static> {
         Message { header, control: control.map(Chain::owned), data: data.map(Chain::owned) }
     }
 
     /// An M_ERROR: the read side has that error from now on, and the write side the other one. None: that side stays as it is.
     pub(crate) fn of_errors(read: Option<Errno>, write: Option<Errno>) -> Message<'static> {
         let code = |error: Option<Errno>| error.map_or(NO_ERROR, |error| error.number() as u8);
-        Message::of_parts(MessageHeader::of(Kind::Error), None, Some(vec![code(read), code(write)]))
+        Message::from_parts(MessageHeader::of(Kind::Error), None, Some(vec![code(read), code(write)]))
     }
 
     /// The control part, if there is one.
@@ -262,13 +263,13 @@ impl<'a> From<&'a [u8]> for Message<'a> {
 impl From<Vec<u8>> for Message<'static> {
     /// An ordinary message of data.
     fn from(data: Vec<u8>) -> Message<'static> {
-        Message::of_parts(MessageHeader::of(Kind::Data), None, Some(data))
+        Message::from_parts(MessageHeader::of(Kind::Data), None, Some(data))
     }
 }
 
 impl From<(Vec<u8>, Vec<u8>)> for Message<'static> {
     /// An ordinary message of a control part and data.
     fn from((control, data): (Vec<u8>, Vec<u8>)) -> Message<'static> {
-        Message::of_parts(MessageHeader::of(Kind::Proto), Some(control), Some(data))
+        Message::from_parts(MessageHeader::of(Kind::Proto), Some(control), Some(data))
     }
 }

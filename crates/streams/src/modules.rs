@@ -4,14 +4,10 @@ use crate::plumb::module::Module;
 
 pub mod bufmod;
 pub mod connld;
-pub mod ldterm;
 pub mod nullmod;
-pub mod pckt;
 pub mod pipemod;
-pub mod ptem;
 pub mod sockmod;
 pub mod srvmod;
-pub mod termios;
 pub mod testmod;
 pub mod timod;
 pub mod tirdwr;
@@ -21,11 +17,8 @@ mod transport_request;
 static TABLE: &[&dyn Module] = &[
     &bufmod::BufferModule,
     &connld::ConnectionModule,
-    &ldterm::LineDiscipline,
     &nullmod::NullModule,
-    &pckt::PacketMode,
     &pipemod::PipeModule,
-    &ptem::TerminalEmulation,
     &sockmod::SocketModule,
     &srvmod::ServiceModule,
     &testmod::TestModule,

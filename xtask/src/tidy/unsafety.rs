@@ -18,6 +18,7 @@ const ROOTS: &[(&str, &str)] = &[
     ("crates/ring/src/lib.rs", "#![deny(unsafe_code)]"),
     ("crates/trace-tools/src/lib.rs", "#![forbid(unsafe_code)]"),
     ("crates/streams/src/lib.rs", "#![deny(unsafe_code)]"),
+    ("crates/terminals/src/lib.rs", "#![forbid(unsafe_code)]"),
     ("crates/xti/src/lib.rs", "#![deny(unsafe_code)]"),
     ("crates/gauge/src/lib.rs", "#![deny(unsafe_code)]"),
     ("crates/headwater/src/lib.rs", "#![deny(unsafe_code)]"),

@@ -391,6 +391,9 @@ pub fn main() -> ExitCode {
     if let Err(error) = handler::install(Signal::XFSZ, Handler::Empty) {
         note!("headwater: SIGXFSZ ends this program: {error}");
     }
+    if let Err(error) = headwater_terminals::register() {
+        note!("headwater: {error}");
+    }
     let mut definition = help::fitted(command(), help::width());
     let matches = definition.try_get_matches_from_mut(std::env::args_os());
     let cli = match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {

@@ -100,7 +100,7 @@ impl Driver for Mux {
         let MessageHeader { kind, band, .. } = message.header;
         if matches!(kind, Kind::Hangup | Kind::Error) {
             let header = MessageHeader::of(Kind::Proto);
-            return queue.put_next(Message::of_parts(header, Some(lower.bytes().to_vec()), None)).map(|()| true);
+            return queue.put_next(Message::from_parts(header, Some(lower.bytes().to_vec()), None)).map(|()| true);
         }
         let route = route_from(queue, lower)?;
         let has_room = match route {
@@ -114,7 +114,7 @@ impl Driver for Mux {
         let header =
             if kind == Kind::Data { MessageHeader { kind: Kind::Proto, ..message.header } } else { message.header };
         let control = [&route.unwrap_or(lower).bytes(), message.control().unwrap_or_default()].concat();
-        let message = Message::of_parts(header, Some(control), message.data().map(<[u8]>::to_vec));
+        let message = Message::from_parts(header, Some(control), message.data().map(<[u8]>::to_vec));
         if route.is_some() {
             // As if it had been written above: the service procedure of that side sends it down.
             queue.put_other_queue(&message)?;
@@ -186,7 +186,7 @@ fn put_lower<'m>(mut message: Message<'m>, lower: MuxId, queue: &mut Queue<'_, '
     if control.is_empty() {
         let header = MessageHeader { kind: Kind::Data, ..message.header };
         let data = message.data().unwrap_or_default().to_vec();
-        return queue.put_lower(lower, Message::of_parts(header, None, Some(data)));
+        return queue.put_lower(lower, Message::from_parts(header, None, Some(data)));
     }
     *message.control_mut() = control;
     queue.put_lower(lower, message)

@@ -181,7 +181,7 @@ impl Handle {
             // The rest of an M_PROTO whose control part was taken before is data.
             let kind = if kind == Kind::Proto && control.is_none() { Kind::Data } else { kind };
             let header = MessageHeader { band, ..MessageHeader::of(kind) };
-            Ok((Message::of_parts(header, control, data), Some(taken)))
+            Ok((Message::from_parts(header, control, data), Some(taken)))
         })
     }
 

@@ -128,7 +128,7 @@ impl Handle {
                 return Ok((Offered::Taken, Some(Taken::ALL)));
             }
             let ([control, data], taken) = front.copy_whole(item, most)?;
-            Ok(match offer(Message::of_parts(item.header, control, data)) {
+            Ok(match offer(Message::from_parts(item.header, control, data)) {
                 Ok(true) => (Offered::Taken, Some(taken)),
                 Ok(false) => (Offered::Left, None),
                 Err(error) if error.is_held() => (Offered::Failed(error), None),
@@ -147,6 +147,6 @@ impl Handle {
             return Ok(Some(error_message(number)));
         }
         let has_ended = state & HUNG_UP != 0 || self.is_at_end();
-        Ok(has_ended.then(|| Message::of_parts(MessageHeader::of(Kind::Hangup), None, None)))
+        Ok(has_ended.then(|| Message::from_parts(MessageHeader::of(Kind::Hangup), None, None)))
     }
 }

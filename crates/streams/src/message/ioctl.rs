@@ -74,9 +74,17 @@ impl IoctlBlock {
         })
     }
 
+    /// The argument of a transparent ioctl, or the first word of the caller's data; 0 without one.
+    #[doc = include_str!("../../doc/queue_ioctl.md")]
+    pub fn argument(ioctl: &Message<'_>) -> u64 {
+        let data = ioctl.data().unwrap_or_default();
+        let short = || data.first_chunk::<4>().map_or(0, |bytes| u32::from_ne_bytes(*bytes).into());
+        data.first_chunk::<8>().map_or_else(short, |bytes| u64::from_ne_bytes(*bytes))
+    }
+
     /// A message with this block.
     pub(crate) fn message(self, kind: Kind, data: Option<Vec<u8>>) -> Message<'static> {
-        Message::of_parts(MessageHeader::of(kind), Some(self.bytes().to_vec()), data)
+        Message::from_parts(MessageHeader::of(kind), Some(self.bytes().to_vec()), data)
     }
 
     fn from_bytes(bytes: &[u8; IOCTL_BLOCK]) -> IoctlBlock {
@@ -141,7 +149,7 @@ mod tests {
     fn a_short_block_is_refused() {
         let control = vec![0; IOCTL_BLOCK - 1];
         for control in [None, Some(control)] {
-            let message = Message::of_parts(MessageHeader::of(Kind::IocAck), control, None);
+            let message = Message::from_parts(MessageHeader::of(Kind::IocAck), control, None);
             assert_eq!(IoctlBlock::of(&message).expect_err("too short").errno(), Errno::Inval);
         }
     }

@@ -206,7 +206,7 @@ fn shut_down(message: &Message<'_>, queue: &mut Queue<'_, '_, '_>) -> Result<()>
     if direction.writes() && !is(queue, WRITE_SHUT)? {
         set(queue, WRITE_SHUT, true)?;
         let header = MessageHeader { whole: true, ..MessageHeader::of(Kind::Proto) };
-        queue.put_next(Message::of_parts(header, Some(Primitive::OrdrelReq.encode()), None))?;
+        queue.put_next(Message::from_parts(header, Some(Primitive::OrdrelReq.encode()), None))?;
         error_of_writing(queue)?;
     }
     if direction.reads() && !is(queue, READ_SHUT)? {

@@ -66,7 +66,7 @@ fn count_down(queue: &mut Queue<'_, '_, '_>) -> Result<()> {
     if state[UNHANGUP_AFTER] > 0 {
         return Ok(());
     }
-    queue.put_next(Message::of_parts(MessageHeader::of(Kind::Unhangup), None, None))
+    queue.put_next(Message::from_parts(MessageHeader::of(Kind::Unhangup), None, None))
 }
 
 fn answer(request: &str) -> Result<Message<'static>> {
@@ -74,7 +74,7 @@ fn answer(request: &str) -> Result<Message<'static>> {
     let unknown = || Error::new(Errno::Inval, format!("testmod does not know the request '{request}'"));
     let numbers = || rest.split_whitespace().map(|word| word.parse::<u32>().map_err(|_| unknown()));
     let number = |at: usize| numbers().nth(at).unwrap_or_else(|| Err(unknown()));
-    let of = |kind: Kind, data: Option<Vec<u8>>| Message::of_parts(MessageHeader::of(kind), None, data);
+    let of = |kind: Kind, data: Option<Vec<u8>>| Message::from_parts(MessageHeader::of(kind), None, data);
     Ok(match verb {
         "hangup" => of(Kind::Hangup, None),
         "unhangup" => of(Kind::Unhangup, None),
@@ -87,8 +87,8 @@ fn answer(request: &str) -> Result<Message<'static>> {
         }
         "hiwat" => SetOptions { hiwat: Some(number(0)?), ..SetOptions::default() }.message(),
         "lowat" => SetOptions { lowat: Some(number(0)?), ..SetOptions::default() }.message(),
-        "proto" => Message::of_parts(MessageHeader::of(Kind::Proto), Some(rest.into()), None),
-        "pcproto" => Message::of_parts(MessageHeader::of(Kind::PcProto), Some(rest.into()), None),
+        "proto" => Message::from_parts(MessageHeader::of(Kind::Proto), Some(rest.into()), None),
+        "pcproto" => Message::from_parts(MessageHeader::of(Kind::PcProto), Some(rest.into()), None),
         _ => return Err(unknown()),
     })
 }

@@ -50,7 +50,7 @@ pub(super) fn ask_for<'m>(
     set_waiting(queue, Some(block))?;
     let kind = if number.is_high_priority() { Kind::PcProto } else { Kind::Proto };
     let header = MessageHeader { whole: true, ..MessageHeader::of(kind) };
-    queue.put_next(Message::of_parts(header, message.data().map(<[u8]>::to_vec), None))
+    queue.put_next(Message::from_parts(header, message.data().map(<[u8]>::to_vec), None))
 }
 
 /// The ioctl that waits for its answer.

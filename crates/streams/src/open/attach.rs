@@ -46,7 +46,7 @@ impl Handle {
         let Memory { file, cookies: [_, far], others } = own_memory(doorbell.cookie()?)?;
         let region = Region::open(file)?;
         admission.check(&region)?;
-        let Some(driver) = region.driver else { return Handle::of_parts(doorbell, region) };
+        let Some(driver) = region.driver else { return Handle::from_parts(doorbell, region) };
         let far = match own_socket(far) {
             Ok(far) => FarEnd::Own(Doorbell::from_fd(far)?),
             // It is with the partner.
@@ -135,7 +135,7 @@ impl Handle {
                 let doorbell = Doorbell::from_fd(doorbell).map_err(|_| no_stream("the descriptor is no stream"))?;
                 let region = Region::open(memory)?;
                 admission.check(&region)?;
-                return Handle::of_parts(doorbell, region);
+                return Handle::from_parts(doorbell, region);
             }
             Err(files) => files,
         };
@@ -147,10 +147,10 @@ impl Handle {
             let why = format!("{count} descriptors came; an end of a pipe has two, one of a FIFO three");
             Error::new(Errno::Nostr, why)
         })?;
-        fifo::of_parts(files, admission)
+        fifo::from_parts(files, admission)
     }
 
-    fn of_parts(doorbell: Doorbell, region: Region) -> Result<Handle> {
+    fn from_parts(doorbell: Doorbell, region: Region) -> Result<Handle> {
         let side = region.side_of(doorbell.cookie()?);
         let side = side.ok_or_else(|| no_stream("the descriptor and the memory are of two streams"))?;
         if region.driver.is_some() {

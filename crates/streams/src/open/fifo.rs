@@ -267,12 +267,12 @@ pub(super) fn of_own_descriptors(pipe: OwnedFd, admission: Admission<'_>) -> Res
         "the descriptor is no stream, or that of its memory or of the FIFO's node was closed (see set_inheritable)";
     let (memory, node) = found.ok_or_else(|| no_stream(closed))?;
     let node = nodes.into_iter().nth(node).expect("it was found there").0;
-    of_parts([pipe, memory, node], admission)
+    from_parts([pipe, memory, node], admission)
 }
 
 /// The end that three descriptors from elsewhere are, in the order in which they are sent: an end of its pipe, the memory, the
 /// node.
-pub(super) fn of_parts([pipe, memory, node]: [OwnedFd; 3], admission: Admission<'_>) -> Result<Handle> {
+pub(super) fn from_parts([pipe, memory, node]: [OwnedFd; 3], admission: Admission<'_>) -> Result<Handle> {
     let region = Region::open(memory)?;
     admission.check(&region)?;
     refuse_driver(&region)?;

@@ -412,7 +412,7 @@ impl SetOptions {
     pub fn message(self) -> Message<'static> {
         let words = [self.read, self.hiwat, self.lowat, self.maxpsz, self.notify, self.minpsz];
         let bytes = words.iter().flat_map(|word| word.map_or([0xff; 5], with_flag)).collect();
-        Message::of_parts(MessageHeader::of(Kind::SetOptions), None, Some(bytes))
+        Message::from_parts(MessageHeader::of(Kind::SetOptions), None, Some(bytes))
     }
 
     /// Decodes an M_SETOPTS; a malformed one sets nothing.

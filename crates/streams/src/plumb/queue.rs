@@ -316,8 +316,9 @@ impl<'m> Queue<'_, '_, 'm> {
         self.run.region.fixed.device.is_stand_in.load(Ordering::Relaxed) != 0
     }
 
-    /// Whether no message waits in this queue and in those before it.
-    pub(crate) fn is_chain_empty(&self) -> bool {
+    /// Whether no message waits in this queue and in those of the modules before it.
+    #[doc = include_str!("../../doc/driver.md")]
+    pub fn is_chain_empty(&self) -> bool {
         self.run.chain[..=self.at].iter().all(|link| self.run.store.is_empty(link.queue))
     }
 

@@ -19,6 +19,15 @@ static KNOWN: ForkMutex<Known> = ForkMutex::new(Known { modules: BTreeMap::new()
 /// What [`set_module_resolver`] has set.
 static RESOLVER: SetOnce<fn(&str) -> bool> = SetOnce::new();
 
+/// The crates of ours that bring modules and drivers, and their names; see [`register_all`].
+const CRATES: &[(&str, &[&str])] = &[("headwater-terminals", &["ldterm", "pckt", "ptem", "ptm", "pts"])];
+
+/// What an error adds about an unknown name that a crate of ours brings.
+fn advice(name: &str) -> Option<String> {
+    let (package, _) = CRATES.iter().find(|(_, names)| names.contains(&name))?;
+    Some(format!("'{name}' comes with the crate {package}: call {}::register() first", package.replace('-', "_")))
+}
+
 struct Known {
     modules: BTreeMap<&'static str, &'static dyn Module>,
     drivers: BTreeMap<&'static str, &'static DriverLink>,
@@ -245,11 +254,9 @@ pub(crate) fn find(name: &str) -> Result<&'static dyn Module> {
                     format!("'{name}' is a driver: it is opened, and no module to be pushed"),
                 );
             }
-            let names = modules::names().chain(known.modules.keys().copied()).collect::<Vec<_>>().join(", ");
-            Error::new(
-                Errno::Inval,
-                format!("no module of the name '{name}' is known to this process; known are {names}"),
-            )
+            let names = || modules::names().chain(known.modules.keys().copied()).collect::<Vec<_>>().join(", ");
+            let advice = advice(name).unwrap_or_else(|| format!("known are {}", names()));
+            Error::new(Errno::Inval, format!("no module of the name '{name}' is known to this process; {advice}"))
         },
     )
 }
@@ -262,11 +269,9 @@ pub(crate) fn find_driver(name: &str) -> Result<&'static DriverLink> {
         name,
         |known| known.driver(name),
         |known| {
-            let names = drivers::names().chain(known.drivers.keys().copied()).collect::<Vec<_>>().join(", ");
-            Error::new(
-                Errno::Inval,
-                format!("no driver of the name '{name}' is known to this process; known are {names}"),
-            )
+            let names = || drivers::names().chain(known.drivers.keys().copied()).collect::<Vec<_>>().join(", ");
+            let advice = advice(name).unwrap_or_else(|| format!("known are {}", names()));
+            Error::new(Errno::Inval, format!("no driver of the name '{name}' is known to this process; {advice}"))
         },
     )
 }

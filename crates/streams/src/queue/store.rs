@@ -353,7 +353,7 @@ impl StoreGuard<'_> {
         if let Some(data) = &mut data {
             self.copy_data(stored, data)?;
         }
-        Ok(Message::of_parts(stored.header, control, data))
+        Ok(Message::from_parts(stored.header, control, data))
     }
 
     /// Discards messages (flushq, flushband). Returns whether that makes room for a waiter.

@@ -34,13 +34,11 @@ mod multiplexers;
 mod named_devices;
 mod packet_sizes;
 mod pipes;
-mod pseudo_terminals;
 mod senders;
 mod strangers;
 mod stream;
 #[cfg(feature = "tokio")]
 mod surroundings;
-mod terminal_model;
 mod transports;
 mod udp;
 mod unmodified;

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use headwater_os::child::Child;
 use headwater_streams::tpi::{InternetAddress, Primitive, PrimitiveNumber};
-use headwater_streams::{Access, DeviceOptions, Errno, Fifo, FifoOptions, IoctlTimeout, Result, Stream, drivers::pty};
+use headwater_streams::{Access, DeviceOptions, Errno, Fifo, FifoOptions, IoctlTimeout, Result, Stream};
+use headwater_terminals::pty;
 
 use crate::common::users::{NOBODY, become_user, is_root, public_place, started};
 use crate::common::{child, in_own_process, joined, private_directory, within};
@@ -112,6 +113,7 @@ fn pseudo_terminals_and_transports_work() {
     let directory = private_directory();
     without_proc(|| {
         let options = DeviceOptions::new().directory(directory.path());
+        headwater_terminals::register()?;
         let master = options.open("ptm")?;
         master.ioctl(pty::UNLOCK, &mut Vec::new(), IoctlTimeout::Usual)?;
         let slave = options.clone().minor(master.minor().expect("a device")).open("pts")?;

@@ -7,10 +7,10 @@ use std::io;
 use std::marker::PhantomData;
 use std::os::fd::{AsFd, BorrowedFd};
 
-use headwater_streams::drivers::pty::UNLOCK;
-use headwater_streams::modules::termios::numbers::TCSETS;
-use headwater_streams::modules::termios::{TERMIOS, Termios};
 use headwater_streams::{DeviceOptions, Error, IoctlTimeout, Stream};
+use headwater_terminals::pty::UNLOCK;
+use headwater_terminals::termios::numbers::TCSETS;
+use headwater_terminals::termios::{TERMIOS, Termios};
 
 use super::super::{Endpoint, Info, Setup, Transport, Unavailable};
 use super::{PIPE, StreamEnd};
@@ -73,6 +73,7 @@ impl<T: Terminal> Transport for Pty<T> {
 
 /// Opens the master, and its slave as a terminal in raw mode.
 fn open(options: &DeviceOptions, has_modules: bool, nonblocking: bool) -> Result<(Stream, Stream), Error> {
+    headwater_terminals::register()?;
     let master = options.open("ptm")?;
     master.ioctl(UNLOCK, &mut Vec::new(), IoctlTimeout::Usual)?;
     let number = master.minor().unwrap_or_default();

@@ -131,7 +131,7 @@ pub(super) fn receive(socket: BorrowedFd<'_>, queue: &mut Queue<'_, '_, '_>) -> 
                 Ok(_) => {
                     let control = Primitive::DataInd { more: false }.encode();
                     let header = MessageHeader { whole: true, ..MessageHeader::of(Kind::Proto) };
-                    queue.put_next(Message::of_parts(header, Some(control), Some(buffer.clone())))?;
+                    queue.put_next(Message::from_parts(header, Some(control), Some(buffer.clone())))?;
                     memory::set_receiving(queue, false)?;
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
@@ -157,5 +157,5 @@ fn receive_urgent(socket: BorrowedFd<'_>, queue: &mut Queue<'_, '_, '_>) -> Resu
     let Ok(Some(byte)) = internet::receive_urgent(socket) else { return Ok(true) };
     let control = Primitive::ExdataInd { more: false }.encode();
     let header = MessageHeader { whole: true, band: EXPEDITED, ..MessageHeader::of(Kind::Proto) };
-    queue.put_next(Message::of_parts(header, Some(control), Some(vec![byte]))).map(|()| true)
+    queue.put_next(Message::from_parts(header, Some(control), Some(vec![byte]))).map(|()| true)
 }

@@ -149,7 +149,7 @@ pub(super) fn ready(events: Events, queue: &mut Queue<'_, '_, '_>) -> Result<()>
                     }
                     if !queue.append_for_head(&control, buffer)? {
                         let header = MessageHeader { whole: true, ..MessageHeader::of(Kind::Proto) };
-                        queue.put_next(Message::of_parts(header, Some(control.clone()), Some(buffer.clone())))?;
+                        queue.put_next(Message::from_parts(header, Some(control.clone()), Some(buffer.clone())))?;
                     }
                 }
                 Ok(None) => break,

@@ -9,7 +9,7 @@ use crate::tpi::{Primitive, PrimitiveNumber, TransportError};
 /// The message of a primitive, without data.
 pub(in crate::drivers) fn message(primitive: Primitive<'_>) -> Message<'static> {
     let kind = if primitive.is_high_priority() { Kind::PcProto } else { Kind::Proto };
-    Message::of_parts(MessageHeader { whole: true, ..MessageHeader::of(kind) }, Some(primitive.encode()), None)
+    Message::from_parts(MessageHeader { whole: true, ..MessageHeader::of(kind) }, Some(primitive.encode()), None)
 }
 
 /// Sends a primitive to the user of the stream of this write queue.
@@ -64,5 +64,5 @@ pub(in crate::drivers) fn fatal(queue: &mut Queue<'_, '_, '_>) -> Result<()> {
 /// Discards what waits in the user's queues.
 pub(in crate::drivers) fn flush(queue: &mut Queue<'_, '_, '_>) -> Result<()> {
     let flush = Flush { read: true, write: true, band: None };
-    queue.reply(Message::of_parts(MessageHeader::of(Kind::Flush), None, Some(flush.bytes().to_vec())))
+    queue.reply(Message::from_parts(MessageHeader::of(Kind::Flush), None, Some(flush.bytes().to_vec())))
 }

@@ -60,7 +60,7 @@ fn take_datagrams(socket: BorrowedFd<'_>, buffer: &mut Vec<u8>, queue: &mut Queu
         let control = Primitive::UnitdataInd { source: source.bytes(), options: &options_of(&fields) }.encode();
         let header = MessageHeader { whole: true, ..MessageHeader::of(Kind::Proto) };
         if !queue.append_for_head(&control, buffer)? {
-            queue.put_next(Message::of_parts(header, Some(control), Some(buffer.clone())))?;
+            queue.put_next(Message::from_parts(header, Some(control), Some(buffer.clone())))?;
         }
     }
     Ok(())

@@ -116,7 +116,7 @@ fn make_room(len_max: usize, settings: Settings, queue: &mut Queue<'_, '_, '_>) 
 fn begin(unit: Unit, settings: Settings, queue: &mut Queue<'_, '_, '_>) -> Result<()> {
     append(&unit.bytes, Gathered::default(), queue)?;
     queue.set_passive();
-    match queue.put_queue(Message::of_parts(STAND_IN, None, None)) {
+    match queue.put_queue(Message::from_parts(STAND_IN, None, None)) {
         Err(error) if is_exhausted(error.errno()) => pass_alone(unit, settings, queue),
         put => put,
     }
@@ -175,7 +175,7 @@ fn message_of(gathered: Gathered, queue: &Queue<'_, '_, '_>) -> Result<Message<'
     queue.read_instance(AT, &mut bytes)?;
     // The next chunk is not appended to it.
     let header = MessageHeader { whole: true, ..MessageHeader::of(Kind::Data) };
-    Ok(Message::of_parts(header, None, Some(bytes)))
+    Ok(Message::from_parts(header, None, Some(bytes)))
 }
 
 /// Passes the chunk on, which is all that waits; or drops it. False: it stays, because the next queue does not take it.
@@ -199,7 +199,7 @@ fn pass_chunk(settings: Settings, queue: &mut Queue<'_, '_, '_>) -> Result<bool>
 /// Passes a message on as a chunk of its own.
 fn pass_alone(unit: Unit, settings: Settings, queue: &mut Queue<'_, '_, '_>) -> Result<()> {
     let has_room = queue.can_put_next(unit.alone.band)?;
-    let message = Message::of_parts(unit.alone, None, Some(unit.bytes));
+    let message = Message::from_parts(unit.alone, None, Some(unit.bytes));
     if queue.size(0).0 > 0 || !has_room && settings.flags.contains(BufferFlags::NO_DROPS) {
         return put_behind(message, has_room, queue);
     }

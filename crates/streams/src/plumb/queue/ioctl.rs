@@ -91,13 +91,14 @@ impl Queue<'_, '_, '_> {
     ///
     /// # Errors
     /// `EINVAL` for a message without an ioctl's block.
-    pub(crate) fn give(&mut self, ioctl: &Message<'_>, bytes: &[u8]) -> Result<()> {
+    #[doc = include_str!("../../../doc/queue_ioctl.md")]
+    pub fn give(&mut self, ioctl: &Message<'_>, bytes: &[u8]) -> Result<()> {
         let block = IoctlBlock::of(ioctl)?;
         match (ioctl.header.kind, block.count) {
             (Kind::IocData, _) if block.error != 0 => Ok(()),
             (Kind::IocData, _) => self.acknowledge(ioctl, 0, None),
             (_, Some(_)) => self.acknowledge(ioctl, 0, Some(bytes.to_vec())),
-            (_, None) => self.copy_out(ioctl, argument(ioctl), bytes.to_vec(), [0; PRIVATE_WORDS]),
+            (_, None) => self.copy_out(ioctl, IoctlBlock::argument(ioctl), bytes.to_vec(), [0; PRIVATE_WORDS]),
         }
     }
 
@@ -105,14 +106,15 @@ impl Queue<'_, '_, '_> {
     ///
     /// # Errors
     /// `EINVAL` for a message without an ioctl's block.
-    pub(crate) fn take(&mut self, ioctl: &Message<'_>, len: usize) -> Result<Option<Vec<u8>>> {
+    #[doc = include_str!("../../../doc/queue_ioctl.md")]
+    pub fn take(&mut self, ioctl: &Message<'_>, len: usize) -> Result<Option<Vec<u8>>> {
         let block = IoctlBlock::of(ioctl)?;
         let is_copied = ioctl.header.kind == Kind::IocData;
         if is_copied && block.error != 0 {
             return Ok(None);
         }
         if block.count.is_none() && !is_copied {
-            self.copy_in(ioctl, argument(ioctl), len as u64, [0; PRIVATE_WORDS])?;
+            self.copy_in(ioctl, IoctlBlock::argument(ioctl), len as u64, [0; PRIVATE_WORDS])?;
             return Ok(None);
         }
         match ioctl.data().and_then(|data| data.get(..len)) {
@@ -120,11 +122,4 @@ impl Queue<'_, '_, '_> {
             None => self.refuse(ioctl, Errno::Inval).map(|()| None),
         }
     }
-}
-
-/// The argument of a transparent ioctl, or the first word of the caller's data.
-pub(crate) fn argument(ioctl: &Message<'_>) -> u64 {
-    let data = ioctl.data().unwrap_or_default();
-    let short = || data.first_chunk::<4>().map_or(0, |bytes| u32::from_ne_bytes(*bytes).into());
-    data.first_chunk::<8>().map_or_else(short, |bytes| u64::from_ne_bytes(*bytes))
 }

@@ -167,5 +167,5 @@ impl Queue<'_, '_, '_> {
 
 /// M_ERROR with an errno, for the driver.
 pub(crate) fn error_message(number: u8) -> Message<'static> {
-    Message::of_parts(MessageHeader::of(Kind::Error), None, Some(vec![number]))
+    Message::from_parts(MessageHeader::of(Kind::Error), None, Some(vec![number]))
 }

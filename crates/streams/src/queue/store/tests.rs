@@ -15,7 +15,7 @@ fn store() -> (Region, Membership, Store) {
 }
 
 fn message(len: usize, fill: u8) -> Message<'static> {
-    Message::of_parts(MessageHeader::of(Kind::Proto), Some(vec![fill; 3]), Some(vec![fill; len]))
+    Message::from_parts(MessageHeader::of(Kind::Proto), Some(vec![fill; 3]), Some(vec![fill; len]))
 }
 
 fn with<T>(store: &mut Store, me: &Membership, action: impl FnOnce(&mut StoreGuard<'_>) -> Result<T>) -> Result<T> {

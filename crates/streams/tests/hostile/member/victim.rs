@@ -11,12 +11,12 @@ use std::time::Duration;
 use headwater_streams::attach::{AttachedOptions, detach, is_attached};
 use headwater_streams::autopush::{self, Autopush, Minors};
 use headwater_streams::drivers::log::{ERRLOG, LogFlags, TRCLOG, TraceId};
-use headwater_streams::drivers::pty;
 use headwater_streams::tpi::{InternetAddress, Primitive};
 use headwater_streams::{
     Access, DeviceOptions, Events, FifoOptions, IoctlTimeout, LogSubmitter, MemoryAt, Message, MuxId, Options, Policy,
     Result, SignalEvents, Stream, inspect,
 };
+use headwater_terminals::pty;
 
 use super::board::{Board, Cell};
 use super::places::Places;
@@ -263,6 +263,7 @@ pub fn name(call: usize) -> String {
 impl<'p> Victim<'p> {
     /// Opens streams of some kinds.
     pub fn new(seed: u64, places: &'p Places) -> Result<Victim<'p>> {
+        headwater_terminals::register()?;
         let kept = Kept::new();
         let mut victim = Victim { random: Random(seed), places, ends: Vec::new(), submitter: None, kept };
         let kinds = 2 + victim.random.below(3);

@@ -186,6 +186,7 @@ fn a_stream_is_taken_up_only_with_descriptors_of_the_right_kinds() {
         let device = Device::open_private(driver).expect("known");
         refuses(driver, &device, &|socket| Device::receive_over(driver, socket));
     }
+    headwater_terminals::register().expect("free names");
     for driver in ["echo", "log", "sad", "udp", "ticots", "ptm"] {
         let device = options.open(driver).expect("known");
         refuses(&format!("{driver} by name"), &device, &|socket| options.receive_over(driver, socket));

@@ -6,8 +6,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use headwater_os::child::Child;
-use headwater_streams::modules::termios::numbers::{TCGETS, TCSETS};
 use headwater_streams::{DeviceOptions, Errno, Events, Flush, Result, Stream};
+use headwater_terminals::termios::numbers::{TCGETS, TCSETS};
 
 use super::common::{
     Random, calm, expect_nothing_left, extent, in_own_process, open_things, polled, private_directory, setting, within,

@@ -5,11 +5,7 @@
 //! The types are those of [`Kind`]: M_DATA, M_PROTO, M_PCPROTO, M_FLUSH, M_STOP, M_START, M_STOPI, M_STARTI, M_READ and M_IOCTL.
 //! Others pass. Written from pckt(7) of SVR4's manuals.
 
-use crate::error::Result;
-use crate::message::Message;
-use crate::message::kind::{Kind, MessageHeader};
-use crate::plumb::module::{Module, ModuleInfo, Side};
-use crate::plumb::queue::Queue;
+use headwater_streams::{Kind, Message, MessageHeader, Module, ModuleInfo, Queue, Result, Side};
 
 /// The module.
 #[derive(Debug)]
@@ -39,5 +35,5 @@ fn is_packed(kind: Kind) -> bool {
 fn packet(message: &Message<'_>) -> Message<'static> {
     let kind = (message.header.kind as u32).to_ne_bytes();
     let control = [&kind, message.control().unwrap_or_default()].concat();
-    Message::of_parts(MessageHeader::of(Kind::Proto), Some(control), message.data().map(<[u8]>::to_vec))
+    Message::from_parts(MessageHeader::of(Kind::Proto), Some(control), message.data().map(<[u8]>::to_vec))
 }

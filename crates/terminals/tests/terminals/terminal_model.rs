@@ -7,10 +7,10 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::time::Duration;
 
 use crate::common::{Random, calm, extent, in_own_process, private_directory, setting, within};
-use headwater_streams::drivers::pty;
-use headwater_streams::modules::termios::numbers::*;
-use headwater_streams::modules::termios::{TERMIOS, Termios};
 use headwater_streams::{DeviceOptions, IoctlTimeout, Stream};
+use headwater_terminals::pty;
+use headwater_terminals::termios::numbers::*;
+use headwater_terminals::termios::{TERMIOS, Termios};
 
 /// Starts the output, and is a line that is told from all others.
 const END: &[u8] = b"\x11\x11~END\n";
@@ -105,6 +105,7 @@ impl Streams {
     fn open() -> Streams {
         let directory = private_directory();
         let options = DeviceOptions::new().directory(directory.path());
+        headwater_terminals::register().expect("free names");
         let master = options.open("ptm").expect("a free number");
         master.ioctl(pty::UNLOCK, &mut Vec::new(), IoctlTimeout::Usual).expect("unlock");
         let number = master.minor().expect("a device");

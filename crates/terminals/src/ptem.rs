@@ -9,15 +9,9 @@
 //!
 //! Written from ptem(7) and termio(7) of SVR4's manuals, and from ioctl_tty(2).
 
-use crate::error::{Errno, Result};
-use crate::message::Message;
-use crate::message::ioctl::IoctlBlock;
-use crate::message::kind::{Kind, MessageHeader};
-use crate::modules::termios::numbers::*;
-use crate::modules::termios::{self, Notice, TERMIO, TERMIOS, TERMIOS2, Termios};
-use crate::plumb::module::{Module, ModuleInfo, Side};
-use crate::plumb::queue::Queue;
-use crate::plumb::queue::ioctl::argument;
+use crate::termios::numbers::*;
+use crate::termios::{self, Notice, TERMIO, TERMIOS, TERMIOS2, Termios};
+use headwater_streams::{Errno, IoctlBlock, Kind, Message, MessageHeader, Module, ModuleInfo, Queue, Result, Side};
 
 /// The memory: the window size, and the settings.
 const WINDOW: usize = 0;
@@ -47,7 +41,7 @@ impl Module for TerminalEmulation {
             Kind::StopInput | Kind::StartInput if side == Side::Write => {
                 let place = if message.header.kind == Kind::StopInput { VSTOP } else { VSTART };
                 let character = settings(queue)?.characters[place];
-                queue.put_next(Message::of_parts(MessageHeader::of(Kind::Data), None, Some(vec![character])))
+                queue.put_next(Message::from_parts(MessageHeader::of(Kind::Data), None, Some(vec![character])))
             }
             _ => queue.put_next(message),
         }
@@ -64,7 +58,7 @@ fn up(message: Message<'static>, queue: &mut Queue<'_, '_, '_>) -> Result<()> {
 }
 
 fn raise(number: u8, queue: &mut Queue<'_, '_, '_>) -> Result<()> {
-    up(Message::of_parts(MessageHeader::of(Kind::PcSignal), None, Some(vec![number])), queue)
+    up(Message::from_parts(MessageHeader::of(Kind::PcSignal), None, Some(vec![number])), queue)
 }
 
 fn ioctl<'m>(message: Message<'m>, queue: &mut Queue<'_, '_, 'm>) -> Result<()> {
@@ -105,12 +99,12 @@ fn ioctl<'m>(message: Message<'m>, queue: &mut Queue<'_, '_, 'm>) -> Result<()> 
         }
         TCSBRK | TCSBRKP => {
             // With another argument than 0, TCSBRK is tcdrain(3).
-            if queue.side() == Side::Write && (command == TCSBRKP || argument(&message) == 0) {
-                queue.put_next(Message::of_parts(MessageHeader::of(Kind::Break), None, None))?;
+            if queue.side() == Side::Write && (command == TCSBRKP || IoctlBlock::argument(&message) == 0) {
+                queue.put_next(Message::from_parts(MessageHeader::of(Kind::Break), None, None))?;
             }
             queue.acknowledge(&message, 0, None)
         }
-        TIOCSIG if queue.side() == Side::Read => match argument(&message) {
+        TIOCSIG if queue.side() == Side::Read => match IoctlBlock::argument(&message) {
             number @ 1..64 => {
                 raise(number as u8, queue)?;
                 queue.acknowledge(&message, 0, None)

@@ -2,11 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use headwater_streams::modules::termios::numbers::{
+use headwater_streams::{Errno, Flush, IoctlTimeout, Kind, MemoryAt, Stream};
+use headwater_terminals::termios::numbers::{
     ECHO, SIGINT, SIGWINCH, TCFLSH, TCSETS, TCSETSF, TCSETSW, TIOCGWINSZ, TIOCSIG, TIOCSWINSZ, VMIN, VTIME,
 };
-use headwater_streams::modules::termios::{TERMIOS, Termios};
-use headwater_streams::{Errno, Flush, IoctlTimeout, Kind, MemoryAt, Stream};
+use headwater_terminals::termios::{TERMIOS, Termios};
 
 use super::common::{calm, child, in_own_process, joined, private_directory, within};
 use super::{PATIENCE, ioctl, set, settings, terminal, text, unlocked};

@@ -14,16 +14,11 @@ use std::time::Duration;
 
 use self::input::{Event, Input, Line};
 use self::memory::{Flag, flag, set_flag};
-use crate::error::{Errno, Result};
-use crate::message::Message;
-use crate::message::ioctl::IoctlBlock;
-use crate::message::kind::{Flush, Kind, MessageHeader};
-use crate::modules::termios::numbers::*;
-use crate::modules::termios::{Notice, Termios};
-use crate::options::head::SetOptions;
-use crate::plumb::module::{Module, ModuleInfo, Side};
-use crate::plumb::queue::Queue;
-use crate::plumb::queue::ioctl::argument;
+use crate::termios::numbers::*;
+use crate::termios::{Notice, Termios};
+use headwater_streams::{
+    Errno, Flush, IoctlBlock, Kind, Message, MessageHeader, Module, ModuleInfo, Queue, Result, SetOptions, Side,
+};
 
 pub(crate) mod input;
 mod memory;
@@ -81,13 +76,13 @@ impl Module for LineDiscipline {
 
 /// A message of bytes; one that is a line is not joined with others.
 fn data(bytes: &[u8], is_line: bool) -> Message<'static> {
-    let mut message = Message::of_parts(MessageHeader::of(Kind::Data), None, Some(bytes.to_vec()));
+    let mut message = Message::from_parts(MessageHeader::of(Kind::Data), None, Some(bytes.to_vec()));
     (message.header.whole, message.header.delimited) = (is_line, is_line);
     message
 }
 
 fn flush_of(flush: Flush) -> Message<'static> {
-    Message::of_parts(MessageHeader::of(Kind::Flush), None, Some(flush.bytes().to_vec()))
+    Message::from_parts(MessageHeader::of(Kind::Flush), None, Some(flush.bytes().to_vec()))
 }
 
 // What comes up.
@@ -106,7 +101,7 @@ fn put_up<'m>(message: Message<'m>, queue: &mut Queue<'_, '_, 'm>) -> Result<()>
             }
             if termios.has_input(IXOFF) && !flag(queue, Flag::InputStopped)? {
                 set_flag(queue, Flag::InputStopped, true)?;
-                queue.put_other_queue(&Message::of_parts(MessageHeader::of(Kind::StopInput), None, None))?;
+                queue.put_other_queue(&Message::from_parts(MessageHeader::of(Kind::StopInput), None, None))?;
             }
             queue.put_queue(message)
         }
@@ -141,7 +136,7 @@ fn serve_up(queue: &mut Queue<'_, '_, '_>) -> Result<()> {
     }
     if flag(queue, Flag::InputStopped)? {
         set_flag(queue, Flag::InputStopped, false)?;
-        queue.put_other_queue(&Message::of_parts(MessageHeader::of(Kind::StartInput), None, None))?;
+        queue.put_other_queue(&Message::from_parts(MessageHeader::of(Kind::StartInput), None, None))?;
     }
     Ok(())
 }
@@ -192,12 +187,12 @@ fn perform(event: Event, termios: &Termios, queue: &mut Queue<'_, '_, '_>) -> Re
         Event::Echo(bytes) => echo(&data(&bytes, false), queue),
         Event::Stop => {
             set_flag(queue, Flag::Stopped, true)?;
-            echo(&Message::of_parts(MessageHeader::of(Kind::Stop), None, None), queue)
+            echo(&Message::from_parts(MessageHeader::of(Kind::Stop), None, None), queue)
         }
         Event::Start => {
             set_flag(queue, Flag::Stopped, false)?;
             queue.enable_other();
-            echo(&Message::of_parts(MessageHeader::of(Kind::Start), None, None), queue)
+            echo(&Message::from_parts(MessageHeader::of(Kind::Start), None, None), queue)
         }
         Event::Signal { number, flushes } => {
             if flushes {
@@ -205,7 +200,7 @@ fn perform(event: Event, termios: &Termios, queue: &mut Queue<'_, '_, '_>) -> Re
                 queue.put_next(flush_of(Flush::READ))?;
                 echo(&flush_of(Flush::WRITE), queue)?;
             }
-            queue.put_next(Message::of_parts(MessageHeader::of(Kind::PcSignal), None, Some(vec![number])))
+            queue.put_next(Message::from_parts(MessageHeader::of(Kind::PcSignal), None, Some(vec![number])))
         }
     }
 }
@@ -233,7 +228,9 @@ fn change(termios: Termios, discards: bool, queue: &mut Queue<'_, '_, '_>) -> Re
     let asks = |termios: &Termios| !termios.has_local(ICANON) && termios.characters[VMIN] == 0;
     if asks(&termios) != asks(&before) {
         let notify = Some(u32::from(asks(&termios)));
-        queue.put_next(SetOptions { notify, ..SetOptions::default() }.message())?;
+        let mut options = SetOptions::new();
+        options.notify = notify;
+        queue.put_next(options.message())?;
     }
     if !termios.has_input(IXON) && flag(queue, Flag::Stopped)? {
         perform(Event::Start, &termios, queue)?;
@@ -298,7 +295,7 @@ fn send<'m>(message: Message<'m>, queue: &mut Queue<'_, '_, 'm>) -> Result<()> {
     let mut column = memory::column(queue)?;
     for piece in message.data().unwrap_or_default().chunks(PIECE) {
         let sent = output::process(&termios, piece, &mut column);
-        queue.put_next(Message::of_parts(message.header, None, Some(sent)))?;
+        queue.put_next(Message::from_parts(message.header, None, Some(sent)))?;
     }
     memory::set_column(queue, column)
 }
@@ -337,7 +334,7 @@ fn ioctl<'m>(message: Message<'m>, queue: &mut Queue<'_, '_, 'm>) -> Result<()> 
         }
         TCFLSH => {
             // TCIFLUSH, TCOFLUSH, TCIOFLUSH.
-            let flush = match argument(&message) {
+            let flush = match IoctlBlock::argument(&message) {
                 0 => Flush::READ,
                 1 => Flush::WRITE,
                 2 => Flush::ALL,
@@ -354,12 +351,12 @@ fn ioctl<'m>(message: Message<'m>, queue: &mut Queue<'_, '_, 'm>) -> Result<()> 
             queue.acknowledge(&message, 0, None)
         }
         TCXONC => {
-            match argument(&message) {
+            match IoctlBlock::argument(&message) {
                 // TCOOFF, TCOON, TCIOFF, TCION.
                 0 => set_stopped(true, queue)?,
                 1 => set_stopped(false, queue)?,
-                2 => queue.put_next(Message::of_parts(MessageHeader::of(Kind::StopInput), None, None))?,
-                3 => queue.put_next(Message::of_parts(MessageHeader::of(Kind::StartInput), None, None))?,
+                2 => queue.put_next(Message::from_parts(MessageHeader::of(Kind::StopInput), None, None))?,
+                3 => queue.put_next(Message::from_parts(MessageHeader::of(Kind::StartInput), None, None))?,
                 _ => return queue.refuse(&message, Errno::Inval),
             }
             queue.acknowledge(&message, 0, None)

@@ -8,13 +8,11 @@
 //! Written from ptm(7), pts(7), grantpt(3), unlockpt(3) and ptsname(3) of SVR4's manuals; the ioctls of Linux are those of pty(7)
 //! and ioctl_tty(2).
 
-use crate::error::{Errno, Result, fixed};
-use crate::message::Message;
-use crate::message::ioctl::IoctlBlock;
-use crate::message::kind::{Flush, Kind, MessageHeader};
-use crate::plumb::driver::{Driver, DriverInfo, Opening};
-use crate::plumb::module::Side;
-use crate::plumb::queue::Queue;
+use std::mem;
+
+use headwater_streams::{
+    Driver, DriverInfo, Errno, Error, Flush, IoctlBlock, Kind, Message, MessageHeader, Opening, Queue, Result, Side,
+};
 
 /// The ioctl that tells whether a stream is a master's side, and of which number (ISPTM); its value is the number.
 #[doc(alias = "ISPTM")]
@@ -56,7 +54,7 @@ impl Driver for Pty {
 
     fn open(&self, opening: &Opening, queue: &mut Queue<'_, '_, '_>) -> Result<()> {
         if is_master(queue) && !opening.is_first {
-            return Err(fixed!(Busy, "the master's side of a pseudo-terminal is opened once"));
+            return Err(Error::new(Errno::Busy, "the master's side of a pseudo-terminal is opened once"));
         }
         Ok(())
     }
@@ -65,7 +63,10 @@ impl Driver for Pty {
         let mut unlocked = [0];
         queue.read_instance(UNLOCKED, &mut unlocked)?;
         if unlocked == [0] {
-            return Err(fixed!(Acces, "the pseudo-terminal is locked: its master has not unlocked it (unlockpt)"));
+            return Err(Error::new(
+                Errno::Acces,
+                "the pseudo-terminal is locked: its master has not unlocked it (unlockpt)",
+            ));
         }
         Ok(())
     }
@@ -136,8 +137,9 @@ fn flush<'m>(mut message: Message<'m>, queue: &mut Queue<'_, '_, 'm>) -> Result<
         return queue.flush_as_driver(message);
     }
     queue.flush_as(&message)?;
-    let Flush { read, write, band } = Flush::of(&message);
-    *message.data_mut() = Flush { read: write, write: read, band }.bytes().to_vec();
+    let mut flush = Flush::of(&message);
+    mem::swap(&mut flush.read, &mut flush.write);
+    *message.data_mut() = flush.bytes().to_vec();
     queue.put_partner(message)
 }
 

@@ -9,9 +9,8 @@
 //! | the column | the write side |
 
 use super::input::{LINE_MAX, Line};
-use crate::error::Result;
-use crate::modules::termios::{self, Termios};
-use crate::plumb::queue::Queue;
+use crate::termios::{self, Termios};
+use headwater_streams::{Queue, Result};
 
 const QUOTED: usize = 1;
 const LENGTH: usize = 8;

@@ -1,7 +1,7 @@
 //! What a terminal makes of written bytes (OPOST): the pure part, which knows no message.
 
-use crate::modules::termios::Termios;
-use crate::modules::termios::numbers::*;
+use crate::termios::Termios;
+use crate::termios::numbers::*;
 
 /// Columns between two tabs.
 const TAB: u32 = 8;

@@ -3,10 +3,7 @@
 //!
 //! The meanings are those of POSIX, "General Terminal Interface", and of termios(3); the numbers are Linux's.
 
-use crate::error::Result;
-use crate::message::Message;
-use crate::message::kind::{Kind, MessageHeader};
-use crate::plumb::queue::Queue;
+use headwater_streams::{Kind, Message, MessageHeader, Queue, Result};
 
 pub mod numbers;
 
@@ -24,7 +21,7 @@ pub const NCCS: usize = 19;
 /// A terminal's settings.
 ///
 /// ```
-/// use headwater_streams::modules::termios::{Termios, numbers::{ECHO, ICANON}};
+/// use headwater_terminals::termios::{Termios, numbers::{ECHO, ICANON}};
 ///
 /// let usual = Termios::default();
 /// assert!(usual.has_local(ICANON | ECHO));
@@ -232,7 +229,7 @@ impl Notice {
             Notice::Settings(termios, discards) => [&[2, u8::from(discards)], &termios.bytes()[..]].concat(),
             Notice::Discard => vec![3],
         };
-        Message::of_parts(MessageHeader::of(Kind::Control), None, Some(data))
+        Message::from_parts(MessageHeader::of(Kind::Control), None, Some(data))
     }
 
     /// None for a message of others.
@@ -271,7 +268,7 @@ mod tests {
         for notice in [Notice::Ask, Notice::Settings(Termios::default(), true), Notice::Discard] {
             assert_eq!(Notice::of(&notice.message()), Some(notice));
         }
-        let short = Message::of_parts(MessageHeader::of(Kind::Control), None, Some(vec![2, 0, 1]));
+        let short = Message::from_parts(MessageHeader::of(Kind::Control), None, Some(vec![2, 0, 1]));
         assert_eq!(Notice::of(&short), None);
     }
 }

@@ -10,18 +10,20 @@ use std::time::Duration;
 
 use crate::common::{calm, child, extent, in_own_process, joined, polled, private_directory, within};
 use headwater_os::child::Child;
-use headwater_streams::drivers::pty;
-use headwater_streams::modules::termios::numbers::{ECHO, ICANON, TCGETS, TCSETS};
-use headwater_streams::modules::termios::{TERMIOS, TERMIOS2, Termios};
 use headwater_streams::{DeviceOptions, Errno, IoctlTimeout, MemoryAt, Result, Stream};
+use headwater_terminals::pty;
+use headwater_terminals::termios::numbers::{ECHO, ICANON, TCGETS, TCSETS};
+use headwater_terminals::termios::{TERMIOS, TERMIOS2, Termios};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
 fn master(directory: &Path) -> Stream {
+    headwater_terminals::register().expect("free names");
     DeviceOptions::new().directory(directory).open("ptm").expect("a free number")
 }
 
 fn slave(directory: &Path, number: u32) -> Result<Stream> {
+    headwater_terminals::register()?;
     DeviceOptions::new().directory(directory).minor(number).open("pts")
 }
 

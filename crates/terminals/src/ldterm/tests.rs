@@ -2,8 +2,8 @@
 
 use super::input::{Event, Input, LINE_MAX, Line};
 use super::output;
-use crate::modules::termios::Termios;
-use crate::modules::termios::numbers::*;
+use crate::termios::Termios;
+use crate::termios::numbers::*;
 
 /// The usual settings with words like those of stty(1): `-icanon`, `iutf8`, `min=3`, `eol=;`.
 fn settings(words: &str) -> Termios {

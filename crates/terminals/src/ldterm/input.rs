@@ -4,8 +4,8 @@
 //! describes them. A word is what stands between blanks.
 
 use super::output::{after_tab, is_rest, width};
-use crate::modules::termios::Termios;
-use crate::modules::termios::numbers::*;
+use crate::termios::Termios;
+use crate::termios::numbers::*;
 
 /// Bytes of a line that is not finished, at most (MAX_CANON); more are discarded until it is.
 pub(crate) const LINE_MAX: usize = 4096;
