@@ -33,7 +33,7 @@ impl Device {
         DeviceOptions::new().take_bundle(driver, file)
     }
 
-    /// The stream of this driver that was sent by [`Stream::send_stream`].
+    /// The stream of this driver that was sent by [`Files::send_stream`](crate::Files::send_stream).
     ///
     /// # Errors
     /// As [`Device::receive_over`].
