@@ -167,7 +167,7 @@ impl Stages {
     ///
     /// A look lasts as long as a spin may. It lasts longer while other looks of its thread are successful: the thread is awake anyway,
     /// and the peer of a sleeper would have to wake it. What counts is slices, not time, so that a thread that is preempted gives up
-    /// nothing. A look that is alone spins for [`SLICE_NS`] in each slice.
+    /// nothing. A look that is alone spins for 1 us in each slice.
     pub fn pass_slice(
         &mut self,
         look: &mut Look,
