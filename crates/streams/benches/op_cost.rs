@@ -33,6 +33,7 @@ fn main() {
             let options = Options::new().hiwat(1 << 18).policy(policy);
             let (near, far) = options.pipe().expect("pipe");
             modules.iter().for_each(|name| near.push(name).expect("known"));
+            let (mut near, mut far) = (near.direct(), far.direct());
             let cost = least(
                 || assert_eq!(near.write(black_box(&message)).expect("room"), size),
                 || assert_eq!(far.read(black_box(&mut buffer)).expect("there"), size),
